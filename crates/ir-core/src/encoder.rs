@@ -1,0 +1,159 @@
+//! Text to vector: [`Encoder`], and [`Encoded`], which makes a text retriever of a vector one.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use crate::{DocIds, Ranking, Retriever, Search, SearchError};
+
+/// Which side of a retrieval a text is on. Prompts, length limits and towers may differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// What is asked.
+    Query,
+    /// What is searched.
+    Document,
+}
+
+/// Turns texts into vectors of one length: TF-IDF, LSI, a transformer, a remote service.
+///
+/// ```
+/// use ir_core::{EncodeError, Encoder, Side};
+///
+/// /// Counts vowels: five dimensions, no training.
+/// struct Vowels;
+/// impl Encoder for Vowels {
+///     fn dim(&self) -> usize { 5 }
+///     fn encode_into(&self, _: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+///         for (text, row) in texts.iter().zip(out.chunks_exact_mut(5)) {
+///             for (cell, vowel) in row.iter_mut().zip("aeiou".chars()) {
+///                 *cell = text.chars().filter(|&c| c == vowel).count() as f32;
+///             }
+///         }
+///         Ok(())
+///     }
+/// }
+/// assert_eq!(Vowels.encode(Side::Query, &["banana", "onion"])?[..5], [3., 0., 0., 0., 0.]);
+/// # Ok::<(), EncodeError>(())
+/// ```
+pub trait Encoder: Send + Sync {
+    /// The length of every vector.
+    fn dim(&self) -> usize;
+
+    /// Writes one vector per text.
+    ///
+    /// # Shapes
+    /// `out` is row-major `[texts.len(), dim()]`; every element is written.
+    /// A text's vector depends on neither its batch nor its place in it.
+    ///
+    /// # Errors
+    /// When a text cannot be encoded, or `out` has another size.
+    fn encode_into(&self, side: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError>;
+
+    /// One vector per text, row-major `[texts.len(), dim()]`.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode_into`].
+    fn encode(&self, side: Side, texts: &[&str]) -> Result<Vec<f32>, EncodeError> {
+        let mut out = vec![0.0; texts.len() * self.dim()];
+        self.encode_into(side, texts, &mut out)?;
+        Ok(out)
+    }
+}
+
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        impl<E: Encoder + ?Sized> Encoder for $pointer {
+            fn dim(&self) -> usize {
+                (**self).dim()
+            }
+
+            fn encode_into(&self, side: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+                (**self).encode_into(side, texts, out)
+            }
+
+            fn encode(&self, side: Side, texts: &[&str]) -> Result<Vec<f32>, EncodeError> {
+                (**self).encode(side, texts)
+            }
+        }
+    )*};
+}
+
+forward!(&E, Box<E>, Arc<E>);
+
+/// Why texts could not be encoded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// The output has room for another number of values.
+    #[error("the output holds {found} values, {expected} are needed")]
+    Shape {
+        /// Texts times dimensions.
+        expected: usize,
+        /// The room given.
+        found: usize,
+    },
+    /// The model behind the encoder failed.
+    #[error("{model} failed")]
+    Model {
+        /// Which model.
+        model: String,
+        /// What it said.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+}
+
+/// A text retriever made of an encoder and a retriever over vectors.
+///
+/// # Examples
+/// `Encoded::new(encoder, index)` implements `Retriever<Query = str>` whenever `index` implements
+/// `Retriever<Query = [f32]>`, so that it stands in one list with BM25.
+#[derive(Debug, Clone)]
+pub struct Encoded<E, R> {
+    encoder: E,
+    index: R,
+}
+
+impl<E: Encoder, R: Retriever<Query = [f32]>> Encoded<E, R> {
+    /// Encodes queries with `encoder` and searches `index` with the vectors.
+    pub const fn new(encoder: E, index: R) -> Self {
+        Self { encoder, index }
+    }
+}
+
+impl<E: Encoder, R: Retriever<Query = [f32]>> Retriever for Encoded<E, R> {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        self.index.ids()
+    }
+
+    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+        let vector = self
+            .encoder
+            .encode(Side::Query, &[query])
+            .map_err(SearchError::Encode)?;
+        self.index.search(&vector, how)
+    }
+
+    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        let dim = self.encoder.dim();
+        if queries.is_empty() || dim == 0 {
+            return queries
+                .iter()
+                .map(|(query, how)| self.search(query, how))
+                .collect();
+        }
+        let texts: Vec<&str> = queries.iter().map(|(text, _)| *text).collect();
+        let vectors = self
+            .encoder
+            .encode(Side::Query, &texts)
+            .map_err(SearchError::Encode)?;
+        let batch: Vec<(&[f32], Search<'_>)> = vectors
+            .chunks_exact(dim)
+            .zip(queries)
+            .map(|(v, (_, how))| (v, *how))
+            .collect();
+        self.index.search_batch(&batch)
+    }
+}

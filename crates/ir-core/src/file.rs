@@ -1,0 +1,139 @@
+//! Files that are written whole or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A file that appears under its name only when it is complete.
+///
+/// Data goes to a file beside the destination; [`AtomicFile::commit`] flushes it to the disk and
+/// renames it. Dropped without a commit (an error on the way, a panic), it leaves nothing behind,
+/// and what stood at the destination before stays.
+///
+/// ```
+/// use std::io::Write;
+/// let path = std::env::temp_dir().join(format!("ir-core-doc-{}", std::process::id()));
+/// let mut file = ir_core::AtomicFile::create(&path)?;
+/// file.write_all(b"whole")?;
+/// assert!(!path.exists());
+/// file.commit()?;
+/// assert_eq!(std::fs::read(&path)?, b"whole");
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct AtomicFile {
+    destination: PathBuf,
+    temporary: PathBuf,
+    writer: Option<BufWriter<File>>,
+}
+
+impl AtomicFile {
+    /// Starts a file that will be called `path`.
+    ///
+    /// # Errors
+    /// When `path` is a directory, or its folder does not exist or cannot be written.
+    pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let path = path.as_ref();
+        if path.is_dir() {
+            return Err(io::Error::new(
+                io::ErrorKind::IsADirectory,
+                "expected a file, found a directory",
+            ));
+        }
+        let name = path.file_name().ok_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "expected a file name, found none",
+            )
+        })?;
+        let unique = COUNT.fetch_add(1, Ordering::Relaxed);
+        let mut hidden = std::ffi::OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{}.{unique}.tmp", std::process::id()));
+        let temporary = path.with_file_name(hidden);
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&temporary)?;
+        let writer = Some(BufWriter::with_capacity(1 << 16, file));
+        Ok(Self {
+            destination: path.to_owned(),
+            temporary,
+            writer,
+        })
+    }
+
+    /// Makes the file appear under its name, complete and on the disk.
+    ///
+    /// # Errors
+    /// When the data cannot be written; then nothing appears.
+    pub fn commit(mut self) -> io::Result<()> {
+        let Some(writer) = self.writer.take() else {
+            return Ok(());
+        };
+        let finish = |writer: BufWriter<File>| -> io::Result<()> {
+            let file = writer
+                .into_inner()
+                .map_err(io::IntoInnerError::into_error)?;
+            file.sync_all()?;
+            drop(file);
+            fs::rename(&self.temporary, &self.destination)
+        };
+        finish(writer).inspect_err(|_| {
+            let _ = fs::remove_file(&self.temporary);
+        })?;
+        // The rename itself reaches the disk with the folder; not every system lets one sync it.
+        let folder = self
+            .destination
+            .parent()
+            .filter(|p| !p.as_os_str().is_empty());
+        if let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) {
+            let _ = folder.sync_all();
+        }
+        Ok(())
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.writer
+            .as_mut()
+            .map_or(Ok(0), |writer| writer.write(data))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        if self.writer.take().is_some() {
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_remains_of_an_abandoned_file() {
+        let folder = std::env::temp_dir().join(format!("ir-core-file-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("run.trec");
+        fs::write(&path, "old").unwrap();
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"half").unwrap();
+        drop(file);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        assert!(AtomicFile::create(&folder).is_err());
+        assert!(AtomicFile::create(folder.join("none").join("file")).is_err());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,37 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod adapters;
+mod analyzer;
+mod attributes;
+mod collection;
+pub mod compat;
+mod encoder;
+mod explanation;
+mod file;
+mod filter;
+pub mod fuse;
+mod ids;
+mod progress;
+mod qrels;
+mod ranking;
+mod retriever;
+mod run;
+mod search;
+pub mod trec;
+
+pub use adapters::{ByText, Distinct};
+pub use analyzer::{Analyzer, Token};
+pub use attributes::{Attributes, Value, name};
+pub use collection::{Corpus, CorpusError, DocReader, Docs, Document, Queries, Query};
+pub use encoder::{EncodeError, Encoded, Encoder, Side};
+pub use explanation::Explanation;
+pub use file::AtomicFile;
+pub use filter::{AllOf, AnyOf, DocFilter, DocSet, NoneOf, NotLaterThan, Predicate, Years};
+pub use ids::{DocIds, DocNum, IdError};
+pub use progress::{Flow, NoProgress, Progress};
+pub use qrels::{Grade, Judgments, Qrels};
+pub use ranking::{Hit, Ranking, TopK};
+pub use retriever::{Retriever, SearchError};
+pub use run::{Run, Scored};
+pub use search::Search;

@@ -1,0 +1,310 @@
+//! Hits, rankings, and the exact top k.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{DocNum, SearchError};
+
+/// One retrieved document and its score. Higher is better, for every retriever.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Hit {
+    /// The document.
+    pub doc: DocNum,
+    /// Its score; never NaN inside a [`Ranking`].
+    pub score: f32,
+}
+
+impl Hit {
+    /// A hit.
+    #[must_use]
+    pub const fn new(doc: DocNum, score: f32) -> Self {
+        Self { doc, score }
+    }
+
+    /// The order of every ranking: score descending, then document number ascending.
+    /// `Less` means that `self` stands before `other`.
+    #[must_use]
+    pub fn order(&self, other: &Self) -> Ordering {
+        other
+            .score
+            .partial_cmp(&self.score)
+            .unwrap_or(Ordering::Equal)
+            .then(self.doc.cmp(&other.doc))
+    }
+}
+
+/// The answer to one query: hits in the order score descending, document number ascending,
+/// without repeated documents and without NaN.
+///
+/// A ranking may be shorter than was asked for; it is never padded.
+///
+/// ```
+/// use ir_core::{DocNum, Hit, Ranking};
+/// let ranking = Ranking::from_hits(vec![
+///     Hit::new(DocNum::new(4), 1.5),
+///     Hit::new(DocNum::new(2), 1.5),
+///     Hit::new(DocNum::new(9), 2.0),
+/// ])?;
+/// let docs: Vec<u32> = ranking.iter().map(|hit| hit.doc.get()).collect();
+/// assert_eq!(docs, [9, 2, 4]); // equal scores: the lower number first
+/// # Ok::<(), ir_core::SearchError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<Hit>", into = "Vec<Hit>")]
+#[must_use]
+pub struct Ranking {
+    hits: Vec<Hit>,
+}
+
+impl Ranking {
+    /// A ranking of these hits, which may come in any order.
+    ///
+    /// # Errors
+    /// When a score is NaN or a document occurs twice.
+    pub fn from_hits(mut hits: Vec<Hit>) -> Result<Self, SearchError> {
+        if let Some(hit) = hits.iter().find(|hit| hit.score.is_nan()) {
+            return Err(SearchError::NanScore { doc: hit.doc });
+        }
+        hits.sort_unstable_by(Hit::order);
+        let mut docs: Vec<DocNum> = hits.iter().map(|hit| hit.doc).collect();
+        docs.sort_unstable();
+        if let Some(pair) = docs.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(SearchError::RepeatedHit { doc: pair[0] });
+        }
+        Ok(Self { hits })
+    }
+
+    /// The hits, best first.
+    #[must_use]
+    pub fn hits(&self) -> &[Hit] {
+        &self.hits
+    }
+
+    /// The hits, best first.
+    pub fn iter(&self) -> std::slice::Iter<'_, Hit> {
+        self.hits.iter()
+    }
+
+    /// How many hits there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.hits.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.hits.is_empty()
+    }
+
+    /// The best `k` hits.
+    pub fn top(mut self, k: usize) -> Self {
+        self.hits.truncate(k);
+        self
+    }
+
+    /// Only the hits that `keep` accepts, in the same order.
+    pub fn retain(mut self, keep: impl FnMut(&Hit) -> bool) -> Self {
+        self.hits.retain(keep);
+        self
+    }
+
+    /// The hits, best first.
+    #[must_use]
+    pub fn into_hits(self) -> Vec<Hit> {
+        self.hits
+    }
+}
+
+impl TryFrom<Vec<Hit>> for Ranking {
+    type Error = SearchError;
+
+    fn try_from(hits: Vec<Hit>) -> Result<Self, SearchError> {
+        Self::from_hits(hits)
+    }
+}
+
+impl From<Ranking> for Vec<Hit> {
+    fn from(ranking: Ranking) -> Self {
+        ranking.hits
+    }
+}
+
+impl<'a> IntoIterator for &'a Ranking {
+    type Item = &'a Hit;
+    type IntoIter = std::slice::Iter<'a, Hit>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.hits.iter()
+    }
+}
+
+impl IntoIterator for Ranking {
+    type Item = Hit;
+    type IntoIter = std::vec::IntoIter<Hit>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.hits.into_iter()
+    }
+}
+
+/// Keeps the exact best `k` of any number of scored documents, in the order of [`Hit::order`].
+///
+/// Every document may be pushed once. The result is the same in whatever order they are pushed.
+///
+/// ```
+/// use ir_core::{DocNum, TopK};
+/// let mut best = TopK::new(2);
+/// for (doc, score) in [(0, 0.1), (1, 0.7), (2, 0.7), (3, 0.7)] {
+///     best.push(DocNum::new(doc), score);
+/// }
+/// let ranking = best.finish()?;
+/// assert_eq!(ranking.hits()[1].doc, DocNum::new(2));
+/// # Ok::<(), ir_core::SearchError>(())
+/// ```
+/// # Complexity
+/// O(log k) for a document that gets in, O(1) for one that does not; memory grows with the hits
+/// that are kept, not with `k`.
+#[derive(Debug, Clone)]
+pub struct TopK {
+    k: usize,
+    heap: BinaryHeap<WorstFirst>,
+    nan: Option<DocNum>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct WorstFirst(Hit);
+
+impl PartialEq for WorstFirst {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for WorstFirst {}
+
+impl PartialOrd for WorstFirst {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for WorstFirst {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.order(&other.0)
+    }
+}
+
+impl TopK {
+    /// Keeps the best `k`.
+    #[must_use]
+    pub fn new(k: usize) -> Self {
+        Self {
+            k,
+            heap: BinaryHeap::with_capacity(k.min(1024)),
+            nan: None,
+        }
+    }
+
+    /// Offers a document. A NaN score is remembered and makes [`TopK::finish`] fail.
+    #[inline]
+    pub fn push(&mut self, doc: DocNum, score: f32) {
+        if score.is_nan() {
+            self.nan.get_or_insert(doc);
+            return;
+        }
+        let hit = WorstFirst(Hit { doc, score });
+        if self.heap.len() < self.k {
+            self.heap.push(hit);
+        } else if let Some(mut worst) = self.heap.peek_mut() {
+            if hit < *worst {
+                *worst = hit;
+            }
+        }
+    }
+
+    /// The worst hit that is kept, once `k` are: a document that does not stand before it
+    /// in the order of [`Hit::order`] cannot get in any more. `None` while there is room.
+    #[inline]
+    #[must_use]
+    pub fn worst(&self) -> Option<Hit> {
+        if self.heap.len() < self.k {
+            None
+        } else {
+            self.heap.peek().map(|hit| hit.0)
+        }
+    }
+
+    /// How many are kept so far.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Whether none is kept so far.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
+    /// The best `k`, best first.
+    ///
+    /// # Errors
+    /// When a score was NaN.
+    pub fn finish(self) -> Result<Ranking, SearchError> {
+        if let Some(doc) = self.nan {
+            return Err(SearchError::NanScore { doc });
+        }
+        let hits = self
+            .heap
+            .into_sorted_vec()
+            .into_iter()
+            .map(|hit| hit.0)
+            .collect();
+        Ok(Ranking { hits })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn hits() -> impl Strategy<Value = Vec<Hit>> {
+        prop::collection::vec(-3i8..3, 0..40).prop_map(|scores| {
+            let hit = |(n, s): (usize, i8)| Hit::new(DocNum::new(n as u32), f32::from(s) / 2.0);
+            scores.into_iter().enumerate().map(hit).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn top_k_equals_sorting(hits in hits().prop_shuffle(), k in 0usize..45) {
+            let mut best = TopK::new(k);
+            for hit in &hits {
+                best.push(hit.doc, hit.score);
+            }
+            let oracle = Ranking::from_hits(hits).unwrap().top(k);
+            prop_assert_eq!(best.finish().unwrap(), oracle);
+        }
+    }
+
+    #[test]
+    fn nan_is_an_error_and_zeros_are_equal() {
+        let mut best = TopK::new(3);
+        best.push(DocNum::new(1), 0.0);
+        best.push(DocNum::new(0), -0.0);
+        assert_eq!(best.clone().finish().unwrap().hits()[0].doc, DocNum::new(0));
+        best.push(DocNum::new(5), f32::NAN);
+        assert!(matches!(best.finish(), Err(SearchError::NanScore { doc }) if doc.get() == 5));
+    }
+
+    #[test]
+    fn repeated_documents_are_an_error() {
+        let hit = Hit::new(DocNum::new(3), 1.0);
+        assert!(Ranking::from_hits(vec![hit, hit]).is_err());
+    }
+}
