@@ -1,0 +1,195 @@
+// Writes the Lucene reference figures of this folder. See README.md for how to run it.
+// Parts: tokens IN | fuzz | codepoints | lowercase | stem CLASS VOC EXPECTED | stream NAME FILE FIELDS OUTDIR | search NAME DIR
+import com.fasterxml.jackson.core.json.JsonWriteFeature;
+import com.fasterxml.jackson.databind.*;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import java.io.*;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.*;
+import java.security.MessageDigest;
+import java.util.*;
+import java.util.stream.*;
+import org.apache.lucene.analysis.*;
+import org.apache.lucene.analysis.core.KeywordTokenizer;
+import org.apache.lucene.analysis.en.PorterStemFilter;
+import org.apache.lucene.analysis.snowball.SnowballFilter;
+import org.apache.lucene.analysis.standard.StandardTokenizer;
+import org.apache.lucene.analysis.tokenattributes.*;
+import org.apache.lucene.document.*;
+import org.apache.lucene.index.*;
+import org.apache.lucene.search.*;
+import org.apache.lucene.search.similarities.BM25Similarity;
+import org.apache.lucene.store.ByteBuffersDirectory;
+import org.apache.lucene.util.*;
+
+public class Generate {
+  static final ObjectMapper JSON = JsonMapper.builder().enable(JsonWriteFeature.ESCAPE_NON_ASCII).build();
+  static final PrintStream OUT = new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
+  record Token(String text, int start, int end) {}
+
+  static List<Token> drain(TokenStream s) throws IOException {
+    CharTermAttribute term = s.addAttribute(CharTermAttribute.class);
+    OffsetAttribute offset = s.addAttribute(OffsetAttribute.class);
+    List<Token> out = new ArrayList<>();
+    s.reset();
+    while (s.incrementToken()) out.add(new Token(term.toString(), offset.startOffset(), offset.endOffset()));
+    s.end();
+    s.close();
+    return out;
+  }
+  static final StandardTokenizer STANDARD = new StandardTokenizer();
+  static List<Token> standard(String s) throws IOException { STANDARD.setReader(new StringReader(s)); return drain(STANDARD); }
+  static Analyzer chain;   // Anserini's own default, not a rebuilt one
+  static List<String> chain(String s) throws IOException {
+    return drain(chain.tokenStream("contents", s)).stream().map(Token::text).toList();
+  }
+  static List<String> lines(Path p) throws Exception {
+    InputStream in = Files.newInputStream(p);
+    if (p.toString().endsWith(".zst")) in = new com.github.luben.zstd.ZstdInputStream(in);
+    String all = new String(in.readAllBytes(), StandardCharsets.UTF_8);
+    return List.of((all.endsWith("\n") ? all.substring(0, all.length() - 1) : all).split("\n", -1));
+  }
+  static void row(String s) throws IOException {
+    List<Object> t = new ArrayList<>();
+    for (Token x : standard(s)) t.add(List.of(x.text, x.start, x.end));
+    OUT.println(JSON.writeValueAsString(s) + "\t" + JSON.writeValueAsString(t) + "\t" + JSON.writeValueAsString(chain(s)));
+  }
+
+  // One or more members of every word-break class, a few ordinary letters, and separators.
+  static final String[] ALPHABET = {"a", "B", "s", "'", "\u2019", "\uFF07", ".", ",", ":", ";", "_", "-", " ", "\n", "\r", "1", "9",
+    "\u0660", "\u00E9", "\u0301", "\u00AD", "\u200B", "\u200C", "\u200D", "\u200E", "\uFEFF", "\uFE0F", "\uFE0E", "\u20E3", "\u05D0", "\"",
+    "\u05F4", "\u05F3", "\u30AB", "\u30FC", "\uFF76", "\u3042", "\u6F22", "\uD840\uDC00", "\uD55C", "\u1100", "\u1161", "\u11A8", "\u0E02", "\u0E31",
+    "\u0E81", "\u1780", "\u1000", "\u0915", "\u093F", "\u094D", "\u0628", "\u00B7", "\u0387", "\u2024", "\u2027", "\uFE52", "\uFE55", "\u066B", "\u066C",
+    "\u060C", "\u203F", "\uFF3F", "\u202F", "\u00A0", "\u3000", "#", "*", "\u00A9", "\u2764", "\uD83D\uDE00", "\uD83D\uDC68", "\uD83C\uDFFD", "\uD83C\uDDFA",
+    "\uD83C\uDDF8", "\uD83C\uDFF4", "\uDB40\uDC67", "\uDB40\uDC7F", "\u216B", "\u00B2", "\u00BD", "\u0130", "\u00DF", "\u1E9E", "\u03A3", "\uD835\uDC00", "\uD835\uDFCE",
+    "\uFF21", "\uFF11", "\u02D7", "\u055F", "\u16A0", "\u00AA", "the", "ing", "\u2028", "\uE000", "\uFFFD"};
+  static void fuzz() throws IOException {
+    Random r = new Random(20240601);
+    for (int i = 0; i < 8000; i++) {
+      StringBuilder s = new StringBuilder();
+      if (i >= 6500) {    // around the 255-unit limit: a long run of one kind, then the rest
+        String unit = ALPHABET[new int[] {0, 0, 15, 19, 33, 39, 43, 73, 85, 10, 28, 70}[r.nextInt(12)]];
+        int lead = r.nextInt(3);
+        for (int k = 0; k < lead; k++) s.append(ALPHABET[r.nextInt(ALPHABET.length)]);
+        int want = 245 + r.nextInt(20) + (r.nextInt(4) == 0 ? 255 : 0);
+        if (unit.equals("\u0301") || unit.equals("\u20E3")) s.append('e');
+        while (s.length() < want) s.append(unit);
+      }
+      int n = 1 + r.nextInt(i % 2 == 0 ? 6 : 24);
+      for (int k = 0; k < n; k++) s.append(ALPHABET[r.nextInt(ALPHABET.length)]);
+      row(s.toString());
+    }
+  }
+
+  static final String[] TEMPLATES = {"{}", "{}{}", "a{}b", "1{}2", "1{}a", "\u05D0{}\u05D0", "\u30AB{}\u30AB", "\uD55C{}\uD55C", "\u0E02{}\u0E02", "\u6F22{}\u3042",
+    "_{}_", "{}\u0301", "{}\u200D\uD83D\uDC67", "\uD83D\uDC67\u200D{}", "{}\uFE0F", "{}\uD83C\uDFFD", "{}\u20E3", "\uD83C\uDDFA{}", "{}.a", "{}'1"};
+  static void codepoints() throws IOException {
+    OUT.println("# templates: " + JSON.writeValueAsString(TEMPLATES));
+    String last = null; int first = 0, prev = 0;
+    for (int c = 0; c <= 0x110000; c++) {
+      if (c >= 0xD800 && c < 0xE000) continue;
+      String now = null;
+      if (c < 0x110000) {
+        StringJoiner cols = new StringJoiner("\t");
+        for (String t : TEMPLATES) {
+          String s = t.replace("{}", Character.toString(c));
+          cols.add(standard(s).stream().map(x -> s.codePointCount(0, x.start) + "-" + s.codePointCount(0, x.end)).collect(Collectors.joining(" ")));
+        }
+        now = cols.toString();
+      }
+      if (!Objects.equals(now, last)) {
+        if (last != null) OUT.printf("%04X\t%04X\t%s%n", first, prev, last);
+        first = c; last = now;
+      }
+      prev = c;
+    }
+  }
+
+  static void stem(String name, String voc, String expected) throws Exception {
+    List<String> words = lines(Path.of(voc)), wanted = lines(Path.of(expected));
+    int differ = 0;
+    Tokenizer t = new KeywordTokenizer();
+    TokenStream s = name.equals("porter") ? new PorterStemFilter(t) : new SnowballFilter(t, new org.tartarus.snowball.ext.EnglishStemmer());
+    for (int i = 0; i < words.size(); i++) {
+      t.setReader(new StringReader(words.get(i)));
+      String got = drain(s).get(0).text;
+      if (!got.equals(wanted.get(i))) { differ++; OUT.println(words.get(i) + "\t" + wanted.get(i) + "\t" + got); }
+    }
+    OUT.printf("# %s: %d words, %d differ%n", name, words.size(), differ);
+  }
+
+  static String text(JsonNode d, String fields) {
+    return Arrays.stream(fields.split(",")).map(f -> d.get(f).asText()).collect(Collectors.joining("\n"));
+  }
+  static void stream(String name, String file, String fields, String outDir) throws Exception {
+    for (String kind : List.of("standard", "chain")) {
+      Path to = Path.of(outDir, name + "." + kind + ".txt");
+      long units = 0, tokens = 0; Set<String> terms = new HashSet<>();
+      MessageDigest sha = MessageDigest.getInstance("SHA-256");
+      try (OutputStream o = new BufferedOutputStream(Files.newOutputStream(to))) {
+        for (String l : lines(Path.of(file))) {
+          String s = text(JSON.readTree(l), fields);
+          List<String> ts = kind.equals("chain") ? chain(s) : standard(s).stream().map(Token::text).toList();
+          units++; tokens += ts.size(); terms.addAll(ts);
+          byte[] b = (String.join(" ", ts) + "\n").getBytes(StandardCharsets.UTF_8);
+          sha.update(b); o.write(b);
+        }
+      }
+      OUT.printf("%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s%n", name, fields, kind, units, tokens, terms.size(), (float) (tokens / (double) units), HexFormat.of().formatHex(sha.digest()));
+    }
+  }
+
+  static void search(String dir, boolean dropOwn, int keep) throws Exception {
+    BM25Similarity bm25 = new BM25Similarity(0.9f, 0.4f);
+    ByteBuffersDirectory store = new ByteBuffersDirectory();
+    try (IndexWriter w = new IndexWriter(store, new IndexWriterConfig(chain).setSimilarity(bm25))) {
+      for (String l : lines(Path.of(dir, "corpus.jsonl.zst"))) {
+        JsonNode n = JSON.readTree(l); Document d = new Document();
+        d.add(new StringField("id", n.get("_id").asText(), Field.Store.YES));
+        d.add(new BinaryDocValuesField("id", new BytesRef(n.get("_id").asText())));
+        d.add(new TextField("contents", text(n, "title,text"), Field.Store.NO));
+        w.addDocument(d);
+      }
+      w.forceMerge(1);
+    }
+    IndexSearcher searcher = new IndexSearcher(DirectoryReader.open(store));
+    searcher.setSimilarity(bm25);
+    Sort sort = new Sort(SortField.FIELD_SCORE, new SortField("id", SortField.Type.STRING_VAL));
+    Path q = Path.of(dir, "queries.jsonl.zst");
+    Map<String, String> queries = new HashMap<>();
+    for (String l : lines(Files.exists(q) ? q : Path.of(dir, "queries.jsonl"))) { JsonNode n = JSON.readTree(l); queries.put(n.get("_id").asText(), n.get("text").asText()); }
+    Set<String> ids = new LinkedHashSet<>();
+    lines(Path.of(dir, "qrels", "test.tsv")).stream().skip(1).forEach(l -> ids.add(l.split("\t")[0]));
+    int hit = 0;
+    for (String id : ids) {
+      Map<String, Integer> bag = new LinkedHashMap<>();
+      for (String t : chain(queries.get(id))) bag.merge(t, 1, Integer::sum);
+      BooleanQuery.Builder b = new BooleanQuery.Builder();
+      bag.forEach((t, n) -> b.add(new BoostQuery(new TermQuery(new Term("contents", t)), n.floatValue()), BooleanClause.Occur.SHOULD));
+      int rank = 0;
+      for (ScoreDoc sd : searcher.search(b.build(), 1000, sort, true).scoreDocs) {
+        String doc = searcher.storedFields().document(sd.doc).get("id");
+        if (dropOwn && doc.equals(id)) continue;
+        if (++rank > keep) break;
+        OUT.println(id + "\t" + rank + "\t" + doc + "\t" + Float.toString(sd.score));
+      }
+      if (rank > 0) hit++;
+    }
+    OUT.printf("# %d queries, %d with at least one hit%n", ids.size(), hit);
+  }
+
+  public static void main(String[] a) throws Exception {
+    chain = (Analyzer) Class.forName("io.anserini.analysis.DefaultEnglishAnalyzer").getMethod("newDefaultInstance").invoke(null);
+    switch (a[0]) {
+      case "tokens" -> { for (String l : lines(Path.of(a[1]))) if (!l.startsWith("#")) row(JSON.readValue(l.split("\t")[0], String.class)); }
+      case "fuzz" -> fuzz();
+      case "codepoints" -> codepoints();
+      case "lowercase" -> { for (int c = 0; c <= 0x10FFFF; c++) if (Character.toLowerCase(c) != c) OUT.printf("%04X\t%04X%n", c, Character.toLowerCase(c)); }
+      case "stem" -> stem(a[1], a[2], a[3]);
+      case "stream" -> stream(a[1], a[2], a[3], a[4]);
+      case "search" -> search(a[1], Boolean.parseBoolean(a[2]), Integer.parseInt(a[3]));
+      default -> throw new IllegalArgumentException(a[0]);
+    }
+    OUT.flush();
+  }
+}
