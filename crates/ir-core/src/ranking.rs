@@ -218,10 +218,10 @@ impl TopK {
         let hit = WorstFirst(Hit { doc, score });
         if self.heap.len() < self.k {
             self.heap.push(hit);
-        } else if let Some(mut worst) = self.heap.peek_mut() {
-            if hit < *worst {
-                *worst = hit;
-            }
+        } else if let Some(mut worst) = self.heap.peek_mut()
+            && hit < *worst
+        {
+            *worst = hit;
         }
     }
 

@@ -1,0 +1,218 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn run(text: &str) -> Result<Parsed<Run>, TrecError> {
+    read_run(text.as_bytes(), "run", Header::AsData)
+}
+
+fn written(scores: &[f64], style: RunScores) -> Vec<String> {
+    let mut run = Run::new("t");
+    for (n, &score) in scores.iter().enumerate() {
+        run.push("q", format!("d{n}"), score);
+    }
+    let mut out = Vec::new();
+    write_run(&run, style, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    text.lines()
+        .map(|line| line.split(' ').nth(4).unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn numbers_as_c_reads_them() {
+    let table: &[(&str, Option<f64>)] = &[
+        ("1.5", Some(1.5)),
+        ("-.5e1x", Some(-5.0)),
+        ("1e", Some(1.0)),
+        ("1e+", Some(1.0)),
+        ("7abc", Some(7.0)),
+        ("+3", Some(3.0)),
+        ("0x1.8p3", Some(12.0)),
+        ("-0x10", Some(-16.0)),
+        ("0x", Some(0.0)),
+        ("inf", Some(f64::INFINITY)),
+        ("-Infinity", Some(f64::NEG_INFINITY)),
+        ("Score", None),
+        ("", None),
+        ("-", None),
+        (".", None),
+        ("é", None),
+    ];
+    for (text, expected) in table {
+        assert_eq!(c_number(text), *expected, "{text:?}");
+    }
+    assert!(c_number("nan").unwrap().is_nan() && c_number("NaN(1)").unwrap().is_nan());
+    assert_eq!(c_integer("1.9"), (Some(1), false));
+    assert_eq!(c_integer("-2"), (Some(-2), true));
+    assert_eq!(c_integer("Relevance"), (None, false));
+    assert_eq!(c_integer("99999999999999999999"), (Some(Grade::MAX), true));
+}
+
+#[test]
+fn any_white_space_separates_and_more_columns_are_ignored() {
+    let parsed =
+        run("# comment\r\n\r\nq1\tQ0 d1 \x0b1\x0c2.5 tag more columns\r\nq1 Q0 d2 2 1 last\r\n")
+            .unwrap();
+    assert_eq!(
+        parsed.data.get("q1").unwrap()[0],
+        crate::Scored {
+            doc: "d1".into(),
+            score: 2.5
+        }
+    );
+    assert_eq!(parsed.data.tag, "last");
+    assert!(parsed.oddities.is_empty());
+}
+
+#[test]
+fn a_header_is_data_unless_skipped() {
+    let text = "QueryID\tQ0\tDocID\tRank\tScore\tRunID\r\nq\tQ0\td\t1\t3.0\trun-1\r\n";
+    let as_data = run(text).unwrap();
+    assert_eq!(as_data.data.len(), 2);
+    assert_eq!(
+        as_data.oddities[0].to_string(),
+        "run:1: the score \"Score\" is no number and was read as 0 (a header line? it counts as data)"
+    );
+    let skipped = read_run(text.as_bytes(), "run", Header::Skip).unwrap();
+    assert_eq!(skipped.data.len(), 1);
+    assert!(skipped.oddities.is_empty());
+    let qrels = "QueryID\t0\tDocID\tRelevance\r\nq\tQ0\td\t1\r\n";
+    assert_eq!(
+        read_qrels(qrels.as_bytes(), "q", Header::AsData)
+            .unwrap()
+            .data
+            .len(),
+        2
+    );
+    assert_eq!(
+        read_qrels(qrels.as_bytes(), "q", Header::Skip)
+            .unwrap()
+            .data
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn every_bad_line_has_its_error() {
+    let qrels = |text: &str| {
+        read_qrels(text.as_bytes(), "qrels", Header::AsData)
+            .unwrap_err()
+            .to_string()
+    };
+    let bad = |text: &str| run(text).unwrap_err().to_string();
+    assert_eq!(
+        bad("q Q0 d 1 2 t\nq Q0 d 1\n"),
+        "run:2: expected at least 6 columns, found 4"
+    );
+    assert_eq!(
+        bad("q Q0 d 1 nan t\n"),
+        "run:1: expected a score, found NaN"
+    );
+    assert_eq!(
+        bad("q Q0 d 1 2 t\np Q0 d 1 2 t\nq Q0 d 2 1 t\n"),
+        "run:3: document \"d\" of query \"q\" stands in line 1 already"
+    );
+    assert_eq!(
+        bad("q Q0 d 1 2 t\nq\0 Q0 d 1 2 t\n"),
+        "run:2: expected UTF-8 text, found a NUL byte"
+    );
+    assert_eq!(qrels("q 0 d 1 5\n"), "qrels:1: expected 4 columns, found 5");
+    assert_eq!(
+        qrels("q 0 d 1\nq 0 d 0\n"),
+        "qrels:2: document \"d\" of query \"q\" stands in line 1 already"
+    );
+    let utf16 = read_run(&[0xFF, 0xFE, b'q', 0][..], "run", Header::AsData).unwrap_err();
+    assert_eq!(
+        utf16.to_string(),
+        "run:1: expected UTF-8 text, found UTF-16"
+    );
+    let latin = read_run(&b"q Q0 d\xE9 1 2 t\n"[..], "run", Header::AsData).unwrap_err();
+    assert_eq!(
+        latin.to_string(),
+        "run:1: expected UTF-8 text, found other bytes"
+    );
+    let endless =
+        read_run(io::BufReader::new(io::repeat(b'x')), "run", Header::AsData).unwrap_err();
+    assert!(matches!(endless, TrecError::LongLine { line: 1, .. }));
+}
+
+#[test]
+fn scores_as_anserini_writes_them() {
+    // The numbers of a comment in Anserini's source, with one more tie. At 22 the neighbouring
+    // 32-bit floats are 1.9e-6 apart, so the steps of 1e-6 fall on one value.
+    let scores = [23.439_316, 22.087_432, 22.087_432, 22.087_43, 21.602_508];
+    let expected = [
+        "23.439301",
+        "22.087400",
+        "22.087399",
+        "22.087399",
+        "21.602501",
+    ];
+    assert_eq!(written(&scores, RunScores::Anserini), expected);
+    let small = written(&[1.5, 1.5, 1.5], RunScores::Anserini);
+    assert_eq!(small, ["1.500000", "1.499999", "1.499998"]);
+    // At a few hundred the steps are lost altogether: the ties come back.
+    let large = written(&[512.0, 512.0, 512.0], RunScores::Anserini);
+    assert_eq!(large, ["512.000000", "512.000000", "512.000000"]);
+}
+
+#[test]
+fn strict_scores_keep_the_order() {
+    let scores: Vec<f64> = written(&[2.0, 2.0, 2.0, 1.0], RunScores::Strict)
+        .iter()
+        .map(|s| s.parse().unwrap())
+        .collect();
+    assert!(
+        scores.windows(2).all(|pair| pair[0] > pair[1]),
+        "{scores:?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_back_is_not_written() {
+    let mut run = Run::new("t");
+    run.push("two words", "d", 1.0);
+    assert!(write_run(&run, RunScores::Exact, &mut Vec::new()).is_err());
+    let mut qrels = Qrels::new();
+    qrels.insert("q", "", 1);
+    assert!(write_qrels(&qrels, &mut Vec::new()).is_err());
+}
+
+proptest! {
+    #[test]
+    fn anything_is_read_or_refused(bytes: Vec<u8>) {
+        let _ = read_run(&bytes[..], "x", Header::AsData);
+        let _ = read_qrels(&bytes[..], "x", Header::Skip);
+    }
+
+    #[test]
+    fn runs_survive_writing_and_reading(
+        lists in prop::collection::btree_map("[a-zé]{1,3}", prop::collection::vec(any::<f64>(), 1..8), 1..5)
+    ) {
+        let mut run = Run::new("tag");
+        for (query, scores) in &lists {
+            for (n, score) in scores.iter().enumerate().filter(|(_, s)| !s.is_nan()) {
+                run.push(query, format!("d{n}"), *score);
+            }
+        }
+        let mut out = Vec::new();
+        write_run(&run, RunScores::Exact, &mut out).unwrap();
+        let read = read_run(&out[..], "x", Header::AsData).unwrap();
+        if !run.is_empty() {
+            prop_assert_eq!(read.data, run);
+        }
+    }
+
+    #[test]
+    fn qrels_survive_writing_and_reading(judged in prop::collection::btree_map(("[a-z]{1,2}", "[a-z]{1,2}"), any::<Grade>(), 0..20)) {
+        let mut qrels = Qrels::new();
+        for ((query, doc), grade) in &judged {
+            qrels.insert(query, doc, *grade);
+        }
+        let mut out = Vec::new();
+        write_qrels(&qrels, &mut out).unwrap();
+        prop_assert_eq!(read_qrels(&out[..], "x", Header::AsData).unwrap().data, qrels);
+    }
+}
