@@ -124,18 +124,18 @@ public class Generate {
   static void stream(String name, String file, String fields, String outDir) throws Exception {
     for (String kind : List.of("standard", "chain")) {
       Path to = Path.of(outDir, name + "." + kind + ".txt");
-      long units = 0, tokens = 0; Set<String> terms = new HashSet<>();
+      long units = 0, filled = 0, tokens = 0; Set<String> terms = new HashSet<>();
       MessageDigest sha = MessageDigest.getInstance("SHA-256");
       try (OutputStream o = new BufferedOutputStream(Files.newOutputStream(to))) {
         for (String l : lines(Path.of(file))) {
           String s = text(JSON.readTree(l), fields);
           List<String> ts = kind.equals("chain") ? chain(s) : standard(s).stream().map(Token::text).toList();
-          units++; tokens += ts.size(); terms.addAll(ts);
+          units++; tokens += ts.size(); if (!ts.isEmpty()) filled++; terms.addAll(ts);
           byte[] b = (String.join(" ", ts) + "\n").getBytes(StandardCharsets.UTF_8);
           sha.update(b); o.write(b);
         }
       }
-      OUT.printf("%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s%n", name, fields, kind, units, tokens, terms.size(), (float) (tokens / (double) units), HexFormat.of().formatHex(sha.digest()));
+      OUT.printf("%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s%n", name, fields, kind, units, filled, tokens, terms.size(), (float) (tokens / (double) filled), HexFormat.of().formatHex(sha.digest()));
     }
   }
 

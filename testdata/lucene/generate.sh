@@ -31,7 +31,7 @@ done
 
 stream() { gen stream "$1" "$data/$2" "$3" "$streams"; }
 { head_ "fields joined by a newline, units in file order; $chain" 'stream NAME FILE FIELDS OUTDIR' \
-  'collection, fields, standard (StandardTokenizer alone) or chain, units, tokens, distinct terms, tokens per unit (float), SHA-256 of the stream (one unit a line, tokens joined by one blank, every line ended by a newline, UTF-8)'
+  'collection, fields, standard (StandardTokenizer alone) or chain, units, units with a token, tokens, distinct terms, tokens per unit with a token (Lucene avgdl, float), SHA-256 of the stream (one unit a line, tokens joined by one blank, every line ended by a newline, UTF-8)'
   stream nfcorpus.corpus beir/nfcorpus/corpus.jsonl.zst title,text
   stream nfcorpus.queries beir/nfcorpus/queries.jsonl text
   stream arguana.corpus beir/arguana/corpus.jsonl.zst title,text
