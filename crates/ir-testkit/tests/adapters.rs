@@ -1,5 +1,7 @@
 //! Retrievers made of retrievers keep the contract.
 
+#![allow(clippy::unwrap_used)]
+
 use ir_core::{
     Distinct, DocIds, Document, EncodeError, Encoded, Encoder, Retriever, Run, Search, Side,
 };
