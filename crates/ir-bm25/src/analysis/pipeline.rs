@@ -1,0 +1,78 @@
+//! An analysis at work.
+
+use super::Analysis;
+use super::lower::push_lower;
+use super::stem::Stem;
+use super::stop::StopSet;
+use ir_core::{Analyzer, Token};
+
+/// An [`Analysis`] made ready to run; see [`Analysis::build`].
+#[derive(Debug, Clone)]
+pub struct Pipeline {
+    analysis: Analysis,
+    stops: StopSet,
+}
+
+impl Pipeline {
+    pub(super) fn new(analysis: Analysis) -> Self {
+        let stops = StopSet::new(&analysis.stop_words);
+        Self { analysis, stops }
+    }
+
+    /// What it was built from.
+    pub fn analysis(&self) -> &Analysis {
+        &self.analysis
+    }
+}
+
+impl Analyzer for Pipeline {
+    fn analyze(&self, text: &str, emit: &mut dyn FnMut(Token<'_>)) {
+        let Analysis {
+            tokenizer,
+            max_len,
+            possessive,
+            lower_case,
+            stemmer,
+            ..
+        } = self.analysis;
+        let mut stem = Stem::new(stemmer);
+        let mut term = String::with_capacity(64);
+        let mut position = 0_u32;
+        tokenizer.split(text, max_len, &mut |start, end| {
+            let word = &text[start..end];
+            let word = if possessive {
+                without_possessive(word)
+            } else {
+                word
+            };
+            term.clear();
+            if lower_case {
+                push_lower(&mut term, word);
+            } else {
+                term.push_str(word);
+            }
+            if !self.stops.contains(&term) {
+                stem.apply(&mut term);
+                if !term.is_empty() {
+                    emit(Token {
+                        term: &term,
+                        start,
+                        end,
+                        position,
+                    });
+                }
+            }
+            position = position.saturating_add(1);
+        });
+    }
+}
+
+/// Cuts a final `'s`, in any of three apostrophes and either case.
+fn without_possessive(word: &str) -> &str {
+    match word.strip_suffix(['s', 'S']) {
+        Some(rest) => rest
+            .strip_suffix(['\'', '\u{2019}', '\u{ff07}'])
+            .unwrap_or(word),
+        None => word,
+    }
+}

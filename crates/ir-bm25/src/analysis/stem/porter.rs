@@ -1,0 +1,284 @@
+//! The suffix-stripping algorithm of M. F. Porter, "An algorithm for suffix stripping" (1980), in the two forms that
+//! are in use. Words are edited in place.
+
+/// Which form of the algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The rules as printed in 1980.
+    Printed,
+    /// Porter's own later program: words of one and two letters stay, `bli` becomes `ble`, and `logi` becomes `log`.
+    Revised,
+}
+
+/// Stems `word` in place. `units` is scratch space.
+///
+/// The letters are UTF-16 units, as they are for Lucene's class; it matters for the few words that mix other scripts
+/// with English endings, where two equal units in a row count as a double letter.
+pub(super) fn stem(word: &mut String, units: &mut Vec<u16>, form: Form) {
+    if word.is_ascii() {
+        run(word, form);
+    } else if word.as_bytes().last().is_some_and(u8::is_ascii_lowercase) {
+        units.clear();
+        units.extend(word.encode_utf16());
+        let before = units.len();
+        run(units, form);
+        if units.len() != before || units.last() != word.encode_utf16().last().as_ref() {
+            word.clear();
+            word.extend(
+                char::decode_utf16(units.iter().copied())
+                    .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)),
+            );
+        }
+    }
+}
+
+/// A word that can be read by letter and changed at its end.
+trait Word {
+    fn len(&self) -> usize;
+    fn at(&self, i: usize) -> u16;
+    fn truncate(&mut self, len: usize);
+    fn append(&mut self, ascii: &str);
+}
+
+/// ASCII only.
+impl Word for String {
+    fn len(&self) -> usize {
+        self.len()
+    }
+    fn at(&self, i: usize) -> u16 {
+        u16::from(self.as_bytes()[i])
+    }
+    fn truncate(&mut self, len: usize) {
+        self.truncate(len);
+    }
+    fn append(&mut self, ascii: &str) {
+        self.push_str(ascii);
+    }
+}
+
+impl Word for Vec<u16> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+    fn at(&self, i: usize) -> u16 {
+        self[i]
+    }
+    fn truncate(&mut self, len: usize) {
+        self.truncate(len);
+    }
+    fn append(&mut self, ascii: &str) {
+        self.extend(ascii.bytes().map(u16::from));
+    }
+}
+
+const STEP_2: [(&str, &str); 20] = [
+    ("ational", "ate"),
+    ("tional", "tion"),
+    ("enci", "ence"),
+    ("anci", "ance"),
+    ("izer", "ize"),
+    ("alli", "al"),
+    ("entli", "ent"),
+    ("eli", "e"),
+    ("ousli", "ous"),
+    ("ization", "ize"),
+    ("ation", "ate"),
+    ("ator", "ate"),
+    ("alism", "al"),
+    ("iveness", "ive"),
+    ("fulness", "ful"),
+    ("ousness", "ous"),
+    ("aliti", "al"),
+    ("iviti", "ive"),
+    ("biliti", "ble"),
+    ("abli", "able"),
+];
+const STEP_2_REVISED: [(&str, &str); 2] = [("bli", "ble"), ("logi", "log")];
+const STEP_3: [(&str, &str); 7] = [
+    ("icate", "ic"),
+    ("ative", ""),
+    ("alize", "al"),
+    ("iciti", "ic"),
+    ("ical", "ic"),
+    ("ful", ""),
+    ("ness", ""),
+];
+const STEP_4: [&str; 19] = [
+    "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou",
+    "ism", "ate", "iti", "ous", "ive", "ize",
+];
+
+fn run<W: Word>(w: &mut W, form: Form) {
+    if w.len() == 0 || form == Form::Revised && w.len() <= 2 {
+        return;
+    }
+    plurals_and_participles(w);
+    if ends(w, "y").is_some_and(|stem| has_vowel(w, stem)) {
+        replace(w, 1, "i");
+    }
+    doubled_suffixes(w, form);
+    if let Some((suffix, with, stem)) = longest(w, &STEP_3)
+        && measure(w, stem) > 0
+    {
+        replace(w, suffix.len(), with);
+    }
+    single_suffixes(w);
+    tidy_up(w);
+}
+
+/// Steps 1a and 1b.
+fn plurals_and_participles<W: Word>(w: &mut W) {
+    if last(w) == Some(b's') {
+        if ends(w, "sses").is_some() || ends(w, "ies").is_some() {
+            w.truncate(w.len() - 2);
+        } else if ends(w, "ss").is_none() {
+            w.truncate(w.len() - 1);
+        }
+    }
+    if let Some(stem) = ends(w, "eed") {
+        if measure(w, stem) > 0 {
+            w.truncate(w.len() - 1);
+        }
+        return;
+    }
+    let Some(stem) = ends(w, "ed").or_else(|| ends(w, "ing")) else {
+        return;
+    };
+    if !has_vowel(w, stem) {
+        return;
+    }
+    w.truncate(stem);
+    if ends(w, "at").is_some() || ends(w, "bl").is_some() || ends(w, "iz").is_some() {
+        w.append("e");
+    } else if is_double(w) {
+        if !matches!(last(w), Some(b'l' | b's' | b'z')) {
+            w.truncate(w.len() - 1);
+        }
+    } else if measure(w, w.len()) == 1 && is_short(w, w.len()) {
+        w.append("e");
+    }
+}
+
+/// Step 2.
+fn doubled_suffixes<W: Word>(w: &mut W, form: Form) {
+    let found = match form {
+        Form::Printed => longest(w, &STEP_2),
+        Form::Revised => longest(w, &STEP_2_REVISED).or_else(|| longest(w, &STEP_2)),
+    };
+    if let Some((suffix, with, stem)) = found
+        && measure(w, stem) > 0
+    {
+        replace(w, suffix.len(), with);
+    }
+}
+
+/// Step 4.
+fn single_suffixes<W: Word>(w: &mut W) {
+    let Some((suffix, stem)) = STEP_4
+        .iter()
+        .filter_map(|s| ends(w, s).map(|stem| (*s, stem)))
+        .min_by_key(|f| f.1)
+    else {
+        return;
+    };
+    let allowed = suffix != "ion" || stem > 0 && matches!(letter(w, stem - 1), b's' | b't');
+    if allowed && measure(w, stem) > 1 {
+        w.truncate(stem);
+    }
+}
+
+/// Step 5.
+fn tidy_up<W: Word>(w: &mut W) {
+    if last(w) == Some(b'e') {
+        let stem = w.len() - 1;
+        let m = measure(w, stem);
+        if m > 1 || m == 1 && !is_short(w, stem) {
+            w.truncate(stem);
+        }
+    }
+    if last(w) == Some(b'l') && is_double(w) && measure(w, w.len()) > 1 {
+        w.truncate(w.len() - 1);
+    }
+}
+
+/// The letter as ASCII; 0 for any other.
+fn letter<W: Word>(w: &W, i: usize) -> u8 {
+    u8::try_from(w.at(i)).unwrap_or(0)
+}
+
+fn last<W: Word>(w: &W) -> Option<u8> {
+    w.len().checked_sub(1).map(|i| letter(w, i))
+}
+
+fn is_consonant<W: Word>(w: &W, i: usize) -> bool {
+    match letter(w, i) {
+        b'a' | b'e' | b'i' | b'o' | b'u' => false,
+        b'y' => i == 0 || !is_consonant(w, i - 1),
+        _ => true,
+    }
+}
+
+/// Porter's m: how often a run of vowels is followed by a run of consonants in the first `len` letters.
+fn measure<W: Word>(w: &W, len: usize) -> usize {
+    let (mut m, mut after_vowel) = (0, false);
+    let mut before_is_consonant = false;
+    for i in 0..len {
+        let consonant = match letter(w, i) {
+            b'a' | b'e' | b'i' | b'o' | b'u' => false,
+            b'y' => i == 0 || !before_is_consonant,
+            _ => true,
+        };
+        if consonant && after_vowel {
+            m += 1;
+        }
+        after_vowel = !consonant;
+        before_is_consonant = consonant;
+    }
+    m
+}
+
+fn has_vowel<W: Word>(w: &W, len: usize) -> bool {
+    (0..len).any(|i| !is_consonant(w, i))
+}
+
+/// Whether the word ends in the same consonant twice.
+fn is_double<W: Word>(w: &W) -> bool {
+    let n = w.len();
+    n >= 2 && w.at(n - 1) == w.at(n - 2) && is_consonant(w, n - 1)
+}
+
+/// Whether the first `len` letters end in consonant, vowel, consonant, the last not being w, x or y.
+fn is_short<W: Word>(w: &W, len: usize) -> bool {
+    len >= 3
+        && !matches!(letter(w, len - 1), b'w' | b'x' | b'y')
+        && is_consonant(w, len - 1)
+        && !is_consonant(w, len - 2)
+        && is_consonant(w, len - 3)
+}
+
+/// The length of what stands before `suffix`, when the word ends in it.
+fn ends<W: Word>(w: &W, suffix: &str) -> Option<usize> {
+    let stem = w.len().checked_sub(suffix.len())?;
+    suffix
+        .bytes()
+        .rev()
+        .zip((0..w.len()).rev())
+        .all(|(s, i)| w.at(i) == u16::from(s))
+        .then_some(stem)
+}
+
+/// The longest of the suffixes that the word ends in: suffix, replacement, length of the stem.
+fn longest<W: Word>(
+    w: &W,
+    rules: &[(&'static str, &'static str)],
+) -> Option<(&'static str, &'static str, usize)> {
+    rules
+        .iter()
+        .filter_map(|&(suffix, with)| Some((suffix, with, ends(w, suffix)?)))
+        .min_by_key(|found| found.2)
+}
+
+fn replace<W: Word>(w: &mut W, cut: usize, with: &str) {
+    w.truncate(w.len() - cut);
+    w.append(with);
+}

@@ -1,0 +1,170 @@
+//! Stop words: words that are dropped because they are everywhere.
+
+use super::error::AnalysisError;
+use super::lower::push_lower;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Which words are dropped. A dropped word leaves a gap in the positions.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum StopWords {
+    /// None is dropped.
+    None,
+    /// The 33 English words of Lucene's `EnglishAnalyzer`, and with it of Anserini and Elasticsearch.
+    #[default]
+    Lucene33,
+    /// The 179 English words of NLTK (before its release of 2024 that added contractions).
+    Nltk179,
+    /// Your own, in lower case when words are lower-cased.
+    Custom(BTreeSet<String>),
+}
+
+impl StopWords {
+    /// Your own list.
+    pub fn custom<T: Into<String>>(words: impl IntoIterator<Item = T>) -> Self {
+        Self::Custom(words.into_iter().map(Into::into).collect())
+    }
+
+    /// The words, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let (listed, own) = match self {
+            Self::None => ("", None),
+            Self::Lucene33 => (LUCENE, None),
+            Self::Nltk179 => (NLTK, None),
+            Self::Custom(words) => ("", Some(words)),
+        };
+        listed
+            .split_ascii_whitespace()
+            .chain(own.into_iter().flatten().map(String::as_str))
+    }
+
+    /// Whether `word` is on the list.
+    pub fn contains(&self, word: &str) -> bool {
+        match self {
+            Self::Custom(words) => words.contains(word),
+            _ => self.iter().any(|w| w == word),
+        }
+    }
+
+    pub(super) fn check(&self, lower_case: bool) -> Result<(), AnalysisError> {
+        for word in self.iter() {
+            if word.is_empty() {
+                return Err(AnalysisError::EmptyStopWord);
+            }
+            let mut lower = String::new();
+            push_lower(&mut lower, word);
+            if lower_case && lower != word {
+                return Err(AnalysisError::UpperCaseStopWord {
+                    word: word.to_owned(),
+                    lower,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+const LUCENE: &str = "a an and are as at be but by for if in into is it no not of on or such that the their then \
+    there these they this to was will with";
+
+const NLTK: &str = "i me my myself we our ours ourselves you you're you've you'll you'd your yours yourself \
+    yourselves he him his himself she she's her hers herself it it's its itself they them their theirs themselves \
+    what which who whom this that that'll these those am is are was were be been being have has had having do does \
+    did doing a an the and but if or because as until while of at by for with about against between into through \
+    during before after above below to from up down in out on off over under again further then once here there \
+    when where why how all any both each few more most other some such no nor not only own same so than too very s \
+    t can will just don don't should should've now d ll m o re ve y ain aren aren't couldn couldn't didn didn't \
+    doesn doesn't hadn hadn't hasn hasn't haven haven't isn isn't ma mightn mightn't mustn mustn't needn needn't \
+    shan shan't shouldn shouldn't wasn wasn't weren weren't won won't wouldn wouldn't";
+
+/// A list made ready for many questions: most words are turned away by their first byte and length alone.
+#[derive(Debug, Clone)]
+pub(super) struct StopSet {
+    /// By first byte: the lengths that occur (from 63 bytes on, all in one).
+    lengths: Box<[u64; 256]>,
+    sorted: Vec<Box<str>>,
+}
+
+impl StopSet {
+    pub(super) fn new(words: &StopWords) -> Self {
+        let mut set = Self {
+            lengths: Box::new([0; 256]),
+            sorted: words.iter().map(Into::into).collect(),
+        };
+        set.sorted.sort_unstable();
+        for word in &set.sorted {
+            if let Some(&first) = word.as_bytes().first() {
+                set.lengths[usize::from(first)] |= length_bit(word);
+            }
+        }
+        set
+    }
+
+    pub(super) fn contains(&self, word: &str) -> bool {
+        let Some(&first) = word.as_bytes().first() else {
+            return false;
+        };
+        self.lengths[usize::from(first)] & length_bit(word) != 0
+            && self.sorted.binary_search_by(|w| (**w).cmp(word)).is_ok()
+    }
+}
+
+fn length_bit(word: &str) -> u64 {
+    1 << word.len().min(63)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_have_the_length_they_claim() {
+        for (list, words) in [(StopWords::Lucene33, 33), (StopWords::Nltk179, 179)] {
+            assert_eq!(list.iter().collect::<BTreeSet<_>>().len(), words);
+            assert_eq!(list.iter().count(), words);
+        }
+    }
+
+    #[test]
+    fn the_set_holds_the_list_and_nothing_else() {
+        let long = "x".repeat(70);
+        for list in [
+            StopWords::None,
+            StopWords::Lucene33,
+            StopWords::Nltk179,
+            StopWords::custom([&long, "é", "ab"]),
+        ] {
+            let set = StopSet::new(&list);
+            for word in StopWords::Nltk179.iter().chain([
+                "",
+                "é",
+                "è",
+                "ab",
+                "ac",
+                "abc",
+                &long,
+                &"x".repeat(71),
+            ]) {
+                assert_eq!(set.contains(word), list.contains(word), "{word:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_that_cannot_match_are_refused() {
+        assert_eq!(
+            StopWords::custom([""]).check(false),
+            Err(AnalysisError::EmptyStopWord)
+        );
+        assert!(StopWords::custom(["The"]).check(false).is_ok());
+        assert_eq!(
+            StopWords::custom(["The"]).check(true),
+            Err(AnalysisError::UpperCaseStopWord {
+                word: "The".into(),
+                lower: "the".into()
+            })
+        );
+    }
+}
