@@ -1,2 +1,24 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
+
+mod compute;
+mod decimal;
+mod error;
+mod evaluator;
+mod gain;
+mod measure;
+mod names;
+mod report;
+mod rules;
+mod topic;
+pub mod trec_eval;
+mod trec_names;
+
+pub use decimal::{Decimal, ParseDecimalError};
+pub use error::EvalError;
+pub use evaluator::Evaluator;
+pub use gain::{Gain, GainTable, Points};
+pub use measure::{Kind, Measure, RbpGain, Summary};
+pub use names::ParseMeasureError;
+pub use report::{Judged, QueryValues, Report};
+pub use rules::{Generation, Missing, Rules, ScoreWidth, SelfHits, Ties, Unjudged};

@@ -1,0 +1,172 @@
+//! Exact decimal parameters.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A decimal number of at most nine places, kept exactly, so that a measure with a parameter can
+/// be compared, hashed and printed without surprises.
+///
+/// ```
+/// use ir_eval::Decimal;
+/// let p: Decimal = "0.90".parse()?;
+/// assert_eq!(p, Decimal::new(9, 1));
+/// assert_eq!(p.to_string(), "0.9");
+/// assert_eq!(p.to_f64(), 0.9);
+/// # Ok::<(), ir_eval::ParseDecimalError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Decimal(i64);
+
+const PLACES: u32 = 9;
+const UNIT: i64 = 1_000_000_000;
+/// The largest magnitude: up to here the value as `f64` is the nearest one.
+const MOST: i64 = 9_000_000 * UNIT;
+
+impl Decimal {
+    /// 0.
+    pub const ZERO: Self = Self(0);
+    /// 1.
+    pub const ONE: Self = Self(UNIT);
+
+    /// `digits` / 10^`places`: `Decimal::new(25, 2)` is 0.25.
+    ///
+    /// # Panics
+    /// When there are more than nine places, or the magnitude exceeds nine million. In a constant
+    /// that is an error of the compilation.
+    #[must_use]
+    pub const fn new(digits: i64, places: u32) -> Self {
+        assert!(places <= PLACES, "a decimal has at most nine places");
+        let scale = 10_i64.pow(PLACES - places);
+        assert!(
+            digits <= MOST / scale && digits >= -MOST / scale,
+            "a decimal lies within nine million of zero"
+        );
+        Self(digits * scale)
+    }
+
+    /// The nearest 64-bit floating-point number.
+    #[must_use]
+    pub fn to_f64(self) -> f64 {
+        self.0 as f64 / UNIT as f64
+    }
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let magnitude = self.0.unsigned_abs();
+        let (whole, rest) = (magnitude / UNIT as u64, magnitude % UNIT as u64);
+        if self.0 < 0 {
+            f.write_str("-")?;
+        }
+        write!(f, "{whole}")?;
+        if rest > 0 {
+            let digits = format!("{rest:09}");
+            write!(f, ".{}", digits.trim_end_matches('0'))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Why a text is no [`Decimal`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected a decimal number of at most nine places, within nine million of zero, found {found:?}"
+)]
+pub struct ParseDecimalError {
+    /// The text.
+    pub found: String,
+}
+
+impl FromStr for Decimal {
+    type Err = ParseDecimalError;
+
+    /// Reads `0.9`, `.9`, `-1`, `+4.50`, `3.`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse(text).ok_or_else(|| ParseDecimalError {
+            found: text.to_owned(),
+        })
+    }
+}
+
+fn parse(text: &str) -> Option<Decimal> {
+    let (sign, unsigned) = match text.as_bytes().first()? {
+        b'-' => (-1, &text[1..]),
+        b'+' => (1, &text[1..]),
+        _ => (1, text),
+    };
+    let (whole, rest) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    if whole.len() + rest.len() == 0 || !digits(whole) || !digits(rest) {
+        return None;
+    }
+    let rest = rest.trim_end_matches('0');
+    let places = u32::try_from(rest.len()).ok().filter(|&n| n <= PLACES)?;
+    let whole: i64 = if whole.is_empty() {
+        0
+    } else {
+        whole.parse().ok()?
+    };
+    let rest: i64 = if rest.is_empty() {
+        0
+    } else {
+        rest.parse().ok()?
+    };
+    let magnitude = whole
+        .checked_mul(UNIT)?
+        .checked_add(rest * 10_i64.pow(PLACES - places))?;
+    (magnitude <= MOST).then_some(Decimal(sign * magnitude))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        for (text, printed) in [
+            (".25", "0.25"),
+            ("0.10", "0.1"),
+            ("-1", "-1"),
+            ("+4.50", "4.5"),
+            ("3.", "3"),
+            ("-0.000000001", "-0.000000001"),
+            ("0", "0"),
+        ] {
+            assert_eq!(text.parse::<Decimal>().unwrap().to_string(), printed);
+        }
+        for text in [
+            "",
+            ".",
+            "-",
+            "1e3",
+            "nan",
+            "0.1234567891",
+            "1.2.3",
+            " 1",
+            "99999999999999999999",
+        ] {
+            assert!(text.parse::<Decimal>().is_err(), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn prints_and_reads_back(raw in -MOST..=MOST) {
+            let number = Decimal(raw);
+            prop_assert_eq!(number.to_string().parse::<Decimal>().unwrap(), number);
+        }
+
+        #[test]
+        fn is_the_nearest_float(digits in -9_000_000_i64..9_000_000, places in 0_u32..=6) {
+            let number = Decimal::new(digits, places);
+            prop_assert_eq!(number.to_f64(), number.to_string().parse::<f64>().unwrap());
+        }
+    }
+}

@@ -1,0 +1,514 @@
+//! How measures are spelled: ir_measures' way here, trec_eval's in [`crate::trec_names`].
+
+use std::num::NonZeroU32;
+
+use ir_core::Grade;
+
+use crate::measure::{Kind, Measure, RbpGain};
+use crate::{Decimal, Gain, GainTable, Points, trec_names};
+
+pub(crate) use crate::trec_names::trec_name;
+
+/// Why a text names no measure.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseMeasureError {
+    /// No measure is called that.
+    #[error("{text:?}: no such measure (examples: nDCG@10, AP, RR@10, P_5, recall_100)")]
+    Unknown {
+        /// What was to be read.
+        text: String,
+    },
+    /// Brackets or commas that do not fit.
+    #[error("{text:?}: expected NAME, NAME@CUTOFF or NAME(PARAMETER=VALUE,...)@CUTOFF")]
+    Syntax {
+        /// What was to be read.
+        text: String,
+    },
+    /// A measure that is defined at a cut-off only.
+    #[error("{text:?}: expected a cut-off, as in {example}")]
+    MissingCutoff {
+        /// What was to be read.
+        text: String,
+        /// How it could look.
+        example: &'static str,
+    },
+    /// A cut-off on a measure that has none.
+    #[error("{text:?}: this measure takes no cut-off, found {found:?}")]
+    NoCutoff {
+        /// What was to be read.
+        text: String,
+        /// The cut-off.
+        found: String,
+    },
+    /// A parameter that the measure does not have.
+    #[error("{text:?}: this measure has no parameter {found:?}")]
+    NoParameter {
+        /// What was to be read.
+        text: String,
+        /// The parameter.
+        found: String,
+    },
+    /// A parameter or cut-off that is not what it should be.
+    #[error("{text:?}: expected {expected}, found {found:?}")]
+    Value {
+        /// What was to be read.
+        text: String,
+        /// What should be there.
+        expected: &'static str,
+        /// What is there.
+        found: String,
+    },
+    /// A cut-off or parameter that is given twice.
+    #[error("{text:?}: {found} is given twice")]
+    Twice {
+        /// What was to be read.
+        text: String,
+        /// What is given twice.
+        found: String,
+    },
+    /// A name that stands for many measures where one is wanted.
+    #[error("{text:?}: expected one measure, found {count}")]
+    Several {
+        /// What was to be read.
+        text: String,
+        /// How many.
+        count: usize,
+    },
+}
+
+const CUTOFF: &str = "a cut-off, which is a whole number from 1";
+const NUMBER: &str = "a decimal number";
+
+/// The measure a text names.
+pub(crate) fn parse(text: &str) -> Result<Measure, ParseMeasureError> {
+    if !text.contains(['@', '('])
+        && let Some(measure) = trec_names::parse(text)?
+    {
+        return Ok(measure);
+    }
+    let (name, parameters, at) = split(text)?;
+    let mut given = Given { text, parameters };
+    let measure = read(name, &mut given, at)?;
+    match given.parameters.first() {
+        None => Ok(measure),
+        Some((key, _)) => Err(ParseMeasureError::NoParameter {
+            text: text.to_owned(),
+            found: (*key).to_owned(),
+        }),
+    }
+}
+
+type Parts<'a> = (&'a str, Vec<(&'a str, &'a str)>, Option<&'a str>);
+
+/// Cuts `NAME(key=value,...)@cutoff` into its parts.
+fn split(text: &str) -> Result<Parts<'_>, ParseMeasureError> {
+    let syntax = || ParseMeasureError::Syntax {
+        text: text.to_owned(),
+    };
+    let (name, inside, after) = match text.split_once('(') {
+        Some((name, rest)) => {
+            let (inside, after) = rest.rsplit_once(')').ok_or_else(syntax)?;
+            (name, inside, after)
+        }
+        None => {
+            let end = text.find('@').unwrap_or(text.len());
+            (&text[..end], "", &text[end..])
+        }
+    };
+    let at = match after {
+        "" => None,
+        after => Some(after.strip_prefix('@').ok_or_else(syntax)?),
+    };
+    let mut parameters = Vec::new();
+    let (mut depth, mut start) = (0_i32, 0);
+    let ends = inside
+        .char_indices()
+        .filter(|&(_, c)| {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            c == ',' && depth == 0
+        })
+        .map(|(at, _)| at)
+        .collect::<Vec<_>>();
+    if depth != 0 {
+        return Err(syntax());
+    }
+    for end in ends.into_iter().chain([inside.len()]) {
+        let part = inside[start..end].trim();
+        start = end + 1;
+        if part.is_empty() && inside.trim().is_empty() {
+            break;
+        }
+        let (key, value) = part.split_once('=').ok_or_else(syntax)?;
+        let (key, value) = (key.trim(), value.trim());
+        if parameters.iter().any(|&(other, _)| other == key) {
+            return Err(ParseMeasureError::Twice {
+                text: text.to_owned(),
+                found: key.to_owned(),
+            });
+        }
+        parameters.push((key, value));
+    }
+    Ok((name.trim(), parameters, at))
+}
+
+struct Given<'a> {
+    text: &'a str,
+    parameters: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Given<'a> {
+    fn take(&mut self, key: &str) -> Option<&'a str> {
+        let at = self.parameters.iter().position(|&(k, _)| k == key)?;
+        let value = self.parameters.remove(at).1;
+        let unquoted = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
+        Some(unquoted('\'').or_else(|| unquoted('"')).unwrap_or(value))
+    }
+
+    fn bad(&self, expected: &'static str, found: &str) -> ParseMeasureError {
+        ParseMeasureError::Value {
+            text: self.text.to_owned(),
+            expected,
+            found: found.to_owned(),
+        }
+    }
+
+    fn decimal(&mut self, key: &str, otherwise: Decimal) -> Result<Decimal, ParseMeasureError> {
+        self.take(key).map_or(Ok(otherwise), |value| {
+            value.parse().map_err(|_| self.bad(NUMBER, value))
+        })
+    }
+
+    fn multiple(&mut self, key: &str) -> Result<Decimal, ParseMeasureError> {
+        let multiple = self.decimal(key, Decimal::ONE)?;
+        if multiple < Decimal::ZERO {
+            return Err(self.bad("a number from 0", &multiple.to_string()));
+        }
+        Ok(multiple)
+    }
+
+    fn persistence(&mut self, otherwise: Decimal) -> Result<Decimal, ParseMeasureError> {
+        let p = self.decimal("p", otherwise)?;
+        if !(Decimal::ZERO..=Decimal::ONE).contains(&p) {
+            return Err(self.bad("a persistence between 0 and 1", &p.to_string()));
+        }
+        Ok(p)
+    }
+
+    fn relative(&mut self) -> Result<bool, ParseMeasureError> {
+        match self.take("relative") {
+            None | Some("False" | "false") => Ok(false),
+            Some("True" | "true") => Ok(true),
+            Some(value) => Err(self.bad("True or False", value)),
+        }
+    }
+
+    fn gain(&mut self) -> Result<Gain, ParseMeasureError> {
+        let discount = self.take("dcg");
+        let table = self.take("gains");
+        match (discount, table) {
+            (None | Some("log2"), None) => Ok(Gain::Linear),
+            (Some("exp-log2"), None) => Ok(Gain::Exponential),
+            (None | Some("log2"), Some(table)) => self.table(table).map(Gain::Table),
+            (Some("exp-log2"), Some(table)) => {
+                Err(self.bad("either dcg=exp-log2 or gains, not both", table))
+            }
+            (Some(other), _) => Err(self.bad("log2 or exp-log2", other)),
+        }
+    }
+
+    fn table(&self, text: &str) -> Result<GainTable, ParseMeasureError> {
+        const EXPECTED: &str = "up to eight grades and gains, as in {1:3.5,2:9}";
+        let wrong = || self.bad(EXPECTED, text);
+        let inside = text
+            .strip_prefix('{')
+            .and_then(|t| t.strip_suffix('}'))
+            .ok_or_else(wrong)?;
+        let mut table = GainTable::new();
+        for pair in inside.split(',') {
+            let (grade, gain) = pair.split_once(':').ok_or_else(wrong)?;
+            let grade = grade.trim().parse().map_err(|_| wrong())?;
+            let gain = gain.trim().parse().map_err(|_| wrong())?;
+            table = table.with(grade, gain).ok_or_else(wrong)?;
+        }
+        Ok(table)
+    }
+
+    fn points(&mut self) -> Result<Points, ParseMeasureError> {
+        const EXPECTED: &str = "up to eleven recalls between 0 and 1, as in {0.25,0.5,0.75}";
+        let Some(text) = self.take("points") else {
+            return Ok(Points::ELEVEN);
+        };
+        let wrong = || self.bad(EXPECTED, text);
+        let inside = text
+            .strip_prefix('{')
+            .and_then(|t| t.strip_suffix('}'))
+            .ok_or_else(wrong)?;
+        let numbers: Result<Vec<Decimal>, _> =
+            inside.split(',').map(|n| n.trim().parse()).collect();
+        Points::new(&numbers.map_err(|_| wrong())?).ok_or_else(wrong)
+    }
+
+    fn worth(&mut self) -> Result<[Decimal; 4], ParseMeasureError> {
+        let [a, b, c, d] = UTILITY;
+        Ok([
+            self.decimal("a", a)?,
+            self.decimal("b", b)?,
+            self.decimal("c", c)?,
+            self.decimal("d", d)?,
+        ])
+    }
+
+    fn rbp(&mut self) -> Result<Kind, ParseMeasureError> {
+        let persistence = self.persistence(Decimal::new(8, 1))?;
+        let gain = match self.take("gain") {
+            None | Some("binary") => RbpGain::Binary,
+            Some("graded") => RbpGain::Graded,
+            Some(other) => return Err(self.bad("binary or graded", other)),
+        };
+        Ok(Kind::RBP { persistence, gain })
+    }
+}
+
+/// trec_eval's default weights of utility.
+pub(crate) const UTILITY: [Decimal; 4] = [
+    Decimal::ONE,
+    Decimal::new(-1, 0),
+    Decimal::ZERO,
+    Decimal::ZERO,
+];
+
+fn read(name: &str, given: &mut Given<'_>, at: Option<&str>) -> Result<Measure, ParseMeasureError> {
+    let kind = match name {
+        "P" => {
+            if given.relative()? {
+                Kind::RelativeP
+            } else {
+                Kind::P
+            }
+        }
+        "SetP" if given.relative()? => Kind::RelativeP,
+        "SetP" => Kind::P,
+        "SetRelP" => Kind::RelativeP,
+        "R" | "SetR" => Kind::R,
+        "Success" => Kind::Success,
+        "RR" | "MRR" => Kind::RR,
+        "AP" | "MAP" => Kind::AP,
+        "GMAP" => Kind::GeometricAP,
+        "SetAP" => Kind::SetAP,
+        "SetF" => Kind::SetF {
+            weight: given.multiple("beta")?,
+        },
+        "Rprec" | "RPrec" => Kind::Rprec {
+            multiple: given.multiple("mult")?,
+        },
+        "Bpref" | "BPref" => Kind::Bpref,
+        "GMBpref" => Kind::GeometricBpref,
+        "infAP" => Kind::InfAP,
+        "IPrec" => return interpolated(given, at),
+        "IPrecAvg" => Kind::IPrecMean {
+            points: given.points()?,
+        },
+        "nDCG" | "NDCG" => Kind::NDCG {
+            gain: given.gain()?,
+        },
+        "DCG" => Kind::DCG {
+            gain: given.gain()?,
+        },
+        "IDCG" => Kind::IDCG {
+            gain: given.gain()?,
+        },
+        "nDCGrel" => Kind::NDCGRel {
+            gain: given.gain()?,
+        },
+        "Rndcg" => Kind::RNDCG {
+            gain: given.gain()?,
+        },
+        "G" => Kind::G {
+            gain: given.gain()?,
+        },
+        "binG" => Kind::BinG,
+        "YAAP" => Kind::Yaap,
+        "RBP" => given.rbp()?,
+        "RBPResidual" => Kind::RBPResidual {
+            persistence: given.persistence(Decimal::new(9, 1))?,
+        },
+        "Utility" => Kind::Utility {
+            worth: given.worth()?,
+        },
+        "Judged" => Kind::Judged,
+        "Unjudged" => Kind::Unjudged,
+        "NumQ" => Kind::NumQ,
+        // ir_measures counts the relevant ones when a level is given.
+        "NumRet" if given.parameters.iter().any(|p| p.0 == "rel") => Kind::NumRelRet,
+        "NumRet" => Kind::NumRet,
+        "NumRel" => Kind::NumRel,
+        "NumRelRet" => Kind::NumRelRet,
+        "NumNonRelJudgedRet" => Kind::NumNonRelJudgedRet,
+        _ => {
+            return Err(ParseMeasureError::Unknown {
+                text: given.text.to_owned(),
+            });
+        }
+    };
+    let mut measure = Measure::of(kind);
+    if kind.takes_level() {
+        measure.rel = level(given)?;
+    }
+    measure.cutoff = match at {
+        None => needed(name, given.text)?,
+        Some(found) if !kind.takes_cutoff() || name.starts_with("Set") => {
+            return Err(ParseMeasureError::NoCutoff {
+                text: given.text.to_owned(),
+                found: found.to_owned(),
+            });
+        }
+        Some(found) => match found.parse::<NonZeroU32>() {
+            Ok(cutoff) => Some(cutoff),
+            Err(_) => return Err(given.bad(CUTOFF, found)),
+        },
+    };
+    Ok(measure)
+}
+
+/// P and R without a cut-off are a slip: whole lists are SetP and SetR.
+fn needed(name: &str, text: &str) -> Result<Option<NonZeroU32>, ParseMeasureError> {
+    let example = match name {
+        "P" => "P@5 (or SetP for whole lists)",
+        "R" => "R@100 (or SetR for whole lists)",
+        _ => return Ok(None),
+    };
+    Err(ParseMeasureError::MissingCutoff {
+        text: text.to_owned(),
+        example,
+    })
+}
+
+fn level(given: &mut Given<'_>) -> Result<Option<Grade>, ParseMeasureError> {
+    match given.take("rel") {
+        None => Ok(None),
+        Some(value) => match value.parse::<Grade>() {
+            Ok(level) if level >= 0 => Ok(Some(level)),
+            _ => Err(given.bad("a relevance level, which is a whole number from 0", value)),
+        },
+    }
+}
+
+fn interpolated(given: &mut Given<'_>, at: Option<&str>) -> Result<Measure, ParseMeasureError> {
+    let Some(at) = at else {
+        return Err(ParseMeasureError::MissingCutoff {
+            text: given.text.to_owned(),
+            example: "IPrec@0.1",
+        });
+    };
+    let inside = |recall: &Decimal| (Decimal::ZERO..=Decimal::ONE).contains(recall);
+    let recall = at
+        .parse()
+        .ok()
+        .filter(inside)
+        .ok_or_else(|| given.bad("a recall between 0 and 1", at))?;
+    let mut measure = Measure::of(Kind::IPrec { recall });
+    measure.rel = level(given)?;
+    Ok(measure)
+}
+
+/// The canonical text of a measure.
+pub(crate) fn text(measure: &Measure) -> String {
+    let whole = measure.cutoff.is_none();
+    let mut parameters: Vec<String> = Vec::new();
+    let mut unless = |key: &str, value: Decimal, default: Decimal| {
+        if value != default {
+            parameters.push(format!("{key}={value}"));
+        }
+    };
+    let mut name = match measure.kind {
+        Kind::P if whole => "SetP",
+        Kind::P => "P",
+        Kind::R if whole => "SetR",
+        Kind::R => "R",
+        Kind::RelativeP => {
+            parameters.push("relative=True".to_owned());
+            if whole { "SetP" } else { "P" }
+        }
+        Kind::Success => "Success",
+        Kind::RR => "RR",
+        Kind::AP => "AP",
+        Kind::GeometricAP => "GMAP",
+        Kind::SetAP => "SetAP",
+        Kind::SetF { weight } => {
+            unless("beta", weight, Decimal::ONE);
+            "SetF"
+        }
+        Kind::Rprec { multiple } => {
+            unless("mult", multiple, Decimal::ONE);
+            "Rprec"
+        }
+        Kind::Bpref => "Bpref",
+        Kind::GeometricBpref => "GMBpref",
+        Kind::InfAP => "infAP",
+        Kind::IPrec { .. } => "IPrec",
+        Kind::IPrecMean { points } => {
+            if points != Points::ELEVEN {
+                let list: Vec<String> = points.as_slice().iter().map(Decimal::to_string).collect();
+                parameters.push(format!("points={{{}}}", list.join(",")));
+            }
+            "IPrecAvg"
+        }
+        Kind::NDCG { .. } => "nDCG",
+        Kind::DCG { .. } => "DCG",
+        Kind::IDCG { .. } => "IDCG",
+        Kind::NDCGRel { .. } => "nDCGrel",
+        Kind::RNDCG { .. } => "Rndcg",
+        Kind::G { .. } => "G",
+        Kind::BinG => "binG",
+        Kind::Yaap => "YAAP",
+        Kind::RBP { persistence, gain } => {
+            parameters.push(format!("p={persistence}"));
+            if gain == RbpGain::Graded {
+                parameters.push("gain=graded".to_owned());
+            }
+            "RBP"
+        }
+        Kind::RBPResidual { persistence } => {
+            parameters.push(format!("p={persistence}"));
+            "RBPResidual"
+        }
+        Kind::Utility { worth } => {
+            for (key, value) in ["a", "b", "c", "d"].iter().zip(worth) {
+                parameters.push(format!("{key}={value}"));
+            }
+            "Utility"
+        }
+        Kind::Judged => "Judged",
+        Kind::Unjudged => "Unjudged",
+        Kind::NumQ => "NumQ",
+        Kind::NumRet => "NumRet",
+        Kind::NumRel => "NumRel",
+        Kind::NumRelRet => "NumRelRet",
+        Kind::NumNonRelJudgedRet => "NumNonRelJudgedRet",
+    };
+    match measure.kind.gain() {
+        None | Some(Gain::Linear) => {}
+        Some(Gain::Exponential) => parameters.push("dcg=exp-log2".to_owned()),
+        Some(Gain::Table(table)) => {
+            let pairs: Vec<String> = table.iter().map(|(g, x)| format!("{g}:{x}")).collect();
+            parameters.push(format!("gains={{{}}}", pairs.join(",")));
+        }
+    }
+    if let Some(level) = measure.rel {
+        if measure.kind == Kind::NumRelRet {
+            name = "NumRet";
+        }
+        parameters.insert(0, format!("rel={level}"));
+    }
+    let mut text = name.to_owned();
+    if !parameters.is_empty() {
+        text.push_str(&format!("({})", parameters.join(",")));
+    }
+    match (measure.kind, measure.cutoff) {
+        (Kind::IPrec { recall }, _) => text.push_str(&format!("@{recall}")),
+        (_, Some(k)) => text.push_str(&format!("@{k}")),
+        (_, None) => {}
+    }
+    text
+}

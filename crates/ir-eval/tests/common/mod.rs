@@ -1,0 +1,71 @@
+//! What the tests on real files share.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use ir_core::trec::{self, Header};
+use ir_core::{Qrels, Run};
+use ir_eval::Rules;
+use ir_eval::trec_eval::{Detail, Selection};
+
+/// The folder of real collections, or `None` with a notice.
+pub(crate) fn data(part: &str) -> Option<PathBuf> {
+    let Some(root) = std::env::var_os("IR_DATA") else {
+        eprintln!("skipped: IR_DATA is not set");
+        return None;
+    };
+    let folder = PathBuf::from(root).join(part);
+    if !folder.exists() {
+        eprintln!("skipped: {} is not there", folder.display());
+        return None;
+    }
+    Some(folder)
+}
+
+pub(crate) fn qrels(path: &Path, header: Header) -> Qrels {
+    let file = BufReader::new(File::open(path).unwrap());
+    trec::read_qrels(file, &path.to_string_lossy(), header)
+        .unwrap()
+        .data
+}
+
+pub(crate) fn run(path: &Path, header: Header) -> Run {
+    let file = BufReader::new(File::open(path).unwrap());
+    trec::read_run(file, &path.to_string_lossy(), header)
+        .unwrap()
+        .data
+}
+
+/// What the selection prints.
+pub(crate) fn printed(
+    selection: &Selection,
+    rules: Rules,
+    detail: Detail,
+    qrels: &Qrels,
+    run: &Run,
+) -> String {
+    let report = selection
+        .evaluator(qrels, rules)
+        .unwrap()
+        .evaluate(run)
+        .unwrap();
+    let mut out = Vec::new();
+    selection.write(&report, detail, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// Asserts equality of texts and shows the first line that differs.
+#[track_caller]
+pub(crate) fn same(found: &str, expected: &str, what: &str) {
+    for (number, (found, expected)) in (1..).zip(found.lines().zip(expected.lines())) {
+        assert_eq!(found, expected, "{what}, line {number}");
+    }
+    assert_eq!(
+        found.lines().count(),
+        expected.lines().count(),
+        "{what}: number of lines"
+    );
+    assert_eq!(found, expected, "{what}");
+}

@@ -1,0 +1,217 @@
+//! Byte equality with files that trec_eval printed, where they are at hand.
+
+mod common;
+
+use std::fs;
+
+use common::{data, printed, qrels, run, same};
+use ir_core::trec::Header;
+use ir_eval::trec_eval::{Detail, Selection};
+use ir_eval::{Generation, Missing, Rules, Unjudged};
+
+/// trec_eval's own regression test, release 10.0.
+#[test]
+fn trec_eval_release_tests() {
+    let Some(folder) = data("trec_eval") else {
+        return;
+    };
+    let plain = Rules {
+        missing: Missing::Skip,
+        ..Rules::default()
+    };
+    let complete = Rules::default();
+    let both = Detail::QueriesAndSummary;
+    let cases: &[(&str, &[&str], Rules, Detail, &str, &str)] = &[
+        (
+            "out.test",
+            &[],
+            plain,
+            Detail::Summary,
+            "qrels.test",
+            "results.test",
+        ),
+        (
+            "out.test",
+            &[],
+            plain,
+            Detail::Summary,
+            "qrels.test.with-comments",
+            "results.test",
+        ),
+        (
+            "out.test.a",
+            &["all_trec"],
+            plain,
+            Detail::Summary,
+            "qrels.test",
+            "results.test",
+        ),
+        (
+            "out.test.aq",
+            &["all_trec"],
+            plain,
+            both,
+            "qrels.test",
+            "results.test",
+        ),
+        (
+            "out.test.aqc",
+            &["all_trec"],
+            complete,
+            both,
+            "qrels.test",
+            "results.trunc",
+        ),
+        (
+            "out.test.aqcM",
+            &["all_trec"],
+            Rules {
+                depth: Some(100),
+                ..complete
+            },
+            both,
+            "qrels.test",
+            "results.trunc",
+        ),
+        (
+            "out.test.aql",
+            &["all_trec", "relstring.20"],
+            Rules { level: 2, ..plain },
+            both,
+            "qrels.rel_level",
+            "results.test",
+        ),
+        (
+            "out.test.meas_params",
+            &[
+                "iprec_at_recall..10,.20,.25,.75,.50",
+                "P.5,7,3",
+                "recall.20,2000",
+                "Rprec_mult.5.0,0.2,0.35",
+                "utility.2,-1,0,0",
+                "11pt_avg..25,.5,.75",
+                "ndcg.1=3,2=9,4=4.5",
+                "ndcg_cut.10,20,23.4",
+                "success.2,5,20",
+            ],
+            plain,
+            both,
+            "qrels.test",
+            "results.test",
+        ),
+    ];
+    for (expected, options, rules, detail, judged, results) in cases {
+        let selection = Selection::parse(options).unwrap();
+        let qrels = qrels(&folder.join(judged), Header::AsData);
+        let run = run(&folder.join(results), Header::AsData);
+        let found = printed(&selection, *rules, *detail, &qrels, &run);
+        same(
+            &found,
+            &fs::read_to_string(folder.join(expected)).unwrap(),
+            expected,
+        );
+    }
+}
+
+const MINI: &[&str] = &[
+    "num_q",
+    "num_ret",
+    "num_rel",
+    "num_rel_ret",
+    "num_nonrel_judged_ret",
+    "map",
+    "gm_map",
+    "Rprec",
+    "bpref",
+    "gm_bpref",
+    "recip_rank",
+    "iprec_at_recall",
+    "11pt_avg",
+    "P.1,5,10",
+    "recall.1,5,10",
+    "success.1,5,10",
+    "ndcg",
+    "ndcg_cut.1,5,10",
+    "map_cut.1,5,10",
+    "relative_P.5",
+    "set_P",
+    "set_recall",
+    "set_map",
+    "set_F",
+    "set_relative_P",
+    "infAP",
+    "Rprec_mult.0.5,1,2",
+    "binG",
+    "G",
+    "ndcg_rel",
+    "Rndcg",
+    "utility",
+    "yaap",
+    "relstring",
+];
+
+/// The vectors of the specification, by releases 9.0.8 and 10.0, all measures.
+#[test]
+fn specification_vectors() {
+    let Some(folder) = data("../spec/vectors") else {
+        return;
+    };
+    let qrels = qrels(&folder.join("mini.qrels"), Header::AsData);
+    let run = run(&folder.join("mini.run"), Header::AsData);
+    let mut compared = 0;
+    for (release, generation) in [("9.0.8", Generation::V9), ("10.0", Generation::V10)] {
+        for options in [
+            "", ".-c", ".-J", ".-c-J", ".-M3", ".-c-M3", ".-l2", ".-c-l2",
+        ] {
+            let path = folder.join(format!("mini.{release}{options}.expected.txt"));
+            let Ok(expected) = fs::read_to_string(&path) else {
+                continue;
+            };
+            let rules = Rules {
+                generation,
+                missing: if options.contains("-c") {
+                    Missing::Zero
+                } else {
+                    Missing::Skip
+                },
+                unjudged: if options.contains("-J") {
+                    Unjudged::Remove
+                } else {
+                    Unjudged::NonRelevant
+                },
+                depth: options.contains("-M3").then_some(3),
+                level: if options.contains("-l2") { 2 } else { 1 },
+                ..Rules::default()
+            };
+            let mut chosen = MINI.to_vec();
+            if generation == Generation::V10 {
+                chosen.push("unj.5,10");
+            }
+            let selection = Selection::parse_as(&chosen, generation).unwrap();
+            let found = printed(&selection, rules, Detail::QueriesAndSummary, &qrels, &run);
+            same(&found, &expected, &path.to_string_lossy());
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 10);
+}
+
+/// The two rules for the number of relevant documents a recall needs.
+#[test]
+fn recall_point_vectors() {
+    let Some(folder) = data("../spec/vectors") else {
+        return;
+    };
+    let qrels = qrels(&folder.join("iprec.qrels"), Header::AsData);
+    let run = run(&folder.join("iprec.run"), Header::AsData);
+    for (release, generation) in [("9.0.8", Generation::V9), ("10.0", Generation::V10)] {
+        let rules = Rules {
+            generation,
+            ..Rules::default()
+        };
+        let selection = Selection::parse(&["iprec_at_recall", "11pt_avg"]).unwrap();
+        let found = printed(&selection, rules, Detail::Summary, &qrels, &run);
+        let path = folder.join(format!("iprec.{release}.expected.txt"));
+        same(&found, &fs::read_to_string(&path).unwrap(), release);
+    }
+}
