@@ -1,7 +1,10 @@
 //! The analysis against what Lucene 9.9.1 did with the same strings (`testdata/lucene`, see the README there).
 
-use ir_bm25::analysis::{Analysis, Stemmer};
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+use ir_bm25::analysis::{Analysis, AnalysisError, Stemmer, StopWords, Tokenizer};
 use ir_core::Analyzer;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 fn reference(name: &str) -> PathBuf {
@@ -58,6 +61,99 @@ fn tokens_and_terms_are_lucenes() {
     let rows = rows(&std::fs::read_to_string(reference("tokens.tsv")).unwrap());
     assert!(rows.len() > 1000, "{}", rows.len());
     check(&rows);
+}
+
+fn unzipped(name: &str) -> String {
+    let mut text = String::new();
+    let file = std::fs::File::open(reference(name)).unwrap();
+    flate2::read::GzDecoder::new(file)
+        .read_to_string(&mut text)
+        .unwrap();
+    text
+}
+
+#[test]
+fn tokens_and_terms_of_random_strings_are_lucenes() {
+    let rows = rows(&unzipped("fuzz.tsv.gz"));
+    assert_eq!(rows.len(), 8000);
+    check(&rows);
+}
+
+/// Every code point in twenty surroundings. The measurements are runs of code points that behave alike; it is enough
+/// to try the long ones here and there.
+#[test]
+fn code_points_are_cut_as_lucene_cuts_them() {
+    let words = Analysis::lucene_standard()
+        .with_lower_case(false)
+        .build()
+        .unwrap();
+    let text = unzipped("codepoints.tsv.gz");
+    let templates: Vec<String> = text
+        .lines()
+        .find_map(|line| Some(serde_json::from_str(line.strip_prefix("# templates: ")?).unwrap()))
+        .unwrap();
+    let (mut next, mut wrong) = (0, 0);
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        assert_eq!(columns.len(), 2 + templates.len());
+        let end = |column: &str| u32::from_str_radix(column, 16).unwrap();
+        let (first, last) = (end(columns[0]), end(columns[1]));
+        assert_eq!(first, next);
+        next = if last == 0xD7FF { 0xE000 } else { last + 1 };
+        let step = if last - first < 500 { 1 } else { 97 };
+        for c in (first..=last)
+            .step_by(step)
+            .chain([last])
+            .filter_map(char::from_u32)
+        {
+            for (template, lucene) in templates.iter().zip(&columns[2..]) {
+                let text = template.replace("{}", &c.to_string());
+                let mut found = Vec::new();
+                words.analyze(&text, &mut |token| {
+                    let count = |end: usize| text[..end].chars().count();
+                    found.push(format!("{}-{}", count(token.start), count(token.end)));
+                });
+                if found.join(" ") != *lucene {
+                    wrong += 1;
+                    eprintln!(
+                        "U+{:04X} in {template:?}: {found:?}, Lucene {lucene}",
+                        c as u32
+                    );
+                }
+            }
+        }
+    }
+    assert_eq!((next, wrong), (0x11_0000, 0));
+}
+
+/// Java 21 knows Unicode 15; characters that have been given a lower case since are not letters to the tokenizer.
+#[test]
+fn lower_case_is_javas() {
+    let text = std::fs::read_to_string(reference("lowercase.tsv")).unwrap();
+    let mut java = std::collections::BTreeMap::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (from, to) = line.split_once('\t').unwrap();
+        let code = |hex| char::from_u32(u32::from_str_radix(hex, 16).unwrap()).unwrap();
+        java.insert(code(from), code(to));
+    }
+    assert_eq!(java.len(), 1433);
+    let lower = Analysis::lucene_standard()
+        .with_tokenizer(Tokenizer::Whitespace)
+        .build()
+        .unwrap();
+    let tokens = Analysis::lucene_standard().build().unwrap();
+    for c in ('!'..=char::MAX).filter(|c| !c.is_whitespace()) {
+        let expected = java.get(&c).unwrap_or(&c).to_string();
+        let text = c.to_string();
+        let mut found = None;
+        lower.analyze(&text, &mut |token| found = Some(token.term.to_owned()));
+        if found.as_ref() != Some(&expected) {
+            assert!(
+                tokens.terms(&text).is_empty(),
+                "{c:?} {found:?}, Java {expected:?}"
+            );
+        }
+    }
 }
 
 /// The whole folder `porter` or `english` of Snowball's data: (word, stem).
@@ -121,6 +217,21 @@ fn porter_vocabulary() {
 }
 
 #[test]
+fn words_outside_the_vocabulary() {
+    assert_eq!(Stemmer::Porter1980.stem("trekking"), "trek");
+    assert_eq!(Stemmer::Porter1980.stem("s"), "");
+    assert_eq!(Stemmer::Porter.stem("s"), "s");
+    assert!(
+        Analysis::anserini()
+            .with_stemmer(Stemmer::Porter1980)
+            .build()
+            .unwrap()
+            .terms("s")
+            .is_empty()
+    );
+}
+
+#[test]
 fn english_vocabulary() {
     let Some(words) = vocabulary("english") else {
         return;
@@ -129,4 +240,80 @@ fn english_vocabulary() {
     for (word, stem) in &words {
         assert_eq!(Stemmer::English.stem(word), *stem, "{word}");
     }
+}
+
+#[test]
+fn the_saved_form_stays() {
+    let saved = r#"{"tokenizer":"unicode","max_len":255,"possessive":true,"lower_case":true,"stop_words":"lucene33","stemmer":"porter"}"#;
+    assert_eq!(serde_json::to_string(&Analysis::anserini()).unwrap(), saved);
+    let other = Analysis::whitespace()
+        .with_stop_words(StopWords::custom(["b", "a"]))
+        .with_stemmer(Stemmer::Porter1980);
+    assert_eq!(
+        serde_json::to_string(&other).unwrap(),
+        r#"{"tokenizer":"whitespace","max_len":255,"possessive":false,"lower_case":false,"stop_words":{"custom":["a","b"]},"stemmer":"porter1980"}"#
+    );
+    // Nothing unknown is passed over, and nothing missing is guessed.
+    assert!(serde_json::from_str::<Analysis>(&saved.replace("max_len", "max_length")).is_err());
+    assert!(serde_json::from_str::<Analysis>(&saved.replace(r#""max_len":255,"#, "")).is_err());
+    assert!(serde_json::from_str::<Analysis>(&saved.replace("porter", "potter")).is_err());
+    let more = saved.replace('}', r#","folding":true}"#);
+    assert!(serde_json::from_str::<Analysis>(&more).is_err());
+}
+
+#[test]
+fn presets_go_by_their_names() {
+    for name in [
+        "anserini",
+        "anserini-unstemmed",
+        "english",
+        "lucene-standard",
+        "whitespace",
+    ] {
+        assert_eq!(name.parse::<Analysis>().unwrap().to_string(), name);
+    }
+    let error = "porter".parse::<Analysis>().unwrap_err();
+    assert!(
+        error.to_string().contains("anserini, anserini-unstemmed"),
+        "{error}"
+    );
+    let own = Analysis::english()
+        .with_stop_words(StopWords::custom(["x"]))
+        .with_max_len(20);
+    assert_eq!(
+        own.to_string(),
+        "unicode(20)+possessive+lower+stop:custom(1)+english"
+    );
+}
+
+#[test]
+fn an_analysis_that_cannot_work_is_refused() {
+    for found in [0, 1, (1 << 20) + 1] {
+        let error = Analysis::default().with_max_len(found).build().unwrap_err();
+        assert_eq!(error, AnalysisError::TokenLength { found });
+    }
+    let upper = Analysis::default().with_stop_words(StopWords::custom(["The"]));
+    assert!(matches!(
+        upper.build(),
+        Err(AnalysisError::UpperCaseStopWord { .. })
+    ));
+    assert!(upper.with_lower_case(false).build().is_ok());
+}
+
+#[test]
+fn white_space_is_javas() {
+    let pipeline = Analysis::whitespace().with_max_len(4).build().unwrap();
+    let text = "a\u{a0}b\u{85}c\u{2007}\u{202f} d\u{1c}e\u{3000}f\u{2028}\u{b}𐐨𐐨𐐨 xyz𐐨w ";
+    let terms = [
+        "a\u{a0}b\u{85}",
+        "c\u{2007}\u{202f}",
+        "d",
+        "e",
+        "f",
+        "𐐨𐐨",
+        "𐐨",
+        "xyz𐐨",
+        "w",
+    ];
+    assert_eq!(pipeline.terms(text), terms);
 }

@@ -17,14 +17,18 @@
 //! # }
 //! ```
 
+mod cleaning;
 mod error;
+mod highlight;
 mod lower;
 mod pipeline;
 mod stem;
 mod stop;
 mod tokenize;
 
+pub use cleaning::QueryCleaning;
 pub use error::AnalysisError;
+pub use highlight::{Highlighter, Snippet, mark};
 pub use pipeline::Pipeline;
 pub use stem::Stemmer;
 pub use stop::StopWords;

@@ -16,9 +16,11 @@ pub enum Stemmer {
     /// which leaves words of one and two letters alone and has two rules that differ from the printed ones.
     #[default]
     Porter,
-    /// Porter's stemmer as printed in 1980, which Snowball calls `porter`.
+    /// Porter's stemmer as printed in 1980. Snowball's `porter` is the same but for double consonants that English
+    /// hardly has (of `trekking` this makes `trek`, Snowball `trekk`).
     Porter1980,
-    /// Snowball's `english` (also called Porter2), version 3.0.
+    /// Snowball's `english` (also called Porter2) as of its version 3.0. The algorithm is revised from time to time;
+    /// a later revision would be another variant here, so that saved indexes keep their terms.
     English,
 }
 

@@ -20,15 +20,12 @@ pub(super) fn stem(word: &mut String, units: &mut Vec<u16>, form: Form) {
     } else if word.as_bytes().last().is_some_and(u8::is_ascii_lowercase) {
         units.clear();
         units.extend(word.encode_utf16());
-        let before = units.len();
         run(units, form);
-        if units.len() != before || units.last() != word.encode_utf16().last().as_ref() {
-            word.clear();
-            word.extend(
-                char::decode_utf16(units.iter().copied())
-                    .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)),
-            );
-        }
+        word.clear();
+        word.extend(
+            char::decode_utf16(units.iter().copied())
+                .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)),
+        );
     }
 }
 
@@ -36,6 +33,7 @@ pub(super) fn stem(word: &mut String, units: &mut Vec<u16>, form: Form) {
 trait Word {
     fn len(&self) -> usize;
     fn at(&self, i: usize) -> u16;
+    fn has_suffix(&self, ascii: &str) -> bool;
     fn truncate(&mut self, len: usize);
     fn append(&mut self, ascii: &str);
 }
@@ -47,6 +45,9 @@ impl Word for String {
     }
     fn at(&self, i: usize) -> u16 {
         u16::from(self.as_bytes()[i])
+    }
+    fn has_suffix(&self, ascii: &str) -> bool {
+        self.ends_with(ascii)
     }
     fn truncate(&mut self, len: usize) {
         self.truncate(len);
@@ -63,6 +64,10 @@ impl Word for Vec<u16> {
     fn at(&self, i: usize) -> u16 {
         self[i]
     }
+    fn has_suffix(&self, ascii: &str) -> bool {
+        let letters = ascii.bytes().rev().map(u16::from);
+        self.len() >= ascii.len() && self.iter().rev().copied().zip(letters).all(|(a, b)| a == b)
+    }
     fn truncate(&mut self, len: usize) {
         self.truncate(len);
     }
@@ -71,42 +76,71 @@ impl Word for Vec<u16> {
     }
 }
 
-const STEP_2: [(&str, &str); 20] = [
-    ("ational", "ate"),
-    ("tional", "tion"),
-    ("enci", "ence"),
-    ("anci", "ance"),
-    ("izer", "ize"),
-    ("alli", "al"),
-    ("entli", "ent"),
-    ("eli", "e"),
-    ("ousli", "ous"),
-    ("ization", "ize"),
-    ("ation", "ate"),
-    ("ator", "ate"),
-    ("alism", "al"),
-    ("iveness", "ive"),
-    ("fulness", "ful"),
-    ("ousness", "ous"),
-    ("aliti", "al"),
-    ("iviti", "ive"),
-    ("biliti", "ble"),
-    ("abli", "able"),
-];
-const STEP_2_REVISED: [(&str, &str); 2] = [("bli", "ble"), ("logi", "log")];
-const STEP_3: [(&str, &str); 7] = [
-    ("icate", "ic"),
-    ("ative", ""),
-    ("alize", "al"),
-    ("iciti", "ic"),
-    ("ical", "ic"),
-    ("ful", ""),
-    ("ness", ""),
-];
-const STEP_4: [&str; 19] = [
-    "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou",
-    "ism", "ate", "iti", "ous", "ive", "ize",
-];
+/// A suffix, and what takes its place.
+type Rule = (&'static str, &'static str);
+
+/// The rules of step 2 for words with this letter before the last. Of two suffixes that fit, the longer comes first.
+fn step_2(before_last: u8, form: Form) -> &'static [Rule] {
+    match (before_last, form) {
+        (b'a', _) => &[("ational", "ate"), ("tional", "tion")],
+        (b'c', _) => &[("enci", "ence"), ("anci", "ance")],
+        (b'e', _) => &[("izer", "ize")],
+        (b'g', Form::Revised) => &[("logi", "log")],
+        (b'l', Form::Printed) => &[
+            ("abli", "able"),
+            ("alli", "al"),
+            ("entli", "ent"),
+            ("eli", "e"),
+            ("ousli", "ous"),
+        ],
+        (b'l', Form::Revised) => &[
+            ("bli", "ble"),
+            ("alli", "al"),
+            ("entli", "ent"),
+            ("eli", "e"),
+            ("ousli", "ous"),
+        ],
+        (b'o', _) => &[("ization", "ize"), ("ation", "ate"), ("ator", "ate")],
+        (b's', _) => &[
+            ("alism", "al"),
+            ("iveness", "ive"),
+            ("fulness", "ful"),
+            ("ousness", "ous"),
+        ],
+        (b't', _) => &[("aliti", "al"), ("iviti", "ive"), ("biliti", "ble")],
+        _ => &[],
+    }
+}
+
+/// The rules of step 3 for words with this last letter.
+fn step_3(last: u8) -> &'static [Rule] {
+    match last {
+        b'e' => &[("icate", "ic"), ("ative", ""), ("alize", "al")],
+        b'i' => &[("iciti", "ic")],
+        b'l' => &[("ical", "ic"), ("ful", "")],
+        b's' => &[("ness", "")],
+        _ => &[],
+    }
+}
+
+/// The rules of step 4 for words with this letter before the last.
+fn step_4(before_last: u8) -> &'static [Rule] {
+    match before_last {
+        b'a' => &[("al", "")],
+        b'c' => &[("ance", ""), ("ence", "")],
+        b'e' => &[("er", "")],
+        b'i' => &[("ic", "")],
+        b'l' => &[("able", ""), ("ible", "")],
+        b'n' => &[("ant", ""), ("ement", ""), ("ment", ""), ("ent", "")],
+        b'o' => &[("ion", ""), ("ou", "")],
+        b's' => &[("ism", "")],
+        b't' => &[("ate", ""), ("iti", "")],
+        b'u' => &[("ous", "")],
+        b'v' => &[("ive", "")],
+        b'z' => &[("ize", "")],
+        _ => &[],
+    }
+}
 
 fn run<W: Word>(w: &mut W, form: Form) {
     if w.len() == 0 || form == Form::Revised && w.len() <= 2 {
@@ -116,13 +150,22 @@ fn run<W: Word>(w: &mut W, form: Form) {
     if ends(w, "y").is_some_and(|stem| has_vowel(w, stem)) {
         replace(w, 1, "i");
     }
-    doubled_suffixes(w, form);
-    if let Some((suffix, with, stem)) = longest(w, &STEP_3)
+    if let Some((suffix, with, stem)) = before_last(w).and_then(|l| first_fit(w, step_2(l, form)))
         && measure(w, stem) > 0
     {
         replace(w, suffix.len(), with);
     }
-    single_suffixes(w);
+    if let Some((suffix, with, stem)) = last(w).and_then(|l| first_fit(w, step_3(l)))
+        && measure(w, stem) > 0
+    {
+        replace(w, suffix.len(), with);
+    }
+    if let Some((suffix, _, stem)) = before_last(w).and_then(|l| first_fit(w, step_4(l))) {
+        let allowed = suffix != "ion" || stem > 0 && matches!(letter(w, stem - 1), b's' | b't');
+        if allowed && measure(w, stem) > 1 {
+            w.truncate(stem);
+        }
+    }
     tidy_up(w);
 }
 
@@ -159,34 +202,6 @@ fn plurals_and_participles<W: Word>(w: &mut W) {
     }
 }
 
-/// Step 2.
-fn doubled_suffixes<W: Word>(w: &mut W, form: Form) {
-    let found = match form {
-        Form::Printed => longest(w, &STEP_2),
-        Form::Revised => longest(w, &STEP_2_REVISED).or_else(|| longest(w, &STEP_2)),
-    };
-    if let Some((suffix, with, stem)) = found
-        && measure(w, stem) > 0
-    {
-        replace(w, suffix.len(), with);
-    }
-}
-
-/// Step 4.
-fn single_suffixes<W: Word>(w: &mut W) {
-    let Some((suffix, stem)) = STEP_4
-        .iter()
-        .filter_map(|s| ends(w, s).map(|stem| (*s, stem)))
-        .min_by_key(|f| f.1)
-    else {
-        return;
-    };
-    let allowed = suffix != "ion" || stem > 0 && matches!(letter(w, stem - 1), b's' | b't');
-    if allowed && measure(w, stem) > 1 {
-        w.truncate(stem);
-    }
-}
-
 /// Step 5.
 fn tidy_up<W: Word>(w: &mut W) {
     if last(w) == Some(b'e') {
@@ -208,6 +223,10 @@ fn letter<W: Word>(w: &W, i: usize) -> u8 {
 
 fn last<W: Word>(w: &W) -> Option<u8> {
     w.len().checked_sub(1).map(|i| letter(w, i))
+}
+
+fn before_last<W: Word>(w: &W) -> Option<u8> {
+    w.len().checked_sub(2).map(|i| letter(w, i))
 }
 
 fn is_consonant<W: Word>(w: &W, i: usize) -> bool {
@@ -258,24 +277,14 @@ fn is_short<W: Word>(w: &W, len: usize) -> bool {
 
 /// The length of what stands before `suffix`, when the word ends in it.
 fn ends<W: Word>(w: &W, suffix: &str) -> Option<usize> {
-    let stem = w.len().checked_sub(suffix.len())?;
-    suffix
-        .bytes()
-        .rev()
-        .zip((0..w.len()).rev())
-        .all(|(s, i)| w.at(i) == u16::from(s))
-        .then_some(stem)
+    w.has_suffix(suffix).then(|| w.len() - suffix.len())
 }
 
-/// The longest of the suffixes that the word ends in: suffix, replacement, length of the stem.
-fn longest<W: Word>(
-    w: &W,
-    rules: &[(&'static str, &'static str)],
-) -> Option<(&'static str, &'static str, usize)> {
+/// The first rule whose suffix the word ends in: suffix, replacement, length of the stem.
+fn first_fit<W: Word>(w: &W, rules: &[Rule]) -> Option<(&'static str, &'static str, usize)> {
     rules
         .iter()
-        .filter_map(|&(suffix, with)| Some((suffix, with, ends(w, suffix)?)))
-        .min_by_key(|found| found.2)
+        .find_map(|&(suffix, with)| Some((suffix, with, ends(w, suffix)?)))
 }
 
 fn replace<W: Word>(w: &mut W, cut: usize, with: &str) {

@@ -335,3 +335,56 @@ fn flag(mut window: Window<'_>) -> Option<usize> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tokens(text: &str, max: usize) -> Vec<(usize, usize)> {
+        let mut found = Vec::new();
+        split(text, max, &mut |start, end| found.push((start, end)));
+        found
+    }
+
+    /// The general way alone: try a token at every character.
+    fn tokens_without_shortcuts(text: &str, max: usize) -> Vec<(usize, usize)> {
+        let (mut found, mut at) = (Vec::new(), 0);
+        while let Some(c) = text[at..].chars().next() {
+            match token_at(text, at, max) {
+                Some(end) => {
+                    found.push((at, end));
+                    at = end;
+                }
+                None => at += c.len_utf8(),
+            }
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn the_short_cut_for_ascii_changes_nothing(
+            text in "[a-c0-1A ._,:;'\"#*@\n\0-]{0,40}",
+            any in any::<String>(),
+            max in 2_usize..8,
+        ) {
+            for text in [&text, &any, &format!("{text}{any}{text}")] {
+                for max in [max, 255] {
+                    prop_assert_eq!(tokens(text, max), tokens_without_shortcuts(text, max));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_looks_further_than_the_longest_token() {
+        let text = format!("{}'s", "x".repeat(255));
+        assert_eq!(tokens(&text, 255), [(0, 255), (256, 257)]);
+        assert_eq!(tokens(&text, 300), [(0, 257)]);
+        assert_eq!(
+            tokens(&"𐐀".repeat(200), 255),
+            [(0, 127 * 4), (127 * 4, 200 * 4)]
+        );
+    }
+}

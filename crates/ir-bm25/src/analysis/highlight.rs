@@ -1,0 +1,248 @@
+//! Where in a text the words of a query are.
+
+use ir_core::Analyzer;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::Range;
+
+/// Finds the words of a query in texts, under the analysis that the search used.
+///
+/// ```
+/// use ir_bm25::analysis::{Analysis, Highlighter, mark};
+///
+/// # fn main() -> Result<(), ir_bm25::analysis::AnalysisError> {
+/// let pipeline = Analysis::anserini().build()?;
+/// let highlighter = Highlighter::new(&pipeline, "runs of dogs");
+/// let text = "The dog's owner was running late.";
+/// assert_eq!(highlighter.spans(text), [4..9, 20..27]);
+/// assert_eq!(mark(text, &highlighter.spans(text), "[", "]"), "The [dog's] owner was [running] late.");
+///
+/// let snippet = highlighter.snippet(text, 16);
+/// assert_eq!(&text[snippet.range], "The dog's owner");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Highlighter<'a> {
+    analyzer: &'a dyn Analyzer,
+    terms: BTreeSet<String>,
+}
+
+impl fmt::Debug for Highlighter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Highlighter")
+            .field("terms", &self.terms)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A part of a text, and the words of the query in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Snippet {
+    /// The part, in bytes of the text.
+    pub range: Range<usize>,
+    /// The words of the query in that part, in bytes of the whole text.
+    pub spans: Vec<Range<usize>>,
+}
+
+impl<'a> Highlighter<'a> {
+    /// For the words of `query`.
+    pub fn new(analyzer: &'a dyn Analyzer, query: &str) -> Self {
+        Self::with_terms(analyzer, analyzer.terms(query))
+    }
+
+    /// For terms that were analysed already.
+    pub fn with_terms(analyzer: &'a dyn Analyzer, terms: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            analyzer,
+            terms: terms.into_iter().collect(),
+        }
+    }
+
+    /// The places (in bytes) of the words of `text` that match, in their order. A place is the word as it stands in
+    /// the text, with its possessive.
+    pub fn spans(&self, text: &str) -> Vec<Range<usize>> {
+        self.found(text).into_iter().map(|(span, _)| span).collect()
+    }
+
+    /// Each match with the number of its term.
+    fn found(&self, text: &str) -> Vec<(Range<usize>, usize)> {
+        let numbers: BTreeMap<&str, usize> = self
+            .terms
+            .iter()
+            .enumerate()
+            .map(|(number, term)| (term.as_str(), number))
+            .collect();
+        let mut found = Vec::new();
+        self.analyzer.analyze(text, &mut |token| {
+            if let Some(&number) = numbers.get(token.term) {
+                found.push((token.start..token.end, number));
+            }
+        });
+        found
+    }
+
+    /// The part of `text`, of at most `width` characters, that shows the query best: the most different terms, then
+    /// the most matches, then the earliest. It begins and ends at blanks where it can, with the matches in its
+    /// middle; without a match it is the beginning of the text.
+    pub fn snippet(&self, text: &str, width: usize) -> Snippet {
+        let found = self.found(text);
+        // Where each character begins, and the end of the text.
+        let places: Vec<usize> = text
+            .char_indices()
+            .map(|(at, _)| at)
+            .chain([text.len()])
+            .collect();
+        let nth = |byte: usize| places.partition_point(|&place| place < byte);
+        let best = best_window(
+            &found,
+            |match_: &Range<usize>| nth(match_.start)..nth(match_.end),
+            width,
+        );
+        let (first, last) = match best {
+            Some(matches) => (
+                nth(found[matches.start].0.start),
+                nth(found[matches.end - 1].0.end),
+            ),
+            None => (0, 0),
+        };
+        let range = around(text, &places, first..last, width);
+        let spans = found
+            .into_iter()
+            .map(|(span, _)| span)
+            .filter(|span| range.start <= span.start && span.end <= range.end)
+            .collect();
+        Snippet { range, spans }
+    }
+}
+
+/// The run of matches that fits into `width` characters and has the most different terms, then the most matches, then
+/// comes first.
+fn best_window(
+    found: &[(Range<usize>, usize)],
+    characters: impl Fn(&Range<usize>) -> Range<usize>,
+    width: usize,
+) -> Option<Range<usize>> {
+    let at: Vec<Range<usize>> = found.iter().map(|(span, _)| characters(span)).collect();
+    let mut inside: BTreeMap<usize, usize> = BTreeMap::new();
+    let (mut best, mut best_worth) = (None, (0, 0));
+    let mut end = 0;
+    for start in 0..found.len() {
+        while end < found.len() && at[end].end - at[start].start <= width {
+            *inside.entry(found[end].1).or_default() += 1;
+            end += 1;
+        }
+        let worth = (inside.len(), end.saturating_sub(start));
+        if end > start && worth > best_worth {
+            (best, best_worth) = (Some(start..end), worth);
+        }
+        if end > start {
+            if let Some(count) = inside.get_mut(&found[start].1) {
+                *count -= 1;
+                if *count == 0 {
+                    inside.remove(&found[start].1);
+                }
+            }
+        } else {
+            // A match that is wider than the window.
+            end = start + 1;
+        }
+    }
+    best
+}
+
+/// `core` (in characters) widened to at most `width` on both sides, then drawn in to blanks; in bytes.
+fn around(text: &str, places: &[usize], core: Range<usize>, width: usize) -> Range<usize> {
+    let count = places.len() - 1;
+    let spare = width.saturating_sub(core.len());
+    let after = (count - core.end).min(spare - (spare / 2).min(core.start));
+    let before = core.start.min(spare - after);
+    let bytes = |n: usize| places[n.min(count)];
+    let (mut start, mut end) = (bytes(core.start - before), bytes(core.end + after));
+    let (first, last) = (bytes(core.start), bytes(core.end));
+    let cuts = |at: usize| {
+        text[..at]
+            .chars()
+            .next_back()
+            .is_some_and(|c| !c.is_whitespace())
+            && text[at..]
+                .chars()
+                .next()
+                .is_some_and(|c| !c.is_whitespace())
+    };
+    if cuts(start)
+        && let Some(blank) = text[start..first].find(char::is_whitespace)
+    {
+        start += blank;
+    }
+    if cuts(end)
+        && let Some(blank) = text[last..end].rfind(char::is_whitespace)
+    {
+        end = last + blank;
+    }
+    let part = &text[start..end];
+    start += part.len() - part.trim_start().len();
+    end = start + text[start..end].trim_end().len();
+    start..end
+}
+
+/// The text with `before` and `after` put around every span. Spans must be in order, apart, and at character
+/// boundaries, as [`Highlighter::spans`] gives them; any that is not is left unmarked. Nothing is escaped.
+pub fn mark(text: &str, spans: &[Range<usize>], before: &str, after: &str) -> String {
+    let mut marked = String::with_capacity(text.len() + spans.len() * (before.len() + after.len()));
+    let mut done = 0;
+    for span in spans {
+        if let (Some(gap), Some(word)) = (text.get(done..span.start), text.get(span.clone())) {
+            marked.extend([gap, before, word, after]);
+            done = span.end;
+        }
+    }
+    marked.push_str(text.get(done..).unwrap_or_default());
+    marked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::Analysis;
+
+    const TEXT: &str = "Cats sleep. A long tale about nothing in particular follows here. Dogs and cats play, and \
+        the dog chases the cat around the house until both are tired.";
+
+    fn shown(query: &str, text: &str, width: usize) -> String {
+        let pipeline = Analysis::anserini().build().unwrap();
+        let snippet = Highlighter::new(&pipeline, query).snippet(text, width);
+        assert!(text[snippet.range.clone()].chars().count() <= width);
+        mark(&text[..snippet.range.end], &snippet.spans, "[", "]")[snippet.range.start..].to_owned()
+    }
+
+    #[test]
+    fn the_snippet_shows_the_most_different_terms() {
+        assert_eq!(
+            shown("dog cat house", TEXT, 60),
+            "[cats] play, and the [dog] chases the [cat] around the [house]"
+        );
+        assert_eq!(shown("cat", TEXT, 12), "[Cats] sleep.");
+        assert_eq!(shown("unknown", TEXT, 14), "Cats sleep. A");
+        assert_eq!(shown("", "", 10), "");
+        assert_eq!(shown("cat", TEXT, 0), "");
+    }
+
+    #[test]
+    fn text_without_blanks_is_cut_anywhere() {
+        assert_eq!(shown("語", "日本語日本語日本語", 3), "本[語]日");
+        assert_eq!(
+            shown("internationalization", "xx internationalization yy", 5),
+            "xx"
+        );
+    }
+
+    #[test]
+    fn bad_spans_are_left_unmarked() {
+        assert_eq!(
+            mark("añb", &[0..1, 2..3, 0..1, 3..9, 3..4], "<", ">"),
+            "<a>ñ<b>"
+        );
+    }
+}
