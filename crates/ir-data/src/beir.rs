@@ -1,0 +1,362 @@
+//! BEIR folders.
+//!
+//! | file | what |
+//! |---|---|
+//! | `corpus.jsonl` | one document per line: `_id`, `title`, `text`, `metadata` ([`jsonl`]) |
+//! | `queries.jsonl` | one query per line: `_id`, `text`, `metadata`; those of all splits together |
+//! | `qrels/test.tsv`, `qrels/dev.tsv`, ... | a header line, then query id, document id and grade between tabs |
+//!
+//! Each file may be compressed, with `.gz` or `.zst` added to its name or not.
+//!
+//! - The header of the qrels is a line like any other to a careless reader, and a missing one
+//!   costs a judgment: here it must be there.
+//! - Line ends of the qrels are `\r\n` in some collections; both are accepted.
+//! - In some collections (ArguAna) the queries are documents: drop the document whose id is the
+//!   query's own ([`Run::remove_self`](ir_core::Run::remove_self)).
+//!
+//! ```
+//! let text = "query-id\tcorpus-id\tscore\nPLAIN-2\tMED-2427\t2\r\n";
+//! let qrels = ir_data::beir::read_qrels(text.as_bytes(), "test.tsv")?;
+//! assert_eq!(qrels.grade("PLAIN-2", "MED-2427"), Some(2));
+//! # Ok::<(), ir_data::DataError>(())
+//! ```
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+
+use ir_core::{Document, Qrels, Query};
+
+use crate::collection::{Collection, Judged};
+use crate::error::{excerpt, name_of};
+use crate::jsonl::{self, JsonlCorpus, JsonlWriter};
+use crate::record::JsonFields;
+use crate::seen::Seen;
+use crate::{DataError, Lines, create, open};
+
+/// A folder in BEIR's layout.
+#[derive(Debug, Clone)]
+pub struct BeirFolder {
+    root: PathBuf,
+    corpus: PathBuf,
+    splits: BTreeMap<String, PathBuf>,
+}
+
+impl BeirFolder {
+    /// Looks at what a folder holds. There must be a corpus; the qrels and the queries may be
+    /// missing.
+    ///
+    /// # Errors
+    /// When there is no corpus, or the folder cannot be read.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
+        let root = path.as_ref().to_owned();
+        let corpus =
+            existing(&root.join("corpus.jsonl")).ok_or_else(|| DataError::MissingFile {
+                path: name_of(&root.join("corpus.jsonl")),
+                collection: name_of(&root),
+                advice: "a folder in BEIR's layout has one, plain or with .gz or .zst".to_owned(),
+            })?;
+        let mut splits = BTreeMap::new();
+        let folder = root.join("qrels");
+        if folder.is_dir() {
+            let fault = |source| DataError::Read {
+                path: name_of(&folder),
+                source,
+            };
+            for entry in fs::read_dir(&folder).map_err(fault)? {
+                let path = entry.map_err(fault)?.path();
+                let name = path.file_name().and_then(|name| name.to_str());
+                let split = name.and_then(|name| {
+                    let name = name.strip_suffix(".gz").unwrap_or(name);
+                    let name = name.strip_suffix(".zst").unwrap_or(name);
+                    name.strip_suffix(".tsv")
+                });
+                if let Some(split) = split {
+                    let split = split.to_owned();
+                    // Of a plain and a compressed copy, the plain one.
+                    let plain = folder.join(format!("{split}.tsv"));
+                    splits.insert(split, existing(&plain).unwrap_or(path));
+                }
+            }
+        }
+        Ok(Self {
+            root,
+            corpus,
+            splits,
+        })
+    }
+
+    /// The documents.
+    #[must_use]
+    pub fn corpus(&self) -> JsonlCorpus {
+        JsonlCorpus::new(&self.corpus)
+    }
+
+    /// All queries, those of all splits together.
+    ///
+    /// # Errors
+    /// When there are none, or a line is not as it should be.
+    pub fn queries(&self) -> Result<Vec<Query>, DataError> {
+        let plain = self.root.join("queries.jsonl");
+        let path = existing(&plain).unwrap_or(plain);
+        jsonl::read_queries(open(&path)?, &name_of(&path), &JsonFields::beir())
+    }
+
+    /// The names of the splits that have qrels, in ascending order.
+    pub fn splits(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.splits.keys().map(String::as_str)
+    }
+
+    /// The judgments of a split.
+    ///
+    /// # Errors
+    /// When there is no such split, or a line is not as it should be.
+    pub fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
+        let path = self
+            .splits
+            .get(split)
+            .ok_or_else(|| DataError::UnknownSplit {
+                collection: name_of(&self.root),
+                split: split.to_owned(),
+                known: self.splits.keys().cloned().collect(),
+            })?;
+        read_qrels(open(path)?, &name_of(path))
+    }
+
+    /// The folder as a collection, called by the name of the folder.
+    #[must_use]
+    pub fn into_collection(self) -> Collection {
+        let name = self.root.file_name().map_or_else(
+            || name_of(&self.root),
+            |name| name.to_string_lossy().into_owned(),
+        );
+        Collection::new(name, self.corpus(), self)
+    }
+}
+
+impl Judged for BeirFolder {
+    fn source(&self) -> String {
+        name_of(&self.root)
+    }
+
+    fn splits(&self) -> Vec<String> {
+        self.splits.keys().cloned().collect()
+    }
+
+    fn all_queries(&self) -> Result<Vec<Query>, DataError> {
+        self.queries()
+    }
+
+    fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
+        self.qrels(split)
+    }
+}
+
+/// The file of this name, or the same with `.zst` or `.gz`, whichever exists.
+pub(crate) fn existing(plain: &Path) -> Option<PathBuf> {
+    let with = |suffix: &str| {
+        let mut name = plain.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    [plain.to_owned(), with(".zst"), with(".gz")]
+        .into_iter()
+        .find(|path| path.exists())
+}
+
+/// Reads qrels in BEIR's form; `source` names them in errors.
+///
+/// # Errors
+/// When the source cannot be read, the header line is missing, a line has not three columns or no
+/// whole number in the third, or a pair is judged twice.
+pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError> {
+    let mut lines = Lines::new(reader, source);
+    let mut qrels = Qrels::new();
+    let mut seen = Seen::default();
+    let mut header = false;
+    while let Some(line) = lines.read()? {
+        let text = line.text.strip_suffix('\r').unwrap_or(line.text);
+        if text.trim_ascii().is_empty() {
+            continue;
+        }
+        let path = || source.to_owned();
+        let line = line.number;
+        let mut columns = text.split('\t');
+        let (Some(query), Some(doc), Some(grade), None) = (
+            columns.next(),
+            columns.next(),
+            columns.next(),
+            columns.next(),
+        ) else {
+            return Err(DataError::Columns {
+                path: path(),
+                line,
+                expected: "3",
+                found: text.split('\t').count() as u64,
+            });
+        };
+        let syntax = |expected, found: &str| DataError::Syntax {
+            path: path(),
+            line,
+            expected,
+            found: excerpt(found),
+        };
+        let number = grade.trim_ascii().parse::<i64>();
+        if !header {
+            if number.is_ok() {
+                return Err(syntax(
+                    "the header line `query-id corpus-id score` between tabs",
+                    text,
+                ));
+            }
+            header = true;
+            continue;
+        }
+        let grade = number.map_err(|_| syntax("a whole number as grade", grade))?;
+        if query.is_empty() || doc.is_empty() {
+            return Err(syntax("a query id and a document id", text));
+        }
+        if let Some(first) = seen.note(&[query, doc], line) {
+            return Err(DataError::RepeatedJudgment {
+                path: path(),
+                line,
+                query: query.to_owned(),
+                doc: doc.to_owned(),
+                first,
+            });
+        }
+        qrels.insert(query, doc, grade);
+    }
+    Ok(qrels)
+}
+
+/// Writes qrels in BEIR's form, whole or not at all.
+///
+/// # Errors
+/// When the file cannot be written, or an id is empty or holds a tab or a line end.
+pub fn write_qrels(path: impl AsRef<Path>, qrels: &Qrels) -> Result<(), DataError> {
+    let mut file = create(path)?;
+    let mut line = 1;
+    let mut text = String::from("query-id\tcorpus-id\tscore\n");
+    for (query, judged) in qrels.iter() {
+        for (doc, grade) in judged {
+            line += 1;
+            for id in [query, doc] {
+                if id.is_empty() || id.contains(['\t', '\n', '\r', '\0']) {
+                    return Err(DataError::Unwritable {
+                        path: name_of(file.path()),
+                        line,
+                        expected: "an id without tabs and line ends",
+                        found: excerpt(id),
+                    });
+                }
+            }
+            text.push_str(query);
+            text.push('\t');
+            text.push_str(doc);
+            text.push('\t');
+            text.push_str(&grade.to_string());
+            text.push('\n');
+        }
+        file.write_all(text.as_bytes())
+            .map_err(|error| file.fault(error))?;
+        text.clear();
+    }
+    file.write_all(text.as_bytes())
+        .map_err(|error| file.fault(error))?;
+    file.commit()
+}
+
+/// Writes a BEIR folder, file by file. Each file appears when it is complete.
+///
+/// ```
+/// use ir_core::{Document, Qrels, Query};
+/// let folder = std::env::temp_dir().join(format!("ir-data-beir-{}", std::process::id()));
+/// let mut qrels = Qrels::new();
+/// qrels.insert("q1", "d1", 1);
+/// ir_data::beir::BeirWriter::create(&folder)?
+///     .documents(&[Document::new("d1").with_text("green tea")])?
+///     .queries(&[Query::new("q1", "tea")])?
+///     .qrels("test", &qrels)?;
+/// let collection = ir_data::open_path_or_name(&folder.to_string_lossy())?;
+/// assert_eq!(collection.queries("test")?[0].text, "tea");
+/// # std::fs::remove_dir_all(&folder).ok();
+/// # Ok::<(), ir_data::DataError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct BeirWriter {
+    root: PathBuf,
+    suffix: &'static str,
+}
+
+impl BeirWriter {
+    /// Makes the folder, if need be.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self, DataError> {
+        let root = path.as_ref().to_owned();
+        let qrels = root.join("qrels");
+        fs::create_dir_all(&qrels).map_err(|source| DataError::Write {
+            path: name_of(&qrels),
+            source,
+        })?;
+        Ok(Self { root, suffix: "" })
+    }
+
+    /// Compresses the files.
+    #[must_use]
+    pub fn compressed(mut self, compression: crate::Compression) -> Self {
+        self.suffix = match compression {
+            crate::Compression::Gzip => ".gz",
+            crate::Compression::Zstd => ".zst",
+        };
+        self
+    }
+
+    /// Starts the corpus, for one document after another.
+    ///
+    /// # Errors
+    /// As [`create`].
+    pub fn corpus(&self) -> Result<JsonlWriter, DataError> {
+        JsonlWriter::create(self.root.join(format!("corpus.jsonl{}", self.suffix)))
+    }
+
+    /// Writes the corpus.
+    ///
+    /// # Errors
+    /// As [`JsonlWriter::document`].
+    pub fn documents(&self, docs: &[Document]) -> Result<&Self, DataError> {
+        let mut writer = self.corpus()?;
+        for doc in docs {
+            writer.document(doc)?;
+        }
+        writer.commit()?;
+        Ok(self)
+    }
+
+    /// Writes the queries, those of all splits together.
+    ///
+    /// # Errors
+    /// As [`JsonlWriter::query`].
+    pub fn queries(&self, queries: &[Query]) -> Result<&Self, DataError> {
+        let mut writer =
+            JsonlWriter::create(self.root.join(format!("queries.jsonl{}", self.suffix)))?;
+        for query in queries {
+            writer.query(query)?;
+        }
+        writer.commit()?;
+        Ok(self)
+    }
+
+    /// Writes the judgments of a split.
+    ///
+    /// # Errors
+    /// As [`write_qrels`].
+    pub fn qrels(&self, split: &str, qrels: &Qrels) -> Result<&Self, DataError> {
+        let name = format!("{split}.tsv{}", self.suffix);
+        write_qrels(self.root.join("qrels").join(name), qrels)?;
+        Ok(self)
+    }
+}

@@ -1,0 +1,345 @@
+//! The collections of the catalogue as they are on the disk: figures that their publishers state.
+//! Skipped where `IR_DATA` does not hold them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use ir_core::{Document, NoProgress, name};
+use ir_data::catalogue::{Catalogue, entries};
+use ir_data::datafinder::{self, Header, Quoting, keyphrase_query_of};
+use ir_data::open;
+
+/// The catalogue, if it holds a collection.
+fn catalogue(collection: &str) -> Option<Catalogue> {
+    let catalogue = Catalogue::from_env();
+    if catalogue.has(collection) {
+        return Some(catalogue);
+    }
+    eprintln!("skipped: no {collection} in IR_DATA");
+    None
+}
+
+fn file(path: &str) -> Option<PathBuf> {
+    let path = Catalogue::from_env().root()?.join(path);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!("skipped: no {}", path.display());
+    None
+}
+
+fn docs(catalogue: &Catalogue, name: &str) -> Vec<Document> {
+    let collection = catalogue.open(name).unwrap();
+    let docs: Result<Vec<Document>, _> = collection.corpus().docs().unwrap().collect();
+    docs.unwrap()
+}
+
+#[test]
+fn every_collection_is_what_the_catalogue_says() {
+    let catalogue = Catalogue::from_env();
+    for entry in entries() {
+        // A million documents take their time without optimisation.
+        if entry.documents > 100_000 && cfg!(debug_assertions) {
+            eprintln!("skipped: {} in a debug build", entry.name);
+            continue;
+        }
+        if entry.name != "bundled" && !catalogue.has(&entry.name) {
+            eprintln!("skipped: no {} in IR_DATA", entry.name);
+            continue;
+        }
+        let verified = catalogue.verify(&entry.name, &mut NoProgress).unwrap();
+        assert_eq!(verified.documents, entry.documents, "{}", entry.name);
+        assert_eq!(verified.distinct, entry.distinct, "{}", entry.name);
+    }
+}
+
+#[test]
+fn datafinder_as_published() {
+    let Some(catalogue) = catalogue("datafinder") else {
+        return;
+    };
+    let collection = catalogue.open("datafinder").unwrap();
+    let docs = docs(&catalogue, "datafinder");
+    assert_eq!(docs.len(), 7602);
+    let first = &docs[0];
+    assert_eq!(
+        (first.id.as_str(), first.attributes.year()),
+        ("MuMu", Some(2017))
+    );
+    assert!(
+        first
+            .text
+            .starts_with("MuMu is a new dataset of more than 31k albums")
+    );
+    assert!(first.text.contains("\r\n\r\nSource: "));
+    assert_eq!(
+        docs.iter()
+            .filter(|doc| doc.attributes.year().is_none())
+            .count(),
+        1499
+    );
+    assert_eq!(docs.iter().filter(|doc| doc.title.is_empty()).count(), 1902);
+    let small = self::docs(&catalogue, "datafinder/3327");
+    let empty = small.iter().filter(|doc| doc.text.trim().is_empty());
+    assert_eq!((small.len(), empty.count()), (3327, 8));
+    let ids: HashSet<&str> = docs.iter().map(|doc| doc.id.as_str()).collect();
+    assert_eq!(ids.len(), 7564);
+    assert!(docs.iter().all(|doc| !doc.id.contains(char::is_whitespace)));
+
+    let queries = collection.queries("test").unwrap();
+    assert_eq!(queries.len(), 392);
+    let qrels = collection.qrels("test").unwrap();
+    assert_eq!((qrels.len(), qrels.judgments()), (392, 1043));
+    assert_eq!(queries[0].id, "t000");
+    assert_eq!(queries[391].id, "x004");
+    assert_eq!(queries[0].attributes.year(), Some(2017));
+    assert_eq!(
+        queries[0].attributes.text(name::KEYPHRASES),
+        Some("semantic image segmentation autonomous driving")
+    );
+    let here = qrels
+        .iter()
+        .flat_map(|(_, judged)| judged.keys())
+        .filter(|doc| ids.contains(doc.as_str()))
+        .count();
+    assert_eq!(here, 1038);
+
+    let train = collection.qrels("train").unwrap();
+    assert_eq!((train.len(), train.judgments()), (597, 663));
+    assert_eq!(collection.queries("train").unwrap()[0].id, "train-0");
+}
+
+#[test]
+fn datafinder_qrels_raw_and_as_csv() {
+    let Some(path) = file("datafinder/test_dataset_collection.qrels") else {
+        return;
+    };
+    let read = |quoting, header| {
+        let name = path.display().to_string();
+        datafinder::read_qrels(open(&path).unwrap(), &name, quoting, header).unwrap()
+    };
+    let raw = read(Quoting::Raw, Header::Skip).data;
+    assert_eq!((raw.len(), raw.judgments()), (392, 1043));
+    assert!(read(Quoting::Raw, Header::Skip).oddities.is_empty());
+    let with_header = read(Quoting::Raw, Header::AsData);
+    assert_eq!(with_header.data.len(), 393);
+    assert_eq!(with_header.data.grade("QueryID", "DocID"), Some(0));
+    assert_eq!(with_header.oddities.len(), 1);
+    let quoted = raw
+        .iter()
+        .filter(|(query, _)| query.starts_with('"'))
+        .count();
+    assert_eq!(quoted, 3);
+
+    // The same judgments as the cleaned ones, by way of the ids that the queries carry.
+    let csv = read(Quoting::Csv, Header::Skip).data;
+    let Some(catalogue) = catalogue("datafinder") else {
+        return;
+    };
+    let collection = catalogue.open("datafinder").unwrap();
+    let clean = collection.qrels("test").unwrap();
+    for query in collection.queries("test").unwrap() {
+        let published = query.attributes.text(datafinder::PUBLISHED_ID).unwrap();
+        assert_eq!(csv.get(published), clean.get(&query.id), "{}", query.id);
+    }
+    // trec_eval's way of reading finds what the raw way finds.
+    let trec = ir_data::read_qrels(&path, Header::Skip).unwrap().data;
+    assert_eq!(trec, raw);
+
+    let keyword = file("datafinder/test_dataset_collection_keyword.qrels").unwrap();
+    let keyword = datafinder::read_qrels(
+        open(keyword).unwrap(),
+        "keyword",
+        Quoting::Csv,
+        Header::Skip,
+    )
+    .unwrap();
+    assert_eq!((keyword.data.len(), keyword.data.judgments()), (271, 809));
+}
+
+#[test]
+fn datafinder_runs() {
+    for (path, lines, queries) in [
+        ("datafinder/runs/tevatron_full_sentence.trec", 2030, 406),
+        ("datafinder/runs/tevatron_keyphrase.trec", 1525, 305),
+        ("makg/tevatron.trec", 1415, 283),
+    ] {
+        let Some(path) = file(path) else { return };
+        let run =
+            datafinder::read_run(open(&path).unwrap(), "run", Quoting::Raw, Header::Skip).unwrap();
+        let found: usize = run.data.iter().map(|(_, list)| list.len()).sum();
+        assert_eq!(
+            (found, run.data.len()),
+            (lines, queries),
+            "{}",
+            path.display()
+        );
+        assert_eq!(run.data.tag, "run-1");
+        let trec = ir_data::read_run(&path, Header::Skip).unwrap();
+        assert_eq!(trec.data, run.data);
+    }
+}
+
+#[test]
+fn keyphrase_queries_follow_from_the_fields() {
+    let Some(path) = file("datafinder/test_data_411.json") else {
+        return;
+    };
+    let rows = datafinder::read_test_queries(open(path).unwrap(), "411", "t").unwrap();
+    assert_eq!(rows.len(), 411);
+    for row in &rows {
+        assert_eq!(
+            Some(keyphrase_query_of(&row.query.attributes).as_str()),
+            row.query.attributes.text(name::KEYPHRASES),
+            "{}",
+            row.query.id
+        );
+    }
+    assert_eq!(
+        rows.iter().filter(|row| row.positives.is_empty()).count(),
+        19
+    );
+
+    let short = file("datafinder/test_data.jsonl").unwrap();
+    let short = datafinder::read_test_queries(open(short).unwrap(), "406", "t").unwrap();
+    assert_eq!(short.len(), 406);
+    assert_eq!(short[..], rows[..406]);
+}
+
+#[test]
+fn datafinder_training_queries() {
+    let Some(path) = file("datafinder/train_queries.jsonl.zst") else {
+        return;
+    };
+    let rows = datafinder::read_training_queries(open(path).unwrap(), "train", "").unwrap();
+    assert_eq!(rows.len(), 17_495);
+    assert_eq!(rows[17_494].query.id, "17494");
+    let keyphrases =
+        |row: &&datafinder::TestQuery| row.query.attributes.get(name::KEYPHRASES).is_some();
+    assert_eq!(rows.iter().filter(keyphrases).count(), 17_397);
+}
+
+#[test]
+fn makg_as_published() {
+    let Some(path) = file("makg/qrels.tsv") else {
+        return;
+    };
+    let read = datafinder::read_qrels(open(path).unwrap(), "q", Quoting::Raw, Header::Skip);
+    let read = read.unwrap();
+    assert_eq!((read.data.len(), read.data.judgments()), (1413, 1529));
+    assert_eq!(read.oddities.len(), 2, "two pairs are there twice");
+    let catalogue = catalogue("makg").unwrap();
+    let ids: HashSet<String> = docs(&catalogue, "makg")
+        .into_iter()
+        .map(|doc| doc.id)
+        .collect();
+    assert_eq!(ids.len(), 257);
+    let qrels = catalogue.open("makg").unwrap().qrels("test").unwrap();
+    for (_, judged) in qrels.iter() {
+        assert!(judged.keys().all(|doc| ids.contains(doc)));
+    }
+    assert!(
+        docs(&catalogue, "makg")
+            .iter()
+            .all(|doc| doc.attributes.year().is_none())
+    );
+}
+
+#[test]
+fn beir_as_published() {
+    let Some(catalogue) = catalogue("beir/nfcorpus") else {
+        return;
+    };
+    let collection = catalogue.open("beir/nfcorpus").unwrap();
+    assert_eq!(collection.splits(), ["dev", "test", "train"]);
+    let docs = docs(&catalogue, "beir/nfcorpus");
+    assert_eq!((docs.len(), docs[0].id.as_str()), (3633, "MED-10"));
+    assert_eq!(
+        docs[0].title,
+        "Statin Use and Breast Cancer Survival: A Nationwide Cohort Study from Finland"
+    );
+    assert!(docs[0].attributes.text("url").is_some());
+    assert_eq!(collection.queries("test").unwrap().len(), 323);
+    let test = collection.qrels("test").unwrap();
+    let grade_two = test
+        .iter()
+        .flat_map(|(_, judged)| judged.values())
+        .filter(|&&g| g == 2);
+    assert_eq!(grade_two.count(), 576);
+
+    let arguana = catalogue.open("beir/arguana").unwrap();
+    let docs = self::docs(&catalogue, "beir/arguana");
+    assert_eq!(docs.iter().filter(|doc| doc.title.is_empty()).count(), 5975);
+    let ids: HashSet<&str> = docs.iter().map(|doc| doc.id.as_str()).collect();
+    let qrels = arguana.qrels("test").unwrap();
+    let absent = qrels
+        .iter()
+        .flat_map(|(_, j)| j.keys())
+        .filter(|d| !ids.contains(d.as_str()));
+    assert_eq!(absent.count(), 5);
+}
+
+#[test]
+fn the_classics() {
+    let Some(catalogue) = catalogue("cranfield") else {
+        return;
+    };
+    let cranfield = catalogue.open("cranfield").unwrap();
+    let docs = docs(&catalogue, "cranfield");
+    assert_eq!(docs.len(), 1400);
+    assert_eq!(
+        docs[0].title,
+        "experimental investigation of the aerodynamics of a wing in a slipstream ."
+    );
+    assert_eq!(docs[0].attributes.text("author"), Some("brenckman,m."));
+    assert!(
+        docs[0]
+            .text
+            .ends_with("the specific configuration of the experiment .")
+    );
+    let empty: Vec<&str> = docs
+        .iter()
+        .filter(|doc| doc.text.is_empty())
+        .map(|doc| doc.id.as_str())
+        .collect();
+    assert_eq!(empty, ["471", "995"]);
+    // Documents 240, 576 and 578 have marks inside their text.
+    assert!(
+        docs[239]
+            .text
+            .contains("application to turbulent separations")
+    );
+    assert!(
+        docs[239].text.ends_with(".")
+            && docs[239].attributes.text("author") == Some("dean r. chapman")
+    );
+    let queries = cranfield.queries("test").unwrap();
+    assert_eq!(queries.len(), 225);
+    assert_eq!(
+        (queries[3].id.as_str(), queries[3].attributes.text("number")),
+        ("4", Some("008"))
+    );
+    let qrels = cranfield.qrels("test").unwrap();
+    assert_eq!(
+        (qrels.judgments(), qrels.grade("1", "184")),
+        (1837, Some(3))
+    );
+    assert_eq!(qrels.grade("225", "1188"), Some(1));
+
+    let cisi = catalogue.open("cisi").unwrap();
+    let docs = self::docs(&catalogue, "cisi");
+    assert_eq!(docs.len(), 1460);
+    assert_eq!(
+        docs[0].title,
+        "18 Editions of the Dewey Decimal Classifications"
+    );
+    assert_eq!(docs[1].title, "Use Made of Technical Libraries");
+    assert_eq!(cisi.all_queries().unwrap().len(), 112);
+    assert_eq!(cisi.queries("test").unwrap().len(), 76);
+    let qrels = cisi.qrels("test").unwrap();
+    assert_eq!(
+        (qrels.len(), qrels.judgments(), qrels.grade("1", "28")),
+        (76, 3114, Some(1))
+    );
+}
