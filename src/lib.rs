@@ -1,2 +1,15 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
+
+/// Analysis, the inverted index and BM25: the crate `ir-bm25`.
+#[doc(inline)]
+pub use ir_bm25 as bm25;
+/// The nouns and the seam: the crate `ir-core`.
+#[doc(inline)]
+pub use ir_core as core;
+/// Readers, writers and the catalogue of collections: the crate `ir-data`.
+#[doc(inline)]
+pub use ir_data as data;
+/// Measures and the evaluator: the crate `ir-eval`.
+#[doc(inline)]
+pub use ir_eval as eval;

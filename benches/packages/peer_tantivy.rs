@@ -1,0 +1,125 @@
+//! The same documents, terms and queries in tantivy.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::Result;
+use ir_core::Analyzer;
+use tantivy::collector::TopDocs;
+use tantivy::query::{BooleanQuery, BoostQuery, Occur, Query, TermQuery};
+use tantivy::schema::{FAST, Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
+use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
+use tantivy::{Index, IndexWriter, TantivyDocument, Term};
+
+use crate::{Answers, Measured, Workload, folder_size, resident_peak};
+
+/// Our analysis as tantivy's tokenizer, so that both index the same terms.
+#[derive(Clone)]
+struct Shared(ir_bm25::analysis::Pipeline);
+
+struct Stream {
+    tokens: std::vec::IntoIter<Token>,
+    current: Token,
+}
+
+impl Tokenizer for Shared {
+    type TokenStream<'a> = Stream;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> Stream {
+        let mut tokens = Vec::new();
+        self.0.analyze(text, &mut |token| {
+            tokens.push(Token {
+                offset_from: token.start,
+                offset_to: token.end,
+                position: token.position as usize,
+                text: token.term.to_owned(),
+                position_length: 1,
+            });
+        });
+        Stream { tokens: tokens.into_iter(), current: Token::default() }
+    }
+}
+
+impl TokenStream for Stream {
+    fn advance(&mut self) -> bool {
+        self.tokens.next().map(|token| self.current = token).is_some()
+    }
+
+    fn token(&self) -> &Token {
+        &self.current
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        &mut self.current
+    }
+}
+
+/// tantivy's score has the factor (k1 + 1) that Lucene dropped; its k1 is 1.2.
+const FACTOR: f32 = 2.2;
+
+pub fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<(Measured, Answers)> {
+    let pipeline = ir_bm25::analysis::Analysis::anserini().build()?;
+    let mut schema = Schema::builder();
+    let indexing = TextFieldIndexing::default()
+        .set_tokenizer("shared")
+        .set_index_option(IndexRecordOption::WithFreqs);
+    let contents = schema.add_text_field("contents", TextOptions::default().set_indexing_options(indexing));
+    let number = schema.add_u64_field("number", FAST);
+    let index = Index::create_in_dir(folder, schema.build())?;
+    index.tokenizers().register("shared", Shared(pipeline.clone()));
+
+    let start = Instant::now();
+    let mut writer: IndexWriter = index.writer_with_num_threads(threads, work.budget)?;
+    work.each(&mut |n, document| {
+        let mut out = TantivyDocument::default();
+        out.add_text(contents, format!("{} {}", document.title, document.text));
+        out.add_u64(number, n);
+        writer.add_document(out)?;
+        Ok(())
+    })?;
+    writer.commit()?;
+    // One segment, as the other side has it.
+    let segments = index.searchable_segment_ids()?;
+    if segments.len() > 1 {
+        writer.merge(&segments).wait()?;
+    }
+    writer.wait_merging_threads()?;
+    let index_seconds = start.elapsed().as_secs_f64();
+    let index_peak = resident_peak();
+
+    let reader = index.reader()?;
+    let searcher = reader.searcher();
+    let numbers = searcher.segment_readers()[0].fast_fields().u64("number")?;
+    let top = |text: &str, k: usize| -> Result<Vec<(u64, f32)>> {
+        let query = parse(&pipeline, contents, text);
+        let hits = searcher.search(&query, &TopDocs::with_limit(k).order_by_score())?;
+        Ok(hits
+            .into_iter()
+            .map(|(score, at)| (numbers.first(at.doc_id).unwrap_or(u64::MAX), score / FACTOR))
+            .collect())
+    };
+    let mut measured = work.time_queries(top)?;
+    measured.index_seconds = index_seconds;
+    measured.index_bytes = folder_size(folder)?;
+    measured.index_peak = index_peak;
+    let answers = work.answers(top)?;
+    Ok((measured, answers))
+}
+
+/// A bag of terms: every distinct one an optional clause, boosted by its count.
+fn parse(pipeline: &ir_bm25::analysis::Pipeline, field: Field, text: &str) -> BooleanQuery {
+    let mut counts: Vec<(String, f32)> = Vec::new();
+    pipeline.analyze(text, &mut |token| {
+        match counts.iter_mut().find(|(term, _)| term == token.term) {
+            Some((_, count)) => *count += 1.0,
+            None => counts.push((token.term.to_owned(), 1.0)),
+        }
+    });
+    let clause = |(term, count): (String, f32)| -> (Occur, Box<dyn Query>) {
+        let term = TermQuery::new(Term::from_field_text(field, &term), IndexRecordOption::WithFreqs);
+        let query: Box<dyn Query> =
+            if count > 1.0 { Box::new(BoostQuery::new(Box::new(term), count)) } else { Box::new(term) };
+        (Occur::Should, query)
+    };
+    BooleanQuery::new(counts.into_iter().map(clause).collect())
+}

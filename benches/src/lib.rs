@@ -1,0 +1,1 @@
+//! Nothing here: the comparisons are the bench targets beside this folder.

@@ -1,0 +1,37 @@
+//! The systems that take part. A new retriever joins the table by being pushed to [`all`].
+
+use anyhow::Result;
+use ir::bm25::{Blank, Bm25, Duplicates, Fields, Index, IndexConfig};
+use ir::core::{Distinct, NoProgress, Retriever};
+use ir::data::Collection;
+
+/// One competitor.
+pub struct System<'i> {
+    /// Its name in the table.
+    pub name: &'static str,
+    /// Returns every dataset once.
+    pub distinct: Box<dyn Retriever<Query = str> + 'i>,
+    /// The hits before repeated ids are dropped, for the published procedure; `None` for systems
+    /// that the paper's lexical script did not run.
+    pub raw: Option<Box<dyn Retriever<Query = str> + 'i>>,
+}
+
+/// The index that the paper's BM25 searches: descriptions alone (titles were stored but not
+/// searched), records without one left out, the few repeated ids kept.
+pub fn bm25_index(collection: &Collection) -> Result<Index> {
+    let config = IndexConfig::default()
+        .with_fields(Fields::TextOnly)
+        .with_blank(Blank::Drop)
+        .with_duplicates(Duplicates::Keep);
+    Ok(Index::build(collection.corpus(), &config, &mut NoProgress)?)
+}
+
+/// Every system that exists so far.
+pub fn all(index: &Index) -> Result<Vec<System<'_>>> {
+    let bm25 = || index.searcher(Bm25::DATAFINDER);
+    Ok(vec![System {
+        name: "BM25",
+        distinct: Box::new(Distinct(bm25()?)),
+        raw: Some(Box::new(bm25()?)),
+    }])
+}
