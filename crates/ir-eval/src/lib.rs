@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod bootstrap;
 mod compute;
 mod decimal;
 mod error;
@@ -14,6 +15,7 @@ mod topic;
 pub mod trec_eval;
 mod trec_names;
 
+pub use bootstrap::{Bootstrap, BootstrapError, Paired, Sampling, Spread};
 pub use decimal::{Decimal, ParseDecimalError};
 pub use error::EvalError;
 pub use evaluator::Evaluator;

@@ -1,0 +1,303 @@
+//! How measures are written and read.
+
+use ir_eval::{Decimal, Gain, GainTable, Kind, Measure, Points, RbpGain};
+use proptest::prelude::*;
+
+fn decimal(most: i64) -> impl Strategy<Value = Decimal> {
+    (0..=most * 1000).prop_map(|n| Decimal::new(n, 3))
+}
+
+fn gain() -> impl Strategy<Value = Gain> {
+    let pairs = prop::collection::btree_map(0_i64..20, -5000_i64..5000, 1..=GainTable::MOST);
+    prop_oneof![
+        Just(Gain::Linear),
+        Just(Gain::Exponential),
+        pairs.prop_map(|pairs| {
+            let table = pairs
+                .into_iter()
+                .try_fold(GainTable::new(), |table, (grade, gain)| {
+                    table.with(grade, Decimal::new(gain, 2))
+                });
+            Gain::Table(table.unwrap())
+        }),
+    ]
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    let plain = prop::sample::select(vec![
+        Kind::P,
+        Kind::R,
+        Kind::RelativeP,
+        Kind::Success,
+        Kind::RR,
+        Kind::AP,
+        Kind::GeometricAP,
+        Kind::SetAP,
+        Kind::Bpref,
+        Kind::GeometricBpref,
+        Kind::InfAP,
+        Kind::BinG,
+        Kind::Yaap,
+        Kind::Judged,
+        Kind::Unjudged,
+        Kind::NumQ,
+        Kind::NumRet,
+        Kind::NumRel,
+        Kind::NumRelRet,
+        Kind::NumNonRelJudgedRet,
+    ]);
+    let points = prop::collection::vec(decimal(1), 1..=Points::MOST);
+    let worth = [-5000_i64..5000, -5000..5000, -5000..5000, -5000..5000];
+    prop_oneof![
+        plain,
+        decimal(9).prop_map(|weight| Kind::SetF { weight }),
+        decimal(9).prop_map(|multiple| Kind::Rprec { multiple }),
+        decimal(1).prop_map(|recall| Kind::IPrec { recall }),
+        points.prop_map(|points| Kind::IPrecMean {
+            points: Points::new(&points).unwrap()
+        }),
+        gain().prop_map(|gain| Kind::NDCG { gain }),
+        gain().prop_map(|gain| Kind::DCG { gain }),
+        gain().prop_map(|gain| Kind::IDCG { gain }),
+        gain().prop_map(|gain| Kind::NDCGRel { gain }),
+        gain().prop_map(|gain| Kind::RNDCG { gain }),
+        gain().prop_map(|gain| Kind::G { gain }),
+        (decimal(1), any::<bool>()).prop_map(|(persistence, graded)| Kind::RBP {
+            persistence,
+            gain: if graded {
+                RbpGain::Graded
+            } else {
+                RbpGain::Binary
+            },
+        }),
+        decimal(1).prop_map(|persistence| Kind::RBPResidual { persistence }),
+        worth.prop_map(|worth| Kind::Utility {
+            worth: worth.map(|w| Decimal::new(w, 2))
+        }),
+    ]
+}
+
+fn measure() -> impl Strategy<Value = Measure> {
+    let level = prop::option::of(0_i64..5);
+    let cutoff = prop::option::of(1_u32..2000);
+    (kind(), level, cutoff).prop_map(|(kind, level, cutoff)| {
+        let measure = Measure::of(kind);
+        let measure = level.map_or(measure, |level| measure.rel(level));
+        cutoff.map_or(measure, |k| measure.at(k))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_printed_is_read_back(measure in measure()) {
+        let text = measure.to_string();
+        prop_assert_eq!(text.parse::<Measure>().unwrap(), measure, "{}", text);
+        let json = serde_json::to_string(&measure).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Measure>(&json).unwrap(), measure);
+        if let Some(name) = measure.trec_name() {
+            prop_assert_eq!(name.parse::<Measure>().unwrap(), measure, "{}", name);
+        }
+    }
+
+    #[test]
+    fn nothing_panics(text in "\\PC{0,24}") {
+        let _ = text.parse::<Measure>();
+        let _ = ir_eval::trec_eval::Selection::parse(&[text]);
+    }
+
+    #[test]
+    fn nothing_like_a_measure_panics(text in "(P|nDCG|SetP|IPrec|map|P|ndcg|Rprec_mult|utility|rbp|relstring|11pt_avg|success)[.@_(]{0,2}[0-9a-z=,.{}:)@-]{0,12}") {
+        let _ = text.parse::<Measure>();
+        let _ = ir_eval::trec_eval::Selection::parse(&[text]);
+    }
+}
+
+#[test]
+fn spellings() {
+    // What is read; how it is printed; trec_eval's name.
+    let rows: &[(&str, &str, Option<&str>)] = &[
+        ("nDCG@10", "nDCG@10", Some("ndcg_cut_10")),
+        ("NDCG@10", "nDCG@10", Some("ndcg_cut_10")),
+        ("ndcg_cut.10", "nDCG@10", Some("ndcg_cut_10")),
+        ("ndcg", "nDCG", Some("ndcg")),
+        ("nDCG(dcg='exp-log2')@10", "nDCG(dcg=exp-log2)@10", None),
+        ("nDCG(dcg=log2)@10", "nDCG@10", Some("ndcg_cut_10")),
+        (
+            "ndcg.1=3.5,2=9",
+            "nDCG(gains={1:3.5,2:9})",
+            Some("ndcg_1=3.5,2=9"),
+        ),
+        (
+            "nDCG(gains={2:9, 1:3.5})",
+            "nDCG(gains={1:3.5,2:9})",
+            Some("ndcg_1=3.5,2=9"),
+        ),
+        ("AP", "AP", Some("map")),
+        ("MAP@100", "AP@100", Some("map_cut_100")),
+        ("AP(rel=2)", "AP(rel=2)", None),
+        ("map", "AP", Some("map")),
+        ("gm_map", "GMAP", Some("gm_map")),
+        ("RR", "RR", Some("recip_rank")),
+        ("MRR@10", "RR@10", None),
+        ("recip_rank", "RR", Some("recip_rank")),
+        ("P@5", "P@5", Some("P_5")),
+        ("P_5", "P@5", Some("P_5")),
+        ("P.5", "P@5", Some("P_5")),
+        ("P( rel = 2 )@5", "P(rel=2)@5", None),
+        ("SetP", "SetP", Some("set_P")),
+        (
+            "SetP(relative=True)",
+            "SetP(relative=True)",
+            Some("set_relative_P"),
+        ),
+        (
+            "relative_P_20",
+            "P(relative=True)@20",
+            Some("relative_P_20"),
+        ),
+        ("recall_100", "R@100", Some("recall_100")),
+        ("set_recall", "SetR", Some("set_recall")),
+        ("set_F", "SetF", Some("set_F")),
+        ("set_F.0.5", "SetF(beta=0.5)", Some("set_F_0.5")),
+        ("set_map", "SetAP", Some("set_map")),
+        ("Rprec", "Rprec", Some("Rprec")),
+        (
+            "Rprec_mult_0.20",
+            "Rprec(mult=0.2)",
+            Some("Rprec_mult_0.20"),
+        ),
+        ("Rprec_mult.1", "Rprec", Some("Rprec")),
+        ("Bpref", "Bpref", Some("bpref")),
+        ("Bpref@10", "Bpref@10", None),
+        ("infAP", "infAP", Some("infAP")),
+        (
+            "iprec_at_recall_0.10",
+            "IPrec@0.1",
+            Some("iprec_at_recall_0.10"),
+        ),
+        ("IPrec@0.125", "IPrec@0.125", None),
+        ("11pt_avg", "IPrecAvg", Some("11pt_avg")),
+        (
+            "11pt_avg..25,.5,.75",
+            "IPrecAvg(points={0.25,0.5,0.75})",
+            Some("11pt_avg_0.25,0.5,0.75"),
+        ),
+        ("Success@1", "Success@1", Some("success_1")),
+        ("success_1", "Success@1", Some("success_1")),
+        ("rbp", "RBP(p=0.9,gain=graded)", Some("rbp")),
+        ("rbp.p=.95", "RBP(p=0.95,gain=graded)", Some("rbp_p=0.95")),
+        ("RBP", "RBP(p=0.8)", None),
+        ("rbp_resid", "RBPResidual(p=0.9)", Some("rbp_resid")),
+        ("utility", "Utility(a=1,b=-1,c=0,d=0)", Some("utility")),
+        (
+            "utility.2,-1,0,0",
+            "Utility(a=2,b=-1,c=0,d=0)",
+            Some("utility_2,-1,0,0"),
+        ),
+        ("NumRet", "NumRet", Some("num_ret")),
+        ("NumRet(rel=1)", "NumRet(rel=1)", None),
+        ("num_rel_ret", "NumRelRet", Some("num_rel_ret")),
+        ("unj_10", "Unjudged@10", Some("unj_10")),
+        ("Judged@10", "Judged@10", None),
+        ("yaap", "YAAP", Some("yaap")),
+        ("G", "G", Some("G")),
+        ("ndcg_rel", "nDCGrel", Some("ndcg_rel")),
+    ];
+    for (text, printed, trec) in rows {
+        let measure: Measure = text.parse().unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(measure.to_string(), *printed, "{text}");
+        assert_eq!(measure.trec_name().as_deref(), *trec, "{text}");
+    }
+}
+
+#[test]
+fn constants() {
+    const AT_TEN: Measure = Measure::NDCG.at(10);
+    assert_eq!(AT_TEN.cutoff(), Some(10));
+    assert_eq!(AT_TEN.rel(2), AT_TEN, "gain measures have no level");
+    assert_eq!(Measure::NUM_REL.at(5), Measure::NUM_REL);
+    assert_eq!(Measure::P.at(5).rel(2).level(), Some(2));
+    assert_eq!(
+        format!("{:>9}|{:<9}|", Measure::AP, Measure::RR),
+        "       AP|RR       |"
+    );
+}
+
+#[test]
+fn errors_say_what_was_expected() {
+    let rows = [
+        (
+            "",
+            r#""": no such measure (examples: nDCG@10, AP, RR@10, P_5, recall_100)"#,
+        ),
+        (
+            "nDGC@10",
+            r#""nDGC@10": no such measure (examples: nDCG@10, AP, RR@10, P_5, recall_100)"#,
+        ),
+        ("P", r#""P": expected a cut-off, as in P_5 or P@5"#),
+        (
+            "R(rel=2)",
+            r#""R(rel=2)": expected a cut-off, as in R@100 (or SetR for whole lists)"#,
+        ),
+        (
+            "P@0",
+            r#""P@0": expected a cut-off, which is a whole number from 1, found "0""#,
+        ),
+        (
+            "P_0",
+            r#""P_0": expected a cut-off, which is a whole number from 1, found "0""#,
+        ),
+        (
+            "P@-1",
+            r#""P@-1": expected a cut-off, which is a whole number from 1, found "-1""#,
+        ),
+        (
+            "P@5@5",
+            r#""P@5@5": expected a cut-off, which is a whole number from 1, found "5@5""#,
+        ),
+        (
+            "P(rel=x)@5",
+            r#""P(rel=x)@5": expected a relevance level, which is a whole number from 0, found "x""#,
+        ),
+        (
+            "P(rel=1,rel=2)@5",
+            r#""P(rel=1,rel=2)@5": rel is given twice"#,
+        ),
+        (
+            "nDCG(rel=2)@5",
+            r#""nDCG(rel=2)@5": this measure has no parameter "rel""#,
+        ),
+        (
+            "nDCG(rel=2@5",
+            r#""nDCG(rel=2@5": expected NAME, NAME@CUTOFF or NAME(PARAMETER=VALUE,...)@CUTOFF"#,
+        ),
+        (
+            "NumQ@5",
+            r#""NumQ@5": this measure takes no cut-off, found "5""#,
+        ),
+        (
+            "SetP@5",
+            r#""SetP@5": this measure takes no cut-off, found "5""#,
+        ),
+        (
+            "IPrec@1.5",
+            r#""IPrec@1.5": expected a recall between 0 and 1, found "1.5""#,
+        ),
+        (
+            "RBP(p=2)",
+            r#""RBP(p=2)": expected a persistence between 0 and 1, found "2""#,
+        ),
+        ("P.5,10", r#""P.5,10": expected one measure, found 2"#),
+        ("P.5,5", r#""P.5,5": 5 is given twice"#),
+        ("map.5", r#""map.5": this measure has no parameter "5""#),
+        (
+            "utility.1",
+            r#""utility.1": expected four numbers, found "1""#,
+        ),
+    ];
+    for (text, message) in rows {
+        assert_eq!(text.parse::<Measure>().unwrap_err().to_string(), message);
+    }
+}
