@@ -33,7 +33,8 @@ impl AtomicFile {
     /// Starts a file that will be called `path`.
     ///
     /// # Errors
-    /// When `path` is a directory, or its folder does not exist or cannot be written.
+    /// When `path` is a directory, a device or a pipe, or its folder does not exist or cannot be
+    /// written.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let path = path.as_ref();
@@ -41,6 +42,13 @@ impl AtomicFile {
             return Err(io::Error::new(
                 io::ErrorKind::IsADirectory,
                 "expected a file, found a directory",
+            ));
+        }
+        // Renaming over a device would replace it.
+        if path.metadata().is_ok_and(|there| !there.is_file()) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "expected a file, found a device or pipe",
             ));
         }
         let name = path.file_name().ok_or_else(|| {
@@ -135,5 +143,11 @@ mod tests {
         assert!(AtomicFile::create(&folder).is_err());
         assert!(AtomicFile::create(folder.join("none").join("file")).is_err());
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn devices_are_not_replaced() {
+        assert!(AtomicFile::create("/dev/null").is_err());
     }
 }
