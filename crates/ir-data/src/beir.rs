@@ -40,6 +40,7 @@ use crate::{DataError, Lines, create, open};
 pub struct BeirFolder {
     root: PathBuf,
     corpus: PathBuf,
+    queries: PathBuf,
     splits: BTreeMap<String, PathBuf>,
 }
 
@@ -67,12 +68,7 @@ impl BeirFolder {
             for entry in fs::read_dir(&folder).map_err(fault)? {
                 let path = entry.map_err(fault)?.path();
                 let name = path.file_name().and_then(|name| name.to_str());
-                let split = name.and_then(|name| {
-                    let name = name.strip_suffix(".gz").unwrap_or(name);
-                    let name = name.strip_suffix(".zst").unwrap_or(name);
-                    name.strip_suffix(".tsv")
-                });
-                if let Some(split) = split {
+                if let Some(split) = name.and_then(split_of) {
                     let split = split.to_owned();
                     // Of a plain and a compressed copy, the plain one.
                     let plain = folder.join(format!("{split}.tsv"));
@@ -80,11 +76,29 @@ impl BeirFolder {
                 }
             }
         }
+        let queries = root.join("queries.jsonl");
         Ok(Self {
-            root,
             corpus,
+            queries: existing(&queries).unwrap_or(queries),
             splits,
+            root,
         })
+    }
+
+    /// The folder that these files make up: corpus, queries, and qrels in any number.
+    pub(crate) fn of(root: PathBuf, files: Vec<PathBuf>) -> Self {
+        let mut files = files.into_iter();
+        let (corpus, queries) = (files.next(), files.next());
+        let splits = files.filter_map(|path| {
+            let name = path.file_name()?.to_str()?;
+            Some((split_of(name)?.to_owned(), path))
+        });
+        Self {
+            root,
+            corpus: corpus.unwrap_or_default(),
+            queries: queries.unwrap_or_default(),
+            splits: splits.collect(),
+        }
     }
 
     /// The documents.
@@ -98,9 +112,8 @@ impl BeirFolder {
     /// # Errors
     /// When there are none, or a line is not as it should be.
     pub fn queries(&self) -> Result<Vec<Query>, DataError> {
-        let plain = self.root.join("queries.jsonl");
-        let path = existing(&plain).unwrap_or(plain);
-        jsonl::read_queries(open(&path)?, &name_of(&path), &JsonFields::beir())
+        let path = &self.queries;
+        jsonl::read_queries(open(path)?, &name_of(path), &JsonFields::beir())
     }
 
     /// The names of the splits that have qrels, in ascending order.
@@ -153,8 +166,15 @@ impl Judged for BeirFolder {
     }
 }
 
+/// The split of a qrels file: `dev` for `dev.tsv.gz`.
+fn split_of(name: &str) -> Option<&str> {
+    let name = name.strip_suffix(".gz").unwrap_or(name);
+    let name = name.strip_suffix(".zst").unwrap_or(name);
+    name.strip_suffix(".tsv")
+}
+
 /// The file of this name, or the same with `.zst` or `.gz`, whichever exists.
-pub(crate) fn existing(plain: &Path) -> Option<PathBuf> {
+fn existing(plain: &Path) -> Option<PathBuf> {
     let with = |suffix: &str| {
         let mut name = plain.as_os_str().to_owned();
         name.push(suffix);
@@ -192,7 +212,7 @@ pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError
             return Err(DataError::Columns {
                 path: path(),
                 line,
-                expected: "3",
+                expected: 3,
                 found: text.split('\t').count() as u64,
             });
         };

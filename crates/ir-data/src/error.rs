@@ -186,7 +186,21 @@ pub enum DataError {
         /// The line.
         line: u64,
         /// How many there should be.
-        expected: &'static str,
+        expected: u64,
+        /// How many there are.
+        found: u64,
+    },
+    /// Too few columns, or too many, where some may be missing.
+    #[error("{path}:{line}: expected {least} to {most} columns, found {found}")]
+    ColumnRange {
+        /// The file.
+        path: String,
+        /// The line.
+        line: u64,
+        /// How many there are at least.
+        least: u64,
+        /// How many there are at most.
+        most: u64,
         /// How many there are.
         found: u64,
     },

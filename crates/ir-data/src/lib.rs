@@ -14,6 +14,7 @@ mod open;
 mod record;
 mod seen;
 pub mod trec;
+pub mod tsv;
 mod zstd;
 
 pub use catalogue::open_path_or_name;
@@ -25,3 +26,4 @@ pub use lines::{Line, Lines, MAX_LINE};
 pub use open::{Compression, decode, open};
 pub use record::JsonFields;
 pub use trec::{read_qrels, read_qrels_any, read_run, write_qrels, write_run};
+pub use tsv::{TsvCorpus, TsvWriter};

@@ -29,9 +29,7 @@ pub(super) fn open(catalogue: &Catalogue, entry: &'static Entry) -> Result<Colle
             Bundled,
         ),
         Form::Beir => {
-            let folder = file(0);
-            let folder = folder.parent().unwrap_or(&folder);
-            let folder = BeirFolder::open(folder)?;
+            let folder = BeirFolder::of(entry.name.as_str().into(), paths.clone());
             counted(entry, folder.corpus(), folder)
         }
         Form::DataFinder => counted(

@@ -125,7 +125,7 @@ fn wrong_columns(source: &str, line: u64, columns: usize, text: &str) -> DataErr
     DataError::Columns {
         path: source.to_owned(),
         line,
-        expected: if columns == 3 { "3" } else { "4" },
+        expected: columns as u64,
         found: text.split_ascii_whitespace().count() as u64,
     }
 }

@@ -224,7 +224,7 @@ impl<'a, R: BufRead> Rows<'a, R> {
                     .map_err(|columns: Vec<String>| DataError::Columns {
                         path: self.source.to_owned(),
                         line: line.number,
-                        expected: if N == 4 { "4" } else { "6" },
+                        expected: N as u64,
                         found: columns.len() as u64,
                     })?;
             if columns[0].is_empty() || columns[2].is_empty() {

@@ -125,8 +125,10 @@ fn read(
     if array {
         let mut text = String::new();
         while let Some(line) = lines.read()? {
+            if line.number > 1 {
+                text.push('\n');
+            }
             text.push_str(line.text);
-            text.push('\n');
         }
         let rows: Vec<&RawValue> =
             serde_json::from_str(&text).map_err(|error| json_error(&error, source, 1))?;

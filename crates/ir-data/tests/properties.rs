@@ -1,0 +1,290 @@
+//! What is written is read back equal, and no bytes make a parser panic.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::Read;
+use std::path::PathBuf;
+
+use ir_core::trec::Header;
+use ir_core::{Attributes, Document, Qrels, Query, Run, Value};
+use ir_data::datafinder::{self, IdForm, Quoting};
+use ir_data::tsv::Column;
+use ir_data::{
+    Compression, JsonFields, JsonlWriter, Lines, Repeats, TsvWriter, beir, classic, decode, jsonl,
+    trec, tsv,
+};
+use proptest::collection::{btree_map, hash_set, vec};
+use proptest::prelude::*;
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        any::<bool>().prop_map(Value::Bool),
+        any::<i64>().prop_map(Value::Int),
+        any::<f64>()
+            .prop_filter("JSON has no infinity", |number| number.is_finite())
+            .prop_map(Value::Float),
+        any::<String>().prop_map(Value::Text),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::List),
+            btree_map(any::<String>(), inner, 0..4).prop_map(Value::Map),
+        ]
+    })
+}
+
+fn attributes() -> impl Strategy<Value = Attributes> {
+    btree_map("[a-c]{1,3}|year|metadata|\\PC{0,4}", value(), 0..4)
+        .prop_map(|map: BTreeMap<String, Value>| map.into_iter().collect())
+}
+
+prop_compose! {
+    fn documents()(
+        ids in hash_set("[a-z]{1,3}|\\PC{1,6}", 0..6),
+        parts in vec((any::<String>(), any::<String>(), attributes()), 6),
+    ) -> Vec<Document> {
+        ids.into_iter().zip(parts).map(|(id, (title, text, attributes))| {
+            let mut doc = Document::new(id).with_title(title).with_text(text);
+            doc.attributes = attributes;
+            doc
+        }).collect()
+    }
+}
+
+fn queries_of(docs: &[Document]) -> Vec<Query> {
+    docs.iter()
+        .map(|doc| {
+            let mut query = Query::new(doc.id.clone(), doc.text.clone());
+            query.attributes = doc.attributes.clone();
+            query
+        })
+        .collect()
+}
+
+fn file(folder: &tempfile::TempDir, stem: &str, kind: usize) -> PathBuf {
+    folder
+        .path()
+        .join(format!("{stem}{}", ["", ".gz", ".zst"][kind]))
+}
+
+fn qrels(id: &'static str) -> impl Strategy<Value = Qrels> {
+    vec((id, id, any::<i64>()), 0..20).prop_map(|rows| {
+        let mut qrels = Qrels::new();
+        for (query, doc, grade) in rows {
+            qrels.insert(&query, &doc, grade);
+        }
+        qrels
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn beir_folders(docs in documents(), qrels in qrels("[a-z \u{e9}\u{2028}\"]{1,5}"), zip in 0..3_usize) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = beir::BeirWriter::create(folder.path()).unwrap();
+        match zip {
+            1 => writer = writer.compressed(Compression::Gzip),
+            2 => writer = writer.compressed(Compression::Zstd),
+            _ => {}
+        }
+        let queries = queries_of(&docs);
+        writer.documents(&docs).unwrap().queries(&queries).unwrap().qrels("test", &qrels).unwrap();
+        let collection = ir_data::open_path_or_name(&folder.path().to_string_lossy()).unwrap();
+        let read: Result<Vec<Document>, _> = collection.corpus().docs().unwrap().collect();
+        prop_assert_eq!(read.unwrap(), docs);
+        prop_assert_eq!(collection.all_queries().unwrap(), queries);
+        prop_assert_eq!(collection.qrels("test").unwrap(), qrels);
+    }
+
+    #[test]
+    fn json_lines(docs in documents(), kind in 0..3_usize) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = file(&folder, "docs.jsonl", kind);
+        let fields = JsonFields { text: "body".into(), ..JsonFields::anserini() };
+        let mut writer = JsonlWriter::create(&path).unwrap().with_fields(fields.clone());
+        for doc in &docs {
+            writer.document(doc).unwrap();
+        }
+        writer.commit().unwrap();
+        let corpus = ir_data::JsonlCorpus::new(&path).with_fields(fields);
+        let read: Result<Vec<Document>, _> = ir_core::Corpus::docs(&corpus).unwrap().collect();
+        prop_assert_eq!(read.unwrap(), docs);
+    }
+
+    #[test]
+    fn tab_separated(
+        rows in btree_map("[^\t\n\r\0\u{feff}]{1,8}", ("[^\t\n\r\0]{0,8}", "[^\t\n\r\0]{0,8}", "[^\t\n\r\0]{1,8}"), 0..8),
+        kind in 0..3_usize,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = file(&folder, "docs.tsv", kind);
+        let layout = [Column::Attribute("url".into()), Column::Id, Column::Skip, Column::Text, Column::Title];
+        let docs: Vec<Document> = rows.into_iter().map(|(id, (title, text, url))| {
+            Document::new(id).with_title(title).with_text(text).with("url", url.trim_start_matches('\u{feff}').to_owned() + "x")
+        }).collect();
+        let mut writer = TsvWriter::create(&path, &layout).unwrap();
+        for doc in &docs {
+            writer.document(doc).unwrap();
+        }
+        writer.commit().unwrap();
+        let read = tsv::read_documents(ir_data::open(&path).unwrap(), "f", &layout).unwrap();
+        prop_assert_eq!(read, docs);
+    }
+
+    #[test]
+    fn trec_files(
+        qrels in qrels("[a-z\u{e9}\"_]{1,5}"),
+        lists in btree_map("[a-z\u{e9}\"_]{1,5}", (hash_set("[a-z\"_]{1,4}", 1..6), any::<f64>()), 0..5),
+        kind in 0..3_usize,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = file(&folder, "qrels", kind);
+        ir_data::write_qrels(&path, &qrels).unwrap();
+        prop_assert_eq!(&ir_data::read_qrels(&path, Header::AsData).unwrap().data, &qrels);
+        prop_assert_eq!(&ir_data::read_qrels_any(&path, Header::AsData).unwrap().data, &qrels);
+        let mut run = Run::new("mine");
+        for (query, (docs, score)) in &lists {
+            for (n, doc) in docs.iter().enumerate() {
+                let score = if score.is_finite() { *score } else { 0.5 };
+                run.push(query, doc.as_str(), score / (n + 1) as f64);
+            }
+        }
+        if run.is_empty() {
+            run.tag = String::new();
+        }
+        let path = file(&folder, "run", kind);
+        ir_data::write_run(&path, &run, trec::RunScores::Exact).unwrap();
+        prop_assert_eq!(ir_data::read_run(&path, Header::AsData).unwrap().data, run);
+    }
+}
+
+/// Bytes that look like the formats, so that the parsers are taken beyond the first sign.
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    const WORDS: &[&str] = &[
+        "{",
+        "}",
+        "[",
+        "]",
+        "\"_id\"",
+        "\"id\"",
+        ":",
+        ",",
+        "\"text\"",
+        "\"query\"",
+        "\"documents\"",
+        "\"contents\"",
+        "\"metadata\"",
+        "\"a\"",
+        "\"",
+        "\\u",
+        "null",
+        "1",
+        "-1",
+        "1e999",
+        "\n",
+        "\r\n",
+        "\t",
+        " ",
+        "q",
+        "0",
+        "d",
+        ".I",
+        ".I 1",
+        ".W",
+        ".T",
+        ".X",
+        "\u{feff}",
+        "\u{2028}",
+        "\0",
+        "Q0",
+        "NaN",
+        "\u{1f}\u{8b}",
+    ];
+    let word = prop_oneof![
+        8 => (0..WORDS.len()).prop_map(|n| WORDS[n].as_bytes().to_vec()),
+        1 => vec(any::<u8>(), 0..6),
+        1 => Just(vec![0x1f, 0x8b, 8, 0]),
+        1 => Just(vec![0x28, 0xb5, 0x2f, 0xfd, 0x24]),
+    ];
+    vec(word, 0..60).prop_map(|words| words.concat())
+}
+
+/// All parsers, one after the other; what they say does not matter here.
+fn parse(bytes: &[u8]) {
+    let mut plain = Vec::new();
+    if let Ok(mut reader) = decode(bytes, "f") {
+        let _ = reader.read_to_end(&mut plain);
+    }
+    let mut lines = Lines::new(bytes, "f").with_limit(50);
+    while let Ok(Some(_)) = lines.read() {}
+    let mut doc = Document::default();
+    for fields in [JsonFields::beir(), JsonFields::anserini()] {
+        let mut docs = jsonl::Docs::new(bytes, "f", fields.clone(), Repeats::Refuse);
+        let mut ids = HashSet::new();
+        while let Ok(true) = docs.next_into(&mut doc) {
+            assert!(!doc.id.is_empty() && ids.insert(doc.id.clone()));
+        }
+        let _ = jsonl::read_queries(bytes, "f", &fields);
+    }
+    let _ = beir::read_qrels(bytes, "f");
+    for quoting in [Quoting::Raw, Quoting::Csv] {
+        for header in [Header::AsData, Header::Skip] {
+            let _ = datafinder::read_qrels(bytes, "f", quoting, header);
+            let _ = datafinder::read_run(bytes, "f", quoting, header);
+            let _ = trec::qrels_any(bytes, "f", header);
+        }
+    }
+    let _ = datafinder::read_test_queries(bytes, "f", "t");
+    let _ = datafinder::read_training_queries(bytes, "f", "t");
+    let mut reader = datafinder::DatasetCorpus::read(bytes, "f", IdForm::default());
+    while let Ok(true) = reader.read(&mut doc) {}
+    let _ = classic::read_documents(bytes, "f");
+    let _ = classic::read_queries(bytes, "f");
+    let _ = classic::read_cranfield_judgments(bytes, "f", Default::default(), Default::default());
+    let _ = classic::read_cisi_judgments(bytes, "f");
+    let _ = tsv::read_documents(bytes, "f", &tsv::USUAL);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn no_bytes_make_a_parser_panic(bytes in bytes()) {
+        parse(&bytes);
+    }
+
+    #[test]
+    fn no_damage_makes_a_decoder_panic(
+        kind in 1..3_usize,
+        at in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        seed in any::<u64>(),
+    ) {
+        use std::io::Write;
+        let folder = tempfile::tempdir().unwrap();
+        let path = file(&folder, "f", kind);
+        let mut content = String::new();
+        let mut state = seed;
+        for _ in 0..200 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            content.push_str(["tea ", "milk ", "x", "\n", "sugar and lemon "][(state >> 60) as usize % 5]);
+        }
+        let mut out = ir_data::create(&path).unwrap();
+        out.write_all(content.as_bytes()).unwrap();
+        out.commit().unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let whole = bytes.clone();
+        for (index, byte) in at {
+            let place = index.index(bytes.len());
+            bytes[place] = byte;
+        }
+        let mut read = Vec::new();
+        if let Ok(mut reader) = decode(&*bytes, "f")
+            && reader.read_to_end(&mut read).is_ok()
+            && whole[..4] == bytes[..4]
+        {
+            prop_assert_eq!(read, content.as_bytes());
+        }
+    }
+}

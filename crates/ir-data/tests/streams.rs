@@ -1,0 +1,259 @@
+//! Compressed files, whole and damaged, and lines that are no lines.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use ir_data::{Compression, DataError, Lines, NotText, create, decode, open};
+
+/// Text that compresses a little, several blocks of it.
+fn text(bytes: usize) -> Vec<u8> {
+    let mut state = 7_u64;
+    let mut text = Vec::with_capacity(bytes + 16);
+    while text.len() < bytes {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        text.extend_from_slice(format!("{} green tea\n", state >> 40).as_bytes());
+    }
+    text
+}
+
+fn written(folder: &Path, name: &str, content: &[u8]) -> std::path::PathBuf {
+    let path = folder.join(name);
+    let mut file = create(&path).unwrap();
+    file.write_all(content).unwrap();
+    file.commit().unwrap();
+    path
+}
+
+fn read(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    decode(bytes, "file")?.read_to_end(&mut out)?;
+    Ok(out)
+}
+
+#[test]
+fn compressed_by_name_and_opened_by_content() {
+    let folder = tempfile::tempdir().unwrap();
+    for content in [text(0), text(10), text(300_000), text(9 << 20)] {
+        for name in ["a.txt", "a.gz", "a.zst"] {
+            let path = written(folder.path(), name, &content);
+            // The name does not matter for reading.
+            let other = folder.path().join("renamed");
+            fs::rename(&path, &other).unwrap();
+            let mut back = Vec::new();
+            open(&other).unwrap().read_to_end(&mut back).unwrap();
+            assert!(back == content, "{name}, {} bytes", content.len());
+        }
+    }
+    let head = |name: &str| fs::read(written(folder.path(), name, b"tea")).unwrap()[..2].to_vec();
+    assert_eq!(head("b.gz"), [0x1f, 0x8b]);
+    assert_eq!(head("b.zst"), [0x28, 0xb5]);
+    assert_eq!(head("b.jsonl"), *b"te");
+}
+
+#[test]
+fn members_and_frames_in_a_row() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.gz", "a.zst"] {
+        let one = fs::read(written(folder.path(), name, b"green ")).unwrap();
+        let empty = fs::read(written(folder.path(), name, b"")).unwrap();
+        let two = fs::read(written(folder.path(), name, b"tea\n")).unwrap();
+        assert_eq!(
+            read(&[&*one, &empty, &two].concat()).unwrap(),
+            b"green tea\n",
+            "{name}"
+        );
+    }
+    // A frame that is to be skipped, before and between frames.
+    let skip = [0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3];
+    let frame = fs::read(written(folder.path(), "a.zst", b"tea")).unwrap();
+    assert_eq!(
+        read(&[&skip, &*frame, &skip, &frame].concat()).unwrap(),
+        b"teatea"
+    );
+    assert!(read(&[&skip[..9], &[]].concat()).is_err());
+}
+
+/// A frame of the reference implementation, zstd 1.5.4.
+#[test]
+fn a_frame_of_the_reference_implementation() {
+    // printf 'tea and milk\n' | zstd -c
+    let piped = [
+        0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x58, 0x69, 0x00, 0x00, 0x74, 0x65, 0x61, 0x20, 0x61, 0x6e,
+        0x64, 0x20, 0x6d, 0x69, 0x6c, 0x6b, 0x0a, 0x1d, 0xc7, 0xf4, 0x57,
+    ];
+    let mut whole = piped.to_vec();
+    assert_eq!(read(&whole).unwrap(), b"tea and milk\n");
+    whole[10] ^= 1;
+    let error = read(&whole).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "file: expected zstd data, found it damaged (another checksum than stated)"
+    );
+}
+
+#[test]
+fn every_cut_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, compression) in [("a.gz", Compression::Gzip), ("a.zst", Compression::Zstd)] {
+        let small = text(2000);
+        let bytes = fs::read(written(folder.path(), name, &small)).unwrap();
+        for cut in 2..bytes.len() {
+            let error = match read(&bytes[..cut]) {
+                Err(error) => error,
+                Ok(out) => panic!("{name} cut to {cut} bytes gave {} bytes", out.len()),
+            };
+            let expected =
+                format!("file: expected more {compression} data, found the end of the file");
+            assert_eq!(error.to_string(), expected, "{cut}");
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+        }
+        // Two members: only the cut between them is a whole file.
+        let twice = [&*bytes, &bytes].concat();
+        for cut in bytes.len() - 3..twice.len() {
+            assert_eq!(
+                read(&twice[..cut]).is_ok(),
+                cut == bytes.len(),
+                "{name} {cut}"
+            );
+        }
+    }
+    assert!(read(&[0x1f]).is_err());
+}
+
+#[test]
+fn a_cut_names_file_and_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = text(400_000);
+    for name in ["a.gz", "a.zst"] {
+        let path = written(folder.path(), name, &lines);
+        let bytes = fs::read(&path).unwrap();
+        fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+        let source = path.display().to_string();
+        let mut reader = Lines::new(open(&path).unwrap(), &source);
+        let mut count = 0;
+        let error = loop {
+            match reader.read() {
+                Ok(Some(_)) => count += 1,
+                Ok(None) => panic!("the cut of {name} went unnoticed"),
+                Err(error) => break error,
+            }
+        };
+        assert!(error.is_corrupt());
+        let DataError::Truncated { path, line, .. } = error else {
+            panic!("{error}")
+        };
+        assert_eq!((path, line), (source, count + 1));
+    }
+}
+
+/// No flipped bit leads to other data unnoticed, and none to a panic. (A few bits of the headers
+/// mean nothing for the data.)
+#[test]
+fn flipped_bits_are_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let content = text(3000);
+    for name in ["a.gz", "a.zst"] {
+        let bytes = fs::read(written(folder.path(), name, &content)).unwrap();
+        for at in 0..bytes.len() * 8 {
+            let mut damaged = bytes.clone();
+            damaged[at / 8] ^= 1 << (at % 8);
+            if let Ok(out) = read(&damaged) {
+                // Without its first bytes right, a file is a plain one.
+                assert!(at < 32 || out == content, "{name}, bit {at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn folders_and_missing_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display().to_string();
+    assert_eq!(
+        open(folder.path()).err().unwrap().to_string(),
+        format!("{path}: expected a file, found a folder")
+    );
+    let missing = open(folder.path().join("none")).err().unwrap();
+    assert!(missing.is_missing());
+    assert!(matches!(missing, DataError::Read { .. }));
+    assert!(matches!(
+        create(folder.path()),
+        Err(DataError::Write { .. })
+    ));
+    assert!(matches!(
+        create(folder.path().join("no/file")),
+        Err(DataError::Write { .. })
+    ));
+}
+
+#[test]
+fn nothing_is_left_of_an_abandoned_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a", "a.gz", "a.zst"] {
+        let mut file = create(folder.path().join(name)).unwrap();
+        file.write_all(&text(100_000)).unwrap();
+        drop(file);
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn lines_that_are_no_text() {
+    let fault = |bytes: &[u8]| {
+        let mut lines = Lines::new(bytes, "f").with_limit(100);
+        loop {
+            match lines.read() {
+                Ok(Some(_)) => {}
+                Ok(None) => return "nothing".to_owned(),
+                Err(error) => return error.to_string(),
+            }
+        }
+    };
+    for (bytes, expected) in [
+        (
+            &b"\xff\xfet\0e\0a\0"[..],
+            "f:1: expected UTF-8 text, found the byte order mark of UTF-16",
+        ),
+        (
+            b"\xfe\xff\0t",
+            "f:1: expected UTF-8 text, found the byte order mark of UTF-16",
+        ),
+        (
+            b"ok\nte\0a\n",
+            "f:2: expected UTF-8 text, found a NUL byte at column 3",
+        ),
+        (
+            b"ok\nte\xffa\n",
+            "f:2: expected UTF-8 text, found other bytes at column 3",
+        ),
+        (
+            &[b'x'; 101],
+            "f:1: expected at most 100 bytes in a line, found more",
+        ),
+        (b"\xef\xbb\xbfok", "nothing"),
+        (b"", "nothing"),
+    ] {
+        assert_eq!(fault(bytes), expected);
+    }
+    assert_eq!(fault(&[&[b'x'; 100], &b"\n"[..]].concat()), "nothing");
+    let mut lines = Lines::new(&b"\xef\xbb\xbfok\r\n\n\x0bend"[..], "f");
+    assert_eq!(lines.read().unwrap().unwrap().text, "ok\r");
+    assert_eq!(lines.read().unwrap().unwrap().text, "");
+    assert_eq!(lines.read().unwrap().unwrap().text, "\x0bend");
+    assert!(lines.read().unwrap().is_none());
+    let mut endless = Lines::new(io::BufReader::new(io::repeat(b'x')), "f");
+    let error = endless.read().unwrap_err();
+    assert!(matches!(
+        error,
+        DataError::LineTooLong {
+            limit: ir_data::MAX_LINE,
+            ..
+        }
+    ));
+    let wrong = NotText::Invalid { column: 3 };
+    assert_eq!(wrong.to_string(), "other bytes at column 3");
+}
