@@ -142,7 +142,9 @@ impl Bootstrap {
     fn values(&self, report: &Report, measure: Measure) -> Result<Vec<f64>, BootstrapError> {
         let values = report
             .values(measure)
-            .ok_or(BootstrapError::Measure { measure })?;
+            .ok_or_else(|| BootstrapError::Measure {
+                measure: Box::new(measure),
+            })?;
         let found = values.len();
         if found < 2 {
             return Err(BootstrapError::Few { found });
@@ -201,7 +203,7 @@ pub enum BootstrapError {
     #[error("the report does not have {measure}")]
     Measure {
         /// The measure.
-        measure: Measure,
+        measure: Box<Measure>,
     },
     /// One query or none.
     #[error("expected at least 2 queries, found {found}")]

@@ -72,7 +72,7 @@ pub enum EvalError {
         /// The highest one possible.
         most: Grade,
         /// The measure that cannot be computed.
-        measure: Measure,
+        measure: Box<Measure>,
     },
 }
 

@@ -290,7 +290,7 @@ impl<'q> Evaluator<'q> {
                 doc: doc.to_owned(),
                 found,
                 most,
-                measure,
+                measure: Box::new(measure),
             }),
         }
     }

@@ -155,8 +155,11 @@ impl Selection {
                 None => (option, None),
             };
             if let Some(group) = group(name, generation) {
-                let members = group.into_iter().map(|name| (name.to_owned(), None));
-                chosen.extend(members);
+                if let Some(found) = parameters {
+                    let text = option.to_owned();
+                    return Err(ParseMeasureError::NoParameter { text, found });
+                }
+                chosen.extend(group.into_iter().map(|name| (name.to_owned(), None)));
             } else if is_name(name) {
                 chosen.push((name.to_owned(), parameters));
             } else {

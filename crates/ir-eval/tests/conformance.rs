@@ -9,6 +9,9 @@ use ir_core::trec::Header;
 use ir_eval::trec_eval::{Detail, Selection};
 use ir_eval::{Generation, Missing, Rules, Unjudged};
 
+/// The expected output, the options, the rules, what is printed, the qrels, the run.
+type Case<'a> = (&'a str, &'a [&'a str], Rules, Detail, &'a str, &'a str);
+
 /// trec_eval's own regression test, release 10.0.
 #[test]
 fn trec_eval_release_tests() {
@@ -21,7 +24,7 @@ fn trec_eval_release_tests() {
     };
     let complete = Rules::default();
     let both = Detail::QueriesAndSummary;
-    let cases: &[(&str, &[&str], Rules, Detail, &str, &str)] = &[
+    let cases: &[Case<'_>] = &[
         (
             "out.test",
             &[],

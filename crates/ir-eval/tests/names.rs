@@ -1,4 +1,5 @@
 //! How measures are written and read.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_eval::{Decimal, Gain, GainTable, Kind, Measure, Points, RbpGain};
 use proptest::prelude::*;

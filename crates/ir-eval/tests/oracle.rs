@@ -1,5 +1,6 @@
 //! Against slow versions of the textbook formulas, on random collections; and laws that every
 //! evaluation obeys.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_core::{Grade, Qrels, Run};
 use ir_eval::{

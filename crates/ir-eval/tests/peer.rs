@@ -1,5 +1,6 @@
 //! Equality with pytrec_eval (trec_eval 9.0.8) on a small invented collection with ties, negative
 //! grades, unpooled documents, ids beyond ASCII. See testdata/peer.py for what made the figures.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_core::trec::{self, Header};
 use ir_eval::{Evaluator, Measure, Missing, Rules};

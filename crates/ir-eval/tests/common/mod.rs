@@ -1,5 +1,6 @@
 //! What the tests on real files share.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 use std::fs::File;
 use std::io::BufReader;

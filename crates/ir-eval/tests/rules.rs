@@ -1,0 +1,345 @@
+//! The rules one by one, and what is refused.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use ir_core::trec::{self, Header};
+use ir_core::{Qrels, Run};
+use ir_eval::trec_eval::{Detail, Selection};
+use ir_eval::{
+    EvalError, Evaluator, Generation, Judged, Kind, Measure, Missing, Report, Rules, ScoreWidth,
+    SelfHits, Ties, Unjudged,
+};
+
+fn qrels(text: &str) -> Qrels {
+    trec::read_qrels(text.as_bytes(), "qrels", Header::AsData)
+        .unwrap()
+        .data
+}
+
+fn run(lists: &[(&str, &[(&str, f64)])]) -> Run {
+    let mut run = Run::new("test");
+    for (query, list) in lists {
+        for (doc, score) in *list {
+            run.push(query, *doc, *score);
+        }
+    }
+    run
+}
+
+fn evaluate(qrels: &Qrels, run: &Run, measures: &[Measure], rules: Rules) -> Report {
+    let evaluator = Evaluator::with_rules(qrels, measures, rules).unwrap();
+    evaluator.evaluate(run).unwrap()
+}
+
+#[test]
+fn ties() {
+    let qrels = qrels("q 0 a 1\n");
+    let run = run(&[("q", &[("b", 1.0), ("a", 1.0), ("c", 1.0), ("d", 0.5)])]);
+    for (ties, rank) in [
+        (Ties::IdAscending, 1.0),
+        (Ties::RunOrder, 2.0),
+        (Ties::TrecEval, 3.0),
+    ] {
+        let rules = Rules {
+            ties,
+            ..Rules::default()
+        };
+        let report = evaluate(&qrels, &run, &[Measure::RR], rules);
+        assert_eq!(report.summary(Measure::RR), Some(1.0 / rank));
+    }
+    let rules = Rules {
+        ties: Ties::Reject,
+        ..Rules::default()
+    };
+    let evaluator = Evaluator::with_rules(&qrels, &[Measure::RR], rules).unwrap();
+    let error = evaluator.evaluate(&run).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        r#"query "q": documents "b" and "a" have the same score 1"#
+    );
+}
+
+/// The example of the difference between releases 9.0.4 and 9.0.8.
+#[test]
+fn score_width() {
+    let qrels = qrels("q 0 a 1\n");
+    let run = run(&[("q", &[("a", 1.000_000_01), ("b", 1.0)])]);
+    let ap = |rules| evaluate(&qrels, &run, &[Measure::AP], rules).summary(Measure::AP);
+    assert_eq!(ap(Rules::TREC_EVAL_9_0_4), Some(0.5));
+    assert_eq!(ap(Rules::TREC_EVAL_9_0_8), Some(1.0));
+    assert_eq!(ap(Rules::TREC_EVAL_10), Some(1.0));
+    assert_eq!(Rules::TREC_EVAL_9_0_4.scores, ScoreWidth::F32);
+}
+
+#[test]
+fn levels_depth_unjudged_and_self_hits() {
+    let qrels = qrels("q 0 q 2\nq 0 a 1\nq 0 b 2\nq 0 c 0\nq 0 p -1\n");
+    let run = run(&[(
+        "q",
+        &[
+            ("q", 9.0),
+            ("x", 8.0),
+            ("p", 7.0),
+            ("a", 6.0),
+            ("c", 5.0),
+            ("b", 4.0),
+        ],
+    )]);
+    let all = [Measure::P.at(3), Measure::NUM_RET, Measure::P.at(3).rel(1)];
+    let values = |rules| {
+        evaluate(&qrels, &run, &all, rules).queries()[0]
+            .values()
+            .to_vec()
+    };
+    let plain = Rules::default();
+    assert_eq!(values(plain), [1.0 / 3.0, 6.0, 1.0 / 3.0]);
+    let removed = Rules {
+        unjudged: Unjudged::Remove,
+        ..plain
+    };
+    assert_eq!(values(removed), [2.0 / 3.0, 4.0, 2.0 / 3.0]);
+    assert_eq!(
+        values(Rules {
+            level: 2,
+            ..removed
+        }),
+        [1.0 / 3.0, 4.0, 2.0 / 3.0]
+    );
+    // Cut first, then removed.
+    assert_eq!(
+        values(Rules {
+            depth: Some(4),
+            ..removed
+        }),
+        [2.0 / 3.0, 2.0, 2.0 / 3.0]
+    );
+    let dropped = Rules {
+        self_hits: SelfHits::Drop,
+        ..removed
+    };
+    assert_eq!(values(dropped), [2.0 / 3.0, 3.0, 2.0 / 3.0]);
+}
+
+#[test]
+fn queries_of_one_file_only() {
+    let qrels = qrels("a 0 d 1\nb 0 d 1\nc 0 d 0\n");
+    let run = run(&[
+        ("b", &[("d", 1.0)]),
+        ("z", &[("d", 1.0)]),
+        ("c", &[("d", 1.0)]),
+    ]);
+    let report = evaluate(
+        &qrels,
+        &run,
+        &[Measure::AP, Measure::of(Kind::Yaap)],
+        Rules::default(),
+    );
+    assert_eq!(report.missing().collect::<Vec<_>>(), ["a"]);
+    assert_eq!(report.unjudged().collect::<Vec<_>>(), ["z"]);
+    // The query without a relevant document counts too.
+    assert_eq!(report.summary(Measure::AP), Some(1.0 / 3.0));
+    assert_eq!(report.value("z", Measure::AP), None);
+    assert!(!report.queries()[0].retrieved());
+    let text = report.to_string();
+    assert!(
+        text.contains("queries: 3 counted; 1 judged without results; 1 with results not judged")
+    );
+    assert!(text.contains("ties: score then id descending; missing queries: count as 0"));
+    assert!(text.contains("AP    0.3333\nYAAP  0.0000\n"), "{text}");
+    // Release 9 counts a missing query as 0 even where the formula does not.
+    let nine = evaluate(
+        &qrels,
+        &run,
+        &[Measure::of(Kind::Yaap)],
+        Rules::TREC_EVAL_9_0_8,
+    );
+    assert_eq!(nine.queries()[0].values(), [0.0]);
+    assert_eq!(report.queries()[0].values()[1], 0.5_f64.ln());
+}
+
+#[test]
+fn only_negative_judgments() {
+    let qrels = qrels("a 0 d -1\na 0 e -1\nb 0 d 1\n");
+    let run = run(&[
+        ("a", &[("d", 2.0), ("e", 1.0), ("f", 0.0)]),
+        ("b", &[("d", 1.0)]),
+    ]);
+    let texts = [
+        "AP",
+        "nDCG",
+        "Bpref",
+        "P@5",
+        "Rprec",
+        "infAP",
+        "G",
+        "RBP(p=0.9,gain=graded)",
+        "YAAP",
+        "NumRel",
+    ];
+    let all: Vec<Measure> = texts.iter().map(|t| t.parse().unwrap()).collect();
+    let report = evaluate(&qrels, &run, &all, Rules::default());
+    assert_eq!(report.queries()[0].values(), [0.0; 10]);
+}
+
+#[test]
+fn keeps_what_the_judges_said() {
+    let qrels = qrels("q 0 a 12\nq 0 b -3\nq 0 c 0\n");
+    let run = run(&[(
+        "q",
+        &[("a", 4.0), ("b", 3.0), ("x", 2.0), ("c", 1.0), ("y", 0.0)],
+    )]);
+    let evaluator = Evaluator::new(&qrels, &[Measure::AP]).unwrap().keeping(4);
+    let report = evaluator.evaluate(&run).unwrap();
+    assert_eq!(
+        report.queries()[0].top(),
+        [
+            Judged::Grade(12),
+            Judged::Unjudged,
+            Judged::Unpooled,
+            Judged::Grade(0)
+        ]
+    );
+    let selection = Selection::parse(&["relstring.3"]).unwrap();
+    let report = selection
+        .evaluator(&qrels, Rules::default())
+        .unwrap()
+        .evaluate(&run)
+        .unwrap();
+    let mut out = Vec::new();
+    selection
+        .write(&report, Detail::QueriesAndSummary, &mut out)
+        .unwrap();
+    assert_eq!(out, b"relstring_3           \tq\t'>.-'\n");
+}
+
+#[test]
+fn refusals() {
+    let qrels = qrels("q 0 a 1\nhigh 0 a 2000\n");
+    let evaluator = Evaluator::new(&qrels, &[Measure::AP]).unwrap();
+    let error = |run: &Run| evaluator.evaluate(run).unwrap_err().to_string();
+    assert_eq!(
+        error(&run(&[("q", &[("a", 1.0), ("b", f64::NAN)])])),
+        r#"query "q", document "b": expected a score, found NaN"#
+    );
+    assert_eq!(
+        error(&run(&[("q", &[("a", 1.0), ("b", 0.5), ("a", 0.0)])])),
+        r#"query "q": document "a" is listed twice"#
+    );
+    assert_eq!(
+        error(&run(&[("Q", &[("a", 1.0)])])),
+        "expected a query that has both judgments and results, found none (the qrels have 2 \
+         queries, such as \"high\", the run has 1, such as \"Q\")"
+    );
+    assert_eq!(
+        error(&Run::new("empty")),
+        "expected a query that has both judgments and results, found none (the qrels have 2 \
+         queries, such as \"high\", the run has 0)"
+    );
+    let level = Rules {
+        level: -1,
+        ..Rules::default()
+    };
+    let error = Evaluator::with_rules(&qrels, &[Measure::AP], level).unwrap_err();
+    assert_eq!(error, EvalError::Level { found: -1 });
+    assert!(Evaluator::new(&qrels, &[Measure::P.at(5).rel(-1)]).is_err());
+    let error = Evaluator::new(&qrels, &[Measure::NDCG_EXP.at(10)]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "query \"high\", document \"a\": expected a grade of at most 512 for \
+         nDCG(dcg=exp-log2)@10, found 2000"
+    );
+    // Linear gains have no such limit.
+    let big = evaluate(
+        &qrels,
+        &run(&[("high", &[("a", 1.0)])]),
+        &[Measure::NDCG],
+        Rules::default(),
+    );
+    assert_eq!(big.value("high", Measure::NDCG), Some(1.0));
+}
+
+#[test]
+fn a_missing_query_is_no_overlap() {
+    // Every query of the qrels counts, yet none was answered.
+    let qrels = qrels("a 0 d 1\n");
+    let other = run(&[("b", &[("d", 1.0)])]);
+    for missing in [Missing::Zero, Missing::Skip] {
+        let rules = Rules {
+            missing,
+            ..Rules::default()
+        };
+        let evaluator = Evaluator::with_rules(&qrels, &[Measure::AP], rules).unwrap();
+        assert!(matches!(
+            evaluator.evaluate(&other),
+            Err(EvalError::NothingInCommon {
+                qrels: 1,
+                run: 1,
+                ..
+            })
+        ));
+    }
+}
+
+#[test]
+fn written_and_read_back() {
+    let rules: Rules = serde_json::from_str(r#"{"ties":"run-order","generation":"9"}"#).unwrap();
+    assert_eq!(
+        rules,
+        Rules {
+            ties: Ties::RunOrder,
+            generation: Generation::V9,
+            ..Rules::default()
+        }
+    );
+    assert!(serde_json::from_str::<Rules>(r#"{"tie":"run-order"}"#).is_err());
+    let qrels = qrels("a 0 d 1\nb 0 d 1\n");
+    let report = evaluate(
+        &qrels,
+        &run(&[("b", &[("d", 1.0)])]),
+        &[Measure::NDCG.at(10)],
+        Rules::default(),
+    );
+    let json = serde_json::to_string(&report).unwrap();
+    assert!(json.contains(r#""measures":["nDCG@10"]"#), "{json}");
+    assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
+}
+
+/// Options that trec_eval does not have, and options in one's own order.
+#[test]
+fn selections() {
+    let qrels = qrels("a 0 d 1\n");
+    let run = run(&[("a", &[("d", 1.0)])]);
+    let names = |options: &[&str]| -> Vec<String> {
+        let selection = Selection::parse(options).unwrap();
+        let report = selection
+            .evaluator(&qrels, Rules::default())
+            .unwrap()
+            .evaluate(&run)
+            .unwrap();
+        let mut out = Vec::new();
+        selection.write(&report, Detail::Summary, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        text.lines()
+            .map(|line| line.split('\t').next().unwrap().trim_end().to_owned())
+            .collect()
+    };
+    assert_eq!(
+        names(&["nDCG@10", "P_10", "AP", "map", "P.5", "num_q"]),
+        ["num_q", "map", "P_5", "P_10", "nDCG@10", "AP"]
+    );
+    assert_eq!(names(&["P.10", "P.5", "P"]), ["P_5", "P_10"]);
+    assert_eq!(names(&["ndcg_cut"]).len(), 9);
+    assert_eq!(names(&["set"]).len(), 11);
+    assert_eq!(names(&[]).len(), 30);
+    assert_eq!(names(&["official", "P.5"]).len(), 22);
+    assert_eq!(names(&["runid", "relstring"]), ["runid"]);
+    for bad in [
+        "P.0",
+        "ndgc",
+        "official.3",
+        "P.",
+        "relstring.x",
+        "iprec_at_recall.2",
+    ] {
+        assert!(Selection::parse(&[bad]).is_err(), "{bad}");
+    }
+}
