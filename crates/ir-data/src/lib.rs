@@ -8,6 +8,8 @@ mod collection;
 mod create;
 pub mod datafinder;
 mod error;
+#[cfg(feature = "fetch")]
+pub mod fetch;
 pub mod jsonl;
 mod lines;
 mod open;

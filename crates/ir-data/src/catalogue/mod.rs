@@ -29,6 +29,8 @@ use std::path::{Path, PathBuf};
 
 pub use entry::{Archive, Content, Entry, FileEntry, SplitCounts, entries};
 pub use verify::Verified;
+#[cfg(feature = "fetch")]
+pub(crate) use verify::{hex, sha256_of};
 
 use crate::beir::BeirFolder;
 use crate::{Collection, DataError};
