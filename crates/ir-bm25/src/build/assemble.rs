@@ -1,0 +1,320 @@
+//! Writing the index from what has been made of the documents.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use ir_core::{DocNum, Flow, Progress};
+
+use super::Made;
+use super::run::{Merge, Term};
+use super::workers::Job;
+use crate::codec::{put, zigzag};
+use crate::file::{FieldStats, FileWriter, Meta, section};
+use crate::postings::{self, Posting};
+use crate::{BuildError, DocOrder, Store, norm};
+
+/// Lists are encoded in parallel in batches of so many postings.
+const BATCH: usize = 1 << 20;
+
+/// Writes all sections to `sink` and gives it back. `path` is for errors.
+pub(super) fn assemble<W: Write>(
+    made: Made,
+    job: &Job,
+    analyzer: Option<String>,
+    sink: W,
+    path: &Path,
+    progress: &mut dyn Progress,
+) -> Result<W, BuildError> {
+    let write = |source| BuildError::Write {
+        path: path.to_owned(),
+        source,
+    };
+    let Made {
+        ids,
+        blank_dropped,
+        years,
+        mut lengths,
+        runs,
+        mut stored,
+        ..
+    } = made;
+    let config = &job.config;
+    let order = match config.order {
+        DocOrder::Id => Order::of(ids.order()),
+        DocOrder::Insertion => Order::Kept(ids.len() as u32),
+    };
+
+    let mut file = FileWriter::new(sink).map_err(write)?;
+    let mut buffer = Vec::new();
+    file.begin(section::IDS);
+    for old in order.old_numbers() {
+        let id = ids.id(DocNum::new(old));
+        put(&mut buffer, id.len() as u64);
+        buffer.extend(id.as_bytes());
+        flush(&mut file, &mut buffer, 1 << 16).map_err(write)?;
+    }
+    flush(&mut file, &mut buffer, 0).map_err(write)?;
+    drop(ids);
+
+    if !years.is_empty() {
+        for old in order.old_numbers() {
+            let year = years.get(old as usize).copied().flatten();
+            // The one year that has no successor as a number is not told from its neighbour.
+            put(
+                &mut buffer,
+                year.map_or(0, |year| zigzag(year).saturating_add(1)),
+            );
+        }
+        file.section(section::YEARS, &buffer).map_err(write)?;
+        buffer.clear();
+    }
+    drop(years);
+
+    for field in &mut lengths {
+        order.arrange(field);
+    }
+    file.begin(section::LENGTHS);
+    for length in lengths.iter().flatten() {
+        buffer.extend(length.to_le_bytes());
+        flush(&mut file, &mut buffer, 1 << 16).map_err(write)?;
+    }
+    flush(&mut file, &mut buffer, 0).map_err(write)?;
+    file.begin(section::CODES);
+    buffer.extend(lengths.iter().flatten().map(|&length| norm::encode(length)));
+    flush(&mut file, &mut buffer, 0).map_err(write)?;
+
+    if config.store != Store::Nothing {
+        file.begin(section::STORED);
+        let (mut ends, mut end) = (Vec::new(), 0_u64);
+        for old in order.old_numbers() {
+            stored
+                .read(old as usize, &mut buffer)
+                .map_err(BuildError::Spill)?;
+            end += buffer.len() as u64;
+            ends.extend(end.to_le_bytes());
+            flush(&mut file, &mut buffer, 0).map_err(write)?;
+        }
+        file.section(section::STORED_ENDS, &ends).map_err(write)?;
+    }
+    drop(stored);
+
+    let mut fields: Vec<FieldStats> = config
+        .fields
+        .names()
+        .iter()
+        .zip(&lengths)
+        .map(|(name, lengths)| FieldStats {
+            name: (*name).to_owned(),
+            docs: lengths.iter().filter(|&&length| length > 0).count() as u64,
+            tokens: lengths.iter().map(|&length| u64::from(length)).sum(),
+            longest: lengths.iter().copied().max().unwrap_or(0),
+            ..FieldStats::default()
+        })
+        .collect();
+    let merge = runs.merge().map_err(BuildError::Spill)?;
+    let mut lists = Lists {
+        order: &order,
+        lengths: &lengths,
+        fields: &mut fields,
+        total: lengths
+            .iter()
+            .flatten()
+            .map(|&length| u64::from(length))
+            .sum(),
+        tokens: 0,
+        offset: 0,
+    };
+    file.begin(section::POSTINGS);
+    let terms = lists.write(merge, &mut file, path, progress)?;
+    file.section(section::TERMS, &terms).map_err(write)?;
+
+    let meta = Meta {
+        program: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
+        config: config.clone(),
+        analyzer,
+        documents: order.len(),
+        blank_dropped,
+        fields,
+    };
+    let meta = serde_json::to_vec(&meta).map_err(|error| write(error.into()))?;
+    file.section(section::META, &meta).map_err(write)?;
+    file.finish().map_err(write)
+}
+
+fn flush<W: Write>(file: &mut FileWriter<W>, buffer: &mut Vec<u8>, above: usize) -> io::Result<()> {
+    if buffer.len() > above {
+        file.put(buffer)?;
+        buffer.clear();
+    }
+    Ok(())
+}
+
+/// How the documents are numbered in the end.
+enum Order {
+    /// As they came.
+    Kept(u32),
+    /// `old[new]` and `new[old]`.
+    Changed { old: Vec<u32>, new: Vec<u32> },
+}
+
+impl Order {
+    fn of(old: &[u32]) -> Self {
+        if old.iter().zip(0..).all(|(&old, new)| old == new) {
+            return Self::Kept(old.len() as u32);
+        }
+        let mut new = vec![0; old.len()];
+        for (&old, number) in old.iter().zip(0..) {
+            new[old as usize] = number;
+        }
+        let old = old.to_vec();
+        Self::Changed { old, new }
+    }
+
+    fn len(&self) -> u32 {
+        match self {
+            Self::Kept(n) => *n,
+            Self::Changed { old, .. } => old.len() as u32,
+        }
+    }
+
+    /// The old numbers in the order of the new ones.
+    fn old_numbers(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.len()).map(|n| match self {
+            Self::Kept(_) => n,
+            Self::Changed { old, .. } => old.get(n as usize).copied().unwrap_or(n),
+        })
+    }
+
+    fn arrange(&self, values: &mut Vec<u32>) {
+        if let Self::Changed { old, .. } = self {
+            *values = old.iter().map(|&old| values[old as usize]).collect();
+        }
+    }
+
+    fn renumber(&self, postings: &mut [Posting]) {
+        if let Self::Changed { new, .. } = self {
+            for posting in &mut *postings {
+                posting.doc = new
+                    .get(posting.doc as usize)
+                    .copied()
+                    .unwrap_or(posting.doc);
+            }
+            postings.sort_unstable_by_key(|posting| posting.doc);
+        }
+    }
+}
+
+/// Writes the lists and the dictionary.
+struct Lists<'a> {
+    order: &'a Order,
+    lengths: &'a [Vec<u32>],
+    fields: &'a mut [FieldStats],
+    total: u64,
+    tokens: u64,
+    offset: u64,
+}
+
+/// A key, its postings, and then their encoded form.
+struct List {
+    key: Vec<u8>,
+    postings: Vec<Posting>,
+    bytes: Option<Vec<u8>>,
+}
+
+impl Lists<'_> {
+    fn write<W: Write>(
+        &mut self,
+        mut merge: Merge,
+        file: &mut FileWriter<W>,
+        path: &Path,
+        progress: &mut dyn Progress,
+    ) -> Result<Vec<u8>, BuildError> {
+        let mut terms = fst::MapBuilder::memory();
+        let mut term = Term::default();
+        let mut batch: Vec<List> = Vec::new();
+        let mut waiting = 0;
+        loop {
+            let more = merge.next(&mut term).map_err(BuildError::Spill)?;
+            if more {
+                let postings = term.postings().map_err(BuildError::Spill)?;
+                waiting += postings.len();
+                batch.push(List {
+                    key: term.key.clone(),
+                    postings,
+                    bytes: None,
+                });
+            }
+            if !more || waiting >= BATCH {
+                self.batch(&mut batch, &mut terms, file, path)?;
+                waiting = 0;
+                if progress.report("writing", self.tokens, Some(self.total)) == Flow::Stop {
+                    return Err(BuildError::Cancelled);
+                }
+            }
+            if !more {
+                let terms = terms.into_inner().map_err(|error| unsorted(path, error));
+                return terms;
+            }
+        }
+    }
+
+    fn batch<W: Write>(
+        &mut self,
+        batch: &mut Vec<List>,
+        terms: &mut fst::MapBuilder<Vec<u8>>,
+        file: &mut FileWriter<W>,
+        path: &Path,
+    ) -> Result<(), BuildError> {
+        let (order, lengths) = (self.order, self.lengths);
+        let encode = |list: &mut List| {
+            order.renumber(&mut list.postings);
+            let field = lengths
+                .get(field_of(&list.key))
+                .map_or(&[][..], Vec::as_slice);
+            let length = |doc: u32| field.get(doc as usize).copied().unwrap_or(0);
+            let mut bytes = Vec::new();
+            list.bytes = postings::encode(&list.postings, length, &mut bytes).map(|()| bytes);
+        };
+        #[cfg(feature = "rayon")]
+        {
+            use rayon::prelude::*;
+            batch.par_iter_mut().with_min_len(64).for_each(encode);
+        }
+        #[cfg(not(feature = "rayon"))]
+        batch.iter_mut().for_each(encode);
+
+        for list in batch.drain(..) {
+            let bytes = list.bytes.ok_or_else(|| BuildError::ListTooLong {
+                term: String::from_utf8_lossy(list.key.get(1..).unwrap_or_default()).into_owned(),
+                limit: u32::MAX,
+            })?;
+            terms
+                .insert(&list.key, self.offset)
+                .map_err(|error| unsorted(path, error))?;
+            file.put(&bytes).map_err(|source| BuildError::Write {
+                path: path.to_owned(),
+                source,
+            })?;
+            self.offset += bytes.len() as u64;
+            let tokens: u64 = list.postings.iter().map(|p| u64::from(p.tf)).sum();
+            self.tokens += tokens;
+            if let Some(stats) = self.fields.get_mut(field_of(&list.key)) {
+                stats.terms += 1;
+                stats.postings += list.postings.len() as u64;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn field_of(key: &[u8]) -> usize {
+    key.first().map_or(0, |&field| usize::from(field))
+}
+
+/// The dictionary is written to memory and its keys come sorted, so this does not happen.
+fn unsorted(path: &Path, error: fst::Error) -> BuildError {
+    BuildError::Write {
+        path: path.to_owned(),
+        source: io::Error::other(error),
+    }
+}

@@ -1,0 +1,218 @@
+//! From documents to sorted postings: what a worker does with one chunk of them.
+
+use ir_core::{Analyzer, Document};
+
+use super::run::RunWriter;
+use crate::norm::MAX_TOKENS;
+use crate::postings::Posting;
+use crate::{BuildError, Fields, Store, stored};
+
+/// A chunk of documents, inverted.
+#[derive(Debug, Default)]
+pub(super) struct Inverted {
+    /// Terms in ascending order with their postings, in the form of [`super::run`].
+    pub(super) run: Vec<u8>,
+    /// For every field the number of tokens of every document.
+    pub(super) lengths: Vec<Vec<u32>>,
+    /// What is stored, one document after another.
+    pub(super) stored: Vec<u8>,
+    /// Where each of them ends.
+    pub(super) stored_ends: Vec<u64>,
+}
+
+/// Inverts documents of which the first has number `first`.
+pub(super) fn invert(
+    docs: &[Document],
+    first: u32,
+    fields: Fields,
+    store: Store,
+    analyzer: &dyn Analyzer,
+) -> Result<Inverted, BuildError> {
+    let mut result = Inverted::default();
+    let mut run = RunWriter::default();
+    for (field, &name) in fields.names().iter().enumerate() {
+        let mut inverter = Inverter::default();
+        let mut lengths = Vec::with_capacity(docs.len());
+        let mut joined = String::new();
+        for (doc, number) in docs.iter().zip(first..) {
+            let text = match (fields, field) {
+                (Fields::One, _) => {
+                    joined.clear();
+                    joined.push_str(&doc.title);
+                    joined.push('\n');
+                    joined.push_str(&doc.text);
+                    &joined
+                }
+                (Fields::Separate, 0) => &doc.title,
+                (Fields::Separate | Fields::TextOnly, _) => &doc.text,
+            };
+            analyzer.analyze(text, &mut |token| inverter.add(token.term.as_bytes()));
+            let length = inverter.end_document(number);
+            if length > u64::from(MAX_TOKENS) {
+                return Err(BuildError::TooLong {
+                    id: doc.id.clone(),
+                    field: name,
+                    limit: MAX_TOKENS,
+                });
+            }
+            lengths.push(length as u32);
+        }
+        result.lengths.push(lengths);
+        inverter.finish(field as u8, &mut run);
+    }
+    result.run = run.into_bytes();
+    if store != Store::Nothing {
+        for doc in docs {
+            stored::write(doc, store, &mut result.stored).map_err(|name| {
+                BuildError::NotFinite {
+                    id: doc.id.clone(),
+                    name,
+                }
+            })?;
+            result.stored_ends.push(result.stored.len() as u64);
+        }
+    }
+    Ok(result)
+}
+
+/// The postings of one field of a chunk.
+#[derive(Default)]
+struct Inverter {
+    terms: Interner,
+    /// For every term, its frequency in the present document.
+    counts: Vec<u32>,
+    /// The terms of the present document.
+    present: Vec<u32>,
+    length: u64,
+    /// Term, document, frequency, by document.
+    postings: Vec<(u32, Posting)>,
+}
+
+impl Inverter {
+    fn add(&mut self, term: &[u8]) {
+        let number = self.terms.intern(term);
+        if number as usize == self.counts.len() {
+            self.counts.push(0);
+        }
+        let count = &mut self.counts[number as usize];
+        if *count == 0 {
+            self.present.push(number);
+        }
+        *count = count.saturating_add(1);
+        self.length += 1;
+    }
+
+    fn end_document(&mut self, doc: u32) -> u64 {
+        for term in self.present.drain(..) {
+            let tf = std::mem::take(&mut self.counts[term as usize]);
+            self.postings.push((term, Posting { doc, tf }));
+        }
+        std::mem::take(&mut self.length)
+    }
+
+    /// Writes the terms in ascending order: postings are dealt out to their terms by counting.
+    fn finish(self, field: u8, run: &mut RunWriter) {
+        let Self {
+            terms,
+            counts,
+            postings,
+            ..
+        } = self;
+        let mut starts = counts;
+        starts.iter_mut().for_each(|count| *count = 0);
+        for &(term, _) in &postings {
+            starts[term as usize] += 1;
+        }
+        let mut at = 0;
+        for start in &mut starts {
+            at += std::mem::replace(start, at);
+        }
+        let mut dealt = vec![Posting { doc: 0, tf: 0 }; postings.len()];
+        let mut next = starts.clone();
+        for (term, posting) in postings {
+            let slot = &mut next[term as usize];
+            dealt[*slot as usize] = posting;
+            *slot += 1;
+        }
+        let mut order: Vec<u32> = (0..starts.len() as u32).collect();
+        order.sort_unstable_by(|&a, &b| terms.get(a).cmp(terms.get(b)));
+        let mut key = Vec::new();
+        for term in order {
+            key.clear();
+            key.push(field);
+            key.extend(terms.get(term));
+            let range = starts[term as usize] as usize..next[term as usize] as usize;
+            run.push(&key, &dealt[range]);
+        }
+    }
+}
+
+/// Numbers for different byte strings, in the order of their first appearance: one arena and an open hash table.
+#[derive(Default)]
+struct Interner {
+    arena: Vec<u8>,
+    ends: Vec<usize>,
+    hashes: Vec<u32>,
+    /// Numbers plus one; 0 is empty. The size is a power of two.
+    table: Vec<u32>,
+}
+
+impl Interner {
+    fn get(&self, number: u32) -> &[u8] {
+        let n = number as usize;
+        let start = n.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.arena[start..self.ends[n]]
+    }
+
+    fn intern(&mut self, bytes: &[u8]) -> u32 {
+        if self.table.len() < 2 * (self.ends.len() + 1) {
+            self.grow();
+        }
+        let hash = hash(bytes);
+        let mask = self.table.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            match self.table[at].checked_sub(1) {
+                None => {
+                    let number = self.ends.len() as u32;
+                    self.arena.extend(bytes);
+                    self.ends.push(self.arena.len());
+                    self.hashes.push(hash);
+                    self.table[at] = number + 1;
+                    return number;
+                }
+                Some(number)
+                    if self.hashes[number as usize] == hash && self.get(number) == bytes =>
+                {
+                    return number;
+                }
+                Some(_) => at = (at + 1) & mask,
+            }
+        }
+    }
+
+    fn grow(&mut self) {
+        let size = (2 * self.table.len()).max(1024);
+        self.table = vec![0; size];
+        for (&hash, number) in self.hashes.iter().zip(1..) {
+            let mut at = hash as usize & (size - 1);
+            while self.table[at] != 0 {
+                at = (at + 1) & (size - 1);
+            }
+            self.table[at] = number;
+        }
+    }
+}
+
+/// Eight bytes at a time through a multiplication; only spreads the terms of one chunk.
+fn hash(bytes: &[u8]) -> u32 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut state = bytes.len() as u64;
+    for chunk in bytes.chunks(8) {
+        let mut eight = [0; 8];
+        eight[..chunk.len()].copy_from_slice(chunk);
+        state = (state ^ u64::from_le_bytes(eight)).wrapping_mul(FACTOR);
+        state ^= state >> 29;
+    }
+    (state.wrapping_mul(FACTOR) >> 32) as u32
+}

@@ -1,0 +1,393 @@
+//! Sorted runs: terms in ascending order, each with its postings; in memory or in temporary files.
+//!
+//! One entry: length of the key and key; first document; its frequency; last document; number of
+//! postings; length of the rest and the rest: for every further posting twice the gap, and one more
+//! when the frequency is one, else the frequency follows. All numbers are varints. The first posting
+//! is apart so that lists are joined without decoding them.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
+
+use crate::codec::{Input, put};
+use crate::postings::Posting;
+
+/// So many runs are merged at once.
+const WAYS: usize = 64;
+
+/// Writes a run.
+#[derive(Debug, Default)]
+pub(super) struct RunWriter {
+    bytes: Vec<u8>,
+    rest: Vec<u8>,
+}
+
+impl RunWriter {
+    /// Appends a term. Keys ascend; postings are not empty and ascend by document.
+    pub(super) fn push(&mut self, key: &[u8], postings: &[Posting]) {
+        let [first, others @ ..] = postings else {
+            return;
+        };
+        self.rest.clear();
+        let mut last = first.doc;
+        for &posting in others {
+            push_posting(&mut self.rest, last, posting);
+            last = posting.doc;
+        }
+        let head = Head {
+            first: *first,
+            last,
+            count: postings.len() as u64,
+        };
+        write_entry(&mut self.bytes, key, head, &self.rest);
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+fn push_posting(to: &mut Vec<u8>, last: u32, posting: Posting) {
+    let gap = u64::from(posting.doc.saturating_sub(last));
+    put(to, gap << 1 | u64::from(posting.tf == 1));
+    if posting.tf != 1 {
+        put(to, u64::from(posting.tf));
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Head {
+    first: Posting,
+    last: u32,
+    count: u64,
+}
+
+fn write_entry(to: &mut Vec<u8>, key: &[u8], head: Head, rest: &[u8]) {
+    put(to, key.len() as u64);
+    to.extend(key);
+    for number in [head.first.doc, head.first.tf, head.last] {
+        put(to, u64::from(number));
+    }
+    put(to, head.count);
+    put(to, rest.len() as u64);
+    to.extend(rest);
+}
+
+/// The runs of an index in the making, in the order of their documents.
+#[derive(Debug, Default)]
+pub(super) struct Runs {
+    spilled: Vec<(File, u64)>,
+    memory: Vec<Vec<u8>>,
+    in_memory: usize,
+}
+
+impl Runs {
+    pub(super) fn push(&mut self, run: Vec<u8>) {
+        self.in_memory += run.len();
+        self.memory.push(run);
+    }
+
+    /// Bytes that are held in memory.
+    pub(super) const fn in_memory(&self) -> usize {
+        self.in_memory
+    }
+
+    /// Moves what is in memory to a temporary file. Many files are merged into one.
+    pub(super) fn spill(&mut self, new_file: &dyn Fn() -> io::Result<File>) -> io::Result<()> {
+        let runs = std::mem::take(&mut self.memory);
+        self.in_memory = 0;
+        if runs.is_empty() {
+            return Ok(());
+        }
+        let sources = runs.into_iter().map(Source::memory).collect();
+        self.spilled.push(merge_to_file(sources, new_file()?)?);
+        if self.spilled.len() >= WAYS {
+            let sources = Self::files(&mut self.spilled)?;
+            self.spilled.push(merge_to_file(sources, new_file()?)?);
+        }
+        Ok(())
+    }
+
+    fn files(spilled: &mut Vec<(File, u64)>) -> io::Result<Vec<Source>> {
+        let files = std::mem::take(spilled).into_iter();
+        files.map(|(file, size)| Source::file(file, size)).collect()
+    }
+
+    /// All terms in ascending order with all their postings.
+    pub(super) fn merge(mut self) -> io::Result<Merge> {
+        let mut sources = Self::files(&mut self.spilled)?;
+        sources.extend(self.memory.into_iter().map(Source::memory));
+        Merge::new(sources)
+    }
+}
+
+fn merge_to_file(sources: Vec<Source>, file: File) -> io::Result<(File, u64)> {
+    let mut merge = Merge::new(sources)?;
+    let mut to = BufWriter::with_capacity(1 << 18, file);
+    let (mut term, mut entry) = (Term::default(), Vec::new());
+    let mut size = 0;
+    while merge.next(&mut term)? {
+        let Some(head) = term.head else { continue };
+        entry.clear();
+        write_entry(&mut entry, &term.key, head, &term.rest);
+        to.write_all(&entry)?;
+        size += entry.len() as u64;
+    }
+    let file = to.into_inner().map_err(io::IntoInnerError::into_error)?;
+    Ok((file, size))
+}
+
+/// One term with all its postings, still in the form of a run.
+#[derive(Debug, Default)]
+pub(super) struct Term {
+    pub(super) key: Vec<u8>,
+    head: Option<Head>,
+    rest: Vec<u8>,
+}
+
+impl Term {
+    /// The postings in the order of the documents.
+    pub(super) fn postings(&self) -> io::Result<Vec<Posting>> {
+        let Some(head) = self.head else {
+            return Ok(Vec::new());
+        };
+        let mut postings = Vec::with_capacity(self.rest.len().min(head.count as usize) + 1);
+        postings.push(head.first);
+        let mut input = Input::new(&self.rest);
+        let mut doc = head.first.doc;
+        while !input.is_empty() {
+            let code = input.varint().ok_or_else(broken)?;
+            doc = u32::try_from(code >> 1)
+                .ok()
+                .and_then(|gap| doc.checked_add(gap))
+                .ok_or_else(broken)?;
+            let tf = match code & 1 {
+                1 => 1,
+                _ => input.varint32().ok_or_else(broken)?,
+            };
+            postings.push(Posting { doc, tf });
+        }
+        Ok(postings)
+    }
+
+    fn join(&mut self, head: Head, rest: &[u8]) {
+        match &mut self.head {
+            None => self.head = Some(head),
+            Some(mine) => {
+                push_posting(&mut self.rest, mine.last, head.first);
+                mine.last = head.last;
+                mine.count += head.count;
+            }
+        }
+        self.rest.extend(rest);
+    }
+}
+
+fn broken() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "a temporary file does not hold what was written to it",
+    )
+}
+
+/// One run that is being read.
+struct Source {
+    from: From,
+    key: Vec<u8>,
+    head: Head,
+    rest: Vec<u8>,
+}
+
+enum From {
+    Memory(io::Cursor<Vec<u8>>),
+    File(io::Take<BufReader<File>>),
+}
+
+impl Source {
+    fn of(from: From) -> Self {
+        let first = Posting { doc: 0, tf: 0 };
+        Self {
+            from,
+            key: Vec::new(),
+            head: Head {
+                first,
+                last: 0,
+                count: 0,
+            },
+            rest: Vec::new(),
+        }
+    }
+
+    fn memory(run: Vec<u8>) -> Self {
+        Self::of(From::Memory(io::Cursor::new(run)))
+    }
+
+    fn file(mut file: File, size: u64) -> io::Result<Self> {
+        file.rewind()?;
+        let reader = BufReader::with_capacity(1 << 17, file).take(size);
+        Ok(Self::of(From::File(reader)))
+    }
+
+    /// Reads the next entry; `false` at the end.
+    fn advance(&mut self) -> io::Result<bool> {
+        match &mut self.from {
+            From::Memory(from) => read_entry(from, &mut self.key, &mut self.head, &mut self.rest),
+            From::File(from) => read_entry(from, &mut self.key, &mut self.head, &mut self.rest),
+        }
+    }
+}
+
+fn read_entry(
+    from: &mut impl BufRead,
+    key: &mut Vec<u8>,
+    head: &mut Head,
+    rest: &mut Vec<u8>,
+) -> io::Result<bool> {
+    if from.fill_buf()?.is_empty() {
+        return Ok(false);
+    }
+    let n = read_varint(from)?;
+    read_bytes(from, n, key)?;
+    let mut number = || u32::try_from(read_varint(from)?).map_err(|_| broken());
+    let (doc, tf, last) = (number()?, number()?, number()?);
+    head.first = Posting { doc, tf };
+    head.last = last;
+    head.count = read_varint(from)?;
+    let n = read_varint(from)?;
+    read_bytes(from, n, rest)?;
+    Ok(true)
+}
+
+fn read_varint(from: &mut impl BufRead) -> io::Result<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let mut byte = [0];
+        from.read_exact(&mut byte)?;
+        number |= u64::from(byte[0] & 0x7f) << shift;
+        if byte[0] < 0x80 {
+            return Ok(number);
+        }
+    }
+    Err(broken())
+}
+
+fn read_bytes(from: &mut impl Read, n: u64, to: &mut Vec<u8>) -> io::Result<()> {
+    to.clear();
+    if from.take(n).read_to_end(to)? as u64 == n {
+        Ok(())
+    } else {
+        Err(broken())
+    }
+}
+
+/// Merges runs: term by term in ascending order, the postings of a term in the order of the runs.
+pub(super) struct Merge {
+    sources: Vec<Source>,
+    heap: BinaryHeap<Next>,
+}
+
+/// The key that a source stands at; the smallest key is the greatest, then the first source.
+#[derive(PartialEq, Eq)]
+struct Next {
+    key: Vec<u8>,
+    source: usize,
+}
+
+impl Ord for Next {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (&other.key, other.source).cmp(&(&self.key, self.source))
+    }
+}
+
+impl PartialOrd for Next {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Merge {
+    fn new(sources: Vec<Source>) -> io::Result<Self> {
+        let mut merge = Self {
+            sources,
+            heap: BinaryHeap::new(),
+        };
+        for source in 0..merge.sources.len() {
+            merge.advance(source, Vec::new())?;
+        }
+        Ok(merge)
+    }
+
+    fn advance(&mut self, source: usize, mut key: Vec<u8>) -> io::Result<()> {
+        let from = &mut self.sources[source];
+        if from.advance()? {
+            std::mem::swap(&mut key, &mut from.key);
+            self.heap.push(Next { key, source });
+        } else {
+            // Its memory, or its file, is of no more use.
+            *from = Source::memory(Vec::new());
+        }
+        Ok(())
+    }
+
+    /// The next term; `false` at the end.
+    pub(super) fn next(&mut self, term: &mut Term) -> io::Result<bool> {
+        term.head = None;
+        term.rest.clear();
+        while let Some(next) = self.heap.peek() {
+            if term.head.is_none() {
+                term.key.clone_from(&next.key);
+            } else if next.key != term.key {
+                break;
+            }
+            let Some(Next { key, source }) = self.heap.pop() else {
+                break;
+            };
+            let from = &self.sources[source];
+            term.join(from.head, &from.rest);
+            self.advance(source, key)?;
+        }
+        Ok(term.head.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn merging_joins_the_lists(
+            chunks in prop::collection::vec(
+                prop::collection::btree_map("[a-c]{1,2}", prop::collection::vec(1u32..4, 1..6), 0..6), 1..70),
+            spill_every in 1usize..8,
+        ) {
+            let mut expected: BTreeMap<Vec<u8>, Vec<Posting>> = BTreeMap::new();
+            let mut runs = Runs::default();
+            for (n, chunk) in chunks.into_iter().enumerate() {
+                let mut run = RunWriter::default();
+                for (key, tfs) in chunk {
+                    let docs = (n as u32 * 100..).step_by(3);
+                    let postings: Vec<_> = docs.zip(tfs).map(|(doc, tf)| Posting { doc, tf }).collect();
+                    run.push(key.as_bytes(), &postings);
+                    expected.entry(key.into_bytes()).or_default().extend(postings);
+                }
+                runs.push(run.into_bytes());
+                if n % spill_every == 0 {
+                    runs.spill(&tempfile::tempfile).unwrap();
+                    prop_assert_eq!(runs.in_memory(), 0);
+                }
+            }
+            let mut merge = runs.merge().unwrap();
+            let (mut term, mut found) = (Term::default(), BTreeMap::new());
+            while merge.next(&mut term).unwrap() {
+                prop_assert!(found.insert(term.key.clone(), term.postings().unwrap()).is_none());
+            }
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Threads that invert chunks of documents while the next are read.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use ir_core::{Analyzer, Document};
+
+use super::invert::{Inverted, invert};
+use crate::{BuildError, IndexConfig};
+
+/// Documents that are inverted together.
+#[derive(Debug, Default)]
+pub(super) struct Chunk {
+    pub(super) docs: Vec<Document>,
+    /// The number of the first.
+    pub(super) first: u32,
+}
+
+type Outcome = (u64, Result<Inverted, BuildError>);
+
+/// Inverts chunks and gives the results back in the order in which the chunks came, whatever the
+/// number of threads.
+#[derive(Debug)]
+pub(super) struct Workers {
+    /// `None` with one thread: the work is then done where it is submitted.
+    jobs: Option<Sender<(u64, Chunk)>>,
+    outcomes: Receiver<Outcome>,
+    done: Sender<Outcome>,
+    early: BTreeMap<u64, Result<Inverted, BuildError>>,
+    submitted: u64,
+    returned: u64,
+    threads: u64,
+}
+
+#[derive(Clone)]
+pub(super) struct Job {
+    pub(super) config: IndexConfig,
+    pub(super) analyzer: Arc<dyn Analyzer>,
+}
+
+impl Job {
+    fn run(&self, chunk: &Chunk) -> Result<Inverted, BuildError> {
+        let (fields, store) = (self.config.fields, self.config.store);
+        let work = || invert(&chunk.docs, chunk.first, fields, store, &*self.analyzer);
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+            Err(BuildError::Panicked {
+                documents: chunk.docs.len(),
+                first: chunk
+                    .docs
+                    .first()
+                    .map_or(String::new(), |doc| doc.id.clone()),
+            })
+        })
+    }
+}
+
+impl Workers {
+    pub(super) fn start(threads: usize, job: &Job) -> Result<Self, BuildError> {
+        let (done, outcomes) = channel();
+        let mut workers = Self {
+            jobs: None,
+            outcomes,
+            done,
+            early: BTreeMap::new(),
+            submitted: 0,
+            returned: 0,
+            threads: threads as u64,
+        };
+        if threads > 1 {
+            let (jobs, queue) = channel::<(u64, Chunk)>();
+            let queue = Arc::new(Mutex::new(queue));
+            for _ in 0..threads {
+                let (job, queue, done) = (job.clone(), Arc::clone(&queue), workers.done.clone());
+                let work = move || {
+                    loop {
+                        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                        let Ok((number, chunk)) = next else { break };
+                        if done.send((number, job.run(&chunk))).is_err() {
+                            break;
+                        }
+                    }
+                };
+                let builder = thread::Builder::new().name("ir-bm25 inverter".into());
+                builder.spawn(work).map_err(BuildError::Thread)?;
+            }
+            workers.jobs = Some(jobs);
+        }
+        Ok(workers)
+    }
+
+    /// Hands a chunk over; with one thread, does the work.
+    pub(super) fn submit(&mut self, chunk: Chunk, job: &Job) {
+        let number = self.submitted;
+        self.submitted += 1;
+        match &self.jobs {
+            // The workers live as long as the sender, so sending does not fail.
+            Some(jobs) => drop(jobs.send((number, chunk))),
+            None => drop(self.early.insert(number, job.run(&chunk))),
+        }
+    }
+
+    /// The next result in order. Waits for it while more chunks are under way than `backlog`; `None` otherwise.
+    pub(super) fn next(&mut self, backlog: u64) -> Option<Result<Inverted, BuildError>> {
+        loop {
+            if let Some(outcome) = self.early.remove(&self.returned) {
+                self.returned += 1;
+                return Some(outcome);
+            }
+            if self.submitted - self.returned <= backlog {
+                return None;
+            }
+            let (number, outcome) = self.outcomes.recv().ok()?;
+            self.early.insert(number, outcome);
+        }
+    }
+
+    /// So many chunks may be under way: every thread has one at work and one waiting.
+    pub(super) const fn backlog(&self) -> u64 {
+        2 * self.threads
+    }
+}

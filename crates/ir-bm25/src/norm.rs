@@ -1,0 +1,84 @@
+//! Lengths in one byte, as Lucene writes them (`SmallFloat.intToByte4`).
+
+/// Lengths below this are written exactly.
+const FREE: u32 = 24;
+
+/// The largest number of tokens in one field of one document: what the largest byte stands for.
+pub(crate) const MAX_TOKENS: u32 = decode(u8::MAX);
+
+/// The byte of a length: a float of four significant bits above 40, rounded down.
+pub(crate) const fn encode(length: u32) -> u8 {
+    if length < FREE {
+        return length as u8;
+    }
+    let rest = length - FREE;
+    let code = if rest < 8 {
+        rest
+    } else {
+        let shift = 32 - rest.leading_zeros() - 4;
+        ((shift + 1) << 3) | ((rest >> shift) & 7)
+    };
+    let byte = FREE + code;
+    if byte > u8::MAX as u32 {
+        u8::MAX
+    } else {
+        byte as u8
+    }
+}
+
+/// The byte of the smallest number that is at least `count`.
+pub(crate) const fn encode_up(count: u32) -> u8 {
+    let byte = encode(count);
+    if decode(byte) < count && byte < u8::MAX {
+        byte + 1
+    } else {
+        byte
+    }
+}
+
+/// The length that a byte stands for.
+pub(crate) const fn decode(byte: u8) -> u32 {
+    if (byte as u32) < FREE {
+        return byte as u32;
+    }
+    let code = byte as u32 - FREE;
+    FREE + if code < 8 {
+        code
+    } else {
+        ((code & 7) | 8) << ((code >> 3) - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decoded_values_are_lucenes() {
+        // lucene-core 9.9.1, SmallFloat.byte4ToInt of the bytes from 40 on.
+        let expected = [
+            40, 42, 44, 46, 48, 50, 52, 54, 56, 60, 64, 68, 72, 76, 80, 84, 88, 96, 104, 112, 120,
+            128, 136, 144, 152, 168, 184, 200, 216, 232, 248, 264, 280, 312, 344, 376, 408, 440,
+            472, 504, 536, 600, 664, 728, 792, 856, 920, 984, 1048, 1176,
+        ];
+        for (byte, length) in (40..).zip(expected) {
+            assert_eq!(decode(byte), length, "byte {byte}");
+        }
+        assert!((0..=40).all(|n| decode(encode(n)) == n));
+    }
+
+    #[test]
+    fn rounding_goes_down_and_up() {
+        let near = (0..=255).flat_map(|byte| {
+            let at = decode(byte);
+            [at.saturating_sub(1), at, at + 1]
+        });
+        for n in near.filter(|&n| n <= MAX_TOKENS) {
+            assert!(decode(encode(n)) <= n && decode(encode_up(n)) >= n, "{n}");
+            assert!(encode_up(n) - encode(n) <= 1);
+        }
+        assert!((0..255).all(|byte| decode(byte) < decode(byte + 1)));
+        assert!((0..=255).all(|byte| encode(decode(byte)) == byte));
+        assert_eq!(encode(u32::MAX), 255);
+    }
+}

@@ -1,0 +1,321 @@
+//! Reading the list of one term, from left to right.
+//!
+//! What a cursor can do comes in steps, each dearer than the one before: which block a document
+//! would be in and what bounds it ([`Cursor::shallow`], [`Cursor::points`]), which documents are
+//! in it ([`Cursor::seek`]), and how often the term occurs in them ([`Cursor::tf`], [`Cursor::postings`]).
+
+use bitpacking::{BitPacker, BitPacker4x};
+
+use super::skyline::Point;
+use super::{BLOCK, BLOCK_POINTS, ENTRY, LIST_POINTS, VARINTS};
+use crate::codec::Input;
+use crate::error::Damaged;
+
+/// The document after the last.
+pub(crate) const END: u32 = u32::MAX;
+
+/// No block.
+const NONE: usize = usize::MAX;
+
+/// A place in the list of one term. It only moves forward.
+#[derive(Debug, Clone)]
+pub(crate) struct Cursor<'a> {
+    df: u32,
+    occurrences: u64,
+    documents: u32,
+    list_points: &'a [u8],
+    entries: &'a [u8],
+    data: &'a [u8],
+    blocks: usize,
+    block: usize,
+    /// Last document of `block`.
+    last: u32,
+    loaded: usize,
+    with_tfs: usize,
+    docs: [u32; BLOCK],
+    tfs: [u32; BLOCK],
+    len: usize,
+    at: usize,
+    damaged: bool,
+}
+
+impl<'a> Cursor<'a> {
+    /// Opens the list at `offset` of the section, in an index of `documents` documents.
+    pub(crate) fn open(section: &'a [u8], offset: u64, documents: u32) -> Result<Self, Damaged> {
+        Self::parse(section, offset, documents).ok_or(Damaged)
+    }
+
+    fn parse(section: &'a [u8], offset: u64, documents: u32) -> Option<Self> {
+        let list = section.get(usize::try_from(offset).ok()?..)?;
+        let mut input = Input::new(list);
+        let df = input.varint32().filter(|&df| df > 0 && df <= documents)?;
+        let occurrences = input.varint()?.checked_add(u64::from(df))?;
+        let list_points = if df > 1 {
+            let n = usize::from(input.u8()?);
+            (1..=LIST_POINTS).contains(&n).then_some(())?;
+            input.take(2 * n)?
+        } else {
+            &[]
+        };
+        let blocks = (df as usize).div_ceil(BLOCK);
+        let entries = if df as usize >= BLOCK {
+            input.take(blocks * ENTRY)?
+        } else {
+            &[]
+        };
+        let mut cursor = Self {
+            df,
+            occurrences,
+            documents,
+            list_points,
+            entries,
+            data: input.rest(),
+            blocks,
+            block: 0,
+            last: 0,
+            loaded: NONE,
+            with_tfs: NONE,
+            docs: [0; BLOCK],
+            tfs: [0; BLOCK],
+            len: 0,
+            at: 0,
+            damaged: false,
+        };
+        cursor.last = cursor.last_of(0);
+        Some(cursor)
+    }
+
+    /// How many documents hold the term.
+    pub(crate) const fn df(&self) -> u32 {
+        self.df
+    }
+
+    /// How often the term occurs in all.
+    pub(crate) const fn occurrences(&self) -> u64 {
+        self.occurrences
+    }
+
+    /// Whether something was found that cannot have been written; the list then seems to end there.
+    pub(crate) const fn is_damaged(&self) -> bool {
+        self.damaged
+    }
+
+    /// The points of the whole list; `None` for a list of one posting.
+    pub(crate) fn list_points(&self) -> Option<impl Iterator<Item = Point> + use<'a>> {
+        (self.df > 1).then(|| points(self.list_points))
+    }
+
+    /// Moves to the block that `doc` is in, if it is in any: the first that does not end before it.
+    /// Costs no decoding.
+    #[inline]
+    pub(crate) fn shallow(&mut self, doc: u32) {
+        if doc > self.last {
+            self.gallop(doc);
+        }
+    }
+
+    fn gallop(&mut self, doc: u32) {
+        let (mut low, mut step) = (self.block + 1, 1);
+        while low + step <= self.blocks && self.last_of(low + step - 1) < doc {
+            low += step;
+            step *= 2;
+        }
+        let mut high = (low + step).min(self.blocks);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.last_of(middle) < doc {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        self.block = low;
+        self.last = self.last_of(low);
+    }
+
+    /// The number of the present block; as many as there are blocks at the end.
+    #[inline]
+    pub(crate) const fn block(&self) -> usize {
+        self.block
+    }
+
+    /// How many blocks there are.
+    #[inline]
+    pub(crate) const fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    /// A document at or after the last one of a block and before the next block; [`END`] for the
+    /// last block of a short list and beyond the last block.
+    #[inline]
+    pub(crate) fn last_of(&self, block: usize) -> u32 {
+        match self.entries.get(block.saturating_mul(ENTRY)..) {
+            Some([a, b, c, d, ..]) => u32::from_le_bytes([*a, *b, *c, *d]),
+            _ => END,
+        }
+    }
+
+    /// The points of a block.
+    #[inline]
+    pub(crate) fn points(&self, block: usize) -> impl Iterator<Item = Point> + use<'a> {
+        let start = block.saturating_mul(ENTRY).saturating_add(10);
+        let own = self
+            .entries
+            .get(start..start.saturating_add(2 * BLOCK_POINTS));
+        points(own.unwrap_or(self.list_points))
+    }
+
+    /// Moves to the first posting at or after `doc`, and gives its document; [`END`] when there is none.
+    #[inline]
+    pub(crate) fn seek(&mut self, doc: u32) -> u32 {
+        self.shallow(doc);
+        loop {
+            if self.loaded != self.block && !self.load() {
+                return END;
+            }
+            let rest = self.docs.get(self.at..self.len).unwrap_or_default();
+            match rest.first() {
+                Some(&first) if first >= doc => return first,
+                Some(_) => {}
+                None => return END,
+            }
+            self.at += rest.partition_point(|&d| d < doc);
+            if self.at < self.len {
+                return self.docs.get(self.at).copied().unwrap_or(END);
+            }
+            // Only when the entry of the block told a later end than it has.
+            self.next_block();
+            if self.block >= self.blocks {
+                return END;
+            }
+        }
+    }
+
+    /// Goes on to the next block, wherever the cursor stands in the present one.
+    pub(crate) fn next_block(&mut self) {
+        self.block = (self.block + 1).min(self.blocks);
+        self.last = self.last_of(self.block);
+    }
+
+    /// The documents and frequencies of the present block from the present posting on, after [`Cursor::seek`].
+    #[inline]
+    pub(crate) fn postings(&mut self) -> (&[u32], &[u32]) {
+        self.load_tfs();
+        (
+            self.docs.get(self.at..self.len).unwrap_or_default(),
+            self.tfs.get(self.at..self.len).unwrap_or_default(),
+        )
+    }
+
+    /// How often the term occurs in the document of the present posting.
+    #[inline]
+    pub(crate) fn tf(&mut self) -> u32 {
+        self.load_tfs();
+        self.tfs.get(self.at).copied().unwrap_or(1)
+    }
+
+    /// Decodes the documents of the present block; `false` at the end.
+    fn load(&mut self) -> bool {
+        if self.block >= self.blocks {
+            return false;
+        }
+        if self.decode_docs().is_none() {
+            self.damaged = true;
+            self.block = self.blocks;
+            self.last = END;
+            self.len = 0;
+            return false;
+        }
+        self.loaded = self.block;
+        self.at = 0;
+        true
+    }
+
+    /// Bits per gap, bits per frequency, and the bytes of a block.
+    fn block_data(&self, block: usize) -> Option<(u8, u8, &'a [u8])> {
+        if self.entries.is_empty() {
+            return Some((VARINTS, 0, self.data));
+        }
+        let entry = |block: usize| Some(Input::new(self.entries.get(block * ENTRY..)?));
+        let start = match block.checked_sub(1) {
+            Some(before) => {
+                let mut input = entry(before)?;
+                input.u32()?;
+                input.u32()? as usize
+            }
+            None => 0,
+        };
+        let mut input = entry(block)?;
+        input.u32()?;
+        let end = input.u32()? as usize;
+        let (doc_bits, tf_bits) = (input.u8()?, input.u8()?);
+        Some((doc_bits, tf_bits, self.data.get(start..end)?))
+    }
+
+    fn decode_docs(&mut self) -> Option<()> {
+        let previous = self.block.checked_sub(1).map(|before| self.last_of(before));
+        let (doc_bits, _, data) = self.block_data(self.block)?;
+        let full = (self.block + 1) * BLOCK <= self.df as usize;
+        if doc_bits == VARINTS {
+            (!full).then_some(())?;
+            return self.decode_varints(previous, data);
+        }
+        (full && doc_bits <= 32).then_some(())?;
+        let packed = data.get(..16 * usize::from(doc_bits))?;
+        BitPacker4x::new().decompress_strictly_sorted(previous, packed, &mut self.docs, doc_bits);
+        self.len = BLOCK;
+        let ascending =
+            (1..BLOCK).fold(true, |so_far, n| so_far & (self.docs[n - 1] < self.docs[n]));
+        let first = previous.is_none_or(|previous| previous < self.docs[0]);
+        let last = self.docs[BLOCK - 1];
+        (ascending && first && last == self.last && last < self.documents).then_some(())
+    }
+
+    fn decode_varints(&mut self, previous: Option<u32>, data: &[u8]) -> Option<()> {
+        let n = self.df as usize - self.block * BLOCK;
+        let mut input = Input::new(data);
+        let mut next = previous.map_or(0, |doc| u64::from(doc) + 1);
+        for (doc, tf) in self.docs.iter_mut().zip(&mut self.tfs).take(n) {
+            let code = input.varint()?;
+            let number = next.checked_add(code >> 1)?;
+            (number < u64::from(self.documents)).then_some(())?;
+            *doc = number as u32;
+            *tf = match code & 1 {
+                1 => 1,
+                _ => input.varint32().filter(|&tf| tf > 0)?,
+            };
+            next = number + 1;
+        }
+        self.len = n;
+        self.with_tfs = self.block;
+        Some(())
+    }
+
+    #[inline]
+    fn load_tfs(&mut self) {
+        if self.with_tfs != self.loaded && self.decode_tfs().is_none() {
+            self.damaged = true;
+            self.tfs = [1; BLOCK];
+        }
+        self.with_tfs = self.loaded;
+    }
+
+    fn decode_tfs(&mut self) -> Option<()> {
+        let (doc_bits, tf_bits, data) = self.block_data(self.loaded)?;
+        (tf_bits <= 32).then_some(())?;
+        let start = 16 * usize::from(doc_bits);
+        let packed = data.get(start..start + 16 * usize::from(tf_bits))?;
+        BitPacker4x::new().decompress(packed, &mut self.tfs, tf_bits);
+        for tf in &mut self.tfs {
+            *tf = tf.saturating_add(1);
+        }
+        Some(())
+    }
+}
+
+fn points(bytes: &[u8]) -> impl Iterator<Item = Point> + use<'_> {
+    bytes.chunks_exact(2).map(|pair| Point {
+        tf: pair[0],
+        length: pair[1],
+    })
+}

@@ -1,0 +1,54 @@
+//! What several tests need: collections in BEIR's form, and small random ones.
+#![allow(dead_code, reason = "every test uses its own part")]
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use ir_core::Document;
+use serde::Deserialize;
+
+/// The folder of real collections, when there is one.
+pub(crate) fn data() -> Option<PathBuf> {
+    let folder = std::env::var_os("IR_DATA").map(PathBuf::from);
+    if folder.is_none() {
+        eprintln!("skipped: IR_DATA is not set");
+    }
+    folder
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Record {
+    #[serde(rename = "_id")]
+    pub(crate) id: String,
+    #[serde(default)]
+    pub(crate) title: String,
+    #[serde(default)]
+    pub(crate) text: String,
+}
+
+/// The records of `name.jsonl` or `name.jsonl.zst`.
+pub(crate) fn records(folder: &Path, name: &str) -> Vec<Record> {
+    let plain = folder.join(format!("{name}.jsonl"));
+    let reader: Box<dyn Read> = if plain.exists() {
+        Box::new(File::open(plain).unwrap())
+    } else {
+        let file = File::open(folder.join(format!("{name}.jsonl.zst"))).unwrap();
+        Box::new(ruzstd::decoding::StreamingDecoder::new(file).unwrap())
+    };
+    let lines = BufReader::new(reader).lines();
+    lines
+        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+        .collect()
+}
+
+pub(crate) fn corpus(folder: &Path) -> Vec<Document> {
+    let records = records(folder, "corpus").into_iter();
+    records
+        .map(|record| {
+            Document::new(record.id)
+                .with_title(record.title)
+                .with_text(record.text)
+        })
+        .collect()
+}
