@@ -3,11 +3,12 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use ir_core::{Corpus, Document, Query};
+use ir_core::{Document, Query};
+use ir_data::{Collection, JudgedInMemory};
 use serde::{Deserialize, Serialize};
 
 pub(crate) struct Workload {
-    corpus: Box<dyn Corpus>,
+    collection: Collection,
     queries: Vec<Query>,
     limit: u64,
     /// Memory that an engine may use for its buffers while indexing, in bytes.
@@ -51,7 +52,7 @@ impl Answers {
 
 impl Workload {
     pub(crate) fn each(&self, take: &mut dyn FnMut(u64, &Document) -> Result<()>) -> Result<u64> {
-        let mut reader = self.corpus.open()?;
+        let mut reader = self.collection.corpus().open()?;
         let mut document = Document::default();
         let mut n = 0;
         while n < self.limit && reader.read(&mut document)? {
@@ -102,19 +103,23 @@ impl Workload {
     pub(crate) fn open(limit: Option<u64>) -> Result<Self> {
         let budget = 256 << 20;
         let limit = limit.unwrap_or(u64::MAX);
-        let (corpus, queries): (Box<dyn Corpus>, Vec<Query>) = match std::env::var_os("IR_DATA") {
+        let (collection, queries) = match std::env::var_os("IR_DATA") {
             Some(_) => {
                 let collection = ir_data::catalogue::open("packages")?;
-                (collection.corpus, collection.queries)
+                let queries = collection.all_queries()?;
+                (collection, queries)
             }
-            None => synthetic(200_000),
+            None => {
+                let (documents, queries) = synthetic(200_000);
+                (Collection::new("synthetic", documents, JudgedInMemory::default()), queries)
+            }
         };
-        Ok(Self { corpus, queries, limit, budget })
+        Ok(Self { collection, queries, limit, budget })
     }
 }
 
 /// Documents of 3 to 18 words, words drawn by Zipf's law; queries of 2 to 6 words of a document.
-fn synthetic(documents: u64) -> (Box<dyn Corpus>, Vec<Query>) {
+fn synthetic(documents: u64) -> (Vec<Document>, Vec<Query>) {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut random = move |below: u64| {
         state ^= state << 13;
@@ -139,5 +144,5 @@ fn synthetic(documents: u64) -> (Box<dyn Corpus>, Vec<Query>) {
         }
         all.push(Document::new(format!("d{n}")).with_text(text));
     }
-    (Box::new(all), queries)
+    (all, queries)
 }

@@ -8,7 +8,9 @@ mod systems;
 mod table;
 
 use anyhow::Result;
-use ir::core::{DocFilter, Query, Ranking, Retriever, Run, Search, Years, compat, name};
+use ir::core::{
+    DocFilter, NotLaterThan, Query, Ranking, Retriever, Run, Search, Years, compat, name,
+};
 use ir::data::catalogue::Catalogue;
 use ir::eval::{Evaluator, Measure, Report, Rules, Ties};
 use systems::System;
@@ -38,12 +40,20 @@ fn main() -> Result<()> {
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
     let qrels = collection.qrels("test")?;
     let index = systems::bm25_index(&collection)?;
-    let years = index.years()?;
+    // Some datasets have two records; they have one year.
+    let years = index.years().of_first_record(index.ids());
     let documents = index.ids().len();
-    println!("{}: {documents} datasets, {} judged queries\n", collection.name(), sentences.len());
+    println!(
+        "{}: {documents} datasets, {} judged queries\n",
+        collection.name(),
+        sentences.len()
+    );
 
     // Equal scores keep the order in which the system listed them.
-    let rules = Rules { ties: Ties::RunOrder, ..Rules::default() };
+    let rules = Rules {
+        ties: Ties::RunOrder,
+        ..Rules::default()
+    };
     let evaluator = Evaluator::with_rules(&qrels, &MEASURES, rules)?;
     let systems = systems::all(&index)?;
     let mut best: Option<(Run, Report)> = None;
@@ -70,7 +80,14 @@ fn main() -> Result<()> {
         table::paper(paper, real);
         println!();
     }
-    println!("{}", if real { table::NOTE_REAL } else { table::NOTE_BUNDLED });
+    println!(
+        "{}",
+        if real {
+            table::NOTE_REAL
+        } else {
+            table::NOTE_BUNDLED
+        }
+    );
     if let Some((run, report)) = best {
         table::worst_and_best(&run, &report, &sentences, &qrels);
     }
@@ -90,29 +107,54 @@ impl TimeFilter {
 /// The same query with its keyphrase form for text.
 fn in_keyphrases(query: &Query) -> Query {
     let mut other = query.clone();
-    other.text = query.attributes.text(name::KEYPHRASES).unwrap_or_default().to_owned();
+    other.text = query
+        .attributes
+        .text(name::KEYPHRASES)
+        .unwrap_or_default()
+        .to_owned();
     other
 }
 
 /// Five datasets for every query.
-fn recommend(system: &System<'_>, queries: &[Query], years: &Years, filter: TimeFilter) -> Result<Run> {
-    let mut run = Run::new(system.name);
-    let filters: Vec<_> =
-        queries.iter().map(|query| years.not_later_than(query.attributes.year())).collect();
-    let batch = |how: fn(&dyn DocFilter) -> Search<'_>| -> Vec<(&str, Search<'_>)> {
-        queries.iter().zip(&filters).map(|(query, f)| (query.text.as_str(), how(f))).collect()
+fn recommend(
+    system: &System<'_>,
+    queries: &[Query],
+    years: &Years,
+    filter: TimeFilter,
+) -> Result<Run> {
+    let filters: Vec<NotLaterThan<'_>> = queries
+        .iter()
+        .map(|query| years.not_later_than(query.attributes.year()))
+        .collect();
+    let plain = |k| {
+        queries
+            .iter()
+            .map(|query| (query.text.as_str(), Search::top(k)))
+            .collect()
     };
-    let rankings = match (filter, &system.raw) {
-        (TimeFilter::None, _) => system.distinct.search_batch(&batch(|_| Search::top(LIMIT)))?,
-        (TimeFilter::Published, Some(raw)) => {
-            let hits = raw.search_batch(&batch(|_| Search::top(compat::datafinder_depth(LIMIT))))?;
-            let walk = |(ranking, filter): (&Ranking, &_)| {
-                compat::datafinder_walk(ranking, raw.ids(), filter, LIMIT)
-            };
-            hits.iter().zip(&filters).map(walk).collect()
+    let rankings: Vec<Ranking> = match (filter, &system.raw) {
+        (TimeFilter::None, _) => {
+            let batch: Vec<_> = plain(LIMIT);
+            system.distinct.search_batch(&batch)?
         }
-        _ => system.distinct.search_batch(&batch(|f| Search::top(LIMIT).within(f)))?,
+        (TimeFilter::Published, Some(raw)) => {
+            let batch: Vec<_> = plain(compat::datafinder_depth(LIMIT));
+            let hits = raw.search_batch(&batch)?;
+            let walk = |(hits, filter)| compat::datafinder_walk(hits, raw.ids(), filter, LIMIT);
+            hits.iter()
+                .zip(filters.iter().map(|f| f as &dyn DocFilter))
+                .map(walk)
+                .collect()
+        }
+        _ => {
+            let filtered = queries.iter().zip(&filters);
+            let batch: Vec<_> = filtered
+                .map(|(q, f)| (q.text.as_str(), Search::top(LIMIT).within(f)))
+                .collect();
+            system.distinct.search_batch(&batch)?
+        }
     };
+    let mut run = Run::new(system.name);
     for (query, ranking) in queries.iter().zip(&rankings) {
         run.push_ranking(&query.id, ranking, system.distinct.ids());
     }

@@ -26,7 +26,11 @@ fn main() -> Result<()> {
         }
         _ => {
             let collection = ir::data::catalogue::open("bundled")?;
-            let index = Index::build(collection.corpus(), &IndexConfig::default(), &mut NoProgress)?;
+            let index = Index::build(
+                collection.corpus(),
+                &IndexConfig::default(),
+                &mut NoProgress,
+            )?;
             let searcher = index.searcher(Bm25::ANSERINI)?;
             let run = Run::of("bm25", &searcher, &collection.queries("test")?, 100)?;
             // A run goes to a file in trec_eval's format like this, and is read back the same.
@@ -48,18 +52,30 @@ fn main() -> Result<()> {
 
     // Per query first; everything else derives from it.
     let ndcg = measures[0];
-    let mut queries: Vec<(&str, f64)> =
-        report.queries().iter().map(|q| q.query()).zip(report.values(ndcg).context("asked for")?).collect();
+    let mut queries: Vec<(&str, f64)> = report
+        .queries()
+        .iter()
+        .map(|q| q.query())
+        .zip(report.values(ndcg).context("asked for")?)
+        .collect();
     queries.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(b.0)));
     let list = |part: &[(&str, f64)]| {
-        part.iter().map(|(query, value)| format!("{query} {value:.3}")).collect::<Vec<_>>().join(", ")
+        part.iter()
+            .map(|(query, value)| format!("{query} {value:.3}"))
+            .collect::<Vec<_>>()
+            .join(", ")
     };
     println!("lowest {ndcg}:  {}", list(&queries[..queries.len().min(5)]));
-    println!("highest {ndcg}: {}\n", list(&queries[queries.len().saturating_sub(5)..]));
+    println!(
+        "highest {ndcg}: {}\n",
+        list(&queries[queries.len().saturating_sub(5)..])
+    );
 
     // And byte for byte what `trec_eval -c -m map -m P.5,10 qrels run` prints.
     let selection = Selection::parse(&["map", "P.5,10"])?;
-    let report = selection.evaluator(&qrels, Rules::default())?.evaluate(&run)?;
+    let report = selection
+        .evaluator(&qrels, Rules::default())?
+        .evaluate(&run)?;
     selection.write(&report, Detail::Summary, &mut std::io::stdout())?;
     Ok(())
 }

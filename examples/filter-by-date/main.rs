@@ -2,9 +2,7 @@
 
 use anyhow::Result;
 use ir::bm25::{Bm25, Index, IndexConfig, Store};
-use ir::core::{
-    AllOf, DocFilter, NoProgress, Predicate, Ranking, Retriever, Search, compat,
-};
+use ir::core::{AllOf, DocFilter, NoProgress, Predicate, Ranking, Retriever, Search, compat};
 
 fn main() -> Result<()> {
     let collection = ir::data::catalogue::open("bundled")?;
@@ -16,7 +14,10 @@ fn main() -> Result<()> {
     let show = |title: &str, ranking: &Ranking| -> Result<()> {
         println!("{title}");
         for hit in ranking {
-            let year = index.attributes(hit.doc)?.year().map_or("----".into(), |y| y.to_string());
+            let year = index
+                .attributes(hit.doc)?
+                .year()
+                .map_or("----".into(), |y| y.to_string());
             println!("  {year}  {:>7.3}  {}", hit.score, index.ids().id(hit.doc));
         }
         Ok(())
@@ -25,7 +26,7 @@ fn main() -> Result<()> {
     show("the best five", &searcher.search(query, &Search::top(5))?)?;
 
     // A filter says which documents a search may return. A document without a year passes.
-    let years = index.years()?;
+    let years = index.years();
     let before_2018 = years.not_later_than(Some(2017));
     let exact = searcher.search(query, &Search::top(5).within(&before_2018))?;
     show("\nthe best five from before 2018", &exact)?;
@@ -36,11 +37,20 @@ fn main() -> Result<()> {
 
     // Filters combine, closures are filters, and conditions on attributes are values that can be
     // stored and sent.
-    let known_year = index.select(&Predicate::Known { name: "year".into() })?;
+    let known_year = index.select(&Predicate::Known {
+        name: "year".into(),
+    })?;
     let short_name = |doc| index.ids().id(doc).len() <= 12;
     let all = AllOf(vec![&before_2018, &known_year, &short_name]);
-    show("\n... whose year is known and whose name is short", &searcher.search(query, &Search::top(5).within(&all))?)?;
-    println!("\n{} of {} datasets state their year", known_year.count().unwrap_or(0), index.ids().len());
+    show(
+        "\n... whose year is known and whose name is short",
+        &searcher.search(query, &Search::top(5).within(&all))?,
+    )?;
+    println!(
+        "\n{} of {} datasets state their year",
+        known_year.count().unwrap_or(0),
+        index.ids().len()
+    );
     assert_eq!(exact.len(), 5, "a filtered search is as long as it can be");
     Ok(())
 }

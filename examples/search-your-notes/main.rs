@@ -13,7 +13,9 @@ use ir::core::{Document, NoProgress, Retriever, Search};
 
 fn main() -> Result<()> {
     let mut args = env::args().skip(1);
-    let folder = args.next().unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").to_owned());
+    let folder = args
+        .next()
+        .unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").to_owned());
     let mut query = args.collect::<Vec<_>>().join(" ");
     if query.is_empty() {
         query = "why are equal scores ordered by document id".to_owned();
@@ -21,13 +23,21 @@ fn main() -> Result<()> {
 
     // Every note is a document: its path is the id, its first heading the title.
     let notes = read_notes(Path::new(&folder))?;
-    let config = IndexConfig::default().with_fields(Fields::Separate).with_store(Store::Everything);
+    let config = IndexConfig::default()
+        .with_fields(Fields::Separate)
+        .with_store(Store::Everything);
     let index = Index::build(&notes, &config, &mut NoProgress)?;
 
     // Words in the title count double.
-    let searcher = index.searcher(Bm25::LUCENE)?.with_weights(&[("title", 2.0), ("text", 1.0)])?;
+    let searcher = index
+        .searcher(Bm25::LUCENE)?
+        .with_weights(&[("title", 2.0), ("text", 1.0)])?;
     let ranking = searcher.search(&query, &Search::top(5))?;
-    println!("{} notes, {} found for: {query}\n", notes.len(), ranking.len());
+    println!(
+        "{} notes, {} found for: {query}\n",
+        notes.len(),
+        ranking.len()
+    );
 
     let analyzer = index.config().analysis.build()?;
     let highlighter = Highlighter::new(&analyzer, &query);
@@ -41,10 +51,16 @@ fn main() -> Result<()> {
             .collect();
         let text = mark(&note.text[snippet.range.clone()], &spans, "[", "]");
         println!("{:.2}  {}  ({})", hit.score, note.title, note.id);
-        println!("      {}\n", text.split_whitespace().collect::<Vec<_>>().join(" "));
+        println!(
+            "      {}\n",
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        );
     }
     if let Some(first) = ranking.hits().first() {
-        println!("why the first is first:\n{}", searcher.explain(&query, first.doc)?);
+        println!(
+            "why the first is first:\n{}",
+            searcher.explain(&query, first.doc)?
+        );
     }
     Ok(())
 }
@@ -63,9 +79,16 @@ fn read_notes(folder: &Path) -> Result<Vec<Document>> {
                 folders.push(path);
             } else if path.extension().is_some_and(|e| e == "md" || e == "txt") {
                 let text = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
-                let heading = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+                let heading = text
+                    .lines()
+                    .find(|line| !line.trim().is_empty())
+                    .unwrap_or_default();
                 let title = heading.trim_start_matches(['#', ' ']).to_owned();
-                let id = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
+                let id = path
+                    .strip_prefix(folder)
+                    .unwrap_or(&path)
+                    .display()
+                    .to_string();
                 notes.push(Document::new(id).with_title(title).with_text(text));
             }
         }

@@ -2,9 +2,7 @@
 
 use anyhow::Result;
 use ir::bm25::{Bm25, Index, IndexConfig};
-use ir::core::{
-    Corpus, DocIds, DocNum, NoProgress, Ranking, Retriever, Run, Search, SearchError, TopK,
-};
+use ir::core::{DocIds, DocNum, NoProgress, Ranking, Retriever, Run, Search, SearchError, TopK};
 use ir::eval::{Evaluator, Measure};
 
 /// Ranks documents by the share of the query's letter triples that they contain.
@@ -32,7 +30,10 @@ impl Retriever for Trigrams {
         let wanted = trigrams(query);
         let mut best = TopK::new(how.k());
         for (doc, triples) in (0..).map(DocNum::new).zip(&self.documents) {
-            let shared = wanted.iter().filter(|triple| triples.binary_search(triple).is_ok()).count();
+            let shared = wanted
+                .iter()
+                .filter(|triple| triples.binary_search(triple).is_ok())
+                .count();
             if shared > 0 && how.allows(doc) {
                 best.push(doc, shared as f32 / wanted.len() as f32);
             }
@@ -48,10 +49,17 @@ fn main() -> Result<()> {
     let documents = collection.corpus().docs()?.collect::<Result<Vec<_>, _>>()?;
 
     // Two systems that have nothing in common but the trait.
-    let index = Index::build(collection.corpus(), &IndexConfig::default(), &mut NoProgress)?;
+    let index = Index::build(
+        collection.corpus(),
+        &IndexConfig::default(),
+        &mut NoProgress,
+    )?;
     let trigrams = Trigrams {
         ids: documents.iter().map(|document| &document.id).collect(),
-        documents: documents.iter().map(|document| trigrams(&document.text)).collect(),
+        documents: documents
+            .iter()
+            .map(|document| trigrams(&document.text))
+            .collect(),
     };
     let systems: Vec<(&str, Box<dyn Retriever<Query = str>>)> = vec![
         ("BM25", Box::new(index.searcher(Bm25::ANSERINI)?)),
@@ -65,8 +73,11 @@ fn main() -> Result<()> {
     for (name, system) in &systems {
         let run = Run::of(name, system, &queries, 100)?;
         let report = evaluator.evaluate(&run)?;
-        let cells: String =
-            measures.iter().filter_map(|m| report.summary(*m)).map(|v| format!("{v:>10.4}")).collect();
+        let cells: String = measures
+            .iter()
+            .filter_map(|m| report.summary(*m))
+            .map(|v| format!("{v:>10.4}"))
+            .collect();
         println!("{name:<16}{cells}");
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Attributes, DocNum, Value};
+use crate::{Attributes, DocIds, DocNum, Value};
 
 /// A set of documents that a search is confined to.
 ///
@@ -153,6 +153,15 @@ impl Years {
     #[must_use]
     pub fn get(&self, doc: DocNum) -> Option<i64> {
         self.0.get(doc.index()).copied().flatten()
+    }
+
+    /// For collections that repeat ids: every record with the year of the first record of its id.
+    /// The records of one id are one thing, and one thing has one year.
+    #[must_use]
+    pub fn of_first_record(&self, ids: &DocIds) -> Self {
+        ids.iter()
+            .map(|id| ids.get(id).and_then(|first| self.get(first)))
+            .collect()
     }
 
     /// The filter "the document's year is not later than `year`"; an unknown year passes, on either side.
@@ -315,6 +324,18 @@ mod tests {
             years.not_later_than(Some(1)).contains(doc(2)),
             "beyond the table: unknown"
         );
+    }
+
+    #[test]
+    fn records_of_one_id_have_one_year() {
+        let ids: DocIds = ["a", "b", "a", "c", "b"].into_iter().collect();
+        let years: Years = [Some(1), None, Some(9), Some(3), Some(4)]
+            .into_iter()
+            .collect();
+        let expected: Years = [Some(1), None, Some(1), Some(3), None]
+            .into_iter()
+            .collect();
+        assert_eq!(years.of_first_record(&ids), expected);
     }
 
     #[test]
