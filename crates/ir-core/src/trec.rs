@@ -343,7 +343,7 @@ pub fn write_run(run: &Run, scores: RunScores, out: &mut dyn Write) -> io::Resul
     let tag = if run.tag.is_empty() { "ir" } else { &run.tag };
     writable(tag)?;
     for (query, list) in run.iter() {
-        writable(query)?;
+        begins_line(query)?;
         let mut styled = Styled::default();
         for (rank, scored) in (1..).zip(list) {
             writable(&scored.doc)?;
@@ -361,7 +361,7 @@ pub fn write_run(run: &Run, scores: RunScores, out: &mut dyn Write) -> io::Resul
 /// As [`write_run`].
 pub fn write_qrels(qrels: &Qrels, out: &mut dyn Write) -> io::Result<()> {
     for (query, judged) in qrels.iter() {
-        writable(query)?;
+        begins_line(query)?;
         for (doc, grade) in judged {
             writable(doc)?;
             writeln!(out, "{query} 0 {doc} {grade}")?;
@@ -370,10 +370,18 @@ pub fn write_qrels(qrels: &Qrels, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
+/// A query's id stands at the beginning of a line, where `#` would make it a comment.
+fn begins_line(id: &str) -> io::Result<()> {
+    if id.starts_with('#') {
+        let what = format!("expected a query id that does not begin with #, found {id:?}");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+    }
+    writable(id)
+}
+
 fn writable(id: &str) -> io::Result<()> {
-    if id.is_empty() || id.bytes().any(is_space) || id.starts_with('#') {
-        let what =
-            format!("expected an id without white space that does not begin with #, found {id:?}");
+    if id.is_empty() || id.bytes().any(is_space) {
+        let what = format!("expected an id without white space, found {id:?}");
         return Err(io::Error::new(io::ErrorKind::InvalidData, what));
     }
     Ok(())

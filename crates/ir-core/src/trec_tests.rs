@@ -216,3 +216,15 @@ proptest! {
         prop_assert_eq!(read_qrels(&out[..], "x", Header::AsData).unwrap().data, qrels);
     }
 }
+
+#[test]
+fn a_hash_is_a_comment_at_the_beginning_of_a_line_only() {
+    let mut out = Vec::new();
+    let mut run = Run::new("t");
+    run.push("q1", "#tag", 1.0);
+    write_run(&run, RunScores::Exact, &mut out).unwrap();
+    let back = read_run(&*out, "run", Header::AsData).unwrap();
+    assert_eq!(back.data, run);
+    run.push("#q2", "d1", 1.0);
+    assert!(write_run(&run, RunScores::Exact, &mut out).is_err());
+}

@@ -1,1 +1,41 @@
-fn main() {}
+//! The `ir` command: index, search, evaluate.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command speaks to people through the standard streams"
+)]
+
+mod args;
+mod console;
+mod datasets;
+mod eval;
+mod index;
+mod search;
+mod sink;
+mod source;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+use crate::console::Console;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return args::complain(&error),
+    };
+    let console = Console::new(cli.quiet);
+    let done = match cli.command {
+        Command::Index(args) => index::run(args, &console),
+        Command::Search(args) => search::run(*args, &console),
+        Command::Eval(args) => eval::run(&args, &console),
+        Command::Datasets(args) => datasets::run(args, &console),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => console.fail(&error),
+    }
+}

@@ -1,0 +1,180 @@
+//! The command line: what all commands share, and how mistakes in it are told.
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+use crate::{datasets, eval, index, search};
+
+const ABOUT: &str = "Search a collection, and judge the result as trec_eval would";
+
+const EXAMPLES: &str = "\
+Examples:
+  ir search bundled 'boats photographed at night'      search the small collection inside this program
+  ir search ~/notes tax return                         search a folder of notes (*.md, *.txt)
+
+  ir search beir/nfcorpus --output run.trec            a BM25 run over all judged queries of a collection,
+  ir eval -m ndcg_cut.10 beir/nfcorpus run.trec        and its nDCG@10
+
+  ir index corpus.jsonl -o corpus.ir                   build an index once
+  ir search corpus.ir 'vitamin d'                      and search it at once
+
+Collections by name are found below the folder that the environment variable IR_DATA names:
+`ir datasets` lists them. Files may be compressed (gzip, zstd) whatever they are called.";
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ir",
+    version,
+    about = ABOUT,
+    after_help = EXAMPLES,
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    arg_required_else_help = true,
+    propagate_version = true
+)]
+pub(crate) struct Cli {
+    /// Errors only: no progress, no warnings, no notes
+    #[arg(long, global = true, display_order = 900)]
+    pub(crate) quiet: bool,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What is to be done.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// A saved index of a collection, to be searched again and again
+    Index(index::Args),
+    /// The best documents for one query, or a TREC run over many
+    Search(Box<search::Args>),
+    /// The measures of a run, in trec_eval's format
+    Eval(eval::Args),
+    /// The collections known by name
+    Datasets(datasets::Args),
+}
+
+/// Prints help where it was asked for, and otherwise what is wrong, in one line.
+pub(crate) fn complain(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // Nobody reads it: no reason to fail.
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            ExitCode::from(2)
+        }
+        _ => {
+            eprintln!("{}", complaint(&error.to_string()));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// clap's paragraphs about a mistake as one line.
+fn complaint(text: &str) -> String {
+    let mut parts = Vec::new();
+    for line in text.lines() {
+        let line = line.trim();
+        if line.starts_with("Usage:") || line.starts_with("For more information") {
+            break;
+        }
+        if !line.is_empty() {
+            parts.push(line);
+        }
+    }
+    format!("{} (see --help)", parts.join(" "))
+}
+
+/// A number of bytes: `512MB`, `1.5GiB`, `4000000`.
+pub(crate) fn bytes(text: &str) -> Result<usize, String> {
+    let text = text.trim();
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let expected = || format!("expected a size like 512MB or 2GiB, found {text:?}");
+    let number: f64 = text[..end].parse().map_err(|_| expected())?;
+    let unit: f64 = match text[end..].trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        _ => return Err(expected()),
+    };
+    let size = number * unit;
+    if size.is_finite() && size >= 1.0 && size < 1e18 {
+        Ok(size as usize)
+    } else {
+        Err(expected())
+    }
+}
+
+/// A whole number of at least 1.
+pub(crate) fn positive(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(format!("expected a whole number from 1, found {text:?}")),
+    }
+}
+
+/// BM25's k1.
+pub(crate) fn k1(text: &str) -> Result<f32, String> {
+    match text.parse::<f32>() {
+        Ok(number) if number >= 0.0 && number.is_finite() => Ok(number),
+        _ => Err(format!("expected a number from 0, found {text:?}")),
+    }
+}
+
+/// BM25's b.
+pub(crate) fn b(text: &str) -> Result<f32, String> {
+    match text.parse::<f32>() {
+        Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),
+        _ => Err(format!("expected a number from 0 to 1, found {text:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(bytes("512MB"), Ok(512_000_000));
+        assert_eq!(bytes("1.5 GiB"), Ok(1_610_612_736));
+        assert_eq!(bytes("4096"), Ok(4096));
+        for wrong in ["", "x", "-1", "0", "5 apples", "1e3", "999999999GB"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_in_their_ranges() {
+        assert_eq!(k1("0.9"), Ok(0.9));
+        assert!(k1("-0.1").is_err() && k1("NaN").is_err() && k1("inf").is_err());
+        assert_eq!(b("1"), Ok(1.0));
+        assert!(b("1.1").is_err() && b("nan").is_err());
+        assert!(positive("0").is_err() && positive("-3").is_err());
+    }
+
+    #[test]
+    fn mistakes_in_one_line() {
+        let error = Cli::try_parse_from(["ir", "eval", "qrels"]).unwrap_err();
+        let line = complaint(&error.to_string());
+        assert!(line.starts_with("error: the following required arguments were not provided"));
+        assert!(!line.contains('\n') && line.contains("<RUN>"), "{line}");
+    }
+}

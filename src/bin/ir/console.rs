@@ -1,0 +1,223 @@
+//! What people see beside the output: warnings, notes, progress, errors. All of it on stderr.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ir_bm25::BuildError;
+use ir_core::{CorpusError, Flow, Progress};
+
+/// The exit code of a command that was interrupted, as shells have it.
+const INTERRUPTED: u8 = 130;
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Standard error, and how much of it is wanted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Console {
+    quiet: bool,
+    terminal: bool,
+}
+
+/// A mistake on the command line that only shows when the command looks at its arguments together.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// The user asked to stop.
+#[derive(Debug)]
+pub(crate) struct Interrupted;
+
+impl Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("interrupted; nothing was written")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+impl Console {
+    /// `quiet` leaves errors only.
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self {
+            quiet,
+            terminal: io::stderr().is_terminal(),
+        }
+    }
+
+    /// Something that is probably not meant. Also shown in pipes.
+    pub(crate) fn warn(&self, what: impl Display) {
+        if !self.quiet {
+            eprintln!("warning: {}", one_line(&what.to_string()));
+        }
+    }
+
+    /// Something good to know. On a terminal only.
+    pub(crate) fn note(&self, what: impl Display) {
+        if !self.quiet && self.terminal {
+            eprintln!("{what}");
+        }
+    }
+
+    /// A progress bar, which is invisible unless stderr is a terminal.
+    pub(crate) fn bar(&self) -> Bar {
+        let target = if self.quiet || !self.terminal {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
+        Bar {
+            bar: ProgressBar::with_draw_target(None, target),
+            stage: String::new(),
+            sized: None,
+        }
+    }
+
+    /// Prints an error with its causes in one line, and gives the exit code.
+    pub(crate) fn fail(&self, error: &anyhow::Error) -> ExitCode {
+        if error.chain().any(broken_pipe) {
+            return ExitCode::SUCCESS;
+        }
+        if stopped() || error.is::<Interrupted>() {
+            eprintln!("error: {Interrupted}");
+            return ExitCode::from(INTERRUPTED);
+        }
+        eprintln!("error: {}", chain(error));
+        ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+    }
+}
+
+/// The causes of an error joined by ": ", without those that only repeat what was said.
+fn chain(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain() {
+        if only_passes_on(cause) && cause.source().is_some() {
+            continue;
+        }
+        let text = one_line(&cause.to_string());
+        if line.is_empty() {
+            line = text;
+        } else if !line.ends_with(&text) {
+            line = format!("{line}: {text}");
+        }
+    }
+    line
+}
+
+/// Whether an error says no more than that reading failed, which its cause says better.
+fn only_passes_on(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause.is::<CorpusError>() || matches!(cause.downcast_ref(), Some(BuildError::Corpus(_)))
+}
+
+fn one_line(text: &str) -> String {
+    text.split(['\n', '\r'])
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Whether nobody reads our output any more. Not every error passes its `io::Error` on as source.
+fn broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(cause);
+    while let Some(error) = next {
+        if error
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// From here on Ctrl-C (and a polite kill) ask the command to stop, which then removes what it
+/// had begun to write; a second Ctrl-C ends it at once.
+pub(crate) fn stop_on_interrupt() {
+    static ONCE: OnceLock<()> = OnceLock::new();
+    ONCE.get_or_init(|| {
+        // Without a handler an interrupt ends the process as ever: no reason to fail.
+        let _ = ctrlc::set_handler(|| {
+            if STOP.swap(true, Ordering::SeqCst) {
+                std::process::exit(i32::from(INTERRUPTED));
+            }
+        });
+    });
+}
+
+/// Whether the command was asked to stop.
+pub(crate) fn stopped() -> bool {
+    STOP.load(Ordering::SeqCst)
+}
+
+/// An error when the command was asked to stop.
+pub(crate) fn check_stopped() -> Result<(), Interrupted> {
+    if stopped() { Err(Interrupted) } else { Ok(()) }
+}
+
+/// Progress of a long job, drawn on a terminal.
+#[derive(Debug)]
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    stage: String,
+    sized: Option<u64>,
+}
+
+impl Bar {
+    /// Removes the bar.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn restyle(&mut self, stage: &str, total: Option<u64>) {
+        self.stage = stage.to_owned();
+        self.sized = total;
+        let template = if total.is_some() {
+            "{msg} {wide_bar:.cyan/dim} {human_pos}/{human_len} {per_sec} {eta}"
+        } else {
+            "{spinner} {msg} {human_pos} {per_sec}"
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            self.bar.set_style(style.progress_chars("━━─"));
+        }
+        match total {
+            Some(total) => self.bar.set_length(total),
+            None => self.bar.unset_length(),
+        }
+        self.bar.reset();
+        self.bar.set_message(stage.to_owned());
+        self.bar.enable_steady_tick(Duration::from_millis(120));
+    }
+}
+
+impl Progress for Bar {
+    fn report(&mut self, stage: &str, done: u64, total: Option<u64>) -> Flow {
+        if self.stage != stage || self.sized != total {
+            self.restyle(stage, total);
+        }
+        self.bar.set_position(done);
+        if stopped() {
+            Flow::Stop
+        } else {
+            Flow::Continue
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}

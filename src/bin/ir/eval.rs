@@ -1,0 +1,254 @@
+//! `ir eval`: what trec_eval prints, byte for byte, and a form for programs.
+
+use std::io::{self, Write};
+
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use ir_core::Grade;
+use ir_core::trec::Header;
+use ir_eval::trec_eval::{Detail, Selection};
+use ir_eval::{
+    Generation, Measure, Missing, Report, Rules, ScoreWidth, SelfHits, Summary, Unjudged,
+};
+use serde_json::json;
+
+use crate::args::positive;
+use crate::console::{Console, Usage};
+use crate::sink::Sink;
+use crate::source;
+
+const EXAMPLES: &str = "\
+Examples:
+  ir eval qrels.txt run.trec                               trec_eval's official measures
+  ir eval -c -m ndcg_cut.10 -m recall.100 qrels.txt run.trec
+  ir eval -c -m nDCG@10 -m 'P(rel=2)@5' beir/nfcorpus:test run.trec
+  ir eval -q -m map qrels.tsv run.trec                     each query, then all
+  ir search bundled --tag bm25 | ir eval -m all_trec bundled -
+  ir eval --json -c -m AP qrels.txt run.trec               one JSON object per line
+
+Measures (-m, repeatable), in trec_eval's spelling or in that of ir_measures:
+  P.5,10  recall.100  ndcg_cut.10  map  recip_rank  Rprec  bpref  ndcg.1=3.5,2=9
+  P@5     R@100       nDCG@10      AP   RR          Rprec  Bpref  AP(rel=2)
+  official (the default), all_trec, set and the other sets of trec_eval
+
+Rules, which are trec_eval's: lists are sorted by score, equal scores by document id from z to a;
+the rank column is ignored; ndcg takes grades as gains; a header line counts as data (a warning
+says so; --skip-header drops it). The exit code is 0, or 1 on any error, or 2 for a mistake in the
+command line.";
+
+/// The arguments of `ir eval`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Relevance judgments: a file in TREC's form (four columns) or BEIR's (three, with a header),
+    /// a collection by name such as `beir/nfcorpus` or `beir/nfcorpus:dev` (split test unless
+    /// said), or `-` for standard input
+    qrels: String,
+
+    /// Run: a file in TREC's form (six columns), or `-` for standard input
+    run: String,
+
+    /// Measure to print; repeatable [default: official]
+    #[arg(short = 'm', long, value_name = "MEASURE")]
+    measure: Vec<String>,
+
+    /// Averages over all judged queries: one without results counts 0
+    #[arg(short = 'c', long, alias = "complete_rel_info_wanted")]
+    complete: bool,
+
+    /// Values of each query too
+    #[arg(short = 'q', long, alias = "query_eval_wanted")]
+    queries: bool,
+
+    /// No averages; with -q the values of each query alone
+    #[arg(short = 'n', long, alias = "nosummary")]
+    no_summary: bool,
+
+    /// Grade from which on a document is relevant [default: 1, as in trec_eval]
+    #[arg(
+        short = 'l', long, alias = "level_for_rel", value_name = "N",
+        default_value_t = 1, hide_default_value = true, allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i64).range(0..)
+    )]
+    level: Grade,
+
+    /// Documents of each list that count [default: all]
+    #[arg(short = 'M', long, alias = "Max_retrieved_per_topic", value_name = "N", value_parser = positive)]
+    max_retrieved: Option<usize>,
+
+    /// Judged documents only: the others are taken out of the lists
+    #[arg(short = 'J', long, alias = "judged_docs_only")]
+    judged_only: bool,
+
+    /// Documents in the collection, for the measure utility
+    #[arg(
+        short = 'N',
+        long,
+        alias = "Number_docs_in_coll",
+        value_name = "N",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    collection_size: u64,
+
+    /// Hits that are the query itself dropped before anything else, as BEIR does
+    #[arg(long)]
+    remove_self: bool,
+
+    /// Release of trec_eval to follow where they differ
+    #[arg(long, value_enum, default_value_t = Release::V10, value_name = "RELEASE")]
+    generation: Release,
+
+    /// A first line with text in place of a number dropped, in qrels and run; trec_eval counts it
+    /// as data
+    #[arg(long)]
+    skip_header: bool,
+
+    /// One JSON object per value and line: measure, query, value in full precision
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Release {
+    /// 9.0.4: scores compared in 32 bits
+    #[value(name = "9.0.4")]
+    V904,
+    /// 9.0.8, which pytrec_eval wraps
+    #[value(name = "9", alias = "9.0.8")]
+    V9,
+    /// 10.0
+    #[value(name = "10", alias = "10.0")]
+    V10,
+}
+
+impl Args {
+    fn rules(&self) -> Rules {
+        let (generation, scores) = match self.generation {
+            Release::V904 => (Generation::V9, ScoreWidth::F32),
+            Release::V9 => (Generation::V9, ScoreWidth::F64),
+            Release::V10 => (Generation::V10, ScoreWidth::F64),
+        };
+        Rules {
+            missing: if self.complete {
+                Missing::Zero
+            } else {
+                Missing::Skip
+            },
+            unjudged: if self.judged_only {
+                Unjudged::Remove
+            } else {
+                Unjudged::NonRelevant
+            },
+            self_hits: if self.remove_self {
+                SelfHits::Drop
+            } else {
+                SelfHits::Keep
+            },
+            level: self.level,
+            depth: self.max_retrieved,
+            collection: self.collection_size,
+            scores,
+            generation,
+            ..Rules::default()
+        }
+    }
+
+    fn header(&self) -> Header {
+        if self.skip_header {
+            Header::Skip
+        } else {
+            Header::AsData
+        }
+    }
+}
+
+/// Runs `ir eval`.
+pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
+    if args.qrels == "-" && args.run == "-" {
+        return Err(
+            Usage("expected one of <QRELS> and <RUN> as a file, found `-` twice".into()).into(),
+        );
+    }
+    let rules = args.rules();
+    let selection = Selection::parse_as(&args.measure, rules.generation)
+        .map_err(|error| Usage(format!("--measure {error}")))?;
+    let qrels = source::qrels(&args.qrels, args.header())?;
+    let run = source::run(&args.run, args.header())?;
+    for oddity in qrels.oddities.iter().chain(&run.oddities) {
+        console.warn(oddity);
+    }
+    let report = selection
+        .evaluator(&qrels.data, rules)?
+        .evaluate(&run.data)
+        .with_context(|| format!("{} with {}", args.run, args.qrels))?;
+    warn_of_gaps(&report, console);
+    let detail = match (args.queries, args.no_summary) {
+        (true, true) => Detail::Queries,
+        (true, false) => Detail::QueriesAndSummary,
+        (false, false) => Detail::Summary,
+        (false, true) => return Ok(()),
+    };
+    let mut out = Sink::open(None)?;
+    let written = if args.json {
+        write_json(&selection.measures(), &report, detail, &mut out)
+    } else {
+        selection.write(&report, detail, &mut out)
+    };
+    written.with_context(|| format!("{}: could not be written", out.name()))?;
+    out.commit()
+}
+
+/// Queries that silently do not count are the commonest way to a wrong figure.
+fn warn_of_gaps(report: &Report, console: &Console) {
+    let missing = report.missing().len();
+    if missing > 0 && report.rules().missing == Missing::Skip {
+        console.warn(format_args!(
+            "{missing} of {} judged queries have no results and are left out of the averages (-c counts them as 0)",
+            missing + report.queries().len()
+        ));
+    }
+    let unjudged = report.unjudged().len();
+    if unjudged > 0 {
+        console.warn(format_args!(
+            "{unjudged} of the run's queries have no judgments and are left out"
+        ));
+    }
+}
+
+fn write_json(
+    measures: &[Measure],
+    report: &Report,
+    detail: Detail,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut line = |query: &str, measure: Measure, value: f64| {
+        let value = if measure.summary() == Summary::Sum {
+            json!(value as i64)
+        } else {
+            json!(value)
+        };
+        let line = json!({
+            "measure": measure.to_string(),
+            "trec_eval": measure.trec_name(),
+            "query": query,
+            "value": value,
+        });
+        writeln!(out, "{line}")
+    };
+    if detail != Detail::Summary {
+        for query in report.queries() {
+            for (&measure, &value) in report.measures().iter().zip(query.values()) {
+                line(query.query(), measure, value)?;
+            }
+        }
+    }
+    if detail != Detail::Queries {
+        for &measure in measures {
+            if let Some(value) = report.summary(measure) {
+                line("all", measure, value)?;
+            }
+        }
+    }
+    Ok(())
+}

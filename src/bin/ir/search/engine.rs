@@ -1,0 +1,108 @@
+//! From what was named on the command line to something that can be searched.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use ir_bm25::{Bm25, Index, IndexConfig, Lengths as Form, Store};
+use ir_data::Collection;
+
+use super::args::{Args, Lengths, Preset};
+use crate::console::Console;
+use crate::index::build;
+use crate::source::{Documents, Source, find};
+
+/// An index, and the collection that it was made of when it was made here.
+pub(crate) struct Engine {
+    pub(crate) index: Index,
+    pub(crate) collection: Option<Collection>,
+}
+
+impl Engine {
+    /// Opens or builds what `args` name. `store` is what the search needs beside the index.
+    pub(crate) fn open(args: &Args, store: Store, console: &Console) -> Result<Self> {
+        match find(&args.collection)? {
+            Source::Index(index) => Ok(Self {
+                index: *index,
+                collection: None,
+            }),
+            Source::Documents(documents) => {
+                let index = match &args.cache {
+                    None => {
+                        let config = args.setup.config(&documents, store);
+                        let effort = (args.setup.memory, args.threads);
+                        build(&documents, config, effort, None, console)?
+                    }
+                    Some(folder) => cached(folder, args, &documents, console)?,
+                };
+                Ok(Self {
+                    index,
+                    collection: Some(documents.collection),
+                })
+            }
+        }
+    }
+}
+
+/// An index of the cache, built when it is not there or cannot be read.
+fn cached(folder: &Path, args: &Args, documents: &Documents, console: &Console) -> Result<Index> {
+    let config = args.setup.config(documents, Store::Everything);
+    let path = place(folder, documents, &config)?;
+    if path.exists() {
+        match Index::open(&path) {
+            Ok(index) => return Ok(index),
+            Err(error) => console.warn(format_args!("built again: {error}")),
+        }
+    }
+    fs::create_dir_all(folder)
+        .with_context(|| format!("{}: could not be made", folder.display()))?;
+    build(
+        documents,
+        config,
+        (args.setup.memory, args.threads),
+        Some(&path),
+        console,
+    )
+}
+
+/// Where the cache has the index of these documents under this configuration.
+fn place(folder: &Path, documents: &Documents, config: &IndexConfig) -> Result<PathBuf> {
+    let version = env!("CARGO_PKG_VERSION");
+    let key = format!(
+        "{version}\n{}\n{}",
+        serde_json::to_string(config)?,
+        documents.fingerprint
+    );
+    let name: String = documents
+        .collection
+        .name()
+        .rsplit('/')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .map(|c| if c.is_alphanumeric() { c } else { '-' })
+        .collect();
+    Ok(folder.join(format!("{name}-{:016x}.ir", hash(key.as_bytes()))))
+}
+
+/// FNV-1a: the same on every machine and in every version.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// The parameters that `args` ask for.
+pub(crate) fn bm25(args: &Args) -> Bm25 {
+    let mut bm25 = match args.preset.unwrap_or(Preset::Anserini) {
+        Preset::Anserini => Bm25::ANSERINI,
+        Preset::Datafinder => Bm25::DATAFINDER,
+        Preset::Lucene => Bm25::LUCENE,
+    };
+    bm25.k1 = args.k1.unwrap_or(bm25.k1);
+    bm25.b = args.b.unwrap_or(bm25.b);
+    bm25.with_lengths(match args.lengths {
+        Lengths::OneByte => Form::OneByte,
+        Lengths::Exact => Form::Exact,
+    })
+}

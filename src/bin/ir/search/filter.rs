@@ -1,0 +1,121 @@
+//! Conditions on attributes, as they are typed.
+
+use std::str::FromStr;
+
+use ir_core::{Predicate, Value};
+
+/// `year<=2015`, `repository=geo,sra`, `language!=German`, `license`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Condition(pub(crate) Predicate);
+
+impl FromStr for Condition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || {
+            format!(
+                "expected NAME<=NUMBER, NAME>=NUMBER, NAME=VALUE,..., NAME!=VALUE,... or NAME, found {text:?}"
+            )
+        };
+        let cut = |sign: &str| {
+            let (name, rest) = text.split_once(sign)?;
+            Some((name.trim().to_owned(), rest.trim()))
+        };
+        let number = |text: &str| {
+            text.parse()
+                .ok()
+                .filter(|n: &f64| !n.is_nan())
+                .ok_or_else(expected)
+        };
+        let predicate = if let Some((name, limit)) = cut("<=") {
+            let limit = number(limit)?;
+            Predicate::AtMost { name, limit }
+        } else if let Some((name, limit)) = cut(">=") {
+            let limit = number(limit)?;
+            Predicate::AtLeast { name, limit }
+        } else if let Some((name, list)) = cut("!=") {
+            Predicate::Not(Box::new(one_of(name, list)))
+        } else if let Some((name, list)) = cut("=") {
+            one_of(name, list)
+        } else {
+            Predicate::Known {
+                name: text.trim().to_owned(),
+            }
+        };
+        let name = match &predicate {
+            Predicate::AtMost { name, .. }
+            | Predicate::AtLeast { name, .. }
+            | Predicate::OneOf { name, .. }
+            | Predicate::Known { name } => name.as_str(),
+            Predicate::Not(inner) => match &**inner {
+                Predicate::OneOf { name, .. } => name.as_str(),
+                _ => "",
+            },
+            _ => "",
+        };
+        if name.is_empty() || name.contains(['<', '>', '=']) {
+            return Err(expected());
+        }
+        Ok(Self(predicate))
+    }
+}
+
+fn one_of(name: String, list: &str) -> Predicate {
+    let mut values = Vec::new();
+    for text in list.split(',').map(str::trim) {
+        // `2015` may be a number or a text in the data.
+        values.push(Value::Text(text.to_owned()));
+        if let Ok(number) = text.parse::<i64>() {
+            values.push(Value::Int(number));
+        } else if let Ok(truth) = text.parse::<bool>() {
+            values.push(Value::Bool(truth));
+        }
+    }
+    Predicate::OneOf { name, values }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ir_core::Attributes;
+
+    fn matches(condition: &str, attributes: &Attributes) -> bool {
+        condition
+            .parse::<Condition>()
+            .unwrap()
+            .0
+            .matches(attributes)
+    }
+
+    #[test]
+    fn conditions_as_typed() {
+        let mut a = Attributes::new();
+        a.set("year", 2015_i64);
+        a.set("repository", "geo");
+        for holds in [
+            "year<=2015",
+            "year >= 2015",
+            "year=2015",
+            "repository=sra, geo",
+            "repository!=sra",
+            "repository",
+            "pages<=3",
+        ] {
+            assert!(matches(holds, &a), "{holds}");
+        }
+        for fails in ["year<=2014", "year!=2015", "repository=sra", "license"] {
+            assert!(!matches(fails, &a), "{fails}");
+        }
+        for wrong in [
+            "",
+            "year<=",
+            "year<=x",
+            "<=3",
+            "year<=NaN",
+            "year<2015",
+            "=x",
+        ] {
+            assert!(wrong.parse::<Condition>().is_err(), "{wrong}");
+        }
+    }
+}

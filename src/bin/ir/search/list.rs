@@ -1,0 +1,201 @@
+//! A ranking for people to read, and one JSON object per hit for programs.
+
+use std::io::{self, IsTerminal, Write};
+
+use ir_bm25::analysis::{Highlighter, mark};
+use ir_core::{Attributes, Document, Explanation};
+use serde_json::{Map, Value, json};
+
+/// One line of a list.
+pub(crate) struct Shown<'a> {
+    /// From 1.
+    pub(crate) rank: usize,
+    /// The collection's id.
+    pub(crate) id: &'a str,
+    /// Its score.
+    pub(crate) score: f32,
+    /// The document, where it is at hand.
+    pub(crate) document: Option<Document>,
+    /// How the score came about, where that was asked for.
+    pub(crate) explanation: Option<Explanation>,
+}
+
+/// How a list looks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Style {
+    width: usize,
+    color: bool,
+}
+
+impl Style {
+    /// What suits standard output: colours and its width on a terminal, else neither.
+    pub(crate) fn of_stdout() -> Self {
+        let terminal = io::stdout().is_terminal();
+        let width = terminal_size::terminal_size().filter(|_| terminal);
+        Self {
+            width: width
+                .map_or(100, |(width, _)| usize::from(width.0))
+                .clamp(40, 160),
+            color: terminal
+                && std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty())
+                && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+        }
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.color && !text.is_empty() {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+const BOLD: &str = "1";
+const DIM: &str = "2";
+const MATCH: (&str, &str) = ("\x1b[1;33m", "\x1b[0m");
+/// Columns before the text of a hit: rank and score.
+const INDENT: usize = 14;
+
+/// Prints one hit: rank, score, id, title, year; then the part of the text that matches best.
+pub(crate) fn write(
+    hit: &Shown<'_>,
+    words: &Highlighter<'_>,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let title = hit
+        .document
+        .as_ref()
+        .map_or(String::new(), |doc| clean(&doc.title));
+    let year = hit
+        .document
+        .as_ref()
+        .and_then(|doc| doc.attributes.year())
+        .map_or(String::new(), |year| format!(" ({year})"));
+    let id = clean(hit.id);
+    let room = style
+        .width
+        .saturating_sub(INDENT + 2 + id.chars().count() + year.chars().count());
+    let title = shortened(&title, room.max(20));
+    writeln!(
+        out,
+        "{:>3}  {:>7.4}  {}{}{}{}",
+        hit.rank,
+        hit.score,
+        style.paint(BOLD, &id),
+        if title.is_empty() { "" } else { "  " },
+        marked(&title, words, style),
+        style.paint(DIM, &year)
+    )?;
+    if let Some(document) = &hit.document {
+        let text = clean(&document.text);
+        let text = text.trim();
+        if !text.is_empty() {
+            let snippet = words.snippet(text, style.width.saturating_sub(INDENT + 4));
+            let before = if snippet.range.start > 0 { "… " } else { "" };
+            let after = if snippet.range.end < text.len() {
+                " …"
+            } else {
+                ""
+            };
+            let part = &text[snippet.range.clone()];
+            let shown = if style.color {
+                let from = snippet.range.start;
+                let spans: Vec<_> = snippet
+                    .spans
+                    .iter()
+                    .map(|s| s.start - from..s.end - from)
+                    .collect();
+                mark(part, &spans, MATCH.0, MATCH.1)
+            } else {
+                part.to_owned()
+            };
+            writeln!(out, "{:INDENT$}{before}{shown}{after}", "")?;
+        }
+    }
+    if let Some(explanation) = &hit.explanation {
+        for line in explanation.to_string().lines() {
+            writeln!(out, "{:INDENT$}{}", "", style.paint(DIM, &clean(line)))?;
+        }
+    }
+    Ok(())
+}
+
+/// One hit as JSON.
+pub(crate) fn write_json(query: &str, hit: &Shown<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut object = Map::new();
+    object.insert("query".to_owned(), json!(query));
+    object.insert("rank".to_owned(), json!(hit.rank));
+    object.insert("id".to_owned(), json!(hit.id));
+    object.insert("score".to_owned(), json!(hit.score));
+    if let Some(document) = &hit.document {
+        object.insert("title".to_owned(), json!(document.title));
+        object.insert("text".to_owned(), json!(document.text));
+        object.insert("attributes".to_owned(), attributes(&document.attributes));
+    }
+    if let Some(explanation) = &hit.explanation {
+        object.insert("explanation".to_owned(), json!(explanation));
+    }
+    writeln!(out, "{}", Value::Object(object))
+}
+
+fn attributes(attributes: &Attributes) -> Value {
+    let members = attributes
+        .iter()
+        .map(|(name, value)| (name.to_owned(), json!(value)));
+    Value::Object(members.collect())
+}
+
+fn marked(text: &str, words: &Highlighter<'_>, style: Style) -> String {
+    if style.color {
+        mark(text, &words.spans(text), MATCH.0, MATCH.1)
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Text on one line, without anything that a terminal would obey.
+fn clean(text: &str) -> String {
+    let harmless = |c: char| {
+        let steers = c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if steers { ' ' } else { c }
+    };
+    let mut clean = String::with_capacity(text.len());
+    for c in text.chars().map(harmless) {
+        if c != ' ' || !clean.ends_with(' ') {
+            clean.push(c);
+        }
+    }
+    clean
+}
+
+fn shortened(text: &str, room: usize) -> String {
+    match text.char_indices().nth(room) {
+        None => text.to_owned(),
+        Some(_) => {
+            let end = text
+                .char_indices()
+                .nth(room.saturating_sub(1))
+                .map_or(0, |(end, _)| end);
+            format!("{}…", text[..end].trim_end())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_steers_a_terminal() {
+        assert_eq!(clean("a\x1b[31mred\r\n\u{202e}b"), "a [31mred b");
+    }
+
+    #[test]
+    fn long_titles_end_in_an_ellipsis() {
+        assert_eq!(shortened("straße und bahn", 7), "straße…");
+        assert_eq!(shortened("kurz", 4), "kurz");
+    }
+}

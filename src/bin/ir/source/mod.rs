@@ -1,0 +1,74 @@
+//! What the words on the command line name: indexes, collections, files, judgments, runs.
+
+mod documents;
+mod notes;
+mod queries;
+
+use std::io::{self, BufReader};
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use ir_core::trec::{self, Header, Parsed};
+use ir_core::{Qrels, Run};
+use ir_data::DataError;
+use ir_data::catalogue::{Catalogue, entries};
+
+pub(crate) use documents::{Documents, Layout, Source, find};
+pub(crate) use queries::read as read_queries;
+
+/// Standard input, decompressed when need be.
+fn stdin() -> Result<Box<dyn io::BufRead + Send>> {
+    let input = BufReader::with_capacity(1 << 16, io::stdin());
+    Ok(ir_data::decode(input, STDIN)?)
+}
+
+const STDIN: &str = "standard input";
+
+/// A run: a file, or `-`.
+pub(crate) fn run(argument: &str, header: Header) -> Result<Parsed<Run>> {
+    if argument == "-" {
+        return Ok(trec::read_run(stdin()?, STDIN, header)?);
+    }
+    Ok(ir_data::read_run(argument, header)?)
+}
+
+/// Judgments: a file, `-`, or a collection by name with or without a split.
+pub(crate) fn qrels(argument: &str, header: Header) -> Result<Parsed<Qrels>> {
+    if argument == "-" {
+        return Ok(ir_data::trec::qrels_any(stdin()?, STDIN, header)?);
+    }
+    let path = Path::new(argument);
+    let (name, split) = argument.split_once(':').unwrap_or((argument, "test"));
+    let known = entries().iter().any(|entry| entry.name == name);
+    if path.is_dir() && !known {
+        let hint = path.join("qrels").join("test.tsv");
+        if hint.is_file() {
+            bail!(
+                "{argument}: expected a file with judgments, found a folder; perhaps {} is meant",
+                hint.display()
+            );
+        }
+        return Err(DataError::Folder {
+            path: argument.to_owned(),
+        }
+        .into());
+    }
+    if known && !path.is_file() {
+        let data = Catalogue::from_env().open(name)?.qrels(split)?;
+        let oddities = Vec::new();
+        return Ok(Parsed { data, oddities });
+    }
+    if !path.exists() {
+        bail!(
+            "{argument}: expected a file with judgments or a collection ({}), found neither",
+            names()
+        );
+    }
+    Ok(ir_data::read_qrels_any(path, header)?)
+}
+
+/// The names of the catalogue.
+fn names() -> String {
+    let names: Vec<&str> = entries().iter().map(|entry| entry.name.as_str()).collect();
+    names.join(", ")
+}

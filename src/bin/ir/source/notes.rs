@@ -1,0 +1,137 @@
+//! A folder of notes as a collection: one document a file.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use ir_core::{Corpus, CorpusError, DocReader, Document};
+
+/// A note that is larger than this is none.
+const MOST: u64 = 64 << 20;
+
+/// The `*.md` and `*.txt` files below a folder, in the order of their paths. The id of a note is
+/// its path below the folder; its title the first heading of a Markdown file, or else the name of
+/// the file.
+#[derive(Debug)]
+pub(crate) struct Notes {
+    root: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+impl Notes {
+    /// Looks for notes; hidden files and folders are passed over.
+    pub(crate) fn find(root: &Path) -> Result<Self> {
+        let mut files = Vec::new();
+        let mut folders = vec![root.to_owned()];
+        while let Some(folder) = folders.pop() {
+            let fault = || format!("{}: could not be read", folder.display());
+            for entry in fs::read_dir(&folder).with_context(fault)? {
+                let entry = entry.with_context(fault)?;
+                if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                    continue;
+                }
+                let path = entry.path();
+                // Links to files are followed, links to folders are not: they may lead in circles.
+                if entry.file_type().with_context(fault)?.is_dir() {
+                    folders.push(path);
+                } else if is_note(&path) && path.is_file() {
+                    files.push(path);
+                }
+            }
+        }
+        files.sort();
+        Ok(Self {
+            root: root.to_owned(),
+            files,
+        })
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// What must change when a note does: names, sizes, times.
+    pub(crate) fn fingerprint(&self) -> String {
+        self.files
+            .iter()
+            .map(|path| super::documents::stamp(path))
+            .collect()
+    }
+}
+
+fn is_note(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| {
+        ["md", "markdown", "txt"]
+            .iter()
+            .any(|e| extension.eq_ignore_ascii_case(e))
+    })
+}
+
+impl Corpus for Notes {
+    fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
+        Ok(Box::new(Reader {
+            notes: self,
+            next: 0,
+        }))
+    }
+
+    fn len_hint(&self) -> Option<u64> {
+        Some(self.files.len() as u64)
+    }
+}
+
+struct Reader<'a> {
+    notes: &'a Notes,
+    next: usize,
+}
+
+impl DocReader for Reader<'_> {
+    fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
+        let Some(path) = self.notes.files.get(self.next) else {
+            return Ok(false);
+        };
+        self.next += 1;
+        let text = read(path)
+            .map_err(|error| CorpusError::new(error.context(format!("{}", path.display()))))?;
+        let below = path.strip_prefix(&self.notes.root).unwrap_or(path);
+        doc.clear();
+        doc.id = below.to_string_lossy().replace('\\', "/");
+        doc.title = title(path, &text);
+        doc.text = text;
+        Ok(true)
+    }
+}
+
+fn read(path: &Path) -> Result<String> {
+    let size = fs::metadata(path)?.len();
+    if size > MOST {
+        anyhow::bail!("expected a note of at most {MOST} bytes, found {size}");
+    }
+    let bytes = fs::read(path)?;
+    if bytes.contains(&0) {
+        anyhow::bail!("expected UTF-8 text, found a NUL byte");
+    }
+    String::from_utf8(bytes)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
+        .context("expected UTF-8 text")
+}
+
+fn title(path: &Path, text: &str) -> String {
+    let heading = text
+        .lines()
+        .take(20)
+        .filter(|_| {
+            path.extension()
+                .is_some_and(|e| !e.eq_ignore_ascii_case("txt"))
+        })
+        .find_map(|line| line.strip_prefix("# "));
+    match heading {
+        Some(heading) => heading.trim().to_owned(),
+        None => path
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+    }
+}
