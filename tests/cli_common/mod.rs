@@ -8,22 +8,22 @@ use std::process::{Command, Stdio};
 
 /// What a command printed and how it ended.
 #[derive(Debug)]
-pub struct Ran {
-    pub code: i32,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Ran {
     #[track_caller]
-    pub fn ok(self) -> Self {
+    pub(crate) fn ok(self) -> Self {
         assert_eq!(self.code, 0, "{}", self.err);
         self
     }
 
     /// Failed with this code and one line that holds all of these.
     #[track_caller]
-    pub fn fails(self, code: i32, parts: &[&str]) -> Self {
+    pub(crate) fn fails(self, code: i32, parts: &[&str]) -> Self {
         assert_eq!(self.code, code, "{}{}", self.out, self.err);
         let errors: Vec<&str> = self
             .err
@@ -44,34 +44,34 @@ impl Ran {
 }
 
 /// A folder that goes away with the test.
-pub struct Folder(tempfile::TempDir);
+pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
-    pub fn at(&self, name: &str) -> PathBuf {
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.at(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
         path
     }
 
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.at(name)).unwrap()
     }
 
     /// All files below, by path.
-    pub fn files(&self) -> Vec<PathBuf> {
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
         let mut folders = vec![self.path().to_owned()];
         while let Some(folder) = folders.pop() {
@@ -97,17 +97,17 @@ impl Folder {
     }
 
     /// Runs `ir` here, without a data folder.
-    pub fn ir(&self, args: &[&str]) -> Ran {
+    pub(crate) fn ir(&self, args: &[&str]) -> Ran {
         finish(self.command(args).env_remove("IR_DATA"), None)
     }
 
     /// Runs `ir` here, with this on standard input.
-    pub fn ir_with(&self, args: &[&str], input: &str) -> Ran {
+    pub(crate) fn ir_with(&self, args: &[&str], input: &str) -> Ran {
         finish(self.command(args).env_remove("IR_DATA"), Some(input))
     }
 
     /// Runs `ir` here, with the data folder of the environment.
-    pub fn ir_data(&self, args: &[&str]) -> Ran {
+    pub(crate) fn ir_data(&self, args: &[&str]) -> Ran {
         finish(&mut self.command(args), None)
     }
 }
@@ -135,7 +135,7 @@ fn finish(command: &mut Command, input: Option<&str>) -> Ran {
 }
 
 /// The folder with the real collections, or a notice that the test skips.
-pub fn data(test: &str) -> Option<PathBuf> {
+pub(crate) fn data(test: &str) -> Option<PathBuf> {
     let data = std::env::var_os("IR_DATA").filter(|data| !data.is_empty());
     if data.is_none() {
         eprintln!("{test}: skipped, IR_DATA is not set");
@@ -145,7 +145,7 @@ pub fn data(test: &str) -> Option<PathBuf> {
 
 /// The value of a measure in trec_eval's output.
 #[track_caller]
-pub fn value(output: &str, measure: &str) -> f64 {
+pub(crate) fn value(output: &str, measure: &str) -> f64 {
     let line = output
         .lines()
         .find(|line| {
@@ -157,16 +157,16 @@ pub fn value(output: &str, measure: &str) -> f64 {
     line.rsplit('\t').next().unwrap().parse().unwrap()
 }
 
-pub const QRELS: &str = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d3 1\n";
-pub const RUN: &str = "q1 Q0 d2 1 2.5 me\nq1 Q0 d1 2 1.5 me\nq2 Q0 d3 1 1.0 me\n";
-pub const CORPUS: &str = "{\"_id\": \"d1\", \"title\": \"Tea\", \"text\": \"Green tea leaves\", \"metadata\": {\"year\": 2012, \"kind\": \"drink\"}}\n\
+pub(crate) const QRELS: &str = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d3 1\n";
+pub(crate) const RUN: &str = "q1 Q0 d2 1 2.5 me\nq1 Q0 d1 2 1.5 me\nq2 Q0 d3 1 1.0 me\n";
+pub(crate) const CORPUS: &str = "{\"_id\": \"d1\", \"title\": \"Tea\", \"text\": \"Green tea leaves\", \"metadata\": {\"year\": 2012, \"kind\": \"drink\"}}\n\
 {\"_id\": \"d2\", \"title\": \"Coffee\", \"text\": \"Black coffee and tea\", \"metadata\": {\"year\": 2019}}\n\
 {\"_id\": \"d3\", \"title\": \"\", \"text\": \"A river in winter\"}\n";
-pub const QUERIES: &str = "{\"_id\": \"q1\", \"text\": \"tea leaves\"}\n{\"_id\": \"q2\", \"text\": \"rivers\"}\n{\"_id\": \"q3\", \"text\": \"not judged\"}\n";
-pub const BEIR_QRELS: &str = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td3\t1\n";
+pub(crate) const QUERIES: &str = "{\"_id\": \"q1\", \"text\": \"tea leaves\"}\n{\"_id\": \"q2\", \"text\": \"rivers\"}\n{\"_id\": \"q3\", \"text\": \"not judged\"}\n";
+pub(crate) const BEIR_QRELS: &str = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td3\t1\n";
 
 /// A folder `tiny` in BEIR's layout.
-pub fn tiny(folder: &Folder) {
+pub(crate) fn tiny(folder: &Folder) {
     folder.write("tiny/corpus.jsonl", CORPUS);
     folder.write("tiny/queries.jsonl", QUERIES);
     folder.write("tiny/qrels/test.tsv", BEIR_QRELS);

@@ -6,9 +6,10 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use ir_bm25::{
-    Analysis, Blank, DocOrder, Duplicates, Fields, Index, IndexBuilder, IndexConfig, Store,
+    Analysis, Blank, BuildError, DocOrder, Duplicates, Fields, Index, IndexBuilder, IndexConfig,
+    Store,
 };
-use ir_core::AtomicFile;
+use ir_core::{AtomicFile, Corpus, Document};
 
 use crate::args::{bytes, positive};
 use crate::console::{Console, stop_on_interrupt};
@@ -64,10 +65,9 @@ pub(crate) struct Setup {
     #[arg(long, value_enum, value_name = "FIELDS", help_heading = "Index")]
     pub(crate) fields: Option<Layout>,
 
-    /// Order of documents with equal scores: by id, as Anserini has it, or by place in the
-    /// collection
-    #[arg(long, value_enum, default_value_t = Order::Id, value_name = "ORDER", help_heading = "Index")]
-    pub(crate) order: Order,
+    /// Order of documents with equal scores [default: id, as Anserini has it; row-text for datafinder]
+    #[arg(long, value_enum, value_name = "ORDER", help_heading = "Index")]
+    pub(crate) order: Option<Order>,
 
     /// Memory for building, about; what does not fit goes to temporary files
     #[arg(long, default_value = "512MB", value_parser = bytes, value_name = "SIZE", help_heading = "Index")]
@@ -80,6 +80,10 @@ pub(crate) enum Order {
     Id,
     /// By place in the collection
     Insertion,
+    /// By place in the collection, written in digits and compared as text, so that 10 stands before
+    /// 9: where the records of a collection were given their row for an id. Takes the whole
+    /// collection into memory
+    RowText,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -103,6 +107,11 @@ impl From<Kept> for Store {
 }
 
 impl Setup {
+    /// The order of documents with equal scores.
+    pub(crate) fn order(&self, documents: &Documents) -> Order {
+        self.order.unwrap_or(documents.order)
+    }
+
     /// The configuration of an index of these documents.
     pub(crate) fn config(&self, documents: &Documents, store: Store) -> IndexConfig {
         let fields = match self.fields.unwrap_or(documents.layout) {
@@ -112,9 +121,9 @@ impl Setup {
         };
         // As Anserini: a document without searched text is not indexed.
         let blank = Blank::Drop;
-        let order = match self.order {
+        let order = match self.order(documents) {
             Order::Id => DocOrder::Id,
-            Order::Insertion => DocOrder::Insertion,
+            Order::Insertion | Order::RowText => DocOrder::Insertion,
         };
         let duplicates = if documents.repeats {
             Duplicates::Keep
@@ -161,24 +170,39 @@ pub(crate) fn use_threads(threads: Option<usize>) -> Result<()> {
 pub(crate) fn build(
     documents: &Documents,
     config: IndexConfig,
-    (memory, threads): (usize, Option<usize>),
+    setup: &Setup,
+    threads: Option<usize>,
     path: Option<&Path>,
     console: &Console,
 ) -> Result<Index> {
     let mut bar = console.bar();
     let corpus = documents.collection.corpus();
     let build = || {
-        let mut builder = IndexBuilder::new(config)?.with_memory(memory);
+        let mut builder = IndexBuilder::new(config)?.with_memory(setup.memory);
         if let Some(threads) = threads {
             builder = builder.with_threads(threads);
         }
-        builder.push_all(corpus, &mut bar)?;
+        if setup.order(documents) == Order::RowText {
+            builder.push_all(&by_row_text(corpus)?, &mut bar)?;
+        } else {
+            builder.push_all(corpus, &mut bar)?;
+        }
         match path {
             Some(path) => builder.finish_to_with(path, &mut bar),
             None => builder.finish_with(&mut bar),
         }
     };
     Ok(build()?)
+}
+
+/// The documents in the order of their rows as text.
+fn by_row_text(corpus: &dyn Corpus) -> Result<Vec<Document>, BuildError> {
+    let mut rows = Vec::new();
+    for (row, doc) in corpus.docs()?.enumerate() {
+        rows.push((row.to_string(), doc?));
+    }
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(rows.into_iter().map(|(_, doc)| doc).collect())
 }
 
 /// Runs `ir index`.
@@ -199,7 +223,8 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     let index = build(
         &documents,
         config,
-        (args.setup.memory, args.threads),
+        &args.setup,
+        args.threads,
         Some(&args.output),
         console,
     )?;

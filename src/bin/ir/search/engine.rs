@@ -30,8 +30,7 @@ impl Engine {
                 let index = match &args.cache {
                     None => {
                         let config = args.setup.config(&documents, store);
-                        let effort = (args.setup.memory, args.threads);
-                        build(&documents, config, effort, None, console)?
+                        build(&documents, config, &args.setup, args.threads, None, console)?
                     }
                     Some(folder) => cached(folder, args, &documents, console)?,
                 };
@@ -47,7 +46,7 @@ impl Engine {
 /// An index of the cache, built when it is not there or cannot be read.
 fn cached(folder: &Path, args: &Args, documents: &Documents, console: &Console) -> Result<Index> {
     let config = args.setup.config(documents, Store::Everything);
-    let path = place(folder, documents, &config)?;
+    let path = place(folder, args, documents, &config)?;
     if path.exists() {
         match Index::open(&path) {
             Ok(index) => return Ok(index),
@@ -59,18 +58,25 @@ fn cached(folder: &Path, args: &Args, documents: &Documents, console: &Console) 
     build(
         documents,
         config,
-        (args.setup.memory, args.threads),
+        &args.setup,
+        args.threads,
         Some(&path),
         console,
     )
 }
 
 /// Where the cache has the index of these documents under this configuration.
-fn place(folder: &Path, documents: &Documents, config: &IndexConfig) -> Result<PathBuf> {
+fn place(
+    folder: &Path,
+    args: &Args,
+    documents: &Documents,
+    config: &IndexConfig,
+) -> Result<PathBuf> {
     let version = env!("CARGO_PKG_VERSION");
     let key = format!(
-        "{version}\n{}\n{}",
+        "{version}\n{}\n{:?}\n{}",
         serde_json::to_string(config)?,
+        args.setup.order(documents),
         documents.fingerprint
     );
     let name: String = documents

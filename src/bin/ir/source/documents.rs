@@ -13,6 +13,7 @@ use ir_data::{Collection, JsonFields, JsonlCorpus, JudgedInMemory, Repeats, TsvC
 
 use super::names;
 use super::notes::Notes;
+use crate::index::Order;
 
 /// What a person named.
 pub(crate) enum Source {
@@ -28,6 +29,8 @@ pub(crate) struct Documents {
     pub(crate) collection: Collection,
     /// What of a document is searched unless told otherwise.
     pub(crate) layout: Layout,
+    /// How documents with equal scores are ordered unless told otherwise.
+    pub(crate) order: Order,
     /// Whether several documents may have one id.
     pub(crate) repeats: bool,
     /// A text that changes when the documents do.
@@ -78,10 +81,12 @@ pub(crate) fn find(argument: &str) -> Result<Source> {
 
 fn named(catalogue: &Catalogue, entry: &Entry) -> Result<Documents> {
     let family = entry.name.split('/').next().unwrap_or_default();
-    let layout = match family {
+    let (layout, order) = match family {
         // What these call title is that of a paper, and their published BM25 does not search it.
-        "bundled" | "datafinder" => Layout::Text,
-        _ => Layout::One,
+        "bundled" => (Layout::Text, Order::Id),
+        // The reference run gave every record its row for an id, since some names are not unique.
+        "datafinder" => (Layout::Text, Order::RowText),
+        _ => (Layout::One, Order::Id),
     };
     let hashes: String = entry
         .files
@@ -91,6 +96,7 @@ fn named(catalogue: &Catalogue, entry: &Entry) -> Result<Documents> {
     Ok(Documents {
         collection: catalogue.open(&entry.name)?,
         layout,
+        order,
         repeats: entry.distinct < entry.documents,
         fingerprint: format!("{} {hashes}", entry.name),
     })
@@ -105,6 +111,7 @@ fn folder(path: &Path) -> Result<Documents> {
         return Ok(Documents {
             collection: ir_data::beir::BeirFolder::open(path)?.into_collection(),
             layout: Layout::One,
+            order: Order::Id,
             repeats: false,
             fingerprint: stamp(&corpus),
         });
@@ -161,6 +168,7 @@ fn unjudged(
     Documents {
         collection: Collection::new(name, corpus, JudgedInMemory::default()),
         layout,
+        order: Order::Id,
         repeats: false,
         fingerprint,
     }
