@@ -1,5 +1,5 @@
 //! The command, run as a person would: help, index, search, eval, on small collections.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
 
 mod cli_common;
 

@@ -1,5 +1,10 @@
 //! Runs the command as a person would, in a folder of its own.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "tests say what they skip"
+)]
 
 use std::fs;
 use std::io::Write;

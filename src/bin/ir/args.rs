@@ -110,7 +110,7 @@ pub(crate) fn bytes(text: &str) -> Result<usize, String> {
         _ => return Err(expected()),
     };
     let size = number * unit;
-    if size.is_finite() && size >= 1.0 && size < 1e18 {
+    if (1.0..1e18).contains(&size) {
         Ok(size as usize)
     } else {
         Err(expected())

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ir_bm25::BuildError;
@@ -13,6 +13,8 @@ use ir_core::{CorpusError, Flow, Progress};
 
 /// The exit code of a command that was interrupted, as shells have it.
 const INTERRUPTED: u8 = 130;
+/// Jobs that are done sooner show no bar.
+const PATIENCE: Duration = Duration::from_millis(300);
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -72,15 +74,11 @@ impl Console {
 
     /// A progress bar, which is invisible unless stderr is a terminal.
     pub(crate) fn bar(&self) -> Bar {
-        let target = if self.quiet || !self.terminal {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr()
-        };
         Bar {
-            bar: ProgressBar::with_draw_target(None, target),
+            bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
             stage: String::new(),
             sized: None,
+            due: (!self.quiet && self.terminal).then(|| Instant::now() + PATIENCE),
         }
     }
 
@@ -173,6 +171,8 @@ pub(crate) struct Bar {
     bar: ProgressBar,
     stage: String,
     sized: Option<u64>,
+    /// When it is to be shown; `None` for never, and when it is shown already.
+    due: Option<Instant>,
 }
 
 impl Bar {
@@ -185,9 +185,9 @@ impl Bar {
         self.stage = stage.to_owned();
         self.sized = total;
         let template = if total.is_some() {
-            "{msg} {wide_bar:.cyan/dim} {human_pos}/{human_len} {per_sec} {eta}"
+            "{msg} {wide_bar:.cyan/dim} {human_pos}/{human_len} {eta}"
         } else {
-            "{spinner} {msg} {human_pos} {per_sec}"
+            "{spinner} {msg} {human_pos} {elapsed}"
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
             self.bar.set_style(style.progress_chars("━━─"));
@@ -198,7 +198,6 @@ impl Bar {
         }
         self.bar.reset();
         self.bar.set_message(stage.to_owned());
-        self.bar.enable_steady_tick(Duration::from_millis(120));
     }
 }
 
@@ -208,6 +207,11 @@ impl Progress for Bar {
             self.restyle(stage, total);
         }
         self.bar.set_position(done);
+        if self.due.is_some_and(|due| Instant::now() >= due) {
+            self.due = None;
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.bar.enable_steady_tick(Duration::from_millis(120));
+        }
         if stopped() {
             Flow::Stop
         } else {

@@ -116,7 +116,7 @@ pub(crate) fn write(
     }
     if let Some(explanation) = &hit.explanation {
         for line in explanation.to_string().lines() {
-            writeln!(out, "{:INDENT$}{}", "", style.paint(DIM, &clean(line)))?;
+            writeln!(out, "{:INDENT$}{}", "", style.paint(DIM, &harmless(line)))?;
         }
     }
     Ok(())
@@ -157,18 +157,22 @@ fn marked(text: &str, words: &Highlighter<'_>, style: Style) -> String {
 
 /// Text on one line, without anything that a terminal would obey.
 fn clean(text: &str) -> String {
-    let harmless = |c: char| {
-        let steers = c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if steers { ' ' } else { c }
-    };
     let mut clean = String::with_capacity(text.len());
-    for c in text.chars().map(harmless) {
+    for c in harmless(text).chars() {
         if c != ' ' || !clean.ends_with(' ') {
             clean.push(c);
         }
     }
     clean
+}
+
+/// Text with a blank in place of whatever steers a terminal.
+fn harmless(text: &str) -> String {
+    let steers = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.replace(steers, " ")
 }
 
 fn shortened(text: &str, room: usize) -> String {
