@@ -23,7 +23,8 @@ pub fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<(Measur
                 .with_text(document.text.clone());
             Ok(builder.push(&copy)?)
         })?;
-        Ok(builder.finish_to(&path)?)
+        builder.finish_to(&path)?;
+        Ok(())
     })?;
     let index_seconds = start.elapsed().as_secs_f64();
     let index_peak = resident_peak();

@@ -1,9 +1,10 @@
 //! The systems that take part. A new retriever joins the table by being pushed to [`all`].
 
 use anyhow::Result;
-use ir::bm25::{Blank, Bm25, Duplicates, Fields, Index, IndexConfig};
+use ir::bm25::{Blank, Bm25, DocOrder, Duplicates, Fields, Index, IndexConfig};
 use ir::core::{Distinct, NoProgress, Retriever};
 use ir::data::Collection;
+use ir::data::datafinder::in_order_of_row_text;
 
 /// One competitor.
 pub struct System<'i> {
@@ -17,13 +18,16 @@ pub struct System<'i> {
 }
 
 /// The index that the paper's BM25 searches: descriptions alone (titles were stored but not
-/// searched), records without one left out, the few repeated ids kept.
+/// searched), records without one left out, the few repeated ids kept, equal scores in the order
+/// of an index whose ids are the rows.
 pub fn bm25_index(collection: &Collection) -> Result<Index> {
     let config = IndexConfig::default()
         .with_fields(Fields::TextOnly)
         .with_blank(Blank::Drop)
-        .with_duplicates(Duplicates::Keep);
-    Ok(Index::build(collection.corpus(), &config, &mut NoProgress)?)
+        .with_duplicates(Duplicates::Keep)
+        .with_order(DocOrder::Insertion);
+    let records = in_order_of_row_text(collection.corpus())?;
+    Ok(Index::build(&records, &config, &mut NoProgress)?)
 }
 
 /// Every system that exists so far.

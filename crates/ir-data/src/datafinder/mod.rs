@@ -31,8 +31,10 @@ mod corpus;
 mod files;
 mod keyphrase;
 mod queries;
+mod rows;
 
 pub use corpus::{DatasetCorpus, IdForm, NAME, underscored};
 pub use files::{Header, Quoting, read_qrels, read_run};
 pub use keyphrase::{STOP_WORDS, keyphrase_query, keyphrase_query_of};
 pub use queries::{PUBLISHED_ID, Positives, TestQuery, read_test_queries, read_training_queries};
+pub use rows::in_order_of_row_text;
