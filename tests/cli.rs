@@ -1,4 +1,5 @@
 //! The command, run as a person would: help, index, search, eval, on small collections.
+#![cfg(feature = "cli")]
 #![allow(clippy::print_stderr, clippy::unwrap_used)]
 
 mod cli_common;

@@ -1,4 +1,5 @@
 //! What goes wrong says so in one line, names what is wrong, and leaves nothing behind.
+#![cfg(feature = "cli")]
 #![allow(clippy::print_stderr, clippy::unwrap_used)]
 
 mod cli_common;

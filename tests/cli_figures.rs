@@ -3,6 +3,7 @@
 //! Expected: castorini/anserini's regressions "flat" (k1 0.9, b 0.4); ArguAna with equal scores in
 //! the order of ids .4005, measured with Lucene 9.9.1 (testdata/lucene/bm25_figures.tsv); DataFinder
 //! (ACL 2023, BM25, corpus of 7,602 records), measured with Anserini 1.7.1 at k1 0.8, b 0.4.
+#![cfg(feature = "cli")]
 #![allow(clippy::print_stderr, clippy::unwrap_used)]
 
 mod cli_common;

@@ -171,6 +171,14 @@ fn locate(catalogue: &Catalogue, name: &str, out: &mut Sink) -> Result<()> {
 
 #[cfg(feature = "fetch")]
 fn fetch(catalogue: &Catalogue, name: &str, out: &mut Sink, console: &Console) -> Result<()> {
+    catalogue.entry(name)?;
+    if catalogue.has(name) {
+        writeln!(
+            out,
+            "{name}: there already; `ir datasets verify {name}` reads all of it"
+        )?;
+        return Ok(());
+    }
     stop_on_interrupt();
     let mut bar = console.bar();
     catalogue.fetch(name, &mut bar)?;
