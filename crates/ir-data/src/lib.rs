@@ -10,11 +10,13 @@ pub mod datafinder;
 mod error;
 #[cfg(feature = "fetch")]
 pub mod fetch;
+pub mod indri;
 pub mod jsonl;
 mod lines;
 mod open;
 mod record;
 mod seen;
+pub mod squad;
 pub mod trec;
 pub mod tsv;
 mod zstd;

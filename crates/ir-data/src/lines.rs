@@ -144,3 +144,16 @@ pub(crate) fn located(error: std::io::Error, path: &str, line: u64) -> DataError
         },
     }
 }
+
+/// All lines of a source as one text: for formats that are not made of lines.
+pub(crate) fn whole(reader: impl BufRead, source: &str) -> Result<String, DataError> {
+    let mut lines = Lines::new(reader, source);
+    let mut text = String::new();
+    while let Some(line) = lines.read()? {
+        if line.number > 1 {
+            text.push('\n');
+        }
+        text.push_str(line.text);
+    }
+    Ok(text)
+}

@@ -6,7 +6,8 @@ use std::fs;
 use ir_core::{Document, Value, name};
 use ir_data::classic::{self, Codes, SourceDocument};
 use ir_data::datafinder::{self, Header, IdForm, Quoting};
-use ir_data::{DataError, JsonFields, Repeats, beir, catalogue, jsonl, trec, tsv};
+use ir_data::squad::Squad;
+use ir_data::{DataError, JsonFields, Repeats, beir, catalogue, indri, jsonl, trec, tsv};
 
 fn json(text: &str) -> Result<Vec<Document>, DataError> {
     let mut docs = jsonl::Docs::new(text.as_bytes(), "f", JsonFields::beir(), Repeats::Refuse);
@@ -672,4 +673,96 @@ fn counts_are_compared() {
         let error = error.reason().to_string();
         assert_eq!(error, format!("c: expected {wrong} documents, found 2"));
     }
+}
+
+#[test]
+fn indri_topics() {
+    let read = |text: &str| indri::read_queries(text.as_bytes(), "f");
+    let text = "\n<parameters>\n<query><text>\n#or( a\nb )\n</text>\n<number>7</number></query>\n\
+                <query>\n<number>8</number><text>x &lt; y &unknown; &</text></query>\n</parameters>\n";
+    let queries = read(text).unwrap();
+    assert_eq!(
+        (queries[0].id.as_str(), queries[0].text.as_str()),
+        ("7", "#or( a\nb )")
+    );
+    assert_eq!(queries[1].text, "x < y &unknown; &");
+    assert!(read("<parameters></parameters>").unwrap().is_empty());
+    for (text, expected) in [
+        (
+            "",
+            "f:1: expected <parameters>, found \"the end of the file\"",
+        ),
+        (
+            "<parameters>\n<query>\n<title>",
+            "f:3: expected <number>, <text> or </query>, found \"<title>\"",
+        ),
+        (
+            "<parameters>\n<query><text>a</text></query>",
+            "f:2: expected a field \"number\", found none",
+        ),
+        (
+            "<parameters>\n<query><number>1</number></query>",
+            "f:2: expected a field \"text\", found none",
+        ),
+        (
+            "<parameters>\n<query><number>1</query>",
+            "f:2: expected </number>, found \"1</query>\"",
+        ),
+        (
+            "<parameters></parameters>\nmore",
+            "f:2: expected the end after </parameters>, found \"more\"",
+        ),
+    ] {
+        assert_eq!(read(text).unwrap_err().to_string(), expected);
+    }
+    let one = "<query><number>1</number><text>a</text></query>";
+    let error = read(&format!("<parameters>{one}\n{one}</parameters>")).unwrap_err();
+    assert!(matches!(
+        error,
+        DataError::RepeatedId {
+            line: 2,
+            first: 1,
+            ..
+        }
+    ));
+}
+
+#[test]
+fn squad_files() {
+    let file = |answer: &str, start: usize, second: &str| {
+        let question = |id: &str| {
+            format!(
+                "{{\"id\": \"{id}\", \"question\": \"?\", \"answers\": [{{\"text\": \"{answer}\", \"answer_start\": {start}}}]}}"
+            )
+        };
+        let paragraphs = format!(
+            "[{{\"context\": \"grün ist Tee\", \"qas\": [{}, {}]}}]",
+            question("a"),
+            question(second)
+        );
+        let text = format!("{{\"data\": [{{\"title\": \"T_x\", \"paragraphs\": {paragraphs}}}]}}");
+        Squad::read(text.as_bytes(), "f")
+    };
+    let squad = file("Tee", 9, "b").unwrap();
+    assert_eq!(
+        (squad.documents()[0].title.as_str(), squad.queries().len()),
+        ("T x", 2)
+    );
+    assert_eq!(squad.qrels().grade("b", "T_x/0"), Some(1));
+    assert!(matches!(
+        file("Tee", 10, "b"),
+        Err(DataError::Syntax { .. })
+    ));
+    assert!(matches!(
+        file("Tee", 999, "b"),
+        Err(DataError::Syntax { .. })
+    ));
+    assert!(matches!(
+        file("Tee", 9, "a"),
+        Err(DataError::RepeatedId { .. })
+    ));
+    assert!(matches!(
+        Squad::read(&b"{}"[..], "f"),
+        Err(DataError::Json { .. })
+    ));
 }

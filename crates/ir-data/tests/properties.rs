@@ -10,8 +10,8 @@ use ir_core::{Attributes, Document, Qrels, Query, Run, Value};
 use ir_data::datafinder::{self, IdForm, Quoting};
 use ir_data::tsv::Column;
 use ir_data::{
-    Compression, JsonFields, JsonlWriter, Lines, Repeats, TsvWriter, beir, classic, decode, jsonl,
-    trec, tsv,
+    Compression, JsonFields, JsonlWriter, Lines, Repeats, TsvWriter, beir, classic, decode, indri,
+    jsonl, squad, trec, tsv,
 };
 use proptest::collection::{btree_map, hash_set, vec};
 use proptest::prelude::*;
@@ -245,6 +245,8 @@ fn parse(bytes: &[u8]) {
     let _ = classic::read_cranfield_judgments(bytes, "f", Default::default(), Default::default());
     let _ = classic::read_cisi_judgments(bytes, "f");
     let _ = tsv::read_documents(bytes, "f", &tsv::USUAL);
+    let _ = indri::read_queries(bytes, "f");
+    let _ = squad::Squad::read(bytes, "f");
 }
 
 proptest! {

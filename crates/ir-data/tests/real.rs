@@ -5,10 +5,11 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use ir_core::{Document, NoProgress, name};
+use ir_core::{Corpus, Document, NoProgress, name};
 use ir_data::catalogue::{Catalogue, entries};
 use ir_data::datafinder::{self, Header, Quoting, keyphrase_query_of};
-use ir_data::open;
+use ir_data::squad::Squad;
+use ir_data::{JsonFields, JsonlCorpus, indri, open};
 
 /// The catalogue, if it holds a collection.
 fn catalogue(collection: &str) -> Option<Catalogue> {
@@ -341,5 +342,98 @@ fn the_classics() {
     assert_eq!(
         (qrels.len(), qrels.judgments(), qrels.grade("1", "28")),
         (76, 3114, Some(1))
+    );
+}
+
+#[test]
+fn biocaddie_topics_and_judgments() {
+    let Some(folder) = file("biocaddie") else {
+        return;
+    };
+    for (name, count) in [("combined", 21), ("test", 15), ("train", 6)] {
+        for form in ["orig", "short", "stopped"] {
+            let path = folder.join(format!("queries/queries.{name}.{form}"));
+            let queries = indri::read_queries(open(&path).unwrap(), "topics").unwrap();
+            assert_eq!(queries.len(), count, "{}", path.display());
+        }
+    }
+    let path = folder.join("queries/queries.combined.orig");
+    let queries = indri::read_queries(open(path).unwrap(), "topics").unwrap();
+    assert_eq!(queries[0].id, "EA1");
+    assert!(
+        queries[0]
+            .text
+            .starts_with("Find data of all types related to TGF-β signaling")
+    );
+    for form in ["boolqueries.combined.short", "queries.combined.idf"] {
+        let path = folder.join("queries").join(form);
+        assert_eq!(
+            indri::read_queries(open(path).unwrap(), form)
+                .unwrap()
+                .len(),
+            21
+        );
+    }
+    let qrels = ir_data::read_qrels(folder.join("qrels/biocaddie.qrels.test"), Header::AsData);
+    let qrels = qrels.unwrap().data;
+    let with = |grade| {
+        qrels
+            .iter()
+            .flat_map(|(_, j)| j.values())
+            .filter(|&&g| g == grade)
+            .count()
+    };
+    assert_eq!(
+        (qrels.judgments(), with(2), with(1), with(0)),
+        (20_184, 812, 3069, 16_303)
+    );
+}
+
+#[test]
+fn squad_as_published() {
+    let Some(path) = file("squad/dev-v1.1.json.zst") else {
+        return;
+    };
+    let squad = Squad::read(open(path).unwrap(), "dev").unwrap();
+    let docs = squad.documents();
+    let ids: HashSet<&str> = docs.iter().map(|doc| doc.id.as_str()).collect();
+    assert_eq!(
+        (squad.articles.len(), docs.len(), ids.len()),
+        (48, 2067, 2067)
+    );
+    let queries = squad.queries();
+    assert_eq!((queries.len(), squad.qrels().len()), (10_570, 10_570));
+    let answers = squad
+        .articles
+        .iter()
+        .flat_map(|article| &article.paragraphs);
+    let answers = answers.flat_map(|paragraph| &paragraph.questions);
+    assert_eq!(
+        answers
+            .map(|question| question.answers.len())
+            .sum::<usize>(),
+        34_726
+    );
+}
+
+/// A collection that needs no reader of its own: the names of its fields are enough.
+#[test]
+fn iclr_as_json_lines() {
+    let Some(path) = file("iclr/abstracts_2017_2018_2021.jsonl.zst") else {
+        return;
+    };
+    let fields = JsonFields {
+        text: "abstract".into(),
+        ..JsonFields::anserini()
+    };
+    let corpus = JsonlCorpus::new(path).with_fields(fields);
+    let docs: Vec<Document> = corpus.docs().unwrap().map(Result::unwrap).collect();
+    assert_eq!(docs.len(), 4444);
+    assert_eq!(docs[0].title, "Prototypical Networks for Few-shot Learning");
+    assert_eq!(
+        docs.iter()
+            .filter(|doc| doc.attributes.int("row").is_some())
+            .count(),
+        3449
     );
 }

@@ -257,3 +257,53 @@ fn lines_that_are_no_text() {
     let wrong = NotText::Invalid { column: 3 };
     assert_eq!(wrong.to_string(), "other bytes at column 3");
 }
+
+/// A disk that is full half-way, played by a limit on the size of files: the test runs itself once
+/// more under that limit.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk() {
+    const FOLDER: &str = "IR_DATA_TEST_FULL_DISK";
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        let folder = Path::new(&folder);
+        let mut state = 1_u64;
+        let mut byte = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 56) as u8
+        };
+        let noise: Vec<u8> = (0..1 << 21).map(|_| byte()).collect();
+        for name in ["a", "a.gz", "a.zst"] {
+            let mut file = create(folder.join(name)).unwrap();
+            let outcome = match file.write_all(&noise) {
+                Ok(()) => file.commit().map_err(|error| error.to_string()),
+                Err(error) => Err(error.to_string()),
+            };
+            assert!(outcome.is_err(), "{name}");
+        }
+        let mut docs = ir_data::JsonlWriter::create(folder.join("docs.jsonl")).unwrap();
+        let text = "tea ".repeat(1 << 20);
+        let doc = ir_core::Document::new("d").with_text(text);
+        let error = docs.document(&doc).unwrap_err();
+        assert!(matches!(error, DataError::Write { .. }), "{error}");
+        drop(docs);
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 0);
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // The signal that goes with the limit is ignored, so that writing fails as on a full disk.
+    let output = std::process::Command::new("sh")
+        .arg("-c")
+        .arg("trap '' XFSZ; ulimit -f 64; exec \"$0\" --exact a_full_disk --nocapture")
+        .arg(std::env::current_exe().unwrap())
+        .env(FOLDER, folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{said}{complaint}"
+    );
+}

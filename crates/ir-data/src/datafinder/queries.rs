@@ -6,7 +6,7 @@ use ir_core::{Qrels, Query, Value, name};
 use serde_json::value::RawValue;
 
 use crate::datafinder::underscored;
-use crate::lines::located;
+use crate::lines::{located, whole};
 use crate::record::{json_error, kind_of, object};
 use crate::seen::Seen;
 use crate::{DataError, Lines};
@@ -121,15 +121,8 @@ fn read(
         list: Vec::new(),
         seen: Seen::default(),
     };
-    let mut lines = Lines::new(reader, source);
     if array {
-        let mut text = String::new();
-        while let Some(line) = lines.read()? {
-            if line.number > 1 {
-                text.push('\n');
-            }
-            text.push_str(line.text);
-        }
+        let text = whole(reader, source)?;
         let rows: Vec<&RawValue> =
             serde_json::from_str(&text).map_err(|error| json_error(&error, source, 1))?;
         let mut line = 1;
@@ -145,6 +138,7 @@ fn read(
             from = start + row.get().len();
         }
     } else {
+        let mut lines = Lines::new(reader, source);
         while let Some(line) = lines.read()? {
             if !line.text.trim_ascii().is_empty() {
                 queries.row(line.text, line.number)?;
