@@ -7,20 +7,20 @@ use ir::data::Collection;
 use ir::data::datafinder::in_order_of_row_text;
 
 /// One competitor.
-pub struct System<'i> {
+pub(crate) struct System<'i> {
     /// Its name in the table.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Returns every dataset once.
-    pub distinct: Box<dyn Retriever<Query = str> + 'i>,
+    pub(crate) distinct: Box<dyn Retriever<Query = str> + 'i>,
     /// The hits before repeated ids are dropped, for the published procedure; `None` for systems
     /// that the paper's lexical script did not run.
-    pub raw: Option<Box<dyn Retriever<Query = str> + 'i>>,
+    pub(crate) raw: Option<Box<dyn Retriever<Query = str> + 'i>>,
 }
 
 /// The index that the paper's BM25 searches: descriptions alone (titles were stored but not
 /// searched), records without one left out, the few repeated ids kept, equal scores in the order
 /// of an index whose ids are the rows.
-pub fn bm25_index(collection: &Collection) -> Result<Index> {
+pub(crate) fn bm25_index(collection: &Collection) -> Result<Index> {
     let config = IndexConfig::default()
         .with_fields(Fields::TextOnly)
         .with_blank(Blank::Drop)
@@ -31,7 +31,7 @@ pub fn bm25_index(collection: &Collection) -> Result<Index> {
 }
 
 /// Every system that exists so far.
-pub fn all(index: &Index) -> Result<Vec<System<'_>>> {
+pub(crate) fn all(index: &Index) -> Result<Vec<System<'_>>> {
     let bm25 = || index.searcher(Bm25::DATAFINDER);
     Ok(vec![System {
         name: "BM25",

@@ -5,10 +5,10 @@ use ir::core::{Qrels, Query, Run};
 use ir::eval::{Bootstrap, Measure, Report};
 
 /// A row of the paper's Table 1: system, then mean and deviation of P@5, R@5, MAP, MRR, × 100.
-pub type PaperRow = (&'static str, [(f64, f64); 4]);
+pub(crate) type PaperRow = (&'static str, [(f64, f64); 4]);
 
 /// Viswanathan et al., ACL 2023, Table 1, queries in full sentences.
-pub const PAPER_SENTENCES: [PaperRow; 4] = [
+pub(crate) const PAPER_SENTENCES: [PaperRow; 4] = [
     ("BM25", [(4.7, 0.1), (11.6, 1.7), (8.0, 1.3), (14.5, 2.0)]),
     (
         "kNN (TF-IDF)",
@@ -25,7 +25,7 @@ pub const PAPER_SENTENCES: [PaperRow; 4] = [
 ];
 
 /// Viswanathan et al., ACL 2023, Table 1, keyphrase queries.
-pub const PAPER_KEYPHRASES: [PaperRow; 4] = [
+pub(crate) const PAPER_KEYPHRASES: [PaperRow; 4] = [
     ("BM25", [(6.6, 0.5), (15.3, 1.1), (11.4, 0.8), (19.9, 1.5)]),
     (
         "kNN (TF-IDF)",
@@ -41,25 +41,25 @@ pub const PAPER_KEYPHRASES: [PaperRow; 4] = [
     ),
 ];
 
-pub const NOTE_REAL: &str = "\
+pub(crate) const NOTE_REAL: &str = "\
 Means × 100 ± bootstrap deviation: 1,000 samples, each the distinct topics among half as many
 draws as there are topics, as the paper's script samples (about a quarter wider than a textbook
 bootstrap). The published filter takes the paper's 25 raw hits and its stop rule; the exact one
 returns the five best datasets that are old enough.";
 
-pub const NOTE_BUNDLED: &str = "\
+pub(crate) const NOTE_BUNDLED: &str = "\
 Means × 100 ± bootstrap deviation. This is the small bundled collection of invented datasets; the
 paper's rows are shown for the layout and are not comparable. Set IR_DATA to a folder that holds
 the real collection (`ir datasets` says how it must look) to reproduce the paper.";
 
-pub fn head(form: &str) {
+pub(crate) fn head(form: &str) {
     let column = |name: &str| format!("{name:>12}");
     let columns: String = ["P@5", "R@5", "MAP", "MRR"].map(column).concat();
     println!("{form:<34}{columns}");
     println!("{}", "-".repeat(82));
 }
 
-pub fn row(system: &str, filter: &str, report: &Report, measures: &[Measure]) -> Result<()> {
+pub(crate) fn row(system: &str, filter: &str, report: &Report, measures: &[Measure]) -> Result<()> {
     let mut cells = String::new();
     for &measure in measures {
         let mean = report
@@ -72,7 +72,7 @@ pub fn row(system: &str, filter: &str, report: &Report, measures: &[Measure]) ->
     Ok(())
 }
 
-pub fn paper(rows: &[PaperRow], comparable: bool) {
+pub(crate) fn paper(rows: &[PaperRow], comparable: bool) {
     for (system, values) in rows {
         let cells: String = values.iter().map(|&(mean, sd)| cell(mean, sd)).collect();
         let other = if comparable { "" } else { " (other data)" };
@@ -85,7 +85,7 @@ fn cell(mean: f64, deviation: f64) -> String {
 }
 
 /// What the figures hide: the query that went worst and the one that went best.
-pub fn worst_and_best(run: &Run, report: &Report, queries: &[Query], qrels: &Qrels) {
+pub(crate) fn worst_and_best(run: &Run, report: &Report, queries: &[Query], qrels: &Qrels) {
     let value = |query: &&Query| report.value(&query.id, Measure::AP).unwrap_or(0.0);
     let relevant = |query: &Query| qrels.get(&query.id).map_or(0, |judged| judged.len());
     // Among equals the one with most relevant datasets says most.
