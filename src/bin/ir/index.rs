@@ -6,10 +6,10 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use ir_bm25::{
-    Analysis, Blank, BuildError, DocOrder, Duplicates, Fields, Index, IndexBuilder, IndexConfig,
-    Store,
+    Analysis, Blank, DocOrder, Duplicates, Fields, Index, IndexBuilder, IndexConfig, Store,
 };
-use ir_core::{AtomicFile, Corpus, Document};
+use ir_core::AtomicFile;
+use ir_data::datafinder::in_order_of_row_text;
 
 use crate::args::{bytes, positive};
 use crate::console::{Console, stop_on_interrupt};
@@ -183,7 +183,7 @@ pub(crate) fn build(
             builder = builder.with_threads(threads);
         }
         if setup.order(documents) == Order::RowText {
-            builder.push_all(&by_row_text(corpus)?, &mut bar)?;
+            builder.push_all(&in_order_of_row_text(corpus)?, &mut bar)?;
         } else {
             builder.push_all(corpus, &mut bar)?;
         }
@@ -193,16 +193,6 @@ pub(crate) fn build(
         }
     };
     Ok(build()?)
-}
-
-/// The documents in the order of their rows as text.
-fn by_row_text(corpus: &dyn Corpus) -> Result<Vec<Document>, BuildError> {
-    let mut rows = Vec::new();
-    for (row, doc) in corpus.docs()?.enumerate() {
-        rows.push((row.to_string(), doc?));
-    }
-    rows.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(rows.into_iter().map(|(_, doc)| doc).collect())
 }
 
 /// Runs `ir index`.
