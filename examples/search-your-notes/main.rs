@@ -57,10 +57,13 @@ fn main() -> Result<()> {
         );
     }
     if let Some(first) = ranking.hits().first() {
-        println!(
-            "why the first is first:\n{}",
-            searcher.explain(&query, first.doc)?
-        );
+        // The whole tree goes down to term counts and lengths: print it with {why} to see all.
+        let why = searcher.explain(&query, first.doc)?;
+        println!("why the first is first: {} is the {}", why.value, why.what);
+        for part in &why.parts {
+            let term = part.what.split(": ").next().unwrap_or_default();
+            println!("  {:>7.4}  {term}", part.value);
+        }
     }
     Ok(())
 }
