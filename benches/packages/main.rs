@@ -41,10 +41,21 @@ const ENGINES: [&str; 2] = ["ir-bm25", "tantivy"];
 
 fn main() -> Result<()> {
     let args: Vec<String> = env::args().skip(1).collect();
-    let value = |name: &str| args.iter().position(|arg| arg == name).and_then(|at| args.get(at + 1));
-    let limit = value("--documents").map(|n| n.parse()).transpose().context("--documents")?;
+    let value = |name: &str| {
+        args.iter()
+            .position(|arg| arg == name)
+            .and_then(|at| args.get(at + 1))
+    };
+    let limit = value("--documents")
+        .map(|n| n.parse())
+        .transpose()
+        .context("--documents")?;
     if let Some(engine) = value("--engine") {
-        return child(engine, value("--threads").context("--threads")?.parse()?, limit);
+        return child(
+            engine,
+            value("--threads").context("--threads")?.parse()?,
+            limit,
+        );
     }
     let threads = std::thread::available_parallelism()?.get().min(2);
     let mut results = Vec::new();
@@ -60,22 +71,55 @@ fn main() -> Result<()> {
         let (measured, answers): (Measured, Answers) = serde_json::from_slice(&output.stdout)?;
         results.push((engine, measured, answers));
     }
-    let [(_, ours, our_answers), (_, theirs, their_answers)] = &results[..] else { bail!("two engines") };
+    let [(_, ours, our_answers), (_, theirs, their_answers)] = &results[..] else {
+        bail!("two engines")
+    };
     let differing = our_answers.compare(their_answers)?;
-    println!("{} documents, {} queries, {threads} threads for indexing, 1 for searching", ours.documents, ours.queries);
+    println!(
+        "{} documents, {} queries, {threads} threads for indexing, 1 for searching",
+        ours.documents, ours.queries
+    );
     println!("answers: scores of the top 10 agree within 0.1 % in all but {differing} queries\n");
-    println!("{:<34} {:>12} {:>12} {:>10}", "", ENGINES[0], ENGINES[1], "ratio");
+    println!(
+        "{:<34} {:>12} {:>12} {:>10}",
+        "", ENGINES[0], ENGINES[1], "ratio"
+    );
     let row = |what: &str, a: f64, b: f64, higher_is_better: bool| {
         let ratio = if higher_is_better { a / b } else { b / a };
         println!("{what:<34} {a:>12.1} {b:>12.1} {ratio:>9.2}x");
     };
     let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
-    row("index time, s", ours.index_seconds, theirs.index_seconds, false);
-    row("index size, MiB", mib(ours.index_bytes), mib(theirs.index_bytes), false);
-    row("peak resident while indexing, MiB", mib(ours.index_peak), mib(theirs.index_peak), false);
+    row(
+        "index time, s",
+        ours.index_seconds,
+        theirs.index_seconds,
+        false,
+    );
+    row(
+        "index size, MiB",
+        mib(ours.index_bytes),
+        mib(theirs.index_bytes),
+        false,
+    );
+    row(
+        "peak resident while indexing, MiB",
+        mib(ours.index_peak),
+        mib(theirs.index_peak),
+        false,
+    );
     for (a, b) in ours.rates.iter().zip(&theirs.rates) {
-        row(&format!("queries/s, {}, k = {}", a.kind, a.k), a.per_second, b.per_second, true);
-        row(&format!("  p95, ms, {}, k = {}", a.kind, a.k), a.p95_ms, b.p95_ms, false);
+        row(
+            &format!("queries/s, {}, k = {}", a.kind, a.k),
+            a.per_second,
+            b.per_second,
+            true,
+        );
+        row(
+            &format!("  p95, ms, {}, k = {}", a.kind, a.k),
+            a.p95_ms,
+            b.p95_ms,
+            false,
+        );
     }
     println!("\nratio: above 1 ir-bm25 is ahead");
     Ok(())

@@ -11,7 +11,9 @@ use crate::{Answers, Measured, Workload, folder_size, resident_peak};
 
 pub fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<(Measured, Answers)> {
     let path = folder.join("packages.ir");
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()?;
     let start = Instant::now();
     pool.install(|| -> Result<()> {
         let mut builder = IndexBuilder::new(IndexConfig::default())?.with_memory(work.budget);
@@ -33,7 +35,10 @@ pub fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<(Measur
     let searcher = index.searcher(Bm25::LUCENE)?;
     let top = |text: &str, k: usize| -> Result<Vec<(u64, f32)>> {
         let ranking = searcher.search(text, &Search::top(k))?;
-        Ok(ranking.iter().map(|hit| (number(hit.doc), hit.score)).collect())
+        Ok(ranking
+            .iter()
+            .map(|hit| (number(hit.doc), hit.score))
+            .collect())
     };
     let mut measured = work.time_queries(top)?;
     measured.index_seconds = index_seconds;

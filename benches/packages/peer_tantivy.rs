@@ -36,13 +36,19 @@ impl Tokenizer for Shared {
                 position_length: 1,
             });
         });
-        Stream { tokens: tokens.into_iter(), current: Token::default() }
+        Stream {
+            tokens: tokens.into_iter(),
+            current: Token::default(),
+        }
     }
 }
 
 impl TokenStream for Stream {
     fn advance(&mut self) -> bool {
-        self.tokens.next().map(|token| self.current = token).is_some()
+        self.tokens
+            .next()
+            .map(|token| self.current = token)
+            .is_some()
     }
 
     fn token(&self) -> &Token {
@@ -63,10 +69,15 @@ pub fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<(Measur
     let indexing = TextFieldIndexing::default()
         .set_tokenizer("shared")
         .set_index_option(IndexRecordOption::WithFreqs);
-    let contents = schema.add_text_field("contents", TextOptions::default().set_indexing_options(indexing));
+    let contents = schema.add_text_field(
+        "contents",
+        TextOptions::default().set_indexing_options(indexing),
+    );
     let number = schema.add_u64_field("number", FAST);
     let index = Index::create_in_dir(folder, schema.build())?;
-    index.tokenizers().register("shared", Shared(pipeline.clone()));
+    index
+        .tokenizers()
+        .register("shared", Shared(pipeline.clone()));
 
     let start = Instant::now();
     let mut writer: IndexWriter = index.writer_with_num_threads(threads, work.budget)?;
@@ -109,16 +120,23 @@ pub fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<(Measur
 /// A bag of terms: every distinct one an optional clause, boosted by its count.
 fn parse(pipeline: &ir_bm25::analysis::Pipeline, field: Field, text: &str) -> BooleanQuery {
     let mut counts: Vec<(String, f32)> = Vec::new();
-    pipeline.analyze(text, &mut |token| {
-        match counts.iter_mut().find(|(term, _)| term == token.term) {
+    pipeline.analyze(
+        text,
+        &mut |token| match counts.iter_mut().find(|(term, _)| term == token.term) {
             Some((_, count)) => *count += 1.0,
             None => counts.push((token.term.to_owned(), 1.0)),
-        }
-    });
+        },
+    );
     let clause = |(term, count): (String, f32)| -> (Occur, Box<dyn Query>) {
-        let term = TermQuery::new(Term::from_field_text(field, &term), IndexRecordOption::WithFreqs);
-        let query: Box<dyn Query> =
-            if count > 1.0 { Box::new(BoostQuery::new(Box::new(term), count)) } else { Box::new(term) };
+        let term = TermQuery::new(
+            Term::from_field_text(field, &term),
+            IndexRecordOption::WithFreqs,
+        );
+        let query: Box<dyn Query> = if count > 1.0 {
+            Box::new(BoostQuery::new(Box::new(term), count))
+        } else {
+            Box::new(term)
+        };
         (Occur::Should, query)
     };
     BooleanQuery::new(counts.into_iter().map(clause).collect())

@@ -43,9 +43,20 @@ impl Answers {
     pub(crate) fn compare(&self, other: &Self) -> Result<usize> {
         ensure!(self.0.len() == other.0.len(), "another number of queries");
         let close = |(a, b): (&(u64, f32), &(u64, f32))| (a.1 - b.1).abs() <= 1e-3 * a.1.abs();
-        let differ = |a: &Vec<(u64, f32)>, b: &Vec<(u64, f32)>| a.len() != b.len() || !a.iter().zip(b).all(close);
-        let differing = self.0.iter().zip(&other.0).filter(|(a, b)| differ(a, b)).count();
-        ensure!(differing * 50 <= self.0.len(), "{differing} of {} queries differ", self.0.len());
+        let differ = |a: &Vec<(u64, f32)>, b: &Vec<(u64, f32)>| {
+            a.len() != b.len() || !a.iter().zip(b).all(close)
+        };
+        let differing = self
+            .0
+            .iter()
+            .zip(&other.0)
+            .filter(|(a, b)| differ(a, b))
+            .count();
+        ensure!(
+            differing * 50 <= self.0.len(),
+            "{differing} of {} queries differ",
+            self.0.len()
+        );
         Ok(differing)
     }
 }
@@ -63,12 +74,19 @@ impl Workload {
     }
 
     /// Queries of each kind, one at a time on one thread; every kind once to warm up.
-    pub(crate) fn time_queries(&self, top: impl Fn(&str, usize) -> Result<Vec<(u64, f32)>>) -> Result<Measured> {
+    pub(crate) fn time_queries(
+        &self,
+        top: impl Fn(&str, usize) -> Result<Vec<(u64, f32)>>,
+    ) -> Result<Measured> {
         let kinds = [("keywords", 'k'), ("questions", 'n'), ("arguments", 'a')];
         let mut rates = Vec::new();
         for (kind, initial) in kinds {
-            let texts: Vec<&str> =
-                self.queries.iter().filter(|q| q.id.starts_with(initial)).map(|q| q.text.as_str()).collect();
+            let texts: Vec<&str> = self
+                .queries
+                .iter()
+                .filter(|q| q.id.starts_with(initial))
+                .map(|q| q.text.as_str())
+                .collect();
             for k in [10, 1000] {
                 for text in &texts {
                     top(text, k)?;
@@ -80,7 +98,9 @@ impl Workload {
                     seconds.push(start.elapsed().as_secs_f64());
                 }
                 seconds.sort_by(f64::total_cmp);
-                let p95 = seconds.get(seconds.len() * 95 / 100).context("no queries of a kind")?;
+                let p95 = seconds
+                    .get(seconds.len() * 95 / 100)
+                    .context("no queries of a kind")?;
                 rates.push(Rate {
                     kind: kind.to_owned(),
                     k,
@@ -90,11 +110,24 @@ impl Workload {
             }
         }
         let documents = self.each(&mut |_, _| Ok(()))?;
-        Ok(Measured { documents, queries: self.queries.len(), rates, ..Measured::default() })
+        Ok(Measured {
+            documents,
+            queries: self.queries.len(),
+            rates,
+            ..Measured::default()
+        })
     }
 
-    pub(crate) fn answers(&self, top: impl Fn(&str, usize) -> Result<Vec<(u64, f32)>>) -> Result<Answers> {
-        Ok(Answers(self.queries.iter().map(|query| top(&query.text, 10)).collect::<Result<_>>()?))
+    pub(crate) fn answers(
+        &self,
+        top: impl Fn(&str, usize) -> Result<Vec<(u64, f32)>>,
+    ) -> Result<Answers> {
+        Ok(Answers(
+            self.queries
+                .iter()
+                .map(|query| top(&query.text, 10))
+                .collect::<Result<_>>()?,
+        ))
     }
 }
 
@@ -111,10 +144,18 @@ impl Workload {
             }
             None => {
                 let (documents, queries) = synthetic(200_000);
-                (Collection::new("synthetic", documents, JudgedInMemory::default()), queries)
+                (
+                    Collection::new("synthetic", documents, JudgedInMemory::default()),
+                    queries,
+                )
             }
         };
-        Ok(Self { collection, queries, limit, budget })
+        Ok(Self {
+            collection,
+            queries,
+            limit,
+            budget,
+        })
     }
 }
 
@@ -130,7 +171,9 @@ fn synthetic(documents: u64) -> (Vec<Document>, Vec<Query>) {
     let mut words = |count: u64| -> Vec<String> {
         // exp of a uniform number is Zipf-shaped: rank r has probability about 1/r.
         let word = |unit: f64| format!("w{}", (60_000_f64.powf(unit)) as u64);
-        (0..count).map(|_| word(random(1 << 30) as f64 / (1_u64 << 30) as f64)).collect()
+        (0..count)
+            .map(|_| word(random(1 << 30) as f64 / (1_u64 << 30) as f64))
+            .collect()
     };
     let mut all = Vec::new();
     let mut queries = Vec::new();
