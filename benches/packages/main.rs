@@ -10,6 +10,12 @@
 //! ```
 //! Without the real collection it makes documents of the same shape from a seed.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for a terminal"
+)]
+
 mod ours;
 mod peer_tantivy;
 mod workload;

@@ -4,6 +4,12 @@
 //!
 //! Runs on the bundled collection, or on the real one when `IR_DATA` holds it.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for a terminal"
+)]
+
 mod systems;
 mod table;
 mod task;

@@ -3,6 +3,12 @@
 //! `cargo run --release --example evaluate-a-run -- QRELS RUN`; without arguments it makes a run
 //! over the bundled collection first.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for a terminal"
+)]
+
 use std::env;
 
 use anyhow::{Context, Result};

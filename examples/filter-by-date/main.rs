@@ -1,5 +1,11 @@
 //! Search only what existed at the time: filters as part of the search, and why it matters.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for a terminal"
+)]
+
 use anyhow::Result;
 use ir::bm25::{Bm25, Index, IndexConfig, Store};
 use ir::core::{AllOf, DocFilter, NoProgress, Predicate, Ranking, Retriever, Search, compat};

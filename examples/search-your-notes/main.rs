@@ -3,6 +3,12 @@
 //! `cargo run --release --example search-your-notes -- FOLDER WORDS...`; without arguments it
 //! searches this project's own documentation.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for a terminal"
+)]
+
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 

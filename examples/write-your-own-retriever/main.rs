@@ -1,5 +1,11 @@
 //! A retriever of your own in thirty lines, judged beside BM25.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for a terminal"
+)]
+
 use anyhow::Result;
 use ir::bm25::{Bm25, Index, IndexConfig};
 use ir::core::{DocIds, DocNum, NoProgress, Ranking, Retriever, Run, Search, SearchError, TopK};

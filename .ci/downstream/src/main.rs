@@ -23,6 +23,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let qrels = collection.qrels("test")?;
     let report = Evaluator::new(&qrels, &[Measure::NDCG.at(10)])?.evaluate(&run)?;
     let ndcg = report.summary(Measure::NDCG.at(10)).ok_or("asked for")?;
+    // The facade is the same crates under one name.
+    let same: ir::eval::Measure = "ndcg_cut_10".parse()?;
+    assert_eq!(same, Measure::NDCG.at(10));
     println!("downstream: nDCG@10 {ndcg:.4} on the bundled collection");
     assert!(ndcg > 0.3 && ndcg < 1.0);
     Ok(())
