@@ -2,7 +2,7 @@
 //!
 //! Expected values and where they come from are in the README's table of numbers.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 #[path = "../examples/datafinder/systems.rs"]
 mod systems;
