@@ -9,7 +9,11 @@ use ir_core::{DocNum, Document, Retriever, Search};
 
 use crate::{Answers, Measured, Workload, folder_size, resident_peak};
 
-pub fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<(Measured, Answers)> {
+pub(crate) fn measure(
+    work: &Workload,
+    folder: &Path,
+    threads: usize,
+) -> Result<(Measured, Answers)> {
     let path = folder.join("packages.ir");
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)

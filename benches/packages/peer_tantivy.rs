@@ -63,7 +63,11 @@ impl TokenStream for Stream {
 /// tantivy's score has the factor (k1 + 1) that Lucene dropped; its k1 is 1.2.
 const FACTOR: f32 = 2.2;
 
-pub fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<(Measured, Answers)> {
+pub(crate) fn measure(
+    work: &Workload,
+    folder: &Path,
+    threads: usize,
+) -> Result<(Measured, Answers)> {
     let pipeline = ir_bm25::analysis::Analysis::anserini().build()?;
     let mut schema = Schema::builder();
     let indexing = TextFieldIndexing::default()
