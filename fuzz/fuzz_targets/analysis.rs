@@ -1,0 +1,86 @@
+//! Analyses of any text: terms have content, come from a piece of the text, in order and apart;
+//! highlighted spans and snippets are pieces of the text, too.
+//!
+//! The first three bytes choose the analysis, the first line is the query, the rest the text.
+#![no_main]
+
+use ir_bm25::analysis::{
+    Analysis, Highlighter, QueryCleaning, Stemmer, StopWords, Tokenizer, mark,
+};
+use ir_core::Analyzer;
+use libfuzzer_sys::fuzz_target;
+
+fn choose([steps, stemmer, longest]: [u8; 3]) -> Analysis {
+    let bit = |n: u8| steps & (1 << n) != 0;
+    let stop_words = [
+        StopWords::None,
+        StopWords::Lucene33,
+        StopWords::Nltk179,
+        StopWords::custom(["tea", "d'", "\u{f6}l"]),
+    ];
+    let stemmers = [
+        Stemmer::None,
+        Stemmer::Porter,
+        Stemmer::Porter1980,
+        Stemmer::English,
+    ];
+    let tokenizer = if bit(0) {
+        Tokenizer::Unicode
+    } else {
+        Tokenizer::Whitespace
+    };
+    Analysis::anserini()
+        .with_tokenizer(tokenizer)
+        .with_possessive(bit(1))
+        .with_lower_case(bit(2))
+        .with_stop_words(stop_words[usize::from(steps >> 3) % 4].clone())
+        .with_stemmer(stemmers[usize::from(stemmer) % 4])
+        .with_max_len(usize::from(longest).max(2))
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&settings, rest)) = bytes.split_first_chunk() else {
+        return;
+    };
+    let analysis = choose(settings);
+    let pipeline = analysis.build().expect("a fair description");
+    let both = String::from_utf8_lossy(rest);
+    let (query, text) = both.split_once('\n').unwrap_or(("tea", &both));
+
+    let (mut before, mut next) = (0, 0);
+    pipeline.analyze(text, &mut |token| {
+        assert!(!token.term.is_empty());
+        assert!(before <= token.start && token.start < token.end);
+        assert!(next <= token.position);
+        let piece = text
+            .get(token.start..token.end)
+            .expect("a piece of the text");
+        // As in Lucene, white space lets the second half of a last character in.
+        let more = usize::from(analysis.tokenizer == Tokenizer::Whitespace);
+        assert!(piece.encode_utf16().count() <= analysis.max_len + more);
+        (before, next) = (token.end, token.position + 1);
+    });
+
+    let highlighter = Highlighter::new(&pipeline, query);
+    let spans = highlighter.spans(text);
+    assert!(spans.iter().all(|span| text.get(span.clone()).is_some()));
+    assert!(spans.windows(2).all(|two| two[0].end <= two[1].start));
+    let marked = mark(text, &spans, "[", "]");
+    assert_eq!(marked.len(), text.len() + 2 * spans.len());
+    assert_eq!(mark(text, &spans, "", ""), text);
+    for width in [0, 1, 7, 40, usize::MAX] {
+        let snippet = highlighter.snippet(text, width);
+        let part = text
+            .get(snippet.range.clone())
+            .expect("a piece of the text");
+        assert!(part.chars().count() <= width);
+        for span in &snippet.spans {
+            assert!(snippet.range.start <= span.start && span.end <= snippet.range.end);
+            assert!(spans.contains(span));
+        }
+    }
+    for cleaning in [QueryCleaning::default(), QueryCleaning::datafinder()] {
+        let clean = cleaning.clean(query);
+        assert_eq!(cleaning.clean(&clean), clean);
+    }
+});

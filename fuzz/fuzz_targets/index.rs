@@ -1,0 +1,153 @@
+//! Index files: any bytes are opened or refused; what opens is searched, explained and looked up
+//! without a panic and without an endless loop.
+//!
+//! The first byte chooses: the rest is the file; the rest is written over places of a good file, and
+//! then one changed byte is always noticed; the same and all checksums are made right again; a
+//! section is replaced and all checksums are made right. The dictionary of terms is left out of the
+//! last two: the `fst` crate takes one whose checksum is right at its word.
+#![no_main]
+
+use std::sync::OnceLock;
+
+use ir_bm25::{Bm25, Fields, Index, IndexConfig, Lengths, Pruning, Store, Verify};
+use ir_core::{DocNum, Document, NoProgress, Predicate, Retriever, Search};
+use libfuzzer_sys::fuzz_target;
+
+const HEAD: usize = 16;
+type Section = (String, Vec<u8>);
+
+/// An index of 300 documents: lists of one, of a few and of several full blocks.
+fn good() -> &'static (Vec<u8>, Vec<Section>) {
+    static GOOD: OnceLock<(Vec<u8>, Vec<Section>)> = OnceLock::new();
+    GOOD.get_or_init(|| {
+        let docs: Vec<Document> = (0..300)
+            .map(|n: i64| {
+                let tea = "tea ".repeat(1 + n as usize % 5);
+                let milk = if n % 7 == 0 { "milk" } else { "water" };
+                Document::new(format!("d{n}"))
+                    .with_title(if n % 2 == 0 { "Green tea" } else { "Black" })
+                    .with_text(format!("{tea} with {milk} number{n}"))
+                    .with("year", 1900 + n % 100)
+            })
+            .collect();
+        let config = IndexConfig::default()
+            .with_fields(Fields::Separate)
+            .with_store(Store::Everything);
+        let index = Index::build(&docs, &config, &mut NoProgress).expect("an index");
+        let bytes = index.as_bytes().to_vec();
+        let mut at = HEAD;
+        let sections = index.stats().sections.into_iter().map(|(name, length)| {
+            let start = at;
+            at += length as usize;
+            (name, bytes[start..at].to_vec())
+        });
+        let sections = sections.collect();
+        assert_eq!(sealed(&sections), bytes);
+        (bytes, sections)
+    })
+}
+
+/// A file of these sections, as the documentation of the format has it.
+fn sealed(sections: &Vec<Section>) -> Vec<u8> {
+    let mut file = b"ir-bm25\n\x01\0\0\0".to_vec();
+    file.extend(crc32fast::hash(&file).to_le_bytes());
+    let mut table = (sections.len() as u32).to_le_bytes().to_vec();
+    for (name, bytes) in sections {
+        file.extend(bytes);
+        table.push(name.len() as u8);
+        table.extend(name.as_bytes());
+        table.extend((bytes.len() as u64).to_le_bytes());
+        table.extend(crc32fast::hash(bytes).to_le_bytes());
+    }
+    let length = table.len() as u32;
+    table.extend((file.len() as u64).to_le_bytes());
+    table.extend(length.to_le_bytes());
+    table.extend(crc32fast::hash(&table).to_le_bytes());
+    file.extend(table);
+    file.extend(b"\nir-end\n");
+    file
+}
+
+/// Writes single bytes over `bytes`: two bytes for the place, one for the value.
+fn overwrite(bytes: &mut [u8], changes: &[u8]) {
+    for change in changes.chunks_exact(3) {
+        let place = usize::from(u16::from_le_bytes([change[0], change[1]]));
+        if let Some(length) = bytes.len().checked_sub(1) {
+            bytes[place % (length + 1)] = change[2];
+        }
+    }
+}
+
+fn use_it(index: &Index, bm25: Bm25) {
+    let _ = (index.verify(), index.stats(), index.years(), index.config());
+    for term in ["tea", "milk", "number7", ""] {
+        let _ = (index.term("text", term), index.term("title", term));
+    }
+    for doc in [0, 1, index.len() as u32 - 1, index.len() as u32, u32::MAX] {
+        let _ = index.document(DocNum::new(doc));
+    }
+    let _ = index.select(&Predicate::Known {
+        name: "year".into(),
+    });
+    let even = |doc: DocNum| doc.get() % 2 == 0;
+    let Ok(searcher) = index.searcher(bm25) else {
+        return;
+    };
+    for pruning in [Pruning::BlockMax, Pruning::Exhaustive] {
+        let searcher = searcher.clone().with_pruning(pruning);
+        for query in ["tea", "green number7 tea milk with"] {
+            for how in [Search::top(3), Search::top(1000).within(&even)] {
+                if let Ok(ranking) = searcher.search(query, &how) {
+                    assert!(ranking.len() <= how.k());
+                    assert!(ranking.iter().all(|hit| hit.doc.index() < index.len()));
+                }
+            }
+        }
+    }
+    let _ = searcher.explain("green tea", DocNum::new(7));
+}
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&kind, rest)) = input.split_first() else {
+        return;
+    };
+    let (whole, sections) = good();
+    let bytes = match kind % 4 {
+        0 => rest.to_vec(),
+        1 => {
+            let mut bytes = whole.clone();
+            overwrite(&mut bytes, rest);
+            let changed = bytes.iter().zip(whole).filter(|(a, b)| a != b).count();
+            let opened = Index::from_bytes(bytes.clone(), Verify::Everything).is_ok();
+            assert!(changed != 1 || !opened, "one changed byte was not noticed");
+            assert!(changed != 0 || opened, "a good index was refused");
+            bytes
+        }
+        form => {
+            let Some((&which, rest)) = rest.split_first() else {
+                return;
+            };
+            let mut sections = sections.clone();
+            let which = usize::from(which) % sections.len();
+            let (name, bytes) = &mut sections[which];
+            if name == "terms" {
+                return;
+            }
+            match form {
+                2 => overwrite(bytes, rest),
+                _ => *bytes = rest.to_vec(),
+            }
+            sealed(&sections)
+        }
+    };
+    let bm25 = match kind & 4 {
+        0 => Bm25::ANSERINI,
+        _ => Bm25::LUCENE.with_lengths(Lengths::Exact),
+    };
+    let strict = Index::from_bytes(bytes.clone(), Verify::Everything);
+    let lenient = Index::from_bytes(bytes, Verify::Tables);
+    assert!(strict.is_err() || lenient.is_ok());
+    if let Ok(index) = lenient {
+        use_it(&index, bm25);
+    }
+});

@@ -1,0 +1,49 @@
+//! Columns between tabs, in several layouts: what was read survives being written out and read again.
+#![no_main]
+
+use ir_data::tsv::{Column, USUAL, read_documents, read_queries};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let own = [
+        Column::Attribute("url".into()),
+        Column::Id,
+        Column::Skip,
+        Column::Text,
+        Column::Title,
+    ];
+    let layouts: [&[Column]; 5] = [
+        &USUAL,
+        &own,
+        &[Column::Id],
+        &[Column::Title, Column::Attribute("id".into())],
+        &[],
+    ];
+    for layout in layouts {
+        let Ok(docs) = read_documents(bytes, "fuzz", layout) else {
+            continue;
+        };
+        assert!(docs.iter().all(|doc| !doc.id.is_empty()));
+        let mut text = String::new();
+        for (n, doc) in docs.iter().enumerate() {
+            let columns = layout.iter().map(|column| match column {
+                Column::Id => doc.id.as_str(),
+                Column::Text => &doc.text,
+                Column::Title => &doc.title,
+                Column::Attribute(name) => doc.attributes.text(name).unwrap_or_default(),
+                Column::Skip => "",
+            });
+            let line = columns.collect::<Vec<_>>().join("\t");
+            if n == 0 && line.starts_with('\u{feff}') {
+                text.push('\u{feff}');
+            }
+            text.push_str(&line);
+            // One `\r` is part of the line end, another one would be text.
+            text.push_str("\r\n");
+        }
+        let again = read_documents(text.as_bytes(), "fuzz", layout).expect("what was written");
+        assert_eq!(again, docs);
+        let queries = read_queries(bytes, "fuzz", layout).expect("read before");
+        assert_eq!(queries.len(), docs.len());
+    }
+});
