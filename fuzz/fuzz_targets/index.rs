@@ -89,7 +89,7 @@ fn use_it(index: &Index, bm25: Bm25) {
     let _ = index.select(&Predicate::Known {
         name: "year".into(),
     });
-    let even = |doc: DocNum| doc.get() % 2 == 0;
+    let even = |doc: DocNum| doc.get().is_multiple_of(2);
     let Ok(searcher) = index.searcher(bm25) else {
         return;
     };
