@@ -62,6 +62,9 @@ impl Sections {
         if expected != found {
             return Err(Wrong::Checksum("head", expected, found));
         }
+        if version == 0 {
+            return Err(Wrong::Malformed("head", "a format version from 1"));
+        }
         if version > VERSION {
             return Err(Wrong::Newer(version));
         }

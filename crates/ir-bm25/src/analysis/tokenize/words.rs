@@ -47,7 +47,10 @@ pub(super) fn split(text: &str, max: usize, emit: &mut dyn FnMut(usize, usize)) 
 /// the same; most words of most texts are found here.
 fn plain_word(bytes: &[u8], start: usize, max: usize) -> Option<usize> {
     let mut end = start + 1;
-    while end < bytes.len() && ALPHANUMERIC[usize::from(bytes[end])] {
+    // One past the longest token is far enough: a run of millions of letters is cut in pieces, and
+    // looking to its end for every piece would take for ever.
+    let far = bytes.len().min(start + max + 1);
+    while end < far && ALPHANUMERIC[usize::from(bytes[end])] {
         end += 1;
     }
     if end - start > max {
@@ -375,6 +378,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Ends at once; looking to the end of the run for every piece would take an hour.
+    #[test]
+    fn a_run_of_millions_of_letters_is_cut_in_one_pass() {
+        let text = "x".repeat(10_000_000);
+        let mut pieces = 0;
+        split(&text, 255, &mut |start, end| {
+            pieces += 1;
+            assert!(end - start <= 255);
+        });
+        assert_eq!(pieces, text.len().div_ceil(255));
     }
 
     #[test]
