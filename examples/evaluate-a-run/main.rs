@@ -11,7 +11,7 @@
 
 use std::env;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use ir::bm25::{Bm25, Index, IndexConfig};
 use ir::core::trec::{Header, RunScores};
 use ir::core::{NoProgress, Run};
@@ -30,7 +30,8 @@ fn main() -> Result<()> {
             }
             (qrels.data, run.data)
         }
-        _ => {
+        (Some(_), None) => bail!("expected QRELS and RUN, or nothing; found one argument"),
+        (None, _) => {
             let collection = ir::data::catalogue::open("bundled")?;
             let index = Index::build(
                 collection.corpus(),

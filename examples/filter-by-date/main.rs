@@ -15,7 +15,7 @@ fn main() -> Result<()> {
     let config = IndexConfig::default().with_store(Store::Attributes);
     let index = Index::build(collection.corpus(), &config, &mut NoProgress)?;
     let searcher = index.searcher(Bm25::ANSERINI)?;
-    let query = "images of ships at night for object detection";
+    let query = "questions answered by combining several paragraphs";
 
     let show = |title: &str, ranking: &Ranking| -> Result<()> {
         println!("{title}");
@@ -33,12 +33,15 @@ fn main() -> Result<()> {
 
     // A filter says which documents a search may return. A document without a year passes.
     let years = index.years();
-    let before_2018 = years.not_later_than(Some(2017));
-    let exact = searcher.search(query, &Search::top(5).within(&before_2018))?;
-    show("\nthe best five from before 2018", &exact)?;
+    let by_2018 = years.not_later_than(Some(2018));
+    let exact = searcher.search(query, &Search::top(5).within(&by_2018))?;
+    show(
+        "\nthe best five of 2018 or before; those of unknown year (----) pass",
+        &exact,
+    )?;
 
     // What many programs do instead: cut first, filter afterwards. It returns too few.
-    let cut = compat::filter_after_cut(searcher.search(query, &Search::top(5))?, &before_2018);
+    let cut = compat::filter_after_cut(searcher.search(query, &Search::top(5))?, &by_2018);
     show("\nthe best five, filtered afterwards", &cut)?;
 
     // Filters combine, closures are filters, and conditions on attributes are values that can be
@@ -46,10 +49,10 @@ fn main() -> Result<()> {
     let known_year = index.select(&Predicate::Known {
         name: "year".into(),
     })?;
-    let short_name = |doc| index.ids().id(doc).len() <= 12;
-    let all = AllOf(vec![&before_2018, &known_year, &short_name]);
+    let short_name = |doc| index.ids().id(doc).len() <= 10;
+    let all = AllOf(vec![&by_2018, &known_year, &short_name]);
     show(
-        "\n... whose year is known and whose name is short",
+        "\n... whose year is known and whose name is at most 10 letters long",
         &searcher.search(query, &Search::top(5).within(&all))?,
     )?;
     println!(

@@ -1,7 +1,7 @@
 //! Full-text search over a folder of notes, in one file.
 //!
 //! `cargo run --release --example search-your-notes -- FOLDER WORDS...`; without arguments it
-//! searches this project's own documentation.
+//! searches the crates' own documentation.
 
 #![allow(
     clippy::print_stdout,
@@ -21,10 +21,10 @@ fn main() -> Result<()> {
     let mut args = env::args().skip(1);
     let folder = args
         .next()
-        .unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").to_owned());
+        .unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/crates").to_owned());
     let mut query = args.collect::<Vec<_>>().join(" ");
     if query.is_empty() {
-        query = "why are equal scores ordered by document id".to_owned();
+        query = "how are equal scores ordered".to_owned();
     }
 
     // Every note is a document: its path is the id, its first heading the title.
@@ -88,17 +88,14 @@ fn read_notes(folder: &Path) -> Result<Vec<Document>> {
                 folders.push(path);
             } else if path.extension().is_some_and(|e| e == "md" || e == "txt") {
                 let text = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
-                let heading = text
-                    .lines()
-                    .find(|line| !line.trim().is_empty())
-                    .unwrap_or_default();
+                let (heading, body) = text.trim_start().split_once('\n').unwrap_or((&text, ""));
                 let title = heading.trim_start_matches(['#', ' ']).to_owned();
                 let id = path
                     .strip_prefix(folder)
                     .unwrap_or(&path)
                     .display()
                     .to_string();
-                notes.push(Document::new(id).with_title(title).with_text(text));
+                notes.push(Document::new(id).with_title(title).with_text(body));
             }
         }
     }
