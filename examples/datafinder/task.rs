@@ -1,9 +1,7 @@
 //! The task: five datasets for every query, filtered in one of three ways.
 
 use anyhow::Result;
-use ir::core::{
-    DocFilter, NotLaterThan, Query, Ranking, Retriever, Run, Search, Years, compat, name,
-};
+use ir::core::{NotLaterThan, Query, Retriever, Run, Search, Years, compat, name};
 use ir::eval::Measure;
 
 use crate::systems::System;
@@ -58,37 +56,22 @@ pub(crate) fn recommend(
         .iter()
         .map(|query| years.not_later_than(query.attributes.year()))
         .collect();
-    let plain = |k| {
-        queries
-            .iter()
-            .map(|query| (query.text.as_str(), Search::top(k)))
-            .collect()
-    };
-    let rankings: Vec<Ranking> = match (filter, &system.raw) {
-        (TimeFilter::None, _) => {
-            let batch: Vec<_> = plain(LIMIT);
-            system.distinct.search_batch(&batch)?
+    if let (TimeFilter::Published, Some(raw)) = (filter, &system.raw) {
+        let how = Search::top(compat::datafinder_depth(LIMIT));
+        let batch: Vec<_> = queries.iter().map(|q| (q.text.as_str(), how)).collect();
+        let mut run = Run::new(system.name);
+        for ((query, hits), filter) in queries.iter().zip(raw.search_batch(&batch)?).zip(&filters) {
+            let walked = compat::datafinder_walk(&hits, raw.ids(), filter, LIMIT);
+            run.push_ranking(&query.id, &walked, raw.ids());
         }
-        (TimeFilter::Published, Some(raw)) => {
-            let batch: Vec<_> = plain(compat::datafinder_depth(LIMIT));
-            let hits = raw.search_batch(&batch)?;
-            let walk = |(hits, filter)| compat::datafinder_walk(hits, raw.ids(), filter, LIMIT);
-            hits.iter()
-                .zip(filters.iter().map(|f| f as &dyn DocFilter))
-                .map(walk)
-                .collect()
-        }
-        _ => {
-            let filtered = queries.iter().zip(&filters);
-            let batch: Vec<_> = filtered
-                .map(|(q, f)| (q.text.as_str(), Search::top(LIMIT).within(f)))
-                .collect();
-            system.distinct.search_batch(&batch)?
-        }
-    };
-    let mut run = Run::new(system.name);
-    for (query, ranking) in queries.iter().zip(&rankings) {
-        run.push_ranking(&query.id, ranking, system.distinct.ids());
+        return Ok(run);
     }
+    let run = Run::search(system.name, &system.distinct, queries, |n, _| {
+        let how = Search::top(LIMIT);
+        match filter {
+            TimeFilter::None => how,
+            _ => how.within(&filters[n]),
+        }
+    })?;
     Ok(run)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The names of the attributes that several collections share.
 pub mod name {
@@ -26,7 +26,10 @@ pub mod name {
     pub const REPOSITORY: &str = "repository";
 }
 
-/// The value of one attribute, as JSON has it. A JSON `null` is an absent attribute.
+/// The value of one attribute, as JSON has it.
+///
+/// A whole number that `i64` cannot hold is read as a [`Value::Float`]. An attribute that is `null`
+/// is absent ([`Attributes`]); a `null` inside a list or a map is refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -82,6 +85,8 @@ impl<V: Into<Value>> From<Vec<V>> for Value {
 
 /// Named, typed attributes of a document or a query: year, repository, task, keyphrase form, ...
 ///
+/// Read from JSON, an attribute that is `null` is absent.
+///
 /// ```
 /// use ir_core::Attributes;
 /// let mut attributes = Attributes::new();
@@ -91,9 +96,19 @@ impl<V: Into<Value>> From<Vec<V>> for Value {
 /// assert_eq!(attributes.text("task"), Some("question answering"));
 /// assert_eq!(attributes.text("year"), None);
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Attributes(BTreeMap<String, Value>);
+
+impl<'de> Deserialize<'de> for Attributes {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let all = BTreeMap::<String, Option<Value>>::deserialize(input)?;
+        let present = all
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)));
+        Ok(Self(present.collect()))
+    }
+}
 
 impl Attributes {
     /// No attributes.
@@ -162,5 +177,28 @@ impl<N: Into<String>, V: Into<Value>> FromIterator<(N, V)> for Attributes {
                 .map(|(name, value)| (name.into(), value.into()))
                 .collect(),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn null_is_absent() {
+        let text =
+            r#"{"year":null,"task":"qa","most":9223372036854775807,"more":9223372036854775808}"#;
+        let read: Attributes = serde_json::from_str(text).unwrap();
+        assert_eq!(read.year(), None);
+        assert_eq!(read.get("year"), None);
+        assert_eq!(read.text("task"), Some("qa"));
+        assert_eq!(read.int("most"), Some(i64::MAX));
+        assert_eq!(read.get("more"), Some(&Value::Float(2.0_f64.powi(63))));
+        let again: Attributes =
+            serde_json::from_str(&serde_json::to_string(&read).unwrap()).unwrap();
+        assert_eq!(again, read);
+        for nested in [r#"{"a":[null]}"#, r#"{"a":{"b":null}}"#] {
+            assert!(serde_json::from_str::<Attributes>(nested).is_err());
+        }
     }
 }

@@ -24,6 +24,10 @@ pub enum Side {
 /// impl Encoder for Vowels {
 ///     fn dim(&self) -> usize { 5 }
 ///     fn encode_into(&self, _: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+///         let (expected, found) = (texts.len() * self.dim(), out.len());
+///         if found != expected {
+///             return Err(EncodeError::Shape { expected, found });
+///         }
 ///         for (text, row) in texts.iter().zip(out.chunks_exact_mut(5)) {
 ///             for (cell, vowel) in row.iter_mut().zip("aeiou".chars()) {
 ///                 *cell = text.chars().filter(|&c| c == vowel).count() as f32;

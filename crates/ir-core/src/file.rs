@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// Data goes to a file beside the destination; [`AtomicFile::commit`] flushes it to the disk and
 /// renames it. Dropped without a commit (an error on the way, a panic), it leaves nothing behind,
-/// and what stood at the destination before stays.
+/// and what stood at the destination before stays. A symbolic link is followed: what it leads to
+/// is replaced. The new file has the permissions of the one it replaces.
 ///
 /// ```
 /// use std::io::Write;
@@ -33,8 +34,8 @@ impl AtomicFile {
     /// Starts a file that will be called `path`.
     ///
     /// # Errors
-    /// When `path` is a directory, a device or a pipe, or its folder does not exist or cannot be
-    /// written.
+    /// When `path` is a directory, a device, a pipe or a file that is read-only, or its folder does
+    /// not exist or cannot be written.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let path = path.as_ref();
@@ -51,27 +52,45 @@ impl AtomicFile {
                 "expected a file, found a device or pipe",
             ));
         }
+        let path = followed(path)?;
+        let permissions = match fs::metadata(&path) {
+            Ok(there) if there.permissions().readonly() => {
+                return Err(io::Error::new(
+                    io::ErrorKind::PermissionDenied,
+                    "expected a file that may be replaced, found a read-only one",
+                ));
+            }
+            Ok(there) => Some(there.permissions()),
+            Err(_) => None,
+        };
         let name = path.file_name().ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "expected a file name, found none",
             )
         })?;
-        let unique = COUNT.fetch_add(1, Ordering::Relaxed);
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{}.{unique}.tmp", std::process::id()));
-        let temporary = path.with_file_name(hidden);
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&temporary)?;
-        let writer = Some(BufWriter::with_capacity(1 << 16, file));
-        Ok(Self {
-            destination: path.to_owned(),
+        // A process that was killed may have left the name that this one would take.
+        let (temporary, file) = loop {
+            let unique = COUNT.fetch_add(1, Ordering::Relaxed);
+            let mut hidden = std::ffi::OsString::from(".");
+            hidden.push(name);
+            hidden.push(format!(".{}.{unique}.tmp", std::process::id()));
+            let temporary = path.with_file_name(hidden);
+            let mut options = OpenOptions::new();
+            match options.write(true).create_new(true).open(&temporary) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                opened => break (temporary, opened?),
+            }
+        };
+        let created = Self {
+            destination: path,
             temporary,
-            writer,
-        })
+            writer: Some(BufWriter::with_capacity(1 << 16, file)),
+        };
+        if let (Some(permissions), Some(writer)) = (permissions, &created.writer) {
+            writer.get_ref().set_permissions(permissions)?;
+        }
+        Ok(created)
     }
 
     /// Makes the file appear under its name, complete and on the disk.
@@ -102,6 +121,17 @@ impl AtomicFile {
             let _ = folder.sync_all();
         }
         Ok(())
+    }
+}
+
+/// Where `path` leads when every symbolic link is followed, even to a file that is not there yet.
+fn followed(path: &Path) -> io::Result<PathBuf> {
+    match fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match fs::read_link(path) {
+            Ok(link) => followed(&path.with_file_name(link)),
+            Err(_) => Ok(path.to_owned()),
+        },
+        found => found,
     }
 }
 
@@ -142,6 +172,74 @@ mod tests {
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         assert!(AtomicFile::create(&folder).is_err());
         assert!(AtomicFile::create(folder.join("none").join("file")).is_err());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("ir-core-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    fn replace(path: &Path, text: &str) -> io::Result<()> {
+        let mut file = AtomicFile::create(path)?;
+        file.write_all(text.as_bytes())?;
+        file.commit()
+    }
+
+    #[test]
+    fn a_read_only_file_stays() {
+        let folder = folder("read-only");
+        let path = folder.join("run.trec");
+        fs::write(&path, "old").unwrap();
+        let before = fs::metadata(&path).unwrap().permissions();
+        let mut locked = before.clone();
+        locked.set_readonly(true);
+        fs::set_permissions(&path, locked).unwrap();
+        let error = replace(&path, "new").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::set_permissions(&path, before).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn files_that_a_killed_process_left_do_not_block() {
+        let folder = folder("stale");
+        // Other tests of this process count on: names far enough ahead are met by some file.
+        for n in 0..200 {
+            let stale = format!(".run.trec.{}.{n}.tmp", std::process::id());
+            fs::write(folder.join(stale), "stale").unwrap();
+        }
+        let path = folder.join("run.trec");
+        replace(&path, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_are_kept_and_links_are_followed() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = folder("links");
+        let (path, link, chain) = (folder.join("a"), folder.join("b"), folder.join("c"));
+        symlink("a", &link).unwrap();
+        symlink(&link, &chain).unwrap();
+        // To a file that is not there yet, then to one that is.
+        replace(&chain, "first").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        replace(&chain, "second").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "second");
+        for link in [&link, &chain] {
+            assert!(fs::symlink_metadata(link).unwrap().is_symlink());
+        }
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
+        fs::remove_file(&path).unwrap();
+        symlink("c", &path).unwrap();
+        assert!(replace(&chain, "a circle").is_err());
         fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -10,16 +10,17 @@
 //! let (mut a, mut b) = (Run::new("a"), Run::new("b"));
 //! for (doc, score) in [("x", 9.0), ("y", 7.0)] { a.push("q1", doc, score); }
 //! for (doc, score) in [("y", 0.8), ("z", 0.2)] { b.push("q1", doc, score); }
-//! let fused = fuse_runs("rrf", &[a, b], Fusion::rrf());
-//! assert_eq!(fused.get("q1").unwrap()[0].doc, "y"); // 1/62 + 1/61
+//! let fused = fuse_runs("rrf", &[a, b], Fusion::rrf())?;
+//! let best = fused.get("q1").and_then(|list| list.first()).map(|scored| scored.doc.as_str());
+//! assert_eq!(best, Some("y")); // 1/62 + 1/61
+//! # Ok::<(), ir_core::fuse::FuseError>(())
 //! ```
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DocNum, Hit, Ranking, Run, SearchError};
+use crate::{DocNum, Hit, Ranking, Run, Scored, SearchError};
 
 /// How the scores of one list are made comparable with those of another, before they are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -49,7 +50,7 @@ pub enum Combine {
     /// # Source
     /// Cormack, Clarke, Büttcher, SIGIR 2009, where k = 60.
     Rrf {
-        /// How little the first ranks stand out.
+        /// How little the first ranks stand out: finite, at least 0.
         k: f64,
     },
     /// CombSUM: the sum of the scores.
@@ -68,6 +69,40 @@ pub enum Combine {
     /// CombMED: the median score; of an even number, the mean of the middle two.
     Med,
 }
+
+/// Why runs could not be fused.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FuseError {
+    /// A score that is not a number.
+    #[error("run {tag:?}, query {query:?}, document {doc:?}: expected a score, found NaN")]
+    NanScore {
+        /// The run.
+        tag: String,
+        /// The query.
+        query: String,
+        /// The document.
+        doc: String,
+    },
+    /// Infinite scores whose combination is not a number: infinity minus infinity.
+    #[error(
+        "query {query:?}, document {doc:?}: the fused score is NaN, as infinite scores make it"
+    )]
+    NanFused {
+        /// The query.
+        query: String,
+        /// The document.
+        doc: String,
+    },
+    /// A k of [`Combine::Rrf`] that is negative or not finite.
+    #[error("k of reciprocal rank fusion is {k}, expected {RRF_K}")]
+    Rrf {
+        /// What was given.
+        k: f64,
+    },
+}
+
+const RRF_K: &str = "a finite number of at least 0";
 
 /// A fusion method as a value: normalisation, then combination.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -115,6 +150,14 @@ impl Fusion {
         }
     }
 
+    /// The k of reciprocal rank fusion when it is out of range.
+    fn bad_k(self) -> Option<f64> {
+        match self.combine {
+            Combine::Rrf { k } if !(k.is_finite() && k >= 0.0) => Some(k),
+            _ => None,
+        }
+    }
+
     /// Fuses lists that are in rank order, best first. The result is unsorted, by key ascending.
     fn fuse<K: Ord + Clone>(self, lists: &[Vec<(K, f64)>]) -> Vec<(K, f64)> {
         let mut scores: BTreeMap<&K, Vec<f64>> = BTreeMap::new();
@@ -156,6 +199,10 @@ impl Fusion {
 
 impl Combine {
     fn apply(self, mut values: Vec<f64>) -> f64 {
+        // The largest or middle of some numbers would hide it.
+        if values.iter().any(|value| value.is_nan()) {
+            return f64::NAN;
+        }
         let sum: f64 = values.iter().sum();
         let count = values.len() as f64;
         match self {
@@ -197,17 +244,29 @@ fn normalised(how: Normalise, scores: Vec<f64>, union: f64) -> Vec<f64> {
 /// Fuses runs by the collection's ids, query by query. A query that some runs lack is fused from
 /// the others. Each list is first put in trec_eval's order (score descending, equal scores by id
 /// descending), and so is the result.
-#[must_use]
-pub fn fuse_runs(tag: &str, runs: &[Run], fusion: Fusion) -> Run {
-    let order = |a: &(String, f64), b: &(String, f64)| {
-        b.1.partial_cmp(&a.1)
-            .unwrap_or(Ordering::Equal)
-            .then_with(|| b.0.cmp(&a.0))
-    };
+///
+/// # Errors
+/// When a score is NaN, a fused score is (which infinite scores can cause), or the k of
+/// [`Combine::Rrf`] is negative or not finite.
+pub fn fuse_runs(tag: &str, runs: &[Run], fusion: Fusion) -> Result<Run, FuseError> {
+    if let Some(k) = fusion.bad_k() {
+        return Err(FuseError::Rrf { k });
+    }
+    let order =
+        |a: &(String, f64), b: &(String, f64)| b.1.total_cmp(&a.1).then_with(|| b.0.cmp(&a.0));
+    // Adding 0 makes 0 of -0, which `total_cmp` tells apart.
     let mut queries: BTreeMap<&str, Vec<Vec<(String, f64)>>> = BTreeMap::new();
     for run in runs {
         for (query, list) in run.iter() {
-            let mut list: Vec<_> = list.iter().map(|s| (s.doc.clone(), s.score)).collect();
+            if let Some(scored) = list.iter().find(|scored| scored.score.is_nan()) {
+                return Err(FuseError::NanScore {
+                    tag: run.tag.clone(),
+                    query: query.to_owned(),
+                    doc: scored.doc.clone(),
+                });
+            }
+            let pair = |s: &Scored| (s.doc.clone(), s.score + 0.0);
+            let mut list: Vec<_> = list.iter().map(pair).collect();
             list.sort_by(order);
             queries.entry(query).or_default().push(list);
         }
@@ -215,19 +274,36 @@ pub fn fuse_runs(tag: &str, runs: &[Run], fusion: Fusion) -> Run {
     let mut fused = Run::new(tag);
     for (query, lists) in queries {
         let mut list = fusion.fuse(&lists);
+        for (doc, score) in &mut list {
+            if score.is_nan() {
+                return Err(FuseError::NanFused {
+                    query: query.to_owned(),
+                    doc: doc.clone(),
+                });
+            }
+            *score += 0.0;
+        }
         list.sort_by(order);
         list.into_iter()
             .for_each(|(doc, score)| fused.push(query, doc, score));
     }
-    fused
+    Ok(fused)
 }
 
 /// Fuses rankings over one index by document number; equal scores by document number ascending,
 /// as in every [`Ranking`].
 ///
 /// # Errors
-/// When a fused score is NaN, which infinite scores can cause.
+/// When a fused score is NaN, which infinite scores can cause, or the k of [`Combine::Rrf`] is
+/// negative or not finite.
 pub fn fuse_rankings(rankings: &[Ranking], fusion: Fusion) -> Result<Ranking, SearchError> {
+    if let Some(found) = fusion.bad_k() {
+        return Err(SearchError::Parameter {
+            name: "k of reciprocal rank fusion",
+            expected: RRF_K,
+            found,
+        });
+    }
     let lists: Vec<Vec<(DocNum, f64)>> = rankings
         .iter()
         .map(|ranking| {
@@ -246,6 +322,8 @@ pub fn fuse_rankings(rankings: &[Ranking], fusion: Fusion) -> Result<Ranking, Se
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn lists() -> Vec<Vec<(&'static str, f64)>> {
@@ -356,7 +434,7 @@ mod tests {
                 .iter()
                 .for_each(|(doc, score)| run.push("q", *doc, *score));
         }
-        let by_id = fuse_runs("f", &[a, b], Fusion::comb_sum());
+        let by_id = fuse_runs("f", &[a, b], Fusion::comb_sum()).unwrap();
         let number = |doc: &str| DocNum::new(u32::from(doc.as_bytes()[0] - b'a'));
         let rankings: Vec<Ranking> = lists()
             .into_iter()
@@ -385,5 +463,88 @@ mod tests {
             by_number.iter().map(|h| h.doc.get()).collect::<Vec<_>>(),
             [0, 2, 1, 3, 4]
         );
+    }
+
+    fn one(tag: &str, scores: &[f64]) -> Run {
+        let mut run = Run::new(tag);
+        for (n, &score) in scores.iter().enumerate() {
+            run.push("q", format!("d{n}"), score);
+        }
+        run
+    }
+
+    #[test]
+    fn what_is_no_number_is_an_error() {
+        let (good, bad) = (one("good", &[1.0]), one("bad", &[1.0, f64::NAN]));
+        let found = fuse_runs("f", &[good.clone(), bad], Fusion::rrf());
+        let (tag, query, doc) = ("bad".into(), "q".into(), "d1".into());
+        assert_eq!(found, Err(FuseError::NanScore { tag, query, doc }));
+        let raw = Fusion::default();
+        let runs = [one("a", &[f64::INFINITY]), one("b", &[f64::NEG_INFINITY])];
+        let (query, doc) = ("q".into(), "d0".into());
+        let nan = FuseError::NanFused { query, doc };
+        assert_eq!(fuse_runs("f", &runs, raw), Err(nan.clone()));
+        // Infinity minus infinity inside one list, and a combination that would hide it.
+        let largest = Fusion {
+            normalise: Normalise::MinMax,
+            combine: Combine::Max,
+        };
+        assert_eq!(fuse_runs("f", &[runs[0].clone(), good], largest), Err(nan));
+        for k in [-1.0, f64::NAN, f64::INFINITY] {
+            let rrf = Fusion {
+                normalise: Normalise::None,
+                combine: Combine::Rrf { k },
+            };
+            assert!(matches!(
+                fuse_runs("f", &[], rrf),
+                Err(FuseError::Rrf { .. })
+            ));
+            assert!(fuse_rankings(&[], rrf).is_err());
+        }
+        let zeros = fuse_runs("f", &[one("z", &[-0.0, 0.0])], raw).unwrap();
+        assert_eq!(
+            zeros.get("q").unwrap()[0].doc,
+            "d1",
+            "equal: by id descending"
+        );
+    }
+
+    fn score() -> impl Strategy<Value = f64> {
+        prop_oneof![
+            any::<f64>(),
+            -2.0..2.0,
+            Just(f64::INFINITY),
+            Just(f64::NEG_INFINITY),
+            Just(f64::NAN),
+            Just(0.0),
+            Just(-0.0)
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn fused_runs_are_in_order_and_without_nan(
+            runs in prop::collection::vec(prop::collection::vec(score(), 0..60), 0..4),
+        ) {
+            use Combine::{Anz, Max, Med, Min, Mnz, Rrf, Sum};
+            let nan = runs.iter().flatten().any(|score| score.is_nan());
+            let runs: Vec<Run> = runs.iter().map(|scores| one("r", scores)).collect();
+            let normalise = [
+                Normalise::None, Normalise::MinMax, Normalise::ZScore, Normalise::Sum, Normalise::Borda,
+            ];
+            for normalise in normalise {
+                for combine in [Rrf { k: 0.0 }, Sum, Mnz, Anz, Max, Min, Med] {
+                    let fused = fuse_runs("f", &runs, Fusion { normalise, combine });
+                    prop_assert_eq!(matches!(fused, Err(FuseError::NanScore { .. })), nan);
+                    let Ok(fused) = fused else { continue };
+                    let list = fused.get("q").unwrap_or_default();
+                    let before = |a: &Scored, b: &Scored| {
+                        a.score > b.score || (a.score == b.score && a.doc > b.doc)
+                    };
+                    prop_assert!(list.windows(2).all(|pair| before(&pair[0], &pair[1])));
+                    prop_assert!(list.iter().all(|scored| !scored.score.is_nan()));
+                }
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DocIds, Query, Ranking, Retriever, Search, SearchError};
+use crate::{DocIds, Queries, Query, Ranking, Retriever, Search, SearchError};
 
 /// One line of a run: a document and its score.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -118,9 +118,56 @@ impl Run {
     where
         R: Retriever<Query = str> + ?Sized,
     {
-        let batch: Vec<(&str, Search<'_>)> = queries
+        Self::search(tag, retriever, queries, |_, _| Search::top(k))
+    }
+
+    /// Runs a text retriever over queries, each with its own parameters, as one batch. `how` is
+    /// asked for them with each query and its position, from 0, in their order.
+    ///
+    /// ```
+    /// # use ir_core::{DocIds, DocNum, Ranking, Retriever, SearchError, TopK};
+    /// use ir_core::{Query, Run, Search, Years};
+    /// # struct All(DocIds);
+    /// # impl Retriever for All {
+    /// #     type Query = str;
+    /// #     fn ids(&self) -> &DocIds { &self.0 }
+    /// #     fn search(&self, _: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+    /// #         let mut best = TopK::new(how.k());
+    /// #         (0..2).map(DocNum::new).filter(|&d| how.allows(d)).for_each(|d| best.push(d, 1.0));
+    /// #         best.finish()
+    /// #     }
+    /// # }
+    /// # let retriever = All(["old", "new"].into_iter().collect());
+    /// let years: Years = [Some(2010), Some(2020)].into_iter().collect();
+    /// let queries = [Query::new("q1", "tea").with("year", 2015_i64), Query::new("q2", "tea")];
+    /// // A filter for each query, which the searches borrow.
+    /// let filters: Vec<_> =
+    ///     queries.iter().map(|query| years.not_later_than(query.attributes.year())).collect();
+    /// let run = Run::search("in time", &retriever, &queries[..], |n, _| {
+    ///     Search::top(10).within(&filters[n])
+    /// })?;
+    /// assert_eq!(run.get("q1").map(<[_]>::len), Some(1));
+    /// assert_eq!(run.get("q2").map(<[_]>::len), Some(2));
+    /// # Ok::<(), ir_core::SearchError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Retriever::search_batch`].
+    pub fn search<'a, R, Q>(
+        tag: &str,
+        retriever: &R,
+        queries: &'a Q,
+        mut how: impl FnMut(usize, &'a Query) -> Search<'a>,
+    ) -> Result<Self, SearchError>
+    where
+        R: Retriever<Query = str> + ?Sized,
+        Q: Queries + ?Sized,
+    {
+        let queries = queries.all();
+        let batch: Vec<(&str, Search<'a>)> = queries
             .iter()
-            .map(|query| (query.text.as_str(), Search::top(k)))
+            .enumerate()
+            .map(|(n, query)| (query.text.as_str(), how(n, query)))
             .collect();
         let mut run = Self::new(tag);
         for (query, ranking) in queries.iter().zip(retriever.search_batch(&batch)?) {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::write::GzEncoder;
 use ir_core::AtomicFile;
+use ir_core::trec::WriteError;
 
 use crate::DataError;
 use crate::error::name_of;
@@ -73,6 +74,17 @@ impl DataFile {
         DataError::Write {
             path: name_of(&self.path),
             source,
+        }
+    }
+
+    /// The error of this file for an error of a TREC writer.
+    pub(crate) fn unwritable(&self, error: WriteError) -> DataError {
+        match error {
+            WriteError::Io(source) => self.fault(source),
+            source => DataError::WriteTrec {
+                path: name_of(&self.path),
+                source,
+            },
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use ir_core::CorpusError;
-use ir_core::trec::TrecError;
+use ir_core::trec::{TrecError, WriteError};
 
 use crate::Compression;
 
@@ -299,6 +299,15 @@ pub enum DataError {
         missing: u64,
         /// The first of them, in byte order.
         query: String,
+    },
+    /// A run or qrels with an id or a score that its file cannot hold.
+    #[error("{path}: could not be written")]
+    WriteTrec {
+        /// The file.
+        path: String,
+        /// Which, and why.
+        #[source]
+        source: WriteError,
     },
     /// The caller's [`Progress`](ir_core::Progress) asked to stop.
     #[error("cancelled")]

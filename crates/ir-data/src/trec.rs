@@ -4,7 +4,7 @@ use std::io::{BufRead, Cursor, Read};
 use std::path::Path;
 
 use ir_core::trec::{self};
-pub use ir_core::trec::{Header, Oddity, Parsed, RunScores, TrecError};
+pub use ir_core::trec::{Header, Oddity, Parsed, RunScores, TrecError, WriteError};
 use ir_core::{Qrels, Run};
 
 use crate::error::name_of;
@@ -72,10 +72,10 @@ pub fn qrels_any(
 /// Writes a run file, whole or not at all; compressed if its name ends in `.gz` or `.zst`.
 ///
 /// # Errors
-/// When it cannot be written, or an id has white space in it.
+/// When it cannot be written, or as [`ir_core::trec::write_run`].
 pub fn write_run(path: impl AsRef<Path>, run: &Run, scores: RunScores) -> Result<(), DataError> {
     let mut file = create(path)?;
-    trec::write_run(run, scores, &mut file).map_err(|error| file.fault(error))?;
+    trec::write_run(run, scores, &mut file).map_err(|error| file.unwritable(error))?;
     file.commit()
 }
 
@@ -85,6 +85,6 @@ pub fn write_run(path: impl AsRef<Path>, run: &Run, scores: RunScores) -> Result
 /// As [`write_run`].
 pub fn write_qrels(path: impl AsRef<Path>, qrels: &Qrels) -> Result<(), DataError> {
     let mut file = create(path)?;
-    trec::write_qrels(qrels, &mut file).map_err(|error| file.fault(error))?;
+    trec::write_qrels(qrels, &mut file).map_err(|error| file.unwritable(error))?;
     file.commit()
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, StdoutLock, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use ir_data::DataFile;
@@ -39,7 +39,7 @@ impl Sink {
                 .with_context(|| format!("{}: could not be written", path.display()))?;
             To::Stream(BufWriter::with_capacity(1 << 16, file))
         } else {
-            To::File(Box::new(ir_data::create(real(path))?))
+            To::File(Box::new(ir_data::create(path)?))
         };
         Ok(Self {
             name: path.display().to_string(),
@@ -85,9 +85,4 @@ impl Write for Sink {
 /// Whether something stands at `path` that is neither a file nor a folder.
 pub(crate) fn is_stream(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|what| !what.is_file() && !what.is_dir())
-}
-
-/// Where a symbolic link to a file leads, so that the file is replaced and not the link.
-fn real(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

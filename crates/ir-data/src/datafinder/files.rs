@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::BufRead;
 
 pub use ir_core::trec::Header;
-use ir_core::trec::{Oddity, Parsed};
+use ir_core::trec::{Oddities, Parsed};
 use ir_core::{Qrels, Run};
 
 use crate::error::excerpt;
@@ -55,10 +55,7 @@ pub fn read_qrels(
                 if header == Header::Skip {
                     continue;
                 }
-                oddities.push(
-                    line,
-                    "a header line that is taken for a judgment".to_owned(),
-                );
+                oddities.push(line, "a header line that is taken for a judgment");
                 0
             }
             Err(_) => return Err(syntax(source, line, "a whole number as grade", &grade)),
@@ -83,7 +80,7 @@ pub fn read_qrels(
     }
     Ok(Parsed {
         data: qrels,
-        oddities: oddities.list,
+        oddities: oddities.finish(),
     })
 }
 
@@ -112,7 +109,7 @@ pub fn read_run(
                 }
                 oddities.push(
                     line,
-                    "a header line that is taken for a document with score 0".to_owned(),
+                    "a header line that is taken for a document with score 0",
                 );
                 0.0
             }
@@ -137,7 +134,7 @@ pub fn read_run(
     }
     Ok(Parsed {
         data: run,
-        oddities: oddities.list,
+        oddities: oddities.finish(),
     })
 }
 
@@ -147,34 +144,6 @@ fn syntax(source: &str, line: u64, expected: &'static str, found: &str) -> DataE
         line,
         expected,
         found: excerpt(found),
-    }
-}
-
-struct Oddities<'a> {
-    source: &'a str,
-    list: Vec<Oddity>,
-    more: u64,
-}
-
-impl<'a> Oddities<'a> {
-    fn new(source: &'a str) -> Self {
-        Self {
-            source,
-            list: Vec::new(),
-            more: 0,
-        }
-    }
-
-    fn push(&mut self, line: u64, what: String) {
-        let source = self.source.to_owned();
-        let oddity = Oddity { source, line, what };
-        if self.list.len() < Parsed::<()>::MAX_ODDITIES {
-            self.list.push(oddity);
-        } else if let Some(last) = self.list.last_mut() {
-            self.more += 1;
-            last.line = line;
-            last.what = format!("and {} more of these lines", self.more + 1);
-        }
     }
 }
 

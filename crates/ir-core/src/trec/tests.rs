@@ -1,6 +1,8 @@
 use proptest::prelude::*;
 
+use super::number::{c_integer, c_number};
 use super::*;
+use crate::{Grade, Qrels, Run};
 
 fn run(text: &str) -> Result<Parsed<Run>, TrecError> {
     read_run(text.as_bytes(), "run", Header::AsData)
@@ -40,13 +42,68 @@ fn numbers_as_c_reads_them() {
         ("é", None),
     ];
     for (text, expected) in table {
-        assert_eq!(c_number(text), *expected, "{text:?}");
+        let found = c_number(text).map(|(number, _)| number);
+        assert_eq!(found, *expected, "{text:?}");
     }
-    assert!(c_number("nan").unwrap().is_nan() && c_number("NaN(1)").unwrap().is_nan());
-    assert_eq!(c_integer("1.9"), (Some(1), false));
-    assert_eq!(c_integer("-2"), (Some(-2), true));
-    assert_eq!(c_integer("Relevance"), (None, false));
-    assert_eq!(c_integer("99999999999999999999"), (Some(Grade::MAX), true));
+    assert!(c_number("nan").unwrap().0.is_nan() && c_number("NaN(1)").unwrap().0.is_nan());
+    assert_eq!(c_integer("1.9"), Some((1, 1)));
+    assert_eq!(c_integer("-2"), Some((-2, 2)));
+    assert_eq!(c_integer("Relevance"), None);
+    assert_eq!(c_integer("99999999999999999999"), Some((Grade::MAX, 20)));
+}
+
+#[test]
+fn scores_that_are_not_what_the_field_says_are_odd() {
+    let what = |score: &str| {
+        let parsed = run(&format!("q Q0 d 1 {score} t\n")).unwrap();
+        parsed.oddities.first().map(|odd| odd.what.clone())
+    };
+    let table = [
+        ("3,5", "3"),
+        ("5abc", "5"),
+        ("infection", "inf"),
+        ("-infinite", "-inf"),
+        ("1e400", "inf"),
+        ("-1e400x", "-inf"),
+        ("0x", "0"),
+        ("0x1g", "1"),
+        ("0x1p", "1"),
+        ("0x1p9999", "inf"),
+    ];
+    for (score, value) in table {
+        let expected = format!("the score {score:?} was read as {value}");
+        assert_eq!(what(score), Some(expected));
+    }
+    for plain in [
+        "1",
+        "+1.5e3",
+        "-.5",
+        "inf",
+        "-INFINITY",
+        "+inf",
+        "0x1.8p3",
+        "-0x10",
+    ] {
+        assert_eq!(what(plain), None, "{plain}");
+    }
+    let grade = read_qrels(
+        "q 0 d 99999999999999999999\n".as_bytes(),
+        "q",
+        Header::AsData,
+    )
+    .unwrap();
+    assert_eq!(grade.oddities.len(), 1);
+}
+
+#[test]
+fn oddities_beyond_the_most_are_counted() {
+    let text: String = (0..50).map(|n| format!("q Q0 d{n} 1 3,5 t\n")).collect();
+    let oddities = run(&text).unwrap().oddities;
+    assert_eq!(oddities.len(), Oddities::MAX);
+    assert_eq!(
+        oddities[19].to_string(),
+        "run:50: and 31 more of these lines"
+    );
 }
 
 #[test]
@@ -172,12 +229,78 @@ fn strict_scores_keep_the_order() {
 
 #[test]
 fn what_cannot_be_read_back_is_not_written() {
-    let mut run = Run::new("t");
-    run.push("two words", "d", 1.0);
-    assert!(write_run(&run, RunScores::Exact, &mut Vec::new()).is_err());
+    let message = |tag: &str, query: &str, doc: &str| {
+        let mut run = Run::new(tag);
+        run.push(query, doc, 1.0);
+        write_run(&run, RunScores::Exact, &mut Vec::new())
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        message("t", "two words", "d"),
+        "expected a query id without white space, found \"two words\""
+    );
+    assert_eq!(
+        message("t", "#q", "d"),
+        "expected a query id that does not begin with #, found \"#q\""
+    );
+    assert_eq!(
+        message("my tag", "q", "d"),
+        "expected a tag without white space, found \"my tag\""
+    );
+    assert_eq!(
+        message("t", "q", "d\0"),
+        "expected a document id without NUL bytes, found \"d\\0\""
+    );
     let mut qrels = Qrels::new();
     qrels.insert("q", "", 1);
-    assert!(write_qrels(&qrels, &mut Vec::new()).is_err());
+    let error = write_qrels(&qrels, &mut Vec::new()).unwrap_err();
+    let WriteError::Id {
+        field,
+        fault,
+        query,
+        ..
+    } = error
+    else {
+        panic!("{error}")
+    };
+    assert_eq!((field, fault), (Field::Document, IdFault::Empty));
+    assert_eq!(query.as_deref(), Some("q"));
+}
+
+#[test]
+fn scores_that_cannot_be_written_are_named() {
+    use RunScores::{Anserini, Exact, Strict};
+    let wrote = |scores: &[f64], style: RunScores| {
+        let mut run = Run::new("t");
+        for (n, &score) in scores.iter().enumerate() {
+            run.push("q", format!("d{n}"), score);
+        }
+        write_run(&run, style, &mut Vec::new())
+    };
+    for style in [Anserini, Strict, Exact] {
+        let error = wrote(&[1.0, f64::NAN], style).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "query \"q\", document \"d1\": expected a number as score, found NaN"
+        );
+    }
+    for score in [
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        214_749.0,
+        -214_749.0,
+        1e300,
+    ] {
+        let error = wrote(&[score], Anserini).unwrap_err();
+        assert!(matches!(error, WriteError::Score { found, .. } if found == score));
+        assert!(error.to_string().contains("use strict or exact"));
+        assert!(wrote(&[score], Strict).is_ok() && wrote(&[score], Exact).is_ok());
+    }
+    assert!(wrote(&[214_748.0, -214_748.0], Anserini).is_ok());
+    let infinite = [f64::INFINITY, f64::INFINITY, 1.0, f64::NEG_INFINITY];
+    assert!(wrote(&infinite, Strict).is_ok());
+    assert!(wrote(&[f64::NEG_INFINITY; 2], Strict).is_err());
 }
 
 proptest! {

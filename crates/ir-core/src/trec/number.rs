@@ -1,0 +1,93 @@
+//! Numbers as C reads them.
+
+use crate::Grade;
+
+/// The number at the head of a text as C's `atof` finds it: decimal, hexadecimal, `inf`, `nan`.
+/// `None` when there is none (where `atof` gives 0). With it, whether it is what the text says:
+/// all of it is the number, and its digits did not overflow to infinity.
+pub(super) fn c_number(text: &str) -> Option<(f64, bool)> {
+    let digits = text.bytes().any(|b| b.is_ascii_digit());
+    if let Ok(number) = text.parse::<f64>() {
+        return Some((number, number.is_finite() || !digits));
+    }
+    let (negative, rest) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let signed = |magnitude: f64| if negative { -magnitude } else { magnitude };
+    let lower = rest.to_ascii_lowercase();
+    if lower.starts_with("inf") {
+        return Some((signed(f64::INFINITY), false));
+    }
+    if lower.starts_with("nan") {
+        return Some((f64::NAN, false));
+    }
+    if let Some(hex) = lower.strip_prefix("0x") {
+        let (magnitude, length) = hexadecimal(hex).unwrap_or((0.0, 0));
+        let whole = length > 0 && length == hex.len();
+        return Some((signed(magnitude), whole && magnitude.is_finite()));
+    }
+    // The longest head that is a decimal number.
+    let decimal = |head: &&str| {
+        head.bytes()
+            .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'-' | b'+'))
+            && head
+                .bytes()
+                .next()
+                .is_some_and(|b| b.is_ascii_digit() || b == b'.')
+    };
+    let heads = (1..=lower.len().min(400))
+        .rev()
+        .filter_map(|n| lower.get(..n));
+    heads
+        .filter(decimal)
+        .find_map(|head| head.parse().ok())
+        .map(|magnitude| (signed(magnitude), false))
+}
+
+/// The digits of a C hexadecimal float after `0x`, and how many bytes they are: `1.8p3` is 12.
+fn hexadecimal(text: &str) -> Option<(f64, usize)> {
+    let (mut value, mut scale, mut point, mut digits) = (0.0_f64, 0_i32, false, 0);
+    let mut rest = text.char_indices().peekable();
+    while let Some(&(_, c)) = rest.peek() {
+        match (c.to_digit(16), c) {
+            (Some(digit), _) => {
+                value = value * 16.0 + f64::from(digit);
+                scale -= i32::from(point) * 4;
+                digits += 1;
+            }
+            (None, '.') if !point => point = true,
+            _ => break,
+        }
+        rest.next();
+    }
+    if digits == 0 {
+        return None;
+    }
+    let (exponent, end) = match rest.next() {
+        Some((at, 'p')) => c_integer(&text[at + 1..])
+            .map_or((0, at), |(exponent, length)| (exponent, at + 1 + length)),
+        Some((at, _)) => (0, at),
+        None => (0, text.len()),
+    };
+    let exponent = exponent.clamp(-5000, 5000) as i32 + scale;
+    Some((value * 2.0_f64.powi(exponent.clamp(-2000, 2000)), end))
+}
+
+/// The whole number at the head of a text as C's `atol` finds it, and how many bytes it is.
+/// One that does not fit becomes the nearest that does.
+pub(super) fn c_integer(text: &str) -> Option<(Grade, usize)> {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 {
+        return None;
+    }
+    let end = text.len() - unsigned.len() + digits;
+    let number = text[..end].parse().unwrap_or(if text.starts_with('-') {
+        Grade::MIN
+    } else {
+        Grade::MAX
+    });
+    Some((number, end))
+}
