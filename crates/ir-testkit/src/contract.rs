@@ -5,7 +5,7 @@ use std::thread;
 
 use ir_core::{
     AllOf, DocFilter, DocIds, DocNum, DocSet, Document, Hit, NoneOf, Ranking, Retriever, Search,
-    SearchError, Years,
+    Years,
 };
 
 use crate::toy;
@@ -25,13 +25,16 @@ impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
     /// Checks a retriever.
     ///
     /// # Panics
-    /// When it breaks the contract; the message says how, and for which query.
+    /// When it breaks the contract, or answers none of the good queries although it has documents;
+    /// the message says how, and for which query.
     pub fn check(&self, retriever: &dyn Retriever<Query = Q>) {
         let n = retriever.ids().len();
         let everything = Search::top(n.max(1));
+        let mut fulls = Vec::new();
         for &query in &self.good {
             let full = search(retriever, query, everything);
             valid(&full, query, n, n);
+            fulls.push(full.clone());
             assert_eq!(
                 full,
                 search(retriever, query, everything),
@@ -47,7 +50,7 @@ impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
             }
             with_filters(n, &mut |name, filter| {
                 let expected = full.clone().retain(|hit| filter.contains(hit.doc));
-                for k in [1, 3, 10, n + 5] {
+                for k in [0, 1, 3, 10, n + 5] {
                     let found = search(retriever, query, Search::top(k).within(filter));
                     assert_eq!(
                         found,
@@ -56,6 +59,17 @@ impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
                     );
                 }
             });
+        }
+        assert!(
+            n == 0 || self.good.is_empty() || fulls.iter().any(|full| !full.is_empty()),
+            "no query has a hit among {n} documents"
+        );
+        for (&query, full) in self.good.iter().zip(&fulls).rev() {
+            assert_eq!(
+                &search(retriever, query, everything),
+                full,
+                "another answer to {query:?} after other searches"
+            );
         }
         for &query in &self.bad {
             let answer = retriever.search(query, &everything);
@@ -212,7 +226,7 @@ fn with_filters(n: usize, check: &mut dyn FnMut(&str, &dyn DocFilter)) {
 /// Checks a text retriever in one line: give a function that builds it over any documents.
 ///
 /// Built over [`toy::documents`], over one document and over none; all of [`Contract::check`], and:
-/// documents of equal text have equal scores, an empty collection gives no hits.
+/// documents of equal title and text have equal scores, an empty collection gives no hits.
 ///
 /// # Panics
 /// When the retriever breaks the contract.
@@ -234,7 +248,13 @@ pub fn check_text<R: Retriever<Query = str>>(build: impl Fn(&[Document]) -> R) {
         );
     }
     contract.check(&retriever);
-    equal_texts(&retriever, &documents);
+    let same =
+        |one: &Document, other: &Document| one.title == other.title && one.text == other.text;
+    let ids_of_equals = equals(&documents, same)
+        .map(|(one, other)| (documents[one].id.as_str(), documents[other].id.as_str()))
+        .collect::<Vec<_>>();
+    equal_scores(&retriever, &contract.good, &ids_of_equals);
+    // Document 0 has a title and a text that the queries meet.
     let single = build(&documents[..1]);
     contract.check(&single);
     let empty = build(&[]);
@@ -247,24 +267,35 @@ pub fn check_text<R: Retriever<Query = str>>(build: impl Fn(&[Document]) -> R) {
     }
 }
 
-fn equal_texts(retriever: &dyn Retriever<Query = str>, documents: &[Document]) {
-    for query in toy::text_queries() {
-        let full = search(retriever, query, Search::top(documents.len()));
+/// The positions of items that are the same.
+fn equals<'a, T>(
+    items: &'a [T],
+    same: impl Fn(&T, &T) -> bool + Copy + 'a,
+) -> impl Iterator<Item = (usize, usize)> + 'a {
+    let pairs = (0..items.len()).flat_map(|other| (0..other).map(move |one| (one, other)));
+    pairs.filter(move |&(one, other)| same(&items[one], &items[other]))
+}
+
+/// Documents of equal content have equal scores, or none of them is found.
+fn equal_scores<Q: ?Sized + Sync + Debug>(
+    retriever: &dyn Retriever<Query = Q>,
+    queries: &[&Q],
+    pairs: &[(&str, &str)],
+) {
+    assert!(!pairs.is_empty(), "no documents of equal content to try");
+    for &query in queries {
+        let full = search(retriever, query, Search::top(retriever.ids().len()));
         let score = |id: &str| {
-            full.iter()
-                .find(|hit| retriever.ids().id(hit.doc) == id)
+            let mut hits = full.iter();
+            hits.find(|hit| retriever.ids().id(hit.doc) == id)
                 .map(|hit| hit.score)
         };
-        for (n, one) in documents.iter().enumerate() {
-            for other in &documents[n + 1..] {
-                if one.title == other.title && one.text == other.text {
-                    assert_eq!(
-                        score(&one.id),
-                        score(&other.id),
-                        "{query:?}: equal texts, unequal scores"
-                    );
-                }
-            }
+        for (one, other) in pairs {
+            assert_eq!(
+                score(one),
+                score(other),
+                "{query:?}: {one:?} and {other:?} are equal, their scores are not"
+            );
         }
     }
 }
@@ -292,35 +323,100 @@ where
     }
 }
 
+/// The length of the vectors that [`check_vectors`] tries.
+const DIM: usize = 6;
+
+/// Calls `check` with queries over vectors, good ones and bad ones.
+fn with_vector_queries(check: impl FnOnce(&Contract<'_, [f32]>)) {
+    let queries = toy::vectors(9, DIM);
+    let with = |at: usize, value: f32| {
+        let mut query = vec![1.0; DIM];
+        query[at] = value;
+        query
+    };
+    let bad = [
+        with(2, f32::NAN),
+        with(5, f32::INFINITY),
+        with(0, f32::NEG_INFINITY),
+        vec![1.0; DIM - 1],
+        vec![1.0; DIM + 1],
+    ];
+    check(&Contract {
+        good: queries.iter().map(Vec::as_slice).collect(),
+        bad: bad.iter().map(Vec::as_slice).collect(),
+    });
+}
+
+fn vector_ids(n: usize) -> DocIds {
+    (0..n).map(|n| format!("v{n:03}")).collect()
+}
+
 /// Checks a retriever over vectors in one line: give a function that builds it over any ids and
-/// vectors of 6 components. Queries of another length, with NaN or infinity must be refused.
+/// vectors of 6 components.
+///
+/// Built over seventy vectors of [`toy::vectors`], over one and over none; all of
+/// [`Contract::check`], and: equal vectors have equal scores, queries of another length, with NaN
+/// or infinity are refused (an empty index, which may not know its length, is spared these), an
+/// empty collection gives no hits.
 ///
 /// # Panics
 /// When the retriever breaks the contract.
 pub fn check_vectors<R: Retriever<Query = [f32]>>(build: impl Fn(DocIds, Vec<Vec<f32>>) -> R) {
-    const DIM: usize = 6;
-    let queries = toy::vectors(9, DIM);
-    let mut nan = vec![1.0; DIM];
-    nan[2] = f32::NAN;
-    let mut infinite = vec![1.0; DIM];
-    infinite[5] = f32::INFINITY;
-    let (short, long) = (vec![1.0; DIM - 1], vec![1.0; DIM + 1]);
-    let good: Vec<&[f32]> = queries.iter().map(Vec::as_slice).collect();
-    let bad: Vec<&[f32]> = vec![&nan, &infinite, &short, &long];
-    let ids = |n: usize| (0..n).map(|n| format!("v{n:03}")).collect::<DocIds>();
-    let contract = Contract {
-        good: good.clone(),
-        bad,
+    with_vector_queries(|contract| {
+        for n in [1, 70] {
+            let vectors = toy::vectors(n, DIM);
+            let retriever = build(vector_ids(n), vectors.clone());
+            assert_eq!(retriever.ids(), &vector_ids(n), "other ids than were given");
+            contract.check(&retriever);
+            if n > 1 {
+                let names: Vec<String> = (0..n).map(|n| format!("v{n:03}")).collect();
+                let pairs: Vec<(&str, &str)> = equals(&vectors, |one, other| one == other)
+                    .map(|(one, other)| (names[one].as_str(), names[other].as_str()))
+                    .collect();
+                equal_scores(&retriever, &contract.good, &pairs);
+            }
+        }
+        empty_vectors(&build(vector_ids(0), Vec::new()), contract);
+    });
+}
+
+fn empty_vectors(empty: &dyn Retriever<Query = [f32]>, contract: &Contract<'_, [f32]>) {
+    let spared = Contract {
+        good: contract.good.clone(),
+        bad: Vec::new(),
     };
-    for n in [1, 70] {
-        contract.check(&build(ids(n), toy::vectors(n, DIM)));
-    }
-    let empty = build(ids(0), Vec::new());
-    for query in good {
-        let found: Result<Ranking, SearchError> = empty.search(query, &Search::top(5));
+    spared.check(empty);
+    for &query in &contract.good {
         assert!(
-            found.is_ok_and(|ranking| ranking.is_empty()),
+            search(empty, query, Search::top(5)).is_empty(),
             "hits in an empty collection"
         );
     }
+}
+
+/// [`check_vectors`], and that saving and loading changes nothing: `reload` saves what `build`
+/// made and loads it again.
+///
+/// # Panics
+/// When the retriever breaks the contract.
+pub fn check_vectors_saved<R, S>(
+    build: impl Fn(DocIds, Vec<Vec<f32>>) -> R,
+    reload: impl Fn(&R) -> S,
+) where
+    R: Retriever<Query = [f32]>,
+    S: Retriever<Query = [f32]>,
+{
+    check_vectors(&build);
+    with_vector_queries(|contract| {
+        for n in [0, 1, 70] {
+            let built = build(vector_ids(n), toy::vectors(n, DIM));
+            let loaded = reload(&built);
+            contract.check_equal(&built, &loaded);
+            if n == 0 {
+                empty_vectors(&loaded, contract);
+            } else {
+                contract.check(&loaded);
+            }
+        }
+    });
 }

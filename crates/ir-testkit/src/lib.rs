@@ -7,4 +7,4 @@ mod contract;
 pub mod oracle;
 pub mod toy;
 
-pub use contract::{Contract, check_text, check_text_saved, check_vectors};
+pub use contract::{Contract, check_text, check_text_saved, check_vectors, check_vectors_saved};
