@@ -493,8 +493,11 @@ fn read_years(bytes: &[u8], n: usize) -> Option<Vec<Option<i64>>> {
     let mut input = Input::new(bytes);
     let mut years = Vec::new();
     for _ in 0..n {
-        let code = input.varint()?;
-        years.push(code.checked_sub(1).map(unzigzag));
+        years.push(match input.varint()? {
+            0 => None,
+            1 => Some(unzigzag(input.varint()?)),
+            _ => return None,
+        });
     }
     input.is_empty().then_some(years)
 }

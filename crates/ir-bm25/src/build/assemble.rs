@@ -59,11 +59,10 @@ pub(super) fn assemble<W: Write>(
     if !years.is_empty() {
         for old in order.old_numbers() {
             let year = years.get(old as usize).copied().flatten();
-            // The one year that has no successor as a number is not told from its neighbour.
-            put(
-                &mut buffer,
-                year.map_or(0, |year| zigzag(year).saturating_add(1)),
-            );
+            put(&mut buffer, u64::from(year.is_some()));
+            if let Some(year) = year {
+                put(&mut buffer, zigzag(year));
+            }
         }
         file.section(section::YEARS, &buffer).map_err(write)?;
         buffer.clear();

@@ -43,7 +43,7 @@ pub(crate) mod section {
     pub(crate) const META: &str = "meta";
     /// The ids in the order of the documents, each after its length as a varint.
     pub(crate) const IDS: &str = "ids";
-    /// Years in the order of the documents, as varints: 0 for none, else one more than the zigzag form. Absent when none has one.
+    /// Years in the order of the documents, as varints: 0 for none, else 1 and the zigzag form. Absent when none has one.
     pub(crate) const YEARS: &str = "years";
     /// For every field the number of tokens of every document, four bytes each.
     pub(crate) const LENGTHS: &str = "lengths";

@@ -21,6 +21,11 @@ use score::FieldModel;
 /// The range of field weights, 0 apart.
 const WEIGHTS: std::ops::RangeInclusive<f32> = 1e-9..=1e9;
 
+/// With more lists than this everything is scored. No list of a long query is of much importance, so nearly every
+/// document stays a candidate, and the bookkeeping costs more than it saves: with arguments of 130 words over 1.1
+/// million one-line documents, pruning took 3.1 ms a query and adding up everything 2.3 ms.
+const MANY_LISTS: usize = 40;
+
 /// An [`Index`] with BM25's parameters, ready to search: implements [`Retriever`].
 ///
 /// Cheap to make, to clone and to send to other threads; it holds its index.
@@ -182,7 +187,10 @@ impl Retriever for Searcher {
         let mut best = TopK::new(how.k());
         if allowed.is_some_and(|allowed| few(allowed, documents, &plan)) {
             exhaustive::members(&mut plan.slots, documents, how, &mut best);
-        } else if self.pruning == Pruning::BlockMax && plan.is_order_free() {
+        } else if self.pruning == Pruning::BlockMax
+            && plan.slots.len() <= MANY_LISTS
+            && plan.is_order_free()
+        {
             prune::search(&mut plan.slots, documents, how, &mut best);
         } else {
             exhaustive::all(&mut plan.slots, documents, how, &mut best);

@@ -23,22 +23,29 @@
 use ir_core::{DocNum, Search, TopK};
 
 use super::plan::Slot;
+use super::score::TermScorer;
 use super::window::{WIDTH, Window};
+use crate::postings::{BLOCK, Cursor, END};
 
-/// The least documents in a stretch: less is not worth the sorting.
+/// The least documents in a stretch, and so many more for every list: less is not worth the sorting.
 const SHORTEST: u32 = 1024;
+const PER_LIST: u32 = 64;
 /// The most: the division into optional and essential lists is to follow the rising score of the worst hit.
 const LONGEST: u32 = 1 << 16;
+/// What it costs to ask a list for one document, when adding up one posting costs 1.
+const ASKING: f64 = 4.0;
 /// A list with more blocks in a stretch is bounded there by the bound of the whole list.
 const MANY_BLOCKS: usize = 32;
 
 pub(super) fn search(slots: &mut [Slot<'_>], documents: u32, how: &Search<'_>, best: &mut TopK) {
+    let lists = slots.iter_mut().map(List::new).collect();
     Pruned {
-        bounds: vec![0.0; slots.len()],
-        order: (0..slots.len()).collect(),
-        up_to: vec![0.0; slots.len()],
+        lists,
         optional: 0,
-        slots,
+        up_to: Vec::new(),
+        all: 0.0,
+        candidates: Vec::new(),
+        seen: (0, 1),
         how,
         best,
         least: None,
@@ -46,34 +53,57 @@ pub(super) fn search(slots: &mut [Slot<'_>], documents: u32, how: &Search<'_>, b
     .run(documents);
 }
 
+/// One list and what is known of it in the present stretch.
+struct List<'s, 'a> {
+    slot: &'s mut Slot<'a>,
+    /// The most that it can add.
+    bound: f32,
+    /// That for each of its postings: of lists with little to add, it is the long ones that should be optional.
+    worth: f32,
+    /// A block and the most that it can add.
+    block: (usize, f32),
+}
+
+/// A document, and the sum of its parts that are known.
+#[derive(Clone, Copy)]
+struct Candidate {
+    doc: u32,
+    sum: f64,
+}
+
 struct Pruned<'s, 'a> {
-    slots: &'s mut [Slot<'a>],
+    /// First the optional lists in the order of their worth, then the essential ones.
+    lists: Vec<List<'s, 'a>>,
+    /// How many lists are optional: all of these cannot lift a document into the top k.
+    optional: usize,
+    /// `up_to[i]` is the sum of the bounds of the first `i` optional lists.
+    up_to: Vec<f64>,
+    /// The sum of all bounds.
+    all: f64,
+    candidates: Vec<Candidate>,
+    /// How many candidates there were in the stretch before, and among how many documents.
+    seen: (usize, u32),
     how: &'s Search<'s>,
     best: &'s mut TopK,
     /// The score that a document must exceed, once k are kept.
     least: Option<f32>,
-    /// For every slot, the most that it can add in the present stretch.
-    bounds: Vec<f32>,
-    /// The slots by ascending bound.
-    order: Vec<usize>,
-    /// `up_to[i]` is the sum of the bounds of `order[..=i]`.
-    up_to: Vec<f64>,
-    /// `order[..optional]` cannot lift a document into the top k.
-    optional: usize,
 }
 
-impl Pruned<'_, '_> {
+impl<'s, 'a> Pruned<'s, 'a> {
     fn run(&mut self, documents: u32) {
         let mut window = Window::new();
         let mut start = 0;
         while start < documents {
             let end = self.stretch(start).min(documents);
-            self.bound(start, end);
-            self.divide();
-            match self.order.get(self.optional..) {
-                None | Some([]) => {}
-                Some(&[only]) => self.one_list(only, start, end),
-                Some(_) => self.several_lists(&mut window, start, end),
+            for list in &mut self.lists {
+                list.bound_in(start, end);
+            }
+            self.divide(documents);
+            self.seen = (0, end - start);
+            match self.lists.len() - self.optional {
+                0 => {}
+                1 => self.one_list(start, end),
+                _ => self.several_lists(&mut window, start, end),
             }
             start = end;
         }
@@ -82,149 +112,231 @@ impl Pruned<'_, '_> {
     /// Where the stretch from `start` ends: with the first block of an essential list, but not at once.
     fn stretch(&mut self, start: u32) -> u32 {
         let mut end = start.saturating_add(LONGEST);
-        // Where no list was essential, the most important one stands in.
-        let essential = self.optional.min(self.order.len().saturating_sub(1));
-        for &slot in self.order.get(essential..).unwrap_or_default() {
-            let cursor = &mut self.slots[slot].cursor;
+        // Where no list was essential, the last one stands in.
+        let essential = self.optional.min(self.lists.len().saturating_sub(1));
+        for list in self.lists.get_mut(essential..).unwrap_or_default() {
+            let cursor = &mut list.slot.cursor;
             cursor.shallow(start);
             end = end.min(cursor.last_of(cursor.block()).saturating_add(1));
         }
-        end.max(start.saturating_add(SHORTEST))
+        end.max(start.saturating_add(SHORTEST + PER_LIST * self.lists.len() as u32))
     }
 
-    fn bound(&mut self, start: u32, end: u32) {
-        for (slot, bound) in self.slots.iter_mut().zip(&mut self.bounds) {
-            slot.cursor.shallow(start);
-            let first = slot.cursor.block();
-            *bound = 0.0;
-            for block in first..slot.cursor.blocks() {
-                if block - first == MANY_BLOCKS {
-                    *bound = slot.bound;
-                    break;
-                }
-                *bound = bound.max(slot.block_bound(block));
-                if slot.cursor.last_of(block) >= end - 1 {
-                    break;
-                }
-            }
-        }
-    }
-
-    fn divide(&mut self) {
-        let bounds = &self.bounds;
-        // Equal bounds in the order of the slots; the sort is stable, and nearly sorted from the stretch before.
-        self.order.sort_by(|&a, &b| bounds[a].total_cmp(&bounds[b]));
-        let mut sum = 0.0;
+    /// Makes as many lists optional as the score of the worst hit allows, those of the least worth first.
+    fn divide(&mut self, documents: u32) {
+        self.all = self.lists.iter().map(|list| f64::from(list.bound)).sum();
+        self.up_to.clear();
         self.optional = 0;
-        for (&slot, up_to) in self.order.iter().zip(&mut self.up_to) {
-            sum += f64::from(bounds[slot]);
-            *up_to = sum;
-            if beaten(sum, self.least) {
+        if self.least.is_none() {
+            return;
+        }
+        // Stable, and nearly sorted from the stretch before.
+        self.lists.sort_by(|a, b| a.worth.total_cmp(&b.worth));
+        let mut sum = 0.0;
+        for at in 0..self.lists.len() {
+            let with = sum + f64::from(self.lists[at].bound);
+            if beaten(with, self.least) {
+                self.lists[self.optional..=at].rotate_right(1);
+                self.up_to.push(sum);
                 self.optional += 1;
+                sum = with;
             }
+        }
+        self.up_to.push(sum);
+        // Asking a list for many candidates is dearer than adding all of it up.
+        let crowd = ASKING * self.seen.0 as f64 / f64::from(self.seen.1) * f64::from(documents);
+        while self.optional > 0 && f64::from(self.lists[self.optional - 1].slot.cursor.df()) < crowd {
+            self.optional -= 1;
+            self.up_to.pop();
         }
     }
 
-    /// The sum of the bounds of the first `n` slots in order.
+    /// The sum of the bounds of the first `n` optional lists.
     fn bound_of_first(&self, n: usize) -> f64 {
-        n.checked_sub(1).map_or(0.0, |last| self.up_to[last])
+        self.up_to.get(n).copied().unwrap_or(0.0)
     }
 
-    fn one_list(&mut self, slot: usize, start: u32, end: u32) {
+    fn one_list(&mut self, start: u32, end: u32) {
         let others = self.bound_of_first(self.optional);
+        let mut parts = [0.0; BLOCK];
         let mut from = start;
         while from < end {
-            let it = &mut self.slots[slot];
-            it.cursor.shallow(from);
-            let block = it.cursor.block();
-            if block >= it.cursor.blocks() {
+            let Some(list) = self.lists.last_mut() else { return };
+            list.slot.cursor.shallow(from);
+            let block = list.slot.cursor.block();
+            if block >= list.slot.cursor.blocks() {
                 return;
             }
-            let last = it.cursor.last_of(block);
-            if self.least.is_some() && beaten(others + f64::from(it.block_bound(block)), self.least)
-            {
+            let last = list.slot.cursor.last_of(block);
+            if beaten(others + f64::from(list.block_bound()), self.least) {
                 from = last.saturating_add(1);
                 continue;
             }
-            let doc = it.cursor.seek(from);
-            if doc >= end {
+            if list.slot.cursor.seek(from) >= end {
                 return;
             }
-            let part = it.scorer.part(doc, it.cursor.tf());
-            self.candidate(doc, f64::from(part));
-            from = doc + 1;
+            let (docs, tfs) = list.slot.cursor.postings();
+            list.slot.scorer.parts(docs, tfs, &mut parts);
+            let least = self.least;
+            let scored = docs.iter().zip(&parts).take_while(|&(&doc, _)| doc < end);
+            let candidates = scored.map(|(&doc, &part)| Candidate {
+                doc,
+                sum: f64::from(part),
+            });
+            self.candidates
+                .extend(candidates.filter(|candidate| !beaten(candidate.sum + others, least)));
+            from = docs.last().map_or(END, |&last| last.saturating_add(1));
+            self.complete();
         }
     }
 
     fn several_lists(&mut self, window: &mut Window, start: u32, end: u32) {
-        let all = self.bound_of_first(self.order.len());
+        let others = self.bound_of_first(self.optional);
         let mut from = start;
         while from < end {
             let to = from.saturating_add(WIDTH).min(end);
+            let least = self.least;
             window.start_at(from);
-            for &n in self.order.get(self.optional..).unwrap_or_default() {
-                let Slot { cursor, scorer, .. } = &mut self.slots[n];
-                let others = all - f64::from(self.bounds[n]);
-                let least = self.least;
+            for list in self.lists.get_mut(self.optional..).unwrap_or_default() {
+                let others = self.all - f64::from(list.bound);
+                let Slot {
+                    cursor,
+                    scorer,
+                    bound,
+                    ..
+                } = &mut *list.slot;
+                let known = &mut list.block;
                 window.add(cursor, scorer, to, |cursor| {
-                    let block = cursor.block();
-                    if least.is_none() || block >= cursor.blocks() {
-                        return false;
-                    }
-                    let bound = scorer.bound(cursor.points(block));
-                    beaten(others + f64::from(bound), least)
+                    least.is_some()
+                        && cursor.block() < cursor.blocks()
+                        && beaten(
+                            others + f64::from(block_bound(cursor, scorer, *bound, known)),
+                            least,
+                        )
                 });
             }
-            window.drain(|doc, sum| self.candidate(doc, sum));
+            let candidates = &mut self.candidates;
+            window.drain(|doc, sum| {
+                if !beaten(sum + others, least) {
+                    candidates.push(Candidate { doc, sum });
+                }
+            });
+            self.complete();
             from = to;
         }
     }
 
-    /// A document with the sum of its parts in essential lists.
-    #[inline]
-    fn candidate(&mut self, doc: u32, mut sum: f64) {
-        if beaten(sum + self.bound_of_first(self.optional), self.least) {
-            return;
-        }
-        if !self.how.allows(DocNum::new(doc)) {
-            return;
+    /// Adds what the optional lists have for the candidates, as long as there is hope, and keeps the best.
+    fn complete(&mut self) {
+        let (how, least) = (self.how, self.least);
+        self.seen.0 += self.candidates.len();
+        if how.filter().is_some() {
+            self.candidates
+                .retain(|candidate| how.allows(DocNum::new(candidate.doc)));
         }
         for at in (0..self.optional).rev() {
-            if beaten(sum + self.up_to[at], self.least) {
+            if self.candidates.is_empty() {
                 return;
             }
-            let others = self.bound_of_first(at);
-            let slot = &mut self.slots[self.order[at]];
-            slot.cursor.shallow(doc);
-            let block = slot.cursor.block();
-            if block >= slot.cursor.blocks() {
-                continue;
-            }
-            if beaten(
-                sum + others + f64::from(slot.block_bound(block)),
-                self.least,
-            ) {
-                return;
-            }
-            if slot.cursor.seek(doc) == doc {
-                sum += f64::from(slot.scorer.part(doc, slot.cursor.tf()));
-            }
+            let (others, list) = (self.up_to[at], &mut self.lists[at]);
+            let with = others + f64::from(list.bound);
+            self.candidates.retain_mut(|candidate| {
+                !beaten(candidate.sum + with, least) && list.add_to(candidate, others, least)
+            });
         }
-        if !beaten(sum, self.least) {
-            self.best.push(DocNum::new(doc), sum as f32);
-            self.least = self.best.worst().map(|hit| hit.score);
+        for candidate in self.candidates.drain(..) {
+            if !beaten(candidate.sum, self.least) {
+                self.best
+                    .push(DocNum::new(candidate.doc), candidate.sum as f32);
+                self.least = self.best.worst().map(|hit| hit.score);
+            }
         }
     }
 }
 
-impl Slot<'_> {
-    #[inline]
-    fn block_bound(&self, block: usize) -> f32 {
-        if self.cursor.blocks() == 1 {
-            return self.bound;
+impl<'s, 'a> List<'s, 'a> {
+    fn new(slot: &'s mut Slot<'a>) -> Self {
+        Self {
+            slot,
+            bound: 0.0,
+            worth: 0.0,
+            block: (usize::MAX, 0.0),
         }
-        self.scorer.bound(self.cursor.points(block))
     }
+
+    /// Bounds what the list adds to documents from `start` to before `end`.
+    fn bound_in(&mut self, start: u32, end: u32) {
+        let cursor = &mut self.slot.cursor;
+        cursor.shallow(start);
+        let first = cursor.block();
+        self.bound = if first < cursor.blocks() {
+            self.block_bound()
+        } else {
+            0.0
+        };
+        let cursor = &self.slot.cursor;
+        let mut block = first;
+        while block < cursor.blocks() && cursor.last_of(block) < end - 1 {
+            block += 1;
+            if block - first == MANY_BLOCKS {
+                self.bound = self.slot.bound;
+                break;
+            }
+            if block < cursor.blocks() {
+                let bound = self.slot.scorer.bound(cursor.points(block));
+                self.bound = self.bound.max(bound);
+            }
+        }
+        self.worth = self.bound / cursor.df() as f32;
+    }
+
+    #[inline]
+    fn block_bound(&mut self) -> f32 {
+        let Slot {
+            cursor,
+            scorer,
+            bound,
+            ..
+        } = &*self.slot;
+        block_bound(cursor, scorer, *bound, &mut self.block)
+    }
+
+    /// Adds the part of this list; `false` when the candidate is beaten for sure, given that other lists
+    /// add at most `others`.
+    #[inline]
+    fn add_to(&mut self, candidate: &mut Candidate, others: f64, least: Option<f32>) -> bool {
+        let doc = candidate.doc;
+        self.slot.cursor.shallow(doc);
+        if self.slot.cursor.block() >= self.slot.cursor.blocks() {
+            return true;
+        }
+        let most = f64::from(self.block_bound());
+        if beaten(candidate.sum + others + most, least) {
+            return false;
+        }
+        if self.slot.cursor.seek(doc) == doc {
+            let part = self.slot.scorer.part(doc, self.slot.cursor.tf());
+            candidate.sum += f64::from(part);
+        }
+        true
+    }
+}
+
+/// The most that the present block, which must be one, can add; `known` remembers it.
+#[inline]
+fn block_bound(
+    cursor: &Cursor<'_>,
+    scorer: &TermScorer<'_>,
+    list: f32,
+    known: &mut (usize, f32),
+) -> f32 {
+    if cursor.blocks() == 1 {
+        return list;
+    }
+    if known.0 != cursor.block() {
+        *known = (cursor.block(), scorer.bound(cursor.points(cursor.block())));
+    }
+    known.1
 }
 
 /// Whether a document with at most this sum cannot get in any more.
