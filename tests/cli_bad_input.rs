@@ -303,6 +303,33 @@ fn files_that_are_not_what_they_should_be() {
     );
 }
 
+/// A copy that was cut short is neither "not there" nor a folder like any other, wherever one is.
+#[test]
+fn a_damaged_copy_of_a_collection() {
+    let here = Folder::new();
+    here.write("beir/nfcorpus/corpus.jsonl", CORPUS);
+    here.write("beir/nfcorpus/queries.jsonl", QUERIES);
+    let parts = &["beir/nfcorpus/corpus.jsonl", "bytes", "incomplete"];
+    here.ir_inside(&["search", "beir/nfcorpus", "tea"])
+        .fails(1, parts);
+    here.ir_inside(&["index", "beir/nfcorpus", "-o", "index"])
+        .fails(1, parts);
+    let list = here.ir_inside(&["datasets"]).ok().out;
+    let row = list.lines().find(|row| row.starts_with("beir/nfcorpus"));
+    let row = row.unwrap();
+    assert!(row.contains("damaged: "), "{row}");
+    assert!(parts.iter().all(|part| row.contains(part)), "{row}");
+    let json = here.ir_inside(&["datasets", "--json"]).ok().out;
+    for line in json.lines() {
+        let object: serde_json::Value = serde_json::from_str(line).unwrap();
+        let damaged = object["name"] == "beir/nfcorpus";
+        assert_eq!(object["damaged"].is_string(), damaged, "{line}");
+        assert_eq!(object["there"] == true, object["name"] == "bundled");
+    }
+    // The folder itself.
+    here.ir_inside(&["search", "./beir/nfcorpus", "tea"]).ok();
+}
+
 /// Compressed, and then without its end.
 fn gzip_cut(here: &Folder, name: &str, content: &str) {
     use std::io::Write;

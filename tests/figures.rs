@@ -19,7 +19,8 @@ use task::{MEASURES, TimeFilter, in_keyphrases, recommend};
 
 fn open(name: &str) -> Option<Collection> {
     let catalogue = Catalogue::from_env();
-    if !catalogue.has(name) {
+    // A damaged copy is a failure, not a reason to skip.
+    if !catalogue.has(name).unwrap() {
         eprintln!("skipped: IR_DATA does not hold {name}");
         return None;
     }

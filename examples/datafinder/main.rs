@@ -22,7 +22,7 @@ use task::{MEASURES, TimeFilter, in_keyphrases, recommend};
 
 fn main() -> Result<()> {
     let catalogue = Catalogue::from_env();
-    let real = catalogue.has("datafinder");
+    let real = catalogue.has("datafinder")?;
     let collection = catalogue.open(if real { "datafinder" } else { "bundled" })?;
     let sentences = collection.queries("test")?;
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();

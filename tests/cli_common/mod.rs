@@ -106,6 +106,11 @@ impl Folder {
         finish(self.command(args).env_remove("IR_DATA"), None)
     }
 
+    /// Runs `ir` here, in a data folder.
+    pub(crate) fn ir_inside(&self, args: &[&str]) -> Ran {
+        finish(self.command(args).env("IR_DATA", self.path()), None)
+    }
+
     /// Runs `ir` here, with this on standard input.
     pub(crate) fn ir_with(&self, args: &[&str], input: &str) -> Ran {
         finish(self.command(args).env_remove("IR_DATA"), Some(input))

@@ -9,7 +9,7 @@
 //! Each file may be compressed, with `.gz` or `.zst` added to its name or not.
 //!
 //! - The header of the qrels is a line like any other to a careless reader, and a missing one
-//!   costs a judgment: here it must be there.
+//!   costs a judgment: here it must be there, by these names (`query_id` and capitals are as good).
 //! - Line ends of the qrels are `\r\n` in some collections; both are accepted.
 //! - In some collections (ArguAna) the queries are documents: drop the document whose id is the
 //!   query's own ([`Run::remove_self`](ir_core::Run::remove_self)).
@@ -101,10 +101,10 @@ impl BeirFolder {
         }
     }
 
-    /// The documents.
+    /// The documents. There must be some.
     #[must_use]
     pub fn corpus(&self) -> JsonlCorpus {
-        JsonlCorpus::new(&self.corpus)
+        JsonlCorpus::new(&self.corpus).not_empty()
     }
 
     /// All queries, those of all splits together.
@@ -188,13 +188,14 @@ fn existing(plain: &Path) -> Option<PathBuf> {
 /// Reads qrels in BEIR's form; `source` names them in errors.
 ///
 /// # Errors
-/// When the source cannot be read, the header line is missing, a line has not three columns or no
+/// When the source cannot be read or is empty, the header line is missing, a line has not three columns or no
 /// whole number in the third, or a pair is judged twice.
 pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError> {
     let mut lines = Lines::new(reader, source);
     let mut qrels = Qrels::new();
     let mut seen = Seen::default();
     let mut header = false;
+    const HEADER: &str = "the header line `query-id corpus-id score` between tabs";
     while let Some(line) = lines.read()? {
         let text = line.text.strip_suffix('\r').unwrap_or(line.text);
         if text.trim_ascii().is_empty() {
@@ -202,6 +203,19 @@ pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError
         }
         let path = || source.to_owned();
         let line = line.number;
+        let syntax = |expected, found: &str| DataError::Syntax {
+            path: path(),
+            line,
+            expected,
+            found: excerpt(found),
+        };
+        if !header {
+            if !is_header(text.split('\t')) {
+                return Err(syntax(HEADER, text));
+            }
+            header = true;
+            continue;
+        }
         let mut columns = text.split('\t');
         let (Some(query), Some(doc), Some(grade), None) = (
             columns.next(),
@@ -216,24 +230,10 @@ pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError
                 found: text.split('\t').count() as u64,
             });
         };
-        let syntax = |expected, found: &str| DataError::Syntax {
-            path: path(),
-            line,
-            expected,
-            found: excerpt(found),
-        };
-        let number = grade.trim_ascii().parse::<i64>();
-        if !header {
-            if number.is_ok() {
-                return Err(syntax(
-                    "the header line `query-id corpus-id score` between tabs",
-                    text,
-                ));
-            }
-            header = true;
-            continue;
-        }
-        let grade = number.map_err(|_| syntax("a whole number as grade", grade))?;
+        let grade = grade
+            .trim_ascii()
+            .parse()
+            .map_err(|_| syntax("a whole number as grade", grade))?;
         if query.is_empty() || doc.is_empty() {
             return Err(syntax("a query id and a document id", text));
         }
@@ -248,7 +248,19 @@ pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError
         }
         qrels.insert(query, doc, grade);
     }
+    if !header {
+        return Err(DataError::Empty {
+            path: source.to_owned(),
+            expected: HEADER,
+        });
+    }
     Ok(qrels)
+}
+
+/// Whether these are the names of the columns. A judgment is none, whatever its grade looks like.
+pub(crate) fn is_header<'a>(columns: impl Iterator<Item = &'a str>) -> bool {
+    let name = |column: &str| column.trim_ascii().to_ascii_lowercase().replace('_', "-");
+    columns.map(name).eq(["query-id", "corpus-id", "score"])
 }
 
 /// Writes qrels in BEIR's form, whole or not at all.

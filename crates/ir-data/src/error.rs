@@ -228,6 +228,14 @@ pub enum DataError {
         /// How many there are.
         found: u64,
     },
+    /// A file without anything in it, where something must be.
+    #[error("{path}: expected {expected}, found none")]
+    Empty {
+        /// The file.
+        path: String,
+        /// What belongs there.
+        expected: &'static str,
+    },
     /// A file of another size than the catalogue states: an incomplete copy or another version.
     #[error(
         "{path}: expected {expected} bytes, found {found}: an incomplete copy, or another version"
@@ -360,6 +368,7 @@ impl DataError {
             self,
             Self::Truncated { .. }
                 | Self::Damaged { .. }
+                | Self::Empty { .. }
                 | Self::Size { .. }
                 | Self::Sha256 { .. }
                 | Self::Count { .. }

@@ -68,14 +68,7 @@ pub fn read_queries(reader: impl BufRead, source: &str) -> Result<Vec<Query>, Da
             .filter(|id| !id.is_empty())
             .ok_or_else(|| missing("number"))?;
         let words = words.ok_or_else(|| missing("text"))?;
-        if let Some(first) = seen.note(&[&id], line) {
-            return Err(DataError::RepeatedId {
-                path: source.to_owned(),
-                line,
-                id,
-                first,
-            });
-        }
+        seen.new_id(&id, source, line)?;
         queries.push(Query::new(id, words));
     }
     scan.skip();

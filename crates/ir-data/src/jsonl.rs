@@ -52,6 +52,8 @@ pub struct Docs<R> {
     source: Arc<str>,
     fields: JsonFields,
     seen: Option<Seen>,
+    /// Whether the end is an error: nothing has been read, and something must be.
+    wanting: bool,
 }
 
 impl<R: BufRead> Docs<R> {
@@ -67,6 +69,7 @@ impl<R: BufRead> Docs<R> {
             lines,
             fields,
             seen: (repeats == Repeats::Refuse).then(Seen::default),
+            wanting: false,
         }
     }
 
@@ -81,17 +84,17 @@ impl<R: BufRead> Docs<R> {
                 continue;
             }
             record::parse(line.text, &self.fields, doc, &self.source, line.number)?;
-            if let Some(seen) = &mut self.seen
-                && let Some(first) = seen.note(&[&doc.id], line.number)
-            {
-                return Err(DataError::RepeatedId {
-                    path: self.source.as_ref().to_owned(),
-                    line: line.number,
-                    id: doc.id.clone(),
-                    first,
-                });
+            if let Some(seen) = &mut self.seen {
+                seen.new_id(&doc.id, &self.source, line.number)?;
             }
+            self.wanting = false;
             return Ok(true);
+        }
+        if self.wanting {
+            return Err(DataError::Empty {
+                path: self.source.as_ref().to_owned(),
+                expected: "documents",
+            });
         }
         Ok(false)
     }
@@ -109,6 +112,7 @@ pub struct JsonlCorpus {
     path: PathBuf,
     fields: JsonFields,
     repeats: Repeats,
+    not_empty: bool,
 }
 
 impl JsonlCorpus {
@@ -118,6 +122,7 @@ impl JsonlCorpus {
             path: path.into(),
             fields: JsonFields::beir(),
             repeats: Repeats::Refuse,
+            not_empty: false,
         }
     }
 
@@ -125,6 +130,13 @@ impl JsonlCorpus {
     #[must_use]
     pub fn with_fields(mut self, fields: JsonFields) -> Self {
         self.fields = fields;
+        self
+    }
+
+    /// With an error where there are no documents: such a file is what a failed copy leaves.
+    #[must_use]
+    pub fn not_empty(mut self) -> Self {
+        self.not_empty = true;
         self
     }
 
@@ -146,12 +158,11 @@ impl JsonlCorpus {
     /// # Errors
     /// When the file cannot be opened.
     pub fn reader(&self) -> Result<Docs<Box<dyn BufRead + Send>>, DataError> {
-        Ok(Docs::new(
-            open(&self.path)?,
-            &name_of(&self.path),
-            self.fields.clone(),
-            self.repeats,
-        ))
+        let source = name_of(&self.path);
+        let fields = self.fields.clone();
+        let mut docs = Docs::new(open(&self.path)?, &source, fields, self.repeats);
+        docs.wanting = self.not_empty;
+        Ok(docs)
     }
 }
 

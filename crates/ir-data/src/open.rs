@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
 use crate::DataError;
 use crate::error::name_of;
@@ -19,6 +19,17 @@ pub enum Compression {
     Gzip,
     /// Zstandard, of one or several frames.
     Zstd,
+}
+
+impl Compression {
+    /// The form that the name of a file promises.
+    pub(crate) fn of_name(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "gz" => Some(Self::Gzip),
+            "zst" => Some(Self::Zstd),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Compression {
@@ -88,7 +99,8 @@ impl StreamError {
 /// ```
 ///
 /// # Errors
-/// When there is no such file, or a folder in its place, or its head cannot be read.
+/// When there is no such file, or a folder in its place, or its head cannot be read; and when a
+/// file called `.gz` or `.zst` holds nothing at all.
 pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn BufRead + Send>, DataError> {
     let path = path.as_ref();
     let name = name_of(path);
@@ -100,7 +112,18 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn BufRead + Send>, DataError
     if file.metadata().map_err(read)?.is_dir() {
         return Err(DataError::Folder { path: name });
     }
-    decode(BufReader::with_capacity(1 << 16, file), &name).map_err(read)
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    if let Some(compression) = Compression::of_name(path)
+        && reader.fill_buf().map_err(read)?.is_empty()
+    {
+        // No compressed file is empty; a failed copy is.
+        return Err(DataError::Truncated {
+            path: name,
+            line: 1,
+            compression,
+        });
+    }
+    decode(reader, &name).map_err(read)
 }
 
 /// Decompresses a source as [`open`] does with a file. `source` names it in errors.
@@ -130,7 +153,7 @@ pub fn decode<'a>(
         Some(Compression::Gzip) => Box::new(BufReader::with_capacity(
             1 << 16,
             GzipReader {
-                decoder: MultiGzDecoder::new(reader),
+                decoder: Some(GzDecoder::new(reader)),
                 path: source.to_owned(),
                 failed: false,
             },
@@ -142,10 +165,35 @@ pub fn decode<'a>(
     })
 }
 
+/// Decompresses one member after another.
 struct GzipReader<R> {
-    decoder: MultiGzDecoder<R>,
+    /// `None` between two members, never seen from outside.
+    decoder: Option<GzDecoder<R>>,
     path: String,
     failed: bool,
+}
+
+impl<R: BufRead> GzipReader<R> {
+    fn next(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        while let Some(decoder) = &mut self.decoder {
+            let count = decoder.read(buf)?;
+            if count > 0 || buf.is_empty() {
+                return Ok(count);
+            }
+            match decoder.get_mut().fill_buf()?.first() {
+                None => break,
+                Some(0x1f) => {
+                    let decoder = self.decoder.take().map(GzDecoder::into_inner);
+                    self.decoder = decoder.map(GzDecoder::new);
+                }
+                Some(_) => {
+                    let behind = "other data behind the end";
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, behind));
+                }
+            }
+        }
+        Ok(0)
+    }
 }
 
 impl<R: BufRead> Read for GzipReader<R> {
@@ -153,7 +201,7 @@ impl<R: BufRead> Read for GzipReader<R> {
         if self.failed {
             return Err(StreamError::truncated(&self.path, Compression::Gzip));
         }
-        self.decoder.read(buf).map_err(|error| {
+        self.next(buf).map_err(|error| {
             if error.kind() == io::ErrorKind::Interrupted {
                 return error;
             }

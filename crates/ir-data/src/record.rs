@@ -5,6 +5,7 @@ use std::fmt;
 
 use ir_core::{Attributes, Document, Value};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
 use crate::DataError;
 
@@ -390,8 +391,14 @@ impl<'de> Visitor<'de> for TextInto<'_> {
         Ok(Got::Whole)
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Got, E> {
-        Ok(Got::Other("a number with a fraction"))
+    fn visit_f64<E>(self, number: f64) -> Result<Got, E> {
+        // So large a number has no fraction: it did not fit into 64 bits.
+        const LARGE: f64 = (1_u64 << 63) as f64;
+        Ok(Got::Other(if number.abs() >= LARGE {
+            "a number beyond 64 bits"
+        } else {
+            "a number with a fraction"
+        }))
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<Got, E> {
@@ -478,6 +485,33 @@ impl<'de> Visitor<'de> for AnyValue {
             }
         }
         Ok(Some(Value::Map(members)))
+    }
+}
+
+/// The lines on which parts of a JSON text begin; asked for in their order.
+pub(crate) struct LinesOf<'a> {
+    text: &'a str,
+    at: usize,
+    line: u64,
+}
+
+impl<'a> LinesOf<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            at: 0,
+            line: 1,
+        }
+    }
+
+    /// The line, from 1, on which a part of the text begins.
+    pub(crate) fn line(&mut self, part: &RawValue) -> u64 {
+        // Parts lie inside the text: their addresses say where.
+        let start = part.get().as_ptr().addr() - self.text.as_ptr().addr();
+        let passed = &self.text[self.at..start];
+        self.line += passed.matches('\n').count() as u64;
+        self.at = start;
+        self.line
     }
 }
 

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
 
+use crate::DataError;
+
 /// Remembers on which line each id stood first, by a 128-bit hash of the id.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
@@ -19,6 +21,21 @@ impl Seen {
             .and_modify(|first| earlier = Some(*first))
             .or_insert(line);
         earlier
+    }
+}
+
+impl Seen {
+    /// Notes the id of a record; an error if an earlier line has it.
+    pub(crate) fn new_id(&mut self, id: &str, path: &str, line: u64) -> Result<(), DataError> {
+        match self.note(&[id], line) {
+            None => Ok(()),
+            Some(first) => Err(DataError::RepeatedId {
+                path: path.to_owned(),
+                line,
+                id: id.to_owned(),
+                first,
+            }),
+        }
     }
 }
 

@@ -16,11 +16,12 @@ use std::io::BufRead;
 
 use ir_core::{Document, Qrels, Query};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::DataError;
 use crate::error::excerpt;
 use crate::lines::whole;
-use crate::record::json_error;
+use crate::record::{LinesOf, json_error};
 use crate::seen::Seen;
 
 /// The whole file.
@@ -91,32 +92,28 @@ impl Squad {
         let squad: Self =
             serde_json::from_str(&text).map_err(|error| json_error(&error, source, 1))?;
         let mut seen = Seen::default();
-        for paragraph in squad
-            .articles
-            .iter()
-            .flat_map(|article| &article.paragraphs)
-        {
-            for question in &paragraph.questions {
-                if let Some(first) = seen.note(&[&question.id], 1) {
-                    return Err(DataError::RepeatedId {
+        let paragraphs = squad.articles.iter().flat_map(|a| &a.paragraphs);
+        let questions = paragraphs.flat_map(|p| p.questions.iter().map(move |q| (p, q)));
+        for (n, (paragraph, question)) in (0..).zip(questions) {
+            if let Some(first) = seen.note(&[&question.id], n) {
+                return Err(DataError::RepeatedId {
+                    path: source.to_owned(),
+                    line: line_of(&text, n),
+                    id: question.id.clone(),
+                    first: line_of(&text, first),
+                });
+            }
+            for answer in &question.answers {
+                let start = paragraph.context.char_indices().nth(answer.start);
+                let there =
+                    start.is_some_and(|(at, _)| paragraph.context[at..].starts_with(&answer.text));
+                if !there {
+                    return Err(DataError::Syntax {
                         path: source.to_owned(),
-                        line: 1,
-                        id: question.id.clone(),
-                        first,
+                        line: line_of(&text, n),
+                        expected: "each answer at its place in the context",
+                        found: format!("{}: {}", question.id, excerpt(&answer.text)),
                     });
-                }
-                for answer in &question.answers {
-                    let start = paragraph.context.char_indices().nth(answer.start);
-                    let there = start
-                        .is_some_and(|(at, _)| paragraph.context[at..].starts_with(&answer.text));
-                    if !there {
-                        return Err(DataError::Syntax {
-                            path: source.to_owned(),
-                            line: 1,
-                            expected: "each answer at its place in the context",
-                            found: format!("{}: {}", question.id, excerpt(&answer.text)),
-                        });
-                    }
                 }
             }
         }
@@ -169,4 +166,30 @@ impl Squad {
         }
         qrels
     }
+}
+
+/// The line on which the n-th question begins. The text is read again: this is for errors.
+fn line_of(text: &str, n: u64) -> u64 {
+    #[derive(Deserialize)]
+    struct File<'a> {
+        #[serde(borrow)]
+        data: Vec<Article<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Article<'a> {
+        #[serde(borrow)]
+        paragraphs: Vec<Paragraph<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Paragraph<'a> {
+        #[serde(borrow)]
+        qas: Vec<&'a RawValue>,
+    }
+    let Ok(file) = serde_json::from_str::<File<'_>>(text) else {
+        return 1;
+    };
+    let paragraphs = file.data.into_iter().flat_map(|article| article.paragraphs);
+    let mut questions = paragraphs.flat_map(|paragraph| paragraph.qas);
+    let question = questions.nth(n as usize);
+    question.map_or(1, |question| LinesOf::new(text).line(question))
 }

@@ -28,8 +28,8 @@ pub fn read_qrels(path: impl AsRef<Path>, header: Header) -> Result<Parsed<Qrels
     Ok(trec::read_qrels(open(path)?, &name_of(path), header)?)
 }
 
-/// Reads a qrels file in TREC's form or in BEIR's, told apart by the header that BEIR's has:
-/// a first line of three columns.
+/// Reads a qrels file in TREC's form or in BEIR's, told apart by the first line: BEIR's is a header,
+/// and has three columns between tabs.
 ///
 /// # Errors
 /// As [`read_qrels`] and [`beir::read_qrels`].
@@ -54,10 +54,10 @@ pub fn qrels_any(
         .read_until(b'\n', &mut head)
         .map_err(|error| crate::lines::located(error, source, 1))?;
     let first = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
-    let beir = String::from_utf8_lossy(first)
-        .split_ascii_whitespace()
-        .count()
-        == 3;
+    let first = String::from_utf8_lossy(first);
+    // Two tabs: a judgment of BEIR's form whose header is missing, which its reader says.
+    let beir = beir::is_header(first.split_ascii_whitespace())
+        || (first.split('\t').count() == 3 && first.split_ascii_whitespace().count() == 3);
     let reader = Cursor::new(head).chain(reader);
     if beir {
         Ok(Parsed {

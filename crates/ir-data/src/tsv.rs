@@ -113,14 +113,7 @@ impl<R: BufRead> Docs<R> {
                     found: excerpt(text),
                 });
             }
-            if let Some(first) = self.seen.note(&[&doc.id], line.number) {
-                return Err(DataError::RepeatedId {
-                    path: path(),
-                    line: line.number,
-                    id: doc.id.clone(),
-                    first,
-                });
-            }
+            self.seen.new_id(&doc.id, &self.source, line.number)?;
             return Ok(true);
         }
         Ok(false)

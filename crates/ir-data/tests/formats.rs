@@ -69,6 +69,10 @@ fn json_lines_that_are_wrong() {
             "f:1: expected an id in \"_id\", found a number with a fraction",
         ),
         (
+            "{\"_id\": 123456789012345678901234567890, \"text\": \"b\"}",
+            "f:1: expected an id in \"_id\", found a number beyond 64 bits",
+        ),
+        (
             "{\"_id\": [\"a\"], \"text\": \"b\"}",
             "f:1: expected an id in \"_id\", found a list",
         ),
@@ -148,6 +152,35 @@ fn beir_qrels() {
         (qrels.grade("q 1", "d"), qrels.grade("q 1", "e")),
         (Some(2), Some(-1))
     );
+    // The names of the columns in the other spellings that are about.
+    for head in [
+        "Query_ID\tCorpus_ID\tScore\n",
+        "QUERY-ID\tcorpus-id\tscore\r\n",
+    ] {
+        assert_eq!(read(&format!("{head}q\td\t1\n")).unwrap().judgments(), 1);
+    }
+    // Without a header, the first judgment is not taken for one, whatever its grade.
+    for first in [
+        "q1\td1\t1.0",
+        "q1\td1\tyes",
+        "q1\td1\t",
+        "query-id\tcorpus-id\t2",
+        "q1\td1",
+    ] {
+        let error = read(&format!("{first}\nq2\td2\t1\n")).unwrap_err();
+        let expected =
+            "f:1: expected the header line `query-id corpus-id score` between tabs, found ";
+        assert_eq!(error.to_string(), format!("{expected}{first:?}"));
+    }
+    for nothing in ["", "\n\r\n"] {
+        let error = read(nothing).unwrap_err();
+        assert!(error.is_corrupt());
+        assert_eq!(
+            error.to_string(),
+            "f: expected the header line `query-id corpus-id score` between tabs, found none"
+        );
+    }
+    assert!(read(head).unwrap().is_empty());
     for (text, expected) in [
         (
             "q1\td1\t1\n".to_owned(),
@@ -204,10 +237,14 @@ fn beir_folders() {
         "{\"_id\": \"b\", \"text\": \"x\"}\n{\"_id\": \"a\", \"text\": \"y\", \"title\": \"t\"}\n";
     fs::write(root.join("queries.jsonl"), queries).unwrap();
     fs::create_dir(root.join("qrels")).unwrap();
-    fs::write(root.join("qrels/test.tsv"), "q\td\ts\na\td\t1\nb\td\t0\n").unwrap();
+    fs::write(
+        root.join("qrels/test.tsv"),
+        "query-id\tcorpus-id\tscore\na\td\t1\nb\td\t0\n",
+    )
+    .unwrap();
     fs::write(
         root.join("qrels/dev.tsv"),
-        "q\td\ts\na\td\t1\nc\td\t1\ne\td\t1\n",
+        "query-id\tcorpus-id\tscore\na\td\t1\nc\td\t1\ne\td\t1\n",
     )
     .unwrap();
     fs::write(root.join("qrels/notes.txt"), "").unwrap();
@@ -246,6 +283,41 @@ fn beir_folders() {
 }
 
 #[test]
+fn beir_folders_of_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let fault = || {
+        let collection = beir::BeirFolder::open(root).unwrap().into_collection();
+        let fault = match collection.corpus().docs() {
+            Ok(mut docs) => docs.next().unwrap().unwrap_err(),
+            Err(error) => error,
+        };
+        fault.reason().to_string()
+    };
+    let corpus = root.join("corpus.jsonl");
+    for nothing in ["", "\n \n"] {
+        fs::write(&corpus, nothing).unwrap();
+        let expected = format!("{}: expected documents, found none", corpus.display());
+        assert_eq!(fault(), expected);
+    }
+    fs::remove_file(&corpus).unwrap();
+    for (suffix, form) in [("gz", "gzip"), ("zst", "zstd")] {
+        let corpus = root.join(format!("corpus.jsonl.{suffix}"));
+        fs::write(&corpus, "").unwrap();
+        let expected = format!(
+            "{}:1: expected more {form} data, found the end of the file",
+            corpus.display()
+        );
+        assert_eq!(fault(), expected);
+        // Compressed, and nothing in it.
+        ir_data::create(&corpus).unwrap().commit().unwrap();
+        let expected = format!("{}: expected documents, found none", corpus.display());
+        assert_eq!(fault(), expected);
+        fs::remove_file(&corpus).unwrap();
+    }
+}
+
+#[test]
 fn qrels_of_either_form() {
     let read = |text: &str| trec::qrels_any(text.as_bytes(), "f", Header::AsData).map(|p| p.data);
     let beir = read("query-id\tcorpus-id\tscore\nq\td\t1\n").unwrap();
@@ -254,6 +326,14 @@ fn qrels_of_either_form() {
     assert!(read("").unwrap().is_empty());
     assert!(matches!(read("q\td\t1\n"), Err(DataError::Syntax { .. })));
     assert!(matches!(read("q 0 d 1 x\n"), Err(DataError::Trec(_))));
+    // A TREC line that lacks a column is none of BEIR's.
+    assert_eq!(
+        read("q1 0 d1\n").unwrap_err().to_string(),
+        "f:1: expected 4 columns, found 3"
+    );
+    let header = "`query-id corpus-id score` between tabs, found \"query-id corpus-id score\"";
+    let error = read("query-id corpus-id score\nq d 1\n").unwrap_err();
+    assert!(error.to_string().ends_with(header), "{error}");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("qrels.gz");
     ir_data::write_qrels(&path, &trec).unwrap();
@@ -761,6 +841,21 @@ fn squad_files() {
         file("Tee", 9, "a"),
         Err(DataError::RepeatedId { .. })
     ));
+    // Places are lines, also of questions that look alike.
+    let question = |answers: &str| {
+        format!("\n\n{{\"id\": \"a\", \"question\": \"?\",\n\"answers\": [{answers}]}}")
+    };
+    let lines = |answers: &str| {
+        let (one, two) = (question(""), question(answers));
+        let text = format!(
+            "{{\"data\": [{{\"title\": \"T\", \"paragraphs\": [{{\"context\": \"tea\", \"qas\": [{one},{two}]}}]}}]}}"
+        );
+        Squad::read(text.as_bytes(), "f").unwrap_err().to_string()
+    };
+    assert_eq!(
+        lines(""),
+        "f:6: expected a new id, found \"a\", which is that of line 3"
+    );
     assert!(matches!(
         Squad::read(&b"{}"[..], "f"),
         Err(DataError::Json { .. })
@@ -781,4 +876,26 @@ fn a_run_that_cannot_be_read_back_is_not_written() {
     };
     assert!(matches!(source, WriteError::Id { found, .. } if found == "two words"));
     assert!(!path.exists());
+}
+
+#[test]
+fn a_json_array_of_queries() {
+    let read = |text: &str| datafinder::read_test_queries(text.as_bytes(), "f", "t");
+    let row = "{\"query\": \"tea\", \"documents\": []}";
+    for before in ["", "\u{feff}", "\u{feff} \n\n  ", "\n\n\n\n\n\n"] {
+        let queries = read(&format!("{before}[{row},\n{row}]")).unwrap();
+        assert_eq!(queries.len(), 2, "{before:?}");
+        assert_eq!(queries[1].query.id, "t001");
+        let lines = before.matches('\n').count() + 2;
+        let error = read(&format!("{before}[{row},\n{{}}]")).unwrap_err();
+        let expected = format!("f:{lines}: expected a field \"query\", found none");
+        assert_eq!(error.to_string(), expected);
+        let error = read(&format!("{before}[{row},\n]"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with(&format!("f:{lines}: expected JSON")),
+            "{error}"
+        );
+    }
 }

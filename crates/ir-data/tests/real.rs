@@ -14,7 +14,7 @@ use ir_data::{JsonFields, JsonlCorpus, indri, open};
 /// The catalogue, if it holds a collection.
 fn catalogue(collection: &str) -> Option<Catalogue> {
     let catalogue = Catalogue::from_env();
-    if catalogue.has(collection) {
+    if catalogue.has(collection).unwrap() {
         return Some(catalogue);
     }
     eprintln!("skipped: no {collection} in IR_DATA");
@@ -45,7 +45,7 @@ fn every_collection_is_what_the_catalogue_says() {
             eprintln!("skipped: {} in a debug build", entry.name);
             continue;
         }
-        if entry.name != "bundled" && !catalogue.has(&entry.name) {
+        if entry.name != "bundled" && !catalogue.has(&entry.name).unwrap() {
             eprintln!("skipped: no {} in IR_DATA", entry.name);
             continue;
         }

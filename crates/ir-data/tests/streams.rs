@@ -307,3 +307,29 @@ fn a_full_disk() {
         "{said}{complaint}"
     );
 }
+
+/// Whatever stands behind a member that is no member: not "cut short".
+#[test]
+fn gzip_and_then_something_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), "a.gz", b"green tea\n");
+    let whole = fs::read(&path).unwrap();
+    for behind in [&b"x"[..], b"<html>", b"garbage, and a lot of it", &[0; 512]] {
+        fs::write(&path, [&whole, behind].concat()).unwrap();
+        let mut lines = Lines::new(open(&path).unwrap(), "a.gz");
+        assert_eq!(lines.read().unwrap().unwrap().text, "green tea");
+        let error = lines.read().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a.gz:2: expected gzip data, found it damaged (other data behind the end)"
+        );
+        assert!(read(&[&whole, behind].concat()).is_err());
+    }
+    // The head of another member, and no more.
+    assert_eq!(
+        read(&[&whole, &whole[..5]].concat())
+            .unwrap_err()
+            .to_string(),
+        "file: expected more gzip data, found the end of the file"
+    );
+}

@@ -56,14 +56,14 @@ impl Rules {
         collection: 0,
     };
 
-    /// `trec_eval -c`, release 9.0.8 by its tag, which pytrec_eval wraps too.
+    /// `trec_eval -c`, release 9.0.8 by its tag.
     pub const TREC_EVAL_9_0_8: Self = Self {
         generation: Generation::V9,
         ..Self::TREC_EVAL_10
     };
 
     /// `trec_eval -c`, release 9.0.4, which Anserini used for years: scores in 32 bits, so more
-    /// ties.
+    /// ties. pytrec_eval compares in 32 bits, too (pytrec_eval-terrier 0.5.11): this is its rule.
     pub const TREC_EVAL_9_0_4: Self = Self {
         scores: ScoreWidth::F32,
         ..Self::TREC_EVAL_9_0_8
@@ -133,7 +133,7 @@ pub enum SelfHits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ScoreWidth {
-    /// 32 bits: trec_eval 9.0.4.
+    /// 32 bits: trec_eval 9.0.4, pytrec_eval.
     F32,
     /// 64 bits: trec_eval from 9.0.8 on.
     #[default]

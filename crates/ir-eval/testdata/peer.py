@@ -1,6 +1,7 @@
 """Writes peer.qrels and peer.run (invented, from a seed) and peer.tsv: what pytrec_eval says of them.
 
-pip install pytrec-eval-terrier==0.5.11, then run in this folder. It wraps trec_eval 9.0.8.
+pip install pytrec-eval-terrier==0.5.11, then run in this folder. It wraps trec_eval 9 and compares scores
+in 32 bits, as release 9.0.4 does.
 """
 import random
 import pytrec_eval
@@ -18,6 +19,9 @@ for q in range(1, 15):
     if q != 9:  # a query without results
         found = random.sample(names, random.randint(1, 30))
         run[query] = {doc: random.choice([1, 2, 2.5, -3, 0.125, 7, 1e-3, 40]) for doc in found}
+# Scores that differ in 64 bits and not in 32, in which it compares: the larger id comes first.
+qrels["q15"] = {"d01": 1, "d02": 0, "d03": 2, "d04": 0}
+run["q15"] = {"d01": 1.00000001, "d02": 1.0, "d03": 0.50000001, "d04": 0.5}
 
 with open("peer.qrels", "w") as out:
     for query, judged in qrels.items():

@@ -72,6 +72,11 @@ fn list(catalogue: &Catalogue, out: &mut Sink, console: &Console) -> Result<()> 
         "name", "documents", "queries", "judgments", "there"
     )?;
     for entry in entries() {
+        let (there, what) = match catalogue.has(&entry.name) {
+            Ok(true) => ("yes", entry.about.clone()),
+            Ok(false) => ("no", entry.about.clone()),
+            Err(error) => ("damaged", format!("damaged: {error}")),
+        };
         writeln!(
             out,
             "{:width$}  {:>9}  {:>7}  {:>9}  {:7}  {}",
@@ -79,12 +84,8 @@ fn list(catalogue: &Catalogue, out: &mut Sink, console: &Console) -> Result<()> 
             grouped(entry.documents),
             grouped(entry.queries),
             grouped(judgments(entry)),
-            if catalogue.has(&entry.name) {
-                "yes"
-            } else {
-                "no"
-            },
-            entry.about
+            there,
+            what
         )?;
     }
     match catalogue.root() {
@@ -104,6 +105,7 @@ fn list_json(catalogue: &Catalogue, out: &mut Sink) -> Result<()> {
                 (name.clone(), counts)
             })
             .collect();
+        let there = catalogue.has(&entry.name);
         let line = json!({
             "name": entry.name,
             "about": entry.about,
@@ -112,7 +114,8 @@ fn list_json(catalogue: &Catalogue, out: &mut Sink) -> Result<()> {
             "queries": entry.queries,
             "splits": splits,
             "licence": entry.licence,
-            "there": catalogue.has(&entry.name),
+            "there": matches!(there, Ok(true)),
+            "damaged": there.err().map(|error| error.to_string()),
         });
         writeln!(out, "{line}")?;
     }
@@ -172,7 +175,8 @@ fn locate(catalogue: &Catalogue, name: &str, out: &mut Sink) -> Result<()> {
 #[cfg(feature = "fetch")]
 fn fetch(catalogue: &Catalogue, name: &str, out: &mut Sink, console: &Console) -> Result<()> {
     catalogue.entry(name)?;
-    if catalogue.has(name) {
+    // A damaged copy is fetched anew.
+    if matches!(catalogue.has(name), Ok(true)) {
         writeln!(
             out,
             "{name}: there already; `ir datasets verify {name}` reads all of it"

@@ -111,10 +111,10 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Release {
-    /// 9.0.4: scores compared in 32 bits
+    /// 9.0.4: scores compared in 32 bits, as pytrec_eval does
     #[value(name = "9.0.4")]
     V904,
-    /// 9.0.8, which pytrec_eval wraps
+    /// 9.0.8
     #[value(name = "9", alias = "9.0.8")]
     V9,
     /// 10.0

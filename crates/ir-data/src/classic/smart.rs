@@ -117,14 +117,7 @@ impl<R: BufRead> Records<R> {
         let Some((number, line)) = self.head.take() else {
             return Ok(None);
         };
-        if let Some(first) = self.seen.note(&[&number], line) {
-            return Err(DataError::RepeatedId {
-                path: self.source.as_ref().to_owned(),
-                line,
-                id: number,
-                first,
-            });
-        }
+        self.seen.new_id(&number, &self.source, line)?;
         let fields = self.body()?;
         if !fields.contains_key(&'W') {
             return Err(DataError::MissingField {

@@ -6,8 +6,7 @@ use ir_core::{Qrels, Query, Value, name};
 use serde_json::value::RawValue;
 
 use crate::datafinder::underscored;
-use crate::lines::{located, whole};
-use crate::record::{json_error, kind_of, object};
+use crate::record::{LinesOf, json_error, kind_of, object};
 use crate::seen::Seen;
 use crate::{DataError, Lines};
 
@@ -68,13 +67,7 @@ pub fn read_test_queries(
     source: &str,
     prefix: &str,
 ) -> Result<Vec<TestQuery>, DataError> {
-    let form = Form {
-        prefix,
-        digits: 3,
-        answers: "documents",
-        required: true,
-    };
-    read(reader, source, &form)
+    read(reader, source, prefix, &TEST)
 }
 
 /// Reads training queries: `query`, `keyphrase_query`, and `positives` where they are labelled.
@@ -89,60 +82,56 @@ pub fn read_training_queries(
     source: &str,
     prefix: &str,
 ) -> Result<Vec<TestQuery>, DataError> {
-    let form = Form {
-        prefix,
-        digits: 0,
-        answers: "positives",
-        required: false,
-    };
-    read(reader, source, &form)
+    read(reader, source, prefix, &TRAINING)
 }
 
 /// What the two kinds of files have not in common.
-struct Form<'a> {
-    prefix: &'a str,
+struct Form {
+    /// The least digits of a row in an id.
     digits: usize,
-    answers: &'a str,
+    /// The field with the datasets that answer the query.
+    answers: &'static str,
     required: bool,
 }
 
+const TEST: Form = Form {
+    digits: 3,
+    answers: "documents",
+    required: true,
+};
+
+const TRAINING: Form = Form {
+    digits: 0,
+    answers: "positives",
+    required: false,
+};
+
 fn read(
-    mut reader: impl BufRead,
+    reader: impl BufRead,
     source: &str,
-    form: &Form<'_>,
+    prefix: &str,
+    form: &Form,
 ) -> Result<Vec<TestQuery>, DataError> {
-    let head = reader
-        .fill_buf()
-        .map_err(|error| located(error, source, 1))?;
-    let array = head.trim_ascii_start().first() == Some(&b'[');
+    let mut lines = Lines::new(reader, source);
     let mut queries = Queries {
         source,
+        prefix,
         form,
         list: Vec::new(),
         seen: Seen::default(),
     };
-    if array {
-        let text = whole(reader, source)?;
-        let rows: Vec<&RawValue> =
-            serde_json::from_str(&text).map_err(|error| json_error(&error, source, 1))?;
-        let mut line = 1;
-        let mut from = 0;
-        for row in rows {
-            // Rows are parts of the text, in order: the lines before one are counted once.
-            let start = text[from..]
-                .find(row.get())
-                .map_or(from, |found| from + found);
-            line += text[from..start].matches('\n').count() as u64;
-            queries.row(row.get(), line)?;
-            line += row.get().matches('\n').count() as u64;
-            from = start + row.get().len();
-        }
-    } else {
-        let mut lines = Lines::new(reader, source);
-        while let Some(line) = lines.read()? {
-            if !line.text.trim_ascii().is_empty() {
-                queries.row(line.text, line.number)?;
+    while let Some(line) = lines.read()? {
+        if queries.list.is_empty() && line.text.trim_ascii_start().starts_with('[') {
+            // The blank lines before it are part of the text, so that places are right.
+            let mut text = "\n".repeat(line.number as usize - 1);
+            text.push_str(line.text);
+            while let Some(line) = lines.read()? {
+                text.push('\n');
+                text.push_str(line.text);
             }
+            queries.array(&text)?;
+        } else if !line.text.trim_ascii().is_empty() {
+            queries.row(line.text, line.number)?;
         }
     }
     Ok(queries.list)
@@ -150,12 +139,23 @@ fn read(
 
 struct Queries<'a> {
     source: &'a str,
-    form: &'a Form<'a>,
+    prefix: &'a str,
+    form: &'a Form,
     list: Vec<TestQuery>,
     seen: Seen,
 }
 
 impl Queries<'_> {
+    fn array(&mut self, text: &str) -> Result<(), DataError> {
+        let rows: Vec<&RawValue> =
+            serde_json::from_str(text).map_err(|error| json_error(&error, self.source, 1))?;
+        let mut lines = LinesOf::new(text);
+        for row in rows {
+            self.row(row.get(), lines.line(row))?;
+        }
+        Ok(())
+    }
+
     fn row(&mut self, text: &str, line: u64) -> Result<(), DataError> {
         let path = || self.source.to_owned();
         let kind = |field: &str, expected, found| DataError::Kind {
@@ -190,21 +190,14 @@ impl Queries<'_> {
             None => Positives::new(),
         };
         let row = self.list.len();
-        let (prefix, digits) = (self.form.prefix, self.form.digits);
+        let (prefix, digits) = (self.prefix, self.form.digits);
         let id = match (members.remove("id"), members.get("n")) {
             (Some(Value::Text(id)), _) => id,
             (Some(other), _) => return Err(kind("id", "a text", kind_of(&other))),
             (None, Some(Value::Int(n))) => format!("{prefix}{n}"),
             (None, _) => format!("{prefix}{row:0digits$}"),
         };
-        if let Some(first) = self.seen.note(&[&id], line) {
-            return Err(DataError::RepeatedId {
-                path: path(),
-                line,
-                id,
-                first,
-            });
-        }
+        self.seen.new_id(&id, self.source, line)?;
         members.retain(|name, value| match value {
             Value::Text(text) => !text.is_empty(),
             // MAKG writes the year 0 where it knows none.

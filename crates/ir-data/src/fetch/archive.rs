@@ -75,19 +75,38 @@ impl Catalogue {
             return Ok(());
         }
         let folder = root.join(&entry.name);
+        let new: Vec<&Path> = folder.ancestors().take_while(|at| !at.exists()).collect();
         make_folder(&folder)?;
-        let path = folder.join(".archive.zip");
-        Download::new(&archive.url)
-            .resuming()
-            .attempts(5, Duration::from_secs(1))
-            .to(&path, progress)?;
-        let unpacked = unpack(&path, entry, archive, root, &missing, progress);
-        // Right or wrong, the archive has done its duty; a wrong one must not be gone on with.
-        if !matches!(unpacked, Err(FetchError::Data(DataError::Cancelled))) {
-            let _ = fs::remove_file(&path);
+        let fetched = download_into(&folder, entry, archive, root, &missing, progress);
+        if fetched.is_err() {
+            // What a later run can go on with stays, and a folder that holds something with it.
+            for folder in new {
+                let _ = fs::remove_dir(folder);
+            }
         }
-        unpacked
+        fetched
     }
+}
+
+fn download_into(
+    folder: &Path,
+    entry: &Entry,
+    archive: &Archive,
+    root: &Path,
+    missing: &[&FileEntry],
+    progress: &mut dyn Progress,
+) -> Result<(), FetchError> {
+    let path = folder.join(".archive.zip");
+    Download::new(&archive.url)
+        .resuming()
+        .attempts(5, Duration::from_secs(1))
+        .to(&path, progress)?;
+    let unpacked = unpack(&path, entry, archive, root, missing, progress);
+    // Right or wrong, the archive has done its duty; a wrong one must not be gone on with.
+    if !matches!(unpacked, Err(FetchError::Data(DataError::Cancelled))) {
+        let _ = fs::remove_file(&path);
+    }
+    unpacked
 }
 
 fn make_folder(folder: &Path) -> Result<(), DataError> {
@@ -131,8 +150,12 @@ fn unpack(
         if let Some(folder) = destination.parent() {
             make_folder(folder)?;
         }
-        extract(&mut member, &destination, &content, progress)
-            .map_err(|error| error.into_fetch(&archive.url, &name, &destination))?;
+        extract(&mut member, &destination, &content, progress).map_err(|error| {
+            if let Some(folder) = destination.parent() {
+                let _ = fs::remove_dir(folder);
+            }
+            error.into_fetch(&archive.url, &name, &destination)
+        })?;
     }
     Ok(())
 }

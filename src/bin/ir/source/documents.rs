@@ -61,7 +61,7 @@ pub(crate) fn find(argument: &str) -> Result<Source> {
     let catalogue = Catalogue::from_env();
     let entry = entries().iter().find(|entry| entry.name == argument);
     if let Some(entry) = entry
-        && (!path.is_dir() || catalogue.has(argument))
+        && (!path.is_dir() || catalogue.has(argument)?)
     {
         return named(&catalogue, entry).map(Source::Documents);
     }
