@@ -4,20 +4,17 @@
 //!
 //! Runs on the bundled collection, or on the real one when `IR_DATA` holds it.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
-
 mod systems;
 mod table;
 mod task;
+
+use std::io::Write;
 
 use anyhow::Result;
 use ir::core::{Query, Run};
 use ir::data::catalogue::Catalogue;
 use ir::eval::{Evaluator, Measure, Report, Rules, Ties};
+use table::Table;
 use task::{MEASURES, TimeFilter, in_keyphrases, recommend};
 
 fn main() -> Result<()> {
@@ -31,11 +28,13 @@ fn main() -> Result<()> {
     // Some datasets have two records; they have one year.
     let years = index.years().of_first_record(index.ids());
     let documents = index.ids().len();
-    println!(
-        "{}: {documents} datasets, {} judged queries\n",
+    let mut table = Table::default();
+    table.line(&format!(
+        "{}: {documents} datasets, {} judged queries",
         collection.name(),
         sentences.len()
-    );
+    ));
+    table.line("");
 
     // Equal scores keep the order in which the system listed them.
     let rules = Rules {
@@ -49,7 +48,7 @@ fn main() -> Result<()> {
         ("full sentences", &sentences, &table::PAPER_SENTENCES),
         ("keyphrases", &keyphrases, &table::PAPER_KEYPHRASES),
     ] {
-        table::head(form);
+        table.head(form);
         for system in &systems {
             for filter in [TimeFilter::None, TimeFilter::Published, TimeFilter::Exact] {
                 if filter == TimeFilter::Published && system.raw.is_none() {
@@ -57,7 +56,7 @@ fn main() -> Result<()> {
                 }
                 let run = recommend(system, queries, &years, filter)?;
                 let report = evaluator.evaluate(&run)?;
-                table::row(system.name, filter.label(), &report, &MEASURES)?;
+                table.row(system.name, filter.label(), &report)?;
                 let exact_sentences = form == "full sentences" && filter == TimeFilter::Exact;
                 let mean = |report: &Report| report.summary(Measure::AP).unwrap_or(0.0);
                 if exact_sentences && best.as_ref().is_none_or(|(_, b)| mean(&report) > mean(b)) {
@@ -65,19 +64,16 @@ fn main() -> Result<()> {
                 }
             }
         }
-        table::paper(paper, real);
-        println!();
+        table.paper(paper, real);
     }
-    println!(
-        "{}",
-        if real {
-            table::NOTE_REAL
-        } else {
-            table::NOTE_BUNDLED
-        }
-    );
-    if let Some((run, report)) = best {
-        table::worst_and_best(&run, &report, &sentences, &qrels);
+    table.line(if real {
+        table::NOTE_REAL
+    } else {
+        table::NOTE_BUNDLED
+    });
+    if let Some(best) = best {
+        table.worst_and_best(&best, &sentences, &qrels, &index)?;
     }
+    std::io::stdout().write_all(table.text.as_bytes())?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The systems that take part. A new retriever joins the table by being pushed to [`all`].
 
 use anyhow::Result;
-use ir::bm25::{Blank, Bm25, DocOrder, Duplicates, Fields, Index, IndexConfig};
+use ir::bm25::{Blank, Bm25, DocOrder, Duplicates, Fields, Index, IndexConfig, Store};
 use ir::core::{Distinct, NoProgress, Retriever};
 use ir::data::Collection;
 use ir::data::datafinder::in_order_of_row_text;
@@ -25,7 +25,8 @@ pub(crate) fn bm25_index(collection: &Collection) -> Result<Index> {
         .with_fields(Fields::TextOnly)
         .with_blank(Blank::Drop)
         .with_duplicates(Duplicates::Keep)
-        .with_order(DocOrder::Insertion);
+        .with_order(DocOrder::Insertion)
+        .with_store(Store::Everything);
     let records = in_order_of_row_text(collection.corpus())?;
     Ok(Index::build(&records, &config, &mut NoProgress)?)
 }

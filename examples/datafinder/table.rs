@@ -1,6 +1,7 @@
 //! The table in the layout of the paper's Table 1, and a look at single queries.
 
 use anyhow::{Context, Result};
+use ir::bm25::Index;
 use ir::core::{Qrels, Query, Run};
 use ir::eval::{Bootstrap, Measure, Report};
 
@@ -52,73 +53,107 @@ Means × 100 ± bootstrap deviation. This is the small bundled collection of inv
 paper's rows are shown for the layout and are not comparable. Set IR_DATA to a folder that holds
 the real collection (`ir datasets` says how it must look) to reproduce the paper.";
 
-pub(crate) fn head(form: &str) {
-    let column = |name: &str| format!("{name:>12}");
-    let columns: String = ["P@5", "R@5", "MAP", "MRR"].map(column).concat();
-    println!("{form:<34}{columns}");
-    println!("{}", "-".repeat(82));
+/// The table and what follows it, as text.
+#[derive(Default)]
+pub(crate) struct Table {
+    pub(crate) text: String,
 }
 
-pub(crate) fn row(system: &str, filter: &str, report: &Report, measures: &[Measure]) -> Result<()> {
-    let mut cells = String::new();
-    for &measure in measures {
-        let mean = report
-            .summary(measure)
-            .context("a measure that was asked for")?;
-        let spread = Bootstrap::DATAFINDER.deviation(report, measure)?;
-        cells += &cell(100.0 * mean, 100.0 * spread.deviation);
+impl Table {
+    pub(crate) fn line(&mut self, line: &str) {
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
     }
-    println!("{:<34}{cells}", format!("{system}, {filter}"));
-    Ok(())
-}
 
-pub(crate) fn paper(rows: &[PaperRow], comparable: bool) {
-    for (system, values) in rows {
-        let cells: String = values.iter().map(|&(mean, sd)| cell(mean, sd)).collect();
-        let other = if comparable { "" } else { " (other data)" };
-        println!("{:<34}{cells}", format!("  paper: {system}{other}"));
+    pub(crate) fn head(&mut self, form: &str) {
+        let columns = ["P@5", "R@5", "MAP", "MRR"].map(|name| format!("{name:>13}"));
+        self.line(&format!("{form:<34}{}", columns.concat()));
+        self.line(&"-".repeat(86));
+    }
+
+    pub(crate) fn row(&mut self, system: &str, filter: &str, report: &Report) -> Result<()> {
+        let mut cells = String::new();
+        for &measure in report.measures() {
+            let mean = report.summary(measure).context("a measure of the report")?;
+            let spread = Bootstrap::DATAFINDER.deviation(report, measure)?;
+            cells += &cell(100.0 * mean, 100.0 * spread.deviation);
+        }
+        self.line(&format!("{:<34}{cells}", format!("{system}, {filter}")));
+        Ok(())
+    }
+
+    pub(crate) fn paper(&mut self, rows: &[PaperRow], comparable: bool) {
+        for (system, values) in rows {
+            let cells: String = values.iter().map(|&(mean, sd)| cell(mean, sd)).collect();
+            let other = if comparable { "" } else { " (other data)" };
+            self.line(&format!(
+                "{:<34}{cells}",
+                format!("  paper: {system}{other}")
+            ));
+        }
+        self.line("");
+    }
+
+    /// What the figures hide: the query that went worst and the one that went best.
+    pub(crate) fn worst_and_best(
+        &mut self,
+        (run, report): &(Run, Report),
+        queries: &[Query],
+        qrels: &Qrels,
+        index: &Index,
+    ) -> Result<()> {
+        let value = |query: &Query| report.value(&query.id, Measure::AP).unwrap_or(0.0);
+        let relevant = |query: &Query| qrels.get(&query.id).map_or(0, |judged| judged.len());
+        // Among equals the one with most relevant datasets says most.
+        let order = |a: &&Query, b: &&Query| value(a).total_cmp(&value(b));
+        let most = |a: &&Query, b: &&Query| relevant(a).cmp(&relevant(b));
+        let worst = queries.iter().min_by(|a, b| order(a, b).then(most(b, a)));
+        let best = queries.iter().max_by(|a, b| order(a, b).then(most(a, b)));
+        for (what, query) in [("worst", worst), ("best", best)] {
+            let Some(query) = query else { continue };
+            self.line(&format!(
+                "\n{what} query of {} (full sentences, exact time filter): AP {:.3}",
+                run.tag,
+                value(query)
+            ));
+            let year = query
+                .attributes
+                .year()
+                .map_or("year unknown".into(), |y| y.to_string());
+            self.line(&format!("  \"{}\" ({year})", query.text.trim()));
+            let found = run.get(&query.id).unwrap_or_default();
+            for (rank, scored) in (1..).zip(found) {
+                let hit = describe(index, &scored.doc)?;
+                let grade = qrels.grade(&query.id, &scored.doc).unwrap_or(0);
+                let mark = if grade > 0 { "relevant" } else { "" };
+                self.line(&format!("  {rank}. {:>6.3}  {mark:<9} {hit}", scored.score));
+            }
+            let listed = |doc: &str| found.iter().any(|scored| scored.doc == doc);
+            let judged = qrels.get(&query.id).into_iter().flatten();
+            let missed = judged.filter(|(doc, grade)| **grade > 0 && !listed(doc));
+            for (doc, _) in missed.take(5) {
+                self.line(&format!("  missed: {}", describe(index, doc)?));
+            }
+        }
+        Ok(())
     }
 }
 
 fn cell(mean: f64, deviation: f64) -> String {
-    format!("{:>12}", format!("{mean:.1} ± {deviation:.1}"))
+    format!("{:>13}", format!("{mean:.1} ± {deviation:.1}"))
 }
 
-/// What the figures hide: the query that went worst and the one that went best.
-pub(crate) fn worst_and_best(run: &Run, report: &Report, queries: &[Query], qrels: &Qrels) {
-    let value = |query: &&Query| report.value(&query.id, Measure::AP).unwrap_or(0.0);
-    let relevant = |query: &Query| qrels.get(&query.id).map_or(0, |judged| judged.len());
-    // Among equals the one with most relevant datasets says most.
-    let by_value = |a: &&Query, b: &&Query| value(a).total_cmp(&value(b));
-    let worst = queries
-        .iter()
-        .min_by(|a, b| by_value(a, b).then(relevant(b).cmp(&relevant(a))));
-    let best = queries
-        .iter()
-        .max_by(|a, b| by_value(a, b).then(relevant(a).cmp(&relevant(b))));
-    for (what, query) in [("worst", worst), ("best", best)] {
-        let Some(query) = query else { continue };
-        println!("\n{what} query of {}: AP {:.3}", run.tag, value(&query));
-        println!("  {}", query.text.trim());
-        let year = query
-            .attributes
-            .year()
-            .map_or("unknown".to_owned(), |year| year.to_string());
-        println!("  year: {year}");
-        let found = run.get(&query.id).unwrap_or_default();
-        for (rank, scored) in (1..).zip(found) {
-            let grade = qrels.grade(&query.id, &scored.doc).unwrap_or(0);
-            let mark = if grade > 0 { "relevant" } else { "" };
-            println!("  {rank}. {:<40} {:>8.3}  {mark}", scored.doc, scored.score);
-        }
-        let listed = |doc: &str| found.iter().any(|scored| scored.doc == doc);
-        let judged = qrels.get(&query.id).into_iter().flatten();
-        let missed: Vec<&str> = judged
-            .filter(|(doc, grade)| **grade > 0 && !listed(doc))
-            .map(|(doc, _)| doc.as_str())
-            .collect();
-        if !missed.is_empty() {
-            println!("  missed: {}", missed.join(", "));
-        }
-    }
+/// A dataset's name, its year, and how its description begins.
+fn describe(index: &Index, id: &str) -> Result<String> {
+    let Some(doc) = index.ids().get(id) else {
+        return Ok(format!("{id} (not in the collection)"));
+    };
+    let year = index
+        .years()
+        .get(doc)
+        .map_or("----".into(), |year| year.to_string());
+    let text = index.document(doc)?.text;
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let start: String = words.chars().take(60).collect();
+    Ok(format!("{id} ({year}): {start} ..."))
 }
