@@ -1,6 +1,6 @@
 //! Building and opening: what is in an index, and that nothing else shows.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod common;
 
@@ -121,8 +121,15 @@ fn many_chunks_many_threads_little_memory() {
     let documents: Vec<Document> = (0..50_000_u64)
         .map(|n| {
             let id = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let text = format!("word{} word{} common thing{}", n % 97, n % 1009, id % 30_011);
-            Document::new(format!("{id:x}")).with_text(text).with("year", 2000 + n as i64 % 20)
+            let text = format!(
+                "word{} word{} common thing{}",
+                n % 97,
+                n % 1009,
+                id % 30_011
+            );
+            Document::new(format!("{id:x}"))
+                .with_text(text)
+                .with("year", 2000 + n as i64 % 20)
         })
         .collect();
     let config = IndexConfig::default().with_store(Store::Everything);
@@ -156,7 +163,9 @@ fn many_chunks_many_threads_little_memory() {
 #[test]
 fn statistics_are_lucenes() {
     let documents = [
-        Document::new("b").with_title("The Cat").with_text("cats and dogs"),
+        Document::new("b")
+            .with_title("The Cat")
+            .with_text("cats and dogs"),
         Document::new("a").with_text("the"),
         Document::new("c").with_text("cat"),
     ];
@@ -179,9 +188,16 @@ fn statistics_are_lucenes() {
 #[test]
 fn ties_stand_by_id_or_as_inserted() {
     let documents = ["b", "a", "c"].map(|id| Document::new(id).with_text("tea"));
-    for (order, expected) in [(DocOrder::Id, ["a", "b", "c"]), (DocOrder::Insertion, ["b", "a", "c"])] {
+    for (order, expected) in [
+        (DocOrder::Id, ["a", "b", "c"]),
+        (DocOrder::Insertion, ["b", "a", "c"]),
+    ] {
         let index = built(&documents, IndexConfig::default().with_order(order));
-        let ranking = index.searcher(Bm25::LUCENE).unwrap().search("tea", &Search::top(3)).unwrap();
+        let ranking = index
+            .searcher(Bm25::LUCENE)
+            .unwrap()
+            .search("tea", &Search::top(3))
+            .unwrap();
         let ids: Vec<&str> = ranking.iter().map(|hit| index.ids().id(hit.doc)).collect();
         assert_eq!(ids, expected);
     }
@@ -191,23 +207,42 @@ fn ties_stand_by_id_or_as_inserted() {
 fn repeated_ids() {
     let documents = ["x", "y", "x"].map(|id| Document::new(id).with_text("tea"));
     let error = Index::build(&documents[..], &IndexConfig::default(), &mut NoProgress).unwrap_err();
-    assert!(matches!(&error, BuildError::Ids(IdError::Duplicate { id, first: 0, second: 2 }) if id == "x"));
-    let index = built(&documents, IndexConfig::default().with_duplicates(Duplicates::Keep));
+    assert!(
+        matches!(&error, BuildError::Ids(IdError::Duplicate { id, first: 0, second: 2 }) if id == "x")
+    );
+    let index = built(
+        &documents,
+        IndexConfig::default().with_duplicates(Duplicates::Keep),
+    );
     assert_eq!(index.len(), 3);
 }
 
 #[test]
 fn years_and_conditions_are_filters() {
     let documents = [
-        Document::new("a").with_text("tea").with("year", 2010_i64).with("kind", "x"),
+        Document::new("a")
+            .with_text("tea")
+            .with("year", 2010_i64)
+            .with("kind", "x"),
         Document::new("b").with_text("tea tea"),
-        Document::new("c").with_text("tea").with("year", 2020_i64).with("kind", "x"),
+        Document::new("c")
+            .with_text("tea")
+            .with("year", 2020_i64)
+            .with("kind", "x"),
     ];
-    let index = built(&documents, IndexConfig::default().with_store(Store::Attributes));
+    let index = built(
+        &documents,
+        IndexConfig::default().with_store(Store::Attributes),
+    );
     let searcher = index.searcher(Bm25::ANSERINI).unwrap();
     let ids = |filter: &dyn DocFilter| -> Vec<String> {
-        let ranking = searcher.search("tea", &Search::top(3).within(filter)).unwrap();
-        ranking.iter().map(|hit| index.ids().id(hit.doc).to_owned()).collect()
+        let ranking = searcher
+            .search("tea", &Search::top(3).within(filter))
+            .unwrap();
+        ranking
+            .iter()
+            .map(|hit| index.ids().id(hit.doc).to_owned())
+            .collect()
     };
     assert_eq!(ids(&index.years().not_later_than(Some(2015))), ["b", "a"]);
     let kind = Predicate::OneOf {
@@ -228,7 +263,8 @@ fn years_and_conditions_are_filters() {
 
 #[test]
 fn numbers_that_json_cannot_hold_are_not_stored() {
-    let documents = [Document::new("a").with("weights", vec![Value::Float(1.0), Value::Float(f64::NAN)])];
+    let documents =
+        [Document::new("a").with("weights", vec![Value::Float(1.0), Value::Float(f64::NAN)])];
     let config = IndexConfig::default().with_store(Store::Attributes);
     let error = Index::build(&documents[..], &config, &mut NoProgress).unwrap_err();
     assert!(matches!(error, BuildError::NotFinite { id, name } if id == "a" && name == "weights"));
@@ -263,12 +299,25 @@ fn an_analyzer_of_the_callers_own() {
     let mut own = builder();
     own.push(&Document::new("a").with_text("tea time")).unwrap();
     let index = own.finish().unwrap();
-    let found = |index: &Index| index.searcher(Bm25::ANSERINI).unwrap().search("TEA time", &Search::top(1));
+    let found = |index: &Index| {
+        index
+            .searcher(Bm25::ANSERINI)
+            .unwrap()
+            .search("TEA time", &Search::top(1))
+    };
     assert_eq!(found(&index).unwrap().len(), 1);
     let again = Index::from_bytes(index.as_bytes().to_vec(), Verify::Everything).unwrap();
     let error = again.searcher(Bm25::ANSERINI).unwrap_err();
-    assert_eq!(error, SearcherError::NeedsAnalyzer { name: "upper".into() });
-    assert_eq!(found(&again.with_analyzer(Arc::new(Upper))).unwrap().len(), 1);
+    assert_eq!(
+        error,
+        SearcherError::NeedsAnalyzer {
+            name: "upper".into()
+        }
+    );
+    assert_eq!(
+        found(&again.with_analyzer(Arc::new(Upper))).unwrap().len(),
+        1
+    );
 
     let mut own = builder().with_threads(2);
     own.push(&Document::new("b").with_text("boom")).unwrap();
@@ -279,14 +328,21 @@ fn an_analyzer_of_the_callers_own() {
 #[test]
 fn an_analysis_that_is_not_valid() {
     let stop_words = StopWords::Custom([String::new()].into());
-    let config = IndexConfig::default().with_analysis(Analysis::default().with_stop_words(stop_words));
-    assert!(matches!(IndexBuilder::new(config), Err(BuildError::Analysis(_))));
+    let config =
+        IndexConfig::default().with_analysis(Analysis::default().with_stop_words(stop_words));
+    assert!(matches!(
+        IndexBuilder::new(config),
+        Err(BuildError::Analysis(_))
+    ));
 }
 
 #[test]
 fn the_configuration_is_a_value() {
-    let config: IndexConfig = serde_json::from_str(r#"{"fields": "separate", "store": "everything"}"#).unwrap();
-    let expected = IndexConfig::default().with_fields(Fields::Separate).with_store(Store::Everything);
+    let config: IndexConfig =
+        serde_json::from_str(r#"{"fields": "separate", "store": "everything"}"#).unwrap();
+    let expected = IndexConfig::default()
+        .with_fields(Fields::Separate)
+        .with_store(Store::Everything);
     assert_eq!(config, expected);
     assert!(serde_json::from_str::<IndexConfig>(r#"{"feilds": "one"}"#).is_err());
     let bm25: Bm25 = serde_json::from_str(r#"{"k1": 1.5, "lengths": "exact"}"#).unwrap();
@@ -300,8 +356,15 @@ fn stopping_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.ir");
     for stage in ["indexing", "writing"] {
-        let mut stop = |now: &str, _: u64, _: Option<u64>| if now == stage { Flow::Stop } else { Flow::Continue };
-        let error = Index::build_to(&path, &documents, &IndexConfig::default(), &mut stop).unwrap_err();
+        let mut stop = |now: &str, _: u64, _: Option<u64>| {
+            if now == stage {
+                Flow::Stop
+            } else {
+                Flow::Continue
+            }
+        };
+        let error =
+            Index::build_to(&path, &documents, &IndexConfig::default(), &mut stop).unwrap_err();
         assert!(matches!(error, BuildError::Cancelled));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -329,24 +392,41 @@ impl DocReader for &Broken {
 #[test]
 fn errors_of_the_reader_end_the_building() {
     let mut builder = IndexBuilder::new(IndexConfig::default()).unwrap();
-    let error = builder.push_all(&Broken(false.into()), &mut NoProgress).unwrap_err();
+    let error = builder
+        .push_all(&Broken(false.into()), &mut NoProgress)
+        .unwrap_err();
     assert!(matches!(error, BuildError::Corpus(_)));
-    assert!(matches!(builder.push(&Document::new("b")), Err(BuildError::Abandoned)));
+    assert!(matches!(
+        builder.push(&Document::new("b")),
+        Err(BuildError::Abandoned)
+    ));
     assert!(matches!(builder.finish(), Err(BuildError::Abandoned)));
 }
 
 #[test]
 fn destinations_that_cannot_be_written() {
     let folder = tempfile::tempdir().unwrap();
-    let index = built(&[Document::new("a").with_text("tea")], IndexConfig::default());
+    let index = built(
+        &[Document::new("a").with_text("tea")],
+        IndexConfig::default(),
+    );
     for path in [folder.path().to_owned(), folder.path().join("none/x.ir")] {
         let error = index.save(&path).unwrap_err();
         assert!(matches!(&error, BuildError::Write { path: found, .. } if *found == path));
         let builder = IndexBuilder::new(IndexConfig::default()).unwrap();
-        assert!(matches!(builder.finish_to(&path), Err(BuildError::Write { .. })));
+        assert!(matches!(
+            builder.finish_to(&path),
+            Err(BuildError::Write { .. })
+        ));
     }
-    assert!(matches!(Index::open(folder.path()), Err(OpenError::Directory { .. })));
-    assert!(matches!(Index::open(folder.path().join("none")), Err(OpenError::Io { .. })));
+    assert!(matches!(
+        Index::open(folder.path()),
+        Err(OpenError::Directory { .. })
+    ));
+    assert!(matches!(
+        Index::open(folder.path().join("none")),
+        Err(OpenError::Io { .. })
+    ));
     let no_space = std::path::Path::new("/dev/full");
     if no_space.exists() {
         // Whatever the system calls it, it is an error with the path, and not a panic.
@@ -359,13 +439,26 @@ fn destinations_that_cannot_be_written() {
 fn an_index_is_replaced_while_it_is_open() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.ir");
-    let first = built(&[Document::new("a").with_text("tea")], IndexConfig::default());
-    let second = built(&[Document::new("b").with_text("milk")], IndexConfig::default());
+    let first = built(
+        &[Document::new("a").with_text("tea")],
+        IndexConfig::default(),
+    );
+    let second = built(
+        &[Document::new("b").with_text("milk")],
+        IndexConfig::default(),
+    );
     first.save(&path).unwrap();
     let open = Index::open(&path).unwrap();
     second.save(&path).unwrap();
     assert_eq!(open.as_bytes(), first.as_bytes());
-    assert_eq!(open.searcher(Bm25::ANSERINI).unwrap().search("tea", &Search::top(1)).unwrap().len(), 1);
+    assert_eq!(
+        open.searcher(Bm25::ANSERINI)
+            .unwrap()
+            .search("tea", &Search::top(1))
+            .unwrap()
+            .len(),
+        1
+    );
     assert_eq!(Index::open(&path).unwrap().as_bytes(), second.as_bytes());
 }
 
@@ -376,7 +469,10 @@ fn a_real_collection_gives_the_same_bytes() {
     let documents = common::corpus(&folder.join("beir/nfcorpus"));
     let config = IndexConfig::default().with_store(Store::Everything);
     let usual = built(&documents, config.clone());
-    let mut builder = IndexBuilder::new(config).unwrap().with_threads(3).with_memory(1);
+    let mut builder = IndexBuilder::new(config)
+        .unwrap()
+        .with_threads(3)
+        .with_memory(1);
     builder.push_all(&documents, &mut NoProgress).unwrap();
     assert_eq!(builder.finish().unwrap().as_bytes(), usual.as_bytes());
     assert_eq!(usual.stats().fields[0].docs, 3633);

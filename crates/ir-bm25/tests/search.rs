@@ -10,9 +10,7 @@ use ir_bm25::{
     Bm25, DocOrder, Duplicates, Fields, Index, IndexBuilder, IndexConfig, Lengths, Pruning,
     Searcher, SearcherError, Verify,
 };
-use ir_core::{
-    Distinct, DocNum, DocSet, Document, Hit, NoProgress, Ranking, Retriever, Search,
-};
+use ir_core::{Distinct, DocNum, DocSet, Document, Hit, NoProgress, Ranking, Retriever, Search};
 use ir_testkit::{check_text, check_text_saved};
 use proptest::prelude::*;
 
@@ -52,11 +50,17 @@ impl Oracle {
 
     fn search(&self, query: &str, bm25: Bm25, weights: &[f32], how: &Search<'_>) -> Ranking {
         let mut counts: BTreeMap<&str, f32> = BTreeMap::new();
-        query.split_whitespace().for_each(|word| *counts.entry(word).or_default() += 1.0);
+        query
+            .split_whitespace()
+            .for_each(|word| *counts.entry(word).or_default() += 1.0);
         let mut hits = Vec::new();
         for (n, doc) in self.docs.iter().enumerate() {
             let mut score = None;
-            for (field, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
+            for (field, weight) in weights
+                .iter()
+                .enumerate()
+                .filter(|(_, weight)| **weight > 0.0)
+            {
                 let column = || self.docs.iter().map(|doc| &doc[field]);
                 let with_field = column().filter(|words| !words.is_empty()).count() as f64;
                 let tokens: usize = column().map(Vec::len).sum();
@@ -66,7 +70,9 @@ impl Oracle {
                 for (word, count) in &counts {
                     let tf = doc[field].iter().filter(|w| w == word).count() as f32;
                     if tf > 0.0 {
-                        let df = column().filter(|words| words.iter().any(|w| w == word)).count() as f64;
+                        let df = column()
+                            .filter(|words| words.iter().any(|w| w == word))
+                            .count() as f64;
                         let idf = (1.0 + (with_field - df + 0.5) / (df + 0.5)).ln() as f32;
                         let w = count * weight * idf;
                         *score.get_or_insert(0.0) += f64::from(w - w / (1.0 + tf * inverse));
@@ -83,7 +89,9 @@ impl Oracle {
 }
 
 fn config(fields: Fields) -> IndexConfig {
-    IndexConfig::default().with_analysis(Analysis::whitespace()).with_fields(fields)
+    IndexConfig::default()
+        .with_analysis(Analysis::whitespace())
+        .with_fields(fields)
 }
 
 fn index(documents: &[Document], fields: Fields) -> Index {
@@ -92,12 +100,16 @@ fn index(documents: &[Document], fields: Fields) -> Index {
 
 fn numbered(texts: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<Document> {
     let words = |codes: Vec<u8>| {
-        let words = codes.into_iter().map(|code| format!("w{}", code.trailing_zeros()));
+        let words = codes
+            .into_iter()
+            .map(|code| format!("w{}", code.trailing_zeros()));
         words.collect::<Vec<_>>().join(" ")
     };
     let docs = texts.into_iter().enumerate();
     docs.map(|(n, (title, text))| {
-        Document::new(format!("{n:06}")).with_title(words(title)).with_text(words(text))
+        Document::new(format!("{n:06}"))
+            .with_title(words(title))
+            .with_text(words(text))
     })
     .collect()
 }
@@ -110,19 +122,35 @@ fn documents(most: usize) -> impl Strategy<Value = Vec<Document>> {
 
 fn queries() -> impl Strategy<Value = String> {
     prop::collection::vec(0..10_u8, 0..7).prop_map(|words| {
-        words.iter().map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ")
+        words
+            .iter()
+            .map(|n| format!("w{n}"))
+            .collect::<Vec<_>>()
+            .join(" ")
     })
 }
 
 fn parameters() -> impl Strategy<Value = Bm25> {
-    let k1 = prop_oneof![Just(0.0_f32), Just(0.9), 0.0_f32..5.0, Just(1e30), Just(f32::MAX)];
+    let k1 = prop_oneof![
+        Just(0.0_f32),
+        Just(0.9),
+        0.0_f32..5.0,
+        Just(1e30),
+        Just(f32::MAX)
+    ];
     let b = prop_oneof![Just(0.0_f32), Just(1.0), 0.0_f32..=1.0];
     let lengths = prop_oneof![Just(Lengths::OneByte), Just(Lengths::Exact)];
     (k1, b, lengths).prop_map(|(k1, b, lengths)| Bm25::new(k1, b).with_lengths(lengths))
 }
 
 fn weights() -> impl Strategy<Value = f32> {
-    prop_oneof![Just(0.0_f32), Just(1.0), 0.1_f32..10.0, Just(1e-9), Just(1e9)]
+    prop_oneof![
+        Just(0.0_f32),
+        Just(1.0),
+        0.1_f32..10.0,
+        Just(1e-9),
+        Just(1e9)
+    ]
 }
 
 /// Every, none, some in a set (counted), some in a closure (not counted).
@@ -206,19 +234,27 @@ fn large() -> &'static Index {
     INDEX.get_or_init(|| {
         let mut state = 42_u64;
         let mut random = move || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             state >> 33
         };
         let mut docs = Vec::new();
         for n in 0..40_000 {
             // Runs of longer documents, so that blocks differ.
             let length = 1 + random() % if n / 3000 % 3 == 0 { 40 } else { 8 };
-            let mut words: Vec<String> = (0..length).map(|_| format!("w{}", random().trailing_zeros())).collect();
+            let mut words: Vec<String> = (0..length)
+                .map(|_| format!("w{}", random().trailing_zeros()))
+                .collect();
             if random() % 50 == 0 {
                 words.extend(vec!["w9".to_owned(); random() as usize % 30]);
             }
             let title = if random() % 3 == 0 { "w0 w3" } else { "" };
-            docs.push(Document::new(format!("{n:06}")).with_title(title).with_text(words.join(" ")));
+            docs.push(
+                Document::new(format!("{n:06}"))
+                    .with_title(title)
+                    .with_text(words.join(" ")),
+            );
         }
         index(&docs, Fields::Separate)
     })
@@ -226,7 +262,11 @@ fn large() -> &'static Index {
 
 fn long_queries() -> impl Strategy<Value = String> {
     prop::collection::vec(0..17_u8, 1..9).prop_map(|words| {
-        words.iter().map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ")
+        words
+            .iter()
+            .map(|n| format!("w{n}"))
+            .collect::<Vec<_>>()
+            .join(" ")
     })
 }
 
@@ -259,7 +299,9 @@ proptest! {
 #[test]
 fn weights_too_far_apart_are_added_up_in_order() {
     let searcher = large().searcher(Bm25::ANSERINI).unwrap();
-    let searcher = searcher.with_weights(&[("title", 1e9), ("text", 1e-9)]).unwrap();
+    let searcher = searcher
+        .with_weights(&[("title", 1e9), ("text", 1e-9)])
+        .unwrap();
     let slow = searcher.clone().with_pruning(Pruning::Exhaustive);
     let how = Search::top(50);
     let found = searcher.search("w0 w3 w7", &how).unwrap();
@@ -270,15 +312,27 @@ fn weights_too_far_apart_are_added_up_in_order() {
 #[test]
 fn the_contract_of_retrievers() {
     let build = |documents: &[Document]| -> Searcher {
-        let config = IndexConfig::default().with_order(DocOrder::Insertion).with_duplicates(Duplicates::Keep);
-        Index::build(documents, &config, &mut NoProgress).unwrap().searcher(Bm25::ANSERINI).unwrap()
+        let config = IndexConfig::default()
+            .with_order(DocOrder::Insertion)
+            .with_duplicates(Duplicates::Keep);
+        Index::build(documents, &config, &mut NoProgress)
+            .unwrap()
+            .searcher(Bm25::ANSERINI)
+            .unwrap()
     };
     check_text(build);
     check_text_saved(build, |searcher: &Searcher| {
         let bytes = searcher.index().as_bytes().to_vec();
-        Index::from_bytes(bytes, Verify::Everything).unwrap().searcher(searcher.bm25()).unwrap()
+        Index::from_bytes(bytes, Verify::Everything)
+            .unwrap()
+            .searcher(searcher.bm25())
+            .unwrap()
     });
-    let by_id = |documents: &[Document]| -> Searcher { index(documents, Fields::One).searcher(Bm25::LUCENE).unwrap() };
+    let by_id = |documents: &[Document]| -> Searcher {
+        index(documents, Fields::One)
+            .searcher(Bm25::LUCENE)
+            .unwrap()
+    };
     check_text(by_id);
 }
 
@@ -286,20 +340,34 @@ fn the_contract_of_retrievers() {
 fn batches_equal_single_searches_on_any_number_of_threads() {
     let searcher = large().searcher(Bm25::LUCENE).unwrap();
     let late = |doc: DocNum| doc.get() > 20_000;
-    let texts: Vec<String> = (0..60).map(|n| format!("w{} w{} w{}", n % 7, n % 11, n % 13)).collect();
+    let texts: Vec<String> = (0..60)
+        .map(|n| format!("w{} w{} w{}", n % 7, n % 11, n % 13))
+        .collect();
     let batch: Vec<(&str, Search<'_>)> = texts
         .iter()
         .enumerate()
         .map(|(n, text)| {
             let how = Search::top(n);
-            (text.as_str(), if n % 2 == 0 { how } else { how.within(&late) })
+            (
+                text.as_str(),
+                if n % 2 == 0 { how } else { how.within(&late) },
+            )
         })
         .collect();
-    let single: Vec<Ranking> = batch.iter().map(|(text, how)| searcher.search(text, how).unwrap()).collect();
+    let single: Vec<Ranking> = batch
+        .iter()
+        .map(|(text, how)| searcher.search(text, how).unwrap())
+        .collect();
     assert_eq!(searcher.search_batch(&batch).unwrap(), single);
     for threads in [1, 8] {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        assert_eq!(pool.install(|| searcher.search_batch(&batch)).unwrap(), single);
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        assert_eq!(
+            pool.install(|| searcher.search_batch(&batch)).unwrap(),
+            single
+        );
     }
 }
 
@@ -318,7 +386,10 @@ fn parameters_are_checked() {
         assert!(matches!(error, SearcherError::Parameter { name: found, .. } if found == name));
     }
     let searcher = index.searcher(Bm25::default()).unwrap();
-    let error = searcher.clone().with_weights(&[("contents", 1.0)]).unwrap_err();
+    let error = searcher
+        .clone()
+        .with_weights(&[("contents", 1.0)])
+        .unwrap_err();
     assert_eq!(
         error.to_string(),
         r#"the index has no field "contents", its fields are ["title", "text"]"#
@@ -333,8 +404,13 @@ fn parameters_are_checked() {
 
 #[test]
 fn repeated_terms_count() {
-    let documents = [Document::new("a").with_text("x y"), Document::new("b").with_text("z")];
-    let searcher = index(&documents, Fields::TextOnly).searcher(Bm25::ANSERINI).unwrap();
+    let documents = [
+        Document::new("a").with_text("x y"),
+        Document::new("b").with_text("z"),
+    ];
+    let searcher = index(&documents, Fields::TextOnly)
+        .searcher(Bm25::ANSERINI)
+        .unwrap();
     let score = |query: &str| searcher.search(query, &Search::top(1)).unwrap().hits()[0].score;
     assert_eq!(score("x x"), 2.0 * score("x"));
     let why = searcher.explain("x y x", DocNum::new(0)).unwrap();
@@ -350,6 +426,9 @@ fn distinct_ids() {
     documents.iter().for_each(|doc| builder.push(doc).unwrap());
     let searcher = Distinct(builder.finish().unwrap().searcher(Bm25::ANSERINI).unwrap());
     let ranking = searcher.search("tea", &Search::top(2)).unwrap();
-    let ids: BTreeSet<&str> = ranking.iter().map(|hit| searcher.ids().id(hit.doc)).collect();
+    let ids: BTreeSet<&str> = ranking
+        .iter()
+        .map(|hit| searcher.ids().id(hit.doc))
+        .collect();
     assert_eq!(ids, ["a", "b"].into());
 }

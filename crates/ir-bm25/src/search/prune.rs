@@ -145,7 +145,8 @@ impl<'s, 'a> Pruned<'s, 'a> {
         self.up_to.push(sum);
         // Asking a list for many candidates is dearer than adding all of it up.
         let crowd = ASKING * self.seen.0 as f64 / f64::from(self.seen.1) * f64::from(documents);
-        while self.optional > 0 && f64::from(self.lists[self.optional - 1].slot.cursor.df()) < crowd {
+        while self.optional > 0 && f64::from(self.lists[self.optional - 1].slot.cursor.df()) < crowd
+        {
             self.optional -= 1;
             self.up_to.pop();
         }
@@ -161,7 +162,9 @@ impl<'s, 'a> Pruned<'s, 'a> {
         let mut parts = [0.0; BLOCK];
         let mut from = start;
         while from < end {
-            let Some(list) = self.lists.last_mut() else { return };
+            let Some(list) = self.lists.last_mut() else {
+                return;
+            };
             list.slot.cursor.shallow(from);
             let block = list.slot.cursor.block();
             if block >= list.slot.cursor.blocks() {
