@@ -51,7 +51,7 @@ returns the five best datasets that are old enough.";
 pub(crate) const NOTE_BUNDLED: &str = "\
 Means × 100 ± bootstrap deviation. This is the small bundled collection of invented datasets; the
 paper's rows are shown for the layout and are not comparable. Set IR_DATA to a folder that holds
-the real collection (`ir datasets` says how it must look) to reproduce the paper.";
+the real collection (see `ir datasets where datafinder`) to reproduce the paper.";
 
 /// The table and what follows it, as text.
 #[derive(Default)]

@@ -42,7 +42,7 @@ pub enum Normalise {
 }
 
 /// How the scores of one document are combined.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Combine {
@@ -56,7 +56,6 @@ pub enum Combine {
     /// CombSUM: the sum of the scores.
     /// # Source
     /// This and the other Comb methods: Fox and Shaw, "Combination of Multiple Searches", TREC-2, 1994.
-    #[default]
     Sum,
     /// CombMNZ: the sum times the number of lists that contain the document, even with score 0.
     Mnz,
@@ -105,7 +104,7 @@ pub enum FuseError {
 const RRF_K: &str = "a finite number of at least 0";
 
 /// A fusion method as a value: normalisation, then combination.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Fusion {
     /// How each list's scores are made comparable.
     pub normalise: Normalise,

@@ -204,7 +204,7 @@ fn fetch(catalogue: &Catalogue, name: &str, _: &mut Sink, _: &Console) -> Result
     };
     anyhow::bail!(
         "this program was built without the feature \"fetch\", so that it cannot download {name:?} \
-         (cargo install ir --features fetch){place}"
+         (cargo install --path . --features fetch){place}"
     )
 }
 
