@@ -478,7 +478,10 @@ mod tests {
         let found = fuse_runs("f", &[good.clone(), bad], Fusion::rrf());
         let (tag, query, doc) = ("bad".into(), "q".into(), "d1".into());
         assert_eq!(found, Err(FuseError::NanScore { tag, query, doc }));
-        let raw = Fusion::default();
+        let raw = Fusion {
+            normalise: Normalise::None,
+            combine: Combine::Sum,
+        };
         let runs = [one("a", &[f64::INFINITY]), one("b", &[f64::NEG_INFINITY])];
         let (query, doc) = ("q".into(), "d0".into());
         let nan = FuseError::NanFused { query, doc };
