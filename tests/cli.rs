@@ -22,6 +22,12 @@ fn help_that_teaches() {
                 help.lines().all(|line| line.chars().count() <= 110),
                 "{help}"
             );
+            // Examples and notes are not wrapped again on a terminal of 80 columns.
+            let after = help.split_once("Examples:").unwrap().1;
+            assert!(
+                after.lines().all(|line| line.chars().count() <= 78),
+                "{after}"
+            );
         }
     }
     let search = here.ir(&["search", "--help"]).ok().out;
@@ -55,6 +61,9 @@ fn the_bundled_collection_from_search_to_figures() {
     assert_eq!(value(&figures, "num_q"), 24.0);
     assert_eq!(value(&figures, "num_rel"), 35.0);
     assert!(value(&figures, "map") > 0.3, "{figures}");
+    // The figure of the examples `evaluate-a-run` and `write-your-own-retriever`.
+    let figures = here.ir(&["eval", "-c", "-m", "ndcg_cut.10", "bundled", "run.trec"]);
+    assert_eq!(value(&figures.ok().out, "ndcg_cut_10"), 0.5824);
 
     let train = here
         .ir(&["search", "bundled", "--split", "train", "-o", "train.trec"])
@@ -368,6 +377,31 @@ fn eval_prints_as_trec_eval() {
     assert_eq!(
         (object["measure"].as_str(), object["value"].as_f64()),
         (Some("RR"), Some(0.75))
+    );
+    let args = [
+        "eval",
+        "--json",
+        "-q",
+        "-m",
+        "runid",
+        "-m",
+        "relstring.2",
+        "qrels",
+        "run",
+    ];
+    let texts: Vec<[String; 3]> = (here.ir(&args).ok().out.lines())
+        .map(|line| {
+            let object: serde_json::Value = serde_json::from_str(line).unwrap();
+            ["measure", "query", "value"].map(|key| object[key].as_str().unwrap().to_owned())
+        })
+        .collect();
+    assert_eq!(
+        texts,
+        [
+            ["relstring_2", "q1", "01"],
+            ["relstring_2", "q2", "1"],
+            ["runid", "all", "me"]
+        ]
     );
     // -l, -M, -J, -c
     here.write("graded", "q1 0 d1 2\nq1 0 d2 1\nq9 0 d1 1\n");

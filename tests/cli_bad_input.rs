@@ -56,6 +56,31 @@ fn mistakes_on_the_command_line() {
                 2,
                 &["year<2", "--filter"],
             ),
+            (
+                &["search", "tiny", "--hits", "-1"],
+                2,
+                &["'-1'", "--hits", "expected a whole number from 1"],
+            ),
+            (
+                &["search", "tiny", "--threads", "-2"],
+                2,
+                &["'-2'", "--threads", "expected a whole number from 1"],
+            ),
+            (
+                &["index", "tiny", "-o", "x.ir", "--threads", "-2"],
+                2,
+                &["'-2'", "--threads", "expected a whole number from 1"],
+            ),
+            (
+                &["eval", "qrels", "run", "-M", "-1"],
+                2,
+                &["'-1'", "--max-retrieved", "expected a whole number from 1"],
+            ),
+            (
+                &["eval", "qrels", "run", "-N", "-1"],
+                2,
+                &["'-1'", "--collection-size"],
+            ),
             (&["search", "tiny", "--tag", "a b"], 2, &["a b", "--tag"]),
             (
                 &["search", "tiny", "--analysis", "french"],
@@ -278,7 +303,7 @@ fn files_that_are_not_what_they_should_be() {
             (
                 &["search", "tiny", "--queries", "words.tsv"],
                 1,
-                &["words.tsv:1"],
+                &["words.tsv:1: expected 2 columns, found 1"],
             ),
         ],
     );
@@ -351,13 +376,63 @@ fn indexes_that_are_damaged() {
         let mut bytes = good.clone();
         bytes[at] ^= 0x40;
         here.write("flipped.ir", bytes);
+        here.ir(&["search", "flipped.ir", "tea", "--verify"])
+            .fails(1, &["flipped.ir", "damaged"]);
+        // Without, damage in postings and texts shows when it is met, as an error or as wrong hits.
+        let ran = here.ir(&["search", "flipped.ir", "tea", "--explain"]);
+        if ran.code != 0 {
+            ran.fails(1, &["flipped.ir", "damaged"]);
+        }
+    }
+    // The head and the tables are always checked.
+    for at in [8, 20, good.len() - 4, good.len() - 20, good.len() - 60] {
+        let mut bytes = good.clone();
+        bytes[at] ^= 0x40;
+        here.write("flipped.ir", bytes);
         here.ir(&["search", "flipped.ir", "tea"])
-            .fails(1, &["flipped.ir"]);
+            .fails(1, &["flipped.ir", "damaged"]);
+    }
+    for at in 1..good.len() {
+        if at < 40 || at % 97 == 0 {
+            here.write("flipped.ir", &good[..at]);
+            here.ir(&["search", "flipped.ir", "tea"])
+                .fails(1, &["flipped.ir", "cut short"]);
+        }
     }
     check(
         &here,
         &[
             (&["search", "cut.ir", "tea"], 1, &["cut.ir", "cut short"]),
+            (
+                &["search", "good.ir", "tea", "--analysis", "whitespace"],
+                2,
+                &["--analysis is fixed when the index is built", "good.ir"],
+            ),
+            (
+                &["search", "good.ir", "tea", "--fields", "separate"],
+                2,
+                &["--fields is fixed when the index is built"],
+            ),
+            (
+                &["search", "good.ir", "tea", "--order", "insertion"],
+                2,
+                &["--order is fixed when the index is built"],
+            ),
+            (
+                &["search", "good.ir", "tea", "--memory", "1GB"],
+                2,
+                &["--memory is fixed when the index is built"],
+            ),
+            (
+                &["search", "good.ir", "tea", "--cache", "kept"],
+                2,
+                &["--cache", "when the index is built", "good.ir"],
+            ),
+            (
+                &["search", "tiny", "tea", "--cache", "good.ir"],
+                1,
+                &["good.ir: expected a folder for --cache, found a file"],
+            ),
             (&["search", "good.ir"], 2, &["good.ir", "--queries"]),
             (
                 &["index", "good.ir", "-o", "x.ir"],
@@ -399,4 +474,16 @@ fn destinations_that_cannot_be_written() {
         ],
     );
     assert!(Path::new("/dev/full").exists());
+    for help in ["--help", "--version"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+        let ran = std::process::Command::new(env!("CARGO_BIN_EXE_ir"))
+            .arg(help)
+            .stdout(full.unwrap())
+            .output()
+            .unwrap();
+        let err = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(1), "{err}");
+        assert!(err.starts_with("error: standard output: could not be written: "));
+        assert_eq!(err.lines().count(), 1, "{err}");
+    }
 }

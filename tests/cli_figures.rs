@@ -47,6 +47,19 @@ fn nfcorpus() {
     assert_eq!(here.ir_data(&args).ok().out, figures);
 }
 
+/// trec_eval's own test: the comment at the head is neither data nor BEIR's header.
+#[test]
+fn qrels_that_begin_with_a_comment() {
+    let Some(data) = data("qrels_that_begin_with_a_comment") else {
+        return;
+    };
+    let at = |name: &str| data.join("trec_eval").join(name);
+    let (qrels, run) = (at("qrels.test.with-comments"), at("results.test"));
+    let args = ["eval", qrels.to_str().unwrap(), run.to_str().unwrap()];
+    let expected = std::fs::read_to_string(at("out.test")).unwrap();
+    assert_eq!(Folder::new().ir_data(&args).ok().out, expected);
+}
+
 #[test]
 fn arguana() {
     let Some(data) = data("arguana") else { return };

@@ -64,7 +64,7 @@ pub enum BuildError {
     #[error("a temporary file for the part of the index that exceeds the memory budget failed")]
     Spill(#[source] io::Error),
     /// The index could not be written.
-    #[error("{} could not be written", path.display())]
+    #[error("{}: could not be written", path.display())]
     Write {
         /// The destination.
         path: PathBuf,
@@ -88,7 +88,7 @@ pub enum BuildError {
 #[non_exhaustive]
 pub enum OpenError {
     /// The system could not open or read the file.
-    #[error("{} could not be read", path.display())]
+    #[error("{}: could not be read", path.display())]
     Io {
         /// The file.
         path: PathBuf,

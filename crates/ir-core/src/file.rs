@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A file that appears under its name only when it is complete.
 ///
@@ -28,6 +29,33 @@ pub struct AtomicFile {
     destination: PathBuf,
     temporary: PathBuf,
     writer: Option<BufWriter<File>>,
+}
+
+/// The temporary files of this process that are neither complete nor removed.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes what every [`AtomicFile`] of this process has written so far: for a handler of signals
+/// that is about to end the process without unwinding. None of them can be completed then.
+///
+/// ```
+/// let path = std::env::temp_dir().join(format!("ir-core-end-{}", std::process::id()));
+/// std::fs::create_dir_all(&path)?;
+/// let file = ir_core::AtomicFile::create(path.join("run.trec"))?;
+/// assert_eq!(std::fs::read_dir(&path)?.count(), 1);
+/// ir_core::remove_unfinished();
+/// assert_eq!(std::fs::read_dir(&path)?.count(), 0);
+/// assert!(file.commit().is_err());
+/// # std::fs::remove_dir_all(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn remove_unfinished() {
+    for path in unfinished().drain(..) {
+        let _ = fs::remove_file(path);
+    }
 }
 
 impl AtomicFile {
@@ -87,6 +115,7 @@ impl AtomicFile {
             temporary,
             writer: Some(BufWriter::with_capacity(1 << 16, file)),
         };
+        unfinished().push(created.temporary.clone());
         if let (Some(permissions), Some(writer)) = (permissions, &created.writer) {
             writer.get_ref().set_permissions(permissions)?;
         }
@@ -109,9 +138,11 @@ impl AtomicFile {
             drop(file);
             fs::rename(&self.temporary, &self.destination)
         };
-        finish(writer).inspect_err(|_| {
+        let finished = finish(writer).inspect_err(|_| {
             let _ = fs::remove_file(&self.temporary);
-        })?;
+        });
+        self.forget();
+        finished?;
         // The rename itself reaches the disk with the folder; not every system lets one sync it.
         let folder = self
             .destination
@@ -135,6 +166,13 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
+impl AtomicFile {
+    /// The temporary file is gone.
+    fn forget(&self) {
+        unfinished().retain(|path| *path != self.temporary);
+    }
+}
+
 impl Write for AtomicFile {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         self.writer
@@ -151,6 +189,7 @@ impl Drop for AtomicFile {
     fn drop(&mut self) {
         if self.writer.take().is_some() {
             let _ = fs::remove_file(&self.temporary);
+            self.forget();
         }
     }
 }

@@ -26,7 +26,7 @@ pub use attributes::{Attributes, Value, name};
 pub use collection::{Corpus, CorpusError, DocReader, Docs, Document, Queries, Query};
 pub use encoder::{EncodeError, Encoded, Encoder, Side};
 pub use explanation::Explanation;
-pub use file::AtomicFile;
+pub use file::{AtomicFile, remove_unfinished};
 pub use filter::{AllOf, AnyOf, DocFilter, DocSet, NoneOf, NotLaterThan, Predicate, Years};
 pub use ids::{DocIds, DocNum, IdError};
 pub use progress::{Flow, NoProgress, Progress};

@@ -191,7 +191,7 @@ pub enum DataError {
         found: u64,
     },
     /// Too few columns, or too many, where some may be missing.
-    #[error("{path}:{line}: expected {least} to {most} columns, found {found}")]
+    #[error("{path}:{line}: expected {} columns, found {found}", Span(*least, *most))]
     ColumnRange {
         /// The file.
         path: String,
@@ -395,6 +395,20 @@ impl From<DataError> for CorpusError {
 /// The name of a file in messages.
 pub(crate) fn name_of(path: &Path) -> String {
     path.display().to_string()
+}
+
+/// A range of numbers in a message: `2 to 3`, or `2` alone.
+struct Span(u64, u64);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(least, most) = self;
+        if least == most {
+            write!(f, "{least}")
+        } else {
+            write!(f, "{least} to {most}")
+        }
+    }
 }
 
 /// The beginning of a text for a message.

@@ -87,6 +87,17 @@ pub struct Selection {
     lines: Vec<(Place, Line)>,
 }
 
+/// A line of trec_eval's output that holds a text in place of a figure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextLine<'a> {
+    /// `runid` or `relstring`, with its length where one was asked for.
+    pub name: &'a str,
+    /// The query, or `all`.
+    pub query: &'a str,
+    /// The text.
+    pub value: String,
+}
+
 /// Where a line stands: trec_eval prints in an order of its own, whatever the order of the options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place(usize);
@@ -210,6 +221,36 @@ impl Selection {
         });
         let evaluator = Evaluator::with_rules(qrels, &self.measures(), rules)?;
         Ok(evaluator.keeping(lengths.max().unwrap_or(0)))
+    }
+
+    /// The lines of [`Selection::write`] that hold no figure: the name of the run (`runid`, for all
+    /// queries), and which of the first documents are relevant (`relstring`, for each query).
+    #[must_use]
+    pub fn texts<'a>(&'a self, report: &'a Report, detail: Detail) -> Vec<TextLine<'a>> {
+        let mut texts = Vec::new();
+        if detail != Detail::Summary {
+            let all = report.rules().generation == Generation::V10;
+            let queries = report.queries().iter();
+            for query in queries.filter(|query| query.retrieved() || all) {
+                for (_, line) in &self.lines {
+                    if let Line::RelString { name, length } = line {
+                        texts.push(TextLine {
+                            name,
+                            query: query.query(),
+                            value: query.top().iter().take(*length).map(mark).collect(),
+                        });
+                    }
+                }
+            }
+        }
+        if detail != Detail::Queries && self.lines.iter().any(|(_, line)| *line == Line::RunId) {
+            texts.push(TextLine {
+                name: "runid",
+                query: "all",
+                value: report.run().to_owned(),
+            });
+        }
+        texts
     }
 
     /// Prints a report as trec_eval does. Lines of measures that the report does not have are left

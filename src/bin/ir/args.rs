@@ -1,5 +1,6 @@
 //! The command line: what all commands share, and how mistakes in it are told.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -11,17 +12,19 @@ const ABOUT: &str = "Search a collection, and judge the result as trec_eval woul
 
 const EXAMPLES: &str = "\
 Examples:
-  ir search bundled 'boats photographed at night'      search the small collection inside this program
-  ir search ~/notes tax return                         search a folder of notes (*.md, *.txt)
+  ir search bundled 'boats photographed at night'  the collection built in
+  ir search ~/notes tax return                     notes (*.md, *.txt)
 
-  ir search beir/nfcorpus --output run.trec            a BM25 run over all judged queries of a collection,
-  ir eval -m ndcg_cut.10 beir/nfcorpus run.trec        and its nDCG@10
+  ir search beir/nfcorpus --output run.trec        a BM25 run over the judged
+                                                   queries of a collection,
+  ir eval -m ndcg_cut.10 beir/nfcorpus run.trec    and its nDCG@10
 
-  ir index corpus.jsonl -o corpus.ir                   build an index once
-  ir search corpus.ir 'vitamin d'                      and search it at once
+  ir index corpus.jsonl -o corpus.ir               build an index once
+  ir search corpus.ir 'vitamin d'                  and search it at once
 
-Collections by name are found below the folder that the environment variable IR_DATA names:
-`ir datasets` lists them. Files may be compressed (gzip, zstd) whatever they are called.";
+Collections by name are found below the folder that the environment variable
+IR_DATA names: `ir datasets` lists them. Files may be compressed (gzip, zstd)
+whatever they are called.";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -61,9 +64,15 @@ pub(crate) enum Command {
 pub(crate) fn complain(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // Nobody reads it: no reason to fail.
-            let _ = error.print();
-            ExitCode::SUCCESS
+            let printed = error.print().and_then(|()| io::stdout().flush());
+            match printed {
+                // Nobody reads it: no reason to fail.
+                Err(fault) if fault.kind() != io::ErrorKind::BrokenPipe => {
+                    eprintln!("error: standard output: could not be written: {fault}");
+                    ExitCode::FAILURE
+                }
+                _ => ExitCode::SUCCESS,
+            }
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();

@@ -142,13 +142,14 @@ fn broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 /// From here on Ctrl-C (and a polite kill) ask the command to stop, which then removes what it
-/// had begun to write; a second Ctrl-C ends it at once.
+/// had begun to write; a second Ctrl-C does so at once.
 pub(crate) fn stop_on_interrupt() {
     static ONCE: OnceLock<()> = OnceLock::new();
     ONCE.get_or_init(|| {
         // Without a handler an interrupt ends the process as ever: no reason to fail.
         let _ = ctrlc::set_handler(|| {
             if STOP.swap(true, Ordering::SeqCst) {
+                ir_core::remove_unfinished();
                 std::process::exit(i32::from(INTERRUPTED));
             }
         });

@@ -11,13 +11,14 @@ use crate::sink::Sink;
 
 const EXAMPLES: &str = "\
 Examples:
-  ir datasets                          all collections, and whether they are there
-  ir datasets verify beir/nfcorpus     sizes, hashes and counts compared with the catalogue's
-  ir datasets where beir/nfcorpus      the files of a collection, and where they come from
-  ir datasets fetch beir/nfcorpus      the collection downloaded into the folder IR_DATA
+  ir datasets                        all collections, and which are there
+  ir datasets verify beir/nfcorpus   sizes, hashes and counts compared
+  ir datasets where beir/nfcorpus    its files, and where they come from
+  ir datasets fetch beir/nfcorpus    downloaded into the folder IR_DATA
 
-The environment variable IR_DATA names the folder in which collections are looked for. The
-collection `bundled` is part of this program and is always there.";
+The environment variable IR_DATA names the folder in which collections are
+looked for. The collection `bundled` is part of this program and is always
+there.";
 
 /// The arguments of `ir datasets`.
 #[derive(Debug, clap::Args)]

@@ -19,22 +19,23 @@ use crate::source;
 
 const EXAMPLES: &str = "\
 Examples:
-  ir eval qrels.txt run.trec                               trec_eval's official measures
+  ir eval qrels.txt run.trec                    trec_eval's official measures
   ir eval -c -m ndcg_cut.10 -m recall.100 qrels.txt run.trec
   ir eval -c -m nDCG@10 -m 'P(rel=2)@5' beir/nfcorpus:test run.trec
-  ir eval -q -m map qrels.tsv run.trec                     each query, then all
+  ir eval -q -m map qrels.tsv run.trec          each query, then all
   ir search bundled --tag bm25 | ir eval -m all_trec bundled -
-  ir eval --json -c -m AP qrels.txt run.trec               one JSON object per line
+  ir eval --json -c -m AP qrels.txt run.trec    one JSON object per line
 
-Measures (-m, repeatable), in trec_eval's spelling or in that of ir_measures:
-  P.5,10  recall.100  ndcg_cut.10  map  recip_rank  Rprec  bpref  ndcg.1=3.5,2=9
+Measures (-m, repeatable), in trec_eval's spelling or that of ir_measures:
+  P.5,10  recall.100  ndcg_cut.10  map  recip_rank  Rprec  bpref  ndcg.1=3
   P@5     R@100       nDCG@10      AP   RR          Rprec  Bpref  AP(rel=2)
   official (the default), all_trec, set and the other sets of trec_eval
 
-Rules, which are trec_eval's: lists are sorted by score, equal scores by document id from z to a;
-the rank column is ignored; ndcg takes grades as gains; a header line counts as data (a warning
-says so; --skip-header drops it). The exit code is 0, or 1 on any error, or 2 for a mistake in the
-command line.";
+Rules, which are trec_eval's: lists are sorted by score, equal scores by
+document id from z to a; the rank column is ignored; ndcg takes grades as
+gains; a header line counts as data (a warning says so; --skip-header drops
+it). The exit code is 0, or 1 on any error, or 2 for a mistake in the command
+line.";
 
 /// The arguments of `ir eval`.
 #[derive(Debug, clap::Args)]
@@ -73,7 +74,7 @@ pub(crate) struct Args {
     level: Grade,
 
     /// Documents of each list that count [default: all]
-    #[arg(short = 'M', long, alias = "Max_retrieved_per_topic", value_name = "N", value_parser = positive)]
+    #[arg(short = 'M', long, alias = "Max_retrieved_per_topic", value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     max_retrieved: Option<usize>,
 
     /// Judged documents only: the others are taken out of the lists
@@ -87,7 +88,8 @@ pub(crate) struct Args {
         alias = "Number_docs_in_coll",
         value_name = "N",
         default_value_t = 0,
-        hide_default_value = true
+        hide_default_value = true,
+        allow_negative_numbers = true
     )]
     collection_size: u64,
 
@@ -191,7 +193,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     let mut out = Sink::open(None)?;
     let written = if args.json {
-        write_json(&selection.measures(), &report, detail, &mut out)
+        write_json(&selection, &report, detail, &mut out)
     } else {
         selection.write(&report, detail, &mut out)
     };
@@ -217,11 +219,20 @@ fn warn_of_gaps(report: &Report, console: &Console) {
 }
 
 fn write_json(
-    measures: &[Measure],
+    selection: &Selection,
     report: &Report,
     detail: Detail,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    for text in selection.texts(report, detail) {
+        let line = json!({
+            "measure": text.name,
+            "trec_eval": text.name,
+            "query": text.query,
+            "value": text.value,
+        });
+        writeln!(out, "{line}")?;
+    }
     let mut line = |query: &str, measure: Measure, value: f64| {
         let value = if measure.summary() == Summary::Sum {
             json!(value as i64)
@@ -244,7 +255,7 @@ fn write_json(
         }
     }
     if detail != Detail::Queries {
-        for &measure in measures {
+        for measure in selection.measures() {
             if let Some(value) = report.summary(measure) {
                 line("all", measure, value)?;
             }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use ir_bm25::{
-    Analysis, Blank, DocOrder, Duplicates, Fields, Index, IndexBuilder, IndexConfig, Store,
+    Analysis, Blank, DocOrder, Duplicates, Fields, Index, IndexBuilder, IndexConfig, Store, Verify,
 };
 use ir_core::AtomicFile;
 use ir_data::datafinder::in_order_of_row_text;
@@ -18,16 +18,20 @@ use crate::source::{Documents, Layout, Source, find};
 
 const EXAMPLES: &str = "\
 Examples:
-  ir index beir/nfcorpus -o nfcorpus.ir                    a collection of the catalogue
-  ir index ~/beir/scifact -o scifact.ir                    a folder in BEIR's layout
-  ir index corpus.jsonl.zst -o corpus.ir --memory 2GB      JSON lines, compressed or not
-  ir index docs.tsv -o docs.ir --analysis whitespace       lines `id TAB text` or `id TAB text TAB title`
-  ir index ~/notes -o notes.ir --store all                 a folder of *.md and *.txt
+  ir index beir/nfcorpus -o nfcorpus.ir           a collection by name
+  ir index ~/beir/scifact -o scifact.ir           a folder in BEIR's layout
+  ir index corpus.jsonl.zst -o c.ir --memory 2GB  JSON lines, compressed too
+  ir index docs.tsv -o docs.ir                    `id TAB text [TAB title]`
+  ir index ~/notes -o notes.ir --store all        a folder of *.md and *.txt
 
-The defaults are Anserini's for BEIR's \"flat\" set-up: title, line end and text in one field;
-Unicode words, possessive, lower case, 33 stop words, Porter's stemmer; equal scores by id. BM25's
-k1 and b are chosen when searching. The index is one file, the same bytes whatever --memory and
---threads are; it appears when it is complete.";
+The defaults are Anserini's for BEIR's \"flat\" set-up: title, line end and text
+in one field; Unicode words, possessive, lower case, 33 stop words, Porter's
+stemmer; equal scores by id. BM25's k1 and b are chosen when searching. The
+index is one file, the same bytes whatever --memory and --threads are; it
+appears when it is complete.";
+
+/// Memory for building unless told otherwise, in bytes.
+const MEMORY: usize = 512_000_000;
 
 /// The arguments of `ir index`.
 #[derive(Debug, clap::Args)]
@@ -49,7 +53,7 @@ pub(crate) struct Args {
     store: Kept,
 
     /// Threads to build with [default: one per core]
-    #[arg(long, value_parser = positive, value_name = "N")]
+    #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N")]
     threads: Option<usize>,
 }
 
@@ -57,11 +61,11 @@ pub(crate) struct Args {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Setup {
     /// How text becomes terms: anserini, anserini-unstemmed, english (Porter2), lucene-standard,
-    /// whitespace, or a JSON file with the steps
-    #[arg(long, default_value = "anserini", value_parser = analysis, value_name = "NAME", help_heading = "Index")]
-    pub(crate) analysis: Analysis,
+    /// whitespace, or a JSON file with the steps [default: anserini]
+    #[arg(long, value_parser = analysis, value_name = "NAME", help_heading = "Index")]
+    pub(crate) analysis: Option<Analysis>,
 
-    /// What of a document is searched [default: one; text for datafinder and bundled]
+    /// What of a document is searched [default: one; text for datafinder]
     #[arg(long, value_enum, value_name = "FIELDS", help_heading = "Index")]
     pub(crate) fields: Option<Layout>,
 
@@ -69,9 +73,9 @@ pub(crate) struct Setup {
     #[arg(long, value_enum, value_name = "ORDER", help_heading = "Index")]
     pub(crate) order: Option<Order>,
 
-    /// Memory for building, about; what does not fit goes to temporary files
-    #[arg(long, default_value = "512MB", value_parser = bytes, value_name = "SIZE", help_heading = "Index")]
-    pub(crate) memory: usize,
+    /// Memory for building, about; what does not fit goes to temporary files [default: 512MB]
+    #[arg(long, value_parser = bytes, value_name = "SIZE", help_heading = "Index")]
+    pub(crate) memory: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -107,6 +111,17 @@ impl From<Kept> for Store {
 }
 
 impl Setup {
+    /// The first option that says how an index is built, by its name.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--analysis", self.analysis.is_some()),
+            ("--fields", self.fields.is_some()),
+            ("--order", self.order.is_some()),
+            ("--memory", self.memory.is_some()),
+        ];
+        given.iter().find(|(_, is)| *is).map(|(name, _)| *name)
+    }
+
     /// The order of documents with equal scores.
     pub(crate) fn order(&self, documents: &Documents) -> Order {
         self.order.unwrap_or(documents.order)
@@ -131,7 +146,7 @@ impl Setup {
             Duplicates::Reject
         };
         IndexConfig::default()
-            .with_analysis(self.analysis.clone())
+            .with_analysis(self.analysis.clone().unwrap_or_else(Analysis::anserini))
             .with_fields(fields)
             .with_order(order)
             .with_duplicates(duplicates)
@@ -178,7 +193,7 @@ pub(crate) fn build(
     let mut bar = console.bar();
     let corpus = documents.collection.corpus();
     let build = || {
-        let mut builder = IndexBuilder::new(config)?.with_memory(setup.memory);
+        let mut builder = IndexBuilder::new(config)?.with_memory(setup.memory.unwrap_or(MEMORY));
         if let Some(threads) = threads {
             builder = builder.with_threads(threads);
         }
@@ -199,7 +214,7 @@ pub(crate) fn build(
 pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
-    let documents = match find(&args.collection)? {
+    let documents = match find(&args.collection, Verify::Tables)? {
         Source::Documents(documents) => documents,
         Source::Index(_) => bail!("{}: expected documents, found an index", args.collection),
     };

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use ir_bm25::Verify;
 use ir_core::trec::RunScores;
 
 use crate::args::{b, k1, positive};
@@ -11,24 +12,27 @@ use crate::search::filter::Condition;
 
 const EXAMPLES: &str = "\
 Examples:
-  ir search bundled 'boats photographed at night'     the best ten, with what matched
-  ir search corpus.ir vitamin d --explain             a saved index; why each score is what it is
-  ir search ~/notes --query 'tax return' --json       one JSON object per hit
+  ir search bundled 'boats photographed at night'   the best ten, and why
+  ir search corpus.ir vitamin d --explain           how each score came about
+  ir search ~/notes --query 'tax return' --json     one JSON object per hit
 
-  ir search beir/nfcorpus --model bm25 --k1 0.9 --b 0.4 --hits 1000 --output run.trec
+  ir search beir/nfcorpus --k1 0.9 --b 0.4 --hits 1000 --output run.trec
   ir search beir/arguana --remove-self --scores strict --output run.trec
   ir search corpus.ir --queries queries.tsv --output run.trec.gz
-  ir search datafinder --preset datafinder --hits 5 --not-later-than-query --query-form keyphrases
+  ir search datafinder --preset datafinder --hits 5 \\
+      --not-later-than-query --query-form keyphrases
 
-Without words the queries are those that the collection has judged (--split), and the result is a
-TREC run; with words it is a list to read.
+Without words the queries are those that the collection has judged (--split),
+and the result is a TREC run; with words it is a list to read.
 
-Equal scores. A list is ordered by score, then by document id. Whoever evaluates a run file sorts
-it again by score, and trec_eval puts the *last* id first among equals. --scores says what becomes
-of that: `anserini` (the default) writes scores as Anserini does, with steps of 0.000001 that are
-lost where scores are large, `strict` always keeps the order of the list, `exact` writes the scores
-as they are. ArguAna, where many texts are the same, has nDCG@10 .3970 as Anserini writes it (the
-published figure) and .4005 with strict.";
+Equal scores. A list is ordered by score, then by document id. Whoever
+evaluates a run file sorts it again by score, and trec_eval puts the *last*
+id first among equals. --scores says what becomes of that: `anserini` (the
+default) writes scores as Anserini does, with steps of 0.000001 that are lost
+where scores are large, `strict` always keeps the order of the list, `exact`
+writes the scores as they are. ArguAna, where many texts are the same, has
+nDCG@10 .3970 as Anserini writes it (the published figure) and .4005 with
+strict.";
 
 /// The arguments of `ir search`.
 #[derive(Debug, clap::Args)]
@@ -96,6 +100,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", help_heading = "Index")]
     pub(crate) cache: Option<PathBuf>,
 
+    /// Every byte of a saved index compared with its checksum; without it postings and stored
+    /// texts are left out, so that large indexes open at once
+    #[arg(long, help_heading = "Index")]
+    pub(crate) verify: bool,
+
     /// Only documents that are not newer than their query, by the attribute `year`; an unknown
     /// year passes. `exact` fills the list up; `published` is the procedure of the DataFinder
     /// paper (ACL 2023), which cuts first and filters then
@@ -107,12 +116,12 @@ pub(crate) struct Args {
 
     /// Only documents that fulfil a condition on an attribute: year<=2015, year>=2010,
     /// repository=geo,sra, language!=German, or the name of an attribute that must be there;
-    /// repeatable. An unknown number passes
+    /// repeatable. A document without the attribute passes <=, >= and !=, and fails the others
     #[arg(long, value_name = "CONDITION", help_heading = "Filter")]
     pub(crate) filter: Vec<Condition>,
 
     /// Hits per query [default: 1000 for a run, 10 for a list]
-    #[arg(long, short = 'k', value_parser = positive, value_name = "K", help_heading = "Output")]
+    #[arg(long, short = 'k', value_parser = positive, allow_negative_numbers = true, value_name = "K", help_heading = "Output")]
     pub(crate) hits: Option<usize>,
 
     /// Hits that are the query itself (the same id) dropped, after the best K were taken: for
@@ -142,11 +151,20 @@ pub(crate) struct Args {
     pub(crate) explain: bool,
 
     /// Threads to build and search with; the result does not depend on it [default: one per core]
-    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Output")]
+    #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N", help_heading = "Output")]
     pub(crate) threads: Option<usize>,
 }
 
 impl Args {
+    /// How much of a saved index is checked.
+    pub(crate) fn verification(&self) -> Verify {
+        if self.verify {
+            Verify::Everything
+        } else {
+            Verify::Tables
+        }
+    }
+
     /// The one query of the command line.
     pub(crate) fn typed(&self) -> Option<String> {
         if self.words.is_empty() {

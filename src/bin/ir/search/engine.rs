@@ -3,17 +3,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use ir_bm25::{Bm25, Index, IndexConfig, Lengths as Form, Store};
 use ir_data::Collection;
 
 use super::args::{Args, Lengths, Preset};
-use crate::console::Console;
+use crate::console::{Console, Usage};
 use crate::index::build;
 use crate::source::{Documents, Source, find};
 
 /// An index, and the collection that it was made of when it was made here.
 pub(crate) struct Engine {
+    /// What it was called on the command line.
+    pub(crate) name: String,
     pub(crate) index: Index,
     pub(crate) collection: Option<Collection>,
 }
@@ -21,11 +23,23 @@ pub(crate) struct Engine {
 impl Engine {
     /// Opens or builds what `args` name. `store` is what the search needs beside the index.
     pub(crate) fn open(args: &Args, store: Store, console: &Console) -> Result<Self> {
-        match find(&args.collection)? {
-            Source::Index(index) => Ok(Self {
-                index: *index,
-                collection: None,
-            }),
+        let name = args.collection.clone();
+        match find(&name, args.verification())? {
+            Source::Index(index) => {
+                let built = args.setup.given().map(|option| (option, "is fixed"));
+                let cached = args.cache.as_ref().map(|_| ("--cache", "is of use only"));
+                if let Some((option, why)) = built.or(cached) {
+                    return Err(Usage(format!(
+                        "{option} {why} when the index is built, and {name} is an index already"
+                    ))
+                    .into());
+                }
+                Ok(Self {
+                    name,
+                    index: *index,
+                    collection: None,
+                })
+            }
             Source::Documents(documents) => {
                 let index = match &args.cache {
                     None => {
@@ -35,6 +49,7 @@ impl Engine {
                     Some(folder) => cached(folder, args, &documents, console)?,
                 };
                 Ok(Self {
+                    name,
                     index,
                     collection: Some(documents.collection),
                 })
@@ -48,10 +63,16 @@ fn cached(folder: &Path, args: &Args, documents: &Documents, console: &Console) 
     let config = args.setup.config(documents, Store::Everything);
     let path = place(folder, args, documents, &config)?;
     if path.exists() {
-        match Index::open(&path) {
+        match Index::open_with(&path, args.verification()) {
             Ok(index) => return Ok(index),
             Err(error) => console.warn(format_args!("built again: {error}")),
         }
+    }
+    if folder.exists() && !folder.is_dir() {
+        bail!(
+            "{}: expected a folder for --cache, found a file",
+            folder.display()
+        );
     }
     fs::create_dir_all(folder)
         .with_context(|| format!("{}: could not be made", folder.display()))?;

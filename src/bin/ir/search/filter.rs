@@ -42,21 +42,46 @@ impl FromStr for Condition {
                 name: text.trim().to_owned(),
             }
         };
-        let name = match &predicate {
-            Predicate::AtMost { name, .. }
-            | Predicate::AtLeast { name, .. }
-            | Predicate::OneOf { name, .. }
-            | Predicate::Known { name } => name.as_str(),
-            Predicate::Not(inner) => match &**inner {
-                Predicate::OneOf { name, .. } => name.as_str(),
-                _ => "",
-            },
-            _ => "",
-        };
+        let name = Subject::of(&predicate).map_or("", |subject| subject.name);
         if name.is_empty() || name.contains(['<', '>', '=']) {
             return Err(expected());
         }
         Ok(Self(predicate))
+    }
+}
+
+/// What a condition looks at.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Subject<'a> {
+    /// The attribute.
+    pub(crate) name: &'a str,
+    /// Whether only numbers can fulfil it.
+    pub(crate) number: bool,
+    /// Whether a document without the attribute passes.
+    pub(crate) absent_passes: bool,
+}
+
+impl<'a> Subject<'a> {
+    /// What a condition of one attribute looks at.
+    pub(crate) fn of(condition: &'a Predicate) -> Option<Self> {
+        let subject = |name, number, absent_passes| Self {
+            name,
+            number,
+            absent_passes,
+        };
+        match condition {
+            Predicate::AtMost { name, .. } | Predicate::AtLeast { name, .. } => {
+                Some(subject(name, true, true))
+            }
+            Predicate::OneOf { name, .. } | Predicate::Known { name } => {
+                Some(subject(name, false, false))
+            }
+            Predicate::Not(inner) => Self::of(inner).map(|inner| Self {
+                absent_passes: !inner.absent_passes,
+                ..inner
+            }),
+            _ => None,
+        }
     }
 }
 

@@ -71,7 +71,9 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
         .unwrap_or(if to_read { LIST_HITS } else { RUN_HITS });
     let ranker = Ranker::new(&engine.index, &args, console)?;
     let began = Instant::now();
-    let mut rankings = ranker.rank(&queries, k, console)?;
+    let mut rankings = ranker
+        .rank(&queries, k, console)
+        .with_context(|| format!("{}: could not be searched", engine.name))?;
     let took = began.elapsed();
     if args.remove_self {
         let ids = engine.index.ids();
@@ -92,10 +94,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     let documents = grouped(engine.index.len() as u64);
     let seconds = took.as_secs_f64();
     if to_read {
-        console.note(format_args!(
-            "{found} of {documents} documents, {:.1} ms",
-            1e3 * seconds
-        ));
+        console.note(format_args!("{found} of {documents} documents, {took:.1?}"));
     } else {
         let empty = rankings.iter().filter(|ranking| ranking.is_empty()).count();
         console.note(format_args!(
@@ -229,7 +228,10 @@ fn each(
     let index = &engine.index;
     let stored = index.config().store == Store::Everything;
     for (rank, hit) in (1..).zip(ranking) {
-        let document = stored.then(|| index.document(hit.doc)).transpose()?;
+        let document = stored
+            .then(|| index.document(hit.doc))
+            .transpose()
+            .with_context(|| format!("{}: could not be read", engine.name))?;
         let explanation = explain
             .then(|| ranker.explain(&query.text, hit.doc))
             .transpose()?;

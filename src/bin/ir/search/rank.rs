@@ -1,14 +1,15 @@
 //! Searching many queries, each with its own filters.
 
-use anyhow::Result;
-use ir_bm25::{Bm25, Index, Searcher};
+use anyhow::{Context, Result, bail};
+use ir_bm25::{Bm25, Index, Searcher, Store};
 use ir_core::{
     AllOf, Distinct, DocFilter, DocNum, DocSet, Explanation, Predicate, Progress, Query, Ranking,
-    Retriever, Search, Years, compat,
+    Retriever, Search, Value, Years, compat,
 };
 
 use super::args::{Args, TimeFilter};
 use super::engine::bm25;
+use super::filter::Subject;
 use crate::console::{Console, check_stopped};
 
 /// Queries searched between two looks at the progress bar and the interrupt key.
@@ -58,7 +59,7 @@ impl Ranker {
         let chosen = if conditions.is_empty() {
             None
         } else {
-            Some(index.select(&Predicate::All(conditions))?)
+            Some(choose(index, conditions, &args.collection, console)?)
         };
         Ok(Self {
             searcher,
@@ -158,4 +159,44 @@ impl Ranker {
         });
         Ok(walked.collect())
     }
+}
+
+/// The documents that fulfil all conditions. Says so when a condition can tell none from another.
+fn choose(
+    index: &Index,
+    conditions: Vec<Predicate>,
+    name: &str,
+    console: &Console,
+) -> Result<DocSet> {
+    if index.config().store == Store::Nothing {
+        bail!(
+            "{name}: --filter needs the attributes of the documents, and the index was built without: `ir index --store attributes` keeps them"
+        );
+    }
+    let read = || format!("{name}: could not be read");
+    for subject in conditions.iter().filter_map(Subject::of) {
+        let (mut there, mut of_use) = (false, false);
+        for doc in (0..index.len() as u32).map(DocNum::new) {
+            let attributes = index.attributes(doc).with_context(read)?;
+            if let Some(value) = attributes.get(subject.name) {
+                there = true;
+                of_use = !subject.number || matches!(value, Value::Int(_) | Value::Float(_));
+            }
+            if of_use {
+                break;
+            }
+        }
+        let (attribute, all) = (subject.name, subject.absent_passes);
+        if !there {
+            let all = if all { "all pass" } else { "none passes" };
+            console.warn(format_args!(
+                "--filter: no document has an attribute {attribute:?}: {all}"
+            ));
+        } else if !of_use {
+            console.warn(format_args!(
+                "--filter: the attribute {attribute:?} is a number in no document: only those without it pass"
+            ));
+        }
+    }
+    index.select(&Predicate::All(conditions)).with_context(read)
 }

@@ -1,16 +1,16 @@
 //! What there is to search: a saved index, or documents in one of several forms.
 
 use std::fs;
-use std::io::{BufRead, Read};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Result, bail};
-use ir_bm25::{Index, OpenError};
+use ir_bm25::{Index, OpenError, Verify};
 use ir_core::Corpus;
 use ir_data::catalogue::{Catalogue, Entry, entries};
 use ir_data::{Collection, JsonFields, JsonlCorpus, JudgedInMemory, Repeats, TsvCorpus, tsv};
 
+use super::head::Head;
 use super::names;
 use super::notes::Notes;
 use crate::index::Order;
@@ -48,11 +48,12 @@ pub(crate) enum Layout {
     Text,
 }
 
-/// Finds what `argument` names: an index, a file or folder of documents, a collection.
-pub(crate) fn find(argument: &str) -> Result<Source> {
+/// Finds what `argument` names: an index, a file or folder of documents, a collection. `verify`
+/// says how much of an index is checked.
+pub(crate) fn find(argument: &str, verify: Verify) -> Result<Source> {
     let path = Path::new(argument);
     if path.is_file() {
-        return match Index::open(path) {
+        return match Index::open_with(path, verify) {
             Ok(index) => Ok(Source::Index(Box::new(index))),
             Err(OpenError::NotAnIndex { .. }) => file(path).map(Source::Documents),
             Err(error) => Err(error.into()),
@@ -82,9 +83,8 @@ pub(crate) fn find(argument: &str) -> Result<Source> {
 fn named(catalogue: &Catalogue, entry: &Entry) -> Result<Documents> {
     let family = entry.name.split('/').next().unwrap_or_default();
     let (layout, order) = match family {
-        // What these call title is that of a paper, and their published BM25 does not search it.
-        "bundled" => (Layout::Text, Order::Id),
-        // The reference run gave every record its row for an id, since some names are not unique.
+        // What it calls title is that of a paper, and its published BM25 does not search it. The
+        // reference run gave every record its row for an id, since some names are not unique.
         "datafinder" => (Layout::Text, Order::RowText),
         _ => (Layout::One, Order::Id),
     };
@@ -127,12 +127,14 @@ fn folder(path: &Path) -> Result<Documents> {
 }
 
 fn file(path: &Path) -> Result<Documents> {
-    let mut reader = ir_data::open(path)?;
-    let mut head = Vec::new();
-    reader.by_ref().take(1 << 16).read_until(b'\n', &mut head)?;
-    let first = String::from_utf8_lossy(&head);
-    let first = first.trim_start_matches('\u{feff}').trim_start();
-    if !first.starts_with('{') {
+    let head = Head::read(&mut ir_data::open(path)?, &path.display().to_string())?;
+    if head.is_empty() {
+        bail!(
+            "{}: expected an index or documents, found an empty file",
+            path.display()
+        );
+    }
+    if !head.is_json(path) {
         return Ok(unjudged(
             path,
             Layout::One,
@@ -140,11 +142,10 @@ fn file(path: &Path) -> Result<Documents> {
             TsvCorpus::new(path, &tsv::USUAL),
         ));
     }
-    let object = serde_json::from_str::<serde_json::Value>(first).unwrap_or_default();
-    let has = |field| object.get(field).is_some();
-    let fields = if !has("_id") && has("id") && has("contents") {
+    let id = head.has("id") && !head.has("_id");
+    let fields = if id && head.has("contents") {
         JsonFields::anserini()
-    } else if !has("_id") && has("id") {
+    } else if id {
         JsonFields {
             id: "id".to_owned(),
             ..JsonFields::beir()

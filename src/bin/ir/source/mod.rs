@@ -1,6 +1,7 @@
 //! What the words on the command line name: indexes, collections, files, judgments, runs.
 
 mod documents;
+mod head;
 mod notes;
 mod queries;
 
