@@ -1,0 +1,122 @@
+//! What every retriever owes its callers, for indexes of every kind: built, saved and opened again.
+
+#![allow(clippy::unwrap_used)]
+
+use ir_bm25::{
+    Analysis, Bm25, DocOrder, Duplicates, Fields, Index, IndexConfig, Lengths, Pruning, Searcher,
+    Store, Verify,
+};
+use ir_core::{Distinct, Document, NoProgress};
+use ir_testkit::{check_text, check_text_saved};
+
+/// An index in memory, and a searcher over it.
+fn build(
+    documents: &[Document],
+    config: &IndexConfig,
+    finish: &impl Fn(Index) -> Searcher,
+) -> Searcher {
+    finish(Index::build(documents, config, &mut NoProgress).unwrap())
+}
+
+/// Holds the contract, and so does what is mapped from the saved file, and what is read from bytes.
+fn check(config: &IndexConfig, finish: impl Fn(Index) -> Searcher) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("toy.ir");
+    check_text_saved(
+        |documents| build(documents, config, &finish),
+        |searcher| {
+            searcher.index().save(&path).unwrap();
+            let opened = Index::open(&path).unwrap();
+            assert_eq!(opened.as_bytes(), searcher.index().as_bytes());
+            assert_eq!(opened.path().as_deref(), Some(path.as_path()));
+            finish(opened)
+        },
+    );
+    check_text_saved(
+        |documents| {
+            Index::build_to(&path, documents, config, &mut NoProgress)
+                .map(&finish)
+                .unwrap()
+        },
+        |searcher| {
+            let bytes = searcher.index().as_bytes().to_vec();
+            finish(Index::from_bytes(bytes, Verify::Tables).unwrap())
+        },
+    );
+}
+
+#[test]
+fn one_field() {
+    check(&IndexConfig::default(), |index| {
+        index.searcher(Bm25::ANSERINI).unwrap()
+    });
+}
+
+#[test]
+fn text_only() {
+    let config = IndexConfig::default()
+        .with_fields(Fields::TextOnly)
+        .with_analysis(Analysis::lucene_standard());
+    check(&config, |index| index.searcher(Bm25::LUCENE).unwrap());
+}
+
+#[test]
+fn weighted_fields() {
+    let config = IndexConfig::default()
+        .with_fields(Fields::Separate)
+        .with_store(Store::Attributes);
+    check(&config, |index| {
+        let searcher = index.searcher(Bm25::new(1.2, 0.75)).unwrap();
+        searcher
+            .with_weights(&[("title", 2.5), ("text", 0.5)])
+            .unwrap()
+    });
+    check(&config, |index| {
+        let searcher = index.searcher(Bm25::DATAFINDER).unwrap();
+        searcher.with_weights(&[("title", 0.0)]).unwrap()
+    });
+    // So far apart that the order of summation shows, and nothing is pruned.
+    check(&config, |index| {
+        let searcher = index.searcher(Bm25::DATAFINDER).unwrap();
+        searcher
+            .with_weights(&[("title", 1e9), ("text", 1e-9)])
+            .unwrap()
+    });
+}
+
+#[test]
+fn exact_lengths_in_the_order_of_insertion() {
+    let config = IndexConfig::default()
+        .with_order(DocOrder::Insertion)
+        .with_store(Store::Everything);
+    check(&config, |index| {
+        let bm25 = Bm25::new(1.5, 1.0).with_lengths(Lengths::Exact);
+        index.searcher(bm25).unwrap()
+    });
+}
+
+#[test]
+fn the_extremes_of_the_parameters() {
+    for (k1, b) in [(0.0, 0.0), (0.0, 1.0), (1000.0, 0.0), (1e-30, 1.0)] {
+        check(&IndexConfig::default(), |index| {
+            index.searcher(Bm25::new(k1, b)).unwrap()
+        });
+    }
+}
+
+#[test]
+fn exhaustive_search() {
+    check(&IndexConfig::default(), |index| {
+        let searcher = index.searcher(Bm25::ANSERINI).unwrap();
+        searcher.with_pruning(Pruning::Exhaustive)
+    });
+}
+
+#[test]
+fn each_id_once() {
+    let config = IndexConfig::default().with_duplicates(Duplicates::Keep);
+    check_text(|documents| {
+        let index = Index::build(documents, &config, &mut NoProgress).unwrap();
+        Distinct(index.searcher(Bm25::ANSERINI).unwrap())
+    });
+}

@@ -1,0 +1,462 @@
+//! Pruned search gives the same documents with the same scores as scoring everything, and both give what the
+//! textbook says.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use ir_bm25::{
+    Analysis, Bm25, DocOrder, Fields, Index, IndexConfig, Lengths, Pruning, Searcher, Verify,
+};
+use ir_core::{DocFilter, DocNum, DocSet, Document, NoProgress, Ranking, Retriever, Search};
+use ir_testkit::oracle::NaiveBm25;
+use ir_testkit::toy;
+use proptest::prelude::*;
+
+/// Numbers that are the same for the same seed.
+#[derive(Clone)]
+struct Numbers(u64);
+
+impl Numbers {
+    /// SplitMix64 (Steele, Lea and Flood, 2014).
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n.max(1) as u64) as usize
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    /// A word; the r-th is about r times as rare as the first.
+    fn word(&mut self, vocabulary: usize) -> String {
+        let rank = (vocabulary as f64).powf(self.unit());
+        format!("w{}", rank as usize)
+    }
+
+    fn words(&mut self, count: usize, vocabulary: usize) -> String {
+        let words: Vec<String> = (0..count).map(|_| self.word(vocabulary)).collect();
+        words.join(" ")
+    }
+}
+
+/// How a generated collection looks.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    seed: u64,
+    documents: usize,
+    vocabulary: usize,
+    longest: usize,
+}
+
+fn shapes(documents: std::ops::Range<usize>) -> impl Strategy<Value = Shape> {
+    let longest = prop_oneof![Just(3_usize), Just(12), Just(60)];
+    let vocabulary = prop_oneof![Just(4_usize), Just(60), Just(800)];
+    (any::<u64>(), documents, vocabulary, longest).prop_map(
+        |(seed, documents, vocabulary, longest)| Shape {
+            seed,
+            documents,
+            vocabulary,
+            longest,
+        },
+    )
+}
+
+/// Documents with Zipfian words: repeated texts, stretches of like lengths, a few long ones, some empty.
+fn generate(shape: Shape) -> Vec<Document> {
+    let mut numbers = Numbers(shape.seed);
+    let mut documents: Vec<Document> = Vec::with_capacity(shape.documents);
+    for n in 0..shape.documents {
+        let id = format!("{:05}", (n * 7919) % 100_003);
+        if n > 0 && numbers.one_in(6) {
+            let mut repeated = documents[numbers.below(n)].clone();
+            repeated.id = id;
+            documents.push(repeated);
+            continue;
+        }
+        let stretch = 1 + (n / 200) % 3;
+        let mut count = numbers.below(shape.longest * stretch);
+        if numbers.one_in(200) {
+            count = 500;
+        }
+        let title_length = numbers.below(5);
+        let title = numbers.words(title_length, shape.vocabulary);
+        let mut text = numbers.words(count, shape.vocabulary);
+        if numbers.one_in(50) {
+            let word = numbers.word(shape.vocabulary);
+            text.push_str(&format!(" {word}").repeat(100));
+        }
+        documents.push(Document::new(id).with_title(title).with_text(text));
+    }
+    documents
+}
+
+/// Queries of one to thirty words: common, rare, repeated, unknown.
+fn queries(shape: Shape, count: usize) -> Vec<String> {
+    let mut numbers = Numbers(!shape.seed);
+    let query = |n: usize| {
+        let length = match n % 4 {
+            0 => 1 + numbers.below(2),
+            1 => 2 + numbers.below(4),
+            2 => 5 + numbers.below(10),
+            _ => 30,
+        };
+        let mut words = Vec::new();
+        for _ in 0..length {
+            words.push(match numbers.below(8) {
+                0 => format!("w{}", 1 + numbers.below(shape.vocabulary)),
+                1 => "unknown".to_owned(),
+                2 => words
+                    .last()
+                    .cloned()
+                    .unwrap_or_else(|| numbers.word(shape.vocabulary)),
+                _ => numbers.word(shape.vocabulary),
+            });
+        }
+        words.join(" ")
+    };
+    (0..count).map(query).collect()
+}
+
+/// Parameters and weights, with the ends of their ranges more often than chance would have them.
+#[derive(Debug, Clone, Copy)]
+struct Ways {
+    bm25: Bm25,
+    title: f32,
+    text: f32,
+}
+
+fn ways() -> impl Strategy<Value = Ways> {
+    let k1 = prop_oneof![Just(0.0_f32), Just(0.9), Just(1.2), 0.0..=3.0_f32];
+    let b = prop_oneof![Just(0.0_f32), Just(0.4), Just(1.0), 0.0..=1.0_f32];
+    let weight = || {
+        prop_oneof![
+            4 => Just(1.0_f32),
+            1 => Just(0.0),
+            3 => 0.01..20.0_f32,
+            1 => Just(1e9),
+            1 => Just(1e-9)
+        ]
+    };
+    (k1, b, any::<bool>(), weight(), weight()).prop_map(|(k1, b, exact, title, text)| {
+        let lengths = if exact {
+            Lengths::Exact
+        } else {
+            Lengths::OneByte
+        };
+        Ways {
+            bm25: Bm25::new(k1, b).with_lengths(lengths),
+            title,
+            text,
+        }
+    })
+}
+
+fn configs() -> impl Strategy<Value = IndexConfig> {
+    let fields = prop::sample::select(vec![Fields::One, Fields::Separate, Fields::TextOnly]);
+    let order = prop::sample::select(vec![DocOrder::Id, DocOrder::Insertion]);
+    (fields, order).prop_map(|(fields, order)| {
+        IndexConfig::default()
+            .with_analysis(Analysis::lucene_standard())
+            .with_fields(fields)
+            .with_order(order)
+    })
+}
+
+fn build(documents: &[Document], config: &IndexConfig) -> Index {
+    Index::build(documents, config, &mut NoProgress).unwrap()
+}
+
+fn searcher(index: &Index, ways: Ways) -> Searcher {
+    let searcher = index.searcher(ways.bm25).unwrap();
+    match index.config().fields {
+        Fields::Separate => searcher.with_weights(&[("title", ways.title), ("text", ways.text)]),
+        // One weight changes no order, but every score; the others are tried too.
+        _ => searcher.with_weights(&[(index.config().fields.names()[0], ways.text)]),
+    }
+    .unwrap()
+}
+
+/// Documents and scores to the last bit.
+fn bits(ranking: &Ranking) -> Vec<(u32, u32)> {
+    let hits = ranking.iter();
+    hits.map(|hit| (hit.doc.get(), hit.score.to_bits()))
+        .collect()
+}
+
+/// Every document that has a term of the query, without a filter.
+fn everything(searcher: &Searcher, query: &str) -> Ranking {
+    let exhaustive = searcher.clone().with_pruning(Pruning::Exhaustive);
+    let n = searcher.index().len();
+    exhaustive.search(query, &Search::top(n + 1)).unwrap()
+}
+
+fn check(searcher: &Searcher, query: &str, filters: &[&dyn DocFilter]) {
+    let n = searcher.index().len();
+    let full = everything(searcher, query);
+    for k in [0, 1, 2, 10, 100, 1000, n, n + 7, usize::MAX] {
+        for pruning in [Pruning::BlockMax, Pruning::Exhaustive] {
+            let searcher = searcher.clone().with_pruning(pruning);
+            let found = searcher.search(query, &Search::top(k)).unwrap();
+            let expected = full.clone().top(k);
+            assert_eq!(
+                bits(&found),
+                bits(&expected),
+                "{pruning:?}, k {k}, {query:?}"
+            );
+        }
+    }
+    for (at, &filter) in filters.iter().enumerate() {
+        let allowed = full.clone().retain(|hit| filter.contains(hit.doc));
+        for k in [1, 10, 1000] {
+            for pruning in [Pruning::BlockMax, Pruning::Exhaustive] {
+                let searcher = searcher.clone().with_pruning(pruning);
+                let how = Search::top(k).within(filter);
+                let found = searcher.search(query, &how).unwrap();
+                let expected = allowed.clone().top(k);
+                assert_eq!(
+                    bits(&found),
+                    bits(&expected),
+                    "{pruning:?}, k {k}, filter {at}, {query:?}"
+                );
+            }
+        }
+    }
+}
+
+/// Bitmaps from one document to nearly all, which know their size, and closures, which do not.
+fn with_filters(n: usize, seed: u64, check: impl FnOnce(&[&dyn DocFilter])) {
+    let mut numbers = Numbers(seed);
+    let mut sample = |one_in: usize| DocSet::select(n, |_| numbers.one_in(one_in));
+    let (few, some, many) = (sample(n / 4 + 1), sample(20), sample(2));
+    let none = DocSet::new();
+    let one = DocSet::select(n, |doc| doc.index() == seed as usize % n.max(1));
+    let tail = |doc: DocNum| doc.index() >= n - n / 5;
+    let odd = |doc: DocNum| doc.get() % 2 == 1;
+    // Members that the index does not have are none.
+    let beyond = DocSet::select(n + 100, |doc| doc.index() + 3 >= n);
+    check(&[&none, &one, &few, &some, &many, &tail, &odd, &beyond]);
+}
+
+/// The root is the score of the search, and the sum of its parts.
+fn check_explanations(searcher: &Searcher, query: &str, full: &Ranking) {
+    for hit in full.iter() {
+        let why = searcher.explain(query, hit.doc).unwrap();
+        assert_eq!(
+            why.value.to_bits(),
+            hit.score.to_bits(),
+            "{query:?}: {why:?}"
+        );
+        let sum: f64 = why.parts.iter().map(|part| f64::from(part.value)).sum();
+        assert_eq!((sum as f32).to_bits(), why.value.to_bits(), "{why:?}");
+        assert!(!why.parts.is_empty(), "{query:?} has a hit without a term");
+    }
+    let found: DocSet = full.iter().map(|hit| hit.doc).collect();
+    let n = searcher.index().len() as u32;
+    // Those that are not found, and a number that the index does not have.
+    for doc in (0..=n).map(DocNum::new).filter(|doc| !found.contains(*doc)) {
+        let why = searcher.explain(query, doc).unwrap();
+        assert_eq!((why.value, why.parts.len()), (0.0, 0), "{query:?}, {doc:?}");
+    }
+}
+
+/// Scores by id, of the documents that are found.
+fn by_id(retriever: &impl Retriever<Query = str>, query: &str) -> BTreeMap<String, f64> {
+    let n = retriever.ids().len();
+    let found = retriever.search(query, &Search::top(n)).unwrap();
+    let scores = found.iter().map(|hit| {
+        let id = retriever.ids().id(hit.doc).to_owned();
+        (id, f64::from(hit.score))
+    });
+    scores.collect()
+}
+
+fn assert_close(found: &BTreeMap<String, f64>, expected: &BTreeMap<String, f64>, query: &str) {
+    let ids = |scores: &BTreeMap<String, f64>| scores.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(ids(found), ids(expected), "{query:?} finds other documents");
+    for (id, score) in expected {
+        let error = (found[id] - score).abs() / score;
+        assert!(
+            error < 1e-5,
+            "{query:?}, {id}: {} is not {score}",
+            found[id]
+        );
+    }
+}
+
+/// The textbook over one field, given as documents with a text alone. Documents without a token in
+/// the field do not count there.
+fn naive(
+    documents: impl Iterator<Item = Document>,
+    bm25: Bm25,
+) -> NaiveBm25<impl ir_core::Analyzer> {
+    let documents: Vec<Document> = documents
+        .filter(|document| !document.title.is_empty() || !document.text.trim().is_empty())
+        .collect();
+    let analyzer = Analysis::lucene_standard().build().unwrap();
+    NaiveBm25::new(&documents, analyzer, f64::from(bm25.k1), f64::from(bm25.b))
+}
+
+fn check_textbook(documents: &[Document], bm25: Bm25, queries: &[String]) {
+    let bm25 = bm25.with_lengths(Lengths::Exact);
+    let config = IndexConfig::default()
+        .with_analysis(Analysis::lucene_standard())
+        .with_order(DocOrder::Insertion);
+    let one = build(documents, &config).searcher(bm25).unwrap();
+    let expected = naive(documents.iter().cloned(), bm25);
+    for query in queries {
+        assert_close(&by_id(&one, query), &by_id(&expected, query), query);
+    }
+
+    let (title, text) = (3.0, 0.25);
+    let config = config.with_fields(Fields::Separate);
+    let separate = build(documents, &config)
+        .searcher(bm25)
+        .unwrap()
+        .with_weights(&[("title", title), ("text", text)])
+        .unwrap();
+    let part = |of: fn(&Document) -> &String| {
+        let documents = documents.iter();
+        naive(
+            documents.map(move |document| Document::new(&document.id).with_text(of(document))),
+            bm25,
+        )
+    };
+    let titles = part(|document| &document.title);
+    let texts = part(|document| &document.text);
+    for query in queries {
+        let mut expected: BTreeMap<String, f64> = BTreeMap::new();
+        for (naive, weight) in [(&titles, title), (&texts, text)] {
+            for (id, score) in by_id(naive, query) {
+                *expected.entry(id).or_default() += f64::from(weight) * score;
+            }
+        }
+        assert_close(&by_id(&separate, query), &expected, query);
+    }
+}
+
+fn toy_queries() -> impl Strategy<Value = Vec<String>> {
+    let word = prop::sample::select(vec!["a", "b", "c", "d", "e", "f", "g", "unknown", "b c"]);
+    let query = prop::collection::vec(word, 0..30).prop_map(|words| words.join(" "));
+    prop::collection::vec(query, 1..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn small_collections(
+        documents in toy::collections(),
+        queries in toy_queries(),
+        config in configs(),
+        ways in ways(),
+        seed in any::<u64>(),
+    ) {
+        let index = build(&documents, &config);
+        let searcher = searcher(&index, ways);
+        for query in &queries {
+            with_filters(documents.len(), seed, |filters| check(&searcher, query, filters));
+            check_explanations(&searcher, query, &everything(&searcher, query));
+        }
+        check_textbook(&documents, ways.bm25, &queries);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 100,
+        max_shrink_iters: 200,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn lists_of_several_blocks(shape in shapes(300..3000), config in configs(), ways in ways()) {
+        let documents = generate(shape);
+        let built = build(&documents, &config);
+        let index = Index::from_bytes(built.as_bytes().to_vec(), Verify::Everything).unwrap();
+        let searcher = searcher(&index, ways);
+        for (query, seed) in queries(shape, 8).iter().zip(shape.seed..) {
+            with_filters(documents.len(), seed, |filters| check(&searcher, query, filters));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_textbook(shape in shapes(150..400), config in configs(), ways in ways()) {
+        let documents = generate(shape);
+        let queries = queries(shape, 4);
+        check_textbook(&documents, ways.bm25, &queries);
+        let index = build(&documents, &config);
+        let searcher = searcher(&index, ways);
+        for query in &queries {
+            check_explanations(&searcher, query, &everything(&searcher, query));
+        }
+    }
+}
+
+/// Longer lists than one stretch of the search looks at.
+#[test]
+fn many_stretches() {
+    let shape = Shape {
+        seed: 7,
+        documents: 80_000,
+        vocabulary: 800,
+        longest: 8,
+    };
+    let documents = generate(shape);
+    let index = build(
+        &documents,
+        &IndexConfig::default().with_fields(Fields::Separate),
+    );
+    let ways = [(0.9, 0.4, 1.0), (1.2, 1.0, 3.0), (0.0, 0.75, 0.0)];
+    for ((k1, b, title), seed) in ways.into_iter().zip(0..) {
+        let ways = Ways {
+            bm25: Bm25::new(k1, b),
+            title,
+            text: 1.0,
+        };
+        let searcher = searcher(&index, ways);
+        for query in queries(Shape { seed, ..shape }, 4) {
+            with_filters(documents.len(), seed, |filters| {
+                check(&searcher, &query, filters);
+            });
+        }
+    }
+}
+
+/// The generated collections are what they are meant to be: long lists, ties, empty documents.
+#[test]
+fn collections_have_blocks_and_ties() {
+    let shape = Shape {
+        seed: 1,
+        documents: 2000,
+        vocabulary: 60,
+        longest: 12,
+    };
+    let index = build(&generate(shape), &IndexConfig::default());
+    let common = index.term("contents", "w1").unwrap();
+    assert!(common.docs > 4 * 128, "{common:?}");
+    let stats = &index.stats().fields[0];
+    assert!(
+        stats.docs < index.len() as u64 && stats.longest > 400,
+        "{stats:?}"
+    );
+    let full = everything(&index.searcher(Bm25::ANSERINI).unwrap(), "w1 w2");
+    let ties = full.hits().windows(2);
+    assert!(ties.filter(|pair| pair[0].score == pair[1].score).count() > 100);
+}
