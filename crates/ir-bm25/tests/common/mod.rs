@@ -1,5 +1,9 @@
 //! What several tests need: collections in BEIR's form, and small random ones.
-#![allow(dead_code, clippy::print_stderr, reason = "every test uses its own part")]
+#![allow(
+    dead_code,
+    clippy::print_stderr,
+    reason = "every test uses its own part"
+)]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
