@@ -352,7 +352,7 @@ fn folders_that_cannot_be_written() {
     let error = index.save(folder.path()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!("{} could not be written", folder.path().display())
+        format!("{}: could not be written", folder.path().display())
     );
     assert_eq!(
         error.source().unwrap().to_string(),

@@ -203,7 +203,7 @@ fn what_the_errors_say() {
     );
     let missing = folder.path().join("none.ir");
     let text = message(&missing, Verify::Everything);
-    assert!(text.starts_with("FILE could not be read: "), "{text}");
+    assert!(text.starts_with("FILE: could not be read: "), "{text}");
     let error = Index::open(&missing).unwrap_err();
     assert!(
         matches!(&error, OpenError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
