@@ -270,7 +270,7 @@ pub enum DataError {
     },
     /// A collection of the catalogue was asked for and no data folder is known.
     #[error(
-        "expected the folder of the collection {collection:?} in the environment variable {variable}, found none"
+        "expected {variable} to name the folder that holds {collection}, found it unset (`ir datasets where {collection}` says which files belong there)"
     )]
     NoDataFolder {
         /// The collection.
