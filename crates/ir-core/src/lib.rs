@@ -18,6 +18,7 @@ mod ranking;
 mod retriever;
 mod run;
 mod search;
+mod stop_words;
 pub mod trec;
 
 pub use adapters::{ByText, Distinct};
@@ -35,3 +36,4 @@ pub use ranking::{Hit, Ranking, TopK};
 pub use retriever::{Retriever, SearchError};
 pub use run::{Run, Scored};
 pub use search::Search;
+pub use stop_words::NLTK_STOP_WORDS;

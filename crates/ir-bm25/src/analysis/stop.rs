@@ -2,6 +2,7 @@
 
 use super::error::AnalysisError;
 use super::lower::push_lower;
+use ir_core::NLTK_STOP_WORDS;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -29,15 +30,14 @@ impl StopWords {
 
     /// The words, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        let (listed, own) = match self {
-            Self::None => ("", None),
-            Self::Lucene33 => (LUCENE, None),
-            Self::Nltk179 => (NLTK, None),
-            Self::Custom(words) => ("", Some(words)),
+        let (listed, own): (&[&str], _) = match self {
+            Self::None => (&[], None),
+            Self::Lucene33 => (&LUCENE, None),
+            Self::Nltk179 => (&NLTK_STOP_WORDS, None),
+            Self::Custom(words) => (&[], Some(words)),
         };
-        listed
-            .split_ascii_whitespace()
-            .chain(own.into_iter().flatten().map(String::as_str))
+        let own = own.into_iter().flatten().map(String::as_str);
+        listed.iter().copied().chain(own)
     }
 
     /// Whether `word` is on the list.
@@ -66,18 +66,11 @@ impl StopWords {
     }
 }
 
-const LUCENE: &str = "a an and are as at be but by for if in into is it no not of on or such that the their then \
-    there these they this to was will with";
-
-const NLTK: &str = "i me my myself we our ours ourselves you you're you've you'll you'd your yours yourself \
-    yourselves he him his himself she she's her hers herself it it's its itself they them their theirs themselves \
-    what which who whom this that that'll these those am is are was were be been being have has had having do does \
-    did doing a an the and but if or because as until while of at by for with about against between into through \
-    during before after above below to from up down in out on off over under again further then once here there \
-    when where why how all any both each few more most other some such no nor not only own same so than too very s \
-    t can will just don don't should should've now d ll m o re ve y ain aren aren't couldn couldn't didn didn't \
-    doesn doesn't hadn hadn't hasn hasn't haven haven't isn isn't ma mightn mightn't mustn mustn't needn needn't \
-    shan shan't shouldn shouldn't wasn wasn't weren weren't won won't wouldn wouldn't";
+#[rustfmt::skip]
+const LUCENE: [&str; 33] = [
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not",
+    "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
+];
 
 /// A list made ready for many questions: most words are turned away by their first byte and length alone.
 #[derive(Debug, Clone)]

@@ -35,6 +35,6 @@ mod rows;
 
 pub use corpus::{DatasetCorpus, IdForm, NAME, underscored};
 pub use files::{Header, Quoting, read_qrels, read_run};
-pub use keyphrase::{STOP_WORDS, keyphrase_query, keyphrase_query_of};
+pub use keyphrase::{keyphrase_query, keyphrase_query_of};
 pub use queries::{PUBLISHED_ID, Positives, TestQuery, read_test_queries, read_training_queries};
 pub use rows::in_order_of_row_text;
