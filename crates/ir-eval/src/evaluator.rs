@@ -10,7 +10,7 @@ use crate::compute::{self, Step};
 use crate::report::{Judged, QueryValues};
 use crate::rules::{Generation, Missing, ScoreWidth, SelfHits, Ties, Unjudged};
 use crate::topic::{Needs, Ranked, Topic, UNJUDGED, UNPOOLED};
-use crate::{EvalError, Gain, Measure, Report, Rules};
+use crate::{EvalError, Gain, Measure, Report, Rules, places};
 
 /// Computes measures of runs against the judgments it was made with.
 ///
@@ -140,7 +140,7 @@ impl<'q> Evaluator<'q> {
                 }
                 None if self.rules.missing == Missing::Skip => {}
                 None => {
-                    scratch.ranked.states.clear();
+                    scratch.ranked.clear();
                     queries.push(self.values(topic, &mut scratch.ranked, false));
                 }
             }
@@ -265,11 +265,14 @@ impl<'q> Evaluator<'q> {
             });
         }
         list.truncate(self.rules.depth.unwrap_or(usize::MAX));
-        let states = &mut scratch.ranked.states;
-        states.clear();
-        states.extend(list.iter().map(|&(_, doc)| topic.state(doc)));
-        if self.rules.unjudged == Unjudged::Remove {
-            states.retain(|&state| state >= 0);
+        let removed = self.rules.unjudged == Unjudged::Remove;
+        scratch.ranked.clear();
+        for &(_, doc) in &*list {
+            let place = topic.place(places::hash(doc), doc);
+            let state = topic.state(place);
+            if state >= 0 || !removed {
+                scratch.ranked.push(place, state);
+            }
         }
         Ok(())
     }

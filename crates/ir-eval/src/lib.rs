@@ -9,6 +9,7 @@ mod evaluator;
 mod gain;
 mod measure;
 mod names;
+mod places;
 mod report;
 mod rules;
 mod topic;

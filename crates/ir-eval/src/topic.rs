@@ -1,11 +1,9 @@
 //! One query: its judgments, prepared once, and a ranked list seen through them.
 
-use std::collections::HashMap;
-
 use ir_core::Grade;
-use rustc_hash::FxBuildHasher;
 
 use crate::Gain;
+use crate::places::{Place, Places};
 
 /// The state of a retrieved document that is not in the qrels.
 pub(crate) const UNPOOLED: Grade = -1;
@@ -23,7 +21,9 @@ pub(crate) struct Needs {
 #[derive(Debug, Clone)]
 pub(crate) struct Topic<'q> {
     pub(crate) id: &'q str,
-    states: HashMap<&'q str, Grade, FxBuildHasher>,
+    places: Places<'q>,
+    /// By [`Place`].
+    states: Vec<Grade>,
     /// Grades from 0 on that occur, ascending, and how often.
     grades: Vec<(Grade, u64)>,
     /// By level of [`Needs`]: how many documents reach it.
@@ -86,17 +86,17 @@ impl<'q> Topic<'q> {
         judged: impl Iterator<Item = (&'q str, Grade)>,
         needs: &Needs,
     ) -> Self {
-        let mut states = HashMap::default();
+        let mut places = Places::default();
+        let mut states = Vec::new();
         let mut list = Vec::new();
         for (doc, grade) in judged {
-            states.insert(doc, grade.max(UNJUDGED));
-            list.push(grade);
-        }
-        // -1 in the qrels is "pooled, not judged" just as -2 is.
-        for state in states.values_mut() {
-            if *state == UNPOOLED {
-                *state = UNJUDGED;
+            // -1 in the qrels is "pooled, not judged" just as -2 is.
+            let state = if grade < 0 { UNJUDGED } else { grade };
+            match places.insert(doc) {
+                None => states.push(state),
+                Some(there) => states[there.index()] = state,
             }
+            list.push(grade);
         }
         list.retain(|&grade| grade >= 0);
         list.sort_unstable();
@@ -119,14 +119,22 @@ impl<'q> Topic<'q> {
                 .iter()
                 .map(|&g| Ideal::new(g, &grades))
                 .collect(),
+            places,
             states,
             grades,
         }
     }
 
+    /// Where a document stands among the judged ones; `hash` is its [`places::hash`].
+    ///
+    /// [`places::hash`]: crate::places::hash
+    pub(crate) fn place(&self, hash: u64, doc: &str) -> Place {
+        self.places.find(hash, doc)
+    }
+
     /// The grade of a document, or [`UNPOOLED`], or [`UNJUDGED`].
-    pub(crate) fn state(&self, doc: &str) -> Grade {
-        self.states.get(doc).copied().unwrap_or(UNPOOLED)
+    pub(crate) fn state(&self, place: Place) -> Grade {
+        self.states.get(place.index()).copied().unwrap_or(UNPOOLED)
     }
 
     /// How many documents are relevant at a level of [`Needs`].
@@ -156,10 +164,12 @@ impl<'q> Topic<'q> {
     }
 }
 
-/// A ranked list as the measures see it: the state of each document, and what follows from one
-/// pass over them.
+/// A ranked list as the measures see it: where each document stands among the judged ones, its
+/// state, and what follows from one pass over them.
 #[derive(Debug, Default)]
 pub(crate) struct Ranked {
+    /// By rank − 1; [`Place::NOWHERE`] for documents that are not in the qrels.
+    pub(crate) places: Vec<Place>,
     /// By rank − 1.
     pub(crate) states: Vec<Grade>,
     /// By level of [`Needs`].
@@ -212,6 +222,18 @@ impl Gained {
 }
 
 impl Ranked {
+    /// An empty list.
+    pub(crate) fn clear(&mut self) {
+        self.places.clear();
+        self.states.clear();
+    }
+
+    /// Appends a document.
+    pub(crate) fn push(&mut self, place: Place, state: Grade) {
+        self.places.push(place);
+        self.states.push(state);
+    }
+
     /// Goes over `states` once.
     pub(crate) fn fill(&mut self, needs: &Needs) {
         self.hits.resize_with(needs.levels.len(), Hits::default);
