@@ -24,12 +24,14 @@
 
 mod number;
 mod read;
+mod rows;
 mod write;
 
 use std::fmt;
 use std::io;
 
 pub use read::{read_qrels, read_run};
+pub use rows::{Rows, number};
 pub use write::{RunScores, write_qrels, write_run};
 
 /// The longest line that is read, in bytes. No real run comes near it; a file without line ends
