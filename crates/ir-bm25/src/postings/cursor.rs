@@ -313,9 +313,14 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// Points ascend by frequency; where they stop to, the rest is filling.
+#[inline]
 fn points(bytes: &[u8]) -> impl Iterator<Item = Point> + use<'_> {
-    bytes.chunks_exact(2).map(|pair| Point {
+    let mut before = 0;
+    let point = |pair: &[u8]| Point {
         tf: pair[0],
         length: pair[1],
-    })
+    };
+    let points = bytes.chunks_exact(2).map(point);
+    points.take_while(move |point| std::mem::replace(&mut before, point.tf) < point.tf)
 }

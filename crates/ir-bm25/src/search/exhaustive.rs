@@ -12,9 +12,11 @@ pub(super) fn all(slots: &mut [Slot<'_>], documents: u32, how: &Search<'_>, best
     let mut start = 0;
     while start < documents {
         let end = start.saturating_add(WIDTH).min(documents);
-        window.start_at(start);
+        window.place(start, end);
+        let mut next = END;
         for slot in &mut *slots {
-            window.add(&mut slot.cursor, &slot.scorer, end, |_| false);
+            let after = window.add(&mut slot.cursor, &slot.scorer, |_| false);
+            next = next.min(after);
         }
         window.drain(|doc, sum| {
             let doc = DocNum::new(doc);
@@ -22,7 +24,7 @@ pub(super) fn all(slots: &mut [Slot<'_>], documents: u32, how: &Search<'_>, best
                 best.push(doc, sum as f32);
             }
         });
-        start = end;
+        start = next;
     }
 }
 

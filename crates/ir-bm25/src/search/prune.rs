@@ -28,7 +28,7 @@ use super::window::{WIDTH, Window};
 use crate::postings::{BLOCK, Cursor, END};
 
 /// The least documents in a stretch, and so many more for every list: less is not worth the sorting.
-const SHORTEST: u32 = 1024;
+const SHORTEST: u32 = 2048;
 const PER_LIST: u32 = 64;
 /// The most: the division into optional and essential lists is to follow the rising score of the worst hit.
 const LONGEST: u32 = 1 << 16;
@@ -199,7 +199,8 @@ impl<'s, 'a> Pruned<'s, 'a> {
         while from < end {
             let to = from.saturating_add(WIDTH).min(end);
             let least = self.least;
-            window.start_at(from);
+            window.place(from, to);
+            let mut next = END;
             for list in self.lists.get_mut(self.optional..).unwrap_or_default() {
                 let others = self.all - f64::from(list.bound);
                 let Slot {
@@ -209,7 +210,7 @@ impl<'s, 'a> Pruned<'s, 'a> {
                     ..
                 } = &mut *list.slot;
                 let known = &mut list.block;
-                window.add(cursor, scorer, to, |cursor| {
+                let after = window.add(cursor, scorer, |cursor| {
                     least.is_some()
                         && cursor.block() < cursor.blocks()
                         && beaten(
@@ -217,6 +218,7 @@ impl<'s, 'a> Pruned<'s, 'a> {
                             least,
                         )
                 });
+                next = next.min(after);
             }
             let candidates = &mut self.candidates;
             window.drain(|doc, sum| {
@@ -225,7 +227,7 @@ impl<'s, 'a> Pruned<'s, 'a> {
                 }
             });
             self.complete();
-            from = to;
+            from = next;
         }
     }
 
