@@ -1,0 +1,63 @@
+//! p values of many tests at once.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How p values are adjusted for the number of tests, so that the chance of even one false alarm in
+/// the family stays below the level.
+///
+/// ```
+/// use ir_eval::significance::Correction;
+/// let p = [0.01, 0.04, 0.03];
+/// assert_eq!(Correction::Bonferroni.adjust(&p), [0.03, 0.12, 0.09]);
+/// assert_eq!(Correction::Holm.adjust(&p), [0.03, 0.06, 0.06]);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Correction {
+    /// Holm's step-down procedure: the k-th smallest p times (m − k + 1), never below the one
+    /// before it. Never worse than Bonferroni's.
+    ///
+    /// Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
+    /// Statistics 1979.
+    #[default]
+    Holm,
+    /// Every p times the number of tests.
+    Bonferroni,
+    /// None: p values as they are.
+    None,
+}
+
+impl Correction {
+    /// The adjusted p values of a family of tests, in the same order.
+    #[must_use]
+    pub fn adjust(self, p: &[f64]) -> Vec<f64> {
+        let tests = p.len() as f64;
+        match self {
+            Self::None => p.to_vec(),
+            Self::Bonferroni => p.iter().map(|p| (p * tests).min(1.0)).collect(),
+            Self::Holm => {
+                let mut order: Vec<usize> = (0..p.len()).collect();
+                order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
+                let mut adjusted = vec![0.0; p.len()];
+                let mut least: f64 = 0.0;
+                for (before, &at) in order.iter().enumerate() {
+                    least = least.max((p[at] * (tests - before as f64)).min(1.0));
+                    adjusted[at] = least;
+                }
+                adjusted
+            }
+        }
+    }
+}
+
+impl fmt::Display for Correction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Holm => "Holm",
+            Self::Bonferroni => "Bonferroni",
+            Self::None => "none",
+        })
+    }
+}
