@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod bootstrap;
+mod comparison;
 mod compute;
 mod decimal;
 mod error;
@@ -19,6 +20,10 @@ pub mod trec_eval;
 mod trec_names;
 
 pub use bootstrap::{Bootstrap, BootstrapError, Paired, Sampling, Spread};
+pub use comparison::{
+    Against, CompareError, Comparison, Contrast, Family, Figure, Moved, Moves, Plan, System, Test,
+    TopicDifference,
+};
 pub use decimal::{Decimal, ParseDecimalError};
 pub use error::EvalError;
 pub use evaluator::Evaluator;

@@ -188,7 +188,10 @@ fn deviation(values: &[f64]) -> f64 {
 /// How far two means of these values may be apart and still count as equal: what rounding does to
 /// sums. 10⁻¹² for measures between 0 and 1.
 fn tolerance(differences: &[f64]) -> f64 {
-    1e-12 * differences.iter().fold(1.0, |most: f64, d| most.max(d.abs()))
+    1e-12
+        * differences
+            .iter()
+            .fold(1.0, |most: f64, d| most.max(d.abs()))
 }
 
 /// Numbers that may be infinite, in formats that have no word for that.

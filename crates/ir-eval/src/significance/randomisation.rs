@@ -93,6 +93,7 @@ impl Randomisation {
     fn draw(&self, differences: &[f64], tally: &mut Tally) {
         let tables: Vec<[f64; 1 << GROUP]> = differences.chunks(GROUP).map(sums).collect();
         let mut sum = [0.0_f64; BLOCK];
+        // One list of bytes for each group of queries, 64 bits of the generator over eight groups.
         let mut bytes = [[0_u8; BLOCK]; 8];
         let mut left = self.samples as usize;
         let mut block = 0;
@@ -101,9 +102,10 @@ impl Randomisation {
             let mut random = SplitMix::new(self.seed, block);
             sum.fill(0.0);
             for tables in tables.chunks(bytes.len()) {
-                for pattern in 0..BLOCK {
-                    for (group, byte) in random.next().to_le_bytes().into_iter().enumerate() {
-                        bytes[group][pattern] = byte;
+                let drawn: [u64; BLOCK] = std::array::from_fn(|_| random.next());
+                for (group, bytes) in bytes.iter_mut().enumerate() {
+                    for (byte, drawn) in bytes.iter_mut().zip(&drawn) {
+                        *byte = drawn.to_le_bytes()[group];
                     }
                 }
                 for (table, bytes) in tables.iter().zip(&bytes) {

@@ -29,7 +29,10 @@ impl Student {
             return Ok(outcome);
         }
         let n = differences.len();
-        let (mean, error) = (mean(differences), deviation(differences) / (n as f64).sqrt());
+        let (mean, error) = (
+            mean(differences),
+            deviation(differences) / (n as f64).sqrt(),
+        );
         // Not left to rounding: the deviation of equal numbers need not come out as 0.
         let t = if differences.iter().all(|&d| d == differences[0]) {
             f64::INFINITY.copysign(mean)

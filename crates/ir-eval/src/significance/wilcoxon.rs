@@ -1,5 +1,7 @@
 //! Wilcoxon's signed rank test.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -107,6 +109,27 @@ impl Wilcoxon {
     }
 }
 
+impl fmt::Display for Wilcoxon {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.zeros {
+            Zeros::Drop => "zeros dropped",
+            Zeros::Pratt => "zeros after Pratt",
+        })?;
+        f.write_str(match self.null {
+            Null::Auto => ", exact where scipy is",
+            Null::Exact => ", exact",
+            Null::Normal => ", normal approximation",
+        })?;
+        if self.continuity {
+            f.write_str(", continuity corrected")?;
+        }
+        match self.decimals {
+            None => Ok(()),
+            Some(decimals) => write!(f, ", differences to {decimals} decimals"),
+        }
+    }
+}
+
 /// The ranks of the differences that are not 0.
 struct Ranks {
     /// Twice the rank, which is a whole number, and whether the difference is above 0.
@@ -173,7 +196,11 @@ impl Ranks {
             let rank = rank as usize;
             reached += rank;
             for sum in (0..=reached).rev() {
-                let with = if sum >= rank { chances[sum - rank] } else { 0.0 };
+                let with = if sum >= rank {
+                    chances[sum - rank]
+                } else {
+                    0.0
+                };
                 chances[sum] = (chances[sum] + with) / 2.0;
             }
         }

@@ -1,0 +1,321 @@
+//! How a comparison comes about.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::{CompareError, Comparison, Contrast, Family, Figure, Plan, System, Test};
+use crate::significance::{Alternative, Distribution, Effect, Interval, Outcome, TestError};
+use crate::{Bootstrap, BootstrapError, Measure, Missing, Report, Summary};
+
+impl Comparison {
+    /// Compares systems by the reports that one evaluator made of their runs.
+    ///
+    /// A system is called by the tag of its run. Where tags repeat, the later ones are numbered:
+    /// `bm25`, `bm25 (2)`.
+    ///
+    /// All systems are compared on the same queries. Where the rules count missing queries as 0,
+    /// these are all judged queries; where they skip them, the queries that every system answered.
+    ///
+    /// # Errors
+    /// When there are fewer than two reports, or they differ in rules, measures or judged queries;
+    /// when the baseline is not among them; when fewer than two queries are left; when a parameter
+    /// of the test does not fit.
+    pub fn new(reports: &[Report], plan: &Plan) -> Result<Self, CompareError> {
+        let Some((first, others)) = reports.split_first().filter(|all| !all.1.is_empty()) else {
+            return Err(CompareError::Systems {
+                found: reports.len(),
+            });
+        };
+        if !(plan.level > 0.0 && plan.level < 1.0) {
+            return Err(CompareError::Level { found: plan.level });
+        }
+        if matches!(plan.test, Test::Wins(_)) && plan.alternative == Alternative::TwoSided {
+            return Err(CompareError::TwoSided);
+        }
+        let names = names(reports);
+        for (other, name) in others.iter().zip(&names[1..]) {
+            same(first, &names[0], other, name)?;
+        }
+        let reports = on_common_queries(reports);
+        let queries: Vec<String> = reports[0]
+            .queries()
+            .iter()
+            .map(|query| query.query().to_owned())
+            .collect();
+        let judged = first.queries().len()
+            + match first.rules().missing {
+                Missing::Zero => 0,
+                Missing::Skip => first.missing().len(),
+            };
+        let mut comparison = Self {
+            plan: plan.clone(),
+            rules: *first.rules(),
+            measures: first.measures().to_vec(),
+            left_out: judged - queries.len(),
+            queries,
+            systems: Vec::with_capacity(names.len()),
+            contrasts: Vec::new(),
+        };
+        for (name, report) in names.into_iter().zip(&reports) {
+            let system = comparison.measured(name, report)?;
+            comparison.systems.push(system);
+        }
+        comparison.test(&reports)?;
+        comparison.correct();
+        Ok(comparison)
+    }
+
+    fn measured(&self, name: String, report: &Report) -> Result<System, CompareError> {
+        let figure = |(at, &measure): (usize, &Measure)| {
+            let values: Vec<f64> = report.queries().iter().map(|q| q.values()[at]).collect();
+            let interval = self
+                .plan
+                .interval
+                .of(&scaled(measure, &values), 1.0 - self.plan.level)
+                .map_err(|source| CompareError::Interval {
+                    measure: Box::new(measure),
+                    system: name.clone(),
+                    source,
+                })?;
+            let end = |end: f64| match measure.summary() {
+                Summary::Mean => end,
+                Summary::Sum => end * values.len() as f64,
+                Summary::GeometricMean => end.exp(),
+            };
+            Ok(Figure {
+                measure,
+                value: measure.summary().of(values.iter().copied()),
+                interval: Interval {
+                    low: end(interval.low),
+                    high: end(interval.high),
+                },
+                values,
+            })
+        };
+        let figures: Result<_, CompareError> =
+            self.measures.iter().enumerate().map(figure).collect();
+        Ok(System {
+            missing: report.missing().len(),
+            unjudged: report.unjudged().len(),
+            figures: figures?,
+            name,
+        })
+    }
+
+    /// Who is tested against whom, by position.
+    fn pairs(&self) -> Result<Vec<(usize, usize)>, CompareError> {
+        let all = 0..self.systems.len();
+        let Some(baseline) = self.baseline() else {
+            let both = self.plan.alternative != Alternative::TwoSided;
+            return Ok(all
+                .clone()
+                .flat_map(|system| all.clone().map(move |against| (system, against)))
+                .filter(|&(system, against)| against < system || (both && against != system))
+                .collect());
+        };
+        let Some(at) = self.systems.iter().position(|s| s.name == baseline) else {
+            return Err(CompareError::Unknown {
+                found: baseline.to_owned(),
+                known: self.systems.iter().map(|s| s.name.clone()).collect(),
+            });
+        };
+        let others = all.filter(|&system| system != at);
+        Ok(others.map(|system| (system, at)).collect())
+    }
+
+    fn test(&mut self, reports: &[Cow<'_, Report>]) -> Result<(), CompareError> {
+        let pairs = self.pairs()?;
+        let mut contrasts = Vec::with_capacity(pairs.len() * self.measures.len());
+        for at in 0..self.measures.len() {
+            for &(system, against) in &pairs {
+                let pair = [&*reports[system], &*reports[against]];
+                contrasts.push(self.contrast(at, system, against, pair)?);
+            }
+        }
+        self.contrasts = contrasts;
+        Ok(())
+    }
+
+    fn contrast(
+        &self,
+        at: usize,
+        system: usize,
+        against: usize,
+        reports: [&Report; 2],
+    ) -> Result<Contrast, CompareError> {
+        let (plan, measure) = (&self.plan, self.measures[at]);
+        let (system, against) = (&self.systems[system], &self.systems[against]);
+        let (one, other) = (&system.figures[at], &against.figures[at]);
+        let failed = |source: TestError| CompareError::Test {
+            measure: Box::new(measure),
+            system: system.name.clone(),
+            against: against.name.clone(),
+            source,
+        };
+        let differences: Vec<f64> = scaled(measure, &one.values)
+            .iter()
+            .zip(scaled(measure, &other.values))
+            .map(|(one, other)| one - other)
+            .collect();
+        let outcome = match plan.test {
+            Test::Student(test) => test.test(&differences, plan.alternative),
+            Test::Wilcoxon(test) => test.test(&differences, plan.alternative),
+            Test::Randomisation(test) => test.test(&differences, plan.alternative),
+            Test::Bootstrap(test) => test.test(&differences, plan.alternative),
+            Test::Wins(test) => Ok(wins(test, reports, measure, plan.alternative).map_err(
+                |source| CompareError::Resample {
+                    measure: Box::new(measure),
+                    system: system.name.clone(),
+                    against: against.name.clone(),
+                    source,
+                },
+            )?),
+        }
+        .map_err(failed)?;
+        let interval = plan
+            .interval
+            .of(&differences, 1.0 - plan.level)
+            .map_err(failed)?;
+        let times = match measure.summary() {
+            Summary::Sum => differences.len() as f64,
+            Summary::Mean | Summary::GeometricMean => 1.0,
+        };
+        let difference = one.value - other.value;
+        Ok(Contrast {
+            measure,
+            system: system.name.clone(),
+            against: against.name.clone(),
+            difference,
+            relative: (other.value != 0.0).then(|| difference / other.value),
+            interval: Interval {
+                low: interval.low * times,
+                high: interval.high * times,
+            },
+            effect: Effect::of(&differences).map_err(failed)?,
+            outcome,
+            adjusted_p: outcome.p,
+            significant: false,
+        })
+    }
+
+    fn correct(&mut self) {
+        let (plan, tests) = (&self.plan, self.contrasts.len());
+        let family = match plan.family {
+            Family::All => tests,
+            Family::Measure => tests / self.measures.len().max(1),
+        };
+        for contrasts in self.contrasts.chunks_mut(family.max(1)) {
+            let p: Vec<f64> = contrasts.iter().map(|c| c.outcome.p).collect();
+            for (contrast, adjusted) in contrasts.iter_mut().zip(plan.correction.adjust(&p)) {
+                contrast.adjusted_p = adjusted;
+                contrast.significant = adjusted <= plan.level;
+            }
+        }
+    }
+}
+
+/// The values on the scale on which a measure averages.
+fn scaled(measure: Measure, values: &[f64]) -> Vec<f64> {
+    match measure.summary() {
+        Summary::Mean | Summary::Sum => values.to_vec(),
+        Summary::GeometricMean => values.iter().map(|v| v.max(Summary::LEAST).ln()).collect(),
+    }
+}
+
+fn wins(
+    test: Bootstrap,
+    [system, against]: [&Report; 2],
+    measure: Measure,
+    alternative: Alternative,
+) -> Result<Outcome, BootstrapError> {
+    let paired = match alternative {
+        Alternative::Less => test.compare(against, system, measure)?,
+        _ => test.compare(system, against, measure)?,
+    };
+    Ok(Outcome {
+        statistic: f64::from(paired.wins),
+        p: paired.p(),
+        by: Distribution::Drawn {
+            samples: paired.resamples,
+        },
+    })
+}
+
+/// The tags, made unlike each other.
+fn names(reports: &[Report]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::with_capacity(reports.len());
+    for report in reports {
+        let tag = match report.run() {
+            "" => "(no name)",
+            tag => tag,
+        };
+        let mut name = tag.to_owned();
+        let mut number = 2;
+        while names.contains(&name) {
+            name = format!("{tag} ({number})");
+            number += 1;
+        }
+        names.push(name);
+    }
+    names
+}
+
+/// Refuses reports that were not made by one evaluator.
+fn same(
+    one: &Report,
+    one_name: &str,
+    other: &Report,
+    other_name: &str,
+) -> Result<(), CompareError> {
+    let (first, second) = (one_name.to_owned(), other_name.to_owned());
+    if one.rules() != other.rules() {
+        return Err(CompareError::Rules { first, second });
+    }
+    if one.measures() != other.measures() {
+        return Err(CompareError::Measures { first, second });
+    }
+    let (of_one, of_other) = (judged(one), judged(other));
+    if let Some(query) = of_one.difference(&of_other).next() {
+        let query = (*query).to_owned();
+        return Err(CompareError::Queries {
+            first,
+            second,
+            query,
+        });
+    }
+    match of_other.difference(&of_one).next() {
+        None => Ok(()),
+        Some(query) => Err(CompareError::Queries {
+            query: (*query).to_owned(),
+            first: second,
+            second: first,
+        }),
+    }
+}
+
+/// All judged queries, whether they count or not.
+fn judged(report: &Report) -> BTreeSet<&str> {
+    let counted = report.queries().iter().map(|query| query.query());
+    counted.chain(report.missing()).collect()
+}
+
+/// The reports without the queries that are not in all of them.
+fn on_common_queries(reports: &[Report]) -> Vec<Cow<'_, Report>> {
+    let mut common: BTreeSet<&str> = reports[0].queries().iter().map(|q| q.query()).collect();
+    for report in &reports[1..] {
+        let here: BTreeSet<&str> = report.queries().iter().map(|q| q.query()).collect();
+        common.retain(|query| here.contains(query));
+    }
+    let on_common = |report| -> Cow<'_, Report> {
+        let report: &Report = report;
+        if report.queries.len() == common.len() {
+            return Cow::Borrowed(report);
+        }
+        let mut report = report.clone();
+        report
+            .queries
+            .retain(|query| common.contains(query.query.as_str()));
+        Cow::Owned(report)
+    };
+    reports.iter().map(on_common).collect()
+}

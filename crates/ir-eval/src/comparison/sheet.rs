@@ -1,0 +1,321 @@
+//! The tables of a comparison, before they are set in any format.
+
+use std::cmp::Ordering;
+
+use super::{Comparison, Contrast};
+use crate::significance::{Alternative, Interval};
+use crate::{Measure, Missing, Summary};
+
+/// One table.
+pub(super) struct Sheet {
+    /// What it shows.
+    pub(super) title: String,
+    pub(super) header: Vec<String>,
+    pub(super) rows: Vec<Vec<Cell>>,
+    /// How many columns, from the left, hold words; the others hold numbers.
+    pub(super) words: usize,
+}
+
+/// One cell of a table.
+#[derive(Default)]
+pub(super) struct Cell {
+    pub(super) text: String,
+    /// What is significant about it.
+    pub(super) mark: Mark,
+    /// Whether it is the highest figure of its column.
+    pub(super) best: bool,
+}
+
+/// A mark of significance.
+#[derive(Default)]
+pub(super) enum Mark {
+    #[default]
+    None,
+    /// Significantly better than the baseline: a dagger.
+    Better,
+    /// Significantly worse than the baseline: a double dagger.
+    Worse,
+    /// Significantly better than the systems with these letters.
+    Beats(String),
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+/// The letter of a system in tables of all pairs: a to z, then aa, ab, ...
+pub(super) fn letter(mut at: usize) -> String {
+    let mut letters = Vec::new();
+    loop {
+        letters.push(char::from(b'a' + (at % 26) as u8));
+        if at < 26 {
+            return letters.into_iter().rev().collect();
+        }
+        at = at / 26 - 1;
+    }
+}
+
+impl Comparison {
+    /// What every table says below it: who was compared, on what, by which rules and which test.
+    ///
+    /// ```text
+    /// systems: 3; baseline: bm25
+    /// queries: 392; without results: dense 5 (they count as 0)
+    /// ...
+    /// ```
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let systems = self.systems.len();
+        let first = match self.baseline() {
+            Some(baseline) => format!("systems: {systems}; baseline: {baseline}"),
+            None => format!("systems: {systems}; all pairs compared"),
+        };
+        let interval = format!(
+            "intervals: {}, confidence {}",
+            self.plan.interval,
+            round(1.0 - self.plan.level)
+        );
+        let mut notes = vec![first, self.counts(), self.rules.to_string()];
+        notes.push(format!("{}; {interval}", self.plan));
+        notes.extend(self.key());
+        notes
+    }
+
+    /// How many queries count, and which systems did not answer some.
+    fn counts(&self) -> String {
+        let of = |what: fn(&super::System) -> usize| -> Vec<String> {
+            let some = self.systems.iter().filter(|system| what(system) > 0);
+            some.map(|system| format!("{} {}", system.name, what(system)))
+                .collect()
+        };
+        let mut text = format!("queries: {}", self.queries.len());
+        if self.rules.missing == Missing::Skip {
+            text += " that all systems answered";
+            if self.left_out > 0 {
+                text += &format!(", {} judged ones left out", self.left_out);
+            }
+        }
+        let missing = of(|system| system.missing);
+        if !missing.is_empty() {
+            text += &format!("; judged without results: {}", missing.join(", "));
+            if self.rules.missing == Missing::Zero {
+                text += " (count as 0)";
+            }
+        }
+        let unjudged = of(|system| system.unjudged);
+        if !unjudged.is_empty() {
+            text += &format!("; with results not judged: {}", unjudged.join(", "));
+        }
+        text
+    }
+
+    /// What the marks mean.
+    fn key(&self) -> Option<String> {
+        let Some(baseline) = self.baseline() else {
+            return Some(
+                "a letter: significantly higher than the system of that letter".to_owned(),
+            );
+        };
+        Some(match self.plan.alternative {
+            Alternative::Greater => format!("†: significantly higher than {baseline}"),
+            Alternative::Less => format!("‡: significantly lower than {baseline}"),
+            Alternative::TwoSided => {
+                format!("†, ‡: significantly higher, lower than {baseline}")
+            }
+        })
+    }
+
+    /// The tables: figures, their confidence intervals, contrasts.
+    pub(super) fn sheets(&self) -> [Sheet; 3] {
+        [self.figures(), self.intervals(), self.differences()]
+    }
+
+    /// Systems by measures.
+    fn by_measure(&self, title: &str, cell: impl Fn(usize, usize) -> Cell) -> Sheet {
+        let lettered = self.baseline().is_none();
+        let mut header = vec!["system".to_owned()];
+        header.extend(self.measures.iter().map(Measure::to_string));
+        let row = |system: usize| {
+            let name = &self.systems[system].name;
+            let name = if lettered {
+                format!("{} {name}", letter(system))
+            } else {
+                name.clone()
+            };
+            let figures = (0..self.measures.len()).map(|measure| cell(system, measure));
+            std::iter::once(Cell::from(name)).chain(figures).collect()
+        };
+        Sheet {
+            title: title.to_owned(),
+            header,
+            rows: (0..self.systems.len()).map(row).collect(),
+            words: 1,
+        }
+    }
+
+    fn figures(&self) -> Sheet {
+        self.by_measure("Figures", |system, at| {
+            let best = self.systems.iter().map(|s| s.figures[at].value);
+            let best = best.fold(f64::NEG_INFINITY, f64::max);
+            let figure = &self.systems[system].figures[at];
+            Cell {
+                text: value(figure.value, figure.measure),
+                mark: self.mark(system, figure.measure),
+                best: figure.value == best,
+            }
+        })
+    }
+
+    fn intervals(&self) -> Sheet {
+        let title = format!("Confidence intervals ({})", round(1.0 - self.plan.level));
+        self.by_measure(&title, |system, at| {
+            let figure = &self.systems[system].figures[at];
+            Cell::from(interval(figure.interval, figure.measure))
+        })
+    }
+
+    fn mark(&self, system: usize, measure: Measure) -> Mark {
+        let name = &self.systems[system].name;
+        let verdict = |other: &str| self.verdict(name, other, measure);
+        if let Some(baseline) = self.baseline() {
+            return match verdict(baseline) {
+                Some(Ordering::Greater) => Mark::Better,
+                Some(Ordering::Less) => Mark::Worse,
+                _ => Mark::None,
+            };
+        }
+        let others = self.systems.iter().enumerate();
+        let beaten: Vec<String> = others
+            .filter(|(_, other)| verdict(&other.name) == Some(Ordering::Greater))
+            .map(|(at, _)| letter(at))
+            .collect();
+        if beaten.is_empty() {
+            return Mark::None;
+        }
+        let apart = if self.systems.len() > 26 { "," } else { "" };
+        Mark::Beats(beaten.join(apart))
+    }
+
+    /// A line for each test.
+    fn differences(&self) -> Sheet {
+        let header = [
+            "measure",
+            "system",
+            "against",
+            "difference",
+            "interval",
+            "relative",
+            "d",
+            "wins",
+            "ties",
+            "losses",
+            "p",
+            "adjusted p",
+        ];
+        Sheet {
+            title: "Differences".to_owned(),
+            header: header.map(str::to_owned).to_vec(),
+            rows: self.contrasts.iter().map(|c| self.line(c)).collect(),
+            words: 3,
+        }
+    }
+
+    fn line(&self, contrast: &Contrast) -> Vec<Cell> {
+        let measure = contrast.measure;
+        let relative = contrast
+            .relative
+            .map_or_else(|| "-".to_owned(), |r| format!("{:+.1} %", 100.0 * r));
+        let cohens_d = contrast
+            .effect
+            .cohens_d
+            .map_or_else(|| "-".to_owned(), |d| format!("{d:.2}"));
+        let mark = match self.shown(contrast) {
+            Ordering::Greater => Mark::Better,
+            Ordering::Less => Mark::Worse,
+            Ordering::Equal => Mark::None,
+        };
+        vec![
+            measure.to_string().into(),
+            contrast.system.as_str().into(),
+            contrast.against.as_str().into(),
+            signed(contrast.difference, measure).into(),
+            interval(contrast.interval, measure).into(),
+            relative.into(),
+            cohens_d.into(),
+            contrast.effect.wins.to_string().into(),
+            contrast.effect.ties.to_string().into(),
+            contrast.effect.losses.to_string().into(),
+            p(contrast.outcome.p).into(),
+            Cell {
+                text: p(contrast.adjusted_p),
+                mark,
+                best: false,
+            },
+        ]
+    }
+}
+
+/// Counts as whole numbers, all else with four decimals.
+fn value(value: f64, measure: Measure) -> String {
+    match measure.summary() {
+        Summary::Sum => format!("{value:.0}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+fn signed(value: f64, measure: Measure) -> String {
+    match measure.summary() {
+        Summary::Sum => format!("{value:+.0}"),
+        _ => format!("{value:+.4}"),
+    }
+}
+
+fn interval(interval: Interval, measure: Measure) -> String {
+    match measure.summary() {
+        Summary::Sum => format!("{interval:.0}"),
+        _ => format!("{interval:.4}"),
+    }
+}
+
+/// A p value with four decimals, or how small it is.
+pub(super) fn p(p: f64) -> String {
+    if p < 0.0001 {
+        "<0.0001".to_owned()
+    } else {
+        format!("{p:.4}")
+    }
+}
+
+/// A share without the dust of subtraction.
+fn round(share: f64) -> f64 {
+    (share * 1e9).round() / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_go_on_after_z() {
+        let letters: Vec<String> = [0, 25, 26, 51, 52, 701, 702].map(letter).to_vec();
+        assert_eq!(letters, ["a", "z", "aa", "az", "ba", "zz", "aaa"]);
+    }
+
+    #[test]
+    fn small_p_values_are_not_zero() {
+        assert_eq!(p(0.0), "<0.0001");
+        assert_eq!(p(0.00012), "0.0001");
+        assert_eq!(p(1.0), "1.0000");
+    }
+}

@@ -1,0 +1,310 @@
+//! Comparisons of whole runs: what is compared, what is written, what is refused.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::cmp::Ordering;
+
+use ir_core::{Qrels, Run};
+use ir_eval::significance::{Alternative, Correction, Student};
+use ir_eval::{
+    Against, Bootstrap, CompareError, Comparison, Evaluator, Family, Measure, Missing, Plan,
+    Report, Rules, Test,
+};
+
+/// A run that puts the one relevant document of query i at the i-th of these ranks; 0: no results.
+fn run(tag: &str, ranks: &[usize]) -> Run {
+    let mut run = Run::new(tag);
+    for (query, &rank) in ranks.iter().enumerate() {
+        let id = format!("q{query:02}");
+        for above in 1..rank {
+            run.push(&id, format!("x{above}"), 100.0 - above as f64);
+        }
+        if rank > 0 {
+            run.push(&id, "d", 1.0);
+        }
+    }
+    run
+}
+
+fn reports(rules: Rules, measures: &[Measure], runs: &[Run]) -> Vec<Report> {
+    let mut qrels = Qrels::new();
+    for query in 0..8 {
+        qrels.insert(&format!("q{query:02}"), "d", 1);
+    }
+    let evaluator = Evaluator::with_rules(&qrels, measures, rules).unwrap();
+    runs.iter()
+        .map(|run| evaluator.evaluate(run).unwrap())
+        .collect()
+}
+
+fn three() -> Vec<Report> {
+    let runs = [
+        run("low_1", &[4, 5, 3, 4, 9, 4, 7, 4]),
+        run("high", &[1, 1, 2, 1, 1, 2, 1, 1]),
+        run("none & nil", &[4, 5, 3, 4, 9, 4, 0, 0]),
+    ];
+    reports(Rules::default(), &[Measure::RR, Measure::P.at(5)], &runs)
+}
+
+#[test]
+fn figures_differences_and_verdicts() {
+    let reports = three();
+    let comparison = Comparison::new(&reports, &Plan::default()).unwrap();
+    assert_eq!(comparison.baseline(), Some("low_1"));
+    assert_eq!(comparison.contrasts().len(), 4);
+    let contrast = &comparison.contrasts()[0];
+    assert_eq!(contrast.system, "high");
+    // By hand: means 7/8 and the mean of 1/4 1/5 1/3 1/4 1/9 1/4 1/7 1/4.
+    let low = (4.0 / 4.0 + 1.0 / 5.0 + 1.0 / 3.0 + 1.0 / 9.0 + 1.0 / 7.0) / 8.0;
+    assert!((contrast.difference - (7.0 / 8.0 - low)).abs() < 1e-12);
+    assert!((contrast.relative.unwrap() - (7.0 / 8.0 / low - 1.0)).abs() < 1e-12);
+    assert!(contrast.interval.contains(contrast.difference));
+    assert_eq!(contrast.effect.wins, 8);
+    // The same test, from the values alone.
+    let values = |name: &str| comparison.figure(name, Measure::RR).unwrap().values.clone();
+    let differences: Vec<f64> = values("high")
+        .iter()
+        .zip(values("low_1"))
+        .map(|(a, b)| a - b)
+        .collect();
+    let test = Student.test(&differences, Alternative::TwoSided).unwrap();
+    assert_eq!(contrast.outcome, test);
+    // Two tests of this measure; the other one has the larger p.
+    assert_eq!(contrast.adjusted_p, 2.0 * test.p);
+    let verdict = |a: &str, b: &str| comparison.verdict(a, b, Measure::RR);
+    assert_eq!(verdict("high", "low_1"), Some(Ordering::Greater));
+    assert_eq!(verdict("low_1", "high"), Some(Ordering::Less));
+    assert_eq!(verdict("none & nil", "low_1"), Some(Ordering::Equal));
+    assert_eq!(verdict("none & nil", "high"), None);
+    assert_eq!(comparison.system("none & nil").unwrap().missing, 2);
+}
+
+#[test]
+fn all_pairs_are_tested_once_two_sided_and_both_ways_one_sided() {
+    let reports = three();
+    let plan = Plan {
+        against: Against::AllPairs,
+        ..Plan::default()
+    };
+    let two_sided = Comparison::new(&reports, &plan).unwrap();
+    assert_eq!(two_sided.contrasts().len(), 3 * 2);
+    assert_eq!(two_sided.baseline(), None);
+    let verdict = |a: &str, b: &str| two_sided.verdict(a, b, Measure::RR);
+    assert_eq!(verdict("high", "none & nil"), Some(Ordering::Greater));
+    assert_eq!(verdict("none & nil", "high"), Some(Ordering::Less));
+    let plan = Plan {
+        alternative: Alternative::Greater,
+        correction: Correction::None,
+        ..plan
+    };
+    let one_sided = Comparison::new(&reports, &plan).unwrap();
+    assert_eq!(one_sided.contrasts().len(), 6 * 2);
+    let verdict = |a: &str, b: &str| one_sided.verdict(a, b, Measure::RR);
+    assert_eq!(verdict("high", "none & nil"), Some(Ordering::Greater));
+    assert_eq!(verdict("none & nil", "high"), Some(Ordering::Less));
+    assert_eq!(verdict("none & nil", "low_1"), Some(Ordering::Equal));
+}
+
+#[test]
+fn families() {
+    let reports = three();
+    let plan = |family, correction| Plan {
+        family,
+        correction,
+        ..Plan::default()
+    };
+    let factor = |plan: Plan| {
+        let comparison = Comparison::new(&reports, &plan).unwrap();
+        let contrast = &comparison.contrasts()[0];
+        contrast.adjusted_p / contrast.outcome.p
+    };
+    assert_eq!(factor(plan(Family::Measure, Correction::Bonferroni)), 2.0);
+    assert_eq!(factor(plan(Family::All, Correction::Bonferroni)), 4.0);
+    assert_eq!(factor(plan(Family::All, Correction::None)), 1.0);
+}
+
+#[test]
+fn skipped_queries_are_skipped_for_all() {
+    let rules = Rules {
+        missing: Missing::Skip,
+        ..Rules::default()
+    };
+    let runs = [
+        run("one", &[1, 1, 2, 1, 1, 2, 1, 1]),
+        run("other", &[0, 5, 3, 4, 9, 4, 0, 4]),
+    ];
+    let reports = reports(rules, &[Measure::RR], &runs);
+    let comparison = Comparison::new(&reports, &Plan::default()).unwrap();
+    assert_eq!(
+        comparison.queries(),
+        ["q01", "q02", "q03", "q04", "q05", "q07"]
+    );
+    assert_eq!(comparison.left_out(), 2);
+    let figure = comparison.figure("one", Measure::RR).unwrap();
+    assert_eq!(figure.value, 5.0 / 6.0);
+    assert!(comparison.text().contains("queries: 6 that all systems answered, 2 judged ones left out; judged without results: other 2\n"));
+    let plan = Plan {
+        test: Test::Wins(Bootstrap::DATAFINDER),
+        alternative: Alternative::Greater,
+        ..Plan::default()
+    };
+    Comparison::new(&reports, &plan).unwrap();
+}
+
+#[test]
+fn equal_tags_are_numbered() {
+    let runs = [run("x", &[1; 8]), run("x", &[2; 8]), run("", &[1; 8])];
+    let reports = reports(Rules::default(), &[Measure::RR], &runs);
+    let comparison = Comparison::new(&reports, &Plan::default()).unwrap();
+    let names: Vec<&str> = comparison
+        .systems()
+        .iter()
+        .map(|s| s.name.as_str())
+        .collect();
+    assert_eq!(names, ["x", "x (2)", "(no name)"]);
+}
+
+#[test]
+fn what_cannot_be_compared() {
+    let reports = three();
+    let refused =
+        |reports: &[Report], plan: Plan| Comparison::new(reports, &plan).unwrap_err().to_string();
+    assert_eq!(
+        Comparison::new(&reports[..1], &Plan::default()),
+        Err(CompareError::Systems { found: 1 })
+    );
+    let plan = Plan {
+        against: Against::System("nobody".to_owned()),
+        ..Plan::default()
+    };
+    assert_eq!(
+        refused(&reports, plan),
+        "expected the name of a system (low_1, high, none & nil), found \"nobody\""
+    );
+    let plan = Plan {
+        level: 1.0,
+        ..Plan::default()
+    };
+    assert_eq!(
+        refused(&reports, plan),
+        "expected a level of significance between 0 and 1, found 1"
+    );
+    let plan = Plan {
+        test: Test::Wins(Bootstrap::TEXTBOOK),
+        ..Plan::default()
+    };
+    assert_eq!(
+        refused(&reports, plan),
+        "expected a one-sided alternative for a test by wins, found a two-sided one"
+    );
+    let mut qrels = Qrels::new();
+    qrels.insert("q00", "d", 1);
+    qrels.insert("q99", "d", 1);
+    let measures = [Measure::RR, Measure::P.at(5)];
+    let evaluator = Evaluator::new(&qrels, &measures).unwrap();
+    let other = evaluator.evaluate(&run("other", &[1; 8])).unwrap();
+    assert_eq!(
+        refused(&[reports[0].clone(), other], Plan::default()),
+        "expected reports on the same queries, found \"q01\" in that of \"low_1\" and not in that of \"other\""
+    );
+}
+
+#[test]
+fn a_comparison_survives_json() {
+    let comparison = Comparison::new(&three(), &Plan::default()).unwrap();
+    let json = serde_json::to_string(&comparison).unwrap();
+    assert_eq!(comparison, serde_json::from_str(&json).unwrap());
+    // So does an infinite t.
+    let runs = [run("a", &[1; 8]), run("b", &[2; 8])];
+    let constant = reports(Rules::default(), &[Measure::RR], &runs);
+    let comparison = Comparison::new(&constant, &Plan::default()).unwrap();
+    assert_eq!(comparison.contrasts()[0].outcome.p, 0.0);
+    let json = serde_json::to_string(&comparison).unwrap();
+    assert_eq!(comparison, serde_json::from_str(&json).unwrap());
+}
+
+fn pairs() -> Comparison {
+    let plan = Plan {
+        against: Against::AllPairs,
+        ..Plan::default()
+    };
+    Comparison::new(&three(), &plan).unwrap()
+}
+
+#[test]
+fn text_for_people() {
+    let text = Comparison::new(&three(), &Plan::default()).unwrap().text();
+    let figures = "\
+Figures
+
+system            RR      P@5
+-------------------------------
+low_1        0.2234    0.1500
+high         0.8750†   0.2000
+none & nil   0.1743    0.1250
+";
+    assert!(text.starts_with(figures), "{text}");
+    assert!(!text.contains(" \n"), "{text}");
+    let notes = "
+systems: 3; baseline: low_1
+queries: 8; judged without results: none & nil 2 (count as 0)
+ties: score then id descending; missing queries: count as 0; unjudged: not relevant; self-hits: kept; relevant from: 1; depth: all; scores: 64 bit; generation: 10
+test: paired t, two-sided; correction: Holm, over the tests of a measure; level: 0.05; intervals: Student's t, confidence 0.95
+†, ‡: significantly higher, lower than low_1
+";
+    assert!(text.ends_with(notes), "{text}");
+    let text = pairs().text();
+    assert!(
+        text.contains("\nb high         0.8750 ac   0.2000\n"),
+        "{text}"
+    );
+    assert!(text.contains("0.0009‡\n"), "{text}");
+}
+
+#[test]
+fn markdown_and_latex_escape_what_they_must() {
+    let comparison = Comparison::new(&three(), &Plan::default()).unwrap();
+    let markdown = comparison.markdown();
+    assert!(
+        markdown.contains("\n| low\\_1 | 0.2234 | 0.1500 |\n"),
+        "{markdown}"
+    );
+    assert!(markdown.contains("\n| high | **0.8750**† | **0.2000** |\n"));
+    assert!(markdown.contains("\n| none &amp; nil | "));
+    assert!(pairs().markdown().contains("**0.8750**<sup>ac</sup>"));
+    let latex = comparison.latex();
+    assert!(
+        latex.contains("\nlow\\_1 & 0.2234 & 0.1500 \\\\\n"),
+        "{latex}"
+    );
+    assert!(latex.contains("\\textbf{0.8750}\\rlap{$^{\\dagger}$} & \\textbf{0.2000} \\\\\n"));
+    assert!(latex.contains("\nnone \\& nil & "));
+    assert!(latex.contains(" & $-$22.0 \\% & $-$0.52 & "), "{latex}");
+    assert!(pairs().latex().contains("\\rlap{$^{ac}$}"));
+    // Each table is balanced.
+    let count = |what: &str| latex.matches(what).count();
+    assert_eq!(count("\\begin{"), count("\\end{"));
+    assert_eq!(count("\\toprule"), 3);
+}
+
+#[test]
+fn csv_is_flat_and_full() {
+    let mut out = Vec::new();
+    let comparison = Comparison::new(&three(), &Plan::default()).unwrap();
+    comparison.csv(&mut out).unwrap();
+    let mut reader = csv::Reader::from_reader(out.as_slice());
+    let header = reader.headers().unwrap().clone();
+    let at = |name: &str| header.iter().position(|other| other == name).unwrap();
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    // Three figures and two tests for each of two measures.
+    assert_eq!(rows.len(), 10);
+    let contrast = &comparison.contrasts()[1];
+    let row = rows
+        .iter()
+        .find(|row| &row[at("system")] == "none & nil" && &row[at("against")] == "low_1")
+        .unwrap();
+    assert_eq!(row[at("p")].parse(), Ok(contrast.outcome.p));
+    assert_eq!(row[at("difference")].parse(), Ok(contrast.difference));
+    assert_eq!(&row[at("p_by")], "Student's t, 7 degrees of freedom");
+    assert_eq!(&row[at("missing")], "2");
+    assert_eq!(row[at("rules")], comparison.rules().to_string());
+}
