@@ -2,14 +2,18 @@
 #![forbid(unsafe_code)]
 
 mod bootstrap;
+mod by_rank;
 mod comparison;
 mod compute;
+mod curve;
 mod decimal;
 mod error;
 mod evaluator;
 mod gain;
 mod measure;
 mod names;
+#[cfg(feature = "pictures")]
+pub mod picture;
 mod places;
 mod random;
 mod report;
@@ -20,10 +24,12 @@ pub mod trec_eval;
 mod trec_names;
 
 pub use bootstrap::{Bootstrap, BootstrapError, Paired, Sampling, Spread};
+pub use by_rank::{AtRank, ScoreByRank};
 pub use comparison::{
     Against, CompareError, Comparison, Contrast, Family, Figure, Moved, Moves, Plan, System, Test,
     TopicDifference,
 };
+pub use curve::{Curve, at_cutoffs, eleven_points, smooth_cutoffs};
 pub use decimal::{Decimal, ParseDecimalError};
 pub use error::EvalError;
 pub use evaluator::Evaluator;

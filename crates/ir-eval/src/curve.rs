@@ -1,0 +1,118 @@
+//! Figures as a function of recall or of the cut-off.
+
+use crate::{Decimal, Kind, Measure, Points, Report};
+
+/// One system's figures along an axis: interpolated precision over recall, or a measure over its
+/// cut-off. Points ascend in x.
+///
+/// A curve needs nothing but a report that holds the measures of its points; [`eleven_points`] and
+/// [`at_cutoffs`] list them.
+///
+/// ```
+/// use ir_core::{Qrels, Run};
+/// use ir_eval::{Curve, Evaluator, Measure, at_cutoffs, eleven_points};
+/// let (mut qrels, mut run) = (Qrels::new(), Run::new("mine"));
+/// qrels.insert("q1", "d1", 1);
+/// qrels.insert("q1", "d4", 1);
+/// for (rank, doc) in ["d1", "d2", "d3", "d4"].iter().enumerate() {
+///     run.push("q1", *doc, -(rank as f64));
+/// }
+/// let mut measures = eleven_points();
+/// measures.extend(at_cutoffs(Measure::R, &[1, 2, 3, 4]));
+/// let report = Evaluator::new(&qrels, &measures)?.evaluate(&run)?;
+///
+/// let curve = Curve::precision_recall(&report);
+/// assert_eq!(curve.points.first(), Some(&(0.0, 1.0)));
+/// assert_eq!(curve.points.last(), Some(&(1.0, 0.5)));
+///
+/// let curve = Curve::over_cutoffs(&report, Measure::R);
+/// assert_eq!(curve.points, [(1.0, 0.5), (2.0, 0.5), (3.0, 0.5), (4.0, 1.0)]);
+/// # Ok::<(), ir_eval::EvalError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Curve {
+    /// The system's name.
+    pub system: String,
+    /// x and the figure over all queries.
+    pub points: Vec<(f64, f64)>,
+}
+
+impl Curve {
+    /// Interpolated precision (y) at each recall (x) for which the report has
+    /// [`Kind::IPrec`]; empty when it has none.
+    #[must_use]
+    pub fn precision_recall(report: &Report) -> Self {
+        Self::of(report, |measure| match measure.kind() {
+            Kind::IPrec { recall } => Some(recall.to_f64()),
+            _ => None,
+        })
+    }
+
+    /// A measure (y) at each cut-off (x) at which the report has it; empty when it has none. The
+    /// cut-off of `measure` itself does not matter.
+    #[must_use]
+    pub fn over_cutoffs(report: &Report, measure: Measure) -> Self {
+        Self::of(report, |other| {
+            let cutoff = other.cutoff()?;
+            let same = other.kind() == measure.kind() && other.level() == measure.level();
+            same.then_some(f64::from(cutoff))
+        })
+    }
+
+    fn of(report: &Report, x: impl Fn(&Measure) -> Option<f64>) -> Self {
+        let point = |measure: &Measure| Some((x(measure)?, report.summary(*measure)?));
+        let mut points: Vec<(f64, f64)> = report.measures().iter().filter_map(point).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Self {
+            system: report.run().to_owned(),
+            points,
+        }
+    }
+}
+
+/// Interpolated precision at recall 0, 0.1, …, 1.
+#[must_use]
+pub fn eleven_points() -> Vec<Measure> {
+    let at = |&recall: &Decimal| Measure::of(Kind::IPrec { recall });
+    Points::ELEVEN.as_slice().iter().map(at).collect()
+}
+
+/// A measure at several cut-offs. Zeros are left out, and so is everything for a measure that has
+/// no cut-off.
+#[must_use]
+pub fn at_cutoffs(measure: Measure, cutoffs: &[u32]) -> Vec<Measure> {
+    if !measure.kind().takes_cutoff() {
+        return Vec::new();
+    }
+    let cutoffs = cutoffs.iter().filter(|&&k| k > 0);
+    cutoffs.map(|&k| measure.at(k)).collect()
+}
+
+/// Cut-offs up to a depth that are dense enough for a smooth curve on a logarithmic axis: all up
+/// to 20, then 35 to each power of ten, the round ones among them, and the depth itself.
+///
+/// ```
+/// let cutoffs = ir_eval::smooth_cutoffs(1000);
+/// assert_eq!(cutoffs[..20], (1..=20).collect::<Vec<u32>>());
+/// assert_eq!(cutoffs.last(), Some(&1000));
+/// assert!([50, 100, 200, 500].iter().all(|k| cutoffs.contains(k)));
+/// assert_eq!(cutoffs.len(), 80);
+/// ```
+#[must_use]
+pub fn smooth_cutoffs(depth: u32) -> Vec<u32> {
+    let mut cutoffs: Vec<u32> = (1..=depth.min(20)).collect();
+    let (mut at, depth) = (20, u64::from(depth));
+    // From 20 in steps of 2 to 50, in steps of 5 to 100, in steps of 10 to 200, and so on.
+    let mut steps = [2_u64, 5, 10];
+    while at < depth {
+        for (step, end) in [(0, 25), (1, 20), (2, 20)] {
+            let end = steps[step] * end;
+            while at < end.min(depth) {
+                at = (at + steps[step]).min(depth);
+                cutoffs.push(at as u32);
+            }
+        }
+        steps = steps.map(|step| step * 10);
+    }
+    cutoffs
+}
