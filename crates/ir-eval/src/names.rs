@@ -67,6 +67,14 @@ pub enum ParseMeasureError {
         /// What is given twice.
         found: String,
     },
+    /// A measure that is computed from other judgments than those at hand.
+    #[error("{text:?}: expected a measure for the judgments at hand, found one for {needs}")]
+    OtherJudgments {
+        /// What was to be read.
+        text: String,
+        /// The judgments it is for, and trec_eval's option.
+        needs: &'static str,
+    },
     /// A name that stands for many measures where one is wanted.
     #[error("{text:?}: expected one measure, found {count}")]
     Several {

@@ -122,6 +122,16 @@ pub(crate) const MEASURES: [(&str, Form); 38] = [
     ("unj", Form::Cuts(Kind::Unjudged, &[5, 10, 20])),
 ];
 
+/// The measures over judgment groups, likewise.
+pub(crate) const OF_GROUPS: [(&str, Form); 3] = [
+    ("map_avgjg", Form::Plain(Kind::AP)),
+    ("P_avgjg", Form::Cuts(Kind::P, CUTS)),
+    (
+        "Rprec_mult_avgjg",
+        Form::Fractions(|multiple| Kind::Rprec { multiple }, (2, 20, 2)),
+    ),
+];
+
 fn rbp(persistence: Decimal) -> Kind {
     Kind::RBP {
         persistence,
@@ -173,7 +183,7 @@ pub(crate) fn expand(
                 Some(list) => decimals(list)?,
             };
             fractions.sort_unstable();
-            let most = if name == "Rprec_mult" {
+            let most = if name.starts_with("Rprec_mult") {
                 Decimal::new(1_000_000, 0)
             } else {
                 Decimal::ONE

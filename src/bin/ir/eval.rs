@@ -1,12 +1,14 @@
 //! `ir eval`: what trec_eval prints, byte for byte, and a form for programs.
 
+mod forms;
+
 use std::io::{self, Write};
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use ir_core::Grade;
 use ir_core::trec::Header;
-use ir_eval::trec_eval::{Detail, Selection};
+use ir_eval::trec_eval::{Cell, Detail, Selection};
 use ir_eval::{
     Generation, Measure, Missing, Report, Rules, ScoreWidth, SelfHits, Summary, Unjudged,
 };
@@ -39,7 +41,7 @@ line.";
 
 /// The arguments of `ir eval`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, infer_long_args = true, args_override_self = true)]
 pub(crate) struct Args {
     /// Relevance judgments: a file in TREC's form (four columns) or BEIR's (three, with a header),
     /// a collection by name such as `beir/nfcorpus` or `beir/nfcorpus:dev` (split test unless
@@ -78,7 +80,7 @@ pub(crate) struct Args {
     max_retrieved: Option<usize>,
 
     /// Judged documents only: the others are taken out of the lists
-    #[arg(short = 'J', long, alias = "judged_docs_only")]
+    #[arg(short = 'J', long, alias = "Judged_docs_only")]
     judged_only: bool,
 
     /// Documents in the collection, for the measure utility
@@ -92,6 +94,9 @@ pub(crate) struct Args {
         allow_negative_numbers = true
     )]
     collection_size: u64,
+
+    #[command(flatten)]
+    forms: forms::FormArgs,
 
     /// Hits that are the query itself dropped before anything else, as BEIR does
     #[arg(long)]
@@ -156,6 +161,31 @@ impl Args {
         }
     }
 
+    /// What is printed; `None` for nothing at all.
+    fn detail(&self) -> Option<Detail> {
+        match (self.queries, self.no_summary) {
+            (true, true) => Some(Detail::Queries),
+            (true, false) => Some(Detail::QueriesAndSummary),
+            (false, false) => Some(Detail::Summary),
+            (false, true) => None,
+        }
+    }
+
+    /// Refuses options that other judgments than qrels do not have.
+    fn grades_only(&self) -> Result<()> {
+        let refused = [
+            (self.skip_header, "--skip-header"),
+            (self.remove_self, "--remove-self"),
+        ];
+        match refused.into_iter().find(|option| option.0) {
+            Some((_, option)) => Err(Usage(format!(
+                "{option}: expected judgments in the form qrels (-R)"
+            ))
+            .into()),
+            None => Ok(()),
+        }
+    }
+
     fn header(&self) -> Header {
         if self.skip_header {
             Header::Skip
@@ -172,9 +202,27 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             Usage("expected one of <QRELS> and <RUN> as a file, found `-` twice".into()).into(),
         );
     }
+    args.forms.check()?;
     let rules = args.rules();
-    let selection = Selection::parse_as(&args.measure, rules.generation)
+    let selection = Selection::parse_for(args.forms.judgments(), &args.measure, rules.generation)
         .map_err(|error| Usage(format!("--measure {error}")))?;
+    let reference = args.forms.reference(console)?;
+    let Some(detail) = args.detail() else {
+        return Ok(());
+    };
+    let out = forms::Output {
+        detail,
+        json: args.json,
+        reference: reference.as_ref(),
+    };
+    if args.forms.form != forms::Form::Qrels {
+        args.grades_only()?;
+        let (files, how) = (
+            (args.qrels.as_str(), args.run.as_str()),
+            (&selection, rules),
+        );
+        return args.forms.evaluate(files, how, &out, console);
+    }
     let qrels = source::qrels(&args.qrels, args.header())?;
     let run = source::run(&args.run, args.header())?;
     for oddity in qrels.oddities.iter().chain(&run.oddities) {
@@ -184,38 +232,20 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .evaluator(&qrels.data, rules)?
         .evaluate(&run.data)
         .with_context(|| format!("{} with {}", args.run, args.qrels))?;
-    warn_of_gaps(&report, console);
-    let detail = match (args.queries, args.no_summary) {
-        (true, true) => Detail::Queries,
-        (true, false) => Detail::QueriesAndSummary,
-        (false, false) => Detail::Summary,
-        (false, true) => return Ok(()),
-    };
+    forms::warn_of_gaps(
+        &rules,
+        report.queries().len(),
+        report.missing().len(),
+        report.unjudged().len(),
+        console,
+    );
+    if reference.is_some() || !args.json {
+        return out.print(selection.sheet(&report));
+    }
     let mut out = Sink::open(None)?;
-    let written = if args.json {
-        write_json(&selection, &report, detail, &mut out)
-    } else {
-        selection.write(&report, detail, &mut out)
-    };
+    let written = write_json(&selection, &report, detail, &mut out);
     written.with_context(|| format!("{}: could not be written", out.name()))?;
     out.commit()
-}
-
-/// Queries that silently do not count are the commonest way to a wrong figure.
-fn warn_of_gaps(report: &Report, console: &Console) {
-    let missing = report.missing().len();
-    if missing > 0 && report.rules().missing == Missing::Skip {
-        console.warn(format_args!(
-            "{missing} of {} judged queries have no results and are left out of the averages (-c counts them as 0)",
-            missing + report.queries().len()
-        ));
-    }
-    let unjudged = report.unjudged().len();
-    if unjudged > 0 {
-        console.warn(format_args!(
-            "{unjudged} of the run's queries have no judgments and are left out"
-        ));
-    }
 }
 
 fn write_json(
@@ -224,14 +254,16 @@ fn write_json(
     detail: Detail,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    for text in selection.texts(report, detail) {
-        let line = json!({
-            "measure": text.name,
-            "trec_eval": text.name,
-            "query": text.query,
-            "value": text.value,
-        });
-        writeln!(out, "{line}")?;
+    for line in selection.sheet(report).lines(detail) {
+        if let Cell::Text(text) = line.value {
+            let line = json!({
+                "measure": line.name,
+                "trec_eval": line.name,
+                "query": line.query,
+                "value": text,
+            });
+            writeln!(out, "{line}")?;
+        }
     }
     let mut line = |query: &str, measure: Measure, value: f64| {
         let value = if measure.summary() == Summary::Sum {

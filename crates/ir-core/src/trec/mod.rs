@@ -31,7 +31,7 @@ use std::fmt;
 use std::io;
 
 pub use read::{read_qrels, read_run};
-pub use rows::{Rows, number};
+pub use rows::{Rows, number, whole_number};
 pub use write::{RunScores, write_qrels, write_run};
 
 /// The longest line that is read, in bytes. No real run comes near it; a file without line ends

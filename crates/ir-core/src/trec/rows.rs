@@ -2,8 +2,9 @@
 
 use std::io::{BufRead, Read};
 
-use super::number::c_number;
+use super::number::{c_integer, c_number};
 use super::{MAX_LINE, TrecError, columns, is_space};
+use crate::Grade;
 
 /// The lines of a file in columns, read one by one by the rules of the [module](super): any ASCII
 /// white space separates, blank lines and lines that begin with `#` are skipped.
@@ -119,4 +120,18 @@ impl<R: BufRead> Rows<R> {
 #[must_use]
 pub fn number(text: &str) -> Option<f64> {
     c_number(text).map(|(number, _)| number)
+}
+
+/// The whole number at the head of a column, as C and trec_eval read it: 1 of `1.9`. `None` where
+/// there is none, which C counts as 0.
+///
+/// ```
+/// use ir_core::trec::whole_number;
+/// assert_eq!(whole_number("-1"), Some(-1));
+/// assert_eq!(whole_number("1.9"), Some(1));
+/// assert_eq!(whole_number("high"), None);
+/// ```
+#[must_use]
+pub fn whole_number(text: &str) -> Option<Grade> {
+    c_integer(text).map(|(number, _)| number)
 }

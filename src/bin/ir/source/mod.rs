@@ -25,6 +25,14 @@ fn stdin() -> Result<Box<dyn io::BufRead + Send>> {
 
 const STDIN: &str = "standard input";
 
+/// The content of a file or, for `-`, of standard input, decompressed, and its name.
+pub(crate) fn open(argument: &str) -> Result<(Box<dyn io::BufRead + Send>, String)> {
+    if argument == "-" {
+        return Ok((stdin()?, STDIN.to_owned()));
+    }
+    Ok((Box::new(ir_data::open(argument)?), argument.to_owned()))
+}
+
 /// A run: a file, or `-`.
 pub(crate) fn run(argument: &str, header: Header) -> Result<Parsed<Run>> {
     if argument == "-" {
