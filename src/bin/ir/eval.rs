@@ -5,17 +5,12 @@ mod forms;
 use std::io::{self, Write};
 
 use anyhow::{Context, Result};
-use clap::ValueEnum;
-use ir_core::Grade;
-use ir_core::trec::Header;
 use ir_eval::trec_eval::{Cell, Detail, Selection};
-use ir_eval::{
-    Generation, Measure, Missing, Report, Rules, ScoreWidth, SelfHits, Summary, Unjudged,
-};
+use ir_eval::{Measure, Missing, Report, Rules, Summary};
 use serde_json::json;
 
-use crate::args::positive;
 use crate::console::{Console, Usage};
+use crate::rules::RuleOptions;
 use crate::sink::Sink;
 use crate::source;
 
@@ -67,98 +62,24 @@ pub(crate) struct Args {
     #[arg(short = 'n', long, alias = "nosummary")]
     no_summary: bool,
 
-    /// Grade from which on a document is relevant [default: 1, as in trec_eval]
-    #[arg(
-        short = 'l', long, alias = "level_for_rel", value_name = "N",
-        default_value_t = 1, hide_default_value = true, allow_negative_numbers = true,
-        value_parser = clap::value_parser!(i64).range(0..)
-    )]
-    level: Grade,
-
-    /// Documents of each list that count [default: all]
-    #[arg(short = 'M', long, alias = "Max_retrieved_per_topic", value_name = "N", value_parser = positive, allow_negative_numbers = true)]
-    max_retrieved: Option<usize>,
-
-    /// Judged documents only: the others are taken out of the lists
-    #[arg(short = 'J', long, alias = "Judged_docs_only")]
-    judged_only: bool,
-
-    /// Documents in the collection, for the measure utility
-    #[arg(
-        short = 'N',
-        long,
-        alias = "Number_docs_in_coll",
-        value_name = "N",
-        default_value_t = 0,
-        hide_default_value = true,
-        allow_negative_numbers = true
-    )]
-    collection_size: u64,
+    #[command(flatten)]
+    rules: RuleOptions,
 
     #[command(flatten)]
     forms: forms::FormArgs,
-
-    /// Hits that are the query itself dropped before anything else, as BEIR does
-    #[arg(long)]
-    remove_self: bool,
-
-    /// Release of trec_eval to follow where they differ
-    #[arg(long, value_enum, default_value_t = Release::V10, value_name = "RELEASE")]
-    generation: Release,
-
-    /// A first line with text in place of a number dropped, in qrels and run; trec_eval counts it
-    /// as data
-    #[arg(long)]
-    skip_header: bool,
 
     /// One JSON object per value and line: measure, query, value in full precision
     #[arg(long)]
     json: bool,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Release {
-    /// 9.0.4: scores compared in 32 bits, as pytrec_eval does
-    #[value(name = "9.0.4")]
-    V904,
-    /// 9.0.8
-    #[value(name = "9", alias = "9.0.8")]
-    V9,
-    /// 10.0
-    #[value(name = "10", alias = "10.0")]
-    V10,
-}
-
 impl Args {
     fn rules(&self) -> Rules {
-        let (generation, scores) = match self.generation {
-            Release::V904 => (Generation::V9, ScoreWidth::F32),
-            Release::V9 => (Generation::V9, ScoreWidth::F64),
-            Release::V10 => (Generation::V10, ScoreWidth::F64),
-        };
-        Rules {
-            missing: if self.complete {
-                Missing::Zero
-            } else {
-                Missing::Skip
-            },
-            unjudged: if self.judged_only {
-                Unjudged::Remove
-            } else {
-                Unjudged::NonRelevant
-            },
-            self_hits: if self.remove_self {
-                SelfHits::Drop
-            } else {
-                SelfHits::Keep
-            },
-            level: self.level,
-            depth: self.max_retrieved,
-            collection: self.collection_size,
-            scores,
-            generation,
-            ..Rules::default()
-        }
+        self.rules.rules(if self.complete {
+            Missing::Zero
+        } else {
+            Missing::Skip
+        })
     }
 
     /// What is printed; `None` for nothing at all.
@@ -168,29 +89,6 @@ impl Args {
             (true, false) => Some(Detail::QueriesAndSummary),
             (false, false) => Some(Detail::Summary),
             (false, true) => None,
-        }
-    }
-
-    /// Refuses options that other judgments than qrels do not have.
-    fn grades_only(&self) -> Result<()> {
-        let refused = [
-            (self.skip_header, "--skip-header"),
-            (self.remove_self, "--remove-self"),
-        ];
-        match refused.into_iter().find(|option| option.0) {
-            Some((_, option)) => Err(Usage(format!(
-                "{option}: expected judgments in the form qrels (-R)"
-            ))
-            .into()),
-            None => Ok(()),
-        }
-    }
-
-    fn header(&self) -> Header {
-        if self.skip_header {
-            Header::Skip
-        } else {
-            Header::AsData
         }
     }
 }
@@ -216,15 +114,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         reference: reference.as_ref(),
     };
     if args.forms.form != forms::Form::Qrels {
-        args.grades_only()?;
+        args.rules.grades_only()?;
         let (files, how) = (
             (args.qrels.as_str(), args.run.as_str()),
             (&selection, rules),
         );
         return args.forms.evaluate(files, how, &out, console);
     }
-    let qrels = source::qrels(&args.qrels, args.header())?;
-    let run = source::run(&args.run, args.header())?;
+    let qrels = source::qrels(&args.qrels, args.rules.header())?;
+    let run = source::run(&args.run, args.rules.header())?;
     for oddity in qrels.oddities.iter().chain(&run.oddities) {
         console.warn(oddity);
     }

@@ -11,6 +11,7 @@ mod console;
 mod datasets;
 mod eval;
 mod index;
+mod rules;
 mod search;
 mod sink;
 mod source;
