@@ -13,3 +13,6 @@ pub use ir_data as data;
 /// Measures and the evaluator: the crate `ir-eval`.
 #[doc(inline)]
 pub use ir_eval as eval;
+/// Vectorisers, neighbours and the accuracy of embeddings: the crate `ir-knn`.
+#[doc(inline)]
+pub use ir_knn as knn;

@@ -37,6 +37,9 @@ pub enum Side {
 ///     }
 /// }
 /// assert_eq!(Vowels.encode(Side::Query, &["banana", "onion"])?[..5], [3., 0., 0., 0., 0.]);
+/// Vowels.encode_sparse(Side::Query, &["onion"], &mut |columns, values| {
+///     assert_eq!((columns, values), (&[2, 3][..], &[1., 2.][..]));
+/// })?;
 /// # Ok::<(), EncodeError>(())
 /// ```
 pub trait Encoder: Send + Sync {
@@ -62,6 +65,36 @@ pub trait Encoder: Send + Sync {
         self.encode_into(side, texts, &mut out)?;
         Ok(out)
     }
+
+    /// Calls `emit` for every text, in their order, with the columns and the values of its vector
+    /// that are not zero, by column. Encoders whose vectors are mostly zeros give their own; the
+    /// default encodes densely, some texts at a time.
+    ///
+    /// # Errors
+    /// When a text cannot be encoded.
+    fn encode_sparse(
+        &self,
+        side: Side,
+        texts: &[&str],
+        emit: &mut dyn FnMut(&[u32], &[f32]),
+    ) -> Result<(), EncodeError> {
+        let (mut columns, mut values) = (Vec::new(), Vec::new());
+        for texts in texts.chunks(64) {
+            let dense = self.encode(side, texts)?;
+            for text in 0..texts.len() {
+                columns.clear();
+                values.clear();
+                for (column, &value) in (0..).zip(&dense[text * self.dim()..][..self.dim()]) {
+                    if value != 0.0 {
+                        columns.push(column);
+                        values.push(value);
+                    }
+                }
+                emit(&columns, &values);
+            }
+        }
+        Ok(())
+    }
 }
 
 macro_rules! forward {
@@ -77,6 +110,15 @@ macro_rules! forward {
 
             fn encode(&self, side: Side, texts: &[&str]) -> Result<Vec<f32>, EncodeError> {
                 (**self).encode(side, texts)
+            }
+
+            fn encode_sparse(
+                &self,
+                side: Side,
+                texts: &[&str],
+                emit: &mut dyn FnMut(&[u32], &[f32]),
+            ) -> Result<(), EncodeError> {
+                (**self).encode_sparse(side, texts, emit)
             }
         }
     )*};

@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+#![deny(unsafe_code)]
+
+mod keywords;
+mod knn;
+mod labels;
+mod lsi;
+mod nearest;
+pub mod npy;
+mod random;
+mod rows;
+mod svd;
+mod tfidf;
+mod words;
+
+pub use keywords::{KeywordLabels, KeywordsError};
+pub use knn::{Accuracy, Knn, KnnError};
+pub use labels::{Folds, FoldsError, Labels, SmallClass};
+pub use lsi::{Lsi, LsiConfig, LsiError};
+pub use nearest::{Metric, Neighbour};
+pub use rows::{DenseRows, Rows, RowsError, SparseRows};
+pub use svd::{Svd, SvdConfig, SvdError};
+pub use tfidf::{DocFrequency, FitError, Idf, Norm, SavedError, Tf, TfIdf, TfIdfConfig};
+pub use words::Words;

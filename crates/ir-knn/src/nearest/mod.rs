@@ -1,0 +1,106 @@
+//! The k nearest rows, by comparing with every row.
+
+mod dense;
+mod sparse;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Rows;
+
+/// How far apart two vectors are. Smaller is nearer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Metric {
+    /// The square of the Euclidean distance, from 0, computed as ‖x‖² − 2x·y + ‖y‖² as
+    /// scikit-learn does: distances that are equal on paper may differ in their last bits.
+    #[default]
+    Euclidean,
+    /// 1 − cosine, from 0 to 2.
+    Cosine,
+}
+
+/// One near row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Neighbour {
+    /// Its number, from 0.
+    pub row: u32,
+    /// How far away it is, in the unit of the [`Metric`].
+    pub distance: f64,
+}
+
+/// Which rows each row is compared with.
+#[derive(Clone, Copy)]
+pub(crate) struct Folds<'a> {
+    /// The fold of each row that is searched for.
+    pub(crate) test: &'a [u32],
+    /// The fold of each row that is searched in; one of the same fold is passed over.
+    pub(crate) train: &'a [u32],
+}
+
+/// For each row of `test`, the `k` nearest of `train`, nearest first; of rows equally far, those
+/// with the lower number. There must be that many, and under cosine no row may be zero.
+pub(crate) fn nearest(
+    train: Rows<'_>,
+    test: Rows<'_>,
+    k: usize,
+    metric: Metric,
+    folds: Option<Folds<'_>>,
+) -> Vec<Vec<Neighbour>> {
+    match (train, test) {
+        (Rows::Dense(train), Rows::Dense(test)) => dense::nearest(train, test, k, metric, folds),
+        (Rows::Sparse(train), Rows::Sparse(test)) => sparse::nearest(train, test, k, metric, folds),
+        (Rows::Dense(train), Rows::Sparse(test)) => {
+            dense::nearest(train, &test.to_dense(), k, metric, folds)
+        }
+        (Rows::Sparse(train), Rows::Dense(test)) => {
+            sparse::nearest(train, &test.to_sparse(), k, metric, folds)
+        }
+    }
+}
+
+/// The best k so far of one row.
+struct Best {
+    k: usize,
+    /// Nearest first.
+    kept: Vec<Neighbour>,
+    /// What has to be beaten.
+    worst: f64,
+}
+
+impl Best {
+    fn new(k: usize) -> Self {
+        Self {
+            k,
+            kept: Vec::with_capacity(k),
+            worst: if k == 0 {
+                f64::NEG_INFINITY
+            } else {
+                f64::INFINITY
+            },
+        }
+    }
+
+    /// Rows must be offered by number: of equal ones, the first stays.
+    #[inline]
+    fn offer(&mut self, row: usize, distance: f64) {
+        if distance < self.worst {
+            self.insert(Neighbour {
+                row: row as u32,
+                distance,
+            });
+        }
+    }
+
+    #[cold]
+    fn insert(&mut self, new: Neighbour) {
+        let at = self
+            .kept
+            .partition_point(|old| old.distance <= new.distance);
+        self.kept.truncate(self.k - 1);
+        self.kept.insert(at.min(self.kept.len()), new);
+        if self.kept.len() == self.k {
+            self.worst = self.kept.last().map_or(f64::INFINITY, |last| last.distance);
+        }
+    }
+}

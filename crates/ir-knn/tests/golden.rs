@@ -1,0 +1,216 @@
+//! scikit-learn's figures, case by case: `testdata/golden.py` says how they were made.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
+use flate2::read::GzDecoder;
+use ir_knn::{DenseRows, Knn, Labels, Metric, SparseRows, Svd, SvdConfig, TfIdf, TfIdfConfig};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(tag = "what", rename_all = "lowercase")]
+enum Case {
+    #[serde(rename = "made with")]
+    MadeWith {
+        texts: Vec<String>,
+        new: Vec<String>,
+    },
+    TfIdf {
+        config: Box<TfIdfConfig>,
+        terms: Vec<String>,
+        idf: Option<Vec<f64>>,
+        fitted: Pairs,
+        new: Pairs,
+    },
+    Folds {
+        labels: Vec<String>,
+        folds: usize,
+        of: Option<Vec<u32>>,
+    },
+    Knn {
+        k: usize,
+        folds: usize,
+        metric: Metric,
+        sparse: bool,
+        x: Vec<Vec<f64>>,
+        labels: Vec<String>,
+        accuracies: Vec<f64>,
+    },
+    Svd {
+        k: usize,
+        dim: usize,
+        x: Pairs,
+        singular_values: Vec<f64>,
+        components: Vec<Vec<f64>>,
+        transformed: Vec<Vec<f64>>,
+    },
+}
+
+type Pairs = Vec<Vec<(u32, f64)>>;
+
+fn cases() -> Vec<Case> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/golden.jsonl.gz");
+    let lines = BufReader::new(GzDecoder::new(File::open(path).unwrap())).lines();
+    lines
+        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+        .collect()
+}
+
+#[track_caller]
+fn near(found: f64, expected: f64, tolerance: f64, what: &str) {
+    let far = (found - expected).abs();
+    assert!(
+        far <= tolerance * expected.abs().max(1.0),
+        "{what}: {found} for {expected}"
+    );
+}
+
+#[track_caller]
+fn same_rows(found: &SparseRows, expected: &Pairs, what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (row, expected) in expected.iter().enumerate() {
+        let columns: Vec<u32> = expected.iter().map(|pair| pair.0).collect();
+        assert_eq!(found.parts(row).0, columns, "{what}, row {row}");
+        for (found, expected) in found.row(row).zip(expected) {
+            near(found.1, expected.1, 1e-15, what);
+        }
+    }
+}
+
+#[test]
+fn tfidf() {
+    let (mut texts, mut new) = (Vec::new(), Vec::new());
+    let mut count = 0;
+    for case in cases() {
+        match case {
+            Case::MadeWith { texts: t, new: n } => (texts, new) = (t, n),
+            Case::TfIdf {
+                config,
+                terms,
+                idf,
+                fitted,
+                new: expected,
+            } => {
+                count += 1;
+                let what = format!("{config:?}");
+                let (tfidf, rows) = TfIdf::fit_transform(&texts, &config).unwrap();
+                assert_eq!(tfidf.terms().collect::<Vec<_>>(), terms, "{what}");
+                let idf = idf.unwrap_or_else(|| vec![1.0; terms.len()]);
+                for (found, expected) in tfidf.idf().iter().zip(idf) {
+                    near(*found, expected, 1e-15, &what);
+                }
+                same_rows(&rows, &fitted, &what);
+                assert_eq!(tfidf.transform(&texts), rows, "{what}");
+                same_rows(&tfidf.transform(&new), &expected, &what);
+                // Saved and read back, it is the same.
+                let saved = serde_json::to_string(&tfidf).unwrap();
+                let read: TfIdf = serde_json::from_str(&saved).unwrap();
+                assert_eq!(read.transform(&new), tfidf.transform(&new), "{what}");
+                assert_eq!(read.config(), tfidf.config());
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(count, 150);
+}
+
+#[test]
+fn folds() {
+    let (mut count, mut refused) = (0, 0);
+    for case in cases() {
+        if let Case::Folds { labels, folds, of } = case {
+            count += 1;
+            let found = Labels::new(&labels).stratified_folds(folds);
+            match of {
+                Some(of) => assert_eq!(found.unwrap().of_items(), of, "{folds} of {labels:?}"),
+                None => {
+                    refused += 1;
+                    assert!(found.is_err(), "{folds} of {labels:?}");
+                }
+            }
+        }
+    }
+    assert!(count == 200 && refused > 10, "{count}, {refused}");
+}
+
+#[test]
+fn knn() {
+    let mut count = 0;
+    for case in cases() {
+        if let Case::Knn {
+            k,
+            folds,
+            metric,
+            sparse,
+            x,
+            labels,
+            accuracies,
+        } = case
+        {
+            count += 1;
+            let rows = DenseRows::of(&x).unwrap();
+            let labels = Labels::new(&labels);
+            let knn = Knn::new(k).by(metric);
+            let dense = knn.cross_validate(&rows, &labels, folds).unwrap();
+            assert_eq!(
+                dense.folds, accuracies,
+                "case {count}: {knn:?}, sparse: {sparse}"
+            );
+            let as_sparse = knn
+                .cross_validate(&rows.to_sparse(), &labels, folds)
+                .unwrap();
+            assert_eq!(as_sparse.folds, accuracies);
+        }
+    }
+    assert_eq!(count, 40);
+}
+
+#[test]
+fn svd() {
+    let mut count = 0;
+    for case in cases() {
+        if let Case::Svd {
+            k,
+            dim,
+            x,
+            singular_values,
+            components,
+            transformed,
+        } = case
+        {
+            count += 1;
+            let mut starts = vec![0];
+            starts.extend(x.iter().scan(0, |end, row| {
+                *end += row.len();
+                Some(*end)
+            }));
+            let (columns, values) = x.into_iter().flatten().unzip();
+            let rows = SparseRows::new(dim, starts, columns, values).unwrap();
+            let svd = Svd::fit(&rows, &SvdConfig::components(k)).unwrap();
+            let pairs = svd.singular_values().iter().zip(&singular_values);
+            for (found, expected) in pairs {
+                near(*found, *expected, 1e-11, "singular value");
+            }
+            let pairs = svd
+                .directions()
+                .values()
+                .iter()
+                .zip(components.iter().flatten());
+            for (found, expected) in pairs {
+                near(*found, *expected, 1e-8, &format!("direction, case {count}"));
+            }
+            let found = svd.transform(&rows).unwrap();
+            let pairs = found.values().iter().zip(transformed.iter().flatten());
+            for (found, expected) in pairs {
+                near(
+                    *found,
+                    *expected,
+                    1e-8,
+                    &format!("coordinate, case {count}"),
+                );
+            }
+        }
+    }
+    assert_eq!(count, 10);
+}

@@ -1,0 +1,158 @@
+//! The figures of the ICLR benchmark, on the real files.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+
+use std::fs::{self, File};
+use std::io::{BufReader, Read};
+use std::path::PathBuf;
+
+use ir_knn::{
+    DenseRows, KeywordLabels, Knn, Labels, Lsi, LsiConfig, Metric, Rows, SvdConfig, Tf, TfIdf,
+    TfIdfConfig, npy,
+};
+use serde::Deserialize;
+
+/// The folder of the benchmark, or `None` with a notice.
+fn data() -> Option<PathBuf> {
+    let Some(root) = std::env::var_os("IR_DATA") else {
+        eprintln!("skipped: IR_DATA is not set");
+        return None;
+    };
+    let folder = PathBuf::from(root).join("iclr");
+    if !folder.exists() {
+        eprintln!("skipped: {} is not there", folder.display());
+        return None;
+    }
+    Some(folder)
+}
+
+/// The numbers of the labelled papers, and their labels.
+fn labelled<'a>(labels: impl IntoIterator<Item = &'a str>) -> (Vec<usize>, Labels) {
+    let (rows, labels): (Vec<usize>, Vec<&str>) = labels
+        .into_iter()
+        .enumerate()
+        .filter(|&(_, label)| label != "unlabeled")
+        .unzip();
+    (rows, Labels::new(labels))
+}
+
+/// Rounded to so many decimals, in percent.
+fn percent(accuracy: f64, decimals: usize) -> String {
+    format!("{:.decimals$}", accuracy * 100.0)
+}
+
+/// Published with the benchmark (scripts/05 of berenslab/iclr-dataset) but for SBERT's folds, which
+/// are scikit-learn's on the published coordinates.
+#[test]
+fn maps_of_24v2() {
+    let Some(folder) = data() else { return };
+    let labels = fs::read_to_string(folder.join("labels_24v2.txt")).unwrap();
+    let (rows, labels) = labelled(labels.lines());
+    assert_eq!((rows.len(), labels.classes().len()), (13_053, 45));
+    let expected = [
+        ("sbert", "56.844666232478"),
+        ("cohere", "56.400614904391"),
+        ("openai", "57.143598950907"),
+        ("L2_svd", "56.737850064248"),
+    ];
+    for (model, mean) in expected {
+        let name = format!("tsne_{model}.npy");
+        let file = File::open(folder.join(&name)).unwrap();
+        let map = npy::read(BufReader::new(file), &name).unwrap();
+        assert_eq!((map.len(), map.dim()), (24_445, 2));
+        let map = map.select(&rows);
+        let accuracy = Knn::default().cross_validate(&map, &labels, 10).unwrap();
+        assert_eq!(percent(accuracy.mean(), 12), mean, "{model}");
+        assert!(accuracy.small.is_empty());
+        assert_eq!(accuracy.sizes[..4], [1306, 1306, 1306, 1305]);
+        if model == "sbert" {
+            // scikit-learn 1.9.1 on the same coordinates.
+            let folds = [
+                0.5689127105666156,
+                0.5934150076569679,
+                0.608728943338438,
+                0.6038314176245211,
+                0.578544061302682,
+                0.5685823754789272,
+                0.5624521072796935,
+                0.5448275862068965,
+                0.5333333333333333,
+                0.5218390804597701,
+            ];
+            assert_eq!(accuracy.folds, folds);
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Paper {
+    #[serde(rename = "abstract")]
+    text: String,
+    keywords: Vec<String>,
+    label: String,
+}
+
+fn papers(folder: &std::path::Path) -> Vec<Paper> {
+    let file = File::open(folder.join("abstracts_2017_2018_2021.jsonl.zst")).unwrap();
+    let mut text = String::new();
+    ruzstd::decoding::StreamingDecoder::new(file)
+        .unwrap()
+        .read_to_string(&mut text)
+        .unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Expected: scikit-learn on the same abstracts. SVD may differ by its last directions.
+#[test]
+fn abstracts_of_three_years() {
+    let Some(folder) = data() else { return };
+    let papers = papers(&folder);
+    let (rows, labels) = labelled(papers.iter().map(|paper| paper.label.as_str()));
+    assert_eq!(
+        (papers.len(), rows.len(), labels.classes().len()),
+        (4444, 2262, 41)
+    );
+    let texts: Vec<&str> = papers.iter().map(|paper| paper.text.as_str()).collect();
+    let config = TfIdfConfig::default().with_tf(Tf::Sublinear);
+    let accuracy = |rows: Rows<'_>, metric| {
+        let knn = Knn::default().by(metric);
+        knn.cross_validate(rows, &labels, 10).unwrap()
+    };
+
+    let (_, tfidf) = TfIdf::fit_transform(&texts, &config).unwrap();
+    let tfidf = tfidf.select(&rows);
+    let found = accuracy((&tfidf).into(), Metric::Euclidean);
+    assert_eq!(percent(found.mean(), 2), "59.38");
+    assert!(!found.small.is_empty());
+    // On vectors of length 1 both distances give one order.
+    let cosine = accuracy((&tfidf).into(), Metric::Cosine);
+    assert_eq!(cosine.folds, found.folds);
+
+    let lsi = LsiConfig::default()
+        .with_tfidf(config)
+        .with_svd(SvdConfig::components(100));
+    let lsi = Lsi::fit(&texts, &lsi).unwrap();
+    let all = lsi.transform(&texts).unwrap();
+    let plain: DenseRows = all.select(&rows);
+    let mut unit = plain.clone();
+    unit.normalize();
+    let found = accuracy((&plain).into(), Metric::Euclidean).mean() * 100.0;
+    assert!((found - 56.33).abs() < 0.15, "{found}");
+    let found = accuracy((&unit).into(), Metric::Euclidean).mean() * 100.0;
+    assert!((found - 60.57).abs() < 0.15, "{found}");
+    let cosine = accuracy((&plain).into(), Metric::Cosine).mean() * 100.0;
+    assert!((cosine - found).abs() < 1e-9, "{cosine}");
+}
+
+#[test]
+fn labels_from_keywords() {
+    let Some(folder) = data() else { return };
+    let table = File::open(folder.join("keyword_labels.tsv")).unwrap();
+    let labels = KeywordLabels::read(BufReader::new(table), "keyword_labels.tsv").unwrap();
+    assert_eq!(labels.len(), 111);
+    for paper in papers(&folder) {
+        let keywords: Vec<String> = paper.keywords.iter().map(|k| k.to_lowercase()).collect();
+        assert_eq!(labels.label(&keywords).unwrap_or("unlabeled"), paper.label);
+    }
+}

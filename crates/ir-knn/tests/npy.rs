@@ -1,0 +1,147 @@
+//! Files that NumPy wrote: `testdata/arrays.py` says how.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+
+use ir_knn::npy;
+
+fn file(name: &str) -> Vec<u8> {
+    fs::read(format!(
+        "{}/testdata/npy/{name}",
+        env!("CARGO_MANIFEST_DIR")
+    ))
+    .unwrap()
+}
+
+#[test]
+fn every_type_order_and_version() {
+    let types = ["f2", "f4", "f8", "i1", "i2", "i4"];
+    for name in types {
+        for order in ["little", "big", "column", "v2"] {
+            let name = format!("{name}.{order}.npy");
+            let rows = npy::read(&file(&name)[..], &name).unwrap();
+            assert_eq!((rows.len(), rows.dim()), (2, 3), "{name}");
+            assert_eq!(rows.values(), [1.0, -2.0, 3.0, 4.0, 5.0, -60.0], "{name}");
+        }
+    }
+    let rows = npy::read(&file("u2.npy")[..], "u2.npy").unwrap();
+    assert_eq!(rows.values(), [65535.0, 0.0]);
+    let rows = npy::read(&file("half.npy")[..], "half.npy").unwrap();
+    let expected = [
+        65504.0,
+        5.960464477539063e-8,
+        -0.333251953125,
+        0.00006097555160522461,
+    ];
+    assert_eq!(rows.values(), expected);
+}
+
+#[test]
+fn our_own_files_are_numpys() {
+    let name = "f8.little.npy";
+    let rows = npy::read(&file(name)[..], name).unwrap();
+    let mut written = Vec::new();
+    npy::write(&rows, npy::Float::F64, &mut written).unwrap();
+    assert_eq!(written, file(name));
+    written.clear();
+    npy::write(&rows, npy::Float::F32, &mut written).unwrap();
+    assert_eq!(written, file("f4.little.npy"));
+}
+
+#[test]
+fn foreign_files() {
+    let error = |bytes: &[u8]| {
+        let error = npy::read(bytes, "x.npy").unwrap_err().to_string();
+        assert!(error.starts_with("x.npy: "), "{error}");
+        error["x.npy: ".len()..].to_owned()
+    };
+    let foreign = "expected a .npy file, found";
+    assert_eq!(error(b""), format!("{foreign} an empty file"));
+    assert!(error(&file("x.npz")).starts_with(&format!("{foreign} a zip archive, perhaps .npz")));
+    assert_eq!(error(&file("x.pickle")), format!("{foreign} a pickle"));
+    assert_eq!(error(b"PAR1 and more"), format!("{foreign} a Parquet file"));
+    assert_eq!(error(b"0.1 0.2 0.3"), format!("{foreign} something else"));
+    let shape = "expected two dimensions, vectors by values, found the shape";
+    assert_eq!(error(&file("one.npy")), format!("{shape} [4]"));
+    assert_eq!(error(&file("three.npy")), format!("{shape} [2, 2, 2]"));
+    assert_eq!(error(&file("none.npy")), format!("{shape} []"));
+    let numbers = "expected numbers (f2, f4, f8, i1, i2, i4, u1, u2, u4), found";
+    assert_eq!(error(&file("i8.npy")), format!("{numbers} \"<i8\""));
+    assert_eq!(error(&file("text.npy")), format!("{numbers} \"<U3\""));
+    assert_eq!(
+        error(&file("record.npy")),
+        format!("{numbers} \"a record of several fields\"")
+    );
+    assert_eq!(error(&file("object.npy")), format!("{numbers} \"|O\""));
+    let nan = npy::read(&file("nan.npy")[..], "x.npy").unwrap_err();
+    assert_eq!(nan.to_string(), "x.npy: the values cannot be used");
+    let cause = std::error::Error::source(&nan).unwrap().to_string();
+    assert_eq!(
+        cause,
+        "row 1, column 0: expected a finite number, found NaN"
+    );
+}
+
+#[test]
+fn damaged_headers() {
+    let error = |dictionary: &str| {
+        let mut file = b"\x93NUMPY\x01\x00".to_vec();
+        file.extend((dictionary.len() as u16).to_le_bytes());
+        file.extend(dictionary.as_bytes());
+        npy::read(&file[..], "x").unwrap_err().to_string()
+    };
+    let whole = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)}";
+    assert_eq!(error(whole), "x: expected 16 bytes of values, found 0");
+    let changed = |from: &str, to: &str| {
+        assert!(whole.contains(from));
+        error(&whole.replace(from, to))
+    };
+    let wrong = |expected: &str, found: &str| {
+        format!("x: expected {expected} in the header, found {found:?}")
+    };
+    assert_eq!(changed("{", ""), wrong("a dictionary", &whole[1..41]));
+    assert_eq!(
+        changed("False", "0"),
+        wrong("True or False", "0, 'shape': (2, 2)}")
+    );
+    assert_eq!(
+        changed("(2, 2)", "(2, -2)"),
+        wrong("a tuple of whole numbers", "-2)}")
+    );
+    assert_eq!(
+        changed("(2, 2)", "[2, 2]"),
+        wrong("a tuple of whole numbers", "[2, 2]}")
+    );
+    assert_eq!(
+        changed("shape", "size"),
+        wrong("descr, fortran_order and shape", "size")
+    );
+    assert_eq!(
+        changed("'fortran_order': False, ", ""),
+        wrong("descr, fortran_order and shape", "")
+    );
+    assert_eq!(
+        changed("}", "} x"),
+        wrong("nothing behind the dictionary", "x")
+    );
+    assert_eq!(
+        changed("(2, 2)", "(18446744073709551615, 2)"),
+        "x: expected an array that fits into memory, found a larger one"
+    );
+    assert!(changed("(2, 2)", "(2, 0)").contains("cannot be used"));
+    let version = npy::read(&b"\x93NUMPY\x04\x00"[..], "x").unwrap_err();
+    assert_eq!(
+        version.to_string(),
+        "x: expected version 1, 2 or 3 of the .npy format, found 4.0"
+    );
+    let cut = npy::read(&b"\x93NUMPY\x01\x00\x76"[..], "x").unwrap_err();
+    assert!(cut.to_string().ends_with("found \"the end of the file\""));
+    let long = npy::read(&b"\x93NUMPY\x02\x00\xff\xff\xff\xff"[..], "x").unwrap_err();
+    assert!(long.to_string().contains("at most 65536 bytes"));
+}
+
+#[test]
+fn no_rows_at_all() {
+    let rows = npy::read(&file("empty.npy")[..], "empty.npy").unwrap();
+    assert_eq!((rows.len(), rows.dim()), (0, 3));
+}

@@ -1,0 +1,435 @@
+//! Against slow versions that can be checked by eye.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeMap;
+
+use ir_core::{Analyzer, EncodeError, Encoder, Side, Token};
+use ir_knn::{
+    DenseRows, DocFrequency, FitError, Knn, KnnError, Labels, Lsi, LsiConfig, Metric, SparseRows,
+    Svd, SvdConfig, SvdError, Tf, TfIdf, TfIdfConfig, npy,
+};
+use proptest::prelude::*;
+
+/// Sorts all rows by distance, then by number.
+fn nearest(train: &[Vec<f64>], test: &[f64], k: usize, metric: Metric) -> Vec<u32> {
+    let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(x, y)| x * y).sum() };
+    let distance = |row: &[f64]| match metric {
+        Metric::Euclidean => row.iter().zip(test).map(|(x, y)| (x - y).powi(2)).sum(),
+        _ => 1.0 - dot(row, test) / (dot(row, row).sqrt() * dot(test, test).sqrt()),
+    };
+    let mut all: Vec<(f64, u32)> = train.iter().map(|row| distance(row)).zip(0..).collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    all.into_iter().take(k).map(|pair| pair.1).collect()
+}
+
+fn found(knn: &Knn, train: &DenseRows, test: &DenseRows, sparse: (bool, bool)) -> Vec<Vec<u32>> {
+    let (strain, stest) = (train.to_sparse(), test.to_sparse());
+    let found = match sparse {
+        (false, false) => knn.nearest(train, test),
+        (true, false) => knn.nearest(&strain, test),
+        (false, true) => knn.nearest(train, &stest),
+        (true, true) => knn.nearest(&strain, &stest),
+    };
+    let numbers = |near: Vec<ir_knn::Neighbour>| near.iter().map(|n| n.row).collect();
+    found.unwrap().into_iter().map(numbers).collect()
+}
+
+const KINDS: [(bool, bool); 4] = [(false, false), (true, false), (false, true), (true, true)];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Small whole numbers: many distances are equal, and all are exact.
+    #[test]
+    fn euclidean_neighbours_with_many_ties(
+        train in prop::collection::vec(prop::collection::vec(-2_i8..3, 3), 1..600),
+        test in prop::collection::vec(prop::collection::vec(-2_i8..3, 3), 1..90),
+        k in 1_usize..12,
+    ) {
+        let wide = |rows: &[Vec<i8>]| -> Vec<Vec<f64>> {
+            rows.iter().map(|row| row.iter().map(|&v| v.into()).collect()).collect()
+        };
+        let (train, test) = (wide(&train), wide(&test));
+        let k = k.min(train.len());
+        let knn = Knn::new(k);
+        let expected: Vec<Vec<u32>> =
+            test.iter().map(|row| nearest(&train, row, k, Metric::Euclidean)).collect();
+        let (train, test) = (DenseRows::of(&train).unwrap(), DenseRows::of(&test).unwrap());
+        for kind in KINDS {
+            prop_assert_eq!(&found(&knn, &train, &test, kind), &expected);
+        }
+    }
+
+    #[test]
+    fn cosine_neighbours(
+        train in prop::collection::vec(prop::collection::vec(0.1_f64..9.0, 7), 10..300),
+        test in prop::collection::vec(prop::collection::vec(-9.0_f64..9.0, 7), 1..70),
+    ) {
+        let knn = Knn::new(10).by(Metric::Cosine);
+        let expected: Vec<Vec<u32>> =
+            test.iter().map(|row| nearest(&train, row, 10, Metric::Cosine)).collect();
+        let (train, test) = (DenseRows::of(&train).unwrap(), DenseRows::of(&test).unwrap());
+        for kind in KINDS {
+            prop_assert_eq!(&found(&knn, &train, &test, kind), &expected);
+        }
+    }
+
+    /// A fold is what is left when its rows are searched for among all others.
+    #[test]
+    fn accuracy_by_hand(
+        rows in prop::collection::vec((prop::collection::vec(-3_i8..4, 2), 0_u8..3), 30..80),
+        k in 1_usize..6,
+    ) {
+        let labels = Labels::new(rows.iter().map(|row| format!("class {}", row.1)));
+        let x: Vec<Vec<f64>> =
+            rows.iter().map(|row| row.0.iter().map(|&v| v.into()).collect()).collect();
+        let folds = labels.stratified_folds(3).unwrap();
+        let mut expected = Vec::new();
+        for fold in 0..3 {
+            let (mut right, mut all) = (0, 0);
+            let inside = |&item: &usize| folds.of_items()[item] == fold;
+            let train: Vec<usize> = (0..x.len()).filter(|item| !inside(item)).collect();
+            let vectors: Vec<Vec<f64>> = train.iter().map(|&item| x[item].clone()).collect();
+            for item in (0..x.len()).filter(inside) {
+                let mut votes = BTreeMap::new();
+                for near in nearest(&vectors, &x[item], k, Metric::Euclidean) {
+                    *votes.entry(labels.codes()[train[near as usize]]).or_insert(0) += 1;
+                }
+                let most = votes.values().max().unwrap();
+                let winner = votes.iter().find(|vote| vote.1 == most).unwrap().0;
+                all += 1;
+                right += usize::from(*winner == labels.codes()[item]);
+            }
+            expected.push(right as f64 / all as f64);
+        }
+        let x = DenseRows::of(&x).unwrap();
+        let found = Knn::new(k).cross_validate(&x, &labels, 3).unwrap();
+        prop_assert_eq!(&found.folds, &expected);
+        prop_assert_eq!(&Knn::new(k).cross_validate(&x.to_sparse(), &labels, 3).unwrap(), &found);
+    }
+
+    /// Against the dense decomposition of nalgebra, with rows that repeat.
+    #[test]
+    fn singular_values_and_what_they_rebuild(
+        values in prop::collection::vec(prop::option::weighted(0.4, -5_i8..6), 12 * 30),
+        repeated in 0_usize..12,
+        turned in any::<bool>(),
+        k in 1_usize..13,
+        seed in any::<u64>(),
+    ) {
+        let mut dense: Vec<Vec<f64>> = values
+            .chunks(30)
+            .map(|row| row.iter().map(|v| f64::from(v.unwrap_or(0)) / 4.0).collect())
+            .collect();
+        dense[repeated] = dense[0].clone();
+        let mut rows = DenseRows::of(&dense).unwrap().to_sparse();
+        let mut matrix = nalgebra::DMatrix::from_fn(12, 30, |row, column| dense[row][column]);
+        if turned {
+            (rows, matrix) = (rows.transposed(), matrix.transpose());
+        }
+        let mut expected: Vec<f64> = matrix.clone().svd(false, false).singular_values.iter().copied().collect();
+        expected.sort_by(|a, b| b.total_cmp(a));
+        prop_assume!(expected[0] > 0.0);
+        let config = SvdConfig::components(k).seeded(seed);
+        let svd = Svd::fit(&rows, &config).unwrap();
+        for (found, expected) in svd.singular_values().iter().zip(&expected) {
+            // Below, all is rounding and becomes 0.
+            let limit = if *expected < 1e-5 { 1e-5 } else { 1e-9 };
+            prop_assert!((found - expected).abs() < limit, "{} for {}", found, expected);
+        }
+        // Directions are at right angles, and of length 1 or 0.
+        let directions = svd.directions();
+        for (i, one) in directions.iter().enumerate() {
+            for (j, other) in directions.iter().enumerate() {
+                let product: f64 = one.iter().zip(other).map(|(a, b)| a * b).sum();
+                let expected = if i == j && svd.singular_values()[i] > 0.0 { 1.0 } else { 0.0 };
+                prop_assert!((product - expected).abs() < 1e-8, "{} and {}: {}", i, j, product);
+            }
+        }
+        // Columns of the coordinates are as long as the singular values say.
+        let coordinates = svd.transform(&rows).unwrap();
+        for (i, value) in svd.singular_values().iter().enumerate() {
+            let length: f64 = coordinates.iter().map(|row| row[i] * row[i]).sum();
+            prop_assert!((length.sqrt() - value).abs() < 1e-8);
+        }
+    }
+
+    #[test]
+    fn arrays_come_back(
+        values in prop::collection::vec(any::<f32>().prop_filter("finite", |v| v.is_finite()), 1..200),
+        dim in 1_usize..6,
+        cut in 1_usize..3000,
+    ) {
+        let whole = (values.len() / dim).max(1) * dim;
+        let mut values: Vec<f64> = values.into_iter().map(f64::from).collect();
+        values.resize(whole, 0.0);
+        let rows = DenseRows::new(dim, values).unwrap();
+        for float in [npy::Float::F32, npy::Float::F64] {
+            let mut file = Vec::new();
+            npy::write(&rows, float, &mut file).unwrap();
+            prop_assert_eq!(&npy::read(&file[..], "x").unwrap(), &rows);
+            let cut = cut % file.len();
+            prop_assert!(npy::read(&file[..cut], "x").is_err());
+            file.push(0);
+            let error = npy::read(&file[..], "x").unwrap_err().to_string();
+            prop_assert!(error.contains("expected the end of the file"), "{}", error);
+        }
+    }
+
+    #[test]
+    fn damaged_arrays_never_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..200), place in 0..150_usize, byte: u8) {
+        let _ = npy::read(&bytes[..], "x");
+        let mut file = Vec::new();
+        npy::write(&DenseRows::of(&[[1.0, 2.0]]).unwrap(), npy::Float::F64, &mut file).unwrap();
+        if let Some(at) = file.get_mut(place) {
+            *at = byte;
+        }
+        let _ = npy::read(&file[..], "x");
+        file.truncate(10);
+        file.append(&mut bytes);
+        let _ = npy::read(&file[..], "x");
+    }
+}
+
+/// Eigenvalues that repeat are found as often as they repeat.
+#[test]
+fn repeated_singular_values() {
+    // 300 columns, one row each: values 9 nine times, 5 five times, and 1 to 2 in the rest.
+    let values: Vec<f64> = (0..300)
+        .map(|i| match i % 300 {
+            0..9 => 9.0,
+            9..14 => 5.0,
+            _ => 1.0 + f64::from(i) / 300.0,
+        })
+        .collect();
+    let rows = SparseRows::new(300, (0..=300).collect(), (0..300).collect(), values).unwrap();
+    for seed in 0..5 {
+        let svd = Svd::fit(&rows, &SvdConfig::components(14).seeded(seed)).unwrap();
+        let rounded: Vec<i64> = svd
+            .singular_values()
+            .iter()
+            .map(|value| (value * 1e9).round() as i64)
+            .collect();
+        assert_eq!(rounded[..9], [9_000_000_000; 9], "seed {seed}");
+        assert_eq!(rounded[9..], [5_000_000_000; 5], "seed {seed}");
+    }
+}
+
+fn texts() -> Vec<String> {
+    let words = [
+        "tea", "milk", "bread", "ship", "sea", "night", "photo", "radar",
+    ];
+    (0..1500_usize)
+        .map(|i| {
+            let word = |j: usize| words[(i * (j + 3) + i * i / 7 + j * j) % (3 + i % 6)];
+            (0..(i * 7) % 23).map(|j| format!("{} ", word(j))).collect()
+        })
+        .collect()
+}
+
+/// Everything, as bytes, on so many threads.
+fn everything(threads: usize) -> (String, String, Vec<f64>) {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    pool.build().unwrap().install(|| {
+        let texts = texts();
+        let config = TfIdfConfig::default()
+            .with_words(1, 2)
+            .with_tf(Tf::Sublinear);
+        let (tfidf, rows) = TfIdf::fit_transform(&texts, &config).unwrap();
+        let lsi = LsiConfig::default()
+            .with_tfidf(config)
+            .with_svd(SvdConfig::components(9));
+        let lsi = Lsi::fit(&texts, &lsi).unwrap();
+        let labels = Labels::new((0..texts.len()).map(|i| (i % 7).to_string()));
+        let folds = Knn::default()
+            .cross_validate(&rows, &labels, 10)
+            .unwrap()
+            .folds;
+        let vectors = lsi.transform(&texts).unwrap();
+        let mut more = Knn::default()
+            .cross_validate(&vectors, &labels, 10)
+            .unwrap()
+            .folds;
+        more.extend(folds);
+        let saved = serde_json::to_string(&tfidf).unwrap() + &serde_json::to_string(&rows).unwrap();
+        (saved, serde_json::to_string(&lsi).unwrap(), more)
+    })
+}
+
+#[test]
+fn the_number_of_threads_does_not_matter() {
+    let one = everything(1);
+    assert_eq!(everything(3), one);
+    assert_eq!(everything(8), one);
+}
+
+struct Letters;
+
+impl Analyzer for Letters {
+    fn analyze(&self, text: &str, emit: &mut dyn FnMut(Token<'_>)) {
+        for (position, (start, c)) in (0..).zip(text.char_indices()) {
+            let end = start + c.len_utf8();
+            let term = &text[start..end];
+            emit(Token {
+                term,
+                start,
+                end,
+                position,
+            });
+        }
+    }
+}
+
+#[test]
+fn any_analysis_and_the_encoder_seam() {
+    let tfidf = TfIdf::fit_with(Letters, &["ab", "bc"], &TfIdfConfig::default()).unwrap();
+    assert_eq!(tfidf.terms().collect::<Vec<_>>(), ["a", "b", "c"]);
+    let dense = tfidf.encode(Side::Query, &["bb", "xyz", "ca"]).unwrap();
+    assert_eq!(dense[..6], [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]);
+    let half = 0.5_f32.sqrt();
+    assert!((dense[6] - half).abs() < 1e-6 && (dense[8] - half).abs() < 1e-6);
+    // Its own sparse rows are those of the default method.
+    struct Dense<'a>(&'a TfIdf<Letters>);
+    impl Encoder for Dense<'_> {
+        fn dim(&self) -> usize {
+            self.0.dim()
+        }
+        fn encode_into(&self, side: Side, t: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+            self.0.encode_into(side, t, out)
+        }
+    }
+    let sparse = |encoder: &dyn Encoder| {
+        let mut rows = Vec::new();
+        let mut emit =
+            |columns: &[u32], values: &[f32]| rows.push((columns.to_vec(), values.to_vec()));
+        let texts = ["bb", "xyz", "ca"].repeat(50);
+        encoder
+            .encode_sparse(Side::Document, &texts, &mut emit)
+            .unwrap();
+        rows
+    };
+    assert_eq!(sparse(&tfidf), sparse(&Dense(&tfidf)));
+    assert_eq!(sparse(&&tfidf)[1], (vec![], vec![]));
+    let mut short = [0.0; 2];
+    let error = tfidf
+        .encode_into(Side::Query, &["a"], &mut short)
+        .unwrap_err();
+    assert_eq!(error.to_string(), "the output holds 2 values, 3 are needed");
+}
+
+#[test]
+fn configurations_that_cannot_be_fitted() {
+    let texts = ["tea and milk", "tea", "bread"];
+    let error = |config: TfIdfConfig| TfIdf::fit(&texts, &config).unwrap_err();
+    let default = TfIdfConfig::default;
+    assert_eq!(
+        TfIdf::fit::<&str>(&[], &default()).unwrap_err(),
+        FitError::NoTexts
+    );
+    let none = TfIdf::fit(&["a", "- I"], &default()).unwrap_err();
+    assert_eq!(none, FitError::NoTerms { texts: 2 });
+    let rare = error(default().with_min_df(DocFrequency::Count(3)));
+    let text = "none of 4 terms is in at least 3 and at most 3 of 3 texts";
+    assert_eq!(rare.to_string(), text);
+    let stopped = error(default().with_stop_words(["tea", "and", "milk", "bread"]));
+    assert_eq!(stopped, FitError::NoTerms { texts: 3 });
+    let zero = error(default().with_min_df(DocFrequency::Count(0)));
+    let text = "min_df: expected a count from 1 or a share from 0 to 1, found Count(0)";
+    assert_eq!(zero.to_string(), text);
+    for share in [-0.1, 1.1, f64::NAN] {
+        let wrong = error(default().with_max_df(DocFrequency::Share(share)));
+        assert!(matches!(
+            wrong,
+            FitError::DocFrequency {
+                field: "max_df",
+                ..
+            }
+        ));
+    }
+    let bounds = default()
+        .with_min_df(DocFrequency::Count(3))
+        .with_max_df(DocFrequency::Share(0.5));
+    assert!(matches!(error(bounds), FitError::Bounds { .. }));
+    assert!(matches!(
+        error(default().with_words(0, 1)),
+        FitError::Words { .. }
+    ));
+    assert!(matches!(
+        error(default().with_words(2, 1)),
+        FitError::Words { .. }
+    ));
+    assert_eq!(error(default().with_max_features(0)), FitError::MaxFeatures);
+    let given = |terms: &[&str]| default().with_vocabulary(terms.iter().copied());
+    assert_eq!(error(given(&[])), FitError::EmptyVocabulary);
+    assert!(matches!(
+        error(given(&["a", "b", "a"])),
+        FitError::RepeatedTerm { .. }
+    ));
+    let plain = given(&["tea", "wine"]).with_idf(ir_knn::Idf::Plain);
+    assert!(matches!(error(plain), FitError::UnseenTerm { .. }));
+    assert!(serde_json::from_str::<TfIdfConfig>(r#"{"ngrams": 2}"#).is_err());
+}
+
+#[test]
+fn damage_in_something_saved() {
+    let tfidf = TfIdf::fit(&["tea milk", "tea"], &TfIdfConfig::default()).unwrap();
+    let saved = serde_json::to_string(&tfidf).unwrap();
+    let error = |from: &str, to: &str| {
+        assert!(saved.contains(from), "{saved}");
+        serde_json::from_str::<TfIdf>(&saved.replace(from, to))
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(error("\"milk\",", "").contains("expected 1 idf values"));
+    assert!(error("\"milk\",", "\"tea\",").contains("found \"tea\" twice"));
+    assert!(error("1.0]", "-1.0]").contains("expected a positive finite idf"));
+}
+
+#[test]
+fn searches_that_cannot_be() {
+    let rows = DenseRows::of(&[[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]).unwrap();
+    let labels = Labels::new(["a", "a", "b"]);
+    let validate = |knn: Knn, folds| knn.cross_validate(&rows, &labels, folds).unwrap_err();
+    assert_eq!(validate(Knn::new(0), 2), KnnError::Nobody);
+    assert_eq!(validate(Knn::new(2), 2), KnnError::TooFew { k: 2, rows: 1 });
+    let zero = validate(Knn::new(1).by(Metric::Cosine), 2);
+    let text = "row 2: expected a vector with a direction for the cosine, found zeros";
+    assert_eq!(zero.to_string(), text);
+    assert!(matches!(validate(Knn::new(1), 3), KnnError::Folds(_)));
+    let few = Labels::new(["a", "b"]);
+    let error = Knn::new(1).cross_validate(&rows, &few, 2).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "expected one label a row, found 3 rows and 2 labels"
+    );
+    let other = DenseRows::of(&[[1.0]]).unwrap();
+    let error = Knn::new(1).nearest(&rows, &other).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "expected vectors of 2 dimensions, found 1"
+    );
+    let none = rows.select(&[]);
+    assert_eq!(Knn::new(1).nearest(&rows, &none).unwrap().len(), 0);
+    assert!(matches!(
+        Knn::new(1).nearest(&none, &rows),
+        Err(KnnError::TooFew { .. })
+    ));
+}
+
+#[test]
+fn decompositions_that_cannot_be() {
+    let rows = SparseRows::new(3, vec![0, 1, 2], vec![0, 1], vec![1.0, 2.0]).unwrap();
+    let error = |components| Svd::fit(&rows, &SvdConfig::components(components)).unwrap_err();
+    for wrong in [0, 3] {
+        let text = format!("expected 1 to 2 components for 2 rows of 3 columns, found {wrong}");
+        assert_eq!(error(wrong).to_string(), text);
+    }
+    let zero = SparseRows::new(3, vec![0, 0, 0], vec![], vec![]).unwrap();
+    assert_eq!(
+        Svd::fit(&zero, &SvdConfig::components(1)),
+        Err(SvdError::Zero)
+    );
+    let svd = Svd::fit(&rows, &SvdConfig::components(2)).unwrap();
+    let other = SparseRows::new(4, vec![0], vec![], vec![]).unwrap();
+    assert!(svd.transform(&other).is_err());
+}
