@@ -41,6 +41,11 @@ impl Qrels {
         Self::default()
     }
 
+    /// Judgments that are at hand.
+    pub(crate) fn of_lists(queries: BTreeMap<String, BTreeMap<String, Grade>>) -> Self {
+        Self { queries }
+    }
+
     /// Records a judgment and gives the earlier one of the same pair, which it replaces.
     pub fn insert(&mut self, query: &str, doc: &str, grade: Grade) -> Option<Grade> {
         if !self.queries.contains_key(query) {

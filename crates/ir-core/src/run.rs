@@ -37,6 +37,11 @@ impl Run {
         }
     }
 
+    /// A run whose lists are at hand.
+    pub(crate) fn of_lists(tag: String, queries: BTreeMap<String, Vec<Scored>>) -> Self {
+        Self { tag, queries }
+    }
+
     /// Appends a document to a query's list.
     pub fn push(&mut self, query: &str, doc: impl Into<String>, score: f64) {
         let scored = Scored {

@@ -22,6 +22,40 @@ pub enum Compression {
 }
 
 impl Compression {
+    /// The form of a file, by its first bytes; `None` for a plain one.
+    ///
+    /// ```
+    /// use ir_data::Compression;
+    /// let path = std::env::temp_dir().join(format!("ir-data-form-{}.gz", std::process::id()));
+    /// std::fs::write(&path, "not compressed at all")?;
+    /// assert_eq!(Compression::of_file(&path)?, None);
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn of_file(path: impl AsRef<Path>) -> Result<Option<Self>, DataError> {
+        let path = path.as_ref();
+        let mut head = Vec::with_capacity(4);
+        File::open(path)
+            .and_then(|file| file.take(4).read_to_end(&mut head))
+            .map_err(|source| DataError::Read {
+                path: name_of(path),
+                source,
+            })?;
+        Ok(Self::of_head(&head))
+    }
+
+    fn of_head(head: &[u8]) -> Option<Self> {
+        match *head {
+            [0x1f, 0x8b, ..] => Some(Self::Gzip),
+            // A frame, or a frame to be skipped.
+            [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+
     /// The form that the name of a file promises.
     pub(crate) fn of_name(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
@@ -137,16 +171,14 @@ pub fn decode<'a>(
     let mut head = Vec::with_capacity(4);
     reader.by_ref().take(4).read_to_end(&mut head)?;
     let whole = head.len() < 4;
-    let compression = match *head {
-        [0x1f, 0x8b, ..] => Some(Compression::Gzip),
-        // A frame, or a frame to be skipped.
-        [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Some(Compression::Zstd),
+    match *head {
         [0x1f] if whole => return Err(StreamError::truncated(source, Compression::Gzip)),
         [0x28, 0xb5] | [0x28, 0xb5, 0x2f] if whole => {
             return Err(StreamError::truncated(source, Compression::Zstd));
         }
-        _ => None,
-    };
+        _ => {}
+    }
+    let compression = Compression::of_head(&head);
     let reader = Cursor::new(head).chain(reader);
     Ok(match compression {
         None => Box::new(reader),

@@ -1,6 +1,9 @@
 //! What can go wrong.
 
+use std::io;
+
 use ir_core::Grade;
+use ir_core::trec::TrecError;
 
 use crate::Measure;
 
@@ -74,6 +77,27 @@ pub enum EvalError {
         /// The measure that cannot be computed.
         measure: Box<Measure>,
     },
+}
+
+/// Why a run file could not be evaluated.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// There is no such file, or it may not be read.
+    #[error("{path}: could not be opened")]
+    Open {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// A line is no line of a run, or the file cannot be read to its end.
+    #[error(transparent)]
+    Read(#[from] TrecError),
+    /// It was read, and has no figures.
+    #[error(transparent)]
+    Eval(#[from] EvalError),
 }
 
 fn example(id: &Option<String>) -> String {

@@ -1,16 +1,13 @@
 //! The evaluator: judgments and measures, bound once, for any number of runs.
 
-use std::cmp::Ordering;
-use std::collections::HashSet;
-
 use ir_core::{Grade, Judgments, Run, Scored};
-use rustc_hash::FxBuildHasher;
 
 use crate::compute::{self, Step};
+use crate::list::Scratch;
 use crate::report::{Judged, QueryValues};
-use crate::rules::{Generation, Missing, ScoreWidth, SelfHits, Ties, Unjudged};
-use crate::topic::{Needs, Ranked, Topic, UNJUDGED, UNPOOLED};
-use crate::{EvalError, Gain, Measure, Report, Rules, places};
+use crate::rules::{Generation, Missing, Unjudged};
+use crate::topic::{Needs, Topic, UNJUDGED, UNPOOLED};
+use crate::{EvalError, Gain, Measure, Report, Rules};
 
 /// Computes measures of runs against the judgments it was made with.
 ///
@@ -128,56 +125,91 @@ impl<'q> Evaluator<'q> {
     /// When no query of the run has judgments; when a list has a score that is NaN or a document
     /// twice; when scores are equal and the rules reject that.
     pub fn evaluate(&self, run: &Run) -> Result<Report, EvalError> {
-        let mut queries = Vec::with_capacity(self.topics.len());
+        let mut outcomes = Vec::with_capacity(self.topics.len());
         let mut scratch = Scratch::default();
-        let mut common = 0;
-        for topic in &self.topics {
-            match run.get(topic.id) {
-                Some(list) => {
-                    common += 1;
-                    self.rank(topic, list, &mut scratch)?;
-                    queries.push(self.values(topic, &mut scratch.ranked, true));
+        for (n, topic) in self.topics.iter().enumerate() {
+            if let Some(scored) = run.get(topic.id) {
+                scratch.clear();
+                for (line, Scored { doc, score }) in (1..).zip(scored) {
+                    let fault = || (topic.id.to_owned(), doc.clone());
+                    if score.is_nan() {
+                        let (query, doc) = fault();
+                        return Err(EvalError::NanScore { query, doc });
+                    }
+                    if scratch.list.push(doc, *score, line, Some(topic)).is_err() {
+                        let (query, doc) = fault();
+                        return Err(EvalError::Repeated { query, doc });
+                    }
                 }
-                None if self.rules.missing == Missing::Skip => {}
-                None => {
-                    scratch.ranked.clear();
-                    queries.push(self.values(topic, &mut scratch.ranked, false));
-                }
+                outcomes.push((n, Ok(self.judge(n, &mut scratch)?)));
             }
         }
-        if common == 0 {
+        let judged = |query: &str| self.topics.binary_search_by(|t| t.id.cmp(query)).is_ok();
+        let queries = run.iter().map(|(query, _)| query);
+        let unjudged = queries.filter(|query| !judged(query));
+        self.report(
+            run.tag.clone(),
+            outcomes,
+            unjudged.map(str::to_owned).collect(),
+        )
+    }
+
+    /// The judged queries, in ascending byte order of their ids.
+    pub(crate) fn topics(&self) -> &[Topic<'q>] {
+        &self.topics
+    }
+
+    /// The values of the `n`-th judged query, from its whole list.
+    pub(crate) fn judge(&self, n: usize, scratch: &mut Scratch) -> Result<QueryValues, EvalError> {
+        let topic = &self.topics[n];
+        scratch.list.rank(topic, &self.rules, &mut scratch.ranked)?;
+        Ok(self.values(topic, scratch, true))
+    }
+
+    /// What was found about the queries of a run, in any order, as a report.
+    pub(crate) fn report(
+        &self,
+        run: String,
+        mut outcomes: Vec<Outcome>,
+        mut unjudged: Vec<String>,
+    ) -> Result<Report, EvalError> {
+        unjudged.sort_unstable();
+        if outcomes.is_empty() {
             return Err(EvalError::NothingInCommon {
                 qrels: self.topics.len(),
-                run: run.len(),
+                run: unjudged.len(),
                 qrels_example: self.topics.first().map(|topic| topic.id.to_owned()),
-                run_example: run.iter().next().map(|(query, _)| query.to_owned()),
+                run_example: unjudged.into_iter().next(),
             });
         }
-        let judged = |query: &str| self.topics.binary_search_by(|t| t.id.cmp(query)).is_ok();
-        let without = |query: &&str| run.get(query).is_none();
+        outcomes.sort_unstable_by_key(|outcome| outcome.0);
+        let mut outcomes = outcomes.into_iter().peekable();
+        let mut queries = Vec::with_capacity(self.topics.len());
+        let mut missing = Vec::new();
+        let mut scratch = Scratch::default();
+        for (n, topic) in self.topics.iter().enumerate() {
+            if let Some((_, values)) = outcomes.next_if(|outcome| outcome.0 == n) {
+                queries.push(values?);
+                continue;
+            }
+            missing.push(topic.id.to_owned());
+            if self.rules.missing == Missing::Zero {
+                queries.push(self.values(topic, &mut scratch, false));
+            }
+        }
         Ok(Report {
-            run: run.tag.clone(),
+            run,
             rules: self.rules,
             measures: self.measures.clone(),
             queries,
-            missing: self
-                .topics
-                .iter()
-                .map(|topic| topic.id)
-                .filter(without)
-                .map(str::to_owned)
-                .collect(),
-            unjudged: run
-                .iter()
-                .map(|(query, _)| query)
-                .filter(|query| !judged(query))
-                .map(str::to_owned)
-                .collect(),
+            missing,
+            unjudged,
             positive: self.topics.iter().map(Topic::positive).sum(),
         })
     }
 
-    fn values(&self, topic: &Topic<'_>, ranked: &mut Ranked, retrieved: bool) -> QueryValues {
+    fn values(&self, topic: &Topic<'_>, scratch: &mut Scratch, retrieved: bool) -> QueryValues {
+        let ranked = &mut scratch.ranked;
         ranked.fill(&self.needs);
         let zero = !retrieved && self.rules.generation == Generation::V9;
         let value = |step: &Step| {
@@ -212,71 +244,6 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Sorts a list by the rules and looks its documents up.
-    fn rank<'r>(
-        &self,
-        topic: &Topic<'_>,
-        list: &'r [Scored],
-        scratch: &mut Scratch<'r>,
-    ) -> Result<(), EvalError> {
-        let query = || topic.id.to_owned();
-        let drop_self = self.rules.self_hits == SelfHits::Drop;
-        scratch.list.clear();
-        scratch.seen.clear();
-        for scored in list {
-            let doc = scored.doc.as_str();
-            if scored.score.is_nan() {
-                return Err(EvalError::NanScore {
-                    query: query(),
-                    doc: doc.to_owned(),
-                });
-            }
-            if !scratch.seen.insert(doc) {
-                return Err(EvalError::Repeated {
-                    query: query(),
-                    doc: doc.to_owned(),
-                });
-            }
-            if drop_self && doc == topic.id {
-                continue;
-            }
-            let score = match self.rules.scores {
-                ScoreWidth::F64 => scored.score,
-                ScoreWidth::F32 => f64::from(scored.score as f32),
-            };
-            scratch.list.push((score, doc));
-        }
-        let falling =
-            |a: &Entry<'_>, b: &Entry<'_>| b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal);
-        let list = &mut scratch.list;
-        match self.rules.ties {
-            Ties::RunOrder | Ties::Reject => list.sort_by(falling),
-            Ties::TrecEval => list.sort_unstable_by(|a, b| falling(a, b).then(b.1.cmp(a.1))),
-            Ties::IdAscending => list.sort_unstable_by(|a, b| falling(a, b).then(a.1.cmp(b.1))),
-        }
-        if self.rules.ties == Ties::Reject
-            && let Some(pair) = list.windows(2).find(|pair| pair[0].0 == pair[1].0)
-        {
-            return Err(EvalError::Tie {
-                query: query(),
-                first: pair[0].1.to_owned(),
-                second: pair[1].1.to_owned(),
-                score: pair[0].0,
-            });
-        }
-        list.truncate(self.rules.depth.unwrap_or(usize::MAX));
-        let removed = self.rules.unjudged == Unjudged::Remove;
-        scratch.ranked.clear();
-        for &(_, doc) in &*list {
-            let place = topic.place(places::hash(doc), doc);
-            let state = topic.state(place);
-            if state >= 0 || !removed {
-                scratch.ranked.push(place, state);
-            }
-        }
-        Ok(())
-    }
-
     fn check_grades<J>(&self, query: &str, qrels: &J) -> Result<(), EvalError>
     where
         J: Judgments + ?Sized,
@@ -299,15 +266,8 @@ impl<'q> Evaluator<'q> {
     }
 }
 
-type Entry<'r> = (f64, &'r str);
-
-/// Memory that is used again from query to query.
-#[derive(Debug, Default)]
-struct Scratch<'r> {
-    list: Vec<Entry<'r>>,
-    seen: HashSet<&'r str, FxBuildHasher>,
-    ranked: Ranked,
-}
+/// The number of a judged query, and what came of its list.
+pub(crate) type Outcome = (usize, Result<QueryValues, EvalError>);
 
 fn checked(level: Grade) -> Result<Grade, EvalError> {
     if level < 0 {

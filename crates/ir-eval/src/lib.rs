@@ -11,6 +11,7 @@ mod error;
 mod evaluator;
 mod gain;
 mod groups;
+mod list;
 mod measure;
 mod names;
 #[cfg(feature = "pictures")]
@@ -18,6 +19,7 @@ pub mod picture;
 mod places;
 pub mod preferences;
 mod random;
+mod reading;
 mod report;
 mod rules;
 pub mod significance;
@@ -34,12 +36,15 @@ pub use comparison::{
 };
 pub use curve::{Curve, at_cutoffs, eleven_points, smooth_cutoffs};
 pub use decimal::{Decimal, ParseDecimalError};
-pub use error::EvalError;
+pub use error::{EvalError, FileError};
 pub use evaluator::Evaluator;
 pub use gain::{Gain, GainTable, Points};
 pub use groups::JudgmentGroups;
 pub use measure::{Kind, Measure, RbpGain, Summary};
 pub use names::ParseMeasureError;
+pub use reading::Reading;
 pub use report::{Judged, QueryValues, Report};
 pub use rules::{Generation, Missing, Rules, ScoreWidth, SelfHits, Ties, Unjudged};
 pub use zscores::ZScores;
+
+pub use ir_core::{Grade, Judgments, Qrels, Run, Scored, trec};

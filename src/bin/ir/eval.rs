@@ -3,10 +3,11 @@
 mod forms;
 
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 
 use anyhow::{Context, Result};
 use ir_eval::trec_eval::{Cell, Detail, Selection};
-use ir_eval::{Measure, Missing, Report, Rules, Summary};
+use ir_eval::{FileError, Measure, Missing, Reading, Report, Rules, Summary};
 use serde_json::json;
 
 use crate::console::{Console, Usage};
@@ -68,6 +69,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     forms: forms::FormArgs,
 
+    /// Threads that read the run; the output is the same [default: one per core]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    threads: Option<NonZeroUsize>,
+
     /// One JSON object per value and line: measure, query, value in full precision
     #[arg(long)]
     json: bool,
@@ -80,6 +85,13 @@ impl Args {
         } else {
             Missing::Skip
         })
+    }
+
+    fn reading(&self) -> Reading {
+        Reading {
+            header: self.rules.header(),
+            threads: self.threads,
+        }
     }
 
     /// What is printed; `None` for nothing at all.
@@ -122,14 +134,23 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         return args.forms.evaluate(files, how, &out, console);
     }
     let qrels = source::qrels(&args.qrels, args.rules.header())?;
-    let run = source::run(&args.run, args.rules.header())?;
-    for oddity in qrels.oddities.iter().chain(&run.oddities) {
+    for oddity in &qrels.oddities {
         console.warn(oddity);
     }
-    let report = selection
-        .evaluator(&qrels.data, rules)?
-        .evaluate(&run.data)
-        .with_context(|| format!("{} with {}", args.run, args.qrels))?;
+    let evaluator = selection.evaluator(&qrels.data, rules)?;
+    let read = source::evaluate(&evaluator, &args.run, args.reading());
+    let read = read.map_err(|error| match error.downcast() {
+        // The other errors name the run.
+        Ok(FileError::Eval(error)) => {
+            anyhow::Error::new(error).context(format!("{} with {}", args.run, args.qrels))
+        }
+        Ok(error) => error.into(),
+        Err(error) => error,
+    })?;
+    for oddity in &read.oddities {
+        console.warn(oddity);
+    }
+    let report = read.data;
     forms::warn_of_gaps(
         &rules,
         report.queries().len(),

@@ -23,14 +23,17 @@
 //! ```
 
 mod number;
+mod parts;
 mod read;
 mod rows;
+mod scan;
 mod write;
 
 use std::fmt;
 use std::io;
 
-pub use read::{read_qrels, read_run};
+pub use parts::{Part, parts};
+pub use read::{RunLine, Scanned, read_qrels, read_run, scan_run};
 pub use rows::{Rows, number, whole_number};
 pub use write::{RunScores, write_qrels, write_run};
 
@@ -115,10 +118,27 @@ impl Oddities {
             });
         } else if let Some(last) = self.list.last_mut() {
             last.line = line;
-            last.what = format!(
-                "and {} more of these lines",
-                self.all - Self::MAX as u64 + 1
-            );
+            self.say_how_many();
+        }
+    }
+
+    /// Appends what was noted about the lines behind the first `lines`.
+    pub fn append(&mut self, next: Self, lines: u64) {
+        let all = self.all + next.all;
+        for odd in next.list {
+            self.push(lines + odd.line, odd.what);
+        }
+        self.all = all;
+        self.say_how_many();
+    }
+
+    /// Where there are too many, the last one tells the number.
+    fn say_how_many(&mut self) {
+        let more = (self.all + 1).saturating_sub(Self::MAX as u64);
+        if more > 1
+            && let Some(last) = self.list.last_mut()
+        {
+            last.what = format!("and {more} more of these lines");
         }
     }
 

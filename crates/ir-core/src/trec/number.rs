@@ -6,9 +6,9 @@ use crate::Grade;
 /// `None` when there is none (where `atof` gives 0). With it, whether it is what the text says:
 /// all of it is the number, and its digits did not overflow to infinity.
 pub(super) fn c_number(text: &str) -> Option<(f64, bool)> {
-    let digits = text.bytes().any(|b| b.is_ascii_digit());
     if let Ok(number) = text.parse::<f64>() {
-        return Some((number, number.is_finite() || !digits));
+        let digits = || text.bytes().any(|b| b.is_ascii_digit());
+        return Some((number, number.is_finite() || !digits()));
     }
     let (negative, rest) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),

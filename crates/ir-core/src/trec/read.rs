@@ -1,11 +1,130 @@
 //! Reading.
 
 use std::collections::HashMap;
-use std::io::{BufRead, Read};
+use std::io::Read;
 
 use super::number::{c_integer, c_number};
-use super::{Header, MAX_LINE, Oddities, Parsed, TrecError, columns, is_space};
-use crate::{Grade, Qrels, Run};
+use super::scan::{Line, Position, scan};
+use super::{Header, Oddities, Parsed, TrecError};
+use crate::{Grade, Qrels, Run, Scored};
+
+/// A line of a run that is being read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RunLine<'t> {
+    /// Where it stands, from 1.
+    pub number: u64,
+    /// The query's id.
+    pub query: &'t str,
+    /// The document's id.
+    pub doc: &'t str,
+    /// The score; never NaN.
+    pub score: f64,
+}
+
+/// What is known of a run once its lines were read.
+#[derive(Debug, Clone)]
+pub struct Scanned {
+    /// The system's name, by the last line.
+    pub tag: String,
+    /// How many lines there are, with blank ones and comments.
+    pub lines: u64,
+    /// What trec_eval passes over in silence.
+    pub oddities: Oddities,
+}
+
+impl Scanned {
+    /// Adds what is known of the [`Part`](super::Part) behind this one.
+    pub fn append(&mut self, next: Self) {
+        self.oddities.append(next.oddities, self.lines);
+        self.lines += next.lines;
+        if !next.tag.is_empty() {
+            self.tag = next.tag;
+        }
+    }
+}
+
+/// Reads a run line by line and keeps nothing: 10 million lines or 10 take the same memory.
+/// `source` names the file in errors. The lines are those that [`read_run`] reads; it refuses a
+/// document that repeats within a query, which here is up to `each`.
+///
+/// ```
+/// use ir_core::trec::{self, Header, TrecError};
+/// let run = "q1 Q0 d1 1 9.5 mine\nq1 Q0 d2 2 8.5 mine\n\nq2 Q0 d1 1 7.5 mine\n";
+/// let mut best: f64 = 0.0;
+/// let scanned = trec::scan_run(run.as_bytes(), "run.txt", Header::AsData, |line| {
+///     best = best.max(line.score);
+///     Ok::<(), TrecError>(())
+/// })?;
+/// assert_eq!((best, scanned.lines), (9.5, 4));
+/// # Ok::<(), TrecError>(())
+/// ```
+///
+/// # Errors
+/// See [`TrecError`]; and the first error that `each` gives.
+pub fn scan_run<E: From<TrecError>>(
+    input: impl Read,
+    source: &str,
+    header: Header,
+    each: impl FnMut(RunLine<'_>) -> Result<(), E>,
+) -> Result<Scanned, E> {
+    scan_from(input, source, header, Position::default(), each)
+}
+
+/// [`scan_run`] from a position on.
+pub(super) fn scan_from<E: From<TrecError>>(
+    input: impl Read,
+    source: &str,
+    header: Header,
+    mut position: Position,
+    mut each: impl FnMut(RunLine<'_>) -> Result<(), E>,
+) -> Result<Scanned, E> {
+    let mut oddities = Oddities::new(source);
+    let mut last = String::new();
+    scan(input, source, &mut position, |line: &Line<'_, 6>| {
+        byte_order_mark(&mut oddities, line);
+        let [query, _, doc, _, score, tag] = line.fields;
+        if line.columns < 6 {
+            return Err(columns(source, line, "at least 6").into());
+        }
+        let number = line.number;
+        let value = c_number(score);
+        if !matches!(value, Some((_, true))) {
+            match value {
+                None if header == Header::Skip && line.first => return Ok(()),
+                None => {
+                    let perhaps = line.perhaps();
+                    let what =
+                        format!("the score {score:?} is no number and was read as 0{perhaps}");
+                    oddities.push(number, what);
+                }
+                Some((value, _)) if value.is_nan() => {}
+                Some((value, _)) => {
+                    oddities.push(number, format!("the score {score:?} was read as {value}"));
+                }
+            }
+        }
+        let score = value.map_or(0.0, |(value, _)| value);
+        if score.is_nan() {
+            let (path, line) = (source.to_owned(), number);
+            return Err(TrecError::NanScore { path, line }.into());
+        }
+        if last != tag {
+            last.clear();
+            last.push_str(tag);
+        }
+        each(RunLine {
+            number,
+            query,
+            doc,
+            score,
+        })
+    })?;
+    Ok(Scanned {
+        tag: last,
+        lines: position.lines,
+        oddities,
+    })
+}
 
 /// Reads a run. `source` names the file in errors.
 ///
@@ -13,110 +132,25 @@ use crate::{Grade, Qrels, Run};
 /// lines of a query need not stand together; each query's documents keep the order of the file.
 ///
 /// # Errors
-/// See [`TrecError`].
-pub fn read_run(
-    input: impl BufRead,
-    source: &str,
-    header: Header,
-) -> Result<Parsed<Run>, TrecError> {
-    let mut lines = Lines::new(input, source);
-    let mut odd = Oddities::new(source);
-    let mut run = Run::default();
-    let mut places: HashMap<String, Vec<u64>> = HashMap::new();
-    while lines.next()? {
-        byte_order_mark(&mut odd, &lines);
-        let (line, path) = (lines.number, source);
-        let mut fields = columns(&lines.text);
-        let (Some(query), Some(_), Some(doc), Some(_), Some(score), Some(tag)) = (
-            fields.next(),
-            fields.next(),
-            fields.next(),
-            fields.next(),
-            fields.next(),
-            fields.next(),
-        ) else {
-            let found = columns(&lines.text).count();
-            return Err(TrecError::Columns {
-                path: path.into(),
-                line,
-                expected: "at least 6",
-                found,
-            });
+/// The first fault of the file: see [`TrecError`].
+pub fn read_run(input: impl Read, source: &str, header: Header) -> Result<Parsed<Run>, TrecError> {
+    let mut queries: Groups<Scored> = Groups::default();
+    let scanned = scan_run(input, source, header, |line| {
+        let scored = Scored {
+            doc: line.doc.to_owned(),
+            score: line.score,
         };
-        let value = c_number(score);
-        if value.is_none() && header == Header::Skip && lines.first() {
-            continue;
-        }
-        if value.is_some_and(|(number, _)| number.is_nan()) {
-            return Err(TrecError::NanScore {
-                path: path.into(),
-                line,
-            });
-        }
-        run.push(query, doc, value.map_or(0.0, |(number, _)| number));
-        if run.tag != tag {
-            run.tag = tag.to_owned();
-        }
-        match places.get_mut(query) {
-            Some(places) => places.push(line),
-            None => {
-                places.insert(query.to_owned(), vec![line]);
-            }
-        }
-        match value {
-            None => {
-                let what = format!(
-                    "the score {score:?} is no number and was read as 0{}",
-                    lines.perhaps()
-                );
-                odd.push(line, what);
-            }
-            Some((number, false)) => {
-                odd.push(line, format!("the score {score:?} was read as {number}"));
-            }
-            Some(_) => {}
-        }
-    }
-    check_repeats(&run, &places, source)?;
+        queries.push(line.query, scored, line.number);
+        Ok(())
+    });
+    // What repeats stands before any other fault.
+    queries.check(source, |scored| &scored.doc)?;
+    let scanned = scanned?;
+    let lists = queries.into_rows();
     Ok(Parsed {
-        data: run,
-        oddities: odd.finish(),
+        data: Run::of_lists(scanned.tag, lists.collect()),
+        oddities: scanned.oddities.finish(),
     })
-}
-
-fn check_repeats(
-    run: &Run,
-    places: &HashMap<String, Vec<u64>>,
-    path: &str,
-) -> Result<(), TrecError> {
-    let mut earliest: Option<TrecError> = None;
-    let mut at = u64::MAX;
-    for (query, list) in run.iter() {
-        let Some(lines) = places.get(query) else {
-            continue;
-        };
-        let mut docs: Vec<(&str, u64)> = list
-            .iter()
-            .zip(lines)
-            .map(|(scored, &line)| (scored.doc.as_str(), line))
-            .collect();
-        docs.sort_unstable();
-        for pair in docs.windows(2) {
-            let ((doc, first), (next, line)) = (pair[0], pair[1]);
-            if doc == next && line < at {
-                at = line;
-                let (path, query, doc) = (path.into(), query.to_owned(), doc.to_owned());
-                earliest = Some(TrecError::Repeated {
-                    path,
-                    line,
-                    query,
-                    doc,
-                    first,
-                });
-            }
-        }
-    }
-    earliest.map_or(Ok(()), Err)
 }
 
 /// Reads qrels. `source` names the file in errors.
@@ -125,158 +159,140 @@ fn check_repeats(
 /// whole number at the head of the fourth column, 0 for a text.
 ///
 /// # Errors
-/// See [`TrecError`].
+/// The first fault of the file: see [`TrecError`].
 pub fn read_qrels(
-    input: impl BufRead,
+    input: impl Read,
     source: &str,
     header: Header,
 ) -> Result<Parsed<Qrels>, TrecError> {
-    let mut lines = Lines::new(input, source);
-    let mut odd = Oddities::new(source);
-    let mut qrels = Qrels::new();
-    let mut places: HashMap<(String, String), u64> = HashMap::new();
-    while lines.next()? {
-        byte_order_mark(&mut odd, &lines);
-        let (line, path) = (lines.number, source);
-        let mut fields = columns(&lines.text);
-        let (Some(query), Some(_), Some(doc), Some(text), None) = (
-            fields.next(),
-            fields.next(),
-            fields.next(),
-            fields.next(),
-            fields.next(),
-        ) else {
-            let found = columns(&lines.text).count();
-            return Err(TrecError::Columns {
-                path: path.into(),
-                line,
-                expected: "4",
-                found,
-            });
-        };
-        let grade = c_integer(text).map(|(number, _)| number);
-        if grade.is_none() && header == Header::Skip && lines.first() {
-            continue;
+    let mut oddities = Oddities::new(source);
+    let mut queries: Groups<(String, Grade)> = Groups::default();
+    let mut position = Position::default();
+    let scanned = scan(input, source, &mut position, |line: &Line<'_, 4>| {
+        byte_order_mark(&mut oddities, line);
+        let [query, _, doc, text] = line.fields;
+        if line.columns != 4 {
+            return Err(columns(source, line, "4"));
         }
-        if let Some(first) = places.insert((query.to_owned(), doc.to_owned()), line) {
-            let (query, doc) = (query.to_owned(), doc.to_owned());
-            return Err(TrecError::Repeated {
-                path: path.into(),
-                line,
-                query,
-                doc,
-                first,
-            });
+        let whole = text.parse::<Grade>().ok();
+        let grade = whole.or_else(|| c_integer(text).map(|(number, _)| number));
+        if grade.is_none() && header == Header::Skip && line.first {
+            return Ok(());
         }
-        qrels.insert(query, doc, grade.unwrap_or(0));
-        if text.parse::<Grade>().is_err() {
+        let value = grade.unwrap_or(0);
+        queries.push(query, (doc.to_owned(), value), line.number);
+        if whole.is_none() {
             let what = format!(
-                "the grade {text:?} is no whole number and was read as {}{}",
-                grade.unwrap_or(0),
-                lines.perhaps()
+                "the grade {text:?} is no whole number and was read as {value}{}",
+                line.perhaps()
             );
-            odd.push(line, what);
+            oddities.push(line.number, what);
         }
-    }
+        Ok(())
+    });
+    queries.check(source, |(doc, _)| doc)?;
+    scanned?;
+    let judged = queries.into_rows();
     Ok(Parsed {
-        data: qrels,
-        oddities: odd.finish(),
+        data: Qrels::of_lists(
+            judged
+                .map(|(query, rows)| (query, rows.into_iter().collect()))
+                .collect(),
+        ),
+        oddities: oddities.finish(),
     })
 }
 
-struct Lines<'a, R> {
-    input: R,
-    source: &'a str,
-    bytes: Vec<u8>,
-    text: String,
-    number: u64,
-    data: u64,
+fn columns<const N: usize>(source: &str, line: &Line<'_, N>, expected: &'static str) -> TrecError {
+    TrecError::Columns {
+        path: source.to_owned(),
+        line: line.number,
+        expected,
+        found: line.columns,
+    }
 }
 
-impl<'a, R: BufRead> Lines<'a, R> {
-    fn new(input: R, source: &'a str) -> Self {
+fn byte_order_mark<const N: usize>(oddities: &mut Oddities, line: &Line<'_, N>) {
+    if line.first && line.fields[0].starts_with('\u{feff}') {
+        let what = "the byte-order mark became part of the first query id";
+        oddities.push(line.number, what);
+    }
+}
+
+/// Rows by query, with their lines.
+struct Groups<T> {
+    numbers: HashMap<String, usize>,
+    groups: Vec<Group<T>>,
+    /// Where the last row went: the next one mostly goes there too.
+    last: usize,
+}
+
+struct Group<T> {
+    query: String,
+    rows: Vec<T>,
+    lines: Vec<u64>,
+}
+
+impl<T> Default for Groups<T> {
+    fn default() -> Self {
         Self {
-            input,
-            source,
-            bytes: Vec::new(),
-            text: String::new(),
-            number: 0,
-            data: 0,
-        }
-    }
-
-    /// Moves to the next line that holds data.
-    fn next(&mut self) -> Result<bool, TrecError> {
-        loop {
-            self.number += 1;
-            let (line, path) = (self.number, || self.source.to_owned());
-            self.bytes.clear();
-            let mut limited = (&mut self.input).take(MAX_LINE + 1);
-            let read = limited
-                .read_until(b'\n', &mut self.bytes)
-                .map_err(|cause| TrecError::Io {
-                    path: path(),
-                    line,
-                    cause,
-                })?;
-            if read == 0 {
-                return Ok(false);
-            }
-            if read as u64 > MAX_LINE {
-                return Err(TrecError::LongLine {
-                    path: path(),
-                    line,
-                    limit: MAX_LINE,
-                });
-            }
-            if self.bytes.starts_with(&[0xFF, 0xFE]) || self.bytes.starts_with(&[0xFE, 0xFF]) {
-                return Err(TrecError::Encoding {
-                    path: path(),
-                    line,
-                    found: "UTF-16",
-                });
-            }
-            if self.bytes.contains(&0) {
-                return Err(TrecError::Encoding {
-                    path: path(),
-                    line,
-                    found: "a NUL byte",
-                });
-            }
-            let text = std::str::from_utf8(&self.bytes).map_err(|_| TrecError::Encoding {
-                path: path(),
-                line,
-                found: "other bytes",
-            })?;
-            if text.bytes().all(is_space) || text.starts_with('#') {
-                continue;
-            }
-            self.data += 1;
-            self.text.clear();
-            self.text.push_str(text);
-            return Ok(true);
-        }
-    }
-
-    /// Whether this is the first line that holds data.
-    fn first(&self) -> bool {
-        self.data == 1
-    }
-
-    fn perhaps(&self) -> &'static str {
-        if self.first() {
-            " (a header line? it counts as data)"
-        } else {
-            ""
+            numbers: HashMap::new(),
+            groups: Vec::new(),
+            last: 0,
         }
     }
 }
 
-fn byte_order_mark<R: BufRead>(odd: &mut Oddities, lines: &Lines<'_, R>) {
-    if lines.first() && lines.text.starts_with('\u{feff}') {
-        odd.push(
-            lines.number,
-            "the byte-order mark became part of the first query id",
-        );
+impl<T> Groups<T> {
+    fn push(&mut self, query: &str, row: T, line: u64) {
+        let last = self.groups.get(self.last);
+        if last.is_none_or(|group| group.query != query) {
+            self.last = self.numbers.get(query).copied().unwrap_or_else(|| {
+                let number = self.groups.len();
+                self.numbers.insert(query.to_owned(), number);
+                self.groups.push(Group {
+                    query: query.to_owned(),
+                    rows: Vec::new(),
+                    lines: Vec::new(),
+                });
+                number
+            });
+        }
+        let group = &mut self.groups[self.last];
+        group.rows.push(row);
+        group.lines.push(line);
+    }
+
+    /// An error when a document repeats within a query: the first that does.
+    fn check(&self, source: &str, doc: impl Fn(&T) -> &String) -> Result<(), TrecError> {
+        let mut earliest: Option<(u64, &str, &str, u64)> = None;
+        let mut docs: Vec<(&str, u64)> = Vec::new();
+        for group in &self.groups {
+            docs.clear();
+            let ids = group.rows.iter().map(|row| doc(row).as_str());
+            docs.extend(ids.zip(group.lines.iter().copied()));
+            docs.sort_unstable();
+            for pair in docs.windows(2) {
+                let ((doc, first), (next, line)) = (pair[0], pair[1]);
+                if doc == next && earliest.is_none_or(|known| line < known.0) {
+                    earliest = Some((line, &group.query, doc, first));
+                }
+            }
+        }
+        match earliest {
+            None => Ok(()),
+            Some((line, query, doc, first)) => Err(TrecError::Repeated {
+                path: source.to_owned(),
+                line,
+                query: query.to_owned(),
+                doc: doc.to_owned(),
+                first,
+            }),
+        }
+    }
+
+    fn into_rows(self) -> impl Iterator<Item = (String, Vec<T>)> {
+        let groups = self.groups.into_iter();
+        groups.map(|group| (group.query, group.rows))
     }
 }

@@ -11,8 +11,11 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use ir_core::trec::{self, Header, Parsed};
 use ir_core::{Qrels, Run};
-use ir_data::DataError;
 use ir_data::catalogue::{Catalogue, entries};
+use ir_data::{Compression, DataError};
+use ir_eval::{Evaluator, Reading, Report};
+
+use crate::sink::is_stream;
 
 pub(crate) use documents::{Documents, Layout, Source, find};
 pub(crate) use queries::read as read_queries;
@@ -39,6 +42,26 @@ pub(crate) fn run(argument: &str, header: Header) -> Result<Parsed<Run>> {
         return Ok(trec::read_run(stdin()?, STDIN, header)?);
     }
     Ok(ir_data::read_run(argument, header)?)
+}
+
+/// Evaluates a run: a file, or `-`. Files are not held in memory.
+pub(crate) fn evaluate(
+    evaluator: &Evaluator<'_>,
+    argument: &str,
+    how: Reading,
+) -> Result<Parsed<Report>> {
+    if argument == "-" {
+        return Ok(evaluator.evaluate_reader(stdin()?, STDIN, how.header)?);
+    }
+    let path = Path::new(argument);
+    let opened = ir_data::open(path)?;
+    if is_stream(path) {
+        return Ok(evaluator.evaluate_reader(opened, argument, how.header)?);
+    }
+    if Compression::of_file(path)?.is_none() {
+        return Ok(evaluator.evaluate_file(path, how)?);
+    }
+    evaluator.evaluate_stream(argument, how.header, || Ok(ir_data::open(path)?))
 }
 
 /// Judgments: a file, `-`, or a collection by name with or without a split.
