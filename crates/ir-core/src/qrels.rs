@@ -17,6 +17,22 @@ pub trait Judgments: Send + Sync {
 
     /// The grade of one document; `None` when it was not judged.
     fn grade(&self, query: &str, doc: &str) -> Option<Grade>;
+
+    /// The stratum from which a document was sampled for judging, where there are strata
+    /// ([`StratifiedQrels`](crate::StratifiedQrels)); the others make up one.
+    fn stratum(&self, _query: &str, _doc: &str) -> Option<&str> {
+        None
+    }
+
+    /// The judgments of the subtopics of a query: document, subtopic, grade, by ascending document.
+    /// `None` when judgments are of whole queries, which they are but for
+    /// [`SubtopicQrels`](crate::SubtopicQrels).
+    fn subtopics(
+        &self,
+        _query: &str,
+    ) -> Option<Box<dyn Iterator<Item = (&str, &str, Grade)> + '_>> {
+        None
+    }
 }
 
 /// Relevance judgments in memory: query id, document id, grade.

@@ -2,10 +2,10 @@
 
 use ir_core::Grade;
 
-use crate::measure::{Kind, RbpGain};
+use crate::kind::{Kind, RbpGain};
 use crate::rules::Generation;
 use crate::topic::{Gained, Hits, Ideal, Ranked, Topic, UNPOOLED};
-use crate::{Decimal, Measure, Rules};
+use crate::{Decimal, Gain, Measure, Rules};
 
 /// A measure with the places of its level and gain in [`crate::topic::Needs`].
 #[derive(Debug, Clone, Copy)]
@@ -14,6 +14,8 @@ pub(crate) struct Step {
     pub(crate) level: Grade,
     pub(crate) hits: usize,
     pub(crate) gain: usize,
+    /// The place of what it needs to know of subtopics, or of its own formula among the registered.
+    pub(crate) own: usize,
 }
 
 /// What a formula sees: a list cut at the measure's cut-off.
@@ -106,7 +108,8 @@ pub(crate) fn value(step: &Step, topic: &Topic<'_>, ranked: &Ranked, rules: &Rul
             ((1.0 + sum) / (1.0 + relevant - sum)).ln()
         }
         Kind::RBP { persistence, gain } => view.rbp(persistence.to_f64(), gain),
-        Kind::RBPResidual { persistence } => view.residual(persistence.to_f64()),
+        Kind::RBPResidual { persistence, full } => view.residual(persistence.to_f64(), full),
+        Kind::ERR { highest } => view.err(highest),
         Kind::Utility { worth } => {
             let [a, b, c, d] = worth.map(|w| w.to_f64());
             let n = n as f64;
@@ -121,6 +124,36 @@ pub(crate) fn value(step: &Step, topic: &Topic<'_>, ranked: &Ranked, rules: &Rul
             let unjudged = view.states.iter().filter(|&&s| s < 0).count();
             ratio(unjudged as f64, k as f64)
         }
+        Kind::XinfAP
+        | Kind::InfNDCG
+        | Kind::InfP
+        | Kind::InfIPrec { .. }
+        | Kind::InfNumRel
+        | Kind::InfNumRelRet => topic.strata.as_ref().map_or(0.0, |strata| {
+            let most = usize::MAX;
+            let limit = cutoff.unwrap_or(most).min(rules.depth.unwrap_or(most));
+            strata.value(
+                measure.kind,
+                step.level,
+                &ranked.places[..n],
+                view.states,
+                cutoff,
+                limit,
+            )
+        }),
+        Kind::ErrIA { .. }
+        | Kind::NErrIA { .. }
+        | Kind::AlphaDCG { .. }
+        | Kind::AlphaNDCG { .. }
+        | Kind::NRBP { .. }
+        | Kind::NNRBP { .. }
+        | Kind::ApIA
+        | Kind::PIA
+        | Kind::StRecall => topic.subtopics.as_ref().map_or(0.0, |subtopics| {
+            subtopics.value(measure, step.own, &ranked.places[..n])
+        }),
+        // The evaluator asks its own formula.
+        Kind::Custom { .. } => 0.0,
         Kind::NumQ => 1.0,
         Kind::NumRet => n as f64,
         Kind::NumRel => relevant,
@@ -138,6 +171,10 @@ pub(crate) fn missing(step: &Step, topic: &Topic<'_>) -> f64 {
     match step.measure.kind {
         Kind::NumQ => 1.0,
         Kind::NumRel => topic.relevant(step.hits) as f64,
+        Kind::InfNumRel => {
+            let strata = topic.strata.as_ref();
+            strata.map_or(0.0, |strata| strata.relevant(step.level))
+        }
         _ => 0.0,
     }
 }
@@ -243,8 +280,19 @@ impl View<'_> {
         (1.0 - p) * sum
     }
 
-    fn residual(&self, p: f64) -> f64 {
-        let (mut sum, mut reached, mut any) = (0.0, 1.0, false);
+    fn err(&self, highest: u8) -> f64 {
+        let most = 2.0_f64.powi(i32::from(highest));
+        let (mut sum, mut reached) = (0.0, 1.0);
+        for (rank, &state) in (1_u32..).zip(self.states) {
+            let stop = Gain::Exponential.of(state) / most;
+            sum += stop * reached / f64::from(rank);
+            reached *= 1.0 - stop;
+        }
+        sum
+    }
+
+    fn residual(&self, p: f64, full: bool) -> f64 {
+        let (mut sum, mut reached, mut any) = (0.0, 1.0, full);
         for &state in self.states {
             if state < 0 {
                 sum += reached;

@@ -61,7 +61,39 @@ pub enum EvalError {
         /// The level.
         found: Grade,
     },
-    /// A grade for which no exponential gain can be computed.
+    /// A measure of diversity and judgments that name no subtopics.
+    #[error("{measure}: expected judgments of subtopics, found judgments of whole queries")]
+    NoSubtopics {
+        /// The measure.
+        measure: Box<Measure>,
+    },
+    /// No query that counts, because those without a relevant document are left out.
+    #[error(
+        "expected a query with a document of grade {level} or higher, found none \
+         ({common} queries have both judgments and results)"
+    )]
+    NothingRelevant {
+        /// How many queries have both judgments and results.
+        common: usize,
+        /// The relevance level.
+        level: Grade,
+    },
+    /// A measure of the user's own that was not registered with the evaluator.
+    #[error("measure {name}: expected a measure that is known here, found a name alone")]
+    Unregistered {
+        /// Its name.
+        name: String,
+    },
+    /// A measure of the user's own that cannot be called that.
+    #[error(
+        "expected a name of up to {} letters, digits and _-.@+% that no other measure has, found {found:?}",
+        crate::Name::MOST
+    )]
+    Name {
+        /// The name.
+        found: String,
+    },
+    /// A grade that is too high for a measure: an exponential gain, or ERR's scale.
     #[error(
         "query {query:?}, document {doc:?}: expected a grade of at most {most} for {measure}, found {found}"
     )]

@@ -3,11 +3,15 @@
 use ir_core::{Grade, Judgments, Run, Scored};
 
 use crate::compute::{self, Step};
+use crate::custom::{self, CustomMeasure, JudgedList, Registered};
+use crate::diversity::{self, Subtopics};
+use crate::kind::Kind;
 use crate::list::Scratch;
 use crate::report::{Judged, QueryValues};
-use crate::rules::{Generation, Missing, Unjudged};
-use crate::topic::{Needs, Topic, UNJUDGED, UNPOOLED};
-use crate::{EvalError, Gain, Measure, Report, Rules};
+use crate::rules::{Generation, Missing, NoRelevant, Unjudged};
+use crate::sampled::Strata;
+use crate::topic::{Needs, Topic};
+use crate::{EvalError, Measure, Report, Rules};
 
 /// Computes measures of runs against the judgments it was made with.
 ///
@@ -41,6 +45,7 @@ pub struct Evaluator<'q> {
     steps: Vec<Step>,
     needs: Needs,
     topics: Vec<Topic<'q>>,
+    custom: Vec<Registered<'q>>,
     keep: usize,
 }
 
@@ -59,8 +64,9 @@ impl<'q> Evaluator<'q> {
     /// An evaluator that goes by the given rules. A measure that is listed twice is computed once.
     ///
     /// # Errors
-    /// When the relevance level of the rules or of a measure is negative, or a grade is too high
-    /// for an exponential gain.
+    /// When the relevance level of the rules or of a measure is negative; when a grade is too high
+    /// for a measure; when a measure needs judgments of subtopics and these are not; when a measure
+    /// is one of your own, which are registered by [`Evaluator::with`].
     pub fn with_rules<J>(
         qrels: &'q J,
         measures: &[Measure],
@@ -75,6 +81,7 @@ impl<'q> Evaluator<'q> {
             steps: Vec::new(),
             needs: Needs::default(),
             topics: Vec::new(),
+            custom: Vec::new(),
             keep: 0,
         };
         place(&mut evaluator.needs.levels, checked(rules.level)?);
@@ -82,22 +89,62 @@ impl<'q> Evaluator<'q> {
             if evaluator.measures.contains(&measure) {
                 continue;
             }
+            if let Some(name) = custom::name(&measure) {
+                let name = name.to_string();
+                return Err(EvalError::Unregistered { name });
+            }
             let level = checked(measure.rel.unwrap_or(rules.level))?;
+            let needs = &mut evaluator.needs;
             let gain = measure.kind.gain();
+            let alpha = measure.kind.redundancy();
+            let novelty = alpha.map(|alpha| diversity::Need { level, alpha });
+            needs.condensed |= measure.judged_only;
+            needs.strata |= measure.kind.by_strata();
             evaluator.measures.push(measure);
             evaluator.steps.push(Step {
                 measure,
                 level,
-                hits: place(&mut evaluator.needs.levels, level),
-                gain: gain.map_or(0, |gain| place(&mut evaluator.needs.gains, gain)),
+                hits: place(&mut needs.levels, level),
+                gain: gain.map_or(0, |gain| place(&mut needs.gains, gain)),
+                own: novelty.map_or(0, |need| place(&mut needs.novelties, need)),
             });
         }
         for query in qrels.queries() {
             evaluator.check_grades(query, qrels)?;
-            let topic = Topic::new(query, qrels.judged(query), &evaluator.needs);
+            let needs = &evaluator.needs;
+            let mut topic = Topic::new(query, qrels.judged(query), needs);
+            topic.strata = needs.strata.then(|| Strata::new(qrels, query));
+            if !needs.novelties.is_empty() {
+                topic.subtopics = Subtopics::new(qrels, query, &needs.novelties);
+                evaluator.check_subtopics(topic.subtopics.is_some())?;
+            }
             evaluator.topics.push(topic);
         }
         Ok(evaluator)
+    }
+
+    /// Registers a measure of your own, which is computed beside the others.
+    ///
+    /// # Errors
+    /// When no measure can be called what it is called ([`Name::new`](crate::Name::new)), or when
+    /// one is already.
+    pub fn with(mut self, measure: impl CustomMeasure + 'q) -> Result<Self, EvalError> {
+        let called = measure.name().to_owned();
+        let registered = Registered::new(measure);
+        let is_new = |r: &Registered<'_>| !self.custom.iter().any(|other| r.has_name_of(other));
+        let Some(registered) = registered.filter(is_new) else {
+            return Err(EvalError::Name { found: called });
+        };
+        self.measures.push(registered.measure);
+        self.steps.push(Step {
+            measure: registered.measure,
+            level: self.rules.level,
+            hits: 0,
+            gain: 0,
+            own: self.custom.len(),
+        });
+        self.custom.push(registered);
+        Ok(self)
     }
 
     /// Also keeps, in the report, how the first `depth` documents of each list were judged.
@@ -182,20 +229,30 @@ impl<'q> Evaluator<'q> {
                 run_example: unjudged.into_iter().next(),
             });
         }
+        let common = outcomes.len();
         outcomes.sort_unstable_by_key(|outcome| outcome.0);
         let mut outcomes = outcomes.into_iter().peekable();
         let mut queries = Vec::with_capacity(self.topics.len());
         let mut missing = Vec::new();
         let mut scratch = Scratch::default();
         for (n, topic) in self.topics.iter().enumerate() {
+            // The first level is that of the rules.
+            let counts = self.rules.no_relevant == NoRelevant::Count || topic.relevant(0) > 0;
             if let Some((_, values)) = outcomes.next_if(|outcome| outcome.0 == n) {
-                queries.push(values?);
+                let values = values?;
+                if counts {
+                    queries.push(values);
+                }
                 continue;
             }
             missing.push(topic.id.to_owned());
-            if self.rules.missing == Missing::Zero {
+            if counts && self.rules.missing == Missing::Zero {
                 queries.push(self.values(topic, &mut scratch, false));
             }
+        }
+        if queries.is_empty() {
+            let level = self.rules.level;
+            return Err(EvalError::NothingRelevant { common, level });
         }
         Ok(Report {
             run,
@@ -209,15 +266,31 @@ impl<'q> Evaluator<'q> {
     }
 
     fn values(&self, topic: &Topic<'_>, scratch: &mut Scratch, retrieved: bool) -> QueryValues {
-        let ranked = &mut scratch.ranked;
+        let (ranked, condensed) = (&mut scratch.ranked, &mut scratch.condensed);
         ranked.fill(&self.needs);
-        let zero = !retrieved && self.rules.generation == Generation::V9;
-        let value = |step: &Step| {
-            if zero {
-                compute::missing(step, topic)
-            } else {
-                compute::value(step, topic, ranked, &self.rules)
+        if self.needs.condensed {
+            condensed.clear();
+            for (&place, &state) in ranked.places.iter().zip(&ranked.states) {
+                if state >= 0 {
+                    condensed.push(place, state);
+                }
             }
+            condensed.fill(&self.needs);
+        }
+        let zero = !retrieved && self.rules.generation == Generation::V9;
+        let list = JudgedList {
+            query: topic.id,
+            retrieved,
+            list: &scratch.list,
+            states: &ranked.states,
+            grades: topic.grades(),
+            rules: &self.rules,
+        };
+        let value = |step: &Step| match step.measure.kind {
+            Kind::Custom { .. } => self.custom[step.own].value(&list),
+            _ if zero => compute::missing(step, topic),
+            _ if step.measure.judged_only => compute::value(step, topic, condensed, &self.rules),
+            _ => compute::value(step, topic, ranked, &self.rules),
         };
         // Where trec_eval's list is empty. Its release 10 puts one made-up document into the list of
         // a missing query, which these rules take out again.
@@ -235,12 +308,18 @@ impl<'q> Evaluator<'q> {
                 .states
                 .iter()
                 .take(self.keep)
-                .map(|&state| match state {
-                    UNPOOLED => Judged::Unpooled,
-                    UNJUDGED => Judged::Unjudged,
-                    grade => Judged::Grade(grade),
-                })
+                .map(|&state| Judged::of(state))
                 .collect(),
+        }
+    }
+
+    fn check_subtopics(&self, there: bool) -> Result<(), EvalError> {
+        let needy = |m: &&Measure| m.kind.redundancy().is_some();
+        match self.measures.iter().find(needy) {
+            Some(&measure) if !there => Err(EvalError::NoSubtopics {
+                measure: Box::new(measure),
+            }),
+            _ => Ok(()),
         }
     }
 
@@ -248,11 +327,11 @@ impl<'q> Evaluator<'q> {
     where
         J: Judgments + ?Sized,
     {
-        let exponential = |m: &&Measure| m.kind.gain() == Some(Gain::Exponential);
-        let Some(&measure) = self.measures.iter().find(exponential) else {
+        let limited = self.measures.iter();
+        let limited = limited.filter_map(|m| Some((m.kind.highest_grade()?, *m)));
+        let Some((most, measure)) = limited.min_by_key(|limited| limited.0) else {
             return Ok(());
         };
-        let most = Gain::MOST_EXPONENTIAL;
         match qrels.judged(query).find(|&(_, grade)| grade > most) {
             None => Ok(()),
             Some((doc, found)) => Err(EvalError::Grade {

@@ -109,8 +109,7 @@ impl List {
     }
 
     /// The documents and their scores; in their order once they are ranked.
-    #[allow(dead_code, reason = "for measures that see documents")]
-    pub(crate) fn documents(&self) -> impl ExactSizeIterator<Item = (&str, f64)> {
+    pub(crate) fn documents(&self) -> impl ExactSizeIterator<Item = (&str, f64)> + Clone {
         let entries = self.entries.iter();
         entries.map(|entry| (&self.ids[entry.id()], entry.score))
     }
@@ -122,6 +121,8 @@ pub(crate) struct Scratch {
     pub(crate) list: List,
     /// The list as the measures see it.
     pub(crate) ranked: Ranked,
+    /// The judged documents of `ranked` alone.
+    pub(crate) condensed: Ranked,
 }
 
 impl Scratch {

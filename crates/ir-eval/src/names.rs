@@ -1,11 +1,15 @@
-//! How measures are spelled: ir_measures' way here, trec_eval's in [`crate::trec_names`].
+//! Reading measures: ir_measures' spelling here, with ndeval's, gdeval's and sample_eval's names
+//! beside it; trec_eval's in [`crate::trec_names`].
 
 use std::num::NonZeroU32;
 
 use ir_core::Grade;
 
-use crate::measure::{Kind, Measure, RbpGain};
-use crate::{Decimal, Gain, GainTable, Points, trec_names};
+use crate::custom::Name;
+use crate::kind::{Kind, RbpGain};
+use crate::{Decimal, Gain, GainTable, Measure, Points, Summary, trec_names};
+
+pub(crate) use crate::text::text;
 
 pub(crate) use crate::trec_names::trec_name;
 
@@ -95,7 +99,15 @@ pub(crate) fn parse(text: &str) -> Result<Measure, ParseMeasureError> {
     {
         return Ok(measure);
     }
-    let (name, parameters, at) = split(text)?;
+    let (mut name, parameters, mut at) = split(text)?;
+    if let Some(rank) = name.strip_prefix("iP")
+        && at.is_none()
+        && !rank.is_empty()
+        && rank.bytes().all(|b| b.is_ascii_digit())
+    {
+        // sample_eval's.
+        (name, at) = ("iP", Some(rank));
+    }
     let mut given = Given { text, parameters };
     let measure = read(name, &mut given, at)?;
     match given.parameters.first() {
@@ -105,6 +117,29 @@ pub(crate) fn parse(text: &str) -> Result<Measure, ParseMeasureError> {
             found: (*key).to_owned(),
         }),
     }
+}
+
+/// Like [`parse`], with every other possible name as that of a measure of the user's own.
+pub(crate) fn parse_any(text: &str) -> Result<Measure, ParseMeasureError> {
+    let unknown = match parse(text) {
+        Err(error @ ParseMeasureError::Unknown { .. }) => error,
+        other => return other,
+    };
+    let (name, summary) = match text.strip_suffix(')').and_then(|t| t.rsplit_once('(')) {
+        None => (text, Summary::Mean),
+        Some((name, "summary=sum")) => (name, Summary::Sum),
+        Some((name, "summary=geometric")) => (name, Summary::GeometricMean),
+        Some(_) => return Err(unknown),
+    };
+    match Name::new(name) {
+        Some(name) => Ok(Measure::of(Kind::Custom { name, summary })),
+        None => Err(unknown),
+    }
+}
+
+/// Whether a name is that of a measure here.
+pub(crate) fn taken(name: &str) -> bool {
+    !matches!(parse(name), Err(ParseMeasureError::Unknown { .. }))
 }
 
 type Parts<'a> = (&'a str, Vec<(&'a str, &'a str)>, Option<&'a str>);
@@ -203,8 +238,25 @@ impl<'a> Given<'a> {
         Ok(p)
     }
 
-    fn relative(&mut self) -> Result<bool, ParseMeasureError> {
-        match self.take("relative") {
+    /// A decimal between 0 and 1.
+    fn share(&mut self, key: &str) -> Result<Decimal, ParseMeasureError> {
+        let share = self.decimal(key, Decimal::new(5, 1))?;
+        if !(Decimal::ZERO..=Decimal::ONE).contains(&share) {
+            return Err(self.bad("a number between 0 and 1", &share.to_string()));
+        }
+        Ok(share)
+    }
+
+    fn highest(&mut self) -> Result<u8, ParseMeasureError> {
+        const EXPECTED: &str = "a highest grade, which is a whole number from 1 to 62";
+        self.take("max_rel").map_or(Ok(4), |value| {
+            let read = value.parse().ok().filter(|m| (1..=62).contains(m));
+            read.ok_or_else(|| self.bad(EXPECTED, value))
+        })
+    }
+
+    fn flag(&mut self, key: &str) -> Result<bool, ParseMeasureError> {
+        match self.take(key) {
             None | Some("False" | "false") => Ok(false),
             Some("True" | "true") => Ok(true),
             Some(value) => Err(self.bad("True or False", value)),
@@ -288,17 +340,17 @@ pub(crate) const UTILITY: [Decimal; 4] = [
 
 fn read(name: &str, given: &mut Given<'_>, at: Option<&str>) -> Result<Measure, ParseMeasureError> {
     let kind = match name {
-        "P" => {
-            if given.relative()? {
+        "P" | "Precision" => {
+            if given.flag("relative")? {
                 Kind::RelativeP
             } else {
                 Kind::P
             }
         }
-        "SetP" if given.relative()? => Kind::RelativeP,
+        "SetP" if given.flag("relative")? => Kind::RelativeP,
         "SetP" => Kind::P,
         "SetRelP" => Kind::RelativeP,
-        "R" | "SetR" => Kind::R,
+        "R" | "Recall" | "SetR" => Kind::R,
         "Success" => Kind::Success,
         "RR" | "MRR" => Kind::RR,
         "AP" | "MAP" => Kind::AP,
@@ -340,7 +392,40 @@ fn read(name: &str, given: &mut Given<'_>, at: Option<&str>) -> Result<Measure, 
         "RBP" => given.rbp()?,
         "RBPResidual" => Kind::RBPResidual {
             persistence: given.persistence(Decimal::new(9, 1))?,
+            full: given.flag("full")?,
         },
+        "ERR" | "err" => Kind::ERR {
+            highest: given.highest()?,
+        },
+        "xinfAP" => Kind::XinfAP,
+        "infNDCG" => Kind::InfNDCG,
+        "infP" | "iP" => Kind::InfP,
+        "infIPrec" | "iprec" => return inferred(name, given, at),
+        "infNumRel" | "inum_rel" => Kind::InfNumRel,
+        "infNumRelRet" | "inum_rel_ret" => Kind::InfNumRelRet,
+        "ERR_IA" | "ERR-IA" => Kind::ErrIA {
+            alpha: given.share("alpha")?,
+        },
+        "nERR_IA" | "nERR-IA" => Kind::NErrIA {
+            alpha: given.share("alpha")?,
+        },
+        "alpha_DCG" | "alpha-DCG" | "α_DCG" | "α-DCG" => Kind::AlphaDCG {
+            alpha: given.share("alpha")?,
+        },
+        "alpha_nDCG" | "alpha-nDCG" | "α_nDCG" | "α-nDCG" => Kind::AlphaNDCG {
+            alpha: given.share("alpha")?,
+        },
+        "NRBP" => Kind::NRBP {
+            alpha: given.share("alpha")?,
+            beta: given.share("beta")?,
+        },
+        "nNRBP" => Kind::NNRBP {
+            alpha: given.share("alpha")?,
+            beta: given.share("beta")?,
+        },
+        "AP_IA" | "MAP_IA" | "MAP-IA" => Kind::ApIA,
+        "P_IA" | "P-IA" => Kind::PIA,
+        "StRecall" | "strec" => Kind::StRecall,
         "Utility" => Kind::Utility {
             worth: given.worth()?,
         },
@@ -360,9 +445,7 @@ fn read(name: &str, given: &mut Given<'_>, at: Option<&str>) -> Result<Measure, 
         }
     };
     let mut measure = Measure::of(kind);
-    if kind.takes_level() {
-        measure.rel = level(given)?;
-    }
+    measured(given, &mut measure)?;
     measure.cutoff = match at {
         None => needed(name, given.text)?,
         Some(found) if !kind.takes_cutoff() || name.starts_with("Set") => {
@@ -382,14 +465,27 @@ fn read(name: &str, given: &mut Given<'_>, at: Option<&str>) -> Result<Measure, 
 /// P and R without a cut-off are a slip: whole lists are SetP and SetR.
 fn needed(name: &str, text: &str) -> Result<Option<NonZeroU32>, ParseMeasureError> {
     let example = match name {
-        "P" => "P@5 (or SetP for whole lists)",
-        "R" => "R@100 (or SetR for whole lists)",
+        "P" | "Precision" => "P@5 (or SetP for whole lists)",
+        "R" | "Recall" => "R@100 (or SetR for whole lists)",
+        "infP" | "iP" => "infP@10",
+        "P_IA" | "P-IA" => "P_IA@10",
         _ => return Ok(None),
     };
     Err(ParseMeasureError::MissingCutoff {
         text: text.to_owned(),
         example,
     })
+}
+
+/// The parameters that most measures have.
+fn measured(given: &mut Given<'_>, measure: &mut Measure) -> Result<(), ParseMeasureError> {
+    if measure.kind.takes_level() {
+        measure.rel = level(given)?;
+    }
+    if measure.kind.takes_judged_only() {
+        measure.judged_only = given.flag("judged_only")?;
+    }
+    Ok(())
 }
 
 fn level(given: &mut Given<'_>) -> Result<Option<Grade>, ParseMeasureError> {
@@ -416,107 +512,31 @@ fn interpolated(given: &mut Given<'_>, at: Option<&str>) -> Result<Measure, Pars
         .filter(inside)
         .ok_or_else(|| given.bad("a recall between 0 and 1", at))?;
     let mut measure = Measure::of(Kind::IPrec { recall });
-    measure.rel = level(given)?;
+    measured(given, &mut measure)?;
     Ok(measure)
 }
 
-/// The canonical text of a measure.
-pub(crate) fn text(measure: &Measure) -> String {
-    let whole = measure.cutoff.is_none();
-    let mut parameters: Vec<String> = Vec::new();
-    let mut unless = |key: &str, value: Decimal, default: Decimal| {
-        if value != default {
-            parameters.push(format!("{key}={value}"));
-        }
+/// Interpolated precision inferred from a sample: `infIPrec@0.1`, `iprec@rec0.10`.
+fn inferred(
+    name: &str,
+    given: &mut Given<'_>,
+    at: Option<&str>,
+) -> Result<Measure, ParseMeasureError> {
+    const EXPECTED: &str = "a recall of 0, 0.1, 0.2 and so on up to 1";
+    let Some(at) = at else {
+        return Err(ParseMeasureError::MissingCutoff {
+            text: given.text.to_owned(),
+            example: "infIPrec@0.1",
+        });
     };
-    let mut name = match measure.kind {
-        Kind::P if whole => "SetP",
-        Kind::P => "P",
-        Kind::R if whole => "SetR",
-        Kind::R => "R",
-        Kind::RelativeP => {
-            parameters.push("relative=True".to_owned());
-            if whole { "SetP" } else { "P" }
-        }
-        Kind::Success => "Success",
-        Kind::RR => "RR",
-        Kind::AP => "AP",
-        Kind::GeometricAP => "GMAP",
-        Kind::SetAP => "SetAP",
-        Kind::SetF { weight } => {
-            unless("beta", weight, Decimal::ONE);
-            "SetF"
-        }
-        Kind::Rprec { multiple } => {
-            unless("mult", multiple, Decimal::ONE);
-            "Rprec"
-        }
-        Kind::Bpref => "Bpref",
-        Kind::GeometricBpref => "GMBpref",
-        Kind::InfAP => "infAP",
-        Kind::IPrec { .. } => "IPrec",
-        Kind::IPrecMean { points } => {
-            if points != Points::ELEVEN {
-                let list: Vec<String> = points.as_slice().iter().map(Decimal::to_string).collect();
-                parameters.push(format!("points={{{}}}", list.join(",")));
-            }
-            "IPrecAvg"
-        }
-        Kind::NDCG { .. } => "nDCG",
-        Kind::DCG { .. } => "DCG",
-        Kind::IDCG { .. } => "IDCG",
-        Kind::NDCGRel { .. } => "nDCGrel",
-        Kind::RNDCG { .. } => "Rndcg",
-        Kind::G { .. } => "G",
-        Kind::BinG => "binG",
-        Kind::Yaap => "YAAP",
-        Kind::RBP { persistence, gain } => {
-            parameters.push(format!("p={persistence}"));
-            if gain == RbpGain::Graded {
-                parameters.push("gain=graded".to_owned());
-            }
-            "RBP"
-        }
-        Kind::RBPResidual { persistence } => {
-            parameters.push(format!("p={persistence}"));
-            "RBPResidual"
-        }
-        Kind::Utility { worth } => {
-            for (key, value) in ["a", "b", "c", "d"].iter().zip(worth) {
-                parameters.push(format!("{key}={value}"));
-            }
-            "Utility"
-        }
-        Kind::Judged => "Judged",
-        Kind::Unjudged => "Unjudged",
-        Kind::NumQ => "NumQ",
-        Kind::NumRet => "NumRet",
-        Kind::NumRel => "NumRel",
-        Kind::NumRelRet => "NumRelRet",
-        Kind::NumNonRelJudgedRet => "NumNonRelJudgedRet",
+    let recall = match name {
+        "iprec" => at.strip_prefix("rec"),
+        _ => Some(at),
     };
-    match measure.kind.gain() {
-        None | Some(Gain::Linear) => {}
-        Some(Gain::Exponential) => parameters.push("dcg=exp-log2".to_owned()),
-        Some(Gain::Table(table)) => {
-            let pairs: Vec<String> = table.iter().map(|(g, x)| format!("{g}:{x}")).collect();
-            parameters.push(format!("gains={{{}}}", pairs.join(",")));
-        }
-    }
-    if let Some(level) = measure.rel {
-        if measure.kind == Kind::NumRelRet {
-            name = "NumRet";
-        }
-        parameters.insert(0, format!("rel={level}"));
-    }
-    let mut text = name.to_owned();
-    if !parameters.is_empty() {
-        text.push_str(&format!("({})", parameters.join(",")));
-    }
-    match (measure.kind, measure.cutoff) {
-        (Kind::IPrec { recall }, _) => text.push_str(&format!("@{recall}")),
-        (_, Some(k)) => text.push_str(&format!("@{k}")),
-        (_, None) => {}
-    }
-    text
+    let recall: Option<Decimal> = recall.and_then(|recall| recall.parse().ok());
+    let tenths = (0..=10_u8).find(|&n| recall == Some(Decimal::new(i64::from(n), 1)));
+    let tenths = tenths.ok_or_else(|| given.bad(EXPECTED, at))?;
+    let mut measure = Measure::of(Kind::InfIPrec { tenths });
+    measured(given, &mut measure)?;
+    Ok(measure)
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use ir_core::Grade;
 use serde::{Deserialize, Serialize};
 
+use crate::topic::{UNJUDGED, UNPOOLED};
 use crate::{Measure, Rules};
 
 /// The values of a run: of every query first, and what follows from them.
@@ -44,6 +45,16 @@ pub enum Judged {
     Unjudged,
     /// It is not in the qrels.
     Unpooled,
+}
+
+impl Judged {
+    pub(crate) const fn of(state: Grade) -> Self {
+        match state {
+            UNPOOLED => Self::Unpooled,
+            UNJUDGED => Self::Unjudged,
+            grade => Self::Grade(grade),
+        }
+    }
 }
 
 impl QueryValues {

@@ -25,6 +25,8 @@ pub struct Rules {
     pub ties: Ties,
     /// Queries that have judgments and nothing retrieved.
     pub missing: Missing,
+    /// Queries that have judgments and no relevant document.
+    pub no_relevant: NoRelevant,
     /// Retrieved documents without a judgment.
     pub unjudged: Unjudged,
     /// A retrieved document whose id is the query's.
@@ -47,6 +49,7 @@ impl Rules {
     pub const TREC_EVAL_10: Self = Self {
         ties: Ties::TrecEval,
         missing: Missing::Zero,
+        no_relevant: NoRelevant::Count,
         unjudged: Unjudged::NonRelevant,
         self_hits: SelfHits::Keep,
         level: 1,
@@ -67,6 +70,32 @@ impl Rules {
     pub const TREC_EVAL_9_0_4: Self = Self {
         scores: ScoreWidth::F32,
         ..Self::TREC_EVAL_9_0_8
+    };
+}
+
+impl Rules {
+    /// gdeval: queries without a relevant document are left out, and so are those without results.
+    /// Its `-c` is `Rules { missing: Missing::Zero, ..Rules::GDEVAL }`.
+    pub const GDEVAL: Self = Self {
+        missing: Missing::Skip,
+        no_relevant: NoRelevant::Skip,
+        ..Self::TREC_EVAL_10
+    };
+
+    /// sample_eval as NIST gives it out: the first 1000 documents of each list count, and queries
+    /// without results are left out. (The total of [`Kind::InfNumRel`](crate::Kind::InfNumRel)
+    /// that it prints takes in all judged queries all the same.)
+    pub const SAMPLE_EVAL: Self = Self {
+        missing: Missing::Skip,
+        depth: Some(1000),
+        ..Self::TREC_EVAL_10
+    };
+
+    /// ndeval with its option `-traditional`: queries without results are left out. (Without the
+    /// option it goes by the rank column.)
+    pub const NDEVAL: Self = Self {
+        missing: Missing::Skip,
+        ..Self::TREC_EVAL_10
     };
 }
 
@@ -103,6 +132,17 @@ pub enum Missing {
     Zero,
     /// They are left out of every mean: trec_eval 9 without `-c`. (Release 10.0 stops with an
     /// error instead.) Figures over different subsets of the queries cannot be compared.
+    Skip,
+}
+
+/// What queries count of whose judged documents none reaches the relevance level of the rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoRelevant {
+    /// They count, as 0 for nearly all measures: trec_eval.
+    #[default]
+    Count,
+    /// They are left out of every mean: gdeval.
     Skip,
 }
 
@@ -197,6 +237,9 @@ impl fmt::Display for Rules {
             Some(depth) => write!(f, "{depth}")?,
         }
         write!(f, "; scores: {scores}; generation: {generation}")?;
+        if self.no_relevant == NoRelevant::Skip {
+            f.write_str("; queries without relevant documents: skipped")?;
+        }
         if self.collection > 0 {
             write!(f, "; collection: {} documents", self.collection)?;
         }

@@ -3,7 +3,9 @@
 use ir_core::Grade;
 
 use crate::Gain;
+use crate::diversity::{self, Subtopics};
 use crate::places::{Place, Places};
+use crate::sampled::Strata;
 
 /// The state of a retrieved document that is not in the qrels.
 pub(crate) const UNPOOLED: Grade = -1;
@@ -15,6 +17,11 @@ pub(crate) const UNJUDGED: Grade = -2;
 pub(crate) struct Needs {
     pub(crate) levels: Vec<Grade>,
     pub(crate) gains: Vec<Gain>,
+    pub(crate) novelties: Vec<diversity::Need>,
+    /// Whether strata are asked for.
+    pub(crate) strata: bool,
+    /// Whether a list of judged documents alone is asked for.
+    pub(crate) condensed: bool,
 }
 
 /// The judgments of one query.
@@ -30,6 +37,10 @@ pub(crate) struct Topic<'q> {
     relevant: Vec<u64>,
     /// By gain of [`Needs`].
     ideals: Vec<Ideal>,
+    /// Where [`Needs`] asks for them.
+    pub(crate) strata: Option<Strata>,
+    /// Where [`Needs`] asks for them and the judgments have them.
+    pub(crate) subtopics: Option<Subtopics>,
 }
 
 /// The list of a query that could not be better: positive gains, descending.
@@ -122,6 +133,8 @@ impl<'q> Topic<'q> {
             places,
             states,
             grades,
+            strata: None,
+            subtopics: None,
         }
     }
 
@@ -140,6 +153,11 @@ impl<'q> Topic<'q> {
     /// How many documents are relevant at a level of [`Needs`].
     pub(crate) fn relevant(&self, level: usize) -> u64 {
         self.relevant[level]
+    }
+
+    /// Grades from 0 on that occur, ascending, and how often.
+    pub(crate) fn grades(&self) -> &[(Grade, u64)] {
+        &self.grades
     }
 
     /// How many documents are judged and below a grade.

@@ -4,9 +4,9 @@ use std::num::NonZeroU32;
 
 use ir_core::Grade;
 
-use crate::measure::{Kind, Measure, RbpGain};
+use crate::kind::{Kind, RbpGain};
 use crate::names::{ParseMeasureError, UTILITY};
-use crate::{Decimal, Gain, GainTable, Points};
+use crate::{Decimal, Gain, GainTable, Measure, Points};
 
 /// What follows the name on trec_eval's command line.
 #[derive(Debug, Clone, Copy)]
@@ -117,7 +117,10 @@ pub(crate) const MEASURES: [(&str, Form); 38] = [
     ("rbp", Form::Persistence(rbp)),
     (
         "rbp_resid",
-        Form::Persistence(|persistence| Kind::RBPResidual { persistence }),
+        Form::Persistence(|persistence| Kind::RBPResidual {
+            persistence,
+            full: false,
+        }),
     ),
     ("unj", Form::Cuts(Kind::Unjudged, &[5, 10, 20])),
 ];
@@ -320,7 +323,7 @@ fn find(text: &str) -> Option<(&'static str, Form, Option<&str>)> {
 
 /// trec_eval's name of a measure, if it has one.
 pub(crate) fn trec_name(measure: &Measure) -> Option<String> {
-    if measure.rel.is_some() {
+    if measure.rel.is_some() || measure.judged_only {
         return None;
     }
     let exact = |label: String| {
@@ -361,7 +364,7 @@ pub(crate) fn trec_name(measure: &Measure) -> Option<String> {
                 _ => None,
             },
             Form::Persistence(_) => match measure.kind {
-                Kind::RBP { persistence: p, .. } | Kind::RBPResidual { persistence: p } => {
+                Kind::RBP { persistence: p, .. } | Kind::RBPResidual { persistence: p, .. } => {
                     exact(name.to_owned()).or_else(|| exact(format!("{name}_p={p}")))
                 }
                 _ => None,

@@ -46,6 +46,12 @@ fn kind() -> impl Strategy<Value = Kind> {
         Kind::NumRel,
         Kind::NumRelRet,
         Kind::NumNonRelJudgedRet,
+        Kind::XinfAP,
+        Kind::InfNDCG,
+        Kind::InfNumRel,
+        Kind::InfNumRelRet,
+        Kind::ApIA,
+        Kind::StRecall,
     ]);
     let points = prop::collection::vec(decimal(1), 1..=Points::MOST);
     let worth = [-5000_i64..5000, -5000..5000, -5000..5000, -5000..5000];
@@ -71,7 +77,16 @@ fn kind() -> impl Strategy<Value = Kind> {
                 RbpGain::Binary
             },
         }),
-        decimal(1).prop_map(|persistence| Kind::RBPResidual { persistence }),
+        (decimal(1), any::<bool>())
+            .prop_map(|(persistence, full)| Kind::RBPResidual { persistence, full }),
+        (1_u8..=62).prop_map(|highest| Kind::ERR { highest }),
+        (0_u8..=10).prop_map(|tenths| Kind::InfIPrec { tenths }),
+        decimal(1).prop_map(|alpha| Kind::ErrIA { alpha }),
+        decimal(1).prop_map(|alpha| Kind::NErrIA { alpha }),
+        decimal(1).prop_map(|alpha| Kind::AlphaDCG { alpha }),
+        decimal(1).prop_map(|alpha| Kind::AlphaNDCG { alpha }),
+        (decimal(1), decimal(1)).prop_map(|(alpha, beta)| Kind::NRBP { alpha, beta }),
+        (decimal(1), decimal(1)).prop_map(|(alpha, beta)| Kind::NNRBP { alpha, beta }),
         worth.prop_map(|worth| Kind::Utility {
             worth: worth.map(|w| Decimal::new(w, 2))
         }),
@@ -81,8 +96,13 @@ fn kind() -> impl Strategy<Value = Kind> {
 fn measure() -> impl Strategy<Value = Measure> {
     let level = prop::option::of(0_i64..5);
     let cutoff = prop::option::of(1_u32..2000);
-    (kind(), level, cutoff).prop_map(|(kind, level, cutoff)| {
+    (kind(), level, cutoff, any::<bool>()).prop_map(|(kind, level, cutoff, judged_only)| {
         let measure = Measure::of(kind);
+        let measure = if judged_only {
+            measure.judged_only()
+        } else {
+            measure
+        };
         let measure = level.map_or(measure, |level| measure.rel(level));
         cutoff.map_or(measure, |k| measure.at(k))
     })
@@ -123,7 +143,7 @@ fn spellings() {
         ("NDCG@10", "nDCG@10", Some("ndcg_cut_10")),
         ("ndcg_cut.10", "nDCG@10", Some("ndcg_cut_10")),
         ("ndcg", "nDCG", Some("ndcg")),
-        ("nDCG(dcg='exp-log2')@10", "nDCG(dcg=exp-log2)@10", None),
+        ("nDCG(dcg='exp-log2')@10", "nDCG(dcg='exp-log2')@10", None),
         ("nDCG(dcg=log2)@10", "nDCG@10", Some("ndcg_cut_10")),
         (
             "ndcg.1=3.5,2=9",
@@ -189,7 +209,7 @@ fn spellings() {
         ("success_1", "Success@1", Some("success_1")),
         ("rbp", "RBP(p=0.9,gain=graded)", Some("rbp")),
         ("rbp.p=.95", "RBP(p=0.95,gain=graded)", Some("rbp_p=0.95")),
-        ("RBP", "RBP(p=0.8)", None),
+        ("RBP(p=0.8)", "RBP", None),
         ("rbp_resid", "RBPResidual(p=0.9)", Some("rbp_resid")),
         ("utility", "Utility(a=1,b=-1,c=0,d=0)", Some("utility")),
         (

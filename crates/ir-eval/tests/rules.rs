@@ -245,7 +245,7 @@ fn refusals() {
     assert_eq!(
         error.to_string(),
         "query \"high\", document \"a\": expected a grade of at most 512 for \
-         nDCG(dcg=exp-log2)@10, found 2000"
+         nDCG(dcg='exp-log2')@10, found 2000"
     );
     // Linear gains have no such limit.
     let big = evaluate(

@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 
 use anyhow::{Context, Result};
 use ir_eval::trec_eval::{Cell, Detail, Selection};
-use ir_eval::{FileError, Measure, Missing, Reading, Report, Rules, Summary};
+use ir_eval::{FileError, Measure, Missing, Reading, Report, Rules};
 use serde_json::json;
 
 use crate::console::{Console, Usage};
@@ -185,7 +185,7 @@ fn write_json(
         }
     }
     let mut line = |query: &str, measure: Measure, value: f64| {
-        let value = if measure.summary() == Summary::Sum {
+        let value = if measure.is_count() {
             json!(value as i64)
         } else {
             json!(value)

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | run | query id, iteration (ignored), document id, rank (ignored), score, tag, anything else (ignored) |
 //! | qrels | query id, iteration (ignored), document id, grade |
+//! | qrels of a stratified sample | query id, iteration (ignored), document id, stratum, grade |
+//! | qrels of a diversity task | query id, subtopic, document id, grade |
 //!
 //! trec_eval is lenient: text in the score column is 0, so a header line becomes a document
 //! called `DocID` of the query `QueryID`. Reading does the same ([`Header::AsData`]) and says so in
@@ -22,6 +24,7 @@
 //! # Ok::<(), trec::TrecError>(())
 //! ```
 
+mod labelled;
 mod number;
 mod parts;
 mod read;
@@ -32,6 +35,7 @@ mod write;
 use std::fmt;
 use std::io;
 
+pub use labelled::{read_strata, read_subtopics};
 pub use parts::{Part, parts};
 pub use read::{RunLine, Scanned, read_qrels, read_run, scan_run};
 pub use rows::{Rows, number, whole_number};
@@ -193,6 +197,25 @@ pub enum TrecError {
         line: u64,
         /// The query.
         query: String,
+        /// The document.
+        doc: String,
+        /// The line of the first occurrence.
+        first: u64,
+    },
+    /// A document that repeats within a subtopic.
+    #[error(
+        "{path}:{line}: document {doc:?} of query {query:?}, subtopic {subtopic:?} \
+         stands in line {first} already"
+    )]
+    RepeatedSubtopic {
+        /// The file.
+        path: String,
+        /// The line of the second occurrence, from 1.
+        line: u64,
+        /// The query.
+        query: String,
+        /// The subtopic.
+        subtopic: String,
         /// The document.
         doc: String,
         /// The line of the first occurrence.

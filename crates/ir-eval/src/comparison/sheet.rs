@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::{Comparison, Contrast};
 use crate::significance::{Alternative, Interval};
-use crate::{Measure, Missing, Summary};
+use crate::{Measure, Missing};
 
 /// One table.
 pub(super) struct Sheet {
@@ -268,23 +268,23 @@ impl Comparison {
 
 /// Counts as whole numbers, all else with four decimals.
 fn value(value: f64, measure: Measure) -> String {
-    match measure.summary() {
-        Summary::Sum => format!("{value:.0}"),
-        _ => format!("{value:.4}"),
+    match measure.is_count() {
+        true => format!("{value:.0}"),
+        false => format!("{value:.4}"),
     }
 }
 
 fn signed(value: f64, measure: Measure) -> String {
-    match measure.summary() {
-        Summary::Sum => format!("{value:+.0}"),
-        _ => format!("{value:+.4}"),
+    match measure.is_count() {
+        true => format!("{value:+.0}"),
+        false => format!("{value:+.4}"),
     }
 }
 
 fn interval(interval: Interval, measure: Measure) -> String {
-    match measure.summary() {
-        Summary::Sum => format!("{interval:.0}"),
-        _ => format!("{interval:.4}"),
+    match measure.is_count() {
+        true => format!("{interval:.0}"),
+        false => format!("{interval:.4}"),
     }
 }
 

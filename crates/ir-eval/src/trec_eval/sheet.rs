@@ -175,7 +175,7 @@ impl<'a> Sheet<'a> {
                     if once {
                         return None;
                     }
-                    (measure, self.cell(summary, figure))
+                    (measure, self.cell(measure, summary, figure))
                 }
             };
             Some(self.line(column, measure, query, value))
@@ -193,12 +193,13 @@ impl<'a> Sheet<'a> {
                 summary,
                 total,
                 ..
-            } => Some(self.line(column, measure, "all", self.cell(summary, total))),
+            } => Some(self.line(column, measure, "all", self.cell(measure, summary, total))),
         })
     }
 
-    fn cell(&self, summary: Summary, figure: f64) -> Cell {
-        if summary == Summary::Sum && !self.standardised {
+    fn cell(&self, measure: Option<Measure>, summary: Summary, figure: f64) -> Cell {
+        let count = measure.map_or(summary == Summary::Sum, |measure| measure.is_count());
+        if count && !self.standardised {
             Cell::Count(figure)
         } else {
             Cell::Figure(figure)
