@@ -139,7 +139,7 @@ impl Column {
         AtRank {
             lists: self.lists,
             relevant: self.relevant,
-            mean: self.scores.iter().sum::<f64>() / self.scores.len() as f64,
+            mean: (self.scores.iter().sum::<f64>() + 0.0) / self.scores.len() as f64,
             low: quantile(&self.scores, 0.1),
             high: quantile(&self.scores, 0.9),
         }
@@ -157,7 +157,7 @@ fn quantile(values: &[f64], share: f64) -> f64 {
 }
 
 /// A list in the order by which it is judged.
-fn in_order<'r>(list: &'r [Scored], query: &str, rules: &Rules) -> Vec<&'r Scored> {
+pub(crate) fn in_order<'r>(list: &'r [Scored], query: &str, rules: &Rules) -> Vec<&'r Scored> {
     let keep = |scored: &&Scored| rules.self_hits == SelfHits::Keep || scored.doc != query;
     let mut list: Vec<&Scored> = list.iter().filter(keep).collect();
     // Adding 0 makes one zero of the two.

@@ -18,6 +18,8 @@ mod list;
 mod measure;
 mod names;
 #[cfg(feature = "pictures")]
+mod page;
+#[cfg(feature = "pictures")]
 pub mod picture;
 mod places;
 pub mod preferences;
@@ -49,6 +51,8 @@ pub use groups::JudgmentGroups;
 pub use kind::{Kind, RbpGain};
 pub use measure::{Measure, Summary};
 pub use names::ParseMeasureError;
+#[cfg(feature = "pictures")]
+pub use page::{Page, TopicMoves, WinsAndLosses};
 pub use reading::Reading;
 pub use report::{Judged, QueryValues, Report};
 pub use rules::{Generation, Missing, NoRelevant, Rules, ScoreWidth, SelfHits, Ties, Unjudged};

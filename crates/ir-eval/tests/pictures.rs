@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 use ir_eval::Curve;
-use ir_eval::picture::{Axis, Curves, Difference, Differences, Mean, Means, Picture, Scores};
-use ir_eval::{AtRank, ScoreByRank};
+use ir_eval::picture::{Axis, Curves, Differences, Mean, Means, Picture, Scores};
+use ir_eval::{AtRank, ScoreByRank, TopicDifference};
 use proptest::prelude::*;
 use roxmltree::{Document, Node};
 
@@ -78,15 +78,19 @@ fn cutoffs(count: usize, depth: u32) -> Curves {
 }
 
 fn differences(count: usize, query: impl Fn(usize) -> String) -> Differences {
-    let figures = |at: usize| Difference {
-        query: query(at),
-        baseline: 0.5,
-        system: (at * 7919 % 10007) as f64 / 10007.0,
+    let figures = |at: usize| {
+        let value = (at * 7919 % 10007) as f64 / 10007.0;
+        TopicDifference {
+            query: query(at),
+            value,
+            against: 0.5,
+            difference: value - 0.5,
+        }
     };
     Differences {
         measure: "nDCG@10".to_owned(),
         system: "new".to_owned(),
-        baseline: "old".to_owned(),
+        against: "old".to_owned(),
         queries: (0..count).map(figures).collect(),
     }
 }
@@ -146,7 +150,7 @@ fn all() -> Vec<(String, Box<dyn Picture>)> {
         let plain = differences(count, |at| format!("PLAIN-{at}"));
         all.push((format!("{count} differences"), Box::new(plain)));
         let mut hostile = differences(count, |at| format!("{}{at}", HOSTILE[at % HOSTILE.len()]));
-        (hostile.system, hostile.baseline) = (HOSTILE[1].to_owned(), HOSTILE[4].to_owned());
+        (hostile.system, hostile.against) = (HOSTILE[1].to_owned(), HOSTILE[4].to_owned());
         hostile.measure = "nDCG(dcg=exp-log2,gains={0:1,1:2,2:3,3:4,4:5,5:6})@1000".to_owned();
         all.push((format!("{count} hostile differences"), Box::new(hostile)));
     }
@@ -410,7 +414,11 @@ fn bars_reach_their_differences() {
         let svg = picture.to_svg();
         let document = Document::parse(&svg).unwrap();
         let y = scale(&labels(&document, false));
-        let gains: Vec<f64> = picture.queries.iter().map(Difference::gain).collect();
+        let gains: Vec<f64> = picture
+            .queries
+            .iter()
+            .map(|query| query.difference)
+            .collect();
         let (best, worst) = gains
             .iter()
             .fold((0.0_f64, 0.0_f64), |(best, worst), &gain| {
@@ -494,10 +502,11 @@ proptest! {
                 ..recall(0, |_| String::new())
             }),
             Box::new(Differences {
-                queries: values.iter().map(|value| Difference {
+                queries: values.iter().map(|value| TopicDifference {
                     query: value.3.clone(),
-                    baseline: value.0,
-                    system: value.1,
+                    value: value.0,
+                    against: value.1,
+                    difference: value.0 - value.1,
                 }).collect(),
                 ..differences(0, |_| String::new())
             }),

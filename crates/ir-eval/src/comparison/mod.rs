@@ -3,6 +3,8 @@
 mod build;
 mod csv;
 mod error;
+#[cfg(feature = "pictures")]
+mod html;
 mod latex;
 mod markdown;
 mod moves;

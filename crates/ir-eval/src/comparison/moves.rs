@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use ir_core::{Judgments, Run};
 use serde::{Deserialize, Serialize};
 
-use crate::rules::{ScoreWidth, SelfHits, Ties, Unjudged};
+use crate::by_rank::in_order;
+use crate::rules::Unjudged;
 use crate::{Judged, Rules};
 
 /// The documents whose rank differs between two runs, under the rules of an evaluation.
@@ -109,26 +110,9 @@ impl<'a, J: Judgments + ?Sized> Moves<'a, J> {
     /// A query's documents in the order in which they are evaluated.
     fn ranked(&self, run: &'a Run, query: &str) -> Vec<&'a str> {
         let rules = &self.rules;
-        let mut list: Vec<(f64, &str)> = run
-            .get(query)
-            .into_iter()
-            .flatten()
-            .filter(|scored| rules.self_hits == SelfHits::Keep || scored.doc != query)
-            .map(|scored| match rules.scores {
-                ScoreWidth::F64 => (scored.score, scored.doc.as_str()),
-                ScoreWidth::F32 => (f64::from(scored.score as f32), scored.doc.as_str()),
-            })
-            .collect();
-        list.sort_by(|a, b| {
-            let falling = b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal);
-            falling.then_with(|| match rules.ties {
-                Ties::TrecEval => b.1.cmp(a.1),
-                Ties::IdAscending => a.1.cmp(b.1),
-                Ties::RunOrder | Ties::Reject => Ordering::Equal,
-            })
-        });
+        let mut list = in_order(run.get(query).unwrap_or_default(), query, rules);
         list.truncate(rules.depth.unwrap_or(usize::MAX));
-        let docs = list.into_iter().map(|(_, doc)| doc);
+        let docs = list.into_iter().map(|scored| scored.doc.as_str());
         docs.filter(|doc| {
             rules.unjudged == Unjudged::NonRelevant
                 || matches!(self.judged(query, doc), Judged::Grade(_))

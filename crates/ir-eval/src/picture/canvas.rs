@@ -19,10 +19,10 @@ pub(super) const UNIT: i32 = 10;
 /// The width of all pictures, in pixels: at the width of a paper's column (240 points) the letters
 /// have about 7 points.
 pub(super) const WIDTH: i32 = 400;
-/// The height of letters, in pixels.
-pub(super) const LETTERS: i32 = 12;
+/// The height of letters, in tenths of a pixel.
+pub(super) const LETTERS: i32 = 125;
 /// The height of smaller letters.
-pub(super) const SMALL: i32 = 10;
+pub(super) const SMALL: i32 = 100;
 
 pub(super) const INK: RGBColor = RGBColor(0, 0, 0);
 pub(super) const PAPER: RGBColor = RGBColor(255, 255, 255);
@@ -112,10 +112,10 @@ fn escaped(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// Letters of a height.
+/// Letters of a height in tenths of a pixel.
 pub(super) fn letters(height: i32) -> TextStyle<'static> {
     // plotters divides by 1.24 again.
-    let size = f64::from(height * UNIT) * 1.24;
+    let size = f64::from(height) * 1.24;
     ("sans-serif", size).into_font().color(&INK)
 }
 

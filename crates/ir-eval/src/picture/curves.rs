@@ -182,7 +182,7 @@ impl Curves {
         let room = Room {
             left: 52,
             below: 40,
-            right: 18,
+            right: 22,
             above: 8,
         };
         let x = Scale {

@@ -9,7 +9,7 @@ use super::canvas::{
 };
 use super::name::{MOST, figure, labels, shorten, ticks, width};
 use super::{Picture, csv};
-use crate::{Measure, Report};
+use crate::{Comparison, Measure, TopicDifference};
 
 /// What one system gains over another on each query: bars from the greatest gain to the greatest
 /// loss, and the mean as a dashed line.
@@ -20,28 +20,9 @@ pub struct Differences {
     /// The system that is compared.
     pub system: String,
     /// The one it is compared with.
-    pub baseline: String,
+    pub against: String,
     /// The queries, in any order.
-    pub queries: Vec<Difference>,
-}
-
-/// A query's figures.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Difference {
-    /// The query.
-    pub query: String,
-    /// The figure of [`Differences::baseline`].
-    pub baseline: f64,
-    /// That of [`Differences::system`].
-    pub system: f64,
-}
-
-impl Difference {
-    /// What the system gains.
-    #[must_use]
-    pub fn gain(&self) -> f64 {
-        self.system - self.baseline
-    }
+    pub queries: Vec<TopicDifference>,
 }
 
 /// Up to how many queries are named, and stand in bars of their own.
@@ -58,32 +39,27 @@ const RIGHT: i32 = 10;
 const LOSS: RGBColor = RGBColor(250, 214, 190);
 
 impl Differences {
-    /// The queries that both reports have. `None` when one of them does not have the measure.
+    /// Two systems of a comparison on a measure; `None` where it does not have them.
     #[must_use]
-    pub fn new(baseline: &Report, system: &Report, measure: Measure) -> Option<Self> {
-        let names = system.queries().iter().map(|query| query.query());
-        let pairs = names.zip(system.values(measure)?);
-        let _ = baseline.values(measure)?;
-        let queries = pairs.filter_map(|(query, value)| {
-            Some(Difference {
-                query: query.to_owned(),
-                baseline: baseline.value(query, measure)?,
-                system: value,
-            })
-        });
+    pub fn new(
+        comparison: &Comparison,
+        system: &str,
+        against: &str,
+        measure: Measure,
+    ) -> Option<Self> {
         Some(Self {
             measure: measure.to_string(),
-            system: system.run().to_owned(),
-            baseline: baseline.run().to_owned(),
-            queries: queries.collect(),
+            system: system.to_owned(),
+            against: against.to_owned(),
+            queries: comparison.topics(system, against, measure)?,
         })
     }
 
     /// The queries by falling gain.
-    fn sorted(&self) -> Vec<&Difference> {
-        let mut sorted: Vec<&Difference> = self.queries.iter().collect();
-        let falling = |a: &&Difference, b: &&Difference| {
-            let gains = b.gain().total_cmp(&a.gain());
+    fn sorted(&self) -> Vec<&TopicDifference> {
+        let mut sorted: Vec<&TopicDifference> = self.queries.iter().collect();
+        let falling = |a: &&TopicDifference, b: &&TopicDifference| {
+            let gains = b.difference.total_cmp(&a.difference);
             gains.then_with(|| a.query.cmp(&b.query))
         };
         sorted.sort_by(falling);
@@ -91,7 +67,8 @@ impl Differences {
     }
 
     fn counts(&self) -> (usize, usize, usize) {
-        let count = |sign: fn(f64) -> bool| self.queries.iter().filter(|q| sign(q.gain())).count();
+        let count =
+            |sign: fn(f64) -> bool| self.queries.iter().filter(|q| sign(q.difference)).count();
         (
             count(|gain| gain > 0.0),
             count(|gain| gain < 0.0),
@@ -107,7 +84,11 @@ impl Differences {
     }
 
     fn mean(&self) -> f64 {
-        self.queries.iter().map(Difference::gain).sum::<f64>() / self.queries.len() as f64
+        self.queries
+            .iter()
+            .map(|query| query.difference)
+            .sum::<f64>()
+            / self.queries.len() as f64
     }
 }
 
@@ -115,7 +96,7 @@ impl Picture for Differences {
     fn title(&self) -> String {
         format!(
             "{} per query: {} against {}",
-            self.measure, self.system, self.baseline
+            self.measure, self.system, self.against
         )
     }
 
@@ -126,7 +107,7 @@ impl Picture for Differences {
              better on {better}, worse on {worse}, equal on {equal}; {}.",
             self.measure,
             self.system,
-            self.baseline,
+            self.against,
             self.queries.len(),
             self.mean_text(),
         );
@@ -134,9 +115,9 @@ impl Picture for Differences {
         if let (Some(best), Some(worst)) = (sorted.first(), sorted.last()) {
             alt += &format!(
                 " Greatest: {} on {}; least: {} on {}.",
-                signed(best.gain()),
+                signed(best.difference),
                 best.query,
-                signed(worst.gain()),
+                signed(worst.difference),
                 worst.query
             );
         }
@@ -150,14 +131,14 @@ impl Picture for Differences {
 
     fn to_csv(&self) -> String {
         let rows = self.sorted().into_iter().map(|q| {
-            let figures = [q.baseline, q.system, q.gain()].map(|value| value.to_string());
+            let figures = [q.against, q.value, q.difference].map(|value| value.to_string());
             std::iter::once(q.query.clone()).chain(figures).collect()
         });
         let figure = |name: &str| format!("{} of {name}", self.measure);
         csv(
             &[
                 "query",
-                &figure(&self.baseline),
+                &figure(&self.against),
                 &figure(&self.system),
                 "difference",
             ],
@@ -179,7 +160,7 @@ impl Differences {
 
     fn plot(&self, area: &Area<'_>) -> Result<(), Fault> {
         let sorted = self.sorted();
-        let gains: Vec<f64> = sorted.iter().map(|query| query.gain()).collect();
+        let gains: Vec<f64> = sorted.iter().map(|query| query.difference).collect();
         let (low, high, lines) = ticks(gains.iter().copied().chain([0.0]), 8.0);
         let title = format!("difference in {}", self.measure);
         let title = shorten(&title, PLOT - 20, LETTERS);
@@ -244,7 +225,7 @@ impl Differences {
         };
         let lines = [
             line(better, &self.system),
-            line(worse, &self.baseline),
+            line(worse, &self.against),
             format!("{}; equal on {equal}", self.mean_text()),
         ];
         let style = placed(letters(LETTERS), HPos::Left, VPos::Center);

@@ -9,6 +9,7 @@ use super::canvas::{
 };
 use super::name::{MOST, figure, labels, ticks, width};
 use super::{Picture, csv};
+use crate::{Comparison, Measure, System};
 
 /// A measure of one or more systems, one below the other, each with its interval. A dashed line
 /// leads down from the first system, so that it can be compared with all others.
@@ -42,6 +43,33 @@ const NAMES: i32 = 160;
 const FIGURES: i32 = 46;
 
 impl Means {
+    /// The systems of a comparison, with its intervals; `None` where it does not have the measure.
+    #[must_use]
+    pub fn new(comparison: &Comparison, measure: Measure) -> Option<Self> {
+        let mean = |system: &System| {
+            let figure = system
+                .figures
+                .iter()
+                .find(|figure| figure.measure == measure)?;
+            Some(Mean {
+                system: system.name.clone(),
+                value: figure.value,
+                interval: Some((figure.interval.low, figure.interval.high)),
+            })
+        };
+        let confidence = (1.0 - comparison.plan().level) * 100.0;
+        Some(Self {
+            measure: measure.to_string(),
+            interval: format!("{} % intervals", figure(confidence)),
+            queries: comparison.queries().len(),
+            systems: comparison
+                .systems()
+                .iter()
+                .map(mean)
+                .collect::<Option<_>>()?,
+        })
+    }
+
     fn axis(&self) -> String {
         let queries = if self.queries == 1 {
             "query"

@@ -1,4 +1,4 @@
-//! Pictures of reports, as SVG: for a paper, a page, a screen. The feature `pictures` has them.
+//! Pictures of reports and comparisons, as SVG: for a paper, a page, a screen. The feature `pictures` has them.
 //!
 //! Each picture is a value: fill it from reports or by hand, then take its SVG, its data as CSV,
 //! or its description. They are drawn by the library plotters. Nothing depends on colour alone:
@@ -27,9 +27,10 @@ mod name;
 mod scores;
 
 pub use curves::{Axis, Curves};
-pub use differences::{Difference, Differences};
+pub use differences::Differences;
 
 pub use means::{Mean, Means};
+pub(crate) use name::printable;
 pub use scores::Scores;
 
 /// Something that can be drawn.

@@ -12,10 +12,10 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 
-/// About how wide a text is, in pixels, in a sans-serif face of that height.
+/// About how wide a text is, in pixels, in a sans-serif face of a height in tenths of a pixel.
 pub(super) fn width(text: &str, height: i32) -> i32 {
     let em: f64 = text.chars().map(share).sum();
-    (em * f64::from(height)).ceil() as i32
+    (em * f64::from(height) / 10.0).ceil() as i32
 }
 
 fn share(c: char) -> f64 {

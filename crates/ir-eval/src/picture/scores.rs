@@ -173,7 +173,7 @@ impl Scores {
         let room = Room {
             left: LEFT,
             below,
-            right: 18,
+            right: 22,
             above: 4,
         };
         Ok((axes(area, &room, &x, y)?, logarithmic))

@@ -1,0 +1,227 @@
+//! Everything that a page shows of runs.
+
+use std::collections::HashSet;
+
+use ir_core::{Judgments, Qrels, Run};
+
+use super::{Page, WinsAndLosses};
+use crate::picture::{Curves, Differences, Means, Scores};
+use crate::{
+    Comparison, Contrast, Curve, EvalError, Evaluator, Measure, Moves, ScoreByRank, Summary,
+    at_cutoffs, eleven_points, smooth_cutoffs,
+};
+
+/// How much is shown at most. What is left out is told.
+const MEASURES: usize = 8;
+const FAMILIES: usize = 4;
+const PAIRS: usize = 8;
+const SCORES: usize = 4;
+const TOPICS: usize = 10;
+const DOCUMENTS: usize = 5;
+const DEPTH: usize = 1000;
+
+impl<'a> Page<'a> {
+    /// A page with all pictures and the queries that made the difference. `runs` are those of the
+    /// comparison, in its order.
+    ///
+    /// The first measure is the one of which differences per query are shown: for up to eight pairs
+    /// of systems, those that differ most. Curves run to the length of the longest list, at most
+    /// 1000, for up to four of the measures that have a cut-off, or for nDCG, P and R. Remarks on
+    /// the page tell what was left out.
+    ///
+    /// # Errors
+    /// As [`Evaluator::evaluate`].
+    pub fn full<J>(
+        title: &str,
+        comparison: &'a Comparison,
+        qrels: &J,
+        runs: &[Run],
+    ) -> Result<Self, EvalError>
+    where
+        J: Judgments + ?Sized,
+    {
+        let mut page = Self::new(title, comparison);
+        // Where missing queries are skipped, only those count that all systems answered.
+        let mut counted = Qrels::new();
+        for query in comparison.queries() {
+            for (doc, grade) in qrels.judged(query) {
+                counted.insert(query, doc, grade);
+            }
+        }
+        let full = Full {
+            comparison,
+            qrels: &counted,
+            runs,
+        };
+        full.means(&mut page);
+        full.curves(&mut page)?;
+        full.differences(&mut page);
+        full.scores(&mut page);
+        Ok(page)
+    }
+}
+
+/// What a page is made of.
+struct Full<'a, 'r> {
+    comparison: &'a Comparison,
+    qrels: &'r Qrels,
+    runs: &'r [Run],
+}
+
+impl<'a> Full<'a, '_> {
+    fn means(&self, page: &mut Page<'a>) {
+        let measures = self.comparison.measures();
+        for &measure in measures.iter().take(MEASURES) {
+            let means = Means::new(self.comparison, measure);
+            page.pictures
+                .extend(means.map(|means| Box::new(means) as _));
+        }
+        if measures.len() > MEASURES {
+            page.remarks.push(format!(
+                "pictures of figures: the first {MEASURES} of {} measures",
+                measures.len()
+            ));
+        }
+    }
+
+    /// Precision and recall, and measures by cut-off.
+    fn curves(&self, page: &mut Page<'a>) -> Result<(), EvalError> {
+        let rules = self.comparison.rules();
+        let lists = self.runs.iter().flat_map(Run::iter);
+        let longest = lists.map(|(_, list)| list.len()).max().unwrap_or(0);
+        let depth = longest.min(DEPTH).min(rules.depth.unwrap_or(DEPTH));
+        let cutoffs = smooth_cutoffs(depth as u32);
+        let families = self.families();
+        let mut measures = eleven_points();
+        for &measure in families.iter().take(FAMILIES) {
+            measures.extend(at_cutoffs(measure, &cutoffs));
+        }
+        let evaluator = Evaluator::with_rules(self.qrels, &measures, *rules)?;
+        let mut reports = Vec::new();
+        for run in self.runs {
+            reports.push(evaluator.evaluate(run)?);
+        }
+        let mut add = |mut curves: Curves| {
+            self.name(&mut curves.curves);
+            page.pictures.push(Box::new(curves));
+        };
+        add(Curves::precision_recall(&reports));
+        for &measure in families.iter().take(FAMILIES) {
+            add(Curves::over_cutoffs(&reports, measure));
+        }
+        if families.len() > FAMILIES {
+            page.remarks.push(format!(
+                "curves by cut-off: the first {FAMILIES} of {} measures that have one",
+                families.len()
+            ));
+        }
+        Ok(())
+    }
+
+    /// The names of the comparison, which are unlike each other.
+    fn name(&self, curves: &mut [Curve]) {
+        for (curve, system) in curves.iter_mut().zip(self.comparison.systems()) {
+            curve.system.clone_from(&system.name);
+        }
+    }
+
+    /// The measures that have cut-offs, each once.
+    fn families(&self) -> Vec<Measure> {
+        let measures = self.comparison.measures().iter();
+        let mut families: Vec<Measure> = Vec::new();
+        for measure in measures.filter(|m| m.cutoff().is_some() && m.summary() == Summary::Mean) {
+            let family = measure.at(1);
+            if !families.contains(&family) {
+                families.push(family);
+            }
+        }
+        if families.is_empty() {
+            families.extend([Measure::NDCG, Measure::P, Measure::R]);
+        }
+        families
+    }
+
+    /// The differences per query on the first measure.
+    fn differences(&self, page: &mut Page<'a>) {
+        let pairs = self.pairs();
+        let mut shown: Vec<usize> = (0..pairs.len()).collect();
+        if pairs.len() > PAIRS {
+            let size = |at: usize| pairs[at].difference.abs();
+            shown.sort_by(|&a, &b| size(b).total_cmp(&size(a)));
+            shown.truncate(PAIRS);
+            shown.sort_unstable();
+            page.remarks.push(format!(
+                "differences per query: the {PAIRS} of {} pairs of systems that differ most",
+                pairs.len()
+            ));
+        }
+        for contrast in shown.into_iter().map(|at| pairs[at]) {
+            let (system, against, measure) =
+                (&contrast.system, &contrast.against, contrast.measure);
+            let picture = Differences::new(self.comparison, system, against, measure);
+            page.pictures
+                .extend(picture.map(|picture| Box::new(picture) as _));
+            let (Some(run), Some(other)) = (self.run(system), self.run(against)) else {
+                continue;
+            };
+            let moves = Moves::new(self.qrels, *self.comparison.rules(), run, other);
+            page.topics.extend(WinsAndLosses::new(
+                self.comparison,
+                &moves,
+                system,
+                against,
+                measure,
+                TOPICS,
+                DOCUMENTS,
+            ));
+        }
+    }
+
+    /// The pairs that were tested on the first measure, each once.
+    fn pairs(&self) -> Vec<&'a Contrast> {
+        let first = self.comparison.measures().first();
+        let mut known = HashSet::new();
+        let pairs = self.comparison.contrasts().iter();
+        let pairs = pairs.filter(|contrast| Some(&contrast.measure) == first);
+        pairs
+            .filter(|contrast| {
+                let (a, b) = (contrast.system.as_str(), contrast.against.as_str());
+                known.insert((a.min(b), a.max(b)))
+            })
+            .collect()
+    }
+
+    fn run(&self, system: &str) -> Option<&Run> {
+        let mut systems = self.comparison.systems().iter();
+        self.runs
+            .get(systems.position(|other| other.name == system)?)
+    }
+
+    /// The scores of the first system and of the best ones.
+    fn scores(&self, page: &mut Page<'a>) {
+        let systems = self.comparison.systems();
+        let mut shown: Vec<usize> = (0..systems.len().min(self.runs.len())).collect();
+        if shown.len() > SCORES {
+            let value = |at: usize| {
+                systems[at]
+                    .figures
+                    .first()
+                    .map_or(0.0, |figure| figure.value)
+            };
+            shown[1..].sort_by(|&a, &b| value(b).total_cmp(&value(a)));
+            shown.truncate(SCORES);
+            shown.sort_unstable();
+            page.remarks.push(format!(
+                "scores by rank: the first system and the {} best of {}",
+                SCORES - 1,
+                systems.len()
+            ));
+        }
+        for at in shown {
+            let rules = *self.comparison.rules();
+            let mut scores = ScoreByRank::new(&self.runs[at], self.qrels, rules, DEPTH);
+            scores.system.clone_from(&systems[at].name);
+            page.pictures.push(Box::new(Scores(scores)));
+        }
+    }
+}

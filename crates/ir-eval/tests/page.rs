@@ -1,0 +1,270 @@
+//! The page: whole, self-contained, and safe whatever the names.
+#![cfg(feature = "pictures")]
+#![allow(clippy::unwrap_used)]
+
+use ir_core::{Qrels, Run};
+use ir_eval::{Comparison, Evaluator, Measure, Missing, Page, Plan, Rules};
+use roxmltree::{Document, Node};
+
+/// Whatever an id may contain that means something to HTML, XML, CSS or a script.
+const HOSTILE: [&str; 6] = [
+    "<script>alert(1)</script>",
+    "\"><img/src=x/onerror=alert(1)>",
+    "'onmouseover='alert(1)",
+    "&lt;b&gt;&amp;&#60;",
+    "</style></title></pre>]]>-->",
+    "\u{0}\u{1b}[31m\u{7f}\u{202e}",
+];
+
+/// Systems that find each query's document the lower, the higher their number.
+fn collection(
+    queries: usize,
+    systems: usize,
+    name: impl Fn(&str, usize) -> String,
+) -> (Qrels, Vec<Run>) {
+    let mut qrels = Qrels::new();
+    let mut runs: Vec<Run> = (0..systems)
+        .map(|at| Run::new(name("system", at)))
+        .collect();
+    for query in 0..queries {
+        let id = name("query", query);
+        qrels.insert(&id, &name("good", query), 2);
+        qrels.insert(&id, &name("bad", query), 0);
+        for (at, run) in runs.iter_mut().enumerate() {
+            let above = (query * 7 + at * query) % 5;
+            for rank in 0..=above + 2 {
+                let doc = match rank {
+                    rank if rank == above => name("good", query),
+                    rank if rank == above + 1 => name("bad", query),
+                    rank => name("other", rank),
+                };
+                run.push(&id, doc, -(rank as f64));
+            }
+        }
+    }
+    (qrels, runs)
+}
+
+fn page(qrels: &Qrels, runs: &[Run], rules: Rules) -> String {
+    let measures = [
+        Measure::NDCG.at(10),
+        Measure::RR,
+        Measure::P.at(5),
+        Measure::NUM_REL_RET,
+    ];
+    let evaluator = Evaluator::with_rules(qrels, &measures, rules).unwrap();
+    let reports: Vec<_> = runs
+        .iter()
+        .map(|run| evaluator.evaluate(run).unwrap())
+        .collect();
+    let comparison = Comparison::new(&reports, &Plan::default()).unwrap();
+    let mut page = Page::full(HOSTILE[0], &comparison, qrels, runs).unwrap();
+    page.files = vec![(HOSTILE[2].to_owned(), HOSTILE[1].to_owned())];
+    page.to_html()
+}
+
+/// The page as XML: it is written so that only the doctype, the void elements of its head and the
+/// attribute `open` keep it from being that.
+fn parsed(html: &str) -> String {
+    let mut xml = html.strip_prefix("<!DOCTYPE html>").unwrap().to_owned();
+    let end = xml.find("<title>").unwrap();
+    let head = xml[..end].replace("\">", "\"/>").replacen("\"/>", "\">", 1);
+    xml.replace_range(..end, &head);
+    xml.replace("<details class=\"pair\" open>", "<details class=\"pair\">")
+}
+
+fn check(html: &str) {
+    let xml = parsed(html);
+    let document = Document::parse(&xml).unwrap_or_else(|error| panic!("{error}: {xml}"));
+    let known = [
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "main",
+        "h1",
+        "h2",
+        "nav",
+        "ul",
+        "li",
+        "a",
+        "section",
+        "div",
+        "table",
+        "caption",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "b",
+        "sup",
+        "p",
+        "dl",
+        "dt",
+        "dd",
+        "code",
+        "pre",
+        "figure",
+        "figcaption",
+        "details",
+        "summary",
+        "svg",
+        "desc",
+        "rect",
+        "line",
+        "polyline",
+        "polygon",
+        "circle",
+        "text",
+    ];
+    let mut ids = Vec::new();
+    for node in document.descendants().filter(Node::is_element) {
+        let tag = node.tag_name().name();
+        assert!(known.contains(&tag), "<{tag}>");
+        for attribute in node.attributes() {
+            let (name, value) = (attribute.name(), attribute.value());
+            assert!(
+                !name.starts_with("on") && name != "src" && name != "style",
+                "{name}"
+            );
+            assert!(name != "href" || value.starts_with('#'), "{name}={value}");
+            assert!(
+                !value.contains("://") && !value.contains("url("),
+                "{name}={value}"
+            );
+            if name == "id" {
+                assert!(!ids.contains(&value.to_owned()), "{value} twice");
+                ids.push(value.to_owned());
+            }
+        }
+    }
+    for node in document.descendants().filter(|node| node.has_tag_name("a")) {
+        let target = node.attribute("href").unwrap().trim_start_matches('#');
+        assert!(ids.iter().any(|id| id == target), "{target}");
+    }
+    let style = document
+        .descendants()
+        .find(|node| node.has_tag_name("style"))
+        .unwrap();
+    let style = style.text().unwrap();
+    assert!(
+        !style.contains("url(") && !style.contains("@import") && style.contains("@media print")
+    );
+    assert!(!html.contains('\u{0}') && !html.contains('\u{1b}'));
+}
+
+#[test]
+fn names_that_look_like_markup_are_text() {
+    let name = |what: &str, at: usize| format!("{what}{at}{}", HOSTILE[at % HOSTILE.len()]);
+    let (qrels, runs) = collection(12, 6, name);
+    let html = page(&qrels, &runs, Rules::default());
+    check(&html);
+    let xml = parsed(&html);
+    let document = Document::parse(&xml).unwrap();
+    let codes = document
+        .descendants()
+        .filter(|node| node.has_tag_name("code"));
+    let codes: Vec<&str> = codes.filter_map(|node| node.text()).collect();
+    assert_eq!(codes[0], HOSTILE[1], "the file");
+    assert!(
+        codes.contains(&format!("good6{}", HOSTILE[0]).as_str()),
+        "{codes:?}"
+    );
+    let title = document
+        .descendants()
+        .find(|node| node.has_tag_name("title"))
+        .unwrap();
+    assert_eq!(title.text(), Some(HOSTILE[0]));
+}
+
+#[test]
+fn a_page_of_any_size() {
+    for (queries, systems) in [(2, 2), (3, 3), (40, 31)] {
+        let (qrels, runs) = collection(queries, systems, |what, at| format!("{what}{at}"));
+        let html = page(&qrels, &runs, Rules::default());
+        check(&html);
+        assert_eq!(html, page(&qrels, &runs, Rules::default()));
+    }
+}
+
+#[test]
+fn ten_thousand_queries_make_no_large_page() {
+    let (qrels, runs) = collection(10_000, 3, |what, at| {
+        format!("{what}-with-a-long-name-{at}")
+    });
+    let html = page(&qrels, &runs, Rules::default());
+    check(&html);
+    assert!(html.len() < 4_000_000, "{}", html.len());
+}
+
+#[test]
+fn what_is_shown_and_what_is_left_out() {
+    let (qrels, runs) = collection(40, 31, |what, at| format!("{what}{at}"));
+    let html = page(&qrels, &runs, Rules::default());
+    let has = |text: &str| assert!(html.contains(text), "{text}");
+    has("systems: 31; baseline: system0");
+    has("ties: score then id descending");
+    has("test: paired t, two-sided; correction: Holm");
+    has("differences per query: the 8 of 30 pairs of systems that differ most");
+    has("scores by rank: the first system and the 3 best of 31");
+    has(": the first 10 of ");
+    // Four figures, precision and recall, two curves, eight pairs, four scores.
+    assert_eq!(html.matches("<figure>").count(), 4 + 1 + 2 + 8 + 4);
+    assert_eq!(html.matches("<svg ").count(), 19);
+    // The document that makes the difference comes first: relevant, found higher.
+    has("<code>good");
+    has(" grade 2, rank ");
+}
+
+/// Where missing queries are skipped, curves go over the same queries as the tables.
+#[test]
+fn curves_and_tables_count_the_same_queries() {
+    let (qrels, mut runs) = collection(6, 2, |what, at| format!("{what}{at}"));
+    let mut short = Run::new("short");
+    for (query, list) in runs[1].iter().take(3) {
+        for scored in list {
+            short.push(query, scored.doc.clone(), scored.score);
+        }
+    }
+    runs[1] = short;
+    let rules = Rules {
+        missing: Missing::Skip,
+        ..Rules::default()
+    };
+    let html = page(&qrels, &runs, rules);
+    let xml = parsed(&html);
+    let document = Document::parse(&xml).unwrap();
+    let table = document
+        .descendants()
+        .find(|node| node.has_tag_name("tbody"))
+        .unwrap();
+    let figure = |row: usize| {
+        let row = table.children().nth(row).unwrap();
+        let cell = row.children().nth(1).unwrap();
+        let text: String = cell
+            .descendants()
+            .filter_map(|node| node.is_text().then(|| node.text()).flatten())
+            .collect();
+        text.trim_end_matches(['†', '‡']).parse::<f64>().unwrap()
+    };
+    let csv = document
+        .descendants()
+        .filter(|node| node.has_tag_name("pre"));
+    let csv = csv
+        .filter_map(|node| node.text())
+        .find(|csv| csv.starts_with("system,cut-off k (documents),nDCG@k"))
+        .unwrap();
+    for (row, system) in ["system0", "short"].iter().enumerate() {
+        // No list is longer than ten documents, so that the last point is nDCG@10.
+        let last = csv.lines().rfind(|line| line.starts_with(system)).unwrap();
+        let value: f64 = last.rsplit(',').next().unwrap().parse().unwrap();
+        assert!(
+            (value - figure(row)).abs() <= 0.00005,
+            "{system}: {value} {}",
+            figure(row)
+        );
+    }
+}
