@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod bootstrap;
+mod buckets;
 mod by_rank;
 mod comparison;
 mod compute;
@@ -29,6 +30,7 @@ mod report;
 mod rules;
 mod sampled;
 pub mod significance;
+mod sweep;
 mod text;
 mod topic;
 pub mod trec_eval;
@@ -36,6 +38,7 @@ mod trec_names;
 mod zscores;
 
 pub use bootstrap::{Bootstrap, BootstrapError, Paired, Sampling, Spread};
+pub use buckets::{Bucket, BucketRecall, FrequencyRecall, ListOrder, ParseBucketError};
 pub use by_rank::{AtRank, ScoreByRank};
 pub use comparison::{
     Against, CompareError, Comparison, Contrast, Family, Figure, Moved, Moves, Plan, System, Test,
@@ -56,6 +59,7 @@ pub use page::{Page, TopicMoves, WinsAndLosses};
 pub use reading::Reading;
 pub use report::{Judged, QueryValues, Report};
 pub use rules::{Generation, Missing, NoRelevant, Rules, ScoreWidth, SelfHits, Ties, Unjudged};
+pub use sweep::{Choice, Setting, Sweep};
 pub use zscores::ZScores;
 
 pub use ir_core::{Grade, Judgments, Qrels, Run, Scored, trec};

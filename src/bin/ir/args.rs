@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
-use crate::{datasets, eval, index, search};
+use crate::{compare, datasets, eval, index, search};
 
 const ABOUT: &str = "Search a collection, and judge the result as trec_eval would";
 
@@ -56,6 +56,8 @@ pub(crate) enum Command {
     Search(Box<search::Args>),
     /// The measures of a run, in trec_eval's format
     Eval(eval::Args),
+    /// Several runs side by side, with tests of significance
+    Compare(Box<compare::Args>),
     /// The collections known by name
     Datasets(datasets::Args),
 }

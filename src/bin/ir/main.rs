@@ -7,6 +7,7 @@
 )]
 
 mod args;
+mod compare;
 mod console;
 mod datasets;
 mod eval;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Index(args) => index::run(args, &console),
         Command::Search(args) => search::run(*args, &console),
         Command::Eval(args) => eval::run(&args, &console),
+        Command::Compare(args) => compare::run(&args, &console),
         Command::Datasets(args) => datasets::run(args, &console),
     };
     match done {

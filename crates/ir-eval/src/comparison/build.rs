@@ -42,6 +42,10 @@ impl Comparison {
             .iter()
             .map(|query| query.query().to_owned())
             .collect();
+        if queries.len() < 2 {
+            let found = queries.len();
+            return Err(CompareError::Few { found });
+        }
         let judged = first.queries().len()
             + match first.rules().missing {
                 Missing::Zero => 0,
@@ -242,7 +246,7 @@ fn wins(
 }
 
 /// The tags, made unlike each other.
-fn names(reports: &[Report]) -> Vec<String> {
+pub(crate) fn names(reports: &[Report]) -> Vec<String> {
     let mut names: Vec<String> = Vec::with_capacity(reports.len());
     for report in reports {
         let tag = match report.run() {
@@ -261,7 +265,7 @@ fn names(reports: &[Report]) -> Vec<String> {
 }
 
 /// Refuses reports that were not made by one evaluator.
-fn same(
+pub(crate) fn same(
     one: &Report,
     one_name: &str,
     other: &Report,
@@ -300,7 +304,7 @@ fn judged(report: &Report) -> BTreeSet<&str> {
 }
 
 /// The reports without the queries that are not in all of them.
-fn on_common_queries(reports: &[Report]) -> Vec<Cow<'_, Report>> {
+pub(crate) fn on_common_queries(reports: &[Report]) -> Vec<Cow<'_, Report>> {
     let mut common: BTreeSet<&str> = reports[0].queries().iter().map(|q| q.query()).collect();
     for report in &reports[1..] {
         let here: BTreeSet<&str> = report.queries().iter().map(|q| q.query()).collect();

@@ -49,6 +49,18 @@ pub enum CompareError {
         /// The query.
         query: String,
     },
+    /// A measure that the reports do not have.
+    #[error("the reports do not have {measure}")]
+    Measure {
+        /// The measure.
+        measure: Box<Measure>,
+    },
+    /// One query or none, where several are needed.
+    #[error("expected at least 2 queries that count, found {found}")]
+    Few {
+        /// How many there are.
+        found: usize,
+    },
     /// A level of significance that is no share between 0 and 1.
     #[error("expected a level of significance between 0 and 1, found {found}")]
     Level {

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::significance::{Alternative, Effect, Interval, Outcome};
 use crate::{Measure, Rules};
 
+pub(crate) use build::{names, on_common_queries, same};
 pub use error::CompareError;
 pub use moves::{Moved, Moves};
 pub use plan::{Against, Family, Plan, Test};

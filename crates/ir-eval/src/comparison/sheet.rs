@@ -216,7 +216,7 @@ impl Comparison {
             "difference",
             "interval",
             "relative",
-            "d",
+            "Cohen's d",
             "wins",
             "ties",
             "losses",

@@ -1,0 +1,289 @@
+//! Is what is rare in the training data found as well as what is frequent?
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+use ir_core::{Grade, Judgments, Run, Scored};
+use serde::{Deserialize, Serialize};
+
+/// A range of frequencies, both ends included. Reads and prints as `6-20`; `501-` has no upper end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Bucket {
+    /// The lowest frequency.
+    pub least: u64,
+    /// The highest one.
+    pub most: u64,
+}
+
+impl Bucket {
+    /// The buckets of DataFinder's published evaluation (Viswanathan et al., ACL 2023).
+    pub const DATAFINDER: [Self; 6] = [
+        Self::new(501, 2500),
+        Self::new(101, 500),
+        Self::new(51, 100),
+        Self::new(21, 50),
+        Self::new(6, 20),
+        Self::new(1, 5),
+    ];
+
+    /// The frequencies from `least` to `most`.
+    #[must_use]
+    pub const fn new(least: u64, most: u64) -> Self {
+        Self { least, most }
+    }
+
+    /// Whether a frequency lies in it.
+    #[must_use]
+    pub const fn contains(&self, frequency: u64) -> bool {
+        self.least <= frequency && frequency <= self.most
+    }
+}
+
+impl fmt::Display for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.most {
+            u64::MAX => write!(f, "{}-", self.least),
+            most => write!(f, "{}-{most}", self.least),
+        }
+    }
+}
+
+/// A text that is no range of frequencies.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected a range of counts like 6-20 or 501-, found {found:?}")]
+pub struct ParseBucketError {
+    /// The text.
+    pub found: String,
+}
+
+impl FromStr for Bucket {
+    type Err = ParseBucketError;
+
+    fn from_str(text: &str) -> Result<Self, ParseBucketError> {
+        let expected = || ParseBucketError {
+            found: text.to_owned(),
+        };
+        let (least, most) = text.split_once('-').ok_or_else(expected)?;
+        let number = |text: &str| text.trim().parse::<u64>().map_err(|_| expected());
+        let least = number(least)?;
+        let most = match most.trim() {
+            "" => u64::MAX,
+            most => number(most)?,
+        };
+        if least > most {
+            return Err(expected());
+        }
+        Ok(Self { least, most })
+    }
+}
+
+/// The order of a list of which the first documents count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ListOrder {
+    /// As the run lists them, whatever the scores: DataFinder's published script.
+    #[default]
+    File,
+    /// By score, equal ones by id, both descending: as trec_eval sorts.
+    Score,
+}
+
+impl fmt::Display for ListOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File => "as the run lists them",
+            Self::Score => "score then id descending",
+        })
+    }
+}
+
+/// Recall by how often a document occurs in the training data.
+///
+/// For each query with a relevant document in a bucket: the share of those that stand among the
+/// first R of the list, where R is the number of *all* relevant documents of the query. A bucket's
+/// recall is the mean over these queries; queries without results count 0.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use ir_core::{Qrels, Run};
+/// use ir_eval::{Bucket, FrequencyRecall};
+/// let mut qrels = Qrels::new();
+/// qrels.insert("q1", "often", 1);
+/// qrels.insert("q1", "seldom", 1);
+/// let mut run = Run::new("mine");
+/// run.push("q1", "often", 2.0);
+/// run.push("q1", "other", 1.0);
+/// run.push("q1", "seldom", 0.5);
+///
+/// let counts = BTreeMap::from([("often".to_owned(), 30), ("seldom".to_owned(), 3)]);
+/// let recall = FrequencyRecall::default().of(&qrels, &run, &counts);
+/// // Two documents are relevant, so the first two of the list count.
+/// let at = |bucket: &str| recall.iter().find(|r| r.bucket.to_string() == bucket);
+/// assert_eq!(at("21-50").and_then(|r| r.recall), Some(1.0));
+/// assert_eq!(at("1-5").and_then(|r| r.recall), Some(0.0));
+/// assert_eq!(at("101-500").and_then(|r| r.recall), None);
+/// ```
+///
+/// # Source
+/// Viswanathan et al., "DataFinder: Scientific dataset recommendation from natural language
+/// descriptions", ACL 2023, and its published script.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FrequencyRecall {
+    /// The ranges of frequencies. A document that no range holds is counted nowhere but in R.
+    pub buckets: Vec<Bucket>,
+    /// The order of the lists.
+    pub order: ListOrder,
+    /// The grade from which on a document is relevant.
+    pub level: Grade,
+}
+
+impl Default for FrequencyRecall {
+    /// DataFinder's: [`Bucket::DATAFINDER`], lists as the run has them, relevant from 1.
+    fn default() -> Self {
+        Self {
+            buckets: Bucket::DATAFINDER.to_vec(),
+            order: ListOrder::File,
+            level: 1,
+        }
+    }
+}
+
+/// The recall of one bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct BucketRecall {
+    /// The range of frequencies.
+    pub bucket: Bucket,
+    /// How many queries have a relevant document in it.
+    pub queries: usize,
+    /// How many such documents there are, over all queries.
+    pub relevant: usize,
+    /// How many of them were found.
+    pub found: usize,
+    /// The mean recall over the queries; `None` where there are none.
+    pub recall: Option<f64>,
+}
+
+impl FrequencyRecall {
+    /// The recall of each bucket, in their order. `counts` says how often each document occurs in
+    /// the training data; one that is not named there does not occur.
+    #[must_use]
+    pub fn of<J>(&self, qrels: &J, run: &Run, counts: &BTreeMap<String, u64>) -> Vec<BucketRecall>
+    where
+        J: Judgments + ?Sized,
+    {
+        let mut recalls: Vec<BucketRecall> = self.buckets.iter().map(none).collect();
+        let mut sums = vec![0.0; recalls.len()];
+        for query in qrels.queries() {
+            let relevant: BTreeSet<&str> = qrels
+                .judged(query)
+                .filter(|&(_, grade)| grade >= self.level)
+                .map(|(doc, _)| doc)
+                .collect();
+            let first = self.first(run.get(query).unwrap_or(&[]), relevant.len());
+            for (recall, sum) in recalls.iter_mut().zip(&mut sums) {
+                let inside = |doc: &&&str| {
+                    let count = counts.get(**doc).copied().unwrap_or(0);
+                    recall.bucket.contains(count)
+                };
+                let here: Vec<&&str> = relevant.iter().filter(inside).collect();
+                if here.is_empty() {
+                    continue;
+                }
+                let found = here.iter().filter(|doc| first.contains(***doc)).count();
+                recall.queries += 1;
+                recall.relevant += here.len();
+                recall.found += found;
+                *sum += found as f64 / here.len() as f64;
+            }
+        }
+        for (recall, sum) in recalls.iter_mut().zip(sums) {
+            recall.recall = (recall.queries > 0).then(|| sum / recall.queries as f64);
+        }
+        recalls
+    }
+
+    /// The first k documents of a list.
+    fn first<'r>(&self, list: &'r [Scored], k: usize) -> BTreeSet<&'r str> {
+        let mut list: Vec<&Scored> = list.iter().collect();
+        if self.order == ListOrder::Score {
+            list.sort_by(|a, b| {
+                let falling = b.score.partial_cmp(&a.score).unwrap_or(Ordering::Equal);
+                falling.then_with(|| b.doc.cmp(&a.doc))
+            });
+        }
+        list.into_iter().take(k).map(|s| s.doc.as_str()).collect()
+    }
+}
+
+fn none(bucket: &Bucket) -> BucketRecall {
+    BucketRecall {
+        bucket: *bucket,
+        queries: 0,
+        relevant: 0,
+        found: 0,
+        recall: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ir_core::Qrels;
+
+    #[test]
+    fn ranges() {
+        for text in ["6-20", "501-", "0-0"] {
+            assert_eq!(text.parse::<Bucket>().unwrap().to_string(), text);
+        }
+        for text in ["", "6", "20-6", "a-b", "-5", "1-2-3"] {
+            let error = text.parse::<Bucket>().unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!("expected a range of counts like 6-20 or 501-, found {text:?}")
+            );
+        }
+    }
+
+    #[test]
+    fn order_depth_and_queries_without_results() {
+        let mut qrels = Qrels::new();
+        for doc in ["a", "b", "unseen"] {
+            qrels.insert("q1", doc, 1);
+        }
+        qrels.insert("q1", "c", 0);
+        qrels.insert("q2", "a", 2);
+        let mut run = Run::new("mine");
+        // Listed against the scores.
+        for (doc, score) in [("x", 1.0), ("b", 2.0), ("y", 3.0), ("a", 4.0)] {
+            run.push("q1", doc, score);
+        }
+        let counts = [("a", 9), ("b", 2), ("c", 9)].map(|(doc, n)| (doc.to_owned(), n));
+        let counts = BTreeMap::from(counts);
+        let buckets = vec![
+            Bucket::new(6, u64::MAX),
+            Bucket::new(1, 5),
+            Bucket::new(0, 0),
+        ];
+        let plan = |order, level| FrequencyRecall {
+            buckets: buckets.clone(),
+            order,
+            level,
+        };
+        let recall = |plan: FrequencyRecall| -> Vec<Option<f64>> {
+            let recalls = plan.of(&qrels, &run, &counts);
+            recalls.iter().map(|recall| recall.recall).collect()
+        };
+        // R = 3 for q1: x, b, y. Nothing for q2.
+        let file = recall(plan(ListOrder::File, 1));
+        assert_eq!(file, [Some(0.0), Some(1.0), Some(0.0)]);
+        // a, y, b; q2 counts 0.
+        let score = recall(plan(ListOrder::Score, 1));
+        assert_eq!(score, [Some(0.5), Some(1.0), Some(0.0)]);
+        // Only q2 has a document of grade 2.
+        let strict = recall(plan(ListOrder::Score, 2));
+        assert_eq!(strict, [Some(0.0), None, None]);
+    }
+}

@@ -1,0 +1,448 @@
+//! `ir compare`: several runs on the same judgments, and what of their differences is chance.
+
+mod topics;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use ir_core::{Qrels, Run};
+use ir_eval::significance::{
+    Alternative, Correction, IntervalMethod, Randomisation, Resampling, Student, Wilcoxon,
+};
+use ir_eval::trec_eval::Selection;
+use ir_eval::{Against, Bootstrap, CompareError, Comparison, Family, Missing, Plan, Report, Test};
+use serde::Serialize;
+
+use crate::args::positive;
+use crate::console::{Console, Usage, check_stopped};
+use crate::rules::RuleOptions;
+use crate::sink::Sink;
+use crate::source;
+
+const EXAMPLES: &str = "\
+Examples:
+  ir compare qrels.txt bm25.trec dense.trec          the first run is the baseline
+  ir compare -m map -m ndcg_cut.10 qrels.txt *.trec
+  ir compare --baseline dense.trec --test randomisation qrels.txt *.trec
+  ir compare --all-pairs --correction bonferroni qrels.txt *.trec
+  ir compare --per-topic=10 -m AP qrels.txt old.trec new.trec
+  ir compare --format latex --output table.tex qrels.txt old.trec new.trec
+
+All systems are compared on the same queries: every judged one, where one
+without results counts 0 (as with ir eval -c), or, with --common, those that
+every run answers. A difference is the system's value less the baseline's.
+
+Tests of the differences per query (--test):
+  t              paired t test (the default)
+  wilcoxon       signed ranks, zeros dropped; exact where scipy is
+  randomisation  Fisher's, by flipping signs: exact up to 20 differing
+                 queries, else --samples patterns
+  bootstrap      paired bootstrap: percentile one-sided, shifted two-sided
+  datafinder     the paired bootstrap of DataFinder's published evaluation,
+                 which is one-sided
+
+The family for --correction is the tests of one measure, or --family all.
+Marks: † and ‡ for significantly higher and lower than the baseline, or the
+letters of the systems that are beaten. The same seed gives the same output.";
+
+/// The measures that are compared unless told otherwise.
+const MEASURES: [&str; 5] = ["nDCG@10", "AP", "RR", "P@5", "R@100"];
+
+/// The arguments of `ir compare`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Relevance judgments: a file, a collection by name such as `beir/nfcorpus`, or `-`
+    qrels: String,
+
+    /// Runs: files in TREC's form (six columns), or `-` for one of them
+    #[arg(required = true, num_args = 1.., value_name = "RUN")]
+    runs: Vec<String>,
+
+    /// Measure, as in `ir eval`; repeatable [default: nDCG@10, AP, RR, P@5, R@100]
+    #[arg(short = 'm', long, value_name = "MEASURE")]
+    measure: Vec<String>,
+
+    /// Run that the others are compared with, by tag or file name [default: the first]
+    #[arg(long, value_name = "RUN", conflicts_with = "all_pairs")]
+    baseline: Option<String>,
+
+    /// Every run compared with every other one
+    #[arg(long)]
+    all_pairs: bool,
+
+    /// Test of significance
+    #[arg(long, value_enum, default_value_t = TestName::T, hide_possible_values = true, value_name = "TEST")]
+    test: TestName,
+
+    /// What is to be shown: two-sided, greater or less [default: two-sided; greater for datafinder]
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "WAY")]
+    alternative: Option<Way>,
+
+    /// Correction for many tests: holm, bonferroni or none
+    #[arg(long, value_enum, default_value_t = CorrectionName::Holm, hide_possible_values = true, value_name = "NAME")]
+    correction: CorrectionName,
+
+    /// Tests that are corrected together: those of a measure, or all
+    #[arg(long, value_enum, default_value_t = FamilyName::Measure, hide_possible_values = true, value_name = "NAME")]
+    family: FamilyName,
+
+    /// Level of significance; confidence intervals are those of 1 less this
+    #[arg(long, default_value_t = 0.05, value_parser = share, allow_negative_numbers = true, value_name = "SHARE")]
+    alpha: f64,
+
+    /// Confidence intervals by student or bootstrap
+    #[arg(long, value_enum, default_value_t = IntervalName::Student, hide_possible_values = true, value_name = "NAME")]
+    interval: IntervalName,
+
+    /// Random samples of randomisation, bootstrap and datafinder
+    /// [default: 100000, 10000, 1000]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true, value_name = "N")]
+    samples: Option<u32>,
+
+    /// Where random numbers start
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
+
+    /// Only queries that every run answers, instead of 0 for missing ones
+    #[arg(long, conflicts_with = "complete")]
+    common: bool,
+
+    /// All judged queries: the default, and here for those who are used to it
+    #[arg(short = 'c', long, hide = true)]
+    complete: bool,
+
+    #[command(flatten)]
+    rules: RuleOptions,
+
+    /// The N queries with the largest gains and losses too, for each pair, by the first measure,
+    /// with the documents that moved
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = positive)]
+    per_topic: Option<usize>,
+
+    /// Form of the output: table, markdown, latex, csv or json (csv and json in full precision)
+    #[arg(long, value_enum, default_value_t = Format::Table, hide_possible_values = true, value_name = "FORM")]
+    format: Format,
+
+    /// File to write, whole or not at all [default: standard output]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum TestName {
+    T,
+    Wilcoxon,
+    #[value(alias = "fisher", alias = "randomization")]
+    Randomisation,
+    Bootstrap,
+    Datafinder,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Way {
+    TwoSided,
+    Greater,
+    Less,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum CorrectionName {
+    Holm,
+    Bonferroni,
+    None,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FamilyName {
+    Measure,
+    All,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum IntervalName {
+    #[value(alias = "t")]
+    Student,
+    Bootstrap,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Markdown,
+    Latex,
+    Csv,
+    Json,
+}
+
+/// A share between 0 and 1.
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
+        _ => Err(format!("expected a number between 0 and 1, found {text:?}")),
+    }
+}
+
+impl Args {
+    /// The plan; `baseline` is the name of a system.
+    fn plan(&self, baseline: Option<String>) -> Plan {
+        let seed = self.seed;
+        let samples = |test| self.samples.unwrap_or(test);
+        Plan {
+            against: match baseline {
+                _ if self.all_pairs => Against::AllPairs,
+                None => Against::First,
+                Some(name) => Against::System(name),
+            },
+            test: match self.test {
+                TestName::T => Test::Student(Student),
+                TestName::Wilcoxon => Test::Wilcoxon(Wilcoxon::default()),
+                TestName::Randomisation => Test::Randomisation(Randomisation {
+                    samples: samples(Randomisation::default().samples),
+                    seed,
+                }),
+                TestName::Bootstrap => Test::Bootstrap(Resampling {
+                    samples: samples(Resampling::default().samples),
+                    seed,
+                }),
+                TestName::Datafinder => Test::Wins(Bootstrap {
+                    resamples: samples(Bootstrap::DATAFINDER.resamples),
+                    seed,
+                    ..Bootstrap::DATAFINDER
+                }),
+            },
+            alternative: match (self.alternative, self.test) {
+                (Some(Way::Greater), _) | (None, TestName::Datafinder) => Alternative::Greater,
+                (Some(Way::Less), _) => Alternative::Less,
+                (Some(Way::TwoSided) | None, _) => Alternative::TwoSided,
+            },
+            correction: match self.correction {
+                CorrectionName::Holm => Correction::Holm,
+                CorrectionName::Bonferroni => Correction::Bonferroni,
+                CorrectionName::None => Correction::None,
+            },
+            family: match self.family {
+                FamilyName::Measure => Family::Measure,
+                FamilyName::All => Family::All,
+            },
+            level: self.alpha,
+            interval: match self.interval {
+                IntervalName::Student => IntervalMethod::Student,
+                IntervalName::Bootstrap => IntervalMethod::Bootstrap(Resampling {
+                    seed,
+                    ..Resampling::default()
+                }),
+            },
+        }
+    }
+
+    /// What no run can make right.
+    fn check(&self) -> Result<(), Usage> {
+        if self.runs.len() < 2 {
+            return Err(Usage("expected at least 2 runs, found 1".to_owned()));
+        }
+        let files = std::iter::once(&self.qrels).chain(&self.runs);
+        if files.filter(|file| *file == "-").count() > 1 {
+            return Err(Usage(
+                "expected `-` for one of <QRELS> and <RUN>, found it more than once".to_owned(),
+            ));
+        }
+        if self.test == TestName::Datafinder && self.alternative == Some(Way::TwoSided) {
+            return Err(Usage(
+                "--test datafinder: expected --alternative greater or less, found two-sided"
+                    .to_owned(),
+            ));
+        }
+        if self.per_topic.is_some() && self.format == Format::Latex {
+            return Err(Usage(
+                "--per-topic: expected --format table, markdown, csv or json, found latex"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Runs `ir compare`.
+pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
+    args.check()?;
+    let missing = if args.common {
+        Missing::Skip
+    } else {
+        Missing::Zero
+    };
+    let rules = args.rules.rules(missing);
+    let measures = if args.measure.is_empty() {
+        MEASURES.map(str::to_owned).to_vec()
+    } else {
+        args.measure.clone()
+    };
+    let selection = Selection::parse_as(&measures, rules.generation)
+        .map_err(|error| Usage(format!("--measure {error}")))?;
+    let qrels = read_qrels(&args.qrels, &args.rules, console)?;
+    let runs = read_runs(&args.runs, &args.rules, console)?;
+    let baseline = args
+        .baseline
+        .as_ref()
+        .map(|name| resolve(name, &runs))
+        .transpose()?;
+    let evaluator = selection.evaluator(&qrels, rules)?;
+    let mut out = Sink::open(args.output.as_deref())?;
+    let mut reports: Vec<Report> = Vec::with_capacity(runs.len());
+    for Named { run, file, .. } in &runs {
+        check_stopped()?;
+        let report = evaluator.evaluate(run);
+        reports.push(report.with_context(|| format!("{file} with {}", args.qrels))?);
+    }
+    let comparison = Comparison::new(&reports, &args.plan(baseline)).map_err(usage)?;
+    let topics = args.per_topic.map(|most| {
+        let runs: BTreeMap<&str, &Run> =
+            runs.iter().map(|n| (n.run.tag.as_str(), &n.run)).collect();
+        topics::of(&comparison, &qrels, &runs, most)
+    });
+    let written = write(args.format, &comparison, topics.as_deref(), &mut out);
+    written.with_context(|| format!("{}: could not be written", out.name()))?;
+    out.commit()
+}
+
+/// A run under the name that the tables have for it.
+pub(crate) struct Named {
+    /// The run, with its name for a tag.
+    pub(crate) run: Run,
+    /// The file, as it was given.
+    pub(crate) file: String,
+    /// The tag that stands in the file.
+    tag: String,
+}
+
+/// Reads judgments, with warnings.
+pub(crate) fn read_qrels(file: &str, rules: &RuleOptions, console: &Console) -> Result<Qrels> {
+    let qrels = source::qrels(file, rules.header())?;
+    qrels
+        .oddities
+        .iter()
+        .for_each(|oddity| console.warn(oddity));
+    Ok(qrels.data)
+}
+
+/// Reads runs, with warnings, and calls them by their tags, or by their files where tags are equal.
+pub(crate) fn read_runs(
+    files: &[String],
+    rules: &RuleOptions,
+    console: &Console,
+) -> Result<Vec<Named>> {
+    let mut runs = Vec::with_capacity(files.len());
+    for file in files {
+        check_stopped()?;
+        let run = source::run(file, rules.header())?;
+        run.oddities.iter().for_each(|oddity| console.warn(oddity));
+        runs.push(Named {
+            file: file.clone(),
+            tag: run.data.tag.clone(),
+            run: run.data,
+        });
+    }
+    let once = |text: &dyn Fn(&Named) -> String, one: &Named| {
+        runs.iter().filter(|other| text(other) == text(one)).count() == 1
+    };
+    let tag = |one: &Named| one.tag.clone();
+    let name = |one: &Named| file_name(&one.file);
+    let names: Vec<String> = runs
+        .iter()
+        .map(|one| {
+            if !one.tag.is_empty() && once(&tag, one) {
+                one.tag.clone()
+            } else if once(&name, one) {
+                name(one)
+            } else {
+                one.file.clone()
+            }
+        })
+        .collect();
+    // The same file twice, or a tag that is another one's file name.
+    for (at, (run, name)) in runs.iter_mut().zip(&names).enumerate() {
+        let before = names[..at].iter().filter(|other| *other == name).count();
+        run.run.tag = match before {
+            0 => name.clone(),
+            _ => format!("{name} ({})", before + 1),
+        };
+    }
+    Ok(runs)
+}
+
+fn file_name(file: &str) -> String {
+    Path::new(file).file_name().map_or_else(
+        || file.to_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
+
+/// The system that a person means by a name, a file, or a tag.
+fn resolve(text: &str, runs: &[Named]) -> Result<String> {
+    let ways: [fn(&Named) -> String; 4] = [
+        |named| named.run.tag.clone(),
+        |named| named.file.clone(),
+        |named| file_name(&named.file),
+        |named| named.tag.clone(),
+    ];
+    for way in ways {
+        let mut found = runs.iter().filter(|named| way(named) == text);
+        if let (Some(one), None) = (found.next(), found.next()) {
+            return Ok(one.run.tag.clone());
+        }
+    }
+    let known: Vec<&str> = runs.iter().map(|named| named.run.tag.as_str()).collect();
+    Err(Usage(format!(
+        "--baseline: expected one of the runs ({}), found {text:?}",
+        known.join(", ")
+    ))
+    .into())
+}
+
+/// A comparison with its queries, for JSON.
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    topics: Option<&'a [topics::Topics]>,
+}
+
+fn write(
+    format: Format,
+    comparison: &Comparison,
+    topics: Option<&[topics::Topics]>,
+    out: &mut Sink,
+) -> Result<()> {
+    match format {
+        Format::Table => {
+            out.write_all(comparison.text().as_bytes())?;
+            topics.map_or(Ok(()), |topics| topics::text(topics, out))?;
+        }
+        Format::Markdown => {
+            out.write_all(comparison.markdown().as_bytes())?;
+            topics.map_or(Ok(()), |topics| topics::markdown(topics, out))?;
+        }
+        Format::Latex => out.write_all(comparison.latex().as_bytes())?,
+        Format::Csv => match topics {
+            None => comparison.csv(&mut *out)?,
+            Some(topics) => topics::csv(topics, out)?,
+        },
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *out, &Whole { comparison, topics })?;
+            out.write_all(b"\n")?;
+        }
+    }
+    Ok(())
+}
+
+/// A mistake in the command line where it is one.
+pub(crate) fn usage(error: CompareError) -> anyhow::Error {
+    match error {
+        CompareError::Unknown { .. } | CompareError::TwoSided => Usage(error.to_string()).into(),
+        error => error.into(),
+    }
+}

@@ -1,0 +1,205 @@
+//! Which queries a system gains and loses on, and through which documents.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use ir_core::{Qrels, Run};
+use ir_eval::{Comparison, Judged, Measure, Moved, Moves, TopicDifference};
+use serde::Serialize;
+
+/// How many documents are named for each query.
+const DOCUMENTS: usize = 5;
+
+/// The queries that tell two systems apart.
+#[derive(Debug, Serialize)]
+pub(super) struct Topics {
+    measure: Measure,
+    system: String,
+    against: String,
+    wins: usize,
+    losses: usize,
+    /// The largest gains first.
+    gains: Vec<Topic>,
+    /// The largest losses first.
+    drops: Vec<Topic>,
+}
+
+#[derive(Debug, Serialize)]
+struct Topic {
+    #[serde(flatten)]
+    difference: TopicDifference,
+    /// Documents whose ranks differ, relevant ones first.
+    moved: Vec<Moved>,
+    /// How many more there are.
+    further: usize,
+}
+
+/// The `most` largest gains and losses of each pair of systems on the first measure.
+pub(super) fn of(
+    comparison: &Comparison,
+    qrels: &Qrels,
+    runs: &BTreeMap<&str, &Run>,
+    most: usize,
+) -> Vec<Topics> {
+    let Some(&measure) = comparison.measures().first() else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    for contrast in comparison.contrasts() {
+        let (system, against) = (contrast.system.as_str(), contrast.against.as_str());
+        let (Some(run), Some(other)) = (runs.get(system), runs.get(against)) else {
+            continue;
+        };
+        if contrast.measure != measure {
+            continue;
+        }
+        let moves = Moves::new(qrels, *comparison.rules(), run, other);
+        let topics = comparison.topics(system, against, measure);
+        let topics = topics.unwrap_or_default();
+        let whole = |difference: &TopicDifference| {
+            let mut moved = moves.of(&difference.query);
+            let further = moved.len().saturating_sub(DOCUMENTS);
+            moved.truncate(DOCUMENTS);
+            Topic {
+                difference: difference.clone(),
+                moved,
+                further,
+            }
+        };
+        let gains = topics.iter().take_while(|topic| topic.difference > 0.0);
+        let losses = topics
+            .iter()
+            .rev()
+            .take_while(|topic| topic.difference < 0.0);
+        all.push(Topics {
+            measure,
+            system: system.to_owned(),
+            against: against.to_owned(),
+            wins: contrast.effect.wins,
+            losses: contrast.effect.losses,
+            gains: gains.take(most).map(whole).collect(),
+            drops: losses.take(most).map(whole).collect(),
+        });
+    }
+    all
+}
+
+impl Topics {
+    fn sides(&self) -> [(String, &[Topic]); 2] {
+        let title = |higher: &str, lower: &str, shown: usize, of: usize| {
+            format!(
+                "{}: {higher} above {lower} ({shown} of {of} queries)",
+                self.measure
+            )
+        };
+        let (system, against) = (&self.system, &self.against);
+        [
+            (
+                title(system, against, self.gains.len(), self.wins),
+                &self.gains,
+            ),
+            (
+                title(against, system, self.drops.len(), self.losses),
+                &self.drops,
+            ),
+        ]
+    }
+}
+
+/// The queries as indented lines.
+pub(super) fn text(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
+    for pair in topics {
+        for (title, topics) in pair.sides() {
+            writeln!(out, "\n{title}\n")?;
+            for topic in topics {
+                let TopicDifference {
+                    query,
+                    value,
+                    against,
+                    difference,
+                } = &topic.difference;
+                writeln!(
+                    out,
+                    "  {difference:+.4}  {against:.4} -> {value:.4}  {query}"
+                )?;
+                for moved in &topic.moved {
+                    let line = line(moved);
+                    writeln!(out, "           {line}")?;
+                }
+                if topic.further > 0 {
+                    writeln!(out, "           and {} more", topic.further)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The queries as nested lists.
+pub(super) fn markdown(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
+    for pair in topics {
+        for (title, topics) in pair.sides() {
+            writeln!(out, "\n{title}:\n")?;
+            for topic in topics {
+                let TopicDifference {
+                    query,
+                    value,
+                    against,
+                    difference,
+                } = &topic.difference;
+                writeln!(
+                    out,
+                    "- {difference:+.4} ({against:.4} to {value:.4}) `{query}`"
+                )?;
+                for moved in &topic.moved {
+                    writeln!(out, "  - {}", line(moved))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The queries as one table, without documents.
+pub(super) fn csv(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
+    let mut table = csv::Writer::from_writer(out);
+    table.write_record([
+        "measure",
+        "system",
+        "against",
+        "query",
+        "value",
+        "value_against",
+        "difference",
+    ])?;
+    for pair in topics {
+        for topic in pair.gains.iter().chain(pair.drops.iter().rev()) {
+            let topic = &topic.difference;
+            table.write_record([
+                &pair.measure.to_string(),
+                &pair.system,
+                &pair.against,
+                &topic.query,
+                &topic.value.to_string(),
+                &topic.against.to_string(),
+                &topic.difference.to_string(),
+            ])?;
+        }
+    }
+    table.flush()
+}
+
+/// `grade 2, rank 14 -> 3: doc17`.
+fn line(moved: &Moved) -> String {
+    let judged = match moved.judged {
+        Judged::Grade(grade) => format!("grade {grade}"),
+        Judged::Unjudged | Judged::Unpooled => "unjudged".to_owned(),
+    };
+    let rank = |rank: Option<usize>| rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
+    format!(
+        "{judged}, rank {} -> {}: {}",
+        rank(moved.against),
+        rank(moved.rank),
+        moved.doc
+    )
+}
