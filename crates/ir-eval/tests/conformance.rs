@@ -6,8 +6,9 @@ use std::fs;
 
 use common::{data, printed, qrels, run, same};
 use ir_core::trec::Header;
-use ir_eval::trec_eval::{Detail, Selection};
-use ir_eval::{Generation, Missing, Rules, Unjudged};
+use ir_eval::preferences;
+use ir_eval::trec_eval::{Detail, Judgments, Selection, Sheet};
+use ir_eval::{Generation, JudgmentGroups, Missing, Rules, Unjudged, ZScores};
 
 /// The expected output, the options, the rules, what is printed, the qrels, the run.
 type Case<'a> = (&'a str, &'a [&'a str], Rules, Detail, &'a str, &'a str);
@@ -114,6 +115,77 @@ fn trec_eval_release_tests() {
             expected,
         );
     }
+}
+
+fn text(sheet: Sheet<'_>) -> String {
+    let mut out = Vec::new();
+    sheet.write(Detail::QueriesAndSummary, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// The same test: preferences, judgment groups, z-scores.
+#[test]
+fn trec_eval_release_tests_of_other_judgments() {
+    let Some(folder) = data("trec_eval") else {
+        return;
+    };
+    let plain = Rules {
+        missing: Missing::Skip,
+        ..Rules::default()
+    };
+    let bytes = |name: &str| fs::read(folder.join(name)).unwrap();
+    let expected = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    let results = |name: &str| run(&folder.join(name), Header::AsData);
+
+    let all = ["all_prefs"];
+    let selection = Selection::parse_for(Judgments::Preferences, &all, Generation::V10).unwrap();
+    for (name, judged, found, is_qrels) in [
+        ("out.test.prefs", "prefs.test", "prefs.results.test", false),
+        (
+            "out.test.prefs",
+            "prefs.comment.test",
+            "prefs.results.test",
+            false,
+        ),
+        ("out.test.qrels_prefs", "qrels.test", "results.test", true),
+    ] {
+        let read = if is_qrels {
+            preferences::read_qrels(&bytes(judged)[..], judged)
+        } else {
+            preferences::read(&bytes(judged)[..], judged)
+        };
+        let report = read
+            .unwrap()
+            .data
+            .evaluate(&results(found), &selection.preferences(), plain)
+            .unwrap();
+        same(
+            &text(selection.sheet_of_preferences(&report)),
+            &expected(name),
+            judged,
+        );
+    }
+
+    let groups: [&str; 0] = [];
+    let selection = Selection::parse_for(Judgments::Groups, &groups, Generation::V10).unwrap();
+    for judged in ["qrels.123", "qrels.comments.123"] {
+        let groups = JudgmentGroups::read(&bytes(judged)[..], judged)
+            .unwrap()
+            .data;
+        let report = groups.evaluate(&results("results.test"), &selection.measures(), plain);
+        let found = text(selection.sheet(&report.unwrap()));
+        same(&found, &expected("out.test.qrels_jg"), judged);
+    }
+
+    let selection = Selection::parse(&["all_trec"]).unwrap();
+    let judged = qrels(&folder.join("qrels.test"), Header::AsData);
+    let evaluator = selection.evaluator(&judged, plain).unwrap();
+    let report = evaluator.evaluate(&results("results.test")).unwrap();
+    let reference = ZScores::read(&bytes("zscores_file")[..], "zscores_file")
+        .unwrap()
+        .data;
+    let found = text(selection.sheet(&report).standardised(&reference));
+    same(&found, &expected("out.test.aqZ"), "out.test.aqZ");
 }
 
 const MINI: &[&str] = &[

@@ -1,0 +1,365 @@
+//! Preferences: against what trec_eval documents, and against a slow version of the definitions.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use ir_core::Run;
+use ir_eval::preferences::{self, PreferenceMeasure, Preferences, Scope};
+use ir_eval::{Missing, Rules, Ties};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use PreferenceMeasure::{Balanced, BalancedRetrieved, Group, Kept, Pair, Possible, Simple};
+
+fn run(list: &[&str]) -> Run {
+    let mut run = Run::new("r");
+    for (rank, doc) in list.iter().enumerate() {
+        run.push("q", *doc, -(rank as f64));
+    }
+    run
+}
+
+fn values(file: &str, list: &[&str], measures: &[PreferenceMeasure]) -> Vec<f64> {
+    let preferences = preferences::read(file.as_bytes(), "prefs").unwrap().data;
+    let report = preferences
+        .evaluate(&run(list), measures, Rules::default())
+        .unwrap();
+    report.queries()[0].values().to_vec()
+}
+
+fn fault(file: &str) -> String {
+    let preferences = preferences::read(file.as_bytes(), "prefs").unwrap().data;
+    let report = preferences.evaluate(&run(&["a"]), &[Possible], Rules::default());
+    report.unwrap_err().to_string()
+}
+
+/// The examples in trec_eval 10.0's description of the format (`trec_eval -h -R prefs`), with the
+/// numbers of preferences it states. In the second it leaves out what follows (4 over 1 over 3)
+/// and says 5; the program itself adds that.
+#[test]
+fn the_documented_examples_have_the_documented_numbers_of_preferences() {
+    for (expected, file) in [
+        (
+            13.0,
+            "q u s 1 3\nq u s 2 2\nq u s 3 0\nq u s 4 6\nq u s 5 0\nq u s 6 2\n",
+        ),
+        (
+            6.0,
+            "q u s 1 3\nq u s 2 2\nq u s 3 1\nq u t 1 2\nq u t 2 1\nq u t 4 3\n",
+        ),
+        (
+            5.0,
+            "q u s 1 3\nq u s 2 2\nq v s 1 0\nq v s 3 6\nq v s 4 2\nq v t 1 0\nq v t 2 8\n",
+        ),
+        (
+            5.0,
+            "q u s 1 3\nq u s 2 2\nq u s 3 1\nq u t 2 5\nq u t 4 4\n",
+        ),
+    ] {
+        assert_eq!(values(file, &["1"], &[Possible]), [expected], "{file}");
+    }
+}
+
+#[test]
+fn a_list_by_hand() {
+    // ann: a over b over c, where b and c are level with nothing; d was not retrieved.
+    // bob: b over a.
+    let file = "q ann 0 a 3\nq ann 0 b 2\nq ann 0 c 0\nq ann 0 d 0\nq bob 0 b 1\nq bob 0 a 0\n";
+    let all = Scope::All;
+    let found = values(
+        file,
+        &["x", "a", "c", "b"],
+        &[
+            Possible,
+            Kept,
+            Simple(all),
+            Simple(Scope::Retrieved),
+            Simple(Scope::Implied),
+            Group(all),
+            Pair(all),
+            Pair(Scope::Retrieved),
+        ],
+    );
+    // ann has ab, ac, ad, bc, bd: all but bc are kept. bob has ba, which is not.
+    // Pairs: ab 1/2, ac 1, ad 1, bc 0, bd 1.
+    let expected = [
+        6.0,
+        4.0,
+        4.0 / 6.0,
+        2.0 / 4.0,
+        4.0 / 6.0,
+        (4.0 / 5.0 + 0.0) / 2.0,
+        3.5 / 5.0,
+        1.5 / 3.0,
+    ];
+    assert_eq!(found, expected);
+}
+
+/// With one group and two levels the measure is akin to bpref; here by hand.
+#[test]
+fn as_many_not_relevant_as_relevant() {
+    // R = 2 (a, b), N = 1 (c): one made-up document, below what is retrieved.
+    let file = "q u 0 a 1\nq u 0 b 1\nq u 0 c 0\n";
+    // ac kept, bc not, and the made-up one below a alone: 2 of 4.
+    assert_eq!(values(file, &["a", "c"], &[Balanced]), [2.0 / 4.0]);
+    // Between the retrieved: ac of ac. R = 1, N = 1.
+    assert_eq!(values(file, &["a", "c"], &[BalancedRetrieved]), [1.0]);
+    // Nothing to compare: trec_eval's 0/0, which counts as 0.
+    assert_eq!(
+        values("q u 0 a 0\n", &["a"], &[Balanced, Group(Scope::All)]),
+        [0.0, 0.0]
+    );
+    // In parts: R = 1 (a), N = 2 (b, c); the second of them does not count.
+    let parts = "q u s a 1\nq u s b 0\nq u t a 1\nq u t c 0\n";
+    assert_eq!(values(parts, &["b", "a", "c"], &[Balanced]), [0.0]);
+    assert_eq!(values(parts, &["a", "c"], &[Balanced]), [1.0]);
+}
+
+#[test]
+fn contradictions_are_named() {
+    assert_eq!(
+        fault("q u 0 a 1\nq u 0 a 2\n"),
+        "query \"q\", group \"u\": expected one level for document \"a\", found 1 and 2"
+    );
+    assert_eq!(
+        fault("q u s a 1\nq u s b 0\nq u t b 2\nq u t c 1\n"),
+        "query \"q\", group \"u\": document \"b\" has level 0 in one subgroup and another level in a second one"
+    );
+    let circle = fault("q u s a 3\nq u s b 2\nq u t b 2\nq u t c 1\nq u w c 9\nq u w a 8\n");
+    assert!(
+        circle.contains("are each preferred to the other"),
+        "{circle}"
+    );
+    // Two groups may contradict each other.
+    values(
+        "q u 0 a 1\nq u 0 b 0\nq v 0 a 0\nq v 0 b 1\n",
+        &["a"],
+        &[Possible],
+    );
+    let read = |file: &str| {
+        preferences::read(file.as_bytes(), "prefs")
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(read("q u s a\n"), "prefs:1: expected 5 columns, found 4");
+    assert_eq!(
+        read("q u s a 1\nq u s b nan\n"),
+        "prefs:2: expected a level, found NaN"
+    );
+    let qrels = preferences::read_qrels("q u s a 1\n".as_bytes(), "qrels").unwrap_err();
+    assert_eq!(qrels.to_string(), "qrels:1: expected 4 columns, found 5");
+    let odd = preferences::read("q u s a high\n".as_bytes(), "prefs")
+        .unwrap()
+        .oddities;
+    assert_eq!(
+        odd[0].to_string(),
+        "prefs:1: the level \"high\" is no number and was read as 0"
+    );
+    let apart = preferences::read("p u s a 1\n".as_bytes(), "prefs")
+        .unwrap()
+        .data;
+    let error = apart
+        .evaluate(&run(&["a"]), &[Possible], Rules::default())
+        .unwrap_err();
+    assert!(error.to_string().contains("found none"), "{error}");
+}
+
+#[test]
+fn missing_queries_by_release() {
+    let file = "p u 0 a 1\np u 0 b 0\nq u 0 a 1\nq u 0 b 0\n";
+    let preferences = preferences::read(file.as_bytes(), "prefs").unwrap().data;
+    let summary = |rules: Rules| {
+        let report = preferences.evaluate(&run(&["a"]), &[Possible, Simple(Scope::All)], rules);
+        let report = report.unwrap();
+        assert_eq!(report.missing().collect::<Vec<_>>(), ["p"]);
+        (
+            report.queries().len(),
+            report.summary(Possible).unwrap(),
+            report.summary(Simple(Scope::All)).unwrap(),
+        )
+    };
+    let skip = Rules {
+        missing: Missing::Skip,
+        ..Rules::default()
+    };
+    assert_eq!(summary(skip), (1, 1.0, 1.0));
+    assert_eq!(summary(Rules::default()), (2, 2.0, 0.5));
+    assert_eq!(summary(Rules::TREC_EVAL_9_0_8), (2, 1.0, 0.5));
+}
+
+/// trec_eval breaks ties by ascending id for preferences, and descending for everything else.
+#[test]
+fn ties_and_depth() {
+    let file = "q u 0 a 1\nq u 0 b 0\n";
+    let preferences = preferences::read(file.as_bytes(), "prefs").unwrap().data;
+    let mut tied = Run::new("r");
+    tied.push("q", "b", 1.0);
+    tied.push("q", "a", 1.0);
+    let kept = |run: &Run, rules: Rules| {
+        let report = preferences.evaluate(run, &[Kept], rules).unwrap();
+        report.summary(Kept).unwrap()
+    };
+    let ties = |ties: Ties| Rules {
+        ties,
+        ..Rules::default()
+    };
+    assert_eq!(kept(&tied, Rules::default()), 1.0);
+    assert_eq!(kept(&tied, ties(Ties::RunOrder)), 0.0);
+    let error = preferences
+        .evaluate(&tied, &[Kept], ties(Ties::Reject))
+        .unwrap_err();
+    assert!(error.to_string().contains("same score"), "{error}");
+    let cut = Rules {
+        depth: Some(1),
+        ..Rules::default()
+    };
+    assert_eq!(kept(&run(&["b", "a"]), cut), 0.0);
+    assert_eq!(kept(&run(&["a", "b"]), cut), 1.0);
+}
+
+/// A preference file as a table: group, subgroup, document, level.
+type Stated = Vec<(u8, u8, u8, u8)>;
+
+/// All preferences of every group, by the definition: stated ones, then what follows until nothing
+/// does. `None` where a group contradicts itself.
+fn by_definition(stated: &Stated) -> Option<BTreeMap<u8, Vec<(u8, u8)>>> {
+    let mut groups: BTreeMap<u8, BTreeSet<(u8, u8)>> = BTreeMap::new();
+    for &(group, part, doc, level) in stated {
+        groups.entry(group).or_default();
+        for &(other_group, other_part, other, lower) in stated {
+            if (group, part) == (other_group, other_part) && level > lower {
+                if doc == other {
+                    return None;
+                }
+                groups.entry(group).or_default().insert((doc, other));
+            }
+            let parts = stated.iter().filter(|s| s.0 == group).map(|s| s.1);
+            if group == other_group
+                && doc == other
+                && (level == 0) != (lower == 0)
+                && parts.collect::<BTreeSet<_>>().len() > 1
+            {
+                return None;
+            }
+        }
+    }
+    for preferred in groups.values_mut() {
+        loop {
+            let follows: Vec<(u8, u8)> = preferred
+                .iter()
+                .flat_map(|&(a, b)| {
+                    let next = preferred.iter().filter(move |pair| pair.0 == b);
+                    next.map(move |pair| (a, pair.1))
+                })
+                .filter(|pair| !preferred.contains(pair))
+                .collect();
+            if follows.is_empty() {
+                break;
+            }
+            preferred.extend(follows);
+        }
+        if preferred.iter().any(|&(a, b)| a == b) {
+            return None;
+        }
+    }
+    Some(
+        groups
+            .into_iter()
+            .map(|(g, pairs)| (g, pairs.into_iter().collect()))
+            .collect(),
+    )
+}
+
+fn case() -> impl Strategy<Value = (Stated, Vec<u8>)> {
+    let stated = vec((0..3_u8, 0..3_u8, 0..8_u8, 0..4_u8), 1..16).prop_map(|stated| {
+        let mut seen = BTreeSet::new();
+        let first = |s: &(u8, u8, u8, u8)| seen.insert((s.0, s.1, s.2));
+        stated.into_iter().filter(first).collect::<Stated>()
+    });
+    let list = Just((0..10_u8).collect::<Vec<_>>()).prop_shuffle();
+    (stated, list, 0..10_usize).prop_map(|(stated, mut list, found)| {
+        list.truncate(found + 1);
+        (stated, list)
+    })
+}
+
+fn mean(shares: &[f64]) -> f64 {
+    if shares.is_empty() {
+        0.0
+    } else {
+        shares.iter().sum::<f64>() / shares.len() as f64
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn agrees_with_the_definition((stated, list) in case()) {
+        let mut preferences = Preferences::new();
+        for (group, part, doc, level) in &stated {
+            let [group, part] = [group, part].map(|n| n.to_string());
+            preferences.insert("q", &group, &part, format!("d{doc}"), f64::from(*level));
+        }
+        let names: Vec<String> = list.iter().map(|doc| format!("d{doc}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let report = preferences.evaluate(&run(&names), &PreferenceMeasure::ALL, Rules::default());
+        let Some(groups) = by_definition(&stated) else {
+            prop_assert!(report.is_err());
+            return Ok(());
+        };
+        let report = report.unwrap();
+        let place = |doc: u8| list.iter().position(|&other| other == doc);
+        for scope in [Scope::All, Scope::Retrieved, Scope::Implied] {
+            let counts = |&&(a, b): &&(u8, u8)| match scope {
+                Scope::All => true,
+                Scope::Retrieved => place(a).is_some() && place(b).is_some(),
+                Scope::Implied => place(a).is_some() || place(b).is_some(),
+            };
+            let kept = |&&(a, b): &&(u8, u8)| match (place(a), place(b)) {
+                (Some(a), Some(b)) => a < b,
+                (found, None) => found.is_some(),
+                (None, Some(_)) => false,
+            };
+            let share = |pairs: &[(u8, u8)]| {
+                let all = pairs.iter().filter(counts).count();
+                let kept = pairs.iter().filter(counts).filter(kept).count();
+                (kept as f64, all as f64)
+            };
+            let everything: Vec<(u8, u8)> = groups.values().flatten().copied().collect();
+            let (kept_all, all) = share(&everything);
+            let simple = if all > 0.0 { kept_all / all } else { 0.0 };
+            prop_assert_eq!(report.summary(Simple(scope)), Some(simple));
+            if scope == Scope::All {
+                prop_assert_eq!(report.summary(Possible), Some(all));
+                prop_assert_eq!(report.summary(Kept), Some(kept_all));
+            }
+            let by_group: Vec<f64> = groups
+                .values()
+                .map(|pairs| share(pairs))
+                .map(|(kept, all)| if all > 0.0 { kept / all } else { 0.0 })
+                .collect();
+            prop_assert!((report.summary(Group(scope)).unwrap() - mean(&by_group)).abs() < 1e-12);
+            let mut pairs: HashMap<(u8, u8), Vec<f64>> = HashMap::new();
+            for pair in everything.iter().filter(counts) {
+                let entry = pairs.entry((pair.0.min(pair.1), pair.0.max(pair.1))).or_default();
+                entry.push(f64::from(u8::from(kept(&pair))));
+            }
+            let by_pair: Vec<f64> = pairs.values().map(|kept| mean(kept)).collect();
+            prop_assert!((report.summary(Pair(scope)).unwrap() - mean(&by_pair)).abs() < 1e-12);
+        }
+        // A balanced share is one, too.
+        for measure in [Balanced, BalancedRetrieved] {
+            let share = report.summary(measure).unwrap();
+            prop_assert!((0.0..=1.0).contains(&share), "{measure} {share}");
+        }
+    }
+
+    #[test]
+    fn anything_is_read_or_refused(bytes: Vec<u8>) {
+        let _ = preferences::read(&bytes[..], "x");
+        let _ = preferences::read_qrels(&bytes[..], "x");
+        let _ = ir_eval::JudgmentGroups::read(&bytes[..], "x");
+        let _ = ir_eval::ZScores::read(&bytes[..], "x");
+    }
+}
