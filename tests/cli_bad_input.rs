@@ -177,9 +177,9 @@ fn names_that_lead_nowhere() {
                 &["nothing", "No such file"],
             ),
             (
-                &["eval", "tiny", "run"],
+                &["eval", "tiny:dev", "run"],
                 1,
-                &["tiny", "folder", "tiny/qrels/test.tsv"],
+                &["expected a split of", "tiny", "(test)", "dev"],
             ),
             (&["eval", "qrels", "tiny"], 1, &["tiny", "folder"]),
             (&["eval", "bundled:nope", "run"], 1, &["nope", "test"]),

@@ -23,25 +23,33 @@ Examples:
   ir eval -q -m map qrels.tsv run.trec          each query, then all
   ir search bundled --tag bm25 | ir eval -m all_trec bundled -
   ir eval --json -c -m AP qrels.txt run.trec    one JSON object per line
+  ir eval -R prefs prefs.txt run.trec           by preferences, not grades
+  ir eval -Z means.txt -m map qrels.txt run     compared with other systems
 
 Measures (-m, repeatable), in trec_eval's spelling or that of ir_measures:
   P.5,10  recall.100  ndcg_cut.10  map  recip_rank  Rprec  bpref  ndcg.1=3
   P@5     R@100       nDCG@10      AP   RR          Rprec  Bpref  AP(rel=2)
-  official (the default), all_trec, set and the other sets of trec_eval
+  official (the default), all_trec, set: trec_eval's sets
+  prefs, all_prefs with -R prefs or qrels_prefs; qrels_jg with -R qrels_jg
 
 Rules, which are trec_eval's: lists are sorted by score, equal scores by
 document id from z to a; the rank column is ignored; ndcg takes grades as
 gains; a header line counts as data (a warning says so; --skip-header drops
-it). The exit code is 0, or 1 on any error, or 2 for a mistake in the command
-line.";
+it). One rule is not: without -c a judged query that the run lacks is left
+out with a warning, as in trec_eval 9; 10.0 stops there with an error.
+
+In place of trec_eval: all its options are taken, bundled (-qcM100), by their
+long names and by unambiguous beginnings of those, and standard output is the
+same to the byte; warnings are on standard error. The exit code is 0, or 1 on
+any error, or 2 for a mistake in the command line.";
 
 /// The arguments of `ir eval`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, infer_long_args = true, args_override_self = true)]
 pub(crate) struct Args {
     /// Relevance judgments: a file in TREC's form (four columns) or BEIR's (three, with a header),
-    /// a collection by name such as `beir/nfcorpus` or `beir/nfcorpus:dev` (split test unless
-    /// said), or `-` for standard input
+    /// a collection by name or folder such as `beir/nfcorpus` or `beir/nfcorpus:dev` (split test
+    /// unless said), or `-` for standard input
     qrels: String,
 
     /// Run: a file in TREC's form (six columns), or `-` for standard input
@@ -117,11 +125,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let selection = Selection::parse_for(args.forms.judgments(), &args.measure, rules.generation)
         .map_err(|error| Usage(format!("--measure {error}")))?;
     let reference = args.forms.reference(console)?;
-    let Some(detail) = args.detail() else {
-        return Ok(());
-    };
     let out = forms::Output {
-        detail,
+        detail: args.detail(),
         json: args.json,
         reference: reference.as_ref(),
     };
@@ -161,6 +166,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if reference.is_some() || !args.json {
         return out.print(selection.sheet(&report));
     }
+    let Some(detail) = out.detail else {
+        return Ok(());
+    };
     let mut out = Sink::open(None)?;
     let written = write_json(&selection, &report, detail, &mut out);
     written.with_context(|| format!("{}: could not be written", out.name()))?;

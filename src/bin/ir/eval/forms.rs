@@ -183,7 +183,8 @@ fn told<T>(parsed: Parsed<T>, console: &Console) -> T {
 
 /// How a sheet is printed.
 pub(super) struct Output<'a> {
-    pub(super) detail: Detail,
+    /// `None` for nothing at all.
+    pub(super) detail: Option<Detail>,
     pub(super) json: bool,
     pub(super) reference: Option<&'a ZScores>,
 }
@@ -191,14 +192,17 @@ pub(super) struct Output<'a> {
 impl Output<'_> {
     /// Prints a sheet on standard output.
     pub(super) fn print(&self, mut sheet: Sheet<'_>) -> Result<()> {
+        let Some(detail) = self.detail else {
+            return Ok(());
+        };
         if let Some(reference) = self.reference {
             sheet = sheet.standardised(reference);
         }
         let mut out = Sink::open(None)?;
         let written = if self.json {
-            write_json(&sheet, self.detail, &mut out)
+            write_json(&sheet, detail, &mut out)
         } else {
-            sheet.write(self.detail, &mut out)
+            sheet.write(detail, &mut out)
         };
         written.with_context(|| format!("{}: could not be written", out.name()))?;
         out.commit()

@@ -11,8 +11,9 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use ir_core::trec::{self, Header, Parsed};
 use ir_core::{Qrels, Run};
+use ir_data::Compression;
+use ir_data::beir::BeirFolder;
 use ir_data::catalogue::{Catalogue, entries};
-use ir_data::{Compression, DataError};
 use ir_eval::{Evaluator, Reading, Report};
 
 use crate::sink::is_stream;
@@ -64,7 +65,7 @@ pub(crate) fn evaluate(
     evaluator.evaluate_stream(argument, how.header, || Ok(ir_data::open(path)?))
 }
 
-/// Judgments: a file, `-`, or a collection by name with or without a split.
+/// Judgments: a file, `-`, or a collection by name or folder with or without a split.
 pub(crate) fn qrels(argument: &str, header: Header) -> Result<Parsed<Qrels>> {
     if argument == "-" {
         return Ok(ir_data::trec::qrels_any(stdin()?, STDIN, header)?);
@@ -72,18 +73,8 @@ pub(crate) fn qrels(argument: &str, header: Header) -> Result<Parsed<Qrels>> {
     let path = Path::new(argument);
     let (name, split) = argument.split_once(':').unwrap_or((argument, "test"));
     let known = entries().iter().any(|entry| entry.name == name);
-    if path.is_dir() && !known {
-        let hint = path.join("qrels").join("test.tsv");
-        if hint.is_file() {
-            bail!(
-                "{argument}: expected a file with judgments, found a folder; perhaps {} is meant",
-                hint.display()
-            );
-        }
-        return Err(DataError::Folder {
-            path: argument.to_owned(),
-        }
-        .into());
+    if !known && let Some((folder, split)) = folder(argument) {
+        return in_folder(folder, split, header);
     }
     if known && !path.is_file() {
         let data = Catalogue::from_env().open(name)?.qrels(split)?;
@@ -97,6 +88,36 @@ pub(crate) fn qrels(argument: &str, header: Header) -> Result<Parsed<Qrels>> {
         );
     }
     Ok(ir_data::read_qrels_any(path, header)?)
+}
+
+/// The folder that an argument names, and the split: `folder` or `folder:split`.
+fn folder(argument: &str) -> Option<(&Path, &str)> {
+    let whole = (Path::new(argument), "test");
+    let parts = argument.rsplit_once(':');
+    let parts = parts.map(|(folder, split)| (Path::new(folder), split));
+    [Some(whole), parts]
+        .into_iter()
+        .flatten()
+        .find(|(folder, _)| folder.is_dir())
+}
+
+/// The judgments of a folder in BEIR's layout.
+fn in_folder(folder: &Path, split: &str, header: Header) -> Result<Parsed<Qrels>> {
+    let judged = folder.join("qrels");
+    if !judged.is_dir() {
+        bail!(
+            "{}: expected a file with judgments or a folder in BEIR's layout (qrels/{split}.tsv), found another folder",
+            folder.display()
+        );
+    }
+    let plain = judged.join(format!("{split}.tsv"));
+    if plain.is_file() {
+        return Ok(ir_data::read_qrels_any(plain, header)?);
+    }
+    Ok(Parsed {
+        data: BeirFolder::open(folder)?.qrels(split)?,
+        oddities: Vec::new(),
+    })
 }
 
 /// The names of the catalogue.
