@@ -55,7 +55,7 @@ pub use kind::{Kind, RbpGain};
 pub use measure::{Measure, Summary};
 pub use names::ParseMeasureError;
 #[cfg(feature = "pictures")]
-pub use page::{Page, TopicMoves, WinsAndLosses};
+pub use page::{Page, PageError, TopicMoves, WinsAndLosses};
 pub use reading::Reading;
 pub use report::{Judged, QueryValues, Report};
 pub use rules::{Generation, Missing, NoRelevant, Rules, ScoreWidth, SelfHits, Ties, Unjudged};

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use ir_core::{Qrels, Run};
-use ir_eval::{Comparison, Evaluator, Measure, Missing, Page, Plan, Rules};
+use ir_eval::{Comparison, Evaluator, Measure, Missing, Page, PageError, Plan, Rules};
 use roxmltree::{Document, Node};
 
 /// Whatever an id may contain that means something to HTML, XML, CSS or a script.
@@ -58,7 +58,15 @@ fn page(qrels: &Qrels, runs: &[Run], rules: Rules) -> String {
         .map(|run| evaluator.evaluate(run).unwrap())
         .collect();
     let comparison = Comparison::new(&reports, &Plan::default()).unwrap();
-    let mut page = Page::full(HOSTILE[0], &comparison, qrels, runs).unwrap();
+    let runs: Vec<&Run> = runs.iter().collect();
+    assert_eq!(
+        Page::full("", &comparison, qrels, &runs[1..]).unwrap_err(),
+        PageError::Runs {
+            expected: runs.len(),
+            found: runs.len() - 1
+        }
+    );
+    let mut page = Page::full(HOSTILE[0], &comparison, qrels, &runs).unwrap();
     page.files = vec![(HOSTILE[2].to_owned(), HOSTILE[1].to_owned())];
     page.to_html()
 }

@@ -20,6 +20,23 @@ const TOPICS: usize = 10;
 const DOCUMENTS: usize = 5;
 const DEPTH: usize = 1000;
 
+/// Why there is no page.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PageError {
+    /// The runs are not those of the comparison.
+    #[error("expected the runs of {expected} systems, found {found}")]
+    Runs {
+        /// How many systems are compared.
+        expected: usize,
+        /// How many runs there are.
+        found: usize,
+    },
+    /// A run could not be evaluated.
+    #[error(transparent)]
+    Evaluation(#[from] EvalError),
+}
+
 impl<'a> Page<'a> {
     /// A page with all pictures and the queries that made the difference. `runs` are those of the
     /// comparison, in its order.
@@ -30,16 +47,22 @@ impl<'a> Page<'a> {
     /// the page tell what was left out.
     ///
     /// # Errors
-    /// As [`Evaluator::evaluate`].
+    /// When there are not as many runs as systems, and as [`Evaluator::evaluate`].
     pub fn full<J>(
         title: &str,
         comparison: &'a Comparison,
         qrels: &J,
-        runs: &[Run],
-    ) -> Result<Self, EvalError>
+        runs: &[&Run],
+    ) -> Result<Self, PageError>
     where
         J: Judgments + ?Sized,
     {
+        if runs.len() != comparison.systems().len() {
+            return Err(PageError::Runs {
+                expected: comparison.systems().len(),
+                found: runs.len(),
+            });
+        }
         let mut page = Self::new(title, comparison);
         // Where missing queries are skipped, only those count that all systems answered.
         let mut counted = Qrels::new();
@@ -65,7 +88,7 @@ impl<'a> Page<'a> {
 struct Full<'a, 'r> {
     comparison: &'a Comparison,
     qrels: &'r Qrels,
-    runs: &'r [Run],
+    runs: &'r [&'r Run],
 }
 
 impl<'a> Full<'a, '_> {
@@ -87,7 +110,7 @@ impl<'a> Full<'a, '_> {
     /// Precision and recall, and measures by cut-off.
     fn curves(&self, page: &mut Page<'a>) -> Result<(), EvalError> {
         let rules = self.comparison.rules();
-        let lists = self.runs.iter().flat_map(Run::iter);
+        let lists = self.runs.iter().flat_map(|run| run.iter());
         let longest = lists.map(|(_, list)| list.len()).max().unwrap_or(0);
         let depth = longest.min(DEPTH).min(rules.depth.unwrap_or(DEPTH));
         let cutoffs = smooth_cutoffs(depth as u32);
@@ -193,14 +216,14 @@ impl<'a> Full<'a, '_> {
 
     fn run(&self, system: &str) -> Option<&Run> {
         let mut systems = self.comparison.systems().iter();
-        self.runs
-            .get(systems.position(|other| other.name == system)?)
+        let at = systems.position(|other| other.name == system)?;
+        self.runs.get(at).copied()
     }
 
     /// The scores of the first system and of the best ones.
     fn scores(&self, page: &mut Page<'a>) {
         let systems = self.comparison.systems();
-        let mut shown: Vec<usize> = (0..systems.len().min(self.runs.len())).collect();
+        let mut shown: Vec<usize> = (0..systems.len()).collect();
         if shown.len() > SCORES {
             let value = |at: usize| {
                 systems[at]
@@ -219,7 +242,7 @@ impl<'a> Full<'a, '_> {
         }
         for at in shown {
             let rules = *self.comparison.rules();
-            let mut scores = ScoreByRank::new(&self.runs[at], self.qrels, rules, DEPTH);
+            let mut scores = ScoreByRank::new(self.runs[at], self.qrels, rules, DEPTH);
             scores.system.clone_from(&systems[at].name);
             page.pictures.push(Box::new(Scores(scores)));
         }
