@@ -176,7 +176,7 @@ impl<'q> Evaluator<'q> {
         let mut scratch = Scratch::default();
         for (n, topic) in self.topics.iter().enumerate() {
             if let Some(scored) = run.get(topic.id) {
-                scratch.clear();
+                scratch.list.begin(Some(topic));
                 for (line, Scored { doc, score }) in (1..).zip(scored) {
                     let fault = || (topic.id.to_owned(), doc.clone());
                     if score.is_nan() {

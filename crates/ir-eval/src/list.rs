@@ -3,22 +3,18 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry as Slot;
-
-use crate::places::{self, Place};
+use crate::places::{Key, Place, Table};
 use crate::rules::{ScoreWidth, SelfHits, Ties, Unjudged};
 use crate::topic::{Ranked, Topic};
 use crate::{EvalError, Rules};
 
-/// What was retrieved for a query. The memory is used again after [`List::clear`].
+/// What was retrieved for a query. The memory is used again.
 #[derive(Debug, Default)]
 pub(crate) struct List {
     /// The documents' ids, one behind the other.
     ids: String,
     entries: Vec<Entry>,
-    /// Numbers of entries, by the hash of the id.
-    table: HashTable<u32>,
+    table: Table,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -45,8 +41,25 @@ impl List {
         self.table.clear();
     }
 
-    /// Appends a document, which is looked up among the judged ones of its query. When the list has
-    /// it already: its line there.
+    /// Begins the list of a query, with its judgments if it has any.
+    pub(crate) fn begin(&mut self, topic: Option<&Topic<'_>>) {
+        self.clear();
+        let Some(places) = topic.map(Topic::places) else {
+            return;
+        };
+        for (place, doc) in places.iter() {
+            let hash_of = |key| match key {
+                Key::Judged(place) => Table::hash(places.doc(place)),
+                Key::Listed(_) => 0,
+            };
+            let hash = Table::hash(doc);
+            // No id stands twice among them.
+            self.table.put(hash, Key::Judged(place), |_| false, hash_of);
+        }
+    }
+
+    /// Appends a document, and looks it up among those of the `topic` that the list began with.
+    /// When the list has it already: its line there.
     pub(crate) fn push(
         &mut self,
         doc: &str,
@@ -59,18 +72,23 @@ impl List {
             entries,
             table,
         } = self;
-        let hash = places::hash(doc);
-        let same = |&n: &u32| ids[entries[n as usize].id()] == *doc;
-        let again = |&n: &u32| places::hash(&ids[entries[n as usize].id()]);
-        match table.entry(hash, same, again) {
-            Slot::Occupied(there) => return Err(entries[*there.get() as usize].line),
-            Slot::Vacant(free) => free.insert(entries.len() as u32),
+        let id = |key| match key {
+            Key::Judged(place) => topic.map_or("", |topic| topic.places().doc(place)),
+            Key::Listed(n) => &ids[entries[n as usize].id()],
+        };
+        let key = Key::Listed(entries.len() as u32);
+        let same = |key| id(key).as_bytes() == doc.as_bytes();
+        let there = table.put(Table::hash(doc), key, same, |key| Table::hash(id(key)));
+        let place = match there {
+            Some(Key::Listed(n)) => return Err(entries[n as usize].line),
+            Some(Key::Judged(place)) => place,
+            None => Place::NOWHERE,
         };
         entries.push(Entry {
             score,
             from: ids.len(),
             length: doc.len() as u32,
-            place: topic.map_or(Place::NOWHERE, |topic| topic.place(hash, doc)),
+            place,
             line,
         });
         ids.push_str(doc);
@@ -123,14 +141,6 @@ pub(crate) struct Scratch {
     pub(crate) ranked: Ranked,
     /// The judged documents of `ranked` alone.
     pub(crate) condensed: Ranked,
-}
-
-impl Scratch {
-    /// An empty list.
-    pub(crate) fn clear(&mut self) {
-        self.list.clear();
-        self.ranked.clear();
-    }
 }
 
 /// Sorts by falling scores, and what is equal by the rule.

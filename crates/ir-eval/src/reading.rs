@@ -132,13 +132,13 @@ impl Evaluator<'_> {
         let mut lists: Vec<(Query, List)> = Vec::new();
         let mut last = 0;
         let scanned = trec::scan_run(input, source, header, |line| {
-            if lists
-                .get(last)
-                .is_none_or(|(query, _)| query.id != line.query)
-            {
+            if line.begins {
                 last = *numbers.entry(line.query.to_owned()).or_insert(lists.len());
                 if last == lists.len() {
-                    lists.push((Query::of(self, line.query), List::default()));
+                    let query = Query::of(self, line.query);
+                    let mut list = List::default();
+                    list.begin(query.topic(self));
+                    lists.push((query, list));
                 }
             }
             let (query, list) = &mut lists[last];
@@ -298,6 +298,7 @@ struct Reader<'e, 'q> {
     seen: &'e Seen,
     /// The one whose lines are being read.
     query: Option<Query>,
+    topic: Option<&'e Topic<'q>>,
     scratch: Scratch,
     outcomes: Vec<Outcome>,
 }
@@ -308,26 +309,24 @@ impl<'e, 'q> Reader<'e, 'q> {
             evaluator,
             seen,
             query: None,
+            topic: None,
             scratch: Scratch::default(),
             outcomes: Vec::new(),
         }
     }
 
     fn line(&mut self, source: &str, line: RunLine<'_>) -> Result<(), Stop> {
-        let same = |query: &&Query| query.id == line.query;
-        let query = match self.query.as_ref().filter(same) {
-            Some(query) => query,
-            None => {
-                self.close();
-                let query = Query::of(self.evaluator, line.query);
-                if !self.seen.insert(&query) {
-                    return Err(Stop::Scattered);
-                }
-                self.query.insert(query)
+        if line.begins {
+            self.close();
+            let query = Query::of(self.evaluator, line.query);
+            if !self.seen.insert(&query) {
+                return Err(Stop::Scattered);
             }
-        };
-        let topic = query.topic(self.evaluator);
-        Ok(push(&mut self.scratch.list, topic, source, line)?)
+            self.topic = query.topic(self.evaluator);
+            self.scratch.list.begin(self.topic);
+            self.query = Some(query);
+        }
+        Ok(push(&mut self.scratch.list, self.topic, source, line)?)
     }
 
     /// The lines of a query are at their end.
@@ -336,7 +335,6 @@ impl<'e, 'q> Reader<'e, 'q> {
             let outcome = self.evaluator.judge(n, &mut self.scratch);
             self.outcomes.push((n, outcome));
         }
-        self.scratch.clear();
     }
 }
 
@@ -355,3 +353,6 @@ fn push(
             first,
         })
 }
+
+#[cfg(test)]
+mod tests;

@@ -138,11 +138,9 @@ impl<'q> Topic<'q> {
         }
     }
 
-    /// Where a document stands among the judged ones; `hash` is its [`places::hash`].
-    ///
-    /// [`places::hash`]: crate::places::hash
-    pub(crate) fn place(&self, hash: u64, doc: &str) -> Place {
-        self.places.find(hash, doc)
+    /// The judged documents.
+    pub(crate) fn places(&self) -> &Places<'q> {
+        &self.places
     }
 
     /// The grade of a document, or [`UNPOOLED`], or [`UNJUDGED`].

@@ -6,6 +6,9 @@ use crate::Grade;
 /// `None` when there is none (where `atof` gives 0). With it, whether it is what the text says:
 /// all of it is the number, and its digits did not overflow to infinity.
 pub(super) fn c_number(text: &str) -> Option<(f64, bool)> {
+    if let Some(number) = short_decimal(text.as_bytes()) {
+        return Some((number, true));
+    }
     if let Ok(number) = text.parse::<f64>() {
         let digits = || text.bytes().any(|b| b.is_ascii_digit());
         return Some((number, number.is_finite() || !digits()));
@@ -44,6 +47,51 @@ pub(super) fn c_number(text: &str) -> Option<(f64, bool)> {
         .filter(decimal)
         .find_map(|head| head.parse().ok())
         .map(|magnitude| (signed(magnitude), false))
+}
+
+/// A decimal number of few digits and without an exponent, as nearly all scores are. Its digits
+/// and the power of ten below them are 64-bit floats exactly, so that their quotient is the nearest
+/// one to the number, which is what every correct reader gives (Clinger 1990, "How to read floating
+/// point numbers accurately"). `None` for all others.
+fn short_decimal(text: &[u8]) -> Option<f64> {
+    const POWERS: [f64; 18] = [
+        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+        1e17,
+    ];
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, text),
+    };
+    // Up to 17 digits fit into 64 bits.
+    if digits.len() > 18 {
+        return None;
+    }
+    let (mut number, mut at) = (0_u64, 0);
+    let mut read = |digits: &[u8]| {
+        let mut count = 0;
+        for byte in digits {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                break;
+            }
+            number = number.wrapping_mul(10) + u64::from(digit);
+            count += 1;
+        }
+        count
+    };
+    let whole = read(digits);
+    at += whole;
+    let mut decimals = 0;
+    if digits.get(at) == Some(&b'.') {
+        decimals = read(&digits[at + 1..]);
+        at += 1 + decimals;
+    }
+    if at < digits.len() || whole + decimals == 0 || number > 1 << 53 {
+        return None;
+    }
+    let number = number as f64 / POWERS[decimals];
+    Some(if negative { -number } else { number })
 }
 
 /// The digits of a C hexadecimal float after `0x`, and how many bytes they are: `1.8p3` is 12.

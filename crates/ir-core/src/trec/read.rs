@@ -15,6 +15,8 @@ pub struct RunLine<'t> {
     pub number: u64,
     /// The query's id.
     pub query: &'t str,
+    /// Whether the line before, if any, belongs to another query.
+    pub begins: bool,
     /// The document's id.
     pub doc: &'t str,
     /// The score; never NaN.
@@ -79,10 +81,11 @@ pub(super) fn scan_from<E: From<TrecError>>(
     mut each: impl FnMut(RunLine<'_>) -> Result<(), E>,
 ) -> Result<Scanned, E> {
     let mut oddities = Oddities::new(source);
-    let mut last = String::new();
+    let mut tag = String::new();
+    let mut last: Option<String> = None;
     scan(input, source, &mut position, |line: &Line<'_, 6>| {
         byte_order_mark(&mut oddities, line);
-        let [query, _, doc, _, score, tag] = line.fields;
+        let [query, _, doc, _, score, name] = line.fields;
         if line.columns < 6 {
             return Err(columns(source, line, "at least 6").into());
         }
@@ -108,22 +111,48 @@ pub(super) fn scan_from<E: From<TrecError>>(
             let (path, line) = (source.to_owned(), number);
             return Err(TrecError::NanScore { path, line }.into());
         }
-        if last != tag {
-            last.clear();
-            last.push_str(tag);
+        if !same(&tag, name) {
+            tag.replace_range(.., name);
+        }
+        let begins = !last.as_ref().is_some_and(|last| same(last, query));
+        if begins {
+            last.get_or_insert_default().replace_range(.., query);
         }
         each(RunLine {
             number,
             query,
+            begins,
             doc,
             score,
         })
     })?;
     Ok(Scanned {
-        tag: last,
+        tag,
         lines: position.lines,
         oddities,
     })
+}
+
+/// Whether two short texts are equal, which they mostly are: without a call.
+#[inline]
+fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
+    match (
+        a.first_chunk(),
+        b.first_chunk(),
+        a.last_chunk(),
+        b.last_chunk(),
+    ) {
+        (Some(x), Some(y), Some(z), Some(w)) if a.len() <= 16 => {
+            let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+            word(x) == word(y) && word(z) == word(w)
+        }
+        (None, ..) => a.iter().zip(b).all(|(a, b)| a == b),
+        _ => a == b,
+    }
 }
 
 /// Reads a run. `source` names the file in errors.
@@ -146,7 +175,9 @@ pub fn read_run(input: impl Read, source: &str, header: Header) -> Result<Parsed
     // What repeats stands before any other fault.
     queries.check(source, |scored| &scored.doc)?;
     let scanned = scanned?;
-    let lists = queries.into_rows();
+    let lists = queries
+        .into_rows()
+        .map(|(query, rows)| (query, rows.collect()));
     Ok(Parsed {
         data: Run::of_lists(scanned.tag, lists.collect()),
         oddities: scanned.oddities.finish(),
@@ -190,6 +221,7 @@ pub fn read_qrels(
         }
         Ok(())
     });
+    queries.sort_by(|(doc, _)| doc);
     queries.check(source, |(doc, _)| doc)?;
     scanned?;
     let judged = queries.into_rows();
@@ -229,8 +261,8 @@ struct Groups<T> {
 
 struct Group<T> {
     query: String,
-    rows: Vec<T>,
-    lines: Vec<u64>,
+    /// With their lines.
+    rows: Vec<(T, u64)>,
 }
 
 impl<T> Default for Groups<T> {
@@ -253,14 +285,11 @@ impl<T> Groups<T> {
                 self.groups.push(Group {
                     query: query.to_owned(),
                     rows: Vec::new(),
-                    lines: Vec::new(),
                 });
                 number
             });
         }
-        let group = &mut self.groups[self.last];
-        group.rows.push(row);
-        group.lines.push(line);
+        self.groups[self.last].rows.push((row, line));
     }
 
     /// An error when a document repeats within a query: the first that does.
@@ -269,8 +298,12 @@ impl<T> Groups<T> {
         let mut docs: Vec<(&str, u64)> = Vec::new();
         for group in &self.groups {
             docs.clear();
-            let ids = group.rows.iter().map(|row| doc(row).as_str());
-            docs.extend(ids.zip(group.lines.iter().copied()));
+            docs.extend(
+                group
+                    .rows
+                    .iter()
+                    .map(|(row, line)| (doc(row).as_str(), *line)),
+            );
             docs.sort_unstable();
             for pair in docs.windows(2) {
                 let ((doc, first), (next, line)) = (pair[0], pair[1]);
@@ -291,8 +324,15 @@ impl<T> Groups<T> {
         }
     }
 
-    fn into_rows(self) -> impl Iterator<Item = (String, Vec<T>)> {
+    /// Sorts the rows of each query by document.
+    fn sort_by(&mut self, doc: impl Fn(&T) -> &String) {
+        for group in &mut self.groups {
+            group.rows.sort_by(|(a, _), (b, _)| doc(a).cmp(doc(b)));
+        }
+    }
+
+    fn into_rows(self) -> impl Iterator<Item = (String, impl Iterator<Item = T>)> {
         let groups = self.groups.into_iter();
-        groups.map(|group| (group.query, group.rows))
+        groups.map(|group| (group.query, group.rows.into_iter().map(|row| row.0)))
     }
 }

@@ -216,7 +216,7 @@ impl<'t> Low<'t> {
         low
     }
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<usize> {
         while self.bits == 0 {
             self.at += 64;
@@ -230,7 +230,8 @@ impl<'t> Low<'t> {
         Some(self.at + bit)
     }
 
-    #[inline]
+    // Once for about two lines, and `next` is short without it.
+    #[inline(never)]
     fn load(&mut self) {
         let rest = &self.bytes[self.at..];
         self.bits = match rest.first_chunk::<64>() {
@@ -249,14 +250,27 @@ impl<'t> Low<'t> {
 fn low_bits(chunk: &[u8; 64]) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const TOPS: u64 = 0x80 * ONES;
-    let mut bits = 0;
-    for (n, eight) in chunk.as_chunks::<8>().0.iter().enumerate() {
+    // Bit k of byte j: whether byte j of word k is more than a space.
+    let mut above = 0;
+    for eight in chunk.as_chunks::<8>().0 {
         let word = u64::from_le_bytes(*eight);
-        // The top bit of a byte of `above` is set where the byte is more than 0x20: no sum carries.
-        let above = ((word & !TOPS) + (0x80 - 0x21) * ONES) | word;
-        let low = (!above & TOPS) >> 7;
-        // Gathers the eight single bits in the top byte.
-        bits |= (low.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * n);
+        // The top bit of a byte of the sum is set where that is more than 0x20: no sum carries.
+        let more = ((word & !TOPS) + (0x80 - 0x21) * ONES) | word;
+        above = above >> 1 | more & TOPS;
+    }
+    !transposed(above)
+}
+
+/// Exchanges bit k of byte j with bit j of byte k: first single bits, then squares of 2 and of 4.
+#[inline]
+fn transposed(mut bits: u64) -> u64 {
+    for (shift, mask) in [
+        (7, 0x00AA_00AA_00AA_00AA),
+        (14, 0x0000_CCCC_0000_CCCC),
+        (28, 0x0000_0000_F0F0_F0F0),
+    ] {
+        let other = (bits ^ bits >> shift) & mask;
+        bits ^= other ^ other << shift;
     }
     bits
 }
