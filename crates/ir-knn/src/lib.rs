@@ -7,7 +7,6 @@ mod labels;
 mod lsi;
 mod nearest;
 pub mod npy;
-mod random;
 mod rows;
 mod svd;
 mod tfidf;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
-use crate::{compare, datasets, eval, index, search};
+use crate::{compare, datasets, eval, index, knn_accuracy, search};
 
 const ABOUT: &str = "Search a collection, and judge the result as trec_eval would";
 
@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Eval(eval::Args),
     /// Several runs side by side, with tests of significance
     Compare(Box<compare::Args>),
+    /// How well the neighbours of vectors or texts predict their classes
+    KnnAccuracy(Box<knn_accuracy::Args>),
     /// The collections known by name
     Datasets(datasets::Args),
 }

@@ -12,6 +12,7 @@ mod console;
 mod datasets;
 mod eval;
 mod index;
+mod knn_accuracy;
 mod rules;
 mod search;
 mod sink;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Search(args) => search::run(*args, &console),
         Command::Eval(args) => eval::run(&args, &console),
         Command::Compare(args) => compare::run(&args, &console),
+        Command::KnnAccuracy(args) => knn_accuracy::run(&args, &console),
         Command::Datasets(args) => datasets::run(args, &console),
     };
     match done {

@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, SymmetricEigen};
 use rayon::prelude::*;
 
-use crate::random::Random;
+use ir_core::SplitMix;
 
 /// Eigenvalues in descending order, and one vector of length `size` after the other.
 pub(super) struct Eigen {
@@ -28,7 +28,7 @@ pub(super) fn largest(
     tolerance: f64,
     seed: u64,
 ) -> Option<Eigen> {
-    let mut random = Random::new(seed);
+    let mut random = SplitMix::new(seed, 0);
     let steps = size.min((2 * wanted + 1).max(20));
     let mut basis = Basis::new(size, steps);
     let mut start = basis.noise(&mut random)?;
@@ -176,9 +176,9 @@ impl Basis {
     }
 
     /// A random vector at right angles to the basis. `None` where there is none.
-    fn noise(&self, random: &mut Random) -> Option<Vec<f64>> {
+    fn noise(&self, random: &mut SplitMix) -> Option<Vec<f64>> {
         for _ in 0..10 {
-            let mut vector: Vec<f64> = (0..self.size).map(|_| random.symmetric()).collect();
+            let mut vector: Vec<f64> = (0..self.size).map(|_| symmetric(random)).collect();
             scale(&mut vector)?;
             self.remove(&mut vector);
             if norm(&vector) > 1e-8 {
@@ -238,4 +238,9 @@ fn scale(vector: &mut [f64]) -> Option<()> {
     }
     vector.iter_mut().for_each(|value| *value /= length);
     Some(())
+}
+
+/// Evenly from -1 to 1.
+fn symmetric(random: &mut SplitMix) -> f64 {
+    (random.bits() >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
 }

@@ -1,0 +1,97 @@
+//! Vectors, labels and texts from files.
+
+use anyhow::{Result, bail};
+use ir_data::Lines;
+use ir_knn::{DenseRows, npy};
+use serde_json::{Map, Value};
+
+use super::Args;
+use crate::source;
+
+/// The rows of a `.npy` file.
+pub(super) fn vectors(argument: &str) -> Result<DenseRows> {
+    let (reader, name) = source::open(argument)?;
+    Ok(npy::read(reader, &name)?)
+}
+
+/// One label a line.
+pub(super) fn labels(argument: &str) -> Result<Vec<String>> {
+    let (reader, name) = source::open(argument)?;
+    let mut lines = Lines::new(reader, &name);
+    let mut labels = Vec::new();
+    while let Some(line) = lines.read()? {
+        let label = line.text.trim_end_matches('\r');
+        if label.is_empty() {
+            bail!(
+                "{name}:{}: expected a label, found an empty line",
+                line.number
+            );
+        }
+        labels.push(label.to_owned());
+    }
+    Ok(labels)
+}
+
+/// Texts with their labels.
+pub(super) struct Texts {
+    pub(super) texts: Vec<String>,
+    pub(super) labels: Vec<String>,
+}
+
+/// JSON objects with fields for text and label, or plain lines.
+pub(super) fn texts(argument: &str, args: &Args) -> Result<Texts> {
+    let (reader, name) = source::open(argument)?;
+    let mut lines = Lines::new(reader, &name);
+    let (mut texts, mut own) = (Vec::new(), Vec::new());
+    let mut json = None;
+    while let Some(line) = lines.read()? {
+        let text = line.text.trim_end_matches('\r');
+        if !*json.get_or_insert_with(|| text.trim_start().starts_with('{')) {
+            texts.push(text.to_owned());
+            continue;
+        }
+        if text.trim().is_empty() {
+            continue;
+        }
+        let at = || format!("{name}:{}", line.number);
+        let object: Map<String, Value> = match serde_json::from_str(text) {
+            Ok(object) => object,
+            Err(error) => bail!("{}: expected a JSON object, found {error}", at()),
+        };
+        let field = |field: &str| match object.get(field) {
+            Some(Value::String(value)) => Ok(Some(value.clone())),
+            None | Some(Value::Null) => Ok(None),
+            Some(other) => bail!(
+                "{}: expected text in the field {field:?}, found {other}",
+                at()
+            ),
+        };
+        match field(&args.text_field)? {
+            Some(text) => texts.push(text),
+            None => bail!(
+                "{}: expected a field {:?}, found none",
+                at(),
+                args.text_field
+            ),
+        }
+        if args.labels.is_none() {
+            // An item without a label is one that is left out.
+            own.push(field(&args.label_field)?);
+        }
+    }
+    let labels = match &args.labels {
+        Some(argument) => labels(argument)?,
+        None if json == Some(false) => {
+            bail!("{name}: expected --labels for texts that are plain lines, found none")
+        }
+        None if !own.is_empty() && own.iter().all(Option::is_none) => bail!(
+            "{name}: expected labels in the field {:?}, found none",
+            args.label_field
+        ),
+        None => own
+            .into_iter()
+            .map(|label| label.unwrap_or_else(|| args.unlabeled.clone()))
+            .collect(),
+    };
+    Ok(Texts { texts, labels })
+}
