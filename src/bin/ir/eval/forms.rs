@@ -23,7 +23,7 @@ pub(super) struct FormArgs {
     )]
     pub(super) form: Form,
 
-    /// Form of the run: there is one
+    /// Form of the run, of which there is one
     #[arg(
         short = 'T', long = "run-form", alias = "Results_format", value_enum,
         default_value_t = RunForm::Trec, value_name = "FORM", hide_possible_values = true
@@ -35,7 +35,7 @@ pub(super) struct FormArgs {
     #[arg(short = 'Z', long, alias = "Zscore", value_name = "FILE")]
     pub(super) zscores: Option<String>,
 
-    /// Taken for trec_eval's sake, and ignored
+    /// Taken as trec_eval takes it, and ignored
     #[arg(
         short = 'D',
         long = "debug",
@@ -48,7 +48,7 @@ pub(super) struct FormArgs {
     #[arg(short = 'o', hide = true)]
     old: bool,
 
-    /// Version, as -V
+    /// The same as -V
     #[arg(short = 'v', action = ArgAction::Version)]
     which_version: Option<bool>,
 }
