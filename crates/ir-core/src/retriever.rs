@@ -133,6 +133,9 @@ pub enum SearchError {
         /// What it is.
         value: f32,
     },
+    /// A vector of zeros, where scores depend on the direction: cosine.
+    #[error("the query vector is zero, which has no direction")]
+    ZeroVector,
     /// A parameter outside its range.
     #[error("{name} is {found}, expected {expected}")]
     Parameter {

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
+mod flat;
 mod keywords;
 mod knn;
 mod labels;
@@ -12,6 +13,7 @@ mod svd;
 mod tfidf;
 mod words;
 
+pub use flat::{FlatIndex, OpenError, Similarity, VectorError, Verify};
 pub use keywords::{KeywordLabels, KeywordsError};
 pub use knn::{Accuracy, Knn, KnnError};
 pub use labels::{Folds, FoldsError, Labels, SmallClass};

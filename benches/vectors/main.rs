@@ -1,0 +1,245 @@
+//! Exact search of 100,000 × 384 vectors by inner product, beside FAISS's `IndexFlatIP`.
+//!
+//! Both sides get the same vectors, from a seed, and their answers are compared before anything is
+//! timed. Then they take turns, round by round, so that whatever else the machine does meets both.
+//! FAISS runs in a Python of the caller's choice, in a process of its own:
+//!
+//! ```sh
+//! python3 -m venv venv && venv/bin/pip install faiss-cpu numpy
+//! IR_FAISS_PYTHON=$PWD/venv/bin/python cargo bench -p ir-benches --bench vectors \
+//!     [-- --vectors N] [--dim D] [--queries B] [--rounds R]
+//! ```
+//! Without `IR_FAISS_PYTHON` it times this side alone.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for a terminal"
+)]
+
+mod peer_faiss;
+
+use std::path::Path;
+use std::time::Instant;
+use std::{env, fs};
+
+use anyhow::{Context, Result, ensure};
+use ir_core::{Retriever, Search};
+use ir_knn::{FlatIndex, Similarity};
+use peer_faiss::{Faiss, Seconds};
+
+/// Queries of a round that are asked one at a time.
+const SINGLES: usize = 30;
+
+fn main() -> Result<()> {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let value = |name: &str, default: usize| -> Result<usize> {
+        let at = args.iter().position(|arg| arg == name);
+        let given = at.and_then(|at| args.get(at + 1));
+        given.map_or(Ok(default), |text| text.parse().context(text.clone()))
+    };
+    let (count, dim) = (value("--vectors", 100_000)?, value("--dim", 384)?);
+    let (batch, rounds) = (value("--queries", 1000)?, value("--rounds", 7)?);
+    ensure!(batch >= SINGLES, "expected at least {SINGLES} queries");
+    let mut random = Random(7);
+    let rows = random.unit_vectors(count, dim);
+    let queries = random.unit_vectors(batch, dim);
+
+    let folder = tempfile::tempdir()?;
+    let faiss = match env::var_os("IR_FAISS_PYTHON") {
+        Some(python) => {
+            save(&folder.path().join("rows.npy"), dim, &rows)?;
+            save(&folder.path().join("queries.npy"), dim, &queries)?;
+            Some(Faiss::start(Path::new(&python), folder.path(), SINGLES)?)
+        }
+        None => {
+            eprintln!("IR_FAISS_PYTHON is not set: this side alone");
+            None
+        }
+    };
+    let mut faiss = faiss;
+    let ids = (0..count).map(|n| n.to_string()).collect();
+    let index = FlatIndex::new(ids, dim, rows, Similarity::InnerProduct)?;
+    let started = Instant::now();
+    let coded = index.clone().with_codes();
+    println!(
+        "{count} x {dim}, batches of {batch}; coding all rows takes {:.0} ms",
+        started.elapsed().as_secs_f64() * 1e3
+    );
+    let queries: Vec<&[f32]> = queries.chunks_exact(dim).collect();
+    if let Some(faiss) = &mut faiss {
+        println!("{}", faiss.version);
+        for k in [10, 100] {
+            let answers = index.search_batch(&asked(&queries, k))?;
+            ensure!(answers == coded.search_batch(&asked(&queries, k))?, "codes");
+            for (n, (query, answer)) in queries.iter().zip(&answers).enumerate().take(SINGLES) {
+                ensure!(
+                    *answer == index.search(query, &Search::top(k))?,
+                    "query {n}"
+                );
+                ensure!(
+                    *answer == coded.search(query, &Search::top(k))?,
+                    "query {n}"
+                );
+            }
+            let differing = faiss.compare(k, &answers)?;
+            println!(
+                "k = {k}: scores agree; {differing} of {} places hold another document of equal score",
+                batch * k
+            );
+        }
+    }
+    println!(
+        "\nqueries per second by the clock (of processor time), medians of {rounds} rounds\n\n{:<28} {:>18} {:>18} {:>18} {:>8} {:>8}",
+        "", "ir", "ir, 8-bit codes", "FAISS", "ratio", "coded"
+    );
+    for how in [How::Single, How::Batch] {
+        for k in [10, 100] {
+            for threads in [1, 2] {
+                let pool = rayon::ThreadPoolBuilder::new()
+                    .num_threads(threads)
+                    .build()?;
+                let mut times = [const { Vec::new() }; 3];
+                for _ in 0..=rounds {
+                    for (index, times) in [&index, &coded].into_iter().zip(&mut times) {
+                        times.push(pool.install(|| how.time(index, &queries, k))?);
+                    }
+                    if let Some(faiss) = &mut faiss {
+                        times[2].push(faiss.time(k, threads, how.name())?);
+                    }
+                }
+                let asked = match how {
+                    How::Single => SINGLES,
+                    How::Batch => batch,
+                };
+                // The first round warms up.
+                let [ours, codes, theirs] =
+                    times.map(|times| Rate::of(asked, times.get(1..).unwrap_or_default()));
+                println!(
+                    "{:<28} {:>18} {:>18} {:>18} {:>7.2}x {:>7.2}x",
+                    format!("{}, k = {k}, {threads} thread(s)", how.name()),
+                    ours.show(threads),
+                    codes.show(threads),
+                    theirs.show(threads),
+                    ours.wall / theirs.wall,
+                    codes.wall / theirs.wall,
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn asked<'q>(queries: &[&'q [f32]], k: usize) -> Vec<(&'q [f32], Search<'static>)> {
+    let query = |&query| (query, Search::top(k));
+    queries.iter().map(query).collect()
+}
+
+#[derive(Clone, Copy)]
+enum How {
+    Single,
+    Batch,
+}
+
+impl How {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Batch => "batch",
+        }
+    }
+
+    fn time(self, index: &FlatIndex, queries: &[&[f32]], k: usize) -> Result<Seconds> {
+        let (started, before) = (Instant::now(), processor_time());
+        match self {
+            Self::Single => {
+                for query in &queries[..SINGLES] {
+                    std::hint::black_box(index.search(query, &Search::top(k))?);
+                }
+            }
+            Self::Batch => {
+                std::hint::black_box(index.search_batch(&asked(queries, k))?);
+            }
+        }
+        Ok(Seconds {
+            wall: started.elapsed().as_secs_f64(),
+            cpu: processor_time() - before,
+        })
+    }
+}
+
+/// What this thread has had, in seconds; 0 where the system does not say.
+fn processor_time() -> f64 {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let first = text.split_whitespace().next();
+    first.and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
+}
+
+/// Queries per second.
+struct Rate {
+    wall: f64,
+    cpu: f64,
+}
+
+impl Rate {
+    fn of(asked: usize, times: &[Seconds]) -> Self {
+        let median = |part: fn(&Seconds) -> f64| {
+            let mut parts: Vec<f64> = times.iter().map(part).collect();
+            parts.sort_by(f64::total_cmp);
+            parts.get(parts.len() / 2).copied().unwrap_or(f64::NAN)
+        };
+        Self {
+            wall: asked as f64 / median(|seconds| seconds.wall),
+            cpu: asked as f64 / median(|seconds| seconds.cpu),
+        }
+    }
+
+    fn show(&self, threads: usize) -> String {
+        match threads {
+            1 => format!("{:.0} ({:.0})", self.wall, self.cpu),
+            _ => format!("{:.0}", self.wall),
+        }
+    }
+}
+
+/// SplitMix64, and the method of Box and Muller.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        let (a, b) = (1.0 - self.next(), self.next());
+        (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
+    }
+
+    fn unit_vectors(&mut self, count: usize, dim: usize) -> Vec<f32> {
+        let mut all = Vec::with_capacity(count * dim);
+        for _ in 0..count {
+            let row: Vec<f64> = (0..dim).map(|_| self.normal()).collect();
+            let length = row.iter().map(|value| value * value).sum::<f64>().sqrt();
+            all.extend(row.iter().map(|value| (value / length) as f32));
+        }
+        all
+    }
+}
+
+/// Writes a matrix in NumPy's format, version 1.0.
+fn save(path: &Path, dim: usize, rows: &[f32]) -> Result<()> {
+    let shape = format!(
+        "{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {dim}), }}",
+        rows.len() / dim
+    );
+    let length = (shape.len() + 11).next_multiple_of(64) - 10;
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((length as u16).to_le_bytes());
+    bytes.extend(format!("{shape:<width$}\n", width = length - 1).as_bytes());
+    bytes.extend(rows.iter().flat_map(|value| value.to_le_bytes()));
+    fs::write(path, bytes).context("the vectors for FAISS")
+}

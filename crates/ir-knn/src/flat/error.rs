@@ -1,0 +1,160 @@
+//! What can go wrong.
+
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+
+use super::Similarity;
+
+/// Why vectors are not an index. Rows and columns count from 0.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum VectorError {
+    /// Vectors of length 0.
+    #[error("expected vectors of at least one dimension, found none")]
+    NoDimensions,
+    /// The values are not one vector an id.
+    #[error("expected {documents} vectors of {dim} values, found {found} values")]
+    Values {
+        /// How many ids there are.
+        documents: usize,
+        /// The length of a vector.
+        dim: usize,
+        /// How many values there are.
+        found: usize,
+    },
+    /// More or fewer vectors than ids.
+    #[error("expected a vector for each of {documents} ids, found {found}")]
+    Documents {
+        /// How many ids there are.
+        documents: usize,
+        /// How many vectors there are.
+        found: usize,
+    },
+    /// One vector has another length than the first.
+    #[error("row {row}: expected {expected} dimensions, found {found}")]
+    Dimensions {
+        /// The row.
+        row: usize,
+        /// The length of the first.
+        expected: usize,
+        /// The length of this one.
+        found: usize,
+    },
+    /// NaN or infinity.
+    #[error("row {row}, column {column}: expected a finite number, found {found}")]
+    NotFinite {
+        /// The row.
+        row: usize,
+        /// The column.
+        column: usize,
+        /// What stands there.
+        found: f32,
+    },
+    /// A vector of zeros under cosine.
+    #[error("row {row}: expected a vector with a direction for cosine, found zeros")]
+    Zero {
+        /// The row.
+        row: usize,
+    },
+}
+
+/// Why a saved index could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The system could not open or read the file.
+    #[error("{}: could not be read", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A directory was given.
+    #[error("{}: expected an index file, found a directory", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The file does not begin as an index does.
+    #[error("{}: not a flat index: expected it to begin with {expected:?}, found {found:?}", path.display())]
+    NotAnIndex {
+        /// The file.
+        path: PathBuf,
+        /// How an index begins.
+        expected: String,
+        /// How the file begins.
+        found: String,
+    },
+    /// The file is in a version of the format that this crate does not know.
+    #[error("{}: expected version {expected} of the format, found {found}", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The version that can be read.
+        expected: u32,
+        /// The version of the file.
+        found: u32,
+    },
+    /// The end is missing.
+    #[error("{}: cut short, or damaged at the end: no closing mark in the last of its {found} bytes", path.display())]
+    CutShort {
+        /// The file.
+        path: PathBuf,
+        /// Its size in bytes.
+        found: u64,
+    },
+    /// Bytes have changed since the index was written.
+    #[error("{}: damaged: section {section} has checksum {found:08x}, expected {expected:08x}", path.display())]
+    Checksum {
+        /// The file.
+        path: PathBuf,
+        /// The damaged section.
+        section: String,
+        /// The checksum that was written.
+        expected: u32,
+        /// The checksum of what is there.
+        found: u32,
+    },
+    /// A part of the index is missing or does not fit the rest.
+    #[error("{}: damaged: section {section} does not hold {expected}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// The section.
+        section: String,
+        /// What it should hold.
+        expected: &'static str,
+    },
+    /// The description of the index cannot be understood.
+    #[error("{}: the description of the index cannot be read", path.display())]
+    Description {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The index is of another similarity.
+    #[error("{}: expected an index of {expected} similarity, found {found}", path.display())]
+    Similarity {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for.
+        expected: Similarity,
+        /// That of the index.
+        found: Similarity,
+    },
+    /// The index is of vectors of another length.
+    #[error("{}: expected an index of {expected} dimensions, found {found}", path.display())]
+    Dimensions {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for.
+        expected: usize,
+        /// Those of the index.
+        found: usize,
+    },
+}

@@ -1,0 +1,361 @@
+//! The file of an index: a head, sections, a table of them, and a tail.
+//!
+//! | part | bytes | content |
+//! |---|---|---|
+//! | head | 64 | `ir-flat\n`, format version (4), CRC-32 of these 12, zeros |
+//! | sections | | each begins at a multiple of 64, filled up with zeros |
+//! | table | | JSON: what the index is; the sections with length and CRC-32, zeros included |
+//! | tail | 24 | where the table begins (8), its length (4), CRC-32 of the table and these 12 (4), `\nir-end\n` |
+//!
+//! | section | content |
+//! |---|---|
+//! | `rows` | the vectors, row by row, 32-bit floats |
+//! | `codes` | the same in 8 bits, in tiles of 64 rows: four dimensions of every row, then the next four |
+//! | `bounds` | of every tile 4 × 64 floats: scales, errors, norms, lifts |
+//! | `ids` | each after its length in four bytes |
+//!
+//! All numbers are little-endian. Every byte is under a checksum or compared.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ir_core::DocIds;
+use serde::{Deserialize, Serialize};
+
+use super::align::LINE;
+use super::mmap::Map;
+use super::{OpenError, Similarity};
+
+const MAGIC: [u8; 8] = *b"ir-flat\n";
+const CLOSING: [u8; 8] = *b"\nir-end\n";
+const VERSION: u32 = 1;
+const HEAD: usize = LINE;
+const TAIL: usize = 24;
+
+/// How much is checked when an index is opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Verify {
+    /// Every byte. Reads the whole file once.
+    #[default]
+    Everything,
+    /// Everything but the vectors, so that opening does not depend on their size. Damage in them
+    /// shows as wrong hits; [`FlatIndex::verify`](crate::FlatIndex::verify) makes up for it.
+    Tables,
+}
+
+/// The names of the sections.
+pub(super) mod section {
+    pub(crate) const ROWS: &str = "rows";
+    pub(crate) const CODES: &str = "codes";
+    pub(crate) const BOUNDS: &str = "bounds";
+    pub(crate) const IDS: &str = "ids";
+}
+
+/// What an index says about itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Table {
+    /// The crate that wrote it and its version.
+    program: String,
+    pub(super) similarity: Similarity,
+    pub(super) dim: usize,
+    pub(super) documents: usize,
+    sections: Vec<Section>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Section {
+    name: String,
+    bytes: u64,
+    crc32: u32,
+}
+
+/// A mapped file whose head, tail and table are in order.
+#[derive(Debug, Clone)]
+pub(super) struct Mapped {
+    map: Arc<Map>,
+    path: PathBuf,
+    pub(super) table: Table,
+    ranges: Vec<Range<usize>>,
+}
+
+/// A part of a mapped file.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    map: Arc<Map>,
+    range: Range<usize>,
+}
+
+impl AsRef<[u8]> for Part {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        &self.map.bytes()[self.range.clone()]
+    }
+}
+
+impl Mapped {
+    pub(super) fn open(path: &Path, verify: Verify) -> Result<Self, OpenError> {
+        let io = |source| OpenError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        if path.is_dir() {
+            return Err(OpenError::Directory {
+                path: path.to_owned(),
+            });
+        }
+        let file = File::open(path).map_err(io)?;
+        if file.metadata().map_err(io)?.len() == 0 {
+            // Some systems do not map empty files.
+            return Err(foreign(path, &[]));
+        }
+        let map = Arc::new(Map::new(&file).map_err(io)?);
+        let (table, ranges) = table(path, map.bytes())?;
+        let mapped = Self {
+            map,
+            path: path.to_owned(),
+            table,
+            ranges,
+        };
+        mapped.verify(|name| verify == Verify::Everything || name == section::IDS)?;
+        Ok(mapped)
+    }
+
+    /// Compares the checksums of the sections that are chosen.
+    pub(super) fn verify(&self, choose: impl Fn(&str) -> bool) -> Result<(), OpenError> {
+        for (section, range) in self.table.sections.iter().zip(&self.ranges) {
+            if !choose(&section.name) {
+                continue;
+            }
+            let found = crc32fast::hash(&self.map.bytes()[range.start..filled(range.end)]);
+            if found != section.crc32 {
+                return Err(OpenError::Checksum {
+                    path: self.path.clone(),
+                    section: section.name.clone(),
+                    expected: section.crc32,
+                    found,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A section of this name, when there is one.
+    pub(super) fn part(&self, name: &str) -> Option<Part> {
+        let mut sections = self.table.sections.iter().zip(&self.ranges);
+        let (_, range) = sections.find(|(section, _)| section.name == name)?;
+        Some(Part {
+            map: Arc::clone(&self.map),
+            range: range.clone(),
+        })
+    }
+
+    /// A section of this name and size.
+    pub(super) fn sized(
+        &self,
+        name: &str,
+        size: Option<usize>,
+        expected: &'static str,
+    ) -> Result<Part, OpenError> {
+        self.part(name)
+            .filter(|part| Some(part.range.len()) == size)
+            .ok_or_else(|| self.malformed(name, expected))
+    }
+
+    pub(super) fn malformed(&self, section: &str, expected: &'static str) -> OpenError {
+        OpenError::Malformed {
+            path: self.path.clone(),
+            section: section.to_owned(),
+            expected,
+        }
+    }
+}
+
+/// Where the section after one that ends here begins.
+const fn filled(end: usize) -> usize {
+    end.next_multiple_of(LINE)
+}
+
+/// The error of a file that does not begin as an index does.
+fn foreign(path: &Path, bytes: &[u8]) -> OpenError {
+    let begins = &bytes[..bytes.len().min(MAGIC.len())];
+    let path = path.to_owned();
+    // No more than the beginning of an index: it was cut.
+    if !bytes.is_empty() && MAGIC.starts_with(begins) {
+        let found = bytes.len() as u64;
+        return OpenError::CutShort { path, found };
+    }
+    OpenError::NotAnIndex {
+        path,
+        expected: String::from_utf8_lossy(&MAGIC).into_owned(),
+        found: String::from_utf8_lossy(begins).into_owned(),
+    }
+}
+
+fn number<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
+    bytes.get(..N)?.try_into().ok()
+}
+
+fn table(path: &Path, bytes: &[u8]) -> Result<(Table, Vec<Range<usize>>), OpenError> {
+    let checksum = |section: &str, expected, found| OpenError::Checksum {
+        path: path.to_owned(),
+        section: section.to_owned(),
+        expected,
+        found,
+    };
+    let malformed = |section: &str, expected| OpenError::Malformed {
+        path: path.to_owned(),
+        section: section.to_owned(),
+        expected,
+    };
+    let Some((head, _)) = bytes
+        .split_at_checked(HEAD)
+        .filter(|(head, _)| head.starts_with(&MAGIC))
+    else {
+        return Err(foreign(path, bytes));
+    };
+    let version = number(&head[8..]).map_or(0, u32::from_le_bytes);
+    let expected = number(&head[12..]).map_or(0, u32::from_le_bytes);
+    let found = crc32fast::hash(&head[..12]);
+    if expected != found {
+        return Err(checksum("head", expected, found));
+    }
+    if version != VERSION {
+        return Err(OpenError::Version {
+            path: path.to_owned(),
+            expected: VERSION,
+            found: version,
+        });
+    }
+    if head[16..].iter().any(|&byte| byte != 0) {
+        return Err(malformed("head", "zeros after its checksum"));
+    }
+    let cut = || OpenError::CutShort {
+        path: path.to_owned(),
+        found: bytes.len() as u64,
+    };
+    let end = bytes.len().checked_sub(TAIL).ok_or_else(cut)?;
+    let tail = &bytes[end..];
+    if !tail.ends_with(&CLOSING) {
+        return Err(cut());
+    }
+    let start = number(tail).map_or(0, u64::from_le_bytes);
+    let start = usize::try_from(start).unwrap_or(usize::MAX);
+    let length = number(&tail[8..]).map_or(0, u32::from_le_bytes) as usize;
+    let expected = number(&tail[12..]).map_or(0, u32::from_le_bytes);
+    if start < HEAD || start.checked_add(length) != Some(end) {
+        return Err(malformed("tail", "the place of the table"));
+    }
+    let found = crc32fast::hash(&bytes[start..end + 12]);
+    if expected != found {
+        return Err(checksum("table", expected, found));
+    }
+    let table: Table =
+        serde_json::from_slice(&bytes[start..end]).map_err(|error| OpenError::Description {
+            path: path.to_owned(),
+            source: error.into(),
+        })?;
+    let mut ranges = Vec::new();
+    let mut at = HEAD;
+    for section in &table.sections {
+        let end = usize::try_from(section.bytes).ok();
+        let end = end.and_then(|bytes| at.checked_add(bytes));
+        let Some(end) = end.filter(|&end| end <= start) else {
+            return Err(malformed("table", "the sections of the file"));
+        };
+        ranges.push(at..end);
+        at = filled(end);
+    }
+    if at != start {
+        return Err(malformed("table", "the sections of the file"));
+    }
+    Ok((table, ranges))
+}
+
+/// Writes an index from front to back.
+#[derive(Debug)]
+pub(super) struct Writer<W> {
+    sink: W,
+    at: usize,
+    table: Table,
+}
+
+impl<W: Write> Writer<W> {
+    pub(super) fn new(
+        mut sink: W,
+        similarity: Similarity,
+        dim: usize,
+        documents: usize,
+    ) -> io::Result<Self> {
+        let mut head = Vec::from(MAGIC);
+        head.extend(VERSION.to_le_bytes());
+        head.extend(crc32fast::hash(&head).to_le_bytes());
+        head.resize(HEAD, 0);
+        sink.write_all(&head)?;
+        let table = Table {
+            program: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
+            similarity,
+            dim,
+            documents,
+            sections: Vec::new(),
+        };
+        Ok(Self {
+            sink,
+            at: HEAD,
+            table,
+        })
+    }
+
+    pub(super) fn section(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let zeros = &[0; LINE][..filled(bytes.len()) - bytes.len()];
+        let mut hasher = crc32fast::Hasher::new();
+        for bytes in [bytes, zeros] {
+            self.sink.write_all(bytes)?;
+            hasher.update(bytes);
+        }
+        self.at += bytes.len() + zeros.len();
+        self.table.sections.push(Section {
+            name: name.to_owned(),
+            bytes: bytes.len() as u64,
+            crc32: hasher.finalize(),
+        });
+        Ok(())
+    }
+
+    /// Writes table and tail, and gives the sink back.
+    pub(super) fn finish(mut self) -> io::Result<W> {
+        let mut end = serde_json::to_vec(&self.table)?;
+        let table = end.len() as u32;
+        end.extend((self.at as u64).to_le_bytes());
+        end.extend(table.to_le_bytes());
+        end.extend(crc32fast::hash(&end).to_le_bytes());
+        end.extend(CLOSING);
+        self.sink.write_all(&end)?;
+        Ok(self.sink)
+    }
+}
+
+/// Ids as the file has them.
+pub(super) fn ids_to_bytes(ids: &DocIds) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for id in ids.iter() {
+        bytes.extend((id.len() as u32).to_le_bytes());
+        bytes.extend(id.as_bytes());
+    }
+    bytes
+}
+
+/// The way back of [`ids_to_bytes`].
+pub(super) fn ids_from_bytes(mut bytes: &[u8], documents: usize) -> Option<DocIds> {
+    let mut ids = DocIds::new();
+    for _ in 0..documents {
+        let (length, rest) = bytes.split_first_chunk()?;
+        let (id, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        ids.push(std::str::from_utf8(id).ok()?).ok()?;
+        bytes = rest;
+    }
+    bytes.is_empty().then_some(ids)
+}

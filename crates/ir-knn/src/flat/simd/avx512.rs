@@ -1,0 +1,96 @@
+//! Processors with 512-bit registers and the sums of products of bytes (VNNI).
+
+use std::arch::x86_64::*;
+
+use super::super::tile::{Probe, Stats};
+use super::{QUERIES, Quantised, ROWS, portable};
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+pub(super) fn dot(query: &[f64], row: &[f32]) -> f64 {
+    portable::dot(query, row)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+pub(super) fn dot_and_square(query: &[f64], row: &[f32]) -> (f64, f64) {
+    portable::dot_and_square(query, row)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+pub(super) fn distance(query: &[f64], row: &[f32]) -> f64 {
+    portable::distance(query, row)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+pub(super) fn quantise(row: &[f32], codes: &mut [u8]) -> Quantised {
+    portable::quantise(row, codes)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+pub(super) fn screen(
+    codes: &[u8],
+    stats: Stats<'_>,
+    queries: &[i8],
+    probes: &[Probe],
+    bits: &mut [u64; QUERIES],
+) {
+    match probes.len() {
+        1 => some::<1>(codes, stats, queries, probes, bits),
+        2 => some::<2>(codes, stats, queries, probes, bits),
+        3 => some::<3>(codes, stats, queries, probes, bits),
+        4 => some::<4>(codes, stats, queries, probes, bits),
+        5 => some::<5>(codes, stats, queries, probes, bits),
+        _ => some::<QUERIES>(codes, stats, queries, probes, bits),
+    }
+}
+
+/// Four registers hold the rows, and four a query their sums: 24 for six queries.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+#[inline]
+fn some<const N: usize>(
+    codes: &[u8],
+    stats: Stats<'_>,
+    queries: &[i8],
+    probes: &[Probe],
+    bits: &mut [u64; QUERIES],
+) {
+    let Some(probes) = probes.first_chunk::<N>() else {
+        return;
+    };
+    let mut sums = [[_mm512_setzero_si512(); 4]; N];
+    for (sums, probe) in sums.iter_mut().zip(probes) {
+        *sums = [_mm512_set1_epi32(probe.start); 4];
+    }
+    let (rows, _) = codes.as_chunks::<{ 4 * ROWS }>();
+    let (queries, _) = queries.as_chunks::<4>();
+    for (rows, queries) in rows.iter().zip(queries.as_chunks::<N>().0) {
+        let (parts, _) = rows.as_chunks::<64>();
+        let mut loaded = [_mm512_setzero_si512(); 4];
+        for (loaded, part) in loaded.iter_mut().zip(parts) {
+            // SAFETY: 64 bytes are read from an array of 64 bytes, at any alignment.
+            *loaded = unsafe { _mm512_loadu_si512(part.as_ptr().cast()) };
+        }
+        for (sums, query) in sums.iter_mut().zip(queries) {
+            let query = _mm512_set1_epi32(i32::from_ne_bytes(query.map(|code| code as u8)));
+            for (sum, &rows) in sums.iter_mut().zip(&loaded) {
+                *sum = _mm512_dpbusd_epi32(*sum, rows, query);
+            }
+        }
+    }
+    for ((sums, probe), bits) in sums.iter().zip(probes).zip(bits) {
+        *bits = 0;
+        for (part, &sum) in sums.iter().enumerate() {
+            let of = |values: &[f32; ROWS]| {
+                let (parts, _) = values.as_chunks::<16>();
+                // SAFETY: 16 floats are read from an array of 16 floats, at any alignment.
+                unsafe { _mm512_loadu_ps(parts[part].as_ptr()) }
+            };
+            let bound = _mm512_mul_ps(_mm512_set1_ps(probe.error), of(stats.norm));
+            let bound = _mm512_fmadd_ps(_mm512_set1_ps(probe.lift), of(stats.lift), bound);
+            let bound = _mm512_fmadd_ps(_mm512_set1_ps(probe.norm), of(stats.error), bound);
+            let bound = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), of(stats.scale), bound);
+            let threshold = _mm512_set1_ps(probe.threshold);
+            let mask = _mm512_cmp_ps_mask::<_CMP_NLE_UQ>(bound, threshold);
+            *bits |= u64::from(mask) << (16 * part);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+use super::*;
+
+/// Numbers of many sizes, the same every time.
+fn numbers(seed: u32, count: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(2_654_435_769).wrapping_add(1);
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state >> 8
+    };
+    (0..count)
+        .map(|_| (next() as f32 / 8_388_608.0 - 1.0) * 2.0_f32.powi((next() % 20) as i32 - 10))
+        .collect()
+}
+
+#[test]
+fn all_levels_give_the_same_bits() {
+    let all = Cpu::all();
+    for dim in [1, 2, 7, 8, 15, 16, 31, 32, 33, 64, 100, 384, 1000] {
+        let row = numbers(dim as u32, dim);
+        let query: Vec<f64> = numbers(77 + dim as u32, dim)
+            .into_iter()
+            .map(f64::from)
+            .collect();
+        let plain: f64 = query.iter().zip(&row).map(|(q, &x)| q * f64::from(x)).sum();
+        let size: f64 = query
+            .iter()
+            .zip(&row)
+            .map(|(q, &x)| (q * f64::from(x)).abs())
+            .sum();
+        let (dot, both, distance) = (
+            all[0].dot(&query, &row),
+            all[0].dot_and_square(&query, &row),
+            all[0].distance(&query, &row),
+        );
+        assert!((dot - plain).abs() <= 1e-14 * size);
+        assert_eq!(both.0.to_bits(), dot.to_bits());
+        let mut codes = vec![0; dim];
+        let quantised = all[0].quantise(&row, &mut codes);
+        for &cpu in &all[1..] {
+            assert_eq!(cpu.dot(&query, &row).to_bits(), dot.to_bits(), "{cpu:?}");
+            assert_eq!(cpu.dot_and_square(&query, &row), both, "{cpu:?}");
+            assert_eq!(cpu.distance(&query, &row).to_bits(), distance.to_bits());
+            let mut others = vec![0; dim];
+            assert_eq!(cpu.quantise(&row, &mut others), quantised, "{cpu:?}");
+            assert_eq!(others, codes, "{cpu:?}");
+        }
+    }
+}
+
+/// With scales of 1 and no errors, the bound is the sum itself: a threshold between two whole
+/// numbers tells it exactly.
+#[test]
+fn sums_of_bytes_are_exact() {
+    let zeros = [0.0; ROWS];
+    let ones = [1.0; ROWS];
+    let stats = Stats {
+        scale: &ones,
+        error: &zeros,
+        norm: &zeros,
+        lift: &zeros,
+    };
+    for dim in [4, 8, 36, 384] {
+        for count in 1..=QUERIES {
+            let code = |n: usize| match n % 11 {
+                0 => 1,
+                1 => 255,
+                other => (other * n * 7 % 255 + 1) as u8,
+            };
+            let codes: Vec<u8> = (0..dim * ROWS).map(code).collect();
+            let queries: Vec<i8> = (0..dim * count)
+                .map(|n| match n % 5 {
+                    0 => 127,
+                    1 => -127,
+                    _ => ((n * 31 % 255) as i16 - 127) as i8,
+                })
+                .collect();
+            let sum = |query: usize, row: usize| -> i32 {
+                (0..dim)
+                    .map(|d| {
+                        let code = codes[d / 4 * 4 * ROWS + 4 * row + d % 4];
+                        let query = queries[d / 4 * 4 * count + 4 * query + d % 4];
+                        (i32::from(code) - 128) * i32::from(query)
+                    })
+                    .sum()
+            };
+            for reference in [0, 17, 63] {
+                let probes: Vec<Probe> = (0..count)
+                    .map(|query| Probe {
+                        start: -128
+                            * (0..dim)
+                                .map(|d| i32::from(queries[d / 4 * 4 * count + 4 * query + d % 4]))
+                                .sum::<i32>(),
+                        norm: 1.0,
+                        error: 1.0,
+                        lift: 1.0,
+                        threshold: sum(query, reference) as f32 - 0.5,
+                    })
+                    .collect();
+                for cpu in Cpu::all() {
+                    let mut bits = [0; QUERIES];
+                    cpu.screen(&codes, stats, &queries, &probes, &mut bits);
+                    for (query, bits) in bits.iter().enumerate().take(count) {
+                        for row in 0..ROWS {
+                            let above = sum(query, row) >= sum(query, reference);
+                            assert_eq!(bits >> row & 1 == 1, above, "{cpu:?} {query} {row}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_a_number_passes() {
+    let zeros = [0.0; ROWS];
+    let mut errors = zeros;
+    errors[5] = f32::INFINITY;
+    errors[6] = f32::NAN;
+    let stats = Stats {
+        scale: &zeros,
+        error: &errors,
+        norm: &zeros,
+        lift: &zeros,
+    };
+    let probe = |norm, threshold| Probe {
+        start: 0,
+        norm,
+        error: 0.0,
+        lift: 0.0,
+        threshold,
+    };
+    for cpu in Cpu::all() {
+        let mut bits = [0; QUERIES];
+        let probes = [probe(1.0, 9.0), probe(0.0, 9.0), probe(1.0, f32::NAN)];
+        cpu.screen(&[128; 4 * ROWS], stats, &[0; 12], &probes, &mut bits);
+        assert_eq!(bits[..3], [3 << 5, 3 << 5, u64::MAX], "{cpu:?}");
+    }
+}

@@ -1,0 +1,64 @@
+//! What a score is.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::simd::Cpu;
+
+/// How alike two vectors are. Higher is nearer, as in every [`Ranking`](ir_core::Ranking).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Similarity {
+    /// The inner product, of any sign.
+    InnerProduct,
+    /// The cosine of the angle between the vectors, from −1 to 1. Vectors of zeros have none.
+    Cosine,
+    /// Minus the square of the Euclidean distance, at most 0.
+    Euclidean,
+}
+
+impl fmt::Display for Similarity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::InnerProduct => "inner product",
+            Self::Cosine => "cosine",
+            Self::Euclidean => "Euclidean",
+        })
+    }
+}
+
+/// A query in 64 bits.
+#[derive(Debug)]
+pub(super) struct Wide {
+    values: Vec<f64>,
+    /// The square of its length.
+    pub(super) square: f64,
+}
+
+impl Wide {
+    pub(super) fn new(cpu: Cpu, query: &[f32]) -> Self {
+        let values: Vec<f64> = query.iter().map(|&value| f64::from(value)).collect();
+        let square = cpu.dot(&values, query);
+        Self { values, square }
+    }
+}
+
+impl Similarity {
+    /// The score of a row: summed in 64 bits in an order that depends on the length alone, then
+    /// rounded to 32.
+    #[inline]
+    pub(super) fn score(self, cpu: Cpu, query: &Wide, row: &[f32]) -> f32 {
+        let score = match self {
+            Self::InnerProduct => cpu.dot(&query.values, row),
+            Self::Cosine => {
+                let (product, square) = cpu.dot_and_square(&query.values, row);
+                product / (query.square.sqrt() * square.sqrt())
+            }
+            // Not -0.
+            Self::Euclidean => 0.0 - cpu.distance(&query.values, row),
+        };
+        score as f32
+    }
+}

@@ -1,0 +1,327 @@
+//! The exact index beside scoring every vector in 64 bits, and the contract of retrievers.
+
+#![allow(clippy::unwrap_used)]
+
+use ir_core::{DocIds, DocNum, Hit, Ranking, Retriever, Search, SearchError};
+use ir_knn::{FlatIndex, Similarity, VectorError};
+use ir_testkit::{Contract, check_vectors, check_vectors_saved, toy};
+
+const ALL: [Similarity; 3] = [
+    Similarity::InnerProduct,
+    Similarity::Cosine,
+    Similarity::Euclidean,
+];
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    /// About normal, of deviation 1.
+    fn normal(&mut self) -> f32 {
+        let sum: f64 = (0..12)
+            .map(|_| (self.next() >> 11) as f64 / (1_u64 << 53) as f64)
+            .sum();
+        (sum - 6.0) as f32
+    }
+
+    /// Vectors of one of eight kinds, none of them zero.
+    fn vectors(&mut self, kind: usize, count: usize, dim: usize) -> Vec<Vec<f32>> {
+        let mut vector = |n: usize| -> Vec<f32> {
+            let mut value = || match kind {
+                // Few values: many equal scores.
+                0 => self.below(3) as f32 - 1.0,
+                // Far from the origin, close together.
+                1 => 100.0 + self.normal(),
+                // Rows of very different lengths.
+                2 => self.normal() * 10.0_f32.powi((n % 7) as i32 - 3),
+                // Beyond what 8 bits are used for.
+                3 => self.normal() * if n.is_multiple_of(2) { 1e-20 } else { 1e15 },
+                // Mostly zeros.
+                4 if self.below(10) > 0 => 0.0,
+                _ => self.normal(),
+            };
+            let mut row: Vec<f32> = (0..dim).map(|_| value()).collect();
+            // One component outweighs the rest.
+            if kind == 5 {
+                row[n % dim] *= 1000.0;
+            }
+            if row.iter().all(|&value| value == 0.0) {
+                row[0] = 1.0;
+            }
+            row
+        };
+        (0..count).map(&mut vector).collect()
+    }
+}
+
+fn oracle(similarity: Similarity, query: &[f32], row: &[f32]) -> f64 {
+    let pairs = || {
+        query
+            .iter()
+            .zip(row)
+            .map(|(&q, &x)| (f64::from(q), f64::from(x)))
+    };
+    let product: f64 = pairs().map(|(q, x)| q * x).sum();
+    match similarity {
+        Similarity::InnerProduct => product,
+        Similarity::Cosine => {
+            let squares = pairs().fold((0.0, 0.0), |(a, b), (q, x)| (a + q * q, b + x * x));
+            product / (squares.0 * squares.1).sqrt()
+        }
+        _ => -pairs().map(|(q, x)| (q - x) * (q - x)).sum::<f64>(),
+    }
+}
+
+/// How far apart the two may be: half the distance of 32-bit numbers of that size, and what sums in
+/// 64 bits may differ by, relative to the sizes of their terms.
+fn tolerance(similarity: Similarity, query: &[f32], row: &[f32]) -> f64 {
+    let sizes: f64 = query
+        .iter()
+        .zip(row)
+        .map(|(&q, &x)| (f64::from(q) * f64::from(x)).abs())
+        .sum();
+    let score = oracle(similarity, query, row).abs();
+    let sizes = match similarity {
+        Similarity::InnerProduct => sizes,
+        Similarity::Cosine => 1.0,
+        _ => score,
+    };
+    score * 2.0_f64.powi(-24) + sizes * 1e-13 + 1e-45
+}
+
+/// Fails unless `found` is the ranking: as many as there can be, each score that of its document,
+/// every place as good as the same place of the sorted oracle, ties by number.
+fn check(
+    similarity: Similarity,
+    query: &[f32],
+    rows: &[Vec<f32>],
+    k: usize,
+    allowed: &dyn Fn(usize) -> bool,
+    found: &Ranking,
+) {
+    let mut scores: Vec<(f64, usize)> = (0..rows.len())
+        .filter(|&n| allowed(n))
+        .map(|n| (oracle(similarity, query, &rows[n]), n))
+        .collect();
+    scores.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    assert_eq!(found.len(), k.min(scores.len()));
+    for (hit, &(score, best)) in found.iter().zip(&scores) {
+        let n = hit.doc.index();
+        assert!(allowed(n));
+        let own = oracle(similarity, query, &rows[n]);
+        let own_off = tolerance(similarity, query, &rows[n]);
+        let off = own_off + tolerance(similarity, query, &rows[best]);
+        assert!(
+            (f64::from(hit.score) - own).abs() <= own_off,
+            "{hit:?} {own}"
+        );
+        assert!(
+            (own - score).abs() <= off,
+            "{hit:?} is {own}, place is {score}"
+        );
+        // Beyond rounding, it is the same document.
+        let clear = |other: &&(f64, usize)| {
+            other.1 == best
+                || (other.0 - score).abs() > off + tolerance(similarity, query, &rows[other.1])
+        };
+        if scores.iter().all(|other| clear(&other)) {
+            assert_eq!(n, best);
+        }
+    }
+    let ordered = |pair: &[Hit]| pair[0].order(&pair[1]).is_lt();
+    assert!(found.hits().windows(2).all(ordered));
+}
+
+fn numbered(count: usize) -> DocIds {
+    (0..count).map(|n| n.to_string()).collect()
+}
+
+#[test]
+fn ten_thousand_cases_equal_the_oracle() -> Result<(), Box<dyn std::error::Error>> {
+    let mut random = Random(1);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build()?;
+    let mut cases = 0;
+    let mut round = 0;
+    while cases < 10_000 {
+        let similarity = ALL[round % 3];
+        let kind = random.below(8);
+        let dim = 1 + random.below(if round % 10 == 0 { 200 } else { 40 });
+        let count = random.below(if round % 5 == 0 { 700 } else { 150 });
+        let rows = random.vectors(kind, count, dim);
+        let batch = 1 + random.below(25);
+        let mut queries = random.vectors(kind, batch, dim);
+        if let Some(row) = rows.get(count / 2) {
+            queries[0].clone_from(row);
+        }
+        let every = 1 + random.below(4);
+        let filter = move |doc: DocNum| doc.index().is_multiple_of(every);
+        let asked: Vec<(&[f32], Search<'_>)> = queries
+            .iter()
+            .enumerate()
+            .map(|(n, query)| {
+                let k = match n % 8 {
+                    0 => random.below(12),
+                    1 => count + 3,
+                    _ => 1 + random.below(10),
+                };
+                let how = Search::top(k);
+                let filtered = n % 3 == 1;
+                (&query[..], if filtered { how.within(&filter) } else { how })
+            })
+            .collect();
+        let index = FlatIndex::of(numbered(count), &rows, similarity)?;
+        let together = index.search_batch(&asked)?;
+        let coded = index.clone().with_codes();
+        assert_eq!(coded.has_codes(), count > 0);
+        assert_eq!(coded.search_batch(&asked)?, together);
+        assert_eq!(pool.install(|| index.search_batch(&asked))?, together);
+        for ((query, how), found) in asked.iter().zip(&together) {
+            assert_eq!(&index.search(query, how)?, found);
+            assert_eq!(&coded.search(query, how)?, found);
+            let allowed = |n: usize| how.allows(DocNum::new(n as u32));
+            check(similarity, query, &rows, how.k(), &allowed, found);
+            cases += 1;
+        }
+        round += 1;
+    }
+    Ok(())
+}
+
+/// Enough vectors that the rows are split among threads and queries come in several groups.
+#[test]
+fn larger_batches_on_any_number_of_threads() -> Result<(), Box<dyn std::error::Error>> {
+    let mut random = Random(2);
+    let (count, dim) = (5000, 48);
+    let rows = random.vectors(7, count, dim);
+    let queries = random.vectors(7, 70, dim);
+    for similarity in ALL {
+        let index = FlatIndex::of(numbered(count), &rows, similarity)?;
+        let coded = index.clone().with_codes();
+        let asked: Vec<(&[f32], Search<'_>)> = queries
+            .iter()
+            .map(|query| (&query[..], Search::top(10)))
+            .collect();
+        let expected = index.search_batch(&asked)?;
+        for (found, query) in expected.iter().zip(&queries).take(5) {
+            check(similarity, query, &rows, 10, &|_| true, found);
+        }
+        for threads in [1, 2, 5] {
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()?;
+            for index in [&index, &coded] {
+                assert_eq!(pool.install(|| index.search_batch(&asked))?, expected);
+                let some = pool.install(|| index.search_batch(&asked[..5]))?;
+                assert_eq!(some, expected[..5]);
+                let one = pool.install(|| index.search(&queries[0], &Search::top(10)))?;
+                assert_eq!(one, expected[0]);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn build(similarity: Similarity, coded: bool) -> impl Fn(DocIds, Vec<Vec<f32>>) -> FlatIndex {
+    move |ids, rows| {
+        let index = FlatIndex::of(ids, &rows, similarity).unwrap();
+        if coded { index.with_codes() } else { index }
+    }
+}
+
+#[test]
+fn it_keeps_the_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    let reload = |index: &FlatIndex| {
+        let path = folder.path().join("vectors.ir");
+        index.save(&path).unwrap();
+        FlatIndex::open(&path).unwrap()
+    };
+    for coded in [false, true] {
+        check_vectors_saved(build(Similarity::InnerProduct, coded), reload);
+        check_vectors(build(Similarity::Euclidean, coded));
+        // Cosine refuses the zeros among the toys.
+        let directed = |count| -> Vec<Vec<f32>> {
+            let mut vectors = toy::vectors(count, 6);
+            vectors.iter_mut().for_each(|vector| vector[0] += 0.125);
+            vectors
+        };
+        let index = build(Similarity::Cosine, coded)(numbered(70), directed(70));
+        let (queries, zeros) = (directed(9), [0.0; 6]);
+        let contract = Contract {
+            good: queries.iter().map(Vec::as_slice).collect(),
+            bad: vec![&zeros, &zeros[1..], &[f32::NAN; 6]],
+        };
+        contract.check(&index);
+        contract.check_equal(&index, &reload(&index));
+    }
+}
+
+#[test]
+fn vectors_that_cannot_be_searched() {
+    let error = |rows: &[&[f32]], similarity| {
+        FlatIndex::of(numbered(rows.len()), rows, similarity).unwrap_err()
+    };
+    let text = |rows: &[&[f32]], similarity| error(rows, similarity).to_string();
+    use Similarity::{Cosine, InnerProduct};
+    assert_eq!(
+        text(&[&[1.0, 2.0], &[3.0]], InnerProduct),
+        "row 1: expected 2 dimensions, found 1"
+    );
+    assert_eq!(
+        text(&[&[1.0, 2.0], &[3.0, f32::NAN]], InnerProduct),
+        "row 1, column 1: expected a finite number, found NaN"
+    );
+    assert_eq!(
+        text(&[&[f32::NEG_INFINITY, 2.0]], Cosine),
+        "row 0, column 0: expected a finite number, found -inf"
+    );
+    assert_eq!(
+        text(&[&[1.0], &[1.0], &[-0.0]], Cosine),
+        "row 2: expected a vector with a direction for cosine, found zeros"
+    );
+    assert_eq!(error(&[&[], &[]], InnerProduct), VectorError::NoDimensions);
+    let wrong = FlatIndex::new(numbered(2), 3, vec![0.0; 5], InnerProduct).unwrap_err();
+    assert_eq!(
+        wrong.to_string(),
+        "expected 2 vectors of 3 values, found 5 values"
+    );
+    let wrong = FlatIndex::of(numbered(2), &[[1.0]], InnerProduct).unwrap_err();
+    assert_eq!(
+        wrong.to_string(),
+        "expected a vector for each of 2 ids, found 1"
+    );
+    let index = FlatIndex::of(numbered(1), &[[1.0]], Cosine).unwrap();
+    assert!(matches!(
+        index.search(&[0.0], &Search::top(1)),
+        Err(SearchError::ZeroVector)
+    ));
+    // A length that was said is kept without vectors.
+    let empty = FlatIndex::new(DocIds::new(), 3, Vec::new(), Cosine).unwrap();
+    assert!(empty.search(&[1.0; 2], &Search::top(1)).is_err());
+    assert!(empty.search(&[1.0; 3], &Search::top(1)).unwrap().is_empty());
+}
+
+/// Scores beyond 32 bits are infinite, and equal.
+#[test]
+fn scores_that_overflow() {
+    let rows = [[f32::MAX, 1.0], [f32::MAX, 2.0], [1.0, f32::MIN]];
+    for coded in [false, true] {
+        let rows = rows.map(Vec::from).to_vec();
+        let index = build(Similarity::InnerProduct, coded)(numbered(3), rows);
+        let found = index.search(&[f32::MAX, 0.0], &Search::top(2)).unwrap();
+        assert!(found.iter().all(|hit| hit.score == f32::INFINITY));
+        assert_eq!(found.hits()[0].doc, DocNum::new(0));
+    }
+}
