@@ -332,7 +332,7 @@ impl Default for Interleave {
             method: Method::TeamDraft,
             limit: 10,
             seed: 0,
-            order: ListOrder::TrecEval,
+            order: ListOrder::Score,
         }
     }
 }

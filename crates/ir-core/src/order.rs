@@ -1,6 +1,7 @@
 //! The order in which the documents of a run stand.
 
 use std::collections::HashSet;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +15,18 @@ pub enum ListOrder {
     /// As trec_eval ranks them, whatever the order of the lines: by score, equal scores by document
     /// id from z to a.
     #[default]
-    TrecEval,
+    Score,
     /// The order of the file.
     File,
+}
+
+impl fmt::Display for ListOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Score => "score then id descending",
+            Self::File => "as the run lists them",
+        })
+    }
 }
 
 impl ListOrder {
@@ -31,13 +41,13 @@ impl ListOrder {
     ///     let list = run.get("q").unwrap_or_default();
     ///     order.of(list).iter().map(|scored| scored.doc.as_str()).collect()
     /// };
-    /// assert_eq!(docs(ListOrder::TrecEval), "zyx");
+    /// assert_eq!(docs(ListOrder::Score), "zyx");
     /// assert_eq!(docs(ListOrder::File), "xyz");
     /// ```
     #[must_use]
     pub fn of(self, list: &[Scored]) -> Vec<&Scored> {
         let mut ordered: Vec<&Scored> = list.iter().collect();
-        if self == Self::TrecEval {
+        if self == Self::Score {
             // Adding 0 makes 0 of -0, which `total_cmp` tells apart.
             let key = |scored: &Scored| match scored.score {
                 score if score.is_nan() => (0, 0.0),
@@ -76,7 +86,7 @@ mod tests {
             let ordered = order.of(&list);
             ordered.iter().map(|scored| scored.doc.as_str()).collect()
         };
-        assert_eq!(docs(ListOrder::TrecEval), "cbda");
+        assert_eq!(docs(ListOrder::Score), "cbda");
         assert_eq!(docs(ListOrder::File), "abcd");
     }
 }

@@ -1,11 +1,10 @@
 //! Is what is rare in the training data found as well as what is frequent?
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
-use ir_core::{Grade, Judgments, Run, Scored};
+use ir_core::{Grade, Judgments, ListOrder, Run, Scored};
 use serde::{Deserialize, Serialize};
 
 /// A range of frequencies, both ends included. Reads and prints as `6-20`; `501-` has no upper end.
@@ -76,26 +75,6 @@ impl FromStr for Bucket {
             return Err(expected());
         }
         Ok(Self { least, most })
-    }
-}
-
-/// The order of a list of which the first documents count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ListOrder {
-    /// As the run lists them, whatever the scores: DataFinder's published script.
-    #[default]
-    File,
-    /// By score, equal ones by id, both descending: as trec_eval sorts.
-    Score,
-}
-
-impl fmt::Display for ListOrder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::File => "as the run lists them",
-            Self::Score => "score then id descending",
-        })
     }
 }
 
@@ -207,14 +186,8 @@ impl FrequencyRecall {
 
     /// The first k documents of a list.
     fn first<'r>(&self, list: &'r [Scored], k: usize) -> BTreeSet<&'r str> {
-        let mut list: Vec<&Scored> = list.iter().collect();
-        if self.order == ListOrder::Score {
-            list.sort_by(|a, b| {
-                let falling = b.score.partial_cmp(&a.score).unwrap_or(Ordering::Equal);
-                falling.then_with(|| b.doc.cmp(&a.doc))
-            });
-        }
-        list.into_iter().take(k).map(|s| s.doc.as_str()).collect()
+        let list = self.order.of(list).into_iter().take(k);
+        list.map(|scored| scored.doc.as_str()).collect()
     }
 }
 

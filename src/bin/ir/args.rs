@@ -6,7 +6,10 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
-use crate::{compare, datasets, eval, index, knn_accuracy, search};
+use crate::{
+    agree, compare, datasets, diff, eval, fuse, index, interleave, knn_accuracy, overlap, pool,
+    search,
+};
 
 const ABOUT: &str = "Search a collection, and judge the result as trec_eval would";
 
@@ -60,6 +63,18 @@ pub(crate) enum Command {
     Compare(Box<compare::Args>),
     /// How well the neighbours of vectors or texts predict their classes
     KnnAccuracy(Box<knn_accuracy::Args>),
+    /// What is different between two runs; the exit code tells
+    Diff(diff::Args),
+    /// One run out of several: reciprocal rank fusion, CombSUM, Borda, ...
+    Fuse(fuse::Args),
+    /// One run out of several whose clicks tell which is preferred
+    Interleave(interleave::Args),
+    /// Which runs retrieve the same documents
+    Overlap(overlap::Args),
+    /// The documents that assessors should judge, and the judgments that come of it
+    Pool(pool::Args),
+    /// How much assessors agree
+    Agree(agree::Args),
     /// The collections known by name
     Datasets(datasets::Args),
 }
@@ -136,6 +151,16 @@ pub(crate) fn positive(text: &str) -> Result<usize, String> {
         Ok(number) if number > 0 => Ok(number),
         _ => Err(format!("expected a whole number from 1, found {text:?}")),
     }
+}
+
+/// The name of a run.
+pub(crate) fn tag(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains(char::is_whitespace) {
+        return Err(format!(
+            "expected a name without white space, found {text:?}"
+        ));
+    }
+    Ok(text.to_owned())
 }
 
 /// BM25's k1.

@@ -84,6 +84,11 @@ impl Console {
 
     /// Prints an error with its causes in one line, and gives the exit code.
     pub(crate) fn fail(&self, error: &anyhow::Error) -> ExitCode {
+        self.fail_as(error, if error.is::<Usage>() { 2 } else { 1 })
+    }
+
+    /// [`Console::fail`] with another exit code than 1 and 2.
+    pub(crate) fn fail_as(&self, error: &anyhow::Error, code: u8) -> ExitCode {
         if error.chain().any(broken_pipe) {
             return ExitCode::SUCCESS;
         }
@@ -92,7 +97,7 @@ impl Console {
             return ExitCode::from(INTERRUPTED);
         }
         eprintln!("error: {}", chain(error));
-        ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+        ExitCode::from(code)
     }
 }
 

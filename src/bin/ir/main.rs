@@ -6,14 +6,21 @@
     reason = "a command speaks to people through the standard streams"
 )]
 
+mod agree;
 mod args;
 mod compare;
 mod console;
 mod datasets;
+mod diff;
 mod eval;
+mod fuse;
 mod index;
+mod interleave;
 mod knn_accuracy;
+mod overlap;
+mod pool;
 mod rules;
+mod runs;
 mod search;
 mod sink;
 mod source;
@@ -37,6 +44,18 @@ fn main() -> ExitCode {
         Command::Eval(args) => eval::run(&args, &console),
         Command::Compare(args) => compare::run(&args, &console),
         Command::KnnAccuracy(args) => knn_accuracy::run(&args, &console),
+        // As diff(1): 1 says that they differ, so trouble is 2.
+        Command::Diff(args) => {
+            return match diff::run(&args, &console) {
+                Ok(same) => ExitCode::from(u8::from(!same)),
+                Err(error) => console.fail_as(&error, 2),
+            };
+        }
+        Command::Fuse(args) => fuse::run(&args, &console),
+        Command::Interleave(args) => interleave::run(&args, &console),
+        Command::Overlap(args) => overlap::run(&args, &console),
+        Command::Pool(args) => pool::run(&args, &console),
+        Command::Agree(args) => agree::run(&args, &console),
         Command::Datasets(args) => datasets::run(args, &console),
     };
     match done {

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use ir_bm25::Verify;
 use ir_core::trec::RunScores;
 
-use crate::args::{b, k1, positive};
+use crate::args::{b, k1, positive, tag};
 use crate::index::Setup;
 use crate::search::filter::Condition;
 
@@ -244,13 +244,4 @@ fn weight(text: &str) -> Result<(String, f32), String> {
         return Err(expected());
     }
     Ok((field.to_owned(), weight))
-}
-
-fn tag(text: &str) -> Result<String, String> {
-    if text.is_empty() || text.contains(char::is_whitespace) {
-        return Err(format!(
-            "expected a name without white space, found {text:?}"
-        ));
-    }
-    Ok(text.to_owned())
 }

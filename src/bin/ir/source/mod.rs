@@ -9,7 +9,7 @@ use std::io::{self, BufReader};
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use ir_core::trec::{self, Header, Parsed};
+use ir_core::trec::{self, Header, Parsed, Rows};
 use ir_core::{Qrels, Run};
 use ir_data::Compression;
 use ir_data::beir::BeirFolder;
@@ -63,6 +63,27 @@ pub(crate) fn evaluate(
         return Ok(evaluator.evaluate_file(path, how)?);
     }
     evaluator.evaluate_stream(argument, how.header, || Ok(ir_data::open(path)?))
+}
+
+/// What errors call a file or `-`.
+pub(crate) fn name(argument: &str) -> &str {
+    if argument == "-" { STDIN } else { argument }
+}
+
+/// A file of columns, or `-`.
+pub(crate) fn rows(argument: &str) -> Result<Rows<Box<dyn io::BufRead + Send>>> {
+    Ok(match argument {
+        "-" => Rows::new(stdin()?, STDIN),
+        path => Rows::new(ir_data::open(path)?, path),
+    })
+}
+
+/// Text: a file, or `-`.
+pub(crate) fn text(argument: &str) -> Result<Box<dyn io::BufRead + Send>> {
+    match argument {
+        "-" => stdin(),
+        path => Ok(ir_data::open(path)?),
+    }
 }
 
 /// Judgments: a file, `-`, or a collection by name or folder with or without a split.

@@ -1,0 +1,101 @@
+//! What the commands share that take several runs.
+
+use anyhow::Result;
+use clap::ValueEnum;
+use comfy_table::{CellAlignment, Table, TableStyle};
+use ir_core::trec::Header;
+use ir_core::{ListOrder, Run};
+
+use crate::console::{Console, Usage};
+use crate::source;
+
+/// How runs are read.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Reading {
+    /// Order of each list: by score as trec_eval sorts it, or as it stands in the file
+    #[arg(long, value_enum, default_value_t = Order::TrecEval, value_name = "ORDER")]
+    pub(crate) order: Order,
+
+    /// A first line with text in place of a number dropped; trec_eval counts it as data
+    #[arg(long)]
+    pub(crate) skip_header: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Order {
+    /// By score, equal scores by document id from z to a
+    TrecEval,
+    /// As the lines stand
+    File,
+}
+
+impl From<Order> for ListOrder {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::TrecEval => Self::Score,
+            Order::File => Self::File,
+        }
+    }
+}
+
+impl Reading {
+    pub(crate) fn header(self) -> Header {
+        if self.skip_header {
+            Header::Skip
+        } else {
+            Header::AsData
+        }
+    }
+
+    /// Reads runs, of which one may be standard input. A run's tag becomes its label: its tag, or
+    /// its file where two have one tag or one has none.
+    pub(crate) fn read(self, files: &[String], console: &Console) -> Result<Vec<Run>> {
+        only_one_stdin(files)?;
+        let mut runs = Vec::with_capacity(files.len());
+        for file in files {
+            let read = source::run(file, self.header())?;
+            read.oddities.iter().for_each(|oddity| console.warn(oddity));
+            runs.push(read.data);
+        }
+        let mut tags: Vec<&str> = runs.iter().map(|run| run.tag.as_str()).collect();
+        tags.sort_unstable();
+        if tags.windows(2).any(|pair| pair[0] == pair[1]) || tags.contains(&"") {
+            for (run, file) in runs.iter_mut().zip(files) {
+                run.tag.clone_from(file);
+            }
+        }
+        Ok(runs)
+    }
+}
+
+/// Standard input can be read once.
+pub(crate) fn only_one_stdin<S: AsRef<str>>(files: &[S]) -> Result<(), Usage> {
+    if files.iter().filter(|file| file.as_ref() == "-").count() > 1 {
+        return Err(Usage("expected `-` once at most, found it twice".into()));
+    }
+    Ok(())
+}
+
+/// Rows in columns, the first aligned left, the others right; no lines around them.
+pub(crate) fn table<R>(rows: impl IntoIterator<Item = R>) -> String
+where
+    R: IntoIterator<Item = String>,
+{
+    let mut table = Table::new();
+    table.load_style(TableStyle::new());
+    for row in rows {
+        table.add_row(row.into_iter().collect::<Vec<String>>());
+    }
+    for (number, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if number > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.trim_fmt()
+}
+
+/// Four decimals, or a dash.
+pub(crate) fn figure(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"))
+}
