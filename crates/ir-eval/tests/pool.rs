@@ -190,7 +190,10 @@ fn samples_estimate_what_full_judgments_give() {
     whole.to_judge().for_each(|(q, d)| {
         full.insert(q, d, truth.grade(q, d).unwrap());
     });
-    let measures = [Measure::AP, "infAP".parse().unwrap()];
+    let measures: Vec<Measure> = ["AP", "infAP", "xinfAP"]
+        .iter()
+        .map(|name| name.parse().unwrap())
+        .collect();
     let top = |run: &Run| {
         let mut run = run.clone();
         run.iter_mut()
@@ -203,7 +206,7 @@ fn samples_estimate_what_full_judgments_give() {
         .evaluate(&top(&runs[0]))
         .unwrap();
 
-    let (mut estimates, mut inferred) = (Vec::new(), Vec::new());
+    let (mut estimates, mut inferred, mut stratified) = (Vec::new(), Vec::new(), Vec::new());
     for seed in 0..300 {
         // Two strata: R is estimated by scaling each up.
         let pooling = Pooling::depth(20).then(200, Take::Share(0.2)).seeded(seed);
@@ -218,6 +221,11 @@ fn samples_estimate_what_full_judgments_give() {
         let up = |name: &str| found(name) * strata[name].0 as f64 / strata[name].1 as f64;
         assert_eq!(strata["1"].0, strata["1"].1);
         estimates.push(up("1") + up("2"));
+        let report = Evaluator::new(&pool, &measures)
+            .unwrap()
+            .evaluate(&top(&runs[0]))
+            .unwrap();
+        stratified.push(report.summary(measures[2]).unwrap());
         // One stratum, for infAP.
         let mut pool = Pooling::depth(200).seeded(seed);
         pool.strata[0].take = Take::Share(0.3);
@@ -252,6 +260,11 @@ fn samples_estimate_what_full_judgments_give() {
         mean(&inferred)
     );
     assert!(spread(&inferred) > 0.01);
+    assert!(
+        (mean(&stratified) - ap).abs() < 0.01,
+        "{} {ap}",
+        mean(&stratified)
+    );
 }
 
 fn judge(pool: &mut Pool, truth: &Qrels) {

@@ -31,8 +31,9 @@ how many topics each one won.
 
   team-draft   in each round every run, in an order drawn anew, gives its best
                document that is not there yet; a click counts for who gave it
-  balanced     of two runs; the list that was looked at less gives the next one;
-               clicks count to the depth that holds them all (Joachims 2002)
+  balanced     of two runs; the list that was looked at less gives the next
+               one; clicks count to the depth that holds all of them
+               (Joachims 2002)
   round-robin  the runs in turn; a document that is there already uses the turn
                up, as in DataFinder's published code; credit as team-draft";
 
@@ -179,6 +180,7 @@ fn credits<'a>(
     clicks: &[(u64, String, String)],
     file: &str,
 ) -> Result<BTreeMap<&'a str, Vec<usize>>> {
+    let file = source::name(file);
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (line, topic, doc) in clicks {
         let Some((topic, list)) = merged.get_key_value(topic.as_str()) else {
