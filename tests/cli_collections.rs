@@ -296,7 +296,7 @@ fn differences_and_their_exit_codes() {
         scores.out
     );
     assert!(
-        scores.out.contains("0.5 (topic q1, a: 4 against 4.5)"),
+        scores.out.contains("0.500000 (topic q1, a: 4 against 4.5)"),
         "{}",
         scores.out
     );

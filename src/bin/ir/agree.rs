@@ -16,7 +16,7 @@ const EXAMPLES: &str = "\
 Examples:
   ir agree ann.qrels ben.qrels                 judgments of two assessors
   ir agree ann.qrels ben.qrels eve.qrels       or of more
-  ir agree --table labels.tsv                  a table: item, then a column each
+  ir agree --table labels.tsv                  a table: item, then labels
   ir agree ann.qrels ben.qrels --run a.trec --run b.trec --run c.trec -m map
   ir agree ann.qrels --run a.trec --run b.trec --run c.trec -m map -m P.10
 
@@ -28,8 +28,8 @@ Coefficients are 1 for perfect agreement and 0 for what chance would give:
   Krippendorff    chance by the labels of all; some may be missing
 
 With --run also how alike the assessors, or the measures, rank the systems:
-Kendall's tau-b and AP correlation (tau_ap: the first counts as right; tau_ap_b:
-neither does). A topic without results counts 0.
+Kendall's tau-b and AP correlation (tau_ap: the first counts as right;
+tau_ap_b: neither does). A topic without results counts 0.
 
 A table has a header, tabs or commas between its columns, and nothing, - or NA
 where a label is missing. Labels that are whole numbers are ordered as such.";

@@ -61,8 +61,6 @@ pub(crate) enum Command {
     Eval(eval::Args),
     /// Several runs side by side, with tests of significance
     Compare(Box<compare::Args>),
-    /// How well the neighbours of vectors or texts predict their classes
-    KnnAccuracy(Box<knn_accuracy::Args>),
     /// What is different between two runs; the exit code tells
     Diff(diff::Args),
     /// One run out of several: reciprocal rank fusion, CombSUM, Borda, ...
@@ -75,6 +73,8 @@ pub(crate) enum Command {
     Pool(pool::Args),
     /// How much assessors agree
     Agree(agree::Args),
+    /// How well the neighbours of vectors or texts predict their classes
+    KnnAccuracy(Box<knn_accuracy::Args>),
     /// The collections known by name
     Datasets(datasets::Args),
 }

@@ -14,9 +14,9 @@ use crate::sink::Sink;
 
 const EXAMPLES: &str = "\
 Examples:
-  ir diff old.trec new.trec                  and the exit code is 0 for identical
+  ir diff old.trec new.trec                  the exit code is 0 for identical
   ir diff -q --depth 10 old.trec new.trec    each topic that differs
-  ir diff --tolerance inf old.trec new.trec  rankings alone, whatever the scores
+  ir diff --tolerance inf old.trec new.trec  rankings alone
   ir diff --json old.trec new.trec           one JSON object
   ir search tiny | ir diff before.trec -
 
@@ -24,7 +24,7 @@ Figures are means over the topics that both runs have:
   tau      Kendall's tau-b of the ranks of the common documents
   tau_ap   AP correlation: the same, but the top weighs more; the first run
            counts as right
-  rbo      rank-biased overlap, extrapolated; sees documents that one run lacks
+  rbo      rank-biased overlap, extrapolated; sees what one run lacks
   overlap  share of the longer list that both have
 
 The exit code is that of diff: 0 for identical runs, 1 for different ones, and
@@ -114,6 +114,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<bool> {
     Ok(diff.identical())
 }
 
+/// Six digits, whatever the size.
+fn short(number: f64) -> String {
+    if (1e-4..1e6).contains(&number) {
+        format!("{number:.6}")
+    } else {
+        format!("{number:.5e}")
+    }
+}
+
 fn text(diff: &Diff, args: &Args) -> String {
     let documents: usize = diff.queries.iter().map(|query| query.retrieved[0]).sum();
     let compared = format!("{} topics, {documents} documents", diff.queries.len());
@@ -174,7 +183,7 @@ fn text(diff: &Diff, args: &Args) -> String {
     if let Some((query, score)) = diff.largest_score() {
         let what = format!(
             "{} (topic {query}, {}: {} against {})",
-            score.distance(),
+            short(score.distance()),
             score.doc,
             score.first,
             score.second

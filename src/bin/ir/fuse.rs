@@ -15,14 +15,14 @@ use crate::sink::Sink;
 
 const EXAMPLES: &str = "\
 Examples:
-  ir fuse bm25.trec dense.trec -o fused.trec     reciprocal rank fusion, k = 60
+  ir fuse bm25.trec dense.trec -o fused.trec    reciprocal rank fusion, k = 60
   ir fuse --method combmnz a.trec b.trec c.trec  sum times number of lists
   ir fuse --method combsum --normalise z-score a.trec b.trec
   ir fuse a.trec b.trec | ir eval -m map qrels.txt -
 
 Methods, over the lists that hold a document:
-  rrf          sum of 1 / (k + rank)             (Cormack et al. 2009)
-  combsum      sum of scores                     (Fox and Shaw 1994, like all comb*)
+  rrf          sum of 1 / (k + rank)       (Cormack et al. 2009)
+  combsum      sum of scores               (Fox and Shaw 1994, like all comb)
   combmnz      sum of scores times number of lists
   combanz      mean of scores
   combmax, combmin, combmed

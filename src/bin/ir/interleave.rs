@@ -18,15 +18,15 @@ use crate::source;
 
 const EXAMPLES: &str = "\
 Examples:
-  ir interleave a.trec b.trec -o shown.trec      team draft, 10 documents a topic
+  ir interleave a.trec b.trec -o shown.trec      team draft, 10 documents
   ir interleave --method balanced --seed 7 a.trec b.trec -o shown.trec
   ir interleave --method round-robin -k 5 a.trec b.trec c.trec
   ir interleave a.trec b.trec --teams teams.tsv -o shown.trec
   ir interleave a.trec b.trec --clicks clicks.tsv    who is preferred
 
 Show people the merged run and note their clicks, a line `topic document` for
-each. Then call the command again, with the same runs and options and --clicks:
-it merges them as before and prints the credit of each run for each topic, and
+each. Then call the command again with the same runs and options and --clicks.
+It merges them as before and prints the credit of each run for each topic, and
 how many topics each one won.
 
   team-draft   in each round every run, in an order drawn anew, gives its best
@@ -34,8 +34,8 @@ how many topics each one won.
   balanced     of two runs; the list that was looked at less gives the next
                one; clicks count to the depth that holds all of them
                (Joachims 2002)
-  round-robin  the runs in turn; a document that is there already uses the turn
-               up, as in DataFinder's published code; credit as team-draft";
+  round-robin  the runs in turn; a document that is there already uses the
+               turn up, as in DataFinder's code; credit as team-draft";
 
 /// The arguments of `ir interleave`.
 #[derive(Debug, clap::Args)]

@@ -23,10 +23,10 @@ Examples:
   ir pool --judged first.qrels new.trec -o judge.tsv --pool pool.qrels
   ir pool --merge pool.qrels judge.tsv -o final.qrels
 
-The judging list has a line `topic TAB document` for each document to judge: by
-document id, or in random order with --shuffle. Assessors see neither ranks nor
-runs in it. They add a third column, the grade. --merge puts their grades into
-the pool; several lists may be given, and four-column qrels too.
+The judging list has a line `topic TAB document` for each document to judge:
+by document id, or in random order with --shuffle. Assessors see neither ranks
+nor runs in it. They add a third column, the grade. --merge puts their grades
+into the pool; several lists may be given, and four-column qrels too.
 
 The pool (--pool) has the five columns of NIST's sample_eval, from which infAP
 and infNDCG are estimated: topic, 0, document, stratum, grade. A stratum is a
