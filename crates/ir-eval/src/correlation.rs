@@ -42,8 +42,8 @@ pub fn tau_b(first: &[f64], second: &[f64]) -> Option<f64> {
         let tied: u64 = groups(ranks).map(|t| t * t.saturating_sub(1) / 2).sum();
         (n * n.saturating_sub(1) / 2 - tied) as f64
     };
-    // One root of each, as their product may not fit.
-    let whole = pairs(&first).sqrt() * pairs(&second).sqrt();
+    // The root of a square is exact, so that equal orders give exactly 1.
+    let whole = (pairs(&first) * pairs(&second)).sqrt();
     (whole > 0.0).then(|| ((concordant as f64 - discordant as f64) / whole).clamp(-1.0, 1.0))
 }
 
