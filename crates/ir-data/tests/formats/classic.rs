@@ -1,0 +1,123 @@
+//! Cranfield, CISI and their kind.
+
+use ir_core::Value;
+use ir_data::DataError;
+use ir_data::classic::{self, Codes, SourceDocument};
+
+#[test]
+fn classic_records() {
+    let docs = |text: &str| classic::read_documents(text.as_bytes(), "f");
+    let text = "\n.I 12\r\n.T \r\na\r\nb .\r\n.A\r\n.B\r\n.W\r\n  one\r\n\r\n.5 two\r\n.A\r\nthree\r\n.I 3\n.W\n.X\n1\t2\t3\n";
+    let read = docs(text).unwrap();
+    assert_eq!(
+        (read[0].id.as_str(), read[0].title.as_str()),
+        ("12", "a b .")
+    );
+    assert_eq!(
+        read[0].text, "  one\n\n.5 two\nthree",
+        "a repeated mark does not end the text"
+    );
+    assert!(read[0].attributes.get("author").is_none());
+    assert_eq!((read[1].id.as_str(), read[1].text.as_str()), ("3", ""));
+    assert_eq!(
+        read[1].attributes.get("citations"),
+        Some(&Value::List(vec![Value::from(vec![1_i64, 2, 3])]))
+    );
+    assert!(docs("").unwrap().is_empty());
+    for (text, expected) in [
+        (
+            "a\n.I 1\n",
+            "f:1: expected a record that begins with .I and a mark, found \"a\"",
+        ),
+        (
+            ".I 1\na\n.W\n",
+            "f:2: expected a record that begins with .I and a mark, found \"a\"",
+        ),
+        (".I\n.W\n", "f:1: expected a number after .I, found \".I\""),
+        (
+            ".I one\n.W\n",
+            "f:1: expected a number after .I, found \".I one\"",
+        ),
+        (
+            ".I 1\n.Q\n",
+            "f:2: expected one of .I .T .A .B .W .X .K .C .N, found \".Q\"",
+        ),
+        (
+            ".I 1\n.T\na\n.I 2\n.W\n",
+            "f:1: expected a field \".W\", found none",
+        ),
+        (
+            ".I 1\n.W\n.I 1\n.W\n",
+            "f:3: expected a new id, found \"1\", which is that of line 1",
+        ),
+        (
+            ".I 1\n.W\n.X\n1 2\n",
+            "f:1: expected three whole numbers in each line of the record's .X, found \"1 2\"",
+        ),
+    ] {
+        assert_eq!(docs(text).unwrap_err().to_string(), expected);
+    }
+    let queries = classic::read_queries(&b".I 002\n.T\nt\n.A\nx\n.A\ny\n.W\nw\n"[..], "f").unwrap();
+    assert_eq!(
+        (queries[0].id.as_str(), queries[0].text.as_str()),
+        ("002", "w")
+    );
+    assert_eq!(queries[0].attributes.text("author"), Some("x; y"));
+    assert_eq!(queries[0].attributes.text("title"), Some("t"));
+}
+
+#[test]
+fn classic_judgments() {
+    let read = |text: &str, codes, source| {
+        classic::read_cranfield_judgments(text.as_bytes(), "f", codes, source)
+    };
+    let text = "1 184 2 \r\n1 12 4\r\n1 5 -1";
+    let grades = |codes, source| {
+        let qrels = read(text, codes, source).unwrap();
+        ["184", "12", "5"].map(|doc| qrels.grade("1", doc))
+    };
+    let some = Some;
+    assert_eq!(
+        grades(Codes::Graded, SourceDocument::Relevant),
+        [some(3), some(1), some(1)]
+    );
+    assert_eq!(
+        grades(Codes::Binary, SourceDocument::Drop),
+        [some(1), some(1), None]
+    );
+    assert_eq!(
+        grades(Codes::AsWritten, SourceDocument::Relevant),
+        [some(2), some(4), some(-1)]
+    );
+    for (text, expected) in [
+        ("1 184\n", "f:1: expected 3 columns, found 2"),
+        ("1 184 2 3\n", "f:1: expected 3 columns, found 4"),
+        (
+            "1 184 5\n",
+            "f:1: expected a code: -1, 1, 2, 3 or 4, found \"5\"",
+        ),
+        ("q 184 1\n", "f:1: expected a whole number, found \"q\""),
+        (
+            "1 184 1\n1 184 2\n",
+            "f:2: expected a new pair, found query \"1\" and document \"184\" of line 1",
+        ),
+    ] {
+        let error = read(text, Codes::Graded, SourceDocument::Relevant).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+    let cisi = |text: &str| classic::read_cisi_judgments(text.as_bytes(), "f");
+    assert_eq!(
+        cisi("     1     28\t0\t0.000000\n")
+            .unwrap()
+            .grade("1", "28"),
+        Some(1)
+    );
+    assert!(matches!(
+        cisi("1 28 0\n"),
+        Err(DataError::Columns {
+            expected: 4,
+            found: 3,
+            ..
+        })
+    ));
+}

@@ -1,0 +1,191 @@
+//! DataFinder's files.
+
+use ir_core::{Document, name};
+use ir_data::datafinder::{self, Header, IdForm, Quoting};
+
+#[test]
+fn datafinder_rows() {
+    let qrels =
+        |text: &str, quoting, header| datafinder::read_qrels(text.as_bytes(), "f", quoting, header);
+    let header = "QueryID\t0\tDocID\tRelevance\r\n";
+    let quoted = format!("{header}\"a_\"\"b\"\"\"\tQ0\tX\t1\r\n\"a_\"\"b\"\"\"\tQ0\tX\t1\r\n");
+    let raw = qrels(&quoted, Quoting::Raw, Header::Skip).unwrap();
+    assert_eq!(raw.data.grade("\"a_\"\"b\"\"\"", "X"), Some(1));
+    let odd = raw
+        .oddities
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>();
+    assert_eq!(odd.len(), 1);
+    assert!(
+        odd[0].starts_with("f:3: the judgment of line 2 again"),
+        "{}",
+        odd[0]
+    );
+    let csv = qrels(&quoted, Quoting::Csv, Header::Skip).unwrap();
+    assert_eq!(csv.data.grade("a_\"b\"", "X"), Some(1));
+    // Without a header line, nothing is dropped.
+    let plain = qrels("q\tQ0\td\t1\n", Quoting::Raw, Header::Skip).unwrap();
+    assert_eq!(plain.data.judgments(), 1);
+    for (text, expected) in [
+        (
+            "q\tQ0\td\t1\nq\tQ0\td\t2\n",
+            "f:2: expected a new pair, found query \"q\" and document \"d\" of line 1",
+        ),
+        ("q\tQ0\td\t1\t5\n", "f:1: expected 4 columns, found 5"),
+        ("q Q0 d 1\n", "f:1: expected 4 columns, found 1"),
+        (
+            "q\tQ0\td\t1\nr\tQ0\td\tone\n",
+            "f:2: expected a whole number as grade, found \"one\"",
+        ),
+        (
+            "\"q\tQ0\td\t1\n",
+            "f:1: expected a quoted column with inner quotes doubled, found \"\\\"q\"",
+        ),
+        (
+            "\"a\"b\"\tQ0\td\t1\n",
+            "f:1: expected a quoted column with inner quotes doubled, found \"\\\"a\\\"b\\\"\"",
+        ),
+        (
+            "\"\tQ0\td\t1\n",
+            "f:1: expected a quoted column with inner quotes doubled, found \"\\\"\"",
+        ),
+        (
+            "\tQ0\td\t1\n",
+            "f:1: expected a query id and a document id, found \"\\tQ0\\td\\t1\"",
+        ),
+    ] {
+        assert_eq!(
+            qrels(text, Quoting::Csv, Header::Skip)
+                .unwrap_err()
+                .to_string(),
+            expected
+        );
+    }
+
+    let run = |text: &str| datafinder::read_run(text.as_bytes(), "f", Quoting::Raw, Header::Skip);
+    let text = "QueryID\tQ0\tDocID\tRank\tScore\tRunID\r\nq\tQ0\tb\t1\t2.5\tmine\r\nq\tQ0\ta\t2\t3\tmine\r\n";
+    let read = run(text).unwrap().data;
+    assert_eq!(
+        (read.tag.as_str(), read.get("q").unwrap()[0].doc.as_str()),
+        ("mine", "b")
+    );
+    for (text, expected) in [
+        (
+            "q\tQ0\td\t1\tNaN\tt\n",
+            "f:1: expected a finite number as score, found \"NaN\"",
+        ),
+        ("q\tQ0\td\t1\t1\n", "f:1: expected 6 columns, found 5"),
+        (
+            "q\tQ0\td\t1\t1\tt\nq\tQ0\td\t2\t0\tt\n",
+            "f:2: expected each document of a query once, found \"d\"",
+        ),
+    ] {
+        assert_eq!(run(text).unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn datafinder_queries() {
+    let read = |text: &str| datafinder::read_test_queries(text.as_bytes(), "f", "t");
+    let array = " [\n{\"query\": \"a  b\", \"documents\": [\"X Y\"], \"year\": 0, \"task\": \"\"},\n {\"query\": \"c\",\n \"documents\": []}\n]\n";
+    let rows = read(array).unwrap();
+    assert_eq!(
+        (rows[1].query.id.as_str(), rows[1].positives.len()),
+        ("t001", 0)
+    );
+    assert_eq!(
+        rows[0].query.attributes.text(datafinder::PUBLISHED_ID),
+        Some("a_b")
+    );
+    assert!(rows[0].query.attributes.year().is_none(), "0 is no year");
+    assert!(
+        rows[0].query.attributes.get(name::TASK).is_none(),
+        "an empty field is absent"
+    );
+    let qrels = datafinder::TestQuery::qrels(&rows);
+    assert_eq!((qrels.len(), qrels.grade("t000", "X_Y")), (1, Some(1)));
+    for (text, expected) in [
+        (
+            "{\"documents\": []}",
+            "f:1: expected a field \"query\", found none",
+        ),
+        (
+            "{\"query\": \"a\"}",
+            "f:1: expected a field \"documents\", found none",
+        ),
+        (
+            "{\"query\": 1, \"documents\": []}",
+            "f:1: expected a text in query, found a number",
+        ),
+        (
+            "{\"query\": \"a\", \"documents\": [1]}",
+            "f:1: expected a list of texts in documents, found a number",
+        ),
+        (
+            "[{\"query\": \"a\", \"documents\": []},\n{\"query\": \"a\"}]",
+            "f:2: expected a field \"documents\", found none",
+        ),
+        (
+            "[\n{\"query\": \"a\", \"documents\": []},\n3]",
+            "f:3: expected an object in the line, found a number",
+        ),
+        (
+            "[{\"query\": \"a\", \"documents\": []}",
+            "f:1: expected JSON, found a fault at column 32 (EOF while parsing a list)",
+        ),
+        (
+            "{\"id\": \"x\", \"query\": \"a\", \"documents\": []}\n{\"id\": \"x\", \"query\": \"a\", \"documents\": []}",
+            "f:2: expected a new id, found \"x\", which is that of line 1",
+        ),
+    ] {
+        assert_eq!(read(text).unwrap_err().to_string(), expected, "{text}");
+    }
+    let train = datafinder::read_training_queries(
+        &b"{\"query\": \"a\", \"n\": 12, \"positives\": [\"B C\"]}\n{\"query\": \"a\"}"[..],
+        "f",
+        "train-",
+    );
+    let train = train.unwrap();
+    assert_eq!(
+        (train[0].query.id.as_str(), train[1].query.id.as_str()),
+        ("train-12", "train-1")
+    );
+}
+
+#[test]
+fn datafinder_corpus() {
+    let text = "{\"id\": \"Penn \\t Treebank\", \"contents\": \"a\\r\\nb\", \"year\": null, \"title\": \"\"}\n\
+                {\"id\": \"Penn \\t Treebank\", \"contents\": \"again\", \"year\": 0}\n";
+    let read = |ids| {
+        let mut reader = datafinder::DatasetCorpus::read(text.as_bytes(), "f", ids);
+        let mut docs = Vec::new();
+        let mut doc = Document::default();
+        while reader.read(&mut doc).unwrap() {
+            docs.push(doc.clone());
+        }
+        docs
+    };
+    let docs = read(IdForm::Underscored);
+    assert_eq!(docs.len(), 2, "repeated ids are kept");
+    assert_eq!(docs[0].id, "Penn_Treebank");
+    assert_eq!(
+        docs[0].attributes.text(datafinder::NAME),
+        Some("Penn \t Treebank")
+    );
+    assert!(docs.iter().all(|doc| doc.attributes.year().is_none()));
+    assert_eq!(docs[0].text, "a\r\nb");
+    assert_eq!(read(IdForm::Name)[0].id, "Penn \t Treebank");
+}
+
+#[test]
+fn keyphrases() {
+    let query = |fields: &[&str]| datafinder::keyphrase_query(fields.iter().copied());
+    assert_eq!(query(&["Images", "image age"]), "images");
+    assert_eq!(
+        query(&["question answering, text", "text", "N/A", " None ", ""]),
+        "question answering, text"
+    );
+    assert_eq!(query(&["the Analysis of an image"]), "analysis image");
+    assert_eq!(query(&[]), "");
+}

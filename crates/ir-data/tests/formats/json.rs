@@ -1,0 +1,179 @@
+//! JSON lines.
+
+use ir_core::{Document, Value};
+use ir_data::datafinder;
+use ir_data::{DataError, JsonFields, Repeats, jsonl};
+
+fn json(text: &str) -> Result<Vec<Document>, DataError> {
+    let mut docs = jsonl::Docs::new(text.as_bytes(), "f", JsonFields::beir(), Repeats::Refuse);
+    let mut all = Vec::new();
+    let mut doc = Document::default();
+    while docs.next_into(&mut doc)? {
+        all.push(doc.clone());
+    }
+    Ok(all)
+}
+
+#[test]
+fn json_lines_that_are_wrong() {
+    for (text, expected) in [
+        (
+            "{\"_id\": \"a\"",
+            "f:1: expected JSON, found a fault at column 11 (EOF while parsing an object)",
+        ),
+        (
+            "{\"_id\": \"a\", \"text\": \"b}",
+            "f:1: expected JSON, found a fault at column 24 (EOF while parsing a string)",
+        ),
+        (
+            "\n\n{]",
+            "f:3: expected JSON, found a fault at column 2 (key must be a string)",
+        ),
+        (
+            "{\"_id\": \"a\", \"text\": \"\"} x",
+            "f:1: expected JSON, found a fault at column 26 (trailing characters)",
+        ),
+        (
+            "[1, 2]",
+            "f:1: expected an object in the line, found a list",
+        ),
+        (
+            "\"text\"",
+            "f:1: expected an object in the line, found a text",
+        ),
+        ("17", "f:1: expected an object in the line, found a number"),
+        ("null", "f:1: expected an object in the line, found null"),
+        (
+            "{\"text\": \"b\"}",
+            "f:1: expected a field \"_id\", found none",
+        ),
+        (
+            "{\"_id\": null, \"text\": \"b\"}",
+            "f:1: expected a field \"_id\", found none",
+        ),
+        (
+            "{\"_id\": \"a\", \"title\": \"b\"}",
+            "f:1: expected a field \"text\", found none",
+        ),
+        (
+            "{\"_id\": \"\", \"text\": \"b\"}",
+            "f:1: expected an id in \"_id\", found an empty text",
+        ),
+        (
+            "{\"_id\": 1.5, \"text\": \"b\"}",
+            "f:1: expected an id in \"_id\", found a number with a fraction",
+        ),
+        (
+            "{\"_id\": 123456789012345678901234567890, \"text\": \"b\"}",
+            "f:1: expected an id in \"_id\", found a number beyond 64 bits",
+        ),
+        (
+            "{\"_id\": [\"a\"], \"text\": \"b\"}",
+            "f:1: expected an id in \"_id\", found a list",
+        ),
+        (
+            "{\"_id\": \"a\", \"text\": {\"b\": 1}}",
+            "f:1: expected a text in \"text\", found an object",
+        ),
+        (
+            "{\"_id\": \"a\", \"text\": 7}",
+            "f:1: expected a text in \"text\", found a number",
+        ),
+        (
+            "{\"_id\": \"a\", \"text\": \"b\", \"title\": true}",
+            "f:1: expected a text in \"title\", found a truth value",
+        ),
+        (
+            "{\"_id\": \"a\", \"text\": \"b\", \"metadata\": 3}",
+            "f:1: expected an object in \"metadata\", found a number",
+        ),
+        (
+            "{\"_id\": \"a\", \"_id\": \"b\", \"text\": \"b\"}",
+            "f:1: expected one field \"_id\", found two",
+        ),
+        (
+            "{\"_id\": \"a\", \"text\": \"b\", \"year\": 1, \"metadata\": {\"year\": 2}}",
+            "f:1: expected one field \"year\", found two",
+        ),
+        (
+            "{\"_id\": \"a\", \"text\": \"b\"}\n\n{\"_id\": \"a\", \"text\": \"c\"}",
+            "f:3: expected a new id, found \"a\", which is that of line 1",
+        ),
+        (
+            "{\"_id\": 7, \"text\": \"b\"}\n{\"_id\": \"7\", \"text\": \"c\"}",
+            "f:2: expected a new id, found \"7\", which is that of line 1",
+        ),
+        (
+            "{\"_id\": \"a\", \"text\": \"\\ud800\"}",
+            "f:1: expected JSON, found a fault at column 29 (unexpected end of hex escape)",
+        ),
+    ] {
+        assert_eq!(json(text).unwrap_err().to_string(), expected, "{text}");
+    }
+    let deep = format!(
+        "{{\"_id\": \"a\", \"text\": \"b\", \"x\": {}",
+        "[".repeat(100_000)
+    );
+    assert!(matches!(json(&deep), Err(DataError::Json { .. })));
+}
+
+#[test]
+fn json_lines_that_are_right() {
+    let text = "\u{feff}{\"_id\": 7, \"text\": null, \"a\": null, \"year\": 2017, \"big\": 18446744073709551615}\r\n\
+                \n  \n{\"text\": \"u\u{2028}v \\u0041\\n\", \"title\": null, \"_id\": \"x y\", \"metadata\": {\"l\": [1, null, {\"m\": null}]}}";
+    let docs = json(text).unwrap();
+    assert_eq!(docs.len(), 2);
+    assert_eq!((docs[0].id.as_str(), docs[0].text.as_str()), ("7", ""));
+    assert_eq!(docs[0].attributes.year(), Some(2017));
+    assert!(docs[0].attributes.get("a").is_none());
+    assert!(matches!(
+        docs[0].attributes.get("big"),
+        Some(Value::Float(_))
+    ));
+    assert_eq!(docs[1].text, "u\u{2028}v A\n");
+    let Some(Value::List(list)) = docs[1].attributes.get("l") else {
+        panic!("the member of the metadata is an attribute")
+    };
+    assert_eq!(list.len(), 2);
+    assert!(json("").unwrap().is_empty());
+}
+
+#[test]
+fn unwritable_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("docs.jsonl");
+    let refused = |fields: JsonFields, doc: Document| {
+        let mut writer = ir_data::JsonlWriter::create(&path)
+            .unwrap()
+            .with_fields(fields);
+        writer.document(&doc).unwrap_err().to_string()
+    };
+    let doc = Document::new("a").with("x", f64::NAN);
+    assert!(refused(JsonFields::beir(), doc).contains("that JSON can hold"));
+    let doc = Document::new("a").with("contents", "b");
+    assert!(refused(JsonFields::anserini(), doc).contains("called otherwise"));
+    assert!(refused(JsonFields::beir(), Document::new("")).contains("an id"));
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_json_array_of_queries() {
+    let read = |text: &str| datafinder::read_test_queries(text.as_bytes(), "f", "t");
+    let row = "{\"query\": \"tea\", \"documents\": []}";
+    for before in ["", "\u{feff}", "\u{feff} \n\n  ", "\n\n\n\n\n\n"] {
+        let queries = read(&format!("{before}[{row},\n{row}]")).unwrap();
+        assert_eq!(queries.len(), 2, "{before:?}");
+        assert_eq!(queries[1].query.id, "t001");
+        let lines = before.matches('\n').count() + 2;
+        let error = read(&format!("{before}[{row},\n{{}}]")).unwrap_err();
+        let expected = format!("f:{lines}: expected a field \"query\", found none");
+        assert_eq!(error.to_string(), expected);
+        let error = read(&format!("{before}[{row},\n]"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with(&format!("f:{lines}: expected JSON")),
+            "{error}"
+        );
+    }
+}
