@@ -60,13 +60,13 @@ fn page(qrels: &Qrels, runs: &[Run], rules: Rules) -> String {
     let comparison = Comparison::new(&reports, &Plan::default()).unwrap();
     let runs: Vec<&Run> = runs.iter().collect();
     assert_eq!(
-        Page::full("", &comparison, qrels, &runs[1..]).unwrap_err(),
+        Page::full("", &comparison, qrels, &runs[1..], 10).unwrap_err(),
         PageError::Runs {
             expected: runs.len(),
             found: runs.len() - 1
         }
     );
-    let mut page = Page::full(HOSTILE[0], &comparison, qrels, &runs).unwrap();
+    let mut page = Page::full(HOSTILE[0], &comparison, qrels, &runs, 10).unwrap();
     page.files = vec![(HOSTILE[2].to_owned(), HOSTILE[1].to_owned())];
     page.to_html()
 }

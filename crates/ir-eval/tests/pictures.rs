@@ -31,6 +31,7 @@ fn means(count: usize, name: impl Fn(usize) -> String) -> Means {
         measure: "nDCG@10".to_owned(),
         interval: "95 % interval".to_owned(),
         queries: 323,
+        reference: (count > 1).then_some(0.3),
         systems: (0..count).map(mean).collect(),
     }
 }
@@ -490,6 +491,7 @@ proptest! {
                 measure: "m".to_owned(),
                 interval: String::new(),
                 queries: 1,
+                reference: values.first().map(|value| value.2),
                 systems: values.iter().map(|value| Mean {
                     system: value.3.clone(),
                     value: value.0,

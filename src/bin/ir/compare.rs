@@ -1,5 +1,6 @@
 //! `ir compare`: several runs on the same judgments, and what of their differences is chance.
 
+mod page;
 mod topics;
 
 use std::collections::BTreeMap;
@@ -30,6 +31,8 @@ Examples:
   ir compare --all-pairs --correction bonferroni qrels.txt *.trec
   ir compare --per-topic=10 -m AP qrels.txt old.trec new.trec
   ir compare --format latex --output table.tex qrels.txt old.trec new.trec
+  ir compare --format html -o page.html qrels.txt *.trec   a page with pictures
+  ir compare --pictures figures qrels.txt *.trec           pictures for a paper
 
 All systems are compared on the same queries: every judged one, where one
 without results counts 0 (as with ir eval -c), or, with --common, those that
@@ -123,9 +126,21 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = positive)]
     per_topic: Option<usize>,
 
-    /// Form of the output: table, markdown, latex, csv or json (csv and json in full precision)
+    /// Form of the output: table, markdown, latex, csv or json (csv and json in full precision), or
+    /// html: one self-contained page with tables, pictures, and the queries and documents that
+    /// made the difference
     #[arg(long, value_enum, default_value_t = Format::Table, hide_possible_values = true, value_name = "FORM")]
     format: Format,
+
+    /// Title of the page [default: the names of the runs]
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+
+    /// Folder for pictures (SVG, at a column's width) and the numbers behind each (CSV): figures
+    /// with intervals, precision and recall, measures by cut-off, differences per query, scores by
+    /// rank
+    #[arg(long, value_name = "DIR")]
+    pictures: Option<PathBuf>,
 
     /// File to write, whole or not at all [default: standard output]
     #[arg(short = 'o', long, value_name = "FILE")]
@@ -176,6 +191,7 @@ enum Format {
     Latex,
     Csv,
     Json,
+    Html,
 }
 
 /// A share between 0 and 1.
@@ -258,9 +274,12 @@ impl Args {
         }
         if self.per_topic.is_some() && self.format == Format::Latex {
             return Err(Usage(
-                "--per-topic: expected --format table, markdown, csv or json, found latex"
+                "--per-topic: expected --format table, markdown, csv, json or html, found latex"
                     .to_owned(),
             ));
+        }
+        if self.title.is_some() && self.format != Format::Html {
+            return Err(Usage("--title: expected --format html with it".to_owned()));
         }
         Ok(())
     }
@@ -290,6 +309,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .map(|name| resolve(name, &runs))
         .transpose()?;
     let evaluator = selection.evaluator(&qrels, rules)?;
+    let folder = args.pictures.as_deref();
+    folder.map(page::make_folder).transpose()?;
     let mut out = Sink::open(args.output.as_deref())?;
     let mut reports: Vec<Report> = Vec::with_capacity(runs.len());
     for Named { run, file, .. } in &runs {
@@ -303,7 +324,21 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             runs.iter().map(|n| (n.run.tag.as_str(), &n.run)).collect();
         topics::of(&comparison, &qrels, &runs, most)
     });
-    let written = write(args.format, &comparison, topics.as_deref(), &mut out);
+    let page = if args.format == Format::Html || folder.is_some() {
+        check_stopped()?;
+        Some(page::of(args, &comparison, &qrels, &runs)?)
+    } else {
+        None
+    };
+    if let (Some(page), Some(folder)) = (&page, folder) {
+        page::write_pictures(page, folder)?;
+    }
+    let written = match page {
+        Some(page) if args.format == Format::Html => {
+            out.write_all(page.to_html().as_bytes()).map_err(Into::into)
+        }
+        _ => write(args.format, &comparison, topics.as_deref(), &mut out),
+    };
     written.with_context(|| format!("{}: could not be written", out.name()))?;
     out.commit()
 }
@@ -435,6 +470,8 @@ fn write(
             serde_json::to_writer_pretty(&mut *out, &Whole { comparison, topics })?;
             out.write_all(b"\n")?;
         }
+        // A page is more than a comparison.
+        Format::Html => {}
     }
     Ok(())
 }

@@ -16,7 +16,6 @@ const MEASURES: usize = 8;
 const FAMILIES: usize = 4;
 const PAIRS: usize = 8;
 const SCORES: usize = 4;
-const TOPICS: usize = 10;
 const DOCUMENTS: usize = 5;
 const DEPTH: usize = 1000;
 
@@ -42,7 +41,7 @@ impl<'a> Page<'a> {
     /// comparison, in its order.
     ///
     /// The first measure is the one of which differences per query are shown: for up to eight pairs
-    /// of systems, those that differ most. Curves run to the length of the longest list, at most
+    /// of systems, those that differ most, with up to `topics` wins and `topics` losses each. Curves run to the length of the longest list, at most
     /// 1000, for up to four of the measures that have a cut-off, or for nDCG, P and R. Remarks on
     /// the page tell what was left out.
     ///
@@ -53,6 +52,7 @@ impl<'a> Page<'a> {
         comparison: &'a Comparison,
         qrels: &J,
         runs: &[&Run],
+        topics: usize,
     ) -> Result<Self, PageError>
     where
         J: Judgments + ?Sized,
@@ -78,7 +78,7 @@ impl<'a> Page<'a> {
         };
         full.means(&mut page);
         full.curves(&mut page)?;
-        full.differences(&mut page);
+        full.differences(&mut page, topics);
         full.scores(&mut page);
         Ok(page)
     }
@@ -165,7 +165,7 @@ impl<'a> Full<'a, '_> {
     }
 
     /// The differences per query on the first measure.
-    fn differences(&self, page: &mut Page<'a>) {
+    fn differences(&self, page: &mut Page<'a>, topics: usize) {
         let pairs = self.pairs();
         let mut shown: Vec<usize> = (0..pairs.len()).collect();
         if pairs.len() > PAIRS {
@@ -194,7 +194,7 @@ impl<'a> Full<'a, '_> {
                 system,
                 against,
                 measure,
-                TOPICS,
+                topics,
                 DOCUMENTS,
             ));
         }

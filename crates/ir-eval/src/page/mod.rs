@@ -31,7 +31,7 @@ use crate::{Comparison, Judged, Measure, Moved, Moves, TopicDifference};
 /// let reports: Vec<_> = runs.iter().map(|run| evaluator.evaluate(run)).collect::<Result<_, _>>()?;
 /// let comparison = Comparison::new(&reports, &Plan::default())?;
 ///
-/// let page = Page::full("Two systems", &comparison, &qrels, &[&runs[0], &runs[1]])?;
+/// let page = Page::full("Two systems", &comparison, &qrels, &[&runs[0], &runs[1]], 10)?;
 /// let html = page.to_html();
 /// assert!(html.starts_with("<!DOCTYPE html>") && html.contains("<svg"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

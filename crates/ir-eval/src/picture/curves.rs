@@ -173,6 +173,10 @@ impl Curves {
         } else {
             &figure
         };
+        if all().all(|point| point.0.fract() == 0.0) {
+            // There is no cut-off of 1.5.
+            marks.retain(|mark| self.x.logarithmic || mark.fract() == 0.0);
+        }
         // Most measures start at 0; where all figures are high, the axis need not.
         let least = all().map(|point| point.1).fold(f64::INFINITY, f64::min);
         let most = all().map(|point| point.1).fold(f64::NEG_INFINITY, f64::max);

@@ -11,8 +11,7 @@ use super::name::{MOST, figure, labels, ticks, width};
 use super::{Picture, csv};
 use crate::{Comparison, Measure, System};
 
-/// A measure of one or more systems, one below the other, each with its interval. A dashed line
-/// leads down from the first system, so that it can be compared with all others.
+/// A measure of one or more systems, one below the other, each with its interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Means {
     /// The measure.
@@ -21,6 +20,8 @@ pub struct Means {
     pub interval: String,
     /// Over how many queries.
     pub queries: usize,
+    /// A value to compare all with, drawn as a dashed line: that of the baseline.
+    pub reference: Option<f64>,
     /// The systems.
     pub systems: Vec<Mean>,
 }
@@ -62,6 +63,9 @@ impl Means {
             measure: measure.to_string(),
             interval: format!("{} % intervals", figure(confidence)),
             queries: comparison.queries().len(),
+            reference: comparison
+                .baseline()
+                .and_then(|name| Some(comparison.figure(name, measure)?.value)),
             systems: comparison
                 .systems()
                 .iter()
@@ -144,7 +148,7 @@ impl Means {
             let (low, high) = mean.interval.unwrap_or((mean.value, mean.value));
             [low, mean.value, high]
         });
-        let (low, high, marks) = ticks(ends, 5.0);
+        let (low, high, marks) = ticks(ends.chain(self.reference), 5.0);
         let axis = self.axis();
         let room = Room {
             left,
@@ -169,10 +173,9 @@ impl Means {
         area.draw_text(&title, &below, (WIDTH / 2 * UNIT, (height - 12) * UNIT))?;
 
         let drawn = |value: f64| value.abs() < MOST;
-        if let Some(first) = self.systems.first().filter(|mean| drawn(mean.value)) {
-            let (x, top) = chart.backend_coord(&(first.value, 0.0));
-            let bottom = chart.backend_coord(&(first.value, rows)).1;
-            reference(area, (x, top), (x, bottom))?;
+        if let Some(value) = self.reference.filter(|value| drawn(*value)) {
+            let (x, top) = chart.backend_coord(&(value, 0.0));
+            reference(area, (x, top), (x, chart.backend_coord(&(value, rows)).1))?;
         }
         let right = placed(letters(LETTERS), HPos::Right, VPos::Center);
         for (at, (mean, name)) in self.systems.iter().zip(&names).enumerate() {

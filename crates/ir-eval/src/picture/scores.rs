@@ -7,7 +7,7 @@ use super::canvas::{
     Area, BLUE, Chart, Fault, INK, LETTERS, LOOKS, PALE, Room, Scale, UNIT, WIDTH, axes, letters,
     placed, stroke, svg,
 };
-use super::name::{MOST, figure, powers, shorten, ticks};
+use super::name::{MOST, figure, powers, shorten, ticks, width};
 use super::{Picture, csv};
 use crate::{AtRank, ScoreByRank, smooth_cutoffs};
 
@@ -269,15 +269,12 @@ impl Scores {
     /// What the marks mean.
     fn header(&self, area: &Area<'_>) -> Result<(), Fault> {
         let style = placed(letters(LETTERS), HPos::Left, VPos::Center);
-        let name = shorten(&self.0.system, 150, LETTERS);
-        let text = match &self.0.query {
-            Some(query) => format!("{name}, query {}; ● relevant", shorten(query, 90, LETTERS)),
-            None => format!(
-                "{name}; mean of {} queries, band: middle 80 %",
-                self.0.lists
-            ),
+        let rest = match &self.0.query {
+            Some(query) => format!(", query {}; ● relevant", shorten(query, 120, LETTERS)),
+            None => format!("; mean of {}, band: middle 80 %", self.0.lists),
         };
-        let text = shorten(&text, WIDTH - 20, LETTERS);
+        let room = WIDTH - 20 - width(&rest, LETTERS);
+        let text = shorten(&self.0.system, room, LETTERS) + &rest;
         area.draw_text(&text, &style, (10 * UNIT, LINE / 2 * UNIT))
     }
 }
