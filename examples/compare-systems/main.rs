@@ -89,8 +89,8 @@ fn main() -> Result<()> {
     }
 
     if let Some(path) = args.next() {
-        let picture = Differences::new(&reports[0], &reports[1], measure)
-            .context("both reports have the measure")?;
+        let picture = Differences::new(&comparison, "stems", "words", measure)
+            .context("both were compared")?;
         let mut file = AtomicFile::create(&path)?;
         file.write_all(picture.to_svg().as_bytes())?;
         file.commit()?;
