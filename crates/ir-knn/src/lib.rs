@@ -8,6 +8,7 @@ mod labels;
 mod lsi;
 mod nearest;
 pub mod npy;
+mod random_indexing;
 mod rows;
 mod svd;
 mod tfidf;
@@ -19,6 +20,9 @@ pub use knn::{Accuracy, Knn, KnnError};
 pub use labels::{Folds, FoldsError, Labels, SmallClass};
 pub use lsi::{Lsi, LsiConfig, LsiError};
 pub use nearest::{Metric, Neighbour};
+pub use random_indexing::{
+    RandomIndexing, RandomIndexingConfig, RandomIndexingError, Start, TermWeight,
+};
 pub use rows::{DenseRows, Rows, RowsError, SparseRows};
 pub use svd::{Svd, SvdConfig, SvdError};
 pub use tfidf::{DocFrequency, FitError, Idf, Norm, SavedError, Tf, TfIdf, TfIdfConfig};

@@ -60,6 +60,27 @@ proptest! {
         }
     }
 
+    /// Columns that few rows have, and some that all have: both ways of multiplying.
+    #[test]
+    fn wide_sparse_rows(
+        rows in prop::collection::vec(prop::collection::vec((0_u32..300, 1_i8..4), 0..9), 20..200),
+        common in 0_usize..8,
+        k in 1_usize..9,
+    ) {
+        let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        for (number, row) in rows.iter().enumerate() {
+            let mut row: BTreeMap<u32, f64> = row.iter().map(|&(c, v)| (c, v.into())).collect();
+            row.extend((0..common).map(|c| (300 + c as u32, ((number * 7 + c) % 5) as f64)));
+            columns.extend(row.keys());
+            values.extend(row.values());
+            starts.push(columns.len());
+        }
+        let rows = SparseRows::new(308, starts, columns, values).unwrap();
+        let knn = Knn::new(k);
+        let expected = knn.nearest(&rows.to_dense(), &rows.to_dense()).unwrap();
+        prop_assert_eq!(&knn.nearest(&rows, &rows).unwrap(), &expected);
+    }
+
     #[test]
     fn cosine_neighbours(
         train in prop::collection::vec(prop::collection::vec(0.1_f64..9.0, 7), 10..300),

@@ -168,7 +168,7 @@ impl<'a> IntoIterator for &'a DenseRows {
 
 /// Scales to Euclidean length 1, unless all is zero. Rows so small or large that their squares are
 /// lost are scaled first.
-pub(super) fn unit(row: &mut [f64]) {
+pub(crate) fn unit(row: &mut [f64]) {
     let largest = row
         .iter()
         .fold(0.0, |most: f64, value| most.max(value.abs()));

@@ -4,6 +4,7 @@ mod dense;
 mod sparse;
 
 pub use dense::DenseRows;
+pub(crate) use dense::unit;
 pub use sparse::SparseRows;
 
 /// Vectors of either kind, borrowed: what the searches take.

@@ -1,0 +1,608 @@
+//! Random indexing, and its reflective form.
+
+use std::collections::BTreeSet;
+
+use ir_core::{Analyzer, EncodeError, Encoder, Side, SplitMix};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::rows::unit;
+use crate::{DenseRows, FitError, Idf, Norm, RowsError, SparseRows, TfIdf, TfIdfConfig, Words};
+
+/// How random indexing is done; the default is that of the Semantic Vectors package.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RandomIndexingConfig {
+    /// The length of every vector, from 1. Default 200.
+    pub dim: usize,
+    /// How many entries of an elemental vector are not zero: half of them 1, half −1. An even
+    /// number from 2 to `dim`. Default 10.
+    pub nonzero: usize,
+    /// What gets elemental vectors. Default: texts.
+    pub start: Start,
+    /// How often the vectors that were learned take the place of those that they were learned
+    /// from. Default 0, plain random indexing; Semantic Vectors calls it `trainingcycles`.
+    pub reflections: usize,
+    /// The weight of a term in a text. Default: idf.
+    pub weight: TermWeight,
+    /// Where the random numbers start. Default 0.
+    pub seed: u64,
+    /// Which terms there are: its bounds, stop words and numbers of words. Its weights and norm
+    /// are not used.
+    pub terms: TfIdfConfig,
+}
+
+impl Default for RandomIndexingConfig {
+    fn default() -> Self {
+        Self {
+            dim: 200,
+            nonzero: 10,
+            start: Start::Texts,
+            reflections: 0,
+            weight: TermWeight::Idf,
+            seed: 0,
+            terms: TfIdfConfig::default(),
+        }
+    }
+}
+
+impl RandomIndexingConfig {
+    /// With vectors of another length.
+    #[must_use]
+    pub fn with_dim(mut self, dim: usize) -> Self {
+        self.dim = dim;
+        self
+    }
+
+    /// With another start.
+    #[must_use]
+    pub fn starting_with(mut self, start: Start) -> Self {
+        self.start = start;
+        self
+    }
+
+    /// With so many reflections.
+    #[must_use]
+    pub fn reflected(mut self, times: usize) -> Self {
+        self.reflections = times;
+        self
+    }
+
+    /// With another weight.
+    #[must_use]
+    pub fn with_weight(mut self, weight: TermWeight) -> Self {
+        self.weight = weight;
+        self
+    }
+
+    /// With other random numbers.
+    #[must_use]
+    pub fn seeded(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+}
+
+/// What gets elemental vectors, from which all others are learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// Texts: a term is the sum of the texts that it is in.
+    #[default]
+    Texts,
+    /// Terms: a text is the sum of its terms. Terms are learned by the first reflection.
+    Terms,
+}
+
+/// The weight of a term in a text: a part within the text, from the number tf of its occurrences,
+/// times a part in the collection, from the number N of texts and the number df of those that have
+/// it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TermWeight {
+    /// tf · log₁₀(N / df).
+    #[default]
+    Idf,
+    /// log₁₀(1 + tf) · (1 + Σ p log₂ p / log₂ N), p the share of its occurrences that a text has.
+    LogEntropy,
+    /// √tf.
+    Root,
+    /// 1.
+    None,
+}
+
+impl TermWeight {
+    fn local(self, count: f64) -> f64 {
+        match self {
+            Self::Idf => count,
+            Self::LogEntropy => (1.0 + count).log10(),
+            Self::Root => count.sqrt(),
+            Self::None => 1.0,
+        }
+    }
+
+    /// Of a term with so many occurrences in each text that has it.
+    fn global(self, counts: &[f64], texts: usize) -> f64 {
+        let texts = texts as f64;
+        match self {
+            Self::Idf if counts.is_empty() => 0.0,
+            Self::Idf => (texts / counts.len() as f64).log10(),
+            // A single text tells nothing apart.
+            Self::LogEntropy if texts < 2.0 => 1.0,
+            Self::LogEntropy => {
+                let all: f64 = counts.iter().sum();
+                let entropy = counts.iter().map(|count| {
+                    let share = count / all;
+                    share * share.log2()
+                });
+                1.0 + entropy.sum::<f64>() / texts.log2()
+            }
+            Self::Root | Self::None => 1.0,
+        }
+    }
+}
+
+/// Text to dense vectors by random indexing: every text (or term) gets a short random pattern, and
+/// sums of patterns take the place of a matrix decomposition. One pass over the texts, and no
+/// larger matrix than its result.
+///
+/// A text is the weighted sum of its terms, of length 1; a text without known terms is zeros.
+/// Queries are treated like texts. With [reflections](RandomIndexingConfig::reflected), terms that
+/// never occur together but share neighbours become alike.
+///
+/// ```
+/// use ir_knn::{RandomIndexing, RandomIndexingConfig};
+/// let texts = ["ships at sea", "boats at sea", "green tea", "black tea"];
+/// let config = RandomIndexingConfig::default().reflected(1);
+/// let (indexing, _) = RandomIndexing::fit_transform(&texts, &config)?;
+/// let rows = indexing.transform(&["ships", "boats", "tea"]);
+/// let alike = |a: usize, b: usize| -> f64 { rows.row(a).iter().zip(rows.row(b)).map(|(x, y)| x * y).sum() };
+/// assert!(alike(0, 1) > alike(0, 2) + 0.3);
+/// # Ok::<(), ir_knn::RandomIndexingError>(())
+/// ```
+///
+/// # Source
+/// Kanerva, Kristoferson and Holst, "Random indexing of text samples for latent semantic analysis",
+/// CogSci 2000. Cohen, Schvaneveldt and Widdows, "Reflective random indexing and indirect
+/// inference", Journal of Biomedical Informatics 43(2), 2010. Weights and defaults are those of the
+/// Semantic Vectors package; its random patterns are others, so compare rankings and not values.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(
+    try_from = "Saved<A>",
+    bound(
+        serialize = "A: Serialize + Clone",
+        deserialize = "A: Deserialize<'de>"
+    )
+)]
+pub struct RandomIndexing<A = Words> {
+    config: RandomIndexingConfig,
+    /// Its rows are counts.
+    counts: TfIdf<A>,
+    /// The weight of each term in the collection.
+    global: Vec<f64>,
+    /// The vector of each term.
+    terms: DenseRows,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "A: Deserialize<'de>"))]
+struct Saved<A> {
+    config: RandomIndexingConfig,
+    counts: TfIdf<A>,
+    global: Vec<f64>,
+    terms: DenseRows,
+}
+
+impl<A> TryFrom<Saved<A>> for RandomIndexing<A> {
+    type Error = RowsError;
+
+    fn try_from(saved: Saved<A>) -> Result<Self, RowsError> {
+        let expected = saved.counts.idf().len();
+        for found in [saved.global.len(), saved.terms.len()] {
+            if found != expected {
+                let row = 0;
+                return Err(RowsError::Dimensions {
+                    row,
+                    expected,
+                    found,
+                });
+            }
+        }
+        Ok(Self {
+            config: saved.config,
+            counts: saved.counts,
+            global: saved.global,
+            terms: saved.terms,
+        })
+    }
+}
+
+impl RandomIndexing {
+    /// Learns from texts, cut into [`Words`] in lower case, and gives their vectors.
+    ///
+    /// # Errors
+    /// When no terms are left, or the configuration is wrong.
+    pub fn fit_transform<T: AsRef<str> + Sync>(
+        texts: &[T],
+        config: &RandomIndexingConfig,
+    ) -> Result<(Self, DenseRows), RandomIndexingError> {
+        Self::fit_transform_with(Words::default(), texts, config)
+    }
+}
+
+impl<A: Analyzer> RandomIndexing<A> {
+    /// Learns from texts that `analyzer` cuts into words, and gives their vectors.
+    ///
+    /// # Errors
+    /// As [`RandomIndexing::fit_transform`].
+    pub fn fit_transform_with<T: AsRef<str> + Sync>(
+        analyzer: A,
+        texts: &[T],
+        config: &RandomIndexingConfig,
+    ) -> Result<(Self, DenseRows), RandomIndexingError> {
+        let RandomIndexingConfig { dim, nonzero, .. } = *config;
+        if nonzero == 0 || nonzero % 2 == 1 || nonzero > dim {
+            return Err(RandomIndexingError::Nonzero { dim, nonzero });
+        }
+        let counting = config
+            .terms
+            .clone()
+            .with_idf(Idf::None)
+            .with_norm(Norm::None);
+        let counting = counting.with_tf(crate::Tf::Count);
+        let (counts, rows) = TfIdf::fit_transform_with(analyzer, texts, &counting)?;
+        let columns = rows.transposed();
+        let weight = config.weight;
+        let global: Vec<f64> = (0..columns.len())
+            .into_par_iter()
+            .map(|term| weight.global(columns.parts(term).1, rows.len()))
+            .collect();
+        let of_texts = |terms: &DenseRows| {
+            sums(&rows, terms, |term, count| {
+                weight.local(count) * global[term]
+            })
+        };
+        let mut learned;
+        let mut vectors;
+        match config.start {
+            Start::Texts => {
+                let random = |text| SplitMix::new(config.seed, text as u64);
+                vectors = elemental(rows.len(), dim, nonzero, random);
+                learned = sums(&columns, &vectors, |_, count| count);
+                vectors = of_texts(&learned);
+                for _ in 0..config.reflections {
+                    learned = sums(&columns, &vectors, |_, count| count);
+                    vectors = of_texts(&learned);
+                }
+            }
+            Start::Terms => {
+                // By name, so that a term is the same in every collection.
+                let names: Vec<&str> = counts.terms().collect();
+                let random = |term: usize| SplitMix::named(config.seed, names[term]);
+                learned = elemental(names.len(), dim, nonzero, random);
+                vectors = of_texts(&learned);
+                for _ in 0..config.reflections {
+                    learned = sums(&columns, &vectors, |_, count| weight.local(count));
+                    vectors = of_texts(&learned);
+                }
+            }
+        }
+        let fitted = Self {
+            config: config.clone(),
+            counts,
+            global,
+            terms: learned,
+        };
+        Ok((fitted, vectors))
+    }
+
+    /// The vectors of texts or queries, one a row. Unknown terms are passed over.
+    pub fn transform<T: AsRef<str> + Sync>(&self, texts: &[T]) -> DenseRows {
+        let rows = self.counts.transform(texts);
+        let local = |count| self.config.weight.local(count);
+        sums(&rows, &self.terms, |term, count| {
+            local(count) * self.global[term]
+        })
+    }
+}
+
+impl<A> RandomIndexing<A> {
+    /// What was chosen.
+    #[must_use]
+    pub fn config(&self) -> &RandomIndexingConfig {
+        &self.config
+    }
+
+    /// The terms, one a row of [`RandomIndexing::term_vectors`].
+    pub fn terms(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.counts.terms()
+    }
+
+    /// The vector of every term.
+    #[must_use]
+    pub fn term_vectors(&self) -> &DenseRows {
+        &self.terms
+    }
+}
+
+impl<A: Analyzer> Encoder for RandomIndexing<A> {
+    fn dim(&self) -> usize {
+        self.config.dim
+    }
+
+    fn encode_into(&self, _: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+        let (expected, found) = (texts.len() * self.dim(), out.len());
+        if found != expected {
+            return Err(EncodeError::Shape { expected, found });
+        }
+        for (out, &value) in out.iter_mut().zip(self.transform(texts).values()) {
+            *out = value as f32;
+        }
+        Ok(())
+    }
+}
+
+/// Random patterns: each is half `nonzero` times 1 and as often −1, and else 0.
+fn elemental(
+    count: usize,
+    dim: usize,
+    nonzero: usize,
+    random: impl Fn(usize) -> SplitMix + Sync,
+) -> DenseRows {
+    let mut values = vec![0.0; count * dim];
+    values
+        .par_chunks_exact_mut(dim)
+        .enumerate()
+        .for_each(|(number, vector)| {
+            let mut random = random(number);
+            let mut places = BTreeSet::new();
+            while places.len() < nonzero {
+                let place = random.below(dim);
+                if places.insert(place) {
+                    vector[place] = if places.len() % 2 == 1 { 1.0 } else { -1.0 };
+                }
+            }
+        });
+    DenseRows::trusted(dim, values)
+}
+
+/// For each row, the weighted sum of the vectors of its columns, of length 1.
+fn sums(
+    rows: &SparseRows,
+    vectors: &DenseRows,
+    weight: impl Fn(usize, f64) -> f64 + Sync,
+) -> DenseRows {
+    let dim = vectors.dim();
+    let mut values = vec![0.0; rows.len() * dim];
+    values
+        .par_chunks_exact_mut(dim)
+        .enumerate()
+        .for_each(|(row, sum)| {
+            for (column, count) in rows.row(row) {
+                let weight = weight(column as usize, count);
+                for (sum, value) in sum.iter_mut().zip(vectors.row(column as usize)) {
+                    *sum += weight * value;
+                }
+            }
+            unit(sum);
+        });
+    DenseRows::trusted(dim, values)
+}
+
+/// Why random indexing could not be done.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RandomIndexingError {
+    /// The terms could not be found.
+    #[error("the terms could not be found")]
+    Terms(#[from] FitError),
+    /// Elemental vectors cannot be drawn.
+    #[error("expected an even number of nonzero entries from 2 to {dim}, found {nonzero}")]
+    Nonzero {
+        /// The length of a vector.
+        dim: usize,
+        /// How many entries were wanted.
+        nonzero: usize,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition, with whole matrices and one loop a sum sign.
+    fn textbook(
+        counts: &[Vec<f64>],
+        config: &RandomIndexingConfig,
+        names: &[&str],
+    ) -> Vec<Vec<f64>> {
+        let (n, terms) = (counts.len(), counts[0].len());
+        let global: Vec<f64> = (0..terms)
+            .map(|t| {
+                let df = (0..n).filter(|&d| counts[d][t] > 0.0).count() as f64;
+                let all: f64 = (0..n).map(|d| counts[d][t]).sum();
+                match config.weight {
+                    TermWeight::Idf => (n as f64 / df).log10(),
+                    TermWeight::LogEntropy => {
+                        let mut entropy = 0.0;
+                        for row in counts.iter().filter(|row| row[t] > 0.0) {
+                            entropy += row[t] / all * (row[t] / all).log2();
+                        }
+                        1.0 + entropy / (n as f64).log2()
+                    }
+                    _ => 1.0,
+                }
+            })
+            .collect();
+        let local = |tf: f64| match config.weight {
+            _ if tf == 0.0 => 0.0,
+            TermWeight::Idf => tf,
+            TermWeight::LogEntropy => (1.0 + tf).log10(),
+            TermWeight::Root => tf.sqrt(),
+            TermWeight::None => 1.0,
+        };
+        let normal = |mut v: Vec<f64>| {
+            let length = v.iter().map(|x| x * x).sum::<f64>().sqrt();
+            if length > 0.0 {
+                v.iter_mut().for_each(|x| *x /= length);
+            }
+            v
+        };
+        let sum = |count: usize, weight: &dyn Fn(usize) -> f64, vectors: &[Vec<f64>]| {
+            let entry = |i: usize| (0..count).map(|j| weight(j) * vectors[j][i]).sum();
+            normal((0..config.dim).map(entry).collect())
+        };
+        let texts_of = |terms_now: &[Vec<f64>]| -> Vec<Vec<f64>> {
+            (0..n)
+                .map(|d| sum(terms, &|t| local(counts[d][t]) * global[t], terms_now))
+                .collect()
+        };
+        let terms_of = |texts: &[Vec<f64>], raw: bool| -> Vec<Vec<f64>> {
+            let weight = |tf| if raw { tf } else { local(tf) };
+            (0..terms)
+                .map(|t| sum(n, &|d| weight(counts[d][t]), texts))
+                .collect()
+        };
+        let rows =
+            |rows: DenseRows| -> Vec<Vec<f64>> { rows.iter().map(<[f64]>::to_vec).collect() };
+        let (dim, nonzero, seed) = (config.dim, config.nonzero, config.seed);
+        if config.start == Start::Texts {
+            let mut texts = rows(elemental(n, dim, nonzero, |d| {
+                SplitMix::new(seed, d as u64)
+            }));
+            for _ in 0..=config.reflections {
+                texts = texts_of(&terms_of(&texts, true));
+            }
+            texts
+        } else {
+            let mut now = rows(elemental(terms, dim, nonzero, |t| {
+                SplitMix::named(seed, names[t])
+            }));
+            for _ in 0..config.reflections {
+                now = terms_of(&texts_of(&now), false);
+            }
+            texts_of(&now)
+        }
+    }
+
+    const TEXTS: [&str; 6] = [
+        "tea tea milk",
+        "milk bread bread bread",
+        "ship sea night",
+        "sea night radar tea",
+        "",
+        "ship ship radar ship",
+    ];
+
+    #[test]
+    fn the_definition() {
+        let words = ["bread", "milk", "night", "radar", "sea", "ship", "tea"];
+        let counts: Vec<Vec<f64>> = TEXTS
+            .iter()
+            .map(|text| {
+                let count = |word| text.split(' ').filter(|w| w == word).count() as f64;
+                words.iter().map(count).collect()
+            })
+            .collect();
+        let weights = [
+            TermWeight::Idf,
+            TermWeight::LogEntropy,
+            TermWeight::Root,
+            TermWeight::None,
+        ];
+        for weight in weights {
+            for start in [Start::Texts, Start::Terms] {
+                for reflections in 0..3 {
+                    let config = RandomIndexingConfig::default()
+                        .with_dim(40)
+                        .with_weight(weight)
+                        .starting_with(start)
+                        .reflected(reflections)
+                        .seeded(7);
+                    let (fitted, found) = RandomIndexing::fit_transform(&TEXTS, &config).unwrap();
+                    assert_eq!(fitted.terms().collect::<Vec<_>>(), words);
+                    let expected = textbook(&counts, &config, &words);
+                    for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
+                        assert!((found - expected).abs() < 1e-12, "{config:?}");
+                    }
+                    // The texts that it was fitted on, once more.
+                    assert_eq!(fitted.transform(&TEXTS), found);
+                    let saved = serde_json::to_string(&fitted).unwrap();
+                    let read: RandomIndexing = serde_json::from_str(&saved).unwrap();
+                    assert_eq!(read.transform(&["tea sea"]), fitted.transform(&["tea sea"]));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn patterns() {
+        let rows = elemental(2000, 200, 10, |i| SplitMix::named(3, &i.to_string()));
+        for row in &rows {
+            assert_eq!(row.iter().filter(|&&v| v == 1.0).count(), 5);
+            assert_eq!(row.iter().filter(|&&v| v == -1.0).count(), 5);
+        }
+        // Cosines of different ones: mean 0, deviation about 1/√200.
+        let cosine = |i: usize| -> f64 {
+            let pairs = rows.row(i).iter().zip(rows.row(i + 1));
+            pairs.map(|(a, b)| a * b).sum::<f64>() / 10.0
+        };
+        let all: Vec<f64> = (0..1999).map(cosine).collect();
+        let mean = all.iter().sum::<f64>() / 1999.0;
+        let deviation = (all.iter().map(|c| c * c).sum::<f64>() / 1999.0).sqrt();
+        assert!(mean.abs() < 0.01, "{mean}");
+        assert!((deviation - 200_f64.powf(-0.5)).abs() < 0.01, "{deviation}");
+    }
+
+    /// "ship" and "boat" are never together but share their neighbours.
+    #[test]
+    fn reflection_finds_what_is_alike_at_second_hand() {
+        let mut texts = Vec::new();
+        for i in 0..40 {
+            let vessel = if i % 2 == 0 { "ship" } else { "boat" };
+            texts.push(format!("{vessel} sea harbour w{i}"));
+            texts.push(format!("tea milk v{i}"));
+        }
+        let alike = |reflections| {
+            let config = RandomIndexingConfig::default().reflected(reflections);
+            let (fitted, _) = RandomIndexing::fit_transform(&texts, &config).unwrap();
+            let rows = fitted.transform(&["ship", "boat", "tea", "unknown"]);
+            assert!(rows.row(3).iter().all(|&value| value == 0.0));
+            let cosine = |a: usize, b: usize| -> f64 {
+                rows.row(a)
+                    .iter()
+                    .zip(rows.row(b))
+                    .map(|(x, y)| x * y)
+                    .sum()
+            };
+            (cosine(0, 1), cosine(0, 2))
+        };
+        let (before, after) = (alike(0), alike(1));
+        assert!(
+            before.0.abs() < 0.1 && after.0 > 0.4,
+            "{before:?}, {after:?}"
+        );
+        assert!(
+            before.1.abs() < 0.2 && after.1.abs() < 0.2,
+            "{before:?}, {after:?}"
+        );
+    }
+
+    #[test]
+    fn mistakes() {
+        for nonzero in [0, 3, 202] {
+            let config = RandomIndexingConfig {
+                nonzero,
+                ..Default::default()
+            };
+            let error = RandomIndexing::fit_transform(&TEXTS, &config).unwrap_err();
+            let text = format!(
+                "expected an even number of nonzero entries from 2 to 200, found {nonzero}"
+            );
+            assert_eq!(error.to_string(), text);
+        }
+        let none = RandomIndexing::fit_transform(&[""], &RandomIndexingConfig::default());
+        assert!(matches!(none, Err(RandomIndexingError::Terms(_))));
+    }
+}
