@@ -468,7 +468,6 @@ fn needed(name: &str, text: &str) -> Result<Option<NonZeroU32>, ParseMeasureErro
         "P" | "Precision" => "P@5 (or SetP for whole lists)",
         "R" | "Recall" => "R@100 (or SetR for whole lists)",
         "infP" | "iP" => "infP@10",
-        "P_IA" | "P-IA" => "P_IA@10",
         _ => return Ok(None),
     };
     Err(ParseMeasureError::MissingCutoff {

@@ -322,3 +322,73 @@ fn errors_say_what_was_expected() {
         assert_eq!(text.parse::<Measure>().unwrap_err().to_string(), message);
     }
 }
+
+/// Every name and parameter of ir_measures 0.4.3 (see testdata/ir_measures_names.py): read, and
+/// printed as it prints them.
+#[test]
+fn spellings_of_ir_measures() {
+    let absent = [
+        "Accuracy", "BPM", "Compat", "INSQ", "INST", "NERR10", "NERR11", "NERR8", "NERR9", "SDCG",
+    ];
+    let mut missed = std::collections::BTreeSet::new();
+    let mut read = 0;
+    for row in include_str!("../testdata/ir_measures_names.tsv").lines() {
+        let (text, printed) = row.split_once('\t').unwrap();
+        let Ok(measure) = text.parse::<Measure>() else {
+            missed.insert(text.split(['(', '@']).next().unwrap());
+            continue;
+        };
+        read += 1;
+        if text == "NumRelRet" {
+            // There it has the level 1; here, that of the rules.
+            assert_eq!(measure.rel(1).to_string(), printed);
+            continue;
+        }
+        assert_eq!(printed.parse::<Measure>().unwrap(), measure, "{row}");
+        if printed.contains("=1.0") || printed.contains("relative=True,") {
+            // 1.0 is 1 here, and the level comes first.
+            continue;
+        }
+        assert_eq!(measure.to_string(), printed, "{row}");
+    }
+    assert_eq!(missed.into_iter().collect::<Vec<_>>(), absent);
+    assert_eq!(read, 258 - 31);
+}
+
+#[test]
+fn spellings_of_ndeval_gdeval_and_sample_eval() {
+    let rows = [
+        ("ERR-IA@20", "ERR_IA@20"),
+        ("nERR-IA@10", "nERR_IA@10"),
+        ("alpha-DCG@5", "alpha_DCG@5"),
+        ("alpha-nDCG@5", "alpha_nDCG@5"),
+        ("alpha-nDCG(alpha=0.2)@5", "alpha_nDCG(alpha=0.2)@5"),
+        ("MAP-IA", "AP_IA"),
+        ("P-IA@10", "P_IA@10"),
+        ("strec@10", "StRecall@10"),
+        ("err@20", "ERR@20"),
+        ("ERR(max_rel=4)@20", "ERR@20"),
+        ("iP10", "infP@10"),
+        ("iP@10", "infP@10"),
+        ("iprec@rec0.10", "infIPrec@0.1"),
+        ("iprec@rec1.00", "infIPrec@1"),
+        ("inum_rel", "infNumRel"),
+        ("inum_rel_ret", "infNumRelRet"),
+        ("RBPResidual(full=True)", "RBPResidual(p=0.9,full=True)"),
+    ];
+    for (text, printed) in rows {
+        let measure: Measure = text.parse().unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(measure.to_string(), printed, "{text}");
+        assert_eq!(measure.trec_name(), None, "{text}");
+    }
+    for (text, message) in [
+        ("ERR(max_rel=63)@20", "\"ERR(max_rel=63)@20\": expected a highest grade, which is a whole number from 1 to 62, found \"63\""),
+        ("infP", "\"infP\": expected a cut-off, as in infP@10"),
+        ("infIPrec@0.15", "\"infIPrec@0.15\": expected a recall of 0, 0.1, 0.2 and so on up to 1, found \"0.15\""),
+        ("alpha_nDCG(alpha=2)@5", "\"alpha_nDCG(alpha=2)@5\": expected a number between 0 and 1, found \"2\""),
+        ("AP(judged_only=yes)", "\"AP(judged_only=yes)\": expected True or False, found \"yes\""),
+        ("Judged(judged_only=True)@5", "\"Judged(judged_only=True)@5\": this measure has no parameter \"judged_only\""),
+    ] {
+        assert_eq!(text.parse::<Measure>().unwrap_err().to_string(), message);
+    }
+}

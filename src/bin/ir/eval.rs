@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 
 use anyhow::{Context, Result};
 use ir_eval::trec_eval::{Cell, Detail, Selection};
-use ir_eval::{FileError, Measure, Missing, Reading, Report, Rules};
+use ir_eval::{EvalError, FileError, Measure, Missing, Reading, Report, Rules};
 use serde_json::json;
 
 use crate::console::{Console, Usage};
@@ -30,6 +30,9 @@ Measures (-m, repeatable), in trec_eval's spelling or that of ir_measures:
   P.5,10  recall.100  ndcg_cut.10  map  recip_rank  Rprec  bpref  ndcg.1=3
   P@5     R@100       nDCG@10      AP   RR          Rprec  Bpref  AP(rel=2)
   official (the default), all_trec, set: trec_eval's sets
+  ERR@20  nDCG(dcg='exp-log2')@20  RBP(p=0.95)  Judged@10  AP(judged_only=True)
+  xinfAP@1000  infNDCG@1000  infP@10        of a sample: -R strata, or one stratum
+  alpha_nDCG@20  ERR_IA@20  StRecall@20     of subtopics: -R subtopics
   prefs, all_prefs with -R prefs or qrels_prefs; qrels_jg with -R qrels_jg
 
 Rules, which are trec_eval's: lists are sorted by score, equal scores by
@@ -130,7 +133,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         json: args.json,
         reference: reference.as_ref(),
     };
-    if args.forms.form != forms::Form::Qrels {
+    if !args.forms.are_grades() {
         args.rules.grades_only()?;
         let (files, how) = (
             (args.qrels.as_str(), args.run.as_str()),
@@ -138,11 +141,17 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         );
         return args.forms.evaluate(files, how, &out, console);
     }
-    let qrels = source::qrels(&args.qrels, args.rules.header())?;
+    let qrels = args.forms.read(&args.qrels, args.rules.header())?;
     for oddity in &qrels.oddities {
         console.warn(oddity);
     }
-    let evaluator = selection.evaluator(&qrels.data, rules)?;
+    let evaluator = selection.evaluator(&*qrels.data, rules).map_err(|error| {
+        let hint = match error {
+            EvalError::NoSubtopics { .. } => " (-R subtopics reads the second column as subtopic)",
+            _ => "",
+        };
+        anyhow::anyhow!("{}: {error}{hint}", args.qrels)
+    })?;
     let read = source::evaluate(&evaluator, &args.run, args.reading());
     let read = read.map_err(|error| match error.downcast() {
         // The other errors name the run.

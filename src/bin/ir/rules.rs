@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use ir_core::Grade;
 use ir_core::trec::Header;
-use ir_eval::{Generation, Missing, Rules, ScoreWidth, SelfHits, Unjudged};
+use ir_eval::{Generation, Missing, NoRelevant, Rules, ScoreWidth, SelfHits, Unjudged};
 
 use crate::args::positive;
 use crate::console::Usage;
@@ -43,6 +43,10 @@ pub(crate) struct RuleOptions {
     /// Hits that are the query itself dropped before anything else, as BEIR does
     #[arg(long)]
     remove_self: bool,
+
+    /// Queries without a relevant document left out of the averages, as gdeval does
+    #[arg(long)]
+    skip_no_relevant: bool,
 
     /// Release of trec_eval to follow where they differ
     #[arg(long, value_enum, default_value_t = Release::V10, value_name = "RELEASE")]
@@ -87,6 +91,11 @@ impl RuleOptions {
             } else {
                 SelfHits::Keep
             },
+            no_relevant: if self.skip_no_relevant {
+                NoRelevant::Skip
+            } else {
+                NoRelevant::Count
+            },
             level: self.level,
             depth: self.max_retrieved,
             collection: self.collection_size,
@@ -101,6 +110,7 @@ impl RuleOptions {
         let refused = [
             (self.skip_header, "--skip-header"),
             (self.remove_self, "--remove-self"),
+            (self.skip_no_relevant, "--skip-no-relevant"),
         ];
         match refused.into_iter().find(|option| option.0) {
             Some((_, option)) => Err(Usage(format!(

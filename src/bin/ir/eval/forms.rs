@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use anyhow::{Context, Result};
 use clap::{ArgAction, ValueEnum};
-use ir_core::trec::Parsed;
+use ir_core::Judgments as Grades;
+use ir_core::trec::{self, Header, Parsed};
 use ir_eval::trec_eval::{Cell, Detail, Judgments, Selection, Sheet};
 use ir_eval::{JudgmentGroups, Missing, Rules, ZScores, preferences};
 use serde_json::json;
@@ -66,6 +67,10 @@ pub(super) enum Form {
     /// Query, judge, document, level
     #[value(name = "qrels_prefs")]
     QrelsPrefs,
+    /// Query, ignored, document, stratum, grade: a sample of a pool, for xinfAP, infNDCG and infP
+    Strata,
+    /// Query, subtopic, document, grade: a diversity task, for alpha_nDCG, ERR_IA and others
+    Subtopics,
 }
 
 /// What runs look like.
@@ -89,10 +94,36 @@ impl FormArgs {
     /// The measures that fit the judgments.
     pub(super) fn judgments(&self) -> Judgments {
         match self.form {
-            Form::Qrels => Judgments::Grades,
+            Form::Qrels | Form::Strata | Form::Subtopics => Judgments::Grades,
             Form::Groups => Judgments::Groups,
             Form::Prefs | Form::QrelsPrefs => Judgments::Preferences,
         }
+    }
+
+    /// Whether each judgment is a grade.
+    pub(super) fn are_grades(&self) -> bool {
+        self.judgments() == Judgments::Grades
+    }
+
+    /// Judgments that are grades.
+    pub(super) fn read(&self, file: &str, header: Header) -> Result<Parsed<Box<dyn Grades>>> {
+        fn boxed<J: Grades + 'static>(parsed: Parsed<J>) -> Parsed<Box<dyn Grades>> {
+            Parsed {
+                data: Box::new(parsed.data),
+                oddities: parsed.oddities,
+            }
+        }
+        Ok(match self.form {
+            Form::Strata => {
+                let (input, name) = source::open(file)?;
+                boxed(trec::read_strata(input, &name, header)?)
+            }
+            Form::Subtopics => {
+                let (input, name) = source::open(file)?;
+                boxed(trec::read_subtopics(input, &name, header)?)
+            }
+            _ => boxed(source::qrels(file, header)?),
+        })
     }
 
     /// The means and deviations to go by.
@@ -114,12 +145,7 @@ impl FormArgs {
     ) -> Result<()> {
         let (input, name) = source::open(judged)?;
         let both = || format!("{run_file} with {judged}");
-        let run = || -> Result<_> {
-            Ok(told(
-                source::run(run_file, ir_core::trec::Header::AsData)?,
-                console,
-            ))
-        };
+        let run = || -> Result<_> { Ok(told(source::run(run_file, Header::AsData)?, console)) };
         if self.form == Form::Groups {
             let groups = told(JudgmentGroups::read(input, &name)?, console);
             let report = groups.evaluate(&run()?, &selection.measures(), rules);
