@@ -382,12 +382,27 @@ fn spellings_of_ndeval_gdeval_and_sample_eval() {
         assert_eq!(measure.trec_name(), None, "{text}");
     }
     for (text, message) in [
-        ("ERR(max_rel=63)@20", "\"ERR(max_rel=63)@20\": expected a highest grade, which is a whole number from 1 to 62, found \"63\""),
+        (
+            "ERR(max_rel=63)@20",
+            "\"ERR(max_rel=63)@20\": expected a highest grade, which is a whole number from 1 to 62, found \"63\"",
+        ),
         ("infP", "\"infP\": expected a cut-off, as in infP@10"),
-        ("infIPrec@0.15", "\"infIPrec@0.15\": expected a recall of 0, 0.1, 0.2 and so on up to 1, found \"0.15\""),
-        ("alpha_nDCG(alpha=2)@5", "\"alpha_nDCG(alpha=2)@5\": expected a number between 0 and 1, found \"2\""),
-        ("AP(judged_only=yes)", "\"AP(judged_only=yes)\": expected True or False, found \"yes\""),
-        ("Judged(judged_only=True)@5", "\"Judged(judged_only=True)@5\": this measure has no parameter \"judged_only\""),
+        (
+            "infIPrec@0.15",
+            "\"infIPrec@0.15\": expected a recall of 0, 0.1, 0.2 and so on up to 1, found \"0.15\"",
+        ),
+        (
+            "alpha_nDCG(alpha=2)@5",
+            "\"alpha_nDCG(alpha=2)@5\": expected a number between 0 and 1, found \"2\"",
+        ),
+        (
+            "AP(judged_only=yes)",
+            "\"AP(judged_only=yes)\": expected True or False, found \"yes\"",
+        ),
+        (
+            "Judged(judged_only=True)@5",
+            "\"Judged(judged_only=True)@5\": this measure has no parameter \"judged_only\"",
+        ),
     ] {
         assert_eq!(text.parse::<Measure>().unwrap_err().to_string(), message);
     }
