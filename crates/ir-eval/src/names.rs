@@ -94,7 +94,9 @@ const NUMBER: &str = "a decimal number";
 
 /// The measure a text names.
 pub(crate) fn parse(text: &str) -> Result<Measure, ParseMeasureError> {
+    // P_IA is no precision at a cut-off of IA.
     if !text.contains(['@', '('])
+        && text != "P_IA"
         && let Some(measure) = trec_names::parse(text)?
     {
         return Ok(measure);
@@ -349,7 +351,14 @@ fn read(name: &str, given: &mut Given<'_>, at: Option<&str>) -> Result<Measure, 
         }
         "SetP" if given.flag("relative")? => Kind::RelativeP,
         "SetP" => Kind::P,
-        "SetRelP" => Kind::RelativeP,
+        "SetRelP" => {
+            let given_it = given.parameters.iter().any(|p| p.0 == "relative");
+            if given.flag("relative")? || !given_it {
+                Kind::RelativeP
+            } else {
+                Kind::P
+            }
+        }
         "R" | "Recall" | "SetR" => Kind::R,
         "Success" => Kind::Success,
         "RR" | "MRR" => Kind::RR,
