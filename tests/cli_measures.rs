@@ -1,0 +1,116 @@
+//! `ir eval` with measures that trec_eval does not have, and judgments with one more column.
+#![cfg(feature = "cli")]
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
+
+mod cli_common;
+
+use cli_common::Folder;
+
+const RUN: &str = "\
+q1 Q0 a 1 4 me
+q1 Q0 b 2 3 me
+q1 Q0 c 3 2 me
+q1 Q0 d 4 1 me
+";
+
+fn folder() -> Folder {
+    let here = Folder::new();
+    here.write("run", RUN);
+    here.write("plain", "q1 0 a 1\nq1 0 b 0\nq1 0 d 2\nq2 0 a 0\n");
+    // Of the stratum "deep", one document of two was judged.
+    here.write(
+        "strata",
+        "q1 0 a top 1\nq1 0 b top 0\nq1 0 c deep -1\nq1 0 d deep 2\n",
+    );
+    here.write("subtopics", "q1 1 a 1\nq1 1 b 1\nq1 2 b 0\nq1 2 d 1\n");
+    here
+}
+
+#[test]
+fn samples() {
+    let here = folder();
+    let args = [
+        "eval",
+        "-R",
+        "strata",
+        "-m",
+        "infNumRel",
+        "-m",
+        "iP10",
+        "-m",
+        "map",
+        "strata",
+        "run",
+    ];
+    // Relevant: a, and d, which stands for two. infP@10: (1 + 2 · 1) / 10.
+    assert_eq!(
+        here.ir(&args).ok().out,
+        "map                   \tall\t0.7500\n\
+         infNumRel             \tall\t3.0000\n\
+         iP10                  \tall\t0.3000\n"
+    );
+    let plain = here.ir(&["eval", "-m", "infNumRel", "plain", "run"]).ok();
+    assert_eq!(plain.out, "infNumRel             \tall\t2.0000\n");
+    here.ir(&["eval", "-R", "strata", "-m", "xinfAP", "plain", "run"])
+        .fails(1, &["plain:1: expected 5 columns, found 4"]);
+}
+
+#[test]
+fn subtopics() {
+    let here = folder();
+    let args = [
+        "eval",
+        "-R",
+        "subtopics",
+        "-m",
+        "strec@2",
+        "-m",
+        "alpha_nDCG@2",
+        "-m",
+        "P_2",
+        "subtopics",
+        "run",
+    ];
+    // a covers subtopic 1, b covers it again (worth a half); best is d or a, then the other.
+    let gained = 1.0 + 0.5 / 3.0_f64.log2();
+    let ideal = 1.0 + 1.0 / 3.0_f64.log2();
+    assert_eq!(
+        here.ir(&args).ok().out,
+        format!(
+            "P_2                   \tall\t1.0000\n\
+             strec@2               \tall\t0.5000\n\
+             alpha_nDCG@2          \tall\t{:.4}\n",
+            gained / ideal
+        )
+    );
+    here.ir(&["eval", "-m", "ERR_IA@20", "plain", "run"]).fails(
+        1,
+        &[
+            "plain: ERR_IA@20: expected judgments of subtopics",
+            "-R subtopics",
+        ],
+    );
+}
+
+#[test]
+fn gdeval() {
+    let here = folder();
+    let err = 1.0 / 16.0 + 3.0 / 16.0 * (15.0 / 16.0) / 4.0;
+    let with = |options: &[&str]| {
+        let args = [&["eval", "-c", "-m", "ERR@20"], options, &["plain", "run"]].concat();
+        here.ir(&args).ok().out
+    };
+    assert_eq!(
+        with(&[]),
+        format!("ERR@20                \tall\t{:.4}\n", err / 2.0)
+    );
+    assert_eq!(
+        with(&["--skip-no-relevant"]),
+        format!("ERR@20                \tall\t{err:.4}\n")
+    );
+    here.write("high", "q1 0 a 5\n");
+    here.ir(&["eval", "-m", "ERR@20", "high", "run"]).fails(
+        1,
+        &["query \"q1\", document \"a\": expected a grade of at most 4 for ERR@20, found 5"],
+    );
+}
