@@ -141,7 +141,7 @@ fn skipped_queries_are_skipped_for_all() {
     assert_eq!(comparison.left_out(), 2);
     let figure = comparison.figure("one", Measure::RR).unwrap();
     assert_eq!(figure.value, 5.0 / 6.0);
-    assert!(comparison.text().contains("queries: 6 that all systems answered, 2 judged ones left out; judged without results: other 2\n"));
+    assert!(comparison.text().contains("queries: 6 that all systems answered, 2 left out that only some did; judged without results: other 2\n"));
     let plan = Plan {
         test: Test::Wins(Bootstrap::DATAFINDER),
         alternative: Alternative::Greater,

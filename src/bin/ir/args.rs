@@ -7,8 +7,8 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    agree, compare, datasets, diff, eval, fuse, index, interleave, knn_accuracy, overlap, pool,
-    search,
+    agree, buckets, compare, datasets, diff, eval, fuse, index, interleave, knn_accuracy, overlap,
+    pool, search, sweep,
 };
 
 const ABOUT: &str = "Search a collection, and judge the result as trec_eval would";
@@ -73,6 +73,10 @@ pub(crate) enum Command {
     Pool(pool::Args),
     /// How much assessors agree
     Agree(agree::Args),
+    /// What a tuned parameter is worth on queries it has not seen
+    Sweep(sweep::Args),
+    /// Recall by how often documents occur in training data
+    Buckets(buckets::Args),
     /// How well the neighbours of vectors or texts predict their classes
     KnnAccuracy(Box<knn_accuracy::Args>),
     /// The collections known by name

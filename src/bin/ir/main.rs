@@ -8,6 +8,7 @@
 
 mod agree;
 mod args;
+mod buckets;
 mod compare;
 mod console;
 mod datasets;
@@ -24,6 +25,7 @@ mod runs;
 mod search;
 mod sink;
 mod source;
+mod sweep;
 
 use std::process::ExitCode;
 
@@ -42,6 +44,8 @@ fn main() -> ExitCode {
         Command::Index(args) => index::run(args, &console),
         Command::Search(args) => search::run(*args, &console),
         Command::Eval(args) => eval::run(&args, &console),
+        Command::Buckets(args) => buckets::run(&args, &console),
+        Command::Sweep(args) => sweep::run(&args, &console),
         Command::Compare(args) => compare::run(&args, &console),
         Command::KnnAccuracy(args) => knn_accuracy::run(&args, &console),
         // As diff(1): 1 says that they differ, so trouble is 2.

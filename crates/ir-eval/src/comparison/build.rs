@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{CompareError, Comparison, Contrast, Family, Figure, Plan, System, Test};
 use crate::significance::{Alternative, Distribution, Effect, Interval, Outcome, TestError};
-use crate::{Bootstrap, BootstrapError, Measure, Missing, Report, Summary};
+use crate::{Bootstrap, BootstrapError, Measure, Report, Summary};
 
 impl Comparison {
     /// Compares systems by the reports that one evaluator made of their runs.
@@ -36,6 +36,7 @@ impl Comparison {
         for (other, name) in others.iter().zip(&names[1..]) {
             same(first, &names[0], other, name)?;
         }
+        let anywhere: BTreeSet<&str> = reports.iter().flat_map(counted_queries).collect();
         let reports = on_common_queries(reports);
         let queries: Vec<String> = reports[0]
             .queries()
@@ -46,16 +47,11 @@ impl Comparison {
             let found = queries.len();
             return Err(CompareError::Few { found });
         }
-        let judged = first.queries().len()
-            + match first.rules().missing {
-                Missing::Zero => 0,
-                Missing::Skip => first.missing().len(),
-            };
         let mut comparison = Self {
             plan: plan.clone(),
             rules: *first.rules(),
             measures: first.measures().to_vec(),
-            left_out: judged - queries.len(),
+            left_out: anywhere.len() - queries.len(),
             queries,
             systems: Vec::with_capacity(names.len()),
             contrasts: Vec::new(),
@@ -278,36 +274,32 @@ pub(crate) fn same(
     if one.measures() != other.measures() {
         return Err(CompareError::Measures { first, second });
     }
-    let (of_one, of_other) = (judged(one), judged(other));
-    if let Some(query) = of_one.difference(&of_other).next() {
-        let query = (*query).to_owned();
-        return Err(CompareError::Queries {
-            first,
-            second,
-            query,
-        });
+    // A query without relevant documents may be missing in one report and not count in the other.
+    for (counted, among, names) in [
+        (one, other, [&first, &second]),
+        (other, one, [&second, &first]),
+    ] {
+        let known: BTreeSet<&str> = counted_queries(among).chain(among.missing()).collect();
+        if let Some(query) = counted_queries(counted).find(|query| !known.contains(query)) {
+            return Err(CompareError::Queries {
+                first: names[0].clone(),
+                second: names[1].clone(),
+                query: query.to_owned(),
+            });
+        }
     }
-    match of_other.difference(&of_one).next() {
-        None => Ok(()),
-        Some(query) => Err(CompareError::Queries {
-            query: (*query).to_owned(),
-            first: second,
-            second: first,
-        }),
-    }
+    Ok(())
 }
 
-/// All judged queries, whether they count or not.
-fn judged(report: &Report) -> BTreeSet<&str> {
-    let counted = report.queries().iter().map(|query| query.query());
-    counted.chain(report.missing()).collect()
+fn counted_queries(report: &Report) -> impl Iterator<Item = &str> {
+    report.queries().iter().map(|query| query.query())
 }
 
 /// The reports without the queries that are not in all of them.
 pub(crate) fn on_common_queries(reports: &[Report]) -> Vec<Cow<'_, Report>> {
-    let mut common: BTreeSet<&str> = reports[0].queries().iter().map(|q| q.query()).collect();
+    let mut common: BTreeSet<&str> = counted_queries(&reports[0]).collect();
     for report in &reports[1..] {
-        let here: BTreeSet<&str> = report.queries().iter().map(|q| q.query()).collect();
+        let here: BTreeSet<&str> = counted_queries(report).collect();
         common.retain(|query| here.contains(query));
     }
     let on_common = |report| -> Cow<'_, Report> {

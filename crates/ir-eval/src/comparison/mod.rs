@@ -148,8 +148,8 @@ impl Comparison {
         &self.queries
     }
 
-    /// How many judged queries do not count because a system has no results for them, where the
-    /// rules skip missing queries.
+    /// How many queries that one system answered do not count because another one did not, where
+    /// the rules skip missing queries.
     #[must_use]
     pub const fn left_out(&self) -> usize {
         self.left_out

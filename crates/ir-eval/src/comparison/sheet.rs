@@ -103,7 +103,7 @@ impl Comparison {
         if self.rules.missing == Missing::Skip {
             text += " that all systems answered";
             if self.left_out > 0 {
-                text += &format!(", {} judged ones left out", self.left_out);
+                text += &format!(", {} left out that only some did", self.left_out);
             }
         }
         let missing = of(|system| system.missing);
