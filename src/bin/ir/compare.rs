@@ -14,7 +14,10 @@ use ir_eval::significance::{
     Alternative, Correction, IntervalMethod, Randomisation, Resampling, Student, Wilcoxon,
 };
 use ir_eval::trec_eval::Selection;
-use ir_eval::{Against, Bootstrap, CompareError, Comparison, Family, Missing, Plan, Report, Test};
+use ir_eval::{
+    Against, Bootstrap, CompareError, Comparison, Evaluator, Family, Measure, Missing, Plan,
+    Report, Rules, Test,
+};
 use serde::Serialize;
 
 use crate::args::positive;
@@ -299,8 +302,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     } else {
         args.measure.clone()
     };
-    let selection = Selection::parse_as(&measures, rules.generation)
-        .map_err(|error| Usage(format!("--measure {error}")))?;
+    let measures = in_order(&measures, &rules)?;
     let qrels = read_qrels(&args.qrels, &args.rules, console)?;
     let runs = read_runs(&args.runs, &args.rules, console)?;
     let baseline = args
@@ -308,9 +310,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .as_ref()
         .map(|name| resolve(name, &runs))
         .transpose()?;
-    let evaluator = selection.evaluator(&qrels, rules)?;
     let folder = args.pictures.as_deref();
     folder.map(page::make_folder).transpose()?;
+    let evaluator = Evaluator::with_rules(&qrels, &measures, rules)?;
     let mut out = Sink::open(args.output.as_deref())?;
     let mut reports: Vec<Report> = Vec::with_capacity(runs.len());
     for Named { run, file, .. } in &runs {
@@ -341,6 +343,17 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     written.with_context(|| format!("{}: could not be written", out.name()))?;
     out.commit()
+}
+
+/// The measures as they were listed: trec_eval's own order is not a person's.
+fn in_order(options: &[String], rules: &Rules) -> Result<Vec<Measure>> {
+    let mut measures = Vec::new();
+    for option in options {
+        let selection = Selection::parse_as(&[option], rules.generation)
+            .map_err(|error| Usage(format!("--measure {error}")))?;
+        measures.extend(selection.measures());
+    }
+    Ok(measures)
 }
 
 /// A run under the name that the tables have for it.

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::{Comparison, Contrast};
-use crate::significance::{Alternative, Interval};
+use super::{Comparison, Contrast, Family};
+use crate::significance::{Alternative, Correction, Distribution, Interval};
 use crate::{Measure, Missing};
 
 /// One table.
@@ -231,6 +231,15 @@ impl Comparison {
         }
     }
 
+    /// What the smallest p of a family is multiplied with.
+    fn times(&self) -> f64 {
+        match (self.plan.correction, self.plan.family) {
+            (Correction::None, _) => 1.0,
+            (_, Family::All) => self.contrasts.len() as f64,
+            (_, Family::Measure) => (self.contrasts.len() / self.measures.len().max(1)) as f64,
+        }
+    }
+
     fn line(&self, contrast: &Contrast) -> Vec<Cell> {
         let measure = contrast.measure;
         let relative = contrast
@@ -240,6 +249,13 @@ impl Comparison {
             .effect
             .cohens_d
             .map_or_else(|| "-".to_owned(), |d| format!("{d:.2}"));
+        // None of a thousand samples shows a p below 0.001, not a p of 0.
+        let least = match contrast.outcome.by {
+            Distribution::Drawn { samples } if contrast.outcome.p == 0.0 => {
+                1.0 / f64::from(samples)
+            }
+            _ => 0.0,
+        };
         let mark = match self.shown(contrast) {
             Ordering::Greater => Mark::Better,
             Ordering::Less => Mark::Worse,
@@ -256,9 +272,9 @@ impl Comparison {
             contrast.effect.wins.to_string().into(),
             contrast.effect.ties.to_string().into(),
             contrast.effect.losses.to_string().into(),
-            p(contrast.outcome.p).into(),
+            p(contrast.outcome.p, least).into(),
             Cell {
-                text: p(contrast.adjusted_p),
+                text: p(contrast.adjusted_p, least * self.times()),
                 mark,
                 best: false,
             },
@@ -288,10 +304,11 @@ fn interval(interval: Interval, measure: Measure) -> String {
     }
 }
 
-/// A p value with four decimals, or how small it is.
-pub(super) fn p(p: f64) -> String {
-    if p < 0.0001 {
-        "<0.0001".to_owned()
+/// A p value with four decimals, or how small it is: below `least`, too, it is not known better.
+pub(super) fn p(p: f64, least: f64) -> String {
+    let least = least.max(0.0001);
+    if p < least {
+        format!("<{}", round(least))
     } else {
         format!("{p:.4}")
     }
@@ -314,8 +331,12 @@ mod tests {
 
     #[test]
     fn small_p_values_are_not_zero() {
-        assert_eq!(p(0.0), "<0.0001");
-        assert_eq!(p(0.00012), "0.0001");
-        assert_eq!(p(1.0), "1.0000");
+        assert_eq!(p(0.0, 0.0), "<0.0001");
+        assert_eq!(p(0.00012, 0.0), "0.0001");
+        assert_eq!(p(1.0, 0.0), "1.0000");
+        // A thousand samples, three tests.
+        assert_eq!(p(0.0, 0.001), "<0.001");
+        assert_eq!(p(0.001, 0.001), "0.0010");
+        assert_eq!(p(0.0, 0.001 * 3.0), "<0.003");
     }
 }
