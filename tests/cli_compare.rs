@@ -53,11 +53,11 @@ fn one_table_with_everything() {
     let figures = "\
 Figures
 
-system          RR
---------------------
+system           RR
+---------------------
 bad.trec    0.2500
 good        0.9375†
-ugly.trec   0.3750†
+ugly.trec   0.3750
 ";
     assert!(out.starts_with(figures), "{out}");
     for part in [

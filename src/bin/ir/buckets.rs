@@ -29,7 +29,6 @@ does, with its buckets: 501-2500, 101-500, 51-100, 21-50, 6-20, 1-5.";
 /// The arguments of `ir buckets`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-#[group(id = "training-data", required = true, multiple = false, args = ["counts", "training"])]
 pub(crate) struct Args {
     /// Relevance judgments: a file, a collection by name such as `beir/nfcorpus`, or `-`
     qrels: String,
@@ -39,11 +38,11 @@ pub(crate) struct Args {
     runs: Vec<String>,
 
     /// How often each document occurs: a file with two columns, id and count
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", required_unless_present = "training")]
     counts: Option<String>,
 
     /// Judgments of the training queries, in which relevant documents are counted
-    #[arg(long, value_name = "QRELS")]
+    #[arg(long, value_name = "QRELS", conflicts_with = "counts")]
     training: Option<String>,
 
     /// Range of counts such as 6-20 or 501-; repeatable [default: DataFinder's]
