@@ -263,7 +263,7 @@ mod tests {
                     sweep
                         .settings
                         .iter()
-                        .all(|s| s.figure <= sweep.best().figure)
+                        .all(|s| s.figure <= sweep.best().figure + 1e-12)
                 );
             }
         }
