@@ -1,4 +1,5 @@
 //! Byte equality with files that trec_eval printed, where they are at hand.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
 
