@@ -1,0 +1,101 @@
+//! Runs and judgments from a seed.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+/// How large a topic is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) documents: u64,
+    pub(crate) judged: u64,
+}
+
+/// A run and its judgments.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub(crate) qrels: PathBuf,
+    pub(crate) run: PathBuf,
+}
+
+/// The size of the collection the documents come from: that of MS MARCO's passages.
+const COLLECTION: u64 = 8_841_823;
+
+impl Files {
+    /// Writes them. Half of the judged documents are retrieved; grades are 0 to 3.
+    pub(crate) fn make(folder: &Path, topics: u64, shape: Shape) -> Result<Self> {
+        let files = Self {
+            qrels: folder.join(format!("{topics}.qrels")),
+            run: folder.join(format!("{topics}.run")),
+        };
+        let mut qrels = BufWriter::new(File::create(&files.qrels)?);
+        let mut run = BufWriter::with_capacity(1 << 20, File::create(&files.run)?);
+        let mut random = SplitMix(7);
+        let Shape { documents, judged } = shape;
+        for topic in 1..=topics {
+            // Steps through the collection that never meet: the ids of a topic are distinct.
+            let step = 1 + random.below(COLLECTION / (documents + judged + 1));
+            let start = random.below(COLLECTION);
+            let id = |n: u64| (start + n * step) % COLLECTION;
+            // The ranks at which the documents stand, in an order that has nothing to do with ids.
+            let mut order: Vec<u64> = (0..documents).collect();
+            for n in (1..order.len()).rev() {
+                order.swap(n, random.below(n as u64 + 1) as usize);
+            }
+            // Falling by steps that 32 bits can tell apart.
+            let mut score = 40_000_000;
+            for (rank, &n) in (1..).zip(&order) {
+                score -= 100 + random.below(30_000_000 / documents.max(1));
+                let (whole, rest): (u64, u64) = (score / 1_000_000, score % 1_000_000);
+                let rank: u64 = rank;
+                writeln!(run, "{topic} Q0 d{} {rank} {whole}.{rest:06} bench", id(n))?;
+            }
+            for n in 0..judged {
+                let n = if n % 2 == 0 {
+                    n % documents.max(1)
+                } else {
+                    documents + n
+                };
+                let grade = random.below(6).saturating_sub(2);
+                writeln!(qrels, "{topic} 0 d{} {grade}", id(n))?;
+            }
+        }
+        qrels.flush()?;
+        run.flush()?;
+        Ok(files)
+    }
+
+    /// Files with the first `lines` of this run.
+    pub(crate) fn head(&self, folder: &Path, lines: usize) -> Result<Self> {
+        let head = |from: &Path, to: PathBuf, lines: usize| -> Result<PathBuf> {
+            let mut out = File::create(&to)?;
+            for line in BufReader::new(File::open(from)?).lines().take(lines) {
+                writeln!(out, "{}", line?)?;
+            }
+            Ok(to)
+        };
+        Ok(Self {
+            qrels: head(&self.qrels, folder.join("head.qrels"), 50)?,
+            run: head(&self.run, folder.join("head.run"), lines)?,
+        })
+    }
+
+    pub(crate) fn run_bytes(&self) -> Result<u64> {
+        Ok(fs::metadata(&self.run)?.len())
+    }
+}
+
+/// SplitMix64 (Steele, Lea and Flood 2014).
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) % limit.max(1)
+    }
+}

@@ -1,0 +1,187 @@
+//! Evaluation from files: `ir eval` beside trec_eval, pytrec_eval, ir_measures and ranx.
+//!
+//! The files are made from a seed in a temporary folder. On the smallest ones the values of every
+//! query are compared first: trec_eval's to its four decimals, the others' within 1e-6. (No two
+//! scores of a query are equal, not even in the 32 bits of pytrec_eval, so that no tie rule shows.)
+//! Then every tool evaluates the same files in processes of their own, in turn, and the processor
+//! time (user and system), the elapsed time and the peak resident memory of each are printed, the
+//! best of the rounds with the range; then `ir eval` alone with one thread and two, from 1,000
+//! topics to 100,000; and how long it takes from start to end on a run of ten lines.
+//!
+//! ```sh
+//! python3 -m venv peers && peers/bin/pip install pytrec-eval-terrier==0.5.11 ir-measures ranx
+//! PYTHON=$PWD/peers/bin/python TREC_EVAL=/path/to/trec_eval \
+//!     cargo bench -p ir-benches --bench evaluation
+//! ```
+//! Tools that are not there are left out: `TREC_EVAL` is the program (`gcc -O2`), `PYTHON` an
+//! interpreter with the packages. The `ir` that is measured is the command as users build it, which
+//! cargo builds first. Options, after `--`: `--topics 10000` for the comparison, `--most 100000`
+//! for the last of the sizes (3.7 GB of disk), `--documents 1000`, `--judged 50`, `--rounds 3`.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for a terminal"
+)]
+
+mod files;
+mod tools;
+
+use std::env;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+
+use files::{Files, Shape};
+use tools::{Cost, Tool};
+
+fn main() -> Result<()> {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let number = |name: &str, default: u64| -> Result<u64> {
+        let at = args.iter().position(|arg| arg == name);
+        let value = at.and_then(|at| args.get(at + 1));
+        value.map_or(Ok(default), |text| text.parse().context(name.to_owned()))
+    };
+    let shape = Shape {
+        documents: number("--documents", 1000)?,
+        judged: number("--judged", 50)?,
+    };
+    let (topics, most) = (number("--topics", 10_000)?, number("--most", 100_000)?);
+    let rounds = number("--rounds", 3)?.max(1);
+
+    let ir = Tool::ir()?;
+    let peers = Tool::peers();
+    let folder = tempfile::tempdir()?;
+    compare_values(
+        &ir,
+        &peers,
+        &Files::make(folder.path(), topics.min(1000), shape)?,
+    )?;
+
+    let files = Files::make(folder.path(), topics, shape)?;
+    println!(
+        "\n{topics} topics x {} documents, {} judgements each: a run of {} MB\n",
+        shape.documents,
+        shape.judged,
+        files.run_bytes()? / 1_000_000
+    );
+    let mut tools = vec![ir.with_threads(1), ir.with_threads(2)];
+    tools.extend(peers);
+    let mut costs: Vec<Vec<Cost>> = vec![Vec::new(); tools.len()];
+    for round in 1..=rounds {
+        eprintln!("round {round} of {rounds}");
+        for (tool, costs) in tools.iter().zip(&mut costs) {
+            costs.push(tool.run(&files)?);
+        }
+    }
+    let best: Vec<Cost> = costs.iter().map(|costs| Cost::best(costs)).collect();
+    println!(
+        "{:<22} {:>11} {:>15} {:>11} {:>10} {:>8}",
+        "", "processor s", "range", "elapsed s", "peak MiB", "ratio"
+    );
+    for ((tool, costs), cost) in tools.iter().zip(&costs).zip(&best) {
+        let times = || costs.iter().map(|cost| cost.processor);
+        let range = format!(
+            "{:.2}-{:.2}",
+            times().fold(f64::INFINITY, f64::min),
+            times().fold(0.0, f64::max)
+        );
+        println!(
+            "{:<22} {:>11.2} {range:>15} {:>11.2} {:>10.0} {:>7.1}x",
+            tool.name,
+            cost.processor,
+            cost.elapsed,
+            cost.peak as f64 / 1_048_576.0,
+            cost.processor / best[0].processor
+        );
+    }
+    println!("ratio: processor time over that of ir with one thread");
+    println!(
+        "two threads take 1/{:.2} of the time of one",
+        best[0].elapsed / best[1].elapsed
+    );
+
+    sizes(&ir, shape, most, rounds)?;
+    start_up(&ir, &files)
+}
+
+/// Every value of every query, by all tools.
+fn compare_values(ir: &Tool, peers: &[Tool], files: &Files) -> Result<()> {
+    let ours = ir.with_threads(2).values(files)?;
+    ensure!(!ours.is_empty(), "ir eval printed nothing");
+    for peer in peers {
+        let theirs = peer.values(files)?;
+        ensure!(
+            ours.len() == theirs.len(),
+            "{}: expected {} values, found {}",
+            peer.name,
+            ours.len(),
+            theirs.len()
+        );
+        for ((query, measure), &value) in &ours {
+            let key = (query.clone(), measure.clone());
+            let other = theirs
+                .get(&key)
+                .with_context(|| format!("{}: {key:?}", peer.name))?;
+            let near = (value - other).abs() <= peer.tolerance(value);
+            ensure!(
+                near,
+                "{}, {key:?}: expected {value}, found {other}",
+                peer.name
+            );
+        }
+        println!("{}: the same {} values", peer.name, ours.len());
+    }
+    Ok(())
+}
+
+/// How time and memory grow with the number of topics.
+fn sizes(ir: &Tool, shape: Shape, most: u64, rounds: u64) -> Result<()> {
+    println!(
+        "\n{:>8} {:>8} {:>13} {:>16} {:>10} {:>14} {:>10}",
+        "topics", "MB", "1 thread, s", "us each topic", "peak MiB", "2 threads, s", "peak MiB"
+    );
+    for topics in [1000, 10_000, 100_000] {
+        if topics > most {
+            break;
+        }
+        let folder = tempfile::tempdir()?;
+        let files = Files::make(folder.path(), topics, shape)?;
+        let measure = |threads| -> Result<Cost> {
+            let runs: Result<Vec<Cost>> = (0..rounds)
+                .map(|_| ir.with_threads(threads).run(&files))
+                .collect();
+            Ok(Cost::best(&runs?))
+        };
+        let (one, two) = (measure(1)?, measure(2)?);
+        println!(
+            "{topics:>8} {:>8} {:>13.3} {:>16.1} {:>10.0} {:>14.3} {:>10.0}",
+            files.run_bytes()? / 1_000_000,
+            one.processor,
+            one.processor / topics as f64 * 1e6,
+            one.peak as f64 / 1_048_576.0,
+            two.elapsed,
+            two.peak as f64 / 1_048_576.0,
+        );
+    }
+    println!("1 thread: processor time; 2 threads: elapsed time");
+    Ok(())
+}
+
+/// Ten lines, from start to end.
+fn start_up(ir: &Tool, files: &Files) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let small = files.head(folder.path(), 10)?;
+    let mut times = Vec::new();
+    for _ in 0..21 {
+        let start = Instant::now();
+        ir.run(&small)?;
+        times.push(start.elapsed().as_secs_f64() * 1000.0);
+    }
+    times.sort_by(f64::total_cmp);
+    println!(
+        "\na run of 10 lines: {:.1} ms from start to end (median of 21, {:.1}-{:.1})",
+        times[10], times[0], times[20]
+    );
+    Ok(())
+}

@@ -1,0 +1,225 @@
+//! The programs that are measured, each in a process of its own.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use wait4::Wait4;
+
+use crate::files::Files;
+
+/// The measures by trec_eval's names for its options, and for their values.
+const MEASURES: [(&str, &str); 5] = [
+    ("map", "map"),
+    ("ndcg_cut.10", "ndcg_cut_10"),
+    ("recip_rank", "recip_rank"),
+    ("recall.100", "recall_100"),
+    ("P.5", "P_5"),
+];
+
+/// Values by query and measure.
+pub(crate) type Values = BTreeMap<(String, String), f64>;
+
+/// What a process took.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cost {
+    /// User and system time, in seconds.
+    pub(crate) processor: f64,
+    /// In seconds.
+    pub(crate) elapsed: f64,
+    /// Resident memory at its peak, in bytes.
+    pub(crate) peak: u64,
+}
+
+impl Cost {
+    /// The least of each.
+    pub(crate) fn best(costs: &[Self]) -> Self {
+        let least = |of: fn(&Self) -> f64| costs.iter().map(of).fold(f64::INFINITY, f64::min);
+        Self {
+            processor: least(|cost| cost.processor),
+            elapsed: least(|cost| cost.elapsed),
+            peak: costs.iter().map(|cost| cost.peak).min().unwrap_or(0),
+        }
+    }
+}
+
+/// A program that evaluates a run.
+#[derive(Debug, Clone)]
+pub(crate) struct Tool {
+    pub(crate) name: String,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Ir {
+        program: PathBuf,
+        threads: usize,
+    },
+    TrecEval {
+        program: PathBuf,
+    },
+    Python {
+        program: PathBuf,
+        package: &'static str,
+    },
+}
+
+impl Tool {
+    /// The `ir` command, built as users build it.
+    pub(crate) fn ir() -> Result<Self> {
+        let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+        let built = Command::new(cargo)
+            .args(["build", "--release", "--package", "ir", "--bin", "ir"])
+            .status()?;
+        ensure!(built.success(), "the command could not be built");
+        // This program is target/release/deps/evaluation-*.
+        let here = env::current_exe()?;
+        let folder = here.parent().and_then(Path::parent).context("a folder")?;
+        let program = folder.join(format!("ir{}", env::consts::EXE_SUFFIX));
+        ensure!(program.is_file(), "{}: not found", program.display());
+        let kind = Kind::Ir {
+            program,
+            threads: 1,
+        };
+        let name = "ir eval".to_owned();
+        Ok(Self { name, kind })
+    }
+
+    pub(crate) fn with_threads(&self, threads: usize) -> Self {
+        let mut tool = self.clone();
+        if let Kind::Ir { threads: now, .. } = &mut tool.kind {
+            *now = threads;
+            tool.name = format!(
+                "ir eval, {threads} thread{}",
+                if threads > 1 { "s" } else { "" }
+            );
+        }
+        tool
+    }
+
+    /// The other programs that are here.
+    pub(crate) fn peers() -> Vec<Self> {
+        let mut peers = Vec::new();
+        match env::var_os("TREC_EVAL") {
+            None => println!("trec_eval: left out, TREC_EVAL is not set"),
+            Some(program) => peers.push(Self {
+                name: "trec_eval".to_owned(),
+                kind: Kind::TrecEval {
+                    program: program.into(),
+                },
+            }),
+        }
+        let Some(python) = env::var_os("PYTHON") else {
+            println!("pytrec_eval, ir_measures, ranx: left out, PYTHON is not set");
+            return peers;
+        };
+        for package in ["pytrec_eval", "ir_measures", "ranx"] {
+            let found = Command::new(&python)
+                .args(["-c", &format!("import {package}")])
+                .stderr(Stdio::null())
+                .status();
+            if found.is_ok_and(|status| status.success()) {
+                let program = PathBuf::from(&python);
+                peers.push(Self {
+                    name: package.to_owned(),
+                    kind: Kind::Python { program, package },
+                });
+            } else {
+                println!("{package}: left out, not installed");
+            }
+        }
+        peers
+    }
+
+    /// How far a value may be from ours.
+    pub(crate) fn tolerance(&self, value: f64) -> f64 {
+        match self.kind {
+            // Four decimals.
+            Kind::TrecEval { .. } => 0.500_001e-4,
+            _ => 1e-6 * value.abs(),
+        }
+    }
+
+    fn command(&self, files: &Files, each_query: bool) -> Command {
+        let mut command;
+        match &self.kind {
+            Kind::Ir { program, threads } => {
+                command = Command::new(program);
+                command.args(["eval", "-c", "--threads", &threads.to_string()]);
+                if each_query {
+                    command.args(["-q", "-n", "--json"]);
+                }
+            }
+            Kind::TrecEval { program } => {
+                command = Command::new(program);
+                command.arg("-c");
+                if each_query {
+                    command.args(["-q", "-n"]);
+                }
+            }
+            Kind::Python { program, package } => {
+                let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("evaluation/peers.py");
+                command = Command::new(program);
+                command.arg(script).arg(package);
+                command.arg(if each_query { "queries" } else { "means" });
+            }
+        }
+        if !matches!(self.kind, Kind::Python { .. }) {
+            for (option, _) in MEASURES {
+                command.args(["-m", option]);
+            }
+        }
+        command.arg(&files.qrels).arg(&files.run);
+        command
+    }
+
+    /// Evaluates once.
+    pub(crate) fn run(&self, files: &Files) -> Result<Cost> {
+        let mut command = self.command(files, false);
+        let start = Instant::now();
+        let mut child = command
+            .stdout(Stdio::null())
+            .spawn()
+            .context(self.name.clone())?;
+        let used = child.wait4()?;
+        let elapsed = start.elapsed().as_secs_f64();
+        ensure!(used.status.success(), "{} failed", self.name);
+        let used = used.rusage;
+        Ok(Cost {
+            processor: (used.utime + used.stime).as_secs_f64(),
+            elapsed,
+            peak: used.maxrss,
+        })
+    }
+
+    /// The values of every query.
+    pub(crate) fn values(&self, files: &Files) -> Result<Values> {
+        let output = self
+            .command(files, true)
+            .stderr(Stdio::inherit())
+            .output()?;
+        ensure!(output.status.success(), "{} failed", self.name);
+        let text = String::from_utf8(output.stdout)?;
+        let mut values = Values::new();
+        for line in text.lines() {
+            let (measure, query, value) = if matches!(self.kind, Kind::Ir { .. }) {
+                let line: serde_json::Value = serde_json::from_str(line)?;
+                let text = |field: &str| line[field].as_str().unwrap_or_default().to_owned();
+                (text("trec_eval"), text("query"), line["value"].as_f64())
+            } else {
+                let mut columns = line.split_whitespace().map(str::to_owned);
+                let mut next = || columns.next().unwrap_or_default();
+                let (measure, query, value) = (next(), next(), next());
+                (measure, query, value.parse().ok())
+            };
+            let known = MEASURES.iter().any(|(_, name)| *name == measure);
+            ensure!(known, "{}: {line:?}", self.name);
+            values.insert((query, measure), value.with_context(|| line.to_owned())?);
+        }
+        Ok(values)
+    }
+}
