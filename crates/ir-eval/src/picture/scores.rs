@@ -271,7 +271,7 @@ impl Scores {
         let style = placed(letters(LETTERS), HPos::Left, VPos::Center);
         let rest = match &self.0.query {
             Some(query) => format!(", query {}; ● relevant", shorten(query, 120, LETTERS)),
-            None => format!("; mean of {}, band: middle 80 %", self.0.lists),
+            None => format!("; mean of {} lists, band: middle 80 %", self.0.lists),
         };
         let room = WIDTH - 20 - width(&rest, LETTERS);
         let text = shorten(&self.0.system, room, LETTERS) + &rest;
