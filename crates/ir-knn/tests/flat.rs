@@ -205,7 +205,7 @@ fn larger_batches_on_any_number_of_threads() -> Result<(), Box<dyn std::error::E
     let mut random = Random(2);
     let (count, dim) = (5000, 48);
     let rows = random.vectors(7, count, dim);
-    let queries = random.vectors(7, 70, dim);
+    let queries = random.vectors(7, 500, dim);
     for similarity in ALL {
         let index = FlatIndex::of(numbered(count), &rows, similarity)?;
         let coded = index.clone().with_codes();

@@ -15,6 +15,8 @@ use super::tile::{Coded, LONGEST, Packer, Probe, STATS, Tiles, tile_size};
 const FEW: usize = 4;
 /// The most queries that are searched together: their codes stay in the cache.
 const MANY: usize = 1008;
+/// Queries that are worth coding the rows once more, on another thread.
+const SEVERAL: usize = 240;
 /// Multiplications that are worth a thread.
 const WORTH: usize = 1 << 19;
 
@@ -69,7 +71,7 @@ impl Scan<'_> {
         let work = wanted.len().saturating_mul(self.rows.len());
         let threads = rayon::current_num_threads().min(work / WORTH).max(1);
         let many = wanted.len().div_ceil(threads).next_multiple_of(QUERIES);
-        let many = many.min(MANY);
+        let many = many.clamp(SEVERAL, MANY);
         let groups = wanted.len().div_ceil(many);
         // Parts of the rows for the threads that are left over; more than one each, as they may not
         // be equally fast.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::simd::Cpu;
 
 /// How alike two vectors are. Higher is nearer, as in every [`Ranking`](ir_core::Ranking).
+/// (The distances of kNN classification are another thing: [`Metric`](crate::Metric).)
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
