@@ -163,11 +163,19 @@ impl Scan<'_> {
     }
 
     fn plain(&self, first: usize, rows: &[f32], one: &Wanted<'_, '_>, best: &mut TopK) {
+        let mut worst = best.worst();
         for (doc, row) in (first as u32..).zip(rows.chunks_exact(self.dim)) {
             let doc = DocNum::new(doc);
-            if one.how.allows(doc) {
-                best.push(doc, self.similarity.score(self.cpu, &one.wide, row));
+            if !one.how.allows(doc) {
+                continue;
             }
+            let score = self.similarity.score(self.cpu, &one.wide, row);
+            // Of equal scores, the one that is kept has the lower number.
+            if worst.is_some_and(|worst| score <= worst.score) {
+                continue;
+            }
+            best.push(doc, score);
+            worst = best.worst();
         }
     }
 

@@ -7,12 +7,13 @@ use super::{QUERIES, Quantised, ROWS, portable};
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(super) fn dot(query: &[f64], row: &[f32]) -> f64 {
-    portable::dot(query, row)
+    portable::sum(query, row, |sum, query, row| query.mul_add(row, sum))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(super) fn dot_and_square(query: &[f64], row: &[f32]) -> (f64, f64) {
-    portable::dot_and_square(query, row)
+    let square = portable::sum(query, row, |sum, _, row| row.mul_add(row, sum));
+    (dot(query, row), square)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]

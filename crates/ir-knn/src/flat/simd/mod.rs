@@ -2,7 +2,8 @@
 //! the search.
 //!
 //! Two kinds: exact scores of one row ([`Cpu::dot`] and its like), whose order of summation is fixed,
-//! so that every processor gives the same bits; and the screen of a tile of 8-bit rows
+//! so that every processor gives the same bits (a product of two 32-bit numbers is exact in 64, so that it
+//! does not matter whether it is rounded before it is added); and the screen of a tile of 8-bit rows
 //! ([`Cpu::screen`]), whose sums are of whole numbers and so exact in any order.
 
 #[cfg(target_arch = "x86_64")]

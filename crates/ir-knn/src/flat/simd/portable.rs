@@ -6,19 +6,19 @@ use super::{QUERIES, Quantised, ROWS};
 /// Sums run side by side in so many places, whatever the processor.
 const LANES: usize = 32;
 
-/// The sum of `term` over all places: lane by lane, then the lanes by halves.
+/// The sum over all places, to which `add` adds one: lane by lane, then the lanes by halves.
 #[inline(always)]
-fn sum(query: &[f64], row: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
+pub(super) fn sum(query: &[f64], row: &[f32], add: impl Fn(f64, f64, f64) -> f64) -> f64 {
     let mut lanes = [0.0; LANES];
     let (queries, query_rest) = query.as_chunks::<LANES>();
     let (rows, row_rest) = row.as_chunks::<LANES>();
     for (query, row) in queries.iter().zip(rows) {
         for lane in 0..LANES {
-            lanes[lane] += term(query[lane], f64::from(row[lane]));
+            lanes[lane] = add(lanes[lane], query[lane], f64::from(row[lane]));
         }
     }
     for ((lane, &query), &row) in lanes.iter_mut().zip(query_rest).zip(row_rest) {
-        *lane += term(query, f64::from(row));
+        *lane = add(*lane, query, f64::from(row));
     }
     fold(lanes)
 }
@@ -37,18 +37,20 @@ fn fold(mut lanes: [f64; LANES]) -> f64 {
 
 #[inline(always)]
 pub(super) fn dot(query: &[f64], row: &[f32]) -> f64 {
-    sum(query, row, |query, row| query * row)
+    sum(query, row, |sum, query, row| sum + query * row)
 }
 
 #[inline(always)]
 pub(super) fn dot_and_square(query: &[f64], row: &[f32]) -> (f64, f64) {
-    let square = sum(query, row, |_, row| row * row);
+    let square = sum(query, row, |sum, _, row| sum + row * row);
     (dot(query, row), square)
 }
 
 #[inline(always)]
 pub(super) fn distance(query: &[f64], row: &[f32]) -> f64 {
-    sum(query, row, |query, row| (query - row) * (query - row))
+    sum(query, row, |sum, query, row| {
+        sum + (query - row) * (query - row)
+    })
 }
 
 /// Added to a number below 2²², it leaves the nearest whole number in the low bits.
