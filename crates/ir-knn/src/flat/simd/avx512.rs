@@ -3,22 +3,67 @@
 use std::arch::x86_64::*;
 
 use super::super::tile::{Probe, Stats};
-use super::{QUERIES, Quantised, ROWS, portable};
+use super::portable::{self, LANES};
+use super::{QUERIES, Quantised, ROWS};
+
+/// [`portable::sum`] with its 32 lanes in four registers: the compiler keeps them in memory between
+/// the loop and the rest, which costs a third of the time of a row of 384 that is in the cache.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+#[inline]
+fn sum(query: &[f64], row: &[f32], add: impl Fn(__m512d, __m512d, __m512d) -> __m512d) -> f64 {
+    let mut lanes = [_mm512_setzero_pd(); 4];
+    let mut step = |query: &[f64; LANES], row: &[f32; LANES]| {
+        let parts = query.as_chunks::<8>().0.iter().zip(row.as_chunks::<8>().0);
+        for (lanes, (query, row)) in lanes.iter_mut().zip(parts) {
+            // SAFETY: 8 doubles and 8 floats are read from arrays of 8, at any alignment.
+            let (query, row) = unsafe {
+                let row = _mm256_loadu_ps(row.as_ptr());
+                (_mm512_loadu_pd(query.as_ptr()), _mm512_cvtps_pd(row))
+            };
+            *lanes = add(*lanes, query, row);
+        }
+    };
+    let (queries, query_rest) = query.as_chunks::<LANES>();
+    let (rows, row_rest) = row.as_chunks::<LANES>();
+    for (query, row) in queries.iter().zip(rows) {
+        step(query, row);
+    }
+    if !row_rest.is_empty() {
+        // Zeros add nothing.
+        let (mut query, mut row) = ([0.0; LANES], [0.0; LANES]);
+        query[..query_rest.len()].copy_from_slice(query_rest);
+        row[..row_rest.len()].copy_from_slice(row_rest);
+        step(&query, &row);
+    }
+    let [a, b, c, d] = lanes;
+    let eight = _mm512_add_pd(_mm512_add_pd(a, c), _mm512_add_pd(b, d));
+    let upper = _mm512_extractf64x4_pd::<1>(eight);
+    let four = _mm256_add_pd(_mm512_castpd512_pd256(eight), upper);
+    let upper = _mm256_extractf128_pd::<1>(four);
+    let two = _mm_add_pd(_mm256_castpd256_pd128(four), upper);
+    _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)))
+}
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(super) fn dot(query: &[f64], row: &[f32]) -> f64 {
-    portable::sum(query, row, |sum, query, row| query.mul_add(row, sum))
+    sum(query, row, |sum, query, row| {
+        _mm512_fmadd_pd(query, row, sum)
+    })
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(super) fn dot_and_square(query: &[f64], row: &[f32]) -> (f64, f64) {
-    let square = portable::sum(query, row, |sum, _, row| row.mul_add(row, sum));
+    let square = sum(query, row, |sum, _, row| _mm512_fmadd_pd(row, row, sum));
     (dot(query, row), square)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(super) fn distance(query: &[f64], row: &[f32]) -> f64 {
-    portable::distance(query, row)
+    sum(query, row, |sum, query, row| {
+        let apart = _mm512_sub_pd(query, row);
+        // Squares of differences are not exact: rounded first, as everywhere.
+        _mm512_add_pd(sum, _mm512_mul_pd(apart, apart))
+    })
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]

@@ -4,7 +4,7 @@ use super::super::tile::{Probe, Stats};
 use super::{QUERIES, Quantised, ROWS};
 
 /// Sums run side by side in so many places, whatever the processor.
-const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
 
 /// The sum over all places, to which `add` adds one: lane by lane, then the lanes by halves.
 #[inline(always)]
