@@ -181,6 +181,9 @@ fn files(columns: usize) -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![pieces(), proper(columns)]
 }
 
+/// Query, document, number.
+type Line = (String, String, u64);
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -213,7 +216,7 @@ proptest! {
         let folder = std::env::temp_dir();
         let path = folder.join(format!("ir-core-parts-{}-{size}", std::process::id()));
         std::fs::write(&path, &bytes).unwrap();
-        let lines = |scan: &dyn Fn(&mut Vec<(String, String, u64)>) -> Result<u64, trec::TrecError>| {
+        let lines = |scan: &dyn Fn(&mut Vec<Line>) -> Result<u64, trec::TrecError>| {
             let mut found = Vec::new();
             scan(&mut found).map(|lines| (found, lines))
         };
