@@ -40,6 +40,7 @@ impl SplitMix {
     }
 
     /// 64 random bits.
+    #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(Self::STEP);
         let mut z = self.0;
@@ -52,6 +53,7 @@ impl SplitMix {
     ///
     /// # Source
     /// Lemire, "Fast random integer generation in an interval", ACM TOMACS 2019.
+    #[inline]
     pub fn below(&mut self, n: usize) -> usize {
         let n = n.max(1) as u64;
         let least = n.wrapping_neg() % n;

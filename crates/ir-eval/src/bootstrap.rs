@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::random::SplitMix;
 use crate::{Measure, Report};
+use ir_core::SplitMix;
 
 /// Resampling of queries: the deviation of a figure, and which of two systems is better how often.
 ///
@@ -264,7 +264,7 @@ impl Samples {
             Sampling::Datafinder { .. } => self.all / 2,
         };
         for _ in 0..draws {
-            let query = random.below(self.all as u64) as usize;
+            let query = random.below(self.all);
             if query < self.counted {
                 self.drawn[query] += 1;
             }

@@ -29,7 +29,6 @@ pub mod picture;
 mod places;
 mod pool;
 pub mod preferences;
-mod random;
 mod reading;
 mod report;
 mod rules;

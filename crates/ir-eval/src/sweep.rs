@@ -198,8 +198,7 @@ fn rounded(value: f64, decimals: Option<u8>) -> f64 {
 mod tests {
     use super::*;
     use crate::Evaluator;
-    use crate::random::SplitMix;
-    use ir_core::{Qrels, Run};
+    use ir_core::{Qrels, Run, SplitMix};
 
     /// Runs that find the relevant document of each query at a random rank from 1 to 5.
     fn random_reports(seed: u64, settings: usize, queries: usize) -> Vec<Report> {

@@ -7,7 +7,9 @@ use ir_core::{Qrels, Run};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Measure, Missing, Rules, ScoreWidth, SelfHits, Ties, Unjudged};
+use crate::{
+    CustomMeasure, JudgedList, Measure, Missing, Rules, ScoreWidth, SelfHits, Ties, Unjudged,
+};
 
 /// A file of its own, removed at the end.
 struct Temporary(std::path::PathBuf);
@@ -51,6 +53,25 @@ fn measures() -> Vec<Measure> {
     .iter()
     .map(|name| name.parse().unwrap())
     .collect()
+}
+
+/// A measure of one's own that depends on all it is shown.
+struct Digest;
+
+impl CustomMeasure for Digest {
+    fn name(&self) -> &str {
+        "Digest"
+    }
+
+    fn value(&self, list: &JudgedList<'_>) -> f64 {
+        let mut digest = list.len() as f64 + f64::from(u8::from(list.retrieved())) / 2.0;
+        for doc in list.documents() {
+            let id: f64 = doc.doc.bytes().map(f64::from).sum();
+            let grade = doc.grade().unwrap_or(-3) as f64;
+            digest += doc.rank as f64 * (id + doc.score.atan() + grade);
+        }
+        digest
+    }
 }
 
 fn qrels() -> Qrels {
@@ -241,7 +262,8 @@ proptest! {
         rules in rules(), file in file(), skip: bool
     ) {
         let qrels = qrels();
-        let evaluator = Evaluator::with_rules(&qrels, &measures(), rules).unwrap().keeping(3);
+        let evaluator = Evaluator::with_rules(&qrels, &measures(), rules).unwrap();
+        let evaluator = evaluator.keeping(3).with(Digest).unwrap();
         let header = if skip { Header::Skip } else { Header::AsData };
         check(&evaluator, &file, header);
     }

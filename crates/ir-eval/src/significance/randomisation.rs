@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Alternative, Distribution, Outcome, TestError, check, no_difference, tolerance};
-use crate::random::SplitMix;
+use ir_core::SplitMix;
 
 /// Fisher's randomisation test of paired values, by flipping signs: if the systems did not differ,
 /// each query's difference might as well have had the other sign. The statistic is the mean
@@ -102,7 +102,7 @@ impl Randomisation {
             let mut random = SplitMix::new(self.seed, block);
             sum.fill(0.0);
             for tables in tables.chunks(bytes.len()) {
-                let drawn: [u64; BLOCK] = std::array::from_fn(|_| random.next());
+                let drawn: [u64; BLOCK] = std::array::from_fn(|_| random.bits());
                 for (group, bytes) in bytes.iter_mut().enumerate() {
                     for (byte, drawn) in bytes.iter_mut().zip(&drawn) {
                         *byte = drawn.to_le_bytes()[group];

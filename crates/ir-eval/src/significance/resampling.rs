@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Alternative, Distribution, Outcome, TestError, check, mean, no_difference, tolerance};
-use crate::random::SplitMix;
+use ir_core::SplitMix;
 
 /// The paired bootstrap test: queries are drawn with replacement, the same for both systems, and
 /// the mean difference is looked at again.
@@ -75,10 +75,10 @@ impl Resampling {
     /// The mean of each sample.
     pub(super) fn means<'a>(&self, values: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
         let seed = self.seed;
-        let n = values.len() as u64;
+        let n = values.len();
         (0..u64::from(self.samples)).map(move |sample| {
             let mut random = SplitMix::new(seed, sample);
-            let sum: f64 = (0..n).map(|_| values[random.below(n) as usize]).sum();
+            let sum: f64 = (0..n).map(|_| values[random.below(n)]).sum();
             sum / n as f64
         })
     }
