@@ -104,7 +104,7 @@ fn read<const N: usize>(
     while let Some((line, fields)) = rows.next_row::<N>(expected)? {
         let is_first = std::mem::take(&mut first);
         let text = fields[N - 1];
-        let grade = c_integer(text).map(|(number, _)| number);
+        let grade = c_integer(text);
         if is_first && fields[0].starts_with('\u{feff}') {
             odd.push(
                 line,

@@ -9,7 +9,8 @@
 //!
 //! trec_eval is lenient: text in the score column is 0, so a header line becomes a document
 //! called `DocID` of the query `QueryID`. Reading does the same ([`Header::AsData`]) and says so in
-//! [`Parsed::oddities`]; [`Header::Skip`] drops a header line instead. What would make an
+//! [`Parsed::oddities`], as it does of infinite and hexadecimal scores; [`Header::Skip`] drops a
+//! header line instead. What would make an
 //! evaluation meaningless is an error: a missing column, a NaN score, a document that repeats
 //! within a query, a fifth column in qrels. What could not be read back is not written: a
 //! [`WriteError`] names it.

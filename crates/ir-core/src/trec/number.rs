@@ -3,15 +3,14 @@
 use crate::Grade;
 
 /// The number at the head of a text as C's `atof` finds it: decimal, hexadecimal, `inf`, `nan`.
-/// `None` when there is none (where `atof` gives 0). With it, whether it is what the text says:
-/// all of it is the number, and its digits did not overflow to infinity.
+/// `None` when there is none (where `atof` gives 0). With it, whether it is a plain number: finite,
+/// decimal, and all of the text.
 pub(super) fn c_number(text: &str) -> Option<(f64, bool)> {
     if let Some(number) = short_decimal(text.as_bytes()) {
         return Some((number, true));
     }
     if let Ok(number) = text.parse::<f64>() {
-        let digits = || text.bytes().any(|b| b.is_ascii_digit());
-        return Some((number, number.is_finite() || !digits()));
+        return Some((number, number.is_finite()));
     }
     let (negative, rest) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -27,9 +26,7 @@ pub(super) fn c_number(text: &str) -> Option<(f64, bool)> {
         return Some((f64::NAN, false));
     }
     if let Some(hex) = lower.strip_prefix("0x") {
-        let (magnitude, length) = hexadecimal(hex).unwrap_or((0.0, 0));
-        let whole = length > 0 && length == hex.len();
-        return Some((signed(magnitude), whole && magnitude.is_finite()));
+        return Some((signed(hexadecimal(hex).unwrap_or_default()), false));
     }
     // The longest head that is a decimal number.
     let decimal = |head: &&str| {
@@ -94,8 +91,8 @@ fn short_decimal(text: &[u8]) -> Option<f64> {
     Some(if negative { -number } else { number })
 }
 
-/// The digits of a C hexadecimal float after `0x`, and how many bytes they are: `1.8p3` is 12.
-fn hexadecimal(text: &str) -> Option<(f64, usize)> {
+/// The digits of a C hexadecimal float after `0x`: `1.8p3` is 12.
+fn hexadecimal(text: &str) -> Option<f64> {
     let (mut value, mut scale, mut point, mut digits) = (0.0_f64, 0_i32, false, 0);
     let mut rest = text.char_indices().peekable();
     while let Some(&(_, c)) = rest.peek() {
@@ -113,29 +110,26 @@ fn hexadecimal(text: &str) -> Option<(f64, usize)> {
     if digits == 0 {
         return None;
     }
-    let (exponent, end) = match rest.next() {
-        Some((at, 'p')) => c_integer(&text[at + 1..])
-            .map_or((0, at), |(exponent, length)| (exponent, at + 1 + length)),
-        Some((at, _)) => (0, at),
-        None => (0, text.len()),
+    let exponent = match rest.next() {
+        Some((at, 'p')) => c_integer(&text[at + 1..]).unwrap_or(0),
+        _ => 0,
     };
     let exponent = exponent.clamp(-5000, 5000) as i32 + scale;
-    Some((value * 2.0_f64.powi(exponent.clamp(-2000, 2000)), end))
+    Some(value * 2.0_f64.powi(exponent.clamp(-2000, 2000)))
 }
 
-/// The whole number at the head of a text as C's `atol` finds it, and how many bytes it is.
-/// One that does not fit becomes the nearest that does.
-pub(super) fn c_integer(text: &str) -> Option<(Grade, usize)> {
+/// The whole number at the head of a text as C's `atol` finds it. One that does not fit becomes the
+/// nearest that does.
+pub(super) fn c_integer(text: &str) -> Option<Grade> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
     if digits == 0 {
         return None;
     }
     let end = text.len() - unsigned.len() + digits;
-    let number = text[..end].parse().unwrap_or(if text.starts_with('-') {
+    Some(text[..end].parse().unwrap_or(if text.starts_with('-') {
         Grade::MIN
     } else {
         Grade::MAX
-    });
-    Some((number, end))
+    }))
 }

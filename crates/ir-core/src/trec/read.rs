@@ -101,6 +101,9 @@ pub(super) fn scan_from<E: From<TrecError>>(
                     oddities.push(number, what);
                 }
                 Some((value, _)) if value.is_nan() => {}
+                Some((value, _)) if value.is_infinite() => {
+                    oddities.push(number, format!("the score {score:?} counts as infinite"));
+                }
                 Some((value, _)) => {
                     oddities.push(number, format!("the score {score:?} was read as {value}"));
                 }
@@ -206,7 +209,7 @@ pub fn read_qrels(
             return Err(columns(source, line, "4"));
         }
         let whole = text.parse::<Grade>().ok();
-        let grade = whole.or_else(|| c_integer(text).map(|(number, _)| number));
+        let grade = whole.or_else(|| c_integer(text));
         if grade.is_none() && header == Header::Skip && line.first {
             return Ok(());
         }

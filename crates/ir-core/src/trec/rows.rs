@@ -133,5 +133,5 @@ pub fn number(text: &str) -> Option<f64> {
 /// ```
 #[must_use]
 pub fn whole_number(text: &str) -> Option<Grade> {
-    c_integer(text).map(|(number, _)| number)
+    c_integer(text)
 }
