@@ -269,7 +269,7 @@ fn mistakes_in_the_command_line() {
         "bad.trec",
     ])
     .fails(2, &["one measure", "P.5,10"]);
-    ir(&["buckets", "qrels.txt", "good.trec"]).fails(2, &["--counts"]);
+    ir(&["buckets", "qrels.txt", "good.trec"]).fails(2, &["--counts", "--training"]);
     ir(&[
         "buckets",
         "--counts",

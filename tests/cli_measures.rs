@@ -53,6 +53,15 @@ fn samples() {
     assert_eq!(plain.out, "infNumRel             \tall\t2.0000\n");
     here.ir(&["eval", "-R", "strata", "-m", "xinfAP", "plain", "run"])
         .fails(1, &["plain:1: expected 5 columns, found 4"]);
+    here.ir(&["eval", "strata", "run"])
+        .fails(1, &["strata:1: expected 4 columns, found 5", "-R strata"]);
+    here.ir(&["eval", "run", "plain"])
+        .fails(1, &["run:1: expected 4 columns, found 6", "a run?"]);
+
+    here.write("waiting", "q1 0 a 1 -2\nq1 0 b 1 1\n");
+    let waiting = here.ir(&["eval", "-R", "strata", "-m", "xinfAP", "waiting", "run"]);
+    let err = waiting.ok().err;
+    assert!(err.contains("waiting: 1 documents wait"), "{err}");
 }
 
 #[test]

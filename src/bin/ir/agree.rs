@@ -27,6 +27,9 @@ Coefficients are 1 for perfect agreement and 0 for what chance would give:
   Fleiss          chance by the labels of all (of two assessors: Scott's pi)
   Krippendorff    chance by the labels of all; some may be missing
 
+Judging lists of `ir pool` become judgments of four columns by
+  ir pool --merge pool.qrels --form plain ann.tsv -o ann.qrels
+
 With --run also how alike the assessors, or the measures, rank the systems:
 Kendall's tau-b and AP correlation (tau_ap: the first counts as right;
 tau_ap_b: neither does). A topic without results counts 0.

@@ -17,6 +17,7 @@ use crate::source;
 const EXAMPLES: &str = "\
 Examples:
   ir buckets --training train.qrels qrels.txt run.trec
+  ir buckets --training datafinder:train datafinder run.trec
   ir buckets --counts counts.tsv qrels.txt bm25.trec dense.trec
   ir buckets --counts counts.tsv --bucket 0-0 --bucket 1-9 --bucket 10- qrels.txt run.trec
 
@@ -29,6 +30,7 @@ does, with its buckets: 501-2500, 101-500, 51-100, 21-50, 6-20, 1-5.";
 /// The arguments of `ir buckets`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[command(group = clap::ArgGroup::new("frequencies").required(true).args(["counts", "training"]))]
 pub(crate) struct Args {
     /// Relevance judgments: a file, a collection by name such as `beir/nfcorpus`, or `-`
     qrels: String,
@@ -38,11 +40,11 @@ pub(crate) struct Args {
     runs: Vec<String>,
 
     /// How often each document occurs: a file with two columns, id and count
-    #[arg(long, value_name = "FILE", required_unless_present = "training")]
+    #[arg(long, value_name = "FILE")]
     counts: Option<String>,
 
     /// Judgments of the training queries, in which relevant documents are counted
-    #[arg(long, value_name = "QRELS", conflicts_with = "counts")]
+    #[arg(long, value_name = "QRELS")]
     training: Option<String>,
 
     /// Range of counts such as 6-20 or 501-; repeatable [default: DataFinder's]

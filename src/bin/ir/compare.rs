@@ -52,7 +52,8 @@ Tests of the differences per query (--test):
 
 The family for --correction is the tests of one measure, or --family all.
 Marks: † and ‡ for significantly higher and lower than the baseline, or the
-letters of the systems that are beaten. The same seed gives the same output.";
+letters of the systems that are beaten. LaTeX is three tables: figures,
+intervals, differences. The same seed gives the same output.";
 
 /// The measures that are compared unless told otherwise.
 const MEASURES: [&str; 5] = ["nDCG@10", "AP", "RR", "P@5", "R@100"];
@@ -125,7 +126,7 @@ pub(crate) struct Args {
     rules: RuleOptions,
 
     /// The N queries with the largest gains and losses too, for each pair, by the first measure,
-    /// with the documents that moved
+    /// with the documents that moved; 5 without =N
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = positive)]
     per_topic: Option<usize>,
 

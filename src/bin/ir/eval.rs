@@ -24,6 +24,7 @@ Examples:
   ir search bundled --tag bm25 | ir eval -m all_trec bundled -
   ir eval --json -c -m AP qrels.txt run.trec    one JSON object per line
   ir eval -R prefs prefs.txt run.trec           by preferences, not grades
+  ir eval -R strata -m xinfAP pool.qrels run    of a sample, as ir pool makes it
   ir eval -Z means.txt -m map qrels.txt run     compared with other systems
 
 Measures (-m, repeatable), in trec_eval's spelling or that of ir_measures:
@@ -141,7 +142,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         );
         return args.forms.evaluate(files, how, &out, console);
     }
-    let qrels = args.forms.read(&args.qrels, args.rules.header())?;
+    let qrels = args.forms.read(&args.qrels, args.rules.header(), console)?;
     for oddity in &qrels.oddities {
         console.warn(oddity);
     }

@@ -22,6 +22,7 @@ Examples:
      -o judge.tsv --pool pool.qrels            samples of the ranks below
   ir pool --judged first.qrels new.trec -o judge.tsv --pool pool.qrels
   ir pool --merge pool.qrels judge.tsv -o final.qrels
+  ir eval -c -R strata -m xinfAP -m infNDCG final.qrels run.trec
 
 The judging list has a line `topic TAB document` for each document to judge:
 by document id, or in random order with --shuffle. Assessors see neither ranks
@@ -29,11 +30,12 @@ nor runs in it. They add a third column, the grade. --merge puts their grades
 into the pool; several lists may be given, and four-column qrels too.
 
 The pool (--pool) has the five columns of NIST's sample_eval, from which infAP
-and infNDCG are estimated: topic, 0, document, stratum, grade. A stratum is a
-span of ranks, by the best rank of a document in any run: 1 for --depth, then
-2, 3, ... for each --sample; 0 are earlier judgments (--judged), which are not
-judged again. The grade is -2 for a document that waits for its judgment and
--1 for one that was not drawn.
+(`xinfAP` in ir eval) and infNDCG are estimated: topic, 0, document, stratum,
+grade. ir eval reads it with -R strata. A stratum is a span of ranks, by the
+best rank of a document in any run: 1 for --depth, then 2, 3, ... for each
+--sample; 0 are earlier judgments (--judged), which are not judged again. The
+grade is -2 for a document that waits for its judgment and -1 for one that was
+not drawn.
 
 bioCADDIE 2016 (Cohen et al., Database 2017): --preset biocaddie-organisers is
 --depth 300; --preset biocaddie-submitted, with the judgments of the former as

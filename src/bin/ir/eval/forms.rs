@@ -7,7 +7,7 @@ use clap::{ArgAction, ValueEnum};
 use ir_core::Judgments as Grades;
 use ir_core::trec::{self, Header, Parsed};
 use ir_eval::trec_eval::{Cell, Detail, Judgments, Selection, Sheet};
-use ir_eval::{JudgmentGroups, Missing, Rules, ZScores, preferences};
+use ir_eval::{JudgmentGroups, Missing, Pool, Rules, ZScores, preferences};
 use serde_json::json;
 
 use crate::console::{Console, Usage};
@@ -106,7 +106,12 @@ impl FormArgs {
     }
 
     /// Judgments that are grades.
-    pub(super) fn read(&self, file: &str, header: Header) -> Result<Parsed<Box<dyn Grades>>> {
+    pub(super) fn read(
+        &self,
+        file: &str,
+        header: Header,
+        console: &Console,
+    ) -> Result<Parsed<Box<dyn Grades>>> {
         fn boxed<J: Grades + 'static>(parsed: Parsed<J>) -> Parsed<Box<dyn Grades>> {
             Parsed {
                 data: Box::new(parsed.data),
@@ -116,7 +121,19 @@ impl FormArgs {
         Ok(match self.form {
             Form::Strata => {
                 let (input, name) = source::open(file)?;
-                boxed(trec::read_strata(input, &name, header)?)
+                let strata = trec::read_strata(input, &name, header)?;
+                let grades = strata
+                    .data
+                    .qrels()
+                    .iter()
+                    .flat_map(|(_, docs)| docs.values());
+                let waiting = grades.filter(|&&grade| grade == Pool::TO_JUDGE).count();
+                if waiting > 0 {
+                    console.warn(format_args!(
+                        "{name}: {waiting} documents wait for their judgment (`ir pool --merge`): they count as not drawn"
+                    ));
+                }
+                boxed(strata)
             }
             Form::Subtopics => {
                 let (input, name) = source::open(file)?;

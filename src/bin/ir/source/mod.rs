@@ -8,12 +8,12 @@ mod queries;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use anyhow::{Result, bail};
-use ir_core::trec::{self, Header, Parsed, Rows};
+use anyhow::{Result, anyhow, bail};
+use ir_core::trec::{self, Header, Parsed, Rows, TrecError};
 use ir_core::{Qrels, Run};
-use ir_data::Compression;
 use ir_data::beir::BeirFolder;
 use ir_data::catalogue::{Catalogue, entries};
+use ir_data::{Compression, DataError};
 use ir_eval::{Evaluator, Reading, Report};
 
 use crate::sink::is_stream;
@@ -88,6 +88,26 @@ pub(crate) fn text(argument: &str) -> Result<Box<dyn io::BufRead + Send>> {
 
 /// Judgments: a file, `-`, or a collection by name or folder with or without a split.
 pub(crate) fn qrels(argument: &str, header: Header) -> Result<Parsed<Qrels>> {
+    any_qrels(argument, header).map_err(|error| match other_form(&error) {
+        Some(form) => anyhow!("{error} ({form})"),
+        None => error,
+    })
+}
+
+/// What a file seems to be that has not the columns of qrels.
+fn other_form(error: &anyhow::Error) -> Option<&'static str> {
+    let columns = match error.downcast_ref()? {
+        DataError::Trec(TrecError::Columns { found, .. }) => *found,
+        _ => return None,
+    };
+    match columns {
+        5 => Some("judgments of a sample, as `ir pool` makes them? `ir eval -R strata` reads them"),
+        6 => Some("a run? the judgments come first"),
+        _ => None,
+    }
+}
+
+fn any_qrels(argument: &str, header: Header) -> Result<Parsed<Qrels>> {
     if argument == "-" {
         return Ok(ir_data::trec::qrels_any(stdin()?, STDIN, header)?);
     }
