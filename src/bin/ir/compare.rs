@@ -130,9 +130,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = positive)]
     per_topic: Option<usize>,
 
-    /// Form of the output: table, markdown, latex, csv or json (csv and json in full precision), or
-    /// html: one self-contained page with tables, pictures, and the queries and documents that
-    /// made the difference
+    /// Form of the output: table, markdown, latex, csv or json (csv and json in full precision,
+    /// json with the values of each query), or html: one self-contained page with tables, pictures,
+    /// and the queries and documents that made the difference
     #[arg(long, value_enum, default_value_t = Format::Table, hide_possible_values = true, value_name = "FORM")]
     format: Format,
 

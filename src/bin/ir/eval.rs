@@ -33,6 +33,7 @@ Measures (-m, repeatable), in trec_eval's spelling or that of ir_measures:
   official (the default), all_trec, set: trec_eval's sets
   ERR@20  nDCG(dcg='exp-log2')@20  RBP(p=0.95)  Judged@10  AP(judged_only=True)
   xinfAP@1000  infNDCG@1000  infP@10        of a sample: -R strata, or one stratum
+                 (xinfAP is sample_eval's infAP; infAP is trec_eval's, without strata)
   alpha_nDCG@20  ERR_IA@20  StRecall@20     of subtopics: -R subtopics
   prefs, all_prefs with -R prefs or qrels_prefs; qrels_jg with -R qrels_jg
 
