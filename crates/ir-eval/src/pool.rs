@@ -1,10 +1,10 @@
 //! Pools: which documents assessors should judge, and the judgments that come of it.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Write};
+use std::io::{BufRead, Write};
 
-use ir_core::trec::{Rows, TrecError};
-use ir_core::{Grade, Judgments, ListOrder, Qrels, Run, SplitMix};
+use ir_core::trec::{self, Rows, TrecError, WriteError};
+use ir_core::{Grade, Judgments, ListOrder, Qrels, Run, SplitMix, StratifiedQrels};
 use serde::{Deserialize, Serialize};
 
 /// How a pool is drawn from runs: strata of ranks, of each of which all documents or a sample is to
@@ -404,12 +404,13 @@ impl Pool {
     /// Writes the five columns, by query and document id.
     ///
     /// # Errors
-    /// When `out` cannot be written.
-    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// When `out` cannot be written, or an id could not be read back.
+    pub fn write(&self, out: &mut dyn Write) -> Result<(), WriteError> {
+        let mut qrels = StratifiedQrels::new();
         for (query, doc, Pooled { stratum, grade }) in self.iter() {
-            writeln!(out, "{query} 0 {doc} {stratum} {grade}")?;
+            qrels.insert(query, doc, stratum, *grade);
         }
-        Ok(())
+        trec::write_strata(&qrels, out)
     }
 
     /// Reads the five columns; `path` names the file in errors.

@@ -96,6 +96,33 @@ fn a_pool_by_hand() {
 }
 
 #[test]
+fn ids_that_cannot_be_read_back_are_not_written() {
+    for (query, doc, expected) in [
+        (
+            "q 1",
+            "d",
+            "expected a query id without white space, found \"q 1\"",
+        ),
+        (
+            "#q",
+            "d",
+            "expected a query id that does not begin with #, found \"#q\"",
+        ),
+        (
+            "q",
+            "a b",
+            "expected a document id without white space, found \"a b\"",
+        ),
+    ] {
+        let mut run = Run::new("r");
+        run.push(query, doc, 1.0);
+        let pool = Pooling::depth(1).pool(&[run], None).unwrap();
+        let error = pool.write(&mut Vec::new()).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
 fn files_that_are_no_pools() {
     let error = |text: &str| Pool::read(text.as_bytes(), "p").unwrap_err().to_string();
     assert_eq!(error("q1 0 d1 1\n"), "p:1: expected 5 columns, found 4");

@@ -40,7 +40,7 @@ pub use labelled::{read_strata, read_subtopics};
 pub use parts::{Part, parts};
 pub use read::{RunLine, Scanned, read_qrels, read_run, scan_run};
 pub use rows::{Rows, number, whole_number};
-pub use write::{RunScores, write_qrels, write_run};
+pub use write::{RunScores, write_qrels, write_run, write_strata};
 
 /// The longest line that is read, in bytes. No real run comes near it; a file without line ends
 /// is not read into memory whole.
@@ -254,6 +254,8 @@ pub enum Field {
     Document,
     /// The name of the system.
     Tag,
+    /// The label of a stratum.
+    Stratum,
 }
 
 impl fmt::Display for Field {
@@ -262,6 +264,7 @@ impl fmt::Display for Field {
             Self::Query => "query id",
             Self::Document => "document id",
             Self::Tag => "tag",
+            Self::Stratum => "stratum",
         })
     }
 }

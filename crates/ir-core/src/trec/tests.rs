@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::number::{c_integer, c_number};
 use super::*;
-use crate::{Grade, Qrels, Run};
+use crate::{Grade, Qrels, Run, StratifiedQrels};
 
 fn run(text: &str) -> Result<Parsed<Run>, TrecError> {
     read_run(text.as_bytes(), "run", Header::AsData)
@@ -220,6 +220,23 @@ fn strict_scores_keep_the_order() {
     assert!(
         scores.windows(2).all(|pair| pair[0] > pair[1]),
         "{scores:?}"
+    );
+}
+
+#[test]
+fn strata_are_written_and_read_back() {
+    let mut qrels = StratifiedQrels::new();
+    qrels.insert("q1", "d2", "top", 2);
+    qrels.insert("q1", "d1", "rest", -1);
+    qrels.insert("q0", "#d", "0", 0);
+    let mut out = Vec::new();
+    write_strata(&qrels, &mut out).unwrap();
+    let again = read_strata(&out[..], "qrels", Header::AsData).unwrap();
+    assert_eq!((again.data, again.oddities.len()), (qrels.clone(), 0));
+    qrels.insert("q1", "d3", "", 1);
+    assert_eq!(
+        write_strata(&qrels, &mut out).unwrap_err().to_string(),
+        "expected a stratum that is not empty, found \"\""
     );
 }
 

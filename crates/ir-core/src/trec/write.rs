@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::{Field, IdFault, WriteError, is_space};
-use crate::{Qrels, Run};
+use crate::{Judgments, Qrels, Run, StratifiedQrels};
 
 /// How scores are written, and with them the fate of equal ones: whoever evaluates the file sorts
 /// it again by score, and trec_eval puts the larger document id first among equals.
@@ -70,6 +70,34 @@ pub fn write_qrels(qrels: &Qrels, out: &mut dyn Write) -> Result<(), WriteError>
         for (doc, grade) in judged {
             writable(Field::Document, doc, Some(query))?;
             writeln!(out, "{query} 0 {doc} {grade}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes judgments of a stratified sample in five columns separated by blanks, by query and document
+/// id, as [`read_strata`](super::read_strata) reads them.
+///
+/// ```
+/// use ir_core::{StratifiedQrels, trec};
+/// let mut qrels = StratifiedQrels::new();
+/// qrels.insert("q1", "d1", "top", 2);
+/// qrels.insert("q1", "d2", "rest", -1);
+/// let mut out = Vec::new();
+/// trec::write_strata(&qrels, &mut out)?;
+/// assert_eq!(out, b"q1 0 d1 top 2\nq1 0 d2 rest -1\n");
+/// # Ok::<(), trec::WriteError>(())
+/// ```
+///
+/// # Errors
+/// When `out` cannot be written, or an id or a stratum could not be read back.
+pub fn write_strata(qrels: &StratifiedQrels, out: &mut dyn Write) -> Result<(), WriteError> {
+    for query in qrels.queries() {
+        begins_line(query)?;
+        for (doc, stratum, grade) in qrels.of(query) {
+            writable(Field::Document, doc, Some(query))?;
+            writable(Field::Stratum, stratum, Some(query))?;
+            writeln!(out, "{query} 0 {doc} {stratum} {grade}")?;
         }
     }
     Ok(())
