@@ -340,9 +340,10 @@ pub(crate) const UTILITY: [Decimal; 4] = [
     Decimal::ZERO,
 ];
 
+/// The names of ir_measures, some that people write instead, and (in small letters) those of ranx.
 fn read(name: &str, given: &mut Given<'_>, at: Option<&str>) -> Result<Measure, ParseMeasureError> {
     let kind = match name {
-        "P" | "Precision" => {
+        "P" | "Precision" | "precision" => {
             if given.flag("relative")? {
                 Kind::RelativeP
             } else {
@@ -359,16 +360,16 @@ fn read(name: &str, given: &mut Given<'_>, at: Option<&str>) -> Result<Measure, 
                 Kind::P
             }
         }
-        "R" | "Recall" | "SetR" => Kind::R,
-        "Success" => Kind::Success,
-        "RR" | "MRR" => Kind::RR,
-        "AP" | "MAP" => Kind::AP,
+        "R" | "Recall" | "recall" | "SetR" => Kind::R,
+        "Success" | "hit_rate" => Kind::Success,
+        "RR" | "MRR" | "mrr" => Kind::RR,
+        "AP" | "MAP" | "map" => Kind::AP,
         "GMAP" => Kind::GeometricAP,
         "SetAP" => Kind::SetAP,
         "SetF" => Kind::SetF {
             weight: given.multiple("beta")?,
         },
-        "Rprec" | "RPrec" => Kind::Rprec {
+        "Rprec" | "RPrec" | "r-precision" => Kind::Rprec {
             multiple: given.multiple("mult")?,
         },
         "Bpref" | "BPref" => Kind::Bpref,
@@ -378,7 +379,7 @@ fn read(name: &str, given: &mut Given<'_>, at: Option<&str>) -> Result<Measure, 
         "IPrecAvg" => Kind::IPrecMean {
             points: given.points()?,
         },
-        "nDCG" | "NDCG" => Kind::NDCG {
+        "nDCG" | "NDCG" | "ndcg" => Kind::NDCG {
             gain: given.gain()?,
         },
         "DCG" => Kind::DCG {
@@ -474,8 +475,8 @@ fn read(name: &str, given: &mut Given<'_>, at: Option<&str>) -> Result<Measure, 
 /// P and R without a cut-off are a slip: whole lists are SetP and SetR.
 fn needed(name: &str, text: &str) -> Result<Option<NonZeroU32>, ParseMeasureError> {
     let example = match name {
-        "P" | "Precision" => "P@5 (or SetP for whole lists)",
-        "R" | "Recall" => "R@100 (or SetR for whole lists)",
+        "P" | "Precision" | "precision" => "P@5 (or SetP for whole lists)",
+        "R" | "Recall" | "recall" => "R@100 (or SetR for whole lists)",
         "infP" | "iP" => "infP@10",
         _ => return Ok(None),
     };

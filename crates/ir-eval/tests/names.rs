@@ -407,3 +407,22 @@ fn spellings_of_ndeval_gdeval_and_sample_eval() {
         assert_eq!(text.parse::<Measure>().unwrap_err().to_string(), message);
     }
 }
+
+#[test]
+fn names_of_ranx() {
+    for (text, printed) in [
+        ("ndcg@10", "nDCG@10"),
+        ("map@100", "AP@100"),
+        ("map", "AP"),
+        ("mrr", "RR"),
+        ("mrr@10", "RR@10"),
+        ("precision@5", "P@5"),
+        ("recall@100", "R@100"),
+        ("hit_rate@1", "Success@1"),
+        ("r-precision", "Rprec"),
+    ] {
+        let measure: Measure = text.parse().unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(measure.to_string(), printed, "{text}");
+    }
+    assert!("precision".parse::<Measure>().is_err() && "recall".parse::<Measure>().is_err());
+}
