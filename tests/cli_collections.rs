@@ -260,6 +260,8 @@ fn overlaps() {
     assert_eq!(top["regions"].as_array().unwrap().len(), 2);
     here.ir(&["overlap", "--level", "1", "a.trec"])
         .fails(2, &["--qrels"]);
+    let out = here.ir(&["overlap", "a.trec", "a.trec"]).ok().out;
+    assert!(out.contains("\na.trec + a.trec (2) "), "{out}");
 }
 
 #[test]
@@ -407,6 +409,12 @@ fn agreement_of_assessors_and_of_rankings() {
     here.write("bad.tsv", "item\tann\nx\t1\n");
     here.ir(&["agree", "--table", "bad.tsv"])
         .fails(1, &["bad.tsv:1", "at least two"]);
+    here.write("short.tsv", "item\tann\tben\nx\t1\t1\ny\t1\n");
+    here.ir(&["agree", "--table", "short.tsv"])
+        .fails(1, &["short.tsv:3", "3 columns", "found 2"]);
+    here.write("again.tsv", "item\tann\tben\nx\t1\t1\nx\t1\t2\n");
+    here.ir(&["agree", "--table", "again.tsv"])
+        .fails(1, &["again.tsv:3", "\"x\" again"]);
 }
 
 #[test]
@@ -570,6 +578,10 @@ fn a_pool_from_runs_to_judgments() {
         .nth(2)
         .unwrap();
     bad(&format!("q1 {not_drawn} 1\n"), &["drawn for judging"]);
+    here.ir(&["pool", "a.trec", "-o", "x", "--pool", "x"])
+        .fails(2, &["--pool", "another place", "x for both"]);
+    here.ir(&["interleave", "a.trec", "b.trec", "--teams", "-"])
+        .fails(2, &["--teams", "another place"]);
     here.ir(&["pool", "--sample", "200:5%", "a.trec"])
         .fails(2, &["--pool"]);
     here.ir(&["pool", "--sample", "50:5%", "a.trec", "--pool", "x"])

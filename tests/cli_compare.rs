@@ -186,8 +186,25 @@ RR: bad.trec above ugly.trec (2 of 2 queries)
         csv.lines().nth(1),
         Some("RR,ugly.trec,bad.trec,q1,0.5,0.25,0.25")
     );
-    ir("markdown").ok();
+    let markdown = ir("markdown").ok().out;
+    let gains = "
+RR: `ugly.trec` above `bad.trec` (2 of 6 queries):
+
+- +0.2500 (0.2500 to 0.5000) `q1`
+  - grade 1, rank 4 -> 2: `d1`
+";
+    assert!(markdown.contains(gains), "{markdown}");
     ir("latex").fails(2, &["--per-topic", "latex"]);
+    // The number belongs to the option, not to the files.
+    let apart = [
+        "compare",
+        "qrels.txt",
+        "bad.trec",
+        "--per-topic",
+        "2",
+        "good.trec",
+    ];
+    folder.ir(&apart).fails(2, &["--per-topic=2"]);
 }
 
 #[test]

@@ -258,6 +258,38 @@ test: paired t, two-sided; correction: Holm, over the tests of a measure; level:
         "{text}"
     );
     assert!(text.contains("0.0009‡\n"), "{text}");
+    let key = "
+a letter: significantly higher than the system of that letter; †, ‡: significantly higher, lower than the other one
+";
+    assert!(text.ends_with(key), "{text}");
+}
+
+#[test]
+fn tables_tell_which_columns_are_of_logarithms() {
+    let runs = [run("old", &[1, 2, 3, 4]), run("new", &[1, 1, 2, 2])];
+    let notes = |measures: &[Measure]| {
+        let reports = reports(Rules::default(), measures, &runs);
+        let comparison = Comparison::new(&reports, &Plan::default()).unwrap();
+        comparison.notes().join("\n")
+    };
+    assert!(!notes(&[Measure::AP]).contains("logarithms"));
+    let both = notes(&[Measure::AP, "GMAP".parse().unwrap()]);
+    assert!(
+        both.contains("\nGMAP: differences are those of the figures"),
+        "{both}"
+    );
+}
+
+#[test]
+fn no_share_of_a_figure_below_zero() {
+    // Utility: relevant less other documents, 1 - 1 against 1 - 3.
+    let runs = [run("long", &[4, 4, 4]), run("short", &[2, 2, 2])];
+    let utility: Measure = "utility".parse().unwrap();
+    let reports = reports(Rules::default(), &[utility], &runs);
+    let comparison = Comparison::new(&reports, &Plan::default()).unwrap();
+    let contrast = &comparison.contrasts()[0];
+    assert!(contrast.difference > 0.0, "{contrast:?}");
+    assert_eq!(contrast.relative, None);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `ir agree`: how much assessors agree, and the rankings of systems by them.
 
+use std::collections::HashSet;
 use std::io::Write;
 
 use anyhow::{Context, Result, bail};
@@ -133,6 +134,7 @@ fn read_table(file: &str) -> Result<Ratings> {
     let delimiter = if head.contains('\t') { b'\t' } else { b',' };
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(delimiter)
+        .flexible(true)
         .from_reader(text.as_bytes());
     let coders: Vec<String> = {
         let headers = reader.headers().with_context(|| name.to_owned())?;
@@ -142,9 +144,20 @@ fn read_table(file: &str) -> Result<Ratings> {
         let found = coders.len();
         bail!("{name}:1: expected a column for items and at least two for labels, found {found}");
     }
+    let columns = coders.len() + 1;
     let mut ratings = Ratings::new(coders);
+    let mut known = HashSet::new();
     for record in reader.records() {
         let record = record.with_context(|| name.to_owned())?;
+        let line = record.position().map_or(0, csv::Position::line);
+        if record.len() != columns {
+            let found = record.len();
+            bail!("{name}:{line}: expected {columns} columns as in the header, found {found}");
+        }
+        if !known.insert(record[0].to_owned()) {
+            let item = &record[0];
+            bail!("{name}:{line}: expected each item once, found {item:?} again");
+        }
         let label = |text: &str| match text.trim() {
             "" | "-" | "NA" => None,
             text => Some(ir_eval::Label::from(text)),

@@ -126,7 +126,8 @@ pub(crate) struct Args {
     rules: RuleOptions,
 
     /// The N queries with the largest gains and losses too, for each pair, by the first measure,
-    /// with the documents that moved; 5 without =N
+    /// with the documents that moved; 5 without `=N`. In csv they stand in place of the tables,
+    /// without documents
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = positive)]
     per_topic: Option<usize>,
 
@@ -275,6 +276,16 @@ impl Args {
                 "--test datafinder: expected --alternative greater or less, found two-sided"
                     .to_owned(),
             ));
+        }
+        let number = |file: &&String| file.bytes().all(|b| b.is_ascii_digit());
+        let files = std::iter::once(&self.qrels).chain(&self.runs);
+        if let (Some(_), Some(number)) = (
+            self.per_topic,
+            files.filter(number).find(|file| !Path::new(file).exists()),
+        ) {
+            return Err(Usage(format!(
+                "--per-topic {number}: expected --per-topic={number}, with an equals sign"
+            )));
         }
         if self.per_topic.is_some() && self.format == Format::Latex {
             return Err(Usage(

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::args::{positive, tag};
 use crate::console::{Console, Usage};
-use crate::runs::{Reading, only_one_stdin, table};
+use crate::runs::{Reading, apart, only_one_stdin, table};
 use crate::sink::Sink;
 use crate::source;
 
@@ -101,6 +101,7 @@ enum Leads {
 /// Runs `ir interleave`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     only_one_stdin(&args.runs.iter().chain(&args.clicks).collect::<Vec<_>>())?;
+    apart(args.output.as_deref(), args.teams.as_deref(), "--teams")?;
     if args.leader.is_some() && args.method != Way::Balanced {
         return Err(Usage("--leader is for --method balanced".into()).into());
     }

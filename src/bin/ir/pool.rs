@@ -11,7 +11,7 @@ use ir_eval::{Pool, Pooling, Take};
 
 use crate::args::positive;
 use crate::console::{Console, Usage};
-use crate::runs::{Reading, only_one_stdin};
+use crate::runs::{Reading, apart, only_one_stdin};
 use crate::sink::Sink;
 use crate::source;
 
@@ -53,8 +53,8 @@ pub(crate) struct Args {
     #[arg(long, short = 'k', value_name = "K", value_parser = positive, allow_negative_numbers = true)]
     depth: Option<usize>,
 
-    /// A sample of the ranks below, down to TO: a share such as 100:5%, or a number of documents
-    /// per topic such as 1000:50; repeatable
+    /// A sample, for each topic, of the ranks below, down to TO: a share such as 100:5% (at least one
+    /// document), or a number of documents such as 1000:50; repeatable
     #[arg(long, value_name = "TO:HOW", value_parser = sample)]
     sample: Vec<(usize, Take)>,
 
@@ -136,6 +136,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 }
 
 fn draw(args: &Args, console: &Console) -> Result<()> {
+    apart(args.output.as_deref(), args.pool.as_deref(), "--pool")?;
     only_one_stdin(&args.files.iter().chain(&args.judged).collect::<Vec<_>>())?;
     let mut pooling = match args.preset {
         Some(Preset::BiocaddieOrganisers) => Pooling::biocaddie_organisers(),

@@ -1,5 +1,7 @@
 //! What the commands share that take several runs.
 
+use std::path::Path;
+
 use anyhow::Result;
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, Table, TableStyle};
@@ -48,7 +50,8 @@ impl Reading {
     }
 
     /// Reads runs, of which one may be standard input. A run's tag becomes its label: its tag, or
-    /// its file where two have one tag or one has none.
+    /// its file where two have one tag or one has none, with a number where a
+    /// file comes twice.
     pub(crate) fn read(self, files: &[String], console: &Console) -> Result<Vec<Run>> {
         only_one_stdin(files)?;
         let mut runs = Vec::with_capacity(files.len());
@@ -64,6 +67,13 @@ impl Reading {
                 run.tag.clone_from(file);
             }
         }
+        // The same file twice.
+        for (at, file) in files.iter().enumerate() {
+            let before = files[..at].iter().filter(|other| *other == file).count();
+            if before > 0 {
+                runs[at].tag = format!("{file} ({})", before + 1);
+            }
+        }
         Ok(runs)
     }
 }
@@ -74,6 +84,22 @@ pub(crate) fn only_one_stdin<S: AsRef<str>>(files: &[S]) -> Result<(), Usage> {
         return Err(Usage("expected `-` once at most, found it twice".into()));
     }
     Ok(())
+}
+
+/// Two results do not go to one place; without a name, and by the name `-`, it is standard output.
+pub(crate) fn apart(
+    output: Option<&Path>,
+    other: Option<&Path>,
+    option: &str,
+) -> Result<(), Usage> {
+    let dash = Path::new("-");
+    match other {
+        Some(other) if other == output.unwrap_or(dash) => Err(Usage(format!(
+            "{option}: expected another place than that of --output, found {} for both",
+            other.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Rows in columns, the first aligned left, the others right; no lines around them.

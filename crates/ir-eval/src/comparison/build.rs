@@ -186,7 +186,7 @@ impl Comparison {
             system: system.name.clone(),
             against: against.name.clone(),
             difference,
-            relative: (other.value != 0.0).then(|| difference / other.value),
+            relative: (other.value > 0.0).then(|| difference / other.value),
             interval: Interval {
                 low: interval.low * times,
                 high: interval.high * times,

@@ -64,7 +64,10 @@ fn escaped(text: &str) -> String {
             '<' => out.push_str("$<$"),
             '>' => out.push_str("$>$"),
             '|' => out.push_str("\\textbar{}"),
-            '"' => out.push_str("\\textquotedbl{}"),
+            // The old encoding OT1, which is LaTeX's default, has no straight one.
+            '"' => out.push_str("''"),
+            // A row break would take it for its own.
+            '*' => out.push_str("{*}"),
             '†' => out.push_str("$\\dagger$"),
             '‡' => out.push_str("$\\ddagger$"),
             '&' | '%' | '$' | '#' | '_' | '{' | '}' => {
@@ -78,10 +81,41 @@ fn escaped(text: &str) -> String {
             }
             // In the first column a row break would take it for its optional argument.
             '[' => out.push_str("{[}"),
+            // Not a dash or a quotation mark made of two.
+            '-' | '\'' | '`' if matches!(before, '-' | '\'' | '`' | '"' | '?' | '!') => {
+                out.push_str("{}");
+                out.push(c);
+            }
             '\n' | '\r' => out.push(' '),
             c => out.push(c),
         }
         before = c;
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_means_anything_to_latex() {
+        for (text, expected) in [
+            ("a_b&c", "a\\_b\\&c"),
+            // After a row break both would be arguments of it.
+            ("*best", "{*}best"),
+            ("[x]", "{[}x]"),
+            // Ligatures; and a character that the default encoding lacks.
+            ("bm25--rm3", "bm25-{}-rm3"),
+            ("say \"x\" ''", "say ''x'' '{}'"),
+            ("?`", "?{}`"),
+            ("-0.5 [-1, 2] x-1", "$-$0.5 {[}$-$1, 2] x-1"),
+            (
+                "\\~^",
+                "\\textbackslash{}\\textasciitilde{}\\textasciicircum{}",
+            ),
+        ] {
+            assert_eq!(escaped(text), expected, "{text}");
+        }
+    }
 }

@@ -108,7 +108,7 @@ pub struct Contrast {
     pub against: String,
     /// The system's figure less the other's.
     pub difference: f64,
-    /// The difference as a share of the other's figure; `None` where that is 0.
+    /// The difference as a share of the other's figure; `None` where that is not above 0.
     pub relative: Option<f64>,
     /// The confidence interval of the difference; for geometric means, that of the mean difference
     /// of the logarithms.

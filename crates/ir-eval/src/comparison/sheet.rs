@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::{Comparison, Contrast, Family};
 use crate::significance::{Alternative, Correction, Distribution, Interval};
-use crate::{Measure, Missing};
+use crate::{Measure, Missing, Summary};
 
 /// One table.
 pub(super) struct Sheet {
@@ -88,6 +88,13 @@ impl Comparison {
         );
         let mut notes = vec![first, self.counts(), self.rules.to_string()];
         notes.push(format!("{}; {interval}", self.plan));
+        let mut geometric = self.measures.iter();
+        if let Some(measure) = geometric.find(|m| m.summary() == Summary::GeometricMean) {
+            notes.push(format!(
+                "{measure}: differences are those of the figures; their intervals, Cohen's d and p are \
+                 those of the logarithms"
+            ));
+        }
         notes.extend(self.key());
         notes
     }
@@ -123,9 +130,13 @@ impl Comparison {
     /// What the marks mean.
     fn key(&self) -> Option<String> {
         let Some(baseline) = self.baseline() else {
-            return Some(
-                "a letter: significantly higher than the system of that letter".to_owned(),
-            );
+            let letter = "a letter: significantly higher than the system of that letter";
+            let dagger = match self.plan.alternative {
+                Alternative::Greater => "†: significantly higher than the other one",
+                Alternative::Less => "‡: significantly lower than the other one",
+                Alternative::TwoSided => "†, ‡: significantly higher, lower than the other one",
+            };
+            return Some(format!("{letter}; {dagger}"));
         };
         Some(match self.plan.alternative {
             Alternative::Greater => format!("†: significantly higher than {baseline}"),

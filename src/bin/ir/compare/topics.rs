@@ -66,11 +66,9 @@ pub(super) fn of(
                 further,
             }
         };
-        let gains = topics.iter().take_while(|topic| topic.difference > 0.0);
-        let losses = topics
-            .iter()
-            .rev()
-            .take_while(|topic| topic.difference < 0.0);
+        // As many as are counted as wins and losses: dust of rounding is a tie.
+        let gains = topics.iter().take(contrast.effect.wins);
+        let losses = topics.iter().rev().take(contrast.effect.losses);
         all.push(Topics {
             measure,
             system: system.to_owned(),
@@ -85,11 +83,14 @@ pub(super) fn of(
 }
 
 impl Topics {
-    fn sides(&self) -> [(String, &[Topic]); 2] {
+    /// The two halves with their titles; `name` sets the name of a system.
+    fn sides(&self, name: fn(&str) -> String) -> [(String, &[Topic]); 2] {
         let title = |higher: &str, lower: &str, shown: usize, of: usize| {
             format!(
-                "{}: {higher} above {lower} ({shown} of {of} queries)",
-                self.measure
+                "{}: {} above {} ({shown} of {of} queries)",
+                self.measure,
+                name(higher),
+                name(lower)
             )
         };
         let (system, against) = (&self.system, &self.against);
@@ -109,7 +110,7 @@ impl Topics {
 /// The queries as indented lines.
 pub(super) fn text(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
     for pair in topics {
-        for (title, topics) in pair.sides() {
+        for (title, topics) in pair.sides(str::to_owned) {
             writeln!(out, "\n{title}\n")?;
             for topic in topics {
                 let TopicDifference {
@@ -124,7 +125,7 @@ pub(super) fn text(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
                 )?;
                 for moved in &topic.moved {
                     let line = line(moved);
-                    writeln!(out, "           {line}")?;
+                    writeln!(out, "           {line}: {}", moved.doc)?;
                 }
                 if topic.further > 0 {
                     writeln!(out, "           and {} more", topic.further)?;
@@ -138,7 +139,7 @@ pub(super) fn text(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
 /// The queries as nested lists.
 pub(super) fn markdown(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
     for pair in topics {
-        for (title, topics) in pair.sides() {
+        for (title, topics) in pair.sides(code) {
             writeln!(out, "\n{title}:\n")?;
             for topic in topics {
                 let TopicDifference {
@@ -149,10 +150,14 @@ pub(super) fn markdown(topics: &[Topics], out: &mut dyn Write) -> io::Result<()>
                 } = &topic.difference;
                 writeln!(
                     out,
-                    "- {difference:+.4} ({against:.4} to {value:.4}) `{query}`"
+                    "- {difference:+.4} ({against:.4} to {value:.4}) {}",
+                    code(query)
                 )?;
                 for moved in &topic.moved {
-                    writeln!(out, "  - {}", line(moved))?;
+                    writeln!(out, "  - {}: {}", line(moved), code(&moved.doc))?;
+                }
+                if topic.further > 0 {
+                    writeln!(out, "  - and {} more", topic.further)?;
                 }
             }
         }
@@ -189,7 +194,19 @@ pub(super) fn csv(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
     table.flush()
 }
 
-/// `grade 2, rank 14 -> 3: doc17`.
+/// A name as it is, in Markdown: between more backticks than it has in a row.
+fn code(name: &str) -> String {
+    let rows = name.split(|c| c != '`').map(str::len);
+    let fence = "`".repeat(rows.max().unwrap_or(0) + 1);
+    let room = if name.starts_with('`') || name.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
+    format!("{fence}{room}{name}{room}{fence}")
+}
+
+/// `grade 2, rank 14 -> 3`.
 fn line(moved: &Moved) -> String {
     let judged = match moved.judged {
         Judged::Grade(grade) => format!("grade {grade}"),
@@ -197,9 +214,24 @@ fn line(moved: &Moved) -> String {
     };
     let rank = |rank: Option<usize>| rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
     format!(
-        "{judged}, rank {} -> {}: {}",
+        "{judged}, rank {} -> {}",
         rank(moved.against),
-        rank(moved.rank),
-        moved.doc
+        rank(moved.rank)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_markdown_stay_as_they_are() {
+        for (name, expected) in [
+            ("MED_1_<b>*", "`MED_1_<b>*`"),
+            ("a`b", "``a`b``"),
+            ("`tick``", "``` `tick`` ```"),
+        ] {
+            assert_eq!(code(name), expected);
+        }
+    }
 }
