@@ -89,7 +89,9 @@ fn queries_that_are_in_one_file_only() {
         "{err}"
     );
     assert!(
-        err.contains("warning: 1 of the run's queries have no judgments"),
+        err.contains(
+            "warning: 1 of the run's queries have no judgments and are left out, such as \"z9\""
+        ),
         "{err}"
     );
     // A query with negative grades alone is judged, and has nothing to find.

@@ -170,8 +170,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     forms::warn_of_gaps(
         &rules,
         report.queries().len(),
-        report.missing().len(),
-        report.unjudged().len(),
+        report.missing(),
+        report.unjudged(),
         console,
     );
     if reference.is_some() || !args.json {

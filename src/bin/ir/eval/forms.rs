@@ -171,8 +171,8 @@ impl FormArgs {
             warn_of_gaps(
                 &rules,
                 counted,
-                report.missing().len(),
-                report.unjudged().len(),
+                report.missing(),
+                report.unjudged(),
                 console,
             );
             return out.print(selection.sheet(&report));
@@ -187,8 +187,8 @@ impl FormArgs {
         warn_of_gaps(
             &rules,
             counted,
-            report.missing().len(),
-            report.unjudged().len(),
+            report.missing(),
+            report.unjudged(),
             console,
         );
         out.print(selection.sheet_of_preferences(&report))
@@ -196,22 +196,26 @@ impl FormArgs {
 }
 
 /// Queries that silently do not count are the commonest way to a wrong figure.
-pub(super) fn warn_of_gaps(
+pub(super) fn warn_of_gaps<'a>(
     rules: &Rules,
     counted: usize,
-    missing: usize,
-    unjudged: usize,
+    mut missing: impl ExactSizeIterator<Item = &'a str>,
+    mut unjudged: impl ExactSizeIterator<Item = &'a str>,
     console: &Console,
 ) {
-    if missing > 0 && rules.missing == Missing::Skip {
+    let (missed, others) = (missing.len(), unjudged.len());
+    if rules.missing == Missing::Skip
+        && let Some(first) = missing.next()
+    {
         console.warn(format_args!(
-            "{missing} of {} judged queries have no results and are left out of the averages (-c counts them as 0)",
-            missing + counted
+            "{missed} of {} judged queries have no results and are left out of the averages, \
+             such as {first:?} (-c counts them as 0)",
+            missed + counted
         ));
     }
-    if unjudged > 0 {
+    if let Some(first) = unjudged.next() {
         console.warn(format_args!(
-            "{unjudged} of the run's queries have no judgments and are left out"
+            "{others} of the run's queries have no judgments and are left out, such as {first:?}"
         ));
     }
 }
