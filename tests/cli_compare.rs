@@ -248,7 +248,22 @@ fn written_to_a_file_whole_or_not_at_all() {
     assert!(!folder.at("table.tex").exists());
     assert_eq!(folder.ir(&args("good.trec")).ok().out, "");
     let table = folder.read("table.tex");
-    assert!(table.contains("\\toprule"), "{table}");
+    assert_eq!(table.matches("\\toprule").count(), 1, "{table}");
+    let more = |form| {
+        folder.ir(&[
+            "compare",
+            "--details",
+            "--format",
+            form,
+            "qrels.txt",
+            "bad.trec",
+            "good.trec",
+        ])
+    };
+    let tables = more("latex").ok().out;
+    assert_eq!(tables.matches("\\toprule").count(), 3, "{tables}");
+    assert!(tables.starts_with(&table), "{tables}");
+    more("csv").fails(2, &["--details", "--format latex"]);
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn main() -> Result<()> {
         ..Plan::default()
     };
     let comparison = Comparison::new(&reports, &plan)?;
-    println!("{}", comparison.text());
+    println!("{comparison}");
 
     // A mean says little. Where does the difference come from?
     let topics = comparison

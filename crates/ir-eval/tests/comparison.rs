@@ -310,12 +310,89 @@ fn markdown_and_latex_escape_what_they_must() {
     );
     assert!(latex.contains("\\textbf{0.8750}\\rlap{$^{\\dagger}$} & \\textbf{0.2000} \\\\\n"));
     assert!(latex.contains("\nnone \\& nil & "));
-    assert!(latex.contains(" & $-$22.0 \\% & $-$0.52 & "), "{latex}");
     assert!(pairs().latex().contains("\\rlap{$^{ac}$}"));
     // Each table is balanced.
     let count = |what: &str| latex.matches(what).count();
     assert_eq!(count("\\begin{"), count("\\end{"));
-    assert_eq!(count("\\toprule"), 3);
+    assert_eq!(count("\\toprule"), 1);
+}
+
+#[test]
+fn latex_has_one_table_that_explains_itself() {
+    let comparison = Comparison::new(&three(), &Plan::default()).unwrap();
+    let latex = comparison.latex();
+    for part in [
+        "% systems: 3; baseline: low_1\n",
+        "\\caption{RR and P@5 of 3 systems over 8 queries. Bold: the highest figure of a measure. \
+         $\\dagger$, $\\ddagger$: significantly higher, lower than low\\_1 (test: paired t, two-sided; \
+         correction: Holm, over the tests of a measure; level: 0.05).}\n\\label{tab:comparison}\n",
+    ] {
+        assert!(latex.contains(part), "expected {part:?} in {latex}");
+    }
+    assert!(!latex.contains("resizebox"), "{latex}");
+    assert!(
+        pairs()
+            .latex()
+            .contains("A letter: significantly higher than")
+    );
+}
+
+#[test]
+fn latex_details_on_request() {
+    let comparison = Comparison::new(&three(), &Plan::default()).unwrap();
+    let details = comparison.latex_details();
+    for part in [
+        "\\caption{Confidence intervals (0.95) of figures over 8 queries.}\n\\label{tab:comparison-intervals}\n",
+        "\nmeasure & system & figure & interval \\\\\n",
+        "\nRR & low\\_1 & 0.2234 & {[}",
+        "\\caption{Differences to low\\_1 over 8 queries, with 95 \\% intervals. $\\dagger$",
+        "\\label{tab:comparison-differences}\n",
+        "\nmeasure & system & difference & interval & Cohen's d & adjusted p \\\\\n",
+        "] & $-$0.52 & ",
+    ] {
+        assert!(details.contains(part), "expected {part:?} in {details}");
+    }
+    let count = |what: &str| details.matches(what).count();
+    assert_eq!(count("\\begin{"), count("\\end{"));
+    assert_eq!((count("\\toprule"), count("\\resizebox")), (2, 2));
+    // Six figures and four tests.
+    assert_eq!(count(" \\\\\n"), 2 + 6 + 4);
+    let pairs = pairs().latex_details();
+    assert!(
+        pairs.contains("\nmeasure & system & against & difference & "),
+        "{pairs}"
+    );
+    assert!(
+        pairs.contains("lower than the other one (test: "),
+        "{pairs}"
+    );
+}
+
+#[test]
+fn long_latex_tables_in_parts() {
+    let runs: Vec<Run> = (0..41)
+        .map(|n| run(&format!("s{n:02}"), &[n % 5 + 1, 1, n]))
+        .collect();
+    let reports = reports(Rules::default(), &[Measure::RR], &runs);
+    let details = Comparison::new(&reports, &Plan::default())
+        .unwrap()
+        .latex_details();
+    assert!(
+        details.contains("\\label{tab:comparison-intervals-2}\n"),
+        "{details}"
+    );
+    assert!(details.contains(" (continued).}\n"), "{details}");
+    assert!(!details.contains("differences-2"), "{details}");
+    assert_eq!(
+        details.matches("\ns40 & ").count() + details.matches("& s40 & ").count(),
+        2
+    );
+}
+
+#[test]
+fn printed_as_its_text() {
+    let comparison = Comparison::new(&three(), &Plan::default()).unwrap();
+    assert_eq!(format!("{comparison}\n"), comparison.text());
 }
 
 #[test]

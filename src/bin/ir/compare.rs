@@ -52,8 +52,8 @@ Tests of the differences per query (--test):
 
 The family for --correction is the tests of one measure, or --family all.
 Marks: † and ‡ for significantly higher and lower than the baseline, or the
-letters of the systems that are beaten. LaTeX is three tables: figures,
-intervals, differences. The same seed gives the same output.";
+letters of the systems that are beaten. LaTeX is the table of figures, with
+--details also intervals and differences. The same seed gives the same output.";
 
 /// The measures that are compared unless told otherwise.
 const MEASURES: [&str; 5] = ["nDCG@10", "AP", "RR", "P@5", "R@100"];
@@ -136,6 +136,10 @@ pub(crate) struct Args {
     /// and the queries and documents that made the difference
     #[arg(long, value_enum, default_value_t = Format::Table, hide_possible_values = true, value_name = "FORM")]
     format: Format,
+
+    /// Two more LaTeX tables: confidence intervals and differences
+    #[arg(long)]
+    details: bool,
 
     /// Title of the page [default: the names of the runs]
     #[arg(long, value_name = "TEXT")]
@@ -293,6 +297,12 @@ impl Args {
                     .to_owned(),
             ));
         }
+        if self.details && self.format != Format::Latex {
+            return Err(Usage(
+                "--details: expected --format latex with it; the other forms have all tables"
+                    .to_owned(),
+            ));
+        }
         if self.title.is_some() && self.format != Format::Html {
             return Err(Usage("--title: expected --format html with it".to_owned()));
         }
@@ -351,7 +361,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         Some(page) if args.format == Format::Html => {
             out.write_all(page.to_html().as_bytes()).map_err(Into::into)
         }
-        _ => write(args.format, &comparison, topics.as_deref(), &mut out),
+        _ => write(args, &comparison, topics.as_deref(), &mut out),
     };
     written.with_context(|| format!("{}: could not be written", out.name()))?;
     out.commit()
@@ -472,12 +482,12 @@ struct Whole<'a> {
 }
 
 fn write(
-    format: Format,
+    args: &Args,
     comparison: &Comparison,
     topics: Option<&[topics::Topics]>,
     out: &mut Sink,
 ) -> Result<()> {
-    match format {
+    match args.format {
         Format::Table => {
             out.write_all(comparison.text().as_bytes())?;
             topics.map_or(Ok(()), |topics| topics::text(topics, out))?;
@@ -486,7 +496,12 @@ fn write(
             out.write_all(comparison.markdown().as_bytes())?;
             topics.map_or(Ok(()), |topics| topics::markdown(topics, out))?;
         }
-        Format::Latex => out.write_all(comparison.latex().as_bytes())?,
+        Format::Latex => {
+            out.write_all(comparison.latex().as_bytes())?;
+            if args.details {
+                write!(out, "\n{}", comparison.latex_details())?;
+            }
+        }
         Format::Csv => match topics {
             None => comparison.csv(&mut *out)?,
             Some(topics) => topics::csv(topics, out)?,

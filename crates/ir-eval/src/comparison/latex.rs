@@ -2,25 +2,206 @@
 
 use super::Comparison;
 use super::sheet::{Cell, Mark, Sheet};
+use crate::significance::Alternative;
+use crate::{Measure, Missing};
+
+/// Wider tables of figures than this are shrunk to the line.
+const MEASURES: usize = 6;
+
+/// Longer tables than this do not fit on a page.
+const ROWS: usize = 40;
 
 impl Comparison {
-    /// The tables in LaTeX, for the package booktabs, with all notes below each. The highest figure
-    /// of a measure is bold.
+    /// The table of figures in LaTeX, for the package booktabs: systems by measures, with a caption
+    /// that says what the figures are of, what was tested, and what the marks mean. The highest
+    /// figure of a measure is bold; the label is `tab:comparison`. Comments above it hold the
+    /// [`notes`](Comparison::notes).
     #[must_use]
     pub fn latex(&self) -> String {
-        let mut text = "% needs \\usepackage{booktabs}\n".to_owned();
-        let notes: Vec<String> = self.notes().iter().map(|note| escaped(note)).collect();
-        for sheet in self.sheets() {
-            text += "\\begin{table}\n\\centering\n";
-            text += &format!("\\caption{{{}.}}\n", escaped(&sheet.title));
-            text += &table(&sheet);
-            text += "\\par\\smallskip\n\\begin{minipage}{\\linewidth}\\footnotesize\n";
-            text += &notes.join(".\\\\\n");
-            text += ".\n\\end{minipage}\n\\end{table}\n\n";
+        let [figures, ..] = self.sheets();
+        let wide = self.measures.len() > MEASURES;
+        let packages = if wide {
+            "booktabs,graphicx"
+        } else {
+            "booktabs"
+        };
+        let mut text = format!("% needs \\usepackage{{{packages}}}\n");
+        for note in self.notes() {
+            let note = note.replace(char::is_control, " ");
+            text += &format!("% {note}\n");
         }
-        text.pop();
-        text
+        let caption = format!(
+            "{} of {} systems over {}. Bold: the highest figure of a measure. {}",
+            list(&self.measures),
+            self.systems.len(),
+            self.over(),
+            self.legend()
+        );
+        let width = if wide { Width::Line } else { Width::Own };
+        text + &float(&caption, "", width, &figures)
     }
+
+    /// The tables of confidence intervals and of differences in LaTeX, for the packages booktabs
+    /// and graphicx, to stand behind [`latex`](Comparison::latex): a row for each measure and
+    /// system, in small type and no wider than a line, in parts that fit on a page. The labels are
+    /// `tab:comparison-intervals` and `tab:comparison-differences`, with a number from the second
+    /// part on.
+    #[must_use]
+    pub fn latex_details(&self) -> String {
+        let [figures, intervals, differences] = self.sheets();
+        let over = self.over();
+        let mut text = "% needs \\usepackage{booktabs,graphicx}\n".to_owned();
+        let title = format!("{} of figures over {over}", intervals.title);
+        text += &parts(&title, "-intervals", &by_row(&figures, &intervals));
+        let against = match self.baseline() {
+            Some(baseline) => format!("Differences to {baseline}"),
+            None => "Differences of all pairs of systems".to_owned(),
+        };
+        let interval = self.confidence();
+        let title = format!(
+            "{against} over {over}, with {interval} intervals. {}",
+            self.legend_of_pairs()
+        );
+        // Without what the others say already, or what few papers print.
+        let columns: &[usize] = match self.baseline() {
+            Some(_) => &[0, 1, 3, 4, 6, 11],
+            None => &[0, 1, 2, 3, 4, 6, 11],
+        };
+        text += "\n";
+        text + &parts(&title, "-differences", &chosen(&differences, columns))
+    }
+
+    /// `225 queries`.
+    fn over(&self) -> String {
+        let answered = match self.rules.missing {
+            Missing::Skip => " that all systems answered",
+            Missing::Zero => "",
+        };
+        format!("{} queries{answered}", self.queries.len())
+    }
+
+    /// What the marks of the figures mean, and by which test.
+    fn legend(&self) -> String {
+        let Some(baseline) = self.baseline() else {
+            return format!(
+                "A letter: significantly higher than the system of that letter ({})",
+                self.plan
+            );
+        };
+        self.daggers(baseline)
+    }
+
+    fn legend_of_pairs(&self) -> String {
+        self.daggers(self.baseline().unwrap_or("the other one"))
+    }
+
+    fn daggers(&self, other: &str) -> String {
+        let marks = match self.plan.alternative {
+            Alternative::Greater => "†: significantly higher",
+            Alternative::Less => "‡: significantly lower",
+            Alternative::TwoSided => "†, ‡: significantly higher, lower",
+        };
+        format!("{marks} than {other} ({})", self.plan)
+    }
+
+    /// `95 %`.
+    fn confidence(&self) -> String {
+        let percent = 100.0 * (1.0 - self.plan.level);
+        format!("{} %", (percent * 1e7).round() / 1e7)
+    }
+}
+
+/// How wide a table is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Width {
+    /// As it comes.
+    Own,
+    /// No wider than the line: smaller where it would be.
+    Line,
+}
+
+/// `nDCG@10, AP and RR`.
+fn list(measures: &[Measure]) -> String {
+    let names: Vec<String> = measures.iter().map(Measure::to_string).collect();
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// Systems by measures as one row for each of both, with the figure and its interval.
+fn by_row(figures: &Sheet, intervals: &Sheet) -> Sheet {
+    let mut rows = Vec::new();
+    for (at, measure) in figures.header.iter().enumerate().skip(1) {
+        for (figure, interval) in figures.rows.iter().zip(&intervals.rows) {
+            let words = [Cell::from(measure.as_str()), figure[0].clone()];
+            let numbers = [Cell::from(figure[at].text.clone()), interval[at].clone()];
+            rows.push(words.into_iter().chain(numbers).collect());
+        }
+    }
+    Sheet {
+        title: String::new(),
+        header: ["measure", "system", "figure", "interval"]
+            .map(str::to_owned)
+            .to_vec(),
+        rows,
+        words: 2,
+    }
+}
+
+/// Some columns of a table.
+fn chosen(sheet: &Sheet, columns: &[usize]) -> Sheet {
+    let pick = |row: &Vec<Cell>| columns.iter().map(|&at| row[at].clone()).collect();
+    Sheet {
+        title: String::new(),
+        header: columns.iter().map(|&at| sheet.header[at].clone()).collect(),
+        rows: sheet.rows.iter().map(pick).collect(),
+        words: columns.iter().filter(|&&at| at < sheet.words).count(),
+    }
+}
+
+/// A table in parts that fit on a page.
+fn parts(caption: &str, label: &str, sheet: &Sheet) -> String {
+    let parts = sheet.rows.chunks(ROWS).enumerate().map(|(at, rows)| {
+        let part = Sheet {
+            title: String::new(),
+            header: sheet.header.clone(),
+            rows: rows.to_vec(),
+            words: sheet.words,
+        };
+        match at {
+            0 => float(caption, label, Width::Line, &part),
+            _ => {
+                let label = format!("{label}-{}", at + 1);
+                float(
+                    &format!("{caption} (continued)"),
+                    &label,
+                    Width::Line,
+                    &part,
+                )
+            }
+        }
+    });
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// One table with its caption, and what its label has behind `tab:comparison`.
+fn float(caption: &str, label: &str, width: Width, sheet: &Sheet) -> String {
+    let caption = escaped(caption);
+    let mut text = format!(
+        "\\begin{{table}}\n\\centering\n\\caption{{{caption}.}}\n\\label{{tab:comparison{label}}}\n"
+    );
+    if width == Width::Line {
+        text +=
+            "\\small\n\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n";
+    }
+    text += &table(sheet);
+    if width == Width::Line {
+        text.pop();
+        text += "}\n";
+    }
+    text + "\\end{table}\n"
 }
 
 fn table(sheet: &Sheet) -> String {

@@ -17,7 +17,7 @@ pub(super) struct Sheet {
 }
 
 /// One cell of a table.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Cell {
     pub(super) text: String,
     /// What is significant about it.
@@ -27,7 +27,7 @@ pub(super) struct Cell {
 }
 
 /// A mark of significance.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) enum Mark {
     #[default]
     None,

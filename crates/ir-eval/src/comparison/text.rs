@@ -1,5 +1,7 @@
 //! Tables for a terminal, or for whatever reads text.
 
+use std::fmt;
+
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 
 use super::Comparison;
@@ -19,6 +21,13 @@ impl Comparison {
             text.push('\n');
         }
         text
+    }
+}
+
+/// As [`Comparison::text`] has it.
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text().trim_end())
     }
 }
 
