@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use ir_core::{Qrels, Run};
 use ir_eval::significance::{Alternative, Correction, Student};
 use ir_eval::{
-    Against, Bootstrap, CompareError, Comparison, Evaluator, Family, Measure, Missing, Plan,
+    Against, Bootstrap, CompareError, Comparison, Evaluator, Family, Measure, Missing, Moves, Plan,
     Report, Rules, Test,
 };
 
@@ -330,6 +330,15 @@ fn latex_has_one_table_that_explains_itself() {
         assert!(latex.contains(part), "expected {part:?} in {latex}");
     }
     assert!(!latex.contains("resizebox"), "{latex}");
+    // Too wide for a line: shrunk to it.
+    let name = "a system with a name that is longer than it should be";
+    let runs = [run("short", &[1, 2]), run(name, &[1, 3])];
+    let wide = reports(Rules::default(), &[Measure::RR, Measure::P.at(5)], &runs);
+    let wide = Comparison::new(&wide, &Plan::default()).unwrap().latex();
+    assert!(
+        wide.contains("\\resizebox") && wide.contains("{booktabs,graphicx}"),
+        "{wide}"
+    );
     assert!(
         pairs()
             .latex()
@@ -416,4 +425,62 @@ fn csv_is_flat_and_full() {
     assert_eq!(&row[at("p_by")], "Student's t, 7 degrees of freedom");
     assert_eq!(&row[at("missing")], "2");
     assert_eq!(row[at("rules")], comparison.rules().to_string());
+}
+
+/// A list of 30 documents, x01 to x30 but for those at the ranks that are named.
+fn list(places: &[(usize, &str)]) -> Run {
+    let mut run = Run::new("list");
+    for rank in 1..=30 {
+        let place = places.iter().find(|place| place.0 == rank);
+        let doc = place.map_or_else(|| format!("x{rank:02}"), |place| place.1.to_owned());
+        run.push("q", doc, -(rank as f64));
+    }
+    run
+}
+
+#[test]
+fn documents_that_moved_by_what_they_do_to_the_measure() {
+    let mut qrels = Qrels::new();
+    for (doc, grade) in [
+        ("deep", 3),
+        ("near", 1),
+        ("good", 2),
+        ("bad", 0),
+        ("x04", 0),
+    ] {
+        qrels.insert("q", doc, grade);
+    }
+    let old = list(&[(28, "deep"), (5, "near"), (9, "good"), (2, "bad")]);
+    let new = list(&[
+        (12, "deep"),
+        (1, "near"),
+        (7, "good"),
+        (2, "bad"),
+        (3, "x04"),
+        (4, "x03"),
+    ]);
+    let docs = |measure: Option<Measure>| -> Vec<String> {
+        let moves = Moves::new(&qrels, Rules::default(), &new, &old);
+        let moves = match measure {
+            Some(measure) => moves.by(measure),
+            None => moves,
+        };
+        moves.of("q").into_iter().map(|moved| moved.doc).collect()
+    };
+    // By hand, 1 / rank times grade: 1 (1 - 1/5), 3 (1/12 - 1/28), 2 (1/7 - 1/9).
+    assert_eq!(docs(None)[..3], ["near", "deep", "good"]);
+    // Deep is beyond the cut-off, and so is x28.
+    let first_ten = docs(Some(Measure::NDCG.at(10)));
+    assert_eq!(first_ten[..3], ["near", "good", "x04"]);
+    assert!(!first_ten.contains(&"deep".to_owned()), "{first_ten:?}");
+    assert!(
+        first_ten.iter().all(|doc| doc != "x28" && doc != "x12"),
+        "{first_ten:?}"
+    );
+    // Recall asks only what came in: x05 and x09, which were behind "near" and "good" before.
+    let recall = docs(Some(Measure::R.at(20)));
+    assert_eq!(recall[0], "deep", "{recall:?}");
+    assert!(!recall.contains(&"near".to_owned()), "{recall:?}");
+    // From grade 2 on, "near" is judged and not relevant.
+    assert_eq!(docs(Some(Measure::AP.rel(2)))[..2], ["deep", "good"]);
 }

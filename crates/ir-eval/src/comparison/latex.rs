@@ -5,8 +5,8 @@ use super::sheet::{Cell, Mark, Sheet};
 use crate::significance::Alternative;
 use crate::{Measure, Missing};
 
-/// Wider tables of figures than this are shrunk to the line.
-const MEASURES: usize = 6;
+/// The width of a line in LaTeX's class article, in points.
+const LINE: usize = 345;
 
 /// Longer tables than this do not fit on a page.
 const ROWS: usize = 40;
@@ -19,7 +19,7 @@ impl Comparison {
     #[must_use]
     pub fn latex(&self) -> String {
         let [figures, ..] = self.sheets();
-        let wide = self.measures.len() > MEASURES;
+        let wide = points(&figures) > LINE;
         let packages = if wide {
             "booktabs,graphicx"
         } else {
@@ -111,7 +111,17 @@ impl Comparison {
     }
 }
 
-/// How wide a table is.
+/// About how wide a table is: five points a character, twelve between columns.
+fn points(sheet: &Sheet) -> usize {
+    let columns = (0..sheet.header.len()).map(|at| {
+        let cells = sheet.rows.iter().map(|row| row[at].text.chars().count());
+        let widest = cells.max().unwrap_or(0);
+        5 * widest.max(sheet.header[at].chars().count()) + 12
+    });
+    columns.sum()
+}
+
+/// How wide a table may be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Width {
     /// As it comes.

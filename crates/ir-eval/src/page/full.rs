@@ -187,7 +187,7 @@ impl<'a> Full<'a, '_> {
             let (Some(run), Some(other)) = (self.run(system), self.run(against)) else {
                 continue;
             };
-            let moves = Moves::new(self.qrels, *self.comparison.rules(), run, other);
+            let moves = Moves::new(self.qrels, *self.comparison.rules(), run, other).by(measure);
             page.topics.extend(WinsAndLosses::new(
                 self.comparison,
                 &moves,

@@ -78,11 +78,13 @@ pub struct TopicMoves {
     pub moved: Vec<Moved>,
     /// How many more there are.
     pub left_out: usize,
+    /// How many of those are relevant.
+    pub relevant_left_out: usize,
 }
 
 impl WinsAndLosses {
     /// Up to `most` wins and `most` losses, each with up to `documents` of the documents that
-    /// moved. `None` where the comparison does not have the systems or the measure.
+    /// moved: [`Moves::by`] tells which matter to the measure. `None` where the comparison does not have the systems or the measure.
     #[must_use]
     pub fn new<J>(
         comparison: &Comparison,
@@ -101,12 +103,15 @@ impl WinsAndLosses {
         let (won, lost) = (count(|d| d > 0.0), count(|d| d < 0.0));
         let with_moves = |topic: &TopicDifference| {
             let mut moved = moves.of(&topic.query);
+            let rest = moved.iter().skip(documents);
+            let relevant_left_out = rest.filter(|moved| moves.is_relevant(moved)).count();
             let left_out = moved.len().saturating_sub(documents);
             moved.truncate(documents);
             TopicMoves {
                 topic: topic.clone(),
                 moved,
                 left_out,
+                relevant_left_out,
             }
         };
         let wins = topics.iter().take(won.min(most)).map(with_moves).collect();
@@ -317,7 +322,9 @@ fn moves(topic: &TopicMoves) -> Markup {
                                 ", rank " (rank(moved.against)) " → " (rank(moved.rank))
                             }
                         }
-                        @if topic.left_out > 0 { li { "and " (topic.left_out) " others" } }
+                        @if topic.left_out > 0 {
+                            li { "and " (topic.left_out) " others, " (topic.relevant_left_out) " of them relevant" }
+                        }
                     }
                 }
             }

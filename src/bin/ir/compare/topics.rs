@@ -28,10 +28,12 @@ pub(super) struct Topics {
 struct Topic {
     #[serde(flatten)]
     difference: TopicDifference,
-    /// Documents whose ranks differ, relevant ones first.
+    /// Documents whose change of rank matters to the measure, relevant ones first.
     moved: Vec<Moved>,
     /// How many more there are.
     further: usize,
+    /// How many of those are relevant.
+    further_relevant: usize,
 }
 
 /// The `most` largest gains and losses of each pair of systems on the first measure.
@@ -53,17 +55,20 @@ pub(super) fn of(
         if contrast.measure != measure {
             continue;
         }
-        let moves = Moves::new(qrels, *comparison.rules(), run, other);
+        let moves = Moves::new(qrels, *comparison.rules(), run, other).by(measure);
         let topics = comparison.topics(system, against, measure);
         let topics = topics.unwrap_or_default();
         let whole = |difference: &TopicDifference| {
             let mut moved = moves.of(&difference.query);
+            let rest = moved.iter().skip(DOCUMENTS);
+            let further_relevant = rest.filter(|moved| moves.is_relevant(moved)).count();
             let further = moved.len().saturating_sub(DOCUMENTS);
             moved.truncate(DOCUMENTS);
             Topic {
                 difference: difference.clone(),
                 moved,
                 further,
+                further_relevant,
             }
         };
         // As many as are counted as wins and losses: dust of rounding is a tie.
@@ -128,7 +133,11 @@ pub(super) fn text(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
                     writeln!(out, "           {line}: {}", moved.doc)?;
                 }
                 if topic.further > 0 {
-                    writeln!(out, "           and {} more", topic.further)?;
+                    let (further, relevant) = (topic.further, topic.further_relevant);
+                    writeln!(
+                        out,
+                        "           and {further} more, {relevant} of them relevant"
+                    )?;
                 }
             }
         }
