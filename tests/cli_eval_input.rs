@@ -4,7 +4,8 @@
 
 mod cli_common;
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 
 use cli_common::{Folder, value};
 
@@ -191,5 +192,28 @@ fn a_large_run_is_not_held_in_memory() {
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         assert!(output.status.success(), "{}", text(&output.stderr));
         assert_eq!(value(&text(&output.stdout), "recip_rank"), 0.5);
+    }
+}
+
+#[test]
+fn a_compressed_run_gives_what_a_plain_one_does() {
+    let here = Folder::new();
+    here.write("qrels", QRELS);
+    let expected = printed(&here, RUN);
+    // The lines of q1 together, and apart, for which the file is read again.
+    let mut apart: Vec<&str> = RUN.lines().collect();
+    apart.rotate_left(1);
+    for name in ["run.gz", "run.zst"] {
+        for text in [RUN.to_owned(), apart.join("\n")] {
+            let mut file = ir_data::create(here.at(name)).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            file.commit().unwrap();
+            assert!(
+                !std::fs::read(here.at(name)).unwrap().starts_with(b"q"),
+                "{name}"
+            );
+            let ran = here.ir(&["eval", "-q", "-m", "all_trec", "qrels", name]);
+            assert_eq!((ran.code, ran.out, ran.err), expected, "{name}: {text}");
+        }
     }
 }

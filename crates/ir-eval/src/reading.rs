@@ -315,18 +315,25 @@ impl<'e, 'q> Reader<'e, 'q> {
         }
     }
 
+    #[inline]
     fn line(&mut self, source: &str, line: RunLine<'_>) -> Result<(), Stop> {
         if line.begins {
-            self.close();
-            let query = Query::of(self.evaluator, line.query);
-            if !self.seen.insert(&query) {
-                return Err(Stop::Scattered);
-            }
-            self.topic = query.topic(self.evaluator);
-            self.scratch.list.begin(self.topic);
-            self.query = Some(query);
+            self.begin(line.query)?;
         }
         Ok(push(&mut self.scratch.list, self.topic, source, line)?)
+    }
+
+    /// Begins with the next query.
+    fn begin(&mut self, query: &str) -> Result<(), Stop> {
+        self.close();
+        let query = Query::of(self.evaluator, query);
+        if !self.seen.insert(&query) {
+            return Err(Stop::Scattered);
+        }
+        self.topic = query.topic(self.evaluator);
+        self.scratch.list.begin(self.topic);
+        self.query = Some(query);
+        Ok(())
     }
 
     /// The lines of a query are at their end.
@@ -338,6 +345,7 @@ impl<'e, 'q> Reader<'e, 'q> {
     }
 }
 
+#[inline]
 fn push(
     list: &mut List,
     topic: Option<&Topic<'_>>,

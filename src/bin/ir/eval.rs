@@ -147,7 +147,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     for oddity in &qrels.oddities {
         console.warn(oddity);
     }
-    let evaluator = selection.evaluator(&*qrels.data, rules).map_err(|error| {
+    // The process ends before they are of no use: to free them one by one takes longer than that.
+    let judgments = Box::leak(qrels.data);
+    let evaluator = selection.evaluator(judgments, rules).map_err(|error| {
         let hint = match error {
             EvalError::NoSubtopics { .. } => " (-R subtopics reads the second column as subtopic)",
             _ => "",

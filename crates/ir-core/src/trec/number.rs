@@ -64,7 +64,7 @@ fn short_decimal(text: &[u8]) -> Option<f64> {
     if digits.len() > 18 {
         return None;
     }
-    let (mut number, mut at) = (0_u64, 0);
+    let mut number = 0_u64;
     let mut read = |digits: &[u8]| {
         let mut count = 0;
         for byte in digits {
@@ -78,17 +78,58 @@ fn short_decimal(text: &[u8]) -> Option<f64> {
         count
     };
     let whole = read(digits);
-    at += whole;
-    let mut decimals = 0;
+    let (mut at, mut decimals) = (whole, 0);
     if digits.get(at) == Some(&b'.') {
-        decimals = read(&digits[at + 1..]);
-        at += 1 + decimals;
+        decimals = digits.len() - at - 1;
+        at = digits.len();
+        match digits.last_chunk().and_then(|tail| few(tail, decimals)) {
+            Some(few) => number = number * POWERS_OF_TEN[decimals] + few,
+            None if read(&digits[whole + 1..]) < decimals => return None,
+            None => {}
+        }
     }
     if at < digits.len() || whole + decimals == 0 || number > 1 << 53 {
         return None;
     }
     let number = number as f64 / POWERS[decimals];
     Some(if negative { -number } else { number })
+}
+
+/// By how much digits before others count.
+const POWERS_OF_TEN: [u64; 9] = [
+    1,
+    10,
+    100,
+    1000,
+    10_000,
+    100_000,
+    1_000_000,
+    10_000_000,
+    100_000_000,
+];
+
+/// The number whose digits are the last of some bytes, up to eight. `None` when they are not digits.
+#[inline]
+fn few(tail: &[u8; 8], count: usize) -> Option<u64> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const TOPS: u64 = 0x80 * ONES;
+    if count > 8 {
+        return None;
+    }
+    let others = u32::try_from(8 * (8 - count)).ok()?;
+    let mask = u64::MAX.checked_shr(others).unwrap_or(0);
+    // A byte that is no digit becomes more than 9.
+    let digits = (u64::from_be_bytes(*tail) ^ u64::from(b'0') * ONES) & mask;
+    let more = (((digits & !TOPS) + (0x80 - 10) * ONES) | digits) & TOPS;
+    (more == 0).then(|| eight(digits))
+}
+
+/// The number of eight digits, the last one lowest: first pairs of them, then pairs of pairs.
+#[inline]
+fn eight(digits: u64) -> u64 {
+    let pairs = ((digits >> 8) & 0x00FF_00FF_00FF_00FF) * 10 + (digits & 0x00FF_00FF_00FF_00FF);
+    let fours = ((pairs >> 16) & 0x0000_FFFF_0000_FFFF) * 100 + (pairs & 0x0000_FFFF_0000_FFFF);
+    (fours >> 32) * 10_000 + (fours & 0xFFFF_FFFF)
 }
 
 /// The digits of a C hexadecimal float after `0x`: `1.8p3` is 12.

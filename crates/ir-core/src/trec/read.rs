@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::Read;
+use std::ops::Range;
 
 use super::number::{c_integer, c_number};
 use super::scan::{Line, Position, scan};
@@ -83,12 +84,13 @@ pub(super) fn scan_from<E: From<TrecError>>(
     let mut oddities = Oddities::new(source);
     let mut tag = String::new();
     let mut last: Option<String> = None;
-    scan(input, source, &mut position, |line: &Line<'_, 6>| {
-        byte_order_mark(&mut oddities, line);
-        let [query, _, doc, _, score, name] = line.fields;
+    scan(input, source, &mut position, |line: Line<'_, 6>| {
+        byte_order_mark(&mut oddities, &line);
         if line.columns < 6 {
-            return Err(columns(source, line, "at least 6").into());
+            return Err(columns(source, &line, "at least 6").into());
         }
+        let (query, doc) = (line.field(0), line.field(2));
+        let (score, name) = (line.field(4), line.field(5));
         let number = line.number;
         let value = c_number(score);
         if !matches!(value, Some((_, true))) {
@@ -200,21 +202,21 @@ pub fn read_qrels(
     header: Header,
 ) -> Result<Parsed<Qrels>, TrecError> {
     let mut oddities = Oddities::new(source);
-    let mut queries: Groups<(String, Grade)> = Groups::default();
+    let mut judgments = Judgments::default();
     let mut position = Position::default();
-    let scanned = scan(input, source, &mut position, |line: &Line<'_, 4>| {
-        byte_order_mark(&mut oddities, line);
-        let [query, _, doc, text] = line.fields;
+    let scanned = scan(input, source, &mut position, |line: Line<'_, 4>| {
+        byte_order_mark(&mut oddities, &line);
         if line.columns != 4 {
-            return Err(columns(source, line, "4"));
+            return Err(columns(source, &line, "4"));
         }
+        let (query, doc, text) = (line.field(0), line.field(2), line.field(3));
         let whole = text.parse::<Grade>().ok();
         let grade = whole.or_else(|| c_integer(text));
         if grade.is_none() && header == Header::Skip && line.first {
             return Ok(());
         }
         let value = grade.unwrap_or(0);
-        queries.push(query, (doc.to_owned(), value), line.number);
+        judgments.push(query, doc, value, line.number);
         if whole.is_none() {
             let what = format!(
                 "the grade {text:?} is no whole number and was read as {value}{}",
@@ -224,16 +226,11 @@ pub fn read_qrels(
         }
         Ok(())
     });
-    queries.sort_by(|(doc, _)| doc);
-    queries.check(source, |(doc, _)| doc)?;
+    // What repeats stands before any other fault.
+    let data = judgments.finish(source)?;
     scanned?;
-    let judged = queries.into_rows();
     Ok(Parsed {
-        data: Qrels::of_lists(
-            judged
-                .map(|(query, rows)| (query, rows.into_iter().collect()))
-                .collect(),
-        ),
+        data,
         oddities: oddities.finish(),
     })
 }
@@ -248,7 +245,7 @@ fn columns<const N: usize>(source: &str, line: &Line<'_, N>, expected: &'static 
 }
 
 fn byte_order_mark<const N: usize>(oddities: &mut Oddities, line: &Line<'_, N>) {
-    if line.first && line.fields[0].starts_with('\u{feff}') {
+    if line.first && line.field(0).starts_with('\u{feff}') {
         let what = "the byte-order mark became part of the first query id";
         oddities.push(line.number, what);
     }
@@ -297,7 +294,7 @@ impl<T> Groups<T> {
 
     /// An error when a document repeats within a query: the first that does.
     fn check(&self, source: &str, doc: impl Fn(&T) -> &String) -> Result<(), TrecError> {
-        let mut earliest: Option<(u64, &str, &str, u64)> = None;
+        let mut earliest: Option<Repeated<'_>> = None;
         let mut docs: Vec<(&str, u64)> = Vec::new();
         for group in &self.groups {
             docs.clear();
@@ -310,32 +307,143 @@ impl<T> Groups<T> {
             docs.sort_unstable();
             for pair in docs.windows(2) {
                 let ((doc, first), (next, line)) = (pair[0], pair[1]);
-                if doc == next && earliest.is_none_or(|known| line < known.0) {
-                    earliest = Some((line, &group.query, doc, first));
+                if doc == next && earliest.is_none_or(|known| line < known.line) {
+                    let query = &group.query;
+                    earliest = Some(Repeated {
+                        line,
+                        query,
+                        doc,
+                        first,
+                    });
                 }
             }
         }
-        match earliest {
-            None => Ok(()),
-            Some((line, query, doc, first)) => Err(TrecError::Repeated {
-                path: source.to_owned(),
-                line,
-                query: query.to_owned(),
-                doc: doc.to_owned(),
-                first,
-            }),
-        }
-    }
-
-    /// Sorts the rows of each query by document.
-    fn sort_by(&mut self, doc: impl Fn(&T) -> &String) {
-        for group in &mut self.groups {
-            group.rows.sort_by(|(a, _), (b, _)| doc(a).cmp(doc(b)));
-        }
+        earliest.map_or(Ok(()), |repeated| Err(repeated.error(source)))
     }
 
     fn into_rows(self) -> impl Iterator<Item = (String, impl Iterator<Item = T>)> {
         let groups = self.groups.into_iter();
         groups.map(|group| (group.query, group.rows.into_iter().map(|row| row.0)))
     }
+}
+
+/// A document that stands twice in a query.
+#[derive(Clone, Copy)]
+struct Repeated<'t> {
+    line: u64,
+    query: &'t str,
+    doc: &'t str,
+    /// The line before that has it.
+    first: u64,
+}
+
+impl Repeated<'_> {
+    fn error(self, source: &str) -> TrecError {
+        TrecError::Repeated {
+            path: source.to_owned(),
+            line: self.line,
+            query: self.query.to_owned(),
+            doc: self.doc.to_owned(),
+            first: self.first,
+        }
+    }
+}
+
+/// Judgments that are being read.
+#[derive(Default)]
+struct Judgments {
+    numbers: HashMap<String, usize>,
+    queries: Vec<String>,
+    /// The documents' ids, one behind the other.
+    ids: String,
+    rows: Vec<Judgment>,
+}
+
+struct Judgment {
+    /// By number.
+    query: usize,
+    /// The first bytes of the document's id: in order as the ids are, where they differ.
+    head: u64,
+    /// Where the id is.
+    doc: Range<usize>,
+    grade: Grade,
+    line: u64,
+}
+
+impl Judgments {
+    fn push(&mut self, query: &str, doc: &str, grade: Grade, line: u64) {
+        // Mostly that of the line before.
+        let last = self.rows.last().map(|row| row.query);
+        let last = last.filter(|&number| same(&self.queries[number], query));
+        let number = last.unwrap_or_else(|| match self.numbers.get(query) {
+            Some(&number) => number,
+            None => {
+                self.numbers.insert(query.to_owned(), self.queries.len());
+                self.queries.push(query.to_owned());
+                self.queries.len() - 1
+            }
+        });
+        let from = self.ids.len();
+        self.ids.push_str(doc);
+        self.rows.push(Judgment {
+            query: number,
+            head: head(doc),
+            doc: from..self.ids.len(),
+            grade,
+            line,
+        });
+    }
+
+    /// An error when a document repeats within a query: the first that does.
+    fn finish(self, source: &str) -> Result<Qrels, TrecError> {
+        let Self {
+            queries,
+            ids,
+            mut rows,
+            ..
+        } = self;
+        let id = |row: &Judgment| &ids[row.doc.clone()];
+        let mut earliest: Option<Repeated<'_>> = None;
+        // These sorts keep the order of the lines.
+        rows.sort_by_key(|row| row.query);
+        for judged in rows.chunk_by_mut(|a, b| a.query == b.query) {
+            judged.sort_by(|a, b| a.head.cmp(&b.head).then_with(|| id(a).cmp(id(b))));
+            for pair in judged.windows(2) {
+                let (row, next) = (&pair[0], &pair[1]);
+                if row.head == next.head
+                    && id(row) == id(next)
+                    && earliest.is_none_or(|known| next.line < known.line)
+                {
+                    earliest = Some(Repeated {
+                        line: next.line,
+                        query: &queries[row.query],
+                        doc: id(row),
+                        first: row.line,
+                    });
+                }
+            }
+        }
+        if let Some(repeated) = earliest {
+            return Err(repeated.error(source));
+        }
+        let judged = |rows: &[Judgment]| {
+            let rows = rows.iter().map(|row| (id(row).to_owned(), row.grade));
+            rows.collect()
+        };
+        let lists = rows.chunk_by(|a, b| a.query == b.query);
+        // They are in the order of the queries' numbers, and none is empty.
+        let judged: Vec<_> = lists.map(judged).collect();
+        Ok(Qrels::of_lists(queries.into_iter().zip(judged).collect()))
+    }
+}
+
+/// The first eight bytes of a text, zeros behind one that is shorter: no text has a NUL byte.
+fn head(text: &str) -> u64 {
+    let bytes = text.as_bytes();
+    let first = bytes.first_chunk().copied().unwrap_or_else(|| {
+        let mut padded = [0; 8];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        padded
+    });
+    u64::from_be_bytes(first)
 }

@@ -14,13 +14,23 @@ pub(super) struct Line<'t, const N: usize> {
     pub(super) number: u64,
     /// Whether it is the first one that holds data.
     pub(super) first: bool,
-    /// Empty texts where there are fewer.
-    pub(super) fields: [&'t str; N],
     /// How many columns there are in all, from 1.
     pub(super) columns: usize,
+    text: &'t str,
+    fields: [Field; N],
 }
 
-impl<const N: usize> Line<'_, N> {
+/// Where a column begins and ends.
+type Field = (usize, usize);
+
+impl<'t, const N: usize> Line<'t, N> {
+    /// The text of a column, from 0; empty where there are fewer.
+    #[inline(always)]
+    pub(super) fn field(&self, n: usize) -> &'t str {
+        let (from, to) = self.fields[n];
+        &self.text[from..to]
+    }
+
     /// What may explain a text in place of a number.
     pub(super) fn perhaps(&self) -> &'static str {
         if self.first {
@@ -46,7 +56,7 @@ pub(super) fn scan<const N: usize, E: From<TrecError>>(
     mut input: impl Read,
     source: &str,
     position: &mut Position,
-    mut each: impl FnMut(&Line<'_, N>) -> Result<(), E>,
+    mut each: impl FnMut(Line<'_, N>) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut buffer = vec![0; BLOCK];
     // The bytes of `buffer` that wait for the end of their line.
@@ -101,7 +111,7 @@ fn block<const N: usize, E: From<TrecError>>(
     bytes: &[u8],
     source: &str,
     position: &mut Position,
-    each: &mut impl FnMut(&Line<'_, N>) -> Result<(), E>,
+    each: &mut impl FnMut(Line<'_, N>) -> Result<(), E>,
 ) -> Result<(), E> {
     match std::str::from_utf8(bytes) {
         Ok(text) => lines(text, source, position, each),
@@ -145,103 +155,199 @@ fn lines<const N: usize, E: From<TrecError>>(
     text: &str,
     source: &str,
     position: &mut Position,
-    each: &mut impl FnMut(&Line<'_, N>) -> Result<(), E>,
+    each: &mut impl FnMut(Line<'_, N>) -> Result<(), E>,
 ) -> Result<(), E> {
     let bytes = text.as_bytes();
-    let mut line = Line {
-        number: position.lines + 1,
-        first: !position.data,
-        fields: [""; N],
-        columns: 0,
-    };
-    // Where the line and the column that is being read begin.
-    let (mut head, mut start) = (0, 0);
     let mut low = Low::of(bytes);
-    while let Some(at) = low.next() {
-        let byte = bytes[at];
-        if !is_space(byte) {
-            if byte == 0 {
-                let end = bytes[at..].iter().position(|&b| b == b'\n');
-                let end = end.map_or(bytes.len(), |length| at + length);
-                return Err(no_text(&bytes[head..end], source, line.number).into());
-            }
-            // Another control character is part of a text.
-            continue;
+    // Where the line begins.
+    let mut head = 0;
+    while let Some(row) = Row::next(bytes, head, &mut low) {
+        let number = position.lines + 1;
+        if row.nul {
+            return Err(no_text(&bytes[head..row.end], source, number).into());
         }
-        if at > start {
-            if let Some(field) = line.fields.get_mut(line.columns) {
-                *field = &text[start..at];
-            }
-            line.columns += 1;
+        if (row.end + 1 - head) as u64 > MAX_LINE {
+            return Err(long_line(source, number).into());
         }
-        start = at + 1;
-        if byte == b'\n' {
-            if (start - head) as u64 > MAX_LINE {
-                return Err(long_line(source, line.number).into());
-            }
-            position.lines = line.number;
-            if line.columns > 0 && bytes[head] != b'#' {
-                position.data = true;
-                if line.columns < N {
-                    line.fields[line.columns..].fill("");
-                }
-                each(&line)?;
-                line.first = false;
-            }
-            line.number += 1;
-            line.columns = 0;
-            head = start;
+        position.lines = number;
+        if row.columns > 0 && bytes[head] != b'#' {
+            let first = !position.data;
+            position.data = true;
+            each(Line {
+                number,
+                first,
+                columns: row.columns,
+                text,
+                fields: row.fields,
+            })?;
         }
+        head = row.end + 1;
     }
     Ok(())
 }
 
+/// The columns of a line.
+struct Row<const N: usize> {
+    fields: [Field; N],
+    columns: usize,
+    /// Where the line ends.
+    end: usize,
+    /// Whether there is a NUL byte, behind which nothing was looked at.
+    nul: bool,
+}
+
+impl<const N: usize> Row<N> {
+    /// The line that begins at `head`.
+    #[inline(always)]
+    fn next(bytes: &[u8], head: usize, low: &mut Low<'_>) -> Option<Self> {
+        if let Some(ends) = low.ahead::<N>()
+            && let Some(row) = Self::plain(bytes, head, ends)
+        {
+            low.pass(N);
+            return Some(row);
+        }
+        Self::any(bytes, head, low)
+    }
+
+    /// A line as most are, if it is one: `N` columns with one space or tab between them.
+    #[inline(always)]
+    fn plain(bytes: &[u8], head: usize, ends: &[u32; N]) -> Option<Self> {
+        let mut fields = [(0, 0); N];
+        let mut start = head;
+        let mut plain = true;
+        for (n, &end) in ends.iter().enumerate() {
+            let end = end as usize;
+            let byte = bytes[end];
+            plain &= end > start;
+            plain &= match n + 1 == N {
+                true => byte == b'\n',
+                false => byte == b' ' || byte == b'\t',
+            };
+            fields[n] = (start, end);
+            start = end + 1;
+        }
+        plain.then_some(Self {
+            fields,
+            columns: N,
+            end: start - 1,
+            nul: false,
+        })
+    }
+
+    #[inline(never)]
+    fn any(bytes: &[u8], head: usize, low: &mut Low<'_>) -> Option<Self> {
+        let mut row = Self {
+            fields: [(0, 0); N],
+            columns: 0,
+            end: head,
+            nul: false,
+        };
+        let mut start = head;
+        loop {
+            let at = low.next()?;
+            let byte = bytes[at];
+            if byte == 0 {
+                let end = bytes[at..].iter().position(|&b| b == b'\n');
+                row.end = end.map_or(bytes.len(), |length| at + length);
+                row.nul = true;
+                return Some(row);
+            }
+            if !is_space(byte) {
+                // Another control character is part of a text.
+                continue;
+            }
+            if at > start {
+                if let Some(field) = row.fields.get_mut(row.columns) {
+                    *field = (start, at);
+                }
+                row.columns += 1;
+            }
+            start = at + 1;
+            if byte == b'\n' {
+                row.end = at;
+                return Some(row);
+            }
+        }
+    }
+}
+
+/// How many positions are held at once.
+const AHEAD: usize = 1024;
+
 /// The positions of the bytes up to the space: white space, and other control characters. They are
-/// found 64 bytes at a time, as the bits of a word.
+/// found 64 bytes at a time, as the bits of a word, and held for a while: to go from bits to lines
+/// at once would be to guess, for each line, in which word it ends.
 struct Low<'t> {
     bytes: &'t [u8],
-    /// Where the bits belong.
-    at: usize,
-    bits: u64,
+    /// Up to where they were found.
+    searched: usize,
+    /// A block is far smaller than 4 GB.
+    found: [u32; AHEAD],
+    /// Which of `found` are to come.
+    from: usize,
+    to: usize,
 }
 
 impl<'t> Low<'t> {
-    fn of(bytes: &'t [u8]) -> Self {
-        let mut low = Self {
+    const fn of(bytes: &'t [u8]) -> Self {
+        Self {
             bytes,
-            at: 0,
-            bits: 0,
-        };
-        low.load();
-        low
+            searched: 0,
+            found: [0; AHEAD],
+            from: 0,
+            to: 0,
+        }
+    }
+
+    /// The next `N`, if there are as many.
+    #[inline(always)]
+    fn ahead<const N: usize>(&mut self) -> Option<&[u32; N]> {
+        if self.to - self.from < N {
+            self.fill();
+        }
+        self.found[self.from..self.to].first_chunk()
     }
 
     #[inline(always)]
-    fn next(&mut self) -> Option<usize> {
-        while self.bits == 0 {
-            self.at += 64;
-            if self.at >= self.bytes.len() {
-                return None;
-            }
-            self.load();
-        }
-        let bit = self.bits.trailing_zeros() as usize;
-        self.bits &= self.bits - 1;
-        Some(self.at + bit)
+    fn pass(&mut self, count: usize) {
+        self.from += count;
     }
 
-    // Once for about two lines, and `next` is short without it.
+    fn next(&mut self) -> Option<usize> {
+        let [at] = *self.ahead()?;
+        self.pass(1);
+        Some(at as usize)
+    }
+
     #[inline(never)]
-    fn load(&mut self) {
-        let rest = &self.bytes[self.at..];
-        self.bits = match rest.first_chunk::<64>() {
-            Some(chunk) => low_bits(chunk),
-            None => {
-                let mut padded = [b'~'; 64];
-                padded[..rest.len()].copy_from_slice(rest);
-                low_bits(&padded)
+    fn fill(&mut self) {
+        self.found.copy_within(self.from..self.to, 0);
+        (self.from, self.to) = (0, self.to - self.from);
+        while self.searched < self.bytes.len() && self.to + 64 <= AHEAD {
+            let rest = &self.bytes[self.searched..];
+            let mut bits = match rest.first_chunk::<64>() {
+                Some(chunk) => low_bits(chunk),
+                None => {
+                    let mut padded = [b'~'; 64];
+                    padded[..rest.len()].copy_from_slice(rest);
+                    low_bits(&padded)
+                }
+            };
+            let first = self.searched as u32;
+            let count = bits.count_ones() as usize;
+            let room = &mut self.found[self.to..self.to + 64];
+            // As many as there mostly are without asking how many; what is too much is overwritten.
+            let mut put = |at: &mut u32| {
+                *at = first + bits.trailing_zeros();
+                bits &= bits.wrapping_sub(1);
+            };
+            room[..16].iter_mut().for_each(&mut put);
+            if count > 16 {
+                room[16..count].iter_mut().for_each(put);
             }
-        };
+            self.to += count;
+            self.searched += 64;
+        }
     }
 }
 
