@@ -119,7 +119,7 @@ fn few(tail: &[u8; 8], count: usize) -> Option<u64> {
     let others = u32::try_from(8 * (8 - count)).ok()?;
     let mask = u64::MAX.checked_shr(others).unwrap_or(0);
     // A byte that is no digit becomes more than 9.
-    let digits = (u64::from_be_bytes(*tail) ^ u64::from(b'0') * ONES) & mask;
+    let digits = (u64::from_be_bytes(*tail) ^ (u64::from(b'0') * ONES)) & mask;
     let more = (((digits & !TOPS) + (0x80 - 10) * ONES) | digits) & TOPS;
     (more == 0).then(|| eight(digits))
 }
