@@ -51,7 +51,8 @@ pub trait CustomMeasure: Send + Sync {
         Summary::Mean
     }
 
-    /// Its value for one query. The list is empty when nothing was retrieved.
+    /// Its value for one query: a finite number, or the evaluation is refused. The list is empty when
+    /// nothing was retrieved.
     fn value(&self, list: &JudgedList<'_>) -> f64;
 }
 

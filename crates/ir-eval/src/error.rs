@@ -55,6 +55,16 @@ pub enum EvalError {
         /// One of the run.
         run_example: Option<String>,
     },
+    /// A measure of the user's own that gave something other than a finite number.
+    #[error("query {query:?}: expected a finite number from {measure}, found {found}")]
+    Value {
+        /// The query.
+        query: String,
+        /// The measure.
+        measure: Box<Measure>,
+        /// What it gave.
+        found: f64,
+    },
     /// A relevance level below 0.
     #[error("expected a relevance level from 0, found {found}")]
     Level {

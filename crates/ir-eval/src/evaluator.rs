@@ -210,7 +210,7 @@ impl<'q> Evaluator<'q> {
     pub(crate) fn judge(&self, n: usize, scratch: &mut Scratch) -> Result<QueryValues, EvalError> {
         let topic = &self.topics[n];
         scratch.list.rank(topic, &self.rules, &mut scratch.ranked)?;
-        Ok(self.values(topic, scratch, true))
+        self.values(topic, scratch, true)
     }
 
     /// What was found about the queries of a run, in any order, as a report.
@@ -247,7 +247,7 @@ impl<'q> Evaluator<'q> {
             }
             missing.push(topic.id.to_owned());
             if counts && self.rules.missing == Missing::Zero {
-                queries.push(self.values(topic, &mut scratch, false));
+                queries.push(self.values(topic, &mut scratch, false)?);
             }
         }
         if queries.is_empty() {
@@ -265,7 +265,12 @@ impl<'q> Evaluator<'q> {
         })
     }
 
-    fn values(&self, topic: &Topic<'_>, scratch: &mut Scratch, retrieved: bool) -> QueryValues {
+    fn values(
+        &self,
+        topic: &Topic<'_>,
+        scratch: &mut Scratch,
+        retrieved: bool,
+    ) -> Result<QueryValues, EvalError> {
         let (ranked, condensed) = (&mut scratch.ranked, &mut scratch.condensed);
         ranked.fill(&self.needs);
         if self.needs.condensed {
@@ -287,10 +292,19 @@ impl<'q> Evaluator<'q> {
             rules: &self.rules,
         };
         let value = |step: &Step| match step.measure.kind {
-            Kind::Custom { .. } => self.custom[step.own].value(&list),
-            _ if zero => compute::missing(step, topic),
-            _ if step.measure.judged_only => compute::value(step, topic, condensed, &self.rules),
-            _ => compute::value(step, topic, ranked, &self.rules),
+            Kind::Custom { .. } => match self.custom[step.own].value(&list) {
+                value if value.is_finite() => Ok(value),
+                found => Err(EvalError::Value {
+                    query: topic.id.to_owned(),
+                    measure: Box::new(step.measure),
+                    found,
+                }),
+            },
+            _ if zero => Ok(compute::missing(step, topic)),
+            _ if step.measure.judged_only => {
+                Ok(compute::value(step, topic, condensed, &self.rules))
+            }
+            _ => Ok(compute::value(step, topic, ranked, &self.rules)),
         };
         // Where trec_eval's list is empty. Its release 10 puts one made-up document into the list of
         // a missing query, which these rules take out again.
@@ -299,18 +313,18 @@ impl<'q> Evaluator<'q> {
             && !zero
             && (rules.unjudged == Unjudged::Remove || rules.depth == Some(0));
         let undefined = |at: &usize| empty && compute::undefined(&self.steps[*at], topic, rules);
-        QueryValues {
+        Ok(QueryValues {
             undefined: (0..self.steps.len()).filter(undefined).collect(),
             query: topic.id.to_owned(),
             retrieved,
-            values: self.steps.iter().map(value).collect(),
+            values: self.steps.iter().map(value).collect::<Result<_, _>>()?,
             top: ranked
                 .states
                 .iter()
                 .take(self.keep)
                 .map(|&state| Judged::of(state))
                 .collect(),
-        }
+        })
     }
 
     fn check_subtopics(&self, there: bool) -> Result<(), EvalError> {

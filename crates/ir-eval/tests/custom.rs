@@ -212,3 +212,29 @@ fn names() {
         "measure Mine: expected a measure that is known here, found a name alone"
     );
 }
+
+#[test]
+fn what_is_no_number_is_refused() {
+    struct Quotient;
+    impl CustomMeasure for Quotient {
+        fn name(&self) -> &str {
+            "Quotient"
+        }
+        fn value(&self, list: &JudgedList<'_>) -> f64 {
+            let relevant = list.relevant() as f64;
+            relevant / relevant
+        }
+    }
+    let mut qrels = Qrels::new();
+    qrels.insert("q1", "d1", 1);
+    qrels.insert("q2", "d1", 0);
+    let mut run = Run::new("mine");
+    run.push("q1", "d1", 1.0);
+    run.push("q2", "d1", 1.0);
+    let evaluator = Evaluator::new(&qrels, &[]).unwrap().with(Quotient).unwrap();
+    let error = evaluator.evaluate(&run).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "query \"q2\": expected a finite number from Quotient, found NaN"
+    );
+}
