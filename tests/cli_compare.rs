@@ -342,13 +342,13 @@ fn a_sweep_over_two_settings() {
     let out = folder.ir(&args).ok().out;
     let expected = "\
 setting                  RR  chosen
-good                 0.9375       8
-bad                  0.3750       0
+good.trec            0.9375       8
+ugly.trec            0.3750       0
 
 leave one out        0.9375
-best in hindsight    0.9375  good
+best in hindsight    0.9375  good.trec
 
-good                 1.0000  q1
+good.trec            1.0000  q1
 ";
     assert!(out.starts_with(expected), "{out}");
     assert!(out.contains("\nqueries: 8\nties: "), "{out}");
@@ -363,9 +363,16 @@ good                 1.0000  q1
         "good.trec",
     ];
     let json: serde_json::Value = serde_json::from_str(&folder.ir(&json).ok().out).unwrap();
-    assert_eq!(json["best"], "good");
+    assert_eq!(json["best"], "good.trec");
     assert_eq!(json["decimals"], 4);
     assert_eq!(json["choices"].as_array().unwrap().len(), 8);
+    // Files of two folders are named and ordered by their paths.
+    folder.write("deep/bad.trec", folder.read("bad.trec"));
+    let args = ["sweep", "qrels.txt", "ugly.trec", "deep/bad.trec"];
+    let out = folder.ir(&args).ok().out;
+    let rows: Vec<&str> = out.lines().skip(1).take(2).collect();
+    assert!(rows[0].starts_with("deep/bad.trec  "), "{out}");
+    assert!(rows[1].starts_with("ugly.trec  "), "{out}");
 }
 
 #[test]

@@ -131,12 +131,12 @@ fn pictures_in_a_folder() {
     assert_eq!(
         names,
         [
+            "P-5-per-query-b-against-old.csv",
+            "P-5-per-query-b-against-old.svg",
+            "P-5-per-system.csv",
+            "P-5-per-system.svg",
             "P-by-cut-off.csv",
             "P-by-cut-off.svg",
-            "P@5-per-query-b-against-old.csv",
-            "P@5-per-query-b-against-old.svg",
-            "P@5-per-system.csv",
-            "P@5-per-system.svg",
             "Precision-and-recall.csv",
             "Precision-and-recall.svg",
             "Scores-by-rank-b.csv",
@@ -156,7 +156,7 @@ fn pictures_in_a_folder() {
         }
     }
     // Of four queries, old has d1 and d3, new d1, d3 and d4.
-    let means = here.read("deep/figures/P@5-per-system.csv");
+    let means = here.read("deep/figures/P-5-per-system.csv");
     let values: Vec<&str> = means
         .lines()
         .skip(1)

@@ -1,6 +1,7 @@
 //! `ir sweep`: what a tuned parameter is worth when it may not see the query it is judged on.
 
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use ir_eval::trec_eval::Selection;
@@ -22,7 +23,8 @@ Each run is one setting of a parameter. For each query, the setting with the
 highest figure over all other queries is chosen, and its value on the query
 left out counts: their average is what a tuned system can claim. The best
 setting in hindsight is the one with the highest figure over all queries. Of
-equally good settings the first one by file name is chosen.";
+equally good settings the first one by file name is chosen. Settings are listed
+and named by their files.";
 
 /// The arguments of `ir sweep`.
 #[derive(Debug, clap::Args)]
@@ -87,7 +89,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     files.sort();
     let evaluator = selection.evaluator(&qrels, rules)?;
     let mut reports: Vec<Report> = Vec::with_capacity(files.len());
-    for named in read_runs(&files, &args.rules, console)? {
+    let mut runs = read_runs(&files, &args.rules, console)?;
+    for (named, label) in runs.iter_mut().zip(labels(&files)) {
+        named.run.tag = label;
+    }
+    for named in runs {
         check_stopped()?;
         let report = evaluator.evaluate(&named.run);
         reports.push(report.with_context(|| format!("{} with {}", named.file, args.qrels))?);
@@ -102,6 +108,20 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     written.with_context(|| format!("{}: could not be written", out.name()))?;
     out.commit()
+}
+
+/// The names of the files, or their paths where they are not in one folder: what orders the
+/// settings also names them.
+fn labels(files: &[String]) -> Vec<String> {
+    let folder = |file: &String| Path::new(file).parent().map(Path::to_path_buf);
+    let one_folder = files
+        .windows(2)
+        .all(|pair| folder(&pair[0]) == folder(&pair[1]));
+    let label = |file: &String| match Path::new(file).file_name() {
+        Some(name) if one_folder => name.to_string_lossy().into_owned(),
+        _ => file.clone(),
+    };
+    files.iter().map(label).collect()
 }
 
 /// A sweep with what follows from it.

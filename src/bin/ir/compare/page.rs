@@ -76,7 +76,7 @@ fn file_name(title: &str) -> String {
     let mut name = String::new();
     for c in title.chars() {
         match c {
-            c if c.is_ascii_alphanumeric() || matches!(c, '.' | '=' | '_' | '@') => name.push(c),
+            c if c.is_ascii_alphanumeric() || matches!(c, '.' | '=' | '_') => name.push(c),
             _ if name.ends_with('-') || name.is_empty() => {}
             _ => name.push('-'),
         }
@@ -96,7 +96,7 @@ mod tests {
     fn titles_become_names_of_files() {
         assert_eq!(
             file_name("nDCG@10 per query: a/b against ../c"),
-            "nDCG@10-per-query-a-b-against-..-c"
+            "nDCG-10-per-query-a-b-against-..-c"
         );
         assert_eq!(file_name("../../etc"), "etc");
         assert_eq!(file_name("検索"), "picture");
