@@ -1,5 +1,8 @@
 //! The evaluator: judgments and measures, bound once, for any number of runs.
 
+use std::num::NonZeroUsize;
+use std::thread;
+
 use ir_core::{Grade, Judgments, Run, Scored};
 
 use crate::compute::{self, Step};
@@ -16,7 +19,8 @@ use crate::{EvalError, Measure, Report, Rules};
 /// Computes measures of runs against the judgments it was made with.
 ///
 /// Making one prepares what depends on the judgments alone (counts, ideal lists), so evaluate many
-/// runs with one evaluator. It can be shared between threads.
+/// runs with one evaluator. It can be shared between threads; a thousand queries and more are
+/// prepared by as many as there are cores.
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
@@ -109,17 +113,8 @@ impl<'q> Evaluator<'q> {
                 own: novelty.map_or(0, |need| place(&mut needs.novelties, need)),
             });
         }
-        for query in qrels.queries() {
-            evaluator.check_grades(query, qrels)?;
-            let needs = &evaluator.needs;
-            let mut topic = Topic::new(query, qrels.judged(query), needs);
-            topic.strata = needs.strata.then(|| Strata::new(qrels, query));
-            if !needs.novelties.is_empty() {
-                topic.subtopics = Subtopics::new(qrels, query, &needs.novelties);
-                evaluator.check_subtopics(topic.subtopics.is_some())?;
-            }
-            evaluator.topics.push(topic);
-        }
+        let queries: Vec<&'q str> = qrels.queries().collect();
+        evaluator.topics = evaluator.prepare(qrels, &queries)?;
         Ok(evaluator)
     }
 
@@ -325,6 +320,55 @@ impl<'q> Evaluator<'q> {
                 .map(|&state| Judged::of(state))
                 .collect(),
         })
+    }
+
+    /// What follows from the judgments alone; of many queries, by several threads.
+    fn prepare<J>(&self, qrels: &'q J, queries: &[&'q str]) -> Result<Vec<Topic<'q>>, EvalError>
+    where
+        J: Judgments + ?Sized,
+    {
+        /// A thread for fewer is not worth its start.
+        const LEAST: usize = 1000;
+        let part = |queries: &[&'q str]| {
+            let topics = queries.iter().map(|query| self.topic(qrels, query));
+            topics.collect::<Result<Vec<_>, _>>()
+        };
+        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let size = queries.len().div_ceil(cores).max(LEAST);
+        if queries.len() <= size {
+            return part(queries);
+        }
+        let parts: Vec<_> = thread::scope(|scope| {
+            let threads: Vec<_> = queries
+                .chunks(size)
+                .map(|queries| scope.spawn(move || part(queries)))
+                .collect();
+            let joined = threads.into_iter().map(|thread| thread.join());
+            joined.collect()
+        });
+        let mut topics = Vec::with_capacity(queries.len());
+        for part in parts {
+            match part {
+                Ok(part) => topics.extend(part?),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Ok(topics)
+    }
+
+    fn topic<J>(&self, qrels: &'q J, query: &'q str) -> Result<Topic<'q>, EvalError>
+    where
+        J: Judgments + ?Sized,
+    {
+        self.check_grades(query, qrels)?;
+        let needs = &self.needs;
+        let mut topic = Topic::new(query, qrels.judged(query), needs);
+        topic.strata = needs.strata.then(|| Strata::new(qrels, query));
+        if !needs.novelties.is_empty() {
+            topic.subtopics = Subtopics::new(qrels, query, &needs.novelties);
+            self.check_subtopics(topic.subtopics.is_some())?;
+        }
+        Ok(topic)
     }
 
     fn check_subtopics(&self, there: bool) -> Result<(), EvalError> {

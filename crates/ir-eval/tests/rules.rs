@@ -343,3 +343,37 @@ fn selections() {
         assert!(Selection::parse(&[bad]).is_err(), "{bad}");
     }
 }
+
+#[test]
+fn thousands_of_queries_are_prepared_like_one() {
+    let (mut qrels, mut run) = (Qrels::new(), Run::new("mine"));
+    for query in 0..5000 {
+        let id = format!("q{query:04}");
+        qrels.insert(&id, "d", query % 3);
+        qrels.insert(&id, "e", 1);
+        run.push(&id, "e", 2.0);
+        run.push(&id, "d", 1.0);
+    }
+    let measures = [Measure::NDCG.at(10), Measure::AP];
+    let evaluator = Evaluator::new(&qrels, &measures).unwrap();
+    let all = evaluator.evaluate(&run).unwrap();
+    assert_eq!(all.queries().len(), 5000);
+    for values in all.queries().iter().step_by(97) {
+        let (mut own, mut list) = (Qrels::new(), Run::new("mine"));
+        for (doc, &grade) in qrels.get(values.query()).unwrap() {
+            own.insert(values.query(), doc, grade);
+        }
+        for scored in run.get(values.query()).unwrap() {
+            list.push(values.query(), &*scored.doc, scored.score);
+        }
+        let one = Evaluator::new(&own, &measures).unwrap();
+        let one = one.evaluate(&list).unwrap();
+        assert_eq!(one.queries(), std::slice::from_ref(values));
+    }
+    drop(evaluator);
+    // Of several faults, the first query's.
+    qrels.insert("q4500", "d", 70);
+    qrels.insert("q2500", "d", 80);
+    let error = Evaluator::new(&qrels, &[Measure::NDCG_EXP]).unwrap_err();
+    assert!(error.to_string().contains("q2500"), "{error}");
+}
