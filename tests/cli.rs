@@ -13,7 +13,23 @@ use cli_common::{Folder, QRELS, RUN, tiny, value};
 fn help_that_teaches() {
     let here = Folder::new();
     let help = here.ir(&["--help"]).ok().out;
-    for command in ["index", "search", "eval", "datasets"] {
+    let commands = [
+        "index",
+        "search",
+        "eval",
+        "compare",
+        "diff",
+        "fuse",
+        "interleave",
+        "overlap",
+        "pool",
+        "agree",
+        "sweep",
+        "buckets",
+        "knn-accuracy",
+        "datasets",
+    ];
+    for command in commands {
         assert!(help.contains(command), "{help}");
         for flag in ["-h", "--help"] {
             let help = here.ir(&[command, flag]).ok().out;

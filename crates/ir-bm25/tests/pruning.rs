@@ -287,8 +287,9 @@ fn assert_close(found: &BTreeMap<String, f64>, expected: &BTreeMap<String, f64>,
     assert_eq!(ids(found), ids(expected), "{query:?} finds other documents");
     for (id, score) in expected {
         let error = (found[id] - score).abs() / score;
+        // Lucene's form subtracts from 1 in 32 bits: a small share of a weight loses digits.
         assert!(
-            error < 1e-5,
+            error < 1e-4,
             "{query:?}, {id}: {} is not {score}",
             found[id]
         );

@@ -19,7 +19,7 @@ Examples:
   ir buckets --training train.qrels qrels.txt run.trec
   ir buckets --training datafinder:train datafinder run.trec
   ir buckets --counts counts.tsv qrels.txt bm25.trec dense.trec
-  ir buckets --counts counts.tsv --bucket 0-0 --bucket 1-9 --bucket 10- qrels.txt run.trec
+  ir buckets --counts counts.tsv --bucket 0-9 --bucket 10- qrels.txt run.trec
 
 For each query with a relevant document in a bucket: the share of those that
 stand among the first R documents of the list, R being the number of all

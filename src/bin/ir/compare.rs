@@ -28,14 +28,14 @@ use crate::source;
 
 const EXAMPLES: &str = "\
 Examples:
-  ir compare qrels.txt bm25.trec dense.trec          the first run is the baseline
+  ir compare qrels.txt bm25.trec dense.trec       the first is the baseline
   ir compare -m map -m ndcg_cut.10 qrels.txt *.trec
   ir compare --baseline dense.trec --test randomisation qrels.txt *.trec
   ir compare --all-pairs --correction bonferroni qrels.txt *.trec
   ir compare --per-topic=10 -m AP qrels.txt old.trec new.trec
   ir compare --format latex --output table.tex qrels.txt old.trec new.trec
-  ir compare --format html -o page.html qrels.txt *.trec   a page with pictures
-  ir compare --pictures figures qrels.txt *.trec           pictures for a paper
+  ir compare --format html -o page.html qrels.txt *.trec  a page with pictures
+  ir compare --pictures figures qrels.txt *.trec          pictures for a paper
 
 All systems are compared on the same queries: every judged one, where one
 without results counts 0 (as with ir eval -c), or, with --common, those that

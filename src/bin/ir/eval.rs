@@ -24,16 +24,17 @@ Examples:
   ir search bundled --tag bm25 | ir eval -m all_trec bundled -
   ir eval --json -c -m AP qrels.txt run.trec    one JSON object per line
   ir eval -R prefs prefs.txt run.trec           by preferences, not grades
-  ir eval -R strata -m xinfAP pool.qrels run    of a sample, as ir pool makes it
+  ir eval -R strata -m xinfAP pool.qrels run    of a sample, made by ir pool
   ir eval -Z means.txt -m map qrels.txt run     compared with other systems
 
 Measures (-m, repeatable), in trec_eval's spelling or that of ir_measures:
   P.5,10  recall.100  ndcg_cut.10  map  recip_rank  Rprec  bpref  ndcg.1=3
   P@5     R@100       nDCG@10      AP   RR          Rprec  Bpref  AP(rel=2)
   official (the default), all_trec, set: trec_eval's sets
-  ERR@20  nDCG(dcg='exp-log2')@20  RBP(p=0.95)  Judged@10  AP(judged_only=True)
-  xinfAP@1000  infNDCG@1000  infP@10        of a sample: -R strata, or one stratum
-                 (xinfAP is sample_eval's infAP; infAP is trec_eval's, without strata)
+  ERR@20  nDCG(dcg='exp-log2')@20  RBP(p=0.95)  Judged@10
+  AP(judged_only=True)
+  xinfAP@1000  infNDCG@1000  infP@10        of a sample: -R strata
+                 (xinfAP is sample_eval's infAP; infAP is trec_eval's)
   alpha_nDCG@20  ERR_IA@20  StRecall@20     of subtopics: -R subtopics
   prefs, all_prefs with -R prefs or qrels_prefs; qrels_jg with -R qrels_jg
 

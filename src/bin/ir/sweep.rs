@@ -23,8 +23,8 @@ Each run is one setting of a parameter. For each query, the setting with the
 highest figure over all other queries is chosen, and its value on the query
 left out counts: their average is what a tuned system can claim. The best
 setting in hindsight is the one with the highest figure over all queries. Of
-equally good settings the first one by file name is chosen. Settings are listed
-and named by their files.";
+equally good settings the first one by file name is chosen. Settings are
+listed and named by their files.";
 
 /// The arguments of `ir sweep`.
 #[derive(Debug, clap::Args)]

@@ -20,7 +20,7 @@ use crate::sink::Sink;
 const EXAMPLES: &str = "\
 Examples:
   ir knn-accuracy --vectors x.npy --labels labels.txt
-  ir knn-accuracy --vectors x.npy --labels labels.txt --metric cosine --folds 5
+  ir knn-accuracy --vectors x.npy --labels y.txt --metric cosine --folds 5
   ir knn-accuracy --texts papers.jsonl --text-field abstract --sublinear
   ir knn-accuracy --texts papers.jsonl --text-field abstract --sublinear \\
       --model lsi --components 100 --normalize
