@@ -15,7 +15,7 @@ use ir::core::{Query, Run};
 use ir::data::catalogue::Catalogue;
 use ir::eval::{Evaluator, Measure, Report, Rules, Ties};
 use table::Table;
-use task::{MEASURES, TimeFilter, in_keyphrases, recommend};
+use task::{MEASURES, TimeFilter, in_keyphrases, recommend, training};
 
 fn main() -> Result<()> {
     let catalogue = Catalogue::from_env();
@@ -42,12 +42,23 @@ fn main() -> Result<()> {
         ..Rules::default()
     };
     let evaluator = Evaluator::with_rules(&qrels, &MEASURES, rules)?;
-    let systems = systems::all(&index)?;
+    let [in_sentences, in_phrases] = training(&collection)?;
     let mut best: Option<(Run, Report)> = None;
-    for (form, queries, paper) in [
-        ("full sentences", &sentences, &table::PAPER_SENTENCES),
-        ("keyphrases", &keyphrases, &table::PAPER_KEYPHRASES),
+    for (form, queries, training, paper) in [
+        (
+            "full sentences",
+            &sentences,
+            in_sentences,
+            &table::PAPER_SENTENCES,
+        ),
+        (
+            "keyphrases",
+            &keyphrases,
+            in_phrases,
+            &table::PAPER_KEYPHRASES,
+        ),
     ] {
+        let systems = systems::all(&index, &training)?;
         table.head(form);
         for system in &systems {
             for filter in [TimeFilter::None, TimeFilter::Published, TimeFilter::Exact] {

@@ -2,9 +2,10 @@
 
 use anyhow::Result;
 use ir::bm25::{Blank, Bm25, DocOrder, Duplicates, Fields, Index, IndexConfig, Store};
-use ir::core::{Distinct, NoProgress, Retriever};
+use ir::core::{Distinct, DocIds, NLTK_STOP_WORDS, NoProgress, Retriever};
 use ir::data::Collection;
 use ir::data::datafinder::in_order_of_row_text;
+use ir::knn::{DocFrequency, LabelledQueries, LabelledQueriesConfig, LabelledQuery, TfIdfConfig};
 
 /// One competitor.
 pub(crate) struct System<'i> {
@@ -31,12 +32,41 @@ pub(crate) fn bm25_index(collection: &Collection) -> Result<Index> {
     Ok(Index::build(&records, &config, &mut NoProgress)?)
 }
 
-/// Every system that exists so far.
-pub(crate) fn all(index: &Index) -> Result<Vec<System<'_>>> {
+/// The training queries and the datasets that their papers used, by TF-IDF as the paper has it:
+/// without stop words, and without words of one query only. A label outside of the collection is
+/// passed over.
+pub(crate) fn knn(
+    training: &[LabelledQuery],
+    ids: DocIds,
+    config: LabelledQueriesConfig,
+) -> Result<LabelledQueries> {
+    let tfidf = TfIdfConfig::default()
+        .with_stop_words(NLTK_STOP_WORDS)
+        .with_min_df(DocFrequency::Count(2));
+    let config = config.skip_unknown();
+    Ok(LabelledQueries::tfidf(
+        ids,
+        training.to_vec(),
+        &tfidf,
+        &config,
+    )?)
+}
+
+/// Every system that exists so far. `training` is in the form of the queries that will be asked.
+pub(crate) fn all<'i>(index: &'i Index, training: &[LabelledQuery]) -> Result<Vec<System<'i>>> {
     let bm25 = || index.searcher(Bm25::DATAFINDER);
-    Ok(vec![System {
-        name: "BM25",
-        distinct: Box::new(Distinct(bm25()?)),
-        raw: Some(Box::new(bm25()?)),
-    }])
+    let ids = index.ids().iter().collect();
+    let knn = knn(training, ids, LabelledQueriesConfig::default())?;
+    Ok(vec![
+        System {
+            name: "BM25",
+            distinct: Box::new(Distinct(bm25()?)),
+            raw: Some(Box::new(bm25()?)),
+        },
+        System {
+            name: "kNN (TF-IDF)",
+            distinct: Box::new(knn),
+            raw: None,
+        },
+    ])
 }

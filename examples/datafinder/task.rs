@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 use ir::core::{NotLaterThan, Query, Retriever, Run, Search, Years, compat, name};
+use ir::data::Collection;
 use ir::eval::Measure;
+use ir::knn::LabelledQuery;
 
 use crate::systems::System;
 
@@ -43,6 +45,14 @@ pub(crate) fn in_keyphrases(query: &Query) -> Query {
         .unwrap_or_default()
         .to_owned();
     other
+}
+
+/// Queries whose papers' datasets are known, as sentences and in keyphrases.
+pub(crate) fn training(collection: &Collection) -> Result<[Vec<LabelledQuery>; 2]> {
+    let sentences = collection.queries("train")?;
+    let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
+    let qrels = collection.qrels("train")?;
+    Ok([sentences, keyphrases].map(|queries| LabelledQuery::from_qrels(&queries, &qrels)))
 }
 
 /// Five datasets for every query.

@@ -4,6 +4,7 @@
 mod flat;
 mod keywords;
 mod knn;
+mod labelled;
 mod labels;
 mod lsi;
 mod nearest;
@@ -17,6 +18,10 @@ mod words;
 pub use flat::{FlatIndex, OpenError, Similarity, VectorError, Verify};
 pub use keywords::{KeywordLabels, KeywordsError};
 pub use knn::{Accuracy, Knn, KnnError};
+pub use labelled::{
+    Aggregate, LabelledQueries, LabelledQueriesConfig, LabelledQueriesError, LabelledQuery,
+    Missing, Oddities,
+};
 pub use labels::{Folds, FoldsError, Labels, SmallClass};
 pub use lsi::{Lsi, LsiConfig, LsiError};
 pub use nearest::{Metric, Neighbour};

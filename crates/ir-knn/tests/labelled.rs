@@ -1,0 +1,565 @@
+//! Recommendation by labelled queries: the contract, a slow version, a case by hand, bad input.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ir_core::{
+    DocFilter, DocIds, DocNum, DocSet, Document, EncodeError, Encoder, Ranking, Retriever, Search,
+    SearchError, Side,
+};
+use ir_knn::{
+    Aggregate, DocFrequency, FitError, LabelledQueries, LabelledQueriesConfig,
+    LabelledQueriesError, LabelledQuery, Metric, Oddities, TfIdf, TfIdfConfig,
+};
+use proptest::prelude::*;
+
+const VOTE: Aggregate = Aggregate::WeightedVote { neighbours: 4 };
+
+fn by(aggregate: Aggregate) -> LabelledQueriesConfig {
+    let config = LabelledQueriesConfig::default().by(Metric::Euclidean);
+    config.with_aggregate(aggregate)
+}
+
+/// The numbers of a text: "1 -2 0.5".
+#[derive(Debug)]
+struct Numbers(usize);
+
+impl Encoder for Numbers {
+    fn dim(&self) -> usize {
+        self.0
+    }
+
+    fn encode_into(&self, _: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+        for (text, row) in texts.iter().zip(out.chunks_exact_mut(self.0)) {
+            row.fill(0.0);
+            for (cell, word) in row.iter_mut().zip(text.split_whitespace()) {
+                *cell = word.parse().unwrap_or(0.0);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Dense: how often each of six letters occurs.
+struct Letters;
+
+impl Encoder for Letters {
+    fn dim(&self) -> usize {
+        6
+    }
+
+    fn encode_into(&self, _: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+        for (text, row) in texts.iter().zip(out.chunks_exact_mut(6)) {
+            for (cell, letter) in row.iter_mut().zip("aeklmt".chars()) {
+                *cell = text.chars().filter(|&c| c == letter).count() as f32;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Without queries there is no retriever; then nothing is found.
+struct OrNothing<E>(Result<LabelledQueries<E>, DocIds>);
+
+impl<E: Encoder> Retriever for OrNothing<E> {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        match &self.0 {
+            Ok(knn) => knn.ids(),
+            Err(ids) => ids,
+        }
+    }
+
+    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+        match &self.0 {
+            Ok(knn) => knn.search(query, how),
+            Err(_) => Ok(Ranking::default()),
+        }
+    }
+
+    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        match &self.0 {
+            Ok(knn) => knn.search_batch(queries),
+            Err(_) => Ok(vec![Ranking::default(); queries.len()]),
+        }
+    }
+}
+
+/// Each document has the query that is its own text.
+fn own_texts(documents: &[Document]) -> (DocIds, Vec<LabelledQuery>) {
+    let ids = documents.iter().map(|doc| doc.id.as_str()).collect();
+    let query = |doc: &Document| {
+        let text = format!("{} {}", doc.title, doc.text);
+        LabelledQuery::new(&doc.id, text, [&doc.id])
+    };
+    (ids, documents.iter().map(query).collect())
+}
+
+#[test]
+fn contract() {
+    for aggregate in [Aggregate::Nearest, Aggregate::Sum, VOTE] {
+        for metric in [Metric::Euclidean, Metric::Cosine] {
+            let config = by(aggregate).by(metric);
+            ir_testkit::check_text(|documents| {
+                let (ids, queries) = own_texts(documents);
+                OrNothing::<TfIdf>(if queries.is_empty() {
+                    Err(ids)
+                } else {
+                    Ok(
+                        LabelledQueries::tfidf(ids, queries, &TfIdfConfig::default(), &config)
+                            .unwrap(),
+                    )
+                })
+            });
+            ir_testkit::check_text(|documents| {
+                let (ids, queries) = own_texts(documents);
+                OrNothing(if queries.is_empty() {
+                    Err(ids)
+                } else {
+                    Ok(LabelledQueries::new(ids, queries, Letters, &config).unwrap())
+                })
+            });
+        }
+    }
+}
+
+/// Rows at 1, 2, 3, 5 and 9 on a line; squared distances from 0 are 1, 4, 9, 25, 81.
+fn five(config: &LabelledQueriesConfig) -> LabelledQueries<Numbers> {
+    let rows = [("1", "a"), ("2", "b"), ("3", "a"), ("5", "c"), ("9", "d")];
+    let query = |(at, label): (&str, &str)| LabelledQuery::new(format!("p{at}"), at, [label]);
+    let ids = ["a", "b", "c", "d", "never"].into_iter().collect();
+    LabelledQueries::new(ids, rows.map(query).into(), Numbers(1), config).unwrap()
+}
+
+fn named<E: Encoder>(
+    knn: &LabelledQueries<E>,
+    query: &str,
+    how: &Search<'_>,
+) -> Vec<(String, f32)> {
+    let ranking = knn.search(query, how).unwrap();
+    let name = |hit: &ir_core::Hit| (knn.ids().id(hit.doc).to_owned(), hit.score);
+    ranking.iter().map(name).collect()
+}
+
+fn is(found: &[(String, f32)], expected: &[(&str, f32)]) {
+    let found: Vec<(&str, f32)> = found
+        .iter()
+        .map(|(id, score)| (id.as_str(), *score))
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn by_hand() {
+    let all = Search::top(9);
+    let knn = five(&by(Aggregate::Nearest));
+    is(
+        &named(&knn, "0", &all),
+        &[("a", -1.), ("b", -4.), ("c", -25.), ("d", -81.)],
+    );
+    assert_eq!((knn.items(), knn.queries().len()), (4, 5));
+
+    let knn = five(&by(Aggregate::Sum));
+    is(
+        &named(&knn, "0", &Search::top(2)),
+        &[("a", 0.6), ("b", 0.2)],
+    );
+
+    // D is 25: 24/25 + 16/25, 21/25, 0; d has no vote: (25 - 81)/25.
+    let knn = five(&by(VOTE));
+    is(
+        &named(&knn, "0", &all),
+        &[("a", 1.6), ("b", 0.84), ("c", 0.), ("d", -2.24)],
+    );
+}
+
+#[test]
+fn published_exact_top_by_hand() {
+    let knn = five(&by(Aggregate::ExactTop));
+    // Two items are there after two queries. For three, a comes a second time: 1 + 9.
+    is(
+        &named(&knn, "0", &Search::top(2)),
+        &[("a", -1.), ("b", -4.)],
+    );
+    is(
+        &named(&knn, "0", &Search::top(3)),
+        &[("b", -4.), ("a", -10.), ("c", -25.)],
+    );
+    // Without b and c, the walk goes on.
+    let filter = |doc: DocNum| doc.get() == 0 || doc.get() == 3;
+    is(
+        &named(&knn, "0", &Search::top(2).within(&filter)),
+        &[("a", -10.), ("d", -81.)],
+    );
+
+    // Four hits, a twice among them, end the published walk: b 4, a 10, c 25, and no d. Sorted by
+    // score, the farthest comes first.
+    let knn = five(&by(Aggregate::ExactTop).with_oddities(Oddities::EXACT_TOP));
+    is(
+        &named(&knn, "0", &Search::top(5)),
+        &[("c", 25.), ("a", 10.), ("b", 4.)],
+    );
+    // The cut is made before the order turns.
+    is(&named(&knn, "0", &Search::top(2)), &[("a", 10.), ("b", 4.)]);
+    is(&named(&knn, "0", &Search::top(0)), &[]);
+}
+
+#[test]
+fn published_vote_by_hand() {
+    // From 9, the voters are at 9, 5, 3, 2 with distances 0, 16, 36, 49. Their votes go to the labels
+    // of the rows at 1, 2, 3, 5: a, b, a, c. The right answer, d, is never found.
+    let odd = Oddities {
+        first_rows: true,
+        ..Oddities::default()
+    };
+    let knn = five(&by(VOTE).with_oddities(odd));
+    let expected = [("a", 1. + 13. / 49.), ("b", 33. / 49.), ("c", 0.)];
+    is(&named(&knn, "9", &Search::top(5)), &expected);
+    let knn = five(&by(VOTE));
+    assert_eq!(named(&knn, "9", &Search::top(1))[0].0, "d");
+    // Four results at most, and only of items with votes.
+    let odd = Oddities {
+        four_results: true,
+        ..Oddities::default()
+    };
+    let knn = five(&by(VOTE).with_oddities(odd));
+    assert_eq!(named(&knn, "0", &Search::top(5)).len(), 3);
+    let rows =
+        (1..8).map(|n| LabelledQuery::new(format!("{n}"), format!("{n}"), [format!("i{n}")]));
+    let ids = (1..8).map(|n| format!("i{n}")).collect();
+    let config = by(Aggregate::WeightedVote { neighbours: 10 }).with_oddities(odd);
+    let knn = LabelledQueries::new(ids, rows.collect(), Numbers(1), &config).unwrap();
+    assert_eq!(named(&knn, "0", &Search::top(7)).len(), 4);
+}
+
+/// Of two past queries one has no known word, so that its vector is zero.
+#[test]
+fn zeros_are_near_by_the_published_distance_only() {
+    let queries = || {
+        vec![
+            LabelledQuery::new("p", "0 0 0", ["nothing"]),
+            LabelledQuery::new("q", "0.6 0.8 0", ["right"]),
+        ]
+    };
+    // Cosine .48, squared distance 1.04; from zero it is 1.
+    let best = |metric| {
+        let ids = ["nothing", "right"].into_iter().collect();
+        let config = by(Aggregate::Nearest).by(metric);
+        let knn = LabelledQueries::new(ids, queries(), Numbers(3), &config).unwrap();
+        named(&knn, "0.8 0 0.6", &Search::top(1))[0].0.clone()
+    };
+    assert_eq!(best(Metric::Euclidean), "nothing");
+    assert_eq!(best(Metric::Cosine), "right");
+}
+
+#[test]
+fn explanations_name_who_voted() {
+    let knn = five(&by(VOTE));
+    let why = knn
+        .explain("0", DocNum::new(0), &Search::top(3))
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        why.to_string(),
+        "1.6  sum of votes: squared Euclidean distance relative to that of neighbour 4\n  \
+         0.96  p1, similarity 0.5: 1\n  \
+         0.64  p3, similarity 0.1: 3\n"
+    );
+    let never = knn.ids().get("never").unwrap();
+    assert!(knn.explain("0", never, &Search::top(3)).unwrap().is_none());
+}
+
+/// The definitions, written down once more and as slowly as can be.
+fn oracle(
+    rows: &[(Vec<i8>, Vec<usize>)],
+    query: &[i8],
+    config: &LabelledQueriesConfig,
+    k: usize,
+    allowed: &dyn Fn(usize) -> bool,
+) -> Vec<(usize, f64)> {
+    let distance = |row: &[i8]| -> f64 {
+        row.iter()
+            .zip(query)
+            .map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2))
+            .sum()
+    };
+    let mut near: Vec<(f64, usize)> = rows.iter().map(|row| distance(&row.0)).zip(0..).collect();
+    near.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    let mut scores: BTreeMap<usize, f64> = BTreeMap::new();
+    let odd = config.oddities;
+    let mut cut = k;
+    match config.aggregate {
+        Aggregate::Nearest => {
+            for &(d, row) in &near {
+                for &item in &rows[row].1 {
+                    scores.entry(item).or_insert(-d);
+                }
+            }
+        }
+        Aggregate::Sum => {
+            // In the order of the rows, as the sum is defined.
+            for row in rows {
+                for item in row.1.iter().collect::<BTreeSet<_>>() {
+                    *scores.entry(*item).or_insert(0.0) += 1.0 / (1.0 + distance(&row.0));
+                }
+            }
+        }
+        Aggregate::WeightedVote { neighbours } => {
+            let voters = &near[..neighbours.min(near.len())];
+            let farthest = voters.last().unwrap().0;
+            let weight = |d: f64| match (farthest > 0.0, d > 0.0) {
+                (true, _) => (farthest - d) / farthest,
+                (false, true) => -d,
+                (false, false) => 1.0,
+            };
+            for (place, &(d, row)) in voters.iter().enumerate() {
+                let labels = &rows[if odd.first_rows { place } else { row }].1;
+                for item in labels.iter().collect::<BTreeSet<_>>() {
+                    *scores.entry(*item).or_insert(0.0) += weight(d);
+                }
+            }
+            if odd.four_results {
+                cut = k.min(4);
+            } else if !odd.first_rows {
+                for &(d, row) in &near {
+                    for &item in &rows[row].1 {
+                        scores.entry(item).or_insert(weight(d));
+                    }
+                }
+            }
+        }
+        _ => {
+            let mut hits = 0;
+            for &(d, row) in near
+                .iter()
+                .take(if odd.four_results { 40 } else { usize::MAX })
+            {
+                if k == 0
+                    || if odd.four_results {
+                        hits >= 4
+                    } else {
+                        scores.len() >= k
+                    }
+                {
+                    break;
+                }
+                for &item in rows[row].1.iter().collect::<BTreeSet<_>>() {
+                    if allowed(item) {
+                        hits += 1;
+                        *scores.entry(item).or_insert(0.0) -= d;
+                    }
+                }
+            }
+        }
+    }
+    let mut ranked: Vec<(usize, f64)> = scores
+        .into_iter()
+        .filter(|&(item, _)| allowed(item))
+        .collect();
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    ranked.truncate(cut);
+    if odd.reversed_scores {
+        for scored in &mut ranked {
+            scored.1 = -scored.1;
+        }
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    }
+    ranked
+}
+
+fn ways() -> Vec<LabelledQueriesConfig> {
+    let four = Oddities {
+        four_results: true,
+        ..Oddities::default()
+    };
+    let vote = |neighbours| by(Aggregate::WeightedVote { neighbours });
+    vec![
+        by(Aggregate::Nearest),
+        by(Aggregate::Sum),
+        vote(1),
+        vote(3),
+        vote(10),
+        vote(3).with_oddities(four),
+        vote(10).with_oddities(Oddities::WEIGHTED),
+        by(Aggregate::ExactTop),
+        by(Aggregate::ExactTop).with_oddities(four),
+        by(Aggregate::ExactTop).with_oddities(Oddities::EXACT_TOP),
+    ]
+}
+
+const ITEMS: usize = 9;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Whole numbers, so that distances are exact and many are equal.
+    #[test]
+    fn as_the_slow_version(
+        rows in prop::collection::vec(
+            (prop::collection::vec(-3_i8..4, 5), prop::collection::vec(0..ITEMS, 1..4)), 1..60),
+        zeros in any::<bool>(),
+        query in prop::collection::vec(-3_i8..4, 5),
+        k in 0_usize..12,
+        allowed in prop::collection::vec(any::<bool>(), ITEMS),
+        filtered in any::<bool>(),
+    ) {
+        // Mostly zeros, so that the other form of the vectors is taken.
+        let mut rows = rows;
+        if zeros {
+            for (n, row) in rows.iter_mut().enumerate() {
+                row.0.iter_mut().enumerate().for_each(|(at, v)| if at != n % 5 { *v = 0 });
+            }
+        }
+        let text = |row: &[i8]| row.iter().map(i8::to_string).collect::<Vec<_>>().join(" ");
+        let ids = || (0..ITEMS).map(|n| format!("i{n}")).collect::<DocIds>();
+        let queries = || -> Vec<LabelledQuery> {
+            let query = |(n, row): (usize, &(Vec<i8>, Vec<usize>))| {
+                LabelledQuery::new(format!("p{n}"), text(&row.0), row.1.iter().map(|n| format!("i{n}")))
+            };
+            rows.iter().enumerate().map(query).collect()
+        };
+        let filter = DocSet::select(ITEMS, |doc| allowed[doc.index()]);
+        let how = Search::top(k);
+        let how = if filtered { how.within(&filter) } else { how };
+        for config in ways() {
+            let passes = |item: usize| !filtered || filter.contains(DocNum::new(item as u32));
+            let expected = oracle(&rows, &query, &config, k, &passes);
+            let knn = LabelledQueries::new(ids(), queries(), Numbers(5), &config).unwrap();
+            let found = knn.search(&text(&query), &how).unwrap();
+            prop_assert_eq!(found.len(), expected.len(), "{:?}", config);
+            // Sums may differ in the last bits of 64 and so change places, if equal in 32.
+            for (hit, (item, score)) in found.iter().zip(&expected) {
+                let close = (f64::from(hit.score) - score).abs() <= 1e-6 * score.abs().max(1.0);
+                prop_assert!(close, "{:?}: {:?}, expected {} {}", config, hit, item, score);
+                let why = knn.explain(&text(&query), hit.doc, &how).unwrap().unwrap();
+                prop_assert_eq!(why.value.to_bits(), hit.score.to_bits());
+                prop_assert!(!why.parts.is_empty());
+            }
+            if config.aggregate == Aggregate::Nearest || config.aggregate == Aggregate::ExactTop {
+                let found: Vec<usize> = found.iter().map(|hit| hit.doc.index()).collect();
+                let expected: Vec<usize> = expected.iter().map(|pair| pair.0).collect();
+                prop_assert_eq!(found, expected, "{:?}", config);
+            }
+        }
+    }
+
+    /// The cosine against its definition; a vector of zeros is like nothing.
+    #[test]
+    fn cosines(
+        rows in prop::collection::vec(prop::collection::vec(-3_i8..4, 3), 1..20),
+        query in prop::collection::vec(-3_i8..4, 3),
+    ) {
+        let text = |row: &[i8]| row.iter().map(i8::to_string).collect::<Vec<_>>().join(" ");
+        let dot = |a: &[i8], b: &[i8]| -> f64 {
+            a.iter().zip(b).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum()
+        };
+        let queries = rows.iter().enumerate();
+        let queries = queries.map(|(n, row)| LabelledQuery::new(format!("p{n}"), text(row), [format!("{n}")]));
+        let ids = (0..rows.len()).map(|n| n.to_string()).collect();
+        let config = by(Aggregate::Sum).by(Metric::Cosine);
+        let knn = LabelledQueries::new(ids, queries.collect(), Numbers(3), &config).unwrap();
+        for hit in &knn.search(&text(&query), &Search::top(100)).unwrap() {
+            let row = &rows[hit.doc.index()];
+            let lengths = (dot(row, row) * dot(&query, &query)).sqrt();
+            let expected = if lengths == 0.0 { 0.0 } else { dot(row, &query) / lengths };
+            prop_assert!((f64::from(hit.score) - expected).abs() < 1e-6);
+        }
+    }
+}
+
+#[test]
+fn labels_that_are_missing() {
+    let ids = || ["a", "b", "a"].into_iter().collect::<DocIds>();
+    let queries = || {
+        vec![
+            LabelledQuery::new("p1", "1", ["a", "a", "gone"]),
+            LabelledQuery::new("p2", "2", Vec::<String>::new()),
+            LabelledQuery::new("p3", "3", ["gone"]),
+        ]
+    };
+    let config = LabelledQueriesConfig::default();
+    let build = |queries, config: &LabelledQueriesConfig| {
+        LabelledQueries::new(ids(), queries, Numbers(1), config)
+    };
+    let error = |queries, config: &LabelledQueriesConfig| build(queries, config).unwrap_err();
+    assert!(matches!(
+        error(queries(), &config),
+        LabelledQueriesError::UnknownLabel { query, label } if query == "p1" && label == "gone"
+    ));
+    assert!(matches!(
+        error(queries(), &config.skip_unknown()),
+        LabelledQueriesError::Unlabelled { query } if query == "p2"
+    ));
+    let all = config.skip_unknown().skip_unlabelled();
+    let knn = build(queries(), &all).unwrap();
+    assert_eq!(
+        (knn.queries().len(), knn.items(), knn.unlabelled()),
+        (1, 1, 1)
+    );
+    let gone = |query: &str| (query.to_owned(), "gone".to_owned());
+    assert_eq!(knn.unknown(), [gone("p1"), gone("p3")]);
+    // Two records have the id; the first is the item.
+    let found = knn.search("1", &Search::top(9)).unwrap();
+    assert_eq!(found.hits().len(), 1);
+    assert_eq!(found.hits()[0].doc, DocNum::new(0));
+    assert!(matches!(
+        error(Vec::new(), &all),
+        LabelledQueriesError::Empty { found: 0 }
+    ));
+    let nothing_left = error(queries().split_off(1), &all);
+    assert!(matches!(
+        nothing_left,
+        LabelledQueriesError::Empty { found: 2 }
+    ));
+}
+
+#[test]
+fn configurations_that_contradict_themselves() {
+    let error = |config: LabelledQueriesConfig| {
+        let queries = vec![LabelledQuery::new("p", "1", ["a"])];
+        let ids = ["a"].into_iter().collect();
+        LabelledQueries::new(ids, queries, Numbers(1), &config)
+            .unwrap_err()
+            .to_string()
+    };
+    let nobody = Aggregate::WeightedVote { neighbours: 0 };
+    assert_eq!(
+        error(by(nobody)),
+        "neighbours: expected a number from 1, found 0"
+    );
+    let wrong = by(Aggregate::Nearest).with_oddities(Oddities::EXACT_TOP);
+    assert_eq!(error(wrong), "reversed_scores does not apply to Nearest");
+    let wrong = by(Aggregate::ExactTop).with_oddities(Oddities::WEIGHTED);
+    assert_eq!(error(wrong), "first_rows does not apply to ExactTop");
+}
+
+#[test]
+fn vectors_that_are_no_vectors() {
+    let build = |text: &str| {
+        let queries = vec![LabelledQuery::new("p", text, ["a"])];
+        let ids = ["a"].into_iter().collect();
+        LabelledQueries::new(ids, queries, Numbers(2), &LabelledQueriesConfig::default())
+    };
+    assert!(matches!(
+        build("1 inf"),
+        Err(LabelledQueriesError::Vector { query, at: 1, found }) if query == "p" && found == f32::INFINITY
+    ));
+    let found = build("1 2").unwrap().search("NaN 0", &Search::top(1));
+    assert!(matches!(found, Err(SearchError::NotFinite { at: 0, .. })));
+    // Every term is too rare.
+    let queries = vec![
+        LabelledQuery::new("p", "some words", ["a"]),
+        LabelledQuery::new("q", "others", ["a"]),
+    ];
+    let rare = TfIdfConfig::default().with_min_df(DocFrequency::Count(2));
+    let ids = ["a"].into_iter().collect();
+    let found = LabelledQueries::tfidf(ids, queries, &rare, &LabelledQueriesConfig::default());
+    assert!(
+        matches!(
+            found,
+            Err(LabelledQueriesError::Fit(FitError::NothingLeft { .. }))
+        ),
+        "{found:?}"
+    );
+}
