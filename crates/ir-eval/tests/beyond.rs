@@ -106,19 +106,9 @@ fn gdeval_prints() {
 /// the order of the file. The figures are those that sample_eval (depth 100) and gdeval print.
 #[test]
 fn biocaddie() {
-    let Some(folder) = data("biocaddie/qrels") else {
+    let Some((judgments, made)) = common::biocaddie() else {
         return;
     };
-    let path = folder.join("biocaddie.qrels.test");
-    let judgments = qrels(&path, Header::AsData);
-    let mut made = Run::new("first-hundred");
-    for line in fs::read_to_string(&path).unwrap().lines() {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let length = made.get(fields[0]).map_or(0, <[_]>::len);
-        if length < 100 {
-            made.push(fields[0], fields[2], (1000 - length) as f64);
-        }
-    }
     let summary = |name: &str, rules: Rules| {
         let measure: Measure = name.parse().unwrap();
         let evaluator = Evaluator::with_rules(&judgments, &[measure], rules).unwrap();

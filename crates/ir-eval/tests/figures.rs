@@ -7,7 +7,6 @@ use std::fs;
 use std::io::Read;
 
 use common::{data, printed, qrels, run, same};
-use ir_core::Run;
 use ir_core::trec::{self, Header};
 use ir_eval::trec_eval::{Detail, Selection};
 use ir_eval::{Bootstrap, Evaluator, Measure, Rules};
@@ -65,19 +64,9 @@ fn datafinder_tevatron() {
 /// each topic in the order of the file. The figures are trec_eval's, printed.
 #[test]
 fn biocaddie() {
-    let Some(folder) = data("biocaddie/qrels") else {
+    let Some((judgments, made)) = common::biocaddie() else {
         return;
     };
-    let path = folder.join("biocaddie.qrels.test");
-    let judgments = qrels(&path, Header::AsData);
-    let mut made = Run::new("first-hundred");
-    for line in fs::read_to_string(&path).unwrap().lines() {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let length = made.get(fields[0]).map_or(0, <[_]>::len);
-        if length < 100 {
-            made.push(fields[0], fields[2], (1000 - length) as f64);
-        }
-    }
     let figures = |rules: Rules, rows: &[(&str, &str)]| {
         for (name, figure) in rows {
             let measure: Measure = name.parse().unwrap();

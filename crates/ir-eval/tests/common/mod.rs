@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -69,4 +69,20 @@ pub(crate) fn same(found: &str, expected: &str, what: &str) {
         "{what}: number of lines"
     );
     assert_eq!(found, expected, "{what}");
+}
+
+/// The judgments of the bioCADDIE challenge and a made-up run: the first hundred judged documents
+/// of each topic in the order of the file.
+pub(crate) fn biocaddie() -> Option<(Qrels, Run)> {
+    let path = data("biocaddie/qrels")?.join("biocaddie.qrels.test");
+    let judgments = qrels(&path, Header::AsData);
+    let mut made = Run::new("first-hundred");
+    for line in fs::read_to_string(&path).unwrap().lines() {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let length = made.get(fields[0]).map_or(0, <[_]>::len);
+        if length < 100 {
+            made.push(fields[0], fields[2], (1000 - length) as f64);
+        }
+    }
+    Some((judgments, made))
 }

@@ -3,32 +3,27 @@
 use nalgebra::{DMatrix, DMatrixView};
 use rayon::prelude::*;
 
-use super::{Best, Folds, Metric, Neighbour};
+use super::{Best, Folds, Neighbour, Side};
 use crate::DenseRows;
 
 /// Rows of one block of the test and of the training side: their products stay in the cache.
 const TEST: usize = 64;
 const TRAIN: usize = 256;
 
-pub(super) fn nearest(
-    train: &DenseRows,
-    test: &DenseRows,
-    k: usize,
-    metric: Metric,
-    folds: Option<Folds<'_>>,
-) -> Vec<Vec<Neighbour>> {
-    if metric == Metric::Cosine {
-        let (mut train, mut test) = (train.clone(), test.clone());
-        train.normalize();
-        test.normalize();
-        return blocks(&train, &test, k, folds, |product, _, _| {
-            (1.0 - product).clamp(0.0, 2.0)
-        });
+impl Side for DenseRows {
+    fn normalize(&mut self) {
+        DenseRows::normalize(self);
     }
-    blocks(train, test, k, folds, |product, one, other| {
-        // Rounding may lead below zero.
-        (one - 2.0 * product + other).max(0.0)
-    })
+
+    fn search(
+        train: &Self,
+        test: &Self,
+        k: usize,
+        folds: Option<Folds<'_>>,
+        distance: impl Fn(f64, f64, f64) -> f64 + Sync,
+    ) -> Vec<Vec<Neighbour>> {
+        blocks(train, test, k, folds, distance)
+    }
 }
 
 fn blocks(

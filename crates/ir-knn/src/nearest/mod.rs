@@ -48,14 +48,49 @@ pub(crate) fn nearest(
     folds: Option<Folds<'_>>,
 ) -> Vec<Vec<Neighbour>> {
     match (train, test) {
-        (Rows::Dense(train), Rows::Dense(test)) => dense::nearest(train, test, k, metric, folds),
-        (Rows::Sparse(train), Rows::Sparse(test)) => sparse::nearest(train, test, k, metric, folds),
-        (Rows::Dense(train), Rows::Sparse(test)) => {
-            dense::nearest(train, &test.to_dense(), k, metric, folds)
+        (Rows::Dense(train), Rows::Dense(test)) => by(train, test, k, metric, folds),
+        (Rows::Sparse(train), Rows::Sparse(test)) => by(train, test, k, metric, folds),
+        (Rows::Dense(train), Rows::Sparse(test)) => by(train, &test.to_dense(), k, metric, folds),
+        (Rows::Sparse(train), Rows::Dense(test)) => by(train, &test.to_sparse(), k, metric, folds),
+    }
+}
+
+/// Rows that can be compared with rows of their kind.
+trait Side: Clone {
+    /// Gives every row the length 1.
+    fn normalize(&mut self);
+
+    /// The nearest by a distance of the product of two rows, the square of the one searched for and
+    /// that of the other.
+    fn search(
+        train: &Self,
+        test: &Self,
+        k: usize,
+        folds: Option<Folds<'_>>,
+        distance: impl Fn(f64, f64, f64) -> f64 + Sync,
+    ) -> Vec<Vec<Neighbour>>;
+}
+
+fn by<S: Side>(
+    train: &S,
+    test: &S,
+    k: usize,
+    metric: Metric,
+    folds: Option<Folds<'_>>,
+) -> Vec<Vec<Neighbour>> {
+    match metric {
+        Metric::Cosine => {
+            let (mut train, mut test) = (train.clone(), test.clone());
+            train.normalize();
+            test.normalize();
+            S::search(&train, &test, k, folds, |product, _, _| {
+                (1.0 - product).clamp(0.0, 2.0)
+            })
         }
-        (Rows::Sparse(train), Rows::Dense(test)) => {
-            sparse::nearest(train, &test.to_sparse(), k, metric, folds)
-        }
+        Metric::Euclidean => S::search(train, test, k, folds, |product, one, other| {
+            // Rounding may lead below zero.
+            (one - 2.0 * product + other).max(0.0)
+        }),
     }
 }
 

@@ -6,28 +6,23 @@ use std::ops::Range;
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 
-use super::{Best, Folds, Metric, Neighbour};
+use super::{Best, Folds, Neighbour, Side};
 use crate::SparseRows;
 
-pub(super) fn nearest(
-    train: &SparseRows,
-    test: &SparseRows,
-    k: usize,
-    metric: Metric,
-    folds: Option<Folds<'_>>,
-) -> Vec<Vec<Neighbour>> {
-    if metric == Metric::Cosine {
-        let (mut train, mut test) = (train.clone(), test.clone());
-        train.normalize();
-        test.normalize();
-        return rows(&train, &test, k, folds, |product, _, _| {
-            (1.0 - product).clamp(0.0, 2.0)
-        });
+impl Side for SparseRows {
+    fn normalize(&mut self) {
+        SparseRows::normalize(self);
     }
-    rows(train, test, k, folds, |product, one, other| {
-        // Rounding may lead below zero.
-        (one - 2.0 * product + other).max(0.0)
-    })
+
+    fn search(
+        train: &Self,
+        test: &Self,
+        k: usize,
+        folds: Option<Folds<'_>>,
+        distance: impl Fn(f64, f64, f64) -> f64 + Sync,
+    ) -> Vec<Vec<Neighbour>> {
+        rows(train, test, k, folds, distance)
+    }
 }
 
 /// A column that this part of all rows has is multiplied like a dense one: reading its zeros is
