@@ -116,27 +116,33 @@ fn check(
         .map(|n| (oracle(similarity, query, &rows[n]), n))
         .collect();
     scores.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let offs: Vec<f64> = rows
+        .iter()
+        .map(|row| tolerance(similarity, query, row))
+        .collect();
+    let mut own = vec![f64::NAN; rows.len()];
+    for &(score, n) in &scores {
+        own[n] = score;
+    }
     assert_eq!(found.len(), k.min(scores.len()));
     for (hit, &(score, best)) in found.iter().zip(&scores) {
         let n = hit.doc.index();
         assert!(allowed(n));
-        let own = oracle(similarity, query, &rows[n]);
-        let own_off = tolerance(similarity, query, &rows[n]);
-        let off = own_off + tolerance(similarity, query, &rows[best]);
+        let off = offs[n] + offs[best];
         assert!(
-            (f64::from(hit.score) - own).abs() <= own_off,
-            "{hit:?} {own}"
+            (f64::from(hit.score) - own[n]).abs() <= offs[n],
+            "{hit:?} {}",
+            own[n]
         );
         assert!(
-            (own - score).abs() <= off,
-            "{hit:?} is {own}, place is {score}"
+            (own[n] - score).abs() <= off,
+            "{hit:?} is {}, place is {score}",
+            own[n]
         );
         // Beyond rounding, it is the same document.
-        let clear = |other: &&(f64, usize)| {
-            other.1 == best
-                || (other.0 - score).abs() > off + tolerance(similarity, query, &rows[other.1])
-        };
-        if scores.iter().all(|other| clear(&other)) {
+        let clear =
+            |other: &(f64, usize)| other.1 == best || (other.0 - score).abs() > off + offs[other.1];
+        if scores.iter().all(clear) {
             assert_eq!(n, best);
         }
     }

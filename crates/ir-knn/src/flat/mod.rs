@@ -8,6 +8,11 @@ mod file;
     reason = "mapping a file is unsafe by nature; the reasons are in the module"
 )]
 mod mmap;
+#[allow(
+    unsafe_code,
+    reason = "advice to the system about memory; the reasons are in the module"
+)]
+mod pages;
 mod scan;
 #[allow(
     unsafe_code,
@@ -169,6 +174,7 @@ impl FlatIndex {
         for (row, values) in rows.chunks_exact(dim.max(1)).enumerate() {
             check_row(row, values, similarity)?;
         }
+        pages::enlarge(bytemuck::cast_slice(&rows));
         Ok(Self::from(Inner {
             cpu: Cpu::detect(),
             similarity,

@@ -15,6 +15,7 @@
 
 use super::Similarity;
 use super::align::Lines;
+use super::pages;
 use super::simd::{Cpu, ROWS};
 
 /// The longest rows whose sums fit 32 bits.
@@ -164,6 +165,7 @@ pub(super) fn pack_all(
     use rayon::prelude::*;
     let (tile, tiles) = (tile_size(dim), rows.len().div_ceil(dim * ROWS));
     let mut codes = Lines::zeros(tiles * tile);
+    pages::enlarge(codes.as_ref());
     let mut stats = vec![0.0; tiles * STATS];
     codes
         .as_mut()
