@@ -11,6 +11,7 @@ mod nearest;
 pub mod npy;
 mod random_indexing;
 mod rows;
+mod sparse;
 mod svd;
 mod tfidf;
 mod words;
@@ -29,6 +30,7 @@ pub use random_indexing::{
     RandomIndexing, RandomIndexingConfig, RandomIndexingError, Start, TermWeight,
 };
 pub use rows::{DenseRows, Rows, RowsError, SparseRows};
+pub use sparse::{EncodedSparse, SparseIndex, SparseTextsError, SparseVector, SparseVectorError};
 pub use svd::{Svd, SvdConfig, SvdError};
 pub use tfidf::{DocFrequency, FitError, Idf, Norm, SavedError, Tf, TfIdf, TfIdfConfig};
 pub use words::Words;

@@ -1,24 +1,24 @@
 //! Bytes that begin at a line of the cache.
 
 /// What processors load at once, at most.
-pub(super) const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 
 /// A buffer of bytes whose first is at a multiple of [`LINE`].
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(crate) struct Lines {
     buffer: Vec<u8>,
     start: usize,
     len: usize,
 }
 
 impl Lines {
-    pub(super) fn zeros(len: usize) -> Self {
+    pub(crate) fn zeros(len: usize) -> Self {
         let buffer = vec![0; len + LINE];
         let start = buffer.as_ptr().align_offset(LINE).min(LINE);
         Self { buffer, start, len }
     }
 
-    pub(super) fn as_mut(&mut self) -> &mut [u8] {
+    pub(crate) fn as_mut(&mut self) -> &mut [u8] {
         &mut self.buffer[self.start..][..self.len]
     }
 }

@@ -79,11 +79,13 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// The file does not begin as an index does.
-    #[error("{}: not a flat index: expected it to begin with {expected:?}, found {found:?}", path.display())]
+    #[error("{}: not {kind}: expected it to begin with {expected:?}, found {found:?}", path.display())]
     NotAnIndex {
         /// The file.
         path: PathBuf,
-        /// How an index begins.
+        /// What it should be, as "a flat index".
+        kind: &'static str,
+        /// How that begins.
         expected: String,
         /// How the file begins.
         found: String,

@@ -14,6 +14,14 @@
 //! | `bounds` | of every tile 4 × 64 floats: scales, errors, norms, lifts |
 //! | `ids` | each after its length in four bytes |
 //!
+//! A [`SparseIndex`](crate::SparseIndex) begins with `ir-sprs\n` and has these:
+//!
+//! | section | content |
+//! |---|---|
+//! | `lengths`, `columns`, `values` | how many values each vector has; their columns; they, 32-bit floats |
+//! | `lists`, `places`, `weights` | the same by column: how many vectors have it; which; the values |
+//! | `ids` | as above |
+//!
 //! All numbers are little-endian. Every byte is under a checksum or compared.
 
 use std::fs::File;
@@ -29,9 +37,29 @@ use super::align::LINE;
 use super::mmap::Map;
 use super::{OpenError, Similarity};
 
-const MAGIC: [u8; 8] = *b"ir-flat\n";
 const CLOSING: [u8; 8] = *b"\nir-end\n";
-const VERSION: u32 = 1;
+
+/// What a file holds, as its head says.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    magic: [u8; 8],
+    version: u32,
+    /// In words, with its article.
+    name: &'static str,
+}
+
+/// A [`FlatIndex`](crate::FlatIndex).
+pub(crate) static FLAT: Kind = Kind {
+    magic: *b"ir-flat\n",
+    version: 1,
+    name: "a flat index",
+};
+/// A [`SparseIndex`](crate::SparseIndex).
+pub(crate) static SPARSE: Kind = Kind {
+    magic: *b"ir-sprs\n",
+    version: 1,
+    name: "a sparse index",
+};
 const HEAD: usize = LINE;
 const TAIL: usize = 24;
 
@@ -48,21 +76,30 @@ pub enum Verify {
 }
 
 /// The names of the sections.
-pub(super) mod section {
+pub(crate) mod section {
     pub(crate) const ROWS: &str = "rows";
     pub(crate) const CODES: &str = "codes";
     pub(crate) const BOUNDS: &str = "bounds";
     pub(crate) const IDS: &str = "ids";
+    pub(crate) const LENGTHS: &str = "lengths";
+    pub(crate) const COLUMNS: &str = "columns";
+    pub(crate) const VALUES: &str = "values";
+    pub(crate) const LISTS: &str = "lists";
+    pub(crate) const PLACES: &str = "places";
+    pub(crate) const WEIGHTS: &str = "weights";
+
+    /// Those that are checked whenever a file is opened.
+    pub(super) const TABLES: [&str; 1] = [IDS];
 }
 
 /// What an index says about itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Table {
+pub(crate) struct Table {
     /// The crate that wrote it and its version.
     program: String,
-    pub(super) similarity: Similarity,
-    pub(super) dim: usize,
-    pub(super) documents: usize,
+    pub(crate) similarity: Similarity,
+    pub(crate) dim: usize,
+    pub(crate) documents: usize,
     sections: Vec<Section>,
 }
 
@@ -75,16 +112,16 @@ struct Section {
 
 /// A mapped file whose head, tail and table are in order.
 #[derive(Debug, Clone)]
-pub(super) struct Mapped {
+pub(crate) struct Mapped {
     map: Arc<Map>,
     path: PathBuf,
-    pub(super) table: Table,
+    pub(crate) table: Table,
     ranges: Vec<Range<usize>>,
 }
 
 /// A part of a mapped file.
 #[derive(Debug, Clone)]
-pub(super) struct Part {
+pub(crate) struct Part {
     map: Arc<Map>,
     range: Range<usize>,
 }
@@ -97,7 +134,7 @@ impl AsRef<[u8]> for Part {
 }
 
 impl Mapped {
-    pub(super) fn open(path: &Path, verify: Verify) -> Result<Self, OpenError> {
+    pub(crate) fn open(kind: &Kind, path: &Path, verify: Verify) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io {
             path: path.to_owned(),
             source,
@@ -110,22 +147,22 @@ impl Mapped {
         let file = File::open(path).map_err(io)?;
         if file.metadata().map_err(io)?.len() == 0 {
             // Some systems do not map empty files.
-            return Err(foreign(path, &[]));
+            return Err(foreign(kind, path, &[]));
         }
         let map = Arc::new(Map::new(&file).map_err(io)?);
-        let (table, ranges) = table(path, map.bytes())?;
+        let (table, ranges) = table(kind, path, map.bytes())?;
         let mapped = Self {
             map,
             path: path.to_owned(),
             table,
             ranges,
         };
-        mapped.verify(|name| verify == Verify::Everything || name == section::IDS)?;
+        mapped.verify(|name| verify == Verify::Everything || section::TABLES.contains(&name))?;
         Ok(mapped)
     }
 
     /// Compares the checksums of the sections that are chosen.
-    pub(super) fn verify(&self, choose: impl Fn(&str) -> bool) -> Result<(), OpenError> {
+    pub(crate) fn verify(&self, choose: impl Fn(&str) -> bool) -> Result<(), OpenError> {
         for (section, range) in self.table.sections.iter().zip(&self.ranges) {
             if !choose(&section.name) {
                 continue;
@@ -144,7 +181,7 @@ impl Mapped {
     }
 
     /// A section of this name, when there is one.
-    pub(super) fn part(&self, name: &str) -> Option<Part> {
+    pub(crate) fn part(&self, name: &str) -> Option<Part> {
         let mut sections = self.table.sections.iter().zip(&self.ranges);
         let (_, range) = sections.find(|(section, _)| section.name == name)?;
         Some(Part {
@@ -154,7 +191,7 @@ impl Mapped {
     }
 
     /// A section of this name and size.
-    pub(super) fn sized(
+    pub(crate) fn sized(
         &self,
         name: &str,
         size: Option<usize>,
@@ -165,7 +202,7 @@ impl Mapped {
             .ok_or_else(|| self.malformed(name, expected))
     }
 
-    pub(super) fn malformed(&self, section: &str, expected: &'static str) -> OpenError {
+    pub(crate) fn malformed(&self, section: &str, expected: &'static str) -> OpenError {
         OpenError::Malformed {
             path: self.path.clone(),
             section: section.to_owned(),
@@ -180,17 +217,18 @@ const fn filled(end: usize) -> usize {
 }
 
 /// The error of a file that does not begin as an index does.
-fn foreign(path: &Path, bytes: &[u8]) -> OpenError {
-    let begins = &bytes[..bytes.len().min(MAGIC.len())];
+fn foreign(kind: &Kind, path: &Path, bytes: &[u8]) -> OpenError {
+    let begins = &bytes[..bytes.len().min(kind.magic.len())];
     let path = path.to_owned();
     // No more than the beginning of an index: it was cut.
-    if !bytes.is_empty() && MAGIC.starts_with(begins) {
+    if !bytes.is_empty() && kind.magic.starts_with(begins) {
         let found = bytes.len() as u64;
         return OpenError::CutShort { path, found };
     }
     OpenError::NotAnIndex {
         path,
-        expected: String::from_utf8_lossy(&MAGIC).into_owned(),
+        kind: kind.name,
+        expected: String::from_utf8_lossy(&kind.magic).into_owned(),
         found: String::from_utf8_lossy(begins).into_owned(),
     }
 }
@@ -199,7 +237,7 @@ fn number<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
     bytes.get(..N)?.try_into().ok()
 }
 
-fn table(path: &Path, bytes: &[u8]) -> Result<(Table, Vec<Range<usize>>), OpenError> {
+fn table(kind: &Kind, path: &Path, bytes: &[u8]) -> Result<(Table, Vec<Range<usize>>), OpenError> {
     let checksum = |section: &str, expected, found| OpenError::Checksum {
         path: path.to_owned(),
         section: section.to_owned(),
@@ -213,9 +251,9 @@ fn table(path: &Path, bytes: &[u8]) -> Result<(Table, Vec<Range<usize>>), OpenEr
     };
     let Some((head, _)) = bytes
         .split_at_checked(HEAD)
-        .filter(|(head, _)| head.starts_with(&MAGIC))
+        .filter(|(head, _)| head.starts_with(&kind.magic))
     else {
-        return Err(foreign(path, bytes));
+        return Err(foreign(kind, path, bytes));
     };
     let version = number(&head[8..]).map_or(0, u32::from_le_bytes);
     let expected = number(&head[12..]).map_or(0, u32::from_le_bytes);
@@ -223,10 +261,10 @@ fn table(path: &Path, bytes: &[u8]) -> Result<(Table, Vec<Range<usize>>), OpenEr
     if expected != found {
         return Err(checksum("head", expected, found));
     }
-    if version != VERSION {
+    if version != kind.version {
         return Err(OpenError::Version {
             path: path.to_owned(),
-            expected: VERSION,
+            expected: kind.version,
             found: version,
         });
     }
@@ -277,21 +315,22 @@ fn table(path: &Path, bytes: &[u8]) -> Result<(Table, Vec<Range<usize>>), OpenEr
 
 /// Writes an index from front to back.
 #[derive(Debug)]
-pub(super) struct Writer<W> {
+pub(crate) struct Writer<W> {
     sink: W,
     at: usize,
     table: Table,
 }
 
 impl<W: Write> Writer<W> {
-    pub(super) fn new(
+    pub(crate) fn new(
+        kind: &Kind,
         mut sink: W,
         similarity: Similarity,
         dim: usize,
         documents: usize,
     ) -> io::Result<Self> {
-        let mut head = Vec::from(MAGIC);
-        head.extend(VERSION.to_le_bytes());
+        let mut head = Vec::from(kind.magic);
+        head.extend(kind.version.to_le_bytes());
         head.extend(crc32fast::hash(&head).to_le_bytes());
         head.resize(HEAD, 0);
         sink.write_all(&head)?;
@@ -309,7 +348,7 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    pub(super) fn section(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn section(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let zeros = &[0; LINE][..filled(bytes.len()) - bytes.len()];
         let mut hasher = crc32fast::Hasher::new();
         for bytes in [bytes, zeros] {
@@ -326,7 +365,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes table and tail, and gives the sink back.
-    pub(super) fn finish(mut self) -> io::Result<W> {
+    pub(crate) fn finish(mut self) -> io::Result<W> {
         let mut end = serde_json::to_vec(&self.table)?;
         let table = end.len() as u32;
         end.extend((self.at as u64).to_le_bytes());
@@ -339,7 +378,7 @@ impl<W: Write> Writer<W> {
 }
 
 /// Ids as the file has them.
-pub(super) fn ids_to_bytes(ids: &DocIds) -> Vec<u8> {
+pub(crate) fn ids_to_bytes(ids: &DocIds) -> Vec<u8> {
     let mut bytes = Vec::new();
     for id in ids.iter() {
         bytes.extend((id.len() as u32).to_le_bytes());
@@ -349,7 +388,7 @@ pub(super) fn ids_to_bytes(ids: &DocIds) -> Vec<u8> {
 }
 
 /// The way back of [`ids_to_bytes`].
-pub(super) fn ids_from_bytes(mut bytes: &[u8], documents: usize) -> Option<DocIds> {
+pub(crate) fn ids_from_bytes(mut bytes: &[u8], documents: usize) -> Option<DocIds> {
     let mut ids = DocIds::new();
     for _ in 0..documents {
         let (length, rest) = bytes.split_first_chunk()?;

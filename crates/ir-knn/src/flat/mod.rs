@@ -1,13 +1,14 @@
 //! Exact search among vectors.
 
-mod align;
+pub(crate) mod align;
 mod error;
-mod file;
+pub(crate) mod file;
 #[allow(
     unsafe_code,
     reason = "mapping a file is unsafe by nature; the reasons are in the module"
 )]
 mod mmap;
+pub(crate) mod numbers;
 #[allow(
     unsafe_code,
     reason = "advice to the system about memory; the reasons are in the module"
@@ -18,21 +19,20 @@ mod scan;
     unsafe_code,
     reason = "kernels for the processor at hand; the reasons are in the module"
 )]
-mod simd;
+pub(crate) mod simd;
 mod similarity;
 mod tile;
 
-use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use ir_core::{AtomicFile, DocIds, DocNum, Ranking, Retriever, Search, SearchError};
 
-use align::Lines;
 pub use error::{OpenError, VectorError};
 pub use file::Verify;
-use file::{Mapped, Part, Writer, section};
+use file::{FLAT, Mapped, Writer, section};
+use numbers::{Bytes, Numbers};
 use scan::Scan;
 use simd::{Cpu, ROWS};
 pub use similarity::Similarity;
@@ -79,68 +79,16 @@ struct Inner {
     similarity: Similarity,
     dim: usize,
     ids: DocIds,
-    rows: Floats,
+    rows: Numbers<f32>,
     codes: Option<Codes>,
     file: Option<Mapped>,
-}
-
-/// Floats in memory or in a mapped file.
-#[derive(Debug)]
-enum Floats {
-    Owned(Vec<f32>),
-    Mapped(Part),
-}
-
-impl Floats {
-    /// Those of a file; copied only where the bytes are not as this machine has them.
-    fn of(part: Part) -> Self {
-        if cfg!(target_endian = "little")
-            && bytemuck::try_cast_slice::<u8, f32>(part.as_ref()).is_ok()
-        {
-            return Self::Mapped(part);
-        }
-        let (fours, _) = part.as_ref().as_chunks();
-        Self::Owned(fours.iter().map(|&four| f32::from_le_bytes(four)).collect())
-    }
-
-    fn get(&self) -> &[f32] {
-        match self {
-            Self::Owned(values) => values,
-            Self::Mapped(part) => bytemuck::try_cast_slice(part.as_ref()).unwrap_or_default(),
-        }
-    }
-
-    fn bytes(&self) -> Cow<'_, [u8]> {
-        if cfg!(target_endian = "little") {
-            return Cow::Borrowed(bytemuck::cast_slice(self.get()));
-        }
-        self.get()
-            .iter()
-            .flat_map(|value| value.to_le_bytes())
-            .collect()
-    }
 }
 
 /// The rows in 8 bits, and how far off those are.
 #[derive(Debug)]
 struct Codes {
-    codes: CodeBytes,
-    stats: Floats,
-}
-
-#[derive(Debug)]
-enum CodeBytes {
-    Owned(Lines),
-    Mapped(Part),
-}
-
-impl AsRef<[u8]> for CodeBytes {
-    fn as_ref(&self) -> &[u8] {
-        match self {
-            Self::Owned(bytes) => bytes.as_ref(),
-            Self::Mapped(part) => part.as_ref(),
-        }
-    }
+    codes: Bytes,
+    stats: Numbers<f32>,
 }
 
 impl FlatIndex {
@@ -180,7 +128,7 @@ impl FlatIndex {
             similarity,
             dim,
             ids,
-            rows: Floats::Owned(rows),
+            rows: Numbers::Owned(rows),
             codes: None,
             file: None,
         }))
@@ -242,8 +190,8 @@ impl FlatIndex {
         }
         let (codes, stats) = pack_all(inner.cpu, inner.similarity, inner.dim, inner.rows.get());
         let codes = Codes {
-            codes: CodeBytes::Owned(codes),
-            stats: Floats::Owned(stats),
+            codes: Bytes::Owned(codes),
+            stats: Numbers::Owned(stats),
         };
         let inner = Arc::try_unwrap(self.inner).unwrap_or_else(|shared| shared.copy());
         Self::from(Inner {
@@ -265,14 +213,20 @@ impl FlatIndex {
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let inner = &*self.inner;
         let sink = AtomicFile::create(path)?;
-        let mut writer = Writer::new(sink, inner.similarity, inner.dim, inner.ids.len())?;
+        let mut writer = Writer::new(&FLAT, sink, inner.similarity, inner.dim, inner.ids.len())?;
+        self.write(&mut writer)?;
+        writer.finish()?.commit()
+    }
+
+    /// Writes the sections of a flat index.
+    pub(crate) fn write<W: io::Write>(&self, writer: &mut Writer<W>) -> io::Result<()> {
+        let inner = &*self.inner;
         writer.section(section::ROWS, &inner.rows.bytes())?;
         if let Some(codes) = &inner.codes {
             writer.section(section::CODES, codes.codes.as_ref())?;
             writer.section(section::BOUNDS, &codes.stats.bytes())?;
         }
-        writer.section(section::IDS, &file::ids_to_bytes(&inner.ids))?;
-        writer.finish()?.commit()
+        writer.section(section::IDS, &file::ids_to_bytes(&inner.ids))
     }
 
     /// Opens a saved index by mapping it into memory: the vectors are not copied. Every byte is
@@ -292,7 +246,11 @@ impl FlatIndex {
     /// # Errors
     /// As [`FlatIndex::open`].
     pub fn open_with(path: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenError> {
-        let file = Mapped::open(path.as_ref(), verify)?;
+        Self::read(Mapped::open(&FLAT, path.as_ref(), verify)?)
+    }
+
+    /// What [`FlatIndex::write`] wrote.
+    pub(crate) fn read(file: Mapped) -> Result<Self, OpenError> {
         let (dim, documents) = (file.table.dim, file.table.documents);
         if dim == 0 && documents > 0 {
             return Err(file.malformed("table", "a number of dimensions"));
@@ -306,8 +264,8 @@ impl FlatIndex {
             let size = tiles.checked_mul(4 * STATS);
             let stats = file.sized(section::BOUNDS, size, "bounds for every vector")?;
             Some(Codes {
-                codes: CodeBytes::Mapped(codes),
-                stats: Floats::of(stats),
+                codes: Bytes::Mapped(codes),
+                stats: Numbers::of(stats),
             })
         } else {
             None
@@ -320,7 +278,7 @@ impl FlatIndex {
             similarity: file.table.similarity,
             dim,
             ids,
-            rows: Floats::of(rows),
+            rows: Numbers::of(rows),
             codes,
             file: Some(file),
         }))
@@ -337,21 +295,32 @@ impl FlatIndex {
     ) -> Result<Self, OpenError> {
         let path = path.as_ref();
         let index = Self::open(path)?;
-        if index.similarity() != similarity {
+        index.check_kind(path, similarity, dim)?;
+        Ok(index)
+    }
+
+    /// Fails unless the index, of this file, is of this similarity and of vectors of this length.
+    pub(crate) fn check_kind(
+        &self,
+        path: &Path,
+        similarity: Similarity,
+        dim: usize,
+    ) -> Result<(), OpenError> {
+        if self.similarity() != similarity {
             return Err(OpenError::Similarity {
                 path: path.to_owned(),
                 expected: similarity,
-                found: index.similarity(),
+                found: self.similarity(),
             });
         }
-        if index.dim() != dim {
+        if self.dim() != dim {
             return Err(OpenError::Dimensions {
                 path: path.to_owned(),
                 expected: dim,
-                found: index.dim(),
+                found: self.dim(),
             });
         }
-        Ok(index)
+        Ok(())
     }
 
     /// Checks every byte of the file against the checksums, as [`FlatIndex::open`] does and
@@ -405,7 +374,8 @@ impl FlatIndex {
         &self.rows()[doc.index() * self.dim()..][..self.dim()]
     }
 
-    fn check_query(&self, query: &[f32]) -> Result<(), SearchError> {
+    /// Fails when a query is not one that an index like this answers.
+    pub(crate) fn check_query(&self, query: &[f32]) -> Result<(), SearchError> {
         let inner = &*self.inner;
         if query.len() != inner.dim && inner.dim > 0 {
             return Err(SearchError::Dimensions {
@@ -441,8 +411,8 @@ impl Inner {
             dim: self.dim,
             ids: self.ids.clone(),
             rows: match &self.rows {
-                Floats::Owned(values) => Floats::Owned(values.clone()),
-                Floats::Mapped(part) => Floats::Mapped(part.clone()),
+                Numbers::Mapped(part) => Numbers::Mapped(part.clone()),
+                held => Numbers::Owned(held.get().to_vec()),
             },
             codes: None,
             file: self.file.clone(),
@@ -507,11 +477,11 @@ mod tests {
         index.with_codes().save(&path).unwrap();
         let opened = FlatIndex::open(&path).unwrap();
         for index in [opened.clone(), opened.clone().with_codes()] {
-            assert!(matches!(&index.inner.rows, Floats::Mapped(_)));
+            assert!(matches!(&index.inner.rows, Numbers::Mapped(_)));
             assert_eq!(index.rows().as_ptr().align_offset(align::LINE), 0);
             let codes = index.inner.codes.as_ref().unwrap();
-            assert!(matches!(&codes.codes, CodeBytes::Mapped(_)));
-            assert!(matches!(&codes.stats, Floats::Mapped(_)));
+            assert!(matches!(&codes.codes, Bytes::Mapped(_)));
+            assert!(matches!(&codes.stats, Numbers::Mapped(_)));
         }
     }
 }

@@ -13,6 +13,7 @@ mod avx512;
 mod portable;
 
 use super::tile::{Probe, Stats};
+pub(crate) use portable::{LANES, fold};
 
 /// Rows of a tile.
 pub(super) const ROWS: usize = 64;

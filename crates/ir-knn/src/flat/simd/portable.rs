@@ -4,7 +4,7 @@ use super::super::tile::{Probe, Stats};
 use super::{QUERIES, Quantised, ROWS};
 
 /// Sums run side by side in so many places, whatever the processor.
-pub(super) const LANES: usize = 32;
+pub(crate) const LANES: usize = 32;
 
 /// The sum over all places, to which `add` adds one: lane by lane, then the lanes by halves.
 #[inline(always)]
@@ -23,8 +23,9 @@ pub(super) fn sum(query: &[f64], row: &[f32], add: impl Fn(f64, f64, f64) -> f64
     fold(lanes)
 }
 
+/// The sum of all lanes.
 #[inline(always)]
-fn fold(mut lanes: [f64; LANES]) -> f64 {
+pub(crate) fn fold(mut lanes: [f64; LANES]) -> f64 {
     let mut half = LANES / 2;
     while half > 0 {
         for lane in 0..half {

@@ -1,0 +1,260 @@
+//! The sparse index beside scoring every vector in 64 bits, beside the dense index, and the contract
+//! of retrievers.
+
+#![allow(clippy::unwrap_used)]
+
+mod cases;
+
+use std::fs;
+
+use cases::{ALL, Random, check, numbered};
+use ir_core::{DocNum, Encoded, Encoder, Retriever, Search, SearchError, Side};
+use ir_knn::{
+    EncodedSparse, FlatIndex, OpenError, Similarity, SparseIndex, SparseRows, SparseTextsError,
+    SparseVector, SparseVectorError, TfIdf, TfIdfConfig, VectorError,
+};
+use ir_testkit::{Contract, check_text, toy};
+
+fn sparse(rows: &[Vec<f32>]) -> Vec<SparseVector> {
+    rows.iter()
+        .map(|row| SparseVector::of(row).unwrap())
+        .collect()
+}
+
+#[test]
+fn thousands_of_cases_equal_the_oracle_and_the_dense_index()
+-> Result<(), Box<dyn std::error::Error>> {
+    let mut random = Random(3);
+    let folder = tempfile::tempdir()?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build()?;
+    let mut cases = 0;
+    let mut round = 0;
+    while cases < 5_000 {
+        let similarity = ALL[round % 3];
+        // Mostly zeros; few values; all others too.
+        let kind = [4, 4, 4, 0, 2, 3, 5, 7][random.below(8)];
+        let dim = 1 + random.below(if round % 4 == 0 { 300 } else { 60 });
+        let count = random.below(if round % 5 == 0 { 500 } else { 120 });
+        let rows = random.vectors(kind, count, dim);
+        let batch = 1 + random.below(25);
+        let mut queries = random.vectors(kind, batch, dim);
+        if let Some(row) = rows.get(count / 2) {
+            queries[0].clone_from(row);
+        }
+        let every = 1 + random.below(4);
+        let filter = move |doc: DocNum| doc.index().is_multiple_of(every);
+        let how = |n: usize| {
+            let k = [0, 1, 3, 10, 10, count / 2, count + 3][n % 7];
+            let how = Search::top(k);
+            if n % 3 == 1 { how.within(&filter) } else { how }
+        };
+        let dense = FlatIndex::new(numbered(count), dim, rows.concat(), similarity)?;
+        let index = SparseIndex::new(numbered(count), dim, sparse(&rows), similarity)?;
+        let vectors = sparse(&queries);
+        let pairs = || queries.iter().zip(&vectors).enumerate();
+        let asked: Vec<_> = pairs().map(|(n, (_, v))| (v, how(n))).collect();
+        let densely: Vec<_> = pairs().map(|(n, (q, _))| (&q[..], how(n))).collect();
+        let together = index.search_batch(&asked)?;
+        assert_eq!(dense.search_batch(&densely)?, together);
+        assert_eq!(pool.install(|| index.search_batch(&asked))?, together);
+        for ((query, how), (vector, found)) in densely.iter().zip(vectors.iter().zip(&together)) {
+            assert_eq!(&index.search(vector, how)?, found);
+            let allowed = |n: usize| how.allows(DocNum::new(n as u32));
+            check(similarity, query, &rows, how.k(), &allowed, found);
+            cases += 1;
+        }
+        if round % 20 == 0 {
+            let path = folder.path().join("sparse.ir");
+            index.save(&path)?;
+            let opened = SparseIndex::open(&path)?;
+            assert_eq!(opened.search_batch(&asked)?, together);
+            assert_eq!(opened.ids(), index.ids());
+        }
+        round += 1;
+    }
+    Ok(())
+}
+
+#[test]
+fn it_keeps_the_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    for similarity in ALL {
+        let directed = |count| -> Vec<SparseVector> {
+            let mut vectors = toy::vectors(count, 6);
+            vectors.iter_mut().for_each(|vector| vector[0] += 0.125);
+            sparse(&vectors)
+        };
+        let index = SparseIndex::new(numbered(70), 6, directed(70), similarity).unwrap();
+        let queries = directed(9);
+        let long = SparseVector::new(vec![6], vec![1.0]).unwrap();
+        let contract = Contract {
+            good: queries.iter().collect(),
+            bad: vec![&long],
+        };
+        contract.check(&index);
+        let path = folder.path().join("sparse.ir");
+        index.save(&path).unwrap();
+        contract.check_equal(&index, &SparseIndex::open(&path).unwrap());
+    }
+    let none = SparseIndex::new(numbered(0), 0, [], Similarity::Cosine).unwrap();
+    assert!(none.is_empty());
+}
+
+#[test]
+fn texts_keep_the_contract() {
+    check_text(|documents| {
+        let ids = documents.iter().map(|document| &document.id).collect();
+        let texts: Vec<&str> = documents
+            .iter()
+            .map(|document| &document.text[..])
+            .collect();
+        // Nothing can be learned from no texts.
+        let learned = if texts.is_empty() { &["tea"] } else { &texts[..] };
+        let tfidf = TfIdf::fit(learned, &TfIdfConfig::default()).unwrap();
+        EncodedSparse::build(tfidf, ids, &texts, Similarity::InnerProduct).unwrap()
+    });
+}
+
+#[test]
+fn texts_are_found_as_densely() {
+    let texts = [
+        "ships seen by radar",
+        "",
+        "black tea with milk",
+        "a cup of green tea",
+        "tea tea tea",
+    ];
+    let tfidf = TfIdf::fit(&texts, &TfIdfConfig::default()).unwrap();
+    let rows = tfidf.encode(Side::Document, &texts).unwrap();
+    let similarity = Similarity::InnerProduct;
+    let index = FlatIndex::new(numbered(5), tfidf.dim(), rows, similarity).unwrap();
+    let dense = Encoded::new(&tfidf, index);
+    let sparse = EncodedSparse::build(&tfidf, numbered(5), &texts, similarity).unwrap();
+    for query in ["green tea", "radar", "nothing known", ""] {
+        for k in [1, 3, 9] {
+            let how = Search::top(k);
+            assert_eq!(
+                sparse.search(query, &how).unwrap(),
+                dense.search(query, &how).unwrap(),
+                "{query}"
+            );
+        }
+    }
+    let rows = tfidf.transform(&texts);
+    let same = SparseIndex::from_rows(numbered(5), &rows, similarity).unwrap();
+    assert_eq!(same.stored(), sparse.index().stored());
+    for n in 0..5 {
+        assert_eq!(same.row(DocNum::new(n)), sparse.index().row(DocNum::new(n)));
+    }
+    // A text of no known word has no direction.
+    let error = EncodedSparse::build(&tfidf, numbered(5), &texts, Similarity::Cosine).unwrap_err();
+    assert!(matches!(
+        error,
+        SparseTextsError::Vectors(VectorError::Zero { row: 1 })
+    ));
+    // An index of another encoder.
+    let other = SparseIndex::new(numbered(0), 3, [], similarity).unwrap();
+    let error = EncodedSparse::new(&tfidf, other)
+        .search("tea", &Search::top(1))
+        .unwrap_err();
+    assert!(matches!(error, SearchError::Dimensions { expected: 3, .. }));
+}
+
+#[test]
+fn vectors_that_cannot_be_searched() {
+    let wrong = |columns: &[u32], values: &[f32]| {
+        let error = SparseVector::new(columns.to_vec(), values.to_vec()).unwrap_err();
+        error.to_string()
+    };
+    assert_eq!(
+        wrong(&[1], &[]),
+        "expected one value a column, found 1 columns and 0 values"
+    );
+    assert_eq!(
+        wrong(&[3, 3], &[1.0, 1.0]),
+        "expected ascending columns, found 3 after 3"
+    );
+    assert_eq!(
+        wrong(&[3, 7], &[1.0, f32::INFINITY]),
+        "column 7: expected a finite number, found inf"
+    );
+    assert!(matches!(
+        SparseVector::of(&[f32::NAN]),
+        Err(SparseVectorError::NotFinite { column: 0, .. })
+    ));
+    let vector =
+        |columns: &[u32]| SparseVector::new(columns.to_vec(), vec![1.0; columns.len()]).unwrap();
+    let zeros = SparseVector::new(vec![1, 2], vec![0.0, -0.0]).unwrap();
+    assert_eq!(zeros, SparseVector::default());
+    let build =
+        |rows: Vec<SparseVector>, similarity| SparseIndex::new(numbered(2), 5, rows, similarity);
+    let text = |rows, similarity| build(rows, similarity).unwrap_err().to_string();
+    use Similarity::{Cosine, Euclidean, InnerProduct};
+    assert_eq!(
+        text(vec![vector(&[0]), vector(&[1, 5])], Euclidean),
+        "row 1: expected 5 dimensions, found 6"
+    );
+    assert_eq!(
+        text(vec![vector(&[0])], Euclidean),
+        "expected a vector for each of 2 ids, found 1"
+    );
+    assert_eq!(
+        text(vec![zeros.clone(), vector(&[1])], Cosine),
+        "row 0: expected a vector with a direction for cosine, found zeros"
+    );
+    let index = build(vec![vector(&[0]), vector(&[1])], Cosine).unwrap();
+    assert!(matches!(
+        index.search(&zeros, &Search::top(1)),
+        Err(SearchError::ZeroVector)
+    ));
+    assert!(matches!(
+        index.search(&vector(&[2, 9]), &Search::top(1)),
+        Err(SearchError::Dimensions {
+            expected: 5,
+            found: 10
+        })
+    ));
+    let huge = SparseRows::new(5, vec![0, 1, 2], vec![0, 3], vec![1.0, 1e39]).unwrap();
+    assert_eq!(
+        SparseIndex::from_rows(numbered(2), &huge, InnerProduct).unwrap_err(),
+        VectorError::NotFinite {
+            row: 1,
+            column: 3,
+            found: f32::INFINITY
+        }
+    );
+}
+
+#[test]
+fn damage_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.ir");
+    let rows = Random(9).vectors(4, 30, 12);
+    let index = SparseIndex::new(numbered(30), 12, sparse(&rows), Similarity::Cosine).unwrap();
+    index.save(&path).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    SparseIndex::open(&path).unwrap().save(&path).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    for at in 0..bytes.len() {
+        if (64..bytes.len() - 700).contains(&at) && at % 11 != 0 {
+            continue;
+        }
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x10;
+        fs::write(&path, &damaged).unwrap();
+        assert!(SparseIndex::open(&path).is_err(), "byte {at}");
+        if at % 5 == 0 {
+            fs::write(&path, &bytes[..at]).unwrap();
+            assert!(SparseIndex::open(&path).is_err(), "cut at {at}");
+        }
+    }
+    let dense = FlatIndex::new(numbered(30), 12, rows.concat(), Similarity::Cosine).unwrap();
+    dense.save(&path).unwrap();
+    assert!(matches!(
+        SparseIndex::open(&path),
+        Err(OpenError::NotAnIndex {
+            kind: "a sparse index",
+            ..
+        })
+    ));
+}
