@@ -16,7 +16,9 @@ mod svd;
 mod tfidf;
 mod words;
 
-pub use flat::{FlatIndex, OpenError, Similarity, VectorError, Verify};
+pub use flat::{
+    FlatIndex, FlatIndexWriter, OpenError, Similarity, VectorError, Verify, WriteError,
+};
 pub use keywords::{KeywordLabels, KeywordsError};
 pub use knn::{Accuracy, Knn, KnnError};
 pub use labelled::{

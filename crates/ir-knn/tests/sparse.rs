@@ -109,7 +109,11 @@ fn texts_keep_the_contract() {
             .map(|document| &document.text[..])
             .collect();
         // Nothing can be learned from no texts.
-        let learned = if texts.is_empty() { &["tea"] } else { &texts[..] };
+        let learned = if texts.is_empty() {
+            &["tea"]
+        } else {
+            &texts[..]
+        };
         let tfidf = TfIdf::fit(learned, &TfIdfConfig::default()).unwrap();
         EncodedSparse::build(tfidf, ids, &texts, Similarity::InnerProduct).unwrap()
     });

@@ -60,7 +60,7 @@ pub(crate) static SPARSE: Kind = Kind {
     version: 1,
     name: "a sparse index",
 };
-const HEAD: usize = LINE;
+pub(crate) const HEAD: usize = LINE;
 const TAIL: usize = 24;
 
 /// How much is checked when an index is opened.
@@ -101,6 +101,18 @@ pub(crate) struct Table {
     pub(crate) dim: usize,
     pub(crate) documents: usize,
     sections: Vec<Section>,
+}
+
+impl Table {
+    fn new(similarity: Similarity, dim: usize, documents: usize) -> Self {
+        Self {
+            program: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
+            similarity,
+            dim,
+            documents,
+            sections: Vec::new(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -313,6 +325,16 @@ fn table(kind: &Kind, path: &Path, bytes: &[u8]) -> Result<(Table, Vec<Range<usi
     Ok((table, ranges))
 }
 
+/// What a file of this kind begins with.
+pub(crate) fn head(kind: &Kind) -> [u8; HEAD] {
+    let mut head = [0; HEAD];
+    head[..8].copy_from_slice(&kind.magic);
+    head[8..12].copy_from_slice(&kind.version.to_le_bytes());
+    let checksum = crc32fast::hash(&head[..12]);
+    head[12..16].copy_from_slice(&checksum.to_le_bytes());
+    head
+}
+
 /// Writes an index from front to back.
 #[derive(Debug)]
 pub(crate) struct Writer<W> {
@@ -329,18 +351,8 @@ impl<W: Write> Writer<W> {
         dim: usize,
         documents: usize,
     ) -> io::Result<Self> {
-        let mut head = Vec::from(kind.magic);
-        head.extend(kind.version.to_le_bytes());
-        head.extend(crc32fast::hash(&head).to_le_bytes());
-        head.resize(HEAD, 0);
-        sink.write_all(&head)?;
-        let table = Table {
-            program: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
-            similarity,
-            dim,
-            documents,
-            sections: Vec::new(),
-        };
+        sink.write_all(&head(kind))?;
+        let table = Table::new(similarity, dim, documents);
         Ok(Self {
             sink,
             at: HEAD,
@@ -348,17 +360,36 @@ impl<W: Write> Writer<W> {
         })
     }
 
+    /// Goes on behind the head and a first section, all of whose bytes are written and hashed.
+    pub(crate) fn behind(
+        sink: W,
+        (similarity, dim, documents): (Similarity, usize, usize),
+        (name, bytes): (&str, u64),
+        hasher: crc32fast::Hasher,
+    ) -> io::Result<Self> {
+        let table = Table::new(similarity, dim, documents);
+        let at = HEAD;
+        let mut writer = Self { sink, at, table };
+        writer.fill(name, bytes, hasher)?;
+        Ok(writer)
+    }
+
     pub(crate) fn section(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let zeros = &[0; LINE][..filled(bytes.len()) - bytes.len()];
+        self.sink.write_all(bytes)?;
         let mut hasher = crc32fast::Hasher::new();
-        for bytes in [bytes, zeros] {
-            self.sink.write_all(bytes)?;
-            hasher.update(bytes);
-        }
-        self.at += bytes.len() + zeros.len();
+        hasher.update(bytes);
+        self.fill(name, bytes.len() as u64, hasher)
+    }
+
+    /// Ends a section: zeros up to where the next begins, and its place in the table.
+    fn fill(&mut self, name: &str, bytes: u64, mut hasher: crc32fast::Hasher) -> io::Result<()> {
+        let zeros = &[0; LINE][..(bytes.next_multiple_of(LINE as u64) - bytes) as usize];
+        self.sink.write_all(zeros)?;
+        hasher.update(zeros);
+        self.at += bytes as usize + zeros.len();
         self.table.sections.push(Section {
             name: name.to_owned(),
-            bytes: bytes.len() as u64,
+            bytes,
             crc32: hasher.finalize(),
         });
         Ok(())
@@ -381,10 +412,15 @@ impl<W: Write> Writer<W> {
 pub(crate) fn ids_to_bytes(ids: &DocIds) -> Vec<u8> {
     let mut bytes = Vec::new();
     for id in ids.iter() {
-        bytes.extend((id.len() as u32).to_le_bytes());
-        bytes.extend(id.as_bytes());
+        push_id(&mut bytes, id);
     }
     bytes
+}
+
+/// One of them.
+pub(crate) fn push_id(bytes: &mut Vec<u8>, id: &str) {
+    bytes.extend((id.len() as u32).to_le_bytes());
+    bytes.extend(id.as_bytes());
 }
 
 /// The way back of [`ids_to_bytes`].

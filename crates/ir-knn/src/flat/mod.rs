@@ -22,6 +22,7 @@ mod scan;
 pub(crate) mod simd;
 mod similarity;
 mod tile;
+mod writer;
 
 use std::io;
 use std::path::Path;
@@ -37,6 +38,7 @@ use scan::Scan;
 use simd::{Cpu, ROWS};
 pub use similarity::Similarity;
 use tile::{LONGEST, STATS, Tiles, pack_all, tile_size};
+pub use writer::{FlatIndexWriter, WriteError};
 
 /// The vectors of a collection, searched exactly: every answer is that of scoring every vector.
 ///

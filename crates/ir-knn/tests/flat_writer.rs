@@ -1,0 +1,196 @@
+//! Indexes that are written vector by vector, and what is left of those that were interrupted.
+
+#![allow(clippy::unwrap_used)]
+
+mod cases;
+
+use std::fs;
+use std::path::Path;
+
+use cases::{ALL, Random};
+use ir_core::DocIds;
+use ir_knn::{FlatIndex, FlatIndexWriter, Similarity, VectorError, WriteError};
+
+const DIM: usize = 40_000;
+
+/// Vectors of which 26 fill a block, and what an index of them is.
+fn vectors(count: usize) -> Vec<Vec<f32>> {
+    Random(5).vectors(7, count, DIM)
+}
+
+fn id(n: usize) -> String {
+    format!("ü{n}")
+}
+
+fn saved(folder: &Path, vectors: &[Vec<f32>]) -> Vec<u8> {
+    let ids: DocIds = (0..vectors.len()).map(id).collect();
+    let path = folder.join("saved.ir");
+    let index = FlatIndex::new(ids, DIM, vectors.concat(), Similarity::Euclidean).unwrap();
+    index.save(&path).unwrap();
+    fs::read(path).unwrap()
+}
+
+fn push(writer: &mut FlatIndexWriter, vectors: &[Vec<f32>]) {
+    for (n, vector) in vectors.iter().enumerate().skip(writer.len()) {
+        writer.push(&id(n), vector).unwrap();
+    }
+}
+
+#[test]
+fn the_bytes_are_those_of_saving() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vectors.ir");
+    for similarity in ALL {
+        for count in [0, 1, 70] {
+            let rows = Random(6).vectors(7, count, 3);
+            let ids = (0..count).map(id).collect();
+            let index = FlatIndex::new(ids, 3, rows.concat(), similarity).unwrap();
+            index.save(&path).unwrap();
+            let expected = fs::read(&path).unwrap();
+            let mut writer = FlatIndexWriter::create(&path, 3, similarity).unwrap();
+            for (n, row) in rows.iter().enumerate() {
+                writer.push(&id(n), row).unwrap();
+            }
+            assert_eq!(writer.len(), count);
+            writer.finish().unwrap();
+            assert_eq!(fs::read(&path).unwrap(), expected);
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        }
+    }
+}
+
+/// However much of both files was written when the program ended, the rest makes the same index.
+#[test]
+fn interrupted_anywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vectors.ir");
+    let (partial, journal) = (
+        folder.path().join("vectors.ir.partial"),
+        folder.path().join("vectors.ir.partial-ids"),
+    );
+    let rows = vectors(60);
+    let expected = saved(folder.path(), &rows);
+    let similarity = Similarity::Euclidean;
+    let mut writer = FlatIndexWriter::create(&path, DIM, similarity).unwrap();
+    push(&mut writer, &rows[..58]);
+    drop(writer);
+    assert!(!path.exists());
+    let (whole, entries) = (fs::read(&partial).unwrap(), fs::read(&journal).unwrap());
+    let block = 26 * DIM * 4;
+    let cases = [
+        // What of both files is there, and how many vectors that makes.
+        (whole.len(), entries.len(), 58),
+        (whole.len() - 1, entries.len(), 52),
+        (whole.len(), entries.len() - 1, 52),
+        (64 + 2 * block, entries.len(), 52),
+        (64 + 2 * block - 1, entries.len(), 26),
+        (64 + block, entries.len(), 26),
+        (64 + block - 1, entries.len(), 0),
+        (64, entries.len(), 0),
+        (63, entries.len(), 0),
+        (0, entries.len(), 0),
+        (whole.len(), 20, 0),
+        (whole.len(), 0, 0),
+    ];
+    for (of_rows, of_ids, expect) in cases {
+        fs::write(&partial, &whole[..of_rows]).unwrap();
+        fs::write(&journal, &entries[..of_ids]).unwrap();
+        let mut writer = FlatIndexWriter::resume(&path, DIM, similarity).unwrap();
+        assert_eq!(writer.len(), expect, "{of_rows} {of_ids}");
+        assert!(writer.ids().iter().eq((0..expect).map(id)));
+        push(&mut writer, &rows);
+        writer.finish().unwrap();
+        assert!(fs::read(&path).unwrap() == expected, "{of_rows} {of_ids}");
+        fs::remove_file(&path).unwrap();
+    }
+    // Damaged vectors end what is kept, and so does a damaged entry.
+    for (at, file, expect) in [(64 + block + 9, &partial, 26), (400, &journal, 26)] {
+        fs::write(&partial, &whole).unwrap();
+        fs::write(&journal, &entries).unwrap();
+        let mut damaged = fs::read(file).unwrap();
+        damaged[at] ^= 1;
+        fs::write(file, damaged).unwrap();
+        let mut writer = FlatIndexWriter::resume(&path, DIM, similarity).unwrap();
+        assert_eq!(writer.len(), expect);
+        push(&mut writer, &rows);
+        writer.finish().unwrap();
+        assert!(fs::read(&path).unwrap() == expected);
+    }
+}
+
+#[test]
+fn resumed_again_and_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vectors.ir");
+    let rows = vectors(9);
+    let similarity = Similarity::Euclidean;
+    for count in 0..=rows.len() {
+        let mut writer = FlatIndexWriter::resume(&path, DIM, similarity).unwrap();
+        assert_eq!(writer.len(), count.saturating_sub(1));
+        push(&mut writer, &rows[..count]);
+    }
+    FlatIndexWriter::resume(&path, DIM, similarity)
+        .unwrap()
+        .finish()
+        .unwrap();
+    assert!(fs::read(&path).unwrap() == saved(folder.path(), &rows));
+    // A new beginning forgets what is there.
+    let writer = FlatIndexWriter::create(&path, DIM, similarity).unwrap();
+    assert!(writer.is_empty());
+    writer.discard().unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vectors.ir");
+    let name = path.display().to_string();
+    let create = || FlatIndexWriter::create(&path, 2, Similarity::Cosine);
+    let mut writer = create().unwrap();
+    writer.push("a", &[1.0, 2.0]).unwrap();
+    let mut text = |vector: &[f32]| writer.push("b", vector).unwrap_err().to_string();
+    assert_eq!(text(&[1.0]), "row 1: expected 2 dimensions, found 1");
+    assert_eq!(
+        text(&[1.0, f32::NAN]),
+        "row 1, column 1: expected a finite number, found NaN"
+    );
+    assert_eq!(
+        text(&[0.0, 0.0]),
+        "row 1: expected a vector with a direction for cosine, found zeros"
+    );
+    assert_eq!(writer.len(), 1);
+    let error = create().unwrap_err().to_string().replace(&name, "FILE");
+    assert_eq!(
+        error,
+        "FILE.partial-ids: expected to be the only writer, found another at work"
+    );
+    drop(writer);
+    let error = FlatIndexWriter::resume(&path, 3, Similarity::Euclidean).unwrap_err();
+    assert_eq!(
+        error.to_string().replace(&name, "FILE"),
+        "FILE.partial-ids: expected to go on with Euclidean similarity in 3 dimensions, found cosine in 2"
+    );
+    let mut writer = FlatIndexWriter::resume(&path, 2, Similarity::Cosine).unwrap();
+    assert_eq!(writer.len(), 1, "what was refused is still there");
+    writer.push("b", &[3.0, 4.0]).unwrap();
+    writer.finish().unwrap();
+    let ids = FlatIndex::open(&path).unwrap();
+    assert_eq!(ids.len(), 2);
+    assert!(matches!(
+        FlatIndexWriter::create(&path, 0, Similarity::Cosine),
+        Err(WriteError::Vector(VectorError::NoDimensions))
+    ));
+    for place in [
+        folder.path(),
+        &folder.path().join("none/vectors.ir"),
+        Path::new(""),
+    ] {
+        let error = FlatIndexWriter::create(place, 2, Similarity::Cosine).unwrap_err();
+        assert!(
+            matches!(error, WriteError::Io { .. }),
+            "{}",
+            place.display()
+        );
+    }
+}
