@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 mod flat;
+mod hnsw;
 mod keywords;
 mod knn;
 mod labelled;
@@ -19,6 +20,7 @@ mod words;
 pub use flat::{
     FlatIndex, FlatIndexWriter, OpenError, Similarity, VectorError, Verify, WriteError,
 };
+pub use hnsw::{Effort, HnswConfig, HnswError, HnswIndex, HnswSearcher};
 pub use keywords::{KeywordLabels, KeywordsError};
 pub use knn::{Accuracy, Knn, KnnError};
 pub use labelled::{

@@ -22,6 +22,16 @@
 //! | `lists`, `places`, `weights` | the same by column: how many vectors have it; which; the values |
 //! | `ids` | as above |
 //!
+//! An index with a graph begins with `ir-hnsw\n` and has these besides:
+//!
+//! | section | content |
+//! |---|---|
+//! | `middle` | the vector that was taken off all others, 32-bit floats |
+//! | `records` | the vectors in 8 bits, one after another, in the order of the graph, each with step and lift |
+//! | `links` | layer by layer, the lowest first, the neighbours of each vector, filled up with 2³² − 1 |
+//! | `order` | the documents of each vector of the graph |
+//! | `starts` | where those of each begin, and the end; only when some vectors are equal |
+//!
 //! All numbers are little-endian. Every byte is under a checksum or compared.
 
 use std::fs::File;
@@ -36,6 +46,7 @@ use serde::{Deserialize, Serialize};
 use super::align::LINE;
 use super::mmap::Map;
 use super::{OpenError, Similarity};
+use crate::HnswConfig;
 
 const CLOSING: [u8; 8] = *b"\nir-end\n";
 
@@ -59,6 +70,12 @@ pub(crate) static SPARSE: Kind = Kind {
     magic: *b"ir-sprs\n",
     version: 1,
     name: "a sparse index",
+};
+/// An [`HnswIndex`](crate::HnswIndex).
+pub(crate) static HNSW: Kind = Kind {
+    magic: *b"ir-hnsw\n",
+    version: 1,
+    name: "an HNSW index",
 };
 pub(crate) const HEAD: usize = LINE;
 const TAIL: usize = 24;
@@ -87,9 +104,14 @@ pub(crate) mod section {
     pub(crate) const LISTS: &str = "lists";
     pub(crate) const PLACES: &str = "places";
     pub(crate) const WEIGHTS: &str = "weights";
+    pub(crate) const MIDDLE: &str = "middle";
+    pub(crate) const RECORDS: &str = "records";
+    pub(crate) const LINKS: &str = "links";
+    pub(crate) const ORDER: &str = "order";
+    pub(crate) const STARTS: &str = "starts";
 
     /// Those that are checked whenever a file is opened.
-    pub(super) const TABLES: [&str; 1] = [IDS];
+    pub(super) const TABLES: [&str; 4] = [IDS, MIDDLE, ORDER, STARTS];
 }
 
 /// What an index says about itself.
@@ -100,6 +122,9 @@ pub(crate) struct Table {
     pub(crate) similarity: Similarity,
     pub(crate) dim: usize,
     pub(crate) documents: usize,
+    /// Of an index with a graph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) graph: Option<GraphTable>,
     sections: Vec<Section>,
 }
 
@@ -110,9 +135,20 @@ impl Table {
             similarity,
             dim,
             documents,
+            graph: None,
             sections: Vec::new(),
         }
     }
+}
+
+/// What an index says about its graph.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct GraphTable {
+    pub(crate) config: HnswConfig,
+    /// Different vectors.
+    pub(crate) nodes: usize,
+    /// What a step of 1 in a record is worth.
+    pub(crate) step: f64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -372,6 +408,11 @@ impl<W: Write> Writer<W> {
         let mut writer = Self { sink, at, table };
         writer.fill(name, bytes, hasher)?;
         Ok(writer)
+    }
+
+    /// Says what the graph is.
+    pub(crate) fn graph(&mut self, graph: GraphTable) {
+        self.table.graph = Some(graph);
     }
 
     pub(crate) fn section(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {

@@ -13,15 +13,15 @@ pub(crate) mod numbers;
     unsafe_code,
     reason = "advice to the system about memory; the reasons are in the module"
 )]
-mod pages;
+pub(crate) mod pages;
 mod scan;
 #[allow(
     unsafe_code,
     reason = "kernels for the processor at hand; the reasons are in the module"
 )]
 pub(crate) mod simd;
-mod similarity;
-mod tile;
+pub(crate) mod similarity;
+pub(crate) mod tile;
 mod writer;
 
 use std::io;
@@ -374,6 +374,10 @@ impl FlatIndex {
     #[must_use]
     pub fn row(&self, doc: DocNum) -> &[f32] {
         &self.rows()[doc.index() * self.dim()..][..self.dim()]
+    }
+
+    pub(crate) fn cpu(&self) -> Cpu {
+        self.inner.cpu
     }
 
     /// Fails when a query is not one that an index like this answers.

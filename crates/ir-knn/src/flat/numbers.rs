@@ -30,6 +30,8 @@ number!(f32, u32);
 #[derive(Debug)]
 pub(crate) enum Numbers<T> {
     Owned(Vec<T>),
+    /// The numbers of a buffer that begins at a line of the cache.
+    Aligned(Lines),
     Mapped(Part),
 }
 
@@ -48,6 +50,7 @@ impl<T: Number> Numbers<T> {
     pub(crate) fn get(&self) -> &[T] {
         match self {
             Self::Owned(values) => values,
+            Self::Aligned(lines) => bytemuck::try_cast_slice(lines.as_ref()).unwrap_or_default(),
             Self::Mapped(part) => bytemuck::try_cast_slice(part.as_ref()).unwrap_or_default(),
         }
     }

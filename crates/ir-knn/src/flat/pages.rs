@@ -6,7 +6,7 @@
 //! instructions, and sums in 32 bits before those in 64, were measured too: neither adds anything.
 
 /// Asks the system to hold these bytes in large pages. Where it cannot, nothing changes.
-pub(super) fn enlarge(bytes: &[u8]) {
+pub(crate) fn enlarge(bytes: &[u8]) {
     #[cfg(target_os = "linux")]
     linux::enlarge(bytes);
     #[cfg(not(target_os = "linux"))]

@@ -32,14 +32,14 @@ impl fmt::Display for Similarity {
 
 /// A query in 64 bits.
 #[derive(Debug)]
-pub(super) struct Wide {
+pub(crate) struct Wide {
     values: Vec<f64>,
     /// The square of its length.
-    pub(super) square: f64,
+    pub(crate) square: f64,
 }
 
 impl Wide {
-    pub(super) fn new(cpu: Cpu, query: &[f32]) -> Self {
+    pub(crate) fn new(cpu: Cpu, query: &[f32]) -> Self {
         let values: Vec<f64> = query.iter().map(|&value| f64::from(value)).collect();
         let square = cpu.dot(&values, query);
         Self { values, square }
@@ -50,7 +50,7 @@ impl Similarity {
     /// The score of a row: summed in 64 bits in an order that depends on the length alone, then
     /// rounded to 32.
     #[inline]
-    pub(super) fn score(self, cpu: Cpu, query: &Wide, row: &[f32]) -> f32 {
+    pub(crate) fn score(self, cpu: Cpu, query: &Wide, row: &[f32]) -> f32 {
         let score = match self {
             Self::InnerProduct => cpu.dot(&query.values, row),
             Self::Cosine => {

@@ -19,7 +19,7 @@ use super::pages;
 use super::simd::{Cpu, ROWS};
 
 /// The longest rows whose sums fit 32 bits.
-pub(super) const LONGEST: usize = 65_536;
+pub(crate) const LONGEST: usize = 65_536;
 /// Steps between these are far from overflow and underflow.
 const SAFE: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
 /// Numbers that are kept of a tile besides its codes.

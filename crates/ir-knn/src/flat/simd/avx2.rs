@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::super::tile::{Probe, Stats};
-use super::{QUERIES, Quantised, ROWS, portable};
+use super::{QUERIES, Quantised, ROWS, portable, prefetch};
 
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn dot(query: &[f64], row: &[f32]) -> f64 {
@@ -24,6 +24,36 @@ pub(super) fn distance(query: &[f64], row: &[f32]) -> f64 {
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn quantise(row: &[f32], codes: &mut [u8]) -> Quantised {
     portable::quantise(row, codes)
+}
+
+#[target_feature(enable = "avx2,fma")]
+pub(super) fn products(records: &[u8], which: &[u32], query: &[i8], sums: &mut [i32]) {
+    let record = |which: u32| &records[which as usize * query.len()..][..query.len()];
+    let (parts, _) = query.as_chunks::<16>();
+    for (at, (&this, sum)) in which.iter().zip(sums).enumerate() {
+        if let Some(&next) = which.get(at + 2) {
+            prefetch(record(next));
+        }
+        let mut four = [_mm256_setzero_si256(); 2];
+        let (codes, _) = record(this).as_chunks::<16>();
+        for (at, (codes, query)) in codes.iter().zip(parts).enumerate() {
+            // SAFETY: 16 bytes are read from arrays of 16 bytes, at any alignment.
+            let (codes, query) = unsafe {
+                (
+                    _mm_loadu_si128(codes.as_ptr().cast()),
+                    _mm_loadu_si128(query.as_ptr().cast()),
+                )
+            };
+            let (codes, query) = (_mm256_cvtepu8_epi16(codes), _mm256_cvtepi8_epi16(query));
+            let lane = &mut four[at % 2];
+            *lane = _mm256_add_epi32(*lane, _mm256_madd_epi16(codes, query));
+        }
+        let eight = _mm256_add_epi32(four[0], four[1]);
+        let upper = _mm256_extracti128_si256::<1>(eight);
+        let four = _mm_add_epi32(_mm256_castsi256_si128(eight), upper);
+        let two = _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
+        *sum = _mm_cvtsi128_si32(two).wrapping_add(_mm_extract_epi32::<1>(two));
+    }
 }
 
 /// Rows that one pass takes: two registers.

@@ -2,9 +2,10 @@
 
 use std::arch::x86_64::*;
 
+use super::super::align::LINE;
 use super::super::tile::{Probe, Stats};
 use super::portable::{self, LANES};
-use super::{QUERIES, Quantised, ROWS};
+use super::{QUERIES, Quantised, ROWS, prefetch};
 
 /// [`portable::sum`] with its 32 lanes in four registers: the compiler keeps them in memory between
 /// the loop and the rest, which costs a third of the time of a row of 384 that is in the cache.
@@ -69,6 +70,49 @@ pub(super) fn distance(query: &[f64], row: &[f32]) -> f64 {
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(super) fn quantise(row: &[f32], codes: &mut [u8]) -> Quantised {
     portable::quantise(row, codes)
+}
+
+/// Four records at a time, while the next four are on their way from the memory.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+pub(super) fn products(records: &[u8], which: &[u32], query: &[i8], sums: &mut [i32]) {
+    let record = |which: u32| &records[which as usize * query.len()..][..query.len()];
+    let (queries, _) = query.as_chunks::<LINE>();
+    let (fours, rest) = which.as_chunks::<4>();
+    let (four_sums, rest_sums) = sums.split_at_mut(sums.len().min(4 * fours.len()));
+    let mut ahead = which.iter();
+    let mut prefetch_some = |count: usize| {
+        for &next in ahead.by_ref().take(count) {
+            prefetch(record(next));
+        }
+    };
+    prefetch_some(8);
+    for (four, sums) in fours.iter().zip(four_sums.as_chunks_mut::<4>().0) {
+        let rows = four.map(|which| record(which).as_chunks::<LINE>().0);
+        let mut lanes = [_mm512_setzero_si512(); 4];
+        for (at, query) in queries.iter().enumerate() {
+            let query = load(query);
+            for (lanes, row) in lanes.iter_mut().zip(rows) {
+                *lanes = _mm512_dpbusd_epi32(*lanes, load(&row[at]), query);
+            }
+        }
+        prefetch_some(4);
+        *sums = lanes.map(|lanes| _mm512_reduce_add_epi32(lanes));
+    }
+    for (&which, sum) in rest.iter().zip(rest_sums) {
+        let mut lanes = _mm512_setzero_si512();
+        for (row, query) in record(which).as_chunks::<LINE>().0.iter().zip(queries) {
+            lanes = _mm512_dpbusd_epi32(lanes, load(row), load(query));
+        }
+        *sum = _mm512_reduce_add_epi32(lanes);
+    }
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn load<T: bytemuck::Pod>(bytes: &[T; LINE]) -> __m512i {
+    const { assert!(size_of::<T>() == 1) };
+    // SAFETY: 64 bytes are read from an array of 64 bytes, at any alignment.
+    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]

@@ -12,6 +12,7 @@ mod avx2;
 mod avx512;
 mod portable;
 
+use super::align::LINE;
 use super::tile::{Probe, Stats};
 pub(crate) use portable::{LANES, fold};
 
@@ -22,7 +23,7 @@ pub(super) const QUERIES: usize = 6;
 
 /// What the processor can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cpu(Level);
+pub(crate) struct Cpu(Level);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
@@ -50,12 +51,12 @@ macro_rules! on {
 
 impl Cpu {
     /// The best that runs here.
-    pub(super) fn detect() -> Self {
+    pub(crate) fn detect() -> Self {
         Self::all().last().copied().unwrap_or(Self(Level::Portable))
     }
 
     /// All that run here, the best last.
-    pub(super) fn all() -> Vec<Self> {
+    pub(crate) fn all() -> Vec<Self> {
         #[allow(unused_mut, reason = "other processors have one level")]
         let mut all = vec![Self(Level::Portable)];
         #[cfg(target_arch = "x86_64")]
@@ -76,7 +77,7 @@ impl Cpu {
 
     /// The inner product. The slices are of one length.
     #[inline]
-    pub(super) fn dot(self, query: &[f64], row: &[f32]) -> f64 {
+    pub(crate) fn dot(self, query: &[f64], row: &[f32]) -> f64 {
         on!(self, dot(query, row))
     }
 
@@ -94,8 +95,20 @@ impl Cpu {
 
     /// One row in 8 bits: see [`portable::quantise`].
     #[inline]
-    pub(super) fn quantise(self, row: &[f32], codes: &mut [u8]) -> Quantised {
+    pub(crate) fn quantise(self, row: &[f32], codes: &mut [u8]) -> Quantised {
         on!(self, quantise(row, codes))
+    }
+
+    /// The inner products of a query with some of the records that lie one after another, each as
+    /// long as the query and a multiple of [`LINE`]: sums of whole numbers, exact in any order. Stops
+    /// at the shorter of `which` and `sums`.
+    #[inline]
+    pub(crate) fn products(self, records: &[u8], which: &[u32], query: &[i8], sums: &mut [i32]) {
+        assert!(
+            query.len().is_multiple_of(LINE),
+            "a query as long as a record"
+        );
+        on!(self, products(records, which, query, sums))
     }
 
     /// For each of up to [`QUERIES`] queries, the rows of a tile whose bound is above the query's
@@ -121,15 +134,28 @@ impl Cpu {
     }
 }
 
+/// Tells the processor that these bytes will be read soon.
+#[inline]
+pub(crate) fn prefetch(bytes: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in bytes.chunks(LINE) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint; the address is one of a slice, and nothing is read.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = bytes;
+}
+
 /// What [`Cpu::quantise`] tells of a row, all but `scale` in units of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Quantised {
+pub(crate) struct Quantised {
     /// What one step is worth.
-    pub(super) scale: f32,
+    pub(crate) scale: f32,
     /// The sum of the squares of the codes' errors.
-    pub(super) error: f32,
+    pub(crate) error: f32,
     /// The sum of the squares of the components.
-    pub(super) square: f32,
+    pub(crate) square: f32,
 }
 
 #[cfg(test)]

@@ -101,6 +101,17 @@ pub(super) fn quantise(row: &[f32], codes: &mut [u8]) -> Quantised {
 }
 
 #[inline(always)]
+pub(super) fn products(records: &[u8], which: &[u32], query: &[i8], sums: &mut [i32]) {
+    for (&which, sum) in which.iter().zip(sums) {
+        let record = &records[which as usize * query.len()..][..query.len()];
+        let products = record.iter().zip(query);
+        *sum = products
+            .map(|(&a, &b)| i32::from(a) * i32::from(b))
+            .fold(0, i32::wrapping_add);
+    }
+}
+
+#[inline(always)]
 pub(super) fn screen(
     codes: &[u8],
     stats: Stats<'_>,

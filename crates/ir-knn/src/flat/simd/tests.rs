@@ -47,6 +47,32 @@ fn all_levels_give_the_same_bits() {
     }
 }
 
+#[test]
+fn products_of_records_are_exact() {
+    for lines in [1, 2, 7] {
+        let size = LINE * lines;
+        let records: Vec<u8> = (0..20 * size).map(|n| (n * 31 % 256) as u8).collect();
+        let query: Vec<i8> = (0..size).map(|n| (n * 57 % 255) as u8 as i8).collect();
+        let extremes = (vec![255; 3 * size], vec![-128; size]);
+        for cpu in Cpu::all() {
+            for count in 0..12 {
+                let which: Vec<u32> = (0..count).map(|n| n * 7 % 20).collect();
+                let mut sums = vec![0; count as usize];
+                cpu.products(&records, &which, &query, &mut sums);
+                for (&which, &sum) in which.iter().zip(&sums) {
+                    let record = &records[which as usize * size..][..size];
+                    let pairs = record.iter().zip(&query);
+                    let expected: i32 = pairs.map(|(&a, &b)| i32::from(a) * i32::from(b)).sum();
+                    assert_eq!(sum, expected, "{cpu:?}");
+                }
+            }
+            let mut sums = [0; 2];
+            cpu.products(&extremes.0, &[0, 2], &extremes.1, &mut sums);
+            assert_eq!(sums, [-128 * 255 * size as i32; 2], "{cpu:?}");
+        }
+    }
+}
+
 /// With scales of 1 and no errors, the bound is the sum itself: a threshold between two whole
 /// numbers tells it exactly.
 #[test]

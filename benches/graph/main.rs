@@ -1,0 +1,289 @@
+//! HNSW on 100,000 × 384 vectors: recall of the exact top ten, and queries per second, beside
+//! hnswlib, usearch and FAISS's HNSW with the same vectors, links and effort of building.
+//!
+//! ```sh
+//! python3 -m venv venv && venv/bin/pip install faiss-cpu hnswlib usearch numpy
+//! IR_PEERS_PYTHON=$PWD/venv/bin/python cargo bench -p ir-benches --bench graph \
+//!     [-- --data latent|sphere] [--vectors N] [--dim D] [--queries Q] [--rounds R] \
+//!     [--links M] [--build-effort E] [--latent L] [--peers hnswlib,usearch,faiss]
+//! ```
+//! One thread; processor time; engines take turns, effort by effort, round by round; the median of
+//! the rounds counts. The others are asked for all queries in one call, so that Python costs them
+//! nothing; this side one at a time. Where the curve crosses a recall of .95, the rate is
+//! interpolated between the two efforts around it, by its logarithm.
+//!
+//! The vectors have length one. `sphere` spreads them evenly over all directions, which no
+//! embeddings are like and no graph is good at. `latent` is like embeddings: points around 100
+//! centres in `--latent` dimensions, mapped to 384 by a random matrix, and a little noise in all of
+//! those: x = normalise(A (c + z) + 0.1 e), with A, c, z and e drawn from normal distributions.
+//!
+//! Without `IR_PEERS_PYTHON` it measures this side alone.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for a terminal"
+)]
+
+#[path = "../vectors/data.rs"]
+mod data;
+mod peer;
+
+use std::path::Path;
+use std::time::Instant;
+use std::{env, fs};
+
+use anyhow::{Context, Result, ensure};
+use data::{Random, normalized, processor_time, save};
+use ir_core::{Ranking, Retriever, Search};
+use ir_knn::{Effort, FlatIndex, HnswConfig, HnswIndex, Similarity};
+use peer::Peer;
+
+const K: usize = 10;
+const CENTRES: usize = 100;
+const NOISE: f64 = 0.1;
+const EFFORTS: [usize; 12] = [10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024];
+/// Efforts beyond this recall are left out.
+const ENOUGH: f64 = 0.995;
+const TARGET: f64 = 0.95;
+
+fn main() -> Result<()> {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let given = |name: &str| {
+        let at = args.iter().position(|arg| arg == name);
+        at.and_then(|at| args.get(at + 1)).map(String::as_str)
+    };
+    let value = |name: &str, default: usize| -> Result<usize> {
+        given(name).map_or(Ok(default), |text| text.parse().context(text.to_owned()))
+    };
+    let (count, dim) = (value("--vectors", 100_000)?, value("--dim", 384)?);
+    let (asked, rounds) = (value("--queries", 1000)?, value("--rounds", 5)?);
+    let (links, build_effort) = (value("--links", 16)?, value("--build-effort", 200)?);
+    let kind = given("--data").unwrap_or("latent");
+    let mut random = Random(7);
+    let mut all = match kind {
+        "latent" => latent(&mut random, count + asked, dim, value("--latent", 192)?),
+        "sphere" => random.unit_vectors(count + asked, &vec![0.0; dim]),
+        other => anyhow::bail!("--data: expected latent or sphere, found {other}"),
+    };
+    let queries = all.split_off(count * dim);
+    let folder = tempfile::tempdir()?;
+    save(&folder.path().join("rows.npy"), dim, &all)?;
+    save(&folder.path().join("queries.npy"), dim, &queries)?;
+    let queries: Vec<&[f32]> = queries.chunks_exact(dim).collect();
+
+    let ids = (0..count).map(|n| n.to_string()).collect();
+    let flat = FlatIndex::new(ids, dim, all, Similarity::InnerProduct)?;
+    let batch: Vec<(&[f32], Search<'_>)> = queries
+        .iter()
+        .map(|&query| (query, Search::top(K)))
+        .collect();
+    let exact = flat.search_batch(&batch)?;
+    println!(
+        "{kind}: {count} x {dim}, {asked} queries, M = {links}, efConstruction = {build_effort}"
+    );
+    let config = HnswConfig::default()
+        .with_links(links)
+        .with_build_effort(build_effort);
+    let (started, before) = (Instant::now(), all_threads_time());
+    let index = HnswIndex::new(flat, &config)?;
+    let (wall, cpu) = (started.elapsed().as_secs_f64(), all_threads_time() - before);
+    let path = folder.path().join("hnsw.ir");
+    index.save(&path)?;
+    built("ir", "", wall, cpu, fs::metadata(&path)?.len());
+    let mut engines = vec![Engine::Ours(index)];
+    if let Some(python) = env::var_os("IR_PEERS_PYTHON") {
+        for name in given("--peers")
+            .unwrap_or("hnswlib,usearch,faiss")
+            .split(',')
+        {
+            let python = Path::new(&python);
+            let (peer, about) = Peer::build(python, name, folder.path(), links, build_effort)?;
+            built(name, &about.version, about.wall, about.cpu, about.bytes);
+            engines.push(Engine::Theirs(name.to_owned(), peer));
+        }
+    } else {
+        eprintln!("IR_PEERS_PYTHON is not set: this side alone");
+    }
+
+    let mut curves: Vec<Curve> = engines.iter().map(|_| Curve::default()).collect();
+    for effort in EFFORTS {
+        for (engine, curve) in engines.iter_mut().zip(&mut curves) {
+            if curve.recall() < ENOUGH {
+                let recall = engine.recall(&queries, effort, &exact)?;
+                curve.points.push(Point {
+                    effort,
+                    recall,
+                    times: Vec::new(),
+                });
+            }
+        }
+        // The first round warms up.
+        for round in 0..=rounds {
+            for (engine, curve) in engines.iter_mut().zip(&mut curves) {
+                if let Some(point) = curve
+                    .points
+                    .last_mut()
+                    .filter(|point| point.effort == effort)
+                {
+                    let time = engine.time(&queries, effort)?;
+                    if round > 0 {
+                        point.times.push(time);
+                    }
+                }
+            }
+        }
+    }
+    println!(
+        "\nrecall@{K} and queries per second of processor time, one thread\n\n{:<10}",
+        "effort"
+    );
+    for (engine, curve) in engines.iter().zip(&curves) {
+        println!("{}", engine.name());
+        for point in &curve.points {
+            println!(
+                "{:>10} {:.4} {:>8.0}",
+                point.effort,
+                point.recall,
+                point.rate(asked)
+            );
+        }
+    }
+    println!("\nat a recall of {TARGET}:");
+    let ours = curves[0].at(TARGET, asked);
+    for (engine, curve) in engines.iter().zip(&curves) {
+        match (curve.at(TARGET, asked), ours) {
+            (Some(rate), Some(ours)) => println!(
+                "{:<10} {rate:>8.0} queries per second, ir {:.2} times as many",
+                engine.name(),
+                ours / rate
+            ),
+            _ => println!("{:<10} not reached", engine.name()),
+        }
+    }
+    Ok(())
+}
+
+fn built(name: &str, version: &str, wall: f64, cpu: f64, bytes: u64) {
+    println!(
+        "{name:<10} built in {wall:.1} s ({cpu:.1} s of all processors), a file of {:.1} MB  {version}",
+        bytes as f64 / 1e6
+    );
+}
+
+fn latent(random: &mut Random, count: usize, dim: usize, latent: usize) -> Vec<f32> {
+    let mut normals = |n: usize| -> Vec<f64> { (0..n).map(|_| random.normal()).collect() };
+    let scale = 1.0 / (latent as f64).sqrt();
+    let map: Vec<f64> = normals(latent * dim).iter().map(|x| x * scale).collect();
+    let centres = normals(CENTRES * latent);
+    let mut all = Vec::with_capacity(count * dim);
+    for _ in 0..count {
+        let centre = (random.next() * CENTRES as f64) as usize;
+        let mut row: Vec<f64> = (0..dim).map(|_| NOISE * random.normal()).collect();
+        for (at, map) in map.chunks_exact(dim).enumerate() {
+            let place = centres[centre * latent + at] + random.normal();
+            row.iter_mut()
+                .zip(map)
+                .for_each(|(x, map)| *x += place * map);
+        }
+        all.extend(normalized(row).into_iter().map(|value| value as f32));
+    }
+    all
+}
+
+enum Engine {
+    Ours(HnswIndex),
+    Theirs(String, Peer),
+}
+
+impl Engine {
+    fn name(&self) -> &str {
+        match self {
+            Self::Ours(_) => "ir",
+            Self::Theirs(name, _) => name,
+        }
+    }
+
+    fn recall(&mut self, queries: &[&[f32]], effort: usize, exact: &[Ranking]) -> Result<f64> {
+        let found: Vec<i64> = match self {
+            Self::Ours(index) => {
+                let searcher = index.searcher(Effort(effort));
+                let mut found = Vec::new();
+                for query in queries {
+                    let ranking = searcher.search(query, &Search::top(K))?;
+                    found.extend(ranking.iter().map(|hit| i64::from(hit.doc.get())));
+                }
+                found
+            }
+            Self::Theirs(_, peer) => peer.answers(effort)?,
+        };
+        ensure!(found.len() == K * queries.len(), "{} found", found.len());
+        let both = found.chunks_exact(K).zip(exact).map(|(found, exact)| {
+            let there = |doc: &&i64| exact.iter().any(|hit| i64::from(hit.doc.get()) == **doc);
+            found.iter().filter(there).count()
+        });
+        Ok(both.sum::<usize>() as f64 / found.len() as f64)
+    }
+
+    fn time(&mut self, queries: &[&[f32]], effort: usize) -> Result<f64> {
+        match self {
+            Self::Ours(index) => {
+                let searcher = index.searcher(Effort(effort));
+                let before = processor_time();
+                for query in queries {
+                    let _ = std::hint::black_box(searcher.search(query, &Search::top(K))?);
+                }
+                Ok(processor_time() - before)
+            }
+            Self::Theirs(_, peer) => peer.time(effort),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Curve {
+    points: Vec<Point>,
+}
+
+struct Point {
+    effort: usize,
+    recall: f64,
+    times: Vec<f64>,
+}
+
+impl Point {
+    fn rate(&self, asked: usize) -> f64 {
+        let mut times = self.times.clone();
+        times.sort_by(f64::total_cmp);
+        asked as f64 / times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+}
+
+impl Curve {
+    fn recall(&self) -> f64 {
+        self.points.last().map_or(0.0, |point| point.recall)
+    }
+
+    /// The rate where the recall is reached.
+    fn at(&self, recall: f64, asked: usize) -> Option<f64> {
+        let at = self
+            .points
+            .iter()
+            .position(|point| point.recall >= recall)?;
+        let (after, before) = (&self.points[at], self.points.get(at.checked_sub(1)?)?);
+        let part = (recall - before.recall) / (after.recall - before.recall);
+        let (slow, fast) = (after.rate(asked).ln(), before.rate(asked).ln());
+        Some((fast + part * (slow - fast)).exp())
+    }
+}
+
+/// What all threads have had, in seconds, in steps of a hundredth; 0 where the system does not say.
+fn all_threads_time() -> f64 {
+    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after = text.rsplit(')').next().unwrap_or_default();
+    let ticks = after.split_whitespace().skip(11).take(2);
+    ticks
+        .filter_map(|ticks| ticks.parse::<f64>().ok())
+        .sum::<f64>()
+        / 100.0
+}
