@@ -389,10 +389,21 @@ fn eval_prints_as_trec_eval() {
         .ir(&["eval", "--json", "-m", "recip_rank", "qrels", "run"])
         .ok()
         .out;
-    let object: serde_json::Value = serde_json::from_str(json.trim()).unwrap();
+    let objects: Vec<serde_json::Value> = json
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let [object, rules] = &objects[..] else {
+        panic!("{json}");
+    };
     assert_eq!(
         (object["measure"].as_str(), object["value"].as_f64()),
         (Some("RR"), Some(0.75))
+    );
+    let rules = rules["rules"].as_object().unwrap();
+    assert_eq!(
+        (&rules["level"], &rules["missing"]),
+        (&1.into(), &"skip".into())
     );
     let args = [
         "eval",
@@ -405,7 +416,9 @@ fn eval_prints_as_trec_eval() {
         "qrels",
         "run",
     ];
-    let texts: Vec<[String; 3]> = (here.ir(&args).ok().out.lines())
+    let printed = here.ir(&args).ok().out;
+    let values = printed.lines().filter(|line| !line.contains("rules"));
+    let texts: Vec<[String; 3]> = values
         .map(|line| {
             let object: serde_json::Value = serde_json::from_str(line).unwrap();
             ["measure", "query", "value"].map(|key| object[key].as_str().unwrap().to_owned())

@@ -86,7 +86,7 @@ fn queries_that_are_in_one_file_only() {
         (0, 1.0, 1.0)
     );
     assert!(
-        err.contains("warning: 2 of 3 judged queries have no results"),
+        err.contains("warning: 2 of the judged queries have no results"),
         "{err}"
     );
     assert!(

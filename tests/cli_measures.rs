@@ -4,7 +4,7 @@
 
 mod cli_common;
 
-use cli_common::Folder;
+use cli_common::{Folder, value};
 
 const RUN: &str = "\
 q1 Q0 a 1 4 me
@@ -99,6 +99,39 @@ fn subtopics() {
             "-R subtopics",
         ],
     );
+}
+
+/// What a comparison and a sweep take their figures from is what `ir eval` prints.
+#[test]
+fn comparisons_by_all_forms() {
+    let here = folder();
+    here.write("other", "q1 Q0 b 1 9 other\nq1 Q0 x 2 8 other\n");
+    for (form, measure) in [("strata", "infNumRel"), ("subtopics", "alpha_nDCG@2")] {
+        let eval = here.ir(&["eval", "-R", form, "-m", measure, form, "other"]);
+        let figure = value(&eval.ok().out, measure);
+        let args = ["-R", form, "-m", measure, form, "run", "other"];
+        let csv = here.ir(&[&["compare", "--format", "csv"], &args[..]].concat());
+        let csv = csv.ok().out;
+        let line = csv.lines().find(|line| line.contains(",other,")).unwrap();
+        let found: Vec<f64> = line
+            .split(',')
+            .filter_map(|cell| cell.parse().ok())
+            .collect();
+        assert!(
+            found.iter().any(|cell| (cell - figure).abs() < 5e-5),
+            "{csv}"
+        );
+        let page = here.ir(&[&["compare", "--format", "html"], &args[..]].concat());
+        assert!(page.ok().out.contains("<svg"));
+        let sweep = here.ir(&[&["sweep"], &args[..]].concat()).ok().out;
+        let line = sweep
+            .lines()
+            .find(|line| line.starts_with("other "))
+            .unwrap();
+        assert!(line.contains(&format!("{figure:.4}")), "{sweep}");
+    }
+    here.ir(&["compare", "-m", "alpha_nDCG@2", "plain", "run", "other"])
+        .fails(1, &["alpha_nDCG@2: expected judgments of subtopics"]);
 }
 
 #[test]

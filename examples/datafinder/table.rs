@@ -131,7 +131,7 @@ impl Table {
             }
             let listed = |doc: &str| found.iter().any(|scored| scored.doc == doc);
             let judged = qrels.get(&query.id).into_iter().flatten();
-            let missed = judged.filter(|(doc, grade)| **grade > 0 && !listed(doc));
+            let missed = judged.filter(|(doc, grade)| *grade > 0 && !listed(doc));
             for (doc, _) in missed.take(5) {
                 self.line(&format!("  missed: {}", describe(index, doc)?));
             }

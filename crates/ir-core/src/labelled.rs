@@ -57,7 +57,7 @@ impl StratifiedQrels {
         let grades = self.qrels.get(query).into_iter().flatten();
         strata
             .zip(grades)
-            .map(|((doc, stratum), (_, &grade))| (doc.as_str(), stratum.as_str(), grade))
+            .map(|((doc, stratum), (_, grade))| (doc.as_str(), stratum.as_str(), grade))
     }
 }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::JudgedDocs;
+
 /// A relevance grade: 0 not relevant, higher is more relevant, negative in the pool but not judged.
 pub type Grade = i64;
 
@@ -47,7 +49,7 @@ pub trait Judgments: Send + Sync {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Qrels {
-    queries: BTreeMap<String, BTreeMap<String, Grade>>,
+    queries: BTreeMap<String, JudgedDocs>,
 }
 
 impl Qrels {
@@ -58,32 +60,34 @@ impl Qrels {
     }
 
     /// Judgments that are at hand.
-    pub(crate) fn of_lists(queries: BTreeMap<String, BTreeMap<String, Grade>>) -> Self {
+    pub(crate) fn of_lists(queries: BTreeMap<String, JudgedDocs>) -> Self {
         Self { queries }
     }
 
-    /// Records a judgment and gives the earlier one of the same pair, which it replaces.
+    /// Records a judgment and gives the earlier one of the same pair, which it replaces. The
+    /// documents of a query come cheapest in ascending order of their ids.
     pub fn insert(&mut self, query: &str, doc: &str, grade: Grade) -> Option<Grade> {
         if !self.queries.contains_key(query) {
-            self.queries.insert(query.to_owned(), BTreeMap::new());
+            let none = JudgedDocs::default();
+            self.queries.insert(query.to_owned(), none);
         }
-        self.queries.get_mut(query)?.insert(doc.to_owned(), grade)
+        self.queries.get_mut(query)?.insert(doc, grade)
     }
 
     /// The grade of one document; `None` when it was not judged.
     #[must_use]
     pub fn grade(&self, query: &str, doc: &str) -> Option<Grade> {
-        self.queries.get(query)?.get(doc).copied()
+        self.queries.get(query)?.get(doc)
     }
 
     /// The judgments of one query, by document id.
     #[must_use]
-    pub fn get(&self, query: &str) -> Option<&BTreeMap<String, Grade>> {
+    pub fn get(&self, query: &str) -> Option<&JudgedDocs> {
         self.queries.get(query)
     }
 
     /// All judgments, by query id.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &BTreeMap<String, Grade>)> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &JudgedDocs)> {
         self.queries
             .iter()
             .map(|(query, judged)| (query.as_str(), judged))
@@ -104,7 +108,7 @@ impl Qrels {
     /// How many judgments there are in all.
     #[must_use]
     pub fn judgments(&self) -> usize {
-        self.queries.values().map(BTreeMap::len).sum()
+        self.queries.values().map(JudgedDocs::len).sum()
     }
 }
 
@@ -114,13 +118,7 @@ impl Judgments for Qrels {
     }
 
     fn judged(&self, query: &str) -> Box<dyn Iterator<Item = (&str, Grade)> + '_> {
-        Box::new(
-            self.queries
-                .get(query)
-                .into_iter()
-                .flatten()
-                .map(|(doc, &grade)| (doc.as_str(), grade)),
-        )
+        Box::new(self.queries.get(query).into_iter().flatten())
     }
 
     fn grade(&self, query: &str, doc: &str) -> Option<Grade> {

@@ -101,8 +101,8 @@ fn datafinder_as_published() {
     );
     let here = qrels
         .iter()
-        .flat_map(|(_, judged)| judged.keys())
-        .filter(|doc| ids.contains(doc.as_str()))
+        .flat_map(|(_, judged)| judged.iter())
+        .filter(|(doc, _)| ids.contains(*doc))
         .count();
     assert_eq!(here, 1038);
 
@@ -238,7 +238,7 @@ fn makg_as_published() {
     assert_eq!(ids.len(), 257);
     let qrels = catalogue.open("makg").unwrap().qrels("test").unwrap();
     for (_, judged) in qrels.iter() {
-        assert!(judged.keys().all(|doc| ids.contains(doc)));
+        assert!(judged.iter().all(|(doc, _)| ids.contains(doc)));
     }
     assert!(
         docs(&catalogue, "makg")
@@ -265,8 +265,8 @@ fn beir_as_published() {
     let test = collection.qrels("test").unwrap();
     let grade_two = test
         .iter()
-        .flat_map(|(_, judged)| judged.values())
-        .filter(|&&g| g == 2);
+        .flat_map(|(_, judged)| judged.grades())
+        .filter(|&g| g == 2);
     assert_eq!(grade_two.count(), 576);
 
     let arguana = catalogue.open("beir/arguana").unwrap();
@@ -276,8 +276,8 @@ fn beir_as_published() {
     let qrels = arguana.qrels("test").unwrap();
     let absent = qrels
         .iter()
-        .flat_map(|(_, j)| j.keys())
-        .filter(|d| !ids.contains(d.as_str()));
+        .flat_map(|(_, j)| j.iter())
+        .filter(|(doc, _)| !ids.contains(*doc));
     assert_eq!(absent.count(), 5);
 }
 
@@ -379,8 +379,8 @@ fn biocaddie_topics_and_judgments() {
     let with = |grade| {
         qrels
             .iter()
-            .flat_map(|(_, j)| j.values())
-            .filter(|&&g| g == grade)
+            .flat_map(|(_, j)| j.grades())
+            .filter(|&g| g == grade)
             .count()
     };
     assert_eq!(

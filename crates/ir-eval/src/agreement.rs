@@ -168,7 +168,7 @@ impl Ratings {
         let mut all: BTreeMap<(&str, &str), Vec<Option<i64>>> = BTreeMap::new();
         for (number, qrels) in qrels.iter().enumerate() {
             for (query, judged) in qrels.iter() {
-                for (doc, &grade) in judged.iter().filter(|(_, grade)| **grade >= 0) {
+                for (doc, grade) in judged.iter().filter(|judged| judged.1 >= 0) {
                     let empty = || vec![None; names.len()];
                     all.entry((query, doc)).or_insert_with(empty)[number] = Some(grade);
                 }

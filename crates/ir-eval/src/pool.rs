@@ -212,7 +212,7 @@ impl Pooling {
         self.check()?;
         let mut pool = Pool::default();
         for (query, docs) in judged.into_iter().flat_map(Qrels::iter) {
-            for (doc, &grade) in docs.iter().filter(|(_, grade)| **grade >= 0) {
+            for (doc, grade) in docs.iter().filter(|judged| judged.1 >= 0) {
                 pool.insert(query, doc, "0", grade);
             }
         }

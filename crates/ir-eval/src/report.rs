@@ -165,27 +165,33 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let run = if self.run.is_empty() {
-            "(no name)"
-        } else {
-            &self.run
-        };
-        writeln!(f, "run: {run}")?;
-        writeln!(
-            f,
-            "queries: {} counted; {} judged without results; {} with results not judged",
-            self.queries.len(),
-            self.missing.len(),
-            self.unjudged.len()
-        )?;
-        writeln!(f, "{}", self.rules)?;
-        let names: Vec<String> = self.measures.iter().map(Measure::to_string).collect();
-        let width = names.iter().map(String::len).max().unwrap_or(0);
-        for (name, &measure) in names.iter().zip(&self.measures) {
-            if let Some(value) = self.summary(measure) {
-                writeln!(f, "{name:width$}  {value:.4}")?;
-            }
-        }
-        Ok(())
+        let counts = [&self.missing, &self.unjudged].map(Vec::len);
+        let values = self.measures.iter().map(|&m| (m, self.summary(m)));
+        let head = (self.run.as_str(), self.queries.len(), counts);
+        print(f, head, &self.rules, values)
     }
+}
+
+/// What people read of a report: the run and how many queries count, the rules, the values.
+pub(crate) fn print<M: fmt::Display>(
+    f: &mut fmt::Formatter<'_>,
+    (run, counted, [missing, unjudged]): (&str, usize, [usize; 2]),
+    rules: &Rules,
+    values: impl Iterator<Item = (M, Option<f64>)>,
+) -> fmt::Result {
+    let run = if run.is_empty() { "(no name)" } else { run };
+    writeln!(f, "run: {run}")?;
+    writeln!(
+        f,
+        "queries: {counted} counted; {missing} judged without results; {unjudged} with results not judged"
+    )?;
+    writeln!(f, "{rules}")?;
+    let values: Vec<(String, Option<f64>)> = values.map(|(m, v)| (m.to_string(), v)).collect();
+    let width = values.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, value) in values {
+        if let Some(value) = value {
+            writeln!(f, "{name:width$}  {value:.4}")?;
+        }
+    }
+    Ok(())
 }

@@ -56,6 +56,7 @@ fn recall(count: usize, name: impl Fn(usize) -> String) -> Curves {
         },
         y: "interpolated precision".to_owned(),
         curves: (0..count).map(curve).collect(),
+        front: None,
     }
 }
 
@@ -406,6 +407,21 @@ fn curves_pass_through_their_points() {
             "{point:?}"
         );
     }
+}
+
+/// Eight of twelve are named: the first and the highest, or those that are asked for.
+#[test]
+fn curves_that_stand_in_front() {
+    let mut curves = recall(12, |at| format!("system-{at}"));
+    let named = |curves: &Curves| -> Vec<usize> {
+        let alt = curves.alt();
+        (0..12)
+            .filter(|at| alt.contains(&format!(" system-{at}:")))
+            .collect()
+    };
+    assert_eq!(named(&curves), [0, 5, 6, 7, 8, 9, 10, 11]);
+    curves.front = Some(vec![0, 3, 1, 99, 2, 5, 4, 6, 7, 11]);
+    assert_eq!(named(&curves), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ir_core::Run;
-use ir_eval::preferences::{self, PreferenceMeasure, Preferences, Scope};
+use ir_eval::preferences::{self, PreferenceMeasure, PreferenceReport, Preferences, Scope};
 use ir_eval::{Missing, Rules, Ties};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -58,6 +58,27 @@ fn the_documented_examples_have_the_documented_numbers_of_preferences() {
     ] {
         assert_eq!(values(file, &["1"], &[Possible]), [expected], "{file}");
     }
+}
+
+#[test]
+fn a_report_is_text_and_data() {
+    let read = preferences::read("q ann 0 a 1\nq ann 0 b 0\n".as_bytes(), "file").unwrap();
+    let measures = [Kept, Simple(Scope::Retrieved)];
+    let run = run(&["a", "b"]);
+    let report = (read.data.evaluate(&run, &measures, Rules::default())).unwrap();
+    let text = report.to_string();
+    assert!(
+        text.contains("queries: 1 counted; 0 judged without results"),
+        "{text}"
+    );
+    assert!(text.contains(&Rules::default().to_string()), "{text}");
+    assert!(text.contains("prefs_simp_ret"), "{text}");
+    let json = serde_json::to_string(&report).unwrap();
+    assert!(json.contains("\"prefs_simp_ret\""), "{json}");
+    assert_eq!(
+        serde_json::from_str::<PreferenceReport>(&json).unwrap(),
+        report
+    );
 }
 
 #[test]

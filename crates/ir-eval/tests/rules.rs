@@ -360,7 +360,7 @@ fn thousands_of_queries_are_prepared_like_one() {
     assert_eq!(all.queries().len(), 5000);
     for values in all.queries().iter().step_by(97) {
         let (mut own, mut list) = (Qrels::new(), Run::new("mine"));
-        for (doc, &grade) in qrels.get(values.query()).unwrap() {
+        for (doc, grade) in qrels.get(values.query()).unwrap() {
             own.insert(values.query(), doc, grade);
         }
         for scored in run.get(values.query()).unwrap() {

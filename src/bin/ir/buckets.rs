@@ -148,8 +148,8 @@ fn judgments(file: &str, console: &Console) -> Result<Qrels> {
 fn count(qrels: &Qrels, level: Grade) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for (_, judged) in qrels.iter() {
-        for (doc, _) in judged.iter().filter(|judged| *judged.1 >= level) {
-            *counts.entry(doc.clone()).or_default() += 1;
+        for (doc, _) in judged.iter().filter(|judged| judged.1 >= level) {
+            *counts.entry(doc.to_owned()).or_default() += 1;
         }
     }
     counts

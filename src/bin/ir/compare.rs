@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use ir_core::{Qrels, Run};
+use ir_core::Run;
 use ir_eval::significance::{
     Alternative, Correction, IntervalMethod, Randomisation, Resampling, Student, Wilcoxon,
 };
@@ -22,6 +22,7 @@ use serde::Serialize;
 
 use crate::args::positive;
 use crate::console::{Console, Usage, check_stopped};
+use crate::judgments::{GradeForm, told};
 use crate::rules::RuleOptions;
 use crate::sink::Sink;
 use crate::source;
@@ -68,6 +69,13 @@ pub(crate) struct Args {
     /// Runs: files in TREC's form (six columns), or `-` for one of them
     #[arg(required = true, num_args = 1.., value_name = "RUN")]
     runs: Vec<String>,
+
+    /// Form of the judgments
+    #[arg(
+        short = 'R', long = "judgments", value_enum, default_value_t = GradeForm::Qrels,
+        value_name = "FORM"
+    )]
+    form: GradeForm,
 
     /// Measure, as in `ir eval`; repeatable [default: nDCG@10, AP, RR, P@5, R@100]
     #[arg(short = 'm', long, value_name = "MEASURE")]
@@ -325,7 +333,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         args.measure.clone()
     };
     let measures = in_order(&measures, &rules)?;
-    let qrels = read_qrels(&args.qrels, &args.rules, console)?;
+    let qrels = (args.form).read(&args.qrels, args.rules.header(), console)?;
     let runs = read_runs(&args.runs, &args.rules, console)?;
     let baseline = args
         .baseline
@@ -334,7 +342,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .transpose()?;
     let folder = args.pictures.as_deref();
     folder.map(page::make_folder).transpose()?;
-    let evaluator = Evaluator::with_rules(&qrels, &measures, rules)?;
+    let evaluator = Evaluator::with_rules(&*qrels, &measures, rules)?;
     let mut out = Sink::open(args.output.as_deref())?;
     let mut reports: Vec<Report> = Vec::with_capacity(runs.len());
     for Named { run, file, .. } in &runs {
@@ -346,11 +354,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let topics = args.per_topic.map(|most| {
         let runs: BTreeMap<&str, &Run> =
             runs.iter().map(|n| (n.run.tag.as_str(), &n.run)).collect();
-        topics::of(&comparison, &qrels, &runs, most)
+        topics::of(&comparison, &*qrels, &runs, most)
     });
     let page = if args.format == Format::Html || folder.is_some() {
         check_stopped()?;
-        Some(page::of(args, &comparison, &qrels, &runs)?)
+        Some(page::of(args, &comparison, &*qrels, &runs)?)
     } else {
         None
     };
@@ -388,16 +396,6 @@ pub(crate) struct Named {
     tag: String,
 }
 
-/// Reads judgments, with warnings.
-pub(crate) fn read_qrels(file: &str, rules: &RuleOptions, console: &Console) -> Result<Qrels> {
-    let qrels = source::qrels(file, rules.header())?;
-    qrels
-        .oddities
-        .iter()
-        .for_each(|oddity| console.warn(oddity));
-    Ok(qrels.data)
-}
-
 /// Reads runs, with warnings, and calls them by their tags, or by their files where tags are equal.
 pub(crate) fn read_runs(
     files: &[String],
@@ -407,12 +405,11 @@ pub(crate) fn read_runs(
     let mut runs = Vec::with_capacity(files.len());
     for file in files {
         check_stopped()?;
-        let run = source::run(file, rules.header())?;
-        run.oddities.iter().for_each(|oddity| console.warn(oddity));
+        let run = told(source::run(file, rules.header())?, console);
         runs.push(Named {
             file: file.clone(),
-            tag: run.data.tag.clone(),
-            run: run.data,
+            tag: run.tag.clone(),
+            run,
         });
     }
     let once = |text: &dyn Fn(&Named) -> String, one: &Named| {
@@ -459,7 +456,10 @@ fn resolve(text: &str, runs: &[Named]) -> Result<String> {
         |named| named.tag.clone(),
     ];
     for way in ways {
-        let mut found = runs.iter().filter(|named| way(named) == text);
+        let plain = |text: &str| text.strip_prefix("./").unwrap_or(text).to_owned();
+        let mut found = runs
+            .iter()
+            .filter(|named| plain(&way(named)) == plain(text));
         if let (Some(one), None) = (found.next(), found.next()) {
             return Ok(one.run.tag.clone());
         }

@@ -87,7 +87,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<NonZeroUsize>,
 
-    /// One JSON object per value and line: measure, query, value in full precision
+    /// One JSON object per value and line: measure, query, value in full precision; the rules in
+    /// a last one
     #[arg(long)]
     json: bool,
 }
@@ -134,22 +135,20 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let out = forms::Output {
         detail: args.detail(),
         json: args.json,
+        rules: &rules,
         reference: reference.as_ref(),
     };
-    if !args.forms.are_grades() {
+    let Some(form) = args.forms.grades() else {
         args.rules.grades_only()?;
         let (files, how) = (
             (args.qrels.as_str(), args.run.as_str()),
             (&selection, rules),
         );
         return args.forms.evaluate(files, how, &out, console);
-    }
-    let qrels = args.forms.read(&args.qrels, args.rules.header(), console)?;
-    for oddity in &qrels.oddities {
-        console.warn(oddity);
-    }
+    };
+    let qrels = form.read(&args.qrels, args.rules.header(), console)?;
     // The process ends before they are of no use: to free them one by one takes longer than that.
-    let judgments = Box::leak(qrels.data);
+    let judgments = Box::leak(qrels);
     let evaluator = selection.evaluator(judgments, rules).map_err(|error| {
         let hint = match error {
             EvalError::NoSubtopics { .. } => " (-R subtopics reads the second column as subtopic)",
@@ -170,13 +169,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         console.warn(oddity);
     }
     let report = read.data;
-    forms::warn_of_gaps(
-        &rules,
-        report.queries().len(),
-        report.missing(),
-        report.unjudged(),
-        console,
-    );
+    forms::warn_of_gaps(&rules, report.missing(), report.unjudged(), console);
     if reference.is_some() || !args.json {
         return out.print(selection.sheet(&report));
     }
@@ -234,5 +227,5 @@ fn write_json(
             }
         }
     }
-    Ok(())
+    forms::write_rules(report.rules(), out)
 }

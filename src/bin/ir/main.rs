@@ -17,6 +17,7 @@ mod eval;
 mod fuse;
 mod index;
 mod interleave;
+mod judgments;
 mod knn_accuracy;
 mod overlap;
 mod pool;

@@ -8,8 +8,9 @@ use ir_eval::trec_eval::Selection;
 use ir_eval::{Missing, Report, Rules, Sweep};
 use serde::Serialize;
 
-use crate::compare::{read_qrels, read_runs, usage};
+use crate::compare::{read_runs, usage};
 use crate::console::{Console, Usage, check_stopped};
+use crate::judgments::GradeForm;
 use crate::rules::RuleOptions;
 use crate::sink::Sink;
 
@@ -36,6 +37,13 @@ pub(crate) struct Args {
     /// Runs, one for each setting: files in TREC's form
     #[arg(required = true, num_args = 1.., value_name = "RUN")]
     runs: Vec<String>,
+
+    /// Form of the judgments
+    #[arg(
+        short = 'R', long = "judgments", value_enum, default_value_t = GradeForm::Qrels,
+        value_name = "FORM"
+    )]
+    form: GradeForm,
 
     /// Measure to choose by, as in `ir eval`
     #[arg(short = 'm', long, value_name = "MEASURE", default_value = "AP")]
@@ -84,10 +92,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let found = &args.measure;
         return Err(Usage(format!("--measure: expected one measure, found {found:?}")).into());
     };
-    let qrels = read_qrels(&args.qrels, &args.rules, console)?;
+    let qrels = (args.form).read(&args.qrels, args.rules.header(), console)?;
     let mut files = args.runs.clone();
     files.sort();
-    let evaluator = selection.evaluator(&qrels, rules)?;
+    let evaluator = selection.evaluator(&*qrels, rules)?;
     let mut reports: Vec<Report> = Vec::with_capacity(files.len());
     let mut runs = read_runs(&files, &args.rules, console)?;
     for (named, label) in runs.iter_mut().zip(labels(&files)) {

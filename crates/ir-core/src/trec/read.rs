@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::number::{c_integer, c_number};
 use super::scan::{Line, Position, scan};
 use super::{Header, Oddities, Parsed, TrecError};
-use crate::{Grade, Qrels, Run, Scored};
+use crate::{Grade, JudgedDocs, Qrels, Run, Scored};
 
 /// A line of a run that is being read.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -427,8 +427,12 @@ impl Judgments {
             return Err(repeated.error(source));
         }
         let judged = |rows: &[Judgment]| {
-            let rows = rows.iter().map(|row| (id(row).to_owned(), row.grade));
-            rows.collect()
+            let bytes = rows.iter().map(|row| row.doc.len()).sum();
+            let mut docs = JudgedDocs::with_capacity(rows.len(), bytes);
+            for row in rows {
+                docs.push(id(row), row.grade);
+            }
+            docs
         };
         let lists = rows.chunk_by(|a, b| a.query == b.query);
         // They are in the order of the queries' numbers, and none is empty.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ir_core::{Judgments, Qrels, Run};
+use ir_core::{Grade, Judgments, Run};
 
 use super::{Page, WinsAndLosses};
 use crate::picture::{Curves, Differences, Means, Scores};
@@ -65,12 +65,10 @@ impl<'a> Page<'a> {
         }
         let mut page = Self::new(title, comparison);
         // Where missing queries are skipped, only those count that all systems answered.
-        let mut counted = Qrels::new();
-        for query in comparison.queries() {
-            for (doc, grade) in qrels.judged(query) {
-                counted.insert(query, doc, grade);
-            }
-        }
+        let counted = Counted {
+            queries: comparison.queries(),
+            judgments: qrels,
+        };
         let full = Full {
             comparison,
             qrels: &counted,
@@ -84,10 +82,38 @@ impl<'a> Page<'a> {
     }
 }
 
+/// The judgments of some queries, in ascending byte order.
+struct Counted<'q, J: ?Sized> {
+    queries: &'q [String],
+    judgments: &'q J,
+}
+
+impl<J: Judgments + ?Sized> Judgments for Counted<'_, J> {
+    fn queries(&self) -> Box<dyn Iterator<Item = &str> + '_> {
+        Box::new(self.queries.iter().map(String::as_str))
+    }
+
+    fn judged(&self, query: &str) -> Box<dyn Iterator<Item = (&str, Grade)> + '_> {
+        self.judgments.judged(query)
+    }
+
+    fn grade(&self, query: &str, doc: &str) -> Option<Grade> {
+        self.judgments.grade(query, doc)
+    }
+
+    fn stratum(&self, query: &str, doc: &str) -> Option<&str> {
+        self.judgments.stratum(query, doc)
+    }
+
+    fn subtopics(&self, query: &str) -> Option<Box<dyn Iterator<Item = (&str, &str, Grade)> + '_>> {
+        self.judgments.subtopics(query)
+    }
+}
+
 /// What a page is made of.
 struct Full<'a, 'r> {
     comparison: &'a Comparison,
-    qrels: &'r Qrels,
+    qrels: &'r dyn Judgments,
     runs: &'r [&'r Run],
 }
 
@@ -124,8 +150,10 @@ impl<'a> Full<'a, '_> {
         for run in self.runs {
             reports.push(evaluator.evaluate(run)?);
         }
+        let front = self.front();
         let mut add = |mut curves: Curves| {
             self.name(&mut curves.curves);
+            curves.front = Some(front.clone());
             page.pictures.push(Box::new(curves));
         };
         add(Curves::precision_recall(&reports));
@@ -139,6 +167,23 @@ impl<'a> Full<'a, '_> {
             ));
         }
         Ok(())
+    }
+
+    /// The systems from the best one on the first measure down, but the first one before all: a
+    /// page tells the same ones apart in every picture.
+    fn front(&self) -> Vec<usize> {
+        let systems = self.comparison.systems();
+        let figure = |at: usize| {
+            systems[at]
+                .figures
+                .first()
+                .map_or(0.0, |figure| figure.value)
+        };
+        let mut front: Vec<usize> = (0..systems.len()).collect();
+        if let Some(others) = front.get_mut(1..) {
+            others.sort_by(|&a, &b| figure(b).total_cmp(&figure(a)));
+        }
+        front
     }
 
     /// The names of the comparison, which are unlike each other.

@@ -26,6 +26,9 @@ pub struct Curves {
     pub y: String,
     /// The curves.
     pub curves: Vec<Curve>,
+    /// Where there are more than eight curves, the places of those that are told apart, the first
+    /// eight of them; `None` for the first curve and those with the highest means.
+    pub front: Option<Vec<usize>>,
 }
 
 /// The horizontal axis of [`Curves`].
@@ -50,6 +53,7 @@ impl Curves {
             },
             y: "interpolated precision".to_owned(),
             curves: reports.iter().map(Curve::precision_recall).collect(),
+            front: None,
         }
     }
 
@@ -71,6 +75,7 @@ impl Curves {
             },
             y: format!("{name}@k"),
             curves,
+            front: None,
         }
     }
 }
@@ -141,6 +146,14 @@ impl Curves {
     fn chosen(&self) -> Vec<(usize, Look)> {
         let mut chosen: Vec<usize> = (0..self.curves.len()).collect();
         if chosen.len() > LOOKS.len() {
+            if let Some(front) = &self.front {
+                chosen = front.clone();
+                chosen.retain(|&at| at < self.curves.len());
+                chosen.truncate(LOOKS.len());
+                chosen.sort_unstable();
+                chosen.dedup();
+                return chosen.into_iter().zip(LOOKS).collect();
+            }
             let mean = |at: usize| {
                 let points = &self.curves[at].points;
                 points.iter().map(|point| point.1).sum::<f64>() / points.len().max(1) as f64

@@ -2,17 +2,19 @@
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::fmt;
 
 use ir_core::{Run, Scored};
+use serde::{Deserialize, Serialize};
 
 use super::count::{Counts, Pairs, Share};
 use super::order::{Order, Places};
 use super::{Opinion, PreferenceError, PreferenceMeasure, Preferences, Scope, balanced};
 use crate::rules::{Generation, Missing, ScoreWidth, Ties};
-use crate::{EvalError, Rules};
+use crate::{EvalError, Rules, report};
 
 /// How a run keeps preferences: of every query first, and what follows.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PreferenceReport {
     run: String,
     rules: Rules,
@@ -23,7 +25,7 @@ pub struct PreferenceReport {
 }
 
 /// The values of one query.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PreferenceValues {
     query: String,
     retrieved: bool,
@@ -96,6 +98,15 @@ impl PreferenceReport {
     /// The queries that have a list in the run and no preferences. They never count.
     pub fn unjudged(&self) -> impl ExactSizeIterator<Item = &str> {
         self.unjudged.iter().map(String::as_str)
+    }
+}
+
+impl fmt::Display for PreferenceReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = [&self.missing, &self.unjudged].map(Vec::len);
+        let values = self.measures.iter().map(|&m| (m, self.summary(m)));
+        let head = (self.run.as_str(), self.queries.len(), counts);
+        report::print(f, head, &self.rules, values)
     }
 }
 

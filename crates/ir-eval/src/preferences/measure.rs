@@ -1,7 +1,10 @@
 //! What is measured.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Which preferences a measure looks at. A preference of a over b is kept when a stands above b in
 /// the list; a document that was retrieved stands above one that was not.
@@ -100,6 +103,20 @@ impl PreferenceMeasure {
     #[must_use]
     pub const fn is_count(self) -> bool {
         matches!(self, Self::Possible | Self::Kept | Self::KeptRetrieved)
+    }
+}
+
+/// By name.
+impl Serialize for PreferenceMeasure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for PreferenceMeasure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = Cow::<'de, str>::deserialize(deserializer)?;
+        name.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -64,7 +64,7 @@ impl LabelledQuery {
     pub fn from_qrels(queries: &[Query], qrels: &Qrels) -> Vec<Self> {
         let label = |query: &Query| {
             let judged = qrels.get(&query.id).into_iter().flatten();
-            let relevant = judged.filter(|(_, grade)| **grade > 0);
+            let relevant = judged.filter(|judged| judged.1 > 0);
             Self::new(&query.id, &query.text, relevant.map(|(doc, _)| doc))
         };
         queries.iter().map(label).collect()

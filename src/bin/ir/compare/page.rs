@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use ir_core::{Qrels, Run};
+use ir_core::{Judgments, Run};
 use ir_eval::{Comparison, Page, PageError};
 
 use super::{Args, Named};
@@ -20,7 +20,7 @@ const TOPICS: usize = 10;
 pub(super) fn of<'c>(
     args: &Args,
     comparison: &'c Comparison,
-    qrels: &Qrels,
+    qrels: &dyn Judgments,
     runs: &[Named],
 ) -> Result<Page<'c>, PageError> {
     let names: Vec<&str> = runs.iter().map(|named| named.run.tag.as_str()).collect();

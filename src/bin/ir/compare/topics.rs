@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use ir_core::{Qrels, Run};
+use ir_core::{Judgments, Run};
 use ir_eval::{Comparison, Judged, Measure, Moved, Moves, TopicDifference};
 use serde::Serialize;
 
@@ -39,7 +39,7 @@ struct Topic {
 /// The `most` largest gains and losses of each pair of systems on the first measure.
 pub(super) fn of(
     comparison: &Comparison,
-    qrels: &Qrels,
+    qrels: &dyn Judgments,
     runs: &BTreeMap<&str, &Run>,
     most: usize,
 ) -> Vec<Topics> {

@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use anyhow::{Context, Result};
 use clap::{ArgAction, ValueEnum};
-use ir_core::Judgments as Grades;
-use ir_core::trec::{self, Header, Parsed};
+use ir_core::trec::Header;
 use ir_eval::trec_eval::{Cell, Detail, Judgments, Selection, Sheet};
-use ir_eval::{JudgmentGroups, Missing, Pool, Rules, ZScores, preferences};
+use ir_eval::{JudgmentGroups, Missing, Rules, ZScores, preferences};
 use serde_json::json;
 
 use crate::console::{Console, Usage};
+use crate::judgments::{GradeForm, told};
 use crate::sink::Sink;
 use crate::source;
 
@@ -100,47 +100,14 @@ impl FormArgs {
         }
     }
 
-    /// Whether each judgment is a grade.
-    pub(super) fn are_grades(&self) -> bool {
-        self.judgments() == Judgments::Grades
-    }
-
-    /// Judgments that are grades.
-    pub(super) fn read(
-        &self,
-        file: &str,
-        header: Header,
-        console: &Console,
-    ) -> Result<Parsed<Box<dyn Grades>>> {
-        fn boxed<J: Grades + 'static>(parsed: Parsed<J>) -> Parsed<Box<dyn Grades>> {
-            Parsed {
-                data: Box::new(parsed.data),
-                oddities: parsed.oddities,
-            }
+    /// The form of judgments that are grades.
+    pub(super) fn grades(&self) -> Option<GradeForm> {
+        match self.form {
+            Form::Qrels => Some(GradeForm::Qrels),
+            Form::Strata => Some(GradeForm::Strata),
+            Form::Subtopics => Some(GradeForm::Subtopics),
+            Form::Groups | Form::Prefs | Form::QrelsPrefs => None,
         }
-        Ok(match self.form {
-            Form::Strata => {
-                let (input, name) = source::open(file)?;
-                let strata = trec::read_strata(input, &name, header)?;
-                let grades = strata
-                    .data
-                    .qrels()
-                    .iter()
-                    .flat_map(|(_, docs)| docs.values());
-                let waiting = grades.filter(|&&grade| grade == Pool::TO_JUDGE).count();
-                if waiting > 0 {
-                    console.warn(format_args!(
-                        "{name}: {waiting} documents wait for their judgment (`ir pool --merge`): they count as not drawn"
-                    ));
-                }
-                boxed(strata)
-            }
-            Form::Subtopics => {
-                let (input, name) = source::open(file)?;
-                boxed(trec::read_subtopics(input, &name, header)?)
-            }
-            _ => boxed(source::qrels(file, header)?),
-        })
     }
 
     /// The means and deviations to go by.
@@ -167,14 +134,7 @@ impl FormArgs {
             let groups = told(JudgmentGroups::read(input, &name)?, console);
             let report = groups.evaluate(&run()?, &selection.measures(), rules);
             let report = report.with_context(both)?;
-            let counted = report.queries().len();
-            warn_of_gaps(
-                &rules,
-                counted,
-                report.missing(),
-                report.unjudged(),
-                console,
-            );
+            warn_of_gaps(&rules, report.missing(), report.unjudged(), console);
             return out.print(selection.sheet(&report));
         }
         let read = match self.form {
@@ -183,14 +143,7 @@ impl FormArgs {
         };
         let report = told(read, console).evaluate(&run()?, &selection.preferences(), rules);
         let report = report.with_context(both)?;
-        let counted = report.queries().len();
-        warn_of_gaps(
-            &rules,
-            counted,
-            report.missing(),
-            report.unjudged(),
-            console,
-        );
+        warn_of_gaps(&rules, report.missing(), report.unjudged(), console);
         out.print(selection.sheet_of_preferences(&report))
     }
 }
@@ -198,7 +151,6 @@ impl FormArgs {
 /// Queries that silently do not count are the commonest way to a wrong figure.
 pub(super) fn warn_of_gaps<'a>(
     rules: &Rules,
-    counted: usize,
     mut missing: impl ExactSizeIterator<Item = &'a str>,
     mut unjudged: impl ExactSizeIterator<Item = &'a str>,
     console: &Console,
@@ -208,9 +160,8 @@ pub(super) fn warn_of_gaps<'a>(
         && let Some(first) = missing.next()
     {
         console.warn(format_args!(
-            "{missed} of {} judged queries have no results and are left out of the averages, \
-             such as {first:?} (-c counts them as 0)",
-            missed + counted
+            "{missed} of the judged queries have no results and are left out of the averages, such as \
+             {first:?} (-c counts them as 0)"
         ));
     }
     if let Some(first) = unjudged.next() {
@@ -220,19 +171,12 @@ pub(super) fn warn_of_gaps<'a>(
     }
 }
 
-/// What was read, once what is odd about it has been said.
-fn told<T>(parsed: Parsed<T>, console: &Console) -> T {
-    for oddity in &parsed.oddities {
-        console.warn(oddity);
-    }
-    parsed.data
-}
-
 /// How a sheet is printed.
 pub(super) struct Output<'a> {
     /// `None` for nothing at all.
     pub(super) detail: Option<Detail>,
     pub(super) json: bool,
+    pub(super) rules: &'a Rules,
     pub(super) reference: Option<&'a ZScores>,
 }
 
@@ -247,7 +191,7 @@ impl Output<'_> {
         }
         let mut out = Sink::open(None)?;
         let written = if self.json {
-            write_json(&sheet, detail, &mut out)
+            write_json(&sheet, self.rules, detail, &mut out)
         } else {
             sheet.write(detail, &mut out)
         };
@@ -256,7 +200,12 @@ impl Output<'_> {
     }
 }
 
-fn write_json(sheet: &Sheet<'_>, detail: Detail, out: &mut dyn Write) -> io::Result<()> {
+fn write_json(
+    sheet: &Sheet<'_>,
+    rules: &Rules,
+    detail: Detail,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     for line in sheet.lines(detail) {
         let value = match line.value {
             Cell::Text(text) => json!(text),
@@ -272,5 +221,10 @@ fn write_json(sheet: &Sheet<'_>, detail: Detail, out: &mut dyn Write) -> io::Res
         });
         writeln!(out, "{object}")?;
     }
-    Ok(())
+    write_rules(rules, out)
+}
+
+/// The rules that all values go by, as the last line.
+pub(super) fn write_rules(rules: &Rules, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}", json!({ "rules": rules }))
 }
