@@ -18,7 +18,8 @@ mod tfidf;
 mod words;
 
 pub use flat::{
-    FlatIndex, FlatIndexWriter, OpenError, Similarity, VectorError, Verify, WriteError,
+    FlatIndex, FlatIndexWriter, HalfIndex, OpenError, Rounding, Similarity, VectorError, Verify,
+    WriteError,
 };
 pub use hnsw::{Effort, HnswConfig, HnswError, HnswIndex, HnswSearcher};
 pub use keywords::{KeywordLabels, KeywordsError};

@@ -51,6 +51,18 @@ pub enum VectorError {
         /// What stands there.
         found: f32,
     },
+    /// A value that 16 bits cannot hold.
+    #[error(
+        "row {row}, column {column}: expected a number of size 65504 at most for 16 bits, found {found}"
+    )]
+    TooLarge {
+        /// The row.
+        row: usize,
+        /// The column.
+        column: usize,
+        /// What stands there.
+        found: f32,
+    },
     /// A vector of zeros under cosine.
     #[error("row {row}: expected a vector with a direction for cosine, found zeros")]
     Zero {

@@ -14,7 +14,8 @@
 //! | `bounds` | of every tile 4 × 64 floats: scales, errors, norms, lifts |
 //! | `ids` | each after its length in four bytes |
 //!
-//! A [`SparseIndex`](crate::SparseIndex) begins with `ir-sprs\n` and has these:
+//! A [`HalfIndex`](crate::HalfIndex) begins with `ir-half\n` and has `halves`, the vectors in 16-bit
+//! floats, and `ids`. A [`SparseIndex`](crate::SparseIndex) begins with `ir-sprs\n` and has these:
 //!
 //! | section | content |
 //! |---|---|
@@ -65,6 +66,12 @@ pub(crate) static FLAT: Kind = Kind {
     version: 1,
     name: "a flat index",
 };
+/// A [`HalfIndex`](crate::HalfIndex).
+pub(crate) static HALF: Kind = Kind {
+    magic: *b"ir-half\n",
+    version: 1,
+    name: "an index in 16 bits",
+};
 /// A [`SparseIndex`](crate::SparseIndex).
 pub(crate) static SPARSE: Kind = Kind {
     magic: *b"ir-sprs\n",
@@ -95,6 +102,7 @@ pub enum Verify {
 /// The names of the sections.
 pub(crate) mod section {
     pub(crate) const ROWS: &str = "rows";
+    pub(crate) const HALVES: &str = "halves";
     pub(crate) const CODES: &str = "codes";
     pub(crate) const BOUNDS: &str = "bounds";
     pub(crate) const IDS: &str = "ids";

@@ -3,6 +3,7 @@
 pub(crate) mod align;
 mod error;
 pub(crate) mod file;
+mod half;
 #[allow(
     unsafe_code,
     reason = "mapping a file is unsafe by nature; the reasons are in the module"
@@ -33,8 +34,9 @@ use ir_core::{AtomicFile, DocIds, DocNum, Ranking, Retriever, Search, SearchErro
 pub use error::{OpenError, VectorError};
 pub use file::Verify;
 use file::{FLAT, Mapped, Writer, section};
+pub use half::{HalfIndex, Rounding};
 use numbers::{Bytes, Numbers};
-use scan::Scan;
+use scan::{Scan, Values};
 use simd::{Cpu, ROWS};
 pub use similarity::Similarity;
 use tile::{LONGEST, STATS, Tiles, pack_all, tile_size};
@@ -375,29 +377,32 @@ impl FlatIndex {
     pub fn row(&self, doc: DocNum) -> &[f32] {
         &self.rows()[doc.index() * self.dim()..][..self.dim()]
     }
-
     pub(crate) fn cpu(&self) -> Cpu {
         self.inner.cpu
     }
 
-    /// Fails when a query is not one that an index like this answers.
+    /// Fails when a query is not one that this index answers.
     pub(crate) fn check_query(&self, query: &[f32]) -> Result<(), SearchError> {
-        let inner = &*self.inner;
-        if query.len() != inner.dim && inner.dim > 0 {
-            return Err(SearchError::Dimensions {
-                expected: inner.dim,
-                found: query.len(),
-            });
-        }
-        if let Some(at) = query.iter().position(|value| !value.is_finite()) {
-            let value = query[at];
-            return Err(SearchError::NotFinite { at, value });
-        }
-        if inner.similarity == Similarity::Cosine && query.iter().all(|&value| value == 0.0) {
-            return Err(SearchError::ZeroVector);
-        }
-        Ok(())
+        check_query(self.dim(), self.similarity(), query)
     }
+}
+
+/// Fails when a query is not one that an index like this answers.
+fn check_query(dim: usize, similarity: Similarity, query: &[f32]) -> Result<(), SearchError> {
+    if query.len() != dim && dim > 0 {
+        return Err(SearchError::Dimensions {
+            expected: dim,
+            found: query.len(),
+        });
+    }
+    if let Some(at) = query.iter().position(|value| !value.is_finite()) {
+        let value = query[at];
+        return Err(SearchError::NotFinite { at, value });
+    }
+    if similarity == Similarity::Cosine && query.iter().all(|&value| value == 0.0) {
+        return Err(SearchError::ZeroVector);
+    }
+    Ok(())
 }
 
 impl From<Inner> for FlatIndex {
@@ -450,10 +455,10 @@ impl Retriever for FlatIndex {
     }
 
     fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        for (query, _) in queries {
-            self.check_query(query)?;
-        }
         let inner = &*self.inner;
+        for (query, _) in queries {
+            check_query(inner.dim, inner.similarity, query)?;
+        }
         let tiles = inner
             .codes
             .as_ref()
@@ -462,7 +467,7 @@ impl Retriever for FlatIndex {
             cpu: inner.cpu,
             similarity: inner.similarity,
             dim: inner.dim,
-            rows: inner.rows.get(),
+            rows: Values::Single(inner.rows.get()),
             tiles,
         };
         scan.search(queries)

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::Similarity;
 use super::align::Lines;
+use super::half::widen;
 use super::simd::{Cpu, QUERIES, ROWS};
 use super::similarity::Wide;
 use super::tile::{Coded, LONGEST, Packer, Probe, STATS, Tiles, tile_size};
@@ -26,9 +27,42 @@ pub(super) struct Scan<'a> {
     pub(super) cpu: Cpu,
     pub(super) similarity: Similarity,
     pub(super) dim: usize,
-    pub(super) rows: &'a [f32],
+    pub(super) rows: Values<'a>,
     /// The rows in 8 bits, when they are there already.
     pub(super) tiles: Option<Tiles<'a>>,
+}
+
+/// The values of all rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Values<'a> {
+    Single(&'a [f32]),
+    /// In 16 bits, little-endian.
+    Half(&'a [u8]),
+}
+
+impl<'a> Values<'a> {
+    fn len(self) -> usize {
+        match self {
+            Self::Single(values) => values.len(),
+            Self::Half(bytes) => bytes.len() / 2,
+        }
+    }
+
+    /// Some of them: as they are, or widened into `room`.
+    #[inline]
+    fn get<'r>(self, range: Range<usize>, room: &'r mut Vec<f32>) -> &'r [f32]
+    where
+        'a: 'r,
+    {
+        match self {
+            Self::Single(values) => &values[range],
+            Self::Half(bytes) => {
+                room.resize(range.len(), 0.0);
+                widen(&bytes[2 * range.start..2 * range.end], room);
+                room
+            }
+        }
+    }
 }
 
 /// A query that is searched for.
@@ -49,7 +83,7 @@ impl Scan<'_> {
         queries: &[(&[f32], Search<'_>)],
     ) -> Result<Vec<Ranking>, SearchError> {
         let count = queries.len();
-        if count == 0 || self.rows.is_empty() {
+        if count == 0 || self.rows.len() == 0 {
             return Ok(vec![Ranking::default(); count]);
         }
         let coding = self.dim <= LONGEST && (self.tiles.is_some() || count >= FEW);
@@ -126,22 +160,26 @@ impl Scan<'_> {
             .map(|some| Screen::new(some, wanted))
             .collect();
         let mut own = (!screens.is_empty() && self.tiles.is_none()).then(|| Own::new(self));
+        let mut room = Vec::new();
         for tile in tiles {
             let first = tile * ROWS;
-            let rows = &self.rows[first * self.dim..];
-            let rows = &rows[..rows.len().min(ROWS * self.dim)];
-            for &at in &plain {
-                self.plain(first, rows, &wanted[at], &mut best[at]);
+            let count = ROWS.min(self.len() - first);
+            let values = first * self.dim..(first + count) * self.dim;
+            if !plain.is_empty() {
+                let rows = self.rows.get(values.clone(), &mut room);
+                for &at in &plain {
+                    self.plain(first, rows, &wanted[at], &mut best[at]);
+                }
             }
             if screens.is_empty() {
                 continue;
             }
             let (codes, stats) = match (&mut own, self.tiles) {
-                (Some(own), _) => own.pack(self.dim, rows),
+                (Some(own), _) => own.pack(self.dim, self.rows.get(values, &mut room)),
                 (None, Some(tiles)) => tiles.get(tile),
                 (None, None) => continue,
             };
-            let there = u64::MAX >> (ROWS - rows.len() / self.dim);
+            let there = u64::MAX >> (ROWS - count);
             let mut bits = [0; QUERIES];
             for screen in &mut screens {
                 self.cpu
@@ -150,7 +188,7 @@ impl Scan<'_> {
                     if bits & there != 0 {
                         let query = screen.at[at];
                         let (one, best) = (&wanted[query], &mut best[query]);
-                        self.passed(first, rows, bits & there, one, best);
+                        self.passed(first, bits & there, one, best, &mut room);
                         if let (Some(worst), Some(coded)) = (best.worst(), &one.coded) {
                             screen.probes[at].threshold =
                                 coded.threshold(self.similarity, worst.score);
@@ -182,17 +220,18 @@ impl Scan<'_> {
     fn passed(
         &self,
         first: usize,
-        rows: &[f32],
         mut bits: u64,
         one: &Wanted<'_, '_>,
         best: &mut TopK,
+        room: &mut Vec<f32>,
     ) {
         while bits != 0 {
             let at = bits.trailing_zeros() as usize;
             bits &= bits - 1;
             let doc = DocNum::new((first + at) as u32);
             if one.how.allows(doc) {
-                let row = &rows[at * self.dim..][..self.dim];
+                let start = (first + at) * self.dim;
+                let row = self.rows.get(start..start + self.dim, room);
                 best.push(doc, self.similarity.score(self.cpu, &one.wide, row));
             }
         }
