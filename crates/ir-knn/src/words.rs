@@ -111,7 +111,7 @@ fn unicode(text: &str, lower_case: bool, emit: &mut dyn FnMut(Token<'_>)) {
     // Walks both texts at once: each character of `text` has its piece of `lowered`.
     let mut at = 0;
     for (start, original) in text.char_indices() {
-        let piece = if lower_case {
+        let piece = if lower_case && !original.is_ascii() {
             original.to_lowercase().map(char::len_utf8).sum()
         } else {
             original.len_utf8()

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use ir_core::{Analyzer, EncodeError, Encoder, Side, Token};
 use ir_knn::{
-    DenseRows, DocFrequency, FitError, Knn, KnnError, Labels, Lsi, LsiConfig, Metric, SparseRows,
-    Svd, SvdConfig, SvdError, Tf, TfIdf, TfIdfConfig, npy,
+    DenseRows, DocFrequency, FitError, Knn, KnnError, Labels, Lsi, LsiConfig, Metric, Neighbour,
+    SparseRows, Svd, SvdConfig, SvdError, Tf, TfIdf, TfIdfConfig, npy,
 };
 use proptest::prelude::*;
 
@@ -35,6 +35,93 @@ fn found(knn: &Knn, train: &DenseRows, test: &DenseRows, sparse: (bool, bool)) -
 }
 
 const KINDS: [(bool, bool); 4] = [(false, false), (true, false), (false, true), (true, true)];
+
+/// Every distance, column by column, and all of them sorted.
+fn nearest_sparse(
+    train: &SparseRows,
+    test: &SparseRows,
+    k: usize,
+    metric: Metric,
+) -> Vec<Vec<(f64, u32)>> {
+    let (mut train, mut test) = (train.clone(), test.clone());
+    if metric == Metric::Cosine {
+        train.normalize();
+        test.normalize();
+    }
+    let square = |rows: &SparseRows, row| rows.row(row).map(|(_, v)| v * v).sum::<f64>();
+    let squares: Vec<f64> = (0..train.len()).map(|row| square(&train, row)).collect();
+    let of_row = |row| {
+        let own: BTreeMap<u32, f64> = test.row(row).collect();
+        let square = square(&test, row);
+        let distance = |other: usize| {
+            let shared = train.row(other);
+            let products = shared.map(|(c, v)| v * own.get(&c).copied().unwrap_or(0.0));
+            let product: f64 = products.sum();
+            match metric {
+                Metric::Euclidean => (square - 2.0 * product + squares[other]).max(0.0),
+                _ => (1.0 - product).clamp(0.0, 2.0),
+            }
+        };
+        let mut all: Vec<(f64, u32)> = (0..train.len()).map(distance).zip(0..).collect();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        all.truncate(k);
+        all
+    };
+    (0..test.len()).map(of_row).collect()
+}
+
+/// Several blocks of rows; frequent columns and rare ones; rows that repeat, negative values, lengths
+/// from 1e-6 to 1e6. Equal to the last digit, however many threads there are.
+#[test]
+fn many_sparse_rows() {
+    let mut state = 7_u64;
+    let mut random = move |below: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) % below
+    };
+    let mut rows = |count: usize, lengths: &[f64]| {
+        let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        for _ in 0..count {
+            let length = lengths[random(lengths.len() as u64) as usize];
+            let mut row = BTreeMap::new();
+            for _ in 0..1 + random(12) {
+                // Low numbers come often.
+                let column = (0..3).fold(399, |most, _| random(1 + most)) as u32;
+                let value = (random(9) as f64 - 3.3) * length;
+                row.insert(column, value);
+            }
+            columns.extend(row.keys());
+            values.extend(row.values());
+            starts.push(columns.len());
+        }
+        SparseRows::new(400, starts, columns, values).unwrap()
+    };
+    for lengths in [&[1.0][..], &[1.0, 1e-6, 1e6, 0.3], &[1e-90]] {
+        let (train, test) = (rows(17_000, lengths), rows(11, lengths));
+        for (k, metric) in [
+            (1, Metric::Euclidean),
+            (10, Metric::Cosine),
+            (10, Metric::Euclidean),
+            (2_500, Metric::Euclidean),
+        ] {
+            let expected = nearest_sparse(&train, &test, k, metric);
+            for threads in [1, 3] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                let knn = Knn::new(k).by(metric);
+                let found = pool
+                    .unwrap()
+                    .install(|| knn.nearest(&train, &test))
+                    .unwrap();
+                let pairs =
+                    |near: Vec<Neighbour>| near.iter().map(|n| (n.distance, n.row)).collect();
+                let found: Vec<Vec<(f64, u32)>> = found.into_iter().map(pairs).collect();
+                assert!(found == expected, "{k}, {metric:?}, {lengths:?}");
+            }
+        }
+    }
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]

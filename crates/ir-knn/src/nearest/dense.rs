@@ -20,6 +20,7 @@ impl Side for DenseRows {
         test: &Self,
         k: usize,
         folds: Option<Folds<'_>>,
+        _: f64,
         distance: impl Fn(f64, f64, f64) -> f64 + Sync,
     ) -> Vec<Vec<Neighbour>> {
         blocks(train, test, k, folds, distance)

@@ -1,6 +1,7 @@
 //! The k nearest rows, by comparing with every row.
 
 mod dense;
+mod inverted;
 mod sparse;
 
 use serde::{Deserialize, Serialize};
@@ -61,12 +62,13 @@ trait Side: Clone {
     fn normalize(&mut self);
 
     /// The nearest by a distance of the product of two rows, the square of the one searched for and
-    /// that of the other.
+    /// that of the other. A distance of 1 is `unit` as a square of the Euclidean distance.
     fn search(
         train: &Self,
         test: &Self,
         k: usize,
         folds: Option<Folds<'_>>,
+        unit: f64,
         distance: impl Fn(f64, f64, f64) -> f64 + Sync,
     ) -> Vec<Vec<Neighbour>>;
 }
@@ -83,11 +85,11 @@ fn by<S: Side>(
             let (mut train, mut test) = (train.clone(), test.clone());
             train.normalize();
             test.normalize();
-            S::search(&train, &test, k, folds, |product, _, _| {
+            S::search(&train, &test, k, folds, 2.0, |product, _, _| {
                 (1.0 - product).clamp(0.0, 2.0)
             })
         }
-        Metric::Euclidean => S::search(train, test, k, folds, |product, one, other| {
+        Metric::Euclidean => S::search(train, test, k, folds, 1.0, |product, one, other| {
             // Rounding may lead below zero.
             (one - 2.0 * product + other).max(0.0)
         }),
@@ -116,10 +118,9 @@ impl Best {
         }
     }
 
-    /// Rows must be offered by number: of equal ones, the first stays.
     #[inline]
     fn offer(&mut self, row: usize, distance: f64) {
-        if distance < self.worst {
+        if distance <= self.worst {
             self.insert(Neighbour {
                 row: row as u32,
                 distance,
@@ -127,13 +128,16 @@ impl Best {
         }
     }
 
+    /// Of rows equally far, the one with the lower number is nearer.
     #[cold]
     fn insert(&mut self, new: Neighbour) {
-        let at = self
-            .kept
-            .partition_point(|old| old.distance <= new.distance);
+        let nearer = |old: &Neighbour| (old.distance, old.row) < (new.distance, new.row);
+        let at = self.kept.partition_point(nearer);
+        if at == self.k {
+            return;
+        }
         self.kept.truncate(self.k - 1);
-        self.kept.insert(at.min(self.kept.len()), new);
+        self.kept.insert(at, new);
         if self.kept.len() == self.k {
             self.worst = self.kept.last().map_or(f64::INFINITY, |last| last.distance);
         }

@@ -1,11 +1,14 @@
-//! Sparse rows: products column by column, through lists of the rows that have a column; those of
-//! the few columns that most rows have, all at once.
+//! Sparse rows: bounds for all products first, in 32 bits, and the products of the few rows whose
+//! bound may beat what is kept.
+//!
+//! Of a product, the part over the columns that few rows have is added up list by list; the part
+//! over the frequent columns is at most the product of two lengths (Cauchy and Schwarz), and is only
+//! multiplied out where that leaves a row in doubt. What is still in doubt then, beside the k nearest
+//! few, is computed in 64 bits, column by column.
 
-use std::ops::Range;
-
-use nalgebra::DMatrix;
 use rayon::prelude::*;
 
+use super::inverted::{Block, Inverted, MOST, Probe, TOGETHER};
 use super::{Best, Folds, Neighbour, Side};
 use crate::SparseRows;
 
@@ -19,112 +22,198 @@ impl Side for SparseRows {
         test: &Self,
         k: usize,
         folds: Option<Folds<'_>>,
+        unit: f64,
         distance: impl Fn(f64, f64, f64) -> f64 + Sync,
     ) -> Vec<Vec<Neighbour>> {
-        rows(train, test, k, folds, distance)
+        let largest = |rows: &Self| rows.values().iter().fold(0.0, |a: f64, b| a.max(b.abs()));
+        let search = Search {
+            train,
+            test,
+            k,
+            folds,
+            unit,
+            distance,
+            squares: (0..train.len()).map(|row| square(train, row)).collect(),
+            inverted: Inverted::of(train, largest(train).max(largest(test))),
+        };
+        (0..test.len().div_ceil(ROWS))
+            .into_par_iter()
+            .map_init(
+                || Scratch::new(train.dim()),
+                |scratch, group| {
+                    let rows = group * ROWS..test.len().min((group + 1) * ROWS);
+                    search.group(rows, scratch)
+                },
+            )
+            .flatten_iter()
+            .collect()
     }
 }
 
-/// A column that this part of all rows has is multiplied like a dense one: reading its zeros is
-/// cheaper than jumping over them.
-const FREQUENT: usize = 4;
-/// Most rows that are searched for at once, and most products that are held for them.
-const ROWS: usize = 32;
-const PRODUCTS: usize = 1 << 20;
+/// Rows that are searched for at once: the lists of a block stay in the cache meanwhile.
+const ROWS: usize = 8;
+/// The most blocks whose bounds are held at once.
+const BLOCKS: usize = 16;
 
-fn rows(
-    train: &SparseRows,
-    test: &SparseRows,
+struct Search<'a, D> {
+    train: &'a SparseRows,
+    test: &'a SparseRows,
     k: usize,
-    folds: Option<Folds<'_>>,
-    distance: impl Fn(f64, f64, f64) -> f64 + Sync,
-) -> Vec<Vec<Neighbour>> {
-    let lists = train.transposed();
-    let squares: Vec<f64> = (0..train.len()).map(|row| square(train, row)).collect();
-    let frequent = Frequent::of(&lists);
-    let rows = (PRODUCTS / train.len().max(1)).clamp(1, ROWS);
-    let search = |block: usize| {
-        let tested = block * rows..test.len().min((block + 1) * rows);
-        let first = tested.start;
-        let mut products = frequent.products(test, tested.clone());
-        let found = tested.map(|row| {
-            let mut products = products.column_mut(row - first);
-            let products = products.as_mut_slice();
-            for (column, value) in test.row(row) {
-                if frequent.place(column).is_some() {
-                    continue;
-                }
-                let (others, values) = lists.parts(column as usize);
-                for (&other, &weight) in others.iter().zip(values) {
-                    products[other as usize] += value * weight;
-                }
-            }
-            let own = square(test, row);
-            let fold = folds.map(|folds| folds.test[row]);
-            let mut best = Best::new(k);
-            for (other, (&product, &square)) in products.iter().zip(&squares).enumerate() {
-                let distance = distance(product, own, square);
-                if distance < best.worst
-                    && folds.is_none_or(|folds| Some(folds.train[other]) != fold)
-                {
-                    best.offer(other, distance);
-                }
-            }
-            best.kept
-        });
-        found.collect::<Vec<_>>()
-    };
-    (0..test.len().div_ceil(rows))
-        .into_par_iter()
-        .flat_map_iter(search)
-        .collect()
+    folds: Option<Folds<'a>>,
+    /// What a distance of 1 is as a square of the Euclidean distance.
+    unit: f64,
+    distance: D,
+    squares: Vec<f64>,
+    inverted: Inverted,
 }
 
-/// The columns that many rows have.
-struct Frequent {
-    /// The place of each column among them.
-    places: Vec<Option<u32>>,
-    /// `[rows, columns]`
-    values: DMatrix<f64>,
+/// What a thread writes to.
+struct Scratch {
+    sums: Box<[f32; MOST]>,
+    /// The row that is searched for, with its zeros.
+    dense: Vec<f64>,
 }
 
-impl Frequent {
-    fn of(lists: &SparseRows) -> Self {
-        let mut places = vec![None; lists.len()];
-        let mut values = Vec::new();
-        let mut count = 0;
-        for (column, place) in places.iter_mut().enumerate() {
-            let (rows, weights) = lists.parts(column);
-            if rows.is_empty() || rows.len() * FREQUENT < lists.dim() {
+impl Scratch {
+    fn new(dim: usize) -> Self {
+        Self {
+            sums: Box::new([0.0; MOST]),
+            dense: vec![0.0; dim],
+        }
+    }
+}
+
+/// A row that is searched for, and what is found so far.
+struct Sought {
+    row: usize,
+    probe: Probe,
+    square: f64,
+    /// How far rounding may lead the bounds astray, generously.
+    margin: f64,
+    best: Best,
+    bounds: Vec<f32>,
+    /// The greatest of each [`TOGETHER`].
+    greatest: Vec<f32>,
+}
+
+impl<D: Fn(f64, f64, f64) -> f64 + Sync> Search<'_, D> {
+    fn group(&self, rows: std::ops::Range<usize>, scratch: &mut Scratch) -> Vec<Vec<Neighbour>> {
+        let mut sought: Vec<Sought> = rows.map(|row| self.sought(row)).collect();
+        for blocks in self.inverted.blocks.chunks(BLOCKS) {
+            for sought in &mut sought {
+                sought.bounds.clear();
+                sought.greatest.clear();
+            }
+            for block in blocks {
+                for sought in &mut sought {
+                    block.bounds(
+                        &sought.probe,
+                        &mut scratch.sums,
+                        &mut sought.bounds,
+                        &mut sought.greatest,
+                    );
+                }
+            }
+            for sought in &mut sought {
+                for (column, value) in self.test.row(sought.row) {
+                    scratch.dense[column as usize] = value;
+                }
+                self.finish(blocks, sought, &scratch.dense);
+                for &column in self.test.parts(sought.row).0 {
+                    scratch.dense[column as usize] = 0.0;
+                }
+            }
+        }
+        sought.into_iter().map(|sought| sought.best.kept).collect()
+    }
+
+    fn sought(&self, row: usize) -> Sought {
+        let square = square(self.test, row);
+        let longest = self.inverted.longest;
+        let scale = self.inverted.scale;
+        let length = square.sqrt() * scale;
+        let terms = (self.test.parts(row).0.len() + 16) as f64;
+        let narrow = f64::from(f32::EPSILON) * (length * longest + longest * longest);
+        let wide = f64::EPSILON * length * length;
+        Sought {
+            row,
+            probe: self.inverted.probe(self.test.row(row)),
+            square,
+            margin: terms * (narrow + wide) + 1e-30,
+            best: Best::new(self.k),
+            bounds: Vec::new(),
+            greatest: Vec::new(),
+        }
+    }
+
+    /// The product less half the square of the other row has to be greater than this.
+    fn threshold(&self, sought: &Sought) -> f32 {
+        let scale = self.inverted.scale;
+        let half = (sought.square - self.unit * sought.best.worst) / 2.0;
+        (half * scale * scale - sought.margin) as f32
+    }
+
+    /// Offers the rows of some blocks that may be among the best, by their bounds.
+    fn finish(&self, blocks: &[Block], sought: &mut Sought, dense: &[f64]) {
+        let Some(start) = blocks.first().map(|block| block.rows.start) else {
+            return;
+        };
+        if sought.best.worst == f64::INFINITY {
+            self.begin(start, sought, dense);
+        }
+        let mut least = self.threshold(sought);
+        for group in 0..sought.greatest.len() {
+            if sought.greatest[group] <= least {
                 continue;
             }
-            *place = Some(count);
-            count += 1;
-            let start = values.len();
-            values.resize(start + lists.dim(), 0.0);
-            for (&row, &weight) in rows.iter().zip(weights) {
-                values[start + row as usize] = weight;
-            }
-        }
-        let values = DMatrix::from_vec(lists.dim(), count as usize, values);
-        Self { places, values }
-    }
-
-    fn place(&self, column: u32) -> Option<u32> {
-        self.places[column as usize]
-    }
-
-    /// The products over these columns of every row with some rows of `test`, one column each.
-    fn products(&self, test: &SparseRows, rows: Range<usize>) -> DMatrix<f64> {
-        let mut tested = DMatrix::zeros(self.values.ncols(), rows.len());
-        for (row, mut values) in rows.zip(tested.column_iter_mut()) {
-            for (column, value) in test.row(row) {
-                if let Some(place) = self.place(column) {
-                    values[place as usize] = value;
+            let block = &blocks[group * TOGETHER / blocks[0].rows.len()];
+            for place in group * TOGETHER..sought.bounds.len().min((group + 1) * TOGETHER) {
+                if sought.bounds[place] > least {
+                    let at = start + place - block.rows.start;
+                    if sought.bounds[place] - block.slack(&sought.probe, at) > least {
+                        self.offer(start + place, sought, dense);
+                        least = self.threshold(sought);
+                    }
                 }
             }
         }
-        &self.values * &tested
+    }
+
+    /// Offers rows by their bounds, the greatest first, until there are k.
+    fn begin(&self, start: usize, sought: &mut Sought, dense: &[f64]) {
+        let greatest = &sought.greatest;
+        let mut groups: Vec<usize> = (0..greatest.len()).collect();
+        let order = |&a: &usize, &b: &usize| greatest[b].total_cmp(&greatest[a]).then(a.cmp(&b));
+        // Some may be of the same fold.
+        let first = groups.len().min(2 * self.k);
+        if first < groups.len() {
+            groups.select_nth_unstable_by(first, order);
+        }
+        groups[..first].sort_unstable_by(order);
+        for group in groups {
+            if sought.best.worst < f64::INFINITY {
+                break;
+            }
+            let greatest = sought.greatest[group];
+            let bounds = &sought.bounds[group * TOGETHER..];
+            if let Some(place) = bounds.iter().position(|&bound| bound == greatest) {
+                let place = group * TOGETHER + place;
+                self.offer(start + place, sought, dense);
+                // Not to be offered again.
+                sought.bounds[place] = f32::NEG_INFINITY;
+            }
+        }
+    }
+
+    fn offer(&self, other: usize, sought: &mut Sought, dense: &[f64]) {
+        if let Some(folds) = self.folds
+            && folds.train[other] == folds.test[sought.row]
+        {
+            return;
+        }
+        let product = self.train.row_times(other, dense);
+        let distance = (self.distance)(product, sought.square, self.squares[other]);
+        sought.best.offer(other, distance);
     }
 }
 

@@ -157,6 +157,16 @@ impl SparseRows {
         (&self.columns[range.clone()], &self.values[range])
     }
 
+    /// The columns of all rows, one row behind the other.
+    pub(crate) fn columns(&self) -> &[u32] {
+        &self.columns
+    }
+
+    /// The values of all rows, one row behind the other.
+    pub(crate) fn values(&self) -> &[f64] {
+        &self.values
+    }
+
     /// These rows, in this order.
     ///
     /// # Panics

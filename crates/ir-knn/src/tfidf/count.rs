@@ -1,7 +1,9 @@
 //! Texts to counted terms.
 
+use std::hash::Hasher;
+
 use ir_core::Analyzer;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHasher;
 
 use super::TfIdfConfig;
 
@@ -95,27 +97,115 @@ impl<'a, A: Analyzer> Counter<'a, A> {
 /// Terms in the order in which they came, numbered from 0.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
-    numbers: FxHashMap<Box<str>, u32>,
-    terms: Vec<Box<str>>,
+    /// The terms, one behind the other, and where each ends.
+    text: String,
+    ends: Vec<usize>,
+    /// Of each term, its hash and its number from 1, from the place that the hash names on; 0 where
+    /// a place is free. A power of two, at most half full.
+    places: Vec<(u32, u32)>,
 }
 
 impl Terms {
     /// The number of a term, a new one where it has none.
     pub(super) fn number(&mut self, term: &str) -> u32 {
-        if let Some(&number) = self.numbers.get(term) {
-            return number;
+        if 2 * self.ends.len() >= self.places.len() {
+            self.grow();
         }
-        let number = self.terms.len() as u32;
-        self.numbers.insert(term.into(), number);
-        self.terms.push(term.into());
-        number
+        let hash = hash(term);
+        match self.find(hash, term) {
+            Ok(number) => number,
+            Err(free) => {
+                let number = self.ends.len() as u32;
+                self.text.push_str(term);
+                self.ends.push(self.text.len());
+                self.places[free] = (hash, number + 1);
+                number
+            }
+        }
     }
 
     pub(super) fn get(&self, term: &str) -> Option<u32> {
-        self.numbers.get(term).copied()
+        if self.places.is_empty() {
+            return None;
+        }
+        self.find(hash(term), term).ok()
     }
 
-    pub(super) fn terms(&self) -> &[Box<str>] {
-        &self.terms
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The term of a number.
+    pub(super) fn term(&self, number: usize) -> Option<&str> {
+        let end = *self.ends.get(number)?;
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        Some(&self.text[start..end])
+    }
+
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+        (0..self.len()).map(|number| self.term(number).unwrap_or_default())
+    }
+
+    /// The number of a term, or the free place where it belongs.
+    fn find(&self, hash: u32, term: &str) -> Result<u32, usize> {
+        let mask = self.places.len() - 1;
+        let mut place = hash as usize & mask;
+        loop {
+            match self.places[place] {
+                (_, 0) => return Err(place),
+                (other, number)
+                    if other == hash && self.term(number as usize - 1) == Some(term) =>
+                {
+                    return Ok(number - 1);
+                }
+                _ => {}
+            }
+            place = (place + 1) & mask;
+        }
+    }
+
+    fn grow(&mut self) {
+        let size = (2 * self.places.len()).max(64);
+        let old = std::mem::replace(&mut self.places, vec![(0, 0); size]);
+        for (hash, number) in old.into_iter().filter(|&(_, number)| number > 0) {
+            let mut place = hash as usize & (size - 1);
+            while self.places[place].1 > 0 {
+                place = (place + 1) & (size - 1);
+            }
+            self.places[place] = (hash, number);
+        }
+    }
+}
+
+fn hash(term: &str) -> u32 {
+    let mut hasher = FxHasher::default();
+    hasher.write(term.as_bytes());
+    hasher.finish() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_keep_their_numbers() {
+        let mut terms = Terms::default();
+        assert_eq!(
+            (terms.get("a"), terms.len(), terms.term(0)),
+            (None, 0, None)
+        );
+        for round in 0..2 {
+            for number in 0..5_000 {
+                // The empty term, and terms whose bytes are those of two others.
+                let term =
+                    "ab".repeat(number % 7) + &(number / 7).to_string().repeat(number.min(1));
+                assert_eq!(terms.number(&term), number as u32, "{round}, {term}");
+            }
+        }
+        assert_eq!((terms.len(), terms.get("no such term")), (5_000, None));
+        assert_eq!((terms.term(0), terms.term(5_000)), (Some(""), None));
+        for (number, term) in terms.iter().enumerate() {
+            assert_eq!(terms.get(term), Some(number as u32));
+        }
     }
 }

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use super::count::{Counter, Terms};
-use super::{CHUNK, Chunk, FitError, Idf, TfIdf, TfIdfConfig};
+use super::{Chunk, FitError, Idf, TfIdf, TfIdfConfig, chunk};
 
 /// The fitted vectoriser, and the counts of the texts by its columns.
 pub(super) fn fit<A: Analyzer, T: AsRef<str> + Sync>(
@@ -21,15 +21,15 @@ pub(super) fn fit<A: Analyzer, T: AsRef<str> + Sync>(
         Some(vocabulary) => given(&analyzer, vocabulary, texts, config)?,
         None => found(&analyzer, texts, config),
     };
-    let frequencies = Frequencies::of(&chunks, seen.terms().len());
+    let frequencies = Frequencies::of(&chunks, seen.len());
     let (terms, df) = if config.vocabulary.is_some() {
         (seen, frequencies.texts)
     } else {
         let kept = choose(&seen, &frequencies, texts.len(), config)?;
-        let mut columns = vec![None; seen.terms().len()];
+        let mut columns = vec![None; seen.len()];
         let mut terms = Terms::default();
         for &old in &kept {
-            columns[old] = Some(terms.number(&seen.terms()[old]));
+            columns[old] = seen.term(old).map(|term| terms.number(term));
         }
         chunks
             .par_iter_mut()
@@ -74,7 +74,7 @@ fn given<A: Analyzer, T: AsRef<str> + Sync>(
         }
         chunk
     };
-    let chunks = texts.par_chunks(CHUNK).map(count).collect();
+    let chunks = texts.par_chunks(chunk(texts.len())).map(count).collect();
     Ok((terms, chunks))
 }
 
@@ -85,7 +85,7 @@ fn found<A: Analyzer, T: AsRef<str> + Sync>(
     config: &TfIdfConfig,
 ) -> (Terms, Vec<Chunk>) {
     let mut counted: Vec<(Terms, Chunk)> = texts
-        .par_chunks(CHUNK)
+        .par_chunks(chunk(texts.len()))
         .map(|texts| {
             let mut counter = Counter::new(analyzer, config);
             let (mut terms, mut chunk) = (Terms::default(), Chunk::default());
@@ -101,7 +101,7 @@ fn found<A: Analyzer, T: AsRef<str> + Sync>(
     let mut all = Terms::default();
     let numbers: Vec<Vec<u32>> = counted
         .iter()
-        .map(|(terms, _)| terms.terms().iter().map(|term| all.number(term)).collect())
+        .map(|(terms, _)| terms.iter().map(|term| all.number(term)).collect())
         .collect();
     let renumbered = counted.par_iter_mut().zip(numbers);
     let chunks = renumbered
@@ -142,8 +142,8 @@ fn choose(
     texts: usize,
     config: &TfIdfConfig,
 ) -> Result<Vec<usize>, FitError> {
-    let terms = seen.terms();
-    if terms.is_empty() {
+    let terms = seen.len();
+    if terms == 0 {
         return Err(FitError::NoTerms { texts });
     }
     let (least, most) = (config.min_df.of(texts), config.max_df.of(texts));
@@ -154,16 +154,16 @@ fn choose(
         let df = frequencies.texts[old] as f64;
         df >= least && df <= most
     };
-    let mut kept: Vec<usize> = (0..terms.len()).filter(inside).collect();
+    let mut kept: Vec<usize> = (0..terms).filter(inside).collect();
     if kept.is_empty() {
         return Err(FitError::NothingLeft {
-            terms: terms.len(),
+            terms,
             least,
             most,
             texts,
         });
     }
-    kept.par_sort_unstable_by(|&a, &b| terms[a].cmp(&terms[b]));
+    kept.par_sort_unstable_by(|&a, &b| seen.term(a).cmp(&seen.term(b)));
     if let Some(limit) = config.max_features.filter(|&limit| limit < kept.len()) {
         // A term counts once a text when counts do not matter.
         let weight = |old: usize| match config.tf {
@@ -201,7 +201,7 @@ fn weights(terms: &Terms, df: &[u64], texts: usize, idf: Idf) -> Result<Vec<f64>
         Idf::None => Ok(1.0),
         Idf::Smooth => Ok(((1.0 + texts) / (1.0 + df as f64)).ln() + 1.0),
         Idf::Plain if df == 0 => Err(FitError::UnseenTerm {
-            term: terms.terms()[column].to_string(),
+            term: terms.term(column).unwrap_or_default().to_owned(),
         }),
         Idf::Plain => Ok((texts / df as f64).ln() + 1.0),
     };

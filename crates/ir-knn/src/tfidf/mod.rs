@@ -15,8 +15,11 @@ pub use error::{FitError, SavedError};
 use self::count::{Counter, Terms};
 use crate::{SparseRows, Words};
 
-/// How many texts one thread takes at a time. The result does not depend on it.
-const CHUNK: usize = 512;
+/// How many texts one thread takes at a time: few times as many parts as threads, since every part
+/// learns its words anew. The result does not depend on it.
+fn chunk(texts: usize) -> usize {
+    texts.div_ceil(4 * rayon::current_num_threads()).max(256)
+}
 
 /// Text to TF-IDF vectors, as scikit-learn's `TfidfVectorizer` gives them.
 ///
@@ -161,7 +164,7 @@ impl<A: Analyzer> TfIdf<A> {
     /// The vectors of texts, one a row.
     pub fn transform<T: AsRef<str> + Sync>(&self, texts: &[T]) -> SparseRows {
         let chunks = texts
-            .par_chunks(CHUNK)
+            .par_chunks(chunk(texts.len()))
             .map(|texts| {
                 let mut counter = Counter::new(&self.analyzer, &self.config);
                 let mut chunk = Chunk::default();
@@ -209,6 +212,8 @@ impl<A: Analyzer> TfIdf<A> {
             weights.extend(counts.iter().map(|&(column, count)| {
                 let tf = match self.config.tf {
                     Tf::Count => f64::from(count),
+                    // Most occur once, and a logarithm takes its time.
+                    Tf::Sublinear if count == 1 => 1.0,
                     Tf::Sublinear => f64::from(count).ln() + 1.0,
                     Tf::Binary => 1.0,
                 };
@@ -251,14 +256,13 @@ impl<A> TfIdf<A> {
 
     /// The terms, one a column.
     pub fn terms(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.terms.terms().iter().map(AsRef::as_ref)
+        self.terms.iter()
     }
 
     /// The term of a column.
     #[must_use]
     pub fn term(&self, column: u32) -> Option<&str> {
-        let term = self.terms.terms().get(column as usize)?;
-        Some(term)
+        self.terms.term(column as usize)
     }
 
     /// The column of a term.
