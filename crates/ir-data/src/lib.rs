@@ -10,6 +10,8 @@ pub mod datafinder;
 mod error;
 #[cfg(feature = "fetch")]
 pub mod fetch;
+#[cfg(feature = "parquet")]
+pub mod iclr;
 pub mod indri;
 pub mod jsonl;
 mod lines;

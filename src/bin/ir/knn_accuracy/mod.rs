@@ -25,6 +25,7 @@ Examples:
   ir knn-accuracy --texts papers.jsonl --text-field abstract --sublinear \\
       --model lsi --components 100 --normalize
   ir knn-accuracy --texts lines.txt --labels labels.txt --json
+  ir knn-accuracy --texts iclr24v2.parquet --sublinear
 
 The protocol is that of the ICLR benchmark and of scikit-learn's
   cross_validate(KNeighborsClassifier(10, algorithm='brute'), x, y, cv=10)
@@ -37,7 +38,9 @@ weights of words.
 Files: vectors as NumPy saves them (.npy, two dimensions); labels one a line;
 texts as JSON, one object a line, or as plain lines where the first line is no
 JSON object. Any of them may be compressed, and one may be `-` for standard
-input.
+input. Texts may also be a Parquet file of the ICLR dataset (abstracts, or
+titles with --text-field title), if this program is built with its feature
+`parquet`.
 
 Output: one line a fold with its number, its items and its accuracy, then the
 mean, tab-separated.";

@@ -1,11 +1,16 @@
 //! Vectors, labels and texts from files.
 
+use std::fs::File;
+use std::io::Read as _;
+
 use anyhow::{Result, bail};
 use ir_data::Lines;
 use ir_knn::{DenseRows, npy};
 use serde_json::{Map, Value};
 
 use super::Args;
+#[cfg(feature = "parquet")]
+use crate::console::Usage;
 use crate::source;
 
 /// The rows of a `.npy` file.
@@ -38,8 +43,11 @@ pub(super) struct Texts {
     pub(super) labels: Vec<String>,
 }
 
-/// JSON objects with fields for text and label, or plain lines.
+/// JSON objects with fields for text and label, plain lines, or Parquet in the ICLR layout.
 pub(super) fn texts(argument: &str, args: &Args) -> Result<Texts> {
+    if is_parquet(argument) {
+        return papers(argument, args);
+    }
     let (reader, name) = source::open(argument)?;
     let mut lines = Lines::new(reader, &name);
     let (mut texts, mut own) = (Vec::new(), Vec::new());
@@ -94,4 +102,46 @@ pub(super) fn texts(argument: &str, args: &Args) -> Result<Texts> {
             .collect(),
     };
     Ok(Texts { texts, labels })
+}
+
+/// Whether a file begins as Parquet does.
+fn is_parquet(argument: &str) -> bool {
+    let mut mark = [0; 4];
+    let file = (argument != "-").then(|| File::open(argument));
+    let read = file.map(|file| file.and_then(|mut file| file.read_exact(&mut mark)));
+    matches!(read, Some(Ok(()))) && mark == *b"PAR1"
+}
+
+#[cfg(feature = "parquet")]
+fn papers(argument: &str, args: &Args) -> Result<Texts> {
+    let title = match args.text_field.as_str() {
+        "text" | "abstract" => false,
+        "title" => true,
+        other => {
+            let text =
+                format!("--text-field: expected abstract or title for {argument}, found {other}");
+            return Err(Usage(text).into());
+        }
+    };
+    if !["label", "labels"].contains(&args.label_field.as_str()) {
+        let found = &args.label_field;
+        let text = format!("--label-field: expected labels for {argument}, found {found}");
+        return Err(Usage(text).into());
+    }
+    let papers = ir_data::iclr::read(argument)?;
+    let papers = papers.into_iter().map(|paper| {
+        let text = if title { paper.title } else { paper.text };
+        (text, paper.label)
+    });
+    let (texts, own): (_, Vec<String>) = papers.unzip();
+    let labels = match &args.labels {
+        Some(argument) => labels(argument)?,
+        None => own,
+    };
+    Ok(Texts { texts, labels })
+}
+
+#[cfg(not(feature = "parquet"))]
+fn papers(argument: &str, _: &Args) -> Result<Texts> {
+    bail!("{argument}: a Parquet file, which a program built with --features parquet reads")
 }

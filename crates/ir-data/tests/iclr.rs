@@ -1,0 +1,167 @@
+//! Papers from Parquet files that pyarrow wrote (`testdata/iclr/papers.py`).
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ir_core::Document;
+use ir_data::iclr::{self, IclrError, Paper};
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("testdata/iclr")
+        .join(name)
+}
+
+/// What the script wrote.
+fn paper(number: usize) -> Paper {
+    let (label, keyword, text) = [
+        (
+            "graphs",
+            "graph neural networks",
+            "messages pass along the edges of a graph",
+        ),
+        (
+            "RL",
+            "reinforcement learning",
+            "an agent learns by reward which steps to take",
+        ),
+        (
+            "unlabeled",
+            "tea",
+            "leaves are steeped, and the colour of the water is predicted",
+        ),
+    ][number % 3];
+    let if_not = |exception: usize, text: String| {
+        if number == exception {
+            String::new()
+        } else {
+            text
+        }
+    };
+    Paper {
+        year: 2017 + number as i32 / 10,
+        id: format!("paper-{number:02}"),
+        title: format!("On {keyword}, part {number}"),
+        text: format!("In part {number} {text}; größer, 图 and a \"quote\"\nover two lines."),
+        authors: if_not(4, format!("Ann Author, Ben Author {number}")),
+        author_ids: if number < 20 {
+            String::new()
+        } else {
+            format!("~Ann{number}")
+        },
+        decision: if number.is_multiple_of(2) {
+            "Accept (poster)"
+        } else {
+            "Reject"
+        }
+        .to_owned(),
+        scores: if number == 5 {
+            vec![]
+        } else {
+            (3..3 + number as i64 % 5).collect()
+        },
+        keywords: match number {
+            6 => vec![],
+            _ => vec![keyword.to_owned(), format!("topic {number}")],
+        },
+        label: if number == 6 { "unlabeled" } else { label }.to_owned(),
+    }
+}
+
+/// The error with its causes, without the folder.
+fn told(name: &str) -> String {
+    let error = iclr::read(file(name)).unwrap_err();
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    let folder = file("");
+    text.replace(folder.to_str().unwrap(), "")
+}
+
+#[test]
+fn as_written() {
+    let expected: Vec<Paper> = (0..24).map(paper).collect();
+    assert_eq!(iclr::read(file("papers.parquet")).unwrap(), expected);
+    // Without author_ids, in other widths, with another encoding.
+    let found = iclr::read(file("older.parquet")).unwrap();
+    for (found, mut expected) in found.into_iter().zip(expected) {
+        expected.author_ids.clear();
+        assert_eq!(found, expected);
+    }
+    let doc = Document::from(paper(12));
+    assert_eq!(
+        (doc.id.as_str(), doc.attributes.year()),
+        ("paper-12", Some(2018))
+    );
+    assert!(doc.title.starts_with("On graph") && doc.text.contains("edges"));
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    assert_eq!(
+        told("no-abstract.parquet"),
+        "no-abstract.parquet: expected a column \"abstract\", found year, id, title, authors, \
+         author_ids, decision, scores, keywords, labels"
+    );
+    assert_eq!(
+        told("year-is-text.parquet"),
+        "year-is-text.parquet: expected integers in the column \"year\", found texts"
+    );
+    assert_eq!(
+        told("keywords-are-text.parquet"),
+        "keywords-are-text.parquet: expected lists of texts in the column \"keywords\", found texts"
+    );
+    assert_eq!(
+        told("second-abstract-is-null.parquet"),
+        "second-abstract-is-null.parquet: row 1: expected a text in the column \"abstract\", \
+         found nothing (null)"
+    );
+    assert_eq!(
+        told("third-has-a-null-keyword.parquet"),
+        "third-has-a-null-keyword.parquet: row 2: expected a text in the column \"keywords\", \
+         found nothing (null)"
+    );
+    assert_eq!(
+        told("year-is-far.parquet"),
+        "year-is-far.parquet: row 0: expected a year in the column \"year\", found 1099511627776"
+    );
+    let zstd = told("zstd.parquet");
+    assert!(
+        zstd.starts_with("zstd.parquet: expected a Parquet file, plain or compressed by Snappy: ")
+    );
+    assert!(zstd.contains("zstd"), "{zstd}");
+    let foreign = told("papers.py");
+    assert!(
+        foreign.starts_with("papers.py: expected a Parquet file"),
+        "{foreign}"
+    );
+    assert!(matches!(
+        iclr::read(file("none.parquet")),
+        Err(IclrError::Open { .. })
+    ));
+}
+
+/// Any cut and any damage gives an error or papers, and no panic.
+#[test]
+fn damage() {
+    let whole = fs::read(file("papers.parquet")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("damaged.parquet");
+    for end in (0..whole.len()).step_by(97) {
+        fs::write(&path, &whole[..end]).unwrap();
+        let error = iclr::read(&path).unwrap_err();
+        assert!(matches!(error, IclrError::Parquet { .. }), "{end}: {error}");
+    }
+    for at in (0..whole.len()).step_by(5) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x55;
+        fs::write(&path, &damaged).unwrap();
+        let _ = iclr::read(&path);
+    }
+}
