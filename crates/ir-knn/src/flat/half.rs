@@ -24,6 +24,9 @@ use super::{FlatIndex, OpenError, Similarity, VectorError, check_query, pages};
 ///
 /// Numbers have 11 binary digits, and are 65,504 in size at most.
 ///
+/// It spends half the memory, and not less time: values are widened on the way, so that a single query
+/// takes about twice as long as with a [`FlatIndex`].
+///
 /// # Examples
 /// ```
 /// use ir_core::{Retriever, Search};

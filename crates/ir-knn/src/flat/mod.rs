@@ -377,6 +377,7 @@ impl FlatIndex {
     pub fn row(&self, doc: DocNum) -> &[f32] {
         &self.rows()[doc.index() * self.dim()..][..self.dim()]
     }
+
     pub(crate) fn cpu(&self) -> Cpu {
         self.inner.cpu
     }
