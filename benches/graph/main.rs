@@ -17,6 +17,9 @@
 //! centres in `--latent` dimensions, mapped to 384 by a random matrix, and a little noise in all of
 //! those: x = normalise(A (c + z) + 0.1 e), with A, c, z and e drawn from normal distributions.
 //!
+//! Then, on this side alone, searches with filters that a share of the documents passes, drawn at
+//! random, beside the exact index with the same filter.
+//!
 //! Without `IR_PEERS_PYTHON` it measures this side alone.
 
 #![allow(
@@ -35,7 +38,7 @@ use std::{env, fs};
 
 use anyhow::{Context, Result, ensure};
 use data::{Random, normalized, processor_time, save};
-use ir_core::{Ranking, Retriever, Search};
+use ir_core::{DocSet, Hit, Ranking, Retriever, Search};
 use ir_knn::{Effort, FlatIndex, HnswConfig, HnswIndex, Similarity};
 use peer::Peer;
 
@@ -46,6 +49,7 @@ const EFFORTS: [usize; 12] = [10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 10
 /// Efforts beyond this recall are left out.
 const ENOUGH: f64 = 0.995;
 const TARGET: f64 = 0.95;
+const FILTERED: usize = 64;
 
 fn main() -> Result<()> {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -160,6 +164,44 @@ fn main() -> Result<()> {
             ),
             _ => println!("{:<10} not reached", engine.name()),
         }
+    }
+    match engines.first() {
+        // The exact index would divide a query among the threads.
+        Some(Engine::Ours(index)) => rayon::ThreadPoolBuilder::new()
+            .num_threads(1)
+            .build()?
+            .install(|| filtered(index, &queries)),
+        _ => Ok(()),
+    }
+}
+
+/// Prints recall and rates of both indexes with filters.
+fn filtered(index: &HnswIndex, queries: &[&[f32]]) -> Result<()> {
+    let queries = &queries[..queries.len().min(200)];
+    let searcher = index.searcher(Effort(FILTERED));
+    println!(
+        "\nwith a filter, effort {FILTERED}: share that passes, recall, queries per second, of the exact index"
+    );
+    for share in [1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.01] {
+        let mut random = Random(11);
+        let allowed = DocSet::select(index.ids().len(), |_| random.next() < share);
+        let how = Search::top(K).within(&allowed);
+        let timed = |retriever: &dyn Retriever<Query = [f32]>| -> Result<(Vec<Ranking>, f64)> {
+            let before = processor_time();
+            let found: Result<Vec<Ranking>, _> = queries
+                .iter()
+                .map(|query| retriever.search(query, &how))
+                .collect();
+            Ok((found?, queries.len() as f64 / (processor_time() - before)))
+        };
+        let (exact, exact_rate) = timed(index.flat())?;
+        let (found, rate) = timed(&searcher)?;
+        let both = found.iter().zip(&exact).map(|(found, exact)| {
+            let there = |hit: &&Hit| exact.iter().any(|other| other.doc == hit.doc);
+            found.iter().filter(there).count()
+        });
+        let recall = both.sum::<usize>() as f64 / (K * queries.len()) as f64;
+        println!("{share:>10} {recall:.4} {rate:>8.0} {exact_rate:>8.0}");
     }
     Ok(())
 }

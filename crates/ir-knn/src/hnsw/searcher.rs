@@ -27,9 +27,9 @@ const WIDEST: usize = 1 << 14;
 /// # Filters
 /// Where a share p of the documents passes, 1/p times as many vectors are kept in view. When that
 /// would cost more than scoring those that pass (few pass, k or the effort is large, or the collection
-/// is small: about, when no more pass than 2 × links for each vector in view), or when fewer than k are
-/// found, those that pass are all scored, and the answer is exact. How many pass is what the filter
-/// says, or is estimated from 1,000 documents.
+/// is small: fewer than 2 × links documents for each vector in view, or fewer than a fifth of that
+/// pass), or when fewer than k are found, those that pass are all scored, and the answer is exact.
+/// How many pass is what the filter says, or is estimated from 1,000 documents.
 #[derive(Debug, Clone)]
 pub struct HnswSearcher {
     index: HnswIndex,
@@ -67,9 +67,11 @@ impl HnswSearcher {
         let allowed = allowed.min(all.len());
         let width = self.effort.0.max(how.k()).saturating_mul(all.len());
         let width = width.checked_div(allowed)?;
-        // About as long as a walk takes the scoring of so many rows that lie one after another.
-        let worth = width.saturating_mul(2 * inner.config.links);
-        (worth < allowed && width <= WIDEST).then_some(width)
+        // About as long as a walk takes the scoring of so many rows that lie one after another. A row
+        // that does not takes as long as five.
+        let walk = width.saturating_mul(2 * inner.config.links);
+        let scan = all.len().min(allowed.saturating_mul(5));
+        (walk < scan && width <= WIDEST).then_some(width)
     }
 
     fn walk(&self, query: &[f32], how: &Search<'_>, width: usize) -> Result<Ranking, SearchError> {
