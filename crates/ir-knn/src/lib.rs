@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
+#[cfg(feature = "faiss")]
+mod faiss_index;
 mod flat;
 mod hnsw;
 mod keywords;
@@ -17,6 +19,8 @@ mod svd;
 mod tfidf;
 mod words;
 
+#[cfg(feature = "faiss")]
+pub use faiss_index::{FaissError, FaissIndex, FaissSearcher, NativeError};
 pub use flat::{
     FlatIndex, FlatIndexWriter, HalfIndex, OpenError, Rounding, Similarity, VectorError, Verify,
     WriteError,

@@ -389,7 +389,11 @@ impl FlatIndex {
 }
 
 /// Fails when a query is not one that an index like this answers.
-fn check_query(dim: usize, similarity: Similarity, query: &[f32]) -> Result<(), SearchError> {
+pub(crate) fn check_query(
+    dim: usize,
+    similarity: Similarity,
+    query: &[f32],
+) -> Result<(), SearchError> {
     if query.len() != dim && dim > 0 {
         return Err(SearchError::Dimensions {
             expected: dim,
