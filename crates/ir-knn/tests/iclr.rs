@@ -5,9 +5,10 @@ use std::fs::{self, File};
 use std::io::{BufReader, Read};
 use std::path::PathBuf;
 
+use ir_core::{Retriever, Search};
 use ir_knn::{
-    DenseRows, KeywordLabels, Knn, Labels, Lsi, LsiConfig, Metric, Rows, SvdConfig, Tf, TfIdf,
-    TfIdfConfig, npy,
+    DenseRows, Effort, FlatIndex, HnswConfig, HnswIndex, KeywordLabels, Knn, Labels, Lsi,
+    LsiConfig, Metric, Rows, Similarity, SvdConfig, Tf, TfIdf, TfIdfConfig, npy,
 };
 use serde::Deserialize;
 
@@ -103,6 +104,29 @@ fn papers(folder: &std::path::Path) -> Vec<Paper> {
         .collect()
 }
 
+/// Among vectors of real texts, too, the graph finds what the exact index finds.
+fn graph_of(rows: &DenseRows) {
+    let ids = (0..rows.len()).map(|n| n.to_string()).collect();
+    let rows: Vec<Vec<f32>> = rows
+        .iter()
+        .map(|row| row.iter().map(|&value| value as f32).collect())
+        .collect();
+    let flat = FlatIndex::of(ids, &rows, Similarity::Cosine).unwrap();
+    let index = HnswIndex::new(flat, &HnswConfig::default()).unwrap();
+    let searcher = index.searcher(Effort(64));
+    let (mut found, mut all) = (0, 0);
+    for query in rows.iter().step_by(20) {
+        let how = Search::top(10);
+        let exact = index.flat().search(query, &how).unwrap();
+        let near = searcher.search(query, &how).unwrap();
+        found += near.iter().filter(|hit| exact.hits().contains(hit)).count();
+        all += exact.len();
+    }
+    let recall = found as f64 / all as f64;
+    assert!(recall > 0.95, "{recall}");
+    eprintln!("recall of the graph among abstracts: {recall:.4}");
+}
+
 /// Expected: scikit-learn on the same abstracts. SVD may differ by its last directions.
 #[test]
 fn abstracts_of_three_years() {
@@ -134,6 +158,7 @@ fn abstracts_of_three_years() {
         .with_svd(SvdConfig::components(100));
     let lsi = Lsi::fit(&texts, &lsi).unwrap();
     let all = lsi.transform(&texts).unwrap();
+    graph_of(&all);
     let plain: DenseRows = all.select(&rows);
     let mut unit = plain.clone();
     unit.normalize();
