@@ -11,7 +11,10 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use ir_core::{DocIds, DocNum, Retriever, Search};
-use ir_knn::{FlatIndex, FlatIndexWriter, Similarity, SparseIndex, SparseVector, Verify};
+use ir_knn::{
+    Effort, FlatIndex, FlatIndexWriter, HnswConfig, HnswIndex, Similarity, SparseIndex, SparseVector,
+    Verify,
+};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
@@ -22,6 +25,7 @@ struct Good {
     folder: PathBuf,
     flat: Vec<u8>,
     sparse: Vec<u8>,
+    hnsw: Vec<u8>,
     partial: Vec<u8>,
     journal: Vec<u8>,
 }
@@ -48,6 +52,13 @@ fn good() -> &'static Good {
         let index = SparseIndex::new(ids(), DIM, vectors, Similarity::Cosine).expect("vectors");
         index.save(&path).expect("a file");
         let sparse = fs::read(&path).expect("the file");
+        let mut twice = rows.clone();
+        twice[20] = twice[3];
+        let index = FlatIndex::of(ids(), &twice, Similarity::Cosine).expect("vectors");
+        let config = HnswConfig::default().with_links(2);
+        let index = HnswIndex::new(index, &config).expect("a graph");
+        index.save(&path).expect("a file");
+        let hnsw = fs::read(&path).expect("the file");
         for some in [30, COUNT] {
             let mut writer = FlatIndexWriter::resume(&path, DIM, Similarity::Cosine).expect("files");
             for (n, row) in rows[..some].iter().enumerate().skip(writer.len()) {
@@ -56,7 +67,7 @@ fn good() -> &'static Good {
         }
         let partial = fs::read(folder.join("good.partial")).expect("the file");
         let journal = fs::read(folder.join("good.partial-ids")).expect("the file");
-        Good { folder, flat, sparse, partial, journal }
+        Good { folder, flat, sparse, hnsw, partial, journal }
     })
 }
 
@@ -112,6 +123,22 @@ fn use_flat(index: &FlatIndex) {
     }
 }
 
+fn use_hnsw(index: &HnswIndex) {
+    use_flat(index.flat());
+    let _ = index.verify();
+    let query = vec![0.5; index.flat().dim().min(1 << 16)];
+    let even = |doc: DocNum| doc.get().is_multiple_of(2);
+    for effort in [1, 4, 1000] {
+        let searcher = index.searcher(Effort(effort));
+        for how in [Search::top(3), Search::top(2).within(&even)] {
+            if let Ok(one) = searcher.search(&query, &how) {
+                assert!(one.len() <= how.k());
+                assert!(one.iter().all(|hit| hit.doc.index() < index.flat().len()));
+            }
+        }
+    }
+}
+
 fn use_sparse(index: &SparseIndex) {
     let query = SparseVector::new(vec![1, 3], vec![0.5, 2.0]).expect("in order");
     let even = |doc: DocNum| doc.get().is_multiple_of(2);
@@ -156,10 +183,11 @@ fuzz_target!(|input: &[u8]| {
     let Some((&kind, rest)) = input.split_first() else {
         return;
     };
-    let (good, form) = (good(), kind / 3 % 3);
-    let whole = match kind % 3 {
+    let (good, form) = (good(), kind / 4 % 3);
+    let whole = match kind % 4 {
         0 => &good.flat,
         1 => &good.sparse,
+        2 => &good.hnsw,
         _ => return take_up(good, rest, form),
     };
     let mut bytes = whole.clone();
@@ -176,20 +204,32 @@ fuzz_target!(|input: &[u8]| {
     let changed = bytes.iter().zip(whole).filter(|(a, b)| a != b).count();
     let path = good.folder.join("changed");
     fs::write(&path, &bytes).expect("a file");
-    let strict = if kind % 3 == 0 {
-        let strict = FlatIndex::open(&path);
-        let lenient = FlatIndex::open_with(&path, Verify::Tables);
-        assert!(strict.is_err() || lenient.is_ok());
-        if let Ok(index) = &lenient {
-            use_flat(index);
+    let strict = match kind % 4 {
+        0 => {
+            let strict = FlatIndex::open(&path);
+            let lenient = FlatIndex::open_with(&path, Verify::Tables);
+            assert!(strict.is_err() || lenient.is_ok());
+            if let Ok(index) = &lenient {
+                use_flat(index);
+            }
+            strict.is_ok()
         }
-        strict.is_ok()
-    } else {
-        let opened = SparseIndex::open(&path);
-        if let Ok(index) = &opened {
-            use_sparse(index);
+        1 => {
+            let opened = SparseIndex::open(&path);
+            if let Ok(index) = &opened {
+                use_sparse(index);
+            }
+            opened.is_ok()
         }
-        opened.is_ok()
+        _ => {
+            let strict = HnswIndex::open(&path);
+            let lenient = HnswIndex::open_with(&path, Verify::Tables);
+            assert!(strict.is_err() || lenient.is_ok());
+            if let Ok(index) = &lenient {
+                use_hnsw(index);
+            }
+            strict.is_ok()
+        }
     };
     if form == 1 {
         assert!(changed != 1 || !strict, "one changed byte was not noticed");
