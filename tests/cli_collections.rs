@@ -45,6 +45,59 @@ fn help_that_teaches() {
 }
 
 #[test]
+fn what_is_read_is_not_written_over() {
+    let here = Folder::new();
+    two(&here);
+    here.write("clicks", "q1 a\n");
+    let (a, b) = (here.read("a.trec"), here.read("b.trec"));
+    for args in [
+        &["fuse", "a.trec", "b.trec", "-o", "./a.trec"][..],
+        &["interleave", "a.trec", "b.trec", "-o", "b.trec"],
+        &[
+            "interleave",
+            "a.trec",
+            "b.trec",
+            "--clicks",
+            "clicks",
+            "--teams",
+            "clicks",
+        ],
+        &["pool", "--depth", "3", "a.trec", "b.trec", "-o", "a.trec"],
+        &["pool", "--depth", "3", "a.trec", "--pool", "a.trec"],
+    ] {
+        here.ir(args)
+            .fails(2, &["expected another file than those that are read"]);
+    }
+    here.ir(&["fuse", "a.trec", "b.trec", "-o", "c.trec"]).ok();
+    assert_eq!((here.read("a.trec"), here.read("b.trec")), (a, b));
+}
+
+#[test]
+fn runs_of_one_tag_go_by_their_files() {
+    let here = Folder::new();
+    here.write("qrels", "q1 0 a 1\n");
+    here.write("x.trec", "q1 Q0 a 1 2 same\n");
+    here.write("y.trec", "q1 Q0 b 1 2 same\n");
+    let json = here
+        .ir(&[
+            "buckets",
+            "--json",
+            "--training",
+            "qrels",
+            "qrels",
+            "x.trec",
+            "y.trec",
+        ])
+        .ok()
+        .out;
+    let names: Vec<Value> = json
+        .lines()
+        .map(|line| self::json(line)["run"].clone())
+        .collect();
+    assert_eq!(names, ["x.trec", "y.trec"]);
+}
+
+#[test]
 fn fused_to_the_digits() {
     let here = Folder::new();
     two(&here);

@@ -20,9 +20,12 @@ fn folder() -> Folder {
     // Of the stratum "deep", one document of two was judged.
     here.write(
         "strata",
-        "q1 0 a top 1\nq1 0 b top 0\nq1 0 c deep -1\nq1 0 d deep 2\n",
+        "q1 0 a top 1\nq1 0 b top 0\nq1 0 c deep -1\nq1 0 d deep 2\nq2 0 a top 1\n",
     );
-    here.write("subtopics", "q1 1 a 1\nq1 1 b 1\nq1 2 b 0\nq1 2 d 1\n");
+    here.write(
+        "subtopics",
+        "q1 1 a 1\nq1 1 b 1\nq1 2 b 0\nq1 2 d 1\nq2 1 a 1\n",
+    );
     here
 }
 
@@ -105,33 +108,51 @@ fn subtopics() {
 #[test]
 fn comparisons_by_all_forms() {
     let here = folder();
-    here.write("other", "q1 Q0 b 1 9 other\nq1 Q0 x 2 8 other\n");
-    for (form, measure) in [("strata", "infNumRel"), ("subtopics", "alpha_nDCG@2")] {
-        let eval = here.ir(&["eval", "-R", form, "-m", measure, form, "other"]);
-        let figure = value(&eval.ok().out, measure);
+    here.write(
+        "other",
+        "q1 Q0 b 1 9 other\nq1 Q0 d 2 8 other\nq2 Q0 a 1 1 other\n",
+    );
+    for (form, measure) in [("strata", "xinfAP"), ("subtopics", "alpha_nDCG@2")] {
         let args = ["-R", form, "-m", measure, form, "run", "other"];
         let csv = here.ir(&[&["compare", "--format", "csv"], &args[..]].concat());
         let csv = csv.ok().out;
-        let line = csv.lines().find(|line| line.contains(",other,")).unwrap();
-        let found: Vec<f64> = line
-            .split(',')
-            .filter_map(|cell| cell.parse().ok())
-            .collect();
-        assert!(
-            found.iter().any(|cell| (cell - figure).abs() < 5e-5),
-            "{csv}"
-        );
+        let column = (csv.lines().next().unwrap().split(',')).position(|name| name == "value");
+        let sweep = here.ir(&[&["sweep"], &args[..]].concat()).ok().out;
+        let mut figures = Vec::new();
+        for (run, tag) in [("run", "me"), ("other", "other")] {
+            let eval = here.ir(&["eval", "-c", "-R", form, "-m", measure, form, run]);
+            let figure = value(&eval.ok().out, measure);
+            let line = csv
+                .lines()
+                .find(|line| line.contains(&format!(",{tag},")))
+                .unwrap();
+            let found: f64 = line
+                .split(',')
+                .nth(column.unwrap())
+                .unwrap()
+                .parse()
+                .unwrap();
+            assert!((found - figure).abs() < 5e-5, "{csv}");
+            let line = sweep
+                .lines()
+                .find(|line| line.starts_with(&format!("{run} ")))
+                .unwrap();
+            assert!(line.contains(&format!("{figure:.4}")), "{sweep}");
+            figures.push(figure);
+        }
+        assert_ne!(figures[0], figures[1]);
         let page = here.ir(&[&["compare", "--format", "html"], &args[..]].concat());
         assert!(page.ok().out.contains("<svg"));
-        let sweep = here.ir(&[&["sweep"], &args[..]].concat()).ok().out;
-        let line = sweep
-            .lines()
-            .find(|line| line.starts_with("other "))
-            .unwrap();
-        assert!(line.contains(&format!("{figure:.4}")), "{sweep}");
     }
     here.ir(&["compare", "-m", "alpha_nDCG@2", "plain", "run", "other"])
         .fails(1, &["alpha_nDCG@2: expected judgments of subtopics"]);
+    here.ir(&["compare", "-m", "runid", "plain", "run", "other"])
+        .fails(2, &["--measure: expected a figure, found runid"]);
+    here.ir(&["compare", "plain", "run", "other", "-o", "other"])
+        .fails(
+            2,
+            &["--output: expected another file than those that are read"],
+        );
 }
 
 #[test]

@@ -319,11 +319,14 @@ fn preferences_and_judges_for_programs() {
 
     here.write("means", "q1 map 0.25 0.125\nq2 map 1 1\n");
     let (out, _) = eval(here.path(), "-Z means --json -m map qrels run");
-    let line: serde_json::Value = serde_json::from_str(out.trim()).unwrap();
+    let mut lines = out.lines();
+    let mut next = || -> serde_json::Value { serde_json::from_str(lines.next().unwrap()).unwrap() };
+    let line = next();
     assert_eq!(
         (&line["measure"], &line["value"]),
         (&"Zmap".into(), &1.0.into())
     );
+    assert_eq!(next()["rules"]["generation"], "10");
 }
 
 /// Where `ir search` takes a folder, `ir eval` takes it for its judgments.

@@ -189,8 +189,8 @@ pub fn balanced<T: Clone + Eq + Hash>(
 }
 
 /// The first `limit` items of a team draft: in every round each list, in an order drawn anew,
-/// gives its best item that is not there yet. It ends where a list has none left, so that no two
-/// teams differ by more than one item.
+/// gives its best item that is not there yet. A round begins only while every list has one, so that
+/// no two teams differ by more than one item, and a list without items leaves nothing to show.
 ///
 /// # Source
 /// Radlinski, Kurup and Joachims, "How does clickthrough data reflect retrieval quality?", CIKM
@@ -205,15 +205,19 @@ pub fn team_draft<T: Clone + Eq + Hash>(
     let mut merge = Merge::new(lists, limit, Rule::Team);
     let mut looked = vec![0; lists.len()];
     let mut order: Vec<usize> = (0..lists.len()).collect();
+    let next = |merge: &Merge<'_, T>, looked: &mut [usize], list: usize| {
+        let rest = lists[list].iter().skip(looked[list]);
+        looked[list] += rest.take_while(|item| merge.seen.contains(item)).count();
+        lists[list].get(looked[list])
+    };
     'rounds: while !order.is_empty() && !merge.full() {
         random.draw(&mut order, lists.len());
+        if (order.iter()).any(|&list| next(&merge, &mut looked, list).is_none()) {
+            break;
+        }
         for &list in &order {
-            while let Some(item) = lists[list].get(looked[list])
-                && merge.seen.contains(item)
-            {
-                looked[list] += 1;
-            }
-            match lists[list].get(looked[list]) {
+            // Another one may have given its last item in this round.
+            match next(&merge, &mut looked, list) {
                 Some(item) => merge.take(list, item),
                 None => break 'rounds,
             }

@@ -1,7 +1,8 @@
 //! The judged documents of one query.
 
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Range;
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -9,8 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::Grade;
 
 /// The documents that were judged for one query and their grades, in ascending byte order of the
-/// ids. All ids are in one text, so that millions of judgments take little more memory than their
-/// file. See [`Qrels::get`](crate::Qrels::get).
+/// ids. Where they came in that order all ids are in one text, so that millions of judgments take
+/// little more memory than their file; others are kept in a tree. See
+/// [`Qrels::get`](crate::Qrels::get).
 ///
 /// ```
 /// use ir_core::JudgedDocs;
@@ -18,58 +20,28 @@ use crate::Grade;
 /// assert_eq!(judged.get("d3"), Some(2));
 /// assert_eq!(judged.iter().collect::<Vec<_>>(), [("d1", 0), ("d3", 2)]);
 /// ```
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct JudgedDocs {
+#[derive(Clone)]
+pub struct JudgedDocs(Docs);
+
+#[derive(Clone)]
+enum Docs {
+    Packed(Packed),
+    Tree(BTreeMap<String, Grade>),
+}
+
+/// Documents in ascending order.
+#[derive(Clone, Default)]
+struct Packed {
     /// One behind the other.
     ids: String,
     /// Where each id ends, and its grade.
     rows: Vec<(usize, Grade)>,
 }
 
-impl JudgedDocs {
-    /// Room for as many documents, whose ids have as many bytes together.
-    pub(crate) fn with_capacity(docs: usize, bytes: usize) -> Self {
-        Self {
-            ids: String::with_capacity(bytes),
-            rows: Vec::with_capacity(docs),
-        }
-    }
-
-    /// Adds a document behind all others.
-    pub(crate) fn push(&mut self, doc: &str, grade: Grade) {
-        self.ids.push_str(doc);
-        self.rows.push((self.ids.len(), grade));
-    }
-
-    /// Records a grade and gives the earlier one of the same document, which it replaces.
-    pub(crate) fn insert(&mut self, doc: &str, grade: Grade) -> Option<Grade> {
-        // Mostly they come in order.
-        let last = self.rows.len().checked_sub(1);
-        if last.is_none_or(|last| self.doc(last) < doc) {
-            self.push(doc, grade);
-            return None;
-        }
-        match self.find(doc) {
-            Ok(row) => Some(std::mem::replace(&mut self.rows[row].1, grade)),
-            Err(row) => {
-                let from = self.range(row).start;
-                self.ids.insert_str(from, doc);
-                self.rows.insert(row, (from, grade));
-                for (end, _) in &mut self.rows[row..] {
-                    *end += doc.len();
-                }
-                None
-            }
-        }
-    }
-
-    fn range(&self, row: usize) -> Range<usize> {
-        let from = row.checked_sub(1).map_or(0, |before| self.rows[before].0);
-        from..self.rows[row].0
-    }
-
+impl Packed {
     fn doc(&self, row: usize) -> &str {
-        &self.ids[self.range(row)]
+        let from = row.checked_sub(1).map_or(0, |before| self.rows[before].0);
+        &self.ids[from..self.rows[row].0]
     }
 
     /// Where a document is, or would be.
@@ -78,22 +50,15 @@ impl JudgedDocs {
         while low < high {
             let middle = low + (high - low) / 2;
             match self.doc(middle).cmp(doc) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => return Ok(middle),
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+                Ordering::Equal => return Ok(middle),
             }
         }
         Err(low)
     }
 
-    /// The grade of a document; `None` when it was not judged.
-    #[must_use]
-    pub fn get(&self, doc: &str) -> Option<Grade> {
-        self.find(doc).ok().map(|row| self.rows[row].1)
-    }
-
-    /// The documents and their grades.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, Grade)> {
+    fn iter(&self) -> impl ExactSizeIterator<Item = (&str, Grade)> {
         let mut from = 0;
         self.rows.iter().map(move |&(end, grade)| {
             let doc = &self.ids[from..end];
@@ -102,23 +67,99 @@ impl JudgedDocs {
         })
     }
 
+    fn push(&mut self, doc: &str, grade: Grade) {
+        self.ids.push_str(doc);
+        self.rows.push((self.ids.len(), grade));
+    }
+}
+
+impl JudgedDocs {
+    /// Documents in ascending order, each once; their ids have `bytes` bytes together.
+    pub(crate) fn ascending<'d>(
+        docs: impl ExactSizeIterator<Item = (&'d str, Grade)>,
+        bytes: usize,
+    ) -> Self {
+        let mut packed = Packed {
+            ids: String::with_capacity(bytes),
+            rows: Vec::with_capacity(docs.len()),
+        };
+        docs.for_each(|(doc, grade)| packed.push(doc, grade));
+        Self(Docs::Packed(packed))
+    }
+
+    /// Records a grade and gives the earlier one of the same document, which it replaces.
+    pub(crate) fn insert(&mut self, doc: &str, grade: Grade) -> Option<Grade> {
+        match &mut self.0 {
+            Docs::Tree(tree) => tree.insert(doc.to_owned(), grade),
+            Docs::Packed(packed) => match packed.find(doc) {
+                Ok(row) => Some(std::mem::replace(&mut packed.rows[row].1, grade)),
+                Err(row) if row == packed.rows.len() => {
+                    packed.push(doc, grade);
+                    None
+                }
+                Err(_) => {
+                    let docs = packed.iter().map(|(doc, grade)| (doc.to_owned(), grade));
+                    let mut tree: BTreeMap<String, Grade> = docs.collect();
+                    let earlier = tree.insert(doc.to_owned(), grade);
+                    self.0 = Docs::Tree(tree);
+                    earlier
+                }
+            },
+        }
+    }
+
+    /// The grade of a document; `None` when it was not judged.
+    #[must_use]
+    pub fn get(&self, doc: &str) -> Option<Grade> {
+        match &self.0 {
+            Docs::Packed(packed) => packed.find(doc).ok().map(|row| packed.rows[row].1),
+            Docs::Tree(tree) => tree.get(doc).copied(),
+        }
+    }
+
+    /// The documents and their grades.
+    #[must_use]
+    pub fn iter(&self) -> Box<dyn ExactSizeIterator<Item = (&str, Grade)> + '_> {
+        match &self.0 {
+            Docs::Packed(packed) => Box::new(packed.iter()),
+            Docs::Tree(tree) => Box::new(tree.iter().map(|(doc, &grade)| (doc.as_str(), grade))),
+        }
+    }
+
     /// The grades alone, in the order of the documents.
     pub fn grades(&self) -> impl ExactSizeIterator<Item = Grade> {
-        self.rows.iter().map(|row| row.1)
+        self.iter().map(|judged| judged.1)
     }
 
     /// How many documents were judged.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.rows.len()
+        match &self.0 {
+            Docs::Packed(packed) => packed.rows.len(),
+            Docs::Tree(tree) => tree.len(),
+        }
     }
 
     /// Whether none was.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.len() == 0
     }
 }
+
+impl Default for JudgedDocs {
+    fn default() -> Self {
+        Self(Docs::Packed(Packed::default()))
+    }
+}
+
+impl PartialEq for JudgedDocs {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for JudgedDocs {}
 
 impl fmt::Debug for JudgedDocs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -131,7 +172,7 @@ impl<'j> IntoIterator for &'j JudgedDocs {
     type IntoIter = Box<dyn ExactSizeIterator<Item = Self::Item> + 'j>;
 
     fn into_iter(self) -> Self::IntoIter {
-        Box::new(self.iter())
+        self.iter()
     }
 }
 
@@ -184,6 +225,7 @@ mod tests {
     use super::*;
 
     proptest! {
+        /// Whatever the order in which they come.
         #[test]
         fn it_is_a_sorted_map(rows in prop::collection::vec(("[a-cä]{0,3}", -2..3_i64), 0..40)) {
             let mut judged = JudgedDocs::default();
@@ -193,12 +235,20 @@ mod tests {
             }
             prop_assert_eq!(judged.len(), map.len());
             let listed: Vec<_> = map.iter().map(|(doc, grade)| (*doc, *grade)).collect();
-            prop_assert_eq!(judged.iter().collect::<Vec<_>>(), listed);
+            prop_assert_eq!(&judged.iter().collect::<Vec<_>>(), &listed);
             for doc in ["", "a", "b", "ab", "c", "ä"] {
                 prop_assert_eq!(judged.get(doc), map.get(doc).copied());
             }
             let backwards: JudgedDocs = judged.iter().collect::<Vec<_>>().into_iter().rev().collect();
             prop_assert_eq!(&backwards, &judged);
+            let ascending = JudgedDocs::ascending(listed.iter().copied(), 0);
+            prop_assert!(matches!(&ascending.0, Docs::Packed(_)));
+            prop_assert_eq!(&ascending, &judged);
+            if !map.is_empty() {
+                let mut other = judged.clone();
+                other.insert("zz", 0);
+                prop_assert_ne!(&other, &judged);
+            }
             let json = serde_json::to_string(&judged).unwrap();
             prop_assert_eq!(&json, &serde_json::to_string(&map).unwrap());
             prop_assert_eq!(serde_json::from_str::<JudgedDocs>(&json).unwrap(), judged);

@@ -64,8 +64,8 @@ impl Qrels {
         Self { queries }
     }
 
-    /// Records a judgment and gives the earlier one of the same pair, which it replaces. The
-    /// documents of a query come cheapest in ascending order of their ids.
+    /// Records a judgment and gives the earlier one of the same pair, which it replaces. Documents
+    /// that come in ascending order of their ids take the least memory.
     pub fn insert(&mut self, query: &str, doc: &str, grade: Grade) -> Option<Grade> {
         if !self.queries.contains_key(query) {
             let none = JudgedDocs::default();

@@ -85,6 +85,15 @@ impl QueryValues {
 }
 
 impl Report {
+    /// The same report of a run that goes by another name.
+    #[must_use]
+    pub fn named(self, run: impl Into<String>) -> Self {
+        Self {
+            run: run.into(),
+            ..self
+        }
+    }
+
     /// The run's tag.
     #[must_use]
     pub fn run(&self) -> &str {

@@ -6,11 +6,13 @@ use std::io::Write;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use ir_core::trec::{Header, Rows};
-use ir_core::{Grade, Qrels};
+use ir_core::{Grade, Qrels, Run};
 use ir_eval::{Bucket, BucketRecall, FrequencyRecall, ListOrder};
 use serde::Serialize;
 
 use crate::console::{Console, Usage};
+use crate::judgments::told;
+use crate::runs::label;
 use crate::sink::Sink;
 use crate::source;
 
@@ -108,24 +110,26 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         (None, None) => BTreeMap::new(),
     };
     let qrels = judgments(&args.qrels, console)?;
-    let mut all = Vec::with_capacity(args.runs.len());
+    let mut runs = Vec::with_capacity(args.runs.len());
     for file in &args.runs {
-        let run = source::run(file, Header::Skip)?;
-        run.oddities.iter().for_each(|oddity| console.warn(oddity));
-        let common = qrels.iter().any(|(query, _)| run.data.get(query).is_some());
+        let run = told(source::run(file, Header::Skip)?, console);
+        let common = qrels.iter().any(|(query, _)| run.get(query).is_some());
         if !common {
             bail!(
                 "{file}: expected a query that {} judges, found none",
                 args.qrels
             );
         }
-        all.push(OfRun {
-            run: run.data.tag.clone(),
-            order: plan.order,
-            level: plan.level,
-            buckets: plan.of(&qrels, &run.data, &counts),
-        });
+        runs.push(run);
     }
+    label(&mut runs, &args.runs);
+    let of = |run: &Run| OfRun {
+        run: run.tag.clone(),
+        order: plan.order,
+        level: plan.level,
+        buckets: plan.of(&qrels, run, &counts),
+    };
+    let all: Vec<OfRun> = runs.iter().map(of).collect();
     let mut out = Sink::open(None)?;
     let written = if args.json {
         json(&all, &mut out)
@@ -137,12 +141,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 }
 
 fn judgments(file: &str, console: &Console) -> Result<Qrels> {
-    let qrels = source::qrels(file, Header::Skip)?;
-    qrels
-        .oddities
-        .iter()
-        .for_each(|oddity| console.warn(oddity));
-    Ok(qrels.data)
+    Ok(told(source::qrels(file, Header::Skip)?, console))
 }
 
 fn count(qrels: &Qrels, level: Grade) -> BTreeMap<String, u64> {

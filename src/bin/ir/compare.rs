@@ -3,20 +3,20 @@
 mod page;
 mod topics;
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use ir_core::Run;
+use ir_core::trec::Header;
 use ir_eval::significance::{
     Alternative, Correction, IntervalMethod, Randomisation, Resampling, Student, Wilcoxon,
 };
 use ir_eval::trec_eval::Selection;
 use ir_eval::{
     Against, Bootstrap, CompareError, Comparison, Evaluator, Family, Measure, Missing, Plan,
-    Report, Rules, Test,
+    Reading, Report, Rules, Test,
 };
 use serde::Serialize;
 
@@ -24,6 +24,7 @@ use crate::args::positive;
 use crate::console::{Console, Usage, check_stopped};
 use crate::judgments::{GradeForm, told};
 use crate::rules::RuleOptions;
+use crate::runs::not_over;
 use crate::sink::Sink;
 use crate::source;
 
@@ -113,7 +114,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = IntervalName::Student, hide_possible_values = true, value_name = "NAME")]
     interval: IntervalName,
 
-    /// Random samples of randomisation, bootstrap and datafinder
+    /// Random samples of randomisation, bootstrap (intervals too) and datafinder
     /// [default: 100000, 10000, 1000]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true, value_name = "N")]
     samples: Option<u32>,
@@ -265,8 +266,8 @@ impl Args {
             interval: match self.interval {
                 IntervalName::Student => IntervalMethod::Student,
                 IntervalName::Bootstrap => IntervalMethod::Bootstrap(Resampling {
+                    samples: samples(Resampling::default().samples),
                     seed,
-                    ..Resampling::default()
                 }),
             },
         }
@@ -275,7 +276,7 @@ impl Args {
     /// What no run can make right.
     fn check(&self) -> Result<(), Usage> {
         if self.runs.len() < 2 {
-            return Err(Usage("expected at least 2 runs, found 1".to_owned()));
+            return Err(one_run(&self.qrels));
         }
         let files = std::iter::once(&self.qrels).chain(&self.runs);
         if files.filter(|file| *file == "-").count() > 1 {
@@ -333,32 +334,37 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         args.measure.clone()
     };
     let measures = in_order(&measures, &rules)?;
+    if measures.is_empty() {
+        let found = args.measure.join(", ");
+        return Err(Usage(format!("--measure: expected a figure, found {found}")).into());
+    }
+    let read = std::iter::once(&args.qrels).chain(&args.runs);
+    not_over(args.output.as_deref(), "--output", read)?;
     let qrels = (args.form).read(&args.qrels, args.rules.header(), console)?;
-    let runs = read_runs(&args.runs, &args.rules, console)?;
-    let baseline = args
-        .baseline
-        .as_ref()
-        .map(|name| resolve(name, &runs))
-        .transpose()?;
     let folder = args.pictures.as_deref();
     folder.map(page::make_folder).transpose()?;
     let evaluator = Evaluator::with_rules(&*qrels, &measures, rules)?;
     let mut out = Sink::open(args.output.as_deref())?;
-    let mut reports: Vec<Report> = Vec::with_capacity(runs.len());
-    for Named { run, file, .. } in &runs {
-        check_stopped()?;
-        let report = evaluator.evaluate(run);
-        reports.push(report.with_context(|| format!("{file} with {}", args.qrels))?);
-    }
+    let needs_page = args.format == Format::Html || folder.is_some();
+    let judged = Judged {
+        evaluator: &evaluator,
+        qrels: &args.qrels,
+        header: args.rules.header(),
+        lists: needs_page || args.per_topic.is_some(),
+    };
+    let systems = judged.systems(&args.runs, console)?;
+    let baseline = args.baseline.as_ref();
+    let baseline = baseline.map(|name| resolve(name, &systems)).transpose()?;
+    let reports: Vec<Report> = systems.iter().map(|system| system.report.clone()).collect();
     let comparison = Comparison::new(&reports, &args.plan(baseline)).map_err(usage)?;
     let topics = args.per_topic.map(|most| {
-        let runs: BTreeMap<&str, &Run> =
-            runs.iter().map(|n| (n.run.tag.as_str(), &n.run)).collect();
-        topics::of(&comparison, &*qrels, &runs, most)
+        let lists = systems.iter();
+        let lists = lists.filter_map(|system| Some((system.name(), system.list.as_ref()?)));
+        topics::of(&comparison, &*qrels, &lists.collect(), most)
     });
-    let page = if args.format == Format::Html || folder.is_some() {
+    let page = if needs_page {
         check_stopped()?;
-        Some(page::of(args, &comparison, &*qrels, &runs)?)
+        Some(page::of(args, &comparison, &*qrels, &systems)?)
     } else {
         None
     };
@@ -386,58 +392,101 @@ fn in_order(options: &[String], rules: &Rules) -> Result<Vec<Measure>> {
     Ok(measures)
 }
 
-/// A run under the name that the tables have for it.
-pub(crate) struct Named {
-    /// The run, with its name for a tag.
-    pub(crate) run: Run,
+/// A system that was evaluated.
+pub(crate) struct System {
+    /// What was found, under the name that tables have for the system.
+    pub(crate) report: Report,
     /// The file, as it was given.
     pub(crate) file: String,
     /// The tag that stands in the file.
     tag: String,
+    /// Its results, where they are needed.
+    list: Option<Run>,
 }
 
-/// Reads runs, with warnings, and calls them by their tags, or by their files where tags are equal.
-pub(crate) fn read_runs(
-    files: &[String],
-    rules: &RuleOptions,
-    console: &Console,
-) -> Result<Vec<Named>> {
-    let mut runs = Vec::with_capacity(files.len());
-    for file in files {
-        check_stopped()?;
-        let run = told(source::run(file, rules.header())?, console);
-        runs.push(Named {
-            file: file.clone(),
-            tag: run.tag.clone(),
-            run,
-        });
+impl System {
+    fn name(&self) -> &str {
+        self.report.run()
     }
-    let once = |text: &dyn Fn(&Named) -> String, one: &Named| {
-        runs.iter().filter(|other| text(other) == text(one)).count() == 1
-    };
-    let tag = |one: &Named| one.tag.clone();
-    let name = |one: &Named| file_name(&one.file);
-    let names: Vec<String> = runs
-        .iter()
-        .map(|one| {
-            if !one.tag.is_empty() && once(&tag, one) {
-                one.tag.clone()
-            } else if once(&name, one) {
-                name(one)
-            } else {
-                one.file.clone()
-            }
-        })
-        .collect();
-    // The same file twice, or a tag that is another one's file name.
-    for (at, (run, name)) in runs.iter_mut().zip(&names).enumerate() {
-        let before = names[..at].iter().filter(|other| *other == name).count();
-        run.run.tag = match before {
-            0 => name.clone(),
-            _ => format!("{name} ({})", before + 1),
+}
+
+/// How runs are evaluated.
+pub(crate) struct Judged<'a> {
+    pub(crate) evaluator: &'a Evaluator<'a>,
+    /// The file of judgments, for errors.
+    pub(crate) qrels: &'a str,
+    pub(crate) header: Header,
+    /// Whether the lists themselves are needed: otherwise no run is held in memory.
+    pub(crate) lists: bool,
+}
+
+impl Judged<'_> {
+    /// Evaluates runs, with warnings, and calls them by their tags, or by their files where tags
+    /// are equal.
+    pub(crate) fn systems(&self, files: &[String], console: &Console) -> Result<Vec<System>> {
+        let mut systems = Vec::with_capacity(files.len());
+        for file in files {
+            check_stopped()?;
+            systems.push(self.system(file, console)?);
+        }
+        let once = |text: &dyn Fn(&System) -> String, one: &System| {
+            systems
+                .iter()
+                .filter(|other| text(other) == text(one))
+                .count()
+                == 1
         };
+        let tag = |one: &System| one.tag.clone();
+        let name = |one: &System| file_name(&one.file);
+        let names: Vec<String> = systems
+            .iter()
+            .map(|one| {
+                if !one.tag.is_empty() && once(&tag, one) {
+                    one.tag.clone()
+                } else if once(&name, one) {
+                    name(one)
+                } else {
+                    one.file.clone()
+                }
+            })
+            .collect();
+        // The same file twice, or a tag that is another one's file name.
+        let numbered = |(at, system): (usize, System)| {
+            let name = &names[at];
+            let before = names[..at].iter().filter(|other| *other == name).count();
+            let name = match before {
+                0 => name.clone(),
+                _ => format!("{name} ({})", before + 1),
+            };
+            System {
+                report: system.report.named(name),
+                ..system
+            }
+        };
+        Ok(systems.into_iter().enumerate().map(numbered).collect())
     }
-    Ok(runs)
+
+    fn system(&self, file: &str, console: &Console) -> Result<System> {
+        let (report, list) = if self.lists {
+            let run = told(source::run(file, self.header)?, console);
+            let report = self.evaluator.evaluate(&run);
+            let report = report.with_context(|| format!("{file} with {}", self.qrels))?;
+            (report, Some(run))
+        } else {
+            let how = Reading {
+                header: self.header,
+                threads: None,
+            };
+            let read = source::evaluate(self.evaluator, file, self.qrels, how)?;
+            (told(read, console), None)
+        };
+        Ok(System {
+            tag: report.run().to_owned(),
+            file: file.to_owned(),
+            report,
+            list,
+        })
+    }
 }
 
 fn file_name(file: &str) -> String {
@@ -447,24 +496,31 @@ fn file_name(file: &str) -> String {
     )
 }
 
+/// Mostly the judgments were forgotten.
+pub(crate) fn one_run(qrels: &str) -> Usage {
+    Usage(format!(
+        "expected at least 2 runs, found 1 (the first file, {qrels}, is taken for the judgments)"
+    ))
+}
+
 /// The system that a person means by a name, a file, or a tag.
-fn resolve(text: &str, runs: &[Named]) -> Result<String> {
-    let ways: [fn(&Named) -> String; 4] = [
-        |named| named.run.tag.clone(),
-        |named| named.file.clone(),
-        |named| file_name(&named.file),
-        |named| named.tag.clone(),
+fn resolve(text: &str, systems: &[System]) -> Result<String> {
+    let ways: [fn(&System) -> String; 4] = [
+        |system| system.name().to_owned(),
+        |system| system.file.clone(),
+        |system| file_name(&system.file),
+        |system| system.tag.clone(),
     ];
     for way in ways {
         let plain = |text: &str| text.strip_prefix("./").unwrap_or(text).to_owned();
-        let mut found = runs
+        let mut found = systems
             .iter()
-            .filter(|named| plain(&way(named)) == plain(text));
+            .filter(|system| plain(&way(system)) == plain(text));
         if let (Some(one), None) = (found.next(), found.next()) {
-            return Ok(one.run.tag.clone());
+            return Ok(one.name().to_owned());
         }
     }
-    let known: Vec<&str> = runs.iter().map(|named| named.run.tag.as_str()).collect();
+    let known: Vec<&str> = systems.iter().map(System::name).collect();
     Err(Usage(format!(
         "--baseline: expected one of the runs ({}), found {text:?}",
         known.join(", ")

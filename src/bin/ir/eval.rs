@@ -7,10 +7,11 @@ use std::num::NonZeroUsize;
 
 use anyhow::{Context, Result};
 use ir_eval::trec_eval::{Cell, Detail, Selection};
-use ir_eval::{EvalError, FileError, Measure, Missing, Reading, Report, Rules};
+use ir_eval::{EvalError, Measure, Missing, Reading, Report, Rules};
 use serde_json::json;
 
 use crate::console::{Console, Usage};
+use crate::judgments::told;
 use crate::rules::RuleOptions;
 use crate::sink::Sink;
 use crate::source;
@@ -41,13 +42,16 @@ Measures (-m, repeatable), in trec_eval's spelling or that of ir_measures:
 Rules, which are trec_eval's: lists are sorted by score, equal scores by
 document id from z to a; the rank column is ignored; ndcg takes grades as
 gains; a header line counts as data (a warning says so; --skip-header drops
-it). One rule is not: without -c a judged query that the run lacks is left
-out with a warning, as in trec_eval 9; 10.0 stops there with an error.
+it). Three rules are not: without -c a judged query that the run lacks is left
+out with a warning, as in trec_eval 9; 10.0 stops there with an error. A
+document that repeats is an error in any query, judged or not. Lines that
+begin with # are comments in both generations; 9.0.x takes them as data.
 
-In place of trec_eval: all its options are taken, bundled (-qcM100), by their
-long names and by unambiguous beginnings of those, and standard output is the
-same to the byte; warnings are on standard error. The exit code is 0, or 1 on
-any error, or 2 for a mistake in the command line.";
+In place of trec_eval: its options are taken, bundled (-qcM100), by their long
+names and by unambiguous beginnings of those, and standard output is the same
+to the byte; warnings are on standard error. Not taken: -D for one query, a
+negative -l, more than eight gains of ndcg. The exit code is 0, or 1 on any
+error, or 2 for a mistake in the command line.";
 
 /// The arguments of `ir eval`.
 #[derive(Debug, clap::Args)]
@@ -156,19 +160,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         };
         anyhow::anyhow!("{}: {error}{hint}", args.qrels)
     })?;
-    let read = source::evaluate(&evaluator, &args.run, args.reading());
-    let read = read.map_err(|error| match error.downcast() {
-        // The other errors name the run.
-        Ok(FileError::Eval(error)) => {
-            anyhow::Error::new(error).context(format!("{} with {}", args.run, args.qrels))
-        }
-        Ok(error) => error.into(),
-        Err(error) => error,
-    })?;
-    for oddity in &read.oddities {
-        console.warn(oddity);
-    }
-    let report = read.data;
+    let read = source::evaluate(&evaluator, &args.run, &args.qrels, args.reading())?;
+    let report = told(read, console);
     forms::warn_of_gaps(&rules, report.missing(), report.unjudged(), console);
     if reference.is_some() || !args.json {
         return out.print(selection.sheet(&report));

@@ -10,7 +10,7 @@ use ir_core::trec::{self, RunScores};
 
 use crate::args::{positive, tag};
 use crate::console::{Console, Usage};
-use crate::runs::Reading;
+use crate::runs::{Reading, not_over};
 use crate::sink::Sink;
 
 const EXAMPLES: &str = "\
@@ -158,6 +158,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         order: crate::runs::Order::TrecEval,
         skip_header: args.skip_header,
     };
+    not_over(args.output.as_deref(), "--output", &args.runs)?;
     let mut out = Sink::open(args.output.as_deref())?;
     let runs = reading.read(&args.runs, console)?;
     let fused = match fusion {

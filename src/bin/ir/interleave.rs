@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::args::{positive, tag};
 use crate::console::{Console, Usage};
-use crate::runs::{Reading, apart, only_one_stdin, table};
+use crate::runs::{Reading, apart, not_over, only_one_stdin, table};
 use crate::sink::Sink;
 use crate::source;
 
@@ -30,10 +30,11 @@ It merges them as before and prints the credit of each run for each topic, and
 how many topics each one won.
 
   team-draft   in each round every run, in an order drawn anew, gives its best
-               document that is not there yet; a click counts for who gave it
+               document that is not there yet, while all have one; a click
+               counts for who gave it
   balanced     of two runs; the list that was looked at less gives the next
-               one; clicks count to the depth that holds all of them
-               (Joachims 2002)
+               one until one is used up; clicks count to the depth that holds
+               all of them (Joachims 2002)
   round-robin  the runs in turn; a document that is there already uses the
                turn up, as in DataFinder's code; credit as team-draft";
 
@@ -102,6 +103,9 @@ enum Leads {
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     only_one_stdin(&args.runs.iter().chain(&args.clicks).collect::<Vec<_>>())?;
     apart(args.output.as_deref(), args.teams.as_deref(), "--teams")?;
+    let read = || args.runs.iter().chain(&args.clicks);
+    not_over(args.output.as_deref(), "--output", read())?;
+    not_over(args.teams.as_deref(), "--teams", read())?;
     if args.leader.is_some() && args.method != Way::Balanced {
         return Err(Usage("--leader is for --method balanced".into()).into());
     }
@@ -169,7 +173,7 @@ fn write_teams(merged: &Lists, names: &[&str], out: &mut Sink) -> std::io::Resul
 fn clicks(file: &str) -> Result<Vec<(u64, String, String)>> {
     let mut rows = source::rows(file)?;
     let mut clicks = Vec::new();
-    while let Some((line, [topic, doc])) = rows.next_row("2: topic and document")? {
+    while let Some((line, [topic, doc])) = rows.next_row("2 (topic, document)")? {
         clicks.push((line, topic.to_owned(), doc.to_owned()));
     }
     Ok(clicks)

@@ -11,7 +11,7 @@ use ir_eval::{Pool, Pooling, Take};
 
 use crate::args::positive;
 use crate::console::{Console, Usage};
-use crate::runs::{Reading, apart, only_one_stdin};
+use crate::runs::{Reading, apart, not_over, only_one_stdin};
 use crate::sink::Sink;
 use crate::source;
 
@@ -137,7 +137,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 
 fn draw(args: &Args, console: &Console) -> Result<()> {
     apart(args.output.as_deref(), args.pool.as_deref(), "--pool")?;
-    only_one_stdin(&args.files.iter().chain(&args.judged).collect::<Vec<_>>())?;
+    let read = || args.files.iter().chain(&args.judged);
+    only_one_stdin(&read().collect::<Vec<_>>())?;
+    not_over(args.output.as_deref(), "--output", read())?;
+    not_over(args.pool.as_deref(), "--pool", read())?;
     let mut pooling = match args.preset {
         Some(Preset::BiocaddieOrganisers) => Pooling::biocaddie_organisers(),
         Some(Preset::BiocaddieSubmitted) => Pooling::biocaddie_submitted(),
@@ -200,6 +203,7 @@ fn merge(args: &Args, file: &str, console: &Console) -> Result<()> {
         .chain(&args.files)
         .collect();
     only_one_stdin(&files)?;
+    not_over(args.output.as_deref(), "--output", &args.files)?;
     let mut pool = Pool::read(source::text(file)?, source::name(file))?;
     let mut blank = 0;
     for list in &args.files {

@@ -9,6 +9,7 @@ use ir_core::trec::Header;
 use ir_core::{ListOrder, Run};
 
 use crate::console::{Console, Usage};
+use crate::judgments::told;
 use crate::source;
 
 /// How runs are read.
@@ -49,32 +50,60 @@ impl Reading {
         }
     }
 
-    /// Reads runs, of which one may be standard input. A run's tag becomes its label: its tag, or
-    /// its file where two have one tag or one has none, with a number where a
-    /// file comes twice.
+    /// Reads runs, of which one may be standard input, and [`label`]s them.
     pub(crate) fn read(self, files: &[String], console: &Console) -> Result<Vec<Run>> {
         only_one_stdin(files)?;
-        let mut runs = Vec::with_capacity(files.len());
-        for file in files {
-            let read = source::run(file, self.header())?;
-            read.oddities.iter().for_each(|oddity| console.warn(oddity));
-            runs.push(read.data);
-        }
-        let mut tags: Vec<&str> = runs.iter().map(|run| run.tag.as_str()).collect();
-        tags.sort_unstable();
-        if tags.windows(2).any(|pair| pair[0] == pair[1]) || tags.contains(&"") {
-            for (run, file) in runs.iter_mut().zip(files) {
-                run.tag.clone_from(file);
+        let read = |file: &String| -> Result<Run> {
+            let run = told(source::run(file, self.header())?, console);
+            if run.is_empty() {
+                console.warn(format_args!("{file}: no results"));
             }
-        }
-        // The same file twice.
-        for (at, file) in files.iter().enumerate() {
-            let before = files[..at].iter().filter(|other| *other == file).count();
-            if before > 0 {
-                runs[at].tag = format!("{file} ({})", before + 1);
-            }
-        }
+            Ok(run)
+        };
+        let mut runs = files.iter().map(read).collect::<Result<Vec<Run>>>()?;
+        label(&mut runs, files);
         Ok(runs)
+    }
+}
+
+/// Calls runs by their tags, or by their files where two have one tag or one has none, with a
+/// number where a file comes twice.
+pub(crate) fn label(runs: &mut [Run], files: &[String]) {
+    let mut tags: Vec<&str> = runs.iter().map(|run| run.tag.as_str()).collect();
+    tags.sort_unstable();
+    if tags.windows(2).any(|pair| pair[0] == pair[1]) || tags.contains(&"") {
+        for (run, file) in runs.iter_mut().zip(files) {
+            run.tag.clone_from(file);
+        }
+    }
+    for (at, file) in files.iter().enumerate() {
+        let before = files[..at].iter().filter(|other| *other == file).count();
+        if before > 0 {
+            runs[at].tag = format!("{file} ({})", before + 1);
+        }
+    }
+}
+
+/// Refuses to write over a file that is read.
+pub(crate) fn not_over<S: AsRef<str>>(
+    output: Option<&Path>,
+    option: &str,
+    files: impl IntoIterator<Item = S>,
+) -> Result<(), Usage> {
+    let Some(Ok(output)) = output.map(Path::canonicalize) else {
+        return Ok(());
+    };
+    let same = |file: &S| {
+        Path::new(file.as_ref())
+            .canonicalize()
+            .is_ok_and(|file| file == output)
+    };
+    match files.into_iter().find(same) {
+        Some(file) => Err(Usage(format!(
+            "{option}: expected another file than those that are read, found {}",
+            file.as_ref()
+        ))),
+        None => Ok(()),
     }
 }
 

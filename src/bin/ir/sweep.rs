@@ -8,8 +8,8 @@ use ir_eval::trec_eval::Selection;
 use ir_eval::{Missing, Report, Rules, Sweep};
 use serde::Serialize;
 
-use crate::compare::{read_runs, usage};
-use crate::console::{Console, Usage, check_stopped};
+use crate::compare::{Judged, one_run, usage};
+use crate::console::{Console, Usage};
 use crate::judgments::GradeForm;
 use crate::rules::RuleOptions;
 use crate::sink::Sink;
@@ -73,7 +73,7 @@ pub(crate) struct Args {
 /// Runs `ir sweep`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if args.runs.len() < 2 {
-        return Err(Usage("expected at least 2 runs, found 1".to_owned()).into());
+        return Err(one_run(&args.qrels).into());
     }
     if args.qrels == "-" && args.runs.iter().any(|run| run == "-") {
         return Err(
@@ -96,16 +96,17 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let mut files = args.runs.clone();
     files.sort();
     let evaluator = selection.evaluator(&*qrels, rules)?;
-    let mut reports: Vec<Report> = Vec::with_capacity(files.len());
-    let mut runs = read_runs(&files, &args.rules, console)?;
-    for (named, label) in runs.iter_mut().zip(labels(&files)) {
-        named.run.tag = label;
-    }
-    for named in runs {
-        check_stopped()?;
-        let report = evaluator.evaluate(&named.run);
-        reports.push(report.with_context(|| format!("{} with {}", named.file, args.qrels))?);
-    }
+    let judged = Judged {
+        evaluator: &evaluator,
+        qrels: &args.qrels,
+        header: args.rules.header(),
+        lists: false,
+    };
+    let systems = judged.systems(&files, console)?.into_iter();
+    let named = systems.zip(labels(&files));
+    let reports: Vec<Report> = named
+        .map(|(system, label)| system.report.named(label))
+        .collect();
     let decimals = args.trec_eval.then_some(Sweep::TREC_EVAL);
     let sweep = Sweep::new(&reports, measure, decimals).map_err(usage)?;
     let mut out = Sink::open(None)?;

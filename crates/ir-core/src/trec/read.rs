@@ -428,11 +428,8 @@ impl Judgments {
         }
         let judged = |rows: &[Judgment]| {
             let bytes = rows.iter().map(|row| row.doc.len()).sum();
-            let mut docs = JudgedDocs::with_capacity(rows.len(), bytes);
-            for row in rows {
-                docs.push(id(row), row.grade);
-            }
-            docs
+            let docs = rows.iter().map(|row| (id(row), row.grade));
+            JudgedDocs::ascending(docs, bytes)
         };
         let lists = rows.chunk_by(|a, b| a.query == b.query);
         // They are in the order of the queries' numbers, and none is empty.

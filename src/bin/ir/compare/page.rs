@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use ir_core::{Judgments, Run};
 use ir_eval::{Comparison, Page, PageError};
 
-use super::{Args, Named};
+use super::{Args, System};
 use crate::console::check_stopped;
 use crate::sink::Sink;
 
@@ -21,9 +21,9 @@ pub(super) fn of<'c>(
     args: &Args,
     comparison: &'c Comparison,
     qrels: &dyn Judgments,
-    runs: &[Named],
+    systems: &[System],
 ) -> Result<Page<'c>, PageError> {
-    let names: Vec<&str> = runs.iter().map(|named| named.run.tag.as_str()).collect();
+    let names: Vec<&str> = systems.iter().map(System::name).collect();
     let title = args.title.clone().unwrap_or_else(|| {
         let systems = match names[..] {
             [one, other] => format!("{one} and {other}"),
@@ -31,13 +31,16 @@ pub(super) fn of<'c>(
         };
         format!("{systems} on {}", args.qrels)
     });
-    let lists: Vec<&Run> = runs.iter().map(|named| &named.run).collect();
+    let lists: Vec<&Run> = systems
+        .iter()
+        .filter_map(|system| system.list.as_ref())
+        .collect();
     let topics = args.per_topic.unwrap_or(TOPICS);
     let mut page = Page::full(&title, comparison, qrels, &lists, topics)?;
     page.files
         .push(("judgments".to_owned(), args.qrels.clone()));
-    let run = |named: &Named| (named.run.tag.clone(), named.file.clone());
-    page.files.extend(runs.iter().map(run));
+    let file = |system: &System| (system.name().to_owned(), system.file.clone());
+    page.files.extend(systems.iter().map(file));
     Ok(page)
 }
 

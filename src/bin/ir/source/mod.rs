@@ -14,7 +14,7 @@ use ir_core::{Qrels, Run};
 use ir_data::beir::BeirFolder;
 use ir_data::catalogue::{Catalogue, entries};
 use ir_data::{Compression, DataError};
-use ir_eval::{Evaluator, Reading, Report};
+use ir_eval::{Evaluator, FileError, Reading, Report};
 
 use crate::sink::is_stream;
 
@@ -45,8 +45,24 @@ pub(crate) fn run(argument: &str, header: Header) -> Result<Parsed<Run>> {
     Ok(ir_data::read_run(argument, header)?)
 }
 
-/// Evaluates a run: a file, or `-`. Files are not held in memory.
+/// Evaluates a run, a file or `-`, by the judgments of a file. Files are not held in memory.
 pub(crate) fn evaluate(
+    evaluator: &Evaluator<'_>,
+    argument: &str,
+    qrels: &str,
+    how: Reading,
+) -> Result<Parsed<Report>> {
+    read_and_evaluate(evaluator, argument, how).map_err(|error| match error.downcast() {
+        // The other errors name the run.
+        Ok(FileError::Eval(error)) => {
+            anyhow::Error::new(error).context(format!("{argument} with {qrels}"))
+        }
+        Ok(error) => error.into(),
+        Err(error) => error,
+    })
+}
+
+fn read_and_evaluate(
     evaluator: &Evaluator<'_>,
     argument: &str,
     how: Reading,
