@@ -10,6 +10,10 @@ pub use ir_core as core;
 /// Readers, writers and the catalogue of collections: the crate `ir-data`.
 #[doc(inline)]
 pub use ir_data as data;
+/// Text to vectors by BERT encoders: the crate `ir-dense`.
+#[cfg(feature = "dense")]
+#[doc(inline)]
+pub use ir_dense as dense;
 /// Measures and the evaluator: the crate `ir-eval`.
 #[doc(inline)]
 pub use ir_eval as eval;

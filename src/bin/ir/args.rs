@@ -11,6 +11,9 @@ use crate::{
     pool, search, sweep,
 };
 
+#[cfg(feature = "dense")]
+use crate::encode;
+
 const ABOUT: &str = "Search a collection, and judge the result as trec_eval would";
 
 const EXAMPLES: &str = "\
@@ -77,6 +80,9 @@ pub(crate) enum Command {
     Sweep(sweep::Args),
     /// Recall by how often documents occur in training data
     Buckets(buckets::Args),
+    /// Vectors of texts, by a BERT model from a Hugging Face folder
+    #[cfg(feature = "dense")]
+    Encode(Box<encode::Args>),
     /// How well the neighbours of vectors or texts predict their classes
     KnnAccuracy(Box<knn_accuracy::Args>),
     /// The collections known by name

@@ -13,6 +13,8 @@ mod compare;
 mod console;
 mod datasets;
 mod diff;
+#[cfg(feature = "dense")]
+mod encode;
 mod eval;
 mod fuse;
 mod index;
@@ -44,6 +46,8 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Index(args) => index::run(args, &console),
         Command::Search(args) => search::run(*args, &console),
+        #[cfg(feature = "dense")]
+        Command::Encode(args) => encode::run(&args, &console),
         Command::Eval(args) => eval::run(&args, &console),
         Command::Buckets(args) => buckets::run(&args, &console),
         Command::Sweep(args) => sweep::run(&args, &console),

@@ -129,18 +129,7 @@ pub fn write(rows: &DenseRows, float: Float, mut out: impl Write) -> io::Result<
         Float::F32 => "<f4",
         Float::F64 => "<f8",
     };
-    let (len, dim) = (rows.len(), rows.dim());
-    let mut header =
-        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({len}, {dim}), }}");
-    // The values begin at a multiple of 64 bytes: 10 bytes come before the header, one ends it.
-    let padded = (10 + header.len() + 1).next_multiple_of(64) - 10;
-    header.extend(std::iter::repeat_n(' ', padded - 1 - header.len()));
-    header.push('\n');
-    out.write_all(header::MAGIC)?;
-    out.write_all(&[1, 0])?;
-    // The header is far shorter than 64 KiB.
-    out.write_all(&(padded as u16).to_le_bytes())?;
-    out.write_all(header.as_bytes())?;
+    begin(descr, rows.len(), rows.dim(), &mut out)?;
     let mut buffer = Vec::new();
     for row in rows {
         buffer.clear();
@@ -153,6 +142,48 @@ pub fn write(rows: &DenseRows, float: Float, mut out: impl Write) -> io::Result<
         out.write_all(&buffer)?;
     }
     Ok(())
+}
+
+/// Writes 32-bit vectors of `dim` values that lie one after another, as [`write()`] does.
+///
+/// ```
+/// use ir_knn::{DenseRows, npy};
+/// let mut file = Vec::new();
+/// npy::write_flat(&[0.5, 1.5, 2.0, 3.0], 2, &mut file)?;
+/// assert_eq!(npy::read(&file[..], "x.npy")?, DenseRows::of(&[[0.5, 1.5], [2.0, 3.0]])?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// When it cannot be written, or the values are no whole number of vectors.
+pub fn write_flat(values: &[f32], dim: usize, mut out: impl Write) -> io::Result<()> {
+    if dim == 0 || !values.len().is_multiple_of(dim) {
+        let wrong = format!("{} values are no vectors of {dim}", values.len());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, wrong));
+    }
+    begin("<f4", values.len() / dim, dim, &mut out)?;
+    let mut buffer = Vec::new();
+    for row in values.chunks_exact(dim) {
+        buffer.clear();
+        buffer.extend(row.iter().flat_map(|value| value.to_le_bytes()));
+        out.write_all(&buffer)?;
+    }
+    Ok(())
+}
+
+/// Writes what stands before the values.
+fn begin(descr: &str, len: usize, dim: usize, out: &mut impl Write) -> io::Result<()> {
+    let mut header =
+        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({len}, {dim}), }}");
+    // The values begin at a multiple of 64 bytes: 10 bytes come before the header, one ends it.
+    let padded = (10 + header.len() + 1).next_multiple_of(64) - 10;
+    header.extend(std::iter::repeat_n(' ', padded - 1 - header.len()));
+    header.push('\n');
+    out.write_all(header::MAGIC)?;
+    out.write_all(&[1, 0])?;
+    // The header is far shorter than 64 KiB.
+    out.write_all(&(padded as u16).to_le_bytes())?;
+    out.write_all(header.as_bytes())
 }
 
 /// Why a source is not the array that is wanted.

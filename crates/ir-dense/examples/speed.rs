@@ -1,0 +1,51 @@
+//! Tokens a second. `tests/dense/peer.py speed` measures sentence-transformers the same way:
+//!
+//! ```sh
+//! cargo run --release -p ir-dense --example speed -- MODEL TEXTS.json THREADS
+//! python tests/dense/peer.py speed MODEL TEXTS.json THREADS
+//! ```
+//!
+//! TEXTS.json is one list of texts. Processor time is Linux's; it says more than the clock on a
+//! machine that does other things too.
+
+#![allow(clippy::print_stdout, reason = "a program speaks to people")]
+
+use std::error::Error;
+use std::time::Instant;
+
+use ir_core::{Encoder, Side};
+use ir_dense::BiEncoder;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [model, texts, threads] = &arguments[..] else {
+        return Err("expected MODEL TEXTS.json THREADS".into());
+    };
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.parse()?)
+        .build_global()?;
+    let texts: Vec<String> = serde_json::from_slice(&std::fs::read(texts)?)?;
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let encoder = BiEncoder::open(model)?;
+    let mut tokens = 0;
+    for text in &texts {
+        tokens += encoder.tokens(Side::Document, text)?.len();
+    }
+    for _ in 0..3 {
+        let (clock, processor) = (Instant::now(), processor_time());
+        encoder.encode(Side::Document, &texts)?;
+        let clock = tokens as f64 / clock.elapsed().as_secs_f64();
+        let processor = tokens as f64 / (processor_time() - processor);
+        println!("{processor:.0} tokens/s of processor time, {clock:.0} by the clock");
+    }
+    Ok(())
+}
+
+/// Seconds that this process has computed, in its own code and in the system's.
+fn processor_time() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let fields = fields.split_whitespace().skip(11).take(2);
+    let ticks: f64 = fields.filter_map(|field| field.parse::<f64>().ok()).sum();
+    ticks / 100.0
+}

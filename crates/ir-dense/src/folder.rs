@@ -1,0 +1,165 @@
+//! Reading the small files of a model's folder.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{ModelError, Pooling};
+
+/// The bytes of a file; `None` when there is no such file.
+pub(crate) fn bytes(path: &Path) -> Result<Option<Vec<u8>>, ModelError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(ModelError::Read {
+            path: path.into(),
+            source,
+        }),
+    }
+}
+
+/// A JSON file; `None` when there is no such file.
+pub(crate) fn json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ModelError> {
+    let Some(bytes) = bytes(path)? else {
+        return Ok(None);
+    };
+    serde_json::from_slice(&bytes)
+        .map(Some)
+        .map_err(|source| ModelError::Json {
+            path: path.into(),
+            source,
+        })
+}
+
+/// What sentence-transformers' files say beside the transformer itself.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Sentences {
+    pub(crate) pooling: Pooling,
+    pub(crate) normalize: bool,
+    pub(crate) max_tokens: Option<usize>,
+    pub(crate) lowercase: bool,
+    pub(crate) query_prompt: String,
+    pub(crate) document_prompt: String,
+}
+
+#[derive(serde::Deserialize)]
+struct Module {
+    path: String,
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+#[derive(serde::Deserialize, Default)]
+#[serde(default)]
+struct Limits {
+    max_seq_length: Option<usize>,
+    do_lower_case: bool,
+}
+
+#[derive(serde::Deserialize, Default)]
+#[serde(default)]
+struct Prompts {
+    prompts: std::collections::BTreeMap<String, String>,
+    default_prompt_name: Option<String>,
+}
+
+impl Sentences {
+    /// Reads the files that are there. Without any: mean of the tokens, not normalised, as
+    /// sentence-transformers does.
+    pub(crate) fn read(folder: &Path) -> Result<Self, ModelError> {
+        let limits: Limits = json(&folder.join("sentence_bert_config.json"))?.unwrap_or_default();
+        let (query_prompt, document_prompt) =
+            prompts(&folder.join("config_sentence_transformers.json"))?;
+        let mut sentences = Self {
+            pooling: Pooling::Mean,
+            normalize: false,
+            max_tokens: limits.max_seq_length,
+            lowercase: limits.do_lower_case,
+            query_prompt,
+            document_prompt,
+        };
+        let path = folder.join("modules.json");
+        let Some(modules) = json::<Vec<Module>>(&path)? else {
+            return Ok(sentences);
+        };
+        for (position, module) in modules.iter().enumerate() {
+            // Newer versions write the full path of the class, which moved between versions.
+            match module.kind.rsplit('.').next().unwrap_or_default() {
+                "Transformer" if position == 0 && module.path.is_empty() => {}
+                "Pooling" if position == 1 => {
+                    sentences.pooling = pooling(&folder.join(&module.path).join("config.json"))?;
+                }
+                "Normalize" if position > 1 => sentences.normalize = true,
+                _ => {
+                    return Err(ModelError::setting(
+                        &path,
+                        format!("module {position}"),
+                        "Transformer in the folder itself, then Pooling, then Normalize or nothing",
+                        format!("{} in {:?}", module.kind, module.path),
+                    ));
+                }
+            }
+        }
+        Ok(sentences)
+    }
+}
+
+fn prompts(path: &Path) -> Result<(String, String), ModelError> {
+    let Prompts {
+        prompts,
+        default_prompt_name,
+    } = json(path)?.unwrap_or_default();
+    let default = match &default_prompt_name {
+        None => None,
+        Some(name) => Some(prompts.get(name).ok_or_else(|| {
+            let known: Vec<&str> = prompts.keys().map(String::as_str).collect();
+            ModelError::setting(path, "default_prompt_name", known.join(", "), name)
+        })?),
+    };
+    let first = |names: &[&str]| {
+        let named = names.iter().find_map(|&name| prompts.get(name));
+        named.or(default).cloned().unwrap_or_default()
+    };
+    Ok((first(&["query"]), first(&["document", "passage", "corpus"])))
+}
+
+fn pooling(path: &Path) -> Result<Pooling, ModelError> {
+    let config: serde_json::Map<String, Value> =
+        json(path)?.ok_or_else(|| ModelError::Missing {
+            folder: path.parent().unwrap_or(path).into(),
+            expected: "config.json",
+        })?;
+    let on = |name: &str| config.get(name).and_then(Value::as_bool) == Some(true);
+    let mut chosen: Vec<&str> = config
+        .keys()
+        .filter(|name| name.starts_with("pooling_mode_") && on(name))
+        .map(String::as_str)
+        .collect();
+    // The newest versions write the name alone.
+    if let Some(Value::String(name)) = config.get("pooling_mode") {
+        chosen.push(name);
+    }
+    if config.get("include_prompt").and_then(Value::as_bool) == Some(false) {
+        let expected = "true: the tokens of a prompt are pooled too";
+        return Err(ModelError::setting(path, "include_prompt", expected, false));
+    }
+    match chosen[..] {
+        ["pooling_mode_cls_token" | "cls"] => Ok(Pooling::Cls),
+        ["pooling_mode_mean_tokens" | "mean"] => Ok(Pooling::Mean),
+        ["pooling_mode_max_tokens" | "max"] => Ok(Pooling::Max),
+        ["pooling_mode_mean_sqrt_len_tokens" | "mean_sqrt_len_tokens"] => Ok(Pooling::MeanSqrt),
+        _ => Err(ModelError::setting(
+            path,
+            "pooling_mode",
+            "one of cls_token, mean_tokens, max_tokens and mean_sqrt_len_tokens",
+            if chosen.is_empty() {
+                "none".into()
+            } else {
+                chosen.join(" and ")
+            },
+        )),
+    }
+}

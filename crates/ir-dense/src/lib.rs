@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod backend;
+mod batch;
+mod config;
+mod encoder;
+mod error;
+mod folder;
+mod host;
+mod pooling;
+mod tokens;
+mod tower;
+mod transformer;
+mod weights;
+
+pub use backend::{Backend, BackendError};
+pub use batch::Batch;
+pub use burn;
+pub use config::{Activation, Architecture, TransformerConfig};
+pub use encoder::{BiEncoder, EncoderConfig, SideConfig};
+pub use error::ModelError;
+pub use pooling::Pooling;
+pub use tokens::{TokenError, Tokens};
+pub use tower::Tower;
+pub use transformer::{Layer, Transformer};

@@ -1,0 +1,74 @@
+//! From the vectors of tokens to the vector of a text.
+
+use burn::tensor::{Bool, Tensor};
+use serde::{Deserialize, Serialize};
+
+use crate::Batch;
+
+/// How the vectors of a text's tokens become its vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Pooling {
+    /// The vector of the first token.
+    Cls,
+    /// The mean, element by element.
+    Mean,
+    /// The greatest, element by element.
+    Max,
+    /// The sum divided by the square root of the number of tokens.
+    MeanSqrt,
+}
+
+impl Pooling {
+    /// One vector per text of the batch.
+    ///
+    /// # Shapes
+    /// `hidden`: `[tokens, dimensions]`; result: `[texts, dimensions]`. Padding has no part in it.
+    pub fn pool(self, hidden: Tensor<2>, batch: &Batch) -> Tensor<2> {
+        let [_, dim] = hidden.dims();
+        let padding: Option<Tensor<3, Bool>> =
+            batch.padding(&hidden.device()).map(|p| p.unsqueeze_dim(2));
+        let mut pooled = Vec::with_capacity(batch.blocks().len());
+        for block in batch.blocks() {
+            let rows = hidden.clone().slice([block.tokens(), 0..dim]);
+            let rows: Tensor<3> = rows.reshape([block.texts, block.length, dim]);
+            pooled.push(self.block(rows, padding.clone()));
+        }
+        match pooled.len() {
+            1 => pooled.remove(0),
+            _ => Tensor::cat(pooled, 0),
+        }
+    }
+
+    fn block(self, rows: Tensor<3>, padding: Option<Tensor<3, Bool>>) -> Tensor<2> {
+        let [texts, length, dim] = rows.dims();
+        let without = |rows: Tensor<3>, value: f32| match &padding {
+            None => rows,
+            Some(padding) => rows.mask_fill(padding.clone().expand([texts, length, dim]), value),
+        };
+        let power = match self {
+            Self::Cls => return rows.slice([0..texts, 0..1]).reshape([texts, dim]),
+            Self::Max => return without(rows, f32::MIN).max_dim(1).reshape([texts, dim]),
+            Self::Mean => 1.0,
+            Self::MeanSqrt => 0.5,
+        };
+        let sum: Tensor<2> = without(rows, 0.0).sum_dim(1).reshape([texts, dim]);
+        match padding {
+            None => sum.div_scalar((length as f32).powf(power)),
+            Some(padding) => {
+                let count: Tensor<2> = padding.bool_not().float().sum_dim(1).reshape([texts, 1]);
+                sum / count.powf_scalar(power)
+            }
+        }
+    }
+}
+
+/// Vectors of length 1; one of zeros stays.
+///
+/// # Shapes
+/// `[texts, dimensions]`, as the result.
+pub(crate) fn normalize(vectors: Tensor<2>) -> Tensor<2> {
+    let norm = vectors.clone().powi_scalar(2).sum_dim(1).sqrt();
+    vectors / norm.clamp_min(1e-12)
+}

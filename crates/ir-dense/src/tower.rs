@@ -1,0 +1,79 @@
+//! One model: text in, vector out.
+
+use std::path::{Path, PathBuf};
+
+use burn::tensor::Tensor;
+use ir_core::Side;
+
+use crate::folder::Sentences;
+use crate::weights::Weights;
+use crate::{
+    Batch, EncoderConfig, ModelError, Pooling, Tokens, Transformer, TransformerConfig, pooling,
+};
+
+/// A tokeniser, a transformer and a pooling: what one folder holds.
+#[derive(Debug, Clone)]
+pub struct Tower {
+    /// The folder, for messages.
+    pub(crate) folder: PathBuf,
+    /// The weights.
+    pub model: Transformer,
+    /// The tokeniser.
+    pub tokens: Tokens,
+    /// How tokens' vectors become a text's.
+    pub pooling: Pooling,
+    /// Whether vectors are divided by their length.
+    pub normalize: bool,
+    /// The most tokens of a text, special ones included, unless a side sets its own.
+    pub max_tokens: usize,
+    query_prompt: String,
+    document_prompt: String,
+}
+
+impl Tower {
+    /// Reads a folder in the Hugging Face layout.
+    ///
+    /// # Errors
+    /// See [`ModelError`].
+    pub fn open(folder: impl AsRef<Path>, config: &EncoderConfig) -> Result<Self, ModelError> {
+        let folder = folder.as_ref();
+        let device = config.backend.device()?;
+        let shape = TransformerConfig::read(folder)?;
+        let sentences = Sentences::read(folder)?;
+        let tokens = Tokens::open(folder)?.with_lowercase(sentences.lowercase);
+        tokens.check(shape.vocabulary)?;
+        let positions = shape.max_tokens();
+        let weights = Weights::open(folder)?;
+        Ok(Self {
+            folder: folder.into(),
+            model: Transformer::load(shape, &weights, &device)?,
+            pooling: config.pooling.unwrap_or(sentences.pooling),
+            normalize: config.normalize.unwrap_or(sentences.normalize),
+            max_tokens: sentences.max_tokens.unwrap_or(positions).min(positions),
+            query_prompt: sentences.query_prompt,
+            document_prompt: sentences.document_prompt,
+            tokens,
+        })
+    }
+
+    /// What the folder says to put before every text of a side.
+    pub fn prompt(&self, side: Side) -> &str {
+        match side {
+            Side::Query => &self.query_prompt,
+            Side::Document => &self.document_prompt,
+        }
+    }
+
+    /// One vector per text.
+    ///
+    /// # Shapes
+    /// `[texts, dimensions]`.
+    pub fn forward(&self, batch: &Batch) -> Tensor<2> {
+        let pooled = self.pooling.pool(self.model.forward(batch), batch);
+        if self.normalize {
+            pooling::normalize(pooled)
+        } else {
+            pooled
+        }
+    }
+}
