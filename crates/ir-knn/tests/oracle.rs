@@ -70,10 +70,8 @@ fn nearest_sparse(
     (0..test.len()).map(of_row).collect()
 }
 
-/// Several blocks of rows; frequent columns and rare ones; rows that repeat, negative values, lengths
-/// from 1e-6 to 1e6. Equal to the last digit, however many threads there are.
-#[test]
-fn many_sparse_rows() {
+/// Makes rows of up to twelve of 400 columns, of which low ones come often.
+fn random_rows() -> impl FnMut(usize, &[f64]) -> SparseRows {
     let mut state = 7_u64;
     let mut random = move |below: u64| {
         state = state
@@ -81,7 +79,7 @@ fn many_sparse_rows() {
             .wrapping_add(1);
         (state >> 33) % below
     };
-    let mut rows = |count: usize, lengths: &[f64]| {
+    move |count: usize, lengths: &[f64]| {
         let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
         for _ in 0..count {
             let length = lengths[random(lengths.len() as u64) as usize];
@@ -97,7 +95,14 @@ fn many_sparse_rows() {
             starts.push(columns.len());
         }
         SparseRows::new(400, starts, columns, values).unwrap()
-    };
+    }
+}
+
+/// Several blocks of rows; frequent columns and rare ones; rows that repeat, negative values, lengths
+/// from 1e-6 to 1e6. Equal to the last digit, however many threads there are.
+#[test]
+fn many_sparse_rows() {
+    let mut rows = random_rows();
     for lengths in [&[1.0][..], &[1.0, 1e-6, 1e6, 0.3], &[1e-90]] {
         let (train, test) = (rows(17_000, lengths), rows(11, lengths));
         for (k, metric) in [
@@ -118,6 +123,31 @@ fn many_sparse_rows() {
                     |near: Vec<Neighbour>| near.iter().map(|n| (n.distance, n.row)).collect();
                 let found: Vec<Vec<(f64, u32)>> = found.into_iter().map(pairs).collect();
                 assert!(found == expected, "{k}, {metric:?}, {lengths:?}");
+            }
+        }
+    }
+}
+
+/// Rows of several blocks, compared among themselves: each two meet once.
+#[test]
+fn many_sparse_rows_among_themselves() {
+    let mut rows = random_rows();
+    for lengths in [&[1.0][..], &[1.0, 1e-6, 1e6, 0.3]] {
+        let rows = rows(4_500, lengths);
+        let some: Vec<usize> = (0..rows.len()).step_by(97).collect();
+        for (k, metric) in [(10, Metric::Cosine), (10, Metric::Euclidean)] {
+            let expected = nearest_sparse(&rows, &rows.select(&some), k, metric);
+            for threads in [1, 3] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                let knn = Knn::new(k).by(metric);
+                let found = pool.unwrap().install(|| knn.nearest(&rows, &rows)).unwrap();
+                for (&row, expected) in some.iter().zip(&expected) {
+                    let near = found[row].iter().map(|n| (n.distance, n.row));
+                    assert!(
+                        near.eq(expected.iter().copied()),
+                        "{row}, {metric:?}, {lengths:?}"
+                    );
+                }
             }
         }
     }

@@ -62,7 +62,7 @@ pub(super) struct Tiles<'a> {
 }
 
 /// The bytes of a tile's codes.
-pub(super) const fn tile_size(dim: usize) -> usize {
+pub(crate) const fn tile_size(dim: usize) -> usize {
     dim.div_ceil(4) * 4 * ROWS
 }
 

@@ -1,7 +1,7 @@
 //! The k nearest rows, by comparing with every row.
 
+mod block;
 mod dense;
-mod inverted;
 mod sparse;
 
 use serde::{Deserialize, Serialize};
@@ -82,10 +82,16 @@ fn by<S: Side>(
 ) -> Vec<Vec<Neighbour>> {
     match metric {
         Metric::Cosine => {
-            let (mut train, mut test) = (train.clone(), test.clone());
-            train.normalize();
-            test.normalize();
-            S::search(&train, &test, k, folds, 2.0, |product, _, _| {
+            let same = std::ptr::eq(train, test);
+            let normalized = |rows: &S| {
+                let mut rows = rows.clone();
+                rows.normalize();
+                rows
+            };
+            let train = normalized(train);
+            let own = (!same).then(|| normalized(test));
+            let test = own.as_ref().unwrap_or(&train);
+            S::search(&train, test, k, folds, 2.0, |product, _, _| {
                 (1.0 - product).clamp(0.0, 2.0)
             })
         }

@@ -1,16 +1,25 @@
 //! Sparse rows: bounds for all products first, in 32 bits, and the products of the few rows whose
 //! bound may beat what is kept.
 //!
-//! Of a product, the part over the columns that few rows have is added up list by list; the part
-//! over the frequent columns is at most the product of two lengths (Cauchy and Schwarz), and is only
-//! multiplied out where that leaves a row in doubt. What is still in doubt then, beside the k nearest
-//! few, is computed in 64 bits, column by column.
+//! Of a product, the part over the columns that few rows have is added up list by list. The part
+//! over the frequent columns is bounded as in [`crate::flat`]'s tiles: for rows x = s c + r and
+//! y = t d + q, of steps s and t and codes c and d of 8 bits,
+//!
+//! ⟨x, y⟩ = s t ⟨c, d⟩ + ⟨s c, q⟩ + ⟨r, y⟩ ≤ s t ⟨c, d⟩ + (‖x‖ + ‖r‖) ‖q‖ + ‖r‖ ‖y‖.
+//!
+//! Rows that are compared among themselves meet once, and the bound serves both. A row waits while
+//! its bound reaches what k others have at least; the few that are left in the end are computed in 64
+//! bits, column by column, those with the greatest bounds first, until none left can get in.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::inverted::{Block, Inverted, MOST, Probe, TOGETHER};
+use super::block::{Block, Known, MOST, Plan, margin};
 use super::{Best, Folds, Neighbour, Side};
 use crate::SparseRows;
+use crate::flat::simd::{Cpu, QUERIES, ROWS as TILE};
 
 impl Side for SparseRows {
     fn normalize(&mut self) {
@@ -26,194 +35,312 @@ impl Side for SparseRows {
         distance: impl Fn(f64, f64, f64) -> f64 + Sync,
     ) -> Vec<Vec<Neighbour>> {
         let largest = |rows: &Self| rows.values().iter().fold(0.0, |a: f64, b| a.max(b.abs()));
+        let plan = Plan::of(train, largest(train).max(largest(test)));
+        let squares = |rows: &Self| (0..rows.len()).map(|row| square(rows, row)).collect();
+        let same = std::ptr::eq(train, test);
         let search = Search {
+            cpu: Cpu::detect(),
             train,
             test,
-            k,
             folds,
             unit,
             distance,
-            squares: (0..train.len()).map(|row| square(train, row)).collect(),
-            inverted: Inverted::of(train, largest(train).max(largest(test))),
+            scale: plan.scale,
+            train_squares: squares(train),
+            test_squares: squares(test),
+            waiting: k.saturating_mul(2).saturating_add(64),
+            found: (0..test.len()).map(|_| Mutex::new(Found::new(k))).collect(),
+            thresholds: (0..test.len()).map(|_| f32::MIN.to_bits().into()).collect(),
         };
-        (0..test.len().div_ceil(ROWS))
-            .into_par_iter()
-            .map_init(
-                || Scratch::new(train.dim()),
-                |scratch, group| {
-                    let rows = group * ROWS..test.len().min((group + 1) * ROWS);
-                    search.group(rows, scratch)
-                },
-            )
-            .flatten_iter()
-            .collect()
+        let blocks = plan.blocks(train);
+        if same {
+            search.all(&blocks, &blocks, true);
+        } else {
+            search.all(&blocks, &plan.blocks(test), false);
+        }
+        search.finish()
     }
 }
 
-/// Rows that are searched for at once: the lists of a block stay in the cache meanwhile.
-const ROWS: usize = 8;
-/// The most blocks whose bounds are held at once.
-const BLOCKS: usize = 16;
+/// The bounds of a tile are looked at in so many lanes.
+const LANES: usize = 16;
 
 struct Search<'a, D> {
+    cpu: Cpu,
     train: &'a SparseRows,
     test: &'a SparseRows,
-    k: usize,
     folds: Option<Folds<'a>>,
     /// What a distance of 1 is as a square of the Euclidean distance.
     unit: f64,
     distance: D,
-    squares: Vec<f64>,
-    inverted: Inverted,
+    /// What every value is multiplied with before it is bounded.
+    scale: f64,
+    train_squares: Vec<f64>,
+    test_squares: Vec<f64>,
+    /// How many rows wait before they are computed.
+    waiting: usize,
+    found: Vec<Mutex<Found>>,
+    /// For each row that is searched for: what the product less half the square of the other row
+    /// has to reach, as bits of an `f32`. They only rise, so that an old one does no harm.
+    thresholds: Vec<AtomicU32>,
+}
+
+/// A row that may be among the nearest of another: bounds of the product less half its square, but
+/// for the margin of the other.
+struct Near {
+    row: u32,
+    least: f32,
+    most: f32,
+}
+
+/// What is found so far of a row that is searched for.
+struct Found {
+    /// Rows that are still to be computed.
+    waiting: Vec<Near>,
+    best: Best,
+}
+
+impl Found {
+    fn new(k: usize) -> Self {
+        Self {
+            waiting: Vec::new(),
+            best: Best::new(k),
+        }
+    }
 }
 
 /// What a thread writes to.
 struct Scratch {
-    sums: Box<[f32; MOST]>,
-    /// The row that is searched for, with its zeros.
+    /// The sums of rare columns, of some rows that are searched for; zeros before and after.
+    sums: Vec<[f32; MOST]>,
+    codes: Vec<i8>,
+    products: [[i32; TILE]; QUERIES],
+    /// A row that is searched for, with its zeros.
     dense: Vec<f64>,
 }
 
 impl Scratch {
     fn new(dim: usize) -> Self {
         Self {
-            sums: Box::new([0.0; MOST]),
+            sums: vec![[0.0; MOST]; QUERIES],
+            codes: Vec::new(),
+            products: [[0; TILE]; QUERIES],
             dense: vec![0.0; dim],
         }
     }
 }
 
-/// A row that is searched for, and what is found so far.
-struct Sought {
-    row: usize,
-    probe: Probe,
-    square: f64,
-    /// How far rounding may lead the bounds astray, generously.
-    margin: f64,
-    best: Best,
-    bounds: Vec<f32>,
-    /// The greatest of each [`TOGETHER`].
-    greatest: Vec<f32>,
-}
-
 impl<D: Fn(f64, f64, f64) -> f64 + Sync> Search<'_, D> {
-    fn group(&self, rows: std::ops::Range<usize>, scratch: &mut Scratch) -> Vec<Vec<Neighbour>> {
-        let mut sought: Vec<Sought> = rows.map(|row| self.sought(row)).collect();
-        for blocks in self.inverted.blocks.chunks(BLOCKS) {
-            for sought in &mut sought {
-                sought.bounds.clear();
-                sought.greatest.clear();
-            }
-            for block in blocks {
-                for sought in &mut sought {
-                    block.bounds(
-                        &sought.probe,
-                        &mut scratch.sums,
-                        &mut sought.bounds,
-                        &mut sought.greatest,
-                    );
-                }
-            }
-            for sought in &mut sought {
-                for (column, value) in self.test.row(sought.row) {
-                    scratch.dense[column as usize] = value;
-                }
-                self.finish(blocks, sought, &scratch.dense);
-                for &column in self.test.parts(sought.row).0 {
-                    scratch.dense[column as usize] = 0.0;
-                }
-            }
-        }
-        sought.into_iter().map(|sought| sought.best.kept).collect()
+    /// Compares all blocks; of the same rows, each two blocks once.
+    fn all(&self, train: &[Block], test: &[Block], same: bool) {
+        let pairs = (0..test.len()).flat_map(|own| (0..train.len()).map(move |other| (own, other)));
+        let mut pairs: Vec<_> = pairs.filter(|(own, other)| !same || own <= other).collect();
+        // What is near in order is often near.
+        pairs.sort_by_key(|&(own, other)| own.abs_diff(other));
+        pairs.into_par_iter().with_max_len(1).for_each_init(
+            || Scratch::new(self.test.dim()),
+            |scratch, (own, other)| {
+                self.pair(&test[own], &train[other], same && own < other, scratch);
+            },
+        );
     }
 
-    fn sought(&self, row: usize) -> Sought {
-        let square = square(self.test, row);
-        let longest = self.inverted.longest;
-        let scale = self.inverted.scale;
-        let length = square.sqrt() * scale;
-        let terms = (self.test.parts(row).0.len() + 16) as f64;
-        let narrow = f64::from(f32::EPSILON) * (length * longest + longest * longest);
-        let wide = f64::EPSILON * length * length;
-        Sought {
-            row,
-            probe: self.inverted.probe(self.test.row(row)),
-            square,
-            margin: terms * (narrow + wide) + 1e-30,
-            best: Best::new(self.k),
-            bounds: Vec::new(),
-            greatest: Vec::new(),
-        }
-    }
-
-    /// The product less half the square of the other row has to be greater than this.
-    fn threshold(&self, sought: &Sought) -> f32 {
-        let scale = self.inverted.scale;
-        let half = (sought.square - self.unit * sought.best.worst) / 2.0;
-        (half * scale * scale - sought.margin) as f32
-    }
-
-    /// Offers the rows of some blocks that may be among the best, by their bounds.
-    fn finish(&self, blocks: &[Block], sought: &mut Sought, dense: &[f64]) {
-        let Some(start) = blocks.first().map(|block| block.rows.start) else {
-            return;
-        };
-        if sought.best.worst == f64::INFINITY {
-            self.begin(start, sought, dense);
-        }
-        let mut least = self.threshold(sought);
-        for group in 0..sought.greatest.len() {
-            if sought.greatest[group] <= least {
-                continue;
+    /// Compares the rows of a block with those of another one, and these with them too if `both`.
+    fn pair(&self, test: &Block, train: &Block, both: bool, scratch: &mut Scratch) {
+        for first in (0..test.rows.len()).step_by(QUERIES) {
+            let group = first..test.rows.len().min(first + QUERIES);
+            for (at, sums) in group.clone().zip(&mut scratch.sums) {
+                train.add(test.rare(at), sums);
             }
-            let block = &blocks[group * TOGETHER / blocks[0].rows.len()];
-            for place in group * TOGETHER..sought.bounds.len().min((group + 1) * TOGETHER) {
-                if sought.bounds[place] > least {
-                    let at = start + place - block.rows.start;
-                    if sought.bounds[place] - block.slack(&sought.probe, at) > least {
-                        self.offer(start + place, sought, dense);
-                        least = self.threshold(sought);
+            let starts = test.codes(group.clone(), &mut scratch.codes);
+            let starts = &starts[..group.len()];
+            for (tile, known) in train.known.iter().enumerate() {
+                let Scratch {
+                    codes, products, ..
+                } = scratch;
+                self.cpu.dots(train.tile(tile), codes, starts, products);
+                let start = train.rows.start + tile * TILE;
+                let mut others = [f32::INFINITY; TILE];
+                if both {
+                    let rows = start..self.test.len().min(start + TILE);
+                    for (other, threshold) in others.iter_mut().zip(&self.thresholds[rows]) {
+                        *other = f32::from_bits(threshold.load(Ordering::Relaxed));
                     }
                 }
+                for (query, at) in group.clone().enumerate() {
+                    let row = test.rows.start + at;
+                    let own = Own::of(&test.known[at / TILE], at % TILE, self.threshold(row));
+                    let (sums, _) = scratch.sums[query].as_chunks_mut::<TILE>();
+                    let bounds = &mut sums[tile];
+                    let over = own.bound(known, &scratch.products[query], &others, bounds);
+                    for lane in (0..LANES).filter(|&lane| over[lane] >= 0.0) {
+                        for at in (lane..TILE).step_by(LANES) {
+                            let bound = bounds[at];
+                            let near = |row: usize, half: f32, slack: f32| Near {
+                                row: row as u32,
+                                most: bound - half,
+                                least: bound - half - slack - 2.0 * own.doubt(known, at),
+                            };
+                            let one = near(start + at, known.half[at], known.slack[at]);
+                            if one.most >= own.threshold {
+                                self.offer(row, one, &mut scratch.dense);
+                            }
+                            let other = near(row, own.half, own.slack);
+                            if other.most >= others[at] {
+                                self.offer(start + at, other, &mut scratch.dense);
+                            }
+                        }
+                    }
+                    *bounds = [0.0; TILE];
+                }
             }
         }
     }
 
-    /// Offers rows by their bounds, the greatest first, until there are k.
-    fn begin(&self, start: usize, sought: &mut Sought, dense: &[f64]) {
-        let greatest = &sought.greatest;
-        let mut groups: Vec<usize> = (0..greatest.len()).collect();
-        let order = |&a: &usize, &b: &usize| greatest[b].total_cmp(&greatest[a]).then(a.cmp(&b));
-        // Some may be of the same fold.
-        let first = groups.len().min(2 * self.k);
-        if first < groups.len() {
-            groups.select_nth_unstable_by(first, order);
-        }
-        groups[..first].sort_unstable_by(order);
-        for group in groups {
-            if sought.best.worst < f64::INFINITY {
-                break;
-            }
-            let greatest = sought.greatest[group];
-            let bounds = &sought.bounds[group * TOGETHER..];
-            if let Some(place) = bounds.iter().position(|&bound| bound == greatest) {
-                let place = group * TOGETHER + place;
-                self.offer(start + place, sought, dense);
-                // Not to be offered again.
-                sought.bounds[place] = f32::NEG_INFINITY;
-            }
-        }
+    fn threshold(&self, row: usize) -> f32 {
+        f32::from_bits(self.thresholds[row].load(Ordering::Relaxed))
     }
 
-    fn offer(&self, other: usize, sought: &mut Sought, dense: &[f64]) {
+    /// Lets a row wait that may be among the nearest of another.
+    #[cold]
+    fn offer(&self, row: usize, near: Near, dense: &mut [f64]) {
         if let Some(folds) = self.folds
-            && folds.train[other] == folds.test[sought.row]
+            && folds.train[near.row as usize] == folds.test[row]
         {
             return;
         }
-        let product = self.train.row_times(other, dense);
-        let distance = (self.distance)(product, sought.square, self.squares[other]);
-        sought.best.offer(other, distance);
+        let found = self.found[row].lock();
+        let mut found = found.unwrap_or_else(PoisonError::into_inner);
+        found.waiting.push(near);
+        if found.waiting.len() >= self.waiting {
+            self.sift(row, &mut found, dense);
+        }
+    }
+
+    /// Leaves the rows out that cannot be among the nearest, as others that wait are nearer; computes
+    /// what is left where that is still much.
+    fn sift(&self, row: usize, found: &mut Found, dense: &mut [f64]) {
+        let waiting = &mut found.waiting;
+        if let Some(last) = found.best.k.checked_sub(1)
+            && last < waiting.len()
+        {
+            waiting.select_nth_unstable_by(last, |a, b| b.least.total_cmp(&a.least));
+            let least = f64::from(waiting[last].least) - 2.0 * self.margin(row);
+            let threshold = self.threshold(row).max((least as f32).next_down());
+            waiting.retain(|near| near.most >= threshold);
+            self.thresholds[row].store(threshold.to_bits(), Ordering::Relaxed);
+        }
+        if found.waiting.len() > self.waiting / 2 {
+            self.settle(row, found, dense);
+        }
+    }
+
+    /// Computes the rows that wait.
+    fn settle(&self, row: usize, found: &mut Found, dense: &mut [f64]) {
+        let mut threshold = self.threshold(row);
+        found
+            .waiting
+            .sort_unstable_by(|a, b| b.most.total_cmp(&a.most));
+        for (column, value) in self.test.row(row) {
+            dense[column as usize] = value;
+        }
+        let square = self.test_squares[row];
+        let margin = self.margin(row);
+        for near in found.waiting.drain(..) {
+            if near.most < threshold {
+                break;
+            }
+            let other = near.row as usize;
+            let product = self.train.row_times(other, dense);
+            let distance = (self.distance)(product, square, self.train_squares[other]);
+            found.best.offer(other, distance);
+            if found.best.worst < f64::INFINITY {
+                let half = (square - self.unit * found.best.worst) / 2.0;
+                let enough = (half * self.scale * self.scale - margin) as f32;
+                threshold = threshold.max(enough.next_down());
+            }
+        }
+        for &column in self.test.parts(row).0 {
+            dense[column as usize] = 0.0;
+        }
+        self.thresholds[row].store(threshold.to_bits(), Ordering::Relaxed);
+    }
+
+    /// The part of a row that is searched for in the margin of its bounds.
+    fn margin(&self, row: usize) -> f64 {
+        let square = self.test_squares[row] * self.scale * self.scale;
+        margin(self.test.parts(row).0.len(), square)
+    }
+
+    fn finish(mut self) -> Vec<Vec<Neighbour>> {
+        let found = std::mem::take(&mut self.found).into_par_iter().enumerate();
+        found
+            .map_init(
+                || vec![0.0; self.test.dim()],
+                |dense, (row, found)| {
+                    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+                    self.settle(row, &mut found, dense);
+                    found.best.kept
+                },
+            )
+            .collect()
+    }
+}
+
+/// A row that is searched for.
+struct Own {
+    step: f32,
+    error: f32,
+    /// The length of its frequent columns and that of its error.
+    reach: f32,
+    half: f32,
+    slack: f32,
+    threshold: f32,
+}
+
+impl Own {
+    fn of(known: &Known, at: usize, threshold: f32) -> Self {
+        Self {
+            step: known.step[at],
+            error: known.error[at],
+            reach: known.length[at] + known.error[at],
+            half: known.half[at],
+            slack: known.slack[at],
+            threshold,
+        }
+    }
+
+    /// By how much the product with a row may be off, of what the codes give.
+    #[inline]
+    fn doubt(&self, known: &Known, at: usize) -> f32 {
+        self.reach * known.error[at] + self.error * known.length[at]
+    }
+
+    /// From the products of codes and the sums of rare columns to bounds of products, in the place
+    /// of the sums; and by how much, at most, those of a lane are enough for one row or the other.
+    #[inline]
+    fn bound(
+        &self,
+        known: &Known,
+        products: &[i32; TILE],
+        others: &[f32; TILE],
+        sums: &mut [f32; TILE],
+    ) -> [f32; LANES] {
+        let mut most = [f32::NEG_INFINITY; LANES];
+        for part in 0..TILE / LANES {
+            for (lane, most) in most.iter_mut().enumerate() {
+                let at = LANES * part + lane;
+                let bound = sums[at]
+                    + products[at] as f32 * (self.step * known.step[at])
+                    + self.doubt(known, at);
+                sums[at] = bound;
+                let one = bound - known.half[at] - self.threshold;
+                let other = bound - self.half - others[at];
+                let over = if one > other { one } else { other };
+                *most = if over > *most { over } else { *most };
+            }
+        }
+        most
     }
 }
 

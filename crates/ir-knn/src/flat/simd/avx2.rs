@@ -84,20 +84,15 @@ pub(super) fn screen(
 /// to 16 bits first, even and odd places apart.
 #[target_feature(enable = "avx2,fma")]
 #[inline]
-fn some<const N: usize>(
+fn tile<const N: usize>(
     part: usize,
     codes: &[u8],
-    stats: Stats<'_>,
     queries: &[i8],
-    probes: &[Probe],
-    bits: &mut [u64; QUERIES],
-) {
-    let Some(probes) = probes.first_chunk::<N>() else {
-        return;
-    };
+    starts: &[i32; N],
+) -> [[__m256i; 2]; N] {
     let mut sums = [[_mm256_setzero_si256(); 2]; N];
-    for (sums, probe) in sums.iter_mut().zip(probes) {
-        *sums = [_mm256_set1_epi32(probe.start); 2];
+    for (sums, &start) in sums.iter_mut().zip(starts) {
+        *sums = [_mm256_set1_epi32(start); 2];
     }
     let low = _mm256_set1_epi16(0xff);
     let (rows, _) = codes.as_chunks::<{ 4 * ROWS }>();
@@ -128,6 +123,28 @@ fn some<const N: usize>(
             }
         }
     }
+    sums
+}
+
+#[target_feature(enable = "avx2,fma")]
+#[inline]
+fn some<const N: usize>(
+    part: usize,
+    codes: &[u8],
+    stats: Stats<'_>,
+    queries: &[i8],
+    probes: &[Probe],
+    bits: &mut [u64; QUERIES],
+) {
+    let Some(probes) = probes.first_chunk::<N>() else {
+        return;
+    };
+    let sums = tile(
+        part,
+        codes,
+        queries,
+        &probes.each_ref().map(|probe| probe.start),
+    );
     for ((sums, probe), bits) in sums.iter().zip(probes).zip(bits) {
         for (half, &sum) in sums.iter().enumerate() {
             let of = |values: &[f32; ROWS]| {
@@ -143,6 +160,46 @@ fn some<const N: usize>(
             let above = _mm256_cmp_ps::<_CMP_NLE_UQ>(bound, threshold);
             let mask = u64::from(_mm256_movemask_ps(above) as u8);
             *bits |= mask << (PART * part + 8 * half);
+        }
+    }
+}
+
+#[target_feature(enable = "avx2,fma")]
+pub(super) fn dots(
+    codes: &[u8],
+    queries: &[i8],
+    starts: &[i32],
+    sums: &mut [[i32; ROWS]; QUERIES],
+) {
+    for part in 0..ROWS / PART {
+        match starts.len() {
+            1 => some_dots::<1>(part, codes, queries, starts, sums),
+            2 => some_dots::<2>(part, codes, queries, starts, sums),
+            3 => some_dots::<3>(part, codes, queries, starts, sums),
+            4 => some_dots::<4>(part, codes, queries, starts, sums),
+            5 => some_dots::<5>(part, codes, queries, starts, sums),
+            _ => some_dots::<QUERIES>(part, codes, queries, starts, sums),
+        }
+    }
+}
+
+#[target_feature(enable = "avx2,fma")]
+#[inline]
+fn some_dots<const N: usize>(
+    part: usize,
+    codes: &[u8],
+    queries: &[i8],
+    starts: &[i32],
+    sums: &mut [[i32; ROWS]; QUERIES],
+) {
+    let Some(starts) = starts.first_chunk::<N>() else {
+        return;
+    };
+    for (own, out) in tile(part, codes, queries, starts).iter().zip(sums) {
+        let (eights, _) = out.as_chunks_mut::<8>();
+        for (half, &own) in own.iter().enumerate() {
+            // SAFETY: 8 numbers are written to an array of 8, at any alignment.
+            unsafe { _mm256_storeu_si256(eights[2 * part + half].as_mut_ptr().cast(), own) };
         }
     }
 }

@@ -136,19 +136,10 @@ pub(super) fn screen(
 /// Four registers hold the rows, and four a query their sums: 24 for six queries.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 #[inline]
-fn some<const N: usize>(
-    codes: &[u8],
-    stats: Stats<'_>,
-    queries: &[i8],
-    probes: &[Probe],
-    bits: &mut [u64; QUERIES],
-) {
-    let Some(probes) = probes.first_chunk::<N>() else {
-        return;
-    };
+fn tile<const N: usize>(codes: &[u8], queries: &[i8], starts: &[i32; N]) -> [[__m512i; 4]; N] {
     let mut sums = [[_mm512_setzero_si512(); 4]; N];
-    for (sums, probe) in sums.iter_mut().zip(probes) {
-        *sums = [_mm512_set1_epi32(probe.start); 4];
+    for (sums, &start) in sums.iter_mut().zip(starts) {
+        *sums = [_mm512_set1_epi32(start); 4];
     }
     let (rows, _) = codes.as_chunks::<{ 4 * ROWS }>();
     let (queries, _) = queries.as_chunks::<4>();
@@ -166,6 +157,22 @@ fn some<const N: usize>(
             }
         }
     }
+    sums
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+#[inline]
+fn some<const N: usize>(
+    codes: &[u8],
+    stats: Stats<'_>,
+    queries: &[i8],
+    probes: &[Probe],
+    bits: &mut [u64; QUERIES],
+) {
+    let Some(probes) = probes.first_chunk::<N>() else {
+        return;
+    };
+    let sums = tile(codes, queries, &probes.each_ref().map(|probe| probe.start));
     for ((sums, probe), bits) in sums.iter().zip(probes).zip(bits) {
         *bits = 0;
         for (part, &sum) in sums.iter().enumerate() {
@@ -181,6 +188,42 @@ fn some<const N: usize>(
             let threshold = _mm512_set1_ps(probe.threshold);
             let mask = _mm512_cmp_ps_mask::<_CMP_NLE_UQ>(bound, threshold);
             *bits |= u64::from(mask) << (16 * part);
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+pub(super) fn dots(
+    codes: &[u8],
+    queries: &[i8],
+    starts: &[i32],
+    sums: &mut [[i32; ROWS]; QUERIES],
+) {
+    match starts.len() {
+        1 => some_dots::<1>(codes, queries, starts, sums),
+        2 => some_dots::<2>(codes, queries, starts, sums),
+        3 => some_dots::<3>(codes, queries, starts, sums),
+        4 => some_dots::<4>(codes, queries, starts, sums),
+        5 => some_dots::<5>(codes, queries, starts, sums),
+        _ => some_dots::<QUERIES>(codes, queries, starts, sums),
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+#[inline]
+fn some_dots<const N: usize>(
+    codes: &[u8],
+    queries: &[i8],
+    starts: &[i32],
+    sums: &mut [[i32; ROWS]; QUERIES],
+) {
+    let Some(starts) = starts.first_chunk::<N>() else {
+        return;
+    };
+    for (own, out) in tile(codes, queries, starts).iter().zip(sums) {
+        for (&own, out) in own.iter().zip(out.as_chunks_mut::<16>().0) {
+            // SAFETY: 16 numbers are written to an array of 16, at any alignment.
+            unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), own) };
         }
     }
 }

@@ -17,9 +17,9 @@ use super::tile::{Probe, Stats};
 pub(crate) use portable::{LANES, fold};
 
 /// Rows of a tile.
-pub(super) const ROWS: usize = 64;
+pub(crate) const ROWS: usize = 64;
 /// The most queries that one call of [`Cpu::screen`] takes.
-pub(super) const QUERIES: usize = 6;
+pub(crate) const QUERIES: usize = 6;
 
 /// What the processor can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,6 +131,26 @@ impl Cpu {
             "a tile and queries of one dimension"
         );
         on!(self, screen(codes, stats, queries, probes, bits))
+    }
+
+    /// The inner products of up to [`QUERIES`] queries with the rows of a tile, as in
+    /// [`Cpu::screen`], each query's added to its start.
+    #[inline]
+    pub(crate) fn dots(
+        self,
+        codes: &[u8],
+        queries: &[i8],
+        starts: &[i32],
+        sums: &mut [[i32; ROWS]; QUERIES],
+    ) {
+        let groups = codes.len() / (4 * ROWS);
+        assert!(
+            codes.len() == groups * 4 * ROWS
+                && queries.len() == groups * 4 * starts.len()
+                && (1..=QUERIES).contains(&starts.len()),
+            "a tile and queries of one dimension"
+        );
+        on!(self, dots(codes, queries, starts, sums))
     }
 }
 

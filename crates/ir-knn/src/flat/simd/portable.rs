@@ -121,19 +121,7 @@ pub(super) fn screen(
 ) {
     let count = probes.len();
     for (at, (probe, bits)) in probes.iter().zip(bits).enumerate() {
-        let mut sums = [probe.start; ROWS];
-        for (rows, queries) in codes
-            .chunks_exact(4 * ROWS)
-            .zip(queries.chunks_exact(4 * count))
-        {
-            let query = &queries[4 * at..][..4];
-            for (sum, row) in sums.iter_mut().zip(rows.as_chunks::<4>().0) {
-                for place in 0..4 {
-                    let product = i32::from(row[place]) * i32::from(query[place]);
-                    *sum = sum.wrapping_add(product);
-                }
-            }
-        }
+        let sums = tile(codes, queries, count, at, probe.start);
         *bits = 0;
         for (row, &sum) in sums.iter().enumerate() {
             let mut bound = probe.error * stats.norm[row];
@@ -144,5 +132,34 @@ pub(super) fn screen(
             let below = bound <= probe.threshold;
             *bits |= u64::from(!below) << row;
         }
+    }
+}
+
+/// The products of one of `count` queries with the rows of a tile.
+fn tile(codes: &[u8], queries: &[i8], count: usize, at: usize, start: i32) -> [i32; ROWS] {
+    let mut sums = [start; ROWS];
+    for (rows, queries) in codes
+        .chunks_exact(4 * ROWS)
+        .zip(queries.chunks_exact(4 * count))
+    {
+        let query = &queries[4 * at..][..4];
+        for (sum, row) in sums.iter_mut().zip(rows.as_chunks::<4>().0) {
+            for place in 0..4 {
+                let product = i32::from(row[place]) * i32::from(query[place]);
+                *sum = sum.wrapping_add(product);
+            }
+        }
+    }
+    sums
+}
+
+pub(super) fn dots(
+    codes: &[u8],
+    queries: &[i8],
+    starts: &[i32],
+    sums: &mut [[i32; ROWS]; QUERIES],
+) {
+    for (at, (sums, &start)) in sums.iter_mut().zip(starts).enumerate() {
+        *sums = tile(codes, queries, starts.len(), at, start);
     }
 }

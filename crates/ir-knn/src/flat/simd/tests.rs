@@ -125,9 +125,13 @@ fn sums_of_bytes_are_exact() {
                 for cpu in Cpu::all() {
                     let mut bits = [0; QUERIES];
                     cpu.screen(&codes, stats, &queries, &probes, &mut bits);
-                    for (query, bits) in bits.iter().enumerate().take(count) {
-                        for row in 0..ROWS {
-                            let above = sum(query, row) >= sum(query, reference);
+                    let mut sums = [[0; ROWS]; QUERIES];
+                    let starts: Vec<i32> = probes.iter().map(|probe| probe.start).collect();
+                    cpu.dots(&codes, &queries, &starts, &mut sums);
+                    for (query, (bits, sums)) in bits.iter().zip(&sums).enumerate().take(count) {
+                        for (row, &found) in sums.iter().enumerate() {
+                            assert_eq!(found, sum(query, row), "{cpu:?} {query} {row}");
+                            let above = found >= sum(query, reference);
                             assert_eq!(bits >> row & 1 == 1, above, "{cpu:?} {query} {row}");
                         }
                     }
