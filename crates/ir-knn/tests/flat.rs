@@ -6,7 +6,7 @@ mod cases;
 
 use cases::{ALL, Random, check, numbered};
 use ir_core::{DocIds, DocNum, Retriever, Search, SearchError};
-use ir_knn::{FlatIndex, Similarity, VectorError};
+use ir_knn::{FlatIndex, HalfIndex, Similarity, VectorError};
 use ir_testkit::{Contract, check_vectors, check_vectors_saved, toy};
 
 #[test]
@@ -88,6 +88,45 @@ fn larger_batches_on_any_number_of_threads() -> Result<(), Box<dyn std::error::E
                 assert_eq!(some, expected[..5]);
                 let one = pool.install(|| index.search(&queries[0], &Search::top(10)))?;
                 assert_eq!(one, expected[0]);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Enough vectors that the rows are split among threads for a single query.
+#[test]
+fn single_queries_on_any_number_of_threads() -> Result<(), Box<dyn std::error::Error>> {
+    let mut random = Random(3);
+    let (count, dim, how) = (50_000, 48, Search::top(100));
+    let rows = random.vectors(7, count, dim);
+    let pools = [1, 2, 5].map(|threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        pool.build().unwrap()
+    });
+    // The best of each is the vector itself: in the first part, in the middle and the very last.
+    let queries = [0, 23_456, count - 1];
+    for similarity in [Similarity::Cosine, Similarity::Euclidean] {
+        let index = FlatIndex::of(numbered(count), &rows, similarity)?;
+        let (half, _) = HalfIndex::of(&index)?;
+        let coded = index.clone().with_codes();
+        let near: Vec<Vec<f32>> = (0..count as u32)
+            .map(|n| half.row(DocNum::new(n)))
+            .collect();
+        for query in queries {
+            let (query, own) = (&rows[query], DocNum::new(query as u32));
+            let [expected, rounded] = [&index as &dyn Retriever<Query = [f32]>, &half]
+                .map(|index| pools[0].install(|| index.search(query, &how)).unwrap());
+            assert_eq!([expected.hits()[0].doc, rounded.hits()[0].doc], [own; 2]);
+            check(similarity, query, &rows, 100, &|_| true, &expected);
+            check(similarity, query, &near, 100, &|_| true, &rounded);
+            for pool in &pools {
+                let found = pool.install(|| index.search(query, &how))?;
+                assert_eq!(found, expected);
+                let found = pool.install(|| coded.search(query, &how))?;
+                assert_eq!(found, expected);
+                let found = pool.install(|| half.search(query, &how))?;
+                assert_eq!(found, rounded);
             }
         }
     }
