@@ -13,6 +13,13 @@ use crate::nearest::{Folds, Metric, Neighbour, nearest};
 /// Every row is compared with every row, in 64 bits. Of rows equally far, those with the lower
 /// number count as nearer; of classes with equally many votes, the first by code point wins.
 ///
+/// By Euclidean distance, rows must be zero or of a length from 1e-120 to 1e120: the squares of others
+/// leave what 64 bits hold. The cosine takes any length; [`DenseRows::normalize`] and
+/// [`SparseRows::normalize`] do so too.
+///
+/// [`DenseRows::normalize`]: crate::DenseRows::normalize
+/// [`SparseRows::normalize`]: crate::SparseRows::normalize
+///
 /// ```
 /// use ir_knn::{DenseRows, Knn, Labels};
 /// let rows = DenseRows::of(&[[0.0], [0.1], [0.2], [9.0], [9.1], [9.2]])?;
@@ -70,8 +77,8 @@ impl Knn {
     /// The k rows of `train` nearest to each row of `test`, nearest first.
     ///
     /// # Errors
-    /// When lengths of vectors differ, there are fewer than k rows to find, k is 0, or a vector of
-    /// zeros has no direction that the cosine could compare.
+    /// When dimensions differ, there are fewer than k rows to find, k is 0, a vector of zeros has no
+    /// direction that the cosine could compare, or one is too long or short for a Euclidean distance.
     pub fn nearest<'a, 'b>(
         &self,
         train: impl Into<Rows<'a>>,
@@ -111,7 +118,7 @@ impl Knn {
     ///
     /// # Errors
     /// When rows and labels differ in number, the folds cannot be made, the rows outside of a fold
-    /// are fewer than k, or a row is zero under cosine.
+    /// are fewer than k, a row is zero under cosine, or too long or short for a Euclidean distance.
     pub fn cross_validate<'a>(
         &self,
         rows: impl Into<Rows<'a>>,
@@ -151,19 +158,37 @@ impl Knn {
         if k > train {
             return Err(KnnError::TooFew { k, rows: train });
         }
-        if self.metric == Metric::Cosine {
-            let zero = match rows {
-                Rows::Dense(rows) => rows.iter().position(|row| row.iter().all(|&v| v == 0.0)),
-                Rows::Sparse(rows) => {
-                    (0..rows.len()).position(|row| rows.parts(row).1.iter().all(|&v| v == 0.0))
-                }
-            };
-            if let Some(row) = zero {
-                return Err(KnnError::ZeroVector { row });
-            }
+        let wrong = |values: &[f64]| match self.metric {
+            Metric::Cosine => values.iter().all(|&value| value == 0.0),
+            Metric::Euclidean => !measurable(values),
+        };
+        let of = |row: usize| match rows {
+            Rows::Dense(rows) => rows.row(row),
+            Rows::Sparse(rows) => rows.parts(row).1,
+        };
+        match (0..rows.len()).find(|&row| wrong(of(row))) {
+            None => Ok(()),
+            Some(row) if self.metric == Metric::Cosine => Err(KnnError::ZeroVector { row }),
+            Some(row) => Err(KnnError::Length {
+                row,
+                found: length(of(row)),
+            }),
         }
-        Ok(())
     }
+}
+
+/// Whether the square of a row's length, and what is computed of two of them, keeps its digits. The
+/// bounds of sparse rows, in 32 bits, are the narrowest.
+fn measurable(values: &[f64]) -> bool {
+    let square: f64 = values.iter().map(|value| value * value).sum();
+    (1e-240..=1e240).contains(&square) || values.iter().all(|&value| value == 0.0)
+}
+
+/// The length, also where squares are lost.
+fn length(values: &[f64]) -> f64 {
+    values
+        .iter()
+        .fold(0.0, |length: f64, &value| length.hypot(value))
 }
 
 /// Rows and labels must be as many.
@@ -257,6 +282,14 @@ pub enum KnnError {
     ZeroVector {
         /// The row, from 0.
         row: usize,
+    },
+    /// A vector too long or too short for a Euclidean distance.
+    #[error("row {row}: expected a length of 0 or from 1e-120 to 1e120, found {found:e}")]
+    Length {
+        /// The row, from 0.
+        row: usize,
+        /// Its length.
+        found: f64,
     },
     /// The folds cannot be made.
     #[error(transparent)]

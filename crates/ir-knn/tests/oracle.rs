@@ -554,6 +554,56 @@ fn searches_that_cannot_be() {
     ));
 }
 
+/// Rows as long and as short as are taken have the neighbours of the same rows near 1, dense and
+/// sparse; beyond, they are refused and not answered wrongly. The cosine takes any.
+#[test]
+fn rows_of_any_length() {
+    let rows = |size: f64| {
+        let row = |n: usize| {
+            let mut row = [0.0; 12];
+            (row[n % 5], row[11]) = ((1 + n % 9) as f64 * size, (n % 7) as f64 / 10.0 * size);
+            row
+        };
+        DenseRows::of(&(0..60).map(row).collect::<Vec<_>>()).unwrap()
+    };
+    let knn = |metric, rows: &DenseRows| {
+        let knn = Knn::new(4).by(metric);
+        let sparse = rows.to_sparse();
+        [knn.nearest(rows, rows), knn.nearest(&sparse, &sparse)]
+    };
+    let numbers = |found: Result<Vec<Vec<Neighbour>>, KnnError>| -> Vec<Vec<u32>> {
+        let found = found.unwrap();
+        found
+            .iter()
+            .map(|near| near.iter().map(|one| one.row).collect())
+            .collect()
+    };
+    for metric in [Metric::Euclidean, Metric::Cosine] {
+        let expected = knn(metric, &rows(1.0)).map(numbers);
+        assert_eq!(expected[0], expected[1]);
+        // Powers of two, so that all distances are the same but for their size.
+        for power in [390, -390, 600, -600] {
+            let found = knn(metric, &rows(2.0_f64.powi(power)));
+            if power.abs() < 400 || metric == Metric::Cosine {
+                assert_eq!(found.map(numbers), expected, "{power}");
+            } else {
+                let refused = |found: Result<_, KnnError>| {
+                    matches!(found.unwrap_err(), KnnError::Length { row: 0, .. })
+                };
+                assert!(found.map(refused).iter().all(|&refused| refused));
+            }
+        }
+    }
+    // Zeros are measured; the first that is not is named, with its length.
+    let odd = DenseRows::of(&[[0.0, 0.0], [5e200, 0.0], [1e-200, 0.0]]).unwrap();
+    let labels = Labels::new(["a", "a", "b"]);
+    let found = |rows: &DenseRows| Knn::new(1).cross_validate(rows, &labels, 2).unwrap_err();
+    let text = "row 1: expected a length of 0 or from 1e-120 to 1e120, found 5e200";
+    assert_eq!(found(&odd).to_string(), text);
+    let text = "row 0: expected a length of 0 or from 1e-120 to 1e120, found 1e-200";
+    assert_eq!(found(&odd.select(&[2, 0, 0])).to_string(), text);
+}
+
 #[test]
 fn decompositions_that_cannot_be() {
     let rows = SparseRows::new(3, vec![0, 1, 2], vec![0, 1], vec![1.0, 2.0]).unwrap();
