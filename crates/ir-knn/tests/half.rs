@@ -129,11 +129,17 @@ fn half_the_file_and_every_damage_found() {
     assert!(bytes.len() < 90 * (2 * 33 + 6) + 600);
     HalfIndex::open(&path).unwrap().save(&path).unwrap();
     assert_eq!(fs::read(&path).unwrap(), bytes);
-    for at in (0..bytes.len()).step_by(13).chain(0..64) {
+    half(&Random(8).vectors(7, 12, 9), Similarity::Cosine)
+        .save(&path)
+        .unwrap();
+    let bytes = fs::read(&path).unwrap();
+    for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 4;
         fs::write(&path, &damaged).unwrap();
         assert!(HalfIndex::open(&path).is_err(), "byte {at}");
+        fs::write(&path, &bytes[..at]).unwrap();
+        assert!(HalfIndex::open(&path).is_err(), "cut at {at}");
     }
     fs::write(&path, &bytes).unwrap();
     assert!(matches!(

@@ -240,17 +240,12 @@ fn damage_is_found() {
     SparseIndex::open(&path).unwrap().save(&path).unwrap();
     assert_eq!(fs::read(&path).unwrap(), bytes);
     for at in 0..bytes.len() {
-        if (64..bytes.len() - 700).contains(&at) && at % 11 != 0 {
-            continue;
-        }
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x10;
         fs::write(&path, &damaged).unwrap();
         assert!(SparseIndex::open(&path).is_err(), "byte {at}");
-        if at % 5 == 0 {
-            fs::write(&path, &bytes[..at]).unwrap();
-            assert!(SparseIndex::open(&path).is_err(), "cut at {at}");
-        }
+        fs::write(&path, &bytes[..at]).unwrap();
+        assert!(SparseIndex::open(&path).is_err(), "cut at {at}");
     }
     let dense = FlatIndex::new(numbered(30), 12, rows.concat(), Similarity::Cosine).unwrap();
     dense.save(&path).unwrap();
