@@ -270,14 +270,15 @@ fn explanations_name_who_voted() {
     assert!(knn.explain("0", never, &Search::top(3)).unwrap().is_none());
 }
 
-/// The definitions, written down once more and as slowly as can be.
+/// The definitions, written down once more and as slowly as can be: the ranking, and which items have
+/// votes.
 fn oracle(
     rows: &[(Vec<i8>, Vec<usize>)],
     query: &[i8],
     config: &LabelledQueriesConfig,
     k: usize,
     allowed: &dyn Fn(usize) -> bool,
-) -> Vec<(usize, f64)> {
+) -> (Vec<(usize, f64)>, BTreeSet<usize>) {
     let distance = |row: &[i8]| -> f64 {
         row.iter()
             .zip(query)
@@ -358,6 +359,7 @@ fn oracle(
         .filter(|&(item, _)| allowed(item))
         .collect();
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let voted = ranked.iter().map(|scored| scored.0).collect();
     ranked.truncate(cut);
     if odd.reversed_scores {
         for scored in &mut ranked {
@@ -365,7 +367,7 @@ fn oracle(
         }
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     }
-    ranked
+    (ranked, voted)
 }
 
 fn ways() -> Vec<LabelledQueriesConfig> {
@@ -424,7 +426,7 @@ proptest! {
         let how = if filtered { how.within(&filter) } else { how };
         for config in ways() {
             let passes = |item: usize| !filtered || filter.contains(DocNum::new(item as u32));
-            let expected = oracle(&rows, &query, &config, k, &passes);
+            let (expected, voted) = oracle(&rows, &query, &config, k, &passes);
             let knn = LabelledQueries::new(ids(), queries(), Numbers(5), &config).unwrap();
             let found = knn.search(&text(&query), &how).unwrap();
             prop_assert_eq!(found.len(), expected.len(), "{:?}", config);
@@ -435,6 +437,11 @@ proptest! {
                 let why = knn.explain(&text(&query), hit.doc, &how).unwrap().unwrap();
                 prop_assert_eq!(why.value.to_bits(), hit.score.to_bits());
                 prop_assert!(!why.parts.is_empty());
+            }
+            // Whatever has votes is explained, also behind the last hit, and nothing else.
+            for item in 0..ITEMS {
+                let why = knn.explain(&text(&query), DocNum::new(item as u32), &how).unwrap();
+                prop_assert_eq!(why.is_some(), voted.contains(&item), "{:?}, {}", config, item);
             }
             if config.aggregate == Aggregate::Nearest || config.aggregate == Aggregate::ExactTop {
                 let found: Vec<usize> = found.iter().map(|hit| hit.doc.index()).collect();

@@ -134,8 +134,9 @@ pub enum Aggregate {
     Sum,
     /// The nearest queries vote with (D − d) / D, where d is a query's distance and D that of the
     /// farthest of them, whose vote is therefore 0 (where D is 0: 1 at distance 0, otherwise −d). An
-    /// item that none of them carries has the vote of its nearest query, which is negative, so that
-    /// it follows.
+    /// item that none of them carries has the vote that its nearest query would have, which is that of
+    /// the farthest or less: it follows the items with more, and of items with as much, the one with
+    /// the lower number comes first.
     WeightedVote {
         /// How many queries vote, from 1. Published: 10.
         neighbours: usize,

@@ -276,7 +276,9 @@ impl<E: Encoder> LabelledQueries<E> {
 
     /// How the votes of labelled queries make the score of an item: a tree whose root is the score
     /// that a search with these parameters gives, and whose parts are the queries that voted,
-    /// nearest first, with their similarity. `None` when that search would not rank the item.
+    /// nearest first, with their similarity. An item that has votes and is not among the `k` best is
+    /// explained too. `None` when it has no votes: the filter excludes it, no query is labelled with
+    /// it, or the aggregate looks at none of its queries.
     ///
     /// # Errors
     /// As [`Retriever::search`].
