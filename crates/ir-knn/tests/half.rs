@@ -8,7 +8,7 @@ use std::fs;
 
 use cases::{ALL, Random, check, numbered};
 use ir_core::{DocIds, DocNum, Retriever, Search};
-use ir_knn::{FlatIndex, HalfIndex, OpenError, Similarity, VectorError};
+use ir_knn::{FlatIndex, HalfIndex, OpenError, Similarity, VectorError, Verify};
 use ir_testkit::check_vectors_saved;
 
 /// The nearest number of 11 binary digits, ties to the even one, by the definition: numbers below
@@ -133,6 +133,31 @@ fn half_the_file_and_every_damage_found() {
         .save(&path)
         .unwrap();
     let bytes = fs::read(&path).unwrap();
+    let wrong = |similarity, dim| {
+        let error = HalfIndex::open_as(&path, similarity, dim).unwrap_err();
+        error
+            .to_string()
+            .replace(&path.display().to_string(), "FILE")
+    };
+    assert!(HalfIndex::open_as(&path, Similarity::Cosine, 9).is_ok());
+    assert_eq!(
+        wrong(Similarity::InnerProduct, 9),
+        "FILE: expected an index of inner product similarity, found cosine"
+    );
+    assert_eq!(
+        wrong(Similarity::Cosine, 8),
+        "FILE: expected an index of 8 dimensions, found 9"
+    );
+    // Opening without the vectors does not see damage in them; checking afterwards does.
+    assert!(HalfIndex::open(&path).unwrap().verify().is_ok());
+    let mut damaged = bytes.clone();
+    damaged[100] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    let opened = HalfIndex::open_with(&path, Verify::Tables).unwrap();
+    assert!(matches!(
+        opened.verify(),
+        Err(OpenError::Checksum { section, .. }) if section == "halves"
+    ));
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 4;

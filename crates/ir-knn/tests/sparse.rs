@@ -239,6 +239,19 @@ fn damage_is_found() {
     let bytes = fs::read(&path).unwrap();
     SparseIndex::open(&path).unwrap().save(&path).unwrap();
     assert_eq!(fs::read(&path).unwrap(), bytes);
+    assert!(SparseIndex::open_as(&path, Similarity::Cosine, 12).is_ok());
+    assert!(matches!(
+        SparseIndex::open_as(&path, Similarity::InnerProduct, 12),
+        Err(OpenError::Similarity { .. })
+    ));
+    assert!(matches!(
+        SparseIndex::open_as(&path, Similarity::Cosine, 13),
+        Err(OpenError::Dimensions {
+            expected: 13,
+            found: 12,
+            ..
+        })
+    ));
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x10;

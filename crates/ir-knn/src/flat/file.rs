@@ -217,6 +217,32 @@ impl Mapped {
         Ok(mapped)
     }
 
+    /// A whole file of an index that must be of this similarity and of vectors of this length.
+    pub(crate) fn open_as(
+        kind: &Kind,
+        path: &Path,
+        similarity: Similarity,
+        dim: usize,
+    ) -> Result<Self, OpenError> {
+        let file = Self::open(kind, path, Verify::Everything)?;
+        let path = || path.to_owned();
+        if file.table.similarity != similarity {
+            return Err(OpenError::Similarity {
+                path: path(),
+                expected: similarity,
+                found: file.table.similarity,
+            });
+        }
+        if file.table.dim != dim {
+            return Err(OpenError::Dimensions {
+                path: path(),
+                expected: dim,
+                found: file.table.dim,
+            });
+        }
+        Ok(file)
+    }
+
     /// Compares the checksums of the sections that are chosen.
     pub(crate) fn verify(&self, choose: impl Fn(&str) -> bool) -> Result<(), OpenError> {
         for (section, range) in self.table.sections.iter().zip(&self.ranges) {
@@ -256,6 +282,24 @@ impl Mapped {
         self.part(name)
             .filter(|part| Some(part.range.len()) == size)
             .ok_or_else(|| self.malformed(name, expected))
+    }
+
+    /// The section with the vectors, of so many bytes a value.
+    pub(crate) fn vectors(&self, name: &str, bytes: usize) -> Result<Part, OpenError> {
+        let (dim, documents) = (self.table.dim, self.table.documents);
+        if dim == 0 && documents > 0 {
+            return Err(self.malformed("table", "a number of dimensions"));
+        }
+        let size = documents.checked_mul(dim);
+        let size = size.and_then(|values| values.checked_mul(bytes));
+        self.sized(name, size, "a vector for every document")
+    }
+
+    /// The ids of the documents.
+    pub(crate) fn ids(&self) -> Result<DocIds, OpenError> {
+        let ids = self.part(section::IDS);
+        ids.and_then(|ids| ids_from_bytes(ids.as_ref(), self.table.documents))
+            .ok_or_else(|| self.malformed(section::IDS, "an id for every document"))
     }
 
     pub(crate) fn malformed(&self, section: &str, expected: &'static str) -> OpenError {

@@ -53,6 +53,7 @@ struct Inner {
     dim: usize,
     ids: DocIds,
     rows: Bytes,
+    file: Option<Mapped>,
 }
 
 /// What rounding vectors to 16 bits has done to them.
@@ -114,6 +115,7 @@ impl HalfIndex {
             dim,
             ids: index.ids().clone(),
             rows: Bytes::Owned(rows),
+            file: None,
         };
         Ok((Self::from(inner), rounding))
     }
@@ -132,28 +134,56 @@ impl HalfIndex {
     }
 
     /// Opens a saved index by mapping it into memory: the vectors are not copied. Every byte is
-    /// checked first. The file must not be changed in place while it is open.
+    /// checked against its checksum first; [`HalfIndex::open_with`] can leave out the vectors. The
+    /// file must not be changed in place while it is open.
     ///
     /// # Errors
     /// [`OpenError`] says which file, what was expected and what was found.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
-        let file = Mapped::open(&HALF, path.as_ref(), Verify::Everything)?;
-        let (dim, documents) = (file.table.dim, file.table.documents);
-        if dim == 0 && documents > 0 {
-            return Err(file.malformed("table", "a number of dimensions"));
-        }
-        let size = documents.checked_mul(dim).and_then(|n| n.checked_mul(2));
-        let rows = file.sized(section::HALVES, size, "a vector for every document")?;
-        let ids = file.part(section::IDS);
-        let ids = ids.and_then(|ids| file::ids_from_bytes(ids.as_ref(), documents));
-        let ids = ids.ok_or_else(|| file.malformed(section::IDS, "an id for every document"))?;
+        Self::open_with(path, Verify::Everything)
+    }
+
+    /// Opens a saved index, and checks as much of it as is asked for.
+    ///
+    /// # Errors
+    /// As [`HalfIndex::open`].
+    pub fn open_with(path: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenError> {
+        Self::read(Mapped::open(&HALF, path.as_ref(), verify)?)
+    }
+
+    /// Opens a saved index that must be of this similarity and of vectors of this length.
+    ///
+    /// # Errors
+    /// As [`HalfIndex::open`], and when it is not.
+    pub fn open_as(
+        path: impl AsRef<Path>,
+        similarity: Similarity,
+        dim: usize,
+    ) -> Result<Self, OpenError> {
+        Self::read(Mapped::open_as(&HALF, path.as_ref(), similarity, dim)?)
+    }
+
+    fn read(file: Mapped) -> Result<Self, OpenError> {
         Ok(Self::from(Inner {
             cpu: Cpu::detect(),
             similarity: file.table.similarity,
-            dim,
-            ids,
-            rows: Bytes::Mapped(rows),
+            dim: file.table.dim,
+            ids: file.ids()?,
+            rows: Bytes::Mapped(file.vectors(section::HALVES, 2)?),
+            file: Some(file),
         }))
+    }
+
+    /// Checks every byte of the file against the checksums, as [`HalfIndex::open`] does and
+    /// [`Verify::Tables`] does not. An index that is not from a file has nothing to check.
+    ///
+    /// # Errors
+    /// [`OpenError::Checksum`].
+    pub fn verify(&self) -> Result<(), OpenError> {
+        match &self.inner.file {
+            Some(file) => file.verify(|_| true),
+            None => Ok(()),
+        }
     }
 
     /// How many vectors there are.

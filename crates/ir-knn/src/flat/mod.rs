@@ -256,11 +256,7 @@ impl FlatIndex {
     /// What [`FlatIndex::write`] wrote.
     pub(crate) fn read(file: Mapped) -> Result<Self, OpenError> {
         let (dim, documents) = (file.table.dim, file.table.documents);
-        if dim == 0 && documents > 0 {
-            return Err(file.malformed("table", "a number of dimensions"));
-        }
-        let size = documents.checked_mul(dim).and_then(|n| n.checked_mul(4));
-        let rows = file.sized(section::ROWS, size, "a vector for every document")?;
+        let rows = file.vectors(section::ROWS, 4)?;
         let tiles = documents.div_ceil(ROWS);
         let codes = if file.part(section::CODES).is_some() && dim > 0 && dim <= LONGEST {
             let size = tiles.checked_mul(tile_size(dim));
@@ -274,14 +270,11 @@ impl FlatIndex {
         } else {
             None
         };
-        let ids = file.part(section::IDS);
-        let ids = ids.and_then(|ids| file::ids_from_bytes(ids.as_ref(), documents));
-        let ids = ids.ok_or_else(|| file.malformed(section::IDS, "an id for every document"))?;
         Ok(Self::from(Inner {
             cpu: Cpu::detect(),
             similarity: file.table.similarity,
             dim,
-            ids,
+            ids: file.ids()?,
             rows: Numbers::of(rows),
             codes,
             file: Some(file),
@@ -297,34 +290,7 @@ impl FlatIndex {
         similarity: Similarity,
         dim: usize,
     ) -> Result<Self, OpenError> {
-        let path = path.as_ref();
-        let index = Self::open(path)?;
-        index.check_kind(path, similarity, dim)?;
-        Ok(index)
-    }
-
-    /// Fails unless the index, of this file, is of this similarity and of vectors of this length.
-    pub(crate) fn check_kind(
-        &self,
-        path: &Path,
-        similarity: Similarity,
-        dim: usize,
-    ) -> Result<(), OpenError> {
-        if self.similarity() != similarity {
-            return Err(OpenError::Similarity {
-                path: path.to_owned(),
-                expected: similarity,
-                found: self.similarity(),
-            });
-        }
-        if self.dim() != dim {
-            return Err(OpenError::Dimensions {
-                path: path.to_owned(),
-                expected: dim,
-                found: self.dim(),
-            });
-        }
-        Ok(())
+        Self::read(Mapped::open_as(&FLAT, path.as_ref(), similarity, dim)?)
     }
 
     /// Checks every byte of the file against the checksums, as [`FlatIndex::open`] does and

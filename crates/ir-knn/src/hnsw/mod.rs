@@ -187,7 +187,11 @@ impl HnswIndex {
     /// # Errors
     /// As [`HnswIndex::open`].
     pub fn open_with(path: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenError> {
-        let file = Mapped::open(&HNSW, path.as_ref(), verify)?;
+        Self::read(Mapped::open(&HNSW, path.as_ref(), verify)?)
+    }
+
+    /// What [`HnswIndex::save`] wrote.
+    fn read(file: Mapped) -> Result<Self, OpenError> {
         let flat = FlatIndex::read(file.clone())?;
         let graph = file.table.graph.as_ref();
         let graph = graph.filter(|graph| {
@@ -231,10 +235,7 @@ impl HnswIndex {
         similarity: Similarity,
         dim: usize,
     ) -> Result<Self, OpenError> {
-        let path = path.as_ref();
-        let index = Self::open(path)?;
-        index.flat().check_kind(path, similarity, dim)?;
-        Ok(index)
+        Self::read(Mapped::open_as(&HNSW, path.as_ref(), similarity, dim)?)
     }
 
     /// Checks every byte of the file against the checksums, as [`HnswIndex::open`] does and

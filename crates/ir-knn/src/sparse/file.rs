@@ -31,10 +31,21 @@ const ROWS: [&str; 3] = [section::LENGTHS, section::COLUMNS, section::VALUES];
 const COLUMNS: [&str; 3] = [section::LISTS, section::PLACES, section::WEIGHTS];
 
 pub(super) fn open(path: &Path) -> Result<SparseIndex, OpenError> {
-    let file = Mapped::open(&SPARSE, path, Verify::Everything)?;
+    index(&Mapped::open(&SPARSE, path, Verify::Everything)?)
+}
+
+pub(super) fn open_as(
+    path: &Path,
+    similarity: Similarity,
+    dim: usize,
+) -> Result<SparseIndex, OpenError> {
+    index(&Mapped::open_as(&SPARSE, path, similarity, dim)?)
+}
+
+fn index(file: &Mapped) -> Result<SparseIndex, OpenError> {
     let (dim, documents) = (file.table.dim, file.table.documents);
-    let rows = read(&file, documents, dim, ROWS)?;
-    let columns = read(&file, dim, documents, COLUMNS)?;
+    let rows = read(file, documents, dim, ROWS)?;
+    let columns = read(file, dim, documents, COLUMNS)?;
     if columns.values.get().len() != rows.values.get().len() {
         return Err(file.malformed(section::PLACES, "every value once"));
     }
@@ -42,10 +53,7 @@ pub(super) fn open(path: &Path) -> Result<SparseIndex, OpenError> {
     if similarity == Similarity::Cosine && rows.starts.windows(2).any(|pair| pair[0] == pair[1]) {
         return Err(file.malformed(section::VALUES, "vectors with a direction"));
     }
-    let ids = file.part(section::IDS);
-    let ids = ids.and_then(|ids| file::ids_from_bytes(ids.as_ref(), documents));
-    let ids = ids.ok_or_else(|| file.malformed(section::IDS, "an id for every document"))?;
-    Ok(SparseIndex::of(similarity, dim, ids, rows, columns))
+    Ok(SparseIndex::of(similarity, dim, file.ids()?, rows, columns))
 }
 
 /// `count` lists of places below `limit`.

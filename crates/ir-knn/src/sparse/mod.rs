@@ -184,6 +184,18 @@ impl SparseIndex {
         file::open(path.as_ref())
     }
 
+    /// Opens a saved index that must be of this similarity and of vectors of this length.
+    ///
+    /// # Errors
+    /// As [`SparseIndex::open`], and when it is not.
+    pub fn open_as(
+        path: impl AsRef<Path>,
+        similarity: Similarity,
+        dim: usize,
+    ) -> Result<Self, OpenError> {
+        file::open_as(path.as_ref(), similarity, dim)
+    }
+
     /// How many vectors there are.
     #[must_use]
     pub fn len(&self) -> usize {
