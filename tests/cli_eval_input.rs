@@ -80,6 +80,12 @@ fn queries_that_are_in_one_file_only() {
         "error: run with qrels: expected a query that has both judgments and results, found none \
          (the qrels have 3 queries, such as \"q1\", the run has 2, such as \"z1\")"
     );
+    // What is odd about the run may be the reason.
+    let (code, _, err) = printed(&here, "\u{feff}q1 Q0 d1 1 two me\n");
+    assert_eq!(code, 1);
+    for said in ["byte-order mark", "\"two\" is no number", "found none"] {
+        assert!(err.contains(said), "{err}");
+    }
     let (code, out, err) = printed(&here, "z9 Q0 d1 1 2 me\nq2 Q0 d3 1 1.0 me\n");
     assert_eq!(
         (code, value(&out, "num_q"), value(&out, "map")),

@@ -3,7 +3,7 @@
 use std::io;
 
 use ir_core::Grade;
-use ir_core::trec::TrecError;
+use ir_core::trec::{Oddity, TrecError};
 
 use crate::Measure;
 
@@ -138,8 +138,13 @@ pub enum FileError {
     #[error(transparent)]
     Read(#[from] TrecError),
     /// It was read, and has no figures.
-    #[error(transparent)]
-    Eval(#[from] EvalError),
+    #[error("{error}")]
+    Eval {
+        /// Why.
+        error: EvalError,
+        /// What is odd about the file, and may be the reason.
+        oddities: Vec<Oddity>,
+    },
 }
 
 fn example(id: &Option<String>) -> String {

@@ -14,7 +14,7 @@ use ir_core::trec::{self, Header, Parsed, Part, RunLine, Scanned, TrecError};
 use crate::evaluator::Outcome;
 use crate::list::{List, Scratch};
 use crate::topic::Topic;
-use crate::{EvalError, Evaluator, FileError, Report};
+use crate::{Evaluator, FileError, Report};
 
 /// How a run is read while it is evaluated. The report is the same whatever the threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -79,7 +79,7 @@ impl Evaluator<'_> {
             let parts = parts.map_err(unopened)?;
             // Whatever is wrong, its first occurrence is found by reading in order.
             if let Some((judged, scanned)) = self.read_parts(&parts, how.header, threads) {
-                return Ok(self.conclude(judged, scanned)?);
+                return self.conclude(judged, scanned);
             }
         }
         let source = path.display().to_string();
@@ -108,7 +108,7 @@ impl Evaluator<'_> {
                     outcomes: reader.outcomes,
                     unjudged: seen.into_unjudged(),
                 };
-                self.conclude(judged, scanned).map_err(FileError::from)
+                self.conclude(judged, scanned)
             }
             Err(Stop::Fault(fault)) => Err(fault.into()),
             Err(Stop::Scattered) => self.evaluate_reader(open()?, source, header),
@@ -153,7 +153,7 @@ impl Evaluator<'_> {
                 Some(n) => judged.outcomes.push((n, self.judge(n, &mut scratch))),
             }
         }
-        Ok(self.conclude(judged, scanned)?)
+        self.conclude(judged, scanned)
     }
 
     /// Reads the parts of a file. `None` when there is anything wrong, or a query stands in two
@@ -210,11 +210,12 @@ impl Evaluator<'_> {
         Some((Found { outcomes, unjudged }, whole))
     }
 
-    fn conclude(&self, judged: Found, scanned: Scanned) -> Result<Parsed<Report>, EvalError> {
-        Ok(Parsed {
-            data: self.report(scanned.tag, judged.outcomes, judged.unjudged)?,
-            oddities: scanned.oddities.finish(),
-        })
+    fn conclude(&self, judged: Found, scanned: Scanned) -> Result<Parsed<Report>, FileError> {
+        let oddities = scanned.oddities.finish();
+        match self.report(scanned.tag, judged.outcomes, judged.unjudged) {
+            Ok(data) => Ok(Parsed { data, oddities }),
+            Err(error) => Err(FileError::Eval { error, oddities }),
+        }
     }
 }
 

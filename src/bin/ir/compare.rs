@@ -477,8 +477,8 @@ impl Judged<'_> {
                 header: self.header,
                 threads: None,
             };
-            let read = source::evaluate(self.evaluator, file, self.qrels, how)?;
-            (told(read, console), None)
+            let report = source::evaluate(self.evaluator, file, self.qrels, how, console)?;
+            (report, None)
         };
         Ok(System {
             tag: report.run().to_owned(),

@@ -11,7 +11,6 @@ use ir_eval::{EvalError, Measure, Missing, Reading, Report, Rules};
 use serde_json::json;
 
 use crate::console::{Console, Usage};
-use crate::judgments::told;
 use crate::rules::RuleOptions;
 use crate::sink::Sink;
 use crate::source;
@@ -160,8 +159,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         };
         anyhow::anyhow!("{}: {error}{hint}", args.qrels)
     })?;
-    let read = source::evaluate(&evaluator, &args.run, &args.qrels, args.reading())?;
-    let report = told(read, console);
+    let reading = args.reading();
+    let report = source::evaluate(&evaluator, &args.run, &args.qrels, reading, console)?;
     forms::warn_of_gaps(&rules, report.missing(), report.unjudged(), console);
     if reference.is_some() || !args.json {
         return out.print(selection.sheet(&report));

@@ -95,10 +95,11 @@ fn in_memory(
     header: Header,
 ) -> Result<Parsed<Report>, FileError> {
     let run: Parsed<Run> = trec::read_run(bytes, name, header)?;
-    Ok(Parsed {
-        data: evaluator.evaluate(&run.data)?,
-        oddities: run.oddities,
-    })
+    let oddities = run.oddities;
+    match evaluator.evaluate(&run.data) {
+        Ok(data) => Ok(Parsed { data, oddities }),
+        Err(error) => Err(FileError::Eval { error, oddities }),
+    }
 }
 
 /// The report in full precision, or the error.
@@ -113,6 +114,7 @@ fn shown(outcome: Result<Parsed<Report>, FileError>) -> String {
                 .collect();
             format!("{:?} {:?} {bits:?}", parsed.data, parsed.oddities)
         }
+        Err(FileError::Eval { error, oddities }) => format!("{error} {oddities:?}"),
         Err(error) => error.to_string(),
     }
 }

@@ -16,6 +16,8 @@ use ir_data::catalogue::{Catalogue, entries};
 use ir_data::{Compression, DataError};
 use ir_eval::{Evaluator, FileError, Reading, Report};
 
+use crate::console::Console;
+use crate::judgments::told;
 use crate::sink::is_stream;
 
 pub(crate) use documents::{Documents, Layout, Source, find};
@@ -45,21 +47,26 @@ pub(crate) fn run(argument: &str, header: Header) -> Result<Parsed<Run>> {
     Ok(ir_data::read_run(argument, header)?)
 }
 
-/// Evaluates a run, a file or `-`, by the judgments of a file. Files are not held in memory.
+/// Evaluates a run, a file or `-`, by the judgments of a file, with warnings. Files are not held in
+/// memory.
 pub(crate) fn evaluate(
     evaluator: &Evaluator<'_>,
     argument: &str,
     qrels: &str,
     how: Reading,
-) -> Result<Parsed<Report>> {
-    read_and_evaluate(evaluator, argument, how).map_err(|error| match error.downcast() {
+    console: &Console,
+) -> Result<Report> {
+    let read = read_and_evaluate(evaluator, argument, how);
+    let read = read.map_err(|error| match error.downcast() {
         // The other errors name the run.
-        Ok(FileError::Eval(error)) => {
+        Ok(FileError::Eval { error, oddities }) => {
+            oddities.iter().for_each(|oddity| console.warn(oddity));
             anyhow::Error::new(error).context(format!("{argument} with {qrels}"))
         }
         Ok(error) => error.into(),
         Err(error) => error,
-    })
+    })?;
+    Ok(told(read, console))
 }
 
 fn read_and_evaluate(
