@@ -18,6 +18,23 @@ fn index(similarity: Similarity) -> HnswIndex {
     HnswIndex::new(flat, &HnswConfig::default().with_links(2)).unwrap()
 }
 
+/// Two crowds, each too close together for 8 bits.
+fn crowds() -> HnswIndex {
+    let row = |n: u32| {
+        let place = if n.is_multiple_of(2) { 1e4 } else { -1e4 };
+        [place + n as f32, (n * 7 % 11) as f32, place]
+    };
+    let rows: Vec<[f32; 3]> = (0..40).map(row).collect();
+    let ids = (0..40).map(|n| format!("ü{n}")).collect();
+    let flat = FlatIndex::of(ids, &rows, Similarity::Euclidean).unwrap();
+    HnswIndex::new(flat, &HnswConfig::default().with_links(2)).unwrap()
+}
+
+/// Whether the walk is by 8 bits.
+fn is_coded(bytes: &[u8]) -> bool {
+    bytes.windows(9).any(|some| some == br#""records""#)
+}
+
 fn saved(folder: &Path, index: &HnswIndex) -> PathBuf {
     let path = folder.join("vectors.ir");
     index.save(&path).unwrap();
@@ -52,6 +69,7 @@ fn what_was_saved_comes_back() {
         assert_eq!(opened.config(), index.config());
         assert_eq!(opened.flat().rows(), index.flat().rows());
         assert_eq!(answers(&opened), answers(&index));
+        assert!(is_coded(&fs::read(&path).unwrap()));
         opened.verify().unwrap();
         // The same bytes again, also from a file that is open.
         let bytes = fs::read(&path).unwrap();
@@ -63,6 +81,11 @@ fn what_was_saved_comes_back() {
             "the old file is still there"
         );
     }
+    let index_of_crowds = crowds();
+    let path = saved(folder.path(), &index_of_crowds);
+    assert!(!is_coded(&fs::read(&path).unwrap()));
+    let opened = HnswIndex::open(&path).unwrap();
+    assert_eq!(answers(&opened), answers(&index_of_crowds));
     let none = FlatIndex::new([""; 0].into_iter().collect(), 4, vec![], Similarity::Cosine);
     let none = HnswIndex::new(none.unwrap(), &HnswConfig::default()).unwrap();
     let opened = HnswIndex::open(saved(folder.path(), &none)).unwrap();
@@ -78,14 +101,19 @@ fn what_was_saved_comes_back() {
 #[test]
 fn every_flipped_byte_is_found() {
     let folder = tempfile::tempdir().unwrap();
-    let path = saved(folder.path(), &index(Similarity::Cosine));
-    let bytes = fs::read(&path).unwrap();
+    for index in [index(Similarity::Cosine), crowds()] {
+        flip_every_byte(&saved(folder.path(), &index));
+    }
+}
+
+fn flip_every_byte(path: &Path) {
+    let bytes = fs::read(path).unwrap();
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= if at % 2 == 0 { 0x10 } else { 0xff };
-        fs::write(&path, &damaged).unwrap();
-        assert!(HnswIndex::open(&path).is_err(), "byte {at}");
-        if let Ok(opened) = HnswIndex::open_with(&path, Verify::Tables) {
+        fs::write(path, &damaged).unwrap();
+        assert!(HnswIndex::open(path).is_err(), "byte {at}");
+        if let Ok(opened) = HnswIndex::open_with(path, Verify::Tables) {
             assert!(opened.verify().is_err(), "byte {at}");
             let searcher = opened.searcher(Effort(1));
             let _ = searcher.search(&[1.0, 2.0, 3.0], &Search::top(3));
@@ -97,8 +125,13 @@ fn every_flipped_byte_is_found() {
 #[test]
 fn nonsense_in_the_graph_is_no_panic() {
     let folder = tempfile::tempdir().unwrap();
-    let path = saved(folder.path(), &index(Similarity::Euclidean));
-    let bytes = fs::read(&path).unwrap();
+    for index in [index(Similarity::Euclidean), crowds()] {
+        write_nonsense(&saved(folder.path(), &index));
+    }
+}
+
+fn write_nonsense(path: &Path) {
+    let bytes = fs::read(path).unwrap();
     let mut random = ir_core::SplitMix::new(5, 5);
     for _ in 0..300 {
         let mut damaged = bytes.clone();
@@ -113,8 +146,8 @@ fn nonsense_in_the_graph_is_no_panic() {
                 _ => 0,
             };
         }
-        fs::write(&path, &damaged).unwrap();
-        if let Ok(opened) = HnswIndex::open_with(&path, Verify::Tables) {
+        fs::write(path, &damaged).unwrap();
+        if let Ok(opened) = HnswIndex::open_with(path, Verify::Tables) {
             for effort in [1, 2, 5] {
                 let _ = opened
                     .searcher(Effort(effort))

@@ -127,6 +127,32 @@ fn graph_of(rows: &DenseRows) {
     eprintln!("recall of the graph among abstracts: {recall:.4}");
 }
 
+/// Points of a plane, closer together than 8 bits tell apart.
+#[test]
+fn a_graph_of_a_map() {
+    let Some(folder) = data() else { return };
+    let map = File::open(folder.join("tsne_sbert.npy")).unwrap();
+    let map = npy::read(BufReader::new(map), "tsne_sbert.npy").unwrap();
+    let point = |row: &[f64]| row.iter().map(|&x| x as f32).collect();
+    let rows: Vec<Vec<f32>> = map.iter().map(point).collect();
+    let ids = (0..rows.len()).map(|n| n.to_string()).collect();
+    let flat = FlatIndex::of(ids, &rows, Similarity::Euclidean).unwrap();
+    let index = HnswIndex::new(flat, &HnswConfig::default()).unwrap();
+    for effort in [16, 64] {
+        let searcher = index.searcher(Effort(effort));
+        let (how, mut found, mut all) = (Search::top(10), 0, 0);
+        for row in rows.iter().step_by(100) {
+            let exact = index.flat().search(row, &how).unwrap();
+            let least = exact.hits()[9].score;
+            let near = searcher.search(row, &how).unwrap();
+            found += near.iter().filter(|hit| hit.score >= least).count();
+            all += exact.len();
+        }
+        let recall = found as f64 / all as f64;
+        assert!(recall > 0.99, "effort {effort}: {recall}");
+    }
+}
+
 /// Expected: scikit-learn on the same abstracts. SVD may differ by its last directions.
 #[test]
 fn abstracts_of_three_years() {

@@ -33,6 +33,8 @@
 //! | `order` | the documents of each vector of the graph |
 //! | `starts` | where those of each begin, and the end; only when some vectors are equal |
 //!
+//! One that is walked by the vectors as they are has no `middle`, no `records`, and no `step` in its table.
+//!
 //! All numbers are little-endian. Every byte is under a checksum or compared.
 
 use std::fs::File;
@@ -155,8 +157,9 @@ pub(crate) struct GraphTable {
     pub(crate) config: HnswConfig,
     /// Different vectors.
     pub(crate) nodes: usize,
-    /// What a step of 1 in a record is worth.
-    pub(crate) step: f64,
+    /// What a step of 1 in a record is worth. Without it there are no records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) step: Option<f64>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

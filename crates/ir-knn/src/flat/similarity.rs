@@ -31,7 +31,7 @@ impl fmt::Display for Similarity {
 }
 
 /// A query in 64 bits.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Wide {
     values: Vec<f64>,
     /// The square of its length.
@@ -40,9 +40,17 @@ pub(crate) struct Wide {
 
 impl Wide {
     pub(crate) fn new(cpu: Cpu, query: &[f32]) -> Self {
-        let values: Vec<f64> = query.iter().map(|&value| f64::from(value)).collect();
-        let square = cpu.dot(&values, query);
-        Self { values, square }
+        let mut wide = Self::default();
+        wide.set(cpu, query);
+        wide
+    }
+
+    /// Another query, in the same room.
+    pub(crate) fn set(&mut self, cpu: Cpu, query: &[f32]) {
+        self.values.clear();
+        self.values
+            .extend(query.iter().map(|&value| f64::from(value)));
+        self.square = cpu.dot(&self.values, query);
     }
 }
 

@@ -14,7 +14,8 @@ use rayon::prelude::*;
 
 use super::HnswConfig;
 use super::graph::{Graph, NONE, Shape};
-use super::records::{Key, Probe, Records};
+use super::records::{Key, Probe};
+use super::vectors::Vectors;
 use super::walk::{Scratch, Seen, Walk};
 use crate::flat::align::Lines;
 use crate::flat::pages::enlarge;
@@ -35,13 +36,13 @@ struct Worker {
 }
 
 struct Builder<'a> {
-    records: Records<'a>,
+    vectors: Vectors<'a>,
     shape: &'a Shape,
     effort: usize,
 }
 
 /// The links of all vectors.
-pub(super) fn build(records: Records<'_>, shape: &Shape, config: &HnswConfig) -> Lines {
+pub(super) fn build(vectors: Vectors<'_>, shape: &Shape, config: &HnswConfig) -> Lines {
     let mut links = Lines::zeros(4 * shape.total());
     enlarge(links.as_ref());
     links.as_mut().fill(0xff);
@@ -49,7 +50,7 @@ pub(super) fn build(records: Records<'_>, shape: &Shape, config: &HnswConfig) ->
         return links;
     }
     let builder = Builder {
-        records,
+        vectors,
         shape,
         effort: config.build_effort.max(config.links),
     };
@@ -69,7 +70,7 @@ impl Builder<'_> {
         let shape = self.shape;
         Walk {
             graph: Graph { shape, links },
-            records: self.records,
+            vectors: self.vectors,
             count,
         }
     }
@@ -120,7 +121,7 @@ impl Builder<'_> {
             other,
             ..
         } = worker;
-        self.records.probe_of(node, probe);
+        self.vectors.probe_of(node, probe);
         walk.descend(probe, top, scratch);
         let mut layers = vec![Vec::new(); top + 1];
         for layer in (0..=top).rev() {
@@ -143,10 +144,10 @@ impl Builder<'_> {
         let Worker {
             probe, other, seen, ..
         } = worker;
-        self.records.probe_of(node, probe);
+        self.vectors.probe_of(node, probe);
         let mut sums = vec![0; neighbours.len()];
         let mut keys = vec![Key::default(); neighbours.len()];
-        self.records.keys(probe, &neighbours, &mut sums, &mut keys);
+        self.vectors.keys(probe, &neighbours, &mut sums, &mut keys);
         seen.clear();
         let pairs = keys.into_iter().zip(neighbours);
         seen.extend(pairs.map(|(key, node)| Seen::new(key, node)));
@@ -165,11 +166,11 @@ impl Builder<'_> {
                 break;
             }
             let one = one.node();
-            self.records.probe_of(one, probe);
-            let own = self.records.key(probe, node);
+            self.vectors.probe_of(one, probe);
+            let own = self.vectors.key(probe, node);
             let apart = taken.chunks(TOGETHER).all(|some| {
                 let (sums, keys) = (&mut sums[..some.len()], &mut keys[..some.len()]);
-                self.records.keys(probe, some, sums, keys);
+                self.vectors.keys(probe, some, sums, keys);
                 keys.iter().all(|key| *key < own)
             });
             if apart {
@@ -192,7 +193,7 @@ impl Builder<'_> {
             }
             let walk = self.walk(links, count);
             let Worker { scratch, probe, .. } = &mut worker;
-            self.records.probe_of(node, probe);
+            self.vectors.probe_of(node, probe);
             walk.descend(probe, 0, scratch);
             scratch.beam.widen(self.effort);
             walk.search(probe, 0, scratch);

@@ -6,6 +6,7 @@ mod distinct;
 mod graph;
 mod records;
 mod searcher;
+mod vectors;
 mod walk;
 
 use std::io;
@@ -23,6 +24,7 @@ use distinct::Documents;
 use graph::{Graph, Shape};
 use records::{Frame, Records, code_all, middle, record_size};
 pub use searcher::HnswSearcher;
+use vectors::{Rows, Vectors, faithful};
 use walk::{MOST, Scratch, Walk};
 
 /// The vectors of a [`FlatIndex`], searched through a graph of neighbours: many times faster, and
@@ -30,7 +32,8 @@ use walk::{MOST, Scratch, Walk};
 ///
 /// How many are missed depends on the [`Effort`] of the searcher; the scores of those that are
 /// found are exactly the flat index's. Vectors in 8 bits and the graph come to about 40 % of the
-/// 32-bit vectors, for 384 dimensions.
+/// 32-bit vectors, for 384 dimensions. Vectors so close together that 8 bits would mislead (copies with
+/// slight changes, points of a plane) are found by their 32 bits instead, which takes longer.
 ///
 /// # Examples
 /// ```
@@ -65,15 +68,35 @@ pub struct HnswIndex {
 struct Inner {
     flat: FlatIndex,
     config: HnswConfig,
-    middle: Numbers<f32>,
-    step: f64,
-    records: Bytes,
+    /// [`None`] when the graph is walked by the vectors as they are.
+    codes: Option<Codes>,
     shape: Shape,
     links: Numbers<u32>,
     documents: Documents,
     file: Option<Mapped>,
     /// For as many searches as ever ran at once.
     scratches: Mutex<Vec<Scratch>>,
+}
+
+/// The vectors in 8 bits.
+#[derive(Debug)]
+struct Codes {
+    middle: Numbers<f32>,
+    step: f64,
+    records: Bytes,
+}
+
+impl Codes {
+    fn records(&self, flat: &FlatIndex) -> Records<'_> {
+        let frame = Frame {
+            cpu: flat.cpu(),
+            similarity: flat.similarity(),
+            middle: self.middle.get(),
+            step: self.step,
+        };
+        let bytes = self.records.as_ref();
+        Records { frame, bytes }
+    }
 }
 
 impl HnswIndex {
@@ -98,23 +121,28 @@ impl HnswIndex {
             return Err(too_many(count));
         }
         let shape = Shape::new(count, config.links).ok_or_else(|| too_many(count))?;
-        let middle = middle(similarity, dim, flat.rows());
         let row = |node: usize| flat.row(documents.first(node));
+        let middle = middle(similarity, dim, count, row);
         let (records, step) = code_all(cpu, similarity, &middle, count, row);
-        let frame = Frame {
-            cpu,
-            similarity,
-            middle: &middle,
-            step,
-        };
-        let bytes = records.as_ref();
-        let links = build::build(Records { frame, bytes }, &shape, config);
-        Ok(Self::from(Inner {
-            flat,
-            config: *config,
+        let codes = Codes {
             middle: Numbers::Owned(middle),
             step,
             records: Bytes::Owned(records),
+        };
+        let rows = Rows {
+            flat: &flat,
+            documents: &documents,
+        };
+        let codes = faithful(codes.records(&flat), rows).then_some(codes);
+        let vectors = match &codes {
+            Some(codes) => Vectors::Coded(codes.records(&flat)),
+            None => Vectors::Plain(rows),
+        };
+        let links = build::build(vectors, &shape, config);
+        Ok(Self::from(Inner {
+            flat,
+            config: *config,
+            codes,
             shape,
             links: Numbers::Aligned(links),
             documents,
@@ -159,11 +187,13 @@ impl HnswIndex {
         writer.graph(GraphTable {
             config: inner.config,
             nodes: inner.documents.nodes(),
-            step: inner.step,
+            step: inner.codes.as_ref().map(|codes| codes.step),
         });
         flat.write(&mut writer)?;
-        writer.section(section::MIDDLE, &inner.middle.bytes())?;
-        writer.section(section::RECORDS, inner.records.as_ref())?;
+        if let Some(codes) = &inner.codes {
+            writer.section(section::MIDDLE, &codes.middle.bytes())?;
+            writer.section(section::RECORDS, codes.records.as_ref())?;
+        }
         writer.section(section::LINKS, &inner.links.bytes())?;
         inner.documents.write(&mut writer)?;
         writer.finish()?.commit()
@@ -196,7 +226,8 @@ impl HnswIndex {
         let graph = file.table.graph.as_ref();
         let graph = graph.filter(|graph| {
             let parameters = graph.config.check().is_ok() && graph.nodes <= MOST;
-            parameters && graph.step.is_finite() && graph.step > 0.0 && flat.dim() <= LONGEST
+            let step = graph.step.is_none_or(|step| step.is_finite() && step > 0.0);
+            parameters && step && flat.dim() <= LONGEST
         });
         let malformed = || file.malformed("table", "the parameters of a graph");
         let GraphTable {
@@ -206,18 +237,24 @@ impl HnswIndex {
         } = *graph.ok_or_else(malformed)?;
         let documents = Documents::read(&file, nodes)?;
         let shape = Shape::new(nodes, config.links).ok_or_else(malformed)?;
-        let size = flat.dim().checked_mul(4);
-        let middle = file.sized(section::MIDDLE, size, "a number for every dimension")?;
-        let size = nodes.checked_mul(record_size(flat.dim()));
-        let records = file.sized(section::RECORDS, size, "a record for every vector")?;
+        let codes = |step| {
+            let size = flat.dim().checked_mul(4);
+            let middle = file.sized(section::MIDDLE, size, "a number for every dimension")?;
+            let size = nodes.checked_mul(record_size(flat.dim()));
+            let records = file.sized(section::RECORDS, size, "a record for every vector")?;
+            Ok::<_, OpenError>(Codes {
+                middle: Numbers::of(middle),
+                step,
+                records: Bytes::Mapped(records),
+            })
+        };
+        let codes = step.map(codes).transpose()?;
         let size = shape.total().checked_mul(4);
         let links = file.sized(section::LINKS, size, "the links of every vector")?;
         Ok(Self::from(Inner {
             flat,
             config,
-            middle: Numbers::of(middle),
-            step,
-            records: Bytes::Mapped(records),
+            codes,
             shape,
             links: Numbers::of(links),
             documents,
@@ -261,21 +298,19 @@ impl From<Inner> for HnswIndex {
 
 impl Inner {
     fn walk(&self) -> Walk<'_> {
-        let frame = Frame {
-            cpu: self.flat.cpu(),
-            similarity: self.flat.similarity(),
-            middle: self.middle.get(),
-            step: self.step,
+        let vectors = match &self.codes {
+            Some(codes) => Vectors::Coded(codes.records(&self.flat)),
+            None => Vectors::Plain(Rows {
+                flat: &self.flat,
+                documents: &self.documents,
+            }),
         };
         Walk {
             graph: Graph {
                 shape: &self.shape,
                 links: self.links.get(),
             },
-            records: Records {
-                frame,
-                bytes: self.records.as_ref(),
-            },
+            vectors,
             count: self.documents.nodes(),
         }
     }

@@ -1,6 +1,6 @@
 //! The vectors in 8 bits, one after another, as the graph is walked by them.
 //!
-//! The middle of all vectors is taken off first (of their directions, under cosine), so that the
+//! The middle of the vectors, dimension by dimension, is taken off first (of their directions, under cosine), so that the
 //! 8 bits tell apart what is far from the origin and close together. A vector is then y = s c: s a
 //! step of its own, c whole numbers of at most 127. What is compared is, for a query z = t b,
 //!
@@ -23,6 +23,7 @@ use crate::Similarity;
 use crate::flat::align::{LINE, Lines};
 use crate::flat::pages::enlarge;
 use crate::flat::simd::Cpu;
+use crate::flat::similarity::Wide;
 
 /// Bytes at the end of a record: step and lift.
 const END: usize = 8;
@@ -41,6 +42,8 @@ pub(super) struct Probe {
     start: i32,
     /// The factor of the lift.
     lift: f32,
+    /// The query itself, where there are no codes.
+    pub(super) wide: Wide,
 }
 
 /// What all records are relative to.
@@ -61,29 +64,36 @@ pub(super) struct Records<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-/// Rows that are summed together, then their sums: so that the middle does not depend on the number
-/// of threads.
-const TOGETHER: usize = 4096;
+/// Vectors that the middle is taken from.
+const SAMPLE: usize = 1023;
 
-/// The middle of all rows (of their directions, under cosine).
-pub(super) fn middle(similarity: Similarity, dim: usize, rows: &[f32]) -> Vec<f32> {
-    let sums: Vec<Vec<f64>> = rows
-        .par_chunks(dim.max(1) * TOGETHER)
-        .map(|rows| {
-            let mut sums = vec![0.0; dim];
-            for row in rows.chunks_exact(dim) {
-                let factor = direction(similarity, row);
-                for (sum, &value) in sums.iter_mut().zip(row) {
-                    *sum += f64::from(value) * factor;
-                }
-            }
-            sums
-        })
+/// The middle of the first of `count` rows, which are in random order (of their directions, under
+/// cosine): of each dimension the median, which a few vectors far off do not move.
+pub(super) fn middle<'r>(
+    similarity: Similarity,
+    dim: usize,
+    count: usize,
+    row: impl Fn(usize) -> &'r [f32],
+) -> Vec<f32> {
+    let rows: Vec<(&[f32], f64)> = (0..count.min(SAMPLE))
+        .map(row)
+        .map(|row| (row, direction(similarity, row)))
         .collect();
-    let count = (rows.len() / dim.max(1)).max(1) as f64;
+    if rows.is_empty() {
+        return vec![0.0; dim];
+    }
+    let mut values = Vec::with_capacity(rows.len());
     (0..dim)
-        .map(|column| (sums.iter().map(|sums| sums[column]).sum::<f64>() / count) as f32)
-        .map(|value| value.clamp(f32::MIN, f32::MAX))
+        .map(|column| {
+            values.clear();
+            values.extend(
+                rows.iter()
+                    .map(|(row, factor)| f64::from(row[column]) * factor),
+            );
+            let half = values.len() / 2;
+            let (_, &mut median, _) = values.select_nth_unstable_by(half, f64::total_cmp);
+            median as f32
+        })
         .collect()
 }
 
@@ -264,13 +274,6 @@ impl<'a> Records<'a> {
             *key = Key::new(value);
         }
     }
-
-    /// The key of one vector.
-    pub(super) fn key(self, probe: &Probe, node: u32) -> Key {
-        let (mut sum, mut key) = ([0], [Key::default()]);
-        self.keys(probe, &[node], &mut sum, &mut key);
-        key[0]
-    }
 }
 
 /// How near a vector is to a query: a 32-bit float, none of them NaN, as a number of the same order.
@@ -279,7 +282,7 @@ pub(super) struct Key(pub(super) u32);
 
 impl Key {
     #[inline]
-    fn new(value: f32) -> Self {
+    pub(super) fn new(value: f32) -> Self {
         // NaN, which only a damaged file has, is as far as can be.
         let bits = match value.partial_cmp(&0.0) {
             None => return Self(0),

@@ -80,7 +80,7 @@ impl HnswSearcher {
         let flat = &inner.flat;
         let wide = Wide::new(flat.cpu(), query);
         inner.with_scratch(|scratch| {
-            let probe = walk.records.probe(query);
+            let probe = walk.vectors.probe(query);
             walk.descend(&probe, 0, scratch);
             scratch.beam.widen(width);
             walk.search(&probe, 0, scratch);

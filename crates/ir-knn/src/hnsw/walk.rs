@@ -1,7 +1,8 @@
 //! Walking the graph towards a query.
 
 use super::graph::{Graph, NONE};
-use super::records::{Key, Probe, Records};
+use super::records::{Key, Probe};
+use super::vectors::Vectors;
 use crate::flat::simd::prefetch;
 
 /// The most vectors that can be numbered: a bit is for the beam.
@@ -144,7 +145,7 @@ impl Scratch {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Walk<'a> {
     pub(super) graph: Graph<'a>,
-    pub(super) records: Records<'a>,
+    pub(super) vectors: Vectors<'a>,
     /// How many vectors are linked: the first so many.
     pub(super) count: usize,
 }
@@ -154,7 +155,7 @@ impl Walk<'_> {
     /// it comes to in the beam. There is at least one vector.
     pub(super) fn descend(self, probe: &Probe, layer: usize, scratch: &mut Scratch) {
         scratch.beam.clear(1);
-        let first = Seen::new(self.records.key(probe, 0), 0);
+        let first = Seen::new(self.vectors.key(probe, 0), 0);
         scratch.beam.push(first);
         for above in (layer + 1..self.graph.shape.layers()).rev() {
             self.search(probe, above, scratch);
@@ -195,7 +196,7 @@ impl Walk<'_> {
                 keys.resize(nodes.len(), Key::default());
             }
             let sums = &mut sums[..nodes.len()];
-            self.records.keys(probe, nodes, sums, keys);
+            self.vectors.keys(probe, nodes, sums, keys);
             for (&node, &key) in nodes.iter().zip(&*keys) {
                 beam.push(Seen::new(key, node));
             }
