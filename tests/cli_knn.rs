@@ -123,6 +123,115 @@ fn texts_as_json_and_as_lines() {
     assert!(ran.out.ends_with("mean\t6\t1.0000\n"), "{}", ran.out);
 }
 
+/// The same as the library gives, and texts of the same words are near.
+#[test]
+fn random_indexing() {
+    let here = Folder::new();
+    here.write("papers.jsonl", TEXTS);
+    let args = "knn-accuracy --texts papers.jsonl --text-field abstract --model random-indexing \
+                --k 1 --folds 3 --json";
+    let json = |more: &[&str]| -> serde_json::Value {
+        let args: Vec<&str> = args
+            .split_whitespace()
+            .chain(more.iter().copied())
+            .collect();
+        serde_json::from_str(&here.ir(&args).ok().out).unwrap()
+    };
+    let expected = |dim: usize, nonzero: usize| {
+        let texts: Vec<String> = TEXTS
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+            .map(|object| object["abstract"].as_str().unwrap().to_owned())
+            .collect();
+        let mut config = ir::knn::RandomIndexingConfig::default().with_dim(dim);
+        config.nonzero = nonzero;
+        let (_, rows) = ir::knn::RandomIndexing::fit_transform(&texts, &config).unwrap();
+        let labels = ir::knn::Labels::new(["sea", "sea", "sea", "tea", "tea", "tea"]);
+        let knn = ir::knn::Knn::new(1);
+        let accuracy = knn.cross_validate(&rows.select(&[0, 1, 2, 4, 5, 6]), &labels, 3);
+        accuracy.unwrap().mean()
+    };
+    let found = json(&[]);
+    assert_eq!(
+        (&found["dimensions"], &found["items"]),
+        (&200.into(), &6.into())
+    );
+    assert_eq!(found["accuracy"], expected(200, 10));
+    assert!(found["accuracy"].as_f64().unwrap() > 0.8);
+    let found = json(&["--components", "7"]);
+    assert_eq!(found["dimensions"], 7);
+    assert_eq!(found["accuracy"], expected(7, 6));
+}
+
+/// What has no direction is named as it stands in the file, also behind items without a label.
+#[test]
+fn zeros_are_named_by_their_place_in_the_file() {
+    let here = Folder::new();
+    here.write(
+        "x.npy",
+        npy(&[[1., 0.], [2., 1.], [3., 1.], [1., 1.], [0., 0.], [1., 2.]]),
+    );
+    here.write("labels.txt", "a\nunlabeled\nunlabeled\nunlabeled\nb\na\n");
+    let common = [
+        "--labels",
+        "labels.txt",
+        "--metric",
+        "cosine",
+        "-k",
+        "1",
+        "--folds",
+        "2",
+    ];
+    let vectors = ["knn-accuracy", "--vectors", "x.npy"];
+    here.ir(&[&vectors[..], &common].concat())
+        .fails(1, &["x.npy: row 4: expected a vector with a direction"]);
+    here.write("lines.txt", "a ship\nmilk\nmilk\nmilk\n?\na boat\n");
+    let texts = ["knn-accuracy", "--texts", "lines.txt"];
+    here.ir(&[&texts[..], &common].concat())
+        .fails(1, &["lines.txt:5: expected a text with a word"]);
+    // Blank lines between objects are lines of the file too.
+    let lines = ["a ship", "milk", "milk", "milk", "?", "a boat"];
+    let lines = lines.map(|text| format!("\n{{\"text\": \"{text}\"}}\n"));
+    here.write("objects.jsonl", lines.concat());
+    let texts = ["knn-accuracy", "--texts", "objects.jsonl"];
+    here.ir(&[&texts[..], &common].concat())
+        .fails(1, &["objects.jsonl:10: expected a text with a word"]);
+}
+
+/// What a file is, its first line with something on it says.
+#[test]
+fn blank_lines_before_texts() {
+    let here = Folder::new();
+    here.write("papers.jsonl", TEXTS);
+    here.write("blank.jsonl", format!("\n \r\n{TEXTS}"));
+    here.write("labels.txt", "sea\nsea\nsea\nunlabeled\ntea\ntea\ntea\n");
+    let run = |texts: &str, labels: &[&str]| {
+        let args = [
+            "knn-accuracy",
+            "--text-field",
+            "abstract",
+            "-k",
+            "1",
+            "--folds",
+            "3",
+        ];
+        here.ir(&[&args[..], &["--texts", texts], labels].concat())
+    };
+    for labels in [&[][..], &["--labels", "labels.txt"]] {
+        let expected = run("papers.jsonl", labels).ok().out;
+        assert_eq!(run("blank.jsonl", labels).ok().out, expected);
+    }
+    // A blank line among plain ones is a text, with a label of its own.
+    here.write("lines.txt", "\na ship\nships\na ship\ntea\ntea\ntea\n");
+    here.write("more.txt", "unlabeled\nsea\nsea\nsea\ntea\ntea\ntea\n");
+    let ran = run("lines.txt", &["--labels", "more.txt"]).ok();
+    assert!(ran.out.contains("mean\t6\t"), "{}", ran.out);
+    run("lines.txt", &[]).fails(
+        1,
+        &["lines.txt: expected --labels for texts that are plain"],
+    );
+}
+
 #[test]
 fn mistakes() {
     let here = Folder::new();
@@ -154,6 +263,16 @@ fn mistakes() {
         "knn-accuracy --texts papers.jsonl --components 3",
         2,
         &["--components is for --model lsi"],
+    );
+    fails(
+        "knn-accuracy --texts papers.jsonl --sublinear --model random-indexing",
+        2,
+        &["--sublinear is for --model tfidf and lsi"],
+    );
+    fails(
+        "knn-accuracy --texts papers.jsonl --text-field abstract --components 1 --model random-indexing",
+        1,
+        &["papers.jsonl: expected an even number of nonzero entries from 2 to 1, found 0"],
     );
     fails(
         "knn-accuracy --texts papers.jsonl --min-df 1.5",

@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use ir_core::Progress;
 use ir_knn::{
-    Accuracy, DenseRows, DocFrequency, Knn, Labels, Metric, Rows, SparseRows, Svd, SvdConfig, Tf,
-    TfIdf, TfIdfConfig,
+    Accuracy, DenseRows, DocFrequency, Knn, KnnError, Labels, Metric, RandomIndexing,
+    RandomIndexingConfig, Rows, SparseRows, Svd, SvdConfig, Tf, TfIdf, TfIdfConfig,
 };
 use serde_json::json;
 
@@ -24,6 +24,7 @@ Examples:
   ir knn-accuracy --texts papers.jsonl --text-field abstract --sublinear
   ir knn-accuracy --texts papers.jsonl --text-field abstract --sublinear \\
       --model lsi --components 100 --normalize
+  ir knn-accuracy --texts papers.jsonl --model random-indexing --components 500
   ir knn-accuracy --texts lines.txt --labels labels.txt --json
   ir knn-accuracy --texts iclr24v2.parquet --sublinear
 
@@ -36,11 +37,11 @@ label is `unlabeled` are left out, but texts of such items help to learn the
 weights of words.
 
 Files: vectors as NumPy saves them (.npy, two dimensions); labels one a line;
-texts as JSON, one object a line, or as plain lines where the first line is no
-JSON object. Any of them may be compressed, and one may be `-` for standard
-input. Texts may also be a Parquet file of the ICLR dataset (abstracts, or
-titles with --text-field title), if this program is built with its feature
-`parquet`.
+texts as JSON, one object a line, or as plain lines where the first line that
+is not blank is no JSON object. Any of them may be compressed, and one may be
+`-` for standard input. Texts may also be a Parquet file of the ICLR dataset
+(abstracts, or titles with --text-field title), if this program is built with
+its feature `parquet`.
 
 Output: one line a fold with its number, its items and its accuracy, then the
 mean, tab-separated.";
@@ -104,7 +105,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "vectors")]
     ngrams: Option<usize>,
 
-    /// Dimensions of --model lsi [default: 100]
+    /// Dimensions [default: 100 of --model lsi, 200 of random-indexing]
     #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "vectors")]
     components: Option<usize>,
 
@@ -135,6 +136,8 @@ enum Model {
     Tfidf,
     /// These reduced to few dimensions by a truncated SVD
     Lsi,
+    /// Few dimensions by sums of random patterns
+    RandomIndexing,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -202,20 +205,25 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     {
         return Err(Usage("expected one input as `-`, found several".into()).into());
     }
-    if args.components.is_some() && args.model != Model::Lsi {
-        return Err(Usage("--components is for --model lsi".into()).into());
+    if args.components.is_some() && args.model == Model::Tfidf {
+        let text = "--components is for --model lsi and random-indexing";
+        return Err(Usage(text.into()).into());
+    }
+    if args.sublinear && args.model == Model::RandomIndexing {
+        return Err(Usage("--sublinear is for --model tfidf and lsi".into()).into());
     }
     let mut bar = console.bar();
     let mut stage = |name: &str| bar.report(name, 0, None);
     let _ = stage("reading");
-    let (source, mut vectors, labels) = if let Some(name) = &args.vectors {
+    let (source, mut vectors, labels, lines) = if let Some(name) = &args.vectors {
         let labels = read::labels(args.labels.as_deref().unwrap_or_default())?;
-        (name, Vectors::Dense(read::vectors(name)?), labels)
+        (name, Vectors::Dense(read::vectors(name)?), labels, None)
     } else {
         let name = args.texts.as_ref().context("clap asks for one of both")?;
         let texts = read::texts(name, args)?;
         let _ = stage("learning");
-        (name, vectorise(&texts.texts, args)?, texts.labels)
+        let vectors = vectorise(&texts.texts, args)?;
+        (name, vectors, texts.labels, Some(texts.lines))
     };
     let (found, expected) = (labels.len(), vectors.rows().len());
     if found != expected {
@@ -240,7 +248,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let knn = Knn::new(args.k).by(metric);
     let accuracy = knn
         .cross_validate(vectors.rows(), &classes, args.folds)
-        .with_context(|| source.clone())?;
+        .map_err(|error| placed(error, source, &rows, lines.as_deref()))?;
     bar.finish();
     warn(&accuracy, args, console);
     console.note(format_args!(
@@ -272,6 +280,27 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     out.commit()
 }
 
+/// The error of a row, which is one of those with a label, where it stands in the file.
+fn placed(error: KnnError, source: &str, rows: &[usize], lines: Option<&[u64]>) -> anyhow::Error {
+    let of = |row: usize| rows.get(row).copied().unwrap_or(row);
+    let error = match error {
+        KnnError::ZeroVector { row } => {
+            if let Some(line) = lines.and_then(|lines| lines.get(of(row))) {
+                return anyhow::anyhow!(
+                    "{source}:{line}: expected a text with a word that counts, found none, so that it has no cosine"
+                );
+            }
+            KnnError::ZeroVector { row: of(row) }
+        }
+        KnnError::Length { row, found } => KnnError::Length {
+            row: of(row),
+            found,
+        },
+        other => other,
+    };
+    anyhow::Error::new(error).context(source.to_owned())
+}
+
 fn vectorise(texts: &[String], args: &Args) -> Result<Vectors> {
     let mut config = TfIdfConfig::default().with_words(1, args.ngrams.unwrap_or(1));
     if args.sublinear {
@@ -284,14 +313,25 @@ fn vectorise(texts: &[String], args: &Args) -> Result<Vectors> {
         config = config.with_max_df(most);
     }
     let name = || args.texts.clone().unwrap_or_default();
+    if args.model == Model::RandomIndexing {
+        let mut indexing = RandomIndexingConfig::default();
+        if let Some(dim) = args.components {
+            indexing = indexing.with_dim(dim);
+            // As many entries as there is room for.
+            indexing.nonzero = indexing.nonzero.min(dim / 2 * 2);
+        }
+        indexing.terms = config;
+        let (_, rows) = RandomIndexing::fit_transform(texts, &indexing).with_context(name)?;
+        return Ok(Vectors::Dense(rows));
+    }
     let (_, rows) = TfIdf::fit_transform(texts, &config).with_context(name)?;
     Ok(match args.model {
-        Model::Tfidf => Vectors::Sparse(rows),
         Model::Lsi => {
             let config = SvdConfig::components(args.components.unwrap_or(100));
             let svd = Svd::fit(&rows, &config).with_context(name)?;
             Vectors::Dense(svd.transform(&rows)?)
         }
+        Model::Tfidf | Model::RandomIndexing => Vectors::Sparse(rows),
     })
 }
 

@@ -40,6 +40,8 @@ pub(super) fn labels(argument: &str) -> Result<Vec<String>> {
 /// Texts with their labels.
 pub(super) struct Texts {
     pub(super) texts: Vec<String>,
+    /// Where each stands, from 1; none of a Parquet file.
+    pub(super) lines: Vec<u64>,
     pub(super) labels: Vec<String>,
 }
 
@@ -50,15 +52,25 @@ pub(super) fn texts(argument: &str, args: &Args) -> Result<Texts> {
     }
     let (reader, name) = source::open(argument)?;
     let mut lines = Lines::new(reader, &name);
-    let (mut texts, mut own) = (Vec::new(), Vec::new());
+    let (mut texts, mut numbers, mut own) = (Vec::new(), Vec::new(), Vec::new());
     let mut json = None;
     while let Some(line) = lines.read()? {
         let text = line.text.trim_end_matches('\r');
-        if !*json.get_or_insert_with(|| text.trim_start().starts_with('{')) {
-            texts.push(text.to_owned());
+        let blank = text.trim().is_empty();
+        if json.is_none() && !blank {
+            json = Some(text.trim_start().starts_with('{'));
+            if json == Some(true) {
+                // The lines so far were blank, which counts between plain lines only.
+                texts.clear();
+                numbers.clear();
+            }
+        }
+        if blank && json == Some(true) {
             continue;
         }
-        if text.trim().is_empty() {
+        numbers.push(line.number);
+        if json != Some(true) {
+            texts.push(text.to_owned());
             continue;
         }
         let at = || format!("{name}:{}", line.number);
@@ -89,7 +101,7 @@ pub(super) fn texts(argument: &str, args: &Args) -> Result<Texts> {
     }
     let labels = match &args.labels {
         Some(argument) => labels(argument)?,
-        None if json == Some(false) => {
+        None if json != Some(true) && !texts.is_empty() => {
             bail!("{name}: expected --labels for texts that are plain lines, found none")
         }
         None if !own.is_empty() && own.iter().all(Option::is_none) => bail!(
@@ -101,7 +113,11 @@ pub(super) fn texts(argument: &str, args: &Args) -> Result<Texts> {
             .map(|label| label.unwrap_or_else(|| args.unlabeled.clone()))
             .collect(),
     };
-    Ok(Texts { texts, labels })
+    Ok(Texts {
+        texts,
+        lines: numbers,
+        labels,
+    })
 }
 
 /// Whether a file begins as Parquet does.
@@ -138,7 +154,11 @@ fn papers(argument: &str, args: &Args) -> Result<Texts> {
         Some(argument) => labels(argument)?,
         None => own,
     };
-    Ok(Texts { texts, labels })
+    Ok(Texts {
+        texts,
+        lines: Vec::new(),
+        labels,
+    })
 }
 
 #[cfg(not(feature = "parquet"))]
