@@ -24,7 +24,7 @@ Examples:
   ir knn-accuracy --texts papers.jsonl --text-field abstract --sublinear
   ir knn-accuracy --texts papers.jsonl --text-field abstract --sublinear \\
       --model lsi --components 100 --normalize
-  ir knn-accuracy --texts papers.jsonl --model random-indexing --components 500
+  ir knn-accuracy --texts papers.jsonl --model random-indexing
   ir knn-accuracy --texts lines.txt --labels labels.txt --json
   ir knn-accuracy --texts iclr24v2.parquet --sublinear
 
