@@ -447,10 +447,13 @@ fn agreement_of_assessors_and_of_rankings() {
     let object = json(&here.ir(&args).ok().out);
     // By x 1, 0, .5; by y 1, 1, .5: of three pairs one agrees, one is tied, one is turned round.
     assert_eq!(object["rankings"][0]["tau_b"], 0.0);
+    assert_eq!(object["rules"]["missing"], "zero");
     let args = [&["agree", "x.qrels", "-m", "RR", "-m", "P@1"][..], &runs].concat();
     let out = here.ir(&args).ok().out;
     assert!(
-        out.contains("order of 3 systems") && out.contains("RR / P@1"),
+        out.contains("order of 3 systems")
+            && out.contains("RR / P@1")
+            && out.contains("missing queries"),
         "{out}"
     );
     here.ir(&["agree", "x.qrels"]).fails(2, &["two assessors"]);

@@ -112,11 +112,13 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             json!({"first": ranking.names[0], "second": ranking.names[1], "tau_b": ranking.tau,
                 "tau_ap": ranking.tau_ap, "tau_ap_b": ranking.tau_ap_b})
         }).collect();
-            json!({"agreement": agreement, "rankings": rows}).to_string()
+            let rules = (!rows.is_empty()).then(Rules::default);
+            json!({"agreement": agreement, "rankings": rows, "rules": rules}).to_string()
         } else {
             let mut parts: Vec<String> = ratings.iter().flat_map(agreement_text).collect();
             if !rankings.is_empty() {
                 parts.push(rankings_text(&rankings, runs.len()));
+                parts.push(Rules::default().to_string());
             }
             parts.join("\n\n")
         };
