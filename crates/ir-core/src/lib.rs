@@ -24,6 +24,7 @@ mod retriever;
 mod run;
 mod search;
 mod stop_words;
+mod training;
 pub mod trec;
 
 pub use adapters::{ByText, Distinct};
@@ -46,3 +47,6 @@ pub use retriever::{Retriever, SearchError};
 pub use run::{Run, Scored};
 pub use search::Search;
 pub use stop_words::NLTK_STOP_WORDS;
+pub use training::{
+    ExampleFault, Fingerprint, TrainingError, TrainingExample, TrainingSet, TrainingText,
+};
