@@ -1,8 +1,10 @@
 //! What a user of the published crates would write: no workspace, no paths.
 
 use ir_bm25::{Bm25, Index, IndexConfig};
-use ir_core::{Document, NoProgress, Retriever, Run, Search};
+use ir_core::{Document, Encoded, Encoder, NoProgress, Retriever, Run, Search, Side};
+use ir_dense::BiEncoder;
 use ir_eval::{Evaluator, Measure};
+use ir_knn::{FlatIndex, Similarity};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Search in ten lines.
@@ -28,5 +30,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(same, Measure::NDCG.at(10));
     println!("downstream: nDCG@10 {ndcg:.4} on the bundled collection");
     assert!(ndcg > 0.3 && ndcg < 1.0);
+
+    // Embed and search in ten lines.
+    let Some(folder) = std::env::var_os("IR_MODEL") else {
+        println!("downstream: IR_MODEL names no model, nothing embedded");
+        return Ok(());
+    };
+    let encoder = BiEncoder::open(folder)?;
+    let texts = ["ships seen by radar", "a boat at sea", "green tea"];
+    let vectors = encoder.encode(Side::Document, &texts)?;
+    let ids = ["radar", "boat", "tea"].into_iter().collect();
+    let index = FlatIndex::new(ids, encoder.dim(), vectors, Similarity::Cosine)?;
+    let searcher = Encoded::new(encoder, index);
+    let ranking = searcher.search("a vessel on the ocean", &Search::top(1))?;
+    assert_eq!(searcher.ids().id(ranking.hits()[0].doc), "boat");
+    println!("downstream: the nearest text has cosine {:.3}", ranking.hits()[0].score);
     Ok(())
 }
