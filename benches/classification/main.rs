@@ -24,24 +24,19 @@
 mod collection;
 mod peer_sklearn;
 
+use std::env;
 use std::path::Path;
-use std::time::Instant;
-use std::{env, fs};
 
 use anyhow::{Context, Result, ensure};
 use collection::Collection;
+use ir_benches::{Clock, Options, Seconds, median};
 use ir_knn::{Knn, Labels, Tf, TfIdf, TfIdfConfig};
 use peer_sklearn::{Sklearn, Timed};
 
 fn main() -> Result<()> {
-    let args: Vec<String> = env::args().skip(1).collect();
-    let value = |name: &str, default: usize| -> Result<usize> {
-        let at = args.iter().position(|arg| arg == name);
-        let given = at.and_then(|at| args.get(at + 1));
-        given.map_or(Ok(default), |text| text.parse().context(text.clone()))
-    };
-    let rounds = value("--rounds", 5)?;
-    let collection = Collection::open(value("--papers", 0)? > 0)?;
+    let options = Options::given(&["--rounds", "--papers"])?;
+    let rounds: usize = options.number("--rounds", 5)?;
+    let collection = Collection::open(options.number("--papers", 0)? > 0)?;
     println!(
         "{} texts, {:.1} MB, {} of them with a class, {} classes",
         collection.texts.len(),
@@ -105,10 +100,10 @@ fn main() -> Result<()> {
 
 /// Everything once, on the threads of this pool.
 fn round(collection: &Collection) -> Result<Timed> {
-    let start = Clock::now()?;
+    let clock = Clock::of_all_threads();
     let config = TfIdfConfig::default().with_tf(Tf::Sublinear);
     let (_, rows) = TfIdf::fit_transform(&collection.texts, &config)?;
-    let fitted = start.seconds()?;
+    let fit = clock.seconds();
     let selected;
     let rows = if collection.rows.len() == rows.len() {
         &rows
@@ -116,79 +111,41 @@ fn round(collection: &Collection) -> Result<Timed> {
         selected = rows.select(&collection.rows);
         &selected
     };
-    let start = Clock::now()?;
+    let clock = Clock::of_all_threads();
     let labels = Labels::new(&collection.labels);
     let accuracy = Knn::default().cross_validate(rows, &labels, 10)?;
     Ok(Timed {
-        fit: fitted,
-        folds: start.seconds()?,
+        fit,
+        folds: clock.seconds(),
         accuracies: accuracy.folds,
     })
 }
 
-/// The time of day and that of the processor, all threads of this process together.
-struct Clock {
-    wall: Instant,
-    cpu: f64,
-}
-
-impl Clock {
-    fn now() -> Result<Self> {
-        Ok(Self {
-            cpu: processor_time()?,
-            wall: Instant::now(),
-        })
-    }
-
-    /// (by the clock, of the processor)
-    fn seconds(&self) -> Result<(f64, f64)> {
-        let wall = self.wall.elapsed().as_secs_f64();
-        Ok((wall, processor_time()? - self.cpu))
-    }
-}
-
-/// What all threads have had, in seconds; 0 where the system does not say.
-fn processor_time() -> Result<f64> {
-    let Ok(threads) = fs::read_dir("/proc/self/task") else {
-        return Ok(0.0);
-    };
-    let mut nanoseconds = 0.0;
-    for thread in threads {
-        let text = fs::read_to_string(thread?.path().join("schedstat"))?;
-        let first = text.split_whitespace().next().context("schedstat")?;
-        nanoseconds += first.parse::<f64>()?;
-    }
-    Ok(nanoseconds / 1e9)
-}
-
 /// Medians: by the clock, of the processor.
-struct Row([(f64, f64); 3]);
+struct Row([Seconds; 3]);
 
 impl Row {
     fn of(rounds: &[Timed]) -> Self {
-        let median = |part: &dyn Fn(&Timed) -> f64| {
-            let mut parts: Vec<f64> = rounds.iter().map(part).collect();
-            parts.sort_by(f64::total_cmp);
-            parts.get(parts.len() / 2).copied().unwrap_or(f64::NAN)
+        let part = |of: &dyn Fn(&Timed, fn(&Seconds) -> f64) -> f64| Seconds {
+            wall: median(rounds.iter().map(|timed| of(timed, |part| part.wall))),
+            cpu: median(rounds.iter().map(|timed| of(timed, |part| part.cpu))),
         };
         Self([
-            (median(&|t| t.fit.0), median(&|t| t.fit.1)),
-            (median(&|t| t.folds.0), median(&|t| t.folds.1)),
-            (
-                median(&|t| t.fit.0 + t.folds.0),
-                median(&|t| t.fit.1 + t.folds.1),
-            ),
+            part(&|timed, seconds| seconds(&timed.fit)),
+            part(&|timed, seconds| seconds(&timed.folds)),
+            part(&|timed, seconds| seconds(&timed.fit) + seconds(&timed.folds)),
         ])
     }
 
     fn show(&self, name: &str, peer: Option<&Self>) {
         print!("{name:<16}");
-        for (wall, cpu) in self.0 {
+        for Seconds { wall, cpu } in self.0 {
             print!(" {:>20}", format!("{wall:.3} ({cpu:.3})"));
         }
         if let Some(peer) = peer {
             for (own, peer) in self.0.iter().zip(peer.0) {
-                print!("   {:.1}x ({:.1}x)", peer.0 / own.0, peer.1 / own.1);
+                let (wall, cpu) = (peer.wall / own.wall, peer.cpu / own.cpu);
+                print!("   {wall:.1}x ({cpu:.1}x)");
             }
         }
         println!();

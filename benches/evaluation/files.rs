@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use ir_benches::Random;
 
 /// How large a topic is.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +33,7 @@ impl Files {
         };
         let mut qrels = BufWriter::new(File::create(&files.qrels)?);
         let mut run = BufWriter::with_capacity(1 << 20, File::create(&files.run)?);
-        let mut random = SplitMix(7);
+        let mut random = Random(7);
         let Shape { documents, judged } = shape;
         for topic in 1..=topics {
             // Steps through the collection that never meet: the ids of a topic are distinct.
@@ -84,18 +85,5 @@ impl Files {
 
     pub(crate) fn run_bytes(&self) -> Result<u64> {
         Ok(fs::metadata(&self.run)?.len())
-    }
-}
-
-/// SplitMix64 (Steele, Lea and Flood 2014).
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) % limit.max(1)
     }
 }

@@ -27,27 +27,20 @@
 mod files;
 mod tools;
 
-use std::env;
-use std::time::Instant;
-
 use anyhow::{Context, Result, ensure};
-
 use files::{Files, Shape};
+use ir_benches::{Clock, Options};
 use tools::{Cost, Tool};
 
 fn main() -> Result<()> {
-    let args: Vec<String> = env::args().skip(1).collect();
-    let number = |name: &str, default: u64| -> Result<u64> {
-        let at = args.iter().position(|arg| arg == name);
-        let value = at.and_then(|at| args.get(at + 1));
-        value.map_or(Ok(default), |text| text.parse().context(name.to_owned()))
-    };
+    let options = Options::given(&["--topics", "--most", "--documents", "--judged", "--rounds"])?;
     let shape = Shape {
-        documents: number("--documents", 1000)?,
-        judged: number("--judged", 50)?,
+        documents: options.number("--documents", 1000)?,
+        judged: options.number("--judged", 50)?,
     };
-    let (topics, most) = (number("--topics", 10_000)?, number("--most", 100_000)?);
-    let rounds = number("--rounds", 3)?.max(1);
+    let topics: u64 = options.number("--topics", 10_000)?;
+    let most: u64 = options.number("--most", 100_000)?;
+    let rounds: u64 = options.number("--rounds", 3)?.max(1);
 
     let ir = Tool::ir()?;
     let peers = Tool::peers();
@@ -174,9 +167,9 @@ fn start_up(ir: &Tool, files: &Files) -> Result<()> {
     let small = files.head(folder.path(), 10)?;
     let mut times = Vec::new();
     for _ in 0..21 {
-        let start = Instant::now();
+        let clock = Clock::of_this_thread();
         ir.run(&small)?;
-        times.push(start.elapsed().as_secs_f64() * 1000.0);
+        times.push(clock.seconds().wall * 1000.0);
     }
     times.sort_by(f64::total_cmp);
     println!(

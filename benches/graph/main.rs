@@ -28,16 +28,13 @@
     reason = "a program for a terminal"
 )]
 
-#[path = "../vectors/data.rs"]
-mod data;
 mod peer;
 
 use std::path::Path;
-use std::time::Instant;
 use std::{env, fs};
 
-use anyhow::{Context, Result, ensure};
-use data::{Random, normalized, processor_time, save};
+use anyhow::{Result, ensure};
+use ir_benches::{Clock, Options, Random, Seconds, median, normalized, save};
 use ir_core::{DocSet, Hit, Ranking, Retriever, Search};
 use ir_knn::{Effort, FlatIndex, HnswConfig, HnswIndex, Similarity};
 use peer::Peer;
@@ -52,21 +49,32 @@ const TARGET: f64 = 0.95;
 const FILTERED: usize = 64;
 
 fn main() -> Result<()> {
-    let args: Vec<String> = env::args().skip(1).collect();
-    let given = |name: &str| {
-        let at = args.iter().position(|arg| arg == name);
-        at.and_then(|at| args.get(at + 1)).map(String::as_str)
-    };
-    let value = |name: &str, default: usize| -> Result<usize> {
-        given(name).map_or(Ok(default), |text| text.parse().context(text.to_owned()))
-    };
-    let (count, dim) = (value("--vectors", 100_000)?, value("--dim", 384)?);
-    let (asked, rounds) = (value("--queries", 1000)?, value("--rounds", 5)?);
-    let (links, build_effort) = (value("--links", 16)?, value("--build-effort", 200)?);
-    let kind = given("--data").unwrap_or("latent");
+    let options = Options::given(&[
+        "--data",
+        "--vectors",
+        "--dim",
+        "--queries",
+        "--rounds",
+        "--links",
+        "--build-effort",
+        "--latent",
+        "--peers",
+    ])?;
+    let count: usize = options.number("--vectors", 100_000)?;
+    let dim: usize = options.number("--dim", 384)?;
+    let asked: usize = options.number("--queries", 1000)?;
+    let rounds: usize = options.number("--rounds", 5)?;
+    let links: usize = options.number("--links", 16)?;
+    let build_effort: usize = options.number("--build-effort", 200)?;
+    let kind = options.text("--data").unwrap_or("latent");
     let mut random = Random(7);
     let mut all = match kind {
-        "latent" => latent(&mut random, count + asked, dim, value("--latent", 192)?),
+        "latent" => latent(
+            &mut random,
+            count + asked,
+            dim,
+            options.number("--latent", 192)?,
+        ),
         "sphere" => random.unit_vectors(count + asked, &vec![0.0; dim]),
         other => anyhow::bail!("--data: expected latent or sphere, found {other}"),
     };
@@ -89,21 +97,22 @@ fn main() -> Result<()> {
     let config = HnswConfig::default()
         .with_links(links)
         .with_build_effort(build_effort);
-    let (started, before) = (Instant::now(), all_threads_time());
+    let clock = Clock::of_all_threads();
     let index = HnswIndex::new(flat, &config)?;
-    let (wall, cpu) = (started.elapsed().as_secs_f64(), all_threads_time() - before);
+    let took = clock.seconds();
     let path = folder.path().join("hnsw.ir");
     index.save(&path)?;
-    built("ir", "", wall, cpu, fs::metadata(&path)?.len());
+    built("ir", "", took, fs::metadata(&path)?.len());
     let mut engines = vec![Engine::Ours(index)];
     if let Some(python) = env::var_os("IR_PEERS_PYTHON") {
-        for name in given("--peers")
+        for name in options
+            .text("--peers")
             .unwrap_or("hnswlib,usearch,faiss")
             .split(',')
         {
             let python = Path::new(&python);
             let (peer, about) = Peer::build(python, name, folder.path(), links, build_effort)?;
-            built(name, &about.version, about.wall, about.cpu, about.bytes);
+            built(name, &about.version, about.took, about.bytes);
             engines.push(Engine::Theirs(name.to_owned(), peer));
         }
     } else {
@@ -184,15 +193,15 @@ fn filtered(index: &HnswIndex, queries: &[&[f32]]) -> Result<()> {
     );
     for share in [1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.01] {
         let mut random = Random(11);
-        let allowed = DocSet::select(index.ids().len(), |_| random.next() < share);
+        let allowed = DocSet::select(index.ids().len(), |_| random.uniform() < share);
         let how = Search::top(K).within(&allowed);
         let timed = |retriever: &dyn Retriever<Query = [f32]>| -> Result<(Vec<Ranking>, f64)> {
-            let before = processor_time();
+            let clock = Clock::of_this_thread();
             let found: Result<Vec<Ranking>, _> = queries
                 .iter()
                 .map(|query| retriever.search(query, &how))
                 .collect();
-            Ok((found?, queries.len() as f64 / (processor_time() - before)))
+            Ok((found?, queries.len() as f64 / clock.seconds().cpu))
         };
         let (exact, exact_rate) = timed(index.flat())?;
         let (found, rate) = timed(&searcher)?;
@@ -206,7 +215,8 @@ fn filtered(index: &HnswIndex, queries: &[&[f32]]) -> Result<()> {
     Ok(())
 }
 
-fn built(name: &str, version: &str, wall: f64, cpu: f64, bytes: u64) {
+fn built(name: &str, version: &str, took: Seconds, bytes: u64) {
+    let Seconds { wall, cpu } = took;
     println!(
         "{name:<10} built in {wall:.1} s ({cpu:.1} s of all processors), a file of {:.1} MB  {version}",
         bytes as f64 / 1e6
@@ -220,7 +230,7 @@ fn latent(random: &mut Random, count: usize, dim: usize, latent: usize) -> Vec<f
     let centres = normals(CENTRES * latent);
     let mut all = Vec::with_capacity(count * dim);
     for _ in 0..count {
-        let centre = (random.next() * CENTRES as f64) as usize;
+        let centre = (random.uniform() * CENTRES as f64) as usize;
         let mut row: Vec<f64> = (0..dim).map(|_| NOISE * random.normal()).collect();
         for (at, map) in map.chunks_exact(dim).enumerate() {
             let place = centres[centre * latent + at] + random.normal();
@@ -271,11 +281,11 @@ impl Engine {
         match self {
             Self::Ours(index) => {
                 let searcher = index.searcher(Effort(effort));
-                let before = processor_time();
+                let clock = Clock::of_this_thread();
                 for query in queries {
                     let _ = std::hint::black_box(searcher.search(query, &Search::top(K))?);
                 }
-                Ok(processor_time() - before)
+                Ok(clock.seconds().cpu)
             }
             Self::Theirs(_, peer) => peer.time(effort),
         }
@@ -295,9 +305,7 @@ struct Point {
 
 impl Point {
     fn rate(&self, asked: usize) -> f64 {
-        let mut times = self.times.clone();
-        times.sort_by(f64::total_cmp);
-        asked as f64 / times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+        asked as f64 / median(self.times.iter().copied())
     }
 }
 
@@ -317,15 +325,4 @@ impl Curve {
         let (slow, fast) = (after.rate(asked).ln(), before.rate(asked).ln());
         Some((fast + part * (slow - fast)).exp())
     }
-}
-
-/// What all threads have had, in seconds, in steps of a hundredth; 0 where the system does not say.
-fn all_threads_time() -> f64 {
-    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let after = text.rsplit(')').next().unwrap_or_default();
-    let ticks = after.split_whitespace().skip(11).take(2);
-    ticks
-        .filter_map(|ticks| ticks.parse::<f64>().ok())
-        .sum::<f64>()
-        / 100.0
 }

@@ -71,7 +71,7 @@ print(json.dumps({"version": version, "wall": wall, "cpu": cpu, "bytes": os.path
 for line in sys.stdin:
     words = line.split()
     if words[0] == "answers":
-        numpy.save(f"{folder}/docs.npy", numpy.ascontiguousarray(search(int(words[1])), dtype=numpy.int64))
+        numpy.save(f"{folder}/docs.npy", numpy.ascontiguousarray(search(int(words[1])), dtype=numpy.int32))
         print("{}", flush=True)
         continue
     wall, cpu = time.perf_counter(), time.process_time()

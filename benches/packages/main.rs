@@ -24,7 +24,8 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
+use ir_benches::Options;
 pub(crate) use workload::{Answers, Measured, Workload};
 
 /// The largest amount of memory that this process has had resident, in bytes.
@@ -46,31 +47,20 @@ pub(crate) fn folder_size(folder: &Path) -> Result<u64> {
 const ENGINES: [&str; 2] = ["ir-bm25", "tantivy"];
 
 fn main() -> Result<()> {
-    let args: Vec<String> = env::args().skip(1).collect();
-    let value = |name: &str| {
-        args.iter()
-            .position(|arg| arg == name)
-            .and_then(|at| args.get(at + 1))
-    };
-    let limit = value("--documents")
-        .map(|n| n.parse())
-        .transpose()
-        .context("--documents")?;
-    if let Some(engine) = value("--engine") {
-        return child(
-            engine,
-            value("--threads").context("--threads")?.parse()?,
-            limit,
-        );
+    // The last two are for this program as a child of itself.
+    let options = Options::given(&["--documents", "--engine", "--threads"])?;
+    let limit: u64 = options.number("--documents", u64::MAX)?;
+    if let Some(engine) = options.text("--engine") {
+        return child(engine, options.number("--threads", 1)?, limit);
     }
     let threads = std::thread::available_parallelism()?.get().min(2);
     let mut results = Vec::new();
     for engine in ENGINES {
         let mut command = Command::new(env::current_exe()?);
-        command.args(["--engine", engine, "--threads", &threads.to_string()]);
-        if let Some(limit) = limit {
-            command.args(["--documents", &u64::to_string(&limit)]);
-        }
+        command
+            .args(["--engine", engine])
+            .args(["--threads", &threads.to_string()])
+            .args(["--documents", &limit.to_string()]);
         eprintln!("running {engine} ...");
         let output = command.stderr(std::process::Stdio::inherit()).output()?;
         ensure!(output.status.success(), "{engine} failed");
@@ -131,7 +121,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn child(engine: &str, threads: usize, limit: Option<u64>) -> Result<()> {
+fn child(engine: &str, threads: usize, limit: u64) -> Result<()> {
     let work = Workload::open(limit)?;
     let folder = tempfile::tempdir()?;
     let result = match engine {

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use ir_benches::Random;
 use ir_core::{Document, Query};
 use ir_data::{Collection, JudgedInMemory};
 use serde::{Deserialize, Serialize};
@@ -133,9 +134,8 @@ impl Workload {
 
 impl Workload {
     /// The collection `packages`, or one made from a seed.
-    pub(crate) fn open(limit: Option<u64>) -> Result<Self> {
+    pub(crate) fn open(limit: u64) -> Result<Self> {
         let budget = 256 << 20;
-        let limit = limit.unwrap_or(u64::MAX);
         let (collection, queries) = match std::env::var_os("IR_DATA") {
             Some(_) => {
                 let collection = ir_data::catalogue::open("packages")?;
@@ -161,19 +161,11 @@ impl Workload {
 
 /// Documents of 3 to 18 words, words drawn by Zipf's law; queries of 2 to 6 words of a document.
 fn synthetic(documents: u64) -> (Vec<Document>, Vec<Query>) {
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    let mut random = move |below: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % below
-    };
+    let mut random = Random(7);
     let mut words = |count: u64| -> Vec<String> {
         // exp of a uniform number is Zipf-shaped: rank r has probability about 1/r.
         let word = |unit: f64| format!("w{}", (60_000_f64.powf(unit)) as u64);
-        (0..count)
-            .map(|_| word(random(1 << 30) as f64 / (1_u64 << 30) as f64))
-            .collect()
+        (0..count).map(|_| word(random.uniform())).collect()
     };
     let mut all = Vec::new();
     let mut queries = Vec::new();

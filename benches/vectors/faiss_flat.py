@@ -22,7 +22,7 @@ for line in sys.stdin:
     if words[0] == "answers":
         scores, docs = index.search(queries, int(words[1]))
         numpy.save(f"{folder}/scores.npy", scores)
-        numpy.save(f"{folder}/docs.npy", docs.astype(numpy.int64))
+        numpy.save(f"{folder}/docs.npy", docs.astype(numpy.int32))
         print("{}", flush=True)
         continue
     k, threads, how = int(words[0]), int(words[1]), words[2]

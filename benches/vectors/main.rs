@@ -21,40 +21,35 @@
     reason = "a program for a terminal"
 )]
 
-mod data;
 mod peer_faiss;
 
 use std::env;
 use std::path::Path;
-use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
-use data::{Random, processor_time, save};
+use anyhow::{Result, ensure};
+use ir_benches::{Clock, Options, Random, Seconds, median, save};
 use ir_core::{Retriever, Search};
 use ir_knn::{FlatIndex, Similarity};
-use peer_faiss::{Faiss, Seconds};
+use peer_faiss::Faiss;
 
 /// Queries of a round that are asked one at a time.
 const SINGLES: usize = 30;
 
 fn main() -> Result<()> {
-    let args: Vec<String> = env::args().skip(1).collect();
-    let value = |name: &str, default: usize| -> Result<usize> {
-        let at = args.iter().position(|arg| arg == name);
-        let given = at.and_then(|at| args.get(at + 1));
-        given.map_or(Ok(default), |text| text.parse().context(text.clone()))
-    };
-    let (count, dim) = (value("--vectors", 100_000)?, value("--dim", 384)?);
-    let (batch, rounds) = (value("--queries", 1000)?, value("--rounds", 7)?);
+    let options = Options::given(&["--vectors", "--dim", "--queries", "--rounds", "--common"])?;
+    let count: usize = options.number("--vectors", 100_000)?;
+    let dim: usize = options.number("--dim", 384)?;
+    let batch: usize = options.number("--queries", 1000)?;
+    let rounds: usize = options.number("--rounds", 7)?;
+    let common: f64 = options.number("--common", 0.0)?;
     ensure!(batch >= SINGLES, "expected at least {SINGLES} queries");
-    let common = value("--common", 0)?;
     let mut random = Random(7);
-    let shared = vec![common as f64 / (dim as f64).sqrt(); dim];
+    let shared = vec![common / (dim as f64).sqrt(); dim];
     let rows = random.unit_vectors(count, &shared);
     let queries = random.unit_vectors(batch, &shared);
 
     let folder = tempfile::tempdir()?;
-    let faiss = match env::var_os("IR_FAISS_PYTHON") {
+    let mut faiss = match env::var_os("IR_FAISS_PYTHON") {
         Some(python) => {
             save(&folder.path().join("rows.npy"), dim, &rows)?;
             save(&folder.path().join("queries.npy"), dim, &queries)?;
@@ -65,14 +60,13 @@ fn main() -> Result<()> {
             None
         }
     };
-    let mut faiss = faiss;
     let ids = (0..count).map(|n| n.to_string()).collect();
     let index = FlatIndex::new(ids, dim, rows, Similarity::InnerProduct)?;
-    let started = Instant::now();
+    let clock = Clock::of_this_thread();
     let coded = index.clone().with_codes();
     println!(
         "{count} x {dim}, batches of {batch}; coding all rows takes {:.0} ms",
-        started.elapsed().as_secs_f64() * 1e3
+        clock.seconds().wall * 1e3
     );
     let queries: Vec<&[f32]> = queries.chunks_exact(dim).collect();
     if let Some(faiss) = &mut faiss {
@@ -158,7 +152,7 @@ impl How {
     }
 
     fn time(self, index: &FlatIndex, queries: &[&[f32]], k: usize) -> Result<Seconds> {
-        let (started, before) = (Instant::now(), processor_time());
+        let clock = Clock::of_this_thread();
         match self {
             Self::Single => {
                 for query in &queries[..SINGLES] {
@@ -169,10 +163,7 @@ impl How {
                 let _ = std::hint::black_box(index.search_batch(&asked(queries, k))?);
             }
         }
-        Ok(Seconds {
-            wall: started.elapsed().as_secs_f64(),
-            cpu: processor_time() - before,
-        })
+        Ok(clock.seconds())
     }
 }
 
@@ -184,14 +175,9 @@ struct Rate {
 
 impl Rate {
     fn of(asked: usize, times: &[Seconds]) -> Self {
-        let median = |part: fn(&Seconds) -> f64| {
-            let mut parts: Vec<f64> = times.iter().map(part).collect();
-            parts.sort_by(f64::total_cmp);
-            parts.get(parts.len() / 2).copied().unwrap_or(f64::NAN)
-        };
         Self {
-            wall: asked as f64 / median(|seconds| seconds.wall),
-            cpu: asked as f64 / median(|seconds| seconds.cpu),
+            wall: asked as f64 / median(times.iter().map(|seconds| seconds.wall)),
+            cpu: asked as f64 / median(times.iter().map(|seconds| seconds.cpu)),
         }
     }
 

@@ -1,0 +1,75 @@
+//! What something takes: by the clock, and of the processor.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use serde::Deserialize;
+
+/// What something took, in seconds.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct Seconds {
+    /// By the clock.
+    pub wall: f64,
+    /// Of the processor.
+    pub cpu: f64,
+}
+
+/// When something began.
+#[derive(Debug)]
+pub struct Clock {
+    wall: Instant,
+    cpu: f64,
+    processor_time: fn() -> f64,
+}
+
+impl Clock {
+    /// Measures the processor time of the thread that asks.
+    #[must_use]
+    pub fn of_this_thread() -> Self {
+        Self::start(|| processor_time(Path::new("/proc/thread-self")))
+    }
+
+    /// Measures the processor time of all threads of this process together, provided that those
+    /// that work stay: those of a pool do.
+    #[must_use]
+    pub fn of_all_threads() -> Self {
+        Self::start(|| {
+            let threads = fs::read_dir("/proc/self/task").into_iter().flatten();
+            let threads = threads.flatten();
+            threads.map(|thread| processor_time(&thread.path())).sum()
+        })
+    }
+
+    fn start(processor_time: fn() -> f64) -> Self {
+        Self {
+            cpu: processor_time(),
+            wall: Instant::now(),
+            processor_time,
+        }
+    }
+
+    /// What has gone by since.
+    #[must_use]
+    pub fn seconds(&self) -> Seconds {
+        Seconds {
+            wall: self.wall.elapsed().as_secs_f64(),
+            cpu: (self.processor_time)() - self.cpu,
+        }
+    }
+}
+
+/// What a thread has had, in seconds; 0 where the system does not say.
+fn processor_time(thread: &Path) -> f64 {
+    let text = fs::read_to_string(thread.join("schedstat")).unwrap_or_default();
+    let nanoseconds = text.split_whitespace().next();
+    nanoseconds.map_or(0.0, |n| n.parse().unwrap_or(0.0)) / 1e9
+}
+
+/// The middle one, the upper of two; NaN where there is none.
+#[must_use]
+pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
