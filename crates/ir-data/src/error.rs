@@ -4,8 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use ir_core::CorpusError;
 use ir_core::trec::{TrecError, WriteError};
+use ir_core::{CorpusError, ExampleFault};
 
 use crate::Compression;
 
@@ -215,6 +215,64 @@ pub enum DataError {
         expected: &'static str,
         /// What stands there, or its beginning.
         found: String,
+    },
+    /// A text that answers a query and does not.
+    #[error(
+        "{path}:{line}: expected other texts in {negative} than in {positive}, found {found:?} in both"
+    )]
+    PositiveIsNegative {
+        /// The file.
+        path: String,
+        /// The line.
+        line: u64,
+        /// The field of the positive.
+        positive: String,
+        /// The field of the negative.
+        negative: String,
+        /// The id of the text, or its beginning.
+        found: String,
+    },
+    /// A training example from which one cannot learn.
+    #[error("{path}:{line}: {fault}")]
+    Example {
+        /// The file.
+        path: String,
+        /// The line.
+        line: u64,
+        /// Why.
+        fault: ExampleFault,
+    },
+    /// A judged query from which one cannot learn.
+    #[error("{path}, query {query:?}: {fault}")]
+    JudgedExample {
+        /// The collection and the split.
+        path: String,
+        /// The query.
+        query: String,
+        /// Why.
+        fault: ExampleFault,
+    },
+    /// An id that the collection does not have.
+    #[error("{path}:{line}: expected the id of a document in {field}, found {found:?}")]
+    UnknownId {
+        /// The file.
+        path: String,
+        /// The line.
+        line: u64,
+        /// The field.
+        field: String,
+        /// The id.
+        found: String,
+    },
+    /// A judged document that the collection does not have.
+    #[error("{path}, query {query:?}: expected judged documents of the collection, found {doc:?}")]
+    UnknownDocument {
+        /// The collection and the split.
+        path: String,
+        /// The query.
+        query: String,
+        /// The document.
+        doc: String,
     },
     /// Another number of things than the collection has.
     #[error("{path}: expected {expected} {what}, found {found}")]

@@ -4,12 +4,14 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use ir_core::{Corpus, Document, NoProgress, name};
+use ir_core::{Corpus, Document, NoProgress, TrainingSet, name};
 use ir_data::catalogue::{Catalogue, entries};
 use ir_data::datafinder::{self, Header, Quoting, keyphrase_query_of};
 use ir_data::squad::Squad;
-use ir_data::{JsonFields, JsonlCorpus, indri, open};
+use ir_data::training::{Judgements, Texts, TrainingFile, TrainingForm, Unusable};
+use ir_data::{DocTemplate, JsonFields, JsonlCorpus, indri, open};
 
 /// The catalogue, if it holds a collection.
 fn catalogue(collection: &str) -> Option<Catalogue> {
@@ -219,6 +221,46 @@ fn datafinder_training_queries() {
     let keyphrases =
         |row: &&datafinder::TestQuery| row.query.attributes.get(name::KEYPHRASES).is_some();
     assert_eq!(rows.iter().filter(keyphrases).count(), 17_397);
+}
+
+#[test]
+fn training_examples_of_the_real_files() {
+    let texts = |catalogue: &Catalogue, name: &str| {
+        let collection = catalogue.open(name).unwrap();
+        Texts::read(collection.corpus(), &DocTemplate::default()).unwrap()
+    };
+    let form = |texts: Texts| TrainingForm::default().with_texts(texts);
+    let count = |set: &dyn TrainingSet| {
+        let all = (0..set.len()).map(|n| set.get(n).unwrap());
+        let sizes = all.map(|e| (e.positives.len(), e.negatives.len()));
+        sizes.fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1))
+    };
+    if let Some(catalogue) = catalogue("makg") {
+        let path = file("makg/train.jsonl.zst").unwrap();
+        let set = TrainingFile::open_with(path, form(texts(&catalogue, "makg"))).unwrap();
+        assert_eq!((set.len(), count(&set)), (1132, (1226, 11_261)));
+    }
+    if let Some(catalogue) = catalogue("datafinder") {
+        let path = file("datafinder/train_labelled.jsonl").unwrap();
+        let form = form(texts(&catalogue, "datafinder"));
+        let error = TrainingFile::open_with(&path, form.clone()).unwrap_err();
+        assert!(error.to_string().ends_with("found \"UCSD\""), "{error}");
+        // 597 queries and 663 pairs; one query has nothing but a dataset that no corpus has.
+        let form = form.with_unusable(Unusable::LeaveOut);
+        let set = TrainingFile::open_with(&path, form.clone()).unwrap();
+        assert_eq!((set.len(), count(&set)), (596, (662, 0)));
+        assert_eq!(set.left_out().len(), 2);
+        // It is also the only one without keyphrases.
+        let keyphrases = form.with_query("keyphrase_query");
+        let set = TrainingFile::open_with(&path, keyphrases).unwrap();
+        assert_eq!((set.len(), set.left_out().len()), (596, 1));
+    }
+    if let Some(catalogue) = catalogue("beir/nfcorpus") {
+        let all = Arc::new(texts(&catalogue, "beir/nfcorpus"));
+        let collection = catalogue.open("beir/nfcorpus").unwrap();
+        let set = Judgements::read(&collection, "train", all, Unusable::Refuse).unwrap();
+        assert_eq!((set.len(), count(&set)), (2590, (110_575, 0)));
+    }
 }
 
 #[test]

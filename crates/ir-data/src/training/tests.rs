@@ -1,0 +1,284 @@
+//! Every form and every fault.
+
+use std::fs;
+use std::path::PathBuf;
+
+use ir_core::{Document, TrainingExample, TrainingSet, TrainingText};
+
+use super::*;
+use crate::{DataError, DocTemplate};
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("ir-data-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, content).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn texts() -> Texts {
+    let corpus = vec![
+        Document::new("Penn_Treebank").with_text("Parsed news."),
+        Document::new("SQuAD")
+            .with_title("100,000+ questions")
+            .with_text("Questions."),
+        Document::new("SQuAD").with_text("Another record."),
+    ];
+    Texts::read(&corpus, &DocTemplate::default()).unwrap()
+}
+
+fn text(id: &str, text: &str) -> TrainingText {
+    TrainingText::new(text).with_id(id)
+}
+
+/// The message of a file of one line, without its name.
+fn fault(line: &str, form: TrainingForm) -> String {
+    let folder = Folder::new("training-fault");
+    let path = folder.file("a.jsonl", line);
+    let error = TrainingFile::open_with(&path, form)
+        .unwrap_err()
+        .to_string();
+    error.replacen(&path.display().to_string(), "f", 1)
+}
+
+#[test]
+fn tevatrons_form() {
+    let folder = Folder::new("training-tevatron");
+    let line = r#"{"query_id": "q1", "query": "tea",
+        "positive_passages": [{"docid": "d1", "title": "Green", "text": "Leaves."}],
+        "negative_passages": [{"docid": 7, "title": "", "text": "Beans.", "score": 1.5}]}"#;
+    let path = folder.file("a.jsonl", line.replace('\n', " "));
+    let expected = TrainingExample::new("tea")
+        .with_query_id("q1")
+        .positive(text("d1", "Green Leaves."))
+        .negative(text("7", "Beans.").with_score(1.5));
+    let set = TrainingFile::open(path).unwrap();
+    assert_eq!(set.get(0).unwrap(), expected);
+    assert_eq!(set.fingerprint(), vec![expected].fingerprint());
+}
+
+#[test]
+fn ids_of_a_collection() {
+    let folder = Folder::new("training-ids");
+    let lines = concat!(
+        r#"{"n": 3, "query": "parsing", "keyphrase_query": "parse", "positives": ["Penn Treebank"]}"#,
+        "\n",
+        r#"{"query": "qa", "positives": ["SQuAD", "NewsQA"], "negatives": ["Penn_Treebank"]}"#,
+        "\n",
+        r#"{"query": "qa", "positives": ["NewsQA"]}"#,
+        "\n",
+    );
+    let path = folder.file("a.jsonl", lines);
+    let form = TrainingForm::default().with_texts(texts());
+    let error = TrainingFile::open_with(&path, form.clone()).unwrap_err();
+    assert!(
+        matches!(error, DataError::UnknownId { line: 2, .. }),
+        "{error}"
+    );
+
+    let form = form.with_unusable(Unusable::LeaveOut);
+    let set = TrainingFile::open_with(&path, form.clone()).unwrap();
+    assert_eq!(set.len(), 2);
+    let parsing = TrainingExample::new("parsing")
+        .with_query_id("3")
+        .positive(text("Penn_Treebank", "Parsed news."));
+    assert_eq!(set.get(0).unwrap(), parsing);
+    let qa = TrainingExample::new("qa")
+        .positive(text("SQuAD", "100,000+ questions Questions."))
+        .negative(text("Penn_Treebank", "Parsed news."));
+    assert_eq!(set.get(1).unwrap(), qa);
+    let left_out: Vec<String> = set.left_out().iter().map(ToString::to_string).collect();
+    let name = path.display();
+    let unknown = "expected the id of a document in positives";
+    assert_eq!(
+        left_out,
+        [
+            format!("{name}:2: {unknown}[1], found \"NewsQA\""),
+            format!("{name}:3: {unknown}[0], found \"NewsQA\""),
+            format!("{name}:3: expected at least one text in \"positives\", found none"),
+        ]
+    );
+
+    let keyphrases = form.with_query("keyphrase_query");
+    let set = TrainingFile::open_with(&path, keyphrases.clone()).unwrap();
+    assert_eq!((set.len(), set.left_out().len()), (1, 2));
+    let error = TrainingFile::open_with(&path, keyphrases.with_unusable(Unusable::Refuse));
+    let error = error.unwrap_err();
+    assert!(
+        matches!(error, DataError::MissingField { line: 2, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let folder = Folder::new("training-round");
+    let long = "ärger\u{2028} \"\\ \u{1F375}".repeat(60_000);
+    let examples = vec![
+        TrainingExample::new("a\nb").positive(TrainingText::new(long)),
+        TrainingExample::new("tea")
+            .with_query_id("q")
+            .positive(text("d", "").with_score(-0.1))
+            .positive(TrainingText::new("x"))
+            .negative(TrainingText::new("y").with_score(f32::MIN_POSITIVE)),
+    ];
+    for name in ["a.jsonl", "a.jsonl.gz", "a.jsonl.zst"] {
+        let path = folder.0.join(name);
+        let mut writer = TrainingWriter::create(&path).unwrap();
+        examples.iter().for_each(|e| writer.example(e).unwrap());
+        assert!(!path.exists());
+        writer.commit().unwrap();
+        let set = TrainingFile::open(&path).unwrap();
+        // In any order, and more than once.
+        for n in [1, 0, 1] {
+            assert_eq!(set.get(n).unwrap(), examples[n], "{name}");
+        }
+        assert!(set.get(2).is_err());
+        assert_eq!(set.fingerprint(), examples.fingerprint(), "{name}");
+    }
+    let mut writer = TrainingWriter::create(folder.0.join("b.jsonl")).unwrap();
+    let error = writer.example(&TrainingExample::new("tea")).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("b.jsonl:1: expected at least one positive, found none")
+    );
+    drop(writer);
+    assert!(!folder.0.join("b.jsonl").exists());
+}
+
+#[test]
+fn lines_are_found_again() {
+    let folder = Folder::new("training-lines");
+    let line = |n: usize| format!("{{\"query\": \"é{n}\", \"positives\": [\"{n}\"]}}");
+    // A byte order mark, blank lines, both line ends, no end at the end.
+    let content = format!("\u{feff}{}\r\n\n \r\n{}\n\n{}", line(0), line(1), line(2));
+    let set = TrainingFile::open(folder.file("a.jsonl", content)).unwrap();
+    for n in 0..3 {
+        let expected =
+            TrainingExample::new(format!("é{n}")).positive(TrainingText::new(n.to_string()));
+        assert_eq!(set.get(n).unwrap(), expected);
+    }
+    assert_eq!(set.len(), 3);
+}
+
+#[test]
+fn faults_name_line_and_field() {
+    let plain = |line: &str| fault(line, TrainingForm::default());
+    assert_eq!(
+        plain(r#"{"query": "a", "positives": []}"#),
+        "f:1: expected at least one text in \"positives\", found none"
+    );
+    assert_eq!(
+        plain(r#"{"query": "a", "negatives": ["b"]}"#),
+        "f:1: expected a field \"positives\", found none"
+    );
+    assert_eq!(
+        plain("\n{\"query\": \" \", \"positives\": [\"b\"]}"),
+        "f:2: expected a query in \"query\", found an empty text"
+    );
+    assert_eq!(
+        plain(r#"{"query": "a", "positives": ["b", "c"], "negatives": ["d", "c"]}"#),
+        "f:1: expected other texts in negatives[1] than in positives[1], found \"c\" in both"
+    );
+    let both = r#"{"query": "a", "positive_passages": [{"docid": "d", "text": "b"}],
+        "negative_passages": [{"docid": "d", "text": "c"}]}"#;
+    assert_eq!(
+        plain(&both.replace('\n', " ")),
+        "f:1: expected other texts in negative_passages[0] than in positive_passages[0], found \"d\" in both"
+    );
+    assert_eq!(
+        plain(r#"{"query": "a", "positives": [{"docid": "d"}]}"#),
+        "f:1: expected a field \"positives[0].text\", found none"
+    );
+    assert_eq!(
+        plain(r#"{"query": "a", "positives": ["b", 3.5]}"#),
+        "f:1: expected a text or an object in \"positives[1]\", found a number"
+    );
+    assert_eq!(
+        plain(r#"{"query": ["a"], "positives": ["b"]}"#),
+        "f:1: expected a text in \"query\", found a list"
+    );
+    assert_eq!(
+        plain(r#"{"query": "a", "positives": ["b"], "positive_passages": []}"#),
+        "f:1: expected one list of positives and one of negatives, found \"positive_passages and positives\""
+    );
+    assert!(plain(r#"{"query": "a", "positives": ["b"]"#).starts_with("f:1: expected JSON, found"));
+    assert_eq!(plain("\n\n"), "f: expected training examples, found none");
+    let ids = TrainingForm::default().with_texts(texts());
+    assert_eq!(
+        fault(r#"{"query": "a", "positives": ["x"]}"#, ids),
+        "f:1: expected the id of a document in positives[0], found \"x\""
+    );
+    let missing = TrainingFile::open("/nowhere.jsonl").unwrap_err();
+    assert!(missing.is_missing());
+}
+
+#[test]
+fn a_file_cut_while_in_use() {
+    let folder = Folder::new("training-cut");
+    let line = "{\"query\": \"a\", \"positives\": [\"b\"]}\n";
+    let path = folder.file("a.jsonl", line.repeat(3));
+    let set = TrainingFile::open(&path).unwrap();
+    fs::write(&path, line).unwrap();
+    assert!(set.get(0).is_ok());
+    let error = set.get(2).unwrap_err();
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    assert!(
+        source.ends_with("a.jsonl:3: could not be read from here on"),
+        "{source}"
+    );
+}
+
+#[test]
+fn judgements_of_a_collection() {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use ir_core::{Qrels, Query};
+
+    use crate::{Collection, JudgedInMemory};
+
+    let mut qrels = Qrels::new();
+    for (doc, grade) in [("SQuAD", 2), ("Penn_Treebank", 0), ("NewsQA", 1), ("x", -1)] {
+        qrels.insert("q1", doc, grade);
+    }
+    qrels.insert("q2", "SQuAD", 0);
+    let judged = JudgedInMemory {
+        queries: vec![Query::new("q2", "none"), Query::new("q1", "qa")],
+        qrels: BTreeMap::from([("train".to_owned(), qrels)]),
+    };
+    let collection = Collection::new("c", Vec::<Document>::new(), judged);
+    let texts = Arc::new(texts());
+    let read = |how| Judgements::read(&collection, "train", Arc::clone(&texts), how);
+    let error = read(Unusable::Refuse).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "c train, query \"q2\": expected at least one positive, found none"
+    );
+    let set = read(Unusable::LeaveOut).unwrap();
+    let expected = TrainingExample::new("qa")
+        .with_query_id("q1")
+        .positive(text("SQuAD", "100,000+ questions Questions."))
+        .negative(text("Penn_Treebank", "Parsed news."));
+    assert_eq!(set.len(), 1);
+    assert_eq!(set.get(0).unwrap(), expected);
+    assert_eq!(set.fingerprint(), vec![expected].fingerprint());
+    let unknown =
+        "c train, query \"q1\": expected judged documents of the collection, found \"NewsQA\"";
+    assert_eq!(set.left_out()[1].to_string(), unknown);
+}
