@@ -4,14 +4,14 @@
 
 mod cases;
 
-use cases::{ALL, Random, check, numbered};
-use ir_core::{DocIds, DocNum, Retriever, Search, SearchError};
+use cases::{ALL, check, numbered, random_vectors};
+use ir_core::{DocIds, DocNum, Retriever, Search, SearchError, SplitMix};
 use ir_knn::{FlatIndex, HalfIndex, Similarity, VectorError};
 use ir_testkit::{Contract, check_vectors, check_vectors_saved, toy};
 
 #[test]
 fn ten_thousand_cases_equal_the_oracle() -> Result<(), Box<dyn std::error::Error>> {
-    let mut random = Random(1);
+    let mut random = SplitMix::new(1, 0);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build()?;
     let mut cases = 0;
     let mut round = 0;
@@ -20,9 +20,9 @@ fn ten_thousand_cases_equal_the_oracle() -> Result<(), Box<dyn std::error::Error
         let kind = random.below(8);
         let dim = 1 + random.below(if round % 10 == 0 { 200 } else { 40 });
         let count = random.below(if round % 5 == 0 { 700 } else { 150 });
-        let rows = random.vectors(kind, count, dim);
+        let rows = random_vectors(&mut random, kind, count, dim);
         let batch = 1 + random.below(25);
-        let mut queries = random.vectors(kind, batch, dim);
+        let mut queries = random_vectors(&mut random, kind, batch, dim);
         if let Some(row) = rows.get(count / 2) {
             queries[0].clone_from(row);
         }
@@ -63,10 +63,10 @@ fn ten_thousand_cases_equal_the_oracle() -> Result<(), Box<dyn std::error::Error
 /// Enough vectors that the rows are split among threads and queries come in several groups.
 #[test]
 fn larger_batches_on_any_number_of_threads() -> Result<(), Box<dyn std::error::Error>> {
-    let mut random = Random(2);
+    let mut random = SplitMix::new(2, 0);
     let (count, dim) = (5000, 48);
-    let rows = random.vectors(7, count, dim);
-    let queries = random.vectors(7, 500, dim);
+    let rows = random_vectors(&mut random, 7, count, dim);
+    let queries = random_vectors(&mut random, 7, 500, dim);
     for similarity in ALL {
         let index = FlatIndex::of(numbered(count), &rows, similarity)?;
         let coded = index.clone().with_codes();
@@ -97,9 +97,9 @@ fn larger_batches_on_any_number_of_threads() -> Result<(), Box<dyn std::error::E
 /// Enough vectors that the rows are split among threads for a single query.
 #[test]
 fn single_queries_on_any_number_of_threads() -> Result<(), Box<dyn std::error::Error>> {
-    let mut random = Random(3);
+    let mut random = SplitMix::new(3, 0);
     let (count, dim, how) = (50_000, 48, Search::top(100));
-    let rows = random.vectors(7, count, dim);
+    let rows = random_vectors(&mut random, 7, count, dim);
     let pools = [1, 2, 5].map(|threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build().unwrap()

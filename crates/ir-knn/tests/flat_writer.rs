@@ -7,15 +7,15 @@ mod cases;
 use std::fs;
 use std::path::Path;
 
-use cases::{ALL, Random};
-use ir_core::DocIds;
+use cases::{ALL, random_vectors};
+use ir_core::{DocIds, SplitMix};
 use ir_knn::{FlatIndex, FlatIndexWriter, Similarity, VectorError, WriteError};
 
 const DIM: usize = 40_000;
 
 /// Vectors of which 26 fill a block, and what an index of them is.
 fn vectors(count: usize) -> Vec<Vec<f32>> {
-    Random(5).vectors(7, count, DIM)
+    random_vectors(&mut SplitMix::new(5, 0), 7, count, DIM)
 }
 
 fn id(n: usize) -> String {
@@ -42,7 +42,7 @@ fn the_bytes_are_those_of_saving() {
     let path = folder.path().join("vectors.ir");
     for similarity in ALL {
         for count in [0, 1, 70] {
-            let rows = Random(6).vectors(7, count, 3);
+            let rows = random_vectors(&mut SplitMix::new(6, 0), 7, count, 3);
             let ids = (0..count).map(id).collect();
             let index = FlatIndex::new(ids, 3, rows.concat(), similarity).unwrap();
             index.save(&path).unwrap();

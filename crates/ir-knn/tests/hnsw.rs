@@ -2,21 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod cases;
+
+use cases::{ALL, normal, numbered};
 use ir_core::{DocIds, DocNum, DocSet, Ranking, Retriever, Search, SearchError, SplitMix};
 use ir_knn::{Effort, FlatIndex, HnswConfig, HnswError, HnswIndex, HnswSearcher, Similarity};
 use ir_testkit::{check_vectors, check_vectors_saved};
-
-const ALL: [Similarity; 3] = [
-    Similarity::InnerProduct,
-    Similarity::Cosine,
-    Similarity::Euclidean,
-];
-
-/// About normal, of deviation 1.
-fn normal(random: &mut SplitMix) -> f32 {
-    let sum: u64 = (0..12).map(|_| random.bits() >> 40).sum();
-    (sum as f64 / 16_777_216.0 - 6.0) as f32
-}
 
 fn vector(random: &mut SplitMix, dim: usize) -> Vec<f32> {
     (0..dim).map(|_| normal(random)).collect()
@@ -40,10 +31,6 @@ fn clustered(seed: u64, count: usize) -> Vec<Vec<f32>> {
         row
     };
     (0..count).map(|_| row()).collect()
-}
-
-fn numbered(count: usize) -> DocIds {
-    (0..count).map(|n| n.to_string()).collect()
 }
 
 fn build(rows: &[Vec<f32>], similarity: Similarity, config: &HnswConfig) -> HnswIndex {

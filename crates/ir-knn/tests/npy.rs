@@ -1,9 +1,10 @@
-//! Files that NumPy wrote: `testdata/arrays.py` says how.
+//! Files that NumPy wrote (`testdata/arrays.py` says how), and our own.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
 
-use ir_knn::npy;
+use ir_knn::{DenseRows, npy};
+use proptest::prelude::*;
 
 fn file(name: &str) -> Vec<u8> {
     fs::read(format!(
@@ -144,4 +145,44 @@ fn damaged_headers() {
 fn no_rows_at_all() {
     let rows = npy::read(&file("empty.npy")[..], "empty.npy").unwrap();
     assert_eq!((rows.len(), rows.dim()), (0, 3));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn arrays_come_back(
+        values in prop::collection::vec(any::<f32>().prop_filter("finite", |v| v.is_finite()), 1..200),
+        dim in 1_usize..6,
+        cut in 1_usize..3000,
+    ) {
+        let whole = (values.len() / dim).max(1) * dim;
+        let mut values: Vec<f64> = values.into_iter().map(f64::from).collect();
+        values.resize(whole, 0.0);
+        let rows = DenseRows::new(dim, values).unwrap();
+        for float in [npy::Float::F32, npy::Float::F64] {
+            let mut file = Vec::new();
+            npy::write(&rows, float, &mut file).unwrap();
+            prop_assert_eq!(&npy::read(&file[..], "x").unwrap(), &rows);
+            let cut = cut % file.len();
+            prop_assert!(npy::read(&file[..cut], "x").is_err());
+            file.push(0);
+            let error = npy::read(&file[..], "x").unwrap_err().to_string();
+            prop_assert!(error.contains("expected the end of the file"), "{}", error);
+        }
+    }
+
+    #[test]
+    fn damaged_arrays_never_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..200), place in 0..150_usize, byte: u8) {
+        let _ = npy::read(&bytes[..], "x");
+        let mut file = Vec::new();
+        npy::write(&DenseRows::of(&[[1.0, 2.0]]).unwrap(), npy::Float::F64, &mut file).unwrap();
+        if let Some(at) = file.get_mut(place) {
+            *at = byte;
+        }
+        let _ = npy::read(&file[..], "x");
+        file.truncate(10);
+        file.append(&mut bytes);
+        let _ = npy::read(&file[..], "x");
+    }
 }

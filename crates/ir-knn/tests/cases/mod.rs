@@ -1,9 +1,14 @@
-//! Random vectors, and what a search must find among them.
+//! Random vectors, what a search must find among them, and what damage to a file must come to.
 
 #![allow(dead_code, unreachable_pub, reason = "each test takes what it needs")]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
-use ir_core::{DocIds, Hit, Ranking};
-use ir_knn::Similarity;
+use std::fmt::Debug;
+use std::fs;
+use std::path::Path;
+
+use ir_core::{DocIds, Hit, Ranking, SplitMix};
+use ir_knn::{OpenError, Similarity};
 
 pub const ALL: [Similarity; 3] = [
     Similarity::InnerProduct,
@@ -11,58 +16,44 @@ pub const ALL: [Similarity; 3] = [
     Similarity::Euclidean,
 ];
 
-/// SplitMix64.
-pub struct Random(pub u64);
+/// About normal, of deviation 1.
+pub fn normal(random: &mut SplitMix) -> f32 {
+    let sum: u64 = (0..12).map(|_| random.bits() >> 40).sum();
+    (sum as f64 / 16_777_216.0 - 6.0) as f32
+}
 
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    /// About normal, of deviation 1.
-    pub fn normal(&mut self) -> f32 {
-        let sum: f64 = (0..12)
-            .map(|_| (self.next() >> 11) as f64 / (1_u64 << 53) as f64)
-            .sum();
-        (sum - 6.0) as f32
-    }
-
-    /// Vectors of one of eight kinds, none of them zero.
-    pub fn vectors(&mut self, kind: usize, count: usize, dim: usize) -> Vec<Vec<f32>> {
-        let mut vector = |n: usize| -> Vec<f32> {
-            let mut value = || match kind {
-                // Few values: many equal scores.
-                0 => self.below(3) as f32 - 1.0,
-                // Far from the origin, close together.
-                1 => 100.0 + self.normal(),
-                // Rows of very different lengths.
-                2 => self.normal() * 10.0_f32.powi((n % 7) as i32 - 3),
-                // Beyond what 8 bits are used for.
-                3 => self.normal() * if n.is_multiple_of(2) { 1e-20 } else { 1e15 },
-                // Mostly zeros.
-                4 if self.below(10) > 0 => 0.0,
-                _ => self.normal(),
-            };
-            let mut row: Vec<f32> = (0..dim).map(|_| value()).collect();
-            // One component outweighs the rest.
-            if kind == 5 {
-                row[n % dim] *= 1000.0;
-            }
-            if row.iter().all(|&value| value == 0.0) {
-                row[0] = 1.0;
-            }
-            row
+/// Vectors of one of eight kinds, none of them zero.
+pub fn random_vectors(
+    random: &mut SplitMix,
+    kind: usize,
+    count: usize,
+    dim: usize,
+) -> Vec<Vec<f32>> {
+    let mut vector = |n: usize| -> Vec<f32> {
+        let mut value = || match kind {
+            // Few values: many equal scores.
+            0 => random.below(3) as f32 - 1.0,
+            // Far from the origin, close together.
+            1 => 100.0 + normal(random),
+            // Rows of very different lengths.
+            2 => normal(random) * 10.0_f32.powi((n % 7) as i32 - 3),
+            // Beyond what 8 bits are used for.
+            3 => normal(random) * if n.is_multiple_of(2) { 1e-20 } else { 1e15 },
+            // Mostly zeros.
+            4 if random.below(10) > 0 => 0.0,
+            _ => normal(random),
         };
-        (0..count).map(&mut vector).collect()
-    }
+        let mut row: Vec<f32> = (0..dim).map(|_| value()).collect();
+        // One component outweighs the rest.
+        if kind == 5 {
+            row[n % dim] *= 1000.0;
+        }
+        if row.iter().all(|&value| value == 0.0) {
+            row[0] = 1.0;
+        }
+        row
+    };
+    (0..count).map(&mut vector).collect()
 }
 
 pub fn oracle(similarity: Similarity, query: &[f32], row: &[f32]) -> f64 {
@@ -151,4 +142,35 @@ pub fn check(
 
 pub fn numbered(count: usize) -> DocIds {
     (0..count).map(|n| n.to_string()).collect()
+}
+
+/// Changes one byte of a file after the other: each change must be refused.
+pub fn refuses_every_flip<'p, T>(path: &'p Path, open: impl Fn(&'p Path) -> Result<T, OpenError>) {
+    let whole = fs::read(path).unwrap();
+    let mut damaged = whole.clone();
+    for at in 0..whole.len() {
+        damaged[at] ^= [0x04, 0x10, 0xff][at % 3];
+        fs::write(path, &damaged).unwrap();
+        assert!(open(path).is_err(), "byte {at}");
+        damaged[at] = whole[at];
+    }
+    fs::write(path, whole).unwrap();
+}
+
+/// Cuts a file to every length that is less than its own: each must be refused as cut short.
+pub fn refuses_every_cut<'p, T: Debug>(
+    path: &'p Path,
+    open: impl Fn(&'p Path) -> Result<T, OpenError>,
+) {
+    let whole = fs::read(path).unwrap();
+    for length in 0..whole.len() {
+        fs::write(path, &whole[..length]).unwrap();
+        let error = open(path).unwrap_err();
+        let expected = matches!(
+            (length, &error),
+            (0, OpenError::NotAnIndex { .. }) | (1.., OpenError::CutShort { .. })
+        );
+        assert!(expected, "{length}: {error}");
+    }
+    fs::write(path, whole).unwrap();
 }

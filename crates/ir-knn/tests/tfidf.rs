@@ -1,0 +1,178 @@
+//! TF-IDF beyond scikit-learn's figures: any analysis, what is refused, what is saved, and the same
+//! bytes on any number of threads.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use ir_core::{Analyzer, EncodeError, Encoder, Side, Token};
+use ir_knn::{
+    DocFrequency, FitError, Knn, Labels, Lsi, LsiConfig, SvdConfig, Tf, TfIdf, TfIdfConfig,
+};
+
+fn texts() -> Vec<String> {
+    let words = [
+        "tea", "milk", "bread", "ship", "sea", "night", "photo", "radar",
+    ];
+    (0..1500_usize)
+        .map(|i| {
+            let word = |j: usize| words[(i * (j + 3) + i * i / 7 + j * j) % (3 + i % 6)];
+            (0..(i * 7) % 23).map(|j| format!("{} ", word(j))).collect()
+        })
+        .collect()
+}
+
+/// Everything, as bytes, on so many threads.
+fn everything(threads: usize) -> (String, String, Vec<f64>) {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    pool.build().unwrap().install(|| {
+        let texts = texts();
+        let config = TfIdfConfig::default()
+            .with_words(1, 2)
+            .with_tf(Tf::Sublinear);
+        let (tfidf, rows) = TfIdf::fit_transform(&texts, &config).unwrap();
+        let lsi = LsiConfig::default()
+            .with_tfidf(config)
+            .with_svd(SvdConfig::components(9));
+        let lsi = Lsi::fit(&texts, &lsi).unwrap();
+        let labels = Labels::new((0..texts.len()).map(|i| (i % 7).to_string()));
+        let folds = Knn::default()
+            .cross_validate(&rows, &labels, 10)
+            .unwrap()
+            .folds;
+        let vectors = lsi.transform(&texts).unwrap();
+        let mut more = Knn::default()
+            .cross_validate(&vectors, &labels, 10)
+            .unwrap()
+            .folds;
+        more.extend(folds);
+        let saved = serde_json::to_string(&tfidf).unwrap() + &serde_json::to_string(&rows).unwrap();
+        (saved, serde_json::to_string(&lsi).unwrap(), more)
+    })
+}
+
+#[test]
+fn the_number_of_threads_does_not_matter() {
+    let one = everything(1);
+    assert_eq!(everything(3), one);
+    assert_eq!(everything(8), one);
+}
+
+struct Letters;
+
+impl Analyzer for Letters {
+    fn analyze(&self, text: &str, emit: &mut dyn FnMut(Token<'_>)) {
+        for (position, (start, c)) in (0..).zip(text.char_indices()) {
+            let end = start + c.len_utf8();
+            let term = &text[start..end];
+            emit(Token {
+                term,
+                start,
+                end,
+                position,
+            });
+        }
+    }
+}
+
+#[test]
+fn any_analysis_and_the_encoder_seam() {
+    let tfidf = TfIdf::fit_with(Letters, &["ab", "bc"], &TfIdfConfig::default()).unwrap();
+    assert_eq!(tfidf.terms().collect::<Vec<_>>(), ["a", "b", "c"]);
+    let dense = tfidf.encode(Side::Query, &["bb", "xyz", "ca"]).unwrap();
+    assert_eq!(dense[..6], [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]);
+    let half = 0.5_f32.sqrt();
+    assert!((dense[6] - half).abs() < 1e-6 && (dense[8] - half).abs() < 1e-6);
+    // Its own sparse rows are those of the default method.
+    struct Dense<'a>(&'a TfIdf<Letters>);
+    impl Encoder for Dense<'_> {
+        fn dim(&self) -> usize {
+            self.0.dim()
+        }
+        fn encode_into(&self, side: Side, t: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+            self.0.encode_into(side, t, out)
+        }
+    }
+    let sparse = |encoder: &dyn Encoder| {
+        let mut rows = Vec::new();
+        let mut emit =
+            |columns: &[u32], values: &[f32]| rows.push((columns.to_vec(), values.to_vec()));
+        let texts = ["bb", "xyz", "ca"].repeat(50);
+        encoder
+            .encode_sparse(Side::Document, &texts, &mut emit)
+            .unwrap();
+        rows
+    };
+    assert_eq!(sparse(&tfidf), sparse(&Dense(&tfidf)));
+    assert_eq!(sparse(&&tfidf)[1], (vec![], vec![]));
+    let mut short = [0.0; 2];
+    let error = tfidf
+        .encode_into(Side::Query, &["a"], &mut short)
+        .unwrap_err();
+    assert_eq!(error.to_string(), "the output holds 2 values, 3 are needed");
+}
+
+#[test]
+fn configurations_that_cannot_be_fitted() {
+    let texts = ["tea and milk", "tea", "bread"];
+    let error = |config: TfIdfConfig| TfIdf::fit(&texts, &config).unwrap_err();
+    let default = TfIdfConfig::default;
+    assert_eq!(
+        TfIdf::fit::<&str>(&[], &default()).unwrap_err(),
+        FitError::NoTexts
+    );
+    let none = TfIdf::fit(&["a", "- I"], &default()).unwrap_err();
+    assert_eq!(none, FitError::NoTerms { texts: 2 });
+    let rare = error(default().with_min_df(DocFrequency::Count(3)));
+    let text = "none of 4 terms is in at least 3 and at most 3 of 3 texts";
+    assert_eq!(rare.to_string(), text);
+    let stopped = error(default().with_stop_words(["tea", "and", "milk", "bread"]));
+    assert_eq!(stopped, FitError::NoTerms { texts: 3 });
+    let zero = error(default().with_min_df(DocFrequency::Count(0)));
+    let text = "min_df: expected a count from 1 or a share from 0 to 1, found Count(0)";
+    assert_eq!(zero.to_string(), text);
+    for share in [-0.1, 1.1, f64::NAN] {
+        let wrong = error(default().with_max_df(DocFrequency::Share(share)));
+        assert!(matches!(
+            wrong,
+            FitError::DocFrequency {
+                field: "max_df",
+                ..
+            }
+        ));
+    }
+    let bounds = default()
+        .with_min_df(DocFrequency::Count(3))
+        .with_max_df(DocFrequency::Share(0.5));
+    assert!(matches!(error(bounds), FitError::Bounds { .. }));
+    assert!(matches!(
+        error(default().with_words(0, 1)),
+        FitError::Words { .. }
+    ));
+    assert!(matches!(
+        error(default().with_words(2, 1)),
+        FitError::Words { .. }
+    ));
+    assert_eq!(error(default().with_max_features(0)), FitError::MaxFeatures);
+    let given = |terms: &[&str]| default().with_vocabulary(terms.iter().copied());
+    assert_eq!(error(given(&[])), FitError::EmptyVocabulary);
+    assert!(matches!(
+        error(given(&["a", "b", "a"])),
+        FitError::RepeatedTerm { .. }
+    ));
+    let plain = given(&["tea", "wine"]).with_idf(ir_knn::Idf::Plain);
+    assert!(matches!(error(plain), FitError::UnseenTerm { .. }));
+    assert!(serde_json::from_str::<TfIdfConfig>(r#"{"ngrams": 2}"#).is_err());
+}
+
+#[test]
+fn damage_in_something_saved() {
+    let tfidf = TfIdf::fit(&["tea milk", "tea"], &TfIdfConfig::default()).unwrap();
+    let saved = serde_json::to_string(&tfidf).unwrap();
+    let error = |from: &str, to: &str| {
+        assert!(saved.contains(from), "{saved}");
+        serde_json::from_str::<TfIdf>(&saved.replace(from, to))
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(error("\"milk\",", "").contains("expected 1 idf values"));
+    assert!(error("\"milk\",", "\"tea\",").contains("found \"tea\" twice"));
+    assert!(error("1.0]", "-1.0]").contains("expected a positive finite idf"));
+}
