@@ -29,7 +29,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use collection::Collection;
-use ir_benches::{Clock, Options, Seconds, median};
+use ir_benches::{Clock, Options, Seconds};
 use ir_knn::{Knn, Labels, Tf, TfIdf, TfIdfConfig};
 use peer_sklearn::{Sklearn, Timed};
 
@@ -126,14 +126,10 @@ struct Row([Seconds; 3]);
 
 impl Row {
     fn of(rounds: &[Timed]) -> Self {
-        let part = |of: &dyn Fn(&Timed, fn(&Seconds) -> f64) -> f64| Seconds {
-            wall: median(rounds.iter().map(|timed| of(timed, |part| part.wall))),
-            cpu: median(rounds.iter().map(|timed| of(timed, |part| part.cpu))),
-        };
         Self([
-            part(&|timed, seconds| seconds(&timed.fit)),
-            part(&|timed, seconds| seconds(&timed.folds)),
-            part(&|timed, seconds| seconds(&timed.fit) + seconds(&timed.folds)),
+            Seconds::median(rounds.iter().map(|timed| timed.fit)),
+            Seconds::median(rounds.iter().map(|timed| timed.folds)),
+            Seconds::median(rounds.iter().map(|timed| timed.fit + timed.folds)),
         ])
     }
 

@@ -1,6 +1,7 @@
 //! What something takes: by the clock, and of the processor.
 
 use std::fs;
+use std::ops::Add;
 use std::path::Path;
 use std::time::Instant;
 
@@ -13,6 +14,30 @@ pub struct Seconds {
     pub wall: f64,
     /// Of the processor.
     pub cpu: f64,
+}
+
+impl Seconds {
+    /// The medians of both.
+    #[must_use]
+    pub fn median(all: impl IntoIterator<Item = Self>) -> Self {
+        let (wall, cpu): (Vec<f64>, Vec<f64>) =
+            all.into_iter().map(|one| (one.wall, one.cpu)).unzip();
+        Self {
+            wall: median(wall),
+            cpu: median(cpu),
+        }
+    }
+}
+
+impl Add for Seconds {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            wall: self.wall + other.wall,
+            cpu: self.cpu + other.cpu,
+        }
+    }
 }
 
 /// When something began.
