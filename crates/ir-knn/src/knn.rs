@@ -11,7 +11,8 @@ use crate::nearest::{Folds, Metric, Neighbour, nearest};
 /// `KNeighborsClassifier(k, algorithm="brute")`.
 ///
 /// Every row is compared with every row, in 64 bits. Of rows equally far, those with the lower
-/// number count as nearer; of classes with equally many votes, the first by code point wins.
+/// number count as nearer; of classes with equally many votes, the first in the order of
+/// [`Labels`](crate::Labels) wins.
 ///
 /// By Euclidean distance, rows must be zero or of a length from 1e-120 to 1e120: the squares of others
 /// leave what 64 bits hold. The cosine takes any length; [`DenseRows::normalize`] and

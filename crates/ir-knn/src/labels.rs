@@ -18,8 +18,15 @@ pub struct Labels {
     codes: Vec<u32>,
 }
 
+fn whole_number(class: &str) -> Option<i64> {
+    let value: i64 = class.parse().ok()?;
+    (value.to_string() == class).then_some(value)
+}
+
 impl Labels {
-    /// One label an item. Classes are ordered by code point, which decides votes that are tied.
+    /// One label an item. The order of the classes decides votes that are tied: when all are whole
+    /// numbers, as "7" and "-12" are and "07" is not, they are ordered by value, otherwise by code
+    /// point. That is how scikit-learn orders integers and texts.
     #[must_use]
     pub fn new<S: AsRef<str>>(labels: impl IntoIterator<Item = S>) -> Self {
         // Numbered as they come, then renumbered in order.
@@ -35,9 +42,14 @@ impl Labels {
             codes.push(number);
         }
         let mut order = vec![0; numbers.len()];
-        let sorted: BTreeSet<(String, u32)> = numbers.into_iter().collect();
+        let whole = numbers.keys().all(|class| whole_number(class).is_some());
+        let value = |class: &str| whole.then(|| whole_number(class)).flatten();
+        let sorted: BTreeSet<(Option<i64>, String, u32)> = numbers
+            .into_iter()
+            .map(|(class, number)| (value(&class), class, number))
+            .collect();
         let mut classes = Vec::with_capacity(sorted.len());
-        for (code, (class, number)) in (0..).zip(sorted) {
+        for (code, (_, class, number)) in (0..).zip(sorted) {
             order[number as usize] = code;
             classes.push(class);
         }
@@ -59,7 +71,7 @@ impl Labels {
         self.codes.is_empty()
     }
 
-    /// The classes, by code point.
+    /// The classes, in their order.
     #[must_use]
     pub fn classes(&self) -> &[String] {
         &self.classes

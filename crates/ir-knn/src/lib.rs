@@ -22,8 +22,8 @@ mod words;
 #[cfg(feature = "faiss")]
 pub use faiss_index::{FaissError, FaissIndex, FaissSearcher, NativeError};
 pub use flat::{
-    FlatIndex, FlatIndexWriter, HalfIndex, OpenError, Rounding, Similarity, VectorError, Verify,
-    WriteError,
+    FlatIndex, FlatIndexWriter, HalfIndex, OpenError, Rounding, SaveError, Similarity, VectorError,
+    Verify, WriteError,
 };
 pub use hnsw::{Effort, HnswConfig, HnswError, HnswIndex, HnswSearcher};
 pub use keywords::{KeywordLabels, KeywordsError};

@@ -198,8 +198,12 @@ impl<A> TryFrom<Saved<A>> for RandomIndexing<A> {
     type Error = RowsError;
 
     fn try_from(saved: Saved<A>) -> Result<Self, RowsError> {
-        let expected = saved.counts.idf().len();
-        for found in [saved.global.len(), saved.terms.len()] {
+        let terms = saved.counts.idf().len();
+        for (expected, found) in [
+            (terms, saved.global.len()),
+            (terms, saved.terms.len()),
+            (saved.config.dim, saved.terms.dim()),
+        ] {
             if found != expected {
                 let row = 0;
                 return Err(RowsError::Dimensions {

@@ -214,3 +214,23 @@ fn svd() {
     }
     assert_eq!(count, 10);
 }
+
+/// Ties go to the class that comes first, and integers have another order than texts: figures of
+/// scikit-learn 1.9.1, `cross_validate(KNeighborsClassifier(4, algorithm="brute"), x, y, cv=5)`, with
+/// `y` of integers and with the same after a letter.
+#[test]
+fn ties_between_numbered_classes() {
+    let values = (0..240_u32).flat_map(|i| (0..3).map(move |j| (i * 31 + j * 17 + i * j * j) % 23));
+    let rows = DenseRows::new(3, values.map(f64::from).collect()).unwrap();
+    let class = |i: u32| (i * i + i / 3) % 12;
+    let integers = Labels::new((0..240).map(|i| class(i).to_string()));
+    let texts = Labels::new((0..240).map(|i| format!("c{}", class(i))));
+    let right = |labels: &Labels| -> Vec<f64> {
+        let accuracy = Knn::new(4).cross_validate(&rows, labels, 5).unwrap();
+        accuracy.folds.iter().map(|share| share * 48.0).collect()
+    };
+    assert_eq!(right(&integers), [3.0, 5.0, 2.0, 0.0, 8.0]);
+    assert_eq!(right(&texts), [2.0, 7.0, 3.0, 0.0, 7.0]);
+    assert_eq!(integers.classes()[..3], ["0", "1", "2"]);
+    assert_eq!(texts.classes()[..3], ["c0", "c1", "c10"]);
+}

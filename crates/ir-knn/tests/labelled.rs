@@ -570,3 +570,74 @@ fn vectors_that_are_no_vectors() {
         "{found:?}"
     );
 }
+
+/// Rounding may leave 1e-16 between a text and itself: votes must see that they are the same.
+#[test]
+fn the_same_query_is_at_distance_zero() {
+    let ids: DocIds = ["a", "b", "c"].into_iter().collect();
+    let config =
+        LabelledQueriesConfig::default().with_aggregate(Aggregate::WeightedVote { neighbours: 10 });
+    for seed in 1..200 {
+        let numbers: Vec<String> = (0..30)
+            .map(|n| format!("{}", f64::from(seed * 7919 % 1009 + n * n) / 7.0))
+            .collect();
+        let text = numbers.join(" ");
+        let mut queries: Vec<LabelledQuery> = (0..10)
+            .map(|n| LabelledQuery::new(format!("p{n}"), &text, [if n < 2 { "a" } else { "b" }]))
+            .collect();
+        queries.push(LabelledQuery::new("far", "1 -1", ["c"]));
+        let knn = LabelledQueries::new(ids.clone(), queries, Numbers(30), &config).unwrap();
+        let found = knn.search(&text, &Search::top(3)).unwrap();
+        let scores: Vec<(&str, f32)> = found
+            .iter()
+            .map(|hit| (ids.id(hit.doc), hit.score))
+            .collect();
+        assert_eq!(scores[..2], [("b", 8.0), ("a", 2.0)]);
+        assert!(scores[2].1 <= 0.0 && scores[2].1 >= -2.0, "{scores:?}");
+    }
+}
+
+/// An encoder that repeats a column.
+#[derive(Debug)]
+struct Repeats(usize);
+
+impl Encoder for Repeats {
+    fn dim(&self) -> usize {
+        self.0
+    }
+
+    fn encode_into(&self, _: Side, _: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+        out.fill(1.0);
+        Ok(())
+    }
+
+    fn encode_sparse(
+        &self,
+        _: Side,
+        texts: &[&str],
+        emit: &mut dyn FnMut(&[u32], &[f32]),
+    ) -> Result<(), EncodeError> {
+        texts
+            .iter()
+            .for_each(|_| emit(&[0, 2, 2], &[1.0, 1.0, 1.0]));
+        Ok(())
+    }
+}
+
+#[test]
+fn columns_out_of_order_are_refused() {
+    for dim in [3, 40] {
+        let queries = vec![LabelledQuery::new("p", "x", ["a"])];
+        let ids = ["a"].into_iter().collect();
+        let config = LabelledQueriesConfig::default();
+        let error = LabelledQueries::new(ids, queries, Repeats(dim), &config).unwrap_err();
+        let mut cause: &dyn std::error::Error = &error;
+        while let Some(next) = cause.source() {
+            cause = next;
+        }
+        assert_eq!(
+            cause.to_string(),
+            "expected ascending columns, found 2 after 2"
+        );
+    }
+}

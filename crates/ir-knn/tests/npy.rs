@@ -27,6 +27,24 @@ fn every_type_order_and_version() {
     }
     let rows = npy::read(&file("u2.npy")[..], "u2.npy").unwrap();
     assert_eq!(rows.values(), [65535.0, 0.0]);
+    let whole = file("i8.npy");
+    let rows = npy::read(&whole[..], "i8.npy").unwrap();
+    assert_eq!(rows.values(), [1.0, -2.0, 3.0, 4.0, 5.0, -60.0]);
+    // The same array with numbers at the edge of what 64-bit floating point holds, and beyond.
+    let with = |value: i64| {
+        let mut changed = whole.clone();
+        let at = changed.len() - 8;
+        changed[at..].copy_from_slice(&value.to_le_bytes());
+        npy::read(&changed[..], "i8.npy")
+    };
+    for edge in [1 << 53, -(1 << 53)] {
+        assert_eq!(with(edge).unwrap().values().last(), Some(&(edge as f64)));
+    }
+    for beyond in [(1 << 53) + 1, -(1 << 53) - 1, i64::MIN] {
+        let error = with(beyond).unwrap_err().to_string();
+        let expected = "expected a whole number of size 2^53 at most, found";
+        assert!(error.ends_with(&format!("{expected} {beyond}")), "{error}");
+    }
     let rows = npy::read(&file("half.npy")[..], "half.npy").unwrap();
     let expected = [
         65504.0,
@@ -62,12 +80,16 @@ fn foreign_files() {
     assert_eq!(error(&file("x.pickle")), format!("{foreign} a pickle"));
     assert_eq!(error(b"PAR1 and more"), format!("{foreign} a Parquet file"));
     assert_eq!(error(b"0.1 0.2 0.3"), format!("{foreign} something else"));
+    assert_eq!(error(b"\0\0"), format!("{foreign} something else"));
+    for cut in 1..8 {
+        let error = error(&file("f8.little.npy")[..cut]);
+        assert!(error.ends_with("found \"the end of the file\""), "{error}");
+    }
     let shape = "expected two dimensions, vectors by values, found the shape";
     assert_eq!(error(&file("one.npy")), format!("{shape} [4]"));
     assert_eq!(error(&file("three.npy")), format!("{shape} [2, 2, 2]"));
     assert_eq!(error(&file("none.npy")), format!("{shape} []"));
-    let numbers = "expected numbers (f2, f4, f8, i1, i2, i4, u1, u2, u4), found";
-    assert_eq!(error(&file("i8.npy")), format!("{numbers} \"<i8\""));
+    let numbers = "expected numbers (f2, f4, f8, i1, i2, i4, i8, u1, u2, u4, u8), found";
     assert_eq!(error(&file("text.npy")), format!("{numbers} \"<U3\""));
     assert_eq!(
         error(&file("record.npy")),

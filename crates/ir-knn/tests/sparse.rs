@@ -166,6 +166,12 @@ fn texts_are_found_as_densely() {
 
 #[test]
 fn vectors_that_cannot_be_searched() {
+    for dim in [(1 << 26) + 1, u32::MAX as usize, usize::MAX] {
+        let error = SparseIndex::new(numbered(0), dim, [], Similarity::InnerProduct).unwrap_err();
+        let expected = format!("expected at most 67108864 columns, found {dim}");
+        assert_eq!(error.to_string(), expected);
+    }
+
     let wrong = |columns: &[u32], values: &[f32]| {
         let error = SparseVector::new(columns.to_vec(), values.to_vec()).unwrap_err();
         error.to_string()

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Similarity;
 
@@ -13,6 +13,14 @@ pub enum VectorError {
     /// Vectors of length 0.
     #[error("expected vectors of at least one dimension, found none")]
     NoDimensions,
+    /// Sparse vectors of more columns than an inverted file is made for.
+    #[error("expected at most {most} columns, found {found}")]
+    Columns {
+        /// The most.
+        most: usize,
+        /// How many there are.
+        found: usize,
+    },
     /// The values are not one vector an id.
     #[error("expected {documents} vectors of {dim} values, found {found} values")]
     Values {
@@ -69,6 +77,24 @@ pub enum VectorError {
         /// The row.
         row: usize,
     },
+}
+
+/// Why an index could not be saved. Nothing appeared, and what stood at the path is still there.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: could not be written", path.display())]
+pub struct SaveError {
+    /// The file that was to be.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+impl SaveError {
+    /// For the errors of what writes a file.
+    pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self { path, source }
+    }
 }
 
 /// Why a saved index could not be opened.

@@ -13,7 +13,7 @@ use super::file::{self, HALF, Mapped, Verify, Writer, section};
 use super::numbers::Bytes;
 use super::scan::{Scan, Values};
 use super::simd::Cpu;
-use super::{FlatIndex, OpenError, Similarity, VectorError, check_query, pages};
+use super::{FlatIndex, OpenError, SaveError, Similarity, VectorError, check_query, pages};
 
 /// Vectors in 16 bits, half the memory of a [`FlatIndex`], searched exactly.
 ///
@@ -124,7 +124,12 @@ impl HalfIndex {
     ///
     /// # Errors
     /// When the file cannot be written; then nothing appears, and what was there stays.
-    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveError> {
+        let path = path.as_ref();
+        self.write_file(path).map_err(SaveError::at(path))
+    }
+
+    fn write_file(&self, path: &Path) -> io::Result<()> {
         let inner = &*self.inner;
         let sink = AtomicFile::create(path)?;
         let mut writer = Writer::new(&HALF, sink, inner.similarity, inner.dim, inner.ids.len())?;

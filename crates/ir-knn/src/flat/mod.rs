@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use ir_core::{AtomicFile, DocIds, DocNum, Ranking, Retriever, Search, SearchError};
 
-pub use error::{OpenError, VectorError};
+pub use error::{OpenError, SaveError, VectorError};
 pub use file::Verify;
 use file::{FLAT, Mapped, Writer, section};
 pub use half::{HalfIndex, Rounding};
@@ -83,7 +83,8 @@ struct Inner {
     similarity: Similarity,
     dim: usize,
     ids: DocIds,
-    rows: Numbers<f32>,
+    /// Shared by an index with codes and the one without that it was made of.
+    rows: Arc<Numbers<f32>>,
     codes: Option<Codes>,
     file: Option<Mapped>,
 }
@@ -132,7 +133,7 @@ impl FlatIndex {
             similarity,
             dim,
             ids,
-            rows: Numbers::Owned(rows),
+            rows: Arc::new(Numbers::Owned(rows)),
             codes: None,
             file: None,
         }))
@@ -214,7 +215,12 @@ impl FlatIndex {
     ///
     /// # Errors
     /// When the file cannot be written; then nothing appears, and what was there stays.
-    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveError> {
+        let path = path.as_ref();
+        self.write_file(path).map_err(SaveError::at(path))
+    }
+
+    fn write_file(&self, path: &Path) -> io::Result<()> {
         let inner = &*self.inner;
         let sink = AtomicFile::create(path)?;
         let mut writer = Writer::new(&FLAT, sink, inner.similarity, inner.dim, inner.ids.len())?;
@@ -275,7 +281,7 @@ impl FlatIndex {
             similarity: file.table.similarity,
             dim,
             ids: file.ids()?,
-            rows: Numbers::of(rows),
+            rows: Arc::new(Numbers::of(rows)),
             codes,
             file: Some(file),
         }))
@@ -385,17 +391,14 @@ impl From<Inner> for FlatIndex {
 }
 
 impl Inner {
-    /// The same again, without codes. What is mapped stays shared.
+    /// The same again, without codes. The rows are shared.
     fn copy(&self) -> Self {
         Self {
             cpu: self.cpu,
             similarity: self.similarity,
             dim: self.dim,
             ids: self.ids.clone(),
-            rows: match &self.rows {
-                Numbers::Mapped(part) => Numbers::Mapped(part.clone()),
-                held => Numbers::Owned(held.get().to_vec()),
-            },
+            rows: Arc::clone(&self.rows),
             codes: None,
             file: self.file.clone(),
         }
@@ -459,7 +462,7 @@ mod tests {
         index.with_codes().save(&path).unwrap();
         let opened = FlatIndex::open(&path).unwrap();
         for index in [opened.clone(), opened.clone().with_codes()] {
-            assert!(matches!(&index.inner.rows, Numbers::Mapped(_)));
+            assert!(matches!(&*index.inner.rows, Numbers::Mapped(_)));
             assert_eq!(index.rows().as_ptr().align_offset(align::LINE), 0);
             let codes = index.inner.codes.as_ref().unwrap();
             assert!(matches!(&codes.codes, Bytes::Mapped(_)));

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::simd::Cpu;
 
 /// How alike two vectors are. Higher is nearer, as in every [`Ranking`](ir_core::Ranking).
-/// (The distances of kNN classification are another thing: [`Metric`](crate::Metric).)
+/// (The distances of kNN classification are another thing: [`Metric`](crate::Metric).) Scores are
+/// summed in 64 bits and given in 32: one that is too large for these is infinite, and ties with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

@@ -18,7 +18,7 @@ use ir_core::{AtomicFile, DocIds};
 use crate::flat::file::{GraphTable, HNSW, Mapped, Writer, section};
 use crate::flat::numbers::{Bytes, Numbers};
 use crate::flat::tile::LONGEST;
-use crate::{FlatIndex, OpenError, Similarity, Verify};
+use crate::{FlatIndex, OpenError, SaveError, Similarity, Verify};
 pub use config::{Effort, HnswConfig, HnswError};
 use distinct::Documents;
 use graph::{Graph, Shape};
@@ -179,7 +179,12 @@ impl HnswIndex {
     ///
     /// # Errors
     /// When the file cannot be written; then nothing appears, and what was there stays.
-    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveError> {
+        let path = path.as_ref();
+        self.write_file(path).map_err(SaveError::at(path))
+    }
+
+    fn write_file(&self, path: &Path) -> io::Result<()> {
         let inner = &*self.inner;
         let flat = &inner.flat;
         let sink = AtomicFile::create(path)?;

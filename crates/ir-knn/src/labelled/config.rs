@@ -137,6 +137,10 @@ pub enum Aggregate {
     /// item that none of them carries has the vote that its nearest query would have, which is that of
     /// the farthest or less: it follows the items with more, and of items with as much, the one with
     /// the lower number comes first.
+    ///
+    /// The nearest of *all* queries vote, those of items that a filter excludes among them: a
+    /// filtered ranking is the whole one without the excluded items, as of every retriever. Items
+    /// that few of the voters carry may then rank by their nearest query; more `neighbours` help.
     WeightedVote {
         /// How many queries vote, from 1. Published: 10.
         neighbours: usize,

@@ -2,7 +2,7 @@
 
 use ir_core::{EncodeError, Encoder, Side};
 
-use crate::{Metric, SparseRows};
+use crate::{Metric, SparseRows, SparseVectorError};
 
 /// A vector without its zeros.
 #[derive(Debug, Default)]
@@ -33,13 +33,25 @@ impl Sparse {
 /// The vectors of texts that are asked.
 pub(super) fn encode<E: Encoder>(encoder: &E, texts: &[&str]) -> Result<Vec<Sparse>, EncodeError> {
     let mut vectors = Vec::with_capacity(texts.len());
+    let mut order = None;
     encoder.encode_sparse(Side::Query, texts, &mut |columns, values| {
+        let unordered = columns.windows(2).find(|pair| pair[0] >= pair[1]);
+        if let (None, Some(pair)) = (&order, unordered) {
+            let (before, found) = (pair[0], pair[1]);
+            order = Some(SparseVectorError::Order { before, found });
+        }
         vectors.push(Sparse {
             columns: columns.to_vec(),
             values: values.to_vec(),
         });
     })?;
-    Ok(vectors)
+    match order {
+        Some(error) => Err(EncodeError::Model {
+            model: "the encoder of queries".to_owned(),
+            source: error.into(),
+        }),
+        None => Ok(vectors),
+    }
 }
 
 /// The vectors of the labelled queries.
@@ -87,7 +99,8 @@ impl Vectors {
         Self { dim, squares, rows }
     }
 
-    /// How far each row is from a vector. A vector of zeros has cosine 0 with every other.
+    /// How far each row is from a vector. A vector of zeros has cosine 0 with every other. A cosine
+    /// distance that rounding alone may have made is 0, so that votes see what is the same.
     ///
     /// Products are summed in 64 bits by column, so equal rows are equally far, and a row's
     /// distance depends on nothing but the two vectors.
@@ -112,12 +125,20 @@ impl Vectors {
             }
         }
         let own = query.square();
+        let rounding = (query.values.len() + 4) as f64 * f64::EPSILON;
         for (product, &square) in products.iter_mut().zip(&self.squares) {
             *product = match metric {
                 // Rounding may lead below zero.
                 Metric::Euclidean => (own - 2.0 * *product + square).max(0.0),
                 Metric::Cosine if own == 0.0 || square == 0.0 => 1.0,
-                Metric::Cosine => (1.0 - *product / (own.sqrt() * square.sqrt())).clamp(0.0, 2.0),
+                Metric::Cosine => {
+                    let distance = 1.0 - *product / (own.sqrt() * square.sqrt());
+                    if distance < rounding {
+                        0.0
+                    } else {
+                        distance.min(2.0)
+                    }
+                }
             };
         }
         products

@@ -19,20 +19,19 @@ pub(super) struct Header {
 impl Header {
     pub(super) fn read(reader: &mut impl Read, name: &str) -> Result<Self, NpyError> {
         let path = || name.to_owned();
-        let mut take = |buffer: &mut [u8]| -> Result<bool, NpyError> {
-            match fill(reader, buffer) {
-                Ok(found) => Ok(found == buffer.len()),
-                Err(source) => Err(NpyError::Read {
-                    path: path(),
-                    source,
-                }),
-            }
+        let mut fill = |buffer: &mut [u8]| {
+            fill(reader, buffer).map_err(|source| NpyError::Read {
+                path: path(),
+                source,
+            })
         };
         let mut start = [0; 8];
-        let whole = take(&mut start)?;
-        if !whole || !start.starts_with(MAGIC) {
+        let found = fill(&mut start)?;
+        let mut take = |buffer: &mut [u8]| fill(buffer).map(|found| found == buffer.len());
+        let known = found.min(MAGIC.len());
+        if found == 0 || start[..known] != MAGIC[..known] {
             let found = match start {
-                [0, ..] if !whole => "an empty file",
+                _ if found == 0 => "an empty file",
                 [b'P', b'K', ..] => {
                     "a zip archive, perhaps .npz: save the array alone with numpy.save"
                 }
@@ -50,6 +49,9 @@ impl Header {
             expected: "the whole description of the array",
             found: "the end of the file".to_owned(),
         };
+        if found < start.len() {
+            return Err(cut());
+        }
         let (major, minor) = (start[6], start[7]);
         let mut length = [0; 4];
         let width = match major {
@@ -222,9 +224,11 @@ enum Kind {
     I8,
     I16,
     I32,
+    I64,
     U8,
     U16,
     U32,
+    U64,
 }
 
 impl Number {
@@ -240,9 +244,11 @@ impl Number {
             "i1" => Kind::I8,
             "i2" => Kind::I16,
             "i4" => Kind::I32,
+            "i8" => Kind::I64,
             "u1" => Kind::U8,
             "u2" => Kind::U16,
             "u4" => Kind::U32,
+            "u8" => Kind::U64,
             _ => return None,
         };
         // "=" is the order of whoever wrote the file; all such machines are little-endian today.
@@ -257,12 +263,13 @@ impl Number {
             Kind::I8 | Kind::U8 => 1,
             Kind::F16 | Kind::I16 | Kind::U16 => 2,
             Kind::F32 | Kind::I32 | Kind::U32 => 4,
-            Kind::F64 => 8,
+            Kind::F64 | Kind::I64 | Kind::U64 => 8,
         }
     }
 
-    /// The number in [`Number::size`] bytes.
-    pub(super) fn value(self, bytes: &[u8]) -> f64 {
+    /// The number in [`Number::size`] bytes, or as an error a whole one that is not exactly one of
+    /// floating point.
+    pub(super) fn value(self, bytes: &[u8]) -> Result<f64, i128> {
         let mut bits = 0_u64;
         let mut push = |byte: &u8| bits = bits << 8 | u64::from(*byte);
         if self.big_endian {
@@ -270,7 +277,15 @@ impl Number {
         } else {
             bytes.iter().rev().for_each(&mut push);
         }
-        match self.kind {
+        let whole = match self.kind {
+            Kind::I64 => i128::from(bits as i64),
+            Kind::U64 => i128::from(bits),
+            _ => 0,
+        };
+        if whole.unsigned_abs() > 1 << f64::MANTISSA_DIGITS {
+            return Err(whole);
+        }
+        Ok(match self.kind {
             Kind::F16 => half(bits as u16),
             Kind::F32 => f64::from(f32::from_bits(bits as u32)),
             Kind::F64 => f64::from_bits(bits),
@@ -278,7 +293,8 @@ impl Number {
             Kind::I16 => f64::from(bits as u16 as i16),
             Kind::I32 => f64::from(bits as u32 as i32),
             Kind::U8 | Kind::U16 | Kind::U32 => f64::from(bits as u32),
-        }
+            Kind::I64 | Kind::U64 => whole as f64,
+        })
     }
 }
 

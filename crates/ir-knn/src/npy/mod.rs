@@ -33,8 +33,8 @@ pub enum Float {
 
 /// Reads an array of two dimensions, one vector a row. `name` is what errors call the source.
 ///
-/// Numbers may be floating point of 16, 32 or 64 bits or whole of 8, 16 or 32 bits, in either byte
-/// order, by row or by column (`fortran_order`).
+/// Numbers may be floating point of 16, 32 or 64 bits or whole of 8 to 64 bits (up to 2⁵³), in
+/// either byte order, by row or by column (`fortran_order`).
 ///
 /// # Errors
 /// When the source cannot be read or is no such file, is cut short or goes on behind the array, or
@@ -74,7 +74,14 @@ pub fn read(mut reader: impl Read, name: &str) -> Result<DenseRows, NpyError> {
             });
         }
         let numbers = buffer[..wanted].chunks_exact(size);
-        values.extend(numbers.map(|bytes| header.number.value(bytes)));
+        for bytes in numbers {
+            let value = header.number.value(bytes);
+            values.push(value.map_err(|found| NpyError::Whole {
+                path: path(),
+                at: values.len(),
+                found,
+            })?);
+        }
     }
     match fill(&mut reader, &mut buffer[..1]) {
         Ok(0) => {}
@@ -228,12 +235,24 @@ pub enum NpyError {
         found: String,
     },
     /// It holds something else than numbers, or numbers that 64-bit floating point cannot hold.
-    #[error("{path}: expected numbers (f2, f4, f8, i1, i2, i4, u1, u2, u4), found {found:?}")]
+    #[error(
+        "{path}: expected numbers (f2, f4, f8, i1, i2, i4, i8, u1, u2, u4, u8), found {found:?}"
+    )]
     Numbers {
         /// The source.
         path: String,
         /// The type, as NumPy spells it.
         found: String,
+    },
+    /// A whole number that 64-bit floating point does not hold.
+    #[error("{path}: value {at}: expected a whole number of size 2^53 at most, found {found}")]
+    Whole {
+        /// The file.
+        path: String,
+        /// How many values of the array stand before it.
+        at: usize,
+        /// What stands there.
+        found: i128,
     },
     /// It has another number of dimensions than two.
     #[error("{path}: expected two dimensions, vectors by values, found the shape {found:?}")]

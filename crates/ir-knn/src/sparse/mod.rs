@@ -5,7 +5,6 @@ mod search;
 mod texts;
 mod vector;
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use ir_core::{DocIds, DocNum, Ranking, Retriever, Search, SearchError};
 use rayon::prelude::*;
 
 use crate::flat::numbers::Numbers;
-use crate::{OpenError, Similarity, SparseRows, VectorError};
+use crate::{OpenError, SaveError, Similarity, SparseRows, VectorError};
 use search::{Lists, Scan, square};
 pub use texts::{EncodedSparse, SparseTextsError};
 pub use vector::{SparseVector, SparseVectorError};
@@ -59,6 +58,9 @@ struct Inner {
     longest: usize,
 }
 
+/// Every column has a list, and every list a place where it starts: 512 MiB for so many.
+const MOST_COLUMNS: usize = 1 << 26;
+
 /// [`Lists`] in memory or in a file.
 #[derive(Debug)]
 struct Kept {
@@ -85,8 +87,8 @@ impl SparseIndex {
     /// An index of vectors of `dim` columns: that of the first id, of the second, ... Ids may repeat.
     ///
     /// # Errors
-    /// When there are more or fewer vectors than ids, a column is not below `dim`, or a vector is zero
-    /// under cosine. (For texts, some of which may have no known word, take the inner product: TF-IDF
+    /// When there are more or fewer vectors than ids, `dim` is over 2²⁶, a column is not below `dim`,
+    /// or a vector is zero under cosine. (For texts, some of which may have no known word, take the inner product: TF-IDF
     /// makes vectors of length one.)
     pub fn new(
         ids: DocIds,
@@ -94,6 +96,10 @@ impl SparseIndex {
         rows: impl IntoIterator<Item = SparseVector>,
         similarity: Similarity,
     ) -> Result<Self, VectorError> {
+        if dim > MOST_COLUMNS {
+            let (most, found) = (MOST_COLUMNS, dim);
+            return Err(VectorError::Columns { most, found });
+        }
         let (mut starts, mut places, mut values) = (vec![0], Vec::new(), Vec::new());
         for (row, vector) in rows.into_iter().enumerate() {
             check_columns(&vector, dim).map_err(|found| VectorError::Dimensions {
@@ -171,8 +177,9 @@ impl SparseIndex {
     ///
     /// # Errors
     /// When the file cannot be written; then nothing appears, and what was there stays.
-    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
-        file::save(&self.inner, path.as_ref())
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveError> {
+        let path = path.as_ref();
+        file::save(&self.inner, path).map_err(SaveError::at(path))
     }
 
     /// Opens a saved index by mapping it into memory: the vectors are not copied. Every byte is

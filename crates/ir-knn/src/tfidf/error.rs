@@ -85,6 +85,9 @@ pub enum SavedError {
         /// How many values there are.
         idf: usize,
     },
+    /// No fit has this configuration.
+    #[error("the configuration cannot be used")]
+    Config(#[from] FitError),
     /// An idf that no fit gives.
     #[error("term {term:?}: expected a positive finite idf, found {found}")]
     Idf {

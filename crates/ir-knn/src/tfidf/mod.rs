@@ -89,6 +89,7 @@ impl<A> TryFrom<Saved<A>> for TfIdf<A> {
     type Error = SavedError;
 
     fn try_from(saved: Saved<A>) -> Result<Self, SavedError> {
+        saved.config.validate()?;
         let (terms, idf) = (saved.terms.len(), saved.idf.len());
         if terms != idf {
             return Err(SavedError::Length { terms, idf });

@@ -32,9 +32,9 @@ The protocol is that of the ICLR benchmark and of scikit-learn's
   cross_validate(KNeighborsClassifier(10, algorithm='brute'), x, y, cv=10)
 each class is spread over the folds in the order of its items; every item gets
 the class that most of the 10 nearest items outside of its fold have (of tied
-classes the first by code point); the mean is that of the folds. Items whose
-label is `unlabeled` are left out, but texts of such items help to learn the
-weights of words.
+classes the first: whole numbers by value, others by code point); the mean is
+that of the folds. Items whose label is `unlabeled` are left out, but texts of
+such items help to learn the weights of words.
 
 Files: vectors as NumPy saves them (.npy, two dimensions); labels one a line;
 texts as JSON, one object a line, or as plain lines where the first line that
