@@ -91,13 +91,15 @@ impl Batch {
         &self.blocks
     }
 
+    /// The tokens of every text.
+    pub(crate) fn lengths(&self) -> impl Iterator<Item = usize> {
+        let blocks = self.blocks.iter();
+        blocks.flat_map(|block| std::iter::repeat_n(block.length, block.texts))
+    }
+
     /// The place of every token within its text.
     pub(crate) fn places(&self) -> impl Iterator<Item = usize> {
-        let texts = self
-            .blocks
-            .iter()
-            .flat_map(|b| std::iter::repeat_n(b.length, b.texts));
-        texts.flat_map(|length| 0..length)
+        self.lengths().flat_map(|length| 0..length)
     }
 
     /// Which tokens are padding, `[texts, length]`; `None` when none is.

@@ -7,6 +7,7 @@ use ir_core::{EncodeError, Encoder, Side};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::host::Host;
 use crate::{Backend, Batch, ModelError, Pooling, Tower};
 
 /// How a [`BiEncoder`] is loaded. What is `None` is as the folder says.
@@ -147,9 +148,17 @@ impl SideConfig {
 /// ```
 #[derive(Debug, Clone)]
 pub struct BiEncoder {
-    query: Arc<Tower>,
-    document: Arc<Tower>,
+    query: Computed,
+    document: Computed,
     config: EncoderConfig,
+}
+
+/// A tower and how it is computed.
+#[derive(Debug, Clone)]
+struct Computed {
+    tower: Arc<Tower>,
+    /// Its weights as the processor likes them, if that computes.
+    host: Option<Arc<Host>>,
 }
 
 impl BiEncoder {
@@ -212,6 +221,17 @@ impl BiEncoder {
                 .tokens
                 .encode("a", side.max_tokens.unwrap_or(tower.max_tokens))?;
         }
+        let compute = |tower: Arc<Tower>| Computed {
+            host: Host::of(&tower.model).map(Arc::new),
+            tower,
+        };
+        let tied = Arc::ptr_eq(&query, &document);
+        let query = compute(query);
+        let document = if tied {
+            query.clone()
+        } else {
+            compute(document)
+        };
         Ok(Self {
             query,
             document,
@@ -221,6 +241,10 @@ impl BiEncoder {
 
     /// The tower of a side.
     pub fn tower(&self, side: Side) -> &Tower {
+        &self.computed(side).tower
+    }
+
+    fn computed(&self, side: Side) -> &Computed {
         match side {
             Side::Query => &self.query,
             Side::Document => &self.document,
@@ -259,11 +283,11 @@ fn failed(tower: &Tower, source: impl std::error::Error + Send + Sync + 'static)
 
 impl Encoder for BiEncoder {
     fn dim(&self) -> usize {
-        self.query.model.config().hidden
+        self.tower(Side::Query).model.config().hidden
     }
 
     fn encode_into(&self, side: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
-        let (dim, tower) = (self.dim(), self.tower(side));
+        let (dim, computed) = (self.dim(), self.computed(side));
         let (expected, found) = (texts.len() * dim, out.len());
         if expected != found {
             return Err(EncodeError::Shape { expected, found });
@@ -276,7 +300,7 @@ impl Encoder for BiEncoder {
             let batches = batches(&tokens, self.config.batch_tokens);
             let vectors: Vec<Vec<f32>> = batches
                 .par_iter()
-                .map(|batch| encode(tower, batch, &tokens))
+                .map(|batch| computed.encode(batch, &tokens))
                 .collect::<Result<_, _>>()?;
             for (batch, vectors) in batches.iter().zip(&vectors) {
                 for (&text, vector) in batch.iter().zip(vectors.chunks_exact(dim)) {
@@ -311,14 +335,19 @@ fn batches(tokens: &[Vec<u32>], most: usize) -> Vec<Vec<usize>> {
     batches
 }
 
-fn encode(tower: &Tower, texts: &[usize], tokens: &[Vec<u32>]) -> Result<Vec<f32>, EncodeError> {
-    let rows: Vec<&[u32]> = texts.iter().map(|&text| &tokens[text][..]).collect();
-    let vectors = if tower.model.device() == burn::tensor::Device::flex() {
-        tower.forward(&Batch::new(&rows))
-    } else {
-        tower.forward(&Batch::padded(&rows, tower.tokens.padding()))
-    };
-    vectors
-        .try_into_vec_as::<f32>()
-        .map_err(|source| failed(tower, source))
+impl Computed {
+    fn encode(&self, texts: &[usize], tokens: &[Vec<u32>]) -> Result<Vec<f32>, EncodeError> {
+        let tower = &*self.tower;
+        let rows: Vec<&[u32]> = texts.iter().map(|&text| &tokens[text][..]).collect();
+        let vectors = match &self.host {
+            Some(host) => {
+                let batch = Batch::new(&rows);
+                tower.pool(host.forward(&tower.model, &batch), &batch)
+            }
+            None => tower.forward(&Batch::padded(&rows, tower.tokens.padding())),
+        };
+        vectors
+            .try_into_vec_as::<f32>()
+            .map_err(|source| failed(tower, source))
+    }
 }

@@ -69,7 +69,12 @@ impl Tower {
     /// # Shapes
     /// `[texts, dimensions]`.
     pub fn forward(&self, batch: &Batch) -> Tensor<2> {
-        let pooled = self.pooling.pool(self.model.forward(batch), batch);
+        self.pool(self.model.forward(batch), batch)
+    }
+
+    /// From the vectors of tokens to those of texts.
+    pub(crate) fn pool(&self, states: Tensor<2>, batch: &Batch) -> Tensor<2> {
+        let pooled = self.pooling.pool(states, batch);
         if self.normalize {
             pooling::normalize(pooled)
         } else {

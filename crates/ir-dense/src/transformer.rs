@@ -6,7 +6,7 @@ use burn::tensor::activation::{gelu, gelu_approximate, relu, softmax};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use crate::weights::Weights;
-use crate::{Activation, Architecture, Batch, ModelError, TransformerConfig, host};
+use crate::{Activation, Architecture, Batch, ModelError, TransformerConfig};
 
 /// A BERT-like encoder: embeddings, then blocks of self-attention and feed-forward.
 ///
@@ -69,6 +69,16 @@ impl Transformer {
     /// When a token number is not below `vocabulary`, or a text is longer than
     /// [`TransformerConfig::max_tokens`]. What [`crate::Tokens`] gives is never so.
     pub fn forward(&self, batch: &Batch) -> Tensor<2> {
+        let mut x = self.embed(batch);
+        let masks = Masks::new(self, batch, &self.device());
+        for layer in &self.layers {
+            x = layer.forward(x, batch, &masks);
+        }
+        x
+    }
+
+    /// What the layers start from: the embeddings of every token, added up and normalised.
+    pub(crate) fn embed(&self, batch: &Batch) -> Tensor<2> {
         let device = self.device();
         let first = self.config.first_position;
         let ids = indices(batch.ids().iter().map(|&id| id as i64), &device);
@@ -77,12 +87,7 @@ impl Transformer {
         if let Some(types) = &self.types {
             x = x + types.val().slice([0..1, 0..self.config.hidden]);
         }
-        let mut x = self.norm.forward(x);
-        let masks = Masks::new(self, batch, &device);
-        for layer in &self.layers {
-            x = layer.forward(x, batch, &masks);
-        }
-        x
+        self.norm.forward(x)
     }
 
     /// Reads the weights of a folder.
@@ -140,13 +145,10 @@ impl Layer {
         let x = self
             .attention_norm
             .forward(self.output.forward(attended) + x);
-        let inner = match (self.activation, &self.up.bias) {
-            (Activation::Gelu, Some(bias)) if host::here(&x) => {
-                host::bias_gelu(x.clone().matmul(self.up.weight.val()), bias.val())
-            }
-            (Activation::Gelu, _) => gelu(self.up.forward(x.clone())),
-            (Activation::GeluTanh, _) => gelu_approximate(self.up.forward(x.clone())),
-            (Activation::Relu, _) => relu(self.up.forward(x.clone())),
+        let inner = match self.activation {
+            Activation::Gelu => gelu(self.up.forward(x.clone())),
+            Activation::GeluTanh => gelu_approximate(self.up.forward(x.clone())),
+            Activation::Relu => relu(self.up.forward(x.clone())),
         };
         self.norm.forward(self.down.forward(inner) + x)
     }
@@ -168,7 +170,6 @@ impl Layer {
             };
             let scores = part(0).matmul(part(1).swap_dims(2, 3));
             let shares = match mask {
-                None if host::here(&scores) => host::softmax(scores, scale),
                 None => softmax(scores.mul_scalar(scale), 3),
                 Some(mask) => softmax(scores.mul_scalar(scale) + mask.clone(), 3),
             };
@@ -222,7 +223,7 @@ fn relative(table: Tensor<2>, length: usize) -> Tensor<4> {
 
 /// The bucket of the distance between two tokens: one bucket per distance while it is small, then
 /// one per equal ratio up to 128 (Raffel et al. 2020, section 2.1).
-fn bucket(from: usize, to: usize, buckets: usize) -> usize {
+pub(crate) fn bucket(from: usize, to: usize, buckets: usize) -> usize {
     const FARTHEST: f32 = 128.0;
     let half = buckets / 2;
     let side = if to > from { half } else { 0 };
