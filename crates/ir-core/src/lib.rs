@@ -15,6 +15,7 @@ mod ids;
 pub mod interleave;
 mod judged;
 mod labelled;
+pub mod mine;
 mod order;
 mod progress;
 mod qrels;

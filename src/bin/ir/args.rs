@@ -7,8 +7,8 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    agree, buckets, compare, datasets, diff, eval, fuse, index, interleave, knn_accuracy, overlap,
-    pool, search, sweep,
+    agree, buckets, compare, datasets, diff, eval, fuse, index, interleave, knn_accuracy, mine,
+    overlap, pool, search, sweep,
 };
 
 #[cfg(feature = "dense")]
@@ -83,6 +83,8 @@ pub(crate) enum Command {
     /// Vectors of texts, by a BERT model from a Hugging Face folder
     #[cfg(feature = "dense")]
     Encode(Box<encode::Args>),
+    /// Training data for dense retrievers: hard negatives by BM25 or from a run
+    Mine(Box<mine::Args>),
     /// How well the neighbours of vectors or texts predict their classes
     KnnAccuracy(Box<knn_accuracy::Args>),
     /// The collections known by name

@@ -21,6 +21,7 @@ mod index;
 mod interleave;
 mod judgments;
 mod knn_accuracy;
+mod mine;
 mod overlap;
 mod pool;
 mod rules;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         Command::Overlap(args) => overlap::run(&args, &console),
         Command::Pool(args) => pool::run(&args, &console),
         Command::Agree(args) => agree::run(&args, &console),
+        Command::Mine(args) => mine::run(&args, &console),
         Command::Datasets(args) => datasets::run(args, &console),
     };
     match done {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use ir_bm25::Verify;
+use ir_bm25::{Bm25, Verify};
 use ir_core::trec::RunScores;
 
 use crate::args::{b, k1, positive, tag};
@@ -189,6 +189,17 @@ pub(crate) enum Preset {
     Datafinder,
     /// k1 1.2, b 0.75
     Lucene,
+}
+
+impl Preset {
+    /// The parameters.
+    pub(crate) fn bm25(self) -> Bm25 {
+        match self {
+            Self::Anserini => Bm25::ANSERINI,
+            Self::Datafinder => Bm25::DATAFINDER,
+            Self::Lucene => Bm25::LUCENE,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -121,11 +121,7 @@ fn hash(bytes: &[u8]) -> u64 {
 
 /// The parameters that `args` ask for.
 pub(crate) fn bm25(args: &Args) -> Bm25 {
-    let mut bm25 = match args.preset.unwrap_or(Preset::Anserini) {
-        Preset::Anserini => Bm25::ANSERINI,
-        Preset::Datafinder => Bm25::DATAFINDER,
-        Preset::Lucene => Bm25::LUCENE,
-    };
+    let mut bm25 = args.preset.unwrap_or(Preset::Anserini).bm25();
     bm25.k1 = args.k1.unwrap_or(bm25.k1);
     bm25.b = args.b.unwrap_or(bm25.b);
     bm25.with_lengths(match args.lengths {

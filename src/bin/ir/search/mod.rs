@@ -15,11 +15,12 @@ use ir_bm25::analysis::Highlighter;
 use ir_core::trec::write_run;
 use ir_core::{Query, Ranking, Run, name};
 
-pub(crate) use args::Args;
-use args::QueryForm;
+pub(crate) use args::{Args, Preset, QueryForm};
 use engine::Engine;
+pub(crate) use filter::Condition;
 use list::{Shown, Style};
 use rank::Ranker;
+pub(crate) use rank::choose;
 
 use crate::console::{Console, Usage, stop_on_interrupt};
 use crate::datasets::grouped;

@@ -162,7 +162,7 @@ impl Ranker {
 }
 
 /// The documents that fulfil all conditions. Says so when a condition can tell none from another.
-fn choose(
+pub(crate) fn choose(
     index: &Index,
     conditions: Vec<Predicate>,
     name: &str,
