@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use ir_bm25::{
-    Analysis, Bm25, DocOrder, Duplicates, Fields, Index, IndexConfig, Lengths, Pruning, Searcher,
-    Store, Verify,
+    Analysis, Blank, Bm25, DocOrder, Duplicates, Fields, Index, IndexConfig, Lengths, Pruning,
+    Searcher, Store, Verify,
 };
+use ir_core::hybrid::Blend;
 use ir_core::{Distinct, Document, NoProgress};
 use ir_testkit::{check_text, check_text_saved};
 
@@ -119,4 +120,24 @@ fn each_id_once() {
         let index = Index::build(documents, &config, &mut NoProgress).unwrap();
         Distinct(index.searcher(Bm25::ANSERINI).unwrap())
     });
+}
+
+#[test]
+fn a_weighted_sum_of_two() {
+    // Two indexes that number their documents differently; the second lacks blank ones.
+    let other = IndexConfig::default()
+        .with_fields(Fields::TextOnly)
+        .with_order(DocOrder::Insertion)
+        .with_blank(Blank::Drop);
+    for weight in [0.0, 0.4, 100.0] {
+        check_text(|documents| {
+            let one = build(documents, &IndexConfig::default(), &|index| {
+                index.searcher(Bm25::ANSERINI).unwrap()
+            });
+            let two = build(documents, &other, &|index| {
+                index.searcher(Bm25::LUCENE).unwrap()
+            });
+            Blend::new([(one, 1.0), (two, weight)]).unwrap()
+        });
+    }
 }

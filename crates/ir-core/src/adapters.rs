@@ -30,20 +30,16 @@ impl<R: Retriever<Query = str>> Retriever for ByText<R> {
     }
 }
 
-/// Returns every id once, for collections in which several records carry one id: the
-/// best-ranked record of an id wins. Exact: `k` different ids whenever there are so many.
+/// Returns every id once, for collections in which several records carry one id: the best-ranked
+/// record of an id wins. So an item with several vectors (an answer and its questions) has the
+/// score of the best of them.
+///
+/// Exact: `k` different ids whenever there are so many. It asks for some more hits than are wanted,
+/// and again for more where that was not enough.
 #[derive(Debug, Clone)]
 pub struct Distinct<R>(pub R);
 
 impl<R: Retriever> Distinct<R> {
-    /// `k` is enlarged by the number of records that repeat an id: the most that can be dropped.
-    fn wider<'a>(&self, how: &Search<'a>) -> Search<'a> {
-        match how.k() {
-            0 => *how,
-            k => how.with_k(k.saturating_add(self.ids().repeated())),
-        }
-    }
-
     fn once(&self, ranking: Ranking, k: usize) -> Ranking {
         let mut seen = std::collections::HashSet::new();
         ranking
@@ -60,22 +56,93 @@ impl<R: Retriever> Retriever for Distinct<R> {
     }
 
     fn search(&self, query: &R::Query, how: &Search<'_>) -> Result<Ranking, SearchError> {
-        Ok(self.once(self.0.search(query, &self.wider(how))?, how.k()))
+        let mut rankings = self.search_batch(&[(query, *how)])?;
+        Ok(rankings.pop().unwrap_or_default())
     }
 
     fn search_batch(
         &self,
         queries: &[(&R::Query, Search<'_>)],
     ) -> Result<Vec<Ranking>, SearchError> {
-        let wider: Vec<_> = queries
-            .iter()
-            .map(|(query, how)| (*query, self.wider(how)))
-            .collect();
-        let rankings = self.0.search_batch(&wider)?;
-        Ok(rankings
-            .into_iter()
-            .zip(queries)
-            .map(|(r, (_, how))| self.once(r, how.k()))
-            .collect())
+        let records = self.ids().len();
+        let mut rankings = vec![Ranking::default(); queries.len()];
+        let mut open: Vec<usize> = (0..queries.len()).collect();
+        let mut wider = 1_usize;
+        while !open.is_empty() {
+            let batch: Vec<(&R::Query, Search<'_>)> = open
+                .iter()
+                .map(|&n| {
+                    let (query, how) = queries[n];
+                    let more = (how.k().saturating_add(how.k() / 4)).saturating_add(8);
+                    let k = more.saturating_mul(wider).min(records);
+                    (query, how.with_k(if how.k() == 0 { 0 } else { k }))
+                })
+                .collect();
+            let found = self.0.search_batch(&batch)?;
+            let mut still = Vec::new();
+            for ((&n, (_, asked)), ranking) in open.iter().zip(&batch).zip(found) {
+                let all = ranking.len() < asked.k() || asked.k() == records;
+                let once = self.once(ranking, queries[n].1.k());
+                if once.len() < queries[n].1.k() && !all {
+                    still.push(n);
+                } else {
+                    rankings[n] = once;
+                }
+            }
+            open = still;
+            wider = wider.saturating_mul(4);
+        }
+        Ok(rankings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{DocNum, TopK};
+
+    /// Scores records by the last digits of their numbers.
+    struct Digits(DocIds, u32);
+
+    impl Retriever for Digits {
+        type Query = str;
+
+        fn ids(&self) -> &DocIds {
+            &self.0
+        }
+
+        fn search(&self, _: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+            let mut best = TopK::new(how.k());
+            for doc in (0..self.0.len() as u32).map(DocNum::new) {
+                if how.allows(doc) && !doc.get().is_multiple_of(7) {
+                    best.push(doc, (doc.get() * 37 % self.1) as f32);
+                }
+            }
+            best.finish()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_id_once(
+            ids in prop::collection::vec(0_u8..30, 0..400), k in 0_usize..40, scores in 1_u32..90,
+        ) {
+            let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+            let inner = Digits(ids.iter().map(String::as_str).collect(), scores);
+            let odd = |doc: DocNum| doc.get() % 2 == 1;
+            // The whole ranking, and each id where it stands first.
+            let whole = inner.search("", &Search::top(usize::MAX).within(&odd)).unwrap();
+            let mut seen = std::collections::HashSet::new();
+            let expected = whole.retain(|hit| seen.insert(ids[hit.doc.index()].clone())).top(k);
+            let distinct = Distinct(inner);
+            let found = distinct.search("", &Search::top(k).within(&odd)).unwrap();
+            prop_assert_eq!(&found, &expected);
+            let batch = [("", Search::top(0)), ("", Search::top(k).within(&odd))];
+            let found = distinct.search_batch(&batch).unwrap();
+            prop_assert_eq!(&found[0], &Ranking::default());
+            prop_assert_eq!(&found[1], &expected);
+        }
     }
 }

@@ -11,6 +11,7 @@ mod explanation;
 mod file;
 mod filter;
 pub mod fuse;
+pub mod hybrid;
 mod ids;
 pub mod interleave;
 mod judged;
