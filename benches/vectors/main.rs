@@ -7,11 +7,14 @@
 //! ```sh
 //! python3 -m venv venv && venv/bin/pip install faiss-cpu numpy
 //! IR_FAISS_PYTHON=$PWD/venv/bin/python cargo bench -p ir-benches --bench vectors \
-//!     [-- --vectors N] [--dim D] [--queries B] [--rounds R] [--common C]
+//!     [-- --vectors N] [--dim D] [--queries B] [--rounds R] [--common C] [--memory 1]
 //! ```
 //! The vectors have length one and are spread evenly over all directions; `--common 1` adds one and
 //! the same direction to each as strongly as its own, so that cosines lie around a half: those of
 //! trained encoders are often like that, and it makes the 8-bit comparison less sharp.
+//!
+//! `--memory 1` times nothing, and prints what a saved index of these vectors takes: memory of its own,
+//! and what searches read of the file (on Linux, with GNU dd, in a temporary folder on a disk).
 //!
 //! Without `IR_FAISS_PYTHON` it times this side alone.
 
@@ -21,14 +24,15 @@
     reason = "a program for a terminal"
 )]
 
+mod memory;
 mod peer_faiss;
 
 use std::env;
 use std::path::Path;
 
-use anyhow::{Result, ensure};
-use ir_benches::{Clock, Options, Random, Seconds, median, save};
-use ir_core::{Retriever, Search};
+use anyhow::{Context, Result, ensure};
+use ir_benches::{Clock, Options, Random, Seconds, save};
+use ir_core::{DocIds, Retriever, Search};
 use ir_knn::{FlatIndex, Similarity};
 use peer_faiss::Faiss;
 
@@ -36,7 +40,21 @@ use peer_faiss::Faiss;
 const SINGLES: usize = 30;
 
 fn main() -> Result<()> {
-    let options = Options::given(&["--vectors", "--dim", "--queries", "--rounds", "--common"])?;
+    // The last two are for this program as a child of itself.
+    let options = Options::given(&[
+        "--vectors",
+        "--dim",
+        "--queries",
+        "--rounds",
+        "--common",
+        "--memory",
+        "--memory-of",
+        "--folder",
+    ])?;
+    if let Some(form) = options.text("--memory-of") {
+        let folder = options.text("--folder").context("--folder")?;
+        return memory::child(form, Path::new(folder));
+    }
     let count: usize = options.number("--vectors", 100_000)?;
     let dim: usize = options.number("--dim", 384)?;
     let batch: usize = options.number("--queries", 1000)?;
@@ -49,10 +67,15 @@ fn main() -> Result<()> {
     let queries = random.unit_vectors(batch, &shared);
 
     let folder = tempfile::tempdir()?;
+    save(&folder.path().join("queries.npy"), dim, &queries)?;
+    let ids: DocIds = (0..count).map(|n| n.to_string()).collect();
+    if options.number("--memory", 0)? > 0 {
+        let index = FlatIndex::new(ids, dim, rows, Similarity::InnerProduct)?;
+        return memory::measure(&index, folder.path());
+    }
     let mut faiss = match env::var_os("IR_FAISS_PYTHON") {
         Some(python) => {
             save(&folder.path().join("rows.npy"), dim, &rows)?;
-            save(&folder.path().join("queries.npy"), dim, &queries)?;
             Some(Faiss::start(Path::new(&python), folder.path(), SINGLES)?)
         }
         None => {
@@ -60,7 +83,6 @@ fn main() -> Result<()> {
             None
         }
     };
-    let ids = (0..count).map(|n| n.to_string()).collect();
     let index = FlatIndex::new(ids, dim, rows, Similarity::InnerProduct)?;
     let clock = Clock::of_this_thread();
     let coded = index.clone().with_codes();
@@ -175,9 +197,10 @@ struct Rate {
 
 impl Rate {
     fn of(asked: usize, times: &[Seconds]) -> Self {
+        let Seconds { wall, cpu } = Seconds::median(times.iter().copied());
         Self {
-            wall: asked as f64 / median(times.iter().map(|seconds| seconds.wall)),
-            cpu: asked as f64 / median(times.iter().map(|seconds| seconds.cpu)),
+            wall: asked as f64 / wall,
+            cpu: asked as f64 / cpu,
         }
     }
 

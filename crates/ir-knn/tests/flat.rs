@@ -6,7 +6,7 @@ mod cases;
 
 use cases::{ALL, check, numbered, random_vectors};
 use ir_core::{DocIds, DocNum, Retriever, Search, SearchError, SplitMix};
-use ir_knn::{FlatIndex, HalfIndex, Similarity, VectorError};
+use ir_knn::{DenseRows, FlatIndex, HalfIndex, Similarity, VectorError};
 use ir_testkit::{Contract, check_vectors, check_vectors_saved, toy};
 
 #[test]
@@ -192,6 +192,19 @@ fn vectors_that_cannot_be_searched() {
         "row 2: expected a vector with a direction for cosine, found zeros"
     );
     assert_eq!(error(&[&[], &[]], InnerProduct), VectorError::NoDimensions);
+    let rows = DenseRows::of(&[[1.0, 0.1], [1.0, -1e39]]).unwrap();
+    let from_rows = |count, rows: &DenseRows| {
+        FlatIndex::from_rows(numbered(count), rows, InnerProduct).map(|index| index.rows().to_vec())
+    };
+    assert_eq!(from_rows(1, &rows.select(&[0])), Ok(vec![1.0, 0.1]));
+    let wrong = from_rows(2, &rows).unwrap_err();
+    assert_eq!(
+        wrong.to_string(),
+        "row 1, column 1: expected a finite number, found -inf"
+    );
+    let (documents, found) = (3, 2);
+    let wrong = from_rows(3, &rows).unwrap_err();
+    assert_eq!(wrong, VectorError::Documents { documents, found });
     let wrong = FlatIndex::new(numbered(2), 3, vec![0.0; 5], InnerProduct).unwrap_err();
     assert_eq!(
         wrong.to_string(),

@@ -107,15 +107,11 @@ fn papers(folder: &std::path::Path) -> Vec<Paper> {
 /// Among vectors of real texts, too, the graph finds what the exact index finds.
 fn graph_of(rows: &DenseRows) {
     let ids = (0..rows.len()).map(|n| n.to_string()).collect();
-    let rows: Vec<Vec<f32>> = rows
-        .iter()
-        .map(|row| row.iter().map(|&value| value as f32).collect())
-        .collect();
-    let flat = FlatIndex::of(ids, &rows, Similarity::Cosine).unwrap();
+    let flat = FlatIndex::from_rows(ids, rows, Similarity::Cosine).unwrap();
     let index = HnswIndex::new(flat, &HnswConfig::default()).unwrap();
     let searcher = index.searcher(Effort(64));
     let (mut found, mut all) = (0, 0);
-    for query in rows.iter().step_by(20) {
+    for query in index.flat().rows().chunks_exact(rows.dim()).step_by(20) {
         let how = Search::top(10);
         let exact = index.flat().search(query, &how).unwrap();
         let near = searcher.search(query, &how).unwrap();
@@ -133,15 +129,13 @@ fn a_graph_of_a_map() {
     let Some(folder) = data() else { return };
     let map = File::open(folder.join("tsne_sbert.npy")).unwrap();
     let map = npy::read(BufReader::new(map), "tsne_sbert.npy").unwrap();
-    let point = |row: &[f64]| row.iter().map(|&x| x as f32).collect();
-    let rows: Vec<Vec<f32>> = map.iter().map(point).collect();
-    let ids = (0..rows.len()).map(|n| n.to_string()).collect();
-    let flat = FlatIndex::of(ids, &rows, Similarity::Euclidean).unwrap();
+    let ids = (0..map.len()).map(|n| n.to_string()).collect();
+    let flat = FlatIndex::from_rows(ids, &map, Similarity::Euclidean).unwrap();
     let index = HnswIndex::new(flat, &HnswConfig::default()).unwrap();
     for effort in [16, 64] {
         let searcher = index.searcher(Effort(effort));
         let (how, mut found, mut all) = (Search::top(10), 0, 0);
-        for row in rows.iter().step_by(100) {
+        for row in index.flat().rows().chunks_exact(map.dim()).step_by(100) {
             let exact = index.flat().search(row, &how).unwrap();
             let least = exact.hits()[9].score;
             let near = searcher.search(row, &how).unwrap();

@@ -88,6 +88,8 @@ pub(crate) static HNSW: Kind = Kind {
 };
 pub(crate) const HEAD: usize = LINE;
 const TAIL: usize = 24;
+/// How many bytes are asked of the system ahead of checking them.
+const AHEAD: usize = 8 << 20;
 
 /// How much is checked when an index is opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -185,6 +187,13 @@ pub(crate) struct Part {
     range: Range<usize>,
 }
 
+impl Part {
+    /// Says that few of these bytes are read, here and there.
+    pub(crate) fn scattered(&self) {
+        self.map.scattered(self.range.clone());
+    }
+}
+
 impl AsRef<[u8]> for Part {
     #[inline]
     fn as_ref(&self) -> &[u8] {
@@ -252,7 +261,14 @@ impl Mapped {
             if !choose(&section.name) {
                 continue;
             }
-            let found = crc32fast::hash(&self.map.bytes()[range.start..filled(range.end)]);
+            let mut found = crc32fast::Hasher::new();
+            let end = filled(range.end);
+            for start in (range.start..end).step_by(AHEAD) {
+                let some = start..end.min(start + AHEAD);
+                self.map.needed(some.clone());
+                found.update(&self.map.bytes()[some]);
+            }
+            let found = found.finalize();
             if found != section.crc32 {
                 return Err(OpenError::Checksum {
                     path: self.path.clone(),

@@ -18,9 +18,9 @@ use super::{FlatIndex, OpenError, SaveError, Similarity, VectorError, check_quer
 /// Vectors in 16 bits, half the memory of a [`FlatIndex`], searched exactly.
 ///
 /// The vectors **are** the rounded ones: every answer is, to the last bit, that of a [`FlatIndex`] of
-/// them. How far they are from what was given, [`Rounding`] says. (To spend little memory and have
-/// the answers of 32 bits, open a saved [`FlatIndex`] that has codes: see
-/// [`FlatIndex::with_codes`].)
+/// them. How far they are from what was given, [`Rounding`] says. To spend still less memory and have
+/// the answers of 32 bits, open a saved [`FlatIndex`] that has codes: it keeps the vectors on the disk
+/// (see [`FlatIndex`], *Memory*).
 ///
 /// Numbers have 11 binary digits, and are 65,504 in size at most.
 ///

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 
 /// A file in memory, read-only.
 #[derive(Debug)]
@@ -22,5 +23,22 @@ impl Map {
 
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
+    }
+
+    /// Says that these bytes are read here and there: what lies around them need not be read along.
+    pub(super) fn scattered(&self, bytes: Range<usize>) {
+        // What the system does not do is no error: it reads more then.
+        #[cfg(unix)]
+        let _ = (self.0).advise_range(memmap2::Advice::Random, bytes.start, bytes.len());
+        #[cfg(not(unix))]
+        let _ = bytes;
+    }
+
+    /// Says that these bytes are all read next.
+    pub(super) fn needed(&self, bytes: Range<usize>) {
+        #[cfg(unix)]
+        let _ = (self.0).advise_range(memmap2::Advice::WillNeed, bytes.start, bytes.len());
+        #[cfg(not(unix))]
+        let _ = bytes;
     }
 }

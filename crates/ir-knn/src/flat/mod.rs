@@ -42,6 +42,8 @@ pub use similarity::Similarity;
 use tile::{LONGEST, STATS, Tiles, pack_all, tile_size};
 pub use writer::{FlatIndexWriter, WriteError};
 
+use crate::DenseRows;
+
 /// The vectors of a collection, searched exactly: every answer is that of scoring every vector.
 ///
 /// Vectors are kept as given, in 32 bits; nothing else is, but the ids. Scores are summed in
@@ -53,6 +55,13 @@ pub use writer::{FlatIndexWriter, WriteError};
 /// makes it read a quarter. Batches ([`Retriever::search_batch`]) compare 8-bit forms first, and score
 /// only the rows that the error of those forms leaves in doubt. Both run on the threads of the
 /// rayon pool they are called in.
+///
+/// # Memory
+/// An index that was made holds its vectors in memory, and its codes beside them. One that was saved
+/// and opened holds neither: they stay in the file. To search by 8 bits and have the 32 on the disk
+/// alone, save it [with codes](FlatIndex::with_codes) and open it with [`Verify::Tables`]: a search
+/// then reads the codes, a quarter of the vectors, and of these the rows in doubt. The answers are
+/// exact as always; where the codes leave every row in doubt, every row is read.
 ///
 /// # Examples
 /// ```
@@ -170,9 +179,39 @@ impl FlatIndex {
         Self::new(ids, dim, values, similarity)
     }
 
+    /// An index of rows, as those of a `.npy` file, rounded to 32 bits.
+    ///
+    /// ```
+    /// use ir_core::{Retriever, Search};
+    /// use ir_knn::{DenseRows, FlatIndex, Similarity, npy};
+    /// # let mut file = Vec::new();
+    /// # npy::write(&DenseRows::of(&[[1.0, 2.0], [3.0, 4.0]])?, npy::Float::F32, &mut file)?;
+    /// # let file = &file[..];
+    /// let rows = npy::read(file, "x.npy")?;
+    /// let ids = (0..rows.len()).map(|n| n.to_string()).collect();
+    /// let index = FlatIndex::from_rows(ids, &rows, Similarity::InnerProduct)?;
+    /// assert_eq!(index.search(&[1.0, 1.0], &Search::top(1))?.hits()[0].score, 7.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`FlatIndex::new`], and when a value is too large for 32 bits.
+    pub fn from_rows(
+        ids: DocIds,
+        rows: &DenseRows,
+        similarity: Similarity,
+    ) -> Result<Self, VectorError> {
+        let (documents, found) = (ids.len(), rows.len());
+        if documents != found {
+            return Err(VectorError::Documents { documents, found });
+        }
+        let narrow = rows.values().iter().map(|&value| value as f32).collect();
+        Self::new(ids, rows.dim(), narrow, similarity)
+    }
+
     /// Adds the vectors in 8 bits, a quarter of their size, which every search then reads first:
     /// single queries become several times faster, and of an index that is open from a file, little
-    /// but those bytes stays in memory. Answers remain the same to the last bit, since every row
+    /// but those bytes is read: of the vectors, the pages with rows in doubt. Answers remain the same to the last bit, since every row
     /// that the 8 bits leave in doubt is scored from its 32. [`FlatIndex::save`] saves them too.
     ///
     /// Vectors longer than 65,536 are left as they are.
@@ -253,6 +292,21 @@ impl FlatIndex {
 
     /// Opens a saved index, and checks as much of it as is asked for.
     ///
+    /// ```
+    /// # use ir_core::{Retriever, Search};
+    /// # use ir_knn::{FlatIndex, Similarity};
+    /// use ir_knn::Verify;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("vectors.ir");
+    /// # let ids = ["a", "b"].into_iter().collect();
+    /// # let index = FlatIndex::of(ids, &[[1.0, 2.0], [3.0, 4.0]], Similarity::InnerProduct)?;
+    /// index.with_codes().save(&path)?;
+    /// // Nothing is read yet of vectors and codes.
+    /// let index = FlatIndex::open_with(&path, Verify::Tables)?;
+    /// assert_eq!(index.search(&[1.0, 1.0], &Search::top(1))?.hits()[0].doc.get(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`FlatIndex::open`].
     pub fn open_with(path: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenError> {
@@ -267,6 +321,8 @@ impl FlatIndex {
         let codes = if file.part(section::CODES).is_some() && dim > 0 && dim <= LONGEST {
             let size = tiles.checked_mul(tile_size(dim));
             let codes = file.sized(section::CODES, size, "a code for every value")?;
+            // Searches read the codes first, and then a row here and there.
+            rows.scattered();
             let size = tiles.checked_mul(4 * STATS);
             let stats = file.sized(section::BOUNDS, size, "bounds for every vector")?;
             Some(Codes {
