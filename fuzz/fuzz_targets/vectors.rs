@@ -12,8 +12,8 @@ use std::sync::OnceLock;
 
 use ir_core::{DocIds, DocNum, Retriever, Search};
 use ir_knn::{
-    Effort, FlatIndex, FlatIndexWriter, HnswConfig, HnswIndex, Similarity, SparseIndex, SparseVector,
-    Verify,
+    Effort, FlatIndex, FlatIndexWriter, HalfIndex, HnswConfig, HnswIndex, Similarity, SparseIndex,
+    SparseVector, Verify,
 };
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
@@ -24,6 +24,7 @@ const COUNT: usize = 70;
 struct Good {
     folder: PathBuf,
     flat: Vec<u8>,
+    half: Vec<u8>,
     sparse: Vec<u8>,
     hnsw: Vec<u8>,
     partial: Vec<u8>,
@@ -46,6 +47,8 @@ fn good() -> &'static Good {
         let path = folder.join("good");
         let rows: Vec<[f32; DIM]> = (0..COUNT).map(row).collect();
         let index = FlatIndex::of(ids(), &rows, Similarity::Cosine).expect("vectors");
+        HalfIndex::of(&index).expect("small values").0.save(&path).expect("a file");
+        let half = fs::read(&path).expect("the file");
         index.with_codes().save(&path).expect("a file");
         let flat = fs::read(&path).expect("the file");
         let vectors = rows.iter().map(|row| SparseVector::of(row).expect("finite"));
@@ -67,7 +70,7 @@ fn good() -> &'static Good {
         }
         let partial = fs::read(folder.join("good.partial")).expect("the file");
         let journal = fs::read(folder.join("good.partial-ids")).expect("the file");
-        Good { folder, flat, sparse, hnsw, partial, journal }
+        Good { folder, flat, half, sparse, hnsw, partial, journal }
     })
 }
 
@@ -107,19 +110,32 @@ fn seal(bytes: &mut Vec<u8>) -> Option<()> {
 }
 
 fn use_flat(index: &FlatIndex) {
-    let _ = (index.verify(), index.len(), index.dim(), index.has_codes());
-    let query = vec![0.5; index.dim().min(1 << 16)];
+    let _ = (index.verify(), index.has_codes());
+    search_densely(index, index.dim());
+    for n in 0..index.len().min(100) {
+        let doc = DocNum::new(n as u32);
+        let _ = (index.ids().id(doc), index.row(doc).len());
+    }
+}
+
+fn use_half(index: &HalfIndex) {
+    let _ = index.verify();
+    search_densely(index, index.dim());
+    for n in 0..index.len().min(100) {
+        let doc = DocNum::new(n as u32);
+        let _ = (index.ids().id(doc), index.row(doc).len());
+    }
+}
+
+fn search_densely(index: &dyn Retriever<Query = [f32]>, dim: usize) {
+    let query = vec![0.5; dim.min(1 << 16)];
     let even = |doc: DocNum| doc.get().is_multiple_of(2);
     for how in [Search::top(3), Search::top(100).within(&even)] {
         let batch = [(&query[..], how); 5];
         if let (Ok(one), Ok(all)) = (index.search(&query, &how), index.search_batch(&batch)) {
             assert!(one.len() <= how.k() && all.len() == batch.len());
-            assert!(one.iter().all(|hit| hit.doc.index() < index.len()));
+            assert!(one.iter().all(|hit| hit.doc.index() < index.ids().len()));
         }
-    }
-    for n in 0..index.len().min(100) {
-        let doc = DocNum::new(n as u32);
-        let _ = (index.ids().id(doc), index.row(doc).len());
     }
 }
 
@@ -183,11 +199,12 @@ fuzz_target!(|input: &[u8]| {
     let Some((&kind, rest)) = input.split_first() else {
         return;
     };
-    let (good, form) = (good(), kind / 4 % 3);
-    let whole = match kind % 4 {
+    let (good, form) = (good(), kind / 5 % 3);
+    let whole = match kind % 5 {
         0 => &good.flat,
         1 => &good.sparse,
         2 => &good.hnsw,
+        3 => &good.half,
         _ => return take_up(good, rest, form),
     };
     let mut bytes = whole.clone();
@@ -204,7 +221,7 @@ fuzz_target!(|input: &[u8]| {
     let changed = bytes.iter().zip(whole).filter(|(a, b)| a != b).count();
     let path = good.folder.join("changed");
     fs::write(&path, &bytes).expect("a file");
-    let strict = match kind % 4 {
+    let strict = match kind % 5 {
         0 => {
             let strict = FlatIndex::open(&path);
             let lenient = FlatIndex::open_with(&path, Verify::Tables);
@@ -220,6 +237,15 @@ fuzz_target!(|input: &[u8]| {
                 use_sparse(index);
             }
             opened.is_ok()
+        }
+        3 => {
+            let strict = HalfIndex::open(&path);
+            let lenient = HalfIndex::open_with(&path, Verify::Tables);
+            assert!(strict.is_err() || lenient.is_ok());
+            if let Ok(index) = &lenient {
+                use_half(index);
+            }
+            strict.is_ok()
         }
         _ => {
             let strict = HnswIndex::open(&path);
