@@ -170,7 +170,7 @@ fn same_graph(rows: &[Vec<f32>]) -> Result<(), Box<dyn std::error::Error>> {
     }
     assert!(files.windows(2).all(|pair| pair[0] == pair[1]));
     // Another seed gives another graph.
-    let config = HnswConfig::default().with_build_effort(40).with_seed(1);
+    let config = HnswConfig::default().with_build_effort(40).seeded(1);
     let path = folder.path().join("other");
     build(rows, Similarity::Euclidean, &config).save(&path)?;
     assert_ne!(std::fs::read(path)?, files[0]);

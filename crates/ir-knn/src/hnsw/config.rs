@@ -53,7 +53,7 @@ impl HnswConfig {
 
     /// The same with another seed.
     #[must_use]
-    pub const fn with_seed(mut self, seed: u64) -> Self {
+    pub const fn seeded(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
