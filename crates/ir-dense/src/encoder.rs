@@ -110,7 +110,7 @@ impl EncoderConfig {
         self
     }
 
-    fn side(&self, side: Side) -> &SideConfig {
+    pub(crate) fn side(&self, side: Side) -> &SideConfig {
         match side {
             Side::Query => &self.query,
             Side::Document => &self.document,
@@ -261,20 +261,14 @@ impl BiEncoder {
     /// # Errors
     /// When the tokeniser fails.
     pub fn tokens(&self, side: Side, text: &str) -> Result<Vec<u32>, EncodeError> {
-        let tower = self.tower(side);
-        let config = self.config.side(side);
-        let prefix = config.prefix.as_deref().unwrap_or(tower.prompt(side));
-        let limit = config.max_tokens.unwrap_or(tower.max_tokens);
-        let tokens = if prefix.is_empty() {
-            tower.tokens.encode(text, limit)
-        } else {
-            tower.tokens.encode(&format!("{prefix}{text}"), limit)
-        };
-        tokens.map_err(|source| failed(tower, source))
+        self.tower(side).ids(side, self.config.side(side), text)
     }
 }
 
-fn failed(tower: &Tower, source: impl std::error::Error + Send + Sync + 'static) -> EncodeError {
+pub(crate) fn failed(
+    tower: &Tower,
+    source: impl std::error::Error + Send + Sync + 'static,
+) -> EncodeError {
     EncodeError::Model {
         model: tower.folder.display().to_string(),
         source: Box::new(source),

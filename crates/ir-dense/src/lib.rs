@@ -6,11 +6,16 @@ mod batch;
 mod config;
 mod encoder;
 mod error;
+mod export;
 mod folder;
 mod host;
+mod memory;
+mod parameters;
 mod pooling;
+mod safetensors_file;
 mod tokens;
 mod tower;
+pub mod train;
 mod transformer;
 mod weights;
 

@@ -87,6 +87,11 @@ impl Tokens {
         self
     }
 
+    /// Whether it does.
+    pub(crate) fn lowercase(&self) -> bool {
+        self.lowercase
+    }
+
     /// The token numbers of a text, at most `limit` with the special ones: of a longer text, the
     /// first. White space around the text is no part of it.
     ///

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Tensor;
-use ir_core::Side;
+use ir_core::{EncodeError, Side};
 
+use crate::encoder::failed;
 use crate::folder::Sentences;
 use crate::weights::Weights;
 use crate::{
-    Batch, EncoderConfig, ModelError, Pooling, Tokens, Transformer, TransformerConfig, pooling,
+    Batch, EncoderConfig, ModelError, Pooling, SideConfig, Tokens, Transformer, TransformerConfig,
+    pooling,
 };
 
 /// A tokeniser, a transformer and a pooling: what one folder holds.
@@ -80,5 +82,22 @@ impl Tower {
         } else {
             pooled
         }
+    }
+
+    /// The token numbers of a text with prefix and special tokens, cut to the limit of its side.
+    pub(crate) fn ids(
+        &self,
+        side: Side,
+        config: &SideConfig,
+        text: &str,
+    ) -> Result<Vec<u32>, EncodeError> {
+        let prefix = config.prefix.as_deref().unwrap_or(self.prompt(side));
+        let limit = config.max_tokens.unwrap_or(self.max_tokens);
+        let tokens = if prefix.is_empty() {
+            self.tokens.encode(text, limit)
+        } else {
+            self.tokens.encode(&format!("{prefix}{text}"), limit)
+        };
+        tokens.map_err(|source| failed(self, source))
     }
 }

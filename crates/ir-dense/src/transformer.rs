@@ -5,6 +5,7 @@ use burn::nn::{LayerNorm, LayerNormConfig, Linear};
 use burn::tensor::activation::{gelu, gelu_approximate, relu, softmax};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
+use crate::batch::Block;
 use crate::weights::Weights;
 use crate::{Activation, Architecture, Batch, ModelError, TransformerConfig};
 
@@ -46,7 +47,7 @@ pub struct Layer {
     pub norm: LayerNorm,
     heads: usize,
     #[module(skip)]
-    activation: Activation,
+    pub(crate) activation: Activation,
 }
 
 impl Transformer {
@@ -155,42 +156,62 @@ impl Layer {
 
     /// `qkv`: `[tokens, 3 · hidden]`; result: `[tokens, hidden]`.
     fn attention(&self, qkv: Tensor<2>, batch: &Batch, masks: &Masks) -> Tensor<2> {
-        let [_, width] = qkv.dims();
-        let (hidden, heads) = (width / 3, self.heads);
-        let dim = hidden / heads;
-        let scale = (dim as f32).sqrt().recip();
+        let scale = self.scale();
         let mut out = Vec::with_capacity(batch.blocks().len());
         for (block, mask) in batch.blocks().iter().zip(&masks.of_blocks) {
-            let part = |n: usize| -> Tensor<4> {
-                let part = qkv
-                    .clone()
-                    .slice([block.tokens(), n * hidden..(n + 1) * hidden]);
-                part.reshape([block.texts, block.length, heads, dim])
-                    .swap_dims(1, 2)
-            };
-            let scores = part(0).matmul(part(1).swap_dims(2, 3));
+            let [queries, keys, values] = self.parts(&qkv, *block);
+            let scores = queries.matmul(keys.swap_dims(2, 3));
             let shares = match mask {
                 None => softmax(scores.mul_scalar(scale), 3),
                 Some(mask) => softmax(scores.mul_scalar(scale) + mask.clone(), 3),
             };
-            let seen = shares.matmul(part(2)).swap_dims(1, 2);
-            out.push(seen.reshape([block.texts * block.length, hidden]));
+            out.push(self.rows(shares.matmul(values), *block));
         }
         match out.len() {
             1 => out.remove(0),
             _ => Tensor::cat(out, 0),
         }
     }
+
+    /// What scores of attention are multiplied by.
+    pub(crate) fn scale(&self) -> f32 {
+        let [hidden, _] = self.output.weight.val().dims();
+        ((hidden / self.heads) as f32).sqrt().recip()
+    }
+
+    /// Queries, keys and values of a block, each `[texts, heads, length, dim]`.
+    pub(crate) fn parts(&self, qkv: &Tensor<2>, block: Block) -> [Tensor<4>; 3] {
+        let [_, width] = qkv.dims();
+        let hidden = width / 3;
+        [0, 1, 2].map(|n| {
+            let columns = n * hidden..(n + 1) * hidden;
+            self.heads_of(qkv.clone().slice([block.tokens(), columns]), block)
+        })
+    }
+
+    /// `[texts · length, hidden]` as `[texts, heads, length, dim]`.
+    pub(crate) fn heads_of(&self, rows: Tensor<2>, block: Block) -> Tensor<4> {
+        let [_, hidden] = rows.dims();
+        let shape = [block.texts, block.length, self.heads, hidden / self.heads];
+        rows.reshape(shape).swap_dims(1, 2)
+    }
+
+    /// And back.
+    pub(crate) fn rows(&self, parts: Tensor<4>, block: Block) -> Tensor<2> {
+        let [_, heads, _, dim] = parts.dims();
+        let shape = [block.texts * block.length, heads * dim];
+        parts.swap_dims(1, 2).reshape(shape)
+    }
 }
 
 /// What is added to the scores of attention, per block; made once for all layers.
-struct Masks {
+pub(crate) struct Masks {
     /// `[texts or 1, heads or 1, length or 1, length]`.
-    of_blocks: Vec<Option<Tensor<4>>>,
+    pub(crate) of_blocks: Vec<Option<Tensor<4>>>,
 }
 
 impl Masks {
-    fn new(model: &Transformer, batch: &Batch, device: &Device) -> Self {
+    pub(crate) fn new(model: &Transformer, batch: &Batch, device: &Device) -> Self {
         let padding = batch.padding(device).map(|padding| -> Tensor<4> {
             let [texts, length] = padding.dims();
             let padding = padding.reshape([texts, 1, 1, length]);
@@ -213,7 +234,7 @@ impl Masks {
 
 /// MPNet's scores for the distance between tokens, `[1, heads, length, length]`, from its table
 /// `[buckets, heads]`.
-fn relative(table: Tensor<2>, length: usize) -> Tensor<4> {
+pub(crate) fn relative(table: Tensor<2>, length: usize) -> Tensor<4> {
     let [buckets, heads] = table.dims();
     let at = |from: usize| (0..length).map(move |to| bucket(from, to, buckets) as i64);
     let indices = indices((0..length).flat_map(at), &table.device());
@@ -237,14 +258,14 @@ pub(crate) fn bucket(from: usize, to: usize, buckets: usize) -> usize {
     side + (exact + beyond).min(half - 1)
 }
 
-fn indices(values: impl Iterator<Item = i64>, device: &Device) -> Tensor<1, Int> {
+pub(crate) fn indices(values: impl Iterator<Item = i64>, device: &Device) -> Tensor<1, Int> {
     let values: Vec<i64> = values.collect();
     let length = values.len();
     Tensor::from_data(TensorData::new(values, [length]), device)
 }
 
 /// What the parts are called in a file of weights.
-struct Names {
+pub(crate) struct Names {
     architecture: Architecture,
     /// Before all names: "bert." in a model that was saved with a head.
     prefix: String,
@@ -270,7 +291,16 @@ impl Names {
         }
     }
 
-    fn layer(&self, layer: usize, part: &str) -> String {
+    /// The names that a family writes today.
+    pub(crate) fn plain(architecture: Architecture) -> Self {
+        Self {
+            architecture,
+            prefix: String::new(),
+            norm: ["weight", "bias"],
+        }
+    }
+
+    pub(crate) fn layer(&self, layer: usize, part: &str) -> String {
         let name = match (self.architecture, part) {
             (Architecture::DistilBert, part) => match part {
                 "query" => "attention.q_lin",

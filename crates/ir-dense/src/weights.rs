@@ -61,7 +61,8 @@ impl Weights {
         })
     }
 
-    fn safetensors(path: PathBuf) -> Result<Self, ModelError> {
+    /// Opens a safetensors file.
+    pub(crate) fn safetensors(path: PathBuf) -> Result<Self, ModelError> {
         let bytes = fs::read(&path).map_err(|source| ModelError::Read {
             path: path.clone(),
             source,
@@ -126,6 +127,21 @@ impl Weights {
             Source::SafeTensors { header, .. } => header.offset_keys(),
             Source::Pytorch(reader) => reader.keys(),
         }
+    }
+
+    /// What a safetensors file says about itself under a name.
+    pub(crate) fn metadata(&self, name: &str) -> Option<&str> {
+        match &self.source {
+            Source::SafeTensors { header, .. } => {
+                header.metadata().as_ref()?.get(name).map(String::as_str)
+            }
+            Source::Pytorch(_) => None,
+        }
+    }
+
+    /// A tensor's bytes as they lie in the file.
+    pub(crate) fn raw(&self, name: &str) -> Result<Cow<'_, [u8]>, ModelError> {
+        Ok(self.find(name)?.bytes)
     }
 
     /// A tensor's elements, row by row.

@@ -189,11 +189,17 @@ fn exp(x: f32) -> f32 {
 }
 
 /// x·Φ(x), within 2e-7·max(1, |x|).
+#[inline(always)]
+fn gelu(x: f32) -> f32 {
+    x * normal(x).0
+}
+
+/// Φ(x), and exp(−x²/2), which over √(2π) is its derivative.
 ///
 /// Φ(x) = (1 + erf(x/√2))/2 with the error function by formula 7.1.26 of Abramowitz & Stegun,
 /// Handbook of Mathematical Functions (1964), within 1.5e-7.
 #[inline(always)]
-fn gelu(x: f32) -> f32 {
+pub(crate) fn normal(x: f32) -> (f32, f32) {
     let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
     let t = 1.0 / (1.0 + 0.327_591_1 * z);
     let poly = 1.061_405_4;
@@ -202,8 +208,9 @@ fn gelu(x: f32) -> f32 {
     let poly = poly * t - 0.284_496_74;
     let poly = poly * t + 0.254_829_6;
     // 1 - erf(z), from which either tail follows.
-    let tail = 0.5 * (poly * t * exp(-(z * z)));
-    x * if x < 0.0 { tail } else { 1.0 - tail }
+    let bell = exp(-(z * z));
+    let tail = 0.5 * (poly * t * bell);
+    (if x < 0.0 { tail } else { 1.0 - tail }, bell)
 }
 
 /// x·Φ(x) with the hyperbolic tangent in place of Φ (Hendrycks & Gimpel 2016, section 2): x times the

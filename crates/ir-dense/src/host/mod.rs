@@ -6,7 +6,7 @@
 //! [`Transformer::forward`] up to rounding.
 
 mod attention;
-mod functions;
+pub(crate) mod functions;
 mod matrix;
 
 use burn::module::Param;

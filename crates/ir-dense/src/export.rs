@@ -1,0 +1,244 @@
+//! An encoder as a folder that sentence-transformers loads.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use burn::tensor::Tensor;
+use ir_core::{AtomicFile, Side};
+use serde_json::{Map, Value, json};
+
+use crate::safetensors_file::{self, Entry};
+use crate::train::TrainError;
+use crate::transformer::Names;
+use crate::{BiEncoder, Pooling, Tower, Transformer, folder};
+
+/// What tokenisers are kept in, by all families.
+const TOKENIZER_FILES: [&str; 8] = [
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "sentencepiece.bpe.model",
+];
+
+impl BiEncoder {
+    /// Writes a folder in the Hugging Face layout with sentence-transformers' files, which both
+    /// sentence-transformers and [`BiEncoder::open`] read; an encoder with a tower for each side
+    /// becomes two such folders in one, `query` and `document`.
+    ///
+    /// Weights are written in 32 bits; a pooler or a head that the first model had is left out.
+    /// Prefixes become prompts. sentence-transformers knows one length limit: the larger one of
+    /// both sides.
+    ///
+    /// # Errors
+    /// When the folder is there already and not empty, or cannot be written; then nothing of it is
+    /// there. When a file of the model's own folder is no longer there.
+    pub fn save(&self, folder: impl AsRef<Path>) -> Result<(), TrainError> {
+        let folder = folder.as_ref();
+        let [query, document] = [Side::Query, Side::Document].map(|side| self.tower(side));
+        if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(write_error(folder)(io::ErrorKind::DirectoryNotEmpty.into()));
+        }
+        // Beside the destination, so that it can be renamed.
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let unfinished = format!(".{name}.{}.tmp", std::process::id());
+        let unfinished = folder.with_file_name(unfinished);
+        let write = || {
+            if std::ptr::eq(query, document) {
+                self.write(query, &[Side::Query, Side::Document], &unfinished)?;
+            } else {
+                self.write(query, &[Side::Query], &unfinished.join("query"))?;
+                self.write(document, &[Side::Document], &unfinished.join("document"))?;
+            }
+            let _ = fs::remove_dir(folder);
+            fs::rename(&unfinished, folder).map_err(write_error(folder))
+        };
+        write().inspect_err(|_| {
+            let _ = fs::remove_dir_all(&unfinished);
+        })
+    }
+
+    fn write(&self, tower: &Tower, sides: &[Side], folder: &Path) -> Result<(), TrainError> {
+        let pooling = folder.join("1_Pooling");
+        fs::create_dir_all(&pooling).map_err(write_error(&pooling))?;
+        for name in TOKENIZER_FILES {
+            let (from, to) = (tower.folder.join(name), folder.join(name));
+            if from.exists() {
+                fs::copy(&from, &to).map_err(write_error(&to))?;
+            }
+        }
+        let path = tower.folder.join("config.json");
+        let config = folder::json::<Map<String, Value>>(&path)?;
+        let mut config = config.ok_or_else(|| TrainError::Read {
+            path,
+            source: io::ErrorKind::NotFound.into(),
+        })?;
+        for name in ["torch_dtype", "dtype"] {
+            if let Some(number) = config.get_mut(name) {
+                *number = "float32".into();
+            }
+        }
+        save_json(&folder.join("config.json"), &Value::Object(config))?;
+
+        let hidden = tower.model.config().hidden;
+        let mode = |mode| tower.pooling == mode;
+        let modes = json!({
+            "word_embedding_dimension": hidden,
+            "pooling_mode_cls_token": mode(Pooling::Cls),
+            "pooling_mode_mean_tokens": mode(Pooling::Mean),
+            "pooling_mode_max_tokens": mode(Pooling::Max),
+            "pooling_mode_mean_sqrt_len_tokens": mode(Pooling::MeanSqrt),
+            "include_prompt": true,
+        });
+        save_json(&pooling.join("config.json"), &modes)?;
+        let mut modules = vec![("", "Transformer"), ("1_Pooling", "Pooling")];
+        if tower.normalize {
+            let empty = folder.join("2_Normalize");
+            fs::create_dir_all(&empty).map_err(write_error(&empty))?;
+            modules.push(("2_Normalize", "Normalize"));
+        }
+        let modules = modules.iter().enumerate().map(|(number, (path, kind))| {
+            let kind = format!("sentence_transformers.models.{kind}");
+            json!({"idx": number, "name": number.to_string(), "path": path, "type": kind})
+        });
+        save_json(
+            &folder.join("modules.json"),
+            &Value::Array(modules.collect()),
+        )?;
+
+        let limits = sides.iter().map(|&side| {
+            let limit = self.config().side(side).max_tokens;
+            limit.unwrap_or(tower.max_tokens)
+        });
+        let limits = json!({
+            "max_seq_length": limits.max(),
+            "do_lower_case": tower.tokens.lowercase(),
+        });
+        save_json(&folder.join("sentence_bert_config.json"), &limits)?;
+
+        let mut prompts = Map::new();
+        for &side in sides {
+            let prefix = self.config().side(side).prefix.as_deref();
+            let prefix = prefix.unwrap_or(tower.prompt(side));
+            let name = match side {
+                Side::Query => "query",
+                Side::Document => "document",
+            };
+            if !prefix.is_empty() {
+                prompts.insert(name.into(), prefix.into());
+            }
+        }
+        let prompts = json!({"prompts": prompts, "default_prompt_name": null});
+        save_json(&folder.join("config_sentence_transformers.json"), &prompts)?;
+
+        let path = folder.join("model.safetensors");
+        let write = || {
+            let mut file = AtomicFile::create(&path)?;
+            let metadata = BTreeMap::from([("format", "pt".to_owned())]);
+            safetensors_file::write(&mut file, &metadata, &tensors(&tower.model))?;
+            file.commit()
+        };
+        write().map_err(write_error(&path))
+    }
+}
+
+fn write_error(path: &Path) -> impl Fn(io::Error) -> TrainError {
+    let path: PathBuf = path.into();
+    move |source| TrainError::Write {
+        path: path.clone(),
+        source,
+    }
+}
+
+fn save_json(path: &Path, value: &Value) -> Result<(), TrainError> {
+    let write = || {
+        let text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;
+        fs::write(path, text + "\n")
+    };
+    write().map_err(write_error(path))
+}
+
+/// The weights as the family names and lays them out: matrices as `[to, from]`, queries, keys and
+/// values apart.
+fn tensors(model: &Transformer) -> Vec<Entry> {
+    let names = Names::plain(model.config().architecture);
+    let mut entries = Vec::new();
+    let mut matrix = |name: String, values: Tensor<2>| {
+        let shape = values.dims().into();
+        let values = values.flatten(0, 1);
+        entries.push(Entry {
+            name,
+            shape,
+            values,
+        });
+    };
+    let table = |part: &str| format!("embeddings.{part}_embeddings.weight");
+    matrix(table("word"), model.words.val());
+    matrix(table("position"), model.positions.val());
+    if let Some(types) = &model.types {
+        matrix(table("token_type"), types.val());
+    }
+    if let Some(relative) = &model.relative {
+        matrix(
+            "encoder.relative_attention_bias.weight".into(),
+            relative.val(),
+        );
+    }
+    let mut vectors: Vec<(String, Option<Tensor<1>>)> = Vec::new();
+    let mut norm = |name: String, norm: &burn::nn::LayerNorm| {
+        vectors.push((format!("{name}.weight"), Some(norm.gamma.val())));
+        vectors.push((
+            format!("{name}.bias"),
+            norm.beta.as_ref().map(|beta| beta.val()),
+        ));
+    };
+    norm("embeddings.LayerNorm".into(), &model.norm);
+    for (number, layer) in model.layers.iter().enumerate() {
+        norm(names.layer(number, "attention_norm"), &layer.attention_norm);
+        norm(names.layer(number, "norm"), &layer.norm);
+    }
+    for (number, layer) in model.layers.iter().enumerate() {
+        let hidden = model.config().hidden;
+        for (part, name) in ["query", "key", "value"].into_iter().enumerate() {
+            let name = names.layer(number, name);
+            let columns = part * hidden..(part + 1) * hidden;
+            let weight = layer.qkv.weight.val().slice([0..hidden, columns.clone()]);
+            matrix(format!("{name}.weight"), weight.transpose());
+            let bias = layer
+                .qkv
+                .bias
+                .as_ref()
+                .map(|bias| bias.val().slice([columns]));
+            vectors.push((format!("{name}.bias"), bias));
+        }
+        let others = [
+            ("output", &layer.output),
+            ("up", &layer.up),
+            ("down", &layer.down),
+        ];
+        for (part, linear) in others {
+            let name = names.layer(number, part);
+            matrix(format!("{name}.weight"), linear.weight.val().transpose());
+            vectors.push((
+                format!("{name}.bias"),
+                linear.bias.as_ref().map(|b| b.val()),
+            ));
+        }
+    }
+    for (name, values) in vectors {
+        if let Some(values) = values {
+            let shape = values.dims().into();
+            entries.push(Entry {
+                name,
+                shape,
+                values,
+            });
+        }
+    }
+    entries
+}

@@ -1,0 +1,503 @@
+//! Gradients, against three other ways to have them.
+
+mod oracle;
+
+use std::path::{Path, PathBuf};
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use ir_core::{Side, SplitMix, TrainingExample, TrainingText};
+
+use super::gradients::Gradients;
+use super::sampler::{Sample, Sampler};
+use super::step::Towers;
+use super::tape::{Pass, through};
+use super::{Loss, Similarity, TrainingConfig};
+use crate::{Batch, EncoderConfig, Pooling, Tower};
+
+const WORDS: [&str; 10] = [
+    "ship", "sea", "tea", "radar", "green", "black", "seen", "the", "at", "and",
+];
+
+fn tiny(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("testdata/tiny")
+        .join(name)
+}
+
+fn words(random: &mut SplitMix, most: usize) -> String {
+    let count = 1 + random.below(most);
+    let words: Vec<&str> = (0..count)
+        .map(|_| WORDS[random.below(WORDS.len())])
+        .collect();
+    words.join(" ")
+}
+
+/// Examples of queries with a positive and some negatives.
+fn examples(count: usize, negatives: usize) -> Vec<TrainingExample> {
+    let mut random = SplitMix::new(5, 0);
+    (0..count)
+        .map(|n| {
+            let example = TrainingExample::new(words(&mut random, 4));
+            let right = TrainingText::new(format!("{} {n}", words(&mut random, 9)));
+            (0..negatives).fold(example.positive(right.with_score(2.0)), |example, m| {
+                let wrong = format!("{} x{n}y{m}", words(&mut random, 9));
+                let score = random.below(100) as f32 / 50.0;
+                example.negative(TrainingText::new(wrong).with_score(score))
+            })
+        })
+        .collect()
+}
+
+/// No dropout, weights as they are.
+fn plain(pooling: Pooling) -> TrainingConfig {
+    let mut config = TrainingConfig::datafinder();
+    config.encoder = EncoderConfig::default()
+        .with_pooling(pooling)
+        .with_max_tokens(16);
+    config.dropout = 0.0;
+    config.batch = 3;
+    config.negatives = 2;
+    config
+}
+
+fn sample(config: &TrainingConfig) -> Sample {
+    let data = examples(3, 2);
+    Sampler::new(&data, config).step(0).unwrap()
+}
+
+fn towers(model: &str, config: &TrainingConfig) -> Towers {
+    Towers(vec![Tower::open(tiny(model), &config.encoder).unwrap()])
+}
+
+fn values(gradients: Gradients) -> Vec<Vec<f32>> {
+    let parts = gradients.into_parts();
+    parts
+        .map(|part| part.map_or(Vec::new(), |part| part.try_into_vec_as().unwrap()))
+        .collect()
+}
+
+fn largest(values: &[f32]) -> f32 {
+    values.iter().fold(0.0, |most, x| x.abs().max(most))
+}
+
+/// Within `share` of the largest element.
+fn assert_near(found: &[f32], expected: &[f32], share: f32, what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let most = largest(expected).max(1e-6);
+    for (at, (a, b)) in found.iter().zip(expected).enumerate() {
+        assert!(
+            (a - b).abs() <= share * most,
+            "{what}[{at}]: {a}, expected {b} (of {most})"
+        );
+    }
+}
+
+/// burn's automatic gradients of the forward pass that encoders use: every family, every
+/// activation, packed and padded, every pooling.
+#[test]
+fn gradients_are_those_of_burn() {
+    let models = [
+        "bert",
+        "bert-bf16",
+        "bert-pytorch",
+        "distilbert",
+        "roberta",
+        "mpnet",
+    ];
+    let poolings = [Pooling::Cls, Pooling::Mean, Pooling::Max, Pooling::MeanSqrt];
+    for (number, model) in models.into_iter().enumerate() {
+        let config = EncoderConfig::default()
+            .with_max_tokens(16)
+            .with_pooling(poolings[number % 4])
+            .with_normalize(number % 2 == 1);
+        let tower = Tower::open(tiny(model), &config).unwrap();
+        let texts = [
+            "a ship at sea",
+            "green tea",
+            "black tea",
+            "the sea and the radar",
+        ];
+        let ids: Vec<Vec<u32>> = texts
+            .iter()
+            .map(|t| tower.tokens.encode(t, 16).unwrap())
+            .collect();
+        for batch in [
+            Batch::new(&ids),
+            Batch::padded(&ids, tower.tokens.padding()),
+        ] {
+            let [rows, dim] = tower.forward(&batch).dims();
+            let change: Vec<f32> = (0..rows * dim).map(|i| (i as f32 * 0.7).sin()).collect();
+            let change = burn::tensor::TensorData::new(change, [rows, dim]);
+            let change: Tensor<2> = Tensor::from_data(change, &tower.model.device());
+
+            let pass = Pass {
+                model: &tower.model,
+                batch: &batch,
+                texts: &[0, 1, 2, 3],
+                dropout: None,
+            };
+            let (tokens, tape) = pass.forward(true);
+            assert_near(
+                &tokens.clone().try_into_vec_as::<f32>().unwrap(),
+                &tower
+                    .model
+                    .forward(&batch)
+                    .try_into_vec_as::<f32>()
+                    .unwrap(),
+                1e-5,
+                "tokens",
+            );
+            let d_tokens = through(tokens, change.clone(), |t| tower.pool(t, &batch));
+            let mut found = Gradients::new(&tower.model);
+            pass.backward(tape.unwrap(), d_tokens, &mut found);
+
+            let mut other = tower.clone();
+            other.model = tower.model.clone().train();
+            let mut burns = (other.forward(&batch) * change.autodiff()).sum().backward();
+            let mut expected = Vec::new();
+            other
+                .model
+                .parameters()
+                .into_iter()
+                .for_each(|p| expected.push((p.name.clone(), p.gradient(&mut burns))));
+            for ((name, expected), found) in expected.into_iter().zip(values(found)) {
+                assert_near(&found, &expected, 2e-4, &format!("{model} {name}"));
+            }
+        }
+    }
+}
+
+/// The whole step against differences of a plain version in 64 bits.
+#[test]
+fn gradients_are_those_of_finite_differences() {
+    let mut config = plain(Pooling::Cls);
+    config.loss = Loss::Softmax { temperature: 1.0 };
+    let mut towers = towers("bert", &config);
+    // Twelve layers of weights as large as the tiny model's leave no gradient to speak of.
+    let shape = towers.0[0].model.config().clone();
+    shrink(&mut towers.0[0], 0.35);
+    let sample = sample(&config);
+    let (value, gradients) = towers.gradients(&sample, &config, 0).unwrap();
+
+    let mut weights = oracle::Weights::new();
+    for parameter in towers.0[0].model.parameters() {
+        let values = parameter.values().try_into_vec_as::<f32>().unwrap();
+        weights.insert(
+            parameter.name.clone(),
+            values.iter().map(|&x| f64::from(x)).collect(),
+        );
+    }
+    let tower = towers.of(Side::Query);
+    let ids = |texts: &[String]| -> Vec<Vec<u32>> {
+        texts
+            .iter()
+            .map(|text| tower.tokens.encode(text, 16).unwrap())
+            .collect()
+    };
+    let (queries, documents) = (ids(&sample.queries), ids(&sample.documents));
+    let positives: Vec<usize> = sample.own.iter().map(|own| own.start).collect();
+    let loss = |weights: &oracle::Weights| {
+        let encode = |ids: &Vec<u32>| oracle::forward(weights, &shape, ids).swap_remove(0);
+        let queries: Vec<Vec<f64>> = queries.iter().map(encode).collect();
+        let documents: Vec<Vec<f64>> = documents.iter().map(encode).collect();
+        oracle::softmax(&queries, &documents, &positives)
+    };
+    assert!(
+        (loss(&weights) - value).abs() < 1e-5 * value,
+        "{value}, expected {}",
+        loss(&weights)
+    );
+
+    let names: Vec<String> = {
+        let mut model = towers.0[0].model.clone();
+        model
+            .parameters()
+            .into_iter()
+            .map(|p| p.name.clone())
+            .collect()
+    };
+    let mut random = SplitMix::new(1, 1);
+    let mut compared = 0;
+    let gradients = values(gradients.into_iter().next().unwrap());
+    // The last layers and the embeddings: every kind of weight, in a second.
+    for (name, gradient) in names.iter().zip(&gradients) {
+        if name.starts_with("layers.")
+            && !["layers.0.", "layers.11."]
+                .iter()
+                .any(|l| name.starts_with(l))
+        {
+            continue;
+        }
+        let direction: Vec<f64> = gradient
+            .iter()
+            .map(|_| random.below(2001) as f64 / 1000.0 - 1.0)
+            .collect();
+        let moved = |by: f64| {
+            let mut weights = weights.clone();
+            let values = weights.get_mut(name).unwrap();
+            values
+                .iter_mut()
+                .zip(&direction)
+                .for_each(|(x, d)| *x += by * d);
+            loss(&weights)
+        };
+        let expected = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+        let found: f64 = gradient
+            .iter()
+            .zip(&direction)
+            .map(|(&g, d)| f64::from(g) * d)
+            .sum();
+        let size: f64 = gradient
+            .iter()
+            .map(|&g| f64::from(g) * f64::from(g))
+            .sum::<f64>()
+            .sqrt();
+        assert!(
+            (found - expected).abs() < 1e-3 * size.max(1e-4),
+            "{name}: {found}, expected {expected}"
+        );
+        compared += 1;
+    }
+    assert_eq!(compared, 5 + 2 * 12);
+}
+
+fn shrink(tower: &mut Tower, by: f32) {
+    for parameter in tower.model.parameters() {
+        if parameter.decays {
+            parameter.change(|x| x.mul_scalar(by));
+        }
+    }
+}
+
+/// In blocks of any size, with and without dropout, for every loss: the gradients of the whole.
+#[test]
+fn blocks_do_not_change_gradients() {
+    let losses = [
+        Loss::Softmax { temperature: 0.5 },
+        Loss::Symmetric { temperature: 0.5 },
+        Loss::Pointwise { scale: None },
+        Loss::Margin { margin: 0.3 },
+        Loss::KlDivergence { temperature: 1.0 },
+        Loss::MarginMse,
+    ];
+    for (number, loss) in losses.into_iter().enumerate() {
+        let mut config = plain(Pooling::Mean);
+        config.loss = loss;
+        config.similarity = Similarity::Cosine;
+        config.dropout = [0.0, 0.2][number % 2];
+        let towers = towers("bert-pytorch", &config);
+        let sample = sample(&config);
+        let (whole, expected) = towers.gradients(&sample, &config, 3).unwrap();
+        let expected = values(expected.into_iter().next().unwrap());
+        assert!(expected.iter().any(|part| largest(part) > 1e-3), "{loss:?}");
+        for block in [1, 2, 4, 100] {
+            config.block = Some(block);
+            let (value, found) = towers.gradients(&sample, &config, 3).unwrap();
+            assert!((value - whole).abs() < 1e-6, "{loss:?}");
+            let found = values(found.into_iter().next().unwrap());
+            for (found, expected) in found.iter().zip(&expected) {
+                let most = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
+                assert!(
+                    most.fold(0.0, f32::max) < 1e-5,
+                    "{loss:?} in blocks of {block}"
+                );
+            }
+        }
+    }
+}
+
+/// Dropout is part of what is differentiated, and a matter of the step.
+#[test]
+fn dropout_drops_the_same_on_the_way_back() {
+    let mut config = plain(Pooling::Mean);
+    config.similarity = Similarity::Cosine;
+    config.dropout = 0.3;
+    let mut towers = towers("distilbert", &config);
+    let sample = sample(&config);
+    let (value, gradients) = towers.gradients(&sample, &config, 7).unwrap();
+    assert_eq!(value, towers.gradients(&sample, &config, 7).unwrap().0);
+    assert_ne!(value, towers.gradients(&sample, &config, 8).unwrap().0);
+    // Along the gradient, the loss rises by its length.
+    let gradients = values(gradients.into_iter().next().unwrap());
+    let squares: f64 = gradients
+        .iter()
+        .flatten()
+        .map(|&g| f64::from(g).powi(2))
+        .sum();
+    let mut at = |by: f64| {
+        for (parameter, gradient) in towers.0[0].model.parameters().into_iter().zip(&gradients) {
+            parameter.change(|x| {
+                let device = x.device();
+                let gradient: Tensor<1> = Tensor::from_floats(&gradient[..], &device);
+                x + gradient.mul_scalar(by)
+            });
+        }
+        towers.gradients(&sample, &config, 7).unwrap().0
+    };
+    let step = 2e-3 / squares.sqrt();
+    let (up, down) = (at(step), at(-2.0 * step));
+    let found = (up - down) / (2.0 * step);
+    assert!(
+        (found - squares).abs() < 0.02 * squares,
+        "{found}, expected {squares}"
+    );
+}
+
+/// The same bytes on any number of threads.
+#[test]
+fn gradients_do_not_depend_on_threads() {
+    let mut config = plain(Pooling::Mean);
+    config.dropout = 0.1;
+    let mut models: Vec<PathBuf> = ["bert", "mpnet"].map(tiny).into();
+    models.extend(std::env::var_os("IR_MODEL").map(PathBuf::from));
+    for model in models {
+        let towers = Towers(vec![Tower::open(&model, &config.encoder).unwrap()]);
+        let sample = sample(&config);
+        let on = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
+            pool.install(|| {
+                let (value, found) = towers.gradients(&sample, &config, 0).unwrap();
+                let squares: Vec<u64> = found.iter().map(|g| g.squares().to_bits()).collect();
+                (
+                    value.to_bits(),
+                    squares,
+                    found.into_iter().map(values).collect::<Vec<_>>(),
+                )
+            })
+        };
+        let one = on(1);
+        for threads in [2, 5] {
+            assert!(
+                on(threads) == one,
+                "{} on {threads} threads",
+                model.display()
+            );
+        }
+    }
+}
+
+/// What other devices compute, on this one.
+#[test]
+fn kernels_are_what_other_devices_compute() {
+    use super::kernels;
+    let device = burn::tensor::Device::flex();
+    let random = |seed: u64, shape: [usize; 2]| -> Tensor<2> {
+        let mut random = SplitMix::new(seed, 9);
+        let values: Vec<f32> = (0..shape[0] * shape[1])
+            .map(|_| random.below(4001) as f32 / 1000.0 - 2.0)
+            .collect();
+        Tensor::from_data(burn::tensor::TensorData::new(values, shape), &device)
+    };
+    let all = |x: Tensor<2>| x.try_into_vec_as::<f32>().unwrap();
+    // On a device with gradients, the general versions run.
+    let slow = |x: Tensor<2>| x.autodiff();
+    let shape = [150, 37];
+    let (x, dy) = (random(1, shape), random(2, shape));
+    let row = |seed| -> Tensor<1> { random(seed, [1, 37]).reshape([37]) };
+    let (gamma, beta) = (row(3), row(4));
+    let both = [
+        kernels::layer_norm(x.clone(), gamma.clone(), beta.clone(), 1e-5),
+        kernels::layer_norm(
+            slow(x.clone()),
+            gamma.clone().autodiff(),
+            beta.clone().autodiff(),
+            1e-5,
+        ),
+    ];
+    let [(fast_y, fast), (slow_y, slowly)] = both;
+    assert_near(&all(fast_y), &all(slow_y), 1e-5, "layer norm");
+    let (fast, [fast_gamma, fast_beta]) =
+        kernels::layer_norm_backward(dy.clone(), fast, gamma.clone());
+    let (slow_x, [slow_gamma, slow_beta]) =
+        kernels::layer_norm_backward(slow(dy.clone()), slowly, gamma.autodiff());
+    assert_near(&all(fast), &all(slow_x), 1e-5, "its rows");
+    let vector = |x: Tensor<1>| x.try_into_vec_as::<f32>().unwrap();
+    assert_near(&vector(fast_gamma), &vector(slow_gamma), 1e-5, "its scale");
+    assert_near(&vector(fast_beta), &vector(slow_beta), 1e-5, "its shift");
+    let sums = [x.clone(), slow(x.clone())].map(|x| vector(kernels::column_sums(x)));
+    assert_near(&sums[0], &sums[1], 1e-5, "sums");
+    let gelus = [
+        kernels::gelu(x.clone(), beta.clone()),
+        kernels::gelu(slow(x.clone()), beta.autodiff()),
+    ];
+    let [fast, slowly] = gelus.map(|(_, y)| all(y));
+    assert_near(&fast, &slowly, 1e-6, "gelu");
+    let fast = kernels::gelu_backward(dy.clone(), x.clone());
+    let slowly = kernels::gelu_backward(slow(dy.clone()), slow(x.clone()));
+    assert_near(&all(fast), &all(slowly), 1e-6, "gelu, back");
+    let shares = burn::tensor::activation::softmax(x.clone(), 1);
+    let four = |x: Tensor<2>| -> Tensor<4> { x.reshape([5, 3, 10, 37]) };
+    let fast = kernels::softmax_backward(four(dy.clone()), four(shares.clone()), 0.3);
+    let slowly = kernels::softmax_backward(four(slow(dy)), four(slow(shares)), 0.3);
+    let four = |x: Tensor<4>| x.try_into_vec_as::<f32>().unwrap();
+    assert_near(&four(fast), &four(slowly), 1e-5, "softmax, back");
+    let flat: Tensor<1> = x.reshape([150 * 37]);
+    let (fast, slowly) = (
+        kernels::squares(&flat),
+        kernels::squares(&flat.clone().autodiff()),
+    );
+    assert!((fast - slowly).abs() < 1e-5 * fast, "{fast}, {slowly}");
+}
+
+/// Every example once an epoch, in an order of its own; the same for the same seed.
+#[test]
+fn samples_are_drawn_by_seed_and_step() {
+    let mut config = plain(Pooling::Cls);
+    (config.batch, config.negatives, config.epochs) = (4, 3, 2);
+    let data = examples(10, 5);
+    let draw = |config: &TrainingConfig, steps: &[u64]| -> Vec<Sample> {
+        let mut sampler = Sampler::new(&data, config);
+        steps
+            .iter()
+            .map(|&step| sampler.step(step).unwrap())
+            .collect()
+    };
+    // The last two of ten are left out.
+    assert_eq!(config.steps(10), 4);
+    config.drop_last = false;
+    assert_eq!(config.steps(10), 6);
+    let steps: Vec<u64> = (0..6).collect();
+    let samples = draw(&config, &steps);
+    let backwards: Vec<u64> = steps.iter().rev().copied().collect();
+    let mut again = draw(&config, &backwards);
+    again.reverse();
+    assert_eq!(samples, again);
+    for epoch in samples.chunks(3) {
+        let mut queries: Vec<&String> = epoch.iter().flat_map(|sample| &sample.queries).collect();
+        let mut all: Vec<&String> = data.iter().map(|example| &example.query).collect();
+        queries.sort();
+        all.sort();
+        assert_eq!(queries, all);
+    }
+    assert_ne!(samples[0].queries, samples[3].queries);
+    // Two epochs bring 2 · 3 of five negatives: all of them.
+    for example in &data {
+        let negatives: std::collections::BTreeSet<&String> = samples
+            .iter()
+            .flat_map(|sample| {
+                sample.queries.iter().zip(&sample.own).map(move |(q, own)| {
+                    (
+                        q,
+                        &sample.documents[own.start + 1..own.end],
+                        &sample.documents[own.start],
+                    )
+                })
+            })
+            .filter(|(query, _, right)| {
+                **query == example.query && **right == example.positives[0].text
+            })
+            .flat_map(|(_, texts, _)| texts)
+            .collect();
+        assert_eq!(negatives.len(), 5);
+    }
+    let mut other = config.clone();
+    other.seed += 1;
+    assert_ne!(draw(&other, &[0])[0].queries, samples[0].queries);
+    // Too few negatives are drawn again.
+    config.negatives = 7;
+    assert_eq!(draw(&config, &[0])[0].documents.len(), 4 * 8);
+}

@@ -1,0 +1,235 @@
+//! Losses against their formulas in 64 bits, and gradients against differences of those.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use ir_dense::burn::tensor::{Bool, Device, Tensor, TensorData};
+use ir_dense::train::loss;
+
+type Rows = Vec<Vec<f64>>;
+
+/// Numbers between -1 and 1 that nothing has arranged.
+fn rows(rows: usize, columns: usize, seed: u64) -> Rows {
+    let mut state = seed;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / 2_147_483_648.0 - 1.0
+    };
+    (0..rows)
+        .map(|_| (0..columns).map(|_| next() * 0.9).collect())
+        .collect()
+}
+
+fn tensor(rows: &Rows, device: &Device) -> Tensor<2> {
+    let shape = [rows.len(), rows[0].len()];
+    let values: Vec<f32> = rows.concat().iter().map(|&x| x as f32).collect();
+    Tensor::from_data(TensorData::new(values, shape), device)
+}
+
+/// Compares value and gradient.
+fn check(
+    name: &str,
+    scores: &Rows,
+    ours: impl Fn(Tensor<2>) -> Tensor<1>,
+    plain: impl Fn(&Rows) -> f64,
+) {
+    let leaf = tensor(scores, &Device::flex().autodiff()).require_grad();
+    let value = ours(leaf.clone());
+    let gradients = value.backward();
+    let gradient = leaf.grad(&gradients).unwrap().into_data();
+    let value: f32 = value.into_scalar();
+    let expected = plain(scores);
+    assert!(
+        (f64::from(value) - expected).abs() < 1e-5 * expected.abs().max(1.0),
+        "{name}: {value}, expected {expected}"
+    );
+    let columns = scores[0].len();
+    let mut any = false;
+    for (at, &found) in gradient.as_slice::<f32>().unwrap().iter().enumerate() {
+        let moved = |by: f64| {
+            let mut scores = scores.clone();
+            scores[at / columns][at % columns] += by;
+            plain(&scores)
+        };
+        let expected = (moved(1e-6) - moved(-1e-6)) / 2e-6;
+        any |= expected.abs() > 1e-3;
+        assert!(
+            (f64::from(found) - expected).abs() < 1e-4,
+            "{name}: gradient {at} is {found}, expected {expected}"
+        );
+    }
+    assert!(any, "{name}: no gradient");
+    // The same without gradients.
+    let alone: f32 = ours(tensor(scores, &Device::flex())).into_scalar();
+    assert!((alone - value).abs() < 1e-6, "{name}");
+}
+
+const POSITIVES: [usize; 3] = [0, 2, 4];
+
+fn log_share(row: &[f64], at: usize) -> f64 {
+    row[at] - row.iter().map(|x| x.exp()).sum::<f64>().ln()
+}
+
+fn softmax(scores: &Rows) -> f64 {
+    let rows = scores.iter().zip(POSITIVES);
+    -rows.map(|(row, at)| log_share(row, at)).sum::<f64>() / scores.len() as f64
+}
+
+fn symmetric(scores: &Rows) -> f64 {
+    let back = POSITIVES.iter().enumerate().map(|(query, &at)| {
+        let column: Vec<f64> = scores.iter().map(|row| row[at]).collect();
+        log_share(&column, query)
+    });
+    (softmax(scores) - back.sum::<f64>() / 3.0) / 2.0
+}
+
+fn pointwise(scores: &Rows, share: impl Fn(f64) -> f64) -> f64 {
+    let mut sum = 0.0;
+    for (row, positive) in scores.iter().zip(POSITIVES) {
+        for (at, &score) in row.iter().enumerate() {
+            let share = share(score);
+            sum -= if at == positive {
+                share.ln()
+            } else {
+                (1.0 - share).ln()
+            };
+        }
+    }
+    sum / scores.len() as f64
+}
+
+fn margin(scores: &Rows, margin: f64) -> f64 {
+    let mut sum = 0.0;
+    for (row, positive) in scores.iter().zip(POSITIVES) {
+        let others = row.iter().enumerate().filter(|(at, _)| *at != positive);
+        sum += others
+            .map(|(_, score)| (margin - row[positive] + score).max(0.0))
+            .sum::<f64>();
+    }
+    sum / (scores.len() * (scores[0].len() - 1)) as f64
+}
+
+fn kl_divergence(scores: &Rows, teacher: &Rows) -> f64 {
+    let rows = scores.iter().zip(teacher).map(|(scores, teacher)| {
+        let each = (0..scores.len()).map(|at| {
+            let wanted = log_share(teacher, at);
+            wanted.exp() * (wanted - log_share(scores, at))
+        });
+        each.sum::<f64>()
+    });
+    rows.sum::<f64>() / scores.len() as f64
+}
+
+fn margin_mse(scores: &Rows, teacher: &Rows) -> f64 {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for (scores, teacher) in scores.iter().zip(teacher) {
+        for at in 1..scores.len() {
+            sum += ((scores[0] - scores[at]) - (teacher[0] - teacher[at])).powi(2);
+            count += 1.0;
+        }
+    }
+    sum / count
+}
+
+#[test]
+fn values_and_gradients_are_those_of_the_formulas() {
+    let (scores, teacher) = (rows(3, 6, 1), rows(3, 6, 2));
+    let device = Device::flex();
+    check(
+        "softmax",
+        &scores,
+        |s| loss::softmax(s, &POSITIVES),
+        softmax,
+    );
+    check(
+        "symmetric",
+        &scores,
+        |s| loss::symmetric(s, &POSITIVES),
+        symmetric,
+    );
+    let half = |s: &Rows| pointwise(s, |s| (1.0 + s) / 2.0);
+    check(
+        "pointwise",
+        &scores,
+        |s| loss::pointwise(s, &POSITIVES, None),
+        half,
+    );
+    let logistic = |s: &Rows| pointwise(s, |s| 1.0 / (1.0 + (-5.0 * s).exp()));
+    check(
+        "scaled",
+        &scores,
+        |s| loss::pointwise(s, &POSITIVES, Some(5.0)),
+        logistic,
+    );
+    check(
+        "margin",
+        &scores,
+        |s| loss::margin(s, &POSITIVES, 0.3),
+        |s| margin(s, 0.3),
+    );
+    let t = || tensor(&teacher, &device);
+    check(
+        "divergence",
+        &scores,
+        |s| {
+            let teacher = tensor(&teacher, &s.device());
+            loss::kl_divergence(s, teacher)
+        },
+        |s| kl_divergence(s, &teacher),
+    );
+    check(
+        "margin mse",
+        &scores,
+        |s| {
+            let teacher = tensor(&teacher, &s.device());
+            loss::margin_mse(s, teacher)
+        },
+        |s| margin_mse(s, &teacher),
+    );
+    // A teacher that agrees has nothing to teach.
+    assert!(loss::kl_divergence(t(), t()).into_scalar::<f32>().abs() < 1e-6);
+    assert!(loss::margin_mse(t(), t()).into_scalar::<f32>().abs() < 1e-6);
+}
+
+/// 11 queries, 8 documents each, nothing known yet.
+#[test]
+fn equal_scores_cost_the_logarithm_of_their_number() {
+    let scores = Tensor::<2>::full([11, 88], 0.25, &Device::flex());
+    let positives: Vec<usize> = (0..11).map(|query| 8 * query).collect();
+    let value: f32 = loss::softmax(scores, &positives).into_scalar();
+    assert!((value - 88_f32.ln()).abs() < 1e-5, "{value}");
+}
+
+/// What is excluded might as well not be there.
+#[test]
+fn excluded_candidates_are_not_seen() {
+    let scores = rows(3, 6, 3);
+    let device = Device::flex();
+    // Column 5 for everybody.
+    let excluded: Vec<bool> = (0..18).map(|at| at % 6 == 5).collect();
+    let excluded: Tensor<2, Bool> = Tensor::from_data(TensorData::new(excluded, [3, 6]), &device);
+    let with = || loss::without(tensor(&scores, &device), excluded.clone());
+    let fewer: Rows = scores.iter().map(|row| row[..5].to_vec()).collect();
+    let near = |found: Tensor<1>, expected: f64| {
+        let found: f32 = found.into_scalar();
+        assert!(
+            (f64::from(found) - expected).abs() < 1e-5,
+            "{found}, expected {expected}"
+        );
+    };
+    near(loss::softmax(with(), &POSITIVES), softmax(&fewer));
+    near(
+        loss::pointwise(with(), &POSITIVES, Some(2.0)),
+        pointwise(&fewer, |s| 1.0 / (1.0 + (-2.0 * s).exp())),
+    );
+    near(
+        loss::pointwise(with(), &POSITIVES, None),
+        pointwise(&fewer, |s| (1.0 + s) / 2.0),
+    );
+    // Five other candidates still divide, one of them with nothing to say.
+    near(
+        loss::margin(with(), &POSITIVES, 0.3),
+        margin(&fewer, 0.3) * 4.0 / 5.0,
+    );
+}

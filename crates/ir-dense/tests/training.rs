@@ -1,0 +1,634 @@
+//! Training against PyTorch, and what happens when it is stopped, killed and resumed.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
+
+mod common;
+
+use std::error::Error as _;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::{apart, testdata, tiny};
+use ir_core::{Encoder, Flow, NoProgress, Side, TrainingExample, TrainingText};
+use ir_dense::train::{Loss, TrainError, Trained, Trainer, TrainingConfig};
+use ir_dense::{BiEncoder, EncoderConfig};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Golden {
+    config: TrainingConfig,
+    examples: Vec<TrainingExample>,
+    steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+struct Step {
+    rate: f64,
+    loss: f64,
+    gradient: f64,
+}
+
+fn golden() -> Golden {
+    let text = fs::read_to_string(testdata("training/training.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// All weights as a folder has them, in one order.
+fn weights(file: &Path) -> Vec<(String, Vec<f32>)> {
+    let bytes = fs::read(file).unwrap();
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let mut weights: Vec<(String, Vec<f32>)> = tensors
+        .tensors()
+        .into_iter()
+        .map(|(name, view)| {
+            let (values, _) = view.data().as_chunks::<4>();
+            (
+                name,
+                values.iter().map(|&b| f32::from_le_bytes(b)).collect(),
+            )
+        })
+        .collect();
+    weights.sort_by(|a, b| a.0.cmp(&b.0));
+    weights
+}
+
+fn saved(trained: &Trained) -> Vec<(String, Vec<f32>)> {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("model");
+    trained.encoder.save(&model).unwrap();
+    weights(&model.join("model.safetensors"))
+}
+
+#[test]
+fn twelve_steps_give_the_weights_of_pytorch() {
+    let golden = golden();
+    // Whole, and in blocks of three texts.
+    for block in [None, Some(3)] {
+        let mut config = golden.config.clone();
+        config.block = block;
+        let trainer = Trainer::open(testdata("training"), &config).unwrap();
+        let trained = trainer.train(&golden.examples, &mut NoProgress).unwrap();
+        let rows = &trained.history.steps;
+        assert_eq!(rows.len(), golden.steps.len());
+        for (row, step) in rows.iter().zip(&golden.steps) {
+            assert!((row.learning_rate - step.rate).abs() < 1e-12, "{row:?}");
+            assert!(
+                (row.loss - step.loss).abs() < 1e-4 * step.loss,
+                "{row:?}, expected {}",
+                step.loss
+            );
+            let apart = (row.gradient - step.gradient).abs();
+            assert!(
+                apart < 1e-3 * step.gradient,
+                "{row:?}, expected {}",
+                step.gradient
+            );
+        }
+        let found = saved(&trained);
+        let expected = weights(&testdata("training/after.safetensors"));
+        let before = weights(&testdata("training/model.safetensors"));
+        assert_eq!(found.len(), expected.len());
+        let mut moved = 0.0_f32;
+        for (((name, found), (expected_name, expected)), (_, before)) in
+            found.iter().zip(&expected).zip(&before)
+        {
+            assert_eq!(name, expected_name);
+            let difference = apart(found, expected);
+            assert!(difference < 1e-4, "{name} is {difference} away");
+            moved = moved.max(apart(found, before));
+        }
+        assert!(moved > 5e-3, "{moved}");
+    }
+}
+
+/// Examples whose right answers share a word with the query.
+fn examples() -> Vec<TrainingExample> {
+    let words = ["ship", "sea", "tea", "radar", "green", "black", "seen"];
+    words
+        .iter()
+        .enumerate()
+        .map(|(n, word)| {
+            let other = |by: usize| words[(n + by) % words.len()];
+            TrainingExample::new(format!("the {word}"))
+                .positive(
+                    TrainingText::new(format!("{word} and {}", other(1))).with_id(format!("d{n}")),
+                )
+                .positive(TrainingText::new(format!("{} {word}", other(2))))
+                .negative(TrainingText::new(format!("{} at {}", other(3), other(4))))
+                .negative(TrainingText::new(format!("a {}", other(5))))
+        })
+        .collect()
+}
+
+/// 7 examples in batches of 3: 9 steps in 3 epochs, with everything on.
+fn config() -> TrainingConfig {
+    let mut config = TrainingConfig::small_data();
+    config.encoder = EncoderConfig::default().with_max_tokens(16);
+    config.epochs = 3;
+    config.batch = 3;
+    config.negatives = 2;
+    config.learning_rate = 5e-3;
+    config.evaluate_every = Some(2);
+    config.patience = None;
+    config
+}
+
+/// Rises, falls, rises: the best is neither the first nor the last.
+fn measure(_: &BiEncoder, step: u64) -> Result<f64, Box<dyn std::error::Error + Send + Sync>> {
+    Ok(match step {
+        4 => 0.9,
+        step => step as f64 / 100.0,
+    })
+}
+
+fn whole(config: &TrainingConfig) -> Trained {
+    let trainer = Trainer::open(tiny("bert-pytorch"), config).unwrap();
+    trainer
+        .train_and_evaluate(&examples(), &mut measure, &mut NoProgress)
+        .unwrap()
+}
+
+/// Stopped after every step and resumed each time: the same bytes as in one go.
+#[test]
+fn stopping_anywhere_changes_nothing() {
+    let config = config();
+    let expected = whole(&config);
+    assert_eq!(expected.step, 4);
+    assert_eq!(expected.history.steps.len(), 9);
+    assert_eq!(expected.history.evaluations.len(), 6);
+    let folder = tempfile::tempdir().unwrap();
+    let mut stops = 0;
+    let found = loop {
+        let trainer = Trainer::open(tiny("bert-pytorch"), &config).unwrap();
+        let trainer = trainer.with_checkpoints(folder.path());
+        let mut first = true;
+        let mut one_step = |_: &str, _: u64, _: Option<u64>| match std::mem::take(&mut first) {
+            true => Flow::Continue,
+            false => Flow::Stop,
+        };
+        match trainer.train_and_evaluate(&examples(), &mut measure, &mut one_step) {
+            Ok(trained) => break trained,
+            Err(TrainError::Stopped { step, steps: 9 }) => {
+                stops += 1;
+                assert_eq!(step, stops);
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(stops, 8);
+    assert_eq!(found.history, expected.history);
+    assert_eq!(found.step, 4);
+    assert!(saved(&found) == saved(&expected));
+    // A file each for the last and the best, nothing else.
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+/// Run in a process of its own, which `training_survives_kill_9` kills.
+#[test]
+fn child() {
+    let Some(folder) = std::env::var_os("IR_TRAIN_CHILD") else {
+        return;
+    };
+    let trainer = Trainer::open(tiny("bert-pytorch"), &config()).unwrap();
+    let trainer = trainer
+        .with_checkpoints(Path::new(&folder).join("checkpoints"))
+        .with_checkpoint_every(1);
+    let mut slowly = |_: &str, done: u64, _: Option<u64>| {
+        fs::write(Path::new(&folder).join("step"), done.to_string()).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(15));
+        Flow::Continue
+    };
+    let trained = trainer
+        .train_and_evaluate(&examples(), &mut measure, &mut slowly)
+        .unwrap();
+    trained
+        .encoder
+        .save(Path::new(&folder).join("model"))
+        .unwrap();
+}
+
+#[test]
+fn training_survives_kill_9() {
+    let expected = saved(&whole(&config()));
+    let folder = tempfile::tempdir().unwrap();
+    let mut kills = 0;
+    for life in 0..100_u64 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child"])
+            .env("IR_TRAIN_CHILD", folder.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        // At another moment of its life each time, while it steps, evaluates or writes.
+        let mut killed = false;
+        for tick in 0.. {
+            if child.try_wait().unwrap().is_some() {
+                break;
+            }
+            let step = fs::read_to_string(folder.path().join("step")).unwrap_or_default();
+            let begun = step.parse::<u64>().is_ok_and(|step| step > kills);
+            if begun && tick % 7 == life % 7 {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                killed = true;
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(3));
+        }
+        if !killed {
+            break;
+        }
+        kills += 1;
+    }
+    assert!(kills >= 3, "{kills}");
+    assert!(weights(&folder.path().join("model/model.safetensors")) == expected);
+}
+
+#[test]
+fn the_best_is_kept_and_patience_ends() {
+    let mut config = config();
+    config.patience = Some(2);
+    let trained = whole(&config);
+    assert!(trained.stopped_early);
+    assert_eq!((trained.step, trained.history.steps.len()), (4, 8));
+    let table = trained.history.to_csv();
+    let rows: Vec<&str> = table.lines().collect();
+    assert_eq!(rows.len(), 1 + 1 + 8);
+    assert_eq!(rows[1], "0,,,,,0");
+    assert!(
+        rows[5].starts_with("4,2,") && rows[5].ends_with(",0.9"),
+        "{table}"
+    );
+    // Without an evaluation, the last weights and no early end.
+    let trainer = Trainer::open(tiny("bert-pytorch"), &config).unwrap();
+    let trained = trainer.train(&examples(), &mut NoProgress).unwrap();
+    assert_eq!((trained.step, trained.stopped_early), (9, false));
+}
+
+/// All losses make a tiny model learn; two towers learn apart.
+#[test]
+fn losses_fall() {
+    let losses = [
+        Loss::Softmax { temperature: 0.05 },
+        Loss::Symmetric { temperature: 0.05 },
+        Loss::Pointwise { scale: Some(5.0) },
+        Loss::Pointwise { scale: None },
+        Loss::Margin { margin: 0.5 },
+        Loss::KlDivergence { temperature: 1.0 },
+        Loss::MarginMse,
+    ];
+    let scored: Vec<TrainingExample> = examples()
+        .into_iter()
+        .map(|mut example| {
+            example
+                .positives
+                .iter_mut()
+                .for_each(|text| text.score = Some(2.0));
+            example
+                .negatives
+                .iter_mut()
+                .for_each(|text| text.score = Some(0.5));
+            example
+        })
+        .collect();
+    for loss in losses {
+        let mut config = config();
+        (config.loss, config.dropout, config.epochs, config.batch) = (loss, 0.0, 12, 7);
+        let tied = Trainer::open(tiny("distilbert"), &config).unwrap();
+        let folder = tiny("distilbert");
+        let untied = Trainer::open_untied(&folder, &folder, &config).unwrap();
+        for (trainer, untied) in [(tied, false), (untied, true)] {
+            let trained = trainer.train(&scored, &mut NoProgress).unwrap();
+            let rows = &trained.history.steps;
+            let (first, last) = (rows[0].loss, rows[rows.len() - 1].loss);
+            assert!(last < 0.9 * first, "{loss:?}: {first} to {last}");
+            let texts = ["the green sea"];
+            let [query, document] = [Side::Query, Side::Document]
+                .map(|side| trained.encoder.encode(side, &texts).unwrap());
+            assert_eq!(query != document, untied);
+        }
+    }
+}
+
+#[test]
+fn saved_folders_are_read_back() {
+    for (model, normalize) in [
+        ("bert", true),
+        ("bert-f16", false),
+        ("distilbert", false),
+        ("roberta", true),
+        ("mpnet", true),
+    ] {
+        let config = EncoderConfig::default()
+            .with_normalize(normalize)
+            .with_max_tokens(16);
+        let encoder = BiEncoder::open_with(tiny(model), &config).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let copy = folder.path().join("copy");
+        encoder.save(&copy).unwrap();
+        let again = BiEncoder::open(&copy).unwrap();
+        let texts = [
+            "a ship at sea",
+            "",
+            "green tea and the radar, seen at sea by a black ship",
+        ];
+        let [before, after] =
+            [&encoder, &again].map(|encoder| encoder.encode(Side::Document, &texts).unwrap());
+        assert_eq!(before, after, "{model}");
+        // A folder with something in it is nobody's to replace.
+        let error = encoder.save(&copy).unwrap_err();
+        assert!(matches!(error, TrainError::Write { .. }), "{error}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
+
+/// sentence-transformers itself, where the variable IR_DENSE_PYTHON names a Python that has it.
+#[test]
+fn sentence_transformers_embeds_a_saved_folder_identically() {
+    let Some(python) = std::env::var_os("IR_DENSE_PYTHON") else {
+        eprintln!("skipped: IR_DENSE_PYTHON names no Python with sentence-transformers");
+        return;
+    };
+    let trained = whole(&config());
+    let side = ir_dense::SideConfig::default()
+        .with_prefix("sea: ")
+        .with_max_tokens(12);
+    let config = EncoderConfig::default()
+        .with_query(side)
+        .with_normalize(true)
+        .with_max_tokens(12);
+    let folder = tempfile::tempdir().unwrap();
+    let (first, model) = (folder.path().join("first"), folder.path().join("model"));
+    trained.encoder.save(&first).unwrap();
+    let encoder = BiEncoder::open_with(&first, &config).unwrap();
+    encoder.save(&model).unwrap();
+    let texts = [
+        "a ship at sea",
+        "",
+        "green tea and the radar, seen at sea by a black ship",
+    ];
+    let program = "import json, sys\n\
+        from sentence_transformers import SentenceTransformer\n\
+        model = SentenceTransformer(sys.argv[1], device='cpu')\n\
+        texts = json.loads(sys.argv[2])\n\
+        both = [model.encode_query(texts), model.encode_document(texts)]\n\
+        print(json.dumps([[float(x) for row in side for x in row] for side in both]))";
+    let output = Command::new(python)
+        .args(["-c", program])
+        .arg(&model)
+        .arg(serde_json::to_string(&texts).unwrap())
+        .env("HF_HUB_OFFLINE", "1")
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let sides: Vec<Vec<f32>> = serde_json::from_slice(&output.stdout).unwrap();
+    for (side, expected) in [Side::Query, Side::Document].into_iter().zip(&sides) {
+        let found = encoder.encode(side, &texts).unwrap();
+        assert!(
+            apart(&found, expected) < 1e-5,
+            "{side:?}: {}",
+            apart(&found, expected)
+        );
+    }
+}
+
+/// A checkpoint after three steps.
+fn checkpoint() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let trainer = Trainer::open(tiny("bert-pytorch"), &config()).unwrap();
+    let trainer = trainer.with_checkpoints(folder.path());
+    let mut three =
+        |_: &str, done: u64, _: Option<u64>| if done < 3 { Flow::Continue } else { Flow::Stop };
+    let error = trainer.train(&examples(), &mut three).unwrap_err();
+    assert_eq!(error.to_string(), "stopped after 3 of 9 steps");
+    folder
+}
+
+fn resume(
+    folder: &Path,
+    model: &str,
+    config: &TrainingConfig,
+    data: Vec<TrainingExample>,
+) -> TrainError {
+    let trainer = Trainer::open(tiny(model), config).unwrap();
+    trainer
+        .with_checkpoints(folder)
+        .train(&data, &mut NoProgress)
+        .unwrap_err()
+}
+
+#[test]
+fn checkpoints_of_other_work_are_refused() {
+    let folder = checkpoint();
+    let path = folder.path().join("checkpoint.safetensors");
+    let before = fs::read(&path).unwrap();
+    let (folder, config) = (folder.path(), config());
+    let mut other = config.clone();
+    other.schedule.warmup = 0.2;
+    let error = resume(folder, "bert-pytorch", &other, examples());
+    assert!(
+        matches!(&error, TrainError::OtherConfiguration { field, expected, found, .. }
+            if field == "schedule.warmup" && expected == "0.2" && found == "0.1"),
+        "{error}"
+    );
+    let error = resume(folder, "bert-pytorch", &config, examples()[1..].to_vec());
+    assert!(matches!(error, TrainError::OtherData { .. }), "{error}");
+    let error = resume(folder, "bert-bf16", &config, examples());
+    assert!(matches!(error, TrainError::OtherModel { .. }), "{error}");
+    let model = tiny("bert-pytorch");
+    let untied = Trainer::open_untied(&model, &model, &config)
+        .unwrap()
+        .with_checkpoints(folder);
+    let error = untied.train(&examples(), &mut NoProgress).unwrap_err();
+    assert!(
+        matches!(&error, TrainError::OtherConfiguration { field, .. } if field == "towers"),
+        "{error}"
+    );
+    // And it is as it was.
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn damaged_checkpoints_are_refused() {
+    let folder = checkpoint();
+    let path = folder.path().join("checkpoint.safetensors");
+    let whole = fs::read(&path).unwrap();
+    let after = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        resume(folder.path(), "bert-pytorch", &config(), examples())
+    };
+    let mut bytes = whole.clone();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    let error = after(&bytes);
+    assert!(matches!(error, TrainError::Damaged { .. }), "{error}");
+    // Within the state: a step more.
+    let state = br#"\"step\":3,\"without"#;
+    let at = whole
+        .windows(state.len())
+        .position(|window| window == state)
+        .unwrap();
+    let mut bytes = whole.clone();
+    bytes[at + 9] = b'4';
+    let error = after(&bytes);
+    assert!(matches!(error, TrainError::Damaged { .. }), "{error}");
+    let version = br#""version":"1""#;
+    let at = whole
+        .windows(version.len())
+        .position(|window| window == version)
+        .unwrap();
+    let mut bytes = whole.clone();
+    bytes[at + 11] = b'7';
+    let error = after(&bytes);
+    assert!(
+        matches!(
+            error,
+            TrainError::Version {
+                expected: 1,
+                found: 7,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    for cut in [0, 7, 100, whole.len() / 2, whole.len() - 1] {
+        let error = after(&whole[..cut]);
+        assert!(
+            matches!(error, TrainError::NoCheckpoint { .. }),
+            "{cut}: {error}"
+        );
+    }
+    let error = after(&fs::read(tiny("bert/model.safetensors")).unwrap());
+    assert!(
+        matches!(error, TrainError::NoCheckpoint { .. }) && error.source().is_none(),
+        "{error}"
+    );
+    after_repair(&folder, &path, &whole);
+}
+
+fn after_repair(folder: &tempfile::TempDir, path: &Path, whole: &[u8]) {
+    fs::write(path, whole).unwrap();
+    let trainer = Trainer::open(tiny("bert-pytorch"), &config()).unwrap();
+    let trained = trainer
+        .with_checkpoints(folder.path())
+        .train(&examples(), &mut NoProgress)
+        .unwrap();
+    assert_eq!(trained.history.steps.len(), 9);
+}
+
+/// A limit on the size of files stands for a full disk.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_the_last_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let checkpoints = folder.path().join("checkpoints");
+    fs::create_dir(&checkpoints).unwrap();
+    for entry in fs::read_dir(checkpoint().path()).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), checkpoints.join(entry.file_name())).unwrap();
+    }
+    let path = checkpoints.join("checkpoint.safetensors");
+    let before = fs::read(&path).unwrap();
+    let output = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$0\" --exact child"])
+        .arg(std::env::current_exe().unwrap())
+        .env("IR_TRAIN_CHILD", folder.path())
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        said.contains("Write {") && said.contains("FileTooLarge"),
+        "{said}"
+    );
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(fs::read_dir(&checkpoints).unwrap().count(), 1);
+}
+
+#[test]
+fn odd_settings_and_examples_are_told() {
+    let open = |change: fn(&mut TrainingConfig)| {
+        let mut config = config();
+        change(&mut config);
+        Trainer::open(tiny("bert-pytorch"), &config)
+    };
+    let said = |change| open(change).unwrap_err().to_string();
+    assert_eq!(said(|c| c.batch = 0), "batch is 0, expected 1 or more");
+    assert_eq!(
+        said(|c| c.dropout = 1.0),
+        "dropout is 1, expected at least 0 and below 1"
+    );
+    assert_eq!(
+        said(|c| c.learning_rate = f64::NAN),
+        "learning_rate is NaN, expected above 0"
+    );
+    assert_eq!(
+        said(|c| c.loss = Loss::Softmax { temperature: 0.0 }),
+        "loss.temperature is 0, expected above 0"
+    );
+    assert!(
+        said(|c| c.encoder = EncoderConfig::default().with_max_tokens(2))
+            .contains("limit of 2 tokens")
+    );
+
+    let train = |change: fn(&mut TrainingConfig), data: Vec<TrainingExample>| {
+        let error = open(change)
+            .unwrap()
+            .train(&data, &mut NoProgress)
+            .unwrap_err();
+        format!(
+            "{error}: {}",
+            error.source().map(ToString::to_string).unwrap_or_default()
+        )
+    };
+    assert!(train(|_| {}, Vec::new()).starts_with("expected training examples, found none"));
+    let none = vec![TrainingExample::new("tea")];
+    assert_eq!(
+        train(|_| {}, none),
+        "training example 0 is of no use: expected at least one positive, found none"
+    );
+    let distil: fn(&mut TrainingConfig) = |c| c.loss = Loss::MarginMse;
+    let right = TrainingExample::new("tea").positive(TrainingText::new("green").with_score(1.0));
+    assert!(train(distil, vec![right.clone()]).starts_with("training example 0 has no negatives"));
+    let unscored = right.negative(TrainingText::new("black"));
+    assert!(
+        train(distil, vec![unscored]).starts_with("training example 0: negatives[0] has no score")
+    );
+    let high: fn(&mut TrainingConfig) = |c| (c.learning_rate, c.schedule.warmup) = (1e30, 0.0);
+    assert!(train(high, examples()).contains("expected finite numbers"));
+    // A text of a megabyte is cut like any other.
+    let long = TrainingExample::new("tea").positive(TrainingText::new("sea ".repeat(1 << 18)));
+    let trained = open(|_| {})
+        .unwrap()
+        .train(&vec![long], &mut NoProgress)
+        .unwrap();
+    assert_eq!(trained.history.steps.len(), 3);
+}
+
+/// A batch may have another query's answer in it.
+#[test]
+fn known_positives_are_no_negatives() {
+    let answer = || TrainingText::new("green tea").with_id("d1");
+    let data = vec![
+        TrainingExample::new("tea").positive(answer()),
+        TrainingExample::new("green").positive(answer()),
+    ];
+    let first_loss = |skip: bool| {
+        let mut config = config();
+        (config.skip_known_positives, config.dropout) = (skip, 0.0);
+        let trainer = Trainer::open(tiny("bert-pytorch"), &config).unwrap();
+        trainer.train(&data, &mut NoProgress).unwrap().history.steps[0].loss
+    };
+    // The same text twice: a coin toss, unless it is known.
+    assert!(
+        (first_loss(false) - 2_f64.ln()).abs() < 1e-5,
+        "{}",
+        first_loss(false)
+    );
+    assert!(first_loss(true).abs() < 1e-5, "{}", first_loss(true));
+}
