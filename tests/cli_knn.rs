@@ -271,8 +271,8 @@ fn mistakes() {
     );
     fails(
         "knn-accuracy --texts papers.jsonl --text-field abstract --components 1 --model random-indexing",
-        1,
-        &["papers.jsonl: expected an even number of nonzero entries from 2 to 1, found 0"],
+        2,
+        &["--components: expected at least 2 for --model random-indexing, found 1"],
     );
     fails(
         "knn-accuracy --texts papers.jsonl --min-df 1.5",

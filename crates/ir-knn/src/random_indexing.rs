@@ -14,7 +14,7 @@ use crate::{DenseRows, FitError, Idf, Norm, RowsError, SparseRows, TfIdf, TfIdfC
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RandomIndexingConfig {
-    /// The length of every vector, from 1. Default 200.
+    /// The length of every vector, from 2. Default 200.
     pub dim: usize,
     /// How many entries of an elemental vector are not zero: half of them 1, half −1. An even
     /// number from 2 to `dim`. Default 10.
@@ -246,6 +246,9 @@ impl<A: Analyzer> RandomIndexing<A> {
         config: &RandomIndexingConfig,
     ) -> Result<(Self, DenseRows), RandomIndexingError> {
         let RandomIndexingConfig { dim, nonzero, .. } = *config;
+        if dim < 2 {
+            return Err(RandomIndexingError::Dim { found: dim });
+        }
         if nonzero == 0 || nonzero % 2 == 1 || nonzero > dim {
             return Err(RandomIndexingError::Nonzero { dim, nonzero });
         }
@@ -401,6 +404,12 @@ pub enum RandomIndexingError {
     /// The terms could not be found.
     #[error("the terms could not be found")]
     Terms(#[from] FitError),
+    /// A vector has no room for a 1 and a −1.
+    #[error("expected vectors of at least 2 dimensions, found {found}")]
+    Dim {
+        /// The length of a vector.
+        found: usize,
+    },
     /// Elemental vectors cannot be drawn.
     #[error("expected an even number of nonzero entries from 2 to {dim}, found {nonzero}")]
     Nonzero {

@@ -187,6 +187,12 @@ fn mistakes() {
             format!("expected an even number of nonzero entries from 2 to 200, found {nonzero}");
         assert_eq!(error.to_string(), text);
     }
+    for dim in [0, 1] {
+        let config = RandomIndexingConfig::default().with_dim(dim);
+        let error = RandomIndexing::fit_transform(&TEXTS, &config).unwrap_err();
+        let text = format!("expected vectors of at least 2 dimensions, found {dim}");
+        assert_eq!(error.to_string(), text);
+    }
     let none = RandomIndexing::fit_transform(&[""], &RandomIndexingConfig::default());
     assert!(matches!(none, Err(RandomIndexingError::Terms(_))));
 }

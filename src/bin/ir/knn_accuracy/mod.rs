@@ -209,6 +209,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let text = "--components is for --model lsi and random-indexing";
         return Err(Usage(text.into()).into());
     }
+    if args.components == Some(1) && args.model == Model::RandomIndexing {
+        let text = "--components: expected at least 2 for --model random-indexing, found 1";
+        return Err(Usage(text.into()).into());
+    }
     if args.sublinear && args.model == Model::RandomIndexing {
         return Err(Usage("--sublinear is for --model tfidf and lsi".into()).into());
     }
