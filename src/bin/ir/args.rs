@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[cfg(feature = "dense")]
-use crate::encode;
+use crate::{encode, train};
 
 const ABOUT: &str = "Search a collection, and judge the result as trec_eval would";
 
@@ -83,6 +83,9 @@ pub(crate) enum Command {
     /// Vectors of texts, by a BERT model from a Hugging Face folder
     #[cfg(feature = "dense")]
     Encode(Box<encode::Args>),
+    /// A BERT model fine-tuned on queries whose answers are known
+    #[cfg(feature = "dense")]
+    Train(Box<train::Args>),
     /// Training data for dense retrievers: hard negatives by BM25 or from a run
     Mine(Box<mine::Args>),
     /// How well the neighbours of vectors or texts predict their classes

@@ -108,7 +108,7 @@ enum Parts {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Pool {
+pub(crate) enum Pool {
     /// The first token's vector
     Cls,
     /// The mean of all

@@ -30,6 +30,8 @@ mod search;
 mod sink;
 mod source;
 mod sweep;
+#[cfg(feature = "dense")]
+mod train;
 
 use std::process::ExitCode;
 
@@ -49,6 +51,8 @@ fn main() -> ExitCode {
         Command::Search(args) => search::run(*args, &console),
         #[cfg(feature = "dense")]
         Command::Encode(args) => encode::run(&args, &console),
+        #[cfg(feature = "dense")]
+        Command::Train(args) => train::run(&args, &console),
         Command::Eval(args) => eval::run(&args, &console),
         Command::Buckets(args) => buckets::run(&args, &console),
         Command::Sweep(args) => sweep::run(&args, &console),
