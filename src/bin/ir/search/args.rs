@@ -22,6 +22,12 @@ Examples:
   ir search datafinder --preset datafinder --hits 5 \\
       --not-later-than-query --query-form keyphrases
 
+With vectors (feature `dense`), alone or beside the words:
+  ir encode all-MiniLM-L6-v2 beir/nfcorpus -o vectors.ir
+  ir search beir/nfcorpus --vectors vectors.ir --encoder all-MiniLM-L6-v2
+  ir search beir/nfcorpus --vectors vectors.ir --encoder all-MiniLM-L6-v2 \\
+      --alpha 0.05 --output hybrid.trec
+
 Without words the queries are those that the collection has judged (--split),
 and the result is a TREC run; with words it is a list to read.
 
@@ -92,6 +98,10 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', value_parser = weight, value_name = "FIELD=WEIGHT", help_heading = "Model")]
     pub(crate) weights: Vec<(String, f32)>,
 
+    #[cfg(feature = "dense")]
+    #[command(flatten)]
+    pub(crate) vectors: super::vectors::Vectors,
+
     #[command(flatten)]
     pub(crate) setup: Setup,
 
@@ -134,9 +144,9 @@ pub(crate) struct Args {
     #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Name of the run, its last column
-    #[arg(long, default_value = "ir-bm25", value_name = "NAME", value_parser = tag, help_heading = "Output")]
-    pub(crate) tag: String,
+    /// Name of the run, its last column [default: ir-bm25, or what else was searched]
+    #[arg(long, value_name = "NAME", value_parser = tag, help_heading = "Output")]
+    tag: Option<String>,
 
     /// How equal scores are written (see below)
     #[arg(long, value_enum, default_value_t = Scores::Anserini, value_name = "WAY", help_heading = "Output")]
@@ -163,6 +173,20 @@ impl Args {
         } else {
             Verify::Tables
         }
+    }
+
+    /// The name of the run.
+    pub(crate) fn tag(&self) -> &str {
+        self.tag.as_deref().unwrap_or(self.system())
+    }
+
+    /// The name of a run unless it is given one, which says what is searched with.
+    pub(crate) fn system(&self) -> &'static str {
+        #[cfg(feature = "dense")]
+        if let Some(system) = self.vectors.system() {
+            return system;
+        }
+        "ir-bm25"
     }
 
     /// The one query of the command line.

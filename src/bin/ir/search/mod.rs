@@ -5,6 +5,8 @@ mod engine;
 mod filter;
 mod list;
 mod rank;
+#[cfg(feature = "dense")]
+mod vectors;
 
 use std::io;
 use std::time::Instant;
@@ -102,7 +104,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
             "{} queries ({empty} without a hit), {} hits of {documents} documents, {seconds:.2} s, {}",
             grouped(queries.len() as u64),
             grouped(found as u64),
-            ranker.bm25(),
+            ranker.what(),
         ));
     }
     Ok(())
@@ -175,7 +177,7 @@ fn trec(
     args: &Args,
     out: &mut Sink,
 ) -> Result<()> {
-    let mut run = Run::new(args.tag.as_str());
+    let mut run = Run::new(args.tag());
     for (query, ranking) in queries.iter().zip(rankings) {
         run.push_ranking(&query.id, ranking, engine.index.ids());
     }

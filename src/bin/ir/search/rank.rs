@@ -1,7 +1,7 @@
 //! Searching many queries, each with its own filters.
 
 use anyhow::{Context, Result, bail};
-use ir_bm25::{Bm25, Index, Searcher, Store};
+use ir_bm25::{Index, Searcher, Store};
 use ir_core::{
     AllOf, Distinct, DocFilter, DocNum, DocSet, Explanation, Predicate, Progress, Query, Ranking,
     Retriever, Search, Value, Years, compat,
@@ -17,6 +17,7 @@ const CHUNK: usize = 128;
 
 /// A searcher with the filters of the command line.
 pub(crate) struct Ranker {
+    system: &'static str,
     searcher: Searcher,
     retriever: Box<dyn Retriever<Query = str>>,
     years: Years,
@@ -40,6 +41,15 @@ impl Ranker {
         } else {
             Box::new(searcher.clone())
         };
+        #[cfg(feature = "dense")]
+        let retriever = match args.vectors.retriever(&searcher, console)? {
+            None => retriever,
+            Some(_) if args.not_later_than_query == Some(TimeFilter::Published) => {
+                let only = "--not-later-than-query=published is a procedure of BM25: --vectors goes with =exact";
+                return Err(crate::console::Usage(only.into()).into());
+            }
+            Some(retriever) => retriever,
+        };
         // Records that share an id are one document to the filter.
         let years = if index.ids().repeated() > 0 {
             index.years().of_first_record(index.ids())
@@ -62,6 +72,7 @@ impl Ranker {
             Some(choose(index, conditions, &args.collection, console)?)
         };
         Ok(Self {
+            system: args.system(),
             searcher,
             retriever,
             years,
@@ -70,9 +81,14 @@ impl Ranker {
         })
     }
 
-    /// The parameters.
-    pub(crate) fn bm25(&self) -> Bm25 {
-        self.searcher.bm25()
+    /// What was searched with.
+    pub(crate) fn what(&self) -> String {
+        let bm25 = self.searcher.bm25();
+        match self.system {
+            "ir-vectors" => "vectors".to_owned(),
+            "ir-hybrid" => format!("vectors and {bm25}"),
+            _ => bm25.to_string(),
+        }
     }
 
     /// How the score of a document came about.
