@@ -4,6 +4,9 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+#[cfg(feature = "dense")]
+#[path = "../examples/datafinder/encoder.rs"]
+mod encoder;
 #[path = "../examples/datafinder/systems.rs"]
 mod systems;
 #[path = "../examples/datafinder/task.rs"]
@@ -116,7 +119,6 @@ fn datafinder_with_bm25() {
         return;
     };
     let index = systems::bm25_index(&collection).unwrap();
-    let years = index.years().of_first_record(index.ids());
     let [training, _] = task::training(&collection).unwrap();
     let systems = systems::all(&index, &training).unwrap();
     let sentences = collection.queries("test").unwrap();
@@ -146,7 +148,7 @@ fn datafinder_with_bm25() {
         (&keyphrases, TimeFilter::Exact, [8.42, 19.22, 11.63, 21.51]),
     ];
     for (queries, filter, expected) in expected {
-        let run = recommend(&systems[0], queries, &years, filter).unwrap();
+        let run = recommend(&systems[0], queries, filter).unwrap();
         let report = evaluator.evaluate(&run).unwrap();
         let found = MEASURES.map(|measure| 100.0 * report.summary(measure).unwrap());
         eprintln!("{}: {found:.2?}", filter.label());
@@ -162,7 +164,6 @@ fn datafinder_with_labelled_queries() {
         return;
     };
     let index = systems::bm25_index(&collection).unwrap();
-    let years = index.years().of_first_record(index.ids());
     let sentences = collection.queries("test").unwrap();
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
     let qrels = collection.qrels("test").unwrap();
@@ -179,7 +180,7 @@ fn datafinder_with_labelled_queries() {
         assert_eq!(training.len(), 597);
         let systems = systems::all(&index, training).unwrap();
         for (filter, expected) in [TimeFilter::None, TimeFilter::Exact].iter().zip(expected) {
-            let run = recommend(&systems[1], queries, &years, *filter).unwrap();
+            let run = recommend(&systems[1], queries, *filter).unwrap();
             let report = evaluator.evaluate(&run).unwrap();
             let found = MEASURES.map(|measure| 100.0 * report.summary(measure).unwrap());
             eprintln!("{}: {found:.3?}", filter.label());
@@ -226,4 +227,150 @@ fn makg_with_labelled_queries() {
         eprintln!("MAKG, {metric:?}: {found:.3?}");
         near(&found, &expected, 0.0011);
     }
+}
+
+/// P@5, R@5, MAP and MRR × 100 of five datasets per query, by the systems of the main job that have an
+/// encoder. Expected is what Python gives with sentence-transformers 5.1.2's vectors, cosines and a
+/// plain loop; where it is published that datasets of one query are in the order of the file, their
+/// order is that of the collection here.
+#[cfg(feature = "dense")]
+fn off_the_shelf(name: &str, template: &str, filter: TimeFilter, expected: &[[[f64; 4]; 2]]) {
+    let folder = std::env::var_os("IR_MODEL").map(std::path::PathBuf::from);
+    let (Some(folder), Some(collection)) = (folder, open(name)) else {
+        eprintln!(
+            "skipped: needs IR_MODEL, a folder with all-MiniLM-L6-v2 (.ci/model), and IR_DATA"
+        );
+        return;
+    };
+    let encoder =
+        encoder::OffTheShelf::open(folder, &collection, &template.parse().unwrap()).unwrap();
+    let sentences = collection.queries("test").unwrap();
+    let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
+    let qrels = collection.qrels("test").unwrap();
+    let rules = Rules {
+        ties: Ties::RunOrder,
+        ..Rules::default()
+    };
+    let evaluator = Evaluator::with_rules(&qrels, &MEASURES, rules).unwrap();
+    let training = task::training(&collection).unwrap();
+    let forms = [&sentences, &keyphrases].into_iter().zip(&training);
+    for ((queries, training), expected) in forms.zip(expected) {
+        let systems = encoder.systems(training).unwrap();
+        for (system, expected) in systems.iter().zip(expected) {
+            let run = recommend(system, queries, filter).unwrap();
+            let report = evaluator.evaluate(&run).unwrap();
+            let found = MEASURES.map(|measure| 100.0 * report.summary(measure).unwrap());
+            eprintln!("{name}, {}: {found:.3?}", system.name);
+            near(&found, expected, 0.05);
+        }
+    }
+}
+
+/// kNN and the encoder off the shelf; sentences, then keyphrases.
+#[cfg(feature = "dense")]
+#[test]
+#[ignore = "takes minutes in a release build"]
+fn datafinder_off_the_shelf() {
+    let expected = [
+        [[6.07, 11.68, 7.47, 15.56], [11.07, 25.88, 15.31, 25.36]],
+        [[7.14, 13.62, 9.87, 20.90], [12.30, 27.42, 16.89, 28.85]],
+    ];
+    let template = "{text} [SEP] {title}";
+    off_the_shelf("datafinder", template, TimeFilter::Exact, &expected);
+}
+
+#[cfg(feature = "dense")]
+#[test]
+#[ignore = "takes minutes in a debug build"]
+fn makg_off_the_shelf() {
+    let expected = [[[16.96, 78.98, 59.87, 60.41], [11.73, 54.46, 43.31, 44.50]]];
+    off_the_shelf("makg", "{title}", TimeFilter::None, &expected);
+}
+
+/// kNN by the encoder with the rules of the reference: datasets that stand with one query are in the
+/// order of the file, and of a dataset with two records, the year is that of the last.
+#[cfg(feature = "dense")]
+fn by_nearest_query(name: &str, file: &str, field: &str, expected: [f64; 4]) {
+    let folder = std::env::var_os("IR_MODEL");
+    let (Some(folder), Some(collection)) = (folder, open(name)) else {
+        eprintln!(
+            "skipped: needs IR_MODEL, a folder with all-MiniLM-L6-v2 (.ci/model), and IR_DATA"
+        );
+        return;
+    };
+    let data = std::path::PathBuf::from(std::env::var_os("IR_DATA").unwrap());
+    let file = ir::data::open(data.join(file)).unwrap();
+    let rows: Vec<serde_json::Value> = std::io::BufRead::lines(file)
+        .map(|row| serde_json::from_str(&row.unwrap()).unwrap())
+        .collect();
+    let years: std::collections::BTreeMap<String, Option<i64>> = collection
+        .corpus()
+        .docs()
+        .unwrap()
+        .map(|doc| doc.map(|doc| (doc.id, doc.attributes.year())))
+        .collect::<Result<_, _>>()
+        .unwrap();
+    let encoder = ir::dense::BiEncoder::open(folder).unwrap();
+    let encode =
+        |texts: &[&str]| ir::core::Encoder::encode(&encoder, ir::core::Side::Query, texts).unwrap();
+    let past: Vec<&str> = rows
+        .iter()
+        .map(|row| row[field].as_str().unwrap_or(""))
+        .collect();
+    let past = encode(&past);
+    let mut queries = collection.queries("test").unwrap();
+    if field == "keyphrase_query" {
+        queries = queries.iter().map(in_keyphrases).collect();
+    }
+    let texts: Vec<&str> = queries.iter().map(|query| &query.text[..]).collect();
+    let mut run = Run::new("knn");
+    for (query, vector) in queries.iter().zip(encode(&texts).chunks(384)) {
+        let cosine = |row: &[f32]| -> f32 { row.iter().zip(vector).map(|(a, b)| a * b).sum() };
+        let mut nearest: Vec<_> = past.chunks(384).map(cosine).zip(&rows).collect();
+        nearest.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let too_new = |item: &str| match (years[item], query.attributes.year()) {
+            (Some(item), Some(query)) => item > query,
+            _ => false,
+        };
+        let mut items: Vec<String> = Vec::new();
+        for (_, row) in nearest {
+            for item in row["positives"].as_array().unwrap() {
+                // Ids have no white space in them.
+                let words = item.as_str().unwrap().split_whitespace();
+                let item = words.collect::<Vec<_>>().join("_");
+                if years.contains_key(&item) && !items.contains(&item) && !too_new(&item) {
+                    items.push(item);
+                }
+            }
+        }
+        for (rank, item) in items.iter().take(5).enumerate() {
+            run.push(&query.id, item, -(rank as f64));
+        }
+    }
+    let found = values(&run, &collection.qrels("test").unwrap(), &MEASURES);
+    let found: Vec<f64> = found.iter().map(|x| 100.0 * x).collect();
+    eprintln!("{name}, {field}, items in the order of the file: {found:.3?}");
+    near(&found, &expected, 0.05);
+}
+
+#[cfg(feature = "dense")]
+#[test]
+#[ignore = "takes a minute in a debug build"]
+fn datafinder_by_nearest_query() {
+    let file = "datafinder/train_labelled.jsonl";
+    by_nearest_query("datafinder", file, "query", [6.07, 11.71, 7.83, 16.11]);
+    by_nearest_query(
+        "datafinder",
+        file,
+        "keyphrase_query",
+        [7.04, 13.34, 10.08, 20.95],
+    );
+}
+
+#[cfg(feature = "dense")]
+#[test]
+#[ignore = "takes minutes in a debug build"]
+fn makg_by_nearest_query() {
+    let file = "makg/train.jsonl.zst";
+    by_nearest_query("makg", file, "query", [17.03, 79.33, 59.34, 59.88]);
 }

@@ -4,6 +4,8 @@
 //!
 //! Runs on the bundled collection, or on the real one when `IR_DATA` holds it.
 
+#[cfg(feature = "dense")]
+mod encoder;
 mod systems;
 mod table;
 mod task;
@@ -25,8 +27,13 @@ fn main() -> Result<()> {
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
     let qrels = collection.qrels("test")?;
     let index = systems::bm25_index(&collection)?;
-    // Some datasets have two records; they have one year.
-    let years = index.years().of_first_record(index.ids());
+    #[cfg(feature = "dense")]
+    let encoder = std::env::var_os("IR_MODEL")
+        .map(|model| {
+            let text = "{text} [SEP] {title}".parse()?;
+            encoder::OffTheShelf::open(model.into(), &collection, &text)
+        })
+        .transpose()?;
     let documents = index.ids().len();
     let mut table = Table::default();
     table.line(&format!(
@@ -59,13 +66,21 @@ fn main() -> Result<()> {
         ),
     ] {
         let systems = systems::all(&index, &training)?;
+        #[cfg(feature = "dense")]
+        let systems = match &encoder {
+            Some(encoder) => systems
+                .into_iter()
+                .chain(encoder.systems(&training)?)
+                .collect(),
+            None => systems,
+        };
         table.head(form);
         for system in &systems {
             for filter in [TimeFilter::None, TimeFilter::Published, TimeFilter::Exact] {
                 if filter == TimeFilter::Published && system.raw.is_none() {
                     continue;
                 }
-                let run = recommend(system, queries, &years, filter)?;
+                let run = recommend(system, queries, filter)?;
                 let report = evaluator.evaluate(&run)?;
                 table.row(system.name, filter.label(), &report)?;
                 let exact_sentences = form == "full sentences" && filter == TimeFilter::Exact;

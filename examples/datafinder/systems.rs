@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use ir::bm25::{Blank, Bm25, DocOrder, Duplicates, Fields, Index, IndexConfig, Store};
-use ir::core::{Distinct, DocIds, NLTK_STOP_WORDS, NoProgress, Retriever};
+use ir::core::{Distinct, DocIds, NLTK_STOP_WORDS, NoProgress, Retriever, Years};
 use ir::data::Collection;
 use ir::data::datafinder::in_order_of_row_text;
 use ir::knn::{DocFrequency, LabelledQueries, LabelledQueriesConfig, LabelledQuery, TfIdfConfig};
@@ -16,6 +16,8 @@ pub(crate) struct System<'i> {
     /// The hits before repeated ids are dropped, for the published procedure; `None` for systems
     /// that the paper's lexical script did not run.
     pub(crate) raw: Option<Box<dyn Retriever<Query = str> + 'i>>,
+    /// The years of its records; datasets with two have one.
+    pub(crate) years: Years,
 }
 
 /// The index that the paper's BM25 searches: descriptions alone (titles were stored but not
@@ -52,9 +54,10 @@ pub(crate) fn knn(
     )?)
 }
 
-/// Every system that exists so far. `training` is in the form of the queries that will be asked.
+/// Every system that needs no model. `training` is in the form of the queries that will be asked.
 pub(crate) fn all<'i>(index: &'i Index, training: &[LabelledQuery]) -> Result<Vec<System<'i>>> {
     let bm25 = || index.searcher(Bm25::DATAFINDER);
+    let years = index.years().of_first_record(index.ids());
     let ids = index.ids().iter().collect();
     let knn = knn(training, ids, LabelledQueriesConfig::default())?;
     Ok(vec![
@@ -62,11 +65,13 @@ pub(crate) fn all<'i>(index: &'i Index, training: &[LabelledQuery]) -> Result<Ve
             name: "BM25",
             distinct: Box::new(Distinct(bm25()?)),
             raw: Some(Box::new(bm25()?)),
+            years: years.clone(),
         },
         System {
             name: "kNN (TF-IDF)",
             distinct: Box::new(knn),
             raw: None,
+            years,
         },
     ])
 }

@@ -1,7 +1,7 @@
 //! The task: five datasets for every query, filtered in one of three ways.
 
 use anyhow::Result;
-use ir::core::{NotLaterThan, Query, Retriever, Run, Search, Years, compat, name};
+use ir::core::{NotLaterThan, Query, Retriever, Run, Search, compat, name};
 use ir::data::Collection;
 use ir::eval::Measure;
 use ir::knn::LabelledQuery;
@@ -56,15 +56,10 @@ pub(crate) fn training(collection: &Collection) -> Result<[Vec<LabelledQuery>; 2
 }
 
 /// Five datasets for every query.
-pub(crate) fn recommend(
-    system: &System<'_>,
-    queries: &[Query],
-    years: &Years,
-    filter: TimeFilter,
-) -> Result<Run> {
+pub(crate) fn recommend(system: &System<'_>, queries: &[Query], filter: TimeFilter) -> Result<Run> {
     let filters: Vec<NotLaterThan<'_>> = queries
         .iter()
-        .map(|query| years.not_later_than(query.attributes.year()))
+        .map(|query| system.years.not_later_than(query.attributes.year()))
         .collect();
     if let (TimeFilter::Published, Some(raw)) = (filter, &system.raw) {
         let how = Search::top(compat::datafinder_depth(LIMIT));

@@ -49,6 +49,21 @@ impl Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
+/// The user asked to stop, and what is done is kept; says so.
+#[cfg(feature = "dense")]
+#[derive(Debug)]
+pub(crate) struct Unfinished(pub(crate) String);
+
+#[cfg(feature = "dense")]
+impl Display for Unfinished {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(feature = "dense")]
+impl std::error::Error for Unfinished {}
+
 impl Console {
     /// `quiet` leaves errors only.
     pub(crate) fn new(quiet: bool) -> Self {
@@ -91,6 +106,11 @@ impl Console {
     pub(crate) fn fail_as(&self, error: &anyhow::Error, code: u8) -> ExitCode {
         if error.chain().any(broken_pipe) {
             return ExitCode::SUCCESS;
+        }
+        #[cfg(feature = "dense")]
+        if let Some(unfinished) = error.downcast_ref::<Unfinished>() {
+            eprintln!("error: {unfinished}");
+            return ExitCode::from(INTERRUPTED);
         }
         if stopped() || error.is::<Interrupted>() {
             eprintln!("error: {Interrupted}");

@@ -291,6 +291,14 @@ impl FlatIndexWriter {
         Ok(())
     }
 
+    /// Writes what waits, so that it survives the end of the program.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        self.write_block()
+    }
+
     /// How many vectors there are.
     #[must_use]
     pub fn len(&self) -> usize {

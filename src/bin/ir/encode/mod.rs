@@ -1,18 +1,20 @@
 //! `ir encode`: texts to vectors by a transformer.
 
-use std::io::{BufWriter, Write};
+mod output;
+
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use ir_bm25::Verify;
-use ir_core::{AtomicFile, DocIds, Encoder, Flow, Progress, Side};
-use ir_dense::{Backend, BiEncoder, EncoderConfig, Pooling, SideConfig};
-use ir_knn::{FlatIndex, Similarity, npy};
+use ir_core::{Corpus, DocReader, Document, Encoder, Flow, Progress, Side};
+use ir_data::DocTemplate;
+use ir_dense::{Backend, BiEncoder, EncoderConfig, Pooling, SideConfig, encode_stream};
+use output::{Job, Output};
 
 use crate::args::positive;
-use crate::console::{Bar, Console, Interrupted, Usage, stop_on_interrupt};
+use crate::console::{Console, Usage, stop_on_interrupt};
 use crate::datasets::grouped;
 use crate::index::use_threads;
 use crate::source::{Layout, Source, find, read_queries};
@@ -23,8 +25,8 @@ Examples:
   ir encode all-MiniLM-L6-v2 beir/nfcorpus --queries -o queries.npy
   ir encode all-MiniLM-L6-v2 ~/notes -o notes-vectors.ir
   ir encode e5-small-v2 corpus.jsonl -o docs.npy --prefix 'passage: '
-  ir encode scibert datafinder --fields text --pooling cls \\
-      --max-tokens 128 -o docs.npy
+  ir encode scibert datafinder --template '{text} [SEP] {title}' \\
+      --pooling cls --max-tokens 128 -o docs.npy
 
 The model is a folder in the Hugging Face layout: config.json, weights
 (model.safetensors or pytorch_model.bin), tokenizer.json or vocab.txt, and
@@ -34,7 +36,12 @@ sentence-transformers, and the same bytes whatever --threads and
 
 Output: a .npy file, one vector a row in the order of the collection, which
 numpy.load reads; under any other name an index of vectors, which
-ir_knn::FlatIndex::open reads. It appears when it is complete.";
+ir_knn::FlatIndex::open reads. It appears when it is complete.
+
+The collection may be larger than the memory. Whatever ends the command early,
+Ctrl-C, kill -9 or a power cut: given again, it goes on where it was, and ends
+in the same bytes. Until then three files stand beside it, NAME.partial,
+NAME.partial-ids and NAME.partial-job; --restart throws them away.";
 
 /// The arguments of `ir encode`.
 #[derive(Debug, clap::Args)]
@@ -59,10 +66,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     ids: Option<PathBuf>,
 
-    /// What of a document is encoded: title and text with a blank between, or text [default: one;
-    /// text for datafinder]
-    #[arg(long, value_enum, value_name = "FIELDS", conflicts_with = "queries")]
-    fields: Option<Parts>,
+    /// What of a document is encoded: a text with {title}, {text}, {id} or attributes in braces
+    /// [default: "{title} {text}"; "{text}" for datafinder]
+    #[arg(long, value_name = "TEXT", conflicts_with = "queries")]
+    template: Option<DocTemplate>,
 
     /// Put before every text, after what the model's folder says [default: the folder's prompt]
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
@@ -93,18 +100,13 @@ pub(crate) struct Args {
     #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N", help_heading = "Work")]
     batch_tokens: Option<usize>,
 
+    /// Throw away what an earlier command left unfinished under the same name
+    #[arg(long, help_heading = "Work")]
+    restart: bool,
+
     /// Threads [default: one per core]
     #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N", help_heading = "Work")]
     threads: Option<usize>,
-}
-
-/// Which parts of a document are encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Parts {
-    /// Title, blank, text
-    One,
-    /// The text alone
-    Text,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -154,118 +156,25 @@ impl Args {
     }
 }
 
-/// Texts encoded between two looks at progress and interrupts.
-const CHUNK: usize = 256;
-
-/// Vectors as they come in, and whose they are.
-struct Vectors<'a> {
-    encoder: &'a BiEncoder,
-    side: Side,
-    bar: Bar,
+/// What is encoded: texts in order, how many if that is known, and what tells them from others.
+struct Texts<'a> {
+    texts: Box<dyn Iterator<Item = Result<(String, String)>> + 'a>,
     total: Option<u64>,
-    ids: Vec<String>,
-    values: Vec<f32>,
-    waiting: Vec<String>,
-}
-
-impl Vectors<'_> {
-    fn push(&mut self, id: String, text: String) -> Result<()> {
-        self.ids.push(id);
-        self.waiting.push(text);
-        if self.waiting.len() == CHUNK {
-            self.flush()?;
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        let texts: Vec<&str> = self.waiting.iter().map(String::as_str).collect();
-        self.values.extend(self.encoder.encode(self.side, &texts)?);
-        self.waiting.clear();
-        match self
-            .bar
-            .report("encoding", self.ids.len() as u64, self.total)
-        {
-            Flow::Continue => Ok(()),
-            Flow::Stop => Err(Interrupted.into()),
-        }
-    }
+    fingerprint: String,
 }
 
 /// Runs `ir encode`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
-    let encoder = BiEncoder::open_with(&args.model, &args.config())?;
-    // Destinations that cannot be are told before the work begins.
-    let output = create(&args.output)?;
-    let ids = args.ids.as_deref().map(create).transpose()?;
-
-    let began = Instant::now();
-    let mut vectors = Vectors {
-        encoder: &encoder,
-        side: args.side(),
-        bar: console.bar(),
-        total: None,
-        ids: Vec::new(),
-        values: Vec::new(),
-        waiting: Vec::new(),
-    };
-    encode(args, &mut vectors)?;
-    let Vectors {
-        bar,
-        ids: names,
-        values,
-        ..
-    } = vectors;
-    bar.finish();
-    if names.is_empty() {
-        bail!("{}: expected texts, found none", args.collection);
-    }
-    let dim = encoder.dim();
-    if let (Some(mut file), Some(path)) = (ids, &args.ids) {
-        let written = names.iter().try_for_each(|id| writeln!(file, "{id}"));
-        written
-            .and_then(|()| file.commit())
-            .with_context(|| format!("{}: could not be written", path.display()))?;
-    }
-    let count = names.len();
-    let path = &args.output;
-    let failed = || format!("{}: could not be written", path.display());
-    if path.extension().is_some_and(|end| end == "npy") {
-        let mut out = BufWriter::new(output);
-        npy::write_flat(&values, dim, &mut out).with_context(failed)?;
-        let file = out
-            .into_inner()
-            .map_err(|error| anyhow!(error.into_error()));
-        file.with_context(failed)?.commit().with_context(failed)?;
-    } else {
-        drop(output);
-        let ids: DocIds = names.iter().map(String::as_str).collect();
-        let index = FlatIndex::new(ids, dim, values, Similarity::InnerProduct)?;
-        index.with_codes().save(path).with_context(failed)?;
-    }
-    console.note(format_args!(
-        "{}: {} vectors of {dim} values, {:.1} s",
-        path.display(),
-        grouped(count as u64),
-        began.elapsed().as_secs_f64()
-    ));
-    Ok(())
-}
-
-fn create(path: &Path) -> Result<AtomicFile> {
-    AtomicFile::create(path).with_context(|| format!("{}: could not be written", path.display()))
-}
-
-fn encode(args: &Args, vectors: &mut Vectors<'_>) -> Result<()> {
     if args.queries {
         let queries = queries(&args.collection)?;
-        vectors.total = Some(queries.len() as u64);
-        for query in queries {
-            vectors.push(query.id, query.text)?;
-        }
-        return vectors.flush();
+        let texts = Texts {
+            total: Some(queries.len() as u64),
+            fingerprint: format!("{} queries", args.collection),
+            texts: Box::new(queries.into_iter().map(|query| Ok((query.id, query.text)))),
+        };
+        return encode(args, texts, console);
     }
     let documents = match find(&args.collection, Verify::Tables)? {
         Source::Documents(documents) => documents,
@@ -273,22 +182,104 @@ fn encode(args: &Args, vectors: &mut Vectors<'_>) -> Result<()> {
             bail!("{}: expected documents, found an index", args.collection)
         }
     };
-    let parts = args.fields.unwrap_or(match documents.layout {
-        Layout::Text => Parts::Text,
-        Layout::One | Layout::Separate => Parts::One,
-    });
+    let template = match (&args.template, documents.layout) {
+        (Some(template), _) => template.clone(),
+        (None, Layout::Text) => DocTemplate::text(),
+        (None, Layout::One | Layout::Separate) => DocTemplate::default(),
+    };
     let corpus = documents.collection.corpus();
-    vectors.total = corpus.len_hint();
-    let mut reader = corpus.open()?;
-    let mut document = ir_core::Document::default();
-    while reader.read(&mut document)? {
-        let text = match parts {
-            Parts::Text => document.text.clone(),
-            Parts::One => format!("{} {}", document.title, document.text),
-        };
-        vectors.push(document.id.clone(), text)?;
+    let texts = Texts {
+        total: corpus.len_hint(),
+        fingerprint: format!("{} {template}", documents.fingerprint),
+        texts: Box::new(Reading::new(corpus, template)?),
+    };
+    encode(args, texts, console)
+}
+
+/// The texts of a corpus; ends after an error.
+struct Reading<'a> {
+    reader: Option<Box<dyn DocReader + 'a>>,
+    template: DocTemplate,
+    document: Document,
+}
+
+impl<'a> Reading<'a> {
+    fn new(corpus: &'a dyn Corpus, template: DocTemplate) -> Result<Self> {
+        Ok(Self {
+            reader: Some(corpus.open()?),
+            template,
+            document: Document::default(),
+        })
     }
-    vectors.flush()
+}
+
+impl Iterator for Reading<'_> {
+    type Item = Result<(String, String)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let reader = self.reader.as_mut()?;
+        match reader.read(&mut self.document) {
+            Ok(true) => {
+                let text = self.template.of(&self.document);
+                Some(Ok((self.document.id.clone(), text)))
+            }
+            Ok(false) => None,
+            Err(error) => {
+                self.reader = None;
+                Some(Err(error.into()))
+            }
+        }
+    }
+}
+
+fn encode(args: &Args, texts: Texts<'_>, console: &Console) -> Result<()> {
+    let encoder = BiEncoder::open_with(&args.model, &args.config())?;
+    let side = args.side();
+    let job = Job::new(&encoder, side, texts.fingerprint)?;
+    let began = Instant::now();
+    let mut output = Output::open(&args.output, args.ids.as_deref(), &job, args.restart)?;
+    let done = output.len();
+    if done > 0 {
+        console.warn(format_args!(
+            "{}: going on after {} vectors that are there",
+            args.output.display(),
+            grouped(done as u64)
+        ));
+    }
+    let mut bar = console.bar();
+    let mut source = texts.texts;
+    for row in 0..done {
+        let found = source.next().transpose()?;
+        output.check(row, found.map(|(id, _)| id))?;
+    }
+    let mut progress =
+        |stage: &str, new: u64, total: Option<u64>| bar.report(stage, new + done as u64, total);
+    let ended = encode_stream(
+        &encoder,
+        side,
+        source,
+        texts.total,
+        |id: &str, vector: &[f32]| output.push(id, vector),
+        &mut progress,
+    );
+    bar.finish();
+    if ended? == Flow::Stop {
+        return Err(output.interrupted());
+    }
+    if output.len() == 0 {
+        output.discard()?;
+        bail!("{}: expected texts, found none", args.collection);
+    }
+    let count = output.len() as u64;
+    output.finish()?;
+    console.note(format_args!(
+        "{}: {} vectors of {} values, {:.1} s",
+        args.output.display(),
+        grouped(count),
+        encoder.dim(),
+        began.elapsed().as_secs_f64()
+    ));
+    Ok(())
 }
 
 /// The judged queries of a collection, or those of a file.
