@@ -210,10 +210,13 @@ impl Bar {
     fn restyle(&mut self, stage: &str, total: Option<u64>) {
         self.stage = stage.to_owned();
         self.sized = total;
-        let template = if total.is_some() {
-            "{msg} {wide_bar:.cyan/dim} {human_pos}/{human_len} {eta}"
-        } else {
-            "{spinner} {msg} {human_pos} {elapsed}"
+        let template = match (total, stage) {
+            (None, _) => "{spinner} {msg} {human_pos} {elapsed}",
+            // Steps take so long that their rate says something.
+            (Some(_), "training") => {
+                "{msg} {wide_bar:.cyan/dim} {human_pos}/{human_len} {per_sec} {eta}"
+            }
+            (Some(_), _) => "{msg} {wide_bar:.cyan/dim} {human_pos}/{human_len} {eta}",
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
             self.bar.set_style(style.progress_chars("━━─"));

@@ -1,8 +1,7 @@
 //! A transformer forwards, keeping what is needed, and backwards.
 //!
 //! Written out instead of left to burn's automatic gradients: it computes the same (a test compares
-//! them), in two thirds of the time, keeps less, and adds in an order that depends on the batch
-//! alone. Small parts that are not worth it (pooling, relative positions, rare activations) do use
+//! them), keeps less, and adds in an order that depends on the batch alone. Small parts that are not worth it (pooling, relative positions, rare activations) do use
 //! burn's.
 
 use burn::module::Param;

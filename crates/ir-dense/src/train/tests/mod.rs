@@ -307,6 +307,32 @@ fn blocks_do_not_change_gradients() {
     }
 }
 
+/// A batch of 512 texts in blocks of 16.
+#[test]
+fn a_large_batch_in_small_blocks_has_the_gradients_of_the_whole() {
+    let mut config = plain(Pooling::Mean);
+    config.similarity = Similarity::Cosine;
+    config.loss = Loss::Softmax { temperature: 0.05 };
+    config.batch = 128;
+    let towers = towers("distilbert", &config);
+    let data = examples(128, 2);
+    let sample = Sampler::new(&data, &config).step(0).unwrap();
+    assert_eq!(sample.queries.len() + sample.documents.len(), 512);
+    let mut on = |block| {
+        config.block = block;
+        let (value, gradients) = towers.gradients(&sample, &config, 0).unwrap();
+        (value, values(gradients.into_iter().next().unwrap()))
+    };
+    let ((whole, expected), (value, found)) = (on(None), on(Some(16)));
+    assert!((whole - value).abs() < 1e-6, "{value}, expected {whole}");
+    assert!(expected.iter().any(|part| largest(part) > 0.01));
+    for (found, expected) in found.iter().zip(&expected) {
+        let apart = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
+        let apart = apart.fold(0.0, f32::max);
+        assert!(apart < 1e-5, "{apart}");
+    }
+}
+
 /// Dropout is part of what is differentiated, and a matter of the step.
 #[test]
 fn dropout_drops_the_same_on_the_way_back() {
