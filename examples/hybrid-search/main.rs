@@ -31,7 +31,7 @@ type System<'a> = Box<dyn Retriever<Query = str> + 'a>;
 const HITS: usize = 100;
 
 /// What a BM25 score is worth beside a cosine.
-const ALPHAS: [f32; 8] = [0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
+const ALPHAS: [f32; 9] = [0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0];
 
 fn main() -> Result<()> {
     let name = env::args().nth(1).unwrap_or_else(|| "bundled".to_owned());
