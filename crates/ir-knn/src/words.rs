@@ -1,5 +1,7 @@
 //! scikit-learn's rule for words.
 
+use std::ops::Range;
+
 use ir_core::{Analyzer, Token};
 use serde::{Deserialize, Serialize};
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
@@ -109,26 +111,35 @@ fn unicode(text: &str, lower_case: bool, emit: &mut dyn FnMut(Token<'_>)) {
         word.characters = 0;
     };
     // Walks both texts at once: each character of `text` has its piece of `lowered`.
-    let mut at = 0;
-    for (start, original) in text.char_indices() {
-        let piece = if lower_case && !original.is_ascii() {
+    let (mut at, mut start) = (0, 0);
+    while let Some(&byte) = text.as_bytes().get(start) {
+        if byte.is_ascii() {
+            if LOWER[usize::from(byte)] != 0 {
+                word.add(at..at + 1, start..start + 1);
+            } else {
+                end_word(&mut word);
+            }
+            (at, start) = (at + 1, start + 1);
+            continue;
+        }
+        let Some(original) = text[start..].chars().next() else {
+            break;
+        };
+        let end = start + original.len_utf8();
+        let piece = if lower_case {
             original.to_lowercase().map(char::len_utf8).sum()
         } else {
             original.len_utf8()
         };
         for c in lowered[at..at + piece].chars() {
             if is_word(c) {
-                if word.characters == 0 {
-                    (word.from, word.start) = (at, start);
-                }
-                word.characters += 1;
-                word.to = at + c.len_utf8();
-                word.end = start + original.len_utf8();
+                word.add(at..at + c.len_utf8(), start..end);
             } else {
                 end_word(&mut word);
             }
             at += c.len_utf8();
         }
+        start = end;
     }
     end_word(&mut word);
 }
@@ -143,6 +154,18 @@ struct Word {
     /// In the text.
     start: usize,
     end: usize,
+}
+
+impl Word {
+    /// One more character: where it is in the lowered text, and what it comes from in the text.
+    #[inline]
+    fn add(&mut self, lowered: Range<usize>, text: Range<usize>) {
+        if self.characters == 0 {
+            (self.from, self.start) = (lowered.start, text.start);
+        }
+        self.characters += 1;
+        (self.to, self.end) = (lowered.end, text.end);
+    }
 }
 
 /// Whether Python's `\w` matches: letters, every kind of number, the underscore.

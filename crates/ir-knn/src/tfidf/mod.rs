@@ -207,7 +207,7 @@ impl<A: Analyzer> TfIdf<A> {
         let mut start = 0;
         for &end in &chunk.ends {
             let counts = &mut chunk.counts[start..end];
-            counts.sort_unstable();
+            counts.sort_unstable_by_key(|&(column, _)| column);
             start = end;
             let first = weights.len();
             weights.extend(counts.iter().map(|&(column, count)| {
