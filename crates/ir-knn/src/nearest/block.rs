@@ -3,11 +3,12 @@
 
 use std::ops::Range;
 
+use bytemuck::cast_slice;
 use rayon::prelude::*;
 
 use crate::SparseRows;
 use crate::flat::align::Lines;
-use crate::flat::simd::{QUERIES, ROWS as TILE};
+use crate::flat::simd::{QUERIES, ROWS as TILE, prefetch};
 use crate::flat::tile::{LONGEST, tile_size};
 
 /// A column that more than one of so many rows has is a frequent one: its codes are multiplied
@@ -240,7 +241,17 @@ impl Block {
 
     /// Adds the products of some rare columns with those of every row of the block.
     pub(super) fn add(&self, rare: &[(u32, f32)], sums: &mut [f32; MOST]) {
-        for &(place, value) in rare {
+        for (at, &(place, value)) in rare.iter().enumerate() {
+            // Where lists begin is known long before they are read, and nothing lies together.
+            if let Some(&(soon, _)) = rare.get(at + 12) {
+                prefetch(cast_slice(&self.starts[soon as usize..][..2]));
+            }
+            if let Some(&(soon, _)) = rare.get(at + 4) {
+                let start = self.starts[soon as usize] as usize;
+                let head = start..self.places.len().min(start + 16);
+                prefetch(cast_slice(&self.places[head.clone()]));
+                prefetch(cast_slice(&self.values[head]));
+            }
             let place = place as usize;
             let list = self.starts[place] as usize..self.starts[place + 1] as usize;
             for (&place, &weight) in self.places[list.clone()].iter().zip(&self.values[list]) {
