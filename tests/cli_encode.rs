@@ -210,7 +210,7 @@ fn errors_say_what_is_wrong() {
         here.ir(&args).fails(code, parts);
         assert!(!here.at("out.ir").exists());
     };
-    fails(&["nowhere", "tiny"], 1, &["nowhere", "config.json"]);
+    fails(&["nowhere", "tiny"], 1, &["nowhere", "folder of a model"]);
     fails(&[&model, "nowhere"], 1, &["nowhere"]);
     let expected = ["backend cuda:1", "feature `cuda`"];
     fails(&[&model, "tiny", "--backend", "cuda:1"], 1, &expected);

@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use ir_bm25::Verify;
 use ir_core::{Corpus, DocReader, Document, Encoder, Flow, Progress, Side};
 use ir_data::DocTemplate;
-use ir_dense::{Backend, BiEncoder, EncoderConfig, Pooling, SideConfig, encode_stream};
+use ir_dense::{Backend, BiEncoder, EncoderConfig, ModelCache, Pooling, SideConfig, encode_stream};
 use output::{Job, Output};
 
 use crate::args::positive;
@@ -28,7 +28,8 @@ Examples:
   ir encode scibert datafinder --template '{text} [SEP] {title}' \\
       --pooling cls --max-tokens 128 -o docs.npy
 
-The model is a folder in the Hugging Face layout: config.json, weights
+The model is a folder in the Hugging Face layout, or the name of a model that
+Hugging Face's tools have in their cache (HF_HOME): config.json, weights
 (model.safetensors or pytorch_model.bin), tokenizer.json or vocab.txt, and
 sentence-transformers' files where there are any. The vectors are those of
 sentence-transformers, and the same bytes whatever --threads and
@@ -47,7 +48,8 @@ NAME.partial-ids and NAME.partial-job; --restart throws them away.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Folder of the model
+    /// Folder of the model, or its name where Hugging Face's tools have downloaded it:
+    /// sentence-transformers/all-MiniLM-L6-v2
     model: PathBuf,
 
     /// What to encode: a BEIR folder, a collection by name (see `ir datasets`), a .jsonl or .tsv
@@ -156,6 +158,27 @@ impl Args {
     }
 }
 
+/// The folder of a model, which a folder or the name of one in the cache names.
+fn model(argument: &Path) -> Result<PathBuf> {
+    if argument.exists() {
+        return Ok(argument.to_owned());
+    }
+    let cache = ModelCache::from_env();
+    let name = argument.to_str().unwrap_or_default();
+    match cache.as_ref().map(|cache| (cache, cache.find(name))) {
+        Some((_, Some(folder))) => Ok(folder),
+        Some((cache, None)) => bail!(
+            "{}: expected the folder of a model or the name of one in {}, found neither",
+            argument.display(),
+            cache.folder().display()
+        ),
+        None => bail!(
+            "{}: expected the folder of a model, found none",
+            argument.display()
+        ),
+    }
+}
+
 /// What is encoded: texts in order, how many if that is known, and what tells them from others.
 struct Texts<'a> {
     texts: Box<dyn Iterator<Item = Result<(String, String)>> + 'a>,
@@ -233,7 +256,7 @@ impl Iterator for Reading<'_> {
 }
 
 fn encode(args: &Args, texts: Texts<'_>, console: &Console) -> Result<()> {
-    let encoder = BiEncoder::open_with(&args.model, &args.config())?;
+    let encoder = BiEncoder::open_with(model(&args.model)?, &args.config())?;
     let side = args.side();
     let job = Job::new(&encoder, side, texts.fingerprint)?;
     let began = Instant::now();
