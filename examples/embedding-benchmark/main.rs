@@ -19,13 +19,18 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use data::{Labelled, Texts};
 use ir::core::AtomicFile;
 use ir::knn::{Accuracy, DenseRows, Knn, KnnError, Rows, Svd, SvdConfig, Tf, TfIdf, TfIdfConfig};
 
 fn main() -> Result<()> {
     let pictures = env::args_os().nth(1);
+    if let Some(option) = pictures.as_ref().and_then(|name| name.to_str())
+        && option.starts_with('-')
+    {
+        bail!("expected the folder for pictures, or nothing, found {option}");
+    }
     let pictures = pictures.as_deref().map(Path::new);
     match data::iclr() {
         Some(folder) => {

@@ -33,10 +33,12 @@ const BLOCK: usize = 4 << 20;
 /// [`FlatIndex::save`](crate::FlatIndex::save) would have written. Until then two files stand beside
 /// it, `NAME.partial` and `NAME.partial-ids`. They stay when the writer is dropped before, or the
 /// program is killed, and [`FlatIndexWriter::resume`] goes on from there: no more than the last 4 MiB
-/// of vectors are lost, and every vector that is kept was compared with its checksum.
+/// of vectors are lost (2,730 of 384 components). Vectors are kept that have their checksum: what
+/// is damaged, and what comes behind it, is written again.
 ///
 /// # Examples
-/// Whatever happened before, this ends in a complete index:
+/// Whatever happened before, this ends in a complete index. (One that is complete already would be
+/// written anew: test first whether the file is there.)
 /// ```
 /// use ir_knn::{FlatIndex, FlatIndexWriter, Similarity};
 ///
@@ -112,7 +114,8 @@ impl FlatIndexWriter {
     }
 
     /// Goes on where an earlier writer of the same index was interrupted; [`FlatIndexWriter::len`]
-    /// says how many vectors are there. Starts from nothing when there was none.
+    /// says how many vectors are there. Starts from nothing when there was none, and also when the index
+    /// was finished: that file stays until this one takes its place.
     ///
     /// # Errors
     /// As [`FlatIndexWriter::create`], and when the earlier index is of another similarity or of

@@ -131,6 +131,7 @@ impl Retriever for HnswSearcher {
         self.answer(query, how)
     }
 
+    /// On the threads of the rayon pool that it is called in, a query on one of them.
     fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
         for (query, _) in queries {
             self.index.flat().check_query(query)?;

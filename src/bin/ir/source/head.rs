@@ -3,7 +3,7 @@
 use std::io::{BufRead, Read};
 use std::path::Path;
 
-use anyhow::{Error, Result};
+use anyhow::{Error, Result, bail};
 use ir_data::MAX_LINE;
 
 /// What was read of a file to tell its form.
@@ -32,6 +32,9 @@ impl Head {
                 })?;
             let line = bytes[start..].strip_prefix(b"\xef\xbb\xbf");
             let line = line.unwrap_or(&bytes[start..]).trim_ascii();
+            if let Some(found) = of_vectors(line) {
+                bail!("{name}: expected texts, found {found}");
+            }
             if read == 0 || !line.is_empty() {
                 let line = String::from_utf8_lossy(line).into_owned();
                 return Ok(Self { bytes, line });
@@ -54,6 +57,17 @@ impl Head {
         serde_json::from_str::<serde_json::Value>(&self.line)
             .is_ok_and(|object| object.get(field).is_some())
     }
+}
+
+/// What a file of vectors is, by its first line.
+fn of_vectors(line: &[u8]) -> Option<&'static str> {
+    Some(match line {
+        b"ir-flat" | b"ir-half" | b"ir-hnsw" | b"ir-sprs" => {
+            "an index of vectors: --vectors of a build with the feature `dense` takes it"
+        }
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => "vectors as NumPy saves them",
+        _ => return None,
+    })
 }
 
 /// `x.jsonl`, `x.json`, and these with `.gz` or `.zst`.
@@ -80,6 +94,10 @@ mod tests {
         assert!(head.has("a") && !head.has("b"));
         assert_eq!(reader, b"next");
         assert!(Head::read(&mut "\n\n".as_bytes(), "x").unwrap().is_empty());
+        for vectors in [&b"ir-flat\n\0\x01"[..], b"\x93NUMPY\x01\0"] {
+            let error = Head::read(&mut &*vectors, "x").err().unwrap().to_string();
+            assert!(error.starts_with("x: expected texts, found "), "{error}");
+        }
     }
 
     #[test]
