@@ -19,7 +19,7 @@ use ir_eval::{Evaluator, Measure};
 use ir_knn::{FlatIndex, Similarity};
 
 use crate::args::positive;
-use crate::console::{Console, Interrupted, Usage, stop_on_interrupt};
+use crate::console::{Console, Unfinished, Usage, stop_on_interrupt};
 use crate::datasets::grouped;
 use crate::encode::Pool;
 use crate::index::use_threads;
@@ -296,11 +296,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     bar.finish();
     let trained = match trained {
         Err(TrainError::Stopped { step, steps }) => {
-            console.warn(format_args!(
-                "stopped after {step} of {steps} steps, which {} keeps: the same command goes on from there",
-                Path::new(&checkpoints).display()
-            ));
-            return Err(Interrupted.into());
+            let kept = Path::new(&checkpoints).display();
+            return Err(Unfinished(format!(
+                "interrupted after {step} of {steps} steps, which {kept} keeps: the same command goes on from there"
+            ))
+            .into());
         }
         other => other?,
     };
