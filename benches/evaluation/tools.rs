@@ -208,6 +208,9 @@ impl Tool {
         for line in text.lines() {
             let (measure, query, value) = if matches!(self.kind, Kind::Ir { .. }) {
                 let line: serde_json::Value = serde_json::from_str(line)?;
+                if line.get("rules").is_some() {
+                    continue;
+                }
                 let text = |field: &str| line[field].as_str().unwrap_or_default().to_owned();
                 (text("trec_eval"), text("query"), line["value"].as_f64())
             } else {
