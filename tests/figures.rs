@@ -67,6 +67,21 @@ fn flat_bm25(collection: &Collection) -> Run {
     .unwrap()
 }
 
+/// P@5, R@5, MAP and MRR of lists as they stand.
+fn evaluator(qrels: &Qrels) -> Evaluator<'_> {
+    let rules = Rules {
+        ties: Ties::RunOrder,
+        ..Rules::default()
+    };
+    Evaluator::with_rules(qrels, &MEASURES, rules).unwrap()
+}
+
+/// [`MEASURES`] × 100.
+fn figures(evaluator: &Evaluator<'_>, run: &Run) -> [f64; 4] {
+    let report = evaluator.evaluate(run).unwrap();
+    MEASURES.map(|measure| 100.0 * report.summary(measure).unwrap())
+}
+
 fn near(found: &[f64], expected: &[f64], tolerance: f64) {
     let close = |(a, b): (&f64, &f64)| (a - b).abs() <= tolerance;
     assert!(
@@ -125,11 +140,7 @@ fn datafinder_with_bm25() {
     assert_eq!(sentences.len(), 392);
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
     let qrels = collection.qrels("test").unwrap();
-    let rules = Rules {
-        ties: Ties::RunOrder,
-        ..Rules::default()
-    };
-    let evaluator = Evaluator::with_rules(&qrels, &MEASURES, rules).unwrap();
+    let evaluator = evaluator(&qrels);
     // P@5, R@5, MAP, MRR × 100.
     let expected = [
         (&sentences, TimeFilter::None, [2.86, 6.68, 4.02, 7.97]),
@@ -149,8 +160,7 @@ fn datafinder_with_bm25() {
     ];
     for (queries, filter, expected) in expected {
         let run = recommend(&systems[0], queries, filter).unwrap();
-        let report = evaluator.evaluate(&run).unwrap();
-        let found = MEASURES.map(|measure| 100.0 * report.summary(measure).unwrap());
+        let found = figures(&evaluator, &run);
         eprintln!("{}: {found:.2?}", filter.label());
         near(&found, &expected, 0.011);
     }
@@ -167,11 +177,7 @@ fn datafinder_with_labelled_queries() {
     let sentences = collection.queries("test").unwrap();
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
     let qrels = collection.qrels("test").unwrap();
-    let rules = Rules {
-        ties: Ties::RunOrder,
-        ..Rules::default()
-    };
-    let evaluator = Evaluator::with_rules(&qrels, &MEASURES, rules).unwrap();
+    let evaluator = evaluator(&qrels);
     let training = task::training(&collection).unwrap();
     for (queries, training, expected) in [
         (&sentences, &training[0], SENTENCES),
@@ -181,8 +187,7 @@ fn datafinder_with_labelled_queries() {
         let systems = systems::all(&index, training).unwrap();
         for (filter, expected) in [TimeFilter::None, TimeFilter::Exact].iter().zip(expected) {
             let run = recommend(&systems[1], queries, *filter).unwrap();
-            let report = evaluator.evaluate(&run).unwrap();
-            let found = MEASURES.map(|measure| 100.0 * report.summary(measure).unwrap());
+            let found = figures(&evaluator, &run);
             eprintln!("{}: {found:.3?}", filter.label());
             near(&found, &expected, 0.011);
         }
@@ -204,12 +209,8 @@ fn makg_with_labelled_queries() {
     let [training, _] = task::training(&collection).unwrap();
     assert_eq!(training.len(), 1132);
     let documents = in_order_of_row_text(collection.corpus()).unwrap();
-    let rules = Rules {
-        ties: Ties::RunOrder,
-        ..Rules::default()
-    };
     let qrels = collection.qrels("test").unwrap();
-    let evaluator = Evaluator::with_rules(&qrels, &MEASURES, rules).unwrap();
+    let evaluator = evaluator(&qrels);
     let queries = collection.queries("test").unwrap();
     // Sixteen training queries have no known word. By the published distance these zeros are nearer
     // to most queries than anything else.
@@ -222,8 +223,7 @@ fn makg_with_labelled_queries() {
         let knn = systems::knn(&training, ids, config).unwrap();
         assert!(knn.unknown().is_empty());
         let run = Run::of("knn", &knn, &queries, 5).unwrap();
-        let report = evaluator.evaluate(&run).unwrap();
-        let found = MEASURES.map(|measure| 100.0 * report.summary(measure).unwrap());
+        let found = figures(&evaluator, &run);
         eprintln!("MAKG, {metric:?}: {found:.3?}");
         near(&found, &expected, 0.0011);
     }
@@ -253,28 +253,23 @@ fn off_the_shelf(
     let sentences = collection.queries("test").unwrap();
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
     let qrels = collection.qrels("test").unwrap();
-    let rules = Rules {
-        ties: Ties::RunOrder,
-        ..Rules::default()
-    };
-    let evaluator = Evaluator::with_rules(&qrels, &MEASURES, rules).unwrap();
+    let evaluator = evaluator(&qrels);
     let training = task::training(&collection).unwrap();
     let forms = [&sentences, &keyphrases].into_iter().zip(&training);
     for ((queries, training), expected) in forms.zip(expected) {
         let systems = encoder.systems(training).unwrap();
         for ((system, expected), tolerance) in systems.iter().zip(expected).zip(tolerances) {
             let run = recommend(system, queries, filter).unwrap();
-            let report = evaluator.evaluate(&run).unwrap();
-            let found = MEASURES.map(|measure| 100.0 * report.summary(measure).unwrap());
+            let found = figures(&evaluator, &run);
             eprintln!("{name}, {}: {found:.3?}", system.name);
             near(&found, expected, tolerance);
         }
     }
 }
 
-/// kNN and the encoder off the shelf; sentences, then keyphrases. The reference of the second takes the
-/// year of a dataset with two records from the last of them (that of kNN can be shown to), the main job from
-/// the first: hence the tolerance.
+/// kNN and the encoder off the shelf; sentences, then keyphrases. Of the encoder, every record passes the
+/// filter or not by its own year: a plain loop over Python's vectors gives the expected figures of sentences
+/// so, and 12.35 27.55 16.92 28.90 for keyphrases, hence the tolerance.
 #[cfg(feature = "dense")]
 #[test]
 #[ignore = "takes minutes in a release build"]
@@ -284,7 +279,7 @@ fn datafinder_off_the_shelf() {
         [[7.14, 13.62, 9.87, 20.90], [12.30, 27.42, 16.89, 28.85]],
     ];
     let template = "{text} [SEP] {title}";
-    let tolerances = [0.05, 0.4];
+    let tolerances = [0.05, 0.14];
     off_the_shelf(
         "datafinder",
         template,

@@ -17,6 +17,7 @@ use crate::systems::System;
 pub(crate) struct OffTheShelf {
     encoder: Arc<BiEncoder>,
     index: FlatIndex,
+    /// Of each record: of a dataset with two, that one is found which is old enough.
     years: Years,
 }
 
@@ -36,8 +37,7 @@ impl OffTheShelf {
         let ids = datasets.iter().map(|dataset| &dataset.id).collect();
         let index = FlatIndex::new(ids, encoder.dim(), rows, Similarity::Cosine)?;
         let year = |dataset: &Document| dataset.attributes.year();
-        let years: Years = datasets.iter().map(year).collect();
-        let years = years.of_first_record(index.ids());
+        let years = datasets.iter().map(year).collect();
         Ok(Self {
             encoder,
             index,
@@ -56,7 +56,8 @@ impl OffTheShelf {
                 name: "kNN (encoder)",
                 distinct: Box::new(knn),
                 raw: None,
-                years: self.years.clone(),
+                // Past queries name datasets, not records.
+                years: self.years.of_first_record(self.index.ids()),
             },
             System {
                 name: "off-the-shelf encoder",

@@ -10,11 +10,14 @@
 
 #![allow(clippy::print_stdout, reason = "a program speaks to people")]
 
+mod measured;
+
 use std::error::Error;
 use std::time::Instant;
 
 use ir_core::{Encoder, Side};
 use ir_dense::BiEncoder;
+use measured::processor_time;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -39,13 +42,4 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{processor:.0} tokens/s of processor time, {clock:.0} by the clock");
     }
     Ok(())
-}
-
-/// Seconds that this process has computed, in its own code and in the system's.
-fn processor_time() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields = stat.rsplit(')').next().unwrap_or_default();
-    let fields = fields.split_whitespace().skip(11).take(2);
-    let ticks: f64 = fields.filter_map(|field| field.parse::<f64>().ok()).sum();
-    ticks / 100.0
 }

@@ -10,12 +10,15 @@
 
 #![allow(clippy::print_stdout, reason = "a program speaks to people")]
 
+mod measured;
+
 use std::error::Error;
 use std::time::Instant;
 
 use ir_core::{Flow, SplitMix, TrainingExample, TrainingText};
 use ir_dense::EncoderConfig;
 use ir_dense::train::{Trainer, TrainingConfig};
+use measured::{peak, processor_time};
 
 const WORDS: [&str; 12] = [
     "ship", "sea", "tea", "radar", "green", "black", "seen", "data", "query", "model", "house",
@@ -60,21 +63,4 @@ fn main() -> Result<(), Box<dyn Error>> {
     trainer.train(&data, &mut watch)?;
     println!("{} MiB at most", peak());
     Ok(())
-}
-
-/// Seconds that this process has computed, in its own code and in the system's.
-fn processor_time() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields = stat.rsplit(')').next().unwrap_or_default();
-    let fields = fields.split_whitespace().skip(11).take(2);
-    let ticks: f64 = fields.filter_map(|field| field.parse::<f64>().ok()).sum();
-    ticks / 100.0
-}
-
-/// The most memory that this process has had, in MiB.
-fn peak() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kibibytes.unwrap_or_default() / 1024
 }

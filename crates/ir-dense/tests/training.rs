@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{apart, testdata, tiny};
+use common::{apart, checkpoint, config, examples, testdata, tiny};
 use ir_core::{Encoder, Flow, NoProgress, Side, TrainingExample, TrainingText};
 use ir_dense::train::{Loss, TrainError, Trained, Trainer, TrainingConfig};
 use ir_dense::{BiEncoder, EncoderConfig};
@@ -100,38 +100,6 @@ fn twelve_steps_give_the_weights_of_pytorch() {
         }
         assert!(moved > 5e-3, "{moved}");
     }
-}
-
-/// Examples whose right answers share a word with the query.
-fn examples() -> Vec<TrainingExample> {
-    let words = ["ship", "sea", "tea", "radar", "green", "black", "seen"];
-    words
-        .iter()
-        .enumerate()
-        .map(|(n, word)| {
-            let other = |by: usize| words[(n + by) % words.len()];
-            TrainingExample::new(format!("the {word}"))
-                .positive(
-                    TrainingText::new(format!("{word} and {}", other(1))).with_id(format!("d{n}")),
-                )
-                .positive(TrainingText::new(format!("{} {word}", other(2))))
-                .negative(TrainingText::new(format!("{} at {}", other(3), other(4))))
-                .negative(TrainingText::new(format!("a {}", other(5))))
-        })
-        .collect()
-}
-
-/// 7 examples in batches of 3: 9 steps in 3 epochs, with everything on.
-fn config() -> TrainingConfig {
-    let mut config = TrainingConfig::small_data();
-    config.encoder = EncoderConfig::default().with_max_tokens(16);
-    config.epochs = 3;
-    config.batch = 3;
-    config.negatives = 2;
-    config.learning_rate = 5e-3;
-    config.evaluate_every = Some(2);
-    config.patience = None;
-    config
 }
 
 /// Rises, falls, rises: the best is neither the first nor the last.
@@ -243,6 +211,35 @@ fn training_survives_kill_9() {
     }
     assert!(kills >= 3, "{kills}");
     assert!(weights(&folder.path().join("model/model.safetensors")) == expected);
+}
+
+/// A limit on the size of files stands for a full disk.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_the_last_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let checkpoints = folder.path().join("checkpoints");
+    fs::create_dir(&checkpoints).unwrap();
+    for entry in fs::read_dir(checkpoint().path()).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), checkpoints.join(entry.file_name())).unwrap();
+    }
+    let path = checkpoints.join("checkpoint.safetensors");
+    let before = fs::read(&path).unwrap();
+    let output = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$0\" --exact child"])
+        .arg(std::env::current_exe().unwrap())
+        .env("IR_TRAIN_CHILD", folder.path())
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        said.contains("Write {") && said.contains("FileTooLarge"),
+        "{said}"
+    );
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(fs::read_dir(&checkpoints).unwrap().count(), 1);
 }
 
 #[test]
@@ -395,159 +392,6 @@ fn sentence_transformers_embeds_a_saved_folder_identically() {
             apart(&found, expected)
         );
     }
-}
-
-/// A checkpoint after three steps.
-fn checkpoint() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let trainer = Trainer::open(tiny("bert-pytorch"), &config()).unwrap();
-    let trainer = trainer.with_checkpoints(folder.path());
-    let mut three =
-        |_: &str, done: u64, _: Option<u64>| if done < 3 { Flow::Continue } else { Flow::Stop };
-    let error = trainer.train(&examples(), &mut three).unwrap_err();
-    assert_eq!(error.to_string(), "stopped after 3 of 9 steps");
-    folder
-}
-
-fn resume(
-    folder: &Path,
-    model: &str,
-    config: &TrainingConfig,
-    data: Vec<TrainingExample>,
-) -> TrainError {
-    let trainer = Trainer::open(tiny(model), config).unwrap();
-    trainer
-        .with_checkpoints(folder)
-        .train(&data, &mut NoProgress)
-        .unwrap_err()
-}
-
-#[test]
-fn checkpoints_of_other_work_are_refused() {
-    let folder = checkpoint();
-    let path = folder.path().join("checkpoint.safetensors");
-    let before = fs::read(&path).unwrap();
-    let (folder, config) = (folder.path(), config());
-    let mut other = config.clone();
-    other.schedule.warmup = 0.2;
-    let error = resume(folder, "bert-pytorch", &other, examples());
-    assert!(
-        matches!(&error, TrainError::OtherConfiguration { field, expected, found, .. }
-            if field == "schedule.warmup" && expected == "0.2" && found == "0.1"),
-        "{error}"
-    );
-    let error = resume(folder, "bert-pytorch", &config, examples()[1..].to_vec());
-    assert!(matches!(error, TrainError::OtherData { .. }), "{error}");
-    let error = resume(folder, "bert-bf16", &config, examples());
-    assert!(matches!(error, TrainError::OtherModel { .. }), "{error}");
-    let model = tiny("bert-pytorch");
-    let untied = Trainer::open_untied(&model, &model, &config)
-        .unwrap()
-        .with_checkpoints(folder);
-    let error = untied.train(&examples(), &mut NoProgress).unwrap_err();
-    assert!(
-        matches!(&error, TrainError::OtherConfiguration { field, .. } if field == "towers"),
-        "{error}"
-    );
-    // And it is as it was.
-    assert_eq!(fs::read(&path).unwrap(), before);
-}
-
-#[test]
-fn damaged_checkpoints_are_refused() {
-    let folder = checkpoint();
-    let path = folder.path().join("checkpoint.safetensors");
-    let whole = fs::read(&path).unwrap();
-    let after = |bytes: &[u8]| {
-        fs::write(&path, bytes).unwrap();
-        resume(folder.path(), "bert-pytorch", &config(), examples())
-    };
-    let mut bytes = whole.clone();
-    let last = bytes.len() - 1;
-    bytes[last] ^= 1;
-    let error = after(&bytes);
-    assert!(matches!(error, TrainError::Damaged { .. }), "{error}");
-    // Within the state: a step more.
-    let state = br#"\"step\":3,\"without"#;
-    let at = whole
-        .windows(state.len())
-        .position(|window| window == state)
-        .unwrap();
-    let mut bytes = whole.clone();
-    bytes[at + 9] = b'4';
-    let error = after(&bytes);
-    assert!(matches!(error, TrainError::Damaged { .. }), "{error}");
-    let version = br#""version":"1""#;
-    let at = whole
-        .windows(version.len())
-        .position(|window| window == version)
-        .unwrap();
-    let mut bytes = whole.clone();
-    bytes[at + 11] = b'7';
-    let error = after(&bytes);
-    assert!(
-        matches!(
-            error,
-            TrainError::Version {
-                expected: 1,
-                found: 7,
-                ..
-            }
-        ),
-        "{error}"
-    );
-    for cut in [0, 7, 100, whole.len() / 2, whole.len() - 1] {
-        let error = after(&whole[..cut]);
-        assert!(
-            matches!(error, TrainError::NoCheckpoint { .. }),
-            "{cut}: {error}"
-        );
-    }
-    let error = after(&fs::read(tiny("bert/model.safetensors")).unwrap());
-    assert!(
-        matches!(error, TrainError::NoCheckpoint { .. }) && error.source().is_none(),
-        "{error}"
-    );
-    after_repair(&folder, &path, &whole);
-}
-
-fn after_repair(folder: &tempfile::TempDir, path: &Path, whole: &[u8]) {
-    fs::write(path, whole).unwrap();
-    let trainer = Trainer::open(tiny("bert-pytorch"), &config()).unwrap();
-    let trained = trainer
-        .with_checkpoints(folder.path())
-        .train(&examples(), &mut NoProgress)
-        .unwrap();
-    assert_eq!(trained.history.steps.len(), 9);
-}
-
-/// A limit on the size of files stands for a full disk.
-#[cfg(unix)]
-#[test]
-fn a_full_disk_leaves_the_last_checkpoint() {
-    let folder = tempfile::tempdir().unwrap();
-    let checkpoints = folder.path().join("checkpoints");
-    fs::create_dir(&checkpoints).unwrap();
-    for entry in fs::read_dir(checkpoint().path()).unwrap() {
-        let entry = entry.unwrap();
-        fs::copy(entry.path(), checkpoints.join(entry.file_name())).unwrap();
-    }
-    let path = checkpoints.join("checkpoint.safetensors");
-    let before = fs::read(&path).unwrap();
-    let output = Command::new("sh")
-        .args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$0\" --exact child"])
-        .arg(std::env::current_exe().unwrap())
-        .env("IR_TRAIN_CHILD", folder.path())
-        .output()
-        .unwrap();
-    assert!(!output.status.success());
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        said.contains("Write {") && said.contains("FileTooLarge"),
-        "{said}"
-    );
-    assert_eq!(fs::read(&path).unwrap(), before);
-    assert_eq!(fs::read_dir(&checkpoints).unwrap().count(), 1);
 }
 
 #[test]

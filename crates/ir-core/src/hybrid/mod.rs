@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`Blend`] | the weighted sum of the scores that the parts give it: cos + α·BM25 | yes: no document outside the lists can be better |
 //! | [`Fused`] | a [`Fusion`](crate::fuse::Fusion) of the parts' lists: reciprocal ranks, normalised sums | of the lists: their depth is part of the definition |
+//! | [`Prior`] | one of its own, whatever is asked: a part of a blend | yes |
 //! | [`Reranked`] | that of the second part, among the first hits of the first | of the candidates, likewise |
 //!
 //! The parts may number documents as they like: documents are the same whose ids are the same, and
@@ -14,21 +15,10 @@
 //! ```
 //! use ir_core::hybrid::Blend;
 //! use ir_core::{Retriever, Search};
-//! # use ir_core::{DocIds, DocNum, Ranking, SearchError, TopK};
-//! # struct Fixed(DocIds, Vec<f32>);
-//! # impl Retriever for Fixed {
-//! #     type Query = str;
-//! #     fn ids(&self) -> &DocIds { &self.0 }
-//! #     fn search(&self, _: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
-//! #         let mut best = TopK::new(how.k());
-//! #         for (doc, &score) in (0..).map(DocNum::new).zip(&self.1) {
-//! #             if score != 0.0 && how.allows(doc) { best.push(doc, score); }
-//! #         }
-//! #         best.finish()
-//! #     }
-//! # }
-//! # let cosine = Fixed(["a", "b", "c"].into_iter().collect(), vec![0.9, 0.8, 0.1]);
-//! # let bm25 = Fixed(["c", "b"].into_iter().collect(), vec![4.0, 12.0]);
+//! # use ir_core::SearchError;
+//! # use ir_core::hybrid::Prior;
+//! # let cosine = Prior::new([("a", 0.9), ("b", 0.8), ("c", 0.1)])?;
+//! # let bm25 = Prior::new([("c", 4.0), ("b", 12.0)])?;
 //! // cosine: a 0.9, b 0.8, c 0.1; bm25: b 12, c 4.
 //! let hybrid = Blend::new([(cosine, 1.0), (bm25, 0.05)])?;
 //! let ranking = hybrid.search("tea", &Search::top(2))?;
@@ -40,10 +30,12 @@
 mod blend;
 mod fused;
 mod part;
+mod prior;
 mod reranked;
 
 pub use blend::Blend;
 pub use fused::Fused;
+pub use prior::Prior;
 pub use reranked::Reranked;
 
 #[cfg(test)]

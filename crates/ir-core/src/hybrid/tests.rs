@@ -205,3 +205,23 @@ fn several_vectors_of_one_answer() {
     let empty = Blend::<Fixed>::new([]).unwrap();
     assert!(named(&empty, &Search::top(3)).is_empty());
 }
+
+#[test]
+fn priors() {
+    let prior = Prior::new([("a", 0.5), ("b", 0.0), ("c", 2.0), ("d", -1.0), ("e", 0.5)]).unwrap();
+    let found = named(&prior, &Search::top(9));
+    let expected = [("c", 2.0), ("a", 0.5), ("e", 0.5), ("d", -1.0)];
+    assert_eq!(found, expected.map(|(id, score)| (id.to_owned(), score)));
+    let error = Prior::new([("a", f32::NAN)]).unwrap_err();
+    let expected = "a document's prior is NaN, expected a finite number";
+    assert_eq!(error.to_string(), expected);
+    // A part of a sum like any other: with a weight of 0.1, b passes a.
+    let scores = Prior::new([("a", 0.9), ("b", 0.8)]).unwrap();
+    let uses = Prior::new([("b", 2.0), ("z", 1.0)]).unwrap();
+    let blend = Blend::new([(scores, 1.0), (uses, 0.1)]).unwrap();
+    let found: Vec<String> = named(&blend, &Search::top(9))
+        .into_iter()
+        .map(|(id, _)| id)
+        .collect();
+    assert_eq!(found, ["b", "a", "z"]);
+}

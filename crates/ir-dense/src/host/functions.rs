@@ -96,7 +96,7 @@ impl WithSimd for Normalize<'_> {
 
 /// The sum of a function of the elements of a row.
 #[inline(always)]
-fn sum(row: &[f32], of: impl Fn(f32) -> f32) -> f32 {
+pub(crate) fn sum(row: &[f32], of: impl Fn(f32) -> f32) -> f32 {
     let mut sums = [0.0; LANES];
     let (blocks, rest) = row.as_chunks::<LANES>();
     for block in blocks {
@@ -118,7 +118,7 @@ struct Softmax<'a> {
 }
 
 /// Partial sums of a row, so that the compiler may add several elements at once.
-const LANES: usize = 16;
+pub(crate) const LANES: usize = 16;
 
 impl WithSimd for Softmax<'_> {
     type Output = ();

@@ -7,13 +7,11 @@ use burn::tensor::{Int, Tensor, TensorData};
 use pulp::Arch;
 use rayon::prelude::*;
 
-use crate::host::functions;
+use crate::host::functions::{self, LANES, sum};
 use crate::memory::{self, here, values, values_mut};
 
 /// Rows that one task works on: sums over rows are made of the sums of these.
 const ROWS: usize = 64;
-/// Partial sums of a row, so that the compiler may add several elements at once.
-const LANES: usize = 16;
 /// 1/√(2π).
 const DENSITY: f32 = 0.398_942_3;
 
@@ -262,21 +260,6 @@ pub(super) fn squares(x: &Tensor<1>) -> f64 {
         sums.iter().sum::<f64>()
     });
     tasks.collect::<Vec<f64>>().iter().sum()
-}
-
-#[inline(always)]
-fn sum(x: &[f32], of: impl Fn(f32) -> f32) -> f32 {
-    let mut sums = [0.0; LANES];
-    let (blocks, rest) = x.as_chunks::<LANES>();
-    for block in blocks {
-        for (sum, &x) in sums.iter_mut().zip(block) {
-            *sum += of(x);
-        }
-    }
-    for (sum, &x) in sums.iter_mut().zip(rest) {
-        *sum += of(x);
-    }
-    sums.iter().sum()
 }
 
 #[inline(always)]

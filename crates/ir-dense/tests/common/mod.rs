@@ -9,6 +9,10 @@
 
 use std::path::{Path, PathBuf};
 
+use ir_core::{Flow, TrainingExample, TrainingText};
+use ir_dense::EncoderConfig;
+use ir_dense::train::{Trainer, TrainingConfig};
+
 /// A folder beside the tests.
 pub fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -55,4 +59,48 @@ pub fn apart(a: &[f32], b: &[f32]) -> f32 {
         .zip(b)
         .map(|(a, b)| (a - b).abs())
         .fold(0.0, f32::max)
+}
+
+/// Examples whose right answers share a word with the query.
+pub fn examples() -> Vec<TrainingExample> {
+    let words = ["ship", "sea", "tea", "radar", "green", "black", "seen"];
+    words
+        .iter()
+        .enumerate()
+        .map(|(n, word)| {
+            let other = |by: usize| words[(n + by) % words.len()];
+            TrainingExample::new(format!("the {word}"))
+                .positive(
+                    TrainingText::new(format!("{word} and {}", other(1))).with_id(format!("d{n}")),
+                )
+                .positive(TrainingText::new(format!("{} {word}", other(2))))
+                .negative(TrainingText::new(format!("{} at {}", other(3), other(4))))
+                .negative(TrainingText::new(format!("a {}", other(5))))
+        })
+        .collect()
+}
+
+/// 7 examples in batches of 3: 9 steps in 3 epochs, with everything on.
+pub fn config() -> TrainingConfig {
+    let mut config = TrainingConfig::small_data();
+    config.encoder = EncoderConfig::default().with_max_tokens(16);
+    config.epochs = 3;
+    config.batch = 3;
+    config.negatives = 2;
+    config.learning_rate = 5e-3;
+    config.evaluate_every = Some(2);
+    config.patience = None;
+    config
+}
+
+/// A checkpoint after three steps.
+pub fn checkpoint() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let trainer = Trainer::open(tiny("bert-pytorch"), &config()).unwrap();
+    let trainer = trainer.with_checkpoints(folder.path());
+    let mut three =
+        |_: &str, done: u64, _: Option<u64>| if done < 3 { Flow::Continue } else { Flow::Stop };
+    let error = trainer.train(&examples(), &mut three).unwrap_err();
+    assert_eq!(error.to_string(), "stopped after 3 of 9 steps");
+    folder
 }

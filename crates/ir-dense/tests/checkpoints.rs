@@ -1,0 +1,125 @@
+//! Checkpoints of other work, and damaged ones.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
+
+mod common;
+
+use std::error::Error as _;
+use std::fs;
+use std::path::Path;
+
+use common::{checkpoint, config, examples, tiny};
+use ir_core::{NoProgress, TrainingExample};
+use ir_dense::train::{TrainError, Trainer, TrainingConfig};
+
+fn resume(
+    folder: &Path,
+    model: &str,
+    config: &TrainingConfig,
+    data: Vec<TrainingExample>,
+) -> TrainError {
+    let trainer = Trainer::open(tiny(model), config).unwrap();
+    trainer
+        .with_checkpoints(folder)
+        .train(&data, &mut NoProgress)
+        .unwrap_err()
+}
+
+#[test]
+fn checkpoints_of_other_work_are_refused() {
+    let folder = checkpoint();
+    let path = folder.path().join("checkpoint.safetensors");
+    let before = fs::read(&path).unwrap();
+    let (folder, config) = (folder.path(), config());
+    let mut other = config.clone();
+    other.schedule.warmup = 0.2;
+    let error = resume(folder, "bert-pytorch", &other, examples());
+    assert!(
+        matches!(&error, TrainError::OtherConfiguration { field, expected, found, .. }
+            if field == "schedule.warmup" && expected == "0.2" && found == "0.1"),
+        "{error}"
+    );
+    let error = resume(folder, "bert-pytorch", &config, examples()[1..].to_vec());
+    assert!(matches!(error, TrainError::OtherData { .. }), "{error}");
+    let error = resume(folder, "bert-bf16", &config, examples());
+    assert!(matches!(error, TrainError::OtherModel { .. }), "{error}");
+    let model = tiny("bert-pytorch");
+    let untied = Trainer::open_untied(&model, &model, &config)
+        .unwrap()
+        .with_checkpoints(folder);
+    let error = untied.train(&examples(), &mut NoProgress).unwrap_err();
+    assert!(
+        matches!(&error, TrainError::OtherConfiguration { field, .. } if field == "towers"),
+        "{error}"
+    );
+    // And it is as it was.
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn damaged_checkpoints_are_refused() {
+    let folder = checkpoint();
+    let path = folder.path().join("checkpoint.safetensors");
+    let whole = fs::read(&path).unwrap();
+    let after = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        resume(folder.path(), "bert-pytorch", &config(), examples())
+    };
+    let mut bytes = whole.clone();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    let error = after(&bytes);
+    assert!(matches!(error, TrainError::Damaged { .. }), "{error}");
+    // Within the state: a step more.
+    let state = br#"\"step\":3,\"without"#;
+    let at = whole
+        .windows(state.len())
+        .position(|window| window == state)
+        .unwrap();
+    let mut bytes = whole.clone();
+    bytes[at + 9] = b'4';
+    let error = after(&bytes);
+    assert!(matches!(error, TrainError::Damaged { .. }), "{error}");
+    let version = br#""version":"1""#;
+    let at = whole
+        .windows(version.len())
+        .position(|window| window == version)
+        .unwrap();
+    let mut bytes = whole.clone();
+    bytes[at + 11] = b'7';
+    let error = after(&bytes);
+    assert!(
+        matches!(
+            error,
+            TrainError::Version {
+                expected: 1,
+                found: 7,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    for cut in [0, 7, 100, whole.len() / 2, whole.len() - 1] {
+        let error = after(&whole[..cut]);
+        assert!(
+            matches!(error, TrainError::NoCheckpoint { .. }),
+            "{cut}: {error}"
+        );
+    }
+    let error = after(&fs::read(tiny("bert/model.safetensors")).unwrap());
+    assert!(
+        matches!(error, TrainError::NoCheckpoint { .. }) && error.source().is_none(),
+        "{error}"
+    );
+    after_repair(&folder, &path, &whole);
+}
+
+fn after_repair(folder: &tempfile::TempDir, path: &Path, whole: &[u8]) {
+    fs::write(path, whole).unwrap();
+    let trainer = Trainer::open(tiny("bert-pytorch"), &config()).unwrap();
+    let trained = trainer
+        .with_checkpoints(folder.path())
+        .train(&examples(), &mut NoProgress)
+        .unwrap();
+    assert_eq!(trained.history.steps.len(), 9);
+}
