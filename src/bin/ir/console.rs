@@ -15,6 +15,8 @@ use ir_core::{CorpusError, Flow, Progress};
 const INTERRUPTED: u8 = 130;
 /// Jobs that are done sooner show no bar.
 const PATIENCE: Duration = Duration::from_millis(300);
+/// How often a job whose stderr is no terminal, a log file say, tells where it is.
+const LOGGED: Duration = Duration::from_secs(60);
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -87,13 +89,16 @@ impl Console {
         }
     }
 
-    /// A progress bar, which is invisible unless stderr is a terminal.
+    /// A progress bar. Where stderr is no terminal, a line a minute.
     pub(crate) fn bar(&self) -> Bar {
+        let now = Instant::now();
         Bar {
             bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
             stage: String::new(),
             sized: None,
-            due: (!self.quiet && self.terminal).then(|| Instant::now() + PATIENCE),
+            due: (!self.quiet && self.terminal).then(|| now + PATIENCE),
+            begun: now,
+            line_due: (!self.quiet && !self.terminal).then(|| now + LOGGED),
         }
     }
 
@@ -191,7 +196,7 @@ pub(crate) fn check_stopped() -> Result<(), Interrupted> {
     if stopped() { Err(Interrupted) } else { Ok(()) }
 }
 
-/// Progress of a long job, drawn on a terminal.
+/// Progress of a long job, drawn on a terminal or told in lines.
 #[derive(Debug)]
 pub(crate) struct Bar {
     bar: ProgressBar,
@@ -199,6 +204,10 @@ pub(crate) struct Bar {
     sized: Option<u64>,
     /// When it is to be shown; `None` for never, and when it is shown already.
     due: Option<Instant>,
+    /// When the stage began.
+    begun: Instant,
+    /// When the next line is to be printed; `None` for never.
+    line_due: Option<Instant>,
 }
 
 impl Bar {
@@ -210,6 +219,7 @@ impl Bar {
     fn restyle(&mut self, stage: &str, total: Option<u64>) {
         self.stage = stage.to_owned();
         self.sized = total;
+        self.begun = Instant::now();
         let template = match (total, stage) {
             (None, _) => "{spinner} {msg} {human_pos} {elapsed}",
             // Steps take so long that their rate says something.
@@ -241,6 +251,11 @@ impl Progress for Bar {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
             self.bar.enable_steady_tick(Duration::from_millis(120));
         }
+        let now = Instant::now();
+        if self.line_due.is_some_and(|due| now >= due) {
+            self.line_due = Some(now + LOGGED);
+            eprintln!("{}", line(stage, done, total, now - self.begun));
+        }
         if stopped() {
             Flow::Stop
         } else {
@@ -252,5 +267,30 @@ impl Progress for Bar {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.finish();
+    }
+}
+
+/// Where a stage is that began so long ago.
+fn line(stage: &str, done: u64, total: Option<u64>, elapsed: Duration) -> String {
+    let Some(total) = total else {
+        return format!("{stage}: {done}");
+    };
+    if done == 0 {
+        return format!("{stage}: {done} of {total}");
+    }
+    let left = elapsed.as_secs_f64() * total.saturating_sub(done) as f64 / done as f64;
+    format!("{stage}: {done} of {total}, {:.0} min left", left / 60.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_log() {
+        let line = |done, total| line("training", done, total, Duration::from_secs(120));
+        assert_eq!(line(7, None), "training: 7");
+        assert_eq!(line(0, Some(90)), "training: 0 of 90");
+        assert_eq!(line(30, Some(90)), "training: 30 of 90, 4 min left");
     }
 }
