@@ -1,7 +1,8 @@
 //! Encoders on the real collections: against sentence-transformers live, and published figures.
 //!
 //! Needs a model (`IR_MODEL=$(.ci/model)`) and `IR_DATA`, and for what runs live a Python with
-//! sentence-transformers, named by `IR_DENSE_PYTHON`; says so and skips without.
+//! sentence-transformers, named by `IR_DENSE_PYTHON`; says so and skips without. `IR_BACKEND` names
+//! another backend than the default.
 
 #![cfg(feature = "dense")]
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
@@ -12,7 +13,7 @@ use std::process::Command;
 use ir::core::{Encoded, Encoder, Run, Side};
 use ir::data::Collection;
 use ir::data::catalogue::Catalogue;
-use ir::dense::{Batch, BiEncoder, EncoderConfig};
+use ir::dense::{Backend, Batch, BiEncoder, EncoderConfig};
 use ir::eval::{Evaluator, Measure};
 use ir::knn::{FlatIndex, Similarity};
 
@@ -38,6 +39,15 @@ fn model() -> Option<PathBuf> {
         folder.display()
     );
     None
+}
+
+/// On the backend that the variable IR_BACKEND names.
+fn on_backend() -> EncoderConfig {
+    let backend = match std::env::var("IR_BACKEND") {
+        Ok(name) => name.parse().unwrap(),
+        Err(_) => Backend::default(),
+    };
+    EncoderConfig::default().with_backend(backend)
 }
 
 /// Runs `tests/dense/peer.py`; `None` when no Python is named.
@@ -141,7 +151,7 @@ fn a_thousand_texts_as_sentence_transformers() {
     let ids: Vec<Vec<u32>> = serde_json::from_slice(&ids).unwrap();
     let expected = floats(format!("{out}.f32").into());
 
-    let encoder = BiEncoder::open(folder).unwrap();
+    let encoder = BiEncoder::open_with(folder, &on_backend()).unwrap();
     for (text, ids) in texts.iter().zip(&ids) {
         let found = encoder.tokens(Side::Document, text).unwrap();
         assert_eq!(
@@ -174,7 +184,7 @@ fn a_model_of_sciberts_shape_as_transformers() {
     }
     let expected = std::fs::read(folder.path().join("texts.json")).unwrap();
     let expected: Expected = serde_json::from_slice(&expected).unwrap();
-    let config = EncoderConfig::default().with_max_tokens(128);
+    let config = on_backend().with_max_tokens(128);
     let encoder = BiEncoder::open_with(folder.path(), &config).unwrap();
     for (text, ids) in expected.texts.iter().zip(&expected.ids) {
         assert_eq!(&encoder.tokens(Side::Query, text).unwrap(), ids);
@@ -195,7 +205,7 @@ fn ndcg(name: &str, expected: f64) {
     let (Some(folder), Some(collection)) = (model(), open(name)) else {
         return;
     };
-    let encoder = BiEncoder::open(folder).unwrap();
+    let encoder = BiEncoder::open_with(folder, &on_backend()).unwrap();
     let began = std::time::Instant::now();
     let texts = texts(&collection, 1);
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();

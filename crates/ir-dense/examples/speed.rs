@@ -1,12 +1,13 @@
 //! Tokens a second. `tests/dense/peer.py speed` measures sentence-transformers the same way:
 //!
 //! ```sh
-//! cargo run --release -p ir-dense --example speed -- MODEL TEXTS.json THREADS
+//! cargo run --release -p ir-dense --example speed -- MODEL TEXTS.json THREADS [BACKEND]
 //! python tests/dense/peer.py speed MODEL TEXTS.json THREADS
 //! ```
 //!
 //! TEXTS.json is one list of texts. Processor time is Linux's; it says more than the clock on a
-//! machine that does other things too.
+//! machine that does other things too, and nothing about a graphics card. libtorch has threads of
+//! its own: their number is the variable OMP_NUM_THREADS.
 
 #![allow(clippy::print_stdout, reason = "a program speaks to people")]
 
@@ -16,20 +17,24 @@ use std::error::Error;
 use std::time::Instant;
 
 use ir_core::{Encoder, Side};
-use ir_dense::BiEncoder;
+use ir_dense::{Backend, BiEncoder, EncoderConfig};
 use measured::processor_time;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [model, texts, threads] = &arguments[..] else {
-        return Err("expected MODEL TEXTS.json THREADS".into());
+    let (model, texts, threads, backend) = match &arguments[..] {
+        [model, texts, threads] => (model, texts, threads, Backend::default()),
+        [model, texts, threads, backend] => (model, texts, threads, backend.parse()?),
+        _ => return Err("expected MODEL TEXTS.json THREADS [BACKEND]".into()),
     };
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads.parse()?)
         .build_global()?;
     let texts: Vec<String> = serde_json::from_slice(&std::fs::read(texts)?)?;
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let encoder = BiEncoder::open(model)?;
+    let encoder = BiEncoder::open_with(model, &EncoderConfig::default().with_backend(backend))?;
+    // What is built at first use is not counted.
+    encoder.encode(Side::Document, &texts[..texts.len().min(32)])?;
     let mut tokens = 0;
     for text in &texts {
         tokens += encoder.tokens(Side::Document, text)?.len();

@@ -1,12 +1,13 @@
 //! What a step of training costs: time, and the most memory.
 //!
 //! ```sh
-//! cargo run --release -p ir-dense --example training_cost -- MODEL TEXTS BLOCK THREADS
+//! cargo run --release -p ir-dense --example training_cost -- MODEL TEXTS BLOCK THREADS [BACKEND]
 //! python tests/dense/peer.py train MODEL TEXTS THREADS
 //! ```
 //!
 //! TEXTS of 64 tokens a step, half of them queries and half of them their answers, BLOCK of them
-//! encoded at once. Processor time and memory are Linux's.
+//! encoded at once. Processor time and memory are Linux's. libtorch has threads of its own: their
+//! number is the variable OMP_NUM_THREADS.
 
 #![allow(clippy::print_stdout, reason = "a program speaks to people")]
 
@@ -16,8 +17,8 @@ use std::error::Error;
 use std::time::Instant;
 
 use ir_core::{Flow, SplitMix, TrainingExample, TrainingText};
-use ir_dense::EncoderConfig;
 use ir_dense::train::{Trainer, TrainingConfig};
+use ir_dense::{Backend, EncoderConfig};
 use measured::{peak, processor_time};
 
 const WORDS: [&str; 12] = [
@@ -27,8 +28,12 @@ const WORDS: [&str; 12] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [model, texts, block, threads] = &arguments[..] else {
-        return Err("expected MODEL TEXTS BLOCK THREADS".into());
+    let (arguments, backend) = match &arguments[..] {
+        [all @ .., backend] if all.len() == 4 => (all, backend.parse()?),
+        all => (all, Backend::default()),
+    };
+    let [model, texts, block, threads] = arguments else {
+        return Err("expected MODEL TEXTS BLOCK THREADS [BACKEND]".into());
     };
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads.parse()?)
@@ -43,7 +48,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         .map(|_| TrainingExample::new(text()).positive(TrainingText::new(text())))
         .collect();
     let mut config = TrainingConfig::small_data();
-    config.encoder = EncoderConfig::default().with_max_tokens(64);
+    config.encoder = EncoderConfig::default()
+        .with_backend(backend)
+        .with_max_tokens(64);
     (config.batch, config.negatives, config.dropout) = (half, 0, 0.0);
     config.block = Some(block.parse()?);
     config.epochs = if half > 64 { 1 } else { 8 };

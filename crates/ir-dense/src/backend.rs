@@ -4,6 +4,15 @@ use std::fmt;
 use std::str::FromStr;
 
 use burn::tensor::Device;
+#[cfg(any(feature = "wgpu", feature = "vulkan"))]
+use burn::tensor::DeviceKind;
+#[cfg(any(
+    feature = "tch",
+    feature = "wgpu",
+    feature = "vulkan",
+    feature = "cuda"
+))]
+use burn::tensor::DeviceType;
 use serde::{Deserialize, Serialize};
 
 /// What computes: the processor in pure Rust, libtorch, or a graphics card.
@@ -20,7 +29,7 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 #[non_exhaustive]
 pub enum Backend {
-    /// burn's backend in pure Rust, on the processor. Always there.
+    /// Pure Rust, on the processor. Always there.
     #[default]
     Cpu,
     /// libtorch on the processor. Feature `tch`.
@@ -50,26 +59,60 @@ impl Backend {
     /// burn's device.
     ///
     /// # Errors
-    /// When its feature was off when the program was built; the error names the feature.
+    /// When its feature was off when the program was built (the error names the feature), or this
+    /// machine has no such card.
+    #[allow(
+        deprecated,
+        reason = "libtorch is there in the version of burn that is pinned"
+    )]
     pub fn device(self) -> Result<Device, BackendError> {
         match self {
             Self::Cpu => Ok(Device::flex()),
             #[cfg(feature = "tch")]
             Self::Tch => Ok(Device::libtorch()),
             #[cfg(feature = "tch")]
-            Self::TchCuda(card) => Ok(Device::libtorch_cuda(card)),
+            Self::TchCuda(card) => {
+                self.card(DeviceType::LibTorch, card, || Device::libtorch_cuda(card))
+            }
             #[cfg(feature = "wgpu")]
-            Self::Wgpu => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
+            Self::Wgpu => self.card(DeviceType::Wgpu, 0, || {
+                Device::wgpu(DeviceKind::DefaultDevice)
+            }),
             #[cfg(feature = "vulkan")]
-            Self::Vulkan => Ok(Device::vulkan(burn::tensor::DeviceKind::DefaultDevice)),
+            Self::Vulkan => self.card(DeviceType::Vulkan, 0, || {
+                Device::vulkan(DeviceKind::DefaultDevice)
+            }),
             #[cfg(feature = "cuda")]
-            Self::Cuda(card) => Ok(Device::cuda(card)),
+            Self::Cuda(card) => self.card(DeviceType::Cuda, card, || Device::cuda(card)),
             #[allow(unreachable_patterns)]
             other => Err(BackendError::NotCompiledIn {
                 backend: other,
                 feature: other.feature().unwrap_or("default"),
             }),
         }
+    }
+
+    /// A card, when there are more than `before` of its kind. burn itself would panic later.
+    #[cfg(any(
+        feature = "tch",
+        feature = "wgpu",
+        feature = "vulkan",
+        feature = "cuda"
+    ))]
+    fn card(
+        self,
+        kind: DeviceType,
+        before: usize,
+        device: impl FnOnce() -> Device,
+    ) -> Result<Device, BackendError> {
+        let found = Device::enumerate(kind).len();
+        if found <= before {
+            return Err(BackendError::NoCard {
+                backend: self,
+                found,
+            });
+        }
+        Ok(device())
     }
 }
 
@@ -132,6 +175,14 @@ pub enum BackendError {
         backend: Backend,
         /// The feature that brings it.
         feature: &'static str,
+    },
+    /// It was built, and this machine has no card for it.
+    #[error("no card for the backend {backend}: found {found} of its kind on this machine")]
+    NoCard {
+        /// What was asked for.
+        backend: Backend,
+        /// Cards that it would run on.
+        found: usize,
     },
     /// There is none of that name.
     #[error("unknown backend {found:?}: expected cpu, tch, tch-cuda:N, wgpu, vulkan or cuda:N")]

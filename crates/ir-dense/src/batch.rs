@@ -97,6 +97,13 @@ impl Batch {
         blocks.flat_map(|block| std::iter::repeat_n(block.length, block.texts))
     }
 
+    /// The tokens of every text that are no padding.
+    pub(crate) fn real_lengths(&self) -> impl Iterator<Item = usize> {
+        let padded = !self.real.is_empty();
+        let real = self.real.iter().copied();
+        real.chain(self.lengths().filter(move |_| !padded))
+    }
+
     /// The place of every token within its text.
     pub(crate) fn places(&self) -> impl Iterator<Item = usize> {
         self.lengths().flat_map(|length| 0..length)

@@ -134,8 +134,9 @@ impl SideConfig {
 
 /// Texts to vectors by a transformer: one for queries and documents, or one for each.
 ///
-/// A text's vector has the same bytes whatever else is encoded with it, in whatever order, in
-/// batches of whatever size, on any number of threads.
+/// On the default backend, a text's vector has the same bytes whatever else is encoded with it, in
+/// whatever order, in batches of whatever size, on any number of threads. On others the last bits
+/// may differ.
 ///
 /// ```no_run
 /// use ir_core::{Encoder, Side};
@@ -291,11 +292,13 @@ impl Encoder for BiEncoder {
                 .par_iter()
                 .map(|text| self.tokens(side, text))
                 .collect::<Result<_, _>>()?;
-            let batches = batches(&tokens, self.config.batch_tokens);
-            let vectors: Vec<Vec<f32>> = batches
-                .par_iter()
-                .map(|batch| computed.encode(batch, &tokens))
-                .collect::<Result<_, _>>()?;
+            let batches = batches(&tokens, self.config.batch_tokens, computed.host.is_none());
+            let encode = |batch: &Vec<usize>| computed.encode(batch, &tokens);
+            // Other backends have threads of their own, or one queue and little memory.
+            let vectors: Vec<Vec<f32>> = match computed.host {
+                Some(_) => batches.par_iter().map(encode).collect::<Result<_, _>>()?,
+                None => batches.iter().map(encode).collect::<Result<_, _>>()?,
+            };
             for (batch, vectors) in batches.iter().zip(&vectors) {
                 for (&text, vector) in batch.iter().zip(vectors.chunks_exact(dim)) {
                     out[text * dim..][..dim].copy_from_slice(vector);
@@ -309,22 +312,27 @@ impl Encoder for BiEncoder {
 /// Texts whose tokens are held at once.
 const CHUNK: usize = 1 << 14;
 
-/// Texts in batches, the longest first, those of one length together.
-fn batches(tokens: &[Vec<u32>], most: usize) -> Vec<Vec<usize>> {
+/// Texts in batches of so many tokens at most, the longest first, those of one length together.
+/// Texts that are padded count as the longest of their batch.
+fn batches(tokens: &[Vec<u32>], most: usize, padded: bool) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..tokens.len()).collect();
     order.sort_by_key(|&text| (std::cmp::Reverse(tokens[text].len()), text));
     let mut batches: Vec<Vec<usize>> = Vec::new();
-    let mut room = 0;
+    let (mut room, mut longest) = (0, 0);
     for text in order {
         let length = tokens[text].len();
+        let takes = if padded { longest } else { length };
         match batches.last_mut() {
-            Some(batch) if length <= room => batch.push(text),
+            Some(batch) if takes <= room => {
+                batch.push(text);
+                room -= takes;
+            }
             _ => {
                 batches.push(vec![text]);
-                room = most.max(length);
+                room = most.saturating_sub(length);
+                longest = length;
             }
         }
-        room -= length;
     }
     batches
 }
@@ -343,5 +351,36 @@ impl Computed {
         vectors
             .try_into_vec_as::<f32>()
             .map_err(|source| failed(tower, source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::batches;
+
+    /// What is padded counts, and every text is in one batch.
+    #[test]
+    fn batches_keep_their_budget() {
+        let tokens: Vec<Vec<u32>> = [9, 3, 3, 30, 4, 2, 3, 12]
+            .map(|length| vec![1; length])
+            .into();
+        for padded in [false, true] {
+            let found = batches(&tokens, 16, padded);
+            let mut all = found.concat();
+            all.sort_unstable();
+            assert_eq!(all, (0..tokens.len()).collect::<Vec<_>>());
+            for batch in &found {
+                let lengths = batch.iter().map(|&text| tokens[text].len());
+                let cost = match padded {
+                    true => batch.len() * lengths.max().unwrap_or(0),
+                    false => lengths.sum(),
+                };
+                assert!(cost <= 16 || batch.len() == 1, "{padded}: {batch:?}");
+            }
+        }
+        let expected: [&[usize]; 4] = [&[3], &[7], &[0, 4, 1], &[2, 6, 5]];
+        assert_eq!(batches(&tokens, 16, false), expected);
+        let expected: [&[usize]; 5] = [&[3], &[7], &[0], &[4, 1, 2, 6], &[5]];
+        assert_eq!(batches(&tokens, 16, true), expected);
     }
 }

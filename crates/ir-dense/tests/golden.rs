@@ -4,9 +4,9 @@
 
 mod common;
 
-use common::{apart, minilm, testdata, tiny};
+use common::{apart, minilm, on_backend, testdata, tiny};
 use ir_core::{Encoder, Side};
-use ir_dense::{Batch, BiEncoder, EncoderConfig, Pooling};
+use ir_dense::{Batch, BiEncoder, Pooling};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -53,7 +53,7 @@ fn texts(golden: &Golden) -> Vec<&str> {
 fn tiny_models_give_the_hidden_states_of_transformers() {
     let golden = golden();
     for case in &golden.cases {
-        let config = EncoderConfig::default().with_max_tokens(case.limit);
+        let config = on_backend().with_max_tokens(case.limit);
         let encoder = BiEncoder::open_with(tiny(&case.model), &config).unwrap();
         let model = &encoder.tower(Side::Query).model;
         let expected = case.ids.iter().zip(&case.hidden);
@@ -112,7 +112,7 @@ fn poolings_are_those_of_sentence_transformers() {
             "mean_sqrt_len_tokens" => Pooling::MeanSqrt,
             other => panic!("{other}"),
         };
-        let config = EncoderConfig::default()
+        let config = on_backend()
             .with_pooling(pooling)
             .with_normalize(case.normalize)
             .with_max_tokens(16);
@@ -150,7 +150,7 @@ fn poolings_are_those_of_sentence_transformers() {
 fn minilm_gives_the_embeddings_of_sentence_transformers() {
     let Some(folder) = minilm() else { return };
     let golden = golden();
-    let encoder = BiEncoder::open(folder).unwrap();
+    let encoder = BiEncoder::open_with(folder, &on_backend()).unwrap();
     for (text, ids) in golden.texts.iter().zip(&golden.minilm.ids) {
         assert_eq!(
             &encoder.tokens(Side::Document, text).unwrap(),

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod common;
+
 use ir_dense::burn::tensor::{Bool, Device, Tensor, TensorData};
 use ir_dense::train::loss;
 
@@ -21,6 +23,11 @@ fn rows(rows: usize, columns: usize, seed: u64) -> Rows {
         .collect()
 }
 
+/// Where the tests compute.
+fn device() -> Device {
+    common::backend().device().unwrap()
+}
+
 fn tensor(rows: &Rows, device: &Device) -> Tensor<2> {
     let shape = [rows.len(), rows[0].len()];
     let values: Vec<f32> = rows.concat().iter().map(|&x| x as f32).collect();
@@ -34,7 +41,7 @@ fn check(
     ours: impl Fn(Tensor<2>) -> Tensor<1>,
     plain: impl Fn(&Rows) -> f64,
 ) {
-    let leaf = tensor(scores, &Device::flex().autodiff()).require_grad();
+    let leaf = tensor(scores, &device().autodiff()).require_grad();
     let value = ours(leaf.clone());
     let gradients = value.backward();
     let gradient = leaf.grad(&gradients).unwrap().into_data();
@@ -61,7 +68,7 @@ fn check(
     }
     assert!(any, "{name}: no gradient");
     // The same without gradients.
-    let alone: f32 = ours(tensor(scores, &Device::flex())).into_scalar();
+    let alone: f32 = ours(tensor(scores, &device())).into_scalar();
     assert!((alone - value).abs() < 1e-6, "{name}");
 }
 
@@ -135,7 +142,7 @@ fn margin_mse(scores: &Rows, teacher: &Rows) -> f64 {
 #[test]
 fn values_and_gradients_are_those_of_the_formulas() {
     let (scores, teacher) = (rows(3, 6, 1), rows(3, 6, 2));
-    let device = Device::flex();
+    let device = device();
     check(
         "softmax",
         &scores,
@@ -195,7 +202,7 @@ fn values_and_gradients_are_those_of_the_formulas() {
 /// 11 queries, 8 documents each, nothing known yet.
 #[test]
 fn equal_scores_cost_the_logarithm_of_their_number() {
-    let scores = Tensor::<2>::full([11, 88], 0.25, &Device::flex());
+    let scores = Tensor::<2>::full([11, 88], 0.25, &device());
     let positives: Vec<usize> = (0..11).map(|query| 8 * query).collect();
     let value: f32 = loss::softmax(scores, &positives).into_scalar();
     assert!((value - 88_f32.ln()).abs() < 1e-5, "{value}");
@@ -205,7 +212,7 @@ fn equal_scores_cost_the_logarithm_of_their_number() {
 #[test]
 fn excluded_candidates_are_not_seen() {
     let scores = rows(3, 6, 3);
-    let device = Device::flex();
+    let device = device();
     // Column 5 for everybody.
     let excluded: Vec<bool> = (0..18).map(|at| at % 6 == 5).collect();
     let excluded: Tensor<2, Bool> = Tensor::from_data(TensorData::new(excluded, [3, 6]), &device);

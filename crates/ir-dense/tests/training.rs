@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{apart, checkpoint, config, examples, testdata, tiny};
+use common::{apart, backend, checkpoint, config, examples, on_backend, testdata, tiny};
 use ir_core::{Encoder, Flow, NoProgress, Side, TrainingExample, TrainingText};
 use ir_dense::train::{Loss, TrainError, Trained, Trainer, TrainingConfig};
 use ir_dense::{BiEncoder, EncoderConfig};
@@ -67,6 +67,7 @@ fn twelve_steps_give_the_weights_of_pytorch() {
     for block in [None, Some(3)] {
         let mut config = golden.config.clone();
         config.block = block;
+        config.encoder.backend = backend();
         let trainer = Trainer::open(testdata("training"), &config).unwrap();
         let trained = trainer.train(&golden.examples, &mut NoProgress).unwrap();
         let rows = &trained.history.steps;
@@ -317,14 +318,12 @@ fn saved_folders_are_read_back() {
         ("roberta", true),
         ("mpnet", true),
     ] {
-        let config = EncoderConfig::default()
-            .with_normalize(normalize)
-            .with_max_tokens(16);
+        let config = on_backend().with_normalize(normalize).with_max_tokens(16);
         let encoder = BiEncoder::open_with(tiny(model), &config).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let copy = folder.path().join("copy");
         encoder.save(&copy).unwrap();
-        let again = BiEncoder::open(&copy).unwrap();
+        let again = BiEncoder::open_with(&copy, &on_backend()).unwrap();
         let texts = [
             "a ship at sea",
             "",
@@ -351,7 +350,7 @@ fn sentence_transformers_embeds_a_saved_folder_identically() {
     let side = ir_dense::SideConfig::default()
         .with_prefix("sea: ")
         .with_max_tokens(12);
-    let config = EncoderConfig::default()
+    let config = on_backend()
         .with_query(side)
         .with_normalize(true)
         .with_max_tokens(12);

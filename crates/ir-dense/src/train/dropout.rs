@@ -1,6 +1,6 @@
 //! Dropout that depends on the text and not on what is computed with it.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 use ir_core::{Side, SplitMix};
 use rayon::prelude::*;
 
@@ -68,19 +68,6 @@ impl Dropout {
         factors
     }
 
-    fn all<const D: usize>(
-        self,
-        texts: &[(usize, usize)],
-        site: Site,
-        shape: [usize; D],
-        device: &Device,
-    ) -> Tensor<D> {
-        let parts = texts.par_iter();
-        let parts = parts.map(|&(text, count)| self.factors(text, site, count));
-        let factors: Vec<Vec<f32>> = parts.collect();
-        Tensor::from_data(TensorData::new(factors.concat(), shape), device)
-    }
-
     /// Drops elements of tokens' vectors, `[tokens, width]`. `texts` numbers the texts of the batch.
     pub(super) fn tokens(
         self,
@@ -94,16 +81,34 @@ impl Dropout {
         let lengths = lengths.flat_map(|block| std::iter::repeat_n(block.length, block.texts));
         let counts = texts.iter().copied();
         let counts: Vec<(usize, usize)> = counts.zip(lengths.map(|n| n * width)).collect();
-        let factors = self.all(&counts, site, [tokens, width], &x.device());
-        x * factors
+        let parts = counts.par_iter();
+        let parts = parts.map(|&(text, count)| self.factors(text, site, count));
+        let factors: Vec<Vec<f32>> = parts.collect();
+        let factors = TensorData::new(factors.concat(), [tokens, width]);
+        let device = x.device();
+        x * Tensor::from_data(factors, &device)
     }
 
-    /// Drops shares of attention, `[texts, heads, length, length]`.
-    pub(super) fn shares(self, x: Tensor<4>, texts: &[usize], site: Site) -> Tensor<4> {
-        let shape = x.dims();
-        let count = shape[1] * shape[2] * shape[3];
-        let counts: Vec<(usize, usize)> = texts.iter().map(|&text| (text, count)).collect();
-        let factors = self.all(&counts, site, shape, &x.device());
-        x * factors
+    /// Drops shares of attention, `[texts, heads, length, length]`, of texts with so many tokens that
+    /// are no padding.
+    pub(super) fn shares(self, x: Tensor<4>, texts: &[(usize, usize)], site: Site) -> Tensor<4> {
+        let shape @ [_, heads, length, _] = x.dims();
+        let parts = texts.par_iter().map(|&(text, real)| {
+            let factors = self.factors(text, site, heads * real * real);
+            if real == length {
+                return factors;
+            }
+            // The same elements, however long the others of the batch are.
+            let mut padded = vec![1.0; heads * length * length];
+            for (row, factors) in factors.chunks_exact(real.max(1)).enumerate() {
+                let at = (row / real * length + row % real) * length;
+                padded[at..at + real].copy_from_slice(factors);
+            }
+            padded
+        });
+        let factors: Vec<Vec<f32>> = parts.collect();
+        let factors = TensorData::new(factors.concat(), shape);
+        let device = x.device();
+        x * Tensor::from_data(factors, &device)
     }
 }

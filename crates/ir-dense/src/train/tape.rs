@@ -93,14 +93,11 @@ impl Pass<'_> {
         }
     }
 
-    /// The texts of every block of the batch.
-    fn block_texts(&self) -> impl Iterator<Item = &[usize]> {
-        let mut rest = self.texts;
-        self.batch.blocks().iter().map(move |block| {
-            let (texts, others) = rest.split_at(block.texts.min(rest.len()));
-            rest = others;
-            texts
-        })
+    /// The texts of every block of the batch, each with its tokens that are no padding.
+    fn block_texts(&self) -> impl Iterator<Item = Vec<(usize, usize)>> {
+        let mut texts = self.texts.iter().copied().zip(self.batch.real_lengths());
+        let blocks = self.batch.blocks().iter();
+        blocks.map(move |block| texts.by_ref().take(block.texts).collect())
     }
 
     fn layer(
@@ -162,13 +159,13 @@ impl Pass<'_> {
                 Some(mask) => softmax(scores.mul_scalar(scale) + mask.clone(), 3),
             };
             kept.push(shares.clone());
-            let shares = self.drop_shares(shares, texts, number);
+            let shares = self.drop_shares(shares, &texts, number);
             out.push(layer.rows(shares.matmul(values), *block));
         }
         (together(out), kept)
     }
 
-    fn drop_shares(&self, shares: Tensor<4>, texts: &[usize], layer: usize) -> Tensor<4> {
+    fn drop_shares(&self, shares: Tensor<4>, texts: &[(usize, usize)], layer: usize) -> Tensor<4> {
         match self.dropout {
             None => shares,
             Some(dropout) => dropout.shares(shares, texts, Site::Shares(layer)),
@@ -284,8 +281,8 @@ impl Way<'_> {
             let d_seen = d_seen.clone().slice([block.tokens(), 0..hidden]);
             let d_seen = layer.heads_of(d_seen, *block);
             let d_shares = d_seen.clone().matmul(values.swap_dims(2, 3));
-            let d_shares = pass.drop_shares(d_shares, texts, self.number);
-            let dropped = pass.drop_shares(shares.clone(), texts, self.number);
+            let d_shares = pass.drop_shares(d_shares, &texts, self.number);
+            let dropped = pass.drop_shares(shares.clone(), &texts, self.number);
             let d_values = dropped.swap_dims(2, 3).matmul(d_seen);
             let d_scores = kernels::softmax_backward(d_shares, shares, scale);
             if pass.model.relative.is_some() {

@@ -10,8 +10,30 @@
 use std::path::{Path, PathBuf};
 
 use ir_core::{Flow, TrainingExample, TrainingText};
-use ir_dense::EncoderConfig;
 use ir_dense::train::{Trainer, TrainingConfig};
+use ir_dense::{Backend, EncoderConfig};
+
+/// What the tests compute on: the variable IR_BACKEND (`tch`, say), or the default.
+pub fn backend() -> Backend {
+    match std::env::var("IR_BACKEND") {
+        Ok(name) => name.parse().expect("IR_BACKEND names no backend"),
+        Err(_) => Backend::default(),
+    }
+}
+
+/// Encoders on that backend, else as they are by default.
+pub fn on_backend() -> EncoderConfig {
+    EncoderConfig::default().with_backend(backend())
+}
+
+/// Whether the tests run on the default backend; says that a test holds for it alone when not.
+pub fn on_default_backend() -> bool {
+    let default = backend() == Backend::default();
+    if !default {
+        eprintln!("skipped: holds for the default backend alone");
+    }
+    default
+}
 
 /// A folder beside the tests.
 pub fn testdata(name: &str) -> PathBuf {
@@ -83,7 +105,7 @@ pub fn examples() -> Vec<TrainingExample> {
 /// 7 examples in batches of 3: 9 steps in 3 epochs, with everything on.
 pub fn config() -> TrainingConfig {
     let mut config = TrainingConfig::small_data();
-    config.encoder = EncoderConfig::default().with_max_tokens(16);
+    config.encoder = on_backend().with_max_tokens(16);
     config.epochs = 3;
     config.batch = 3;
     config.negatives = 2;

@@ -13,7 +13,7 @@ use super::sampler::{Sample, Sampler};
 use super::step::Towers;
 use super::tape::{Pass, through};
 use super::{Loss, Similarity, TrainingConfig};
-use crate::{Batch, EncoderConfig, Pooling, Tower};
+use crate::{Backend, Batch, EncoderConfig, Pooling, Tower};
 
 const WORDS: [&str; 10] = [
     "ship", "sea", "tea", "radar", "green", "black", "seen", "the", "at", "and",
@@ -23,6 +23,12 @@ fn tiny(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("testdata/tiny")
         .join(name)
+}
+
+/// What the tests compute on: the variable IR_BACKEND (`tch`, say), or the default.
+fn backend() -> Backend {
+    let name = std::env::var("IR_BACKEND");
+    name.map_or(Backend::default(), |name| name.parse().unwrap())
 }
 
 fn words(random: &mut SplitMix, most: usize) -> String {
@@ -53,6 +59,7 @@ fn examples(count: usize, negatives: usize) -> Vec<TrainingExample> {
 fn plain(pooling: Pooling) -> TrainingConfig {
     let mut config = TrainingConfig::datafinder();
     config.encoder = EncoderConfig::default()
+        .with_backend(backend())
         .with_pooling(pooling)
         .with_max_tokens(16);
     config.dropout = 0.0;
@@ -108,6 +115,7 @@ fn gradients_are_those_of_burn() {
     let poolings = [Pooling::Cls, Pooling::Mean, Pooling::Max, Pooling::MeanSqrt];
     for (number, model) in models.into_iter().enumerate() {
         let config = EncoderConfig::default()
+            .with_backend(backend())
             .with_max_tokens(16)
             .with_pooling(poolings[number % 4])
             .with_normalize(number % 2 == 1);
@@ -294,13 +302,23 @@ fn blocks_do_not_change_gradients() {
         for block in [1, 2, 4, 100] {
             config.block = Some(block);
             let (value, found) = towers.gradients(&sample, &config, 3).unwrap();
-            assert!((value - whole).abs() < 1e-6, "{loss:?}");
+            let apart = (value - whole).abs();
+            assert!(
+                apart < 1e-6 * whole.max(1.0),
+                "{loss:?}: {apart} of {whole}"
+            );
             let found = values(found.into_iter().next().unwrap());
             for (found, expected) in found.iter().zip(&expected) {
-                let most = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
+                let apart = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
+                let apart = apart.fold(0.0, f32::max);
+                // Elsewhere products of other shapes are summed in other orders.
+                let size = match backend() {
+                    Backend::Cpu => 1.0,
+                    _ => largest(expected).max(1.0),
+                };
                 assert!(
-                    most.fold(0.0, f32::max) < 1e-5,
-                    "{loss:?} in blocks of {block}"
+                    apart < 1e-5 * size,
+                    "{loss:?} in blocks of {block}: {apart} of {size}"
                 );
             }
         }
@@ -373,6 +391,9 @@ fn dropout_drops_the_same_on_the_way_back() {
 /// The same bytes on any number of threads.
 #[test]
 fn gradients_do_not_depend_on_threads() {
+    if backend() != Backend::default() {
+        return eprintln!("skipped: holds for the default backend alone");
+    }
     let mut config = plain(Pooling::Mean);
     config.dropout = 0.1;
     let mut models: Vec<PathBuf> = ["bert", "mpnet"].map(tiny).into();
