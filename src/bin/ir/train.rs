@@ -1,7 +1,5 @@
 //! `ir train`: fine-tunes a bi-encoder.
 
-mod curves;
-
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -342,10 +340,7 @@ fn write(args: &Args, trained: &Trained) -> Result<()> {
         save(path, &trained.history.to_csv())?;
     }
     if let Some(path) = &args.curves {
-        save(
-            path,
-            &curves::svg(&trained.history, &args.measure.to_string()),
-        )?;
+        save(path, &trained.history.to_svg(&args.measure.to_string()))?;
     }
     trained.encoder.save(&args.output)?;
     Ok(())

@@ -22,6 +22,7 @@
 mod adamw;
 mod checkpoint;
 mod config;
+mod curves;
 mod dropout;
 mod error;
 mod gradients;

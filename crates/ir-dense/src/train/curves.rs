@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ir_dense::train::History;
+use super::History;
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 220.0;
@@ -12,8 +12,28 @@ const BOTTOM: f64 = 36.0;
 /// Vermillion and blue of a palette that everybody can tell apart (Okabe and Ito 2008).
 const COLOURS: [&str; 2] = ["#d55e00", "#0072b2"];
 
-/// Loss, and measure if there is one, over steps. The same bytes for the same history.
-pub(super) fn svg(history: &History, measure: &str) -> String {
+impl History {
+    /// A picture of the loss over the steps and, below it, of the measure where there is one, under
+    /// this name: a page of SVG. The same bytes for the same history.
+    ///
+    /// ```
+    /// use ir_dense::train::{Evaluated, History, StepRow};
+    /// let step = |step, loss| StepRow { step, epoch: 1, learning_rate: 1e-5, loss, gradient: 2.0 };
+    /// let history = History {
+    ///     steps: vec![step(1, 4.5), step(2, 3.0)],
+    ///     evaluations: vec![Evaluated { step: 0, value: 0.25 }, Evaluated { step: 2, value: 0.5 }],
+    /// };
+    /// let picture = history.to_svg("nDCG@10");
+    /// assert!(picture.starts_with("<svg") && picture.contains(">nDCG@10</text>"));
+    /// assert_eq!(picture.matches("<polyline").count(), 2);
+    /// ```
+    #[must_use]
+    pub fn to_svg(&self, measure: &str) -> String {
+        svg(self, measure)
+    }
+}
+
+fn svg(history: &History, measure: &str) -> String {
     let loss: Vec<(f64, f64)> = history
         .steps
         .iter()
