@@ -6,9 +6,13 @@
 
 #[cfg(feature = "dense")]
 mod encoder;
+#[cfg(feature = "dense")]
+mod encoders;
 mod systems;
 mod table;
 mod task;
+#[cfg(feature = "dense")]
+mod tiny;
 
 use std::io::Write;
 
@@ -28,12 +32,7 @@ fn main() -> Result<()> {
     let qrels = collection.qrels("test")?;
     let index = systems::bm25_index(&collection)?;
     #[cfg(feature = "dense")]
-    let encoder = std::env::var_os("IR_MODEL")
-        .map(|model| {
-            let text = "{text} [SEP] {title}".parse()?;
-            encoder::OffTheShelf::open(model.into(), &collection, &text)
-        })
-        .transpose()?;
+    let encoders = encoders::Encoders::open(&collection, real)?;
     let documents = index.ids().len();
     let mut table = Table::default();
     table.line(&format!(
@@ -67,13 +66,10 @@ fn main() -> Result<()> {
     ] {
         let systems = systems::all(&index, &training)?;
         #[cfg(feature = "dense")]
-        let systems = match &encoder {
-            Some(encoder) => systems
-                .into_iter()
-                .chain(encoder.systems(&training)?)
-                .collect(),
-            None => systems,
-        };
+        let systems: Vec<_> = systems
+            .into_iter()
+            .chain(encoders.systems(&training)?)
+            .collect();
         table.head(form);
         for system in &systems {
             for filter in [TimeFilter::None, TimeFilter::Published, TimeFilter::Exact] {
@@ -97,6 +93,8 @@ fn main() -> Result<()> {
     } else {
         table::NOTE_BUNDLED
     });
+    #[cfg(feature = "dense")]
+    table.line(encoders.note);
     if let Some(best) = best {
         table.worst_and_best(&best, &sentences, &qrels, &index)?;
     }

@@ -68,8 +68,8 @@ impl Table {
 
     pub(crate) fn head(&mut self, form: &str) {
         let columns = ["P@5", "R@5", "MAP", "MRR"].map(|name| format!("{name:>13}"));
-        self.line(&format!("{form:<34}{}", columns.concat()));
-        self.line(&"-".repeat(86));
+        self.line(&format!("{form:<40}{}", columns.concat()));
+        self.line(&"-".repeat(92));
     }
 
     pub(crate) fn row(&mut self, system: &str, filter: &str, report: &Report) -> Result<()> {
@@ -79,7 +79,7 @@ impl Table {
             let spread = Bootstrap::DATAFINDER.deviation(report, measure)?;
             cells += &cell(100.0 * mean, 100.0 * spread.deviation);
         }
-        self.line(&format!("{:<34}{cells}", format!("{system}, {filter}")));
+        self.line(&format!("{:<40}{cells}", format!("{system}, {filter}")));
         Ok(())
     }
 
@@ -88,7 +88,7 @@ impl Table {
             let cells: String = values.iter().map(|&(mean, sd)| cell(mean, sd)).collect();
             let other = if comparable { "" } else { " (other data)" };
             self.line(&format!(
-                "{:<34}{cells}",
+                "{:<40}{cells}",
                 format!("  paper: {system}{other}")
             ));
         }

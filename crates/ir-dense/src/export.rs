@@ -9,6 +9,7 @@ use burn::tensor::Tensor;
 use ir_core::{AtomicFile, Side};
 use serde_json::{Map, Value, json};
 
+use crate::folder::Sentences;
 use crate::safetensors_file::{self, Entry};
 use crate::train::TrainError;
 use crate::transformer::Names;
@@ -39,33 +40,18 @@ impl BiEncoder {
     /// When the folder is there already and not empty, or cannot be written; then nothing of it is
     /// there. When a file of the model's own folder is no longer there.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<(), TrainError> {
-        let folder = folder.as_ref();
         let [query, document] = [Side::Query, Side::Document].map(|side| self.tower(side));
-        if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(write_error(folder)(io::ErrorKind::DirectoryNotEmpty.into()));
-        }
-        // Beside the destination, so that it can be renamed.
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let unfinished = format!(".{name}.{}.tmp", std::process::id());
-        let unfinished = folder.with_file_name(unfinished);
-        let write = || {
+        in_one_go(folder.as_ref(), |folder| {
             if std::ptr::eq(query, document) {
-                self.write(query, &[Side::Query, Side::Document], &unfinished)?;
-            } else {
-                self.write(query, &[Side::Query], &unfinished.join("query"))?;
-                self.write(document, &[Side::Document], &unfinished.join("document"))?;
+                return self.write(query, &[Side::Query, Side::Document], folder);
             }
-            let _ = fs::remove_dir(folder);
-            fs::rename(&unfinished, folder).map_err(write_error(folder))
-        };
-        write().inspect_err(|_| {
-            let _ = fs::remove_dir_all(&unfinished);
+            self.write(query, &[Side::Query], &folder.join("query"))?;
+            self.write(document, &[Side::Document], &folder.join("document"))
         })
     }
 
     fn write(&self, tower: &Tower, sides: &[Side], folder: &Path) -> Result<(), TrainError> {
-        let pooling = folder.join("1_Pooling");
-        fs::create_dir_all(&pooling).map_err(write_error(&pooling))?;
+        fs::create_dir_all(folder).map_err(write_error(folder))?;
         for name in TOKENIZER_FILES {
             let (from, to) = (tower.folder.join(name), folder.join(name));
             if from.exists() {
@@ -85,8 +71,37 @@ impl BiEncoder {
         }
         save_json(&folder.join("config.json"), &Value::Object(config))?;
 
-        let hidden = tower.model.config().hidden;
-        let mode = |mode| tower.pooling == mode;
+        let limits = sides.iter().map(|&side| {
+            let limit = self.config().side(side).max_tokens;
+            limit.unwrap_or(tower.max_tokens)
+        });
+        let prompt = |side| {
+            let prefix = self.config().side(side).prefix.as_deref();
+            let prefix = prefix.unwrap_or(tower.prompt(side));
+            match sides.contains(&side) {
+                true => prefix.to_owned(),
+                false => String::new(),
+            }
+        };
+        let sentences = Sentences {
+            pooling: tower.pooling,
+            normalize: tower.normalize,
+            max_tokens: limits.max(),
+            lowercase: tower.tokens.lowercase(),
+            query_prompt: prompt(Side::Query),
+            document_prompt: prompt(Side::Document),
+        };
+        sentences.write(folder, tower.model.config().hidden)?;
+        save_weights(folder, &tower.model)
+    }
+}
+
+impl Sentences {
+    /// Writes sentence-transformers' files; `hidden` is the length of a vector.
+    pub(crate) fn write(&self, folder: &Path, hidden: usize) -> Result<(), TrainError> {
+        let pooling = folder.join("1_Pooling");
+        fs::create_dir_all(&pooling).map_err(write_error(&pooling))?;
+        let mode = |mode| self.pooling == mode;
         let modes = json!({
             "word_embedding_dimension": hidden,
             "pooling_mode_cls_token": mode(Pooling::Cls),
@@ -97,7 +112,7 @@ impl BiEncoder {
         });
         save_json(&pooling.join("config.json"), &modes)?;
         let mut modules = vec![("", "Transformer"), ("1_Pooling", "Pooling")];
-        if tower.normalize {
+        if self.normalize {
             let empty = folder.join("2_Normalize");
             fs::create_dir_all(&empty).map_err(write_error(&empty))?;
             modules.push(("2_Normalize", "Normalize"));
@@ -110,44 +125,58 @@ impl BiEncoder {
             &folder.join("modules.json"),
             &Value::Array(modules.collect()),
         )?;
-
-        let limits = sides.iter().map(|&side| {
-            let limit = self.config().side(side).max_tokens;
-            limit.unwrap_or(tower.max_tokens)
-        });
         let limits = json!({
-            "max_seq_length": limits.max(),
-            "do_lower_case": tower.tokens.lowercase(),
+            "max_seq_length": self.max_tokens,
+            "do_lower_case": self.lowercase,
         });
         save_json(&folder.join("sentence_bert_config.json"), &limits)?;
-
-        let mut prompts = Map::new();
-        for &side in sides {
-            let prefix = self.config().side(side).prefix.as_deref();
-            let prefix = prefix.unwrap_or(tower.prompt(side));
-            let name = match side {
-                Side::Query => "query",
-                Side::Document => "document",
-            };
-            if !prefix.is_empty() {
-                prompts.insert(name.into(), prefix.into());
-            }
-        }
+        let prompts: Map<String, Value> = [
+            ("query", &self.query_prompt),
+            ("document", &self.document_prompt),
+        ]
+        .into_iter()
+        .filter(|(_, prompt)| !prompt.is_empty())
+        .map(|(side, prompt)| (side.into(), prompt.as_str().into()))
+        .collect();
         let prompts = json!({"prompts": prompts, "default_prompt_name": null});
-        save_json(&folder.join("config_sentence_transformers.json"), &prompts)?;
-
-        let path = folder.join("model.safetensors");
-        let write = || {
-            let mut file = AtomicFile::create(&path)?;
-            let metadata = BTreeMap::from([("format", "pt".to_owned())]);
-            safetensors_file::write(&mut file, &metadata, &tensors(&tower.model))?;
-            file.commit()
-        };
-        write().map_err(write_error(&path))
+        save_json(&folder.join("config_sentence_transformers.json"), &prompts)
     }
 }
 
-fn write_error(path: &Path) -> impl Fn(io::Error) -> TrainError {
+/// Writes a folder beside its destination and then renames it, so that it is there whole or not at
+/// all.
+pub(crate) fn in_one_go(
+    folder: &Path,
+    write: impl FnOnce(&Path) -> Result<(), TrainError>,
+) -> Result<(), TrainError> {
+    if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(write_error(folder)(io::ErrorKind::DirectoryNotEmpty.into()));
+    }
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let unfinished = format!(".{name}.{}.tmp", std::process::id());
+    let unfinished = folder.with_file_name(unfinished);
+    let rename = |()| {
+        let _ = fs::remove_dir(folder);
+        fs::rename(&unfinished, folder).map_err(write_error(folder))
+    };
+    write(&unfinished).and_then(rename).inspect_err(|_| {
+        let _ = fs::remove_dir_all(&unfinished);
+    })
+}
+
+/// Writes `model.safetensors`.
+pub(crate) fn save_weights(folder: &Path, model: &Transformer) -> Result<(), TrainError> {
+    let path = folder.join("model.safetensors");
+    let write = || {
+        let mut file = AtomicFile::create(&path)?;
+        let metadata = BTreeMap::from([("format", "pt".to_owned())]);
+        safetensors_file::write(&mut file, &metadata, &tensors(model))?;
+        file.commit()
+    };
+    write().map_err(write_error(&path))
+}
+
+pub(crate) fn write_error(path: &Path) -> impl Fn(io::Error) -> TrainError {
     let path: PathBuf = path.into();
     move |source| TrainError::Write {
         path: path.clone(),
@@ -155,7 +184,7 @@ fn write_error(path: &Path) -> impl Fn(io::Error) -> TrainError {
     }
 }
 
-fn save_json(path: &Path, value: &Value) -> Result<(), TrainError> {
+pub(crate) fn save_json(path: &Path, value: &Value) -> Result<(), TrainError> {
     let write = || {
         let text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;
         fs::write(path, text + "\n")

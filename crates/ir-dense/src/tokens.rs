@@ -205,34 +205,53 @@ fn word_pieces(path: &Path, vocabulary: &[u8], settings: &Settings) -> Result<Va
         // As transformers reads it: of a token that is there twice, the later number counts.
         numbers.insert(token.into(), number.into());
     }
-    let name = |setting, usual: &str| settings.token(setting).unwrap_or(usual.into());
-    let special = [
-        name("unk_token", "[UNK]"),
-        name("sep_token", "[SEP]"),
-        name("pad_token", "[PAD]"),
-        name("cls_token", "[CLS]"),
-        name("mask_token", "[MASK]"),
-    ];
-    for needed in [&special[0], &special[1], &special[3]] {
+    let special = SPECIAL.map(|(setting, usual)| settings.token(setting).unwrap_or(usual.into()));
+    let [_, unknown, start, end, _] = &special;
+    for needed in [unknown, end, start] {
         if !numbers.contains_key(needed) {
             let token = needed.clone();
             let path = path.into();
             return Err(TokenError::Special { path, token }.into());
         }
     }
-    let added: Vec<Value> = special
+    let lowercase = settings.flag("do_lower_case")?.unwrap_or(true);
+    let special = special.each_ref().map(String::as_str);
+    Ok(tokenizer_json(&numbers, special, lowercase))
+}
+
+/// BERT's special tokens: the names of their settings, and what they are unless set.
+pub(crate) const SPECIAL: [(&str, &str); 5] = [
+    ("pad_token", "[PAD]"),
+    ("unk_token", "[UNK]"),
+    ("cls_token", "[CLS]"),
+    ("sep_token", "[SEP]"),
+    ("mask_token", "[MASK]"),
+];
+
+/// The `tokenizer.json` of BERT's word pieces with these numbers.
+pub(crate) fn tokenizer_json(
+    numbers: &Map<String, Value>,
+    special: [&str; 5],
+    lowercase: bool,
+) -> Value {
+    let [_, unknown, start, end, _] = special;
+    let mut added: Vec<(u64, Value)> = special
         .iter()
-        .filter_map(|token| {
-            Some(json!({
-                "id": numbers.get(token)?, "content": token, "single_word": false, "lstrip": false,
+        .filter_map(|&token| {
+            let id = numbers.get(token)?.as_u64()?;
+            let token = json!({
+                "id": id, "content": token, "single_word": false, "lstrip": false,
                 "rstrip": false, "normalized": false, "special": true,
-            }))
+            });
+            Some((id, token))
         })
         .collect();
-    let [unknown, end, _, start, _] = &special;
-    let lowercase = settings.flag("do_lower_case")?.unwrap_or(true);
-    Ok(json!({
+    added.sort_by_key(|&(id, _)| id);
+    let added: Vec<Value> = added.into_iter().map(|(_, token)| token).collect();
+    json!({
         "version": "1.0",
+        "truncation": null,
+        "padding": null,
         "added_tokens": added,
         "normalizer": {
             "type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
@@ -243,12 +262,12 @@ fn word_pieces(path: &Path, vocabulary: &[u8], settings: &Settings) -> Result<Va
             "type": "BertProcessing",
             "sep": [end, numbers.get(end)], "cls": [start, numbers.get(start)],
         },
-        "decoder": null,
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
         "model": {
             "type": "WordPiece", "unk_token": unknown, "continuing_subword_prefix": "##",
             "max_input_chars_per_word": 100, "vocab": numbers,
         },
-    }))
+    })
 }
 
 /// Why text cannot be cut into tokens.

@@ -6,7 +6,7 @@ use burn::tensor::activation::{gelu, gelu_approximate, relu, softmax};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use crate::batch::Block;
-use crate::weights::Weights;
+use crate::weights::Tensors;
 use crate::{Activation, Architecture, Batch, ModelError, TransformerConfig};
 
 /// A BERT-like encoder: embeddings, then blocks of self-attention and feed-forward.
@@ -94,7 +94,7 @@ impl Transformer {
     /// Reads the weights of a folder.
     pub(crate) fn load(
         config: TransformerConfig,
-        weights: &Weights,
+        weights: &dyn Tensors,
         device: &Device,
     ) -> Result<Self, ModelError> {
         let names = Names::new(config.architecture, weights);
@@ -274,7 +274,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    fn new(architecture: Architecture, weights: &Weights) -> Self {
+    fn new(architecture: Architecture, weights: &dyn Tensors) -> Self {
         let names = weights.names();
         let find = |end: &str| names.iter().find_map(|name| name.strip_suffix(end));
         let old = find("embeddings.LayerNorm.gamma").is_some();
@@ -336,7 +336,7 @@ impl Names {
 
 /// Makes parts of tensors.
 struct Load<'a> {
-    weights: &'a Weights,
+    weights: &'a dyn Tensors,
     device: &'a Device,
     norm: [&'static str; 2],
 }

@@ -12,7 +12,16 @@ use safetensors::tensor::Metadata;
 
 use crate::ModelError;
 
-/// Named tensors, converted to 32 bits when they are taken.
+/// Where a model's tensors come from.
+pub(crate) trait Tensors {
+    /// The names of all tensors, as far as they are fixed.
+    fn names(&self) -> Vec<String>;
+
+    /// A tensor's elements, row by row.
+    fn take(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError>;
+}
+
+/// Named tensors of a file, converted to 32 bits when they are taken.
 pub(crate) struct Weights {
     path: PathBuf,
     source: Source,
@@ -121,14 +130,6 @@ impl Weights {
         }
     }
 
-    /// The names of all tensors.
-    pub(crate) fn names(&self) -> Vec<String> {
-        match &self.source {
-            Source::SafeTensors { header, .. } => header.offset_keys(),
-            Source::Pytorch(reader) => reader.keys(),
-        }
-    }
-
     /// What a safetensors file says about itself under a name.
     pub(crate) fn metadata(&self, name: &str) -> Option<&str> {
         match &self.source {
@@ -142,33 +143,6 @@ impl Weights {
     /// A tensor's bytes as they lie in the file.
     pub(crate) fn raw(&self, name: &str) -> Result<Cow<'_, [u8]>, ModelError> {
         Ok(self.find(name)?.bytes)
-    }
-
-    /// A tensor's elements, row by row.
-    pub(crate) fn take(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
-        let Stored {
-            number,
-            shape: found,
-            bytes,
-        } = self.find(name)?;
-        if found != shape {
-            return Err(ModelError::Shape {
-                path: self.path.clone(),
-                tensor: name.into(),
-                expected: shape.into(),
-                found,
-            });
-        }
-        let values = number.convert(&bytes);
-        match values.iter().position(|value| !value.is_finite()) {
-            None => Ok(values),
-            Some(index) => Err(ModelError::NotFinite {
-                path: self.path.clone(),
-                tensor: name.into(),
-                index,
-                value: values[index],
-            }),
-        }
     }
 
     fn find(&self, name: &str) -> Result<Stored<'_>, ModelError> {
@@ -223,6 +197,41 @@ impl Weights {
                     bytes: data.into(),
                 })
             }
+        }
+    }
+}
+
+impl Tensors for Weights {
+    fn names(&self) -> Vec<String> {
+        match &self.source {
+            Source::SafeTensors { header, .. } => header.offset_keys(),
+            Source::Pytorch(reader) => reader.keys(),
+        }
+    }
+
+    fn take(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
+        let Stored {
+            number,
+            shape: found,
+            bytes,
+        } = self.find(name)?;
+        if found != shape {
+            return Err(ModelError::Shape {
+                path: self.path.clone(),
+                tensor: name.into(),
+                expected: shape.into(),
+                found,
+            });
+        }
+        let values = number.convert(&bytes);
+        match values.iter().position(|value| !value.is_finite()) {
+            None => Ok(values),
+            Some(index) => Err(ModelError::NotFinite {
+                path: self.path.clone(),
+                tensor: name.into(),
+                index,
+                value: values[index],
+            }),
         }
     }
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::adamw::Moments;
 use super::{History, TrainError, TrainingConfig};
 use crate::safetensors_file::{self, Entry};
-use crate::weights::Weights;
+use crate::weights::{Tensors, Weights};
 use crate::{ModelError, Tower, Transformer};
 
 /// Raised when older programs could not read what newer ones write, or the other way round.

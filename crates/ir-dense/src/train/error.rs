@@ -25,6 +25,9 @@ pub enum TrainError {
     /// There is nothing to learn from.
     #[error("expected training examples, found none")]
     Empty,
+    /// There is nothing to learn word pieces from.
+    #[error("expected texts with words, found none")]
+    NoWords,
     /// An example cannot be had or is of no use.
     #[error(transparent)]
     Data(#[from] TrainingError),

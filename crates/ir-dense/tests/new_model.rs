@@ -1,0 +1,251 @@
+//! Models from nothing: the same bytes always, and what Python makes of them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use common::apart;
+use ir_core::{Encoder, NoProgress, Side, TrainingExample, TrainingText};
+use ir_dense::train::{TrainError, Trainer, TrainingConfig};
+use ir_dense::{BiEncoder, NewModel};
+
+/// The paragraphs of the read-me, and some that are harder.
+fn texts() -> Vec<&'static str> {
+    let readme = include_str!("../README.md").split("\n\n");
+    let odd = [
+        "",
+        "caf\u{E9} na\u{EF}ve",
+        "\u{65E5}\u{672C} \u{1F6A2}",
+        "[SEP] or [CLS]",
+    ];
+    readme.chain(odd).collect()
+}
+
+fn small() -> NewModel {
+    let mut model = NewModel::default()
+        .with_shape(32, 2, 4)
+        .with_vocabulary(700);
+    model.positions = 64;
+    model
+}
+
+/// All files of a folder.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            let inner = self::files(&path).into_iter();
+            files.extend(inner.map(|(file, bytes)| (format!("{name}/{file}"), bytes)));
+        } else {
+            files.insert(name, fs::read(path).unwrap());
+        }
+    }
+    files
+}
+
+fn created(model: &NewModel, texts: &[&str]) -> (tempfile::TempDir, BTreeMap<String, Vec<u8>>) {
+    let folder = tempfile::tempdir().unwrap();
+    model.create(folder.path().join("new"), texts).unwrap();
+    let files = files(&folder.path().join("new"));
+    (folder, files)
+}
+
+#[test]
+fn the_same_bytes_always() {
+    let mut texts = texts();
+    let (_, first) = created(&small(), &texts);
+    assert!(first["vocab.txt"].starts_with(b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"));
+    assert_eq!(
+        first["vocab.txt"].iter().filter(|&&b| b == b'\n').count(),
+        700
+    );
+    texts.reverse();
+    for threads in [1, 3] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let again = pool
+            .build()
+            .unwrap()
+            .install(|| created(&small(), &texts).1);
+        assert!(first == again);
+    }
+    let (_, other) = created(&small().with_seed(1), &texts);
+    let differs = |name: &&String| first[*name] != other[*name];
+    let differing: Vec<&String> = first.keys().filter(differs).collect();
+    assert_eq!(differing, ["model.safetensors"]);
+    // As a value that can be kept.
+    let kept = serde_json::to_string(&small()).unwrap();
+    assert_eq!(serde_json::from_str::<NewModel>(&kept).unwrap(), small());
+}
+
+#[test]
+fn weights_are_berts() {
+    let (_, files) = created(&small(), &texts());
+    let tensors = safetensors::SafeTensors::deserialize(&files["model.safetensors"]).unwrap();
+    // Three tables, their normalisation, and sixteen tensors a layer.
+    assert_eq!(tensors.len(), 3 + 2 + 2 * 16);
+    for (name, tensor) in tensors.tensors() {
+        let (values, _) = tensor.data().as_chunks::<4>();
+        let values: Vec<f64> = values
+            .iter()
+            .map(|&b| f32::from_le_bytes(b).into())
+            .collect();
+        let all = |expected: f64| values.iter().all(|&x| (x - expected).abs() < 1e-12);
+        if name.ends_with("bias") {
+            assert!(all(0.0), "{name}");
+        } else if name.contains("LayerNorm") {
+            assert!(all(1.0), "{name}");
+        } else {
+            let values = match name.as_str() {
+                "embeddings.word_embeddings.weight" => {
+                    assert!(values[..32].iter().all(|&x| x.abs() < 1e-12));
+                    &values[32..]
+                }
+                _ => &values[..],
+            };
+            let n = values.len() as f64;
+            let mean = values.iter().sum::<f64>() / n;
+            let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
+            // Five standard errors of each.
+            assert!(mean.abs() < 5.0 * 0.02 / n.sqrt(), "{name}: {mean}");
+            let off = variance.sqrt() / 0.02 - 1.0;
+            assert!(off.abs() < 5.0 / (2.0 * n).sqrt(), "{name}: {off}");
+            // About a third is beyond one deviation, as in a normal distribution only.
+            let beyond = values.iter().filter(|x| x.abs() > 0.02).count() as f64 / n;
+            assert!(
+                (beyond - 0.3173).abs() < 5.0 * (0.2166 / n).sqrt(),
+                "{name}: {beyond}"
+            );
+        }
+    }
+}
+
+#[test]
+fn it_learns_and_is_saved() {
+    let (folder, _) = created(&small(), &texts());
+    let new = folder.path().join("new");
+    let mut config = TrainingConfig::small_data();
+    (config.epochs, config.batch, config.learning_rate) = (12, 4, 2e-3);
+    let example =
+        |query: &str, text: &str| TrainingExample::new(query).positive(TrainingText::new(text));
+    let data = vec![
+        example("python", "sentence-transformers loads the folder"),
+        example("graphics card", "what needs a driver for Vulkan"),
+        example("memory", "some thousand texts are held at a time"),
+        example("wrong file", "an error that names tensor and shape"),
+    ];
+    let trainer = Trainer::open(&new, &config).unwrap();
+    let trained = trainer.train(&data, &mut NoProgress).unwrap();
+    let rows = &trained.history.steps;
+    let (first, last) = (rows[0].loss, rows[rows.len() - 1].loss);
+    assert!(last < 0.2 * first, "{first} to {last}");
+    let saved = folder.path().join("trained");
+    trained.encoder.save(&saved).unwrap();
+    let again = BiEncoder::open(&saved).unwrap();
+    let texts = texts();
+    let [before, after] =
+        [&trained.encoder, &again].map(|encoder| encoder.encode(Side::Document, &texts).unwrap());
+    assert_eq!(before, after);
+    let untrained = BiEncoder::open(&new).unwrap();
+    assert_ne!(untrained.encode(Side::Document, &texts).unwrap(), before);
+}
+
+#[test]
+fn mistakes_are_told_and_leave_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new");
+    let said = |model: &NewModel, texts: &[&str]| {
+        let error = model.create(&path, texts).unwrap_err();
+        assert!(!path.exists());
+        error.to_string()
+    };
+    let change = |change: fn(&mut NewModel)| {
+        let mut model = small();
+        change(&mut model);
+        said(&model, &texts())
+    };
+    assert_eq!(
+        change(|m| m.heads = 5),
+        "heads is 5, expected a divisor of hidden"
+    );
+    assert_eq!(change(|m| m.hidden = 0), "hidden is 0, expected 1 or more");
+    assert_eq!(
+        change(|m| m.positions = 2),
+        "positions is 2, expected 3 or more: two special tokens stand around a text"
+    );
+    assert_eq!(
+        said(&small().with_vocabulary(6), &["ab ab"]),
+        "vocabulary is 6, and these alone are 8, expected room for the special tokens and the \
+         characters of the texts"
+    );
+    for texts in [&[][..], &["", " \n"]] {
+        assert_eq!(
+            said(&small(), texts),
+            "expected texts with words, found none"
+        );
+    }
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("mine"), "x").unwrap();
+    let error = small().create(&path, &texts()).unwrap_err();
+    assert!(matches!(error, TrainError::Write { .. }), "{error}");
+    assert_eq!(fs::read_dir(&path).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// transformers and sentence-transformers themselves, where the variable IR_DENSE_PYTHON names a
+/// Python that has them: the tokeniser by `vocab.txt` and by `tokenizer.json`, hidden states, and
+/// the vectors of texts.
+#[test]
+fn python_makes_the_same_of_it() {
+    let Some(python) = std::env::var_os("IR_DENSE_PYTHON") else {
+        eprintln!("skipped: IR_DENSE_PYTHON names no Python with sentence-transformers");
+        return;
+    };
+    let (folder, _) = created(&small(), &texts());
+    let new = folder.path().join("new");
+    let encoder = BiEncoder::open(&new).unwrap();
+    let program = "import json, sys\n\
+        from sentence_transformers import SentenceTransformer\n\
+        from transformers import AutoModel, AutoTokenizer, BertTokenizer\n\
+        folder, texts = sys.argv[1], json.loads(sys.argv[2])\n\
+        model, report = AutoModel.from_pretrained(folder, output_loading_info=True, add_pooling_layer=False)\n\
+        assert not any(report[k] for k in ('missing_keys', 'unexpected_keys', 'mismatched_keys')), report\n\
+        slow, fast = BertTokenizer(folder + '/vocab.txt'), AutoTokenizer.from_pretrained(folder)\n\
+        ids = [t(texts, truncation=True, max_length=64)['input_ids'] for t in (slow, fast)]\n\
+        assert ids[0] == ids[1]\n\
+        rows = SentenceTransformer(folder, device='cpu').encode(texts)\n\
+        print(json.dumps([ids[0], [float(x) for row in rows for x in row]]))";
+    let texts = texts();
+    let output = Command::new(python)
+        .args(["-c", program])
+        .arg(&new)
+        .arg(serde_json::to_string(&texts).unwrap())
+        .env("HF_HUB_OFFLINE", "1")
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let (ids, vectors): (Vec<Vec<u32>>, Vec<f32>) = serde_json::from_slice(&output.stdout).unwrap();
+    for (text, ids) in texts.iter().zip(&ids) {
+        assert_eq!(
+            &encoder.tokens(Side::Document, text).unwrap(),
+            ids,
+            "{text}"
+        );
+    }
+    let found = encoder.encode(Side::Document, &texts).unwrap();
+    assert!(
+        apart(&found, &vectors) < 1e-5,
+        "{}",
+        apart(&found, &vectors)
+    );
+}
