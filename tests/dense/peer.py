@@ -4,15 +4,12 @@
     python peer.py embed MODEL TEXTS.json OUT      token numbers and embeddings
     python peer.py scibert FOLDER                  a model of SciBERT's shape with random weights,
                                                    and its hidden states
-    python peer.py speed MODEL TEXTS.json THREADS  tokens a second, as processor time
-    python peer.py train MODEL TEXTS THREADS       seconds of a training step, as processor time
 
 OUT.json has the token numbers; OUT.f32 has the vectors, one after another.
 """
 
 import json
 import sys
-import time
 from pathlib import Path
 
 import numpy
@@ -54,40 +51,4 @@ def scibert(folder):
     (folder / "texts.json").write_text(json.dumps({"texts": texts, "ids": rows}))
 
 
-def speed(folder, texts, threads):
-    torch.set_num_threads(int(threads))
-    model = SentenceTransformer(folder, device="cpu")
-    texts = json.loads(Path(texts).read_text())
-    ids = model.tokenizer(texts, truncation=True, max_length=model.max_seq_length)["input_ids"]
-    tokens = sum(map(len, ids))
-    model.encode(texts[:32])
-    for _ in range(3):
-        wall, processor = time.perf_counter(), time.process_time()
-        model.encode(texts, batch_size=32)
-        wall, processor = time.perf_counter() - wall, time.process_time() - processor
-        print(f"{tokens / processor:.0f} tokens/s of processor time, {tokens / wall:.0f} by the clock")
-
-
-def train(folder, texts, threads):
-    """One step: half of the texts are queries, the others their answers, all of 64 tokens."""
-    torch.set_num_threads(int(threads))
-    model = BertModel.from_pretrained(folder, add_pooling_layer=False, attn_implementation="sdpa").eval()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5, weight_decay=0.01)
-    half = int(texts) // 2
-    generator = torch.Generator().manual_seed(1)
-    target = torch.arange(half)
-    for _ in range(8):
-        wall, processor = time.perf_counter(), time.process_time()
-        ids = torch.randint(1000, 29000, (2, half, 64), generator=generator)
-        queries, documents = (model(input_ids=side).last_hidden_state.mean(1) for side in ids)
-        queries, documents = (torch.nn.functional.normalize(side) for side in (queries, documents))
-        loss = torch.nn.functional.cross_entropy(queries @ documents.T / 0.05, target)
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        wall, processor = time.perf_counter() - wall, time.process_time() - processor
-        print(f"{processor:.2f} s of processor time a step, {wall:.2f} by the clock")
-
-
-{"embed": embed, "scibert": scibert, "speed": speed, "train": train}[sys.argv[1]](*sys.argv[2:])
+{"embed": embed, "scibert": scibert}[sys.argv[1]](*sys.argv[2:])
