@@ -111,6 +111,19 @@ impl Folder {
         finish(self.command(args).env("IR_DATA", self.path()), None)
     }
 
+    /// Runs `ir` here, with these variables; an empty one is unset.
+    pub(crate) fn ir_env(&self, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+        let mut command = self.command(args);
+        command.env_remove("IR_DATA");
+        for (name, value) in variables {
+            match value.is_empty() {
+                true => command.env_remove(name),
+                false => command.env(name, value),
+            };
+        }
+        finish(&mut command, None)
+    }
+
     /// Runs `ir` here, with this on standard input.
     pub(crate) fn ir_with(&self, args: &[&str], input: &str) -> Ran {
         finish(self.command(args).env_remove("IR_DATA"), Some(input))

@@ -110,11 +110,18 @@ impl TransformerConfig {
     pub fn read(folder: impl AsRef<Path>) -> Result<Self, ModelError> {
         let folder = folder.as_ref();
         let path = folder.join("config.json");
-        let raw: Raw = json(&path)?.ok_or_else(|| ModelError::Missing {
+        Self::read_file(&path)?.ok_or_else(|| ModelError::Missing {
             folder: folder.into(),
             expected: "config.json",
-        })?;
-        let architecture = raw.architecture(&path)?;
+        })
+    }
+
+    /// The same of a file of another name; `None` when there is none.
+    pub(crate) fn read_file(path: &Path) -> Result<Option<Self>, ModelError> {
+        let Some(raw) = json::<Raw>(path)? else {
+            return Ok(None);
+        };
+        let architecture = raw.architecture(path)?;
         let config = Self {
             architecture,
             vocabulary: raw.vocab_size,
@@ -141,7 +148,7 @@ impl TransformerConfig {
                 "relu" => Activation::Relu,
                 other => {
                     let expected = "gelu, gelu_new, gelu_pytorch_tanh or relu";
-                    return Err(ModelError::setting(&path, "hidden_act", expected, other));
+                    return Err(ModelError::setting(path, "hidden_act", expected, other));
                 }
             },
             layer_norm_eps: raw.layer_norm_eps.unwrap_or(match architecture {
@@ -153,11 +160,11 @@ impl TransformerConfig {
             None | Some("absolute") => {}
             Some(other) => {
                 let field = "position_embedding_type";
-                return Err(ModelError::setting(&path, field, "absolute", other));
+                return Err(ModelError::setting(path, field, "absolute", other));
             }
         }
-        config.check(&path)?;
-        Ok(config)
+        config.check(path)?;
+        Ok(Some(config))
     }
 
     /// The most tokens of a text, special ones included.

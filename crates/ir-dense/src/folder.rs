@@ -45,9 +45,10 @@ pub(crate) struct Sentences {
     pub(crate) document_prompt: String,
 }
 
+/// A line of `modules.json`.
 #[derive(serde::Deserialize)]
-struct Module {
-    path: String,
+pub(crate) struct Module {
+    pub(crate) path: String,
     #[serde(rename = "type")]
     kind: String,
 }

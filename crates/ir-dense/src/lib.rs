@@ -3,6 +3,7 @@
 
 mod backend;
 mod batch;
+mod catalogue;
 mod config;
 mod encoder;
 mod error;
@@ -26,10 +27,13 @@ mod word_pieces;
 pub use backend::{Backend, BackendError};
 pub use batch::Batch;
 pub use burn;
+pub use catalogue::KnownModel;
 pub use config::{Activation, Architecture, TransformerConfig};
 pub use encoder::{BiEncoder, EncoderConfig, SideConfig};
 pub use error::ModelError;
 pub use hub::ModelCache;
+#[cfg(feature = "hub")]
+pub use hub::{Hub, HubError};
 pub use new_model::NewModel;
 pub use pooling::Pooling;
 pub use stream::encode_stream;

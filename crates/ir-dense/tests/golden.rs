@@ -6,7 +6,7 @@ mod common;
 
 use common::{apart, minilm, on_backend, testdata, tiny};
 use ir_core::{Encoder, Side};
-use ir_dense::{Batch, BiEncoder, Pooling};
+use ir_dense::{Batch, BiEncoder, KnownModel, Pooling};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -151,6 +151,21 @@ fn minilm_gives_the_embeddings_of_sentence_transformers() {
     let Some(folder) = minilm() else { return };
     let golden = golden();
     let encoder = BiEncoder::open_with(folder, &on_backend()).unwrap();
+    // The catalogue says what its files say.
+    let (known, tower) = (
+        KnownModel::find("all-MiniLM-L6-v2").unwrap(),
+        encoder.tower(Side::Query),
+    );
+    assert_eq!(
+        (known.dim, known.max_tokens),
+        (encoder.dim(), tower.max_tokens)
+    );
+    assert_eq!(
+        (known.pooling, known.normalize),
+        (tower.pooling, tower.normalize)
+    );
+    assert_eq!(known.query_prefix, tower.prompt(Side::Query));
+    assert_eq!(known.document_prefix, tower.prompt(Side::Document));
     for (text, ids) in golden.texts.iter().zip(&golden.minilm.ids) {
         assert_eq!(
             &encoder.tokens(Side::Document, text).unwrap(),

@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[cfg(feature = "dense")]
-use crate::{encode, train};
+use crate::{encode, models, train};
 
 const ABOUT: &str = "Search a collection, and judge the result as trec_eval would";
 
@@ -83,6 +83,9 @@ pub(crate) enum Command {
     /// Vectors of texts, by a BERT model from a Hugging Face folder
     #[cfg(feature = "dense")]
     Encode(Box<encode::Args>),
+    /// The encoders known by name and those downloaded; fetching more
+    #[cfg(feature = "dense")]
+    Models(models::Args),
     /// A BERT model fine-tuned on queries whose answers are known
     #[cfg(feature = "dense")]
     Train(Box<train::Args>),

@@ -22,6 +22,8 @@ mod interleave;
 mod judgments;
 mod knn_accuracy;
 mod mine;
+#[cfg(feature = "dense")]
+mod models;
 mod overlap;
 mod pool;
 mod rules;
@@ -71,6 +73,8 @@ fn main() -> ExitCode {
         Command::Pool(args) => pool::run(&args, &console),
         Command::Agree(args) => agree::run(&args, &console),
         Command::Mine(args) => mine::run(&args, &console),
+        #[cfg(feature = "dense")]
+        Command::Models(args) => models::run(args, &console),
         Command::Datasets(args) => datasets::run(args, &console),
     };
     match done {

@@ -21,6 +21,7 @@ use crate::console::{Console, Unfinished, Usage, stop_on_interrupt};
 use crate::datasets::grouped;
 use crate::encode::Pool;
 use crate::index::use_threads;
+use crate::models;
 use crate::sink::Sink;
 use crate::source::{Layout, Source, find};
 
@@ -53,7 +54,7 @@ TrainingConfig; options on the command line come after it.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Folder of the model to begin with
+    /// Folder of the model to begin with, or its name if it was downloaded (see `ir models`)
     model: PathBuf,
 
     /// File of training examples, as `ir mine` writes it
@@ -261,7 +262,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             output.display()
         );
     }
-    let config = args.settings()?;
+    let model = models::find(&args.model)?;
+    let mut config = args.settings()?;
+    config.encoder = model.complete(config.encoder);
     let held_back = args
         .dev
         .as_deref()
@@ -270,8 +273,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let mut bar = console.bar();
     let data = examples(args, &held_back, &mut bar)?;
     let trainer = match &args.document_model {
-        None => Trainer::open(&args.model, &config)?,
-        Some(documents) => Trainer::open_untied(&args.model, documents, &config)?,
+        None => Trainer::open(&model.folder, &config)?,
+        Some(documents) => {
+            let documents = models::find(documents)?.folder;
+            Trainer::open_untied(&model.folder, documents, &config)?
+        }
     };
     let mut checkpoints = output.clone().into_os_string();
     checkpoints.push(".checkpoints");

@@ -10,13 +10,14 @@ use clap::ValueEnum;
 use ir_bm25::Verify;
 use ir_core::{Corpus, DocReader, Document, Encoder, Flow, Progress, Side};
 use ir_data::DocTemplate;
-use ir_dense::{Backend, BiEncoder, EncoderConfig, ModelCache, Pooling, SideConfig, encode_stream};
+use ir_dense::{Backend, BiEncoder, EncoderConfig, Pooling, SideConfig, encode_stream};
 use output::{Job, Output};
 
 use crate::args::positive;
 use crate::console::{Console, Usage, stop_on_interrupt};
 use crate::datasets::grouped;
 use crate::index::use_threads;
+use crate::models;
 use crate::source::{Layout, Source, find, read_queries};
 
 const EXAMPLES: &str = "\
@@ -24,14 +25,15 @@ Examples:
   ir encode all-MiniLM-L6-v2 beir/nfcorpus -o docs.npy --ids docs.ids
   ir encode all-MiniLM-L6-v2 beir/nfcorpus --queries -o queries.npy
   ir encode all-MiniLM-L6-v2 ~/notes -o notes-vectors.ir
-  ir encode e5-small-v2 corpus.jsonl -o docs.npy --prefix 'passage: '
+  ir encode my-e5 corpus.jsonl -o docs.npy --prefix 'passage: '
   ir encode scibert datafinder --template '{text} [SEP] {title}' \\
       --pooling cls --max-tokens 128 -o docs.npy
 
-The model is a folder in the Hugging Face layout, or the name of a model that
-Hugging Face's tools have in their cache (HF_HOME): config.json, weights
+The model is a folder in the Hugging Face layout: config.json, weights
 (model.safetensors or pytorch_model.bin), tokenizer.json or vocab.txt, and
-sentence-transformers' files where there are any. The vectors are those of
+sentence-transformers' files where there are any. Or it is the name of a model
+that was downloaded, by `ir models fetch` or Hugging Face's tools; one that
+`ir models` lists is loaded as its training was. The vectors are those of
 sentence-transformers, and the same bytes whatever --threads and
 --batch-tokens are.
 
@@ -48,8 +50,7 @@ NAME.partial-ids and NAME.partial-job; --restart throws them away.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Folder of the model, or its name where Hugging Face's tools have downloaded it:
-    /// sentence-transformers/all-MiniLM-L6-v2
+    /// Folder of the model, or its name if it was downloaded (see `ir models`)
     model: PathBuf,
 
     /// What to encode: a BEIR folder, a collection by name (see `ir datasets`), a .jsonl or .tsv
@@ -73,7 +74,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT", conflicts_with = "queries")]
     template: Option<DocTemplate>,
 
-    /// Put before every text, after what the model's folder says [default: the folder's prompt]
+    /// Put before every text [default: as the model's name or folder says]
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     prefix: Option<String>,
 
@@ -158,27 +159,6 @@ impl Args {
     }
 }
 
-/// The folder of a model, which a folder or the name of one in the cache names.
-fn model(argument: &Path) -> Result<PathBuf> {
-    if argument.exists() {
-        return Ok(argument.to_owned());
-    }
-    let cache = ModelCache::from_env();
-    let name = argument.to_str().unwrap_or_default();
-    match cache.as_ref().map(|cache| (cache, cache.find(name))) {
-        Some((_, Some(folder))) => Ok(folder),
-        Some((cache, None)) => bail!(
-            "{}: expected the folder of a model or the name of one in {}, found neither",
-            argument.display(),
-            cache.folder().display()
-        ),
-        None => bail!(
-            "{}: expected the folder of a model, found none",
-            argument.display()
-        ),
-    }
-}
-
 /// What is encoded: texts in order, how many if that is known, and what tells them from others.
 struct Texts<'a> {
     texts: Box<dyn Iterator<Item = Result<(String, String)>> + 'a>,
@@ -256,7 +236,8 @@ impl Iterator for Reading<'_> {
 }
 
 fn encode(args: &Args, texts: Texts<'_>, console: &Console) -> Result<()> {
-    let encoder = BiEncoder::open_with(model(&args.model)?, &args.config())?;
+    let model = models::find(&args.model)?;
+    let encoder = BiEncoder::open_with(&model.folder, &model.complete(args.config()))?;
     let side = args.side();
     let job = Job::new(&encoder, side, texts.fingerprint)?;
     let began = Instant::now();

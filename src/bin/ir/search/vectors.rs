@@ -9,11 +9,12 @@ use ir_core::{
     Distinct, DocFilter, DocIds, DocNum, Encoded, Encoder, Hit, Ranking, Retriever, Search,
     SearchError,
 };
-use ir_dense::BiEncoder;
+use ir_dense::{BiEncoder, EncoderConfig};
 use ir_knn::FlatIndex;
 
 use crate::console::Console;
 use crate::datasets::grouped;
+use crate::models;
 
 /// The options.
 #[derive(Debug, clap::Args)]
@@ -29,10 +30,10 @@ pub(crate) struct Vectors {
     )]
     pub(crate) vectors: Option<PathBuf>,
 
-    /// Folder of the model that made them
+    /// Folder of the model that made them, or its name
     #[arg(
         long,
-        value_name = "FOLDER",
+        value_name = "MODEL",
         requires = "vectors",
         help_heading = "Vectors"
     )]
@@ -65,7 +66,9 @@ impl Vectors {
             return Ok(None);
         };
         let vectors = FlatIndex::open(path)?;
-        let encoder = BiEncoder::open(folder)?;
+        let model = models::find(folder)?;
+        let config = model.complete(EncoderConfig::default());
+        let encoder = BiEncoder::open_with(&model.folder, &config)?;
         if !vectors.is_empty() && vectors.dim() != encoder.dim() {
             bail!(
                 "{}: expected vectors of {} values, as {} makes them, found {}",

@@ -1,11 +1,25 @@
-//! Models that Hugging Face's tools have downloaded.
+//! Models that Hugging Face's tools have downloaded, and with the feature `hub` downloading them.
+
+#[cfg(feature = "hub")]
+mod blob;
+#[cfg(feature = "hub")]
+mod error;
+#[cfg(feature = "hub")]
+mod fetch;
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folder where Python's `huggingface_hub` keeps what it has downloaded, read as it stands:
-/// nothing is downloaded here.
+#[cfg(feature = "hub")]
+pub use error::HubError;
+#[cfg(feature = "hub")]
+pub use fetch::Hub;
+
+use crate::KnownModel;
+
+/// The folder where Python's `huggingface_hub` keeps what it has downloaded. Finding a model reads it
+/// as it stands; only `ModelCache::fetch`, which comes with the feature `hub`, downloads.
 ///
 /// ```no_run
 /// use ir_dense::{BiEncoder, ModelCache};
@@ -50,29 +64,67 @@ impl ModelCache {
         &self.folder
     }
 
-    /// The folder of a model by its name on the hub, `organisation/name`, or `name` alone for the oldest.
-    /// `@` and a branch, a tag or a commit may follow; without, it is the branch `main`. `None` when the
-    /// cache does not have it.
+    /// The folder of a model by its name on the hub, `organisation/name`, or `name` alone for the oldest
+    /// and for those of [`KnownModel`]. `@` and a branch, a tag or a commit may follow; without, it is
+    /// the branch `main`. `None` when the cache does not have it.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<PathBuf> {
-        let (name, revision) = name.split_once('@').unwrap_or((name, "main"));
-        let part = |part: &str| {
-            let known = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-            !part.is_empty() && !part.starts_with('.') && part.chars().all(known)
-        };
-        let mut parts = name.split('/');
-        if name.split('/').count() > 2 || !parts.all(part) || !revision.split('/').all(part) {
-            return None;
-        }
-        let model = self
-            .folder
-            .join(format!("models--{}", name.replace('/', "--")));
-        let snapshots = model.join("snapshots");
+        let Address { name, revision } = Address::of(name)?;
+        let model = self.folder_of(name);
         let commit = fs::read_to_string(model.join("refs").join(revision)).ok();
         let commit = commit.as_deref().map_or(revision, str::trim);
-        let folder = snapshots.join(commit);
-        (part(commit) && folder.is_dir()).then_some(folder)
+        let folder = model.join("snapshots").join(commit);
+        (plain(commit) && folder.is_dir()).then_some(folder)
     }
+
+    /// The names of all models of which it has the branch `main`, in order. Not all of them are
+    /// encoders.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| {
+                let name = entry.file_name().into_string().ok()?;
+                let name = name.strip_prefix("models--")?.replacen("--", "/", 1);
+                self.find(&name)?;
+                Some(name)
+            })
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Where everything of a model is.
+    fn folder_of(&self, name: &str) -> PathBuf {
+        self.folder.join(folder_name(name))
+    }
+}
+
+/// A model on the hub and a version of it.
+#[derive(Debug, Clone, Copy)]
+struct Address<'a> {
+    name: &'a str,
+    revision: &'a str,
+}
+
+impl<'a> Address<'a> {
+    /// `organisation/name@revision`.
+    fn of(text: &'a str) -> Option<Self> {
+        let (name, revision) = text.split_once('@').unwrap_or((text, "main"));
+        let name = KnownModel::find(name).map_or(name, |known| known.name);
+        let known = name.split('/').count() <= 2 && name.split('/').all(plain);
+        (known && revision.split('/').all(plain)).then_some(Self { name, revision })
+    }
+}
+
+fn folder_name(name: &str) -> String {
+    format!("models--{}", name.replace('/', "--"))
+}
+
+/// Whether this names a file or folder and leads nowhere else.
+fn plain(part: &str) -> bool {
+    let known = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    !part.is_empty() && !part.starts_with('.') && part.chars().all(known)
 }
 
 #[cfg(test)]
@@ -118,6 +170,15 @@ mod tests {
         assert_eq!(find("org/small@pr/7"), second);
         assert_eq!(find("org/small@4567def"), second);
         assert_eq!(find("bert"), Some("bert/snapshots/89ab".to_owned()));
+        assert_eq!(cache.names(), ["bert", "org/small"]);
+        write("models--intfloat--e5-small-v2/refs/main", "cdef");
+        write(
+            "models--intfloat--e5-small-v2/snapshots/cdef/config.json",
+            "{}",
+        );
+        let known = Some("intfloat--e5-small-v2/snapshots/cdef".to_owned());
+        assert_eq!(find("e5-small-v2"), known);
+        assert_eq!(find("e5-small-v2@cdef"), known);
         for absent in [
             "org/large",
             "org/small@next",

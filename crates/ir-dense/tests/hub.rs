@@ -1,0 +1,536 @@
+//! Models from a hub on the loopback, into a cache as Hugging Face's tools lay it out.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
+
+#[path = "common/server.rs"]
+#[allow(unreachable_pub)]
+mod server;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use ir_core::{Encoder, Flow, NoProgress, Side};
+use ir_dense::{BiEncoder, EncoderConfig, Hub, HubError, ModelCache, Pooling};
+use server::{BYTES, COMMIT, CONFIG, Reply, Server, Stored, WEIGHTS, repository};
+
+const WEIGHTS_FILE: &str = "model.safetensors";
+const FIRST: &str = "/api/models/org/tiny/revision/main?blobs=true";
+
+struct Here {
+    _folder: tempfile::TempDir,
+    cache: ModelCache,
+}
+
+impl Here {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = ModelCache::at(folder.path().join("hub"));
+        Self {
+            _folder: folder,
+            cache,
+        }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.cache.folder().join("models--org--tiny").join(path)
+    }
+
+    fn fetch(&self, hub: &Hub, name: &str) -> Result<PathBuf, HubError> {
+        self.cache.fetch_from(hub, name, &mut NoProgress)
+    }
+
+    /// Names in a folder of the model.
+    fn names(&self, path: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.at(path)).into_iter().flatten();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+fn usual(files: Vec<Stored>) -> Server {
+    Server::start(files, |_, _| None)
+}
+
+fn hub(server: &Server) -> Hub {
+    Hub::at(&server.endpoint).with_attempts(3, Duration::from_millis(1))
+}
+
+fn vectors(folder: &Path, config: &EncoderConfig) -> Vec<f32> {
+    let encoder = BiEncoder::open_with(folder, config).unwrap();
+    encoder.encode(Side::Query, &["the cat", "a ship"]).unwrap()
+}
+
+fn tiny() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/tiny/bert")
+}
+
+#[test]
+fn a_model_comes_whole_and_encodes() {
+    let (here, server) = (Here::new(), usual(repository()));
+    let mut last = (0, None);
+    let mut watch = |_: &str, done: u64, total: Option<u64>| {
+        last = (done, total);
+        Flow::Continue
+    };
+    let folder = here
+        .cache
+        .fetch_from(&hub(&server), "org/tiny", &mut watch)
+        .unwrap();
+    assert_eq!(folder, here.at("snapshots").join(COMMIT));
+    let total = 569 + 168 + 94 + 227 + BYTES as u64;
+    assert_eq!(last, (total, Some(total)));
+    // What an encoder reads, and nothing else.
+    let mut asked = server.asked();
+    asked.sort();
+    let expected = [
+        FIRST,
+        "1_Pooling/config.json",
+        "config.json",
+        WEIGHTS_FILE,
+        "modules.json",
+        "vocab.txt",
+    ];
+    assert_eq!(asked, expected);
+    // The layout of huggingface_hub.
+    assert_eq!(fs::read_to_string(here.at("refs/main")).unwrap(), COMMIT);
+    assert_eq!(here.names("snapshots"), [COMMIT]);
+    let blobs = here.names("blobs");
+    assert_eq!(blobs.len(), 5, "{blobs:?}");
+    assert!(blobs.contains(&WEIGHTS.to_owned()) && blobs.contains(&CONFIG.to_owned()));
+    #[cfg(unix)]
+    for (file, blob) in [
+        (WEIGHTS_FILE, format!("../../blobs/{WEIGHTS}")),
+        ("config.json", format!("../../blobs/{CONFIG}")),
+        (
+            "1_Pooling/config.json",
+            "../../../blobs/c1bb9fbe61d43cd290fdb182c21472cd43863f0c".into(),
+        ),
+    ] {
+        assert_eq!(fs::read_link(folder.join(file)).unwrap(), Path::new(&blob));
+    }
+    // modules.json says CLS, which is not what a folder without it means.
+    let cls = EncoderConfig::default().with_pooling(Pooling::Cls);
+    let found = vectors(&folder, &EncoderConfig::default());
+    assert_eq!(found, vectors(&tiny(), &cls));
+    assert_ne!(found, vectors(&tiny(), &EncoderConfig::default()));
+
+    assert_eq!(here.cache.find("org/tiny"), Some(folder.clone()));
+    assert_eq!(here.cache.names(), ["org/tiny"]);
+    // The second time, only whether there is something new is asked.
+    assert_eq!(here.fetch(&hub(&server), "org/tiny").unwrap(), folder);
+    assert_eq!(server.asked().len(), 7);
+    assert_eq!(server.asked()[6], FIRST);
+    // By its commit there is no name to be noted, by a branch with a stroke there is one.
+    here.fetch(&hub(&server), &format!("org/tiny@{COMMIT}"))
+        .unwrap();
+    here.fetch(&hub(&server), "org/tiny@refs/pr/7").unwrap();
+    let last = server.asked().pop().unwrap();
+    assert!(last.contains("/revision/refs%2Fpr%2F7?"), "{last}");
+    assert_eq!(here.names("refs"), ["main", "refs"]);
+    assert_eq!(here.cache.find("org/tiny@refs/pr/7"), Some(folder));
+}
+
+#[test]
+fn a_cut_connection_is_gone_on_with() {
+    let here = Here::new();
+    let server = Server::start(repository(), |file, before| match (file, before) {
+        (WEIGHTS_FILE, 0) => Some(Reply::Cut(30_000)),
+        (WEIGHTS_FILE, 1) => Some(Reply::Cut(0)),
+        (WEIGHTS_FILE, 2) => Some(Reply::Status(503, "")),
+        (WEIGHTS_FILE, 3) => Some(Reply::Cut(20_000)),
+        _ => None,
+    });
+    let folder = here
+        .fetch(&hub(&server).with_attempts(4, Duration::ZERO), "org/tiny")
+        .unwrap();
+    assert_eq!(
+        server.ranges(WEIGHTS_FILE),
+        [
+            "",
+            "bytes=30000-",
+            "bytes=30000-",
+            "bytes=30000-",
+            "bytes=50000-"
+        ]
+    );
+    vectors(&folder, &EncoderConfig::default());
+}
+
+#[test]
+fn what_an_interrupted_run_leaves_is_not_a_model_but_its_beginning() {
+    let here = Here::new();
+    let server = Server::start(repository(), |file, before| {
+        (file == WEIGHTS_FILE && before < 2).then_some(Reply::Cut(30_000))
+    });
+    let once = hub(&server).with_attempts(1, Duration::ZERO);
+    let error = here.fetch(&once, "org/tiny").unwrap_err();
+    let expected = BYTES as u64;
+    assert!(
+        matches!(error, HubError::Cut { expected: e, found: 30_000, .. } if e == expected),
+        "{error}"
+    );
+    assert_eq!(here.cache.find("org/tiny"), None);
+    assert_eq!(here.cache.find(&format!("org/tiny@{COMMIT}")), None);
+    assert!(here.names("snapshots").is_empty() && here.names("refs").is_empty());
+    assert!(
+        here.names("blobs")
+            .contains(&format!("{WEIGHTS}.incomplete"))
+    );
+    // The caller asks to stop: the same.
+    let mut stop = |_: &str, done: u64, _: Option<u64>| match done > 31_500 {
+        true => Flow::Stop,
+        false => Flow::Continue,
+    };
+    let error = here
+        .cache
+        .fetch_from(&once, "org/tiny", &mut stop)
+        .unwrap_err();
+    assert!(matches!(error, HubError::Cancelled), "{error}");
+    assert_eq!(here.cache.find("org/tiny"), None);
+
+    let folder = here.fetch(&hub(&server), "org/tiny").unwrap();
+    let ranges = server.ranges(WEIGHTS_FILE);
+    assert_eq!(ranges[1], "bytes=30000-");
+    assert!(ranges.len() == 3 && ranges[2] > ranges[1], "{ranges:?}");
+    // What was complete before was not asked for again.
+    assert_eq!(server.ranges("config.json").len(), 1);
+    assert!(here.names("blobs").iter().all(|name| !name.contains('.')));
+    assert_eq!(here.names(""), ["blobs", "refs", "snapshots"]);
+    vectors(&folder, &EncoderConfig::default());
+}
+
+#[test]
+fn a_hub_that_starts_again_each_time() {
+    let here = Here::new();
+    let server = Server::start(repository(), |file, before| match (file, before) {
+        (WEIGHTS_FILE, 0) => Some(Reply::Cut(30_000)),
+        (WEIGHTS_FILE, _) => Some(Reply::Whole),
+        _ => None,
+    });
+    let folder = here.fetch(&hub(&server), "org/tiny").unwrap();
+    assert_eq!(server.ranges(WEIGHTS_FILE), ["", "bytes=30000-"]);
+    vectors(&folder, &EncoderConfig::default());
+}
+
+#[test]
+fn wrong_content_never_gets_a_name() {
+    let mut wrong = repository()
+        .into_iter()
+        .find(|file| file.large)
+        .unwrap()
+        .bytes;
+    wrong[50_000] ^= 1;
+    let other = wrong.clone();
+    let here = Here::new();
+    let server = Server::start(repository(), move |file, before| match (file, before) {
+        (WEIGHTS_FILE, 0) => Some(Reply::Bytes(wrong.clone())),
+        _ => None,
+    });
+    let error = here.fetch(&hub(&server), "org/tiny").unwrap_err();
+    let text = error.to_string();
+    match error {
+        HubError::Hash {
+            hash: "SHA-256",
+            expected,
+            found,
+            ..
+        } => assert!(expected == WEIGHTS && found != WEIGHTS && text.contains(&found)),
+        other => panic!("{other}"),
+    }
+    assert_eq!(here.cache.find("org/tiny"), None);
+    assert!(
+        !here
+            .names("blobs")
+            .iter()
+            .any(|name| name.starts_with(WEIGHTS))
+    );
+    // The next attempt starts again.
+    here.fetch(&hub(&server), "org/tiny").unwrap();
+    assert_eq!(server.ranges(WEIGHTS_FILE), ["", ""]);
+
+    // A beginning that is another file's, left by somebody else.
+    let here = Here::new();
+    fs::create_dir_all(here.at("blobs")).unwrap();
+    let part = here.at(&format!("blobs/{WEIGHTS}.incomplete"));
+    fs::write(&part, &other[..60_000]).unwrap();
+    let error = here.fetch(&hub(&server), "org/tiny").unwrap_err();
+    assert!(matches!(error, HubError::Hash { .. }), "{error}");
+    // One that is too long cannot be a beginning; one that is complete needs no request.
+    fs::write(&part, [&other[..], b"more"].concat()).unwrap();
+    here.fetch(&hub(&server), "org/tiny").unwrap();
+    let asked = server.ranges(WEIGHTS_FILE).len();
+    let here = Here::new();
+    fs::create_dir_all(here.at("blobs")).unwrap();
+    let part = here.at(&format!("blobs/{WEIGHTS}.incomplete"));
+    fs::write(&part, fs::read(tiny().join(WEIGHTS_FILE)).unwrap()).unwrap();
+    here.fetch(&hub(&server), "org/tiny").unwrap();
+    assert_eq!(server.ranges(WEIGHTS_FILE).len(), asked);
+
+    // Files of git are verified, too; and so are sizes.
+    for (bytes, hash) in [(569, true), (568, false), (570, false)] {
+        let here = Here::new();
+        let server = Server::start(repository(), move |file, _| {
+            (file == "config.json").then(|| Reply::Bytes(vec![b' '; bytes]))
+        });
+        let error = here.fetch(&hub(&server), "org/tiny").unwrap_err();
+        let found = bytes as u64;
+        match error {
+            HubError::Hash { expected, .. } => assert!(hash && expected == CONFIG),
+            HubError::Size {
+                expected: 569,
+                found: f,
+                ..
+            } => assert!(!hash && f == found),
+            other => panic!("{other}"),
+        }
+        assert!(here.names("blobs").is_empty());
+    }
+}
+
+#[test]
+fn what_the_hub_refuses() {
+    let refused = |status, code, hub_of: fn(&Server) -> Hub| {
+        let here = Here::new();
+        let server = Server::start(repository(), move |_, _| Some(Reply::Status(status, code)));
+        let error = here.fetch(&hub_of(&server), "org/tiny@v1").unwrap_err();
+        assert!(!here.cache.folder().exists(), "nothing is made for nothing");
+        (error, server.asked().len())
+    };
+    for (status, code) in [(404, "RepoNotFound"), (401, "RepoNotFound"), (401, "")] {
+        let (error, asked) = refused(status, code, hub);
+        assert!(
+            matches!(error, HubError::NoModel { token: false, .. }),
+            "{error}"
+        );
+        assert!(error.to_string().contains("HF_TOKEN"), "{error}");
+        assert_eq!(asked, 1, "what is not there is not asked for again");
+    }
+    let (error, _) = refused(401, "", |server| hub(server).with_token("secret"));
+    assert!(
+        matches!(error, HubError::NoModel { token: true, .. }),
+        "{error}"
+    );
+    let (error, _) = refused(404, "RevisionNotFound", hub);
+    assert_eq!(error.to_string(), "org/tiny has no revision \"v1\"");
+    for status in [401, 403] {
+        let (error, _) = refused(status, "GatedRepo", hub);
+        assert!(matches!(error, HubError::Gated { .. }), "{error}");
+    }
+    let (error, asked) = refused(503, "", hub);
+    assert!(
+        matches!(error, HubError::Status { status: 503, .. }),
+        "{error}"
+    );
+    assert_eq!(asked, 3);
+    let (error, _) = refused(410, "", hub);
+    assert!(
+        matches!(error, HubError::Status { status: 410, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn no_network_and_no_name() {
+    let here = Here::new();
+    // A port that nobody listens at.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let nobody = Hub::at(format!("http://127.0.0.1:{port}/")).with_attempts(2, Duration::ZERO);
+    let error = here.fetch(&nobody, "org/tiny").unwrap_err();
+    assert!(
+        matches!(error, HubError::NoAnswer { attempts: 2, .. }),
+        "{error}"
+    );
+    let nonsense = Hub::at("no address");
+    let error = here.fetch(&nonsense, "org/tiny").unwrap_err();
+    assert!(
+        matches!(error, HubError::NoAnswer { attempts: 1, .. }),
+        "{error}"
+    );
+    for name in [
+        "",
+        "a/b/c",
+        "../etc",
+        "org/tiny@",
+        "org/ti ny",
+        "org/tiny@../x",
+    ] {
+        let error = here.fetch(&nobody, name).unwrap_err();
+        assert!(matches!(error, HubError::Name { .. }), "{name}: {error}");
+    }
+    // A cache that is a file.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let server = usual(repository());
+    let error = ModelCache::at(file.path())
+        .fetch_from(&hub(&server), "org/tiny", &mut NoProgress)
+        .unwrap_err();
+    assert!(matches!(error, HubError::Write { .. }), "{error}");
+}
+
+#[test]
+fn descriptions_and_models_that_are_no_use() {
+    let described = |text: &str| {
+        let (here, text) = (Here::new(), text.to_owned());
+        let server = Server::start(repository(), move |_, _| {
+            Some(Reply::Bytes(text.clone().into()))
+        });
+        here.fetch(&hub(&server), "org/tiny").unwrap_err()
+    };
+    for text in ["<html>", "{}", r#"{"sha": 1, "siblings": []}"#] {
+        let error = described(text);
+        assert!(matches!(error, HubError::Answer { .. }), "{error}");
+    }
+    for sha in ["../../..", "", "0123456789ABCDEF0123456789abcdef01234567"] {
+        let text = format!(r#"{{"sha": "{sha}", "siblings": []}}"#);
+        let error = described(&text);
+        assert!(
+            matches!(error, HubError::Field { ref field, .. } if field == "sha"),
+            "{error}"
+        );
+    }
+    for (file, part) in [
+        (r#""size": 5"#, "blobId of config.json"),
+        (r#""blobId": "../../x", "size": 5"#, "blobId of config.json"),
+        (
+            r#""lfs": {"sha256": "ff", "size": 5}"#,
+            "lfs.sha256 of config.json",
+        ),
+        (
+            r#""blobId": "0000000000000000000000000000000000000000""#,
+            "size of config.json",
+        ),
+    ] {
+        let text = format!(
+            r#"{{"sha": "{COMMIT}", "siblings": [{{"rfilename": "config.json", {file}}}]}}"#
+        );
+        let error = described(&text);
+        assert!(
+            matches!(error, HubError::Field { ref field, .. } if field == part),
+            "{error}"
+        );
+    }
+    // A file is missing.
+    for (absent, part) in [
+        ("config.json", "config.json"),
+        ("vocab.txt", "tokenizer.json or vocab.txt"),
+        ("weights", "model.safetensors or pytorch_model.bin"),
+    ] {
+        let weights = |name: &str| name == WEIGHTS_FILE || name == "pytorch_model.bin";
+        let mut files = repository();
+        files.retain(|file| file.name != absent && !(absent == "weights" && weights(file.name)));
+        let (here, server) = (Here::new(), usual(files));
+        let error = here.fetch(&hub(&server), "org/tiny").unwrap_err();
+        assert!(
+            matches!(error, HubError::Missing { expected, .. } if expected == part),
+            "{error}"
+        );
+    }
+    // Another architecture: its weights are not downloaded.
+    let mut files = repository();
+    let config = files
+        .iter_mut()
+        .find(|file| file.name == "config.json")
+        .unwrap();
+    config.bytes = br#"{"model_type":"gpt2","vocab_size":10,"hidden_size":4,"num_hidden_layers":1,"num_attention_heads":1,"intermediate_size":4,"max_position_embeddings":8}"#.into();
+    config.hash = "5741209d26893171f28d95b40c67ee26a34815c7";
+    let (here, server) = (Here::new(), usual(files));
+    let error = here.fetch(&hub(&server), "org/tiny").unwrap_err();
+    assert!(matches!(error, HubError::Model { .. }), "{error}");
+    assert_eq!(server.asked().len(), 2);
+    assert_eq!(here.cache.find("org/tiny"), None);
+}
+
+#[test]
+fn a_token_goes_to_the_hub_alone() {
+    let here = Here::new();
+    let server = Server::start(repository(), |file, _| {
+        (file == WEIGHTS_FILE).then_some(Reply::Elsewhere)
+    });
+    let hub = hub(&server).with_token("secret");
+    assert!(!format!("{hub:?}").contains("secret"));
+    here.fetch(&hub, "org/tiny").unwrap();
+    let mut elsewhere = 0;
+    for request in server.requests() {
+        let ours = request.host.starts_with("127.");
+        elsewhere += usize::from(!ours);
+        assert_eq!(request.token, if ours { "Bearer secret" } else { "" });
+    }
+    assert_eq!(elsewhere, 1);
+}
+
+#[test]
+fn two_at_once_download_once() {
+    let (here, server) = (Here::new(), usual(repository()));
+    std::thread::scope(|scope| {
+        let fetch = || here.fetch(&hub(&server), "org/tiny").unwrap();
+        let other = scope.spawn(fetch);
+        assert_eq!(fetch(), other.join().unwrap());
+    });
+    assert_eq!(server.ranges(WEIGHTS_FILE), [""]);
+    assert_eq!(here.names(""), ["blobs", "refs", "snapshots"]);
+    vectors(
+        &here.cache.find("org/tiny").unwrap(),
+        &EncoderConfig::default(),
+    );
+}
+
+#[test]
+fn a_version_of_which_python_has_a_part() {
+    let (here, server) = (Here::new(), usual(repository()));
+    let folder = here.at("snapshots").join(COMMIT);
+    fs::create_dir_all(&folder).unwrap();
+    // A copy, as on systems without links, and a link to what is gone.
+    fs::copy(tiny().join("config.json"), folder.join("config.json")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("../../blobs/gone", folder.join("vocab.txt")).unwrap();
+    assert_eq!(here.fetch(&hub(&server), "org/tiny").unwrap(), folder);
+    assert!(!folder.join("config.json").is_symlink());
+    vectors(&folder, &EncoderConfig::default());
+}
+
+/// With the Python that `IR_DENSE_PYTHON` names: `huggingface_hub` finds what was fetched, offline, and
+/// sentence-transformers opens it with the same vectors.
+#[test]
+fn python_finds_what_was_fetched() {
+    let Some(python) = std::env::var_os("IR_DENSE_PYTHON") else {
+        eprintln!("skipped: IR_DENSE_PYTHON names no Python with sentence-transformers");
+        return;
+    };
+    let (here, server) = (Here::new(), usual(repository()));
+    let folder = here.fetch(&hub(&server), "org/tiny").unwrap();
+    let script = "
+import json
+from huggingface_hub import scan_cache_dir, snapshot_download
+from sentence_transformers import SentenceTransformer
+folder = snapshot_download('org/tiny', local_files_only=True)
+cache = scan_cache_dir()
+assert not cache.warnings, cache.warnings
+repo, = cache.repos
+model = SentenceTransformer('org/tiny', device='cpu')
+print(json.dumps([folder, repo.repo_id, repo.nb_files, repo.size_on_disk,
+                  model.encode(['the cat', 'a ship']).flatten().tolist()]))
+";
+    let ran = Command::new(python)
+        .args(["-c", script])
+        .env("HF_HUB_OFFLINE", "1")
+        .env("HF_HUB_CACHE", here.cache.folder())
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{errors}");
+    let found: (PathBuf, String, usize, usize, Vec<f32>) =
+        serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(found.0, folder);
+    assert_eq!((found.1.as_str(), found.2), ("org/tiny", 5));
+    assert_eq!(found.3, 569 + 168 + 94 + 227 + BYTES);
+    let ours = vectors(&folder, &EncoderConfig::default());
+    for (ours, theirs) in ours.iter().zip(&found.4) {
+        assert!((ours - theirs).abs() < 1e-5, "{ours} {theirs}");
+    }
+    assert_eq!(ours.len(), found.4.len());
+}
