@@ -1,6 +1,6 @@
 //! [`BiEncoder`]: texts to vectors, in batches.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ir_core::{EncodeError, Encoder, Side};
@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
-use crate::{Backend, Batch, ModelError, Pooling, Tower};
+use crate::{Backend, Batch, ModelError, Pooling, Similarity, Tower};
 
 /// How a [`BiEncoder`] is loaded. What is `None` is as the folder says.
 ///
@@ -152,6 +152,7 @@ pub struct BiEncoder {
     query: Computed,
     document: Computed,
     config: EncoderConfig,
+    similarity: Option<Similarity>,
 }
 
 /// A tower and how it is computed.
@@ -163,7 +164,8 @@ struct Computed {
 }
 
 impl BiEncoder {
-    /// Reads a folder in the Hugging Face layout.
+    /// Reads a folder in the Hugging Face layout, or one with two such folders in it, `query` and
+    /// `document`, as [`BiEncoder::save`] writes it for a tower on each side.
     ///
     /// # Errors
     /// See [`ModelError`].
@@ -176,6 +178,10 @@ impl BiEncoder {
     /// # Errors
     /// See [`ModelError`].
     pub fn open_with(folder: impl AsRef<Path>, config: &EncoderConfig) -> Result<Self, ModelError> {
+        let folder = folder.as_ref();
+        if let Some([query, document]) = sides(folder) {
+            return Self::open_untied(query, document, config);
+        }
         let tower = Arc::new(Tower::open(folder, config)?);
         Self::new(tower.clone(), tower, config)
     }
@@ -197,7 +203,8 @@ impl BiEncoder {
     /// An encoder of two towers, or of one twice.
     ///
     /// # Errors
-    /// When their vectors differ in length, or a length limit does not suit.
+    /// When their vectors differ in length, they say different things of the similarity, or a
+    /// length limit does not suit.
     pub fn new(
         query: Arc<Tower>,
         document: Arc<Tower>,
@@ -210,7 +217,17 @@ impl BiEncoder {
                 document: dims[1],
             });
         }
-        for (tower, side) in [(&query, &config.query), (&document, &config.document)] {
+        if let (Some(expected), Some(found)) = (query.similarity, document.similarity)
+            && expected != found
+        {
+            let path = document.folder.join("config_sentence_transformers.json");
+            let expected = format!("{}, as with queries", expected.name());
+            let field = "similarity_fn_name";
+            return Err(ModelError::setting(&path, field, expected, found.name()));
+        }
+        for (tower, side) in [(&query, Side::Query), (&document, Side::Document)] {
+            let limit = tower.limit(side);
+            let side = config.side(side);
             let most = tower.model.config().max_tokens();
             if let Some(found) = side.max_tokens.filter(|&limit| limit > most) {
                 let path = tower.folder.join("config.json");
@@ -218,14 +235,13 @@ impl BiEncoder {
                 return Err(ModelError::setting(&path, "max_tokens", expected, found));
             }
             // Too low a limit is told now and not at the first text.
-            tower
-                .tokens
-                .encode("a", side.max_tokens.unwrap_or(tower.max_tokens))?;
+            tower.tokens.encode("a", side.max_tokens.unwrap_or(limit))?;
         }
         let compute = |tower: Arc<Tower>| Computed {
             host: Host::of(&tower.model).map(Arc::new),
             tower,
         };
+        let similarity = query.similarity.or(document.similarity);
         let tied = Arc::ptr_eq(&query, &document);
         let query = compute(query);
         let document = if tied {
@@ -237,7 +253,23 @@ impl BiEncoder {
             query,
             document,
             config: config.clone(),
+            similarity,
         })
+    }
+
+    /// What the score of a query and a document is: as the folder says
+    /// (`config_sentence_transformers.json`), or training had it. `None` when the folder does not
+    /// say; sentence-transformers then takes the cosine.
+    pub fn similarity(&self) -> Option<Similarity> {
+        self.similarity
+    }
+
+    /// Sets what the score of a query and a document is, whatever the folder says: for whoever asks,
+    /// and for [`BiEncoder::save`]. Vectors do not depend on it.
+    #[must_use]
+    pub fn with_similarity(mut self, similarity: Similarity) -> Self {
+        self.similarity = Some(similarity);
+        self
     }
 
     /// The tower of a side.
@@ -264,6 +296,13 @@ impl BiEncoder {
     pub fn tokens(&self, side: Side, text: &str) -> Result<Vec<u32>, EncodeError> {
         self.tower(side).ids(side, self.config.side(side), text)
     }
+}
+
+/// The folders of both sides, where a folder holds no model of its own but these.
+pub(crate) fn sides(folder: &Path) -> Option<[PathBuf; 2]> {
+    let is_model = |folder: &Path| folder.join("config.json").exists();
+    let sides = ["query", "document"].map(|side| folder.join(side));
+    (!is_model(folder) && sides.iter().all(|side| is_model(side))).then_some(sides)
 }
 
 pub(crate) fn failed(

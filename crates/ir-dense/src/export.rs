@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Tensor;
 use ir_core::{AtomicFile, Side};
 use serde_json::{Map, Value, json};
 
-use crate::folder::Sentences;
+use crate::folder::{Own, Sentences};
 use crate::safetensors_file::{self, Entry};
 use crate::train::TrainError;
 use crate::transformer::Names;
-use crate::{BiEncoder, Pooling, Tower, Transformer, folder};
+use crate::{BiEncoder, Pooling, Similarity, Tower, Transformer, folder};
 
 /// What tokenisers are kept in, by all families.
 const TOKENIZER_FILES: [&str; 8] = [
@@ -33,8 +33,10 @@ impl BiEncoder {
     /// becomes two such folders in one, `query` and `document`.
     ///
     /// Weights are written in 32 bits; a pooler or a head that the first model had is left out.
-    /// Prefixes become prompts. sentence-transformers knows one length limit: the larger one of
-    /// both sides.
+    /// Prefixes become prompts, the similarity `similarity_fn_name`. sentence-transformers knows one
+    /// length limit: the larger one of both sides. Where they differ, the file `ir_dense.json` beside
+    /// it has both for [`BiEncoder::open`]:
+    /// `{"version": 1, "query": {"max_tokens": 32}, "document": {"max_tokens": 128}}`.
     ///
     /// # Errors
     /// When the folder is there already and not empty, or cannot be written; then nothing of it is
@@ -55,7 +57,9 @@ impl BiEncoder {
         for name in TOKENIZER_FILES {
             let (from, to) = (tower.folder.join(name), folder.join(name));
             if from.exists() {
-                fs::copy(&from, &to).map_err(write_error(&to))?;
+                let bytes =
+                    fs::read(&from).map_err(|source| TrainError::Read { path: from, source })?;
+                save_bytes(&to, &bytes)?;
             }
         }
         let path = tower.folder.join("config.json");
@@ -71,10 +75,15 @@ impl BiEncoder {
         }
         save_json(&folder.join("config.json"), &Value::Object(config))?;
 
-        let limits = sides.iter().map(|&side| {
+        let limit = |side| {
             let limit = self.config().side(side).max_tokens;
-            limit.unwrap_or(tower.max_tokens)
-        });
+            limit.unwrap_or(tower.limit(side))
+        };
+        let limits = [Side::Query, Side::Document].map(limit);
+        if sides.len() == 2 && limits[0] != limits[1] {
+            let own = serde_json::to_value(Own::new(limits)).unwrap_or_default();
+            save_json(&folder.join(Own::FILE), &own)?;
+        }
         let prompt = |side| {
             let prefix = self.config().side(side).prefix.as_deref();
             let prefix = prefix.unwrap_or(tower.prompt(side));
@@ -86,10 +95,11 @@ impl BiEncoder {
         let sentences = Sentences {
             pooling: tower.pooling,
             normalize: tower.normalize,
-            max_tokens: limits.max(),
+            max_tokens: sides.iter().map(|&side| limit(side)).max(),
             lowercase: tower.tokens.lowercase(),
             query_prompt: prompt(Side::Query),
             document_prompt: prompt(Side::Document),
+            similarity: self.similarity(),
         };
         sentences.write(folder, tower.model.config().hidden)?;
         save_weights(folder, &tower.model)
@@ -138,7 +148,10 @@ impl Sentences {
         .filter(|(_, prompt)| !prompt.is_empty())
         .map(|(side, prompt)| (side.into(), prompt.as_str().into()))
         .collect();
-        let prompts = json!({"prompts": prompts, "default_prompt_name": null});
+        let similarity = self.similarity.map(Similarity::name);
+        let prompts = json!({
+            "prompts": prompts, "default_prompt_name": null, "similarity_fn_name": similarity,
+        });
         save_json(&folder.join("config_sentence_transformers.json"), &prompts)
     }
 }
@@ -157,7 +170,11 @@ pub(crate) fn in_one_go(
     let unfinished = folder.with_file_name(unfinished);
     let rename = |()| {
         let _ = fs::remove_dir(folder);
-        fs::rename(&unfinished, folder).map_err(write_error(folder))
+        sync(&unfinished);
+        fs::rename(&unfinished, folder).map_err(write_error(folder))?;
+        let parent = folder.parent().filter(|p| !p.as_os_str().is_empty());
+        sync(parent.unwrap_or(Path::new(".")));
+        Ok(())
     };
     write(&unfinished).and_then(rename).inspect_err(|_| {
         let _ = fs::remove_dir_all(&unfinished);
@@ -185,11 +202,26 @@ pub(crate) fn write_error(path: &Path) -> impl Fn(io::Error) -> TrainError {
 }
 
 pub(crate) fn save_json(path: &Path, value: &Value) -> Result<(), TrainError> {
+    let text = serde_json::to_string_pretty(value).map_err(io::Error::other);
+    let text = text.map_err(write_error(path))?;
+    save_bytes(path, (text + "\n").as_bytes())
+}
+
+/// Writes a file that is on the disk then: what it was made of may be deleted next.
+pub(crate) fn save_bytes(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
     let write = || {
-        let text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;
-        fs::write(path, text + "\n")
+        let mut file = AtomicFile::create(path)?;
+        file.write_all(bytes)?;
+        file.commit()
     };
     write().map_err(write_error(path))
+}
+
+/// Names reach the disk with their folder; not every system lets one sync it.
+fn sync(folder: &Path) {
+    if let Ok(folder) = fs::File::open(folder) {
+        let _ = folder.sync_all();
+    }
 }
 
 /// The weights as the family names and lays them out: matrices as `[to, from]`, queries, keys and

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{ModelError, Pooling};
+use crate::{ModelError, Pooling, Similarity};
 
 /// The bytes of a file; `None` when there is no such file.
 pub(crate) fn bytes(path: &Path) -> Result<Option<Vec<u8>>, ModelError> {
@@ -43,6 +43,60 @@ pub(crate) struct Sentences {
     pub(crate) lowercase: bool,
     pub(crate) query_prompt: String,
     pub(crate) document_prompt: String,
+    pub(crate) similarity: Option<Similarity>,
+}
+
+/// What sentence-transformers has no place for: `ir_dense.json`. Written when it says something.
+#[derive(serde::Serialize, serde::Deserialize, Debug, Clone, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Own {
+    /// Raised when older programs could not read what newer ones write.
+    version: u32,
+    #[serde(default)]
+    pub(crate) query: OwnSide,
+    #[serde(default)]
+    pub(crate) document: OwnSide,
+}
+
+/// What may differ between queries and documents.
+#[derive(serde::Serialize, serde::Deserialize, Debug, Clone, Default, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OwnSide {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) max_tokens: Option<usize>,
+}
+
+impl Own {
+    pub(crate) const FILE: &str = "ir_dense.json";
+    const VERSION: u32 = 1;
+
+    /// Length limits of both sides.
+    pub(crate) fn new([query, document]: [usize; 2]) -> Self {
+        let side = |limit| OwnSide {
+            max_tokens: Some(limit),
+        };
+        Self {
+            version: Self::VERSION,
+            query: side(query),
+            document: side(document),
+        }
+    }
+
+    pub(crate) fn read(folder: &Path) -> Result<Option<Self>, ModelError> {
+        let path = folder.join(Self::FILE);
+        let Some(value) = json::<Value>(&path)? else {
+            return Ok(None);
+        };
+        // Of another version everything else may be another, too.
+        let version = &value["version"];
+        if *version != Self::VERSION {
+            let expected = Self::VERSION.to_string();
+            return Err(ModelError::setting(&path, "version", expected, version));
+        }
+        let own = serde_json::from_value(value);
+        own.map(Some)
+            .map_err(|source| ModelError::Json { path, source })
+    }
 }
 
 /// A line of `modules.json`.
@@ -65,6 +119,7 @@ struct Limits {
 struct Prompts {
     prompts: std::collections::BTreeMap<String, String>,
     default_prompt_name: Option<String>,
+    similarity_fn_name: Option<String>,
 }
 
 impl Sentences {
@@ -72,8 +127,10 @@ impl Sentences {
     /// sentence-transformers does.
     pub(crate) fn read(folder: &Path) -> Result<Self, ModelError> {
         let limits: Limits = json(&folder.join("sentence_bert_config.json"))?.unwrap_or_default();
-        let (query_prompt, document_prompt) =
-            prompts(&folder.join("config_sentence_transformers.json"))?;
+        let path = folder.join("config_sentence_transformers.json");
+        let prompts: Prompts = json(&path)?.unwrap_or_default();
+        let similarity = prompts.similarity(&path)?;
+        let (query_prompt, document_prompt) = prompts.of_sides(&path)?;
         let mut sentences = Self {
             pooling: Pooling::Mean,
             normalize: false,
@@ -81,6 +138,7 @@ impl Sentences {
             lowercase: limits.do_lower_case,
             query_prompt,
             document_prompt,
+            similarity,
         };
         let path = folder.join("modules.json");
         let Some(modules) = json::<Vec<Module>>(&path)? else {
@@ -108,23 +166,36 @@ impl Sentences {
     }
 }
 
-fn prompts(path: &Path) -> Result<(String, String), ModelError> {
-    let Prompts {
-        prompts,
-        default_prompt_name,
-    } = json(path)?.unwrap_or_default();
-    let default = match &default_prompt_name {
-        None => None,
-        Some(name) => Some(prompts.get(name).ok_or_else(|| {
-            let known: Vec<&str> = prompts.keys().map(String::as_str).collect();
-            ModelError::setting(path, "default_prompt_name", known.join(", "), name)
-        })?),
-    };
-    let first = |names: &[&str]| {
-        let named = names.iter().find_map(|&name| prompts.get(name));
-        named.or(default).cloned().unwrap_or_default()
-    };
-    Ok((first(&["query"]), first(&["document", "passage", "corpus"])))
+impl Prompts {
+    fn similarity(&self, path: &Path) -> Result<Option<Similarity>, ModelError> {
+        let Some(name) = &self.similarity_fn_name else {
+            return Ok(None);
+        };
+        let field = "similarity_fn_name";
+        let similarity = Similarity::named(name)
+            .ok_or_else(|| ModelError::setting(path, field, "cosine or dot", name))?;
+        Ok(Some(similarity))
+    }
+
+    fn of_sides(&self, path: &Path) -> Result<(String, String), ModelError> {
+        let prompts = &self.prompts;
+        let default = match &self.default_prompt_name {
+            None => None,
+            Some(name) => Some(prompts.get(name).ok_or_else(|| {
+                let known: Vec<&str> = prompts.keys().map(String::as_str).collect();
+                let expected = match known[..] {
+                    [] => "none, as there are no prompts".to_owned(),
+                    _ => format!("one of the prompts: {}", known.join(", ")),
+                };
+                ModelError::setting(path, "default_prompt_name", expected, name)
+            })?),
+        };
+        let first = |names: &[&str]| {
+            let named = names.iter().find_map(|&name| prompts.get(name));
+            named.or(default).cloned().unwrap_or_default()
+        };
+        Ok((first(&["query"]), first(&["document", "passage", "corpus"])))
+    }
 }
 
 fn pooling(path: &Path) -> Result<Pooling, ModelError> {

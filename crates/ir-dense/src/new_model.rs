@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokenizers::tokenizer::{NormalizedString, Normalizer, PreTokenizedString, PreTokenizer};
 use tokenizers::{OffsetReferential, OffsetType, Tokenizer};
 
-use crate::export::{in_one_go, save_json, save_weights, write_error};
+use crate::export::{in_one_go, save_bytes, save_json, save_weights, write_error};
 use crate::folder::Sentences;
 use crate::tokens::{SPECIAL, tokenizer_json};
 use crate::train::TrainError;
@@ -229,7 +229,7 @@ impl NewModel {
         save_json(&folder.join("config.json"), &config)?;
 
         let vocabulary = folder.join("vocab.txt");
-        fs::write(&vocabulary, pieces.join("\n") + "\n").map_err(write_error(&vocabulary))?;
+        save_bytes(&vocabulary, (pieces.join("\n") + "\n").as_bytes())?;
         save_json(&folder.join("tokenizer.json"), &self.tokenizer(pieces))?;
         let mut settings = json!({
             "tokenizer_class": "BertTokenizer",
@@ -248,6 +248,7 @@ impl NewModel {
             lowercase: false,
             query_prompt: String::new(),
             document_prompt: String::new(),
+            similarity: None,
         };
         sentences.write(folder, self.hidden)?;
         let device = Backend::Cpu.device().map_err(ModelError::from)?;

@@ -19,6 +19,8 @@ pub struct Tokens {
     around: [Vec<u32>; 2],
     padding: u32,
     lowercase: bool,
+    /// What `tokenizer_config.json` says of the length of texts.
+    longest: Option<usize>,
 }
 
 /// What `tokenizer_config.json` and `special_tokens_map.json` say.
@@ -50,8 +52,18 @@ impl Tokens {
                 (path, json)
             }
         };
+        if !json.is_object() {
+            let found = match json {
+                Value::Array(_) => "a list",
+                Value::Null => "null",
+                _ => "a single value",
+            };
+            return Err(ModelError::setting(&path, "the whole", "an object", found));
+        }
         settings.apply(&mut json)?;
-        Ok(Self::new(path, &json, &settings)?)
+        let longest = settings.longest()?;
+        let tokens = Self::new(path, &json, &settings)?;
+        Ok(Self { longest, ..tokens })
     }
 
     fn new(path: PathBuf, json: &Value, settings: &Settings) -> Result<Self, TokenError> {
@@ -76,6 +88,7 @@ impl Tokens {
             around,
             padding: padding.unwrap_or(0),
             lowercase: false,
+            longest: None,
             tokenizer,
             path,
         })
@@ -99,12 +112,11 @@ impl Tokens {
     /// When the tokeniser fails, or `limit` leaves no room between the special tokens.
     pub fn encode(&self, text: &str, limit: usize) -> Result<Vec<u32>, TokenError> {
         let [before, after] = &self.around;
-        let special = before.len() + after.len();
-        let room = limit.saturating_sub(special);
-        if room == 0 {
-            let least = special + 1;
+        let least = self.least();
+        if limit < least {
             return Err(TokenError::Limit { limit, least });
         }
+        let room = limit + 1 - least;
         let lower = self.lowercase.then(|| text.to_lowercase());
         let text = lower.as_deref().unwrap_or(text).trim();
         let encoding = self.tokenizer.encode_fast(text, false);
@@ -118,6 +130,17 @@ impl Tokens {
         } else {
             ids
         })
+    }
+
+    /// The lowest limit: the special tokens and one more.
+    pub(crate) fn least(&self) -> usize {
+        let [before, after] = &self.around;
+        before.len() + after.len() + 1
+    }
+
+    /// The most tokens of a text by the folder's settings.
+    pub(crate) fn longest(&self) -> Option<usize> {
+        self.longest
     }
 
     /// The number of the token that fills up texts.
@@ -166,6 +189,23 @@ impl Settings {
                 "true or false",
                 other,
             )),
+        }
+    }
+
+    /// `model_max_length`; without a limit, transformers writes 10 to the 30.
+    fn longest(&self) -> Result<Option<usize>, ModelError> {
+        let field = "model_max_length";
+        match self.values.get(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => match value.as_f64() {
+                Some(limit) if limit >= 0.0 => Ok(Some(limit as usize)),
+                _ => Err(ModelError::setting(
+                    &self.path,
+                    field,
+                    "a number of tokens",
+                    value,
+                )),
+            },
         }
     }
 

@@ -6,11 +6,11 @@ use burn::tensor::Tensor;
 use ir_core::{EncodeError, Side};
 
 use crate::encoder::failed;
-use crate::folder::Sentences;
+use crate::folder::{Own, Sentences};
 use crate::weights::Weights;
 use crate::{
-    Batch, EncoderConfig, ModelError, Pooling, SideConfig, Tokens, Transformer, TransformerConfig,
-    pooling,
+    Batch, EncoderConfig, ModelError, Pooling, SideConfig, Similarity, Tokens, Transformer,
+    TransformerConfig, pooling,
 };
 
 /// A tokeniser, a transformer and a pooling: what one folder holds.
@@ -28,6 +28,10 @@ pub struct Tower {
     pub normalize: bool,
     /// The most tokens of a text, special ones included, unless a side sets its own.
     pub max_tokens: usize,
+    /// What the folder says that the score of a query and a document is.
+    pub similarity: Option<Similarity>,
+    /// Of queries and of documents, where the folder tells them apart.
+    limits: [Option<usize>; 2],
     query_prompt: String,
     document_prompt: String,
 }
@@ -44,14 +48,17 @@ impl Tower {
         let sentences = Sentences::read(folder)?;
         let tokens = Tokens::open(folder)?.with_lowercase(sentences.lowercase);
         tokens.check(shape.vocabulary)?;
-        let positions = shape.max_tokens();
+        let max_tokens = limit(folder, &shape, &sentences, &tokens)?;
+        let limits = own_limits(folder, &shape, &tokens)?;
         let weights = Weights::open(folder)?;
         Ok(Self {
             folder: folder.into(),
             model: Transformer::load(shape, &weights, &device)?,
             pooling: config.pooling.unwrap_or(sentences.pooling),
             normalize: config.normalize.unwrap_or(sentences.normalize),
-            max_tokens: sentences.max_tokens.unwrap_or(positions).min(positions),
+            max_tokens,
+            limits,
+            similarity: sentences.similarity,
             query_prompt: sentences.query_prompt,
             document_prompt: sentences.document_prompt,
             tokens,
@@ -64,6 +71,16 @@ impl Tower {
             Side::Query => &self.query_prompt,
             Side::Document => &self.document_prompt,
         }
+    }
+
+    /// The most tokens of a text of a side, special ones included, as the folder says.
+    pub fn limit(&self, side: Side) -> usize {
+        let [query, document] = self.limits;
+        let own = match side {
+            Side::Query => query,
+            Side::Document => document,
+        };
+        own.unwrap_or(self.max_tokens)
     }
 
     /// One vector per text.
@@ -92,7 +109,7 @@ impl Tower {
         text: &str,
     ) -> Result<Vec<u32>, EncodeError> {
         let prefix = config.prefix.as_deref().unwrap_or(self.prompt(side));
-        let limit = config.max_tokens.unwrap_or(self.max_tokens);
+        let limit = config.max_tokens.unwrap_or(self.limit(side));
         let tokens = if prefix.is_empty() {
             self.tokens.encode(text, limit)
         } else {
@@ -100,4 +117,58 @@ impl Tower {
         };
         tokens.map_err(|source| failed(self, source))
     }
+}
+
+/// The length limit of both sides. As sentence-transformers has it: its own file counts, else the
+/// smaller of the model's positions and the tokeniser's limit.
+fn limit(
+    folder: &Path,
+    shape: &TransformerConfig,
+    sentences: &Sentences,
+    tokens: &Tokens,
+) -> Result<usize, ModelError> {
+    let positions = shape.max_tokens();
+    if let Some(limit) = sentences.max_tokens {
+        let path = folder.join("sentence_bert_config.json");
+        leaves_room(&path, "max_seq_length", limit, tokens)?;
+        return Ok(limit.min(positions));
+    }
+    let limit = tokens.longest().unwrap_or(usize::MAX);
+    let path = folder.join("tokenizer_config.json");
+    leaves_room(&path, "model_max_length", limit, tokens)?;
+    Ok(limit.min(positions))
+}
+
+/// The limits of queries and documents that `ir_dense.json` sets.
+fn own_limits(
+    folder: &Path,
+    shape: &TransformerConfig,
+    tokens: &Tokens,
+) -> Result<[Option<usize>; 2], ModelError> {
+    let Some(own) = Own::read(folder)? else {
+        return Ok([None; 2]);
+    };
+    let path = folder.join(Own::FILE);
+    let limits = [own.query.max_tokens, own.document.max_tokens];
+    let fields = ["query.max_tokens", "document.max_tokens"];
+    for (field, limit) in fields.into_iter().zip(limits) {
+        let Some(limit) = limit else { continue };
+        leaves_room(&path, field, limit, tokens)?;
+        let most = shape.max_tokens();
+        if limit > most {
+            let expected = format!("at most {most}, the positions of the model");
+            return Err(ModelError::setting(&path, field, expected, limit));
+        }
+    }
+    Ok(limits)
+}
+
+/// That a text has room between the special tokens.
+fn leaves_room(path: &Path, field: &str, limit: usize, tokens: &Tokens) -> Result<(), ModelError> {
+    let least = tokens.least();
+    if limit < least {
+        let expected = format!("{least} or more: the special tokens and one more");
+        return Err(ModelError::setting(path, field, expected, limit));
+    }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
-use crate::{EncoderConfig, Pooling, SideConfig};
+use crate::{EncoderConfig, Pooling, SideConfig, Similarity};
 
 /// Everything that decides what training gives, beside the model and the data.
 ///
@@ -35,7 +35,8 @@ pub struct TrainingConfig {
     pub drop_last: bool,
     /// What is made small.
     pub loss: Loss,
-    /// What the score of a query and a document is.
+    /// What the score of a query and a document is; the encoder that comes out says so, and so
+    /// does its folder.
     pub similarity: Similarity,
     /// Whether a document of another query is no negative when it is known to answer this one: it
     /// has the id or the text of one of its positives.
@@ -93,17 +94,6 @@ pub enum Loss {
     },
     /// [`super::loss::margin_mse`] over the documents of each query, which need a teacher's scores.
     MarginMse,
-}
-
-/// The score of a query and a document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Similarity {
-    /// The inner product of the vectors.
-    Dot,
-    /// The cosine of the angle between them.
-    Cosine,
 }
 
 /// How the learning rate changes over the steps.

@@ -37,7 +37,8 @@ mod tape;
 mod tests;
 mod trainer;
 
-pub use config::{AdamW, Decay, Loss, Schedule, Similarity, TrainingConfig};
+pub use crate::Similarity;
+pub use config::{AdamW, Decay, Loss, Schedule, TrainingConfig};
 pub use error::TrainError;
 pub use history::{Evaluated, History, StepRow};
 pub use trainer::{Evaluate, Trained, Trainer};

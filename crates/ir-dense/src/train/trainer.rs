@@ -12,6 +12,7 @@ use super::history::{Evaluated, StepRow};
 use super::sampler::Sampler;
 use super::step::Towers;
 use super::{History, TrainError, TrainingConfig};
+use crate::encoder::sides;
 use crate::{BiEncoder, Tower};
 
 /// How good an encoder is after so many steps: higher is better. nDCG on held-back queries, say.
@@ -62,11 +63,16 @@ pub struct Trained {
 }
 
 impl Trainer {
-    /// Reads a folder in the Hugging Face layout; queries and documents share its weights.
+    /// Reads a folder in the Hugging Face layout; queries and documents share its weights, unless it
+    /// is one with two such folders in it, `query` and `document`.
     ///
     /// # Errors
     /// When the model cannot be read or a setting makes no sense.
     pub fn open(folder: impl AsRef<Path>, config: &TrainingConfig) -> Result<Self, TrainError> {
+        let folder = folder.as_ref();
+        if let Some([query, document]) = sides(folder) {
+            return Self::open_untied(query, document, config);
+        }
         Self::new(vec![Tower::open(folder, &config.encoder)?], config)
     }
 
@@ -142,7 +148,8 @@ impl Trainer {
             1 => query.clone(),
             _ => Arc::new(self.towers.of(Side::Document).clone()),
         };
-        Ok(BiEncoder::new(query, document, &self.config.encoder)?)
+        let encoder = BiEncoder::new(query, document, &self.config.encoder)?;
+        Ok(encoder.with_similarity(self.config.similarity))
     }
 
     fn run(
