@@ -231,8 +231,8 @@ fn makg_with_labelled_queries() {
 
 /// P@5, R@5, MAP and MRR × 100 of five datasets per query, by the systems of the main job that have an
 /// encoder. Expected is what Python gives with sentence-transformers 5.1.2's vectors, cosines and a
-/// plain loop; where it is published that datasets of one query are in the order of the file, their
-/// order is that of the collection here.
+/// plain loop; where it is published that datasets of one query are in the order of the file, those at one
+/// similarity, of several queries with the same text too, are in the order of the collection here.
 #[cfg(feature = "dense")]
 fn off_the_shelf(
     name: &str,
@@ -276,7 +276,7 @@ fn off_the_shelf(
 fn datafinder_off_the_shelf() {
     let expected = [
         [[6.07, 11.68, 7.47, 15.56], [11.07, 25.88, 15.31, 25.36]],
-        [[7.14, 13.62, 9.87, 20.90], [12.30, 27.42, 16.89, 28.85]],
+        [[6.89, 13.04, 9.55, 20.31], [12.30, 27.42, 16.89, 28.85]],
     ];
     let template = "{text} [SEP] {title}";
     let tolerances = [0.05, 0.14];
