@@ -99,9 +99,9 @@ impl TrainingExample {
         self
     }
 
-    /// Whether one can learn from it: the query is not blank, something answers it, nothing both
-    /// answers it and does not (by id, or by text), and scores are finite. Texts may be as long
-    /// as they like.
+    /// Whether one can learn from it: the query is not blank, something answers it that is not
+    /// blank either, nothing both answers it and does not (by id, or by text, white space around it
+    /// aside), and scores are finite. Texts may be as long as they like.
     ///
     /// # Errors
     /// The first of these that does not hold.
@@ -111,6 +111,10 @@ impl TrainingExample {
         }
         if self.positives.is_empty() {
             return Err(ExampleFault::NoPositives);
+        }
+        let blank = |p: &TrainingText| p.text.trim().is_empty();
+        if let Some(positive) = self.positives.iter().position(blank) {
+            return Err(ExampleFault::EmptyPositive { positive });
         }
         for (field, texts) in [
             ("positives", &self.positives),
@@ -123,7 +127,7 @@ impl TrainingExample {
             }
         }
         // Most negatives are neither: two sets find that out at once.
-        let texts: HashSet<&str> = self.positives.iter().map(|p| p.text.as_str()).collect();
+        let texts: HashSet<&str> = self.positives.iter().map(|p| p.text.trim()).collect();
         let ids: HashSet<&str> = self
             .positives
             .iter()
@@ -131,11 +135,12 @@ impl TrainingExample {
             .collect();
         for (negative, text) in self.negatives.iter().enumerate() {
             let known = text.id.as_deref().is_some_and(|id| ids.contains(id));
-            if !known && !texts.contains(text.text.as_str()) {
+            if !known && !texts.contains(text.text.trim()) {
                 continue;
             }
-            let same =
-                |p: &TrainingText| (p.id.is_some() && p.id == text.id) || p.text == text.text;
+            let same = |p: &TrainingText| {
+                (p.id.is_some() && p.id == text.id) || p.text.trim() == text.text.trim()
+            };
             if let Some(positive) = self.positives.iter().position(same) {
                 return Err(ExampleFault::PositiveIsNegative { positive, negative });
             }
@@ -154,6 +159,12 @@ pub enum ExampleFault {
     /// Nothing that answers the query.
     #[error("expected at least one positive, found none")]
     NoPositives,
+    /// A text that answers the query and has no visible character.
+    #[error("expected a text, found positive {positive} empty, counted from 0")]
+    EmptyPositive {
+        /// Which positive.
+        positive: usize,
+    },
     /// A text that answers the query and does not.
     #[error(
         "expected other negatives than positives, found positive {positive} again as negative {negative}, counted from 0"
@@ -462,7 +473,15 @@ mod tests {
         assert_eq!(nan, Some(ExampleFault::Score { field, at, found }));
         // No negatives, several without ids, an empty text, a text of a megabyte: as it may be.
         assert_eq!(check(&|e| e.negatives.clear()), None);
-        assert_eq!(check(&|e| e.positives.push(TrainingText::new(""))), None);
+        assert_eq!(check(&|e| e.negatives.push(TrainingText::new(""))), None);
+        assert_eq!(
+            check(&|e| e.positives.push(TrainingText::new(" \t"))),
+            Some(ExampleFault::EmptyPositive { positive: 1 })
+        );
+        assert_eq!(
+            check(&|e| e.negatives[0].text = " leaves\n".into()),
+            Some(twice(0, 0))
+        );
         assert_eq!(check(&|e| e.positives[0].text = "x".repeat(1 << 20)), None);
         let none = Vec::new().get(3).unwrap_err().to_string();
         assert_eq!(none, "expected a training example below 0, found 3");

@@ -99,6 +99,7 @@ struct Raw {
     hidden_act: Option<String>,
     layer_norm_eps: Option<f64>,
     position_embedding_type: Option<String>,
+    is_decoder: Option<bool>,
 }
 
 impl TransformerConfig {
@@ -132,7 +133,9 @@ impl TransformerConfig {
             positions: raw.max_position_embeddings,
             first_position: match architecture {
                 Architecture::Bert | Architecture::DistilBert => 0,
-                Architecture::Roberta | Architecture::Mpnet => raw.pad_token_id.unwrap_or(1) + 1,
+                Architecture::Roberta | Architecture::Mpnet => {
+                    raw.pad_token_id.unwrap_or(1).saturating_add(1)
+                }
             },
             token_types: match architecture {
                 Architecture::Bert | Architecture::Roberta => raw.type_vocab_size.unwrap_or(2),
@@ -163,6 +166,10 @@ impl TransformerConfig {
                 return Err(ModelError::setting(path, field, "absolute", other));
             }
         }
+        if raw.is_decoder == Some(true) {
+            let expected = "false: every token sees all others";
+            return Err(ModelError::setting(path, "is_decoder", expected, true));
+        }
         config.check(path)?;
         Ok(Some(config))
     }
@@ -176,6 +183,7 @@ impl TransformerConfig {
         let positive = [
             ("vocab_size", self.vocabulary),
             ("hidden_size", self.hidden),
+            ("num_hidden_layers", self.layers),
             ("num_attention_heads", self.heads),
             ("intermediate_size", self.intermediate),
         ];
@@ -188,6 +196,10 @@ impl TransformerConfig {
             let expected = format!("a divisor of hidden_size, {}", self.hidden);
             let field = "num_attention_heads";
             return Err(ModelError::setting(path, field, expected, self.heads));
+        }
+        let (field, found) = ("relative_attention_num_buckets", self.relative_positions);
+        if self.architecture == Architecture::Mpnet && found < 4 {
+            return Err(ModelError::setting(path, field, "4 or more", found));
         }
         if self.positions <= self.first_position {
             let expected = format!("more than {}", self.first_position);

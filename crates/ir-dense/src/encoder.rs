@@ -387,9 +387,13 @@ impl Computed {
             }
             None => tower.forward(&Batch::padded(&rows, tower.tokens.padding())),
         };
-        vectors
+        let vectors = vectors
             .try_into_vec_as::<f32>()
-            .map_err(|source| failed(tower, source))
+            .map_err(|source| failed(tower, source))?;
+        match vectors.iter().find(|value| !value.is_finite()) {
+            Some(&value) => Err(failed(tower, ModelError::Overflow { value })),
+            None => Ok(vectors),
+        }
     }
 }
 

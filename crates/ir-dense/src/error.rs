@@ -19,6 +19,26 @@ pub enum ModelError {
         #[source]
         source: io::Error,
     },
+    /// What Git leaves in place of a large file that was not fetched.
+    #[error("{} is a pointer of Git LFS, not the file itself: \"git lfs pull\" fetches it", path.display())]
+    Pointer {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A link to a file that is not there.
+    #[error("{} is a link to {}, which is not there", path.display(), target.display())]
+    Dangling {
+        /// The link.
+        path: PathBuf,
+        /// Where it leads.
+        target: PathBuf,
+    },
+    /// Weights in several files, which this crate does not read.
+    #[error("{} lists several files of weights, expected one: model.safetensors", path.display())]
+    Sharded {
+        /// The list.
+        path: PathBuf,
+    },
     /// The folder lacks a file.
     #[error("{} has no {expected}", folder.display())]
     Missing {
@@ -107,6 +127,12 @@ pub enum ModelError {
         /// Which element, row by row.
         index: usize,
         /// What is there.
+        value: f32,
+    },
+    /// A text's vector is infinite or no number, although all weights are: they are too large.
+    #[error("a vector has the element {value}, expected finite numbers: the weights are too large")]
+    Overflow {
+        /// The element.
         value: f32,
     },
     /// The vocabulary has tokens for which the embedding table has no row.

@@ -12,12 +12,32 @@ use crate::{ModelError, Pooling, Similarity};
 /// The bytes of a file; `None` when there is no such file.
 pub(crate) fn bytes(path: &Path) -> Result<Option<Vec<u8>>, ModelError> {
     match fs::read(path) {
+        Ok(bytes) if is_pointer(&bytes) => Err(ModelError::Pointer { path: path.into() }),
         Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            dangling(path)?;
+            Ok(None)
+        }
         Err(source) => Err(ModelError::Read {
             path: path.into(),
             source,
         }),
+    }
+}
+
+/// Whether these bytes stand for a file that Git LFS has not fetched.
+pub(crate) fn is_pointer(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"version https://git-lfs")
+}
+
+/// That a file which is not there is not a link to nothing.
+pub(crate) fn dangling(path: &Path) -> Result<(), ModelError> {
+    match fs::read_link(path) {
+        Ok(target) if !path.exists() => Err(ModelError::Dangling {
+            path: path.into(),
+            target,
+        }),
+        _ => Ok(()),
     }
 }
 

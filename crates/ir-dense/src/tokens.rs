@@ -158,8 +158,20 @@ impl Tokens {
                 id,
                 rows,
             }),
+            // A list of tokens may have lost its end; rows are added up to a round number at most.
+            Some((id, _)) if self.is_list() && rows > (id as usize + 1).next_multiple_of(128) => {
+                let expected = format!("about {rows}, the rows of the table of embeddings");
+                let (field, found) = ("the number of tokens", id as usize + 1);
+                Err(ModelError::setting(&self.path, field, expected, found))
+            }
             _ => Ok(()),
         }
+    }
+
+    fn is_list(&self) -> bool {
+        self.path
+            .file_name()
+            .is_some_and(|name| name == "vocab.txt")
     }
 }
 
@@ -246,8 +258,8 @@ fn word_pieces(path: &Path, vocabulary: &[u8], settings: &Settings) -> Result<Va
         numbers.insert(token.into(), number.into());
     }
     let special = SPECIAL.map(|(setting, usual)| settings.token(setting).unwrap_or(usual.into()));
-    let [_, unknown, start, end, _] = &special;
-    for needed in [unknown, end, start] {
+    let [padding, unknown, start, end, _] = &special;
+    for needed in [unknown, end, start, padding] {
         if !numbers.contains_key(needed) {
             let token = needed.clone();
             let path = path.into();

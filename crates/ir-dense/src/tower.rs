@@ -7,6 +7,7 @@ use ir_core::{EncodeError, Side};
 
 use crate::encoder::failed;
 use crate::folder::{Own, Sentences};
+use crate::transformer::Names;
 use crate::weights::Weights;
 use crate::{
     Batch, EncoderConfig, ModelError, Pooling, SideConfig, Similarity, Tokens, Transformer,
@@ -51,6 +52,13 @@ impl Tower {
         let max_tokens = limit(folder, &shape, &sentences, &tokens)?;
         let limits = own_limits(folder, &shape, &tokens)?;
         let weights = Weights::open(folder)?;
+        let layers = Names::count_layers(shape.architecture, &weights);
+        if layers > shape.layers {
+            let path = folder.join("config.json");
+            let expected = format!("{layers}, the layers in {}", weights.path().display());
+            let field = "num_hidden_layers";
+            return Err(ModelError::setting(&path, field, expected, shape.layers));
+        }
         Ok(Self {
             folder: folder.into(),
             model: Transformer::load(shape, &weights, &device)?,

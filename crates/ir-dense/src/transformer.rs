@@ -300,6 +300,24 @@ impl Names {
         }
     }
 
+    /// How many layers a file of weights has.
+    pub(crate) fn count_layers(architecture: Architecture, weights: &dyn Tensors) -> usize {
+        let names = Self::new(architecture, weights);
+        let before = format!("{}{}.layer.", names.prefix, names.stack());
+        let number = |name: &String| {
+            let (number, _) = name.strip_prefix(&before)?.split_once('.')?;
+            number.parse::<usize>().ok()?.checked_add(1)
+        };
+        weights.names().iter().filter_map(number).max().unwrap_or(0)
+    }
+
+    fn stack(&self) -> &'static str {
+        match self.architecture {
+            Architecture::DistilBert => "transformer",
+            _ => "encoder",
+        }
+    }
+
     pub(crate) fn layer(&self, layer: usize, part: &str) -> String {
         let name = match (self.architecture, part) {
             (Architecture::DistilBert, part) => match part {
@@ -326,11 +344,7 @@ impl Names {
             (_, "down") => "output.dense",
             (_, _) => "output.LayerNorm",
         };
-        let stack = match self.architecture {
-            Architecture::DistilBert => "transformer",
-            _ => "encoder",
-        };
-        format!("{}{stack}.layer.{layer}.{name}", self.prefix)
+        format!("{}{}.layer.{layer}.{name}", self.prefix, self.stack())
     }
 }
 

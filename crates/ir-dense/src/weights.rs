@@ -10,7 +10,7 @@ use pytorch_reader::PytorchReader;
 use safetensors::SafeTensors;
 use safetensors::tensor::Metadata;
 
-use crate::ModelError;
+use crate::{ModelError, folder};
 
 /// Where a model's tensors come from.
 pub(crate) trait Tensors {
@@ -64,6 +64,13 @@ impl Weights {
         if path.exists() {
             return Self::pytorch(path);
         }
+        for name in ["model.safetensors", "pytorch_model.bin"] {
+            folder::dangling(&folder.join(name))?;
+            let path = folder.join(format!("{name}.index.json"));
+            if path.exists() {
+                return Err(ModelError::Sharded { path });
+            }
+        }
         Err(ModelError::Missing {
             folder: folder.into(),
             expected: "model.safetensors or pytorch_model.bin",
@@ -76,6 +83,9 @@ impl Weights {
             path: path.clone(),
             source,
         })?;
+        if folder::is_pointer(&bytes) {
+            return Err(ModelError::Pointer { path });
+        }
         if let Some(expected) = promised(&bytes)
             && expected != bytes.len() as u64
         {
@@ -103,8 +113,7 @@ impl Weights {
     }
 
     fn pytorch(path: PathBuf) -> Result<Self, ModelError> {
-        // A pointer left behind by a clone without the large files reads "version https://…".
-        let mut first = [0; 7];
+        let mut first = [0; 23];
         let read = File::open(&path).and_then(|mut file| file.read_exact(&mut first));
         match read {
             Err(source) if source.kind() == io::ErrorKind::UnexpectedEof => {
@@ -116,6 +125,7 @@ impl Weights {
                 });
             }
             Err(source) => return Err(ModelError::Read { path, source }),
+            Ok(()) if folder::is_pointer(&first) => return Err(ModelError::Pointer { path }),
             Ok(()) => {}
         }
         match PytorchReader::new(&path) {
@@ -128,6 +138,11 @@ impl Weights {
                 source: source.into(),
             }),
         }
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// What a safetensors file says about itself under a name.

@@ -123,3 +123,29 @@ fn after_repair(folder: &tempfile::TempDir, path: &Path, whole: &[u8]) {
         .unwrap();
     assert_eq!(trained.history.steps.len(), 9);
 }
+
+/// What a process that is gone was writing goes; what a living one writes, and other files, stay.
+#[cfg(target_os = "linux")]
+#[test]
+fn unfinished_checkpoints_of_dead_processes_go() {
+    let folder = checkpoint();
+    // Above the most processes that Linux numbers.
+    let dead = [
+        ".checkpoint.safetensors.4194999.0.tmp",
+        ".best-4.safetensors.4194999.12.tmp",
+    ];
+    let living = format!(".checkpoint.safetensors.{}.900.tmp", std::process::id());
+    let others = [
+        &*living,
+        ".notes.4194999.0.tmp",
+        ".checkpoint.safetensors.x.0.tmp",
+    ];
+    for name in dead.iter().chain(&others) {
+        fs::write(folder.path().join(name), "half").unwrap();
+    }
+    let trainer = Trainer::open(tiny("bert-pytorch"), &config()).unwrap();
+    let trainer = trainer.with_checkpoints(folder.path());
+    trainer.train(&examples(), &mut NoProgress).unwrap();
+    let there = |name: &&str| folder.path().join(name).exists();
+    assert!(!dead.iter().any(there) && others.iter().all(there));
+}

@@ -144,7 +144,7 @@ fn limits_of_the_own_file_that_do_not_suit() {
             r#"{"query": {"max_tokens": 3}}"#,
             "version is null, expected 1",
         ),
-        (r#"[]"#, "is not what it should be"),
+        (r#"[]"#, "version is null, expected 1"),
         (
             r#"{"version": 1, "query": {"max_tokens": 2}}"#,
             "query.max_tokens is 2, expected 3 or more: the special tokens and one more",

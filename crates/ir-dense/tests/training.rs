@@ -438,6 +438,32 @@ fn odd_settings_and_examples_are_told() {
     let distil: fn(&mut TrainingConfig) = |c| c.loss = Loss::MarginMse;
     let right = TrainingExample::new("tea").positive(TrainingText::new("green").with_score(1.0));
     assert!(train(distil, vec![right.clone()]).starts_with("training example 0 has no negatives"));
+    // The setting, and not an example, is at fault; nothing is laid out by a number alone.
+    let none: fn(&mut TrainingConfig) = |c| (c.loss, c.negatives) = (Loss::MarginMse, 0);
+    assert_eq!(
+        said(none),
+        "negatives is 0, expected 1 or more, which distillation needs"
+    );
+    assert_eq!(
+        said(|c| c.negatives = 100_000_000_000),
+        "negatives is 100000000000, expected 65536 or fewer"
+    );
+    let mut endless = config();
+    endless.epochs = u64::MAX;
+    assert_eq!(endless.steps(7), u64::MAX);
+    // A query with its own answer alone: the loss would be 0, whatever the model says.
+    let alone =
+        "every step has one query with one text, expected negatives, or 2 queries or more: ";
+    assert_eq!(train(|_| {}, vec![right.clone()]), alone);
+    assert_eq!(
+        train(|c| (c.batch, c.negatives) = (1, 0), examples()),
+        alone
+    );
+    let blank = TrainingExample::new("tea").positive(TrainingText::new(" "));
+    assert_eq!(
+        train(|_| {}, vec![blank]),
+        "training example 0 is of no use: expected a text, found positive 0 empty, counted from 0"
+    );
     let unscored = right.negative(TrainingText::new("black"));
     assert!(
         train(distil, vec![unscored]).starts_with("training example 0: negatives[0] has no score")
@@ -445,7 +471,9 @@ fn odd_settings_and_examples_are_told() {
     let high: fn(&mut TrainingConfig) = |c| (c.learning_rate, c.schedule.warmup) = (1e30, 0.0);
     assert!(train(high, examples()).contains("expected finite numbers"));
     // A text of a megabyte is cut like any other.
-    let long = TrainingExample::new("tea").positive(TrainingText::new("sea ".repeat(1 << 18)));
+    let long = TrainingExample::new("tea")
+        .positive(TrainingText::new("sea ".repeat(1 << 18)))
+        .negative(TrainingText::new("black"));
     let trained = open(|_| {})
         .unwrap()
         .train(&vec![long], &mut NoProgress)

@@ -147,6 +147,10 @@ impl Reader<'_> {
         Err(Fault::Unusable(match fault {
             ExampleFault::EmptyQuery => kind(field, "a query", "an empty text"),
             ExampleFault::NoPositives => kind(positive_field, "at least one text", "none"),
+            ExampleFault::EmptyPositive { positive } => {
+                let field = format!("{positive_field}[{positive}]");
+                kind(&field, "a text", "an empty text")
+            }
             ExampleFault::PositiveIsNegative { positive, negative } => {
                 let text = &example.negatives[negative];
                 DataError::PositiveIsNegative {

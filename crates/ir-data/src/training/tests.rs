@@ -132,7 +132,8 @@ fn what_is_written_is_read_back() {
         TrainingExample::new("a\nb").positive(TrainingText::new(long)),
         TrainingExample::new("tea")
             .with_query_id("q")
-            .positive(text("d", "").with_score(-0.1))
+            .positive(text("d", "\t z").with_score(-0.1))
+            .negative(TrainingText::new(""))
             .positive(TrainingText::new("x"))
             .negative(TrainingText::new("y").with_score(f32::MIN_POSITIVE)),
     ];
@@ -190,6 +191,10 @@ fn faults_name_line_and_field() {
     assert_eq!(
         plain("\n{\"query\": \" \", \"positives\": [\"b\"]}"),
         "f:2: expected a query in \"query\", found an empty text"
+    );
+    assert_eq!(
+        plain(r#"{"query": "a", "positives": ["b", "\t"]}"#),
+        "f:1: expected a text in \"positives[1]\", found an empty text"
     );
     assert_eq!(
         plain(r#"{"query": "a", "positives": ["b", "c"], "negatives": ["d", "c"]}"#),

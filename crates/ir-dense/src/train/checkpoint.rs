@@ -66,6 +66,7 @@ impl Checkpoints {
         towers: &mut [Tower],
         moments: &mut [Moments],
     ) -> Result<Option<State>, TrainError> {
+        self.remove_unfinished();
         let path = self.path();
         if !path.exists() {
             return Ok(None);
@@ -77,6 +78,25 @@ impl Checkpoints {
             put(&path, &weights, number, &mut tower.model, Some(moments))?;
         }
         Ok(Some(state))
+    }
+
+    /// Removes what killed processes were writing, where it can be told that they are gone.
+    fn remove_unfinished(&self) {
+        let processes = Path::new("/proc");
+        if !processes.join("self").exists() {
+            return;
+        }
+        for entry in std::fs::read_dir(&self.folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let name = entry.file_name();
+            let process = name.to_str().and_then(writer);
+            if process.is_some_and(|id| !processes.join(id.to_string()).exists()) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
     }
 
     /// Writes a checkpoint in place of the last one, which stays until this one is whole.
@@ -144,6 +164,19 @@ impl Checkpoints {
             source,
         })
     }
+}
+
+/// The process that was writing a file of this name, if it is one of those that [`AtomicFile`] leaves
+/// when it is killed: `.checkpoint.safetensors.PROCESS.NUMBER.tmp`.
+fn writer(name: &str) -> Option<u32> {
+    let (file, rest) = name.strip_prefix('.')?.split_once(".safetensors.")?;
+    let best = file.strip_prefix("best-");
+    if file != "checkpoint" && best.is_none_or(|step| step.parse::<u64>().is_err()) {
+        return None;
+    }
+    let (process, number) = rest.strip_suffix(".tmp")?.split_once('.')?;
+    number.parse::<u64>().ok()?;
+    process.parse().ok()
 }
 
 /// The checksum of all weights of all towers.

@@ -26,7 +26,7 @@ pub struct TrainingConfig {
     /// Queries of a step.
     pub batch: usize,
     /// Negatives of its own that every query brings. One with fewer brings some twice; one with
-    /// none brings none.
+    /// none brings none. At most 65,536.
     pub negatives: usize,
     /// Texts that are encoded at once; `None`: all of a step. Bounds memory, whatever the batch;
     /// results differ in the last bits only, costs another forward pass (GradCache).
@@ -59,6 +59,9 @@ pub struct TrainingConfig {
     /// Evaluations without a new best after which training stops; `None`: it goes on.
     pub patience: Option<u64>,
 }
+
+/// More would not fit into any memory as texts.
+const MOST_NEGATIVES: usize = 1 << 16;
 
 /// What training makes small; the functions are in [`super::loss`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -251,7 +254,7 @@ impl TrainingConfig {
 
     /// Steps over all epochs for so many examples.
     pub fn steps(&self, examples: usize) -> u64 {
-        self.epochs * self.steps_per_epoch(examples)
+        self.epochs.saturating_mul(self.steps_per_epoch(examples))
     }
 
     pub(super) fn steps_per_epoch(&self, examples: usize) -> u64 {
@@ -282,6 +285,16 @@ impl TrainingConfig {
             if value == 0 {
                 return wrong(field, "1 or more", value.to_string());
             }
+        }
+        if self.negatives > MOST_NEGATIVES {
+            return wrong("negatives", "65536 or fewer", self.negatives.to_string());
+        }
+        if self.loss.distils() && self.negatives == 0 {
+            return wrong(
+                "negatives",
+                "1 or more, which distillation needs",
+                "0".into(),
+            );
         }
         let below_one = [
             ("dropout", self.dropout),
@@ -323,6 +336,16 @@ impl TrainingConfig {
 }
 
 impl Loss {
+    /// Whether it learns from a teacher, over the documents of each query.
+    pub(super) fn distils(self) -> bool {
+        matches!(self, Self::KlDivergence { .. } | Self::MarginMse)
+    }
+
+    /// Whether it is 0 whatever the model says when a query has its answer alone.
+    pub(super) fn compares(self) -> bool {
+        !matches!(self, Self::Pointwise { .. })
+    }
+
     /// By which scores are divided.
     pub(super) fn temperature(self) -> f64 {
         match self {

@@ -47,6 +47,9 @@ pub enum TrainError {
         /// Which example, from 0.
         example: usize,
     },
+    /// Every query would have its own answer alone to choose from, so that nothing can be learnt.
+    #[error("every step has one query with one text, expected negatives, or 2 queries or more")]
+    OneCandidate,
     /// The model cannot be used.
     #[error(transparent)]
     Model(#[from] ModelError),

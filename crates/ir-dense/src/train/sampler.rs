@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use ir_core::{SplitMix, TrainingExample, TrainingSet, TrainingText};
 
-use super::{Loss, TrainError, TrainingConfig};
+use super::{TrainError, TrainingConfig};
 
 /// The texts of one step.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,10 +64,7 @@ impl<'a> Sampler<'a> {
         examples: &[(usize, TrainingExample)],
         epoch: u64,
     ) -> Result<Sample, TrainError> {
-        let distils = matches!(
-            self.config.loss,
-            Loss::KlDivergence { .. } | Loss::MarginMse
-        );
+        let distils = self.config.loss.distils();
         let mut texts: Vec<&TrainingText> = Vec::new();
         let (mut own, mut teacher) = (Vec::new(), Vec::new());
         for &(index, ref example) in examples {

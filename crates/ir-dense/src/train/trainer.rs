@@ -152,6 +152,22 @@ impl Trainer {
         Ok(encoder.with_similarity(self.config.similarity))
     }
 
+    /// That some query has more than its answer to choose from.
+    fn check_candidates(&self, data: &dyn TrainingSet) -> Result<(), TrainError> {
+        let config = &self.config;
+        if data.len().min(config.batch) > 1 || !config.loss.compares() || config.loss.distils() {
+            return Ok(());
+        }
+        if config.negatives > 0 {
+            for index in 0..data.len() {
+                if !data.get(index)?.negatives.is_empty() {
+                    return Ok(());
+                }
+            }
+        }
+        Err(TrainError::OneCandidate)
+    }
+
     fn run(
         mut self,
         data: &dyn TrainingSet,
@@ -161,6 +177,7 @@ impl Trainer {
         if data.is_empty() {
             return Err(TrainError::Empty);
         }
+        self.check_candidates(data)?;
         let mut state = State::new(&self.config, data.fingerprint(), &self.towers.0)?;
         let mut moments: Vec<Moments> = self
             .towers
