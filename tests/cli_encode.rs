@@ -113,10 +113,11 @@ fn many(here: &Folder) {
 }
 
 /// Runs the command until it has kept something, and kills it.
-fn kill(here: &Folder, output: &str) {
+fn kill(here: &Folder, output: &str, more: &[&str]) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_ir"))
         .args(["encode", &model("bert"), "many.tsv", "-o", output])
         .args(["--threads", "1"])
+        .args(more)
         .current_dir(here.path())
         .stderr(Stdio::null())
         .spawn()
@@ -147,7 +148,7 @@ fn a_killed_command_goes_on_to_the_same_bytes() {
     here.ir(&["encode", &model, "many.tsv", "-o", "whole.ir"])
         .ok();
 
-    kill(&here, "killed.ir");
+    kill(&here, "killed.ir", &[]);
     assert!(!here.at("killed.ir").exists());
     // Another job does not go on with it.
     let other = [
@@ -173,7 +174,7 @@ fn a_killed_command_goes_on_to_the_same_bytes() {
     assert!(bytes("killed.ir") == bytes("whole.ir"));
 
     // The same for an array, and with other numbers of threads; --restart starts again.
-    kill(&here, "killed.npy");
+    kill(&here, "killed.npy", &[]);
     let ran = here
         .ir(&["encode", &model, "many.tsv", "-o", "killed.npy"])
         .ok();
@@ -184,6 +185,18 @@ fn a_killed_command_goes_on_to_the_same_bytes() {
     assert!(bytes("killed.npy") == expected);
     let names = ["killed.ir", "killed.npy", "many.tsv", "whole.ir"];
     assert_eq!(here.files(), names.map(|name| here.at(name)));
+}
+
+#[test]
+fn other_queries_under_the_same_name_are_not_gone_on_with() {
+    let here = Folder::new();
+    many(&here);
+    kill(&here, "killed.ir", &["--queries"]);
+    let others = here.read("many.tsv").replace("radar", "tea");
+    here.write("many.tsv", others);
+    let args = ["encode", &model("bert"), "many.tsv", "-o", "killed.ir"];
+    here.ir(&[&args[..], &["--queries"]].concat())
+        .fails(1, &["killed.ir.partial", "--restart"]);
 }
 
 #[test]

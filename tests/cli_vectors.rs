@@ -1,5 +1,5 @@
-//! `ir search --vectors`: what `ir encode` wrote, searched alone and beside the words. Needs a model
-//! (`IR_MODEL=$(.ci/model)`); says so and skips without.
+//! `ir search --vectors`: what `ir encode` wrote, searched alone and beside the words. One of the tests
+//! needs a model (`IR_MODEL=$(.ci/model)`), and says so and skips without.
 #![cfg(all(feature = "cli", feature = "dense"))]
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
@@ -121,4 +121,62 @@ fn vectors_alone_and_beside_the_words() {
     here.write("other.jsonl", "{\"_id\": \"x\", \"text\": \"ships\"}\n");
     let other = ["search", "other.jsonl", "ships"];
     ir(&[&other[..], &with[..]].concat()).fails(1, &["docs.ir", "found none of them"]);
+}
+
+/// What `ir encode` was told of the model, `ir search` can be told, too.
+#[test]
+fn queries_are_read_as_the_documents_were() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/ir-dense/testdata/tiny/bert");
+    let model = folder.to_str().unwrap();
+    let here = Folder::new();
+    cli_common::tiny(&here);
+    let how = [
+        "--prefix",
+        "the sea at night: ",
+        "--max-tokens",
+        "6",
+        "--pooling",
+        "cls",
+        "--normalize",
+        "false",
+        "--backend",
+        "cpu",
+    ];
+    let encode = |more: &[&str]| {
+        here.ir(&[&["encode", model, "tiny"], more, &how].concat())
+            .ok();
+    };
+    encode(&["-o", "docs.ir"]);
+    encode(&["-o", "docs.npy", "--ids", "docs"]);
+    encode(&["--queries", "-o", "q.npy", "--ids", "q"]);
+    let with = [
+        "search",
+        "tiny",
+        "--scores",
+        "exact",
+        "--vectors",
+        "docs.ir",
+        "--encoder",
+        model,
+    ];
+    let told = here.ir(&[&with[..], &how].concat()).ok().out;
+    let untold = here.ir(&with).ok().out;
+    assert!(told != untold);
+    let found = lists(&told);
+    let queries = vectors(&here, "q.npy", "q");
+    let docs = vectors(&here, "docs.npy", "docs");
+    assert_eq!((found.len(), docs.len()), (queries.len(), 3));
+    for (query, vector) in &queries {
+        let list = &found[query];
+        assert_eq!(list.len(), docs.len());
+        for (doc, score) in list {
+            let (_, row) = docs.iter().find(|(id, _)| id == doc).unwrap();
+            let pairs = row.iter().zip(vector);
+            let expected: f64 = pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+            assert!((score - expected).abs() < 1e-5 * expected.abs().max(1.0));
+        }
+    }
+    // Without vectors there is nothing to read so.
+    here.ir(&["search", "tiny", "--pooling", "cls"])
+        .fails(2, &["--pooling", "--vectors"]);
 }

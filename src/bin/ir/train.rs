@@ -1,20 +1,20 @@
 //! `ir train`: fine-tunes a bi-encoder.
 
-use std::error::Error;
+mod evaluation;
+mod examples;
+mod held_back;
+
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use ir_bm25::Verify;
-use ir_core::{DocIds, DocNum, Encoded, Encoder, Qrels, Query, Run, Side, TrainingSet};
+use held_back::HeldBack;
+use ir_core::TrainingSet;
 use ir_data::DocTemplate;
-use ir_data::training::{Texts, TrainingFile, TrainingForm};
 use ir_dense::train::{Decay, Loss, TrainError, Trained, Trainer, TrainingConfig};
 use ir_dense::{Backend, BiEncoder};
-use ir_eval::{Evaluator, Measure};
-use ir_knn::{FlatIndex, Similarity};
+use ir_eval::Measure;
 
 use crate::args::positive;
 use crate::console::{Console, Unfinished, Usage, stop_on_interrupt};
@@ -22,8 +22,8 @@ use crate::datasets::grouped;
 use crate::encode::Pool;
 use crate::index::use_threads;
 use crate::models;
-use crate::sink::Sink;
-use crate::source::{Layout, Source, find};
+use crate::search::QueryForm;
+use crate::sink::{Sink, is_stream};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,17 +32,20 @@ Examples:
   ir train all-MiniLM-L6-v2 train.jsonl -o tuned --dev beir/nfcorpus \\
       --measure nDCG@10 --curves curves.svg --history history.csv
   ir train scibert train.jsonl -o tuned --preset datafinder
+  ir train scibert labelled.jsonl -o tuned --texts datafinder \\
+      --template '{text} [SEP] {title}' --query-field keyphrase_query
   ir train e5-small-v2 pairs.jsonl -o tuned --batch 512 --block 16
   ir train all-MiniLM-L6-v2 train.jsonl -o tuned --config settings.json
 
 Examples to learn from are JSON lines as `ir mine` writes them: query, and
-positives and negatives (or positive_passages and negative_passages).
+positives and negatives (or positive_passages and negative_passages). Lists of
+ids, as DataFinder's and MAKG's files have them, go with --texts.
 
 The output is a folder that `ir encode` and sentence-transformers read.
 Until it is there, checkpoints are kept in the folder that has its name and
 `.checkpoints` after it: interrupted, killed or out of power, the same command
 goes on where it was, and ends with the same bytes. Checkpoints of another
-model, other examples or other settings are an error.
+model, other examples, other settings or another evaluation are an error.
 
 With --dev the measure is taken before, during and after training on queries
 that are not learned from; the best weights are kept.
@@ -60,6 +63,28 @@ pub(crate) struct Args {
     /// File of training examples, as `ir mine` writes it
     examples: PathBuf,
 
+    /// Collection whose documents the examples name by id
+    #[arg(long, value_name = "COLLECTION", help_heading = "Examples")]
+    texts: Option<String>,
+
+    /// Field of the examples that has the query: keyphrase_query, say
+    #[arg(
+        long,
+        default_value = "query",
+        value_name = "FIELD",
+        help_heading = "Examples"
+    )]
+    query_field: String,
+
+    /// Text of a document of --texts and --dev, of its parts in braces, as in `ir mine`
+    /// [default: '{title} {text}'; '{text}' for datafinder]
+    #[arg(long, value_name = "TEXT", help_heading = "Examples")]
+    template: Option<DocTemplate>,
+
+    /// Leave out examples that cannot be learned from, and unknown ids
+    #[arg(long, help_heading = "Examples")]
+    leave_out: bool,
+
     /// Folder for the trained model
     #[arg(short = 'o', long, value_name = "FOLDER")]
     output: PathBuf,
@@ -68,9 +93,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FOLDER")]
     document_model: Option<PathBuf>,
 
-    /// Settings to begin with
-    #[arg(long, value_enum, default_value_t = Preset::SmallData, value_name = "NAME", help_heading = "Settings")]
-    preset: Preset,
+    /// Settings to begin with [default: small-data]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        conflicts_with = "config",
+        help_heading = "Settings"
+    )]
+    preset: Option<Preset>,
 
     /// File of settings in JSON, in place of the preset's
     #[arg(long, value_name = "FILE", help_heading = "Settings")]
@@ -137,6 +168,7 @@ pub(crate) struct Args {
         long,
         default_value = "dev",
         value_name = "SPLIT",
+        requires = "dev",
         help_heading = "Evaluation"
     )]
     dev_split: String,
@@ -147,22 +179,31 @@ pub(crate) struct Args {
         long,
         default_value = "nDCG@10",
         value_name = "MEASURE",
+        requires = "dev",
         help_heading = "Evaluation"
     )]
     measure: Measure,
 
     /// Steps between evaluations [default: an epoch]
-    #[arg(long, value_name = "N", help_heading = "Evaluation")]
+    #[arg(long, value_name = "N", requires = "dev", help_heading = "Evaluation")]
     evaluate_every: Option<u64>,
 
     /// Evaluations without a new best after which training stops; 0: it goes on
-    #[arg(long, value_name = "N", help_heading = "Evaluation")]
+    #[arg(long, value_name = "N", requires = "dev", help_heading = "Evaluation")]
     patience: Option<u64>,
 
-    /// Text of a document, of its parts in braces, as in `ir mine` [default: '{title} {text}';
-    /// '{text}' for datafinder]
-    #[arg(long, value_name = "TEXT", help_heading = "Evaluation")]
-    template: Option<DocTemplate>,
+    /// Form of its queries: their text, or their keyphrases where it has them
+    #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", requires = "dev", help_heading = "Evaluation")]
+    query_form: QueryForm,
+
+    /// A query does not find itself, the document of its id: for ArguAna and its like
+    #[arg(long, requires = "dev", help_heading = "Evaluation")]
+    remove_self: bool,
+
+    /// Only documents that are not newer than their query, by the attribute `year`; an unknown
+    /// year passes
+    #[arg(long, requires = "dev", help_heading = "Evaluation")]
+    not_later_than_query: bool,
 
     /// File for the history as CSV: step, epoch, learning rate, loss, gradient, measure
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -181,13 +222,9 @@ pub(crate) struct Args {
     keep_checkpoints: bool,
 
     /// What computes: cpu, tch, tch-cuda:N, wgpu, vulkan, cuda:N, as far as compiled in
-    #[arg(
-        long,
-        default_value = "cpu",
-        value_name = "NAME",
-        help_heading = "Work"
-    )]
-    backend: Backend,
+    /// [default: cpu, or as --config says]
+    #[arg(long, value_name = "NAME", help_heading = "Work")]
+    backend: Option<Backend>,
 
     /// Threads [default: one per core]
     #[arg(long, value_parser = positive, value_name = "N", help_heading = "Work")]
@@ -210,8 +247,8 @@ impl Args {
                 let text = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
                 serde_json::from_slice(&text).with_context(|| format!("{name}"))?
             }
-            (None, Preset::SmallData) => TrainingConfig::small_data(),
-            (None, Preset::Datafinder) => TrainingConfig::datafinder(),
+            (None, None | Some(Preset::SmallData)) => TrainingConfig::small_data(),
+            (None, Some(Preset::Datafinder)) => TrainingConfig::datafinder(),
         };
         fn set<T: Clone>(field: &mut T, option: &Option<T>) {
             if let Some(value) = option {
@@ -243,7 +280,7 @@ impl Args {
             }
         }
         let encoder = &mut config.encoder;
-        encoder.backend = self.backend;
+        encoder.backend = self.backend.unwrap_or(encoder.backend);
         encoder.pooling = self.pooling.map(Into::into).or(encoder.pooling);
         encoder.query.max_tokens = self.query_tokens.or(encoder.query.max_tokens);
         encoder.document.max_tokens = self.document_tokens.or(encoder.document.max_tokens);
@@ -255,13 +292,12 @@ impl Args {
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
-    let output = &args.output;
-    if std::fs::read_dir(output).is_ok_and(|mut entries| entries.next().is_some()) {
-        bail!(
-            "{}: expected a new folder, found one with files in it",
-            output.display()
-        );
+    if args.template.is_some() && args.texts.is_none() && args.dev.is_none() {
+        let only = "--template is of use with --texts and --dev only";
+        return Err(Usage(only.into()).into());
     }
+    let checkpoints = destinations(args)?;
+    let output = &args.output;
     let model = models::find(&args.model)?;
     let mut config = args.settings()?;
     config.encoder = model.complete(config.encoder);
@@ -271,7 +307,16 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .map(|dev| HeldBack::read(args, dev, &config))
         .transpose()?;
     let mut bar = console.bar();
-    let data = examples(args, &held_back, &mut bar)?;
+    let data = examples::read(args, held_back.as_ref(), &mut bar, console)?;
+    if let Some(held_back) = &held_back {
+        let learned = held_back.learned(&data)?;
+        if learned > 0 {
+            console.warn(format_args!(
+                "--dev: {learned} of {} queries are among the examples: the measure flatters",
+                held_back.len()
+            ));
+        }
+    }
     let trainer = match &args.document_model {
         None => Trainer::open(&model.folder, &config)?,
         Some(documents) => {
@@ -279,8 +324,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             Trainer::open_untied(&model.folder, documents, &config)?
         }
     };
-    let mut checkpoints = output.clone().into_os_string();
-    checkpoints.push(".checkpoints");
+    let evaluation = held_back
+        .as_ref()
+        .map(|held_back| held_back.evaluation(args, config.evaluate_every));
+    evaluation::settle(&checkpoints, evaluation.as_ref())?;
     let trainer = trainer
         .with_checkpoints(&checkpoints)
         .with_checkpoint_every(args.checkpoint_every);
@@ -300,7 +347,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     bar.finish();
     let trained = match trained {
         Err(TrainError::Stopped { step, steps }) => {
-            let kept = Path::new(&checkpoints).display();
+            let kept = checkpoints.display();
             return Err(Unfinished(format!(
                 "interrupted after {step} of {steps} steps, which {kept} keeps: the same command goes on from there"
             ))
@@ -328,17 +375,39 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     Ok(())
 }
 
-/// What is learned from. Ids without texts are those of the collection that is evaluated on.
-fn examples(
-    args: &Args,
-    held_back: &Option<HeldBack>,
-    bar: &mut crate::console::Bar,
-) -> Result<TrainingFile> {
-    let mut form = TrainingForm::default();
-    if let Some(held_back) = held_back {
-        form = form.with_texts(Arc::clone(&held_back.texts));
+/// The folder of the checkpoints, after a look at all places that are written to in the end.
+fn destinations(args: &Args) -> Result<PathBuf> {
+    let output = &args.output;
+    let shown = output.display();
+    let Some(name) = output.file_name() else {
+        bail!("{shown}: expected a new folder with a name, found one that is there");
+    };
+    if output.exists() {
+        let Ok(mut entries) = std::fs::read_dir(output) else {
+            bail!("{shown}: expected a new folder, found a file");
+        };
+        if entries.next().is_some() {
+            bail!("{shown}: expected a new folder, found one with files in it");
+        }
     }
-    Ok(TrainingFile::open_watched(&args.examples, form, bar)?)
+    let files = [("--history", &args.history), ("--curves", &args.curves)];
+    for (option, path) in files {
+        let Some(path) = path.as_deref() else {
+            continue;
+        };
+        if path.parent() == Some(output) {
+            return Err(Usage(format!(
+                "{option}: expected a file outside of {shown}, which is written in one go"
+            ))
+            .into());
+        }
+        if path != Path::new("-") && !is_stream(path) {
+            drop(Sink::open(Some(path))?);
+        }
+    }
+    let mut checkpoints = name.to_owned();
+    checkpoints.push(".checkpoints");
+    Ok(output.with_file_name(checkpoints))
 }
 
 fn write(args: &Args, trained: &Trained) -> Result<()> {
@@ -358,61 +427,4 @@ fn save(path: &Path, text: &str) -> Result<()> {
     let failed = || format!("{}: could not be written", path.display());
     sink.write_all(text.as_bytes()).with_context(failed)?;
     sink.commit()
-}
-
-/// A collection whose queries are not learned from.
-struct HeldBack {
-    texts: Arc<Texts>,
-    queries: Vec<Query>,
-    qrels: Qrels,
-    measure: Measure,
-    similarity: Similarity,
-}
-
-/// Documents that are looked at per query.
-const DEPTH: usize = 1000;
-
-impl HeldBack {
-    fn read(args: &Args, dev: &str, config: &TrainingConfig) -> Result<Self> {
-        let documents = match find(dev, Verify::Tables)? {
-            Source::Documents(documents) => documents,
-            Source::Index(_) => bail!("{dev}: expected documents, found an index"),
-        };
-        let template = match (&args.template, documents.layout) {
-            (Some(template), _) => template.clone(),
-            (None, Layout::Text) => DocTemplate::text(),
-            (None, Layout::One | Layout::Separate) => DocTemplate::default(),
-        };
-        let collection = &documents.collection;
-        Ok(Self {
-            queries: collection.queries(&args.dev_split)?,
-            qrels: collection.qrels(&args.dev_split)?,
-            texts: Arc::new(Texts::read(collection.corpus(), &template)?),
-            measure: args.measure,
-            similarity: match config.similarity {
-                ir_dense::train::Similarity::Cosine => Similarity::Cosine,
-                _ => Similarity::InnerProduct,
-            },
-        })
-    }
-
-    /// The mean of the measure over the queries.
-    fn evaluate(&self, encoder: &BiEncoder) -> Result<f64, Box<dyn Error + Send + Sync>> {
-        // Of several records with one id the first counts.
-        let all = self.texts.ids();
-        let firsts: Vec<DocNum> = (0..all.len() as u32)
-            .map(DocNum::new)
-            .filter(|&doc| all.get(all.id(doc)) == Some(doc))
-            .collect();
-        let texts: Vec<&str> = firsts.iter().map(|&doc| self.texts.text(doc)).collect();
-        let vectors = encoder.encode(Side::Document, &texts)?;
-        let ids: DocIds = firsts.iter().map(|&doc| all.id(doc)).collect();
-        let index = FlatIndex::new(ids, encoder.dim(), vectors, self.similarity)?;
-        let run = Run::of("dev", &Encoded::new(encoder, index), &self.queries, DEPTH)?;
-        let report = Evaluator::new(&self.qrels, &[self.measure])?.evaluate(&run)?;
-        let values = report.values(self.measure).into_iter().flatten();
-        let (sum, count) =
-            values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
-        Ok(sum / f64::max(count, 1.0))
-    }
 }

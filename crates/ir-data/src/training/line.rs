@@ -133,6 +133,19 @@ impl Reader<'_> {
         let (positive_field, positives) = self.texts(&mut members, POSITIVES)?;
         let positive_field = positive_field.ok_or_else(|| self.without(POSITIVES[1]))?;
         let (negative_field, negatives) = self.texts(&mut members, NEGATIVES)?;
+        // A list that would be overlooked.
+        let lists = ["positive", "negative"];
+        let unknown = members
+            .keys()
+            .find(|name| lists.iter().any(|list| name.starts_with(list)));
+        if let Some(unknown) = unknown {
+            return Err(Fault::Format(DataError::Syntax {
+                path: self.path.to_owned(),
+                line: self.line,
+                expected: "lists named positives and negatives, or positive_passages and negative_passages",
+                found: unknown.clone(),
+            }));
+        }
         let example = TrainingExample {
             query_id,
             query,

@@ -222,6 +222,16 @@ fn faults_name_line_and_field() {
         plain(r#"{"query": "a", "positives": ["b"], "positive_passages": []}"#),
         "f:1: expected one list of positives and one of negatives, found \"positive_passages and positives\""
     );
+    let unknown = "f:1: expected lists named positives and negatives, or positive_passages and negative_passages, found";
+    for name in [
+        "negative",
+        "negatives_",
+        "positive_ctxs",
+        "negative_passage",
+    ] {
+        let line = format!(r#"{{"query": "a", "positives": ["b"], "{name}": ["c"]}}"#);
+        assert!(plain(&line).starts_with(unknown), "{}", plain(&line));
+    }
     assert!(plain(r#"{"query": "a", "positives": ["b"]"#).starts_with("f:1: expected JSON, found"));
     assert_eq!(plain("\n\n"), "f: expected training examples, found none");
     let ids = TrainingForm::default().with_texts(texts());

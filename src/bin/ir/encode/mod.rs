@@ -1,24 +1,25 @@
 //! `ir encode`: texts to vectors by a transformer.
 
 mod output;
+mod reading;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use clap::ValueEnum;
 use ir_bm25::Verify;
 use ir_core::{Corpus, DocReader, Document, Encoder, Flow, Progress, Side};
 use ir_data::DocTemplate;
-use ir_dense::{Backend, BiEncoder, EncoderConfig, Pooling, SideConfig, encode_stream};
+use ir_dense::{BiEncoder, EncoderConfig, encode_stream};
 use output::{Job, Output};
+pub(crate) use reading::{Pool, Reading};
 
 use crate::args::positive;
 use crate::console::{Console, Usage, stop_on_interrupt};
 use crate::datasets::grouped;
 use crate::index::use_threads;
 use crate::models;
-use crate::source::{Layout, Source, find, read_queries};
+use crate::source::{Layout, Source, find, fingerprint, read_queries};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -74,30 +75,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT", conflicts_with = "queries")]
     template: Option<DocTemplate>,
 
-    /// Put before every text [default: as the model's name or folder says]
-    #[arg(long, value_name = "TEXT", help_heading = "Model")]
-    prefix: Option<String>,
-
-    /// Tokens of a text that are kept, special ones included [default: as the folder says]
-    #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N", help_heading = "Model")]
-    max_tokens: Option<usize>,
-
-    /// How tokens' vectors become a text's [default: as the folder says]
-    #[arg(long, value_enum, value_name = "HOW", help_heading = "Model")]
-    pooling: Option<Pool>,
-
-    /// Whether vectors have length 1 [default: as the folder says]
-    #[arg(long, value_name = "true|false", help_heading = "Model")]
-    normalize: Option<bool>,
-
-    /// What computes: cpu, tch, tch-cuda:N, wgpu, vulkan, cuda:N, as far as compiled in
-    #[arg(
-        long,
-        default_value = "cpu",
-        value_name = "NAME",
-        help_heading = "Work"
-    )]
-    backend: Backend,
+    #[command(flatten, next_help_heading = "Model")]
+    reading: Reading,
 
     /// Tokens that are computed at once: memory for speed
     #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N", help_heading = "Work")]
@@ -112,29 +91,6 @@ pub(crate) struct Args {
     threads: Option<usize>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Pool {
-    /// The first token's vector
-    Cls,
-    /// The mean of all
-    Mean,
-    /// The greatest, element by element
-    Max,
-    /// The sum divided by the root of the number of tokens
-    MeanSqrt,
-}
-
-impl From<Pool> for Pooling {
-    fn from(pool: Pool) -> Self {
-        match pool {
-            Pool::Cls => Self::Cls,
-            Pool::Mean => Self::Mean,
-            Pool::Max => Self::Max,
-            Pool::MeanSqrt => Self::MeanSqrt,
-        }
-    }
-}
-
 impl Args {
     fn side(&self) -> Side {
         if self.queries {
@@ -145,17 +101,9 @@ impl Args {
     }
 
     fn config(&self) -> EncoderConfig {
-        let mut side = SideConfig::default();
-        side.prefix.clone_from(&self.prefix);
-        side.max_tokens = self.max_tokens;
-        let mut config = EncoderConfig::default().with_backend(self.backend);
-        config.pooling = self.pooling.map(Pooling::from);
-        config.normalize = self.normalize;
+        let mut config = self.reading.config(self.side());
         config.batch_tokens = self.batch_tokens.unwrap_or(config.batch_tokens);
-        match self.side() {
-            Side::Query => config.with_query(side),
-            Side::Document => config.with_document(side),
-        }
+        config
     }
 }
 
@@ -172,9 +120,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     use_threads(args.threads)?;
     if args.queries {
         let queries = queries(&args.collection)?;
+        let both = queries.iter().flat_map(|query| [&query.id, &query.text]);
+        let hash = fingerprint(both);
         let texts = Texts {
             total: Some(queries.len() as u64),
-            fingerprint: format!("{} queries", args.collection),
+            fingerprint: format!("{} queries {hash}", args.collection),
             texts: Box::new(queries.into_iter().map(|query| Ok((query.id, query.text)))),
         };
         return encode(args, texts, console);
@@ -194,19 +144,19 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let texts = Texts {
         total: corpus.len_hint(),
         fingerprint: format!("{} {template}", documents.fingerprint),
-        texts: Box::new(Reading::new(corpus, template)?),
+        texts: Box::new(Documents::new(corpus, template)?),
     };
     encode(args, texts, console)
 }
 
 /// The texts of a corpus; ends after an error.
-struct Reading<'a> {
+struct Documents<'a> {
     reader: Option<Box<dyn DocReader + 'a>>,
     template: DocTemplate,
     document: Document,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> Documents<'a> {
     fn new(corpus: &'a dyn Corpus, template: DocTemplate) -> Result<Self> {
         Ok(Self {
             reader: Some(corpus.open()?),
@@ -216,7 +166,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-impl Iterator for Reading<'_> {
+impl Iterator for Documents<'_> {
     type Item = Result<(String, String)>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -27,6 +27,9 @@ With vectors (feature `dense`), alone or beside the words:
   ir search beir/nfcorpus --vectors vectors.ir --encoder all-MiniLM-L6-v2
   ir search beir/nfcorpus --vectors vectors.ir --encoder all-MiniLM-L6-v2 \\
       --alpha 0.05 --output hybrid.trec
+  ir search beir/nfcorpus --vectors e5.ir --encoder e5-small-v2 \\
+      --prefix 'query: '
+What `ir encode` was told of pooling, length and the like is told here again.
 
 Without words the queries are those that the collection has judged (--split),
 and the result is a TREC run; with words it is a list to read.

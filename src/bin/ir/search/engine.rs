@@ -10,7 +10,7 @@ use ir_data::Collection;
 use super::args::{Args, Lengths, Preset};
 use crate::console::{Console, Usage};
 use crate::index::build;
-use crate::source::{Documents, Source, find};
+use crate::source::{Documents, Source, find, fingerprint};
 
 /// An index, and the collection that it was made of when it was made here.
 pub(crate) struct Engine {
@@ -109,14 +109,7 @@ fn place(
         .chars()
         .map(|c| if c.is_alphanumeric() { c } else { '-' })
         .collect();
-    Ok(folder.join(format!("{name}-{:016x}.ir", hash(key.as_bytes()))))
-}
-
-/// FNV-1a: the same on every machine and in every version.
-fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    Ok(folder.join(format!("{name}-{}.ir", fingerprint([key]))))
 }
 
 /// The parameters that `args` ask for.

@@ -156,7 +156,7 @@ fn judged(engine: &Engine, args: &Args, console: &Console) -> Result<Vec<Query>>
     Ok(collection.queries(args.split.as_deref().unwrap_or("test"))?)
 }
 
-fn take_keyphrases(queries: &mut [Query]) -> Result<()> {
+pub(crate) fn take_keyphrases(queries: &mut [Query]) -> Result<()> {
     for query in queries {
         match query.attributes.text(name::KEYPHRASES) {
             Some(keyphrases) => query.text = keyphrases.to_owned(),

@@ -7,13 +7,14 @@ use ir_bm25::Searcher;
 use ir_core::hybrid::Blend;
 use ir_core::{
     Distinct, DocFilter, DocIds, DocNum, Encoded, Encoder, Hit, Ranking, Retriever, Search,
-    SearchError,
+    SearchError, Side,
 };
-use ir_dense::{BiEncoder, EncoderConfig};
+use ir_dense::BiEncoder;
 use ir_knn::FlatIndex;
 
-use crate::console::Console;
+use crate::console::{Console, Usage};
 use crate::datasets::grouped;
+use crate::encode::Reading;
 use crate::models;
 
 /// The options.
@@ -43,6 +44,10 @@ pub(crate) struct Vectors {
     /// .05 or so where theirs are cosines
     #[arg(long, value_parser = crate::args::k1, allow_negative_numbers = true, value_name = "ALPHA", requires = "vectors", help_heading = "Vectors")]
     alpha: Option<f32>,
+
+    // How the queries are read: as the documents were, where `ir encode` was told.
+    #[command(flatten, next_help_heading = "Vectors")]
+    reading: Reading,
 }
 
 impl Vectors {
@@ -63,11 +68,16 @@ impl Vectors {
         console: &Console,
     ) -> Result<Option<Box<dyn Retriever<Query = str>>>> {
         let (Some(path), Some(folder)) = (&self.vectors, &self.encoder) else {
-            return Ok(None);
+            return match self.reading.given() {
+                None => Ok(None),
+                Some(option) => {
+                    Err(Usage(format!("{option} is of use with --vectors only")).into())
+                }
+            };
         };
         let vectors = FlatIndex::open(path)?;
         let model = models::find(folder)?;
-        let config = model.complete(EncoderConfig::default());
+        let config = model.complete(self.reading.config(Side::Query));
         let encoder = BiEncoder::open_with(&model.folder, &config)?;
         if !vectors.is_empty() && vectors.dim() != encoder.dim() {
             bail!(

@@ -23,6 +23,18 @@ use crate::sink::is_stream;
 pub(crate) use documents::{Documents, Layout, Source, find};
 pub(crate) use queries::read as read_queries;
 
+/// A hash of texts, FNV-1a: the same on every machine and in every version.
+pub(crate) fn fingerprint(texts: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for text in texts {
+        // No text has the byte that ends one.
+        for byte in text.as_ref().bytes().chain([0xff]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    format!("{hash:016x}")
+}
+
 /// Standard input, decompressed when need be.
 fn stdin() -> Result<Box<dyn io::BufRead + Send>> {
     let input = BufReader::with_capacity(1 << 16, io::stdin());

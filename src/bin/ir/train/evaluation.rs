@@ -1,0 +1,92 @@
+//! What the evaluations of a checkpoint are of: a file beside it, so that no history holds two measures.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use ir_core::AtomicFile;
+use serde::Serialize;
+use serde_json::Value;
+
+/// What decides the value of an evaluation, and when there is one.
+#[derive(Debug, Serialize)]
+pub(super) struct Evaluation {
+    pub(super) collection: String,
+    pub(super) split: String,
+    pub(super) measure: String,
+    pub(super) template: String,
+    pub(super) query_form: String,
+    pub(super) remove_self: bool,
+    pub(super) not_later_than_query: bool,
+    /// Steps between evaluations; none: an epoch.
+    pub(super) every: Option<u64>,
+    /// A hash of texts, queries and judgments.
+    pub(super) contents: String,
+}
+
+/// In the order in which differences are told.
+const FIELDS: [&str; 9] = [
+    "collection",
+    "split",
+    "measure",
+    "template",
+    "query_form",
+    "remove_self",
+    "not_later_than_query",
+    "every",
+    "contents",
+];
+
+/// Writes down beside the checkpoints what is evaluated, if anything; an error where those that are
+/// there have been evaluated in another way.
+pub(super) fn settle(checkpoints: &Path, evaluation: Option<&Evaluation>) -> Result<()> {
+    let path = checkpoints.join("evaluation.json");
+    let wanted = serde_json::to_value(evaluation)?;
+    if checkpoints.join("checkpoint.safetensors").exists() {
+        let found = match fs::read(&path) {
+            Ok(text) => serde_json::from_slice(&text)
+                .with_context(|| format!("{}: expected an evaluation", path.display()))?,
+            Err(error) if error.kind() == ErrorKind::NotFound => bail!(
+                "{}: expected what the checkpoint's evaluations are of, found nothing ({})",
+                path.display(),
+                remedy(checkpoints)
+            ),
+            Err(error) => return Err(error).context(path.display().to_string()),
+        };
+        return same(&wanted, &found).with_context(|| {
+            format!(
+                "{}: the checkpoint was evaluated in another way ({})",
+                path.display(),
+                remedy(checkpoints)
+            )
+        });
+    }
+    let write = || {
+        fs::create_dir_all(checkpoints)?;
+        let mut file = AtomicFile::create(&path)?;
+        writeln!(file, "{wanted:#}")?;
+        file.commit()
+    };
+    write().with_context(|| format!("{}: could not be written", path.display()))
+}
+
+fn remedy(checkpoints: &Path) -> String {
+    let folder = checkpoints.display();
+    format!("delete the folder {folder} to begin again")
+}
+
+fn same(wanted: &Value, found: &Value) -> Result<()> {
+    for field in FIELDS {
+        let [wanted, found] = [wanted, found].map(|value| value.get(field).unwrap_or(&Value::Null));
+        if wanted != found {
+            let [wanted, found] = [wanted, found].map(|value| match value {
+                Value::Null => "none".to_owned(),
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            });
+            bail!("expected {field} {wanted}, found {found}");
+        }
+    }
+    Ok(())
+}
