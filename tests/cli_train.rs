@@ -273,7 +273,8 @@ fn ids_are_not_learned_as_if_they_were_texts() {
     // Words that are meant.
     here.write(
         "words.jsonl",
-        r#"{"query": "leaves", "positives": [{"text": "tea"}]}"#,
+        r#"{"query": "leaves", "positives": [{"text": "tea"}]}
+{"query": "beans", "positives": [{"text": "coffee"}]}"#,
     );
     train("words.jsonl", &[]).ok();
 }
