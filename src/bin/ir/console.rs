@@ -89,6 +89,14 @@ impl Console {
         }
     }
 
+    /// How far a long job has come, and what it ended with. Also shown in a log.
+    #[cfg(feature = "dense")]
+    pub(crate) fn log(&self, what: impl Display) {
+        if !self.quiet {
+            eprintln!("{what}");
+        }
+    }
+
     /// A progress bar. Where stderr is no terminal, a line a minute.
     pub(crate) fn bar(&self) -> Bar {
         let now = Instant::now();

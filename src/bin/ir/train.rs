@@ -50,8 +50,12 @@ model, other examples, other settings or another evaluation are an error.
 With --dev the measure is taken before, during and after training on queries
 that are not learned from; the best weights are kept.
 
-Settings in --config are JSON with the fields of ir_dense::train's
-TrainingConfig; options on the command line come after it.";
+Settings: small-data takes 5 epochs, 32 queries a step with 3 negatives each,
+a learning rate of 2e-5, cosines divided by 0.05, dropout 0.1; datafinder 2
+epochs, 11 queries with 7 negatives, 5e-6, inner products, lengths 32 and 128.
+In --config they are JSON with the fields of ir_dense::train's TrainingConfig;
+options on the command line come after it:
+  {\"epochs\": 3, \"loss\": {\"kind\": \"symmetric\", \"temperature\": 0.05}}";
 
 /// The arguments of `ir train`.
 #[derive(Debug, clap::Args)]
@@ -338,7 +342,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         Some(held_back) => {
             let mut evaluate = |encoder: &BiEncoder, step: u64| {
                 let value = held_back.evaluate(encoder)?;
-                console.note(format_args!("step {step}: {} {value:.4}", args.measure));
+                console.log(format_args!("step {step}: {} {value:.4}", args.measure));
                 Ok(value)
             };
             trainer.train_and_evaluate(&data, &mut evaluate, &mut bar)
@@ -363,7 +367,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let best = history
         .best()
         .map(|best| format!(", {} {:.4}", args.measure, best.value));
-    console.note(format_args!(
+    console.log(format_args!(
         "{}: {} examples, weights after {} of {} steps{}, {:.1} s",
         output.display(),
         grouped(data.len() as u64),
