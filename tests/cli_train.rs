@@ -76,6 +76,22 @@ fn from_examples_to_a_model_that_encodes() {
     ])
     .ok();
 
+    // What was measured is what the folder gives.
+    here.ir(&["encode", "tuned", "bundled", "-o", "tuned.ir"])
+        .ok();
+    let search = ["search", "bundled", "--split", "test", "-o", "run.trec"];
+    let by = ["--vectors", "tuned.ir", "--encoder", "tuned"];
+    here.ir(&[&search[..], &by].concat()).ok();
+    let said = here
+        .ir(&["eval", "bundled", "run.trec", "-m", "RR@10"])
+        .ok();
+    let found = said.out.split_whitespace().last().unwrap();
+    let measured = rows.iter().skip(1).filter_map(|row| row.rsplit(',').next());
+    let best = measured
+        .filter_map(|value| value.parse::<f64>().ok())
+        .fold(0.0, f64::max);
+    assert_eq!(found, format!("{best:.4}"), "{}", said.out);
+
     // Again, elsewhere, on one thread: the same bytes.
     let mut again = train.to_vec();
     again[4] = "again";

@@ -257,7 +257,8 @@ fn off_the_shelf(
     let training = task::training(&collection).unwrap();
     let forms = [&sentences, &keyphrases].into_iter().zip(&training);
     for ((queries, training), expected) in forms.zip(expected) {
-        let systems = encoder.systems(training).unwrap();
+        let knn = encoder.knn(training).unwrap();
+        let systems = [knn, encoder.by_text("off-the-shelf encoder")];
         for ((system, expected), tolerance) in systems.iter().zip(expected).zip(tolerances) {
             let run = recommend(system, queries, filter).unwrap();
             let found = figures(&evaluator, &run);

@@ -31,9 +31,8 @@ fn figures(collection: &Collection, folder: &Path) -> [[f64; 4]; 2] {
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
     let qrels = collection.qrels("test").unwrap();
     let evaluator = Evaluator::new(&qrels, &MEASURES).unwrap();
-    let [training, _] = task::training(collection).unwrap();
     [sentences, keyphrases].map(|queries| {
-        let system = encoder.systems(&training).unwrap().pop().unwrap();
+        let system = encoder.by_text("encoder");
         let run = recommend(&system, &queries, TimeFilter::Exact).unwrap();
         let report = evaluator.evaluate(&run).unwrap();
         MEASURES.map(|measure: Measure| report.summary(measure).unwrap())

@@ -45,26 +45,28 @@ impl OffTheShelf {
         })
     }
 
-    /// `training` is in the form of the queries that will be asked.
-    pub(crate) fn systems(&self, training: &[LabelledQuery]) -> Result<Vec<System<'_>>> {
+    /// Past queries, in the form of those that will be asked.
+    pub(crate) fn knn(&self, training: &[LabelledQuery]) -> Result<System<'_>> {
         let config = LabelledQueriesConfig::default().skip_unknown();
         let ids = self.index.ids().clone();
         let encoder = self.encoder.clone();
         let knn = LabelledQueries::new(ids, training.to_vec(), encoder, &config)?;
-        Ok(vec![
-            System {
-                name: "kNN (encoder)",
-                distinct: Box::new(knn),
-                raw: None,
-                // Past queries name datasets, not records.
-                years: self.years.of_first_record(self.index.ids()),
-            },
-            System {
-                name: "off-the-shelf encoder",
-                distinct: Box::new(Distinct(Encoded::new(&*self.encoder, &self.index))),
-                raw: None,
-                years: self.years.clone(),
-            },
-        ])
+        Ok(System {
+            name: "kNN (encoder)",
+            distinct: Box::new(knn),
+            raw: None,
+            // Past queries name datasets, not records.
+            years: self.years.of_first_record(self.index.ids()),
+        })
+    }
+
+    /// The texts of the datasets.
+    pub(crate) fn by_text(&self, name: &'static str) -> System<'_> {
+        System {
+            name,
+            distinct: Box::new(Distinct(Encoded::new(&*self.encoder, &self.index))),
+            raw: None,
+            years: self.years.clone(),
+        }
     }
 }

@@ -54,17 +54,11 @@ impl Encoders {
     pub(crate) fn systems(&self, training: &[LabelledQuery]) -> Result<Vec<System<'_>>> {
         let mut systems = Vec::new();
         if let Some(encoder) = &self.before {
-            systems.extend(encoder.systems(training)?);
-            if let Some(last) = systems.last_mut() {
-                last.name = self.before_is;
-            }
+            systems.push(encoder.knn(training)?);
+            systems.push(encoder.by_text(self.before_is));
         }
         if let Some(encoder) = &self.after {
-            let last = encoder.systems(training)?.pop();
-            systems.extend(last.map(|system| System {
-                name: "bi-encoder",
-                ..system
-            }));
+            systems.push(encoder.by_text("bi-encoder"));
         }
         Ok(systems)
     }

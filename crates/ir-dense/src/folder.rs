@@ -230,6 +230,11 @@ fn pooling(path: &Path) -> Result<Pooling, ModelError> {
         .filter(|name| name.starts_with("pooling_mode_") && on(name))
         .map(String::as_str)
         .collect();
+    // What is left out is off, the mean alone is on.
+    let mean = "pooling_mode_mean_tokens";
+    if !config.contains_key(mean) && !config.contains_key("pooling_mode") {
+        chosen.push(mean);
+    }
     // The newest versions write the name alone.
     if let Some(Value::String(name)) = config.get("pooling_mode") {
         chosen.push(name);
@@ -253,5 +258,39 @@ fn pooling(path: &Path) -> Result<Pooling, ModelError> {
                 chosen.join(" and ")
             },
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pooling_as_sentence_transformers_reads_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.json");
+        for (text, expected) in [
+            (r#"{"word_embedding_dimension": 8}"#, Ok(Pooling::Mean)),
+            (
+                r#"{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}"#,
+                Ok(Pooling::Cls),
+            ),
+            (r#"{"pooling_mode": "max"}"#, Ok(Pooling::Max)),
+            // It joins the two.
+            (
+                r#"{"pooling_mode_cls_token": true}"#,
+                Err("pooling_mode_cls_token and pooling_mode_mean_tokens"),
+            ),
+            (r#"{"pooling_mode_mean_tokens": false}"#, Err("none")),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            match (pooling(&path), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{text}"),
+                (Err(error), Err(expected)) => {
+                    assert!(error.to_string().contains(expected), "{error}");
+                }
+                (found, _) => panic!("{text}: {found:?}"),
+            }
+        }
     }
 }

@@ -1,15 +1,15 @@
 //! `ir train`: fine-tunes a bi-encoder.
 
+mod dev;
 mod evaluation;
 mod examples;
-mod held_back;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use held_back::HeldBack;
+use dev::DevSet;
 use ir_core::TrainingSet;
 use ir_data::DocTemplate;
 use ir_dense::train::{Decay, Loss, TrainError, Trained, Trainer, TrainingConfig};
@@ -305,19 +305,19 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let model = models::find(&args.model)?;
     let mut config = args.settings()?;
     config.encoder = model.complete(config.encoder);
-    let held_back = args
+    let dev_set = args
         .dev
         .as_deref()
-        .map(|dev| HeldBack::read(args, dev, &config))
+        .map(|dev| DevSet::read(args, dev, &config))
         .transpose()?;
     let mut bar = console.bar();
-    let data = examples::read(args, held_back.as_ref(), &mut bar, console)?;
-    if let Some(held_back) = &held_back {
-        let learned = held_back.learned(&data)?;
+    let data = examples::read(args, dev_set.as_ref(), &mut bar, console)?;
+    if let Some(dev_set) = &dev_set {
+        let learned = dev_set.learned(&data)?;
         if learned > 0 {
             console.warn(format_args!(
                 "--dev: {learned} of {} queries are among the examples: the measure flatters",
-                held_back.len()
+                dev_set.len()
             ));
         }
     }
@@ -328,20 +328,20 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             Trainer::open_untied(&model.folder, documents, &config)?
         }
     };
-    let evaluation = held_back
+    let evaluation = dev_set
         .as_ref()
-        .map(|held_back| held_back.evaluation(args, config.evaluate_every));
+        .map(|dev_set| dev_set.evaluation(args, config.evaluate_every));
     evaluation::settle(&checkpoints, evaluation.as_ref())?;
     let trainer = trainer
         .with_checkpoints(&checkpoints)
         .with_checkpoint_every(args.checkpoint_every);
 
     let began = Instant::now();
-    let trained = match &held_back {
+    let trained = match &dev_set {
         None => trainer.train(&data, &mut bar),
-        Some(held_back) => {
+        Some(dev_set) => {
             let mut evaluate = |encoder: &BiEncoder, step: u64| {
-                let value = held_back.evaluate(encoder)?;
+                let value = dev_set.evaluate(encoder)?;
                 console.log(format_args!("step {step}: {} {value:.4}", args.measure));
                 Ok(value)
             };

@@ -11,6 +11,7 @@ use ir_bm25::Verify;
 use ir_core::{Corpus, DocReader, Document, Encoder, Flow, Progress, Side};
 use ir_data::DocTemplate;
 use ir_dense::{BiEncoder, EncoderConfig, encode_stream};
+use ir_knn::Similarity;
 use output::{Job, Output};
 pub(crate) use reading::{Pool, Reading};
 
@@ -185,13 +186,24 @@ impl Iterator for Documents<'_> {
     }
 }
 
+/// How an index compares the vectors of a model: as it was trained, by the inner product where that is
+/// not known.
+pub(crate) fn similarity(trained: Option<ir_dense::Similarity>) -> Similarity {
+    match trained {
+        Some(ir_dense::Similarity::Cosine) => Similarity::Cosine,
+        _ => Similarity::InnerProduct,
+    }
+}
+
 fn encode(args: &Args, texts: Texts<'_>, console: &Console) -> Result<()> {
     let model = models::find(&args.model)?;
     let encoder = BiEncoder::open_with(&model.folder, &model.complete(args.config()))?;
     let side = args.side();
     let job = Job::new(&encoder, side, texts.fingerprint)?;
     let began = Instant::now();
-    let mut output = Output::open(&args.output, args.ids.as_deref(), &job, args.restart)?;
+    let similarity = similarity(encoder.similarity());
+    let ids = args.ids.as_deref();
+    let mut output = Output::open(&args.output, ids, &job, similarity, args.restart)?;
     let done = output.len();
     if done > 0 {
         console.warn(format_args!(

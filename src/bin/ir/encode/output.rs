@@ -57,7 +57,14 @@ pub(super) struct Output {
 
 impl Output {
     /// Goes on with what an earlier command left of the same job, or starts.
-    pub(super) fn open(path: &Path, ids: Option<&Path>, job: &Job, restart: bool) -> Result<Self> {
+    /// `similarity` is that of an index; vectors alone have none.
+    pub(super) fn open(
+        path: &Path,
+        ids: Option<&Path>,
+        job: &Job,
+        similarity: Similarity,
+        restart: bool,
+    ) -> Result<Self> {
         // Destinations that cannot be are told before the work begins.
         drop(create(path)?);
         let ids = ids.map(|path| Ok::<_, anyhow::Error>((path.to_owned(), create(path)?)));
@@ -81,7 +88,11 @@ impl Output {
             return Ok(output);
         }
         let dim = job.probe.len();
-        let similarity = Similarity::InnerProduct;
+        let similarity = if is_npy(path) {
+            Similarity::InnerProduct
+        } else {
+            similarity
+        };
         output.writer = Some(if same {
             FlatIndexWriter::resume(&output.index, dim, similarity)?
         } else {

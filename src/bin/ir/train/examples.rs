@@ -9,13 +9,13 @@ use ir_data::training::{Texts, TrainingFile, TrainingForm, Unusable};
 use serde_json::Value;
 
 use super::Args;
-use super::held_back::{HeldBack, documents};
+use super::dev::{DevSet, documents};
 use crate::console::{Bar, Console};
 
 /// Reads the examples, and the texts of the documents that they name.
 pub(super) fn read(
     args: &Args,
-    held_back: Option<&HeldBack>,
+    dev_set: Option<&DevSet>,
     bar: &mut Bar,
     console: &Console,
 ) -> Result<TrainingFile> {
@@ -24,8 +24,8 @@ pub(super) fn read(
         form = form.with_unusable(Unusable::LeaveOut);
     }
     if let Some(texts) = &args.texts {
-        let texts = match held_back {
-            Some(held_back) if args.dev.as_ref() == Some(texts) => Arc::clone(&held_back.texts),
+        let texts = match dev_set {
+            Some(dev_set) if args.dev.as_ref() == Some(texts) => Arc::clone(&dev_set.texts),
             _ => {
                 let (collection, template) = documents(texts, args.template.as_ref())?;
                 Arc::new(Texts::read(collection.corpus(), &template)?)

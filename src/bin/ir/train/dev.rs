@@ -19,6 +19,7 @@ use ir_knn::{FlatIndex, Similarity};
 
 use super::Args;
 use super::evaluation::Evaluation;
+use crate::encode::similarity;
 use crate::search::{QueryForm, take_keyphrases};
 use crate::source::{Layout, Source, find, fingerprint};
 
@@ -43,7 +44,7 @@ pub(super) fn documents(
 }
 
 /// A collection whose queries are not learned from.
-pub(super) struct HeldBack {
+pub(super) struct DevSet {
     pub(super) texts: Arc<Texts>,
     template: String,
     queries: Vec<Query>,
@@ -67,7 +68,7 @@ impl DocFilter for Allowed<'_> {
     }
 }
 
-impl HeldBack {
+impl DevSet {
     pub(super) fn read(args: &Args, dev: &str, config: &TrainingConfig) -> Result<Self> {
         let (collection, template) = documents(dev, args.template.as_ref())?;
         let mut queries = collection.queries(&args.dev_split)?;
@@ -85,10 +86,7 @@ impl HeldBack {
             texts: Arc::new(texts),
             template: template.to_string(),
             measure: args.measure,
-            similarity: match config.similarity {
-                ir_dense::train::Similarity::Cosine => Similarity::Cosine,
-                _ => Similarity::InnerProduct,
-            },
+            similarity: similarity(Some(config.similarity)),
             remove_self: args.remove_self,
             years,
         })
