@@ -293,14 +293,6 @@ fn sentence_transformers_parts_that_are_not_there() {
         {"idx": 1, "name": "1", "path": "", "type": "sentence_transformers.models.Pooling"},
         {"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"}]"#;
     let copy = copy_of("bert");
-    fs::write(copy.path().join("modules.json"), dense).unwrap();
-    // config.json itself stands where the pooling's is looked for.
-    match error(copy.path()) {
-        ModelError::Setting { field, found, .. } => {
-            assert_eq!((&field[..], &found[..]), ("pooling_mode", "none"));
-        }
-        other => panic!("{other:?}"),
-    }
     let here = dense.replacen(
         "\"path\": \"\", \"type\": \"sentence_transformers.models.P",
         "\"path\": \"1\", \"type\": \"sentence_transformers.models.P",
@@ -311,7 +303,7 @@ fn sentence_transformers_parts_that_are_not_there() {
     fs::create_dir(copy.path().join("1")).unwrap();
     fs::write(
         copy.path().join("1/config.json"),
-        r#"{"pooling_mode_lasttoken": true}"#,
+        r#"{"pooling_mode_lasttoken": true, "pooling_mode_mean_tokens": false}"#,
     )
     .unwrap();
     match error(copy.path()) {
@@ -320,9 +312,17 @@ fn sentence_transformers_parts_that_are_not_there() {
     }
     fs::write(
         copy.path().join("1/config.json"),
-        r#"{"pooling_mode_cls_token": true}"#,
+        r#"{"pooling_mode_mean_tokens": false}"#,
     )
     .unwrap();
+    match error(copy.path()) {
+        ModelError::Setting { field, found, .. } => {
+            assert_eq!((&field[..], &found[..]), ("pooling_mode", "none"));
+        }
+        other => panic!("{other:?}"),
+    }
+    // Left out, the pooling is the mean, so that the next module is reached.
+    fs::write(copy.path().join("1/config.json"), "{}").unwrap();
     match error(copy.path()) {
         ModelError::Setting { field, found, .. } => {
             assert_eq!(field, "module 2");
