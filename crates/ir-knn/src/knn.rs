@@ -167,7 +167,10 @@ impl Knn {
             Rows::Dense(rows) => rows.row(row),
             Rows::Sparse(rows) => rows.parts(row).1,
         };
-        match (0..rows.len()).find(|&row| wrong(of(row))) {
+        match (0..rows.len())
+            .into_par_iter()
+            .find_first(|&row| wrong(of(row)))
+        {
             None => Ok(()),
             Some(row) if self.metric == Metric::Cosine => Err(KnnError::ZeroVector { row }),
             Some(row) => Err(KnnError::Length {

@@ -124,6 +124,37 @@ fn many_sparse_rows() {
     }
 }
 
+/// Folds that fill several blocks, lie together in one, or are small: as when each is searched for
+/// in the rows of the others.
+#[test]
+fn many_sparse_rows_by_folds() {
+    let rows = random_rows()(4_500, &[1.0, 0.3]);
+    let names: Vec<String> = (0..rows.len())
+        .map(|row| (row * row % 7).to_string())
+        .collect();
+    for (folds, threads) in [(2, 3), (5, 1), (30, 3)] {
+        let labels = Labels::new(&names);
+        let knn = Knn::new(4);
+        let of_rows = labels.stratified_folds(folds).unwrap().of_items().to_vec();
+        let mut expected = Vec::new();
+        for fold in 0..folds as u32 {
+            let (own, others): (Vec<usize>, Vec<usize>) =
+                (0..rows.len()).partition(|&row| of_rows[row] == fold);
+            let known = Labels::new(others.iter().map(|&row| &names[row]));
+            let found = knn.classify(&rows.select(&others), &known, &rows.select(&own));
+            let found = found.unwrap();
+            let pairs = found.iter().zip(&own);
+            let right = pairs.filter(|&(&code, &row)| known.class(code) == names[row]);
+            expected.push(right.count() as f64 / own.len() as f64);
+        }
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let found = pool
+            .unwrap()
+            .install(|| knn.cross_validate(&rows, &labels, folds));
+        assert_eq!(found.unwrap().folds, expected, "{folds} folds");
+    }
+}
+
 /// Rows of several blocks, compared among themselves: each two meet once.
 #[test]
 fn many_sparse_rows_among_themselves() {

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use bytemuck::cast_slice;
 use rayon::prelude::*;
 
+use super::by_fold::ByFold;
 use crate::SparseRows;
 use crate::flat::align::Lines;
 use crate::flat::simd::{QUERIES, ROWS as TILE, prefetch};
@@ -13,7 +13,7 @@ use crate::flat::tile::{LONGEST, tile_size};
 
 /// A column that more than one of so many rows has is a frequent one: its codes are multiplied
 /// sooner than its list is added up.
-const FREQUENT: usize = 12;
+const FREQUENT: usize = 10;
 /// The rows of a block: their sums and lists stay in the cache.
 const ROWS: usize = 2048;
 /// What a place in a list of a block can tell apart.
@@ -45,6 +45,10 @@ pub(super) struct Block {
     ends: Vec<usize>,
     /// The frequent columns: for [`TILE`] rows after the other, four bytes a row for four columns.
     codes: Lines,
+    /// The same as they meet a tile: of [`QUERIES`] rows after the other, for four columns, four bytes a
+    /// row; and for each row minus 128 times the sum of its codes, as those of a tile have 128 added.
+    queries: Vec<i8>,
+    offsets: Vec<i32>,
     width: usize,
     pub(super) known: Vec<Known>,
 }
@@ -111,14 +115,9 @@ impl Plan {
         }
     }
 
-    pub(super) fn blocks(&self, rows: &SparseRows) -> Vec<Block> {
-        (0..rows.len().div_ceil(self.size))
-            .into_par_iter()
-            .map(|block| {
-                let block = block * self.size..rows.len().min((block + 1) * self.size);
-                self.block(rows, block)
-            })
-            .collect()
+    pub(super) fn blocks(&self, rows: &ByFold<'_>) -> Vec<Block> {
+        let pieces = rows.pieces(self.size).into_par_iter();
+        pieces.map(|piece| self.block(rows, piece)).collect()
     }
 
     /// The place of a rare column among these.
@@ -126,11 +125,11 @@ impl Plan {
         self.places[column as usize].checked_sub(self.width as u32)
     }
 
-    fn block(&self, all: &SparseRows, rows: Range<usize>) -> Block {
+    fn block(&self, all: &ByFold<'_>, rows: Range<usize>) -> Block {
         let rare = all.dim() - self.width;
         let mut starts = vec![0_u32; rare + 1];
         for row in rows.clone() {
-            for &column in all.parts(row).0 {
+            for &column in all.columns(row) {
                 if let Some(place) = self.rare(column) {
                     starts[place as usize + 1] += 1;
                 }
@@ -148,6 +147,8 @@ impl Plan {
             rare: Vec::with_capacity(stored),
             ends: Vec::with_capacity(rows.len()),
             codes: Lines::zeros(tiles * tile_size(self.width)),
+            queries: Vec::with_capacity(rows.len() * self.width.next_multiple_of(4)),
+            offsets: vec![0; rows.len()],
             width: self.width,
             known: vec![Known::NONE; tiles],
             starts,
@@ -158,7 +159,7 @@ impl Plan {
         for (at, row) in rows.enumerate() {
             frequent.clear();
             let mut square = 0.0;
-            for (column, value) in all.row(row) {
+            for (column, value) in all.values(row) {
                 let value = value * self.scale;
                 square += value * value;
                 if let Some(place) = self.rare(column) {
@@ -173,11 +174,12 @@ impl Plan {
             }
             block.ends.push(block.rare.len());
             block.code(at, &frequent);
-            let margin = margin(all.parts(row).0.len(), square);
+            let margin = margin(all.columns(row).len(), square);
             let known = &mut block.known[at / TILE];
             known.half[at % TILE] = (square / 2.0 - margin) as f32;
             known.slack[at % TILE] = (2.0 * margin) as f32;
         }
+        block.turn();
         block
     }
 }
@@ -215,22 +217,31 @@ impl Block {
         &self.codes.as_ref()[tile * size..][..size]
     }
 
-    /// The codes of up to [`QUERIES`] rows as they meet a tile: for four columns, four bytes a row;
-    /// and for each row minus 128 times the sum of its codes, as those of a tile have 128 added.
-    pub(super) fn codes(&self, rows: Range<usize>, codes: &mut Vec<i8>) -> [i32; QUERIES] {
-        codes.clear();
-        let mut starts = [0; QUERIES];
-        for four in 0..self.width.div_ceil(4) {
-            for (at, start) in rows.clone().zip(&mut starts) {
-                let tile = self.tile(at / TILE);
-                for code in &tile[four * 4 * TILE + at % TILE * 4..][..4] {
-                    let code = (code ^ 128) as i8;
-                    *start -= 128 * i32::from(code);
-                    codes.push(code);
+    /// Fills in the codes as they meet a tile.
+    fn turn(&mut self) {
+        for first in (0..self.rows.len()).step_by(QUERIES) {
+            for four in 0..self.width.div_ceil(4) {
+                for at in first..self.rows.len().min(first + QUERIES) {
+                    let tile = &self.codes.as_ref()[at / TILE * tile_size(self.width)..];
+                    for code in &tile[four * 4 * TILE + at % TILE * 4..][..4] {
+                        let code = (code ^ 128) as i8;
+                        self.offsets[at] -= 128 * i32::from(code);
+                        self.queries.push(code);
+                    }
                 }
             }
         }
-        starts
+    }
+
+    /// The codes of up to [`QUERIES`] rows, from this one on, as they meet a tile, and where their sums
+    /// start.
+    pub(super) fn group(&self, first: usize) -> (&[i8], &[i32]) {
+        let rows = first..self.rows.len().min(first + QUERIES);
+        let row = self.width.next_multiple_of(4);
+        (
+            &self.queries[row * rows.start..row * rows.end],
+            &self.offsets[rows],
+        )
     }
 
     /// The rare columns of a row.
@@ -244,13 +255,15 @@ impl Block {
         for (at, &(place, value)) in rare.iter().enumerate() {
             // Where lists begin is known long before they are read, and nothing lies together.
             if let Some(&(soon, _)) = rare.get(at + 12) {
-                prefetch(cast_slice(&self.starts[soon as usize..][..2]));
+                prefetch(bytemuck::bytes_of(&self.starts[soon as usize]));
             }
             if let Some(&(soon, _)) = rare.get(at + 4) {
                 let start = self.starts[soon as usize] as usize;
-                let head = start..self.places.len().min(start + 16);
-                prefetch(cast_slice(&self.places[head.clone()]));
-                prefetch(cast_slice(&self.values[head]));
+                if let (Some(place), Some(value)) = (self.places.get(start), self.values.get(start))
+                {
+                    prefetch(bytemuck::bytes_of(place));
+                    prefetch(bytemuck::bytes_of(value));
+                }
             }
             let place = place as usize;
             let list = self.starts[place] as usize..self.starts[place + 1] as usize;

@@ -1,6 +1,7 @@
 //! The k nearest rows, by comparing with every row.
 
 mod block;
+mod by_fold;
 mod dense;
 mod sparse;
 

@@ -7,9 +7,11 @@
 //!
 //! ⟨x, y⟩ = s t ⟨c, d⟩ + ⟨s c, q⟩ + ⟨r, y⟩ ≤ s t ⟨c, d⟩ + (‖x‖ + ‖r‖) ‖q‖ + ‖r‖ ‖y‖.
 //!
-//! Rows that are compared among themselves meet once, and the bound serves both. A row waits while
-//! its bound reaches what k others have at least; the few that are left in the end are computed in 64
-//! bits, column by column, those with the greatest bounds first, until none left can get in.
+//! Rows that are compared among themselves meet once, and the bound serves both. Those of a fold that
+//! fills blocks never meet: rows are sorted by fold, and called by their places in this order. A row
+//! waits while its bound reaches what k others have at least; the few that are left in the end are
+//! computed in 64 bits, column by column, those with the greatest bounds first, until none left can
+//! get in.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -17,6 +19,7 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::block::{Block, Known, MOST, Plan, margin};
+use super::by_fold::ByFold;
 use super::{Best, Folds, Neighbour, Side};
 use crate::SparseRows;
 use crate::flat::simd::{Cpu, QUERIES, ROWS as TILE};
@@ -34,30 +37,29 @@ impl Side for SparseRows {
         unit: f64,
         distance: impl Fn(f64, f64, f64) -> f64 + Sync,
     ) -> Vec<Vec<Neighbour>> {
-        let largest = |rows: &Self| rows.values().iter().fold(0.0, |a: f64, b| a.max(b.abs()));
+        let largest = |rows: &Self| {
+            let values = rows.values().par_iter().with_min_len(1 << 16);
+            values.map(|value| value.abs()).reduce(|| 0.0, f64::max)
+        };
         let plan = Plan::of(train, largest(train).max(largest(test)));
-        let squares = |rows: &Self| (0..rows.len()).map(|row| square(rows, row)).collect();
         let same = std::ptr::eq(train, test);
+        let count = test.len();
+        let train = ByFold::of(train, folds.map(|folds| folds.train));
+        let test = ByFold::of(test, folds.map(|folds| folds.test));
+        let blocks = plan.blocks(&train);
+        let own = (!same).then(|| plan.blocks(&test));
         let search = Search {
             cpu: Cpu::detect(),
             train,
             test,
-            folds,
             unit,
             distance,
             scale: plan.scale,
-            train_squares: squares(train),
-            test_squares: squares(test),
-            waiting: k.saturating_mul(2).saturating_add(64),
-            found: (0..test.len()).map(|_| Mutex::new(Found::new(k))).collect(),
-            thresholds: (0..test.len()).map(|_| f32::MIN.to_bits().into()).collect(),
+            waiting: k.saturating_mul(2).saturating_add(16),
+            found: (0..count).map(|_| Mutex::new(Found::new(k))).collect(),
+            thresholds: (0..count).map(|_| f32::MIN.to_bits().into()).collect(),
         };
-        let blocks = plan.blocks(train);
-        if same {
-            search.all(&blocks, &blocks, true);
-        } else {
-            search.all(&blocks, &plan.blocks(test), false);
-        }
+        search.all(&blocks, own.as_deref().unwrap_or(&blocks), same);
         search.finish()
     }
 }
@@ -67,16 +69,13 @@ const LANES: usize = 16;
 
 struct Search<'a, D> {
     cpu: Cpu,
-    train: &'a SparseRows,
-    test: &'a SparseRows,
-    folds: Option<Folds<'a>>,
+    train: ByFold<'a>,
+    test: ByFold<'a>,
     /// What a distance of 1 is as a square of the Euclidean distance.
     unit: f64,
     distance: D,
     /// What every value is multiplied with before it is bounded.
     scale: f64,
-    train_squares: Vec<f64>,
-    test_squares: Vec<f64>,
     /// How many rows wait before they are computed.
     waiting: usize,
     found: Vec<Mutex<Found>>,
@@ -113,7 +112,6 @@ impl Found {
 struct Scratch {
     /// The sums of rare columns, of some rows that are searched for; zeros before and after.
     sums: Vec<[f32; MOST]>,
-    codes: Vec<i8>,
     products: [[i32; TILE]; QUERIES],
     /// A row that is searched for, with its zeros.
     dense: Vec<f64>,
@@ -123,7 +121,6 @@ impl Scratch {
     fn new(dim: usize) -> Self {
         Self {
             sums: vec![[0.0; MOST]; QUERIES],
-            codes: Vec::new(),
             products: [[0; TILE]; QUERIES],
             dense: vec![0.0; dim],
         }
@@ -134,7 +131,12 @@ impl<D: Fn(f64, f64, f64) -> f64 + Sync> Search<'_, D> {
     /// Compares all blocks; of the same rows, each two blocks once.
     fn all(&self, train: &[Block], test: &[Block], same: bool) {
         let pairs = (0..test.len()).flat_map(|own| (0..train.len()).map(move |other| (own, other)));
-        let mut pairs: Vec<_> = pairs.filter(|(own, other)| !same || own <= other).collect();
+        let once = |&(own, other): &(usize, usize)| !same || own <= other;
+        let apart = |&(own, other): &(usize, usize)| {
+            let fold = self.test.common_fold(&test[own].rows);
+            fold.is_none() || fold != self.train.common_fold(&train[other].rows)
+        };
+        let mut pairs: Vec<_> = pairs.filter(once).filter(apart).collect();
         // What is near in order is often near.
         pairs.sort_by_key(|&(own, other)| own.abs_diff(other));
         pairs.into_par_iter().with_max_len(1).for_each_init(
@@ -152,17 +154,14 @@ impl<D: Fn(f64, f64, f64) -> f64 + Sync> Search<'_, D> {
             for (at, sums) in group.clone().zip(&mut scratch.sums) {
                 train.add(test.rare(at), sums);
             }
-            let starts = test.codes(group.clone(), &mut scratch.codes);
-            let starts = &starts[..group.len()];
+            let (codes, starts) = test.group(first);
             for (tile, known) in train.known.iter().enumerate() {
-                let Scratch {
-                    codes, products, ..
-                } = scratch;
+                let products = &mut scratch.products;
                 self.cpu.dots(train.tile(tile), codes, starts, products);
                 let start = train.rows.start + tile * TILE;
                 let mut others = [f32::INFINITY; TILE];
                 if both {
-                    let rows = start..self.test.len().min(start + TILE);
+                    let rows = start..train.rows.end.min(start + TILE);
                     for (other, threshold) in others.iter_mut().zip(&self.thresholds[rows]) {
                         *other = f32::from_bits(threshold.load(Ordering::Relaxed));
                     }
@@ -172,22 +171,30 @@ impl<D: Fn(f64, f64, f64) -> f64 + Sync> Search<'_, D> {
                     let own = Own::of(&test.known[at / TILE], at % TILE, self.threshold(row));
                     let (sums, _) = scratch.sums[query].as_chunks_mut::<TILE>();
                     let bounds = &mut sums[tile];
-                    let over = own.bound(known, &scratch.products[query], &others, bounds);
-                    for lane in (0..LANES).filter(|&lane| over[lane] >= 0.0) {
+                    let products = &scratch.products[query];
+                    let mut lanes = self.cpu.wide(
+                        #[inline(always)]
+                        || own.bound(known, products, &others, bounds),
+                    );
+                    while lanes > 0 {
+                        let lane = lanes.trailing_zeros() as usize;
+                        lanes &= lanes - 1;
                         for at in (lane..TILE).step_by(LANES) {
                             let bound = bounds[at];
-                            let near = |row: usize, half: f32, slack: f32| Near {
+                            let near = |row: usize, most: f32, slack: f32| Near {
                                 row: row as u32,
-                                most: bound - half,
-                                least: bound - half - slack - 2.0 * own.doubt(known, at),
+                                most,
+                                least: most - slack - 2.0 * own.doubt(known, at),
                             };
-                            let one = near(start + at, known.half[at], known.slack[at]);
-                            if one.most >= own.threshold {
-                                self.offer(row, one, &mut scratch.dense);
+                            let most = bound - known.half[at];
+                            if most >= own.threshold {
+                                let near = near(start + at, most, known.slack[at]);
+                                self.offer(row, near, &mut scratch.dense);
                             }
-                            let other = near(row, own.half, own.slack);
-                            if other.most >= others[at] {
-                                self.offer(start + at, other, &mut scratch.dense);
+                            let most = bound - own.half;
+                            if most >= others[at] {
+                                let near = near(row, most, own.slack);
+                                self.offer(start + at, near, &mut scratch.dense);
                             }
                         }
                     }
@@ -204,9 +211,8 @@ impl<D: Fn(f64, f64, f64) -> f64 + Sync> Search<'_, D> {
     /// Lets a row wait that may be among the nearest of another.
     #[cold]
     fn offer(&self, row: usize, near: Near, dense: &mut [f64]) {
-        if let Some(folds) = self.folds
-            && folds.train[near.row as usize] == folds.test[row]
-        {
+        let fold = self.test.fold(row);
+        if fold.is_some() && fold == self.train.fold(near.row as usize) {
             return;
         }
         let found = self.found[row].lock();
@@ -238,29 +244,30 @@ impl<D: Fn(f64, f64, f64) -> f64 + Sync> Search<'_, D> {
     /// Computes the rows that wait.
     fn settle(&self, row: usize, found: &mut Found, dense: &mut [f64]) {
         let mut threshold = self.threshold(row);
+        found.waiting.retain(|near| near.most >= threshold);
         found
             .waiting
             .sort_unstable_by(|a, b| b.most.total_cmp(&a.most));
-        for (column, value) in self.test.row(row) {
+        for (column, value) in self.test.values(row) {
             dense[column as usize] = value;
         }
-        let square = self.test_squares[row];
+        let square = self.test.square(row);
         let margin = self.margin(row);
         for near in found.waiting.drain(..) {
             if near.most < threshold {
                 break;
             }
             let other = near.row as usize;
-            let product = self.train.row_times(other, dense);
-            let distance = (self.distance)(product, square, self.train_squares[other]);
-            found.best.offer(other, distance);
+            let product = self.train.times(other, dense);
+            let distance = (self.distance)(product, square, self.train.square(other));
+            found.best.offer(self.train.row(other), distance);
             if found.best.worst < f64::INFINITY {
                 let half = (square - self.unit * found.best.worst) / 2.0;
                 let enough = (half * self.scale * self.scale - margin) as f32;
                 threshold = threshold.max(enough.next_down());
             }
         }
-        for &column in self.test.parts(row).0 {
+        for &column in self.test.columns(row) {
             dense[column as usize] = 0.0;
         }
         self.thresholds[row].store(threshold.to_bits(), Ordering::Relaxed);
@@ -268,13 +275,13 @@ impl<D: Fn(f64, f64, f64) -> f64 + Sync> Search<'_, D> {
 
     /// The part of a row that is searched for in the margin of its bounds.
     fn margin(&self, row: usize) -> f64 {
-        let square = self.test_squares[row] * self.scale * self.scale;
-        margin(self.test.parts(row).0.len(), square)
+        let square = self.test.square(row) * self.scale * self.scale;
+        margin(self.test.columns(row).len(), square)
     }
 
     fn finish(mut self) -> Vec<Vec<Neighbour>> {
         let found = std::mem::take(&mut self.found).into_par_iter().enumerate();
-        found
+        let found: Vec<_> = found
             .map_init(
                 || vec![0.0; self.test.dim()],
                 |dense, (row, found)| {
@@ -283,7 +290,12 @@ impl<D: Fn(f64, f64, f64) -> f64 + Sync> Search<'_, D> {
                     found.best.kept
                 },
             )
-            .collect()
+            .collect();
+        let mut sorted = vec![Vec::new(); found.len()];
+        for (&row, found) in self.test.order().iter().zip(found) {
+            sorted[row as usize] = found;
+        }
+        sorted
     }
 }
 
@@ -317,15 +329,15 @@ impl Own {
     }
 
     /// From the products of codes and the sums of rare columns to bounds of products, in the place
-    /// of the sums; and by how much, at most, those of a lane are enough for one row or the other.
-    #[inline]
+    /// of the sums; and the lanes, as bits, in which one is enough for one row or the other.
+    #[inline(always)]
     fn bound(
         &self,
         known: &Known,
         products: &[i32; TILE],
         others: &[f32; TILE],
         sums: &mut [f32; TILE],
-    ) -> [f32; LANES] {
+    ) -> u32 {
         let mut most = [f32::NEG_INFINITY; LANES];
         for part in 0..TILE / LANES {
             for (lane, most) in most.iter_mut().enumerate() {
@@ -340,10 +352,13 @@ impl Own {
                 *most = if over > *most { over } else { *most };
             }
         }
-        most
+        // The sign of a number tells; zeros have none here.
+        let signs = most.map(|most| (most + 0.0).to_bits() >> 31);
+        if signs.iter().fold(1, |all, sign| all & sign) == 1 {
+            return 0;
+        }
+        (0..)
+            .zip(signs)
+            .fold(0, |lanes, (lane, sign)| lanes | (sign ^ 1) << lane)
     }
-}
-
-fn square(rows: &SparseRows, row: usize) -> f64 {
-    rows.parts(row).1.iter().map(|value| value * value).sum()
 }

@@ -203,3 +203,10 @@ fn some_dots<const N: usize>(
         }
     }
 }
+
+/// Does a job whose loops the compiler may then turn into instructions of this level.
+#[target_feature(enable = "avx2,fma")]
+#[inline]
+pub(super) fn wide<R>(job: impl FnOnce() -> R) -> R {
+    job()
+}

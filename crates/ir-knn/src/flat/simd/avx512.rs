@@ -227,3 +227,10 @@ fn some_dots<const N: usize>(
         }
     }
 }
+
+/// Does a job whose loops the compiler may then turn into instructions of this level.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+#[inline]
+pub(super) fn wide<R>(job: impl FnOnce() -> R) -> R {
+    job()
+}

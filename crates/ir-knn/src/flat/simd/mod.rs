@@ -75,6 +75,13 @@ impl Cpu {
         all
     }
 
+    /// Does a job whose loops, where they are inlined, become instructions of this processor. Its
+    /// results are the same on every one.
+    #[inline]
+    pub(crate) fn wide<R>(self, job: impl FnOnce() -> R) -> R {
+        on!(self, wide(job))
+    }
+
     /// The inner product. The slices are of one length.
     #[inline]
     pub(crate) fn dot(self, query: &[f64], row: &[f32]) -> f64 {

@@ -163,3 +163,9 @@ pub(super) fn dots(
         *sums = tile(codes, queries, starts.len(), at, start);
     }
 }
+
+/// Does a job whose loops the compiler may then turn into instructions of this level.
+#[inline]
+pub(super) fn wide<R>(job: impl FnOnce() -> R) -> R {
+    job()
+}
