@@ -93,7 +93,7 @@ impl Plan {
             counts[column as usize] += 1;
         }
         let mut order: Vec<u32> = (0..rows.dim() as u32).collect();
-        order.sort_by_key(|&column| std::cmp::Reverse(counts[column as usize]));
+        order.par_sort_by_key(|&column| std::cmp::Reverse(counts[column as usize]));
         let mut places = vec![0; rows.dim()];
         for (place, column) in (0..).zip(&order) {
             places[*column as usize] = place;

@@ -27,13 +27,22 @@ pub(super) fn fit<A: Analyzer, T: AsRef<str> + Sync>(
     } else {
         let kept = choose(&seen, &frequencies, texts.len(), config)?;
         let mut columns = vec![None; seen.len()];
-        let mut terms = Terms::default();
-        for &old in &kept {
-            columns[old] = seen.term(old).map(|term| terms.number(term));
+        for (column, &old) in (0..).zip(&kept) {
+            columns[old] = Some(column);
         }
-        chunks
-            .par_iter_mut()
-            .for_each(|chunk| renumber(chunk, &columns));
+        let numbered = || {
+            let mut terms = Terms::default();
+            for term in kept.iter().filter_map(|&old| seen.term(old)) {
+                terms.number(term);
+            }
+            terms
+        };
+        let renumbered = || {
+            chunks
+                .par_iter_mut()
+                .for_each(|chunk| renumber(chunk, &columns));
+        };
+        let (terms, ()) = rayon::join(numbered, renumbered);
         let df = kept.iter().map(|&old| frequencies.texts[old]).collect();
         (terms, df)
     };
@@ -163,7 +172,17 @@ fn choose(
             texts,
         });
     }
-    kept.par_sort_unstable_by(|&a, &b| seen.term(a).cmp(&seen.term(b)));
+    // The first bytes, as a number, tell most terms apart.
+    let key = |&old: &usize| {
+        let term = seen.term(old).unwrap_or_default();
+        let mut head = [0; 8];
+        let length = term.len().min(8);
+        head[..length].copy_from_slice(&term.as_bytes()[..length]);
+        (u64::from_be_bytes(head), term, old)
+    };
+    let mut sorted: Vec<_> = kept.par_iter().map(key).collect();
+    sorted.par_sort_unstable();
+    kept = sorted.into_par_iter().map(|(_, _, old)| old).collect();
     if let Some(limit) = config.max_features.filter(|&limit| limit < kept.len()) {
         // A term counts once a text when counts do not matter.
         let weight = |old: usize| match config.tf {
