@@ -134,12 +134,12 @@ mod tests {
             ByFold::of(&rows, folds).pieces(size)
         };
         assert_eq!(pieces(None, 10, 4), [0..3, 3..6, 6..10]);
-        assert_eq!(pieces(None, 4, 4), [0..4]);
+        assert_eq!(pieces(None, 8, 4), [0..4, 4..8]);
         assert_eq!(pieces(None, 0, 4), []);
         // Folds of 1, 2, 2, 6 and 1 rows.
         let folds = [0, 1, 1, 2, 2, 3, 3, 3, 3, 3, 3, 4];
         assert_eq!(pieces(Some(&folds), 12, 4), [0..3, 3..5, 5..8, 8..12]);
-        assert_eq!(pieces(Some(&folds), 12, 100), [0..12]);
+        assert_eq!(pieces(Some(&folds), 12, 11), [0..11, 11..12]);
         assert_eq!(pieces(Some(&folds), 12, 1).len(), 12);
     }
 }
