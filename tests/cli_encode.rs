@@ -231,6 +231,20 @@ fn errors_say_what_is_wrong() {
     fails(&[&model, "tiny", "--max-tokens", "4000"], 1, &expected);
     here.write("empty.jsonl", "");
     fails(&[&model, "empty.jsonl"], 1, &["empty.jsonl", "empty file"]);
+    let same = ["--ids", "out.ir"];
+    fails(
+        &[&[&model[..], "tiny"], &same[..]].concat(),
+        2,
+        &["two files"],
+    );
+    let ids = ["--ids", "-"];
+    fails(
+        &[&[&model[..], "tiny"], &ids[..]].concat(),
+        2,
+        &["--ids", "standard output"],
+    );
+    let split = ["tiny", "--split", "train"];
+    fails(&[&[&model[..]], &split[..]].concat(), 2, &["--queries"]);
     let missing = ["encode", &model, "tiny", "-o", "no/where.ir"];
     here.ir(&missing).fails(1, &["no/where.ir"]);
     // Nothing is left of any of these.

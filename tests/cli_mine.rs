@@ -254,6 +254,29 @@ fn examples_of_a_file() {
     );
 }
 
+/// A positive that is known by its text takes no negative's place; as many at random as there are.
+#[test]
+fn positives_without_an_id() {
+    let here = Folder::new();
+    let docs = (1..6).map(|n| format!("d{n}\t{}tea\n", "a ".repeat(n)));
+    here.write("docs.tsv", docs.collect::<String>());
+    let line = r#"{"query": "tea", "positives": [{"text": "a tea"}]}"#;
+    here.write("train.jsonl", line);
+    let command = ["mine", "docs.tsv", "--examples", "train.jsonl", "-o", "out"];
+    let mined = |options: &[&str]| {
+        here.ir(&[&command[..], options].concat()).ok();
+        let negatives = examples(&here, "out").remove(0).negatives;
+        ids(&negatives)
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(mined(&["-n", "3"]), ["d2", "d3", "d4"]);
+    let all = mined(&["-n", "0", "--random", "18446744073709551615"]);
+    let all: HashSet<&str> = all.iter().map(String::as_str).collect();
+    assert_eq!(all, HashSet::from(["d2", "d3", "d4", "d5"]));
+}
+
 #[test]
 fn mistakes() {
     let here = Folder::new();

@@ -359,6 +359,11 @@ fn destinations_are_looked_at_first() {
     train("tuned", &["--curves", "no/where.svg"]).fails(1, &["no/where.svg"]);
     train("tuned", &["--curves", "empty"]).fails(1, &["empty"]);
     train("empty", &["--history", "empty/h.csv"]).fails(2, &["--history"]);
+    let both = ["--history", "h.csv", "--curves", "h.csv"];
+    train("empty", &both).fails(2, &["two files"]);
+    let alone = ["--batch", "1", "--negatives", "0", "-o", "tuned"];
+    let alone = here.ir(&[&["train", &model[..], "train.jsonl"], &alone[..]].concat());
+    alone.fails(1, &["one query with one text"]);
     train("file/tuned", &[]).fails(1, &["file/tuned.checkpoints"]);
     for name in [
         "tuned",

@@ -237,9 +237,10 @@ impl Mining {
                 && !taken.contains(ids.id(doc))
         };
         let mut drawn = Vec::new();
+        let wanted = self.random.min(ids.len());
         // Trying at random is quick while most documents fit; else all that fit are listed.
-        for _ in 0..8 * self.random {
-            if drawn.len() == self.random || ids.is_empty() {
+        for _ in 0..wanted.saturating_mul(8) {
+            if drawn.len() == wanted {
                 break;
             }
             let doc = DocNum::new(random.below(ids.len()) as u32);
@@ -248,7 +249,7 @@ impl Mining {
                 drawn.push(doc);
             }
         }
-        if drawn.len() < self.random {
+        if drawn.len() < wanted {
             let mut rest = Vec::new();
             for doc in (0..ids.len() as u32).map(DocNum::new) {
                 if fit(doc, &taken) {
@@ -256,7 +257,7 @@ impl Mining {
                     rest.push(doc);
                 }
             }
-            let missing = self.random - drawn.len();
+            let missing = wanted - drawn.len();
             random.draw(&mut rest, missing);
             drawn.extend(rest.into_iter().take(missing));
         }

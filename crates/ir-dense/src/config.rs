@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::ModelError;
 use crate::folder::json;
@@ -76,6 +77,15 @@ pub struct TransformerConfig {
     pub layer_norm_eps: f64,
 }
 
+/// What DistilBERT calls otherwise. A file may have both names.
+const NAMES: [(&str, &str); 5] = [
+    ("hidden_size", "dim"),
+    ("num_hidden_layers", "n_layers"),
+    ("num_attention_heads", "n_heads"),
+    ("intermediate_size", "hidden_dim"),
+    ("hidden_act", "activation"),
+];
+
 /// `config.json` under all the names that families use.
 #[derive(Deserialize)]
 struct Raw {
@@ -119,9 +129,26 @@ impl TransformerConfig {
 
     /// The same of a file of another name; `None` when there is none.
     pub(crate) fn read_file(path: &Path) -> Result<Option<Self>, ModelError> {
-        let Some(raw) = json::<Raw>(path)? else {
+        let Some(mut fields) = json::<Map<String, Value>>(path)? else {
             return Ok(None);
         };
+        for (name, other) in NAMES {
+            match (fields.get(name), fields.get(other)) {
+                (Some(one), Some(another)) if one != another => {
+                    let expected = format!("{one}, as {name} says");
+                    return Err(ModelError::setting(path, other, expected, another));
+                }
+                (None, Some(_)) => {}
+                _ => {
+                    fields.remove(other);
+                }
+            }
+        }
+        let raw: Raw =
+            Raw::deserialize(Value::Object(fields)).map_err(|source| ModelError::Json {
+                path: path.into(),
+                source,
+            })?;
         let architecture = raw.architecture(path)?;
         let config = Self {
             architecture,

@@ -134,6 +134,18 @@ struct Limits {
     do_lower_case: bool,
 }
 
+/// Where sentence-transformers looks for a limit of length, the first that is there; all but one are
+/// names of its early days.
+pub(crate) const LIMITS: [&str; 7] = [
+    "sentence_bert_config.json",
+    "sentence_roberta_config.json",
+    "sentence_distilbert_config.json",
+    "sentence_camembert_config.json",
+    "sentence_albert_config.json",
+    "sentence_xlm-roberta_config.json",
+    "sentence_xlnet_config.json",
+];
+
 #[derive(serde::Deserialize, Default)]
 #[serde(default)]
 struct Prompts {
@@ -146,7 +158,9 @@ impl Sentences {
     /// Reads the files that are there. Without any: mean of the tokens, not normalised, as
     /// sentence-transformers does.
     pub(crate) fn read(folder: &Path) -> Result<Self, ModelError> {
-        let limits: Limits = json(&folder.join("sentence_bert_config.json"))?.unwrap_or_default();
+        let limits = LIMITS.iter().map(|file| json::<Limits>(&folder.join(file)));
+        let limits = limits.filter_map(Result::transpose).next().transpose()?;
+        let limits = limits.unwrap_or_default();
         let path = folder.join("config_sentence_transformers.json");
         let prompts: Prompts = json(&path)?.unwrap_or_default();
         let similarity = prompts.similarity(&path)?;
@@ -192,9 +206,15 @@ impl Prompts {
             return Ok(None);
         };
         let field = "similarity_fn_name";
-        let similarity = Similarity::named(name)
-            .ok_or_else(|| ModelError::setting(path, field, "cosine or dot", name))?;
-        Ok(Some(similarity))
+        match (Similarity::named(name), &name[..]) {
+            (Some(similarity), _) => Ok(Some(similarity)),
+            // Distances are none of ours; the vectors are the same.
+            (None, "euclidean" | "manhattan") => Ok(None),
+            (None, _) => {
+                let expected = "cosine, dot, euclidean or manhattan";
+                Err(ModelError::setting(path, field, expected, name))
+            }
+        }
     }
 
     fn of_sides(&self, path: &Path) -> Result<(String, String), ModelError> {

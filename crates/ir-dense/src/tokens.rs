@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use tokenizers::Tokenizer;
+use tokenizers::{ModelWrapper, Tokenizer};
 
 use crate::ModelError;
 use crate::folder;
@@ -158,7 +158,8 @@ impl Tokens {
                 id,
                 rows,
             }),
-            // A list of tokens may have lost its end; rows are added up to a round number at most.
+            // A list of tokens may have lost its end, or be another model's; rows are added up to a
+            // round number at most.
             Some((id, _)) if self.is_list() && rows > (id as usize + 1).next_multiple_of(128) => {
                 let expected = format!("about {rows}, the rows of the table of embeddings");
                 let (field, found) = ("the number of tokens", id as usize + 1);
@@ -168,10 +169,9 @@ impl Tokens {
         }
     }
 
+    /// Whether the vocabulary is a list of word pieces, in whichever file.
     fn is_list(&self) -> bool {
-        self.path
-            .file_name()
-            .is_some_and(|name| name == "vocab.txt")
+        matches!(self.tokenizer.get_model(), ModelWrapper::WordPiece(_))
     }
 }
 

@@ -218,3 +218,52 @@ fn weights_that_are_too_large() {
     let encoder = BiEncoder::open_with(tiny("bert"), &on_backend()).unwrap();
     encoder.encode(Side::Query, &["a ship at sea"]).unwrap();
 }
+
+/// A limit of length under a name of sentence-transformers' early days.
+#[test]
+fn limits_under_old_names() {
+    let copy = copy_of("distilbert");
+    let file = copy.path().join("sentence_distilbert_config.json");
+    fs::write(file, r#"{"max_seq_length": 9}"#).unwrap();
+    let encoder = BiEncoder::open(copy.path()).unwrap();
+    let long = "word ".repeat(30);
+    assert_eq!(encoder.tokens(Side::Document, &long).unwrap().len(), 9);
+    // The first name that is there counts.
+    let file = copy.path().join("sentence_bert_config.json");
+    fs::write(file, r#"{"max_seq_length": 5}"#).unwrap();
+    let encoder = BiEncoder::open(copy.path()).unwrap();
+    assert_eq!(encoder.tokens(Side::Document, &long).unwrap().len(), 5);
+}
+
+#[test]
+fn similarities_that_are_none_of_ours() {
+    let copy = copy_of("bert");
+    let file = copy.path().join("config_sentence_transformers.json");
+    fs::write(&file, r#"{"similarity_fn_name": "euclidean"}"#).unwrap();
+    assert_eq!(BiEncoder::open(copy.path()).unwrap().similarity(), None);
+    fs::write(&file, r#"{"similarity_fn_name": "nearness"}"#).unwrap();
+    let error = said(copy.path());
+    let end = "similarity_fn_name is nearness, expected cosine, dot, euclidean or manhattan";
+    assert!(error.ends_with(end), "{error}");
+}
+
+#[test]
+fn shapes_under_both_names() {
+    let copy = copy_of("distilbert");
+    replace(
+        copy.path(),
+        "config.json",
+        "\"dim\": 12",
+        "\"dim\": 12, \"hidden_size\": 12",
+    );
+    assert_eq!(BiEncoder::open(copy.path()).unwrap().dim(), 12);
+    replace(
+        copy.path(),
+        "config.json",
+        "\"hidden_size\": 12",
+        "\"hidden_size\": 16",
+    );
+    let error = said(copy.path());
+    let end = "config.json: dim is 12, expected 16, as hidden_size says";
+    assert!(error.ends_with(end), "{error}");
+}

@@ -1,6 +1,6 @@
 //! `ir mine`: hard negatives for training.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -295,7 +295,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         for (n, (example, mined)) in examples.iter_mut().zip(&mined).enumerate() {
             let added = miner.add(example, mined, args.keep);
             found += example.negatives.len();
-            short += usize::from(added < mining.hard + mining.random);
+            short += usize::from(added < mining.hard.saturating_add(mining.random));
             none += usize::from(added == 0);
             let (name, line) = (out.name().to_owned(), (at + n) as u64 + 1);
             write_example(&mut out, example, &name, line)?;
@@ -312,7 +312,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             "{} of {} queries have fewer new negatives than {}, {} of them none at all",
             grouped(short as u64),
             grouped(total as u64),
-            mining.hard + mining.random,
+            mining.hard.saturating_add(mining.random),
             grouped(none as u64),
         ));
     }
@@ -472,6 +472,25 @@ impl Miner {
         place.map(|place| self.texts.text(place))
     }
 
+    /// The documents that texts without an id are of, by text.
+    fn ids_of<'a>(
+        &'a self,
+        texts: impl Iterator<Item = &'a TrainingText>,
+    ) -> HashMap<&'a str, &'a str> {
+        let unnamed = texts.filter(|text| text.id.is_none());
+        let unnamed: HashSet<&str> = unnamed.map(|text| &text.text[..]).collect();
+        let ids = self.index.ids();
+        let docs = if unnamed.is_empty() {
+            0
+        } else {
+            ids.len() as u32
+        };
+        (0..docs)
+            .map(DocNum::new)
+            .filter_map(|doc| Some((*unnamed.get(self.text(doc)?)?, ids.id(doc))))
+            .collect()
+    }
+
     fn mine(
         &self,
         examples: &[TrainingExample],
@@ -492,14 +511,14 @@ impl Miner {
                 AllOf(chosen.chain(time).collect())
             })
             .collect();
+        let ids = self.ids_of(examples.iter().flat_map(|example| &example.positives));
         let positives: Vec<Vec<&str>> = examples
             .iter()
             .map(|example| {
-                example
-                    .positives
-                    .iter()
-                    .filter_map(|p| p.id.as_deref())
-                    .collect()
+                let positives = example.positives.iter();
+                let by_text = |p: &TrainingText| ids.get(&p.text[..]).copied();
+                let ids = positives.map(|p| p.id.as_deref().or_else(|| by_text(p)));
+                ids.flatten().collect()
             })
             .collect();
         let questions: Vec<Question<'_>> = examples

@@ -41,7 +41,8 @@ Examples to learn from are JSON lines as `ir mine` writes them: query, and
 positives and negatives (or positive_passages and negative_passages). Lists of
 ids, as DataFinder's and MAKG's files have them, go with --texts.
 
-The output is a folder that `ir encode` and sentence-transformers read.
+The output is a folder that `ir encode` and sentence-transformers read; there
+both sides have the longer limit, and of two models each has its folder.
 Until it is there, checkpoints are kept in the folder that has its name and
 `.checkpoints` after it: interrupted, killed or out of power, the same command
 goes on where it was, and ends with the same bytes. Checkpoints of another
@@ -193,6 +194,7 @@ pub(crate) struct Args {
     evaluate_every: Option<u64>,
 
     /// Evaluations without a new best after which training stops; 0: it goes on
+    /// [default: 2 of small-data; datafinder goes on]
     #[arg(long, value_name = "N", requires = "dev", help_heading = "Evaluation")]
     patience: Option<u64>,
 
@@ -331,7 +333,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let evaluation = dev_set
         .as_ref()
         .map(|dev_set| dev_set.evaluation(args, config.evaluate_every));
-    evaluation::settle(&checkpoints, evaluation.as_ref())?;
+    let resumed = evaluation::settle(&checkpoints, evaluation.as_ref())?;
+    if resumed {
+        let kept = checkpoints.display();
+        console.note(format_args!("going on with the checkpoint in {kept}"));
+    }
     let trainer = trainer
         .with_checkpoints(&checkpoints)
         .with_checkpoint_every(args.checkpoint_every);
@@ -357,7 +363,17 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             ))
             .into());
         }
-        other => other?,
+        Err(error @ TrainError::OtherConfiguration { .. }) => {
+            return Err(error).context(evaluation::remedy(&checkpoints));
+        }
+        Err(error) => {
+            // Nothing was trained that the folder could keep.
+            if !evaluation::checkpoint(&checkpoints).exists() {
+                let _ = std::fs::remove_dir_all(&checkpoints);
+            }
+            return Err(error.into());
+        }
+        Ok(trained) => trained,
     };
     write(args, &trained)?;
     if !args.keep_checkpoints {
@@ -368,14 +384,38 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .best()
         .map(|best| format!(", {} {:.4}", args.measure, best.value));
     console.log(format_args!(
-        "{}: {} examples, weights after {} of {} steps{}, {:.1} s",
+        "{}: {} examples, weights after {} of {} steps{}, {:.1} s{}",
         output.display(),
         grouped(data.len() as u64),
         grouped(trained.step),
         grouped(history.steps.len() as u64),
         best.unwrap_or_default(),
-        began.elapsed().as_secs_f64()
+        began.elapsed().as_secs_f64(),
+        if resumed {
+            " since the last checkpoint"
+        } else {
+            ""
+        }
     ));
+    let ran = history.steps.len() as u64;
+    if trained.stopped_early {
+        console.log(format_args!(
+            "stopped early, after {} of {} steps: {} evaluations without a new best (--patience)",
+            grouped(ran),
+            grouped(config.steps(data.len())),
+            config.patience.unwrap_or_default(),
+        ));
+    }
+    if ran > 0 && history.steps.iter().all(|step| step.learning_rate == 0.0) {
+        console.warn(
+            "nothing was learned: the learning rate was 0 in every step, as there are fewer than the warm-up takes (--warmup 0)",
+        );
+    } else if trained.step == 0 && ran > 0 {
+        console.warn(format_args!(
+            "{}: nothing was better than the beginning, whose weights these are",
+            output.display()
+        ));
+    }
     Ok(())
 }
 
@@ -393,6 +433,9 @@ fn destinations(args: &Args) -> Result<PathBuf> {
         if entries.next().is_some() {
             bail!("{shown}: expected a new folder, found one with files in it");
         }
+    }
+    if args.history.is_some() && args.history == args.curves {
+        return Err(Usage("--history, --curves: expected two files, found one".into()).into());
     }
     let files = [("--history", &args.history), ("--curves", &args.curves)];
     for (option, path) in files {

@@ -17,7 +17,7 @@ use ureq::{Agent, RequestBuilder};
 use super::blob::{Blob, Hash, write};
 use super::{Address, HubError, ModelCache, folder_name, plain};
 use crate::TransformerConfig;
-use crate::folder::{self, Module};
+use crate::folder::{self, LIMITS, Module};
 
 /// The hub that models are fetched from: Hugging Face's, or one that speaks like it.
 #[derive(Clone)]
@@ -299,15 +299,15 @@ impl Listing {
             ["model.safetensors", "pytorch_model.bin"],
             "model.safetensors or pytorch_model.bin",
         )?;
-        let names = [
-            "sentence_bert_config.json",
+        let others = [
             "config_sentence_transformers.json",
             "special_tokens_map.json",
             "tokenizer_config.json",
             tokens,
             weights,
         ];
-        Ok(names.map(str::to_owned).into())
+        let names = LIMITS.into_iter().chain(others);
+        Ok(names.map(str::to_owned).collect())
     }
 
     fn bytes<'a>(&self, files: impl Iterator<Item = &'a String>) -> u64 {

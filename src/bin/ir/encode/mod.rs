@@ -20,12 +20,14 @@ use crate::console::{Console, Usage, stop_on_interrupt};
 use crate::datasets::grouped;
 use crate::index::use_threads;
 use crate::models;
+use crate::search::{QueryForm, take_keyphrases};
 use crate::source::{Layout, Source, find, fingerprint, read_queries};
 
 const EXAMPLES: &str = "\
 Examples:
   ir encode all-MiniLM-L6-v2 beir/nfcorpus -o docs.npy --ids docs.ids
   ir encode all-MiniLM-L6-v2 beir/nfcorpus --queries -o queries.npy
+  ir encode all-MiniLM-L6-v2 makg --queries --split train -o past.npy
   ir encode all-MiniLM-L6-v2 ~/notes -o notes-vectors.ir
   ir encode my-e5 corpus.jsonl -o docs.npy --prefix 'passage: '
   ir encode scibert datafinder --template '{text} [SEP] {title}' \\
@@ -62,6 +64,14 @@ pub(crate) struct Args {
     /// Encode queries: those of a collection that are judged, or of a file
     #[arg(long)]
     queries: bool,
+
+    /// Split of the collection whose judged queries are encoded [default: test]
+    #[arg(long, value_name = "SPLIT", requires = "queries")]
+    split: Option<String>,
+
+    /// What of the queries is encoded
+    #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", requires = "queries")]
+    query_form: QueryForm,
 
     /// File for the vectors: .npy, or else an index
     #[arg(short = 'o', long, value_name = "FILE")]
@@ -120,7 +130,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
     if args.queries {
-        let queries = queries(&args.collection)?;
+        let queries = queries(args)?;
         let both = queries.iter().flat_map(|query| [&query.id, &query.text]);
         let hash = fingerprint(both);
         let texts = Texts {
@@ -249,13 +259,28 @@ fn encode(args: &Args, texts: Texts<'_>, console: &Console) -> Result<()> {
 }
 
 /// The judged queries of a collection, or those of a file.
-fn queries(argument: &str) -> Result<Vec<ir_core::Query>> {
+fn queries(args: &Args) -> Result<Vec<ir_core::Query>> {
+    let argument = &args.collection;
     let path = Path::new(argument);
-    if argument == "-" || path.is_file() {
-        return read_queries(path);
+    let mut queries = if argument == "-" || path.is_file() {
+        if args.split.is_some() {
+            let what = "--split: expected a collection, found a file of queries";
+            return Err(Usage(what.into()).into());
+        }
+        read_queries(path)?
+    } else {
+        match find(argument, Verify::Tables)? {
+            Source::Documents(documents) => {
+                let split = args.split.as_deref().unwrap_or("test");
+                documents.collection.queries(split)?
+            }
+            Source::Index(_) => {
+                return Err(Usage(format!("{argument}: an index has no queries")).into());
+            }
+        }
+    };
+    if args.query_form == QueryForm::Keyphrases {
+        take_keyphrases(&mut queries)?;
     }
-    match find(argument, Verify::Tables)? {
-        Source::Documents(documents) => Ok(documents.collection.queries("test")?),
-        Source::Index(_) => Err(Usage(format!("{argument}: an index has no queries")).into()),
-    }
+    Ok(queries)
 }

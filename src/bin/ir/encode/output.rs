@@ -12,7 +12,7 @@ use ir_dense::BiEncoder;
 use ir_knn::{FlatIndex, FlatIndexWriter, Similarity, npy};
 use serde::{Deserialize, Serialize};
 
-use crate::console::Unfinished;
+use crate::console::{Unfinished, Usage};
 use crate::datasets::grouped;
 
 /// What is new is kept at least this often.
@@ -66,6 +66,16 @@ impl Output {
         restart: bool,
     ) -> Result<Self> {
         // Destinations that cannot be are told before the work begins.
+        for (option, path) in [("--output", Some(path)), ("--ids", ids)] {
+            if path == Some(Path::new("-")) {
+                let wanted =
+                    "expected a file, found standard output: vectors are written in pieces";
+                return Err(Usage(format!("{option}: {wanted}")).into());
+            }
+        }
+        if ids == Some(path) {
+            return Err(Usage("--output, --ids: expected two files, found one".into()).into());
+        }
         drop(create(path)?);
         let ids = ids.map(|path| Ok::<_, anyhow::Error>((path.to_owned(), create(path)?)));
         let index = if is_npy(path) {

@@ -40,8 +40,9 @@ pub(crate) struct Vectors {
     )]
     encoder: Option<PathBuf>,
 
-    /// What a BM25 score is worth beside theirs: the score is the vectors' plus ALPHA times BM25's;
-    /// .05 or so where theirs are cosines
+    /// What a BM25 score is worth beside theirs: the score is the vectors' plus ALPHA times BM25's.
+    /// Where theirs are cosines, .05 or so for a few words, .005 for whole abstracts, as BM25 adds up
+    /// the words: to be chosen on queries that are not the test's
     #[arg(long, value_parser = crate::args::k1, allow_negative_numbers = true, value_name = "ALPHA", requires = "vectors", help_heading = "Vectors")]
     alpha: Option<f32>,
 
@@ -99,7 +100,7 @@ impl Vectors {
         }
         if missing > 0 {
             console.warn(format_args!(
-                "{}: {} of {} documents have no vector",
+                "{}: {} of {} documents have no vector and are not found: `ir encode` again",
                 path.display(),
                 grouped(missing as u64),
                 grouped(searcher.ids().len() as u64)

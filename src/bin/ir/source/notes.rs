@@ -113,9 +113,13 @@ fn read(path: &Path) -> Result<String> {
     if bytes.contains(&0) {
         anyhow::bail!("expected UTF-8 text, found a NUL byte");
     }
-    String::from_utf8(bytes)
+    let text = String::from_utf8(bytes)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
-        .context("expected UTF-8 text")
+        .context("expected UTF-8 text")?;
+    Ok(match text.strip_prefix('\u{FEFF}') {
+        Some(unmarked) => unmarked.to_owned(),
+        None => text,
+    })
 }
 
 fn title(path: &Path, text: &str) -> String {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use ir_core::AtomicFile;
@@ -39,11 +39,11 @@ const FIELDS: [&str; 9] = [
 ];
 
 /// Writes down beside the checkpoints what is evaluated, if anything; an error where those that are
-/// there have been evaluated in another way.
-pub(super) fn settle(checkpoints: &Path, evaluation: Option<&Evaluation>) -> Result<()> {
+/// there have been evaluated in another way. Whether there is a checkpoint.
+pub(super) fn settle(checkpoints: &Path, evaluation: Option<&Evaluation>) -> Result<bool> {
     let path = checkpoints.join("evaluation.json");
     let wanted = serde_json::to_value(evaluation)?;
-    if checkpoints.join("checkpoint.safetensors").exists() {
+    if checkpoint(checkpoints).exists() {
         let found = match fs::read(&path) {
             Ok(text) => serde_json::from_slice(&text)
                 .with_context(|| format!("{}: expected an evaluation", path.display()))?,
@@ -54,13 +54,14 @@ pub(super) fn settle(checkpoints: &Path, evaluation: Option<&Evaluation>) -> Res
             ),
             Err(error) => return Err(error).context(path.display().to_string()),
         };
-        return same(&wanted, &found).with_context(|| {
+        same(&wanted, &found).with_context(|| {
             format!(
                 "{}: the checkpoint was evaluated in another way ({})",
                 path.display(),
                 remedy(checkpoints)
             )
-        });
+        })?;
+        return Ok(true);
     }
     let write = || {
         fs::create_dir_all(checkpoints)?;
@@ -68,10 +69,16 @@ pub(super) fn settle(checkpoints: &Path, evaluation: Option<&Evaluation>) -> Res
         writeln!(file, "{wanted:#}")?;
         file.commit()
     };
-    write().with_context(|| format!("{}: could not be written", path.display()))
+    write().with_context(|| format!("{}: could not be written", path.display()))?;
+    Ok(false)
 }
 
-fn remedy(checkpoints: &Path) -> String {
+/// The checkpoint that training goes on from.
+pub(super) fn checkpoint(checkpoints: &Path) -> PathBuf {
+    checkpoints.join("checkpoint.safetensors")
+}
+
+pub(super) fn remedy(checkpoints: &Path) -> String {
     let folder = checkpoints.display();
     format!("delete the folder {folder} to begin again")
 }
