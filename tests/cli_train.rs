@@ -333,6 +333,8 @@ fn options_that_do_not_go_together() {
         train(&option).fails(2, &["--dev"]);
     }
     train(&["--template", "{text}"]).fails(2, &["--template", "--texts"]);
+    here.write("notes/tea.md", "# Tea\n");
+    train(&["--dev", "notes"]).fails(2, &["--dev", "notes has no judged queries"]);
     // What computes is the file's to say, unless the command line says.
     here.write("settings.json", r#"{"encoder": {"backend": "cuda:1"}}"#);
     let config = ["--config", "settings.json"];

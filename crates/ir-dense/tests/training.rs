@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use common::{apart, backend, checkpoint, config, examples, on_backend, testdata, tiny};
 use ir_core::{Encoder, Flow, NoProgress, Side, TrainingExample, TrainingText};
 use ir_dense::train::{Loss, TrainError, Trained, Trainer, TrainingConfig};
-use ir_dense::{BiEncoder, EncoderConfig};
+use ir_dense::{BiEncoder, EncoderConfig, Similarity};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -447,6 +447,14 @@ fn odd_settings_and_examples_are_told() {
     assert_eq!(
         said(|c| c.negatives = 100_000_000_000),
         "negatives is 100000000000, expected 65536 or fewer"
+    );
+    let lengths: fn(&mut TrainingConfig) = |c| {
+        (c.loss, c.similarity) = (Loss::Pointwise { scale: None }, Similarity::Dot);
+        c.encoder.normalize = Some(false);
+    };
+    assert_eq!(
+        said(lengths),
+        "similarity is dot, expected cosine, or vectors of length 1, for this loss without a scale"
     );
     let mut endless = config();
     endless.epochs = u64::MAX;

@@ -11,9 +11,9 @@ use super::checkpoint::{Checkpoints, State};
 use super::history::{Evaluated, StepRow};
 use super::sampler::Sampler;
 use super::step::Towers;
-use super::{History, TrainError, TrainingConfig};
+use super::{History, Loss, TrainError, TrainingConfig};
 use crate::encoder::sides;
-use crate::{BiEncoder, Tower};
+use crate::{BiEncoder, Similarity, Tower};
 
 /// How good an encoder is after so many steps: higher is better. nDCG on held-back queries, say.
 pub type Evaluate<'a> =
@@ -92,6 +92,15 @@ impl Trainer {
 
     fn new(towers: Vec<Tower>, config: &TrainingConfig) -> Result<Self, TrainError> {
         config.check()?;
+        let cosines =
+            config.similarity == Similarity::Cosine || towers.iter().all(|tower| tower.normalize);
+        if matches!(config.loss, Loss::Pointwise { scale: None }) && !cosines {
+            return Err(TrainError::Setting {
+                field: "similarity",
+                expected: "cosine, or vectors of length 1, for this loss without a scale",
+                found: config.similarity.name().into(),
+            });
+        }
         let trainer = Self {
             towers: Towers(towers),
             config: config.clone(),

@@ -19,6 +19,7 @@ use ir_knn::{FlatIndex, Similarity};
 
 use super::Args;
 use super::evaluation::Evaluation;
+use crate::console::Usage;
 use crate::encode::similarity;
 use crate::search::{QueryForm, take_keyphrases};
 use crate::source::{Layout, Source, find, fingerprint};
@@ -71,6 +72,10 @@ impl DocFilter for Allowed<'_> {
 impl DevSet {
     pub(super) fn read(args: &Args, dev: &str, config: &TrainingConfig) -> Result<Self> {
         let (collection, template) = documents(dev, args.template.as_ref())?;
+        if collection.splits().is_empty() {
+            let what = format!("--dev: {dev} has no judged queries");
+            return Err(Usage(what).into());
+        }
         let mut queries = collection.queries(&args.dev_split)?;
         if args.query_form == QueryForm::Keyphrases {
             take_keyphrases(&mut queries)?;
