@@ -236,18 +236,6 @@ fn limits_under_old_names() {
 }
 
 #[test]
-fn similarities_that_are_none_of_ours() {
-    let copy = copy_of("bert");
-    let file = copy.path().join("config_sentence_transformers.json");
-    fs::write(&file, r#"{"similarity_fn_name": "euclidean"}"#).unwrap();
-    assert_eq!(BiEncoder::open(copy.path()).unwrap().similarity(), None);
-    fs::write(&file, r#"{"similarity_fn_name": "nearness"}"#).unwrap();
-    let error = said(copy.path());
-    let end = "similarity_fn_name is nearness, expected cosine, dot, euclidean or manhattan";
-    assert!(error.ends_with(end), "{error}");
-}
-
-#[test]
 fn shapes_under_both_names() {
     let copy = copy_of("distilbert");
     replace(

@@ -121,16 +121,20 @@ fn similarities_that_are_named() {
         ("null", None),
         ("\"dot\"", Some(Similarity::Dot)),
         ("\"cosine\"", Some(Similarity::Cosine)),
+        // Distances are none of ours, and no reason not to encode.
+        ("\"euclidean\"", None),
     ] {
         fs::write(&path, format!("{{\"similarity_fn_name\": {text}}}")).unwrap();
         assert_eq!(open().unwrap().similarity(), expected);
     }
     let set = open().unwrap().with_similarity(Similarity::Dot);
     assert_eq!(set.similarity(), Some(Similarity::Dot));
-    fs::write(&path, r#"{"similarity_fn_name": "euclidean"}"#).unwrap();
+    fs::write(&path, r#"{"similarity_fn_name": "nearness"}"#).unwrap();
     let error = open().unwrap_err().to_string();
     assert!(
-        error.ends_with("similarity_fn_name is euclidean, expected cosine or dot"),
+        error.ends_with(
+            "similarity_fn_name is nearness, expected cosine, dot, euclidean or manhattan"
+        ),
         "{error}"
     );
 }
