@@ -182,35 +182,40 @@ impl<A: Analyzer> TfIdf<A> {
 
     /// Counts, by column, to weights.
     fn rows(&self, mut chunks: Vec<Chunk>) -> SparseRows {
-        let weighted: Vec<Vec<f64>> = chunks
-            .par_iter_mut()
-            .map(|chunk| self.weigh(chunk))
-            .collect();
-        let stored = weighted.iter().map(Vec::len).sum();
+        let stored = chunks.iter().map(|chunk| chunk.counts.len()).sum();
         let texts = chunks.iter().map(|chunk| chunk.ends.len()).sum::<usize>();
         let mut starts = Vec::with_capacity(texts + 1);
-        let mut columns = Vec::with_capacity(stored);
-        let mut values = Vec::with_capacity(stored);
+        let (mut columns, mut values) = (vec![0; stored], vec![0.0; stored]);
         starts.push(0);
-        for (chunk, weights) in chunks.iter().zip(&weighted) {
-            let before = columns.len();
+        let mut parts = Vec::with_capacity(chunks.len());
+        let (mut free, mut unset) = (&mut columns[..], &mut values[..]);
+        let mut before = 0;
+        for chunk in &mut chunks {
+            let (columns, values);
+            (columns, free) = free.split_at_mut(chunk.counts.len());
+            (values, unset) = unset.split_at_mut(chunk.counts.len());
             starts.extend(chunk.ends.iter().map(|end| before + end));
-            columns.extend(chunk.counts.iter().map(|&(column, _)| column));
-            values.extend_from_slice(weights);
+            before += chunk.counts.len();
+            parts.push((chunk, columns, values));
         }
+        parts.into_par_iter().for_each(|(chunk, columns, values)| {
+            self.weigh(chunk, values);
+            for (column, (found, _)) in columns.iter_mut().zip(&chunk.counts) {
+                *column = *found;
+            }
+        });
         SparseRows::trusted(self.idf.len(), starts, columns, values)
     }
 
     /// Brings the rows of a chunk into the order of the columns and gives their values.
-    fn weigh(&self, chunk: &mut Chunk) -> Vec<f64> {
-        let mut weights = Vec::with_capacity(chunk.counts.len());
+    fn weigh(&self, chunk: &mut Chunk, values: &mut [f64]) {
         let mut start = 0;
         for &end in &chunk.ends {
             let counts = &mut chunk.counts[start..end];
             counts.sort_unstable_by_key(|&(column, _)| column);
+            let row = &mut values[start..end];
             start = end;
-            let first = weights.len();
-            weights.extend(counts.iter().map(|&(column, count)| {
+            for (value, &(column, count)) in row.iter_mut().zip(&*counts) {
                 let tf = match self.config.tf {
                     Tf::Count => f64::from(count),
                     // Most occur once, and a logarithm takes its time.
@@ -218,9 +223,8 @@ impl<A: Analyzer> TfIdf<A> {
                     Tf::Sublinear => f64::from(count).ln() + 1.0,
                     Tf::Binary => 1.0,
                 };
-                tf * self.idf[column as usize]
-            }));
-            let row = &mut weights[first..];
+                *value = tf * self.idf[column as usize];
+            }
             let by = match self.config.norm {
                 Norm::None => continue,
                 // Weights are positive.
@@ -232,7 +236,6 @@ impl<A: Analyzer> TfIdf<A> {
                 *weight /= by;
             }
         }
-        weights
     }
 }
 
