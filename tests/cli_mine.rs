@@ -277,6 +277,31 @@ fn positives_without_an_id() {
     assert_eq!(all, HashSet::from(["d2", "d3", "d4", "d5"]));
 }
 
+/// A mark before the text, as some editors write it, is none of it.
+#[test]
+fn notes_with_a_byte_order_mark() {
+    let here = Folder::new();
+    here.write("notes/a.md", "\u{FEFF}# Green tea\n\nSteep it.\n");
+    let line = r#"{"query": "tea", "positives": [{"text": "black"}]}"#;
+    here.write("train.jsonl", line);
+    here.ir(&[
+        "mine",
+        "notes",
+        "--examples",
+        "train.jsonl",
+        "-o",
+        "out",
+        "--template",
+        "{title}|{text}",
+    ])
+    .ok();
+    let negatives = examples(&here, "out").remove(0).negatives;
+    assert!(
+        negatives[0].text.starts_with("Green tea|# Green tea"),
+        "{negatives:?}"
+    );
+}
+
 #[test]
 fn mistakes() {
     let here = Folder::new();

@@ -318,6 +318,51 @@ fn dev_queries_among_the_examples_are_told() {
     );
 }
 
+/// Why there is nothing to show for it.
+#[test]
+fn training_that_came_to_nothing_is_told() {
+    let here = Folder::new();
+    mined(&here);
+    let model = model();
+    let train = |more: &[&str]| {
+        let common = [
+            "train",
+            &model[..],
+            "train.jsonl",
+            "--document-tokens",
+            "16",
+        ];
+        here.ir(&[&common[..], more].concat()).ok().err
+    };
+    // One step, which belongs to the warm-up.
+    let err = train(&["-o", "short", "--epochs", "1", "--batch", "5000"]);
+    assert!(err.contains("nothing was learned"), "{err}");
+    let dev = [
+        "--dev",
+        "bundled",
+        "--dev-split",
+        "test",
+        "--evaluate-every",
+        "1",
+    ];
+    let rest = [
+        "-o",
+        "early",
+        "--batch",
+        "30",
+        "--learning-rate",
+        "1e-30",
+        "--patience",
+        "2",
+    ];
+    let err = train(&[&dev[..], &rest].concat());
+    assert!(err.contains("stopped early, after 2 of "), "{err}");
+    assert!(
+        err.contains("nothing was better than the beginning"),
+        "{err}"
+    );
+}
+
 #[test]
 fn options_that_do_not_go_together() {
     let here = Folder::new();

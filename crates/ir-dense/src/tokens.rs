@@ -160,7 +160,9 @@ impl Tokens {
             }),
             // A list of tokens may have lost its end, or be another model's; rows are added up to a
             // round number at most.
-            Some((id, _)) if self.is_list() && rows > (id as usize + 1).next_multiple_of(128) => {
+            Some((id, _))
+                if self.has_word_pieces() && rows > (id as usize + 1).next_multiple_of(128) =>
+            {
                 let expected = format!("about {rows}, the rows of the table of embeddings");
                 let (field, found) = ("the number of tokens", id as usize + 1);
                 Err(ModelError::setting(&self.path, field, expected, found))
@@ -169,8 +171,8 @@ impl Tokens {
         }
     }
 
-    /// Whether the vocabulary is a list of word pieces, in whichever file.
-    fn is_list(&self) -> bool {
+    /// Whether the vocabulary is a list of word pieces, whichever file it is in.
+    fn has_word_pieces(&self) -> bool {
         matches!(self.tokenizer.get_model(), ModelWrapper::WordPiece(_))
     }
 }

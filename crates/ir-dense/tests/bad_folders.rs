@@ -133,6 +133,16 @@ fn vocabularies_that_are_cut_off() {
     );
     fs::write(&path, vocabulary.replace("[PAD]", "[pad]")).unwrap();
     assert!(said(&model).ends_with("vocab.txt has no [PAD]"));
+    // The word pieces of another model, in the other file.
+    let other = folder.path().join("other");
+    new.create(&other, &["green tea"]).unwrap();
+    fs::copy(other.join("tokenizer.json"), model.join("tokenizer.json")).unwrap();
+    let error = said(&model);
+    let end = format!("expected about {rows}, the rows of the table of embeddings");
+    assert!(
+        error.contains("tokenizer.json: ") && error.ends_with(&end),
+        "{error}"
+    );
 }
 
 #[test]

@@ -248,6 +248,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
     let mining = args.mining()?;
+    let each = mining.hard.saturating_add(mining.random);
     let documents = match find(&args.collection, Verify::Tables)? {
         Source::Documents(documents) => documents,
         Source::Index(_) => bail!(
@@ -281,7 +282,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     let config = args.setup.config(&documents, store);
     let index = build(&documents, config, &args.setup, args.threads, None, console)?;
-    let miner = Miner::new(args, mining, index, texts, other, console)?;
+    let mut miner = Miner::new(args, mining, index, texts, other, console)?;
+    miner.name(&*wanted.set)?;
 
     let total = wanted.set.len();
     let mut bar = console.bar();
@@ -295,7 +297,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         for (n, (example, mined)) in examples.iter_mut().zip(&mined).enumerate() {
             let added = miner.add(example, mined, args.keep);
             found += example.negatives.len();
-            short += usize::from(added < mining.hard.saturating_add(mining.random));
+            short += usize::from(added < each);
             none += usize::from(added == 0);
             let (name, line) = (out.name().to_owned(), (at + n) as u64 + 1);
             write_example(&mut out, example, &name, line)?;
@@ -312,7 +314,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             "{} of {} queries have fewer new negatives than {}, {} of them none at all",
             grouped(short as u64),
             grouped(total as u64),
-            mining.hard.saturating_add(mining.random),
+            each,
             grouped(none as u64),
         ));
     }
@@ -425,6 +427,8 @@ struct Miner {
     /// The place in `texts` of each document of the index.
     places: Vec<Option<DocNum>>,
     texts: Arc<Texts>,
+    /// The ids of positives that came without one, by their texts.
+    named: HashMap<String, String>,
     /// Rankings of another system, by query id.
     other: Option<Run>,
     years: Years,
@@ -455,6 +459,7 @@ impl Miner {
         }
         let places = index.ids().iter().map(|id| texts.ids().get(id)).collect();
         Ok(Self {
+            named: HashMap::new(),
             mining,
             bm25: args.bm25(),
             places,
@@ -472,28 +477,30 @@ impl Miner {
         place.map(|place| self.texts.text(place))
     }
 
-    /// The documents that texts without an id are of, by text.
-    fn ids_of<'a>(
-        &'a self,
-        texts: impl Iterator<Item = &'a TrainingText>,
-    ) -> HashMap<&'a str, &'a str> {
-        let unnamed = texts.filter(|text| text.id.is_none());
-        let unnamed: HashSet<&str> = unnamed.map(|text| &text.text[..]).collect();
+    /// Looks for the documents of positives without an id: once for all examples, as every document
+    /// is read for it.
+    fn name(&mut self, set: &dyn TrainingSet) -> Result<()> {
+        let mut unnamed = HashSet::new();
+        for index in 0..set.len() {
+            let positives = set.get(index)?.positives.into_iter();
+            unnamed.extend(positives.filter(|p| p.id.is_none()).map(|p| p.text));
+        }
+        if unnamed.is_empty() {
+            return Ok(());
+        }
         let ids = self.index.ids();
-        let docs = if unnamed.is_empty() {
-            0
-        } else {
-            ids.len() as u32
-        };
-        (0..docs)
-            .map(DocNum::new)
-            .filter_map(|doc| Some((*unnamed.get(self.text(doc)?)?, ids.id(doc))))
-            .collect()
+        let docs = (0..ids.len() as u32).map(DocNum::new);
+        let named = docs.filter_map(|doc| {
+            let text = unnamed.get(self.text(doc)?)?;
+            Some((text.clone(), ids.id(doc).to_owned()))
+        });
+        self.named = named.collect();
+        Ok(())
     }
 
-    fn mine(
-        &self,
-        examples: &[TrainingExample],
+    fn mine<'a>(
+        &'a self,
+        examples: &'a [TrainingExample],
         years: &HashMap<String, i64>,
     ) -> Result<Vec<Mined>> {
         let times: Vec<_> = examples
@@ -511,14 +518,15 @@ impl Miner {
                 AllOf(chosen.chain(time).collect())
             })
             .collect();
-        let ids = self.ids_of(examples.iter().flat_map(|example| &example.positives));
         let positives: Vec<Vec<&str>> = examples
             .iter()
             .map(|example| {
                 let positives = example.positives.iter();
-                let by_text = |p: &TrainingText| ids.get(&p.text[..]).copied();
-                let ids = positives.map(|p| p.id.as_deref().or_else(|| by_text(p)));
-                ids.flatten().collect()
+                let id = |p: &'a TrainingText| {
+                    let id = p.id.as_ref().or_else(|| self.named.get(&p.text));
+                    id.map(String::as_str)
+                };
+                positives.filter_map(id).collect()
             })
             .collect();
         let questions: Vec<Question<'_>> = examples

@@ -364,13 +364,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             .into());
         }
         Err(error @ TrainError::OtherConfiguration { .. }) => {
-            return Err(error).context(evaluation::remedy(&checkpoints));
+            bail!("{error} ({})", evaluation::remedy(&checkpoints));
         }
         Err(error) => {
-            // Nothing was trained that the folder could keep.
-            if !evaluation::checkpoint(&checkpoints).exists() {
-                let _ = std::fs::remove_dir_all(&checkpoints);
-            }
+            evaluation::leave(&checkpoints);
             return Err(error.into());
         }
         Ok(trained) => trained,

@@ -352,7 +352,7 @@ impl Own {
                 *most = if over > *most { over } else { *most };
             }
         }
-        // The sign of a number tells; zeros have none here.
+        // The sign tells what is below 0; adding 0 makes -0 of no sign.
         let signs = most.map(|most| (most + 0.0).to_bits() >> 31);
         if signs.iter().fold(1, |all, sign| all & sign) == 1 {
             return 0;

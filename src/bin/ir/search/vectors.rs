@@ -41,8 +41,8 @@ pub(crate) struct Vectors {
     encoder: Option<PathBuf>,
 
     /// What a BM25 score is worth beside theirs: the score is the vectors' plus ALPHA times BM25's.
-    /// Where theirs are cosines, .05 or so for a few words, .005 for whole abstracts, as BM25 adds up
-    /// the words: to be chosen on queries that are not the test's
+    /// Where theirs are cosines, .05 or so for a few words and less the longer queries are, as BM25
+    /// adds up the words: to be chosen on queries that are not the test's
     #[arg(long, value_parser = crate::args::k1, allow_negative_numbers = true, value_name = "ALPHA", requires = "vectors", help_heading = "Vectors")]
     alpha: Option<f32>,
 

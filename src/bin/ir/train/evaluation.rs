@@ -73,8 +73,16 @@ pub(super) fn settle(checkpoints: &Path, evaluation: Option<&Evaluation>) -> Res
     Ok(false)
 }
 
+/// Takes back what [`settle`] wrote, where no checkpoint has come to it; anything else stays.
+pub(super) fn leave(checkpoints: &Path) {
+    if !checkpoint(checkpoints).exists() {
+        let _ = fs::remove_file(checkpoints.join("evaluation.json"));
+        let _ = fs::remove_dir(checkpoints);
+    }
+}
+
 /// The checkpoint that training goes on from.
-pub(super) fn checkpoint(checkpoints: &Path) -> PathBuf {
+fn checkpoint(checkpoints: &Path) -> PathBuf {
     checkpoints.join("checkpoint.safetensors")
 }
 
