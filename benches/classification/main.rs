@@ -10,7 +10,7 @@
 //! ```sh
 //! python3 -m venv venv && venv/bin/pip install scikit-learn
 //! IR_DATA=/path/to/collections IR_SKLEARN_PYTHON=$PWD/venv/bin/python \
-//!     cargo bench -p ir-benches --bench classification [-- --rounds R] [--papers 1]
+//!     cargo bench -p bench-classification [-- --rounds R] [--papers 1]
 //! ```
 //! `--papers 1` takes the labelled papers of ICLR alone, with vectors fitted on all of its
 //! abstracts, as its benchmark does. Without `IR_SKLEARN_PYTHON` it times this side alone.
@@ -29,7 +29,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use collection::Collection;
-use ir_benches::{Clock, Options, Seconds};
+use bench_common::{Clock, Options, Seconds};
 use ir_knn::{Knn, Labels, Tf, TfIdf, TfIdfConfig};
 use peer_sklearn::{Sklearn, Timed};
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use ir_benches::{Python, Seconds};
+use bench_common::{Python, Seconds};
 use serde::Deserialize;
 
 /// One round: what it took, and what came out.

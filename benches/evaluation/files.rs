@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use ir_benches::Random;
+use bench_common::Random;
 
 /// How large a topic is.
 #[derive(Debug, Clone, Copy)]

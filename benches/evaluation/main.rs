@@ -11,7 +11,7 @@
 //! ```sh
 //! python3 -m venv peers && peers/bin/pip install pytrec-eval-terrier==0.5.11 ir-measures ranx
 //! PYTHON=$PWD/peers/bin/python TREC_EVAL=/path/to/trec_eval \
-//!     cargo bench -p ir-benches --bench evaluation
+//!     cargo bench -p bench-evaluation
 //! ```
 //! Tools that are not there are left out: `TREC_EVAL` is the program (`gcc -O2`), `PYTHON` an
 //! interpreter with the packages. The `ir` that is measured is the command as users build it, which
@@ -29,7 +29,7 @@ mod tools;
 
 use anyhow::{Context, Result, ensure};
 use files::{Files, Shape};
-use ir_benches::{Clock, Options};
+use bench_common::{Clock, Options};
 use tools::{Cost, Tool};
 
 fn main() -> Result<()> {

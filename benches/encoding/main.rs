@@ -1,0 +1,216 @@
+//! Encoding texts and steps of training, beside sentence-transformers and PyTorch, in turns.
+//!
+//! The texts are the first of ArguAna's documents, or of the bundled collection's over and over
+//! without `IR_DATA`; the model is that of `IR_MODEL`. Both sides read the same texts in one order and
+//! keep to the model's limit of length. A step of training takes as many texts as `--batch` says, of
+//! 64 tokens each, half of them queries and half their answers.
+//!
+//! ```sh
+//! python3 -m venv venv && venv/bin/pip install torch==2.9.0 transformers==4.57.1 sentence-transformers==5.1.2
+//! IR_DATA=/path/to/collections IR_MODEL=$(.ci/model) IR_DENSE_PYTHON=$PWD/venv/bin/python \
+//!     cargo bench -p bench-encoding [-- --texts 200] [--batch 16] [--block N] [--threads 1]
+//!         [--rounds 3] [--backend cpu]
+//! ```
+//! `--texts 0` leaves encoding out, `--batch 0` training. `--block` bounds what is encoded at once
+//! (GradCache). Without `IR_DENSE_PYTHON` it times this side alone. Another backend than the default
+//! wants its feature: `--features tch`.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for a terminal"
+)]
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use bench_common::{Clock, Options, Python, Seconds};
+use ir_core::{Encoder, Flow, Side, TrainingExample, TrainingText};
+use ir_data::DocTemplate;
+use ir_data::catalogue::Catalogue;
+use ir_dense::train::{Trainer, TrainingConfig};
+use ir_dense::{Backend, BiEncoder, EncoderConfig};
+
+fn main() -> Result<()> {
+    let options = Options::given(&[
+        "--texts",
+        "--batch",
+        "--block",
+        "--threads",
+        "--rounds",
+        "--backend",
+    ])?;
+    let backend: Backend = options.text("--backend").unwrap_or("cpu").parse()?;
+    let threads: usize = options.number("--threads", 1)?;
+    let rounds: usize = options.number("--rounds", 3)?;
+    let batch: usize = options.number("--batch", 16)?;
+    let block: usize = options.number("--block", batch)?;
+    let model = env::var_os("IR_MODEL").context("IR_MODEL names no folder of a model")?;
+    let model = PathBuf::from(model);
+    let texts = texts(options.number("--texts", 200)?)?;
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build_global()?;
+
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("texts.json");
+    fs::write(&file, serde_json::to_vec(&texts)?)?;
+    let mut peer = match env::var_os("IR_DENSE_PYTHON") {
+        Some(python) => {
+            let (threads, batch) = (threads.to_string(), batch.to_string());
+            let arguments = [
+                model.as_os_str(),
+                file.as_ref(),
+                threads.as_ref(),
+                batch.as_ref(),
+            ];
+            Some(Python::start(
+                Path::new(&python),
+                "dense/torch_peer.py",
+                arguments,
+            )?)
+        }
+        None => {
+            eprintln!("IR_DENSE_PYTHON is not set: this side alone");
+            None
+        }
+    };
+    let peer_name = peer.as_mut().map(Python::line).transpose()?;
+    println!(
+        "medians of {rounds} rounds after one to warm up, {threads} thread(s); of the processor, by the clock"
+    );
+
+    if !texts.is_empty() {
+        let encoder =
+            BiEncoder::open_with(&model, &EncoderConfig::default().with_backend(backend))?;
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let mut tokens = 0;
+        for text in &texts {
+            tokens += encoder.tokens(Side::Document, text)?.len();
+        }
+        println!(
+            "\nencoding {} texts, {tokens} tokens: tokens a second",
+            texts.len()
+        );
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..=rounds {
+            let clock = Clock::of_all_threads();
+            encoder.encode(Side::Document, &texts)?;
+            ours.push(clock.seconds());
+            if let Some(peer) = &mut peer {
+                theirs.push(peer.ask("encode")?);
+            }
+        }
+        show(backend, &ours, peer_name.as_deref(), &theirs, |s| {
+            tokens as f64 / s
+        });
+    }
+    if batch > 1 {
+        println!("\na step of training, {batch} texts of 64 tokens, {block} at once: seconds");
+        let ours = steps(&model, backend, batch, block, rounds)?;
+        let mut theirs = Vec::new();
+        if let Some(peer) = &mut peer {
+            for _ in &ours {
+                theirs.push(peer.ask("step")?);
+            }
+        }
+        show(backend, &ours, peer_name.as_deref(), &theirs, |s| s);
+    }
+    println!("\nmost memory of this process: {} MiB", peak());
+    Ok(())
+}
+
+/// The first documents of ArguAna, or so many of the bundled ones, over and over.
+fn texts(count: usize) -> Result<Vec<String>> {
+    let catalogue = Catalogue::from_env();
+    let real = catalogue.has("beir/arguana")?;
+    let collection = catalogue.open(if real { "beir/arguana" } else { "bundled" })?;
+    let template = DocTemplate::default();
+    let mut texts = Vec::new();
+    while texts.len() < count {
+        for document in collection.corpus().docs()?.take(count - texts.len()) {
+            texts.push(template.of(&document?));
+        }
+    }
+    Ok(texts)
+}
+
+/// What each step takes. The examples of an epoch are one step.
+fn steps(
+    model: &Path,
+    backend: Backend,
+    batch: usize,
+    block: usize,
+    rounds: usize,
+) -> Result<Vec<Seconds>> {
+    let half = batch / 2;
+    // Every word is a token, so that all texts are cut at the limit.
+    let words = [
+        "ship", "sea", "tea", "black", "seen", "data", "house", "river",
+    ];
+    let text = |n: usize| -> String {
+        let words = (0..64).map(|at| words[(n + at * (n + 3)) % words.len()]);
+        words.collect::<Vec<_>>().join(" ") + &format!(" {n}")
+    };
+    let example = |n| {
+        TrainingExample::new(text(2 * n))
+            .positive(TrainingText::new(format!("{n} {}", text(2 * n + 1))))
+    };
+    let data: Vec<TrainingExample> = (0..half).map(example).collect();
+    let mut config = TrainingConfig::small_data();
+    config.encoder = EncoderConfig::default()
+        .with_backend(backend)
+        .with_max_tokens(64);
+    (config.batch, config.negatives, config.dropout) = (half, 0, 0.0);
+    config.block = Some(block);
+    config.epochs = rounds as u64 + 1;
+    let mut clock = Clock::of_all_threads();
+    let mut steps = Vec::new();
+    let mut watch = |_: &str, done: u64, _: Option<u64>| {
+        if done > 0 {
+            steps.push(clock.seconds());
+        }
+        clock = Clock::of_all_threads();
+        Flow::Continue
+    };
+    Trainer::open(model, &config)?.train(&data, &mut watch)?;
+    Ok(steps)
+}
+
+/// A row for each side, without the first round, and the ratio of what they took.
+fn show(
+    backend: Backend,
+    ours: &[Seconds],
+    peer: Option<&str>,
+    theirs: &[Seconds],
+    unit: impl Fn(f64) -> f64,
+) {
+    let median = |all: &[Seconds]| Seconds::median(all.iter().skip(1).copied());
+    let us = median(ours);
+    let row = |name: &str, took: Seconds| {
+        let (cpu, wall) = (unit(took.cpu), unit(took.wall));
+        let decimals = if cpu > 100.0 { 0 } else { 2 };
+        print!("  {name:<46}{cpu:>9.decimals$}{wall:>9.decimals$}");
+    };
+    row(&format!("ir-dense, {backend}"), us);
+    if let (Some(name), false) = (peer, theirs.is_empty()) {
+        let them = median(theirs);
+        println!(
+            "   {:.2} {:.2} times as fast",
+            them.cpu / us.cpu,
+            them.wall / us.wall
+        );
+        row(name, them);
+    }
+    println!();
+}
+
+/// The most memory that this process has had, in MiB.
+fn peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kibibytes.unwrap_or_default() / 1024
+}

@@ -1,0 +1,213 @@
+//! Exact search of 100,000 × 384 vectors by inner product, beside FAISS's `IndexFlatIP`.
+//!
+//! Both sides get the same vectors, from a seed, and their answers are compared before anything is
+//! timed. Then they take turns, round by round, so that whatever else the machine does meets both.
+//! FAISS runs in a Python of the caller's choice, in a process of its own:
+//!
+//! ```sh
+//! python3 -m venv venv && venv/bin/pip install faiss-cpu numpy
+//! IR_FAISS_PYTHON=$PWD/venv/bin/python cargo bench -p bench-flat \
+//!     [-- --vectors N] [--dim D] [--queries B] [--rounds R] [--common C] [--memory 1]
+//! ```
+//! The vectors have length one and are spread evenly over all directions; `--common 1` adds one and
+//! the same direction to each as strongly as its own, so that cosines lie around a half: those of
+//! trained encoders are often like that, and it makes the 8-bit comparison less sharp.
+//!
+//! `--memory 1` times nothing, and prints what a saved index of these vectors takes: memory of its own,
+//! and what searches read of the file (on Linux, with GNU dd, in a temporary folder on a disk).
+//!
+//! Without `IR_FAISS_PYTHON` it times this side alone.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for a terminal"
+)]
+
+mod memory;
+mod peer_faiss;
+
+use std::env;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use bench_common::{Clock, Options, Random, Seconds, save};
+use ir_core::{DocIds, Retriever, Search};
+use ir_knn::{FlatIndex, Similarity};
+use peer_faiss::Faiss;
+
+/// Queries of a round that are asked one at a time.
+const SINGLES: usize = 30;
+
+fn main() -> Result<()> {
+    // The last two are for this program as a child of itself.
+    let options = Options::given(&[
+        "--vectors",
+        "--dim",
+        "--queries",
+        "--rounds",
+        "--common",
+        "--memory",
+        "--memory-of",
+        "--folder",
+    ])?;
+    if let Some(form) = options.text("--memory-of") {
+        let folder = options.text("--folder").context("--folder")?;
+        return memory::child(form, Path::new(folder));
+    }
+    let count: usize = options.number("--vectors", 100_000)?;
+    let dim: usize = options.number("--dim", 384)?;
+    let batch: usize = options.number("--queries", 1000)?;
+    let rounds: usize = options.number("--rounds", 7)?;
+    let common: f64 = options.number("--common", 0.0)?;
+    ensure!(batch >= SINGLES, "expected at least {SINGLES} queries");
+    let mut random = Random(7);
+    let shared = vec![common / (dim as f64).sqrt(); dim];
+    let rows = random.unit_vectors(count, &shared);
+    let queries = random.unit_vectors(batch, &shared);
+
+    let folder = tempfile::tempdir()?;
+    save(&folder.path().join("queries.npy"), dim, &queries)?;
+    let ids: DocIds = (0..count).map(|n| n.to_string()).collect();
+    if options.number("--memory", 0)? > 0 {
+        let index = FlatIndex::new(ids, dim, rows, Similarity::InnerProduct)?;
+        return memory::measure(&index, folder.path());
+    }
+    let mut faiss = match env::var_os("IR_FAISS_PYTHON") {
+        Some(python) => {
+            save(&folder.path().join("rows.npy"), dim, &rows)?;
+            Some(Faiss::start(Path::new(&python), folder.path(), SINGLES)?)
+        }
+        None => {
+            eprintln!("IR_FAISS_PYTHON is not set: this side alone");
+            None
+        }
+    };
+    let index = FlatIndex::new(ids, dim, rows, Similarity::InnerProduct)?;
+    let clock = Clock::of_this_thread();
+    let coded = index.clone().with_codes();
+    println!(
+        "{count} x {dim}, batches of {batch}; coding all rows takes {:.0} ms",
+        clock.seconds().wall * 1e3
+    );
+    let queries: Vec<&[f32]> = queries.chunks_exact(dim).collect();
+    if let Some(faiss) = &mut faiss {
+        println!("{}", faiss.version);
+        for k in [10, 100] {
+            let answers = index.search_batch(&asked(&queries, k))?;
+            ensure!(answers == coded.search_batch(&asked(&queries, k))?, "codes");
+            for (n, (query, answer)) in queries.iter().zip(&answers).enumerate().take(SINGLES) {
+                ensure!(
+                    *answer == index.search(query, &Search::top(k))?,
+                    "query {n}"
+                );
+                ensure!(
+                    *answer == coded.search(query, &Search::top(k))?,
+                    "query {n}"
+                );
+            }
+            let differing = faiss.compare(k, &answers)?;
+            println!(
+                "k = {k}: scores agree; {differing} of {} places hold another document of equal score",
+                batch * k
+            );
+        }
+    }
+    println!(
+        "\nqueries per second by the clock (of processor time), medians of {rounds} rounds\n\n{:<28} {:>18} {:>18} {:>18} {:>8} {:>8}",
+        "", "ir", "ir, 8-bit codes", "FAISS", "ratio", "coded"
+    );
+    for how in [How::Single, How::Batch] {
+        for k in [10, 100] {
+            for threads in [1, 2] {
+                let pool = rayon::ThreadPoolBuilder::new()
+                    .num_threads(threads)
+                    .build()?;
+                let mut times = [const { Vec::new() }; 3];
+                for _ in 0..=rounds {
+                    for (index, times) in [&index, &coded].into_iter().zip(&mut times) {
+                        times.push(pool.install(|| how.time(index, &queries, k))?);
+                    }
+                    if let Some(faiss) = &mut faiss {
+                        times[2].push(faiss.time(k, threads, how.name())?);
+                    }
+                }
+                let asked = match how {
+                    How::Single => SINGLES,
+                    How::Batch => batch,
+                };
+                // The first round warms up.
+                let [ours, codes, theirs] =
+                    times.map(|times| Rate::of(asked, times.get(1..).unwrap_or_default()));
+                println!(
+                    "{:<28} {:>18} {:>18} {:>18} {:>7.2}x {:>7.2}x",
+                    format!("{}, k = {k}, {threads} thread(s)", how.name()),
+                    ours.show(threads),
+                    codes.show(threads),
+                    theirs.show(threads),
+                    ours.wall / theirs.wall,
+                    codes.wall / theirs.wall,
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn asked<'q>(queries: &[&'q [f32]], k: usize) -> Vec<(&'q [f32], Search<'static>)> {
+    let query = |&query| (query, Search::top(k));
+    queries.iter().map(query).collect()
+}
+
+#[derive(Clone, Copy)]
+enum How {
+    Single,
+    Batch,
+}
+
+impl How {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Batch => "batch",
+        }
+    }
+
+    fn time(self, index: &FlatIndex, queries: &[&[f32]], k: usize) -> Result<Seconds> {
+        let clock = Clock::of_this_thread();
+        match self {
+            Self::Single => {
+                for query in &queries[..SINGLES] {
+                    let _ = std::hint::black_box(index.search(query, &Search::top(k))?);
+                }
+            }
+            Self::Batch => {
+                let _ = std::hint::black_box(index.search_batch(&asked(queries, k))?);
+            }
+        }
+        Ok(clock.seconds())
+    }
+}
+
+/// Queries per second.
+struct Rate {
+    wall: f64,
+    cpu: f64,
+}
+
+impl Rate {
+    fn of(asked: usize, times: &[Seconds]) -> Self {
+        let Seconds { wall, cpu } = Seconds::median(times.iter().copied());
+        Self {
+            wall: asked as f64 / wall,
+            cpu: asked as f64 / cpu,
+        }
+    }
+
+    fn show(&self, threads: usize) -> String {
+        match threads {
+            1 => format!("{:.0} ({:.0})", self.wall, self.cpu),
+            _ => format!("{:.0}", self.wall),
+        }
+    }
+}

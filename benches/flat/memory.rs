@@ -1,0 +1,107 @@
+//! What a saved index takes of memory and disk once it is open, in a process of its own.
+
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs};
+
+use anyhow::{Context, Result, bail, ensure};
+use bench_common::load;
+use ir_core::{Retriever, Search};
+use ir_knn::{FlatIndex, HalfIndex, Verify};
+
+/// Searches after each of which it is looked at.
+const SEARCHES: [usize; 4] = [0, 1, 30, 1000];
+
+/// Saves the index in three forms, and has each opened and searched by this program again.
+pub(crate) fn measure(index: &FlatIndex, folder: &Path) -> Result<()> {
+    println!(
+        "\nwhat a saved index takes, MB: own memory, and what was read of the file, after so many single queries\n"
+    );
+    let heads = SEARCHES.map(|n| format!("{n:>16}")).concat();
+    println!("{:<28} {:>8} {heads}", "", "file");
+    for form in ["32 bits", "32 bits and codes", "16 bits"] {
+        let path = folder.join("memory.ir");
+        match form {
+            "32 bits" => index.save(&path)?,
+            "16 bits" => HalfIndex::of(index)?.0.save(&path)?,
+            _ => index.clone().with_codes().save(&path)?,
+        }
+        // The file is on the disk, and no longer in memory.
+        let dropped = Command::new("dd")
+            .arg(format!("of={}", path.display()))
+            .args([
+                "oflag=nocache",
+                "conv=notrunc,fdatasync",
+                "count=0",
+                "status=none",
+            ])
+            .status()?;
+        ensure!(dropped.success(), "dd failed");
+        let status = Command::new(env::current_exe()?)
+            .args(["--memory-of", form, "--folder"])
+            .arg(folder)
+            .status()?;
+        ensure!(status.success(), "{form} failed");
+    }
+    Ok(())
+}
+
+/// The part of the second process.
+pub(crate) fn child(form: &str, folder: &Path) -> Result<()> {
+    let queries = load(&folder.join("queries.npy"))?;
+    let queries: Vec<Vec<f32>> = queries
+        .iter()
+        .map(|query| query.iter().map(|&value| value as f32).collect())
+        .collect();
+    let path = folder.join("memory.ir");
+    let before = Taken::now()?;
+    let index: Box<dyn Retriever<Query = [f32]>> = match form {
+        "16 bits" => Box::new(HalfIndex::open_with(&path, Verify::Tables)?),
+        "32 bits" | "32 bits and codes" => Box::new(FlatIndex::open_with(&path, Verify::Tables)?),
+        other => bail!("no form {other:?}"),
+    };
+    print!(
+        "{form:<28} {:>8.0} ",
+        fs::metadata(&path)?.len() as f64 / 1e6
+    );
+    let mut asked = queries.iter().cycle();
+    let mut done = 0;
+    for searches in SEARCHES {
+        for query in asked.by_ref().take(searches - done) {
+            let _ = std::hint::black_box(index.search(query, &Search::top(10))?);
+        }
+        done = searches;
+        let now = Taken::now()?;
+        let parts = format!(
+            "{:.0} + {:.0}",
+            now.own - before.own,
+            now.read - before.read
+        );
+        print!("{parts:>16}");
+    }
+    println!();
+    Ok(())
+}
+
+/// What this process has had, in MB.
+struct Taken {
+    /// Memory that is resident and no file's.
+    own: f64,
+    /// Read from storage, not from the memory that the system keeps files in.
+    read: f64,
+}
+
+impl Taken {
+    fn now() -> Result<Self> {
+        let field = |file: &str, name: &str| -> Result<f64> {
+            let text = fs::read_to_string(file)?;
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            let number = line.and_then(|rest| rest.split_whitespace().next());
+            Ok(number.context(name.to_owned())?.parse()?)
+        };
+        Ok(Self {
+            own: field("/proc/self/status", "RssAnon:")? * 1024.0 / 1e6,
+            read: field("/proc/self/io", "read_bytes:")? / 1e6,
+        })
+    }
+}

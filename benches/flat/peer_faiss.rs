@@ -1,0 +1,60 @@
+//! FAISS, in a Python process of its own.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, ensure};
+use bench_common::{Python, Seconds, load};
+use ir_core::Ranking;
+use serde::Deserialize;
+
+pub(crate) struct Faiss {
+    pub(crate) version: String,
+    python: Python,
+    folder: PathBuf,
+}
+
+impl Faiss {
+    pub(crate) fn start(python: &Path, folder: &Path, singles: usize) -> Result<Self> {
+        #[derive(Deserialize)]
+        struct About {
+            version: String,
+            options: String,
+        }
+        let singles = singles.to_string();
+        let arguments = [folder.as_os_str(), singles.as_ref()];
+        let mut python = Python::start(python, "vectors/faiss_flat.py", arguments)?;
+        let about: About = python.json()?;
+        Ok(Self {
+            version: format!("FAISS {} ({})", about.version, about.options.trim()),
+            python,
+            folder: folder.to_owned(),
+        })
+    }
+
+    pub(crate) fn time(&mut self, k: usize, threads: usize, how: &str) -> Result<Seconds> {
+        self.python.ask(&format!("{k} {threads} {how}"))
+    }
+
+    /// Fails unless the scores agree, place by place, within the rounding of 32 bits; gives the
+    /// number of places where the documents differ.
+    pub(crate) fn compare(&mut self, k: usize, ours: &[Ranking]) -> Result<usize> {
+        let _: serde_json::Value = self.python.ask(&format!("answers {k}"))?;
+        let scores = load(&self.folder.join("scores.npy"))?;
+        let docs = load(&self.folder.join("docs.npy"))?;
+        ensure!(scores.len() == ours.len() && docs.len() == ours.len());
+        let mut differing = 0;
+        for ((ours, scores), docs) in ours.iter().zip(&scores).zip(&docs) {
+            ensure!(ours.len() == k && scores.len() == k && docs.len() == k);
+            for ((hit, &score), &doc) in ours.iter().zip(scores).zip(docs) {
+                // The vectors have length one.
+                ensure!(
+                    (f64::from(hit.score) - score).abs() < 1e-6,
+                    "{} here, {score} there",
+                    hit.score
+                );
+                differing += usize::from(doc != f64::from(hit.doc.get()));
+            }
+        }
+        Ok(differing)
+    }
+}

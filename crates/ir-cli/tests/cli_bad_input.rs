@@ -1,0 +1,488 @@
+//! What goes wrong says so in one line, names what is wrong, and leaves nothing behind.
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
+
+mod cli_common;
+
+use std::path::Path;
+
+use cli_common::{BEIR_QRELS, CORPUS, Folder, QRELS, QUERIES, RUN, tiny};
+
+/// Each row: arguments, exit code, what the one line must hold.
+type Row<'a> = (&'a [&'a str], i32, &'a [&'a str]);
+
+fn check(here: &Folder, rows: &[Row<'_>]) {
+    let before = here.files();
+    for (args, code, parts) in rows {
+        eprintln!("ir {}", args.join(" "));
+        let ran = here.ir(args).fails(*code, parts);
+        assert_eq!(ran.out, "", "no half output");
+        assert_eq!(here.files(), before, "no files left");
+    }
+}
+
+#[test]
+fn mistakes_on_the_command_line() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("qrels", QRELS);
+    here.write("run", RUN);
+    check(
+        &here,
+        &[
+            (
+                &["search", "tiny", "--k1", "-1"],
+                2,
+                &["'-1'", "--k1", "expected a number from 0"],
+            ),
+            (&["search", "tiny", "--k1", "NaN"], 2, &["NaN", "--k1"]),
+            (
+                &["search", "tiny", "--b", "1.5"],
+                2,
+                &["1.5", "--b", "from 0 to 1"],
+            ),
+            (
+                &["search", "tiny", "--hits", "0"],
+                2,
+                &["'0'", "--hits", "from 1"],
+            ),
+            (
+                &["search", "tiny", "--model", "tfidf"],
+                2,
+                &["tfidf", "--model", "bm25"],
+            ),
+            (
+                &["search", "tiny", "--filter", "year<2"],
+                2,
+                &["year<2", "--filter"],
+            ),
+            (
+                &["search", "tiny", "--hits", "-1"],
+                2,
+                &["'-1'", "--hits", "expected a whole number from 1"],
+            ),
+            (
+                &["search", "tiny", "--threads", "-2"],
+                2,
+                &["'-2'", "--threads", "expected a whole number from 1"],
+            ),
+            (
+                &["index", "tiny", "-o", "x.ir", "--threads", "-2"],
+                2,
+                &["'-2'", "--threads", "expected a whole number from 1"],
+            ),
+            (
+                &["eval", "qrels", "run", "-M", "-1"],
+                2,
+                &["'-1'", "--max-retrieved", "expected a whole number from 1"],
+            ),
+            (
+                &["eval", "qrels", "run", "-N", "-1"],
+                2,
+                &["'-1'", "--collection-size"],
+            ),
+            (&["search", "tiny", "--tag", "a b"], 2, &["a b", "--tag"]),
+            (
+                &["search", "tiny", "--analysis", "french"],
+                2,
+                &["french", "anserini"],
+            ),
+            (
+                &["search", "tiny", "tea", "--queries", "q"],
+                2,
+                &["--queries"],
+            ),
+            (
+                &["index", "tiny", "-o", "x.ir", "--memory", "lots"],
+                2,
+                &["lots", "--memory", "512MB"],
+            ),
+            (&["index", "tiny"], 2, &["--output"]),
+            (&["eval", "qrels"], 2, &["<RUN>"]),
+            (
+                &["eval", "qrels", "run", "-m", "bogus"],
+                2,
+                &["bogus", "measure"],
+            ),
+            (
+                &["eval", "qrels", "run", "-m", "P.0"],
+                2,
+                &["P.0", "cut-off"],
+            ),
+            (
+                &["eval", "qrels", "run", "-l", "-1"],
+                2,
+                &["'-1'", "--level"],
+            ),
+            (&["eval", "-", "-"], 2, &["`-` twice"]),
+            (&["bogus"], 2, &["bogus"]),
+        ],
+    );
+}
+
+#[test]
+fn names_that_lead_nowhere() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("qrels", QRELS);
+    here.write("run", RUN);
+    here.write("empty/x", "");
+    check(
+        &here,
+        &[
+            (&["search", "nowhere", "tea"], 1, &["nowhere", "bundled"]),
+            (&["search", "beir/nope"], 1, &["beir/nope", "beir/nfcorpus"]),
+            (
+                &["search", "beir/nfcorpus"],
+                1,
+                &["beir/nfcorpus", "IR_DATA"],
+            ),
+            (
+                &["search", "empty", "tea"],
+                1,
+                &["empty", "corpus.jsonl", "*.md"],
+            ),
+            (&["search", "tiny", "--split", "dev"], 1, &["dev", "test"]),
+            (
+                &["search", "tiny", "--queries", "nothing.tsv"],
+                1,
+                &["nothing.tsv", "No such file"],
+            ),
+            (
+                &["search", "tiny", "--queries", "tiny"],
+                1,
+                &["tiny", "folder"],
+            ),
+            (&["index", "nowhere", "-o", "x.ir"], 1, &["nowhere"]),
+            (
+                &["index", "tiny", "-o", "none/x.ir"],
+                1,
+                &["none/x.ir", "No such file"],
+            ),
+            (&["index", "tiny", "-o", "tiny"], 1, &["tiny", "directory"]),
+            (
+                &["search", "tiny", "-o", "none/run"],
+                1,
+                &["none/run", "No such file"],
+            ),
+            (&["search", "tiny", "-o", "tiny"], 1, &["tiny", "directory"]),
+            (
+                &["eval", "nothing", "run"],
+                1,
+                &["nothing", "beir/nfcorpus"],
+            ),
+            (
+                &["eval", "qrels", "nothing"],
+                1,
+                &["nothing", "No such file"],
+            ),
+            (
+                &["eval", "tiny:dev", "run"],
+                1,
+                &["expected a split of", "tiny", "(test)", "dev"],
+            ),
+            (&["eval", "qrels", "tiny"], 1, &["tiny", "folder"]),
+            (&["eval", "bundled:nope", "run"], 1, &["nope", "test"]),
+            (&["datasets", "verify", "nope"], 1, &["nope", "bundled"]),
+            (&["datasets", "verify", "beir/nfcorpus"], 1, &["IR_DATA"]),
+        ],
+    );
+    if cfg!(not(feature = "fetch")) {
+        check(
+            &here,
+            &[(
+                &["datasets", "fetch", "beir/arguana"],
+                1,
+                &["feature", "fetch", "arguana.zip"],
+            )],
+        );
+    }
+}
+
+#[test]
+fn files_that_are_not_what_they_should_be() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("qrels", QRELS);
+    here.write("run", RUN);
+    here.write("nan.run", RUN.replace("1.5", "nan"));
+    here.write("short.run", "q1 Q0 d1 1\n");
+    here.write("twice.run", format!("{RUN}q1 Q0 d1 9 0.1 me\n"));
+    here.write("utf16.run", b"\xff\xfeq\0");
+    here.write("nul.run", b"q1 Q0 d\x001 1 2 me\n");
+    here.write("five.qrels", "q1 0 d1 1 x\n");
+    here.write("other.qrels", "z1 0 d1 1\n");
+    here.write(
+        "broken.jsonl",
+        "{\"_id\": \"d1\", \"text\": \"tea\"}\n{\"_id\": \"d2\", \n",
+    );
+    here.write("list.jsonl", "{\"_id\": \"d1\", \"text\": \"tea\"}\n[1]\n");
+    here.write("noid.jsonl", "{\"text\": \"tea\"}\n");
+    here.write(
+        "twice.jsonl",
+        "{\"_id\": \"d1\", \"text\": \"tea\"}\n{\"_id\": \"d1\", \"text\": \"tea\"}\n",
+    );
+    here.write("twice.tsv", "a\ttea\na\ttea\n");
+    here.write("words.tsv", "just words\n");
+    here.write("blank.ids", "a b\ttea\n");
+    here.write("notes/a.md", [0xff, 0x00, 0x80]);
+    gzip_cut(&here, "cut.run.gz", RUN);
+    gzip_cut(&here, "cut.jsonl.gz", CORPUS);
+    check(
+        &here,
+        &[
+            (&["eval", "qrels", "nan.run"], 1, &["nan.run:2", "NaN"]),
+            (
+                &["eval", "qrels", "short.run"],
+                1,
+                &["short.run:1", "6 columns", "found 4"],
+            ),
+            (
+                &["eval", "qrels", "twice.run"],
+                1,
+                &["twice.run:4", "d1", "q1", "line 2"],
+            ),
+            (
+                &["eval", "qrels", "utf16.run"],
+                1,
+                &["utf16.run:1", "UTF-16"],
+            ),
+            (&["eval", "qrels", "nul.run"], 1, &["nul.run:1", "NUL"]),
+            (
+                &["eval", "qrels", "cut.run.gz"],
+                1,
+                &["cut.run.gz", "gzip", "end of the file"],
+            ),
+            (
+                &["eval", "five.qrels", "run"],
+                1,
+                &["five.qrels:1", "4 columns", "found 5"],
+            ),
+            (
+                &["eval", "other.qrels", "run"],
+                1,
+                &["other.qrels", "z1", "q1"],
+            ),
+            (
+                &["index", "broken.jsonl", "-o", "x.ir"],
+                1,
+                &["broken.jsonl:2", "JSON"],
+            ),
+            (&["index", "list.jsonl", "-o", "x.ir"], 1, &["list.jsonl:2"]),
+            (
+                &["index", "noid.jsonl", "-o", "x.ir"],
+                1,
+                &["noid.jsonl:1", "_id"],
+            ),
+            (
+                &["index", "twice.jsonl", "-o", "x.ir"],
+                1,
+                &["twice.jsonl:2", "d1", "line 1"],
+            ),
+            (
+                &["index", "twice.tsv", "-o", "x.ir"],
+                1,
+                &["twice.tsv:2", "line 1"],
+            ),
+            (
+                &["index", "words.tsv", "-o", "x.ir"],
+                1,
+                &["words.tsv:1", "columns, found 1"],
+            ),
+            (
+                &["index", "cut.jsonl.gz", "-o", "x.ir"],
+                1,
+                &["cut.jsonl.gz", "gzip", "end of the file"],
+            ),
+            (&["index", "notes", "-o", "x.ir"], 1, &["a.md", "UTF-8"]),
+            (
+                &["search", "blank.ids", "--queries", "twice.tsv"],
+                1,
+                &["twice.tsv:2"],
+            ),
+            (
+                &["search", "tiny", "--queries", "words.tsv"],
+                1,
+                &["words.tsv:1: expected 2 columns, found 1"],
+            ),
+        ],
+    );
+    // White space in an id cannot stand in a run.
+    here.write("one.tsv", "q\ttea\n");
+    check(
+        &here,
+        &[(
+            &["search", "blank.ids", "--queries", "one.tsv", "-o", "out"],
+            1,
+            &["out", "a b", "white space"],
+        )],
+    );
+    // Judged queries whose text is missing.
+    here.write("tiny/queries.jsonl", QUERIES.replace("\"q2\"", "\"q7\""));
+    check(&here, &[(&["search", "tiny"], 1, &["tiny", "q2"])]);
+    // A relevant document twice in BEIR's form.
+    here.write("twice.tsv", format!("{BEIR_QRELS}q1\td1\t1\n"));
+    check(
+        &here,
+        &[(&["eval", "twice.tsv", "run"], 1, &["twice.tsv:4", "line 2"])],
+    );
+}
+
+/// A copy that was cut short is neither "not there" nor a folder like any other, wherever one is.
+#[test]
+fn a_damaged_copy_of_a_collection() {
+    let here = Folder::new();
+    here.write("beir/nfcorpus/corpus.jsonl", CORPUS);
+    here.write("beir/nfcorpus/queries.jsonl", QUERIES);
+    let parts = &["beir/nfcorpus/corpus.jsonl", "bytes", "incomplete"];
+    here.ir_inside(&["search", "beir/nfcorpus", "tea"])
+        .fails(1, parts);
+    here.ir_inside(&["index", "beir/nfcorpus", "-o", "index"])
+        .fails(1, parts);
+    let list = here.ir_inside(&["datasets"]).ok().out;
+    let row = list.lines().find(|row| row.starts_with("beir/nfcorpus"));
+    let row = row.unwrap();
+    assert!(row.contains("damaged: "), "{row}");
+    assert!(parts.iter().all(|part| row.contains(part)), "{row}");
+    let json = here.ir_inside(&["datasets", "--json"]).ok().out;
+    for line in json.lines() {
+        let object: serde_json::Value = serde_json::from_str(line).unwrap();
+        let damaged = object["name"] == "beir/nfcorpus";
+        assert_eq!(object["damaged"].is_string(), damaged, "{line}");
+        assert_eq!(object["there"] == true, object["name"] == "bundled");
+    }
+    // The folder itself.
+    here.ir_inside(&["search", "./beir/nfcorpus", "tea"]).ok();
+}
+
+/// Compressed, and then without its end.
+fn gzip_cut(here: &Folder, name: &str, content: &str) {
+    use std::io::Write;
+    let mut file = ir_data::create(here.at(name)).unwrap();
+    file.write_all(content.as_bytes()).unwrap();
+    file.commit().unwrap();
+    let bytes = std::fs::read(here.at(name)).unwrap();
+    here.write(name, &bytes[..bytes.len() - 9]);
+}
+
+#[test]
+fn indexes_that_are_damaged() {
+    let here = Folder::new();
+    tiny(&here);
+    here.ir(&["index", "tiny", "-o", "good.ir"]).ok();
+    let good = std::fs::read(here.at("good.ir")).unwrap();
+    here.write("cut.ir", &good[..good.len() / 2]);
+    for at in (16..good.len()).step_by(good.len() / 40 + 1) {
+        let mut bytes = good.clone();
+        bytes[at] ^= 0x40;
+        here.write("flipped.ir", bytes);
+        here.ir(&["search", "flipped.ir", "tea", "--verify"])
+            .fails(1, &["flipped.ir", "damaged"]);
+        // Without, damage in postings and texts shows when it is met, as an error or as wrong hits.
+        let ran = here.ir(&["search", "flipped.ir", "tea", "--explain"]);
+        if ran.code != 0 {
+            ran.fails(1, &["flipped.ir", "damaged"]);
+        }
+    }
+    // The head and the tables are always checked.
+    for at in [8, 20, good.len() - 4, good.len() - 20, good.len() - 60] {
+        let mut bytes = good.clone();
+        bytes[at] ^= 0x40;
+        here.write("flipped.ir", bytes);
+        here.ir(&["search", "flipped.ir", "tea"])
+            .fails(1, &["flipped.ir", "damaged"]);
+    }
+    for at in 1..good.len() {
+        if at < 40 || at % 97 == 0 {
+            here.write("flipped.ir", &good[..at]);
+            here.ir(&["search", "flipped.ir", "tea"])
+                .fails(1, &["flipped.ir", "cut short"]);
+        }
+    }
+    check(
+        &here,
+        &[
+            (&["search", "cut.ir", "tea"], 1, &["cut.ir", "cut short"]),
+            (
+                &["search", "good.ir", "tea", "--analysis", "whitespace"],
+                2,
+                &["--analysis is fixed when the index is built", "good.ir"],
+            ),
+            (
+                &["search", "good.ir", "tea", "--fields", "separate"],
+                2,
+                &["--fields is fixed when the index is built"],
+            ),
+            (
+                &["search", "good.ir", "tea", "--order", "insertion"],
+                2,
+                &["--order is fixed when the index is built"],
+            ),
+            (
+                &["search", "good.ir", "tea", "--memory", "1GB"],
+                2,
+                &["--memory is fixed when the index is built"],
+            ),
+            (
+                &["search", "good.ir", "tea", "--cache", "kept"],
+                2,
+                &["--cache", "when the index is built", "good.ir"],
+            ),
+            (
+                &["search", "tiny", "tea", "--cache", "good.ir"],
+                1,
+                &["good.ir: expected a folder for --cache, found a file"],
+            ),
+            (&["search", "good.ir"], 2, &["good.ir", "--queries"]),
+            (
+                &["index", "good.ir", "-o", "x.ir"],
+                1,
+                &["good.ir", "index"],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn destinations_that_cannot_be_written() {
+    if !Path::new("/dev/full").exists() || !Path::new("/proc/self").exists() {
+        eprintln!("destinations_that_cannot_be_written: skipped, no /dev/full or no /proc");
+        return;
+    }
+    let here = Folder::new();
+    tiny(&here);
+    check(
+        &here,
+        &[
+            (
+                &["search", "bundled", "-o", "/dev/full"],
+                1,
+                &["/dev/full", "No space left"],
+            ),
+            (&["index", "tiny", "-o", "/dev/full"], 1, &["/dev/full"]),
+            (
+                &["search", "bundled", "-o", "/proc/run.trec"],
+                1,
+                &["/proc/run.trec"],
+            ),
+            (&["index", "tiny", "-o", "/proc/x.ir"], 1, &["/proc/x.ir"]),
+            (
+                &["search", "tiny", "--cache", "/proc/cache"],
+                1,
+                &["/proc/cache"],
+            ),
+        ],
+    );
+    assert!(Path::new("/dev/full").exists());
+    for help in ["--help", "--version"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+        let ran = std::process::Command::new(env!("CARGO_BIN_EXE_ir"))
+            .arg(help)
+            .stdout(full.unwrap())
+            .output()
+            .unwrap();
+        let err = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(1), "{err}");
+        assert!(err.starts_with("error: standard output: could not be written: "));
+        assert_eq!(err.lines().count(), 1, "{err}");
+    }
+}

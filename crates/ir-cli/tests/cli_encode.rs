@@ -1,0 +1,256 @@
+//! `ir encode`, as a person would use it, with a tiny model.
+#![cfg(feature = "dense")]
+#![allow(clippy::unwrap_used)]
+
+mod cli_common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use cli_common::{Folder, tiny};
+use ir_core::Retriever;
+use ir_knn::{FlatIndex, npy};
+
+/// The folder of a model with random weights.
+fn model(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/tiny");
+    folder.join(name).to_str().unwrap().to_owned()
+}
+
+fn rows(path: PathBuf) -> Vec<Vec<f64>> {
+    let rows = npy::read(fs::File::open(path).unwrap(), "rows").unwrap();
+    rows.iter().map(<[f64]>::to_vec).collect()
+}
+
+/// The vectors are those that sentence-transformers gave for these texts (`testdata/golden.py`).
+#[test]
+fn vectors_are_those_of_python() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/golden.json");
+    let golden: serde_json::Value = serde_json::from_slice(&fs::read(golden).unwrap()).unwrap();
+    let texts = golden["texts"].as_array().unwrap();
+    let lines: Vec<String> = (0..)
+        .zip(texts)
+        .map(|(n, text)| serde_json::json!({"_id": format!("t{n}"), "text": text}).to_string())
+        .collect();
+    let here = Folder::new();
+    here.write("queries.jsonl", lines.join("\n"));
+    for (pooling, normalize) in [("mean", "true"), ("cls", "false")] {
+        let args = [
+            "encode",
+            &model("bert-pytorch"),
+            "queries.jsonl",
+            "--queries",
+        ];
+        let how = [
+            "--pooling",
+            pooling,
+            "--normalize",
+            normalize,
+            "--max-tokens",
+            "16",
+        ];
+        let out = ["-o", "out.npy", "--ids", "out.ids"];
+        here.ir(&[&args[..], &how, &out].concat()).ok();
+        let expected =
+            golden["poolings"].as_array().unwrap().iter().find(|case| {
+                case["pooling"] == pooling && case["normalize"] == (normalize == "true")
+            });
+        let found = rows(here.at("out.npy"));
+        let expected = expected.unwrap()["vectors"].as_array().unwrap();
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found
+            .iter()
+            .flatten()
+            .zip(expected.iter().flat_map(|row| row.as_array().unwrap()))
+        {
+            assert!((found - expected.as_f64().unwrap()).abs() < 1e-5);
+        }
+        let ids: String = (0..texts.len()).map(|n| format!("t{n}\n")).collect();
+        assert_eq!(here.read("out.ids"), ids);
+    }
+    // Nothing else is left.
+    let names = ["out.ids", "out.npy", "queries.jsonl"];
+    assert_eq!(here.files(), names.map(|name| here.at(name)));
+}
+
+#[test]
+fn an_index_has_the_ids_and_the_vectors_of_the_array() {
+    let here = Folder::new();
+    tiny(&here);
+    let encode = |output: &str, more: &[&str]| {
+        let model = model("bert");
+        let args = ["encode", &model, "tiny", "-o", output];
+        here.ir(&[&args[..], more].concat())
+    };
+    encode("docs.ir", &["--threads", "2"]).ok();
+    encode("docs.npy", &["--threads", "1", "--batch-tokens", "1"]).ok();
+    let index = FlatIndex::open(here.at("docs.ir")).unwrap();
+    assert_eq!(index.ids().iter().collect::<Vec<_>>(), ["d1", "d2", "d3"]);
+    let values: Vec<f64> = index.rows().iter().map(|&x| f64::from(x)).collect();
+    assert_eq!(values, rows(here.at("docs.npy")).concat());
+    // What of a document is encoded shows in the vectors, a template like the default does not.
+    encode("text.ir", &["--template", "{text}"]).ok();
+    encode("same.ir", &["--template", "{title} {text}"]).ok();
+    let bytes = |name| fs::read(here.at(name)).unwrap();
+    assert!(bytes("text.ir") != bytes("docs.ir"));
+    assert!(bytes("same.ir") == bytes("docs.ir"));
+}
+
+/// Short texts, enough for some seconds.
+fn many(here: &Folder) {
+    let words = [
+        "ship", "sea", "tea", "radar", "green", "black", "seen", "the", "at",
+    ];
+    let line = |n: usize| {
+        let text: Vec<&str> = (0..n % 9 + 1)
+            .map(|at| words[(n / 9 + at * n) % 9])
+            .collect();
+        format!("d{n}\t{}\n", text.join(" "))
+    };
+    here.write("many.tsv", (0..40_000).map(line).collect::<String>());
+}
+
+/// Runs the command until it has kept something, and kills it.
+fn kill(here: &Folder, output: &str, more: &[&str]) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ir"))
+        .args(["encode", &model("bert"), "many.tsv", "-o", output])
+        .args(["--threads", "1"])
+        .args(more)
+        .current_dir(here.path())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    let before = kept(here);
+    while kept(here) <= before.max(1000) {
+        assert!(began.elapsed() < Duration::from_secs(120));
+        assert!(child.try_wait().unwrap().is_none(), "it was done before");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Bytes of vectors beside the output.
+fn kept(here: &Folder) -> u64 {
+    let files = here.files().into_iter();
+    let partial = files.filter(|file| file.extension().is_some_and(|end| end == "partial"));
+    partial.map(|file| file.metadata().unwrap().len()).sum()
+}
+
+#[test]
+fn a_killed_command_goes_on_to_the_same_bytes() {
+    let here = Folder::new();
+    many(&here);
+    let model = model("bert");
+    here.ir(&["encode", &model, "many.tsv", "-o", "whole.ir"])
+        .ok();
+
+    kill(&here, "killed.ir", &[]);
+    assert!(!here.at("killed.ir").exists());
+    // Another job does not go on with it.
+    let other = [
+        "encode",
+        &model,
+        "many.tsv",
+        "-o",
+        "killed.ir",
+        "--pooling",
+        "cls",
+    ];
+    let parts = [
+        "killed.ir.partial: expected what is left of the same",
+        "--restart",
+    ];
+    here.ir(&other).fails(1, &parts);
+    let ran = here
+        .ir(&["encode", &model, "many.tsv", "-o", "killed.ir"])
+        .ok();
+    let warned = ran.err.contains("going on after ");
+    assert!(warned, "{}", ran.err);
+    let bytes = |name| fs::read(here.at(name)).unwrap();
+    assert!(bytes("killed.ir") == bytes("whole.ir"));
+
+    // The same for an array, and with other numbers of threads; --restart starts again.
+    kill(&here, "killed.npy", &[]);
+    let ran = here
+        .ir(&["encode", &model, "many.tsv", "-o", "killed.npy"])
+        .ok();
+    assert!(ran.err.contains("going on after "), "{}", ran.err);
+    let index = FlatIndex::open(here.at("whole.ir")).unwrap();
+    let mut expected = Vec::new();
+    npy::write_flat(index.rows(), index.dim(), &mut expected).unwrap();
+    assert!(bytes("killed.npy") == expected);
+    let names = ["killed.ir", "killed.npy", "many.tsv", "whole.ir"];
+    assert_eq!(here.files(), names.map(|name| here.at(name)));
+}
+
+#[test]
+fn other_queries_under_the_same_name_are_not_gone_on_with() {
+    let here = Folder::new();
+    many(&here);
+    kill(&here, "killed.ir", &["--queries"]);
+    let others = here.read("many.tsv").replace("radar", "tea");
+    here.write("many.tsv", others);
+    let args = ["encode", &model("bert"), "many.tsv", "-o", "killed.ir"];
+    here.ir(&[&args[..], &["--queries"]].concat())
+        .fails(1, &["killed.ir.partial", "--restart"]);
+}
+
+#[test]
+fn what_is_left_can_be_thrown_away() {
+    let here = Folder::new();
+    tiny(&here);
+    let model = model("bert");
+    here.write("docs.ir.partial", "something else");
+    let encode = ["encode", &model, "tiny", "-o", "docs.ir"];
+    here.ir(&encode).fails(1, &["docs.ir.partial", "--restart"]);
+    assert_eq!(here.read("docs.ir.partial"), "something else");
+    here.ir(&[&encode[..], &["--restart"]].concat()).ok();
+    assert!(here.at("docs.ir").is_file());
+    assert!(!here.at("docs.ir.partial").exists());
+}
+
+#[test]
+fn errors_say_what_is_wrong() {
+    let here = Folder::new();
+    tiny(&here);
+    let model = model("bert");
+    let fails = |args: &[&str], code, parts: &[&str]| {
+        let args = [&["encode"], args, &["-o", "out.ir"]].concat();
+        here.ir(&args).fails(code, parts);
+        assert!(!here.at("out.ir").exists());
+    };
+    fails(&["nowhere", "tiny"], 1, &["nowhere", "folder of a model"]);
+    fails(&[&model, "nowhere"], 1, &["nowhere"]);
+    let expected = ["backend cuda:1", "feature `cuda`"];
+    fails(&[&model, "tiny", "--backend", "cuda:1"], 1, &expected);
+    let expected = ["max_tokens is 4000", "at most 32"];
+    fails(&[&model, "tiny", "--max-tokens", "4000"], 1, &expected);
+    here.write("empty.jsonl", "");
+    fails(&[&model, "empty.jsonl"], 1, &["empty.jsonl", "empty file"]);
+    let same = ["--ids", "out.ir"];
+    fails(
+        &[&[&model[..], "tiny"], &same[..]].concat(),
+        2,
+        &["two files"],
+    );
+    let ids = ["--ids", "-"];
+    fails(
+        &[&[&model[..], "tiny"], &ids[..]].concat(),
+        2,
+        &["--ids", "standard output"],
+    );
+    let split = ["tiny", "--split", "train"];
+    fails(&[&[&model[..]], &split[..]].concat(), 2, &["--queries"]);
+    let missing = ["encode", &model, "tiny", "-o", "no/where.ir"];
+    here.ir(&missing).fails(1, &["no/where.ir"]);
+    // Nothing is left of any of these.
+    assert!(
+        here.files()
+            .iter()
+            .all(|file| !file.display().to_string().contains("partial"))
+    );
+}

@@ -1,0 +1,224 @@
+//! `ir eval` on runs and qrels as they are found in the world: odd, wrong, large, in any order.
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
+
+mod cli_common;
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use cli_common::{Folder, value};
+
+const QRELS: &str = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d3 1\nq3 0 d1 -1\nq3 0 d2 -2\n";
+const RUN: &str = "q1 Q0 d2 1 2.5 me\nq1 Q0 d1 2 1.5 me\nq2 Q0 d3 1 1.0 me\nq3 Q0 d1 1 1.0 me\n";
+const PLAIN: &[&str] = &["eval", "-q", "-m", "all_trec", "qrels", "run"];
+
+/// What the command prints for a run, however it is read: by one thread or several, at once, from
+/// standard input.
+fn printed(here: &Folder, run: &str) -> (i32, String, String) {
+    here.write("run", run);
+    let mut all = Vec::new();
+    for threads in ["1", "2", "4"] {
+        let ran = here.ir(&[PLAIN, &["--threads", threads]].concat());
+        all.push((ran.code, ran.out, ran.err));
+    }
+    let piped = here.ir_with(&["eval", "-q", "-m", "all_trec", "qrels", "-"], run);
+    let named = |text: &str| {
+        text.replace("standard input", "run")
+            .replace("- with", "run with")
+    };
+    all.push((piped.code, named(&piped.out), named(&piped.err)));
+    for other in &all[1..] {
+        assert_eq!(&all[0], other, "{run}");
+    }
+    all.swap_remove(0)
+}
+
+/// The one line of an error.
+fn refused(here: &Folder, run: &str) -> String {
+    let (code, out, err) = printed(here, run);
+    assert_eq!((code, out.as_str()), (1, ""), "{err}");
+    let errors: Vec<&str> = err
+        .lines()
+        .filter(|line| !line.starts_with("warning"))
+        .collect();
+    assert_eq!(errors.len(), 1, "{err}");
+    errors[0].to_owned()
+}
+
+#[test]
+fn white_space_of_any_kind_and_order_of_any_kind_mean_the_same() {
+    let here = Folder::new();
+    here.write("qrels", QRELS);
+    let (code, expected, warned) = printed(&here, RUN);
+    assert_eq!((code, warned.as_str()), (0, ""));
+    let mixed = RUN
+        .replace('\n', "\r\n")
+        .replace("Q0 ", "Q0\t \t")
+        .replace(" me", "\tme more");
+    assert_eq!(
+        printed(&here, &format!("\r\n# comment\n\n{mixed} \t \n")).1,
+        expected
+    );
+    let unended = RUN.trim_end();
+    assert_eq!(printed(&here, unended).1, expected);
+    // The lines of q1 do not stand together.
+    let mut lines: Vec<&str> = RUN.lines().collect();
+    lines.rotate_left(1);
+    assert_eq!(printed(&here, &lines.join("\n")).1, expected);
+    let qrels: Vec<&str> = QRELS.lines().rev().collect();
+    here.write("qrels", qrels.join(" \r\n"));
+    assert_eq!(printed(&here, RUN).1, expected);
+}
+
+#[test]
+fn queries_that_are_in_one_file_only() {
+    let here = Folder::new();
+    here.write("qrels", QRELS);
+    assert_eq!(
+        refused(&here, "z1 Q0 d1 1 2 me\nz2 Q0 d1 1 2 me\n"),
+        "error: run with qrels: expected a query that has both judgments and results, found none \
+         (the qrels have 3 queries, such as \"q1\", the run has 2, such as \"z1\")"
+    );
+    // What is odd about the run may be the reason.
+    let (code, _, err) = printed(&here, "\u{feff}q1 Q0 d1 1 two me\n");
+    assert_eq!(code, 1);
+    for said in ["byte-order mark", "\"two\" is no number", "found none"] {
+        assert!(err.contains(said), "{err}");
+    }
+    let (code, out, err) = printed(&here, "z9 Q0 d1 1 2 me\nq2 Q0 d3 1 1.0 me\n");
+    assert_eq!(
+        (code, value(&out, "num_q"), value(&out, "map")),
+        (0, 1.0, 1.0)
+    );
+    assert!(
+        err.contains("warning: 2 of the judged queries have no results"),
+        "{err}"
+    );
+    assert!(
+        err.contains(
+            "warning: 1 of the run's queries have no judgments and are left out, such as \"z9\""
+        ),
+        "{err}"
+    );
+    // A query with negative grades alone is judged, and has nothing to find.
+    let (_, out, _) = printed(&here, RUN);
+    assert_eq!(
+        (value(&out, "num_q"), value(&out, "num_rel")),
+        (3.0, 1.0),
+        "num_rel of q1"
+    );
+    assert!(
+        out.contains("\nmap                   \tq3\t0.0000\n"),
+        "{out}"
+    );
+}
+
+#[test]
+fn scores_that_are_no_plain_numbers() {
+    let here = Folder::new();
+    here.write("qrels", QRELS);
+    assert_eq!(
+        refused(&here, "q1 Q0 d1 1 2 me\nq1 Q0 d2 2 nan me\n"),
+        "error: run:2: expected a score, found NaN"
+    );
+    assert_eq!(
+        refused(&here, "q1 Q0 d1 1 2 me\nq1 Q0 d2 2  me\n"),
+        "error: run:2: expected at least 6 columns, found 5"
+    );
+    let first = |score: &str| {
+        let run = format!("q1 Q0 d2 1 8.5 me\nq1 Q0 d1 2 {score} me\n");
+        let (code, out, err) = printed(&here, &run);
+        assert_eq!(code, 0, "{err}");
+        (
+            value(&out, "recip_rank") == 1.0,
+            err.contains("warning: run:2: the score"),
+        )
+    };
+    // Whether it is above 8.5, and whether it is odd.
+    assert_eq!(first("inf"), (true, true));
+    assert_eq!(first("-inf"), (false, true));
+    assert_eq!(first("0x10"), (true, true));
+    assert_eq!(first("0x1p3"), (false, true));
+    assert_eq!(first("1e400"), (true, true));
+    assert_eq!(first("9,5"), (true, true));
+    assert_eq!(first("high"), (false, true));
+}
+
+#[test]
+fn the_first_fault_is_told_and_what_was_odd() {
+    let here = Folder::new();
+    here.write("qrels", QRELS);
+    let twice = "run:3: document \"d1\" of query \"q1\" stands in line 1 already";
+    let apart = "q1 Q0 d1 1 2 me\nq2 Q0 d1 1 2 me\nq1 Q0 d1 2 1 me\nq2 Q0\n";
+    assert_eq!(refused(&here, apart), format!("error: {twice}"));
+    let later = "q1 Q0 d1 1 2 me\nq2 Q0\nq1 Q0 d1 2 1 me\n";
+    assert_eq!(
+        refused(&here, later),
+        "error: run:2: expected at least 6 columns, found 2"
+    );
+    let header = format!("QueryID Q0 DocID Rank Score Tag\n{RUN}");
+    let (code, out, err) = printed(&here, &header);
+    assert_eq!((code, value(&out, "num_q")), (0, 3.0));
+    assert!(
+        err.contains(
+            "warning: run:1: the score \"Score\" is no number and was read as 0 \
+             (a header line? it counts as data)"
+        ),
+        "{err}"
+    );
+}
+
+/// A run much larger than the memory that the command is given.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_large_run_is_not_held_in_memory() {
+    let here = Folder::new();
+    let padding = "x".repeat(100);
+    let (mut run, mut qrels) = (String::new(), String::new());
+    for topic in 0..5000 {
+        for rank in 1..=100 {
+            writeln!(run, "{topic} Q0 d{rank}-{padding} {rank} {} me", 100 - rank).unwrap();
+        }
+        writeln!(qrels, "{topic} 0 d2-{padding} 1").unwrap();
+    }
+    here.write("run", &run);
+    here.write("qrels", qrels);
+    assert!(run.len() > 60_000_000);
+    let program = env!("CARGO_BIN_EXE_ir");
+    let script = format!("ulimit -v 49152; exec {program} eval -m recip_rank qrels run --threads");
+    for threads in ["1", "2"] {
+        let output = std::process::Command::new("sh")
+            .args(["-c", &format!("{script} {threads}")])
+            .current_dir(here.path())
+            // The allocator takes address space for each thread otherwise.
+            .env("MALLOC_ARENA_MAX", "1")
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_eq!(value(&text(&output.stdout), "recip_rank"), 0.5);
+    }
+}
+
+#[test]
+fn a_compressed_run_gives_what_a_plain_one_does() {
+    let here = Folder::new();
+    here.write("qrels", QRELS);
+    let expected = printed(&here, RUN);
+    // The lines of q1 together, and apart, for which the file is read again.
+    let mut apart: Vec<&str> = RUN.lines().collect();
+    apart.rotate_left(1);
+    for name in ["run.gz", "run.zst"] {
+        for text in [RUN.to_owned(), apart.join("\n")] {
+            let mut file = ir_data::create(here.at(name)).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            file.commit().unwrap();
+            assert!(
+                !std::fs::read(here.at(name)).unwrap().starts_with(b"q"),
+                "{name}"
+            );
+            let ran = here.ir(&["eval", "-q", "-m", "all_trec", "qrels", name]);
+            assert_eq!((ran.code, ran.out, ran.err), expected, "{name}: {text}");
+        }
+    }
+}

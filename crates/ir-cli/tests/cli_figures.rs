@@ -1,0 +1,137 @@
+//! Published figures through the command, on the real collections below `IR_DATA`.
+//!
+//! Expected: castorini/anserini's regressions "flat" (k1 0.9, b 0.4); ArguAna with equal scores in
+//! the order of ids .4005, measured with Lucene 9.9.1 (testdata/lucene/bm25_figures.tsv); DataFinder
+//! (ACL 2023, BM25, corpus of 7,602 records), measured with Anserini 1.7.1 at k1 0.8, b 0.4.
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
+
+mod cli_common;
+
+use cli_common::{Folder, data, value};
+
+#[track_caller]
+fn near(found: f64, expected: f64, within: f64) {
+    assert!(
+        (found - expected).abs() <= within + 1e-9,
+        "{found}, expected {expected}"
+    );
+}
+
+#[test]
+fn nfcorpus() {
+    if data("nfcorpus").is_none() {
+        return;
+    }
+    let here = Folder::new();
+    let args = "search beir/nfcorpus --model bm25 --k1 0.9 --b 0.4 --hits 1000 --output run.trec --split test";
+    here.ir_data(&args.split(' ').collect::<Vec<_>>()).ok();
+    let args = "eval -c -m ndcg_cut.10 -m recall.100 beir/nfcorpus run.trec";
+    let figures = here.ir_data(&args.split(' ').collect::<Vec<_>>()).ok().out;
+    near(value(&figures, "ndcg_cut_10"), 0.3218, 0.0001);
+    near(value(&figures, "recall_100"), 0.2457, 0.0001);
+    // The same judgments as a file in BEIR's form.
+    let qrels = data("nfcorpus")
+        .unwrap()
+        .join("beir/nfcorpus/qrels/test.tsv");
+    let args = [
+        "eval",
+        "-c",
+        "-m",
+        "ndcg_cut.10",
+        "-m",
+        "recall.100",
+        qrels.to_str().unwrap(),
+        "run.trec",
+    ];
+    assert_eq!(here.ir_data(&args).ok().out, figures);
+}
+
+/// trec_eval's own test: the comment at the head is neither data nor BEIR's header.
+#[test]
+fn qrels_that_begin_with_a_comment() {
+    let Some(data) = data("qrels_that_begin_with_a_comment") else {
+        return;
+    };
+    let at = |name: &str| data.join("trec_eval").join(name);
+    let (qrels, run) = (at("qrels.test.with-comments"), at("results.test"));
+    let args = ["eval", qrels.to_str().unwrap(), run.to_str().unwrap()];
+    let expected = std::fs::read_to_string(at("out.test")).unwrap();
+    assert_eq!(Folder::new().ir_data(&args).ok().out, expected);
+}
+
+#[test]
+fn arguana() {
+    let Some(data) = data("arguana") else { return };
+    let here = Folder::new();
+    let folder = data.join("beir/arguana");
+    let folder = folder.to_str().unwrap();
+    let run = |scores: &[&str]| {
+        let args = [
+            "search",
+            folder,
+            "--model",
+            "bm25",
+            "--k1",
+            "0.9",
+            "--b",
+            "0.4",
+            "--hits",
+            "1000",
+            "--output",
+            "run.trec",
+            "--remove-self",
+        ];
+        here.ir_data(&[&args, scores].concat()).ok();
+        let args = "eval -c -m ndcg_cut.10 -m recall.100 beir/arguana run.trec";
+        let out = here.ir_data(&args.split(' ').collect::<Vec<_>>()).ok().out;
+        (value(&out, "ndcg_cut_10"), value(&out, "recall_100"))
+    };
+    let (ndcg, recall) = run(&[]);
+    near(ndcg, 0.3970, 0.0001);
+    near(recall, 0.9324, 0.0001);
+    let (ndcg, _) = run(&["--scores", "strict"]);
+    near(ndcg, 0.4005, 0.0001);
+}
+
+#[test]
+fn datafinder() {
+    if data("datafinder").is_none() {
+        return;
+    }
+    let here = Folder::new();
+    let rows: [(&str, &str, [f64; 4]); 4] = [
+        ("text", "=published", [4.74, 11.40, 8.07, 14.47]),
+        ("keyphrases", "=published", [6.89, 15.98, 11.48, 20.42]),
+        ("text", "", [5.82, 13.62, 8.33, 15.26]),
+        ("keyphrases", "", [8.42, 19.22, 11.63, 21.51]),
+    ];
+    for (form, way, expected) in rows {
+        let filter = format!("--not-later-than-query{way}");
+        let args = [
+            "search",
+            "datafinder",
+            "--preset",
+            "datafinder",
+            "--hits",
+            "5",
+            "--query-form",
+            form,
+            &filter,
+            "-o",
+            "run.trec",
+        ];
+        here.ir_data(&args).ok();
+        let args = "eval -c -m P.5 -m recall.5 -m map -m recip_rank datafinder run.trec";
+        let out = here.ir_data(&args.split(' ').collect::<Vec<_>>()).ok().out;
+        for (name, expected) in ["P_5", "recall_5", "map", "recip_rank"]
+            .into_iter()
+            .zip(expected)
+        {
+            let found = 100.0 * value(&out, name);
+            assert!(
+                (found - expected).abs() <= 0.05,
+                "{form}{way} {name}: {found}, expected {expected}"
+            );
+        }
+    }
+}

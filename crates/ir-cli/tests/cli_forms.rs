@@ -1,0 +1,212 @@
+//! Files of documents and queries in unusual forms, conditions that say nothing, interrupts.
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
+
+mod cli_common;
+
+use cli_common::{Folder, QUERIES, tiny};
+
+/// The ids of the hits for "tea".
+fn ids(here: &Folder, collection: &str) -> String {
+    let out = here.ir(&["search", collection, "tea", "--json"]).ok().out;
+    let ids: Vec<String> = out
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|hit| hit["id"].as_str().unwrap().to_owned())
+        .collect();
+    ids.join(" ")
+}
+
+#[test]
+fn a_first_line_of_any_length() {
+    let here = Folder::new();
+    tiny(&here);
+    let long = "tea ".repeat(30_000);
+    here.write(
+        "beir.jsonl",
+        format!("{{\"_id\": \"a\", \"text\": \"{long}\"}}\n"),
+    );
+    here.write(
+        "id.jsonl",
+        format!("{{\"id\": \"a\", \"text\": \"{long}\"}}\n"),
+    );
+    here.write(
+        "lucene.jsonl",
+        format!("{{\"id\": \"a\", \"contents\": \"{long}\"}}\n"),
+    );
+    here.write("docs.tsv", format!("a\t{long}\n"));
+    for name in ["beir.jsonl", "id.jsonl", "lucene.jsonl", "docs.tsv"] {
+        assert_eq!(ids(&here, name), "a", "{name}");
+    }
+    here.write(
+        "finder.jsonl",
+        format!("{{\"query\": \"{long}\", \"documents\": [\"d1\"]}}\n"),
+    );
+    let q = "finder.jsonl";
+    for queries in [q, "id.jsonl", "beir.jsonl", "docs.tsv"] {
+        let run = here.ir(&["search", "tiny", "--queries", queries]).ok().out;
+        assert_eq!(run.lines().count(), 2, "{queries}: {run}");
+    }
+}
+
+#[test]
+fn blank_lines_before_the_first() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write(
+        "docs.jsonl",
+        "\u{feff}\n \n{\"id\": \"a\", \"contents\": \"tea\"}\n",
+    );
+    here.write(
+        "named.otherwise",
+        "\n\n{\"id\": \"a\", \"contents\": \"tea\"}\n",
+    );
+    here.write("docs.tsv", "\n\na\ttea\n");
+    for name in ["docs.jsonl", "named.otherwise", "docs.tsv"] {
+        assert_eq!(ids(&here, name), "a", "{name}");
+    }
+    here.write("q.jsonl", format!("\n\n{QUERIES}"));
+    assert_eq!(
+        here.ir(&["search", "tiny", "--queries", "q.jsonl"])
+            .ok()
+            .out,
+        here.ir(&["search", "tiny", "--queries", "tiny/queries.jsonl"])
+            .ok()
+            .out
+    );
+}
+
+#[test]
+fn json_that_is_no_object() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("array.jsonl", "[1]\n");
+    here.write("array", "[{\"_id\": \"a\"}]\n");
+    here.write("words.jsonl", "\njust words\n");
+    here.write("words.json", "a\ttea\n");
+    for (name, parts) in [
+        ("array.jsonl", ["array.jsonl:1", "expected an object"]),
+        ("array", ["array:1", "expected an object"]),
+        ("words.jsonl", ["words.jsonl:2", "JSON"]),
+        ("words.json", ["words.json:1", "JSON"]),
+    ] {
+        here.ir(&["index", name, "-o", "x.ir"]).fails(1, &parts);
+    }
+    here.ir(&["search", "tiny", "--queries", "words.jsonl"])
+        .fails(1, &["words.jsonl:2", "JSON"]);
+}
+
+#[test]
+fn empty_files() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("x.ir", "");
+    here.write("blank.tsv", "\n  \n\n");
+    here.write("blank.jsonl", "\u{feff}\n");
+    for name in ["x.ir", "blank.tsv", "blank.jsonl"] {
+        let expected = format!("{name}: expected an index or documents, found an empty file");
+        here.ir(&["search", name, "boats"]).fails(1, &[&expected]);
+        here.ir(&["index", name, "-o", "y.ir"])
+            .fails(1, &[&expected]);
+        here.ir(&["search", "tiny", "--queries", name])
+            .fails(1, &[name, "expected queries, found none"]);
+    }
+}
+
+#[test]
+fn conditions_that_tell_nothing_apart() {
+    let here = Folder::new();
+    tiny(&here);
+    here.ir(&["index", "tiny", "-o", "tiny.ir"]).ok();
+    for what in ["tiny", "tiny.ir"] {
+        let err = |filter| {
+            here.ir(&["search", what, "tea", "--filter", filter])
+                .ok()
+                .err
+        };
+        for fine in [
+            "year<=2015",
+            "year!=2012",
+            "kind=drink",
+            "kind",
+            "year=2012",
+        ] {
+            assert_eq!(err(fine), "", "{fine}");
+        }
+        for (filter, said) in [
+            (
+                "yeer<=2015",
+                "no document has an attribute \"yeer\": all pass",
+            ),
+            (
+                "yeer!=2015",
+                "no document has an attribute \"yeer\": all pass",
+            ),
+            (
+                "yeer=2015",
+                "no document has an attribute \"yeer\": none passes",
+            ),
+            ("yeer", "no document has an attribute \"yeer\": none passes"),
+            (
+                "kind<=3",
+                "the attribute \"kind\" is a number in no document",
+            ),
+        ] {
+            let err = err(filter);
+            assert!(
+                err.starts_with("warning: --filter: ") && err.contains(said),
+                "{err}"
+            );
+        }
+    }
+    here.ir(&["index", "tiny", "-o", "bare.ir", "--store", "nothing"])
+        .ok();
+    here.ir(&["search", "bare.ir", "tea", "--filter", "year<=2015"])
+        .fails(1, &["bare.ir", "--filter", "--store attributes"]);
+    let help = here.ir(&["search", "--help"]).ok().out;
+    assert!(
+        help.contains("document without the attribute passes"),
+        "{help}"
+    );
+}
+
+/// The second interrupt ends a command that does not look up from its work, and tidies up too.
+#[cfg(unix)]
+#[test]
+fn a_second_interrupt() {
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    let here = Folder::new();
+    tiny(&here);
+    // A pipe that nobody writes to: the command waits, and does not see the first interrupt.
+    std::fs::remove_file(here.at("tiny/queries.jsonl")).unwrap();
+    let made = Command::new("mkfifo")
+        .arg(here.at("tiny/queries.jsonl"))
+        .status();
+    assert!(made.unwrap().success());
+    let before = here.files();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ir"))
+        .args(["search", "tiny", "-o", "run.trec"])
+        .current_dir(here.path())
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    while here.files() == before {
+        assert!(began.elapsed() < Duration::from_secs(60), "no file begun");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for n in 0..2 {
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(
+            child.try_wait().unwrap().is_none(),
+            "ended after {n} interrupts"
+        );
+        let id = child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status();
+        assert!(sent.unwrap().success());
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(here.files(), before);
+}

@@ -1,0 +1,178 @@
+//! `ir eval` with measures that trec_eval does not have, and judgments with one more column.
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
+
+mod cli_common;
+
+use cli_common::{Folder, value};
+
+const RUN: &str = "\
+q1 Q0 a 1 4 me
+q1 Q0 b 2 3 me
+q1 Q0 c 3 2 me
+q1 Q0 d 4 1 me
+";
+
+fn folder() -> Folder {
+    let here = Folder::new();
+    here.write("run", RUN);
+    here.write("plain", "q1 0 a 1\nq1 0 b 0\nq1 0 d 2\nq2 0 a 0\n");
+    // Of the stratum "deep", one document of two was judged.
+    here.write(
+        "strata",
+        "q1 0 a top 1\nq1 0 b top 0\nq1 0 c deep -1\nq1 0 d deep 2\nq2 0 a top 1\n",
+    );
+    here.write(
+        "subtopics",
+        "q1 1 a 1\nq1 1 b 1\nq1 2 b 0\nq1 2 d 1\nq2 1 a 1\n",
+    );
+    here
+}
+
+#[test]
+fn samples() {
+    let here = folder();
+    let args = [
+        "eval",
+        "-R",
+        "strata",
+        "-m",
+        "infNumRel",
+        "-m",
+        "iP10",
+        "-m",
+        "map",
+        "strata",
+        "run",
+    ];
+    // Relevant: a, and d, which stands for two. infP@10: (1 + 2 · 1) / 10.
+    assert_eq!(
+        here.ir(&args).ok().out,
+        "map                   \tall\t0.7500\n\
+         infNumRel             \tall\t3.0000\n\
+         iP10                  \tall\t0.3000\n"
+    );
+    let plain = here.ir(&["eval", "-m", "infNumRel", "plain", "run"]).ok();
+    assert_eq!(plain.out, "infNumRel             \tall\t2.0000\n");
+    here.ir(&["eval", "-R", "strata", "-m", "xinfAP", "plain", "run"])
+        .fails(1, &["plain:1: expected 5 columns, found 4"]);
+    here.ir(&["eval", "strata", "run"])
+        .fails(1, &["strata:1: expected 4 columns, found 5", "-R strata"]);
+    here.ir(&["eval", "run", "plain"])
+        .fails(1, &["run:1: expected 4 columns, found 6", "a run?"]);
+
+    here.write("waiting", "q1 0 a 1 -2\nq1 0 b 1 1\n");
+    let waiting = here.ir(&["eval", "-R", "strata", "-m", "xinfAP", "waiting", "run"]);
+    let err = waiting.ok().err;
+    assert!(err.contains("waiting: 1 documents wait"), "{err}");
+}
+
+#[test]
+fn subtopics() {
+    let here = folder();
+    let args = [
+        "eval",
+        "-R",
+        "subtopics",
+        "-m",
+        "strec@2",
+        "-m",
+        "alpha_nDCG@2",
+        "-m",
+        "P_2",
+        "subtopics",
+        "run",
+    ];
+    // a covers subtopic 1, b covers it again (worth a half); best is d or a, then the other.
+    let gained = 1.0 + 0.5 / 3.0_f64.log2();
+    let ideal = 1.0 + 1.0 / 3.0_f64.log2();
+    assert_eq!(
+        here.ir(&args).ok().out,
+        format!(
+            "P_2                   \tall\t1.0000\n\
+             strec@2               \tall\t0.5000\n\
+             alpha_nDCG@2          \tall\t{:.4}\n",
+            gained / ideal
+        )
+    );
+    here.ir(&["eval", "-m", "ERR_IA@20", "plain", "run"]).fails(
+        1,
+        &[
+            "plain: ERR_IA@20: expected judgments of subtopics",
+            "-R subtopics",
+        ],
+    );
+}
+
+/// What a comparison and a sweep take their figures from is what `ir eval` prints.
+#[test]
+fn comparisons_by_all_forms() {
+    let here = folder();
+    here.write(
+        "other",
+        "q1 Q0 b 1 9 other\nq1 Q0 d 2 8 other\nq2 Q0 a 1 1 other\n",
+    );
+    for (form, measure) in [("strata", "xinfAP"), ("subtopics", "alpha_nDCG@2")] {
+        let args = ["-R", form, "-m", measure, form, "run", "other"];
+        let csv = here.ir(&[&["compare", "--format", "csv"], &args[..]].concat());
+        let csv = csv.ok().out;
+        let column = (csv.lines().next().unwrap().split(',')).position(|name| name == "value");
+        let sweep = here.ir(&[&["sweep"], &args[..]].concat()).ok().out;
+        let mut figures = Vec::new();
+        for (run, tag) in [("run", "me"), ("other", "other")] {
+            let eval = here.ir(&["eval", "-c", "-R", form, "-m", measure, form, run]);
+            let figure = value(&eval.ok().out, measure);
+            let line = csv
+                .lines()
+                .find(|line| line.contains(&format!(",{tag},")))
+                .unwrap();
+            let found: f64 = line
+                .split(',')
+                .nth(column.unwrap())
+                .unwrap()
+                .parse()
+                .unwrap();
+            assert!((found - figure).abs() < 5e-5, "{csv}");
+            let line = sweep
+                .lines()
+                .find(|line| line.starts_with(&format!("{run} ")))
+                .unwrap();
+            assert!(line.contains(&format!("{figure:.4}")), "{sweep}");
+            figures.push(figure);
+        }
+        assert_ne!(figures[0], figures[1]);
+        let page = here.ir(&[&["compare", "--format", "html"], &args[..]].concat());
+        assert!(page.ok().out.contains("<svg"));
+    }
+    here.ir(&["compare", "-m", "alpha_nDCG@2", "plain", "run", "other"])
+        .fails(1, &["alpha_nDCG@2: expected judgments of subtopics"]);
+    here.ir(&["compare", "-m", "runid", "plain", "run", "other"])
+        .fails(2, &["--measure: expected a figure, found runid"]);
+    here.ir(&["compare", "plain", "run", "other", "-o", "other"])
+        .fails(
+            2,
+            &["--output: expected another file than those that are read"],
+        );
+}
+
+#[test]
+fn gdeval() {
+    let here = folder();
+    let err = 1.0 / 16.0 + 3.0 / 16.0 * (15.0 / 16.0) / 4.0;
+    let with = |options: &[&str]| {
+        let args = [&["eval", "-c", "-m", "ERR@20"], options, &["plain", "run"]].concat();
+        here.ir(&args).ok().out
+    };
+    assert_eq!(
+        with(&[]),
+        format!("ERR@20                \tall\t{:.4}\n", err / 2.0)
+    );
+    assert_eq!(
+        with(&["--skip-no-relevant"]),
+        format!("ERR@20                \tall\t{err:.4}\n")
+    );
+    here.write("high", "q1 0 a 5\n");
+    here.ir(&["eval", "-m", "ERR@20", "high", "run"]).fails(
+        1,
+        &["query \"q1\", document \"a\": expected a grade of at most 4 for ERR@20, found 5"],
+    );
+}

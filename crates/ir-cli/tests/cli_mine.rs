@@ -1,0 +1,335 @@
+//! `ir mine`: hard negatives.
+#![allow(clippy::unwrap_used)]
+
+mod cli_common;
+
+use std::collections::{BTreeMap, HashSet};
+
+use cli_common::Folder;
+use ir_core::{TrainingExample, TrainingSet};
+use ir_data::training::TrainingFile;
+
+fn examples(here: &Folder, name: &str) -> Vec<TrainingExample> {
+    let set = TrainingFile::open(here.path().join(name)).unwrap();
+    (0..set.len()).map(|n| set.get(n).unwrap()).collect()
+}
+
+fn ids(texts: &[ir_core::TrainingText]) -> Vec<&str> {
+    texts
+        .iter()
+        .map(|text| text.id.as_deref().unwrap())
+        .collect()
+}
+
+/// The lists of a run file, by query.
+fn lists(run: &str) -> BTreeMap<String, Vec<(String, f64)>> {
+    let mut lists: BTreeMap<String, Vec<(String, f64)>> = BTreeMap::new();
+    for line in run.lines() {
+        let columns: Vec<&str> = line.split(' ').collect();
+        let list = lists.entry(columns[0].to_owned()).or_default();
+        list.push((columns[2].to_owned(), columns[4].parse().unwrap()));
+    }
+    lists
+}
+
+/// The collection that is built in: what `ir search` ranks, what is judged, and the years.
+struct Bundled {
+    run: BTreeMap<String, Vec<(String, f64)>>,
+    positives: BTreeMap<String, HashSet<String>>,
+    years: BTreeMap<String, i64>,
+    asked: BTreeMap<String, i64>,
+}
+
+fn bundled(here: &Folder) -> Bundled {
+    let search = [
+        "search", "bundled", "--split", "train", "-k", "500", "--scores", "exact",
+    ];
+    let collection = ir_data::catalogue::open("bundled").unwrap();
+    let qrels = collection.qrels("train").unwrap();
+    let docs = collection.corpus().docs().unwrap().map(Result::unwrap);
+    let queries = collection.queries("train").unwrap().into_iter();
+    Bundled {
+        run: lists(&here.ir(&search).ok().out),
+        positives: qrels
+            .iter()
+            .map(|(query, judged)| {
+                let docs = judged.iter().filter(|(_, grade)| *grade > 0);
+                (
+                    query.to_owned(),
+                    docs.map(|(doc, _)| doc.to_owned()).collect(),
+                )
+            })
+            .collect(),
+        years: docs
+            .filter_map(|doc| Some((doc.id.clone(), doc.attributes.year()?)))
+            .collect(),
+        asked: queries
+            .filter_map(|q| Some((q.id.clone(), q.attributes.year()?)))
+            .collect(),
+    }
+}
+
+impl Bundled {
+    /// The rule, walked along the list of a query.
+    fn negatives(&self, query: &str, keep: impl Fn(usize, &str, f64) -> bool) -> Vec<&str> {
+        let list = self.run[query].iter().enumerate();
+        list.filter(|(n, (doc, score))| {
+            !self.positives[query].contains(doc) && keep(n + 1, doc, *score)
+        })
+        .map(|(_, (doc, _))| doc.as_str())
+        .take(7)
+        .collect()
+    }
+}
+
+#[test]
+fn the_first_seven_that_are_not_judged_positive() {
+    let here = Folder::new();
+    let mined = here.ir(&["mine", "bundled", "-o", "train.jsonl"]).ok();
+    assert_eq!(mined.out, "");
+    let known = bundled(&here);
+    let found = examples(&here, "train.jsonl");
+    assert_eq!(found.len(), 88);
+    for example in &found {
+        let query = example.query_id.as_deref().unwrap();
+        assert_eq!(
+            ids(&example.negatives),
+            known.negatives(query, |_, _, _| true),
+            "{query}"
+        );
+        let positives: HashSet<String> = ids(&example.positives)
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(positives, known.positives[query]);
+    }
+    // To standard output, by one thread: the same.
+    let again = here.ir(&["mine", "bundled", "--threads", "1"]).ok();
+    assert_eq!(again.out, here.read("train.jsonl"));
+}
+
+#[test]
+fn windows_margins_years_and_runs() {
+    let here = Folder::new();
+    let known = bundled(&here);
+    let check = |options: &[&str], keep: &dyn Fn(&str, usize, &str, f64) -> bool| {
+        let command = ["mine", "bundled", "-o", "a.jsonl"];
+        here.ir(&[&command[..], options].concat()).ok();
+        for example in examples(&here, "a.jsonl") {
+            let query = example.query_id.as_deref().unwrap();
+            let expected = known.negatives(query, |n, doc, score| keep(query, n, doc, score));
+            assert_eq!(ids(&example.negatives), expected, "{query} {options:?}");
+        }
+    };
+    check(&["--first-rank", "5", "--last-rank", "9"], &|_, n, _, _| {
+        (5..=9).contains(&n)
+    });
+    let year = |query: &str, doc: &str| match (known.asked.get(query), known.years.get(doc)) {
+        (Some(asked), Some(year)) => year <= asked,
+        _ => true,
+    };
+    assert!(
+        known
+            .run
+            .iter()
+            .any(|(q, list)| list.iter().any(|(doc, _)| !year(q, doc)))
+    );
+    check(&["--not-later-than-query"], &|query, _, doc, _| {
+        year(query, doc)
+    });
+    check(&["--filter", "year<=2017"], &|_, _, doc, _| {
+        known.years.get(doc).is_none_or(|&year| year <= 2017)
+    });
+    let least = |query: &str| {
+        let positives = &known.positives[query];
+        let list = known.run[query]
+            .iter()
+            .filter(|(doc, _)| positives.contains(doc));
+        list.map(|(_, score)| *score)
+            .reduce(f64::min)
+            .unwrap_or(f64::NEG_INFINITY)
+    };
+    // Scores are 32-bit numbers: near the limit either answer is right, and none is near.
+    check(&["--margin", "1.25"], &|query, _, _, score| {
+        score <= least(query) - 1.25
+    });
+    check(&["--relative-margin", "0.1"], &|query, _, _, score| {
+        score <= least(query) * 0.9
+    });
+
+    // The same from a run file.
+    let search = [
+        "search", "bundled", "--split", "train", "-k", "500", "--scores", "exact",
+    ];
+    here.ir(&[&search[..], &["-o", "run.trec.gz"]].concat())
+        .ok();
+    check(&["--run", "run.trec.gz"], &|_, _, _, _| true);
+    check(
+        &["--run", "run.trec.gz", "--relative-margin", "0.1"],
+        &|query, _, _, score| score <= least(query) * 0.9,
+    );
+    here.write("short.trec", "train-0 Q0 HarborLights-2k 1 1 x\n");
+    here.ir(&["mine", "bundled", "--run", "short.trec"]).fails(
+        1,
+        &["the run: expected query \"train-1\", found nothing of it"],
+    );
+}
+
+#[test]
+fn what_is_random_depends_on_the_seed_alone() {
+    let here = Folder::new();
+    let mine = |options: &[&str]| {
+        let command = ["mine", "bundled", "--last-rank", "30"];
+        here.ir(&[&command[..], options].concat()).ok().out
+    };
+    let drawn = mine(&["--draw", "random", "--random", "3"]);
+    assert_eq!(
+        drawn,
+        mine(&["--draw", "random", "--random", "3", "--threads", "1"])
+    );
+    let other = mine(&["--draw", "random", "--random", "3", "--seed", "1"]);
+    assert_ne!(drawn, other);
+    here.write("a.jsonl", &drawn);
+    let known = bundled(&here);
+    for example in examples(&here, "a.jsonl") {
+        let query = example.query_id.as_deref().unwrap();
+        let negatives = ids(&example.negatives);
+        let different: HashSet<&str> = negatives.iter().copied().collect();
+        assert_eq!(different.len(), negatives.len());
+        assert!(
+            negatives
+                .iter()
+                .all(|id| !known.positives[query].contains(*id))
+        );
+        let hits = known.run[query].iter().take(30);
+        let window = hits
+            .filter(|(doc, _)| !known.positives[query].contains(doc))
+            .count();
+        assert_eq!(negatives.len(), window.min(7) + 3, "{query}");
+    }
+}
+
+#[test]
+fn examples_of_a_file() {
+    let here = Folder::new();
+    let docs = "{\"_id\": \"a\", \"text\": \"green tea\"}\n{\"_id\": \"b\", \"text\": \"black tea\"}\n\
+                {\"_id\": \"c\", \"text\": \"green tea\"}\n{\"_id\": \"d\", \"text\": \"tea tea\"}\n";
+    here.write("docs.jsonl", docs);
+    let lines =
+        "{\"id\": \"q\", \"query\": \"tea\", \"positives\": [\"a\"], \"negatives\": [\"b\"]}\n";
+    here.write("train.jsonl", lines);
+    let mine = |options: &[&str]| {
+        let command = [
+            "mine",
+            "docs.jsonl",
+            "--examples",
+            "train.jsonl",
+            "--template",
+            "{id}: {text}",
+        ];
+        here.ir(&[&command[..], options].concat())
+    };
+    // d before b by BM25; c is another text under this template.
+    let found = mine(&["-n", "2"]).ok().out;
+    let expected = concat!(
+        r#"{"query_id":"q","query":"tea","positive_passages":[{"docid":"a","text":"a: green tea"}],"#,
+        r#""negative_passages":[{"docid":"d","text":"d: tea tea"},{"docid":"b","text":"b: black tea"}]}"#,
+        "\n"
+    );
+    assert_eq!(found, expected);
+    let kept = mine(&["-n", "2", "--keep"]).ok().out;
+    let negatives = &kept[kept.find("negative").unwrap()..];
+    assert!(negatives.find("\"b\"") < negatives.find("\"d\""), "{kept}");
+    // What reads like the positive is none, with the usual template.
+    let command = ["mine", "docs.jsonl", "--examples", "train.jsonl"];
+    let usual = here.ir(&command).ok();
+    assert!(!usual.out.contains("\"docid\":\"c\""), "{}", usual.out);
+    assert!(
+        usual
+            .err
+            .contains("1 of 1 queries have fewer new negatives than 7"),
+        "{}",
+        usual.err
+    );
+}
+
+/// A positive that is known by its text takes no negative's place; as many at random as there are.
+#[test]
+fn positives_without_an_id() {
+    let here = Folder::new();
+    let docs = (1..6).map(|n| format!("d{n}\t{}tea\n", "a ".repeat(n)));
+    here.write("docs.tsv", docs.collect::<String>());
+    let line = r#"{"query": "tea", "positives": [{"text": "a tea"}]}"#;
+    here.write("train.jsonl", line);
+    let command = ["mine", "docs.tsv", "--examples", "train.jsonl", "-o", "out"];
+    let mined = |options: &[&str]| {
+        here.ir(&[&command[..], options].concat()).ok();
+        let negatives = examples(&here, "out").remove(0).negatives;
+        ids(&negatives)
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(mined(&["-n", "3"]), ["d2", "d3", "d4"]);
+    let all = mined(&["-n", "0", "--random", "18446744073709551615"]);
+    let all: HashSet<&str> = all.iter().map(String::as_str).collect();
+    assert_eq!(all, HashSet::from(["d2", "d3", "d4", "d5"]));
+}
+
+/// A mark before the text, as some editors write it, is none of it.
+#[test]
+fn notes_with_a_byte_order_mark() {
+    let here = Folder::new();
+    here.write("notes/a.md", "\u{FEFF}# Green tea\n\nSteep it.\n");
+    let line = r#"{"query": "tea", "positives": [{"text": "black"}]}"#;
+    here.write("train.jsonl", line);
+    here.ir(&[
+        "mine",
+        "notes",
+        "--examples",
+        "train.jsonl",
+        "-o",
+        "out",
+        "--template",
+        "{title}|{text}",
+    ])
+    .ok();
+    let negatives = examples(&here, "out").remove(0).negatives;
+    assert!(
+        negatives[0].text.starts_with("Green tea|# Green tea"),
+        "{negatives:?}"
+    );
+}
+
+#[test]
+fn mistakes() {
+    let here = Folder::new();
+    let mine = |options: &[&str]| here.ir(&[&["mine"], options].concat());
+    mine(&["bundled", "--margin", "-1"]).fails(2, &["absolute margin is -1", "a number from 0"]);
+    mine(&["bundled", "--relative-margin", "2"]).fails(2, &["from 0 to 1"]);
+    mine(&["bundled", "--first-rank", "9", "--last-rank", "3"]).fails(2, &["last rank is 3"]);
+    mine(&["bundled", "--first-rank", "0"]).fails(2, &["from 1"]);
+    mine(&["bundled", "--split", "dev"]).fails(1, &["\"dev\"", "test, train"]);
+    mine(&["nowhere"]).fails(1, &["nowhere"]);
+    mine(&["bundled", "--template", "{text"]).fails(2, &["between braces"]);
+    here.ir(&["index", "bundled", "-o", "b.ir"]).ok();
+    mine(&["b.ir"]).fails(
+        1,
+        &["expected documents, whose texts are written, found an index"],
+    );
+    here.write("d.jsonl", "{\"_id\": \"a\", \"text\": \"tea\"}\n");
+    mine(&["d.jsonl"]).fails(2, &["d.jsonl has no judged queries", "--examples FILE"]);
+    here.write(
+        "t.jsonl",
+        "{\"query\": \"x\", \"positives\": [\"z\"]}\n{\"query\": \"y\", \"positives\": [\"a\"]}\n",
+    );
+    let with = ["d.jsonl", "--examples", "t.jsonl", "-o", "out.jsonl"];
+    mine(&with).fails(
+        1,
+        &["t.jsonl:1", "positives[0], found \"z\"", "--leave-out"],
+    );
+    assert!(!here.path().join("out.jsonl").exists());
+    let left = mine(&[&with[..], &["--leave-out"]].concat()).ok();
+    assert!(left.err.contains("left out: t.jsonl:1"), "{}", left.err);
+    assert_eq!(examples(&here, "out.jsonl").len(), 1);
+}

@@ -1,0 +1,198 @@
+//! `ir models`, as a person would use it, with a hub on the loopback.
+#![cfg(feature = "dense")]
+#![allow(clippy::unwrap_used)]
+
+mod cli_common;
+#[cfg(feature = "fetch")]
+#[allow(unreachable_pub)]
+#[path = "../../ir-dense/tests/common/server.rs"]
+mod server;
+
+use cli_common::Folder;
+
+/// Runs `ir` with the cache in this folder, and such a hub.
+fn ir(here: &Folder, hub: &str, args: &[&str]) -> cli_common::Ran {
+    here.ir_env(
+        args,
+        &[
+            ("HF_HOME", here.path().to_str().unwrap()),
+            ("HF_HUB_CACHE", ""),
+            ("HF_ENDPOINT", hub),
+            ("HF_TOKEN", ""),
+            ("HF_HUB_OFFLINE", ""),
+        ],
+    )
+}
+
+/// Where nobody listens.
+const NOBODY: &str = "http://127.0.0.1:9";
+
+#[test]
+fn the_catalogue_needs_no_network() {
+    let here = Folder::new();
+    let list = ir(&here, NOBODY, &["models"]).ok().out;
+    let line = list.lines().find(|line| line.contains("all-MiniLM-L6-v2"));
+    let line: Vec<&str> = line.unwrap().split_whitespace().take(4).collect();
+    let name = "sentence-transformers/all-MiniLM-L6-v2";
+    assert_eq!(line, [name, "384", "256", "no"]);
+    // Models that are here: one of the list, one that is not, and one that is no encoder.
+    for (name, kind) in [
+        ("intfloat--e5-small-v2", "bert"),
+        ("org--mine", "bert"),
+        ("org--talker", "gpt2"),
+    ] {
+        let config = format!(
+            r#"{{"model_type": "{kind}", "vocab_size": 9, "hidden_size": 8, "num_hidden_layers": 1,
+                "num_attention_heads": 2, "intermediate_size": 4, "max_position_embeddings": 16}}"#
+        );
+        here.write(&format!("hub/models--{name}/refs/main"), "abc");
+        here.write(
+            &format!("hub/models--{name}/snapshots/abc/config.json"),
+            config,
+        );
+    }
+    let list = ir(&here, NOBODY, &["models"]).ok().out;
+    let words = |name: &str| {
+        let line = list.lines().find(|line| line.starts_with(name)).unwrap();
+        let mut words = line.split_whitespace().map(str::to_owned).skip(1);
+        [words.next(), words.next(), words.next()].map(Option::unwrap)
+    };
+    assert_eq!(words("intfloat/e5-small-v2 "), ["384", "512", "yes"]);
+    assert_eq!(words("org/mine "), ["8", "16", "yes"]);
+    assert_eq!(words("org/talker "), ["-", "-", "yes"]);
+    assert!(list.contains("no encoder that ir can load"));
+
+    let lines = ir(&here, NOBODY, &["models", "--json"]).ok().out;
+    let values: Vec<serde_json::Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let e5 = values.iter().find(|v| v["name"] == "intfloat/e5-small-v2");
+    let e5 = e5.unwrap();
+    assert_eq!(e5["query_prefix"], "query: ");
+    assert_eq!(e5["pooling"], "mean");
+    assert!(e5["folder"].as_str().unwrap().ends_with("snapshots/abc"));
+    assert!(values.iter().any(|value| value["name"] == "org/talker"));
+}
+
+#[test]
+fn where_says_folder_and_use() {
+    let here = Folder::new();
+    let said = ir(&here, NOBODY, &["models", "where", "e5-small-v2"])
+        .ok()
+        .out;
+    for part in [
+        "intfloat/e5-small-v2: ",
+        "not here; `ir models fetch e5-small-v2`",
+        "384 dimensions",
+        r#"before queries: "query: ""#,
+        r#"before documents: "passage: ""#,
+        "licence: MIT",
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    ir(&here, NOBODY, &["models", "where", "org/none"])
+        .fails(1, &["org/none", "found neither", "ir models fetch"]);
+    ir(
+        &here,
+        NOBODY,
+        &["encode", "org/none", "bundled", "-o", "x.ir"],
+    )
+    .fails(1, &["org/none", "ir models"]);
+}
+
+/// A model of the catalogue is used as the catalogue says, unless told otherwise; a folder is not.
+#[test]
+fn a_name_brings_its_prefixes() {
+    use ir_knn::npy;
+    let here = Folder::new();
+    let tiny =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/tiny/bert");
+    let snapshot = "hub/models--intfloat--e5-small-v2/snapshots/abc";
+    here.write("hub/models--intfloat--e5-small-v2/refs/main", "abc");
+    for file in ["config.json", "model.safetensors", "vocab.txt"] {
+        here.write(
+            &format!("{snapshot}/{file}"),
+            std::fs::read(tiny.join(file)).unwrap(),
+        );
+    }
+    here.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"a cat\"}\n");
+    here.write("queries.jsonl", "{\"_id\": \"q\", \"text\": \"a cat\"}\n");
+    let encode = |model: &str, input: &str, more: &[&str]| {
+        let mut args = vec!["encode", model, input, "-o", "out.npy"];
+        args.extend(more);
+        ir(&here, NOBODY, &args).ok();
+        let file = std::fs::File::open(here.at("out.npy")).unwrap();
+        let rows = npy::read(file, "out.npy").unwrap();
+        rows.iter().next().unwrap().to_vec()
+    };
+    let template = ["--template", "{text}"];
+    let named = encode("e5-small-v2", "corpus.jsonl", &template);
+    let like = |prefix: &str| {
+        let options = ["--prefix", prefix, "--normalize", "true"];
+        encode(
+            snapshot,
+            "corpus.jsonl",
+            &[&template[..], &options].concat(),
+        )
+    };
+    assert_eq!(named, like("passage: "));
+    assert_ne!(named, like(""));
+    let length: f64 = named.iter().map(|x| x * x).sum();
+    assert!((length - 1.0).abs() < 1e-5, "{length}");
+    let query = encode("intfloat/e5-small-v2@abc", "queries.jsonl", &["--queries"]);
+    assert_eq!(query, like("query: "));
+    let told = ["--queries", "--prefix", "", "--normalize", "true"];
+    assert_eq!(encode("e5-small-v2", "queries.jsonl", &told), like(""));
+}
+
+#[cfg(feature = "fetch")]
+#[test]
+fn a_model_is_fetched_and_encodes() {
+    use server::{COMMIT, Reply, Server, repository};
+    let here = Folder::new();
+    let server = Server::start(repository(), |file, before| match (file, before) {
+        ("model.safetensors", 0) => Some(Reply::Cut(40_000)),
+        _ => None,
+    });
+    let hub = &server.endpoint;
+    let said = ir(&here, hub, &["models", "fetch", "org/tiny"]).ok().out;
+    let folder = here.at("hub/models--org--tiny/snapshots").join(COMMIT);
+    assert!(said.contains("fetched and verified"), "{said}");
+    assert!(said.contains(folder.to_str().unwrap()), "{said}");
+    assert_eq!(
+        server.ranges("model.safetensors"),
+        ["", "bytes=40000-"],
+        "the rest only"
+    );
+    let said = ir(&here, NOBODY, &["models", "where", "org/tiny"]).ok().out;
+    assert_eq!(said.trim(), folder.to_str().unwrap());
+    ir(
+        &here,
+        NOBODY,
+        &["encode", "org/tiny", "bundled", "-o", "v.ir"],
+    )
+    .ok();
+
+    // Faults: of the command line, of the hub, of the network.
+    ir(&here, hub, &["models", "fetch", "a/b/c"]).fails(2, &["a/b/c", "expected a model's name"]);
+    ir(&here, hub, &["models", "fetch", "org/none"])
+        .fails(1, &["has no model org/none", "HF_TOKEN"]);
+    let cache = here.path().to_str().unwrap();
+    let offline = [
+        ("HF_HOME", cache),
+        ("HF_HUB_CACHE", ""),
+        ("HF_HUB_OFFLINE", "1"),
+    ];
+    here.ir_env(&["models", "fetch", "org/tiny"], &offline)
+        .fails(1, &["HF_HUB_OFFLINE"]);
+}
+
+#[cfg(not(feature = "fetch"))]
+#[test]
+fn without_the_feature_the_message_names_it() {
+    ir(&Folder::new(), NOBODY, &["models", "fetch", "e5-small-v2"]).fails(
+        1,
+        &["\"fetch\"", "https://huggingface.co/intfloat/e5-small-v2"],
+    );
+}

@@ -1,0 +1,249 @@
+//! `ir compare` as a page, and its pictures.
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
+
+mod cli_common;
+
+use std::path::PathBuf;
+
+use cli_common::Folder;
+
+const QRELS: &str = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\nq3 0 d4 1\nq4 0 d5 1\n";
+const OLD: &str = "q1 Q0 d2 1 9 old\nq1 Q0 d1 2 8 old\nq2 Q0 d3 1 7 old\nq3 Q0 d1 1 6 old\n";
+const NEW: &str =
+    "q1 Q0 d1 1 9 <b>&\"'\nq2 Q0 d3 1 7 <b>&\"'\nq3 Q0 d1 1 6 <b>&\"'\nq3 Q0 d4 2 5 <b>&\"'\n";
+
+fn here() -> Folder {
+    let here = Folder::new();
+    here.write("qrels", QRELS);
+    here.write("old.trec", OLD);
+    here.write("new.trec", NEW);
+    here
+}
+
+/// Nothing on a page may come from elsewhere: what could fetch is not there at all.
+fn is_self_contained(html: &str) {
+    assert!(
+        html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>"),
+        "a whole page"
+    );
+    for word in [
+        "<script",
+        "<link",
+        "<img",
+        "<iframe",
+        "<object",
+        "<base",
+        " src=",
+        "@import",
+        "url(",
+        "http-equiv",
+    ] {
+        assert!(!html.contains(word), "{word}");
+    }
+    for (at, _) in html.match_indices("href=") {
+        assert!(html[at..].starts_with("href=\"#"), "{}", &html[at..at + 40]);
+    }
+    let addresses = html.matches("://").count();
+    assert_eq!(
+        addresses,
+        html.matches("xmlns=\"http://www.w3.org/2000/svg\"").count()
+    );
+}
+
+#[test]
+fn a_page_on_standard_output() {
+    let here = here();
+    let html = [
+        "compare", "qrels", "old.trec", "new.trec", "--format", "html",
+    ];
+    let ran = here.ir(&html).ok();
+    assert_eq!(ran.err, "");
+    is_self_contained(&ran.out);
+    assert!(
+        ran.out
+            .contains("<h1>old and &lt;b&gt;&amp;&quot;' on qrels</h1>")
+    );
+    assert!(!ran.out.contains("<b>&\""));
+    // What was compared, and by which rules.
+    for text in [
+        "<code>new.trec</code>",
+        "systems: 2; baseline: old",
+        "queries: 4",
+        "test: paired t, two-sided",
+        "Holm",
+    ] {
+        assert!(ran.out.contains(text), "{text}");
+    }
+    // q1: nDCG@10 is 1 and was 1 / log2(3); d1 went up, d2 left.
+    let won = "<th scope=\"row\">q1</th><td class=\"n\">1.0000</td><td class=\"n\">0.6309</td><td class=\"n\">+0.3691</td>";
+    assert!(ran.out.contains(won));
+    assert!(ran.out.contains(
+        "<code>d1</code> grade 2, rank 2 → 1</li><li><code>d2</code> grade 0, rank 1 → –</li>"
+    ));
+    assert_eq!(here.files().len(), 3, "nothing else is written");
+    assert_eq!(here.ir(&html).ok().out, ran.out, "the same bytes");
+
+    let title = ["--title", "Tea & <biscuits>", "-o", "page.html"];
+    let ran = here.ir(&[&html[..], &title].concat()).ok();
+    assert_eq!(ran.out, "");
+    assert!(
+        here.read("page.html")
+            .contains("<title>Tea &amp; &lt;biscuits&gt;</title>")
+    );
+}
+
+#[test]
+fn as_many_wins_as_asked_for() {
+    let here = here();
+    let ran = here
+        .ir(&[
+            "compare",
+            "qrels",
+            "old.trec",
+            "new.trec",
+            "--format",
+            "html",
+            "--per-topic=1",
+            "-m",
+            "RR",
+        ])
+        .ok();
+    assert!(ran.out.contains("Won: the first 1 of 2, 1 left out"));
+}
+
+#[test]
+fn pictures_in_a_folder() {
+    let here = here();
+    let args = ["compare", "-m", "P@5", "qrels", "old.trec", "new.trec"];
+    let plain = here.ir(&args).ok().out;
+    let ran = here
+        .ir(&[&args[..], &["--pictures", "deep/figures"]].concat())
+        .ok();
+    assert_eq!(ran.out, plain, "the table as ever");
+    let names: Vec<PathBuf> = here.files();
+    let mut names: Vec<&str> = names
+        .iter()
+        .filter_map(|path| path.file_name()?.to_str())
+        .collect();
+    names.retain(|name| name.ends_with(".svg") || name.ends_with(".csv"));
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        [
+            "P-5-per-query-b-against-old.csv",
+            "P-5-per-query-b-against-old.svg",
+            "P-5-per-system.csv",
+            "P-5-per-system.svg",
+            "P-by-cut-off.csv",
+            "P-by-cut-off.svg",
+            "Precision-and-recall.csv",
+            "Precision-and-recall.svg",
+            "Scores-by-rank-b.csv",
+            "Scores-by-rank-b.svg",
+            "Scores-by-rank-old.csv",
+            "Scores-by-rank-old.svg",
+        ]
+    );
+    for name in names {
+        let text = here.read(&format!("deep/figures/{name}"));
+        match name.ends_with(".svg") {
+            true => assert!(
+                text.starts_with("<svg xmlns=") && text.trim_end().ends_with("</svg>"),
+                "{name}"
+            ),
+            false => assert!(text.lines().count() > 1, "{name}"),
+        }
+    }
+    // Of four queries, old has d1 and d3, new d1, d3 and d4.
+    let means = here.read("deep/figures/P-5-per-system.csv");
+    let values: Vec<&str> = means
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split(',').rev().nth(2))
+        .collect();
+    assert_eq!(values.len(), 2);
+    for (value, expected) in values.iter().zip([0.1, 0.15]) {
+        assert!(
+            (value.parse::<f64>().unwrap() - expected).abs() < 1e-12,
+            "{means}"
+        );
+    }
+}
+
+#[test]
+fn names_that_some_file_systems_take_for_one() {
+    let here = here();
+    here.write("upper.trec", OLD.replace("old", "OLD"));
+    here.ir(&[
+        "compare",
+        "-m",
+        "RR",
+        "qrels",
+        "old.trec",
+        "upper.trec",
+        "--pictures",
+        "figures",
+    ])
+    .ok();
+    for name in ["Scores-by-rank-old.svg", "Scores-by-rank-OLD-2.svg"] {
+        assert!(here.at(&format!("figures/{name}")).exists(), "{name}");
+    }
+}
+
+#[test]
+fn mistakes() {
+    let here = here();
+    here.ir(&["compare", "qrels", "old.trec", "new.trec", "--title", "x"])
+        .fails(2, &["--title", "--format html"]);
+    here.ir(&[
+        "compare",
+        "qrels",
+        "old.trec",
+        "new.trec",
+        "--pictures",
+        "qrels",
+    ])
+    .fails(1, &["qrels", "could not be made"]);
+    here.ir(&[
+        "compare",
+        "qrels",
+        "old.trec",
+        "new.trec",
+        "--format",
+        "html",
+        "-o",
+        "no/such/page.html",
+    ])
+    .fails(1, &["page.html"]);
+    assert_eq!(here.files().len(), 3, "nothing is left behind");
+}
+
+/// The published run of DataFinder's replication, whose measured figures are 16.48, 31.63, 23.55
+/// and 42.39 without the header line.
+#[test]
+fn figures_of_a_published_run() {
+    let Some(data) = std::env::var_os("IR_DATA") else {
+        eprintln!("skipped: IR_DATA is not set");
+        return;
+    };
+    let folder = PathBuf::from(data).join("datafinder");
+    let here = Folder::new();
+    let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let (qrels, run) = (
+        path("test_dataset_collection.qrels"),
+        path("runs/tevatron_full_sentence.trec"),
+    );
+    let measures = ["-m", "P@5", "-m", "R@5", "-m", "AP", "-m", "RR"];
+    let files = [qrels.as_str(), &run, &run];
+    let args = [
+        &["compare", "--skip-header", "--format", "html"],
+        &measures[..],
+        &files,
+    ]
+    .concat();
+    let html = here.ir(&args).ok().out;
+    is_self_contained(&html);
+    for figure in ["0.1648", "0.3163", "0.2355", "0.4239"] {
+        assert!(html.contains(&format!(">{figure}<")), "{figure}");
+    }
+}

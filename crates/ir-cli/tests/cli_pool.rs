@@ -1,0 +1,188 @@
+//! `ir pool`: from runs to judgments.
+#![allow(clippy::unwrap_used)]
+
+mod cli_common;
+
+use cli_common::{Folder, value};
+
+#[test]
+fn a_pool_from_runs_to_judgments() {
+    let here = Folder::new();
+    let list = |tag: &str, first: usize| -> String {
+        (0..100)
+            .map(|n| format!("q1 Q0 d{:03} {n} {} {tag}\n", first + n, 100 - n))
+            .collect()
+    };
+    here.write("a.trec", list("A", 0));
+    here.write("b.trec", list("B", 50));
+    let whole = here
+        .ir(&["pool", "--depth", "10", "a.trec", "b.trec"])
+        .ok()
+        .out;
+    assert_eq!(whole.lines().count(), 20);
+    assert!(whole.starts_with("q1\td000\nq1\td001\n"), "{whole}");
+    let shuffled = here
+        .ir(&["pool", "-k", "10", "--shuffle", "a.trec", "b.trec"])
+        .ok()
+        .out;
+    assert_ne!(shuffled, whole);
+    let mut lines: Vec<&str> = shuffled.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, whole.lines().collect::<Vec<_>>());
+
+    let draw = [
+        "pool",
+        "-k",
+        "10",
+        "--sample",
+        "50:10%",
+        "--sample",
+        "100:7",
+        "--seed",
+        "1",
+        "a.trec",
+        "b.trec",
+        "-o",
+        "judge.tsv",
+        "--pool",
+        "pool.qrels",
+    ];
+    here.ir(&draw).ok();
+    let (judge, pool) = (here.read("judge.tsv"), here.read("pool.qrels"));
+    // The top tens; 80 documents down to rank 50, which are all below the top tens of both; the
+    // rest of b, 50 documents.
+    assert_eq!(judge.lines().count(), 20 + 8 + 7);
+    assert_eq!(pool.lines().count(), 150);
+    assert_eq!(
+        pool.lines().filter(|line| line.ends_with(" -2")).count(),
+        35
+    );
+    here.ir(&draw).ok();
+    assert_eq!(
+        (here.read("judge.tsv"), here.read("pool.qrels")),
+        (judge.clone(), pool.clone())
+    );
+
+    // The assessors: every even document is relevant; the last one is forgotten.
+    let mut graded: Vec<String> = judge
+        .lines()
+        .map(|line| {
+            let even = line.bytes().next_back().unwrap() % 2 == 0;
+            format!("{line}\t{}\n", u8::from(even))
+        })
+        .collect();
+    let last = graded.pop().unwrap();
+    here.write(
+        "graded.tsv",
+        graded.concat() + &last.replace("\t0\n", "\n").replace("\t1\n", "\n"),
+    );
+    let merged = here
+        .ir(&[
+            "pool",
+            "--merge",
+            "pool.qrels",
+            "graded.tsv",
+            "-o",
+            "final.qrels",
+        ])
+        .ok();
+    assert!(
+        merged.err.contains("warning: 1 documents"),
+        "{}",
+        merged.err
+    );
+    // The forgotten one in qrels form, from standard input, into what there is.
+    let (topic, rest) = last.trim().split_once('\t').unwrap();
+    let four = format!("{topic} 0 {}\n", rest.replace('\t', " "));
+    let args = ["pool", "--merge", "final.qrels", "-"];
+    let done = here.ir_with(&args, &four).ok();
+    assert_eq!(done.err, "");
+    assert_eq!(
+        done.out
+            .lines()
+            .filter(|line| line.ends_with(" -1"))
+            .count(),
+        115
+    );
+    here.write("final.qrels", &done.out);
+    let args = [
+        "pool",
+        "--merge",
+        "final.qrels",
+        "graded.tsv",
+        "--form",
+        "plain",
+        "-o",
+        "plain.qrels",
+    ];
+    here.ir(&args).ok();
+    assert_eq!(here.read("plain.qrels").lines().count(), 35);
+    let figures = here
+        .ir(&[
+            "eval",
+            "-m",
+            "num_rel",
+            "-m",
+            "infAP",
+            "plain.qrels",
+            "a.trec",
+        ])
+        .ok()
+        .out;
+    assert!(value(&figures, "num_rel") > 10.0);
+
+    // A second round asks for nothing that is judged.
+    let args = [
+        "pool",
+        "-k",
+        "10",
+        "--judged",
+        "plain.qrels",
+        "a.trec",
+        "b.trec",
+    ];
+    assert_eq!(here.ir(&args).ok().out, "");
+
+    let bad = |text: &str, parts: &[&str]| {
+        here.ir_with(&["pool", "--merge", "pool.qrels", "-"], text)
+            .fails(1, parts);
+    };
+    bad(
+        "q1 d000 x\n",
+        &["standard input:1", "whole number", "\"x\""],
+    );
+    bad("\nq1 d999 1\n", &["standard input:2", "d999"]);
+    bad("q1 d000 -1\n", &["grade from 0"]);
+    bad("q1 0 d000 1 extra\n", &["5 columns"]);
+    bad(
+        "q1 d000 1\nq1 d000 0\n",
+        &["standard input:2", "expected grade 1"],
+    );
+    let not_drawn = pool
+        .lines()
+        .find(|line| line.ends_with(" -1"))
+        .unwrap()
+        .split(' ')
+        .nth(2)
+        .unwrap();
+    bad(&format!("q1 {not_drawn} 1\n"), &["drawn for judging"]);
+    here.ir(&["pool", "a.trec", "-o", "x", "--pool", "x"])
+        .fails(2, &["--pool", "another place", "x for both"]);
+    here.ir(&["interleave", "a.trec", "b.trec", "--teams", "-"])
+        .fails(2, &["--teams", "another place"]);
+    here.ir(&["pool", "--sample", "200:5%", "a.trec"])
+        .fails(2, &["--pool"]);
+    here.ir(&["pool", "--sample", "50:5%", "a.trec", "--pool", "x"])
+        .fails(2, &["after rank 100"]);
+    here.ir(&["pool", "--sample", "50:5x", "a.trec"])
+        .fails(2, &["TO:SHARE%"]);
+    here.ir(&[
+        "pool",
+        "--preset",
+        "biocaddie-submitted",
+        "-k",
+        "3",
+        "a.trec",
+    ])
+    .fails(2, &["--depth"]);
+}

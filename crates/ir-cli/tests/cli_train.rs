@@ -1,0 +1,431 @@
+//! `ir train`: a tiny model on the bundled collection.
+#![cfg(feature = "dense")]
+#![allow(clippy::unwrap_used)]
+
+mod cli_common;
+
+use std::fs;
+use std::path::Path;
+
+use cli_common::Folder;
+
+fn model() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let model = root.join("../ir-dense/testdata/tiny/bert-pytorch");
+    model.display().to_string()
+}
+
+fn mined(here: &Folder) {
+    here.ir(&["mine", "bundled", "-o", "train.jsonl"]).ok();
+}
+
+#[test]
+fn from_examples_to_a_model_that_encodes() {
+    let here = Folder::new();
+    mined(&here);
+    let train = [
+        "train",
+        &model(),
+        "train.jsonl",
+        "-o",
+        "tuned",
+        "--epochs",
+        "2",
+        "--batch",
+        "8",
+        "--negatives",
+        "2",
+        "--learning-rate",
+        "0.002",
+        "--document-tokens",
+        "16",
+        "--dev",
+        "bundled",
+        "--dev-split",
+        "test",
+        "--measure",
+        "RR@10",
+        "--history",
+        "history.csv",
+        "--curves",
+        "curves.svg",
+    ];
+    here.ir(&train).ok();
+    let history = fs::read_to_string(here.path().join("history.csv")).unwrap();
+    let rows: Vec<&str> = history.lines().collect();
+    assert_eq!(rows[0], "step,epoch,learning_rate,loss,gradient,measure");
+    assert!(rows[1].starts_with("0,,,,,0."), "{}", rows[1]);
+    assert!(
+        rows.last()
+            .unwrap()
+            .split(',')
+            .all(|field| !field.is_empty()),
+        "{history}"
+    );
+    let curves = fs::read_to_string(here.path().join("curves.svg")).unwrap();
+    assert!(curves.starts_with("<svg") && curves.matches("<polyline").count() == 2);
+    assert!(curves.contains(">RR@10<"), "{curves}");
+    assert!(!here.path().join("tuned.checkpoints").exists());
+    here.ir(&[
+        "encode",
+        "tuned",
+        "bundled",
+        "--queries",
+        "-o",
+        "queries.npy",
+    ])
+    .ok();
+
+    // What was measured is what the folder gives.
+    here.ir(&["encode", "tuned", "bundled", "-o", "tuned.ir"])
+        .ok();
+    let search = ["search", "bundled", "--split", "test", "-o", "run.trec"];
+    let by = ["--vectors", "tuned.ir", "--encoder", "tuned"];
+    here.ir(&[&search[..], &by].concat()).ok();
+    let said = here
+        .ir(&["eval", "bundled", "run.trec", "-m", "RR@10"])
+        .ok();
+    let found = said.out.split_whitespace().last().unwrap();
+    let measured = rows.iter().skip(1).filter_map(|row| row.rsplit(',').next());
+    let best = measured
+        .filter_map(|value| value.parse::<f64>().ok())
+        .fold(0.0, f64::max);
+    assert_eq!(found, format!("{best:.4}"), "{}", said.out);
+
+    // Again, elsewhere, on one thread: the same bytes.
+    let mut again = train.to_vec();
+    again[4] = "again";
+    again.extend(["--threads", "1", "--keep-checkpoints"]);
+    here.ir(&again).ok();
+    let weights =
+        |folder: &str| fs::read(here.path().join(folder).join("model.safetensors")).unwrap();
+    assert!(weights("tuned") == weights("again"));
+
+    // The checkpoints that were kept belong to these settings.
+    fs::remove_dir_all(here.path().join("again")).unwrap();
+    let mut other = again.clone();
+    other.extend(["--seed", "1"]);
+    here.ir(&other)
+        .fails(1, &["again.checkpoints", "seed was 42, expected 1"]);
+    here.ir(&again).ok();
+    assert!(weights("tuned") == weights("again"));
+}
+
+#[test]
+fn mistakes_are_told_at_once() {
+    let here = Folder::new();
+    mined(&here);
+    let model = model();
+    let train = |more: &[&str]| {
+        let mut arguments = vec!["train", &model, "train.jsonl", "-o", "tuned"];
+        arguments.extend(more);
+        here.ir(&arguments)
+    };
+    train(&["--batch", "0"]).fails(1, &["batch is 0, expected 1 or more"]);
+    train(&["--measure", "good"]).fails(2, &["good"]);
+    train(&["--dev", "bundled", "--dev-split", "none"]).fails(1, &["none"]);
+    fs::write(here.path().join("settings.json"), "{\"epoch\": 3}").unwrap();
+    train(&["--config", "settings.json"]).fails(1, &["settings.json", "unknown field `epoch`"]);
+    fs::write(
+        here.path().join("margin.json"),
+        "{\"loss\": {\"kind\": \"margin\", \"margin\": 0.1}}",
+    )
+    .unwrap();
+    train(&["--config", "margin.json", "--temperature", "1"]).fails(2, &["--temperature"]);
+    here.ir(&["train", "nowhere", "train.jsonl", "-o", "tuned"])
+        .fails(1, &["nowhere"]);
+    here.ir(&["train", &model, "none.jsonl", "-o", "tuned"])
+        .fails(1, &["none.jsonl"]);
+    fs::write(
+        here.path().join("bad.jsonl"),
+        "{\"query\": \"tea\", \"positives\": []}\n",
+    )
+    .unwrap();
+    here.ir(&["train", &model, "bad.jsonl", "-o", "tuned"])
+        .fails(1, &["bad.jsonl", "positive"]);
+    // The folder is not one to write into.
+    here.ir(&["train", &model, "train.jsonl", "-o", "."])
+        .fails(1, &["expected a new folder"]);
+    assert!(!here.path().join("tuned").exists());
+}
+
+/// A short training of the tiny model.
+fn short<'a>(model: &'a str, examples: &'a str) -> Vec<&'a str> {
+    let rest = [
+        "-o",
+        "tuned",
+        "--epochs",
+        "1",
+        "--batch",
+        "8",
+        "--document-tokens",
+        "16",
+    ];
+    [&["train", model, examples], &rest[..]].concat()
+}
+
+#[test]
+fn a_checkpoint_knows_its_evaluation() {
+    let here = Folder::new();
+    mined(&here);
+    let model = model();
+    let train = |more: &[&str]| {
+        let kept = ["--keep-checkpoints", "--history", "history.csv"];
+        here.ir(&[&short(&model, "train.jsonl")[..], &kept, more].concat())
+    };
+    let on_test = ["--dev", "bundled", "--dev-split", "test"];
+    let first = [&on_test[..], &["--measure", "RR@10"]].concat();
+    train(&first).ok();
+    let history = here.read("history.csv");
+    fs::remove_dir_all(here.at("tuned")).unwrap();
+
+    let note = "tuned.checkpoints/evaluation.json";
+    let remedy = "delete the folder tuned.checkpoints";
+    let others: [(&[&str], &str); 6] = [
+        (
+            &[
+                "--dev",
+                "bundled",
+                "--dev-split",
+                "train",
+                "--measure",
+                "P@5",
+            ],
+            "expected split train, found test",
+        ),
+        (
+            &[
+                "--dev",
+                "bundled",
+                "--dev-split",
+                "test",
+                "--measure",
+                "P@5",
+            ],
+            "expected measure P@5, found RR@10",
+        ),
+        (
+            &[&first[..], &["--template", "{text}"]].concat(),
+            "expected template {text}, found ",
+        ),
+        (
+            &[&first[..], &["--evaluate-every", "3"]].concat(),
+            "expected every 3, found none",
+        ),
+        (
+            &[&first[..], &["--not-later-than-query"]].concat(),
+            "expected not_later_than_query true, found false",
+        ),
+        (&[], "expected collection none, found bundled"),
+    ];
+    for (other, difference) in others {
+        train(other).fails(1, &[note, difference, remedy]);
+        assert!(!here.at("tuned").exists());
+    }
+    // The same goes on, to the same history.
+    train(&first).ok();
+    assert_eq!(here.read("history.csv"), history);
+
+    // A checkpoint that does not say.
+    fs::remove_dir_all(here.at("tuned")).unwrap();
+    fs::remove_file(here.at(note)).unwrap();
+    train(&first).fails(1, &[note, "found nothing", remedy]);
+}
+
+#[test]
+fn ids_are_not_learned_as_if_they_were_texts() {
+    let here = Folder::new();
+    here.write("corpus.jsonl", cli_common::CORPUS);
+    let lines = [
+        r#"{"n": 0, "paper_id": "7", "query": "what to drink", "keyphrase_query": "tea", "positives": ["d1"]}"#,
+        r#"{"n": 1, "paper_id": "8", "query": "what is black", "keyphrase_query": "coffee", "positives": ["d2"]}"#,
+    ];
+    here.write("ids.jsonl", lines.join("\n"));
+    let model = model();
+    let train = |examples: &str, more: &[&str]| {
+        let _ = fs::remove_dir_all(here.at("tuned"));
+        here.ir(&[&short(&model, examples)[..], more].concat())
+    };
+    let expected = ["ids.jsonl: expected texts", "\"d1\"", "--texts COLLECTION"];
+    train("ids.jsonl", &[]).fails(1, &expected);
+    // What is evaluated on does not change what the examples mean.
+    let dev = ["--dev", "bundled", "--dev-split", "test"];
+    train("ids.jsonl", &dev).fails(1, &expected);
+
+    // With the texts it is as if they were written out; each form of the query.
+    let weights = || fs::read(here.at("tuned/model.safetensors")).unwrap();
+    for (field, queries) in [
+        ("query", ["what to drink", "what is black"]),
+        ("keyphrase_query", ["tea", "coffee"]),
+    ] {
+        train(
+            "ids.jsonl",
+            &["--texts", "corpus.jsonl", "--query-field", field],
+        )
+        .ok();
+        let by_ids = weights();
+        let texts = ["Tea Green tea leaves", "Coffee Black coffee and tea"];
+        let rows = queries.iter().zip(texts).zip(["d1", "d2"]);
+        let lines: String = rows
+            .map(|((query, text), id)| {
+                let passages = serde_json::json!([{"docid": id, "text": text}]);
+                let line = serde_json::json!({"query": query, "positive_passages": passages});
+                format!("{line}\n")
+            })
+            .collect();
+        here.write("texts.jsonl", lines);
+        train("texts.jsonl", &[]).ok();
+        assert!(weights() == by_ids, "{field}");
+    }
+
+    // An id that the collection lacks.
+    let unknown = r#"{"query": "tea", "positives": ["d9"]}"#;
+    here.write("ids.jsonl", [&lines[..], &[unknown]].concat().join("\n"));
+    let texts = ["--texts", "corpus.jsonl"];
+    train("ids.jsonl", &texts).fails(1, &["ids.jsonl:3", "d9"]);
+    let ran = train("ids.jsonl", &[&texts[..], &["--leave-out"]].concat()).ok();
+    assert!(ran.err.contains("left out: ids.jsonl:3"), "{}", ran.err);
+
+    // Words that are meant.
+    here.write(
+        "words.jsonl",
+        r#"{"query": "leaves", "positives": [{"text": "tea"}]}
+{"query": "beans", "positives": [{"text": "coffee"}]}"#,
+    );
+    train("words.jsonl", &[]).ok();
+}
+
+#[test]
+fn dev_queries_among_the_examples_are_told() {
+    let here = Folder::new();
+    mined(&here);
+    let model = model();
+    let dev = [
+        "--dev",
+        "bundled",
+        "--dev-split",
+        "train",
+        "--measure",
+        "RR",
+    ];
+    let ran = here
+        .ir(&[&short(&model, "train.jsonl")[..], &dev].concat())
+        .ok();
+    assert!(
+        ran.err.contains("queries are among the examples"),
+        "{}",
+        ran.err
+    );
+}
+
+/// Why there is nothing to show for it.
+#[test]
+fn training_that_came_to_nothing_is_told() {
+    let here = Folder::new();
+    mined(&here);
+    let model = model();
+    let train = |more: &[&str]| {
+        let common = [
+            "train",
+            &model[..],
+            "train.jsonl",
+            "--document-tokens",
+            "16",
+        ];
+        here.ir(&[&common[..], more].concat()).ok().err
+    };
+    // One step, which belongs to the warm-up.
+    let err = train(&["-o", "short", "--epochs", "1", "--batch", "5000"]);
+    assert!(err.contains("nothing was learned"), "{err}");
+    let dev = [
+        "--dev",
+        "bundled",
+        "--dev-split",
+        "test",
+        "--evaluate-every",
+        "1",
+    ];
+    let rest = [
+        "-o",
+        "early",
+        "--batch",
+        "30",
+        "--learning-rate",
+        "1e-30",
+        "--patience",
+        "2",
+    ];
+    let err = train(&[&dev[..], &rest].concat());
+    assert!(err.contains("stopped early, after 2 of "), "{err}");
+    assert!(
+        err.contains("nothing was better than the beginning"),
+        "{err}"
+    );
+}
+
+#[test]
+fn options_that_do_not_go_together() {
+    let here = Folder::new();
+    mined(&here);
+    let model = model();
+    let train = |more: &[&str]| here.ir(&[&short(&model, "train.jsonl")[..], more].concat());
+    for option in [
+        ["--measure", "RR"],
+        ["--patience", "3"],
+        ["--evaluate-every", "3"],
+        ["--dev-split", "test"],
+    ] {
+        train(&option).fails(2, &["--dev"]);
+    }
+    train(&["--template", "{text}"]).fails(2, &["--template", "--texts"]);
+    here.write("notes/tea.md", "# Tea\n");
+    train(&["--dev", "notes"]).fails(2, &["--dev", "notes has no judged queries"]);
+    // What computes is the file's to say, unless the command line says.
+    here.write("settings.json", r#"{"encoder": {"backend": "cuda:1"}}"#);
+    let config = ["--config", "settings.json"];
+    train(&[&config[..], &["--preset", "datafinder"]].concat()).fails(2, &["--preset"]);
+    train(&config).fails(1, &["cuda:1"]);
+    train(&[&config[..], &["--backend", "cpu"]].concat()).ok();
+}
+
+#[test]
+fn destinations_are_looked_at_first() {
+    let here = Folder::new();
+    mined(&here);
+    here.write("file", "mine");
+    let model = model();
+    let train = |output: &str, more: &[&str]| {
+        let mut arguments = short(&model, "train.jsonl");
+        arguments[4] = output;
+        arguments.extend(more);
+        here.ir(&arguments)
+    };
+    train("file", &[]).fails(1, &["file: expected a new folder, found a file"]);
+    fs::create_dir(here.at("empty")).unwrap();
+    train("empty/.", &["--history", "no/where.csv"]).fails(1, &["no/where.csv"]);
+    train("tuned", &["--curves", "no/where.svg"]).fails(1, &["no/where.svg"]);
+    train("tuned", &["--curves", "empty"]).fails(1, &["empty"]);
+    train("empty", &["--history", "empty/h.csv"]).fails(2, &["--history"]);
+    let both = ["--history", "h.csv", "--curves", "h.csv"];
+    train("empty", &both).fails(2, &["two files"]);
+    let alone = ["--batch", "1", "--negatives", "0", "-o", "tuned"];
+    let alone = here.ir(&[&["train", &model[..], "train.jsonl"], &alone[..]].concat());
+    alone.fails(1, &["one query with one text"]);
+    train("file/tuned", &[]).fails(1, &["file/tuned.checkpoints"]);
+    for name in [
+        "tuned",
+        "tuned.checkpoints",
+        "file.checkpoints",
+        "empty.checkpoints",
+    ] {
+        assert!(!here.at(name).exists(), "{name}");
+    }
+    assert_eq!(here.read("file"), "mine");
+    // A name with a slash after it.
+    train("tuned/", &["--keep-checkpoints"]).ok();
+    assert!(here.at("tuned/model.safetensors").is_file());
+    assert!(
+        here.at("tuned.checkpoints/checkpoint.safetensors")
+            .is_file()
+    );
+}

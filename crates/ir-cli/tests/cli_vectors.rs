@@ -1,0 +1,182 @@
+//! `ir search --vectors`: what `ir encode` wrote, searched alone and beside the words. One of the tests
+//! needs a model (`IR_MODEL=$(.ci/model)`), and says so and skips without.
+#![cfg(feature = "dense")]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+mod cli_common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use cli_common::Folder;
+
+/// The vectors of a `.npy` file of 32-bit numbers, by id.
+fn vectors(here: &Folder, name: &str, ids: &str) -> Vec<(String, Vec<f32>)> {
+    let bytes = fs::read(here.at(name)).unwrap();
+    let head = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    let values: Vec<f32> = bytes[head..]
+        .chunks_exact(4)
+        .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+        .collect();
+    let ids = here.read(ids);
+    let ids: Vec<String> = ids.lines().map(str::to_owned).collect();
+    let dim = values.len() / ids.len();
+    ids.into_iter()
+        .zip(values.chunks_exact(dim).map(<[f32]>::to_vec))
+        .collect()
+}
+
+/// Scores by query and document, and the documents of each query in their order.
+type Lists = BTreeMap<String, Vec<(String, f64)>>;
+
+fn lists(run: &str) -> Lists {
+    let mut lists = Lists::new();
+    for line in run.lines() {
+        let columns: Vec<&str> = line.split(' ').collect();
+        let list = lists.entry(columns[0].to_owned()).or_default();
+        list.push((columns[2].to_owned(), columns[4].parse().unwrap()));
+    }
+    lists
+}
+
+#[test]
+fn vectors_alone_and_beside_the_words() {
+    let model = std::env::var("IR_MODEL").unwrap_or_default();
+    if !Path::new(&model).join("config.json").exists() {
+        eprintln!("skipped: IR_MODEL names no model (.ci/model fetches one)");
+        return;
+    }
+    let here = Folder::new();
+    let ir = |args: &[&str]| here.ir(args);
+    ir(&["encode", &model, "bundled", "-o", "docs.ir"]).ok();
+    ir(&[
+        "encode", &model, "bundled", "-o", "docs.npy", "--ids", "docs",
+    ])
+    .ok();
+    ir(&[
+        "encode",
+        &model,
+        "bundled",
+        "--queries",
+        "-o",
+        "q.npy",
+        "--ids",
+        "q",
+    ])
+    .ok();
+    let (docs, queries) = (
+        vectors(&here, "docs.npy", "docs"),
+        vectors(&here, "q.npy", "q"),
+    );
+    let search = |more: &[&str]| {
+        let usual = ["search", "bundled", "--scores", "exact", "-k", "1000"];
+        ir(&[&usual[..], more].concat()).ok().out
+    };
+    let with = ["--vectors", "docs.ir", "--encoder", model.as_str()];
+    let words = lists(&search(&[]));
+    let dense = search(&with);
+    assert!(dense.lines().all(|line| line.ends_with(" ir-vectors")));
+    let hybrid = search(&[&with[..], &["--alpha", "0.05"]].concat());
+    assert!(hybrid.lines().all(|line| line.ends_with(" ir-hybrid")));
+    for (found, alpha) in [(lists(&dense), 0.0), (lists(&hybrid), 0.05)] {
+        assert_eq!(found.len(), queries.len());
+        for (query, vector) in &queries {
+            let bm25 = |doc: &str| {
+                let list = words.get(query).into_iter().flatten();
+                list.clone()
+                    .find(|(id, _)| id == doc)
+                    .map_or(0.0, |(_, score)| *score)
+            };
+            let sums: BTreeMap<&str, f64> = docs
+                .iter()
+                .map(|(id, row)| {
+                    let pairs = row
+                        .iter()
+                        .zip(vector)
+                        .map(|(a, b)| f64::from(*a) * f64::from(*b));
+                    (id.as_str(), pairs.sum::<f64>() + alpha * bm25(id))
+                })
+                .collect();
+            let list = &found[query];
+            assert_eq!(list.len(), docs.len());
+            assert!(list.windows(2).all(|pair| pair[0].1 >= pair[1].1));
+            for (doc, score) in list {
+                let expected = sums[doc.as_str()];
+                assert!(
+                    (score - expected).abs() < 1e-5,
+                    "{query} {doc} {score} {expected}"
+                );
+            }
+        }
+    }
+    // A list to read, with a condition; and what does not fit.
+    let typed = ["search", "bundled", "ships", "--filter", "year<=2015"];
+    let list = ir(&[&typed[..], &with[..]].concat()).ok();
+    assert!(list.out.lines().count() > 5, "{}", list.out);
+    ir(&[&typed[..], &with[..], &["--explain"]].concat()).fails(2, &["--explain"]);
+    ir(&["search", "bundled", "--vectors", "docs.ir"]).fails(2, &["--encoder"]);
+    let published = ["search", "bundled", "--not-later-than-query=published"];
+    ir(&[&published[..], &with[..]].concat()).fails(2, &["a procedure of BM25"]);
+    here.write("other.jsonl", "{\"_id\": \"x\", \"text\": \"ships\"}\n");
+    let other = ["search", "other.jsonl", "ships"];
+    ir(&[&other[..], &with[..]].concat()).fails(1, &["docs.ir", "found none of them"]);
+}
+
+/// What `ir encode` was told of the model, `ir search` can be told, too.
+#[test]
+fn queries_are_read_as_the_documents_were() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/tiny/bert");
+    let model = folder.to_str().unwrap();
+    let here = Folder::new();
+    cli_common::tiny(&here);
+    let how = [
+        "--prefix",
+        "the sea at night: ",
+        "--max-tokens",
+        "6",
+        "--pooling",
+        "cls",
+        "--normalize",
+        "false",
+        "--backend",
+        "cpu",
+    ];
+    let encode = |more: &[&str]| {
+        here.ir(&[&["encode", model, "tiny"], more, &how].concat())
+            .ok();
+    };
+    encode(&["-o", "docs.ir"]);
+    encode(&["-o", "docs.npy", "--ids", "docs"]);
+    encode(&["--queries", "-o", "q.npy", "--ids", "q"]);
+    let with = [
+        "search",
+        "tiny",
+        "--scores",
+        "exact",
+        "--vectors",
+        "docs.ir",
+        "--encoder",
+        model,
+    ];
+    let told = here.ir(&[&with[..], &how].concat()).ok().out;
+    let untold = here.ir(&with).ok().out;
+    assert!(told != untold);
+    let found = lists(&told);
+    let queries = vectors(&here, "q.npy", "q");
+    let docs = vectors(&here, "docs.npy", "docs");
+    assert_eq!((found.len(), docs.len()), (queries.len(), 3));
+    for (query, vector) in &queries {
+        let list = &found[query];
+        assert_eq!(list.len(), docs.len());
+        for (doc, score) in list {
+            let (_, row) = docs.iter().find(|(id, _)| id == doc).unwrap();
+            let pairs = row.iter().zip(vector);
+            let expected: f64 = pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+            assert!((score - expected).abs() < 1e-5 * expected.abs().max(1.0));
+        }
+    }
+    // Without vectors there is nothing to read so.
+    here.ir(&["search", "tiny", "--pooling", "cls"])
+        .fails(2, &["--pooling", "--vectors"]);
+}

@@ -1,0 +1,251 @@
+//! Encoders on the real collections: against sentence-transformers live, and published figures.
+//!
+//! Needs a model (`IR_MODEL=$(.ci/model)`) and `IR_DATA`, and for what runs live a Python with
+//! sentence-transformers, named by `IR_DENSE_PYTHON`; says so and skips without. `IR_BACKEND` names
+//! another backend than the default.
+
+#![cfg(feature = "dense")]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ir_core::{Encoded, Encoder, Run, Side};
+use ir_data::Collection;
+use ir_data::catalogue::Catalogue;
+use ir_dense::{Backend, Batch, BiEncoder, EncoderConfig};
+use ir_eval::{Evaluator, Measure};
+use ir_knn::{FlatIndex, Similarity};
+
+fn open(name: &str) -> Option<Collection> {
+    let catalogue = Catalogue::from_env();
+    if !catalogue.has(name).unwrap() {
+        eprintln!("skipped: IR_DATA does not hold {name}");
+        return None;
+    }
+    Some(catalogue.open(name).unwrap())
+}
+
+fn model() -> Option<PathBuf> {
+    let folder = match std::env::var_os("IR_MODEL") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/model/all-MiniLM-L6-v2"),
+    };
+    if folder.join("model.safetensors").exists() {
+        return Some(folder);
+    }
+    eprintln!(
+        "skipped: no model in {} (.ci/model fetches it)",
+        folder.display()
+    );
+    None
+}
+
+/// On the backend that the variable IR_BACKEND names.
+fn on_backend() -> EncoderConfig {
+    let backend = match std::env::var("IR_BACKEND") {
+        Ok(name) => name.parse().unwrap(),
+        Err(_) => Backend::default(),
+    };
+    EncoderConfig::default().with_backend(backend)
+}
+
+/// Runs `tests/encoders/peer.py`; `None` when no Python is named.
+fn peer(arguments: &[&str]) -> Option<String> {
+    let Some(python) = std::env::var_os("IR_DENSE_PYTHON") else {
+        eprintln!("skipped: IR_DENSE_PYTHON names no Python with sentence-transformers");
+        return None;
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/encoders/peer.py");
+    let ran = Command::new(python)
+        .arg(script)
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(
+        ran.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    Some(String::from_utf8(ran.stdout).unwrap())
+}
+
+fn floats(path: PathBuf) -> Vec<f32> {
+    let bytes = std::fs::read(path).unwrap();
+    bytes
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|&b| f32::from_le_bytes(b))
+        .collect()
+}
+
+/// Texts of a collection, title and text with a blank between.
+fn texts(collection: &Collection, every: usize) -> Vec<String> {
+    let documents = collection.corpus().docs().unwrap().step_by(every);
+    documents
+        .map(|document| {
+            let document = document.unwrap();
+            format!("{} {}", document.title, document.text)
+        })
+        .collect()
+}
+
+/// A thousand texts: of the collections, and such as seldom occur in them.
+fn thousand() -> Option<Vec<String>> {
+    let mut all: Vec<String> = [
+        "",
+        " ",
+        "\n",
+        ".",
+        "[CLS]",
+        "[SEP] [MASK] [PAD]",
+        "\u{1F600}\u{1F6A2}",
+        "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467} family",
+        "\u{65E5}\u{672C}\u{8A9E}\u{306E}\u{6587}\u{7AE0}",
+        "\u{4E2D}\u{6587}\u{6587}\u{672C} mixed",
+        "\u{D55C}\u{AD6D}\u{C5B4} \u{BB38}\u{C7A5}",
+        "\u{645}\u{631}\u{62D}\u{628}\u{627}",
+        "caf\u{E9} cafe\u{301}",
+        "\u{130}stanbul",
+        "a\u{0}b\u{7}c",
+        "\u{FEFF}mark",
+        "soft\u{AD}hyphen zero\u{200B}width",
+        "x\u{2028}y\u{85}z",
+        "\u{FB01}\u{FB02}\u{1D400}",
+    ]
+    .map(str::to_owned)
+    .into();
+    all.push("word ".repeat(20_000));
+    all.push("x".repeat(5_000));
+    all.push("\u{6F22}".repeat(3_000));
+    all.push("\u{1F600}".repeat(3_000));
+    for (name, every) in [
+        ("beir/nfcorpus", 12),
+        ("beir/arguana", 35),
+        ("datafinder", 25),
+        ("makg", 2),
+    ] {
+        all.extend(texts(&open(name)?, every));
+    }
+    all.truncate(1000);
+    assert_eq!(all.len(), 1000);
+    Some(all)
+}
+
+/// Token numbers equal, embeddings within 1e-5.
+#[test]
+fn a_thousand_texts_as_sentence_transformers() {
+    let (Some(folder), Some(texts)) = (model(), thousand()) else {
+        return;
+    };
+    let here = tempfile::tempdir().unwrap();
+    let file = here.path().join("texts.json");
+    std::fs::write(&file, serde_json::to_vec(&texts).unwrap()).unwrap();
+    let out = here.path().join("out");
+    let [folder, file, out] = [&folder, &file, &out].map(|path| path.to_str().unwrap());
+    if peer(&["embed", folder, file, out]).is_none() {
+        return;
+    }
+    let ids = std::fs::read(format!("{out}.json")).unwrap();
+    let ids: Vec<Vec<u32>> = serde_json::from_slice(&ids).unwrap();
+    let expected = floats(format!("{out}.f32").into());
+
+    let encoder = BiEncoder::open_with(folder, &on_backend()).unwrap();
+    for (text, ids) in texts.iter().zip(&ids) {
+        let found = encoder.tokens(Side::Document, text).unwrap();
+        assert_eq!(
+            &found,
+            ids,
+            "{:?}",
+            text.chars().take(80).collect::<String>()
+        );
+    }
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let found = encoder.encode(Side::Document, &texts).unwrap();
+    assert_eq!(found.len(), expected.len());
+    let apart = found.iter().zip(&expected).map(|(a, b)| (a - b).abs());
+    let most = apart.fold(0.0, f32::max);
+    eprintln!("largest difference of {} values: {most:e}", found.len());
+    assert!(most < 1e-5, "{most}");
+}
+
+/// Hidden states within 1e-4 of transformers', with SciBERT's configuration and random weights.
+#[test]
+fn a_model_of_sciberts_shape_as_transformers() {
+    let folder = tempfile::tempdir().unwrap();
+    if peer(&["scibert", folder.path().to_str().unwrap()]).is_none() {
+        return;
+    }
+    #[derive(serde::Deserialize)]
+    struct Expected {
+        texts: Vec<String>,
+        ids: Vec<Vec<u32>>,
+    }
+    let expected = std::fs::read(folder.path().join("texts.json")).unwrap();
+    let expected: Expected = serde_json::from_slice(&expected).unwrap();
+    let config = on_backend().with_max_tokens(128);
+    let encoder = BiEncoder::open_with(folder.path(), &config).unwrap();
+    for (text, ids) in expected.texts.iter().zip(&expected.ids) {
+        assert_eq!(&encoder.tokens(Side::Query, text).unwrap(), ids);
+    }
+    let model = &encoder.tower(Side::Query).model;
+    let found = model.forward(&Batch::new(&expected.ids)).into_data();
+    let expected = floats(folder.path().join("hidden.f32"));
+    let found = found.as_slice::<f32>().unwrap();
+    assert_eq!(found.len(), expected.len());
+    let apart = found.iter().zip(&expected).map(|(a, b)| (a - b).abs());
+    let most = apart.fold(0.0, f32::max);
+    eprintln!("largest difference of {} values: {most:e}", found.len());
+    assert!(most < 1e-4, "{most}");
+}
+
+/// nDCG@10 of all-MiniLM-L6-v2, documents of at most 256 tokens.
+fn ndcg(name: &str, expected: f64) {
+    let (Some(folder), Some(collection)) = (model(), open(name)) else {
+        return;
+    };
+    let encoder = BiEncoder::open_with(folder, &on_backend()).unwrap();
+    let began = std::time::Instant::now();
+    let texts = texts(&collection, 1);
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let rows = encoder.encode(Side::Document, &texts).unwrap();
+    let ids = collection.corpus().docs().unwrap().map(|d| d.unwrap().id);
+    let ids: Vec<String> = ids.collect();
+    let ids = ids.iter().map(String::as_str).collect();
+    let dim = encoder.dim();
+    let index = FlatIndex::new(ids, dim, rows, Similarity::InnerProduct).unwrap();
+    let retriever = Encoded::new(encoder, index);
+    let queries = collection.queries("test").unwrap();
+    let mut run = Run::of("minilm", &retriever, &queries, 100).unwrap();
+    // ArguAna's queries are documents of the collection; as BEIR has it, they do not find themselves.
+    if name == "beir/arguana" {
+        run.remove_self();
+    }
+    let measure: Measure = "ndcg_cut.10".parse().unwrap();
+    let qrels = collection.qrels("test").unwrap();
+    let report = Evaluator::new(&qrels, &[measure])
+        .unwrap()
+        .evaluate(&run)
+        .unwrap();
+    let found = report.summary(measure).unwrap();
+    eprintln!(
+        "{name}: nDCG@10 {found:.4}, {:.0} s",
+        began.elapsed().as_secs_f64()
+    );
+    assert!((found - expected).abs() < 0.0005, "{name}: {found}");
+}
+
+/// Published: sentence-transformers' table for BEIR.
+#[test]
+#[ignore = "takes minutes in a release build"]
+fn nfcorpus_as_published() {
+    ndcg("beir/nfcorpus", 0.3159);
+}
+
+/// Published: sentence-transformers' table for BEIR.
+#[test]
+#[ignore = "takes minutes in a release build"]
+fn arguana_as_published() {
+    ndcg("beir/arguana", 0.5017);
+}

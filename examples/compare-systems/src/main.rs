@@ -1,0 +1,100 @@
+//! Is the new system better, or was it luck? Three systems, one comparison, one picture.
+//!
+//! `cargo run --release --example compare-systems -- [COLLECTION] [PICTURE.svg]`; without arguments
+//! on the bundled collection, and nothing is written.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for a terminal"
+)]
+
+use std::env;
+use std::io::Write as _;
+
+use anyhow::{Context, Result};
+use ir_bm25::analysis::Analysis;
+use ir_bm25::{Bm25, Index, IndexConfig};
+use ir_core::fuse::{Fusion, fuse_runs};
+use ir_core::{AtomicFile, NoProgress, Run};
+use ir_eval::plots::{Differences, Picture};
+use ir_eval::significance::Randomisation;
+use ir_eval::{Comparison, Evaluator, Judged, Measure, Moves, Plan, Rules, Test};
+
+fn main() -> Result<()> {
+    let mut args = env::args().skip(1);
+    let name = args.next().unwrap_or_else(|| "bundled".to_owned());
+    let collection = ir_data::catalogue::open(&name)?;
+    let (queries, qrels) = (collection.queries("test")?, collection.qrels("test")?);
+
+    // Two systems that differ in one thing, the analysis, and a third made of both.
+    let run = |tag: &str, analysis: Analysis| -> Result<Run> {
+        let config = IndexConfig::default().with_analysis(analysis);
+        let index = Index::build(collection.corpus(), &config, &mut NoProgress)?;
+        Ok(Run::of(
+            tag,
+            &index.searcher(Bm25::ANSERINI)?,
+            &queries,
+            100,
+        )?)
+    };
+    let words = run("words", Analysis::lucene_standard())?;
+    let stems = run("stems", Analysis::default())?;
+    let both = fuse_runs("both", &[words.clone(), stems.clone()], Fusion::rrf())?;
+
+    // One evaluator, so the same judgments and rules for all.
+    let measure = Measure::NDCG.at(10);
+    let evaluator = Evaluator::new(&qrels, &[measure, Measure::AP, Measure::R.at(100)])?;
+    let reports = [&words, &stems, &both]
+        .into_iter()
+        .map(|run| evaluator.evaluate(run))
+        .collect::<Result<Vec<_>, _>>()?;
+
+    // What is compared with what, and by which test, is a value too. The table prints all of it.
+    let plan = Plan {
+        test: Test::Randomisation(Randomisation::default()),
+        ..Plan::default()
+    };
+    let comparison = Comparison::new(&reports, &plan)?;
+    println!("{comparison}");
+
+    // A mean says little. Where does the difference come from?
+    let topics = comparison
+        .topics("stems", "words", measure)
+        .context("both were compared")?;
+    let moves = Moves::new(&qrels, Rules::default(), &stems, &words);
+    println!("{measure}, most gained and most lost by stems over words:");
+    for topic in topics
+        .iter()
+        .take(2)
+        .chain(topics.iter().rev().take(2).rev())
+    {
+        println!(
+            "  {:8} {:.3} -> {:.3} ({:+.3})",
+            topic.query, topic.against, topic.value, topic.difference
+        );
+        let place = |rank: Option<usize>| rank.map_or("none".to_owned(), |rank| rank.to_string());
+        let moved = moves.of(&topic.query).into_iter();
+        for moved in moved
+            .filter(|m| matches!(m.judged, Judged::Grade(1..)))
+            .take(2)
+        {
+            println!(
+                "           relevant document {} went from rank {} to {}",
+                moved.doc,
+                place(moved.against),
+                place(moved.rank)
+            );
+        }
+    }
+
+    if let Some(path) = args.next() {
+        let picture = Differences::new(&comparison, "stems", "words", measure)
+            .context("both were compared")?;
+        let mut file = AtomicFile::create(&path)?;
+        file.write_all(picture.to_svg().as_bytes())?;
+        file.commit()?;
+        eprintln!("wrote {path}");
+    }
+    Ok(())
+}

@@ -1,0 +1,3 @@
+//! Names of datasets in running text.
+
+pub mod names;

@@ -1,0 +1,176 @@
+//! BM25 finds words, vectors find meaning: which mixture of both finds most?
+//!
+//! `cargo run --release --example hybrid-search -- [COLLECTION]`; without an argument on the bundled
+//! collection. With a model folder in `IR_MODEL` the vectors are a
+//! transformer's, otherwise those of latent semantic indexing, fitted on the spot.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for a terminal"
+)]
+
+use std::env;
+
+use anyhow::{Context, Result};
+use ir_bm25::{Bm25, Duplicates, Index, IndexConfig};
+use ir_core::fuse::Fusion;
+use ir_core::hybrid::{Blend, Fused, Reranked};
+use ir_core::{
+    Distinct, DocIds, Document, Encoded, Encoder, NoProgress, Query, Retriever, Run, Search, Side,
+    Years,
+};
+use ir_data::DocTemplate;
+use ir_dense::{BiEncoder, EncoderConfig};
+use ir_eval::{Comparison, Evaluator, Measure, Plan, Sweep};
+use ir_knn::{FlatIndex, Lsi, LsiConfig, Similarity, SvdConfig};
+
+/// Unlike retrievers in one list.
+type System<'a> = Box<dyn Retriever<Query = str> + 'a>;
+
+/// Hits per query.
+const HITS: usize = 100;
+
+/// What a BM25 score is worth beside a cosine.
+const ALPHAS: [f32; 9] = [0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0];
+
+fn main() -> Result<()> {
+    let name = env::args().nth(1).unwrap_or_else(|| "bundled".to_owned());
+    let collection = ir_data::open_path_or_name(&name)?;
+    let (queries, qrels) = (collection.queries("test")?, collection.qrels("test")?);
+    let documents = collection
+        .corpus()
+        .docs()?
+        .collect::<Result<Vec<Document>, _>>()?;
+
+    // The two retrievers. Their documents have different numbers and the same ids.
+    let config = IndexConfig::default().with_duplicates(Duplicates::Keep);
+    let index = Index::build(&documents, &config, &mut NoProgress)?;
+    let bm25 = Distinct(index.searcher(Bm25::ANSERINI)?);
+    let template = DocTemplate::default();
+    let texts: Vec<String> = documents.iter().map(|doc| template.of(doc)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let (model, encoder) = encoder(&texts)?;
+    let vectors = encoder.encode(Side::Document, &texts)?;
+    let ids: DocIds = documents.iter().map(|doc| doc.id.as_str()).collect();
+    // Vectors have length 1, so that the inner product is the cosine.
+    let flat = FlatIndex::new(ids, encoder.dim(), vectors, Similarity::InnerProduct)?;
+    let dense = Distinct(Encoded::new(&encoder, flat.with_codes()));
+    println!(
+        "{}: {} documents, {} queries; vectors by {model}\n",
+        collection.name(),
+        documents.len(),
+        queries.len()
+    );
+
+    // cos + α·BM25 under every α. Each query then gets the α that is best for all other queries.
+    let mut blend = Blend::new([(boxed(&dense), 1.0), (boxed(&bm25), 0.0)])?;
+    let measure = Measure::NDCG.at(10);
+    let evaluator = Evaluator::new(&qrels, &[measure, Measure::AP, Measure::R.at(10)])?;
+    let mut blended = Vec::new();
+    for alpha in ALPHAS {
+        blend.set_weights(&[1.0, alpha])?;
+        let run = search(&format!("cos + {alpha} BM25"), &blend, &queries, &documents)?;
+        blended.push((run.clone(), evaluator.evaluate(&run)?));
+    }
+    let reports: Vec<_> = blended.iter().map(|(_, report)| report.clone()).collect();
+    let sweep = Sweep::new(&reports, measure, None)?;
+    println!("{measure} of cos + α·BM25, and for how many queries α is best by all others:");
+    for setting in &sweep.settings {
+        println!(
+            "  {:<16} {:.4} {:>5}",
+            setting.name, setting.figure, setting.chosen
+        );
+    }
+    println!(
+        "  chosen without the query that is judged: {:.4}\n",
+        sweep.honest
+    );
+
+    // The mixture of that choice, query by query, beside what has nothing to choose.
+    let mut chosen = Run::new("cos + chosen BM25");
+    for choice in &sweep.choices {
+        let (run, _) = blended
+            .iter()
+            .find(|(run, _)| run.tag == choice.setting)
+            .context("every choice is one of the runs")?;
+        for scored in run.get(&choice.query).unwrap_or_default() {
+            chosen.push(&choice.query, scored.doc.as_str(), scored.score);
+        }
+    }
+    let fused = |fusion| Fused::new([boxed(&dense), boxed(&bm25)], fusion, HITS);
+    let runs = [
+        search("BM25", &bm25, &queries, &documents)?,
+        search("vectors", &dense, &queries, &documents)?,
+        chosen,
+        search(
+            "reciprocal ranks",
+            &fused(Fusion::rrf())?,
+            &queries,
+            &documents,
+        )?,
+        search(
+            "normalised sum",
+            &fused(Fusion::comb_sum())?,
+            &queries,
+            &documents,
+        )?,
+        search(
+            "BM25, re-ranked",
+            &Reranked::new(&bm25, &dense, 50)?,
+            &queries,
+            &documents,
+        )?,
+    ];
+    let reports = runs
+        .iter()
+        .map(|run| evaluator.evaluate(run))
+        .collect::<Result<Vec<_>, _>>()?;
+    println!("{}", Comparison::new(&reports, &Plan::default())?);
+    Ok(())
+}
+
+fn boxed<'a>(retriever: &'a (impl Retriever<Query = str> + 'a)) -> System<'a> {
+    Box::new(retriever)
+}
+
+/// A run over the queries, each without the documents that are newer than it. Every retriever has
+/// numbers of its own, so years go by its ids.
+fn search(
+    tag: &str,
+    retriever: &dyn Retriever<Query = str>,
+    queries: &[Query],
+    documents: &[Document],
+) -> Result<Run> {
+    let ids = retriever.ids();
+    let mut years = vec![None; ids.len()];
+    // The first record of an id counts.
+    for doc in documents.iter().rev() {
+        if let Some(number) = ids.get(&doc.id) {
+            years[number.index()] = doc.attributes.year();
+        }
+    }
+    let years = years.into_iter().collect::<Years>().of_first_record(ids);
+    let filters: Vec<_> = queries
+        .iter()
+        .map(|query| years.not_later_than(query.attributes.year()))
+        .collect();
+    Ok(Run::search(tag, retriever, queries, |n, _| {
+        Search::top(HITS).within(&filters[n])
+    })?)
+}
+
+/// The encoder, and what to call it.
+fn encoder(texts: &[&str]) -> Result<(String, Box<dyn Encoder>)> {
+    if let Some(folder) = env::var_os("IR_MODEL") {
+        let config = EncoderConfig::default().with_normalize(true);
+        let name = folder.to_string_lossy().into_owned();
+        return Ok((name, Box::new(BiEncoder::open_with(&folder, &config)?)));
+    }
+    let components = 100.min(texts.len() / 2);
+    let config = LsiConfig::default()
+        .with_svd(SvdConfig::components(components))
+        .normalized();
+    let name = format!("latent semantic indexing, {components} dimensions");
+    Ok((name, Box::new(Lsi::fit(texts, &config)?)))
+}
