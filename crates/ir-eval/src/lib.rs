@@ -1,74 +1,62 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-mod agreement;
-mod bootstrap;
-mod buckets;
-mod by_rank;
-mod comparison;
+mod assess;
+mod compare;
+mod runs;
 mod compute;
-mod correlation;
-mod curve;
 mod custom;
 mod decimal;
-mod diff;
 mod diversity;
 mod error;
 mod evaluator;
 mod gain;
-mod groups;
 mod kind;
 mod list;
 mod measure;
 mod names;
-mod overlap;
-#[cfg(feature = "pictures")]
+#[cfg(feature = "plots")]
 mod page;
-#[cfg(feature = "pictures")]
-pub mod picture;
+#[cfg(feature = "plots")]
+pub mod plots;
 mod places;
-mod pool;
-pub mod preferences;
 mod reading;
 mod report;
 mod rules;
 mod sampled;
-pub mod significance;
-mod sweep;
 mod text;
 mod topic;
 pub mod trec_eval;
 mod trec_names;
 mod zscores;
 
-pub use agreement::{Confusion, Label, Level, Ratings, Weights};
-pub use bootstrap::{Bootstrap, BootstrapError, Paired, Sampling, Spread};
-pub use buckets::{Bucket, BucketRecall, FrequencyRecall, ParseBucketError};
-pub use by_rank::{AtRank, ScoreByRank};
-pub use comparison::{
-    Against, CompareError, Comparison, Contrast, Family, Figure, Moved, Moves, Plan, System, Test,
-    TopicDifference,
+pub use assess::{
+    Bucket, BucketRecall, Confusion, FrequencyRecall, JudgeError, JudgmentGroups, Label, Level,
+    ParseBucketError, Pool, PoolError, PoolFileError, Pooled, Pooling, Ratings, Stratum, Take,
+    Weights, preferences,
 };
-pub use correlation::{Rbo, tau_ap, tau_ap_b, tau_b};
-pub use curve::{Curve, at_cutoffs, eleven_points, smooth_cutoffs};
+pub use compare::{
+    Against, Bootstrap, BootstrapError, Choice, CompareError, Comparison, Contrast, Family, Figure,
+    Paired, Plan, Sampling, Setting, Spread, Sweep, System, Test, TopicDifference, significance,
+};
+pub use runs::{
+    AtRank, Count, Curve, Diff, DiffRules, Moved, Moves, Overlap, OverlapError, OverlapRules,
+    QueryDiff, RankDiff, Rbo, Region, ScoreByRank, ScoreDiff, at_cutoffs, eleven_points,
+    smooth_cutoffs, tau_ap, tau_ap_b, tau_b,
+};
 pub use custom::{CustomMeasure, JudgedDocument, JudgedList, Name};
 pub use decimal::{Decimal, ParseDecimalError};
-pub use diff::{Diff, DiffRules, QueryDiff, RankDiff, ScoreDiff};
 pub use error::{EvalError, FileError};
 pub use evaluator::Evaluator;
 pub use gain::{Gain, GainTable, Points};
-pub use groups::JudgmentGroups;
 pub use kind::{Kind, RbpGain};
 pub use measure::{Measure, Summary};
 pub use names::ParseMeasureError;
-pub use overlap::{Count, Overlap, OverlapError, OverlapRules, Region};
-#[cfg(feature = "pictures")]
+#[cfg(feature = "plots")]
 pub use page::{Page, PageError, TopicMoves, WinsAndLosses};
-pub use pool::{JudgeError, Pool, PoolError, PoolFileError, Pooled, Pooling, Stratum, Take};
 pub use reading::Reading;
 pub use report::{Judged, QueryValues, Report};
 pub use rules::{Generation, Missing, NoRelevant, Rules, ScoreWidth, SelfHits, Ties, Unjudged};
-pub use sweep::{Choice, Setting, Sweep};
 pub use zscores::ZScores;
 
 pub use ir_core::{Grade, Judgments, ListOrder, Qrels, Run, Scored, trec};

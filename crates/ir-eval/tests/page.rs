@@ -1,5 +1,5 @@
 //! The page: whole, self-contained, and safe whatever the names.
-#![cfg(feature = "pictures")]
+#![cfg(feature = "plots")]
 #![allow(clippy::unwrap_used)]
 
 use ir_core::{Qrels, Run};

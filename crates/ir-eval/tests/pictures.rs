@@ -1,10 +1,10 @@
 //! Pictures: their marks stand where the axes say, nothing overlaps or is cut off, and nothing
 //! that a name may contain gets out of its place.
-#![cfg(feature = "pictures")]
+#![cfg(feature = "plots")]
 #![allow(clippy::unwrap_used)]
 
 use ir_eval::Curve;
-use ir_eval::picture::{Axis, Curves, Differences, Mean, Means, Picture, Scores};
+use ir_eval::plots::{Axis, Curves, Differences, Mean, Means, Picture, Scores};
 use ir_eval::{AtRank, ScoreByRank, TopicDifference};
 use proptest::prelude::*;
 use roxmltree::{Document, Node};

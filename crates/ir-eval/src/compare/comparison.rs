@@ -1,30 +1,13 @@
 //! Several systems over the same queries and judgments.
 
-mod build;
-mod csv;
-mod error;
-#[cfg(feature = "pictures")]
-mod html;
-mod latex;
-mod markdown;
-mod moves;
-mod plan;
-mod sheet;
-mod text;
-mod topics;
-
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
 use crate::significance::{Alternative, Effect, Interval, Outcome};
+use super::config::{Against, Plan};
 use crate::{Measure, Rules};
 
-pub(crate) use build::{names, on_common_queries, same};
-pub use error::CompareError;
-pub use moves::{Moved, Moves};
-pub use plan::{Against, Family, Plan, Test};
-pub use topics::TopicDifference;
 
 /// Several systems on the same queries: figures with confidence intervals, and, for each pair of
 /// systems and each measure, the difference, its size, and whether it is more than chance.
@@ -58,13 +41,13 @@ pub use topics::TopicDifference;
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    plan: Plan,
-    rules: Rules,
-    measures: Vec<Measure>,
-    queries: Vec<String>,
-    left_out: usize,
-    systems: Vec<System>,
-    contrasts: Vec<Contrast>,
+    pub(super) plan: Plan,
+    pub(super) rules: Rules,
+    pub(super) measures: Vec<Measure>,
+    pub(super) queries: Vec<String>,
+    pub(super) left_out: usize,
+    pub(super) systems: Vec<System>,
+    pub(super) contrasts: Vec<Contrast>,
 }
 
 /// One of the systems that are compared.
@@ -212,7 +195,7 @@ impl Comparison {
     }
 
     /// What a test showed.
-    fn shown(&self, contrast: &Contrast) -> Ordering {
+    pub(super) fn shown(&self, contrast: &Contrast) -> Ordering {
         if !contrast.significant {
             return Ordering::Equal;
         }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::{names, on_common_queries, same};
+use super::paired_tests::{names, on_common_queries, same};
 use crate::{CompareError, Measure, Report, Summary};
 
 /// Runs of one system under several settings of a parameter, and what the best setting is worth.

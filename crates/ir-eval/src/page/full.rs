@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use ir_core::{Grade, Judgments, Run};
 
 use super::{Page, WinsAndLosses};
-use crate::picture::{Curves, Differences, Means, Scores};
+use crate::plots::{Curves, Differences, Means, Scores};
 use crate::{
     Comparison, Contrast, Curve, EvalError, Evaluator, Measure, Moves, ScoreByRank, Summary,
     at_cutoffs, eleven_points, smooth_cutoffs,

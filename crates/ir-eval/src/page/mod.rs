@@ -1,13 +1,14 @@
 //! A comparison as a page to read and to pass on.
 
 mod full;
+mod tables;
 
 pub use full::PageError;
 
 use ir_core::Judgments;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::picture::{Picture, printable};
+use crate::plots::{Picture, printable};
 use crate::{Comparison, Judged, Measure, Moved, Moves, TopicDifference};
 
 /// A comparison as one self-contained page (HTML): its rules, its tables with marks, pictures with

@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::Comparison;
-use super::sheet::{Cell, Mark, Sheet};
-use crate::picture::printable;
+use crate::Comparison;
+use crate::compare::table::{Cell, Mark, Sheet};
+use crate::plots::printable;
 
 /// Longer tables than this are folded, but for the first.
 const LONG: usize = 20;

@@ -12,7 +12,7 @@ use plotters::prelude::{
 };
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::name::printable;
+use super::labels::printable;
 
 /// plotters counts in whole pixels; ours are tenths of the picture's.
 pub(super) const UNIT: i32 = 10;

@@ -7,7 +7,7 @@ use super::canvas::{
     Area, FAINT, Fault, LETTERS, LOOKS, Look, Room, Scale, UNIT, WIDTH, axes, letters, placed,
     stroke, svg,
 };
-use super::name::{MOST, figure, labels, powers, ticks, width};
+use super::labels::{MOST, figure, labels, powers, ticks, width};
 use super::{Picture, csv};
 use crate::{Curve, Measure, Report};
 

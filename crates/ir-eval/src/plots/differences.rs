@@ -7,7 +7,7 @@ use super::canvas::{
     Area, BLUE, Chart, Fault, INK, LETTERS, Room, SMALL, Scale, UNIT, VERMILION, WIDTH, axes,
     letters, placed, reference, stroke, svg, upwards,
 };
-use super::name::{MOST, figure, labels, shorten, ticks, width};
+use super::labels::{MOST, figure, labels, shorten, ticks, width};
 use super::{Picture, csv};
 use crate::{Comparison, Measure, TopicDifference};
 

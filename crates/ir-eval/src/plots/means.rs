@@ -7,7 +7,7 @@ use super::canvas::{
     Area, Fault, INK, LETTERS, Room, Scale, UNIT, WIDTH, axes, letters, placed, reference, stroke,
     svg,
 };
-use super::name::{MOST, figure, labels, ticks, width};
+use super::labels::{MOST, figure, labels, ticks, width};
 use super::{Picture, csv};
 use crate::{Comparison, Measure, System};
 
@@ -169,7 +169,7 @@ impl Means {
         let chart = axes(&upper, &room, &x, &y)?;
         // The title of the axis is longer than the axis.
         let below = placed(letters(LETTERS), HPos::Center, VPos::Center);
-        let title = super::name::shorten(&axis, WIDTH - 8, LETTERS);
+        let title = super::labels::shorten(&axis, WIDTH - 8, LETTERS);
         area.draw_text(&title, &below, (WIDTH / 2 * UNIT, (height - 12) * UNIT))?;
 
         let drawn = |value: f64| value.abs() < MOST;

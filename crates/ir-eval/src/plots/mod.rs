@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use ir_core::{Qrels, Run};
-//! use ir_eval::picture::{Curves, Picture};
+//! use ir_eval::plots::{Curves, Picture};
 //! use ir_eval::{Evaluator, eleven_points};
 //! let (mut qrels, mut run) = (Qrels::new(), Run::new("mine"));
 //! qrels.insert("q1", "d1", 1);
@@ -23,14 +23,14 @@ mod canvas;
 mod curves;
 mod differences;
 mod means;
-mod name;
+mod labels;
 mod scores;
 
 pub use curves::{Axis, Curves};
 pub use differences::Differences;
 
 pub use means::{Mean, Means};
-pub(crate) use name::printable;
+pub(crate) use labels::printable;
 pub use scores::Scores;
 
 /// Something that can be drawn.

@@ -7,7 +7,7 @@ use super::canvas::{
     Area, BLUE, Chart, Fault, INK, LETTERS, LOOKS, PALE, Room, Scale, UNIT, WIDTH, axes, letters,
     placed, stroke, svg,
 };
-use super::name::{MOST, figure, powers, shorten, ticks, width};
+use super::labels::{MOST, figure, powers, shorten, ticks, width};
 use super::{Picture, csv};
 use crate::{AtRank, ScoreByRank, smooth_cutoffs};
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use ir_core::{Judgments, Run};
 use serde::{Deserialize, Serialize};
 
-use crate::by_rank::in_order;
+use super::scores_by_rank::in_order;
 use crate::rules::Unjudged;
 use crate::{Judged, Kind, Measure, Rules};
 

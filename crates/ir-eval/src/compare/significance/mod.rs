@@ -17,10 +17,10 @@
 //! # Ok::<(), ir_eval::significance::TestError>(())
 //! ```
 
-mod correction;
-mod effect;
-mod interval;
-mod randomisation;
+mod multiple_testing;
+mod effect_size;
+mod confidence_interval;
+mod randomization;
 mod resampling;
 mod student;
 mod wilcoxon;
@@ -29,10 +29,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use correction::Correction;
-pub use effect::Effect;
-pub use interval::{Interval, IntervalMethod};
-pub use randomisation::Randomisation;
+pub use multiple_testing::Correction;
+pub use effect_size::Effect;
+pub use confidence_interval::{Interval, IntervalMethod};
+pub use randomization::Randomisation;
 pub use resampling::Resampling;
 pub use student::Student;
 pub use wilcoxon::{Null, Wilcoxon, Zeros};

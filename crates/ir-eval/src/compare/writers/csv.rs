@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{Comparison, Contrast, Figure};
+use crate::{Comparison, Contrast, Figure};
 
 const HEADER: [&str; 30] = [
     "measure",

@@ -1,7 +1,7 @@
 //! Tables in LaTeX.
 
-use super::Comparison;
-use super::sheet::{Cell, Mark, Sheet};
+use crate::Comparison;
+use super::table::{Cell, Mark, Sheet};
 use crate::significance::Alternative;
 use crate::{Measure, Missing};
 

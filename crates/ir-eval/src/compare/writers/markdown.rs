@@ -1,7 +1,7 @@
 //! Tables in Markdown.
 
-use super::Comparison;
-use super::sheet::{Cell, Mark, Sheet};
+use crate::Comparison;
+use super::table::{Cell, Mark, Sheet};
 
 impl Comparison {
     /// The tables in Markdown, with all notes. The highest figure of a measure is bold.

@@ -2,33 +2,32 @@
 
 use std::cmp::Ordering;
 
-use super::{Comparison, Contrast, Family};
 use crate::significance::{Alternative, Correction, Distribution, Interval};
-use crate::{Measure, Missing, Summary};
+use crate::{Comparison, Contrast, Family, Measure, Missing, Summary};
 
 /// One table.
-pub(super) struct Sheet {
+pub(crate) struct Sheet {
     /// What it shows.
-    pub(super) title: String,
-    pub(super) header: Vec<String>,
-    pub(super) rows: Vec<Vec<Cell>>,
+    pub(crate) title: String,
+    pub(crate) header: Vec<String>,
+    pub(crate) rows: Vec<Vec<Cell>>,
     /// How many columns, from the left, hold words; the others hold numbers.
-    pub(super) words: usize,
+    pub(crate) words: usize,
 }
 
 /// One cell of a table.
 #[derive(Clone, Default)]
-pub(super) struct Cell {
-    pub(super) text: String,
+pub(crate) struct Cell {
+    pub(crate) text: String,
     /// What is significant about it.
-    pub(super) mark: Mark,
+    pub(crate) mark: Mark,
     /// Whether it is the highest figure of its column.
-    pub(super) best: bool,
+    pub(crate) best: bool,
 }
 
 /// A mark of significance.
 #[derive(Clone, Default)]
-pub(super) enum Mark {
+pub(crate) enum Mark {
     #[default]
     None,
     /// Significantly better than the baseline: a dagger.
@@ -55,7 +54,7 @@ impl From<&str> for Cell {
 }
 
 /// The letter of a system in tables of all pairs: a to z, then aa, ab, ...
-pub(super) fn letter(mut at: usize) -> String {
+pub(crate) fn letter(mut at: usize) -> String {
     let mut letters = Vec::new();
     loop {
         letters.push(char::from(b'a' + (at % 26) as u8));
@@ -101,7 +100,7 @@ impl Comparison {
 
     /// How many queries count, and which systems did not answer some.
     fn counts(&self) -> String {
-        let of = |what: fn(&super::System) -> usize| -> Vec<String> {
+        let of = |what: fn(&crate::System) -> usize| -> Vec<String> {
             let some = self.systems.iter().filter(|system| what(system) > 0);
             some.map(|system| format!("{} {}", system.name, what(system)))
                 .collect()
@@ -148,7 +147,7 @@ impl Comparison {
     }
 
     /// The tables: figures, their confidence intervals, contrasts.
-    pub(super) fn sheets(&self) -> [Sheet; 3] {
+    pub(crate) fn sheets(&self) -> [Sheet; 3] {
         [self.figures(), self.intervals(), self.differences()]
     }
 
@@ -316,7 +315,7 @@ fn interval(interval: Interval, measure: Measure) -> String {
 }
 
 /// A p value with four decimals, or how small it is: below `least`, too, it is not known better.
-pub(super) fn p(p: f64, least: f64) -> String {
+pub(crate) fn p(p: f64, least: f64) -> String {
     let least = least.max(0.0001);
     if p < least {
         format!("<{}", round(least))

@@ -4,8 +4,8 @@ use std::fmt;
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 
-use super::Comparison;
-use super::sheet::{Cell, Mark, Sheet};
+use crate::Comparison;
+use super::table::{Cell, Mark, Sheet};
 
 impl Comparison {
     /// The tables as aligned text, with all notes: lines without colours or frames, for a terminal

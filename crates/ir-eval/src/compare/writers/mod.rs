@@ -1,0 +1,7 @@
+//! The tables of a comparison in text, Markdown, LaTeX and CSV.
+
+mod csv;
+mod latex;
+mod markdown;
+pub(crate) mod table;
+mod text;
