@@ -6,46 +6,21 @@
     reason = "a command speaks to people through the standard streams"
 )]
 
-mod agree;
-mod args;
-mod buckets;
-mod compare;
-mod console;
-mod datasets;
-mod diff;
-#[cfg(feature = "dense")]
-mod encode;
-mod eval;
-mod fuse;
-mod index;
-mod interleave;
-mod judgments;
-mod knn_accuracy;
-mod mine;
-#[cfg(feature = "dense")]
-mod models;
-mod overlap;
-mod pool;
-mod rules;
-mod runs;
-mod search;
-mod sink;
-mod source;
-mod sweep;
-#[cfg(feature = "dense")]
-mod train;
+mod cli;
+mod commands;
+mod shared;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Cli, Command};
-use crate::console::Console;
+use crate::shared::options::{Cli, Command};
+use crate::shared::console::Console;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return args::complain(&error),
+        Err(error) => return cli::complain(&error),
     };
     let console = Console::new(cli.quiet);
     let done = match cli.command {

@@ -1,0 +1,333 @@
+//! `ir agree`: how much assessors agree, and the rankings of systems by them.
+
+use std::collections::HashSet;
+use std::io::Write;
+
+use anyhow::{Context, Result, bail};
+use ir_core::Qrels;
+use ir_eval::{Evaluator, Level, Measure, Ratings, Rules, Weights, tau_ap, tau_ap_b, tau_b};
+use serde_json::{Value, json};
+
+use crate::shared::console::{Console, Usage};
+use crate::shared::format::{figure, table};
+use crate::shared::runs::{RunOptions, only_one_stdin};
+use crate::shared::output::Sink;
+use crate::shared::input;
+
+const EXAMPLES: &str = "\
+Examples:
+  ir agree ann.qrels ben.qrels                 judgments of two assessors
+  ir agree ann.qrels ben.qrels eve.qrels       or of more
+  ir agree --table labels.tsv                  a table: item, then labels
+  ir agree ann.qrels ben.qrels --run a.trec --run b.trec --run c.trec -m map
+  ir agree ann.qrels --run a.trec --run b.trec --run c.trec -m map -m P.10
+
+Coefficients are 1 for perfect agreement and 0 for what chance would give:
+  Cohen           two assessors; of more, the mean over pairs
+  Cohen, linear   disagreements weigh by their distance, or its square
+  Davies-Fleiss   agreement and chance averaged over pairs, then combined
+  Fleiss          chance by the labels of all (of two assessors: Scott's pi)
+  Krippendorff    chance by the labels of all; some may be missing
+
+Judging lists of `ir pool` become judgments of four columns by
+  ir pool --merge pool.qrels --form plain ann.tsv -o ann.qrels
+
+With --run also how alike the assessors, or the measures, rank the systems:
+Kendall's tau-b and AP correlation (tau_ap: the first counts as right;
+tau_ap_b: neither does). A topic without results counts 0.
+
+A table has a header, tabs or commas between its columns, and nothing, - or NA
+where a label is missing. Labels that are whole numbers are ordered as such.";
+
+/// The arguments of `ir agree`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Judgments of each assessor: files in TREC's form, or collections by name
+    #[arg(value_name = "QRELS", required_unless_present = "table")]
+    qrels: Vec<String>,
+
+    /// Labels in a table, in place of qrels
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["qrels", "run"])]
+    table: Option<String>,
+
+    /// Run of a system, in TREC's form, to rank; three or more
+    #[arg(long, value_name = "RUN", requires = "qrels")]
+    run: Vec<String>,
+
+    /// Measure by which systems are ranked; repeatable [default: map]
+    #[arg(long, short = 'm', value_name = "MEASURE", requires = "run")]
+    measure: Vec<Measure>,
+
+    #[command(flatten)]
+    reading: RunOptions,
+
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `ir agree`.
+pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
+    let files: Vec<&String> = args.qrels.iter().chain(&args.run).collect();
+    only_one_stdin(&files)?;
+    let alone = args.table.is_none() && args.qrels.len() < 2;
+    if alone && (args.run.is_empty() || args.measure.len() < 2) {
+        return Err(Usage(
+            "expected at least two assessors, or --run with at least two measures, found one"
+                .into(),
+        )
+        .into());
+    }
+    if !args.run.is_empty() && args.run.len() < 3 {
+        let found = args.run.len();
+        return Err(Usage(format!(
+            "expected at least three of --run to rank, found {found}"
+        ))
+        .into());
+    }
+    let mut qrels = Vec::new();
+    for file in &args.qrels {
+        let read = source::qrels(file, args.reading.header())?;
+        read.oddities.iter().for_each(|oddity| console.warn(oddity));
+        qrels.push((file.as_str(), read.data));
+    }
+    let ratings = match &args.table {
+        Some(file) => Some(read_table(file)?),
+        None => (!alone).then(|| Ratings::of_qrels(qrels.iter().map(|(name, q)| (*name, q)))),
+    };
+    if let Some(ratings) = &ratings
+        && ratings.observed().is_none()
+    {
+        bail!(
+            "expected items that two assessors labelled, found none that each pair has in common"
+        );
+    }
+    let runs = args.reading.read(&args.run, console)?;
+    let rankings = rankings(args, &qrels, &runs)?;
+    let mut out = Sink::open(None)?;
+    let text =
+        if args.json {
+            let agreement = ratings.as_ref().map(agreement_json);
+            let rows: Vec<Value> = rankings.iter().map(|ranking| {
+            json!({"first": ranking.names[0], "second": ranking.names[1], "tau_b": ranking.tau,
+                "tau_ap": ranking.tau_ap, "tau_ap_b": ranking.tau_ap_b})
+        }).collect();
+            let rules = (!rows.is_empty()).then(Rules::default);
+            json!({"agreement": agreement, "rankings": rows, "rules": rules}).to_string()
+        } else {
+            let mut parts: Vec<String> = ratings.iter().flat_map(agreement_text).collect();
+            if !rankings.is_empty() {
+                parts.push(rankings_text(&rankings, runs.len()));
+                parts.push(Rules::default().to_string());
+            }
+            parts.join("\n\n")
+        };
+    writeln!(out, "{text}").with_context(|| format!("{}: could not be written", out.name()))?;
+    out.commit()
+}
+
+/// A table with a header: an item, and a label of each coder.
+fn read_table(file: &str) -> Result<Ratings> {
+    let name = source::name(file);
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut source::text(file)?, &mut text)
+        .with_context(|| format!("{name}: could not be read"))?;
+    let head = text.lines().next().unwrap_or_default();
+    let delimiter = if head.contains('\t') { b'\t' } else { b',' };
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .flexible(true)
+        .from_reader(text.as_bytes());
+    let coders: Vec<String> = {
+        let headers = reader.headers().with_context(|| name.to_owned())?;
+        headers.iter().skip(1).map(str::to_owned).collect()
+    };
+    if coders.len() < 2 {
+        let found = coders.len();
+        bail!("{name}:1: expected a column for items and at least two for labels, found {found}");
+    }
+    let columns = coders.len() + 1;
+    let mut ratings = Ratings::new(coders);
+    let mut known = HashSet::new();
+    for record in reader.records() {
+        let record = record.with_context(|| name.to_owned())?;
+        let line = record.position().map_or(0, csv::Position::line);
+        if record.len() != columns {
+            let found = record.len();
+            bail!("{name}:{line}: expected {columns} columns as in the header, found {found}");
+        }
+        if !known.insert(record[0].to_owned()) {
+            let item = &record[0];
+            bail!("{name}:{line}: expected each item once, found {item:?} again");
+        }
+        let label = |text: &str| match text.trim() {
+            "" | "-" | "NA" => None,
+            text => Some(ir_eval::Label::from(text)),
+        };
+        ratings.push(&record[0], record.iter().skip(1).map(label));
+    }
+    Ok(ratings)
+}
+
+fn agreement_json(ratings: &Ratings) -> Value {
+    let pairs: Vec<Value> = ratings
+        .pairs()
+        .map(|(a, b)| {
+            json!({
+                "first": ratings.coders()[a], "second": ratings.coders()[b],
+                "cohen": ratings.cohen(a, b),
+                "linear": ratings.weighted_cohen(a, b, Weights::Linear),
+                "quadratic": ratings.weighted_cohen(a, b, Weights::Quadratic),
+                "confusion": ratings.confusion(a, b),
+            })
+        })
+        .collect();
+    json!({
+        "assessors": ratings.coders(), "items": ratings.len(), "complete": ratings.complete(),
+        "labels": ratings.labels().collect::<Vec<_>>(), "observed": ratings.observed(),
+        "mean_cohen": ratings.mean_cohen(), "davies_fleiss": ratings.davies_fleiss(),
+        "fleiss": ratings.fleiss(), "pairs": pairs,
+        "krippendorff": {
+            "nominal": ratings.krippendorff(Level::Nominal),
+            "ordinal": ratings.krippendorff(Level::Ordinal),
+            "interval": ratings.krippendorff(Level::Interval),
+        },
+    })
+}
+
+fn agreement_text(ratings: &Ratings) -> Vec<String> {
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let labels: Vec<String> = ratings.labels().map(ToString::to_string).collect();
+    let mut rows = vec![
+        row("assessors", ratings.coders().len().to_string()),
+        row("items", ratings.len().to_string()),
+        row("labelled by all", ratings.complete().to_string()),
+        row("labels", labels.join(" ")),
+        row("observed agreement", figure(ratings.observed())),
+    ];
+    let two = ratings.coders().len() == 2;
+    if two {
+        rows.push(row("Cohen", figure(ratings.cohen(0, 1))));
+        let weighted = |weights| figure(ratings.weighted_cohen(0, 1, weights));
+        rows.push(row("Cohen, linear", weighted(Weights::Linear)));
+        rows.push(row("Cohen, quadratic", weighted(Weights::Quadratic)));
+    } else {
+        rows.push(row("Cohen, mean of pairs", figure(ratings.mean_cohen())));
+    }
+    rows.push(row("Davies-Fleiss", figure(ratings.davies_fleiss())));
+    rows.push(row("Fleiss", figure(ratings.fleiss())));
+    for (level, name) in [
+        (Level::Nominal, "Krippendorff"),
+        (Level::Ordinal, "Krippendorff, ordinal"),
+        (Level::Interval, "Krippendorff, interval"),
+    ] {
+        rows.push(row(name, figure(ratings.krippendorff(level))));
+    }
+    let mut parts = vec![table(rows)];
+    if two {
+        let confusion = ratings.confusion(0, 1);
+        let mut rows = vec![vec![format!(
+            "{} \\ {}",
+            ratings.coders()[0],
+            ratings.coders()[1]
+        )]];
+        rows[0].extend(labels);
+        for (label, counts) in confusion.labels.iter().zip(&confusion.counts) {
+            let mut row = vec![label.to_string()];
+            row.extend(counts.iter().map(u64::to_string));
+            rows.push(row);
+        }
+        parts.push(table(rows));
+    } else {
+        let head = ["pair", "Cohen", "linear", "quadratic"]
+            .map(str::to_owned)
+            .to_vec();
+        let pairs = ratings.pairs().map(|(a, b)| {
+            let weighted = |weights| figure(ratings.weighted_cohen(a, b, weights));
+            vec![
+                format!("{} + {}", ratings.coders()[a], ratings.coders()[b]),
+                figure(ratings.cohen(a, b)),
+                weighted(Weights::Linear),
+                weighted(Weights::Quadratic),
+            ]
+        });
+        parts.push(table(std::iter::once(head).chain(pairs)));
+    }
+    parts
+}
+
+/// How alike two orders of the systems are.
+struct Correlated {
+    names: [String; 2],
+    tau: Option<f64>,
+    tau_ap: Option<f64>,
+    tau_ap_b: Option<f64>,
+}
+
+fn rankings(
+    args: &Args,
+    qrels: &[(&str, Qrels)],
+    runs: &[ir_core::Run],
+) -> Result<Vec<Correlated>> {
+    if runs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let measures = if args.measure.is_empty() {
+        vec![Measure::AP]
+    } else {
+        args.measure.clone()
+    };
+    // By judgments and measure, a figure for each run.
+    let mut orders: Vec<(String, Vec<f64>)> = Vec::new();
+    for (name, judgments) in qrels {
+        let evaluator = Evaluator::with_rules(judgments, &measures, Rules::default())?;
+        let mut figures = vec![Vec::new(); measures.len()];
+        for run in runs {
+            let context = || format!("{} with {name}", run.tag);
+            let report = evaluator.evaluate(run).with_context(context)?;
+            for (figures, &measure) in figures.iter_mut().zip(&measures) {
+                figures.push(report.summary(measure).unwrap_or_default());
+            }
+        }
+        for (measure, figures) in measures.iter().zip(figures) {
+            let label = match (qrels.len(), measures.len()) {
+                (1, _) => measure.to_string(),
+                (_, 1) => (*name).to_owned(),
+                _ => format!("{measure} by {name}"),
+            };
+            orders.push((label, figures));
+        }
+    }
+    let mut all = Vec::new();
+    for (at, (first, x)) in orders.iter().enumerate() {
+        for (second, y) in &orders[at + 1..] {
+            all.push(Correlated {
+                names: [first.clone(), second.clone()],
+                tau: tau_b(x, y),
+                tau_ap: tau_ap(x, y),
+                tau_ap_b: tau_ap_b(x, y),
+            });
+        }
+    }
+    Ok(all)
+}
+
+fn rankings_text(rankings: &[Correlated], systems: usize) -> String {
+    let head = [
+        &format!("order of {systems} systems"),
+        "tau_b",
+        "tau_ap",
+        "tau_ap_b",
+    ];
+    let head = head.map(str::to_owned).to_vec();
+    let rows = rankings.iter().map(|ranking| {
+        vec![
+            ranking.names.join(" / "),
+            figure(ranking.tau),
+            figure(ranking.tau_ap),
+            figure(ranking.tau_ap_b),
+        ]
+    });
+    table(std::iter::once(head).chain(rows))
+}

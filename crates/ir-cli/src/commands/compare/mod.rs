@@ -1,0 +1,462 @@
+//! `ir compare`: several runs on the same judgments, and what of their differences is chance.
+
+mod page;
+mod topics;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use ir_core::Run;
+use ir_core::trec::Header;
+use ir_eval::significance::{
+    Alternative, MultipleTestingCorrection, IntervalMethod, RandomizationTest, BootstrapResampling, PairedTTest, WilcoxonTest,
+};
+use ir_eval::trec_eval::Selection;
+use ir_eval::{
+    ComparedPairs, Bootstrap, CompareError, Comparison, Evaluator, HypothesisFamily, Measure, Missing, ComparisonConfig,
+    Reading, Report, Rules, SignificanceTest,
+};
+use serde::Serialize;
+
+use crate::shared::options::positive;
+use crate::shared::console::{Console, Usage, check_stopped};
+use crate::shared::qrels::{GradeForm, told};
+use crate::shared::rules::RuleOptions;
+use crate::shared::runs::not_over;
+use crate::shared::output::Sink;
+use crate::shared::input;
+
+const EXAMPLES: &str = "\
+Examples:
+  ir compare qrels.txt bm25.trec dense.trec       the first is the baseline
+  ir compare -m map -m ndcg_cut.10 qrels.txt *.trec
+  ir compare --baseline dense.trec --test randomisation qrels.txt *.trec
+  ir compare --all-pairs --correction bonferroni qrels.txt *.trec
+  ir compare --per-topic=10 -m AP qrels.txt old.trec new.trec
+  ir compare --format latex --output table.tex qrels.txt old.trec new.trec
+  ir compare --format html -o page.html qrels.txt *.trec  a page with pictures
+  ir compare --pictures figures qrels.txt *.trec          pictures for a paper
+
+All systems are compared on the same queries: every judged one, where one
+without results counts 0 (as with ir eval -c), or, with --common, those that
+every run answers. A difference is the system's value less the baseline's.
+
+Tests of the differences per query (--test):
+  t              paired t test (the default)
+  wilcoxon       signed ranks, zeros dropped; exact where scipy is
+  randomisation  Fisher's, by flipping signs: exact up to 20 differing
+                 queries, else --samples patterns
+  bootstrap      paired bootstrap: percentile one-sided, shifted two-sided
+  datafinder     the paired bootstrap of DataFinder's published evaluation,
+                 which is one-sided
+
+The family for --correction is the tests of one measure, or --family all.
+Marks: † and ‡ for significantly higher and lower than the baseline, or the
+letters of the systems that are beaten. LaTeX is the table of figures, with
+--details also intervals and differences. The same seed gives the same output.";
+
+/// The measures that are compared unless told otherwise.
+const MEASURES: [&str; 5] = ["nDCG@10", "AP", "RR", "P@5", "R@100"];
+
+/// The arguments of `ir compare`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Relevance judgments: a file, a collection by name such as `beir/nfcorpus`, or `-`
+    qrels: String,
+
+    /// Runs: files in TREC's form (six columns), or `-` for one of them
+    #[arg(required = true, num_args = 1.., value_name = "RUN")]
+    runs: Vec<String>,
+
+    /// Form of the judgments
+    #[arg(
+        short = 'R', long = "judgments", value_enum, default_value_t = GradeForm::Qrels,
+        value_name = "FORM"
+    )]
+    form: GradeForm,
+
+    /// Measure, as in `ir eval`; repeatable [default: nDCG@10, AP, RR, P@5, R@100]
+    #[arg(short = 'm', long, value_name = "MEASURE")]
+    measure: Vec<String>,
+
+    /// Run that the others are compared with, by tag or file name [default: the first]
+    #[arg(long, value_name = "RUN", conflicts_with = "all_pairs")]
+    baseline: Option<String>,
+
+    /// Every run compared with every other one
+    #[arg(long)]
+    all_pairs: bool,
+
+    /// Test of significance
+    #[arg(long, value_enum, default_value_t = TestName::T, hide_possible_values = true, value_name = "TEST")]
+    test: TestName,
+
+    /// What is to be shown: two-sided, greater or less [default: two-sided; greater for datafinder]
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "WAY")]
+    alternative: Option<Way>,
+
+    /// Correction for many tests: holm, bonferroni or none
+    #[arg(long, value_enum, default_value_t = CorrectionName::Holm, hide_possible_values = true, value_name = "NAME")]
+    correction: CorrectionName,
+
+    /// Tests that are corrected together: those of a measure, or all
+    #[arg(long, value_enum, default_value_t = FamilyName::Measure, hide_possible_values = true, value_name = "NAME")]
+    family: FamilyName,
+
+    /// Level of significance; confidence intervals are those of 1 less this
+    #[arg(long, default_value_t = 0.05, value_parser = share, allow_negative_numbers = true, value_name = "SHARE")]
+    alpha: f64,
+
+    /// Confidence intervals by student or bootstrap
+    #[arg(long, value_enum, default_value_t = IntervalName::Student, hide_possible_values = true, value_name = "NAME")]
+    interval: IntervalName,
+
+    /// Random samples of randomisation, bootstrap (intervals too) and datafinder
+    /// [default: 100000, 10000, 1000]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true, value_name = "N")]
+    samples: Option<u32>,
+
+    /// Where random numbers start
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
+
+    /// Only queries that every run answers, instead of 0 for missing ones
+    #[arg(long, conflicts_with = "complete")]
+    common: bool,
+
+    /// All judged queries: the default, and here for those who are used to it
+    #[arg(short = 'c', long, hide = true)]
+    complete: bool,
+
+    #[command(flatten)]
+    rules: RuleOptions,
+
+    /// The N queries with the largest gains and losses too, for each pair, by the first measure,
+    /// with the documents that moved; 5 without `=N`. In csv they stand in place of the tables,
+    /// without documents
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = positive)]
+    per_topic: Option<usize>,
+
+    /// Form of the output: table, markdown, latex, csv or json (csv and json in full precision,
+    /// json with the values of each query), or html: one self-contained page with tables, pictures,
+    /// and the queries and documents that made the difference
+    #[arg(long, value_enum, default_value_t = Format::Table, hide_possible_values = true, value_name = "FORM")]
+    format: Format,
+
+    /// Two more LaTeX tables: confidence intervals and differences
+    #[arg(long)]
+    details: bool,
+
+    /// Title of the page [default: the names of the runs]
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+
+    /// Folder for pictures (SVG, at a column's width) and the numbers behind each (CSV): figures
+    /// with intervals, precision and recall, measures by cut-off, differences per query, scores by
+    /// rank
+    #[arg(long, value_name = "DIR")]
+    pictures: Option<PathBuf>,
+
+    /// File to write, whole or not at all [default: standard output]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum TestName {
+    T,
+    Wilcoxon,
+    #[value(alias = "fisher", alias = "randomization")]
+    Randomisation,
+    Bootstrap,
+    Datafinder,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Way {
+    TwoSided,
+    Greater,
+    Less,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum CorrectionName {
+    Holm,
+    Bonferroni,
+    None,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FamilyName {
+    Measure,
+    All,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum IntervalName {
+    #[value(alias = "t")]
+    Student,
+    Bootstrap,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Markdown,
+    Latex,
+    Csv,
+    Json,
+    Html,
+}
+
+/// A share between 0 and 1.
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
+        _ => Err(format!("expected a number between 0 and 1, found {text:?}")),
+    }
+}
+
+impl Args {
+    /// The plan; `baseline` is the name of a system.
+    fn plan(&self, baseline: Option<String>) -> ComparisonConfig {
+        let seed = self.seed;
+        let samples = |test| self.samples.unwrap_or(test);
+        ComparisonConfig {
+            against: match baseline {
+                _ if self.all_pairs => ComparedPairs::AllPairs,
+                None => ComparedPairs::WithFirst,
+                Some(name) => ComparedPairs::EvaluatedRun(name),
+            },
+            test: match self.test {
+                TestName::T => SignificanceTest::PairedT(PairedTTest),
+                TestName::Wilcoxon => SignificanceTest::Wilcoxon(WilcoxonTest::default()),
+                TestName::Randomisation => SignificanceTest::Randomization(RandomizationTest {
+                    samples: samples(RandomizationTest::default().samples),
+                    seed,
+                }),
+                TestName::Bootstrap => SignificanceTest::Bootstrap(BootstrapResampling {
+                    samples: samples(BootstrapResampling::default().samples),
+                    seed,
+                }),
+                TestName::Datafinder => SignificanceTest::BootstrapWins(Bootstrap {
+                    resamples: samples(Bootstrap::DATAFINDER.resamples),
+                    seed,
+                    ..Bootstrap::DATAFINDER
+                }),
+            },
+            alternative: match (self.alternative, self.test) {
+                (Some(Way::Greater), _) | (None, TestName::Datafinder) => Alternative::Greater,
+                (Some(Way::Less), _) => Alternative::Less,
+                (Some(Way::TwoSided) | None, _) => Alternative::TwoSided,
+            },
+            correction: match self.correction {
+                CorrectionName::Holm => MultipleTestingCorrection::Holm,
+                CorrectionName::Bonferroni => MultipleTestingCorrection::Bonferroni,
+                CorrectionName::None => MultipleTestingCorrection::None,
+            },
+            family: match self.family {
+                FamilyName::Measure => HypothesisFamily::Measure,
+                FamilyName::All => HypothesisFamily::All,
+            },
+            level: self.alpha,
+            interval: match self.interval {
+                IntervalName::Student => IntervalMethod::Student,
+                IntervalName::Bootstrap => IntervalMethod::Bootstrap(BootstrapResampling {
+                    samples: samples(BootstrapResampling::default().samples),
+                    seed,
+                }),
+            },
+        }
+    }
+
+    /// What no run can make right.
+    fn check(&self) -> Result<(), Usage> {
+        if self.runs.len() < 2 {
+            return Err(expected_two_runs(&self.qrels));
+        }
+        let files = std::iter::once(&self.qrels).chain(&self.runs);
+        if files.filter(|file| *file == "-").count() > 1 {
+            return Err(Usage(
+                "expected `-` for one of <QRELS> and <RUN>, found it more than once".to_owned(),
+            ));
+        }
+        if self.test == TestName::Datafinder && self.alternative == Some(Way::TwoSided) {
+            return Err(Usage(
+                "--test datafinder: expected --alternative greater or less, found two-sided"
+                    .to_owned(),
+            ));
+        }
+        let number = |file: &&String| file.bytes().all(|b| b.is_ascii_digit());
+        let files = std::iter::once(&self.qrels).chain(&self.runs);
+        if let (Some(_), Some(number)) = (
+            self.per_topic,
+            files.filter(number).find(|file| !Path::new(file).exists()),
+        ) {
+            return Err(Usage(format!(
+                "--per-topic {number}: expected --per-topic={number}, with an equals sign"
+            )));
+        }
+        if self.per_topic.is_some() && self.format == Format::Latex {
+            return Err(Usage(
+                "--per-topic: expected --format table, markdown, csv, json or html, found latex"
+                    .to_owned(),
+            ));
+        }
+        if self.details && self.format != Format::Latex {
+            return Err(Usage(
+                "--details: expected --format latex with it; the other forms have all tables"
+                    .to_owned(),
+            ));
+        }
+        if self.title.is_some() && self.format != Format::Html {
+            return Err(Usage("--title: expected --format html with it".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// Runs `ir compare`.
+pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
+    args.check()?;
+    let missing = if args.common {
+        Missing::Skip
+    } else {
+        Missing::Zero
+    };
+    let rules = args.rules.rules(missing);
+    let measures = if args.measure.is_empty() {
+        MEASURES.map(str::to_owned).to_vec()
+    } else {
+        args.measure.clone()
+    };
+    let measures = in_order(&measures, &rules)?;
+    if measures.is_empty() {
+        let found = args.measure.join(", ");
+        return Err(Usage(format!("--measure: expected a figure, found {found}")).into());
+    }
+    let read = std::iter::once(&args.qrels).chain(&args.runs);
+    not_over(args.output.as_deref(), "--output", read)?;
+    let qrels = (args.form).read(&args.qrels, args.rules.header(), console)?;
+    let folder = args.pictures.as_deref();
+    folder.map(page::make_folder).transpose()?;
+    let evaluator = Evaluator::with_rules(&*qrels, &measures, rules)?;
+    let mut out = Sink::open(args.output.as_deref())?;
+    let needs_page = args.format == Format::Html || folder.is_some();
+    let judged = RunEvaluator {
+        evaluator: &evaluator,
+        qrels: &args.qrels,
+        header: args.rules.header(),
+        lists: needs_page || args.per_topic.is_some(),
+    };
+    let systems = judged.systems(&args.runs, console)?;
+    let baseline = args.baseline.as_ref();
+    let baseline = baseline.map(|name| resolve(name, &systems)).transpose()?;
+    let reports: Vec<Report> = systems.iter().map(|system| system.report.clone()).collect();
+    let comparison = Comparison::new(&reports, &args.plan(baseline)).map_err(usage_error)?;
+    let topics = args.per_topic.map(|most| {
+        let lists = systems.iter();
+        let lists = lists.filter_map(|system| Some((system.name(), system.list.as_ref()?)));
+        topics::of(&comparison, &*qrels, &lists.collect(), most)
+    });
+    let page = if needs_page {
+        check_stopped()?;
+        Some(page::of(args, &comparison, &*qrels, &systems)?)
+    } else {
+        None
+    };
+    if let (Some(page), Some(folder)) = (&page, folder) {
+        page::write_pictures(page, folder)?;
+    }
+    let written = match page {
+        Some(page) if args.format == Format::Html => {
+            out.write_all(page.to_html().as_bytes()).map_err(Into::into)
+        }
+        _ => write(args, &comparison, topics.as_deref(), &mut out),
+    };
+    written.with_context(|| format!("{}: could not be written", out.name()))?;
+    out.commit()
+}
+
+/// The measures as they were listed: trec_eval's own order is not a person's.
+fn in_order(options: &[String], rules: &Rules) -> Result<Vec<Measure>> {
+    let mut measures = Vec::new();
+    for option in options {
+        let selection = Selection::parse_as(&[option], rules.generation)
+            .map_err(|error| Usage(format!("--measure {error}")))?;
+        measures.extend(selection.measures());
+    }
+    Ok(measures)
+}
+
+/// The system that a person means by a name, a file, or a tag.
+fn resolve(text: &str, systems: &[EvaluatedRun]) -> Result<String> {
+    let ways: [fn(&EvaluatedRun) -> String; 4] = [
+        |system| system.name().to_owned(),
+        |system| system.file.clone(),
+        |system| file_name(&system.file),
+        |system| system.tag.clone(),
+    ];
+    for way in ways {
+        let plain = |text: &str| text.strip_prefix("./").unwrap_or(text).to_owned();
+        let mut found = systems
+            .iter()
+            .filter(|system| plain(&way(system)) == plain(text));
+        if let (Some(one), None) = (found.next(), found.next()) {
+            return Ok(one.name().to_owned());
+        }
+    }
+    let known: Vec<&str> = systems.iter().map(EvaluatedRun::name).collect();
+    Err(Usage(format!(
+        "--baseline: expected one of the runs ({}), found {text:?}",
+        known.join(", ")
+    ))
+    .into())
+}
+
+/// A comparison with its queries, for JSON.
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    topics: Option<&'a [topics::Topics]>,
+}
+
+fn write(
+    args: &Args,
+    comparison: &Comparison,
+    topics: Option<&[topics::Topics]>,
+    out: &mut Sink,
+) -> Result<()> {
+    match args.format {
+        Format::Table => {
+            out.write_all(comparison.text().as_bytes())?;
+            topics.map_or(Ok(()), |topics| topics::text(topics, out))?;
+        }
+        Format::Markdown => {
+            out.write_all(comparison.markdown().as_bytes())?;
+            topics.map_or(Ok(()), |topics| topics::markdown(topics, out))?;
+        }
+        Format::Latex => {
+            out.write_all(comparison.latex().as_bytes())?;
+            if args.details {
+                write!(out, "\n{}", comparison.latex_details())?;
+            }
+        }
+        Format::Csv => match topics {
+            None => comparison.csv(&mut *out)?,
+            Some(topics) => topics::csv(topics, out)?,
+        },
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *out, &Whole { comparison, topics })?;
+            out.write_all(b"\n")?;
+        }
+        // A page is more than a comparison.
+        Format::Html => {}
+    }
+    Ok(())
+}

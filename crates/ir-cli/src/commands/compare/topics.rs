@@ -1,0 +1,246 @@
+//! Which queries a system gains and loses on, and through which documents.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use ir_core::{Judgments, Run};
+use ir_eval::{Comparison, Judged, Measure, Moved, Moves, QueryDifference};
+use serde::Serialize;
+
+/// How many documents are named for each query.
+const DOCUMENTS: usize = 5;
+
+/// The queries that tell two systems apart.
+#[derive(Debug, Serialize)]
+pub(super) struct Topics {
+    measure: Measure,
+    system: String,
+    against: String,
+    wins: usize,
+    losses: usize,
+    /// The largest gains first.
+    gains: Vec<Topic>,
+    /// The largest losses first.
+    drops: Vec<Topic>,
+}
+
+#[derive(Debug, Serialize)]
+struct Topic {
+    #[serde(flatten)]
+    difference: QueryDifference,
+    /// Documents whose change of rank matters to the measure, relevant ones first.
+    moved: Vec<Moved>,
+    /// How many more there are.
+    further: usize,
+    /// How many of those are relevant.
+    further_relevant: usize,
+}
+
+/// The `most` largest gains and losses of each pair of systems on the first measure.
+pub(super) fn of(
+    comparison: &Comparison,
+    qrels: &dyn Judgments,
+    runs: &BTreeMap<&str, &Run>,
+    most: usize,
+) -> Vec<Topics> {
+    let Some(&measure) = comparison.measures().first() else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    for contrast in comparison.contrasts() {
+        let (system, against) = (contrast.system.as_str(), contrast.against.as_str());
+        let (Some(run), Some(other)) = (runs.get(system), runs.get(against)) else {
+            continue;
+        };
+        if contrast.measure != measure {
+            continue;
+        }
+        let moves = Moves::new(qrels, *comparison.rules(), run, other).by(measure);
+        let topics = comparison.topics(system, against, measure);
+        let topics = topics.unwrap_or_default();
+        let whole = |difference: &QueryDifference| {
+            let mut moved = moves.of(&difference.query);
+            let rest = moved.iter().skip(DOCUMENTS);
+            let further_relevant = rest.filter(|moved| moves.is_relevant(moved)).count();
+            let further = moved.len().saturating_sub(DOCUMENTS);
+            moved.truncate(DOCUMENTS);
+            Topic {
+                difference: difference.clone(),
+                moved,
+                further,
+                further_relevant,
+            }
+        };
+        // As many as are counted as wins and losses: dust of rounding is a tie.
+        let gains = topics.iter().take(contrast.effect.wins);
+        let losses = topics.iter().rev().take(contrast.effect.losses);
+        all.push(Topics {
+            measure,
+            system: system.to_owned(),
+            against: against.to_owned(),
+            wins: contrast.effect.wins,
+            losses: contrast.effect.losses,
+            gains: gains.take(most).map(whole).collect(),
+            drops: losses.take(most).map(whole).collect(),
+        });
+    }
+    all
+}
+
+impl Topics {
+    /// The two halves with their titles; `name` sets the name of a system.
+    fn sides(&self, name: fn(&str) -> String) -> [(String, &[Topic]); 2] {
+        let title = |higher: &str, lower: &str, shown: usize, of: usize| {
+            format!(
+                "{}: {} above {} ({shown} of {of} queries)",
+                self.measure,
+                name(higher),
+                name(lower)
+            )
+        };
+        let (system, against) = (&self.system, &self.against);
+        [
+            (
+                title(system, against, self.gains.len(), self.wins),
+                &self.gains,
+            ),
+            (
+                title(against, system, self.drops.len(), self.losses),
+                &self.drops,
+            ),
+        ]
+    }
+}
+
+/// The queries as indented lines.
+pub(super) fn text(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
+    for pair in topics {
+        for (title, topics) in pair.sides(str::to_owned) {
+            writeln!(out, "\n{title}\n")?;
+            for topic in topics {
+                let QueryDifference {
+                    query,
+                    value,
+                    against,
+                    difference,
+                } = &topic.difference;
+                writeln!(
+                    out,
+                    "  {difference:+.4}  {against:.4} -> {value:.4}  {query}"
+                )?;
+                for moved in &topic.moved {
+                    let line = line(moved);
+                    writeln!(out, "           {line}: {}", moved.doc)?;
+                }
+                if topic.further > 0 {
+                    let (further, relevant) = (topic.further, topic.further_relevant);
+                    writeln!(
+                        out,
+                        "           and {further} more, {relevant} of them relevant"
+                    )?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The queries as nested lists.
+pub(super) fn markdown(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
+    for pair in topics {
+        for (title, topics) in pair.sides(code) {
+            writeln!(out, "\n{title}:\n")?;
+            for topic in topics {
+                let QueryDifference {
+                    query,
+                    value,
+                    against,
+                    difference,
+                } = &topic.difference;
+                writeln!(
+                    out,
+                    "- {difference:+.4} ({against:.4} to {value:.4}) {}",
+                    code(query)
+                )?;
+                for moved in &topic.moved {
+                    writeln!(out, "  - {}: {}", line(moved), code(&moved.doc))?;
+                }
+                if topic.further > 0 {
+                    writeln!(out, "  - and {} more", topic.further)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The queries as one table, without documents.
+pub(super) fn csv(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
+    let mut table = csv::Writer::from_writer(out);
+    table.write_record([
+        "measure",
+        "system",
+        "against",
+        "query",
+        "value",
+        "value_against",
+        "difference",
+    ])?;
+    for pair in topics {
+        for topic in pair.gains.iter().chain(pair.drops.iter().rev()) {
+            let topic = &topic.difference;
+            table.write_record([
+                &pair.measure.to_string(),
+                &pair.system,
+                &pair.against,
+                &topic.query,
+                &topic.value.to_string(),
+                &topic.against.to_string(),
+                &topic.difference.to_string(),
+            ])?;
+        }
+    }
+    table.flush()
+}
+
+/// A name as it is, in Markdown: between more backticks than it has in a row.
+fn code(name: &str) -> String {
+    let rows = name.split(|c| c != '`').map(str::len);
+    let fence = "`".repeat(rows.max().unwrap_or(0) + 1);
+    let room = if name.starts_with('`') || name.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
+    format!("{fence}{room}{name}{room}{fence}")
+}
+
+/// `grade 2, rank 14 -> 3`.
+fn line(moved: &Moved) -> String {
+    let judged = match moved.judged {
+        Judged::Grade(grade) => format!("grade {grade}"),
+        Judged::Unjudged | Judged::Unpooled => "unjudged".to_owned(),
+    };
+    let rank = |rank: Option<usize>| rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
+    format!(
+        "{judged}, rank {} -> {}",
+        rank(moved.against),
+        rank(moved.rank)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_markdown_stay_as_they_are() {
+        for (name, expected) in [
+            ("MED_1_<b>*", "`MED_1_<b>*`"),
+            ("a`b", "``a`b``"),
+            ("`tick``", "``` `tick`` ```"),
+        ] {
+            assert_eq!(code(name), expected);
+        }
+    }
+}

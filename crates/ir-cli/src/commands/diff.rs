@@ -1,0 +1,254 @@
+//! `ir diff`: what is different between two runs.
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use anyhow::{Context, Result};
+use ir_eval::{Diff, DiffRules, QueryDiff};
+use serde_json::json;
+
+use crate::shared::options::positive;
+use crate::shared::console::Console;
+use crate::shared::format::{figure, table};
+use crate::shared::runs::{RunOptions, only_one_stdin};
+use crate::shared::output::Sink;
+
+const EXAMPLES: &str = "\
+Examples:
+  ir diff old.trec new.trec                  the exit code is 0 for identical
+  ir diff -q --depth 10 old.trec new.trec    each topic that differs
+  ir diff --tolerance inf old.trec new.trec  rankings alone
+  ir diff --json old.trec new.trec           one JSON object
+  ir search tiny | ir diff before.trec -
+
+Figures are means over the topics that both runs have:
+  tau      Kendall's tau-b of the ranks of the common documents
+  tau_ap   AP correlation: the same, but the top weighs more; the first run
+           counts as right
+  rbo      rank-biased overlap, extrapolated; sees what one run lacks
+  overlap  share of the longer list that both have
+
+The exit code is that of diff: 0 for identical runs, 1 for different ones, and
+2 for any trouble. Tags are not compared.";
+
+/// The arguments of `ir diff`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Run in TREC's form, or `-` for standard input
+    #[arg(value_name = "RUN")]
+    first: String,
+
+    /// The other run
+    #[arg(value_name = "OTHER RUN")]
+    second: String,
+
+    /// Documents of each list that count [default: all]
+    #[arg(long, short = 'k', value_name = "K", value_parser = positive, allow_negative_numbers = true)]
+    depth: Option<usize>,
+
+    /// How far two scores may be apart and still be equal; `inf` for rankings alone
+    #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = tolerance, allow_negative_numbers = true)]
+    tolerance: f64,
+
+    /// Persistence of rank-biased overlap: .9 puts 86 % of the weight on the first 10 ranks
+    #[arg(long, value_name = "P", default_value_t = 0.9, value_parser = persistence, allow_negative_numbers = true)]
+    rbo_p: f64,
+
+    /// A line for each topic that differs
+    #[arg(long, short = 'q')]
+    queries: bool,
+
+    #[command(flatten)]
+    reading: RunOptions,
+
+    /// One JSON object, with every topic
+    #[arg(long)]
+    json: bool,
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if number >= 0.0 => Ok(number),
+        _ => Err(format!("expected a number from 0, or inf, found {text:?}")),
+    }
+}
+
+fn persistence(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if number > 0.0 && number < 1.0 => Ok(number),
+        _ => Err(format!("expected a number between 0 and 1, found {text:?}")),
+    }
+}
+
+/// Runs `ir diff`; tells whether the runs are identical.
+pub(crate) fn run(args: &Args, console: &Console) -> Result<bool> {
+    let files = [args.first.clone(), args.second.clone()];
+    only_one_stdin(&files)?;
+    let runs = args.reading.read(&files, console)?;
+    let rules = DiffRules {
+        order: args.reading.order.into(),
+        depth: args.depth,
+        p: args.rbo_p,
+        tolerance: args.tolerance,
+    };
+    let diff = Diff::of(&runs[0], &runs[1], rules);
+    let mut out = Sink::open(None)?;
+    let text = if args.json {
+        let mean = |figure: fn(&QueryDiff) -> Option<f64>| diff.mean(figure).map(|mean| mean.0);
+        let mut object = json!(diff);
+        object["identical"] = json!(diff.identical());
+        object["same_rankings"] = json!(diff.same_rankings());
+        object["mean"] = json!({
+            "tau": mean(|query| query.tau),
+            "tau_ap": mean(|query| query.tau_ap),
+            "rbo": mean(|query| query.rbo),
+            "overlap": mean(|query| Some(query.overlap())),
+        });
+        format!("{object}\n")
+    } else {
+        text(&diff, args)
+    };
+    out.write_all(text.as_bytes())
+        .with_context(|| format!("{}: could not be written", out.name()))?;
+    out.commit()?;
+    Ok(diff.identical())
+}
+
+/// Six digits, whatever the size.
+fn short(number: f64) -> String {
+    if (1e-4..1e6).contains(&number) {
+        format!("{number:.6}")
+    } else {
+        format!("{number:.5e}")
+    }
+}
+
+fn text(diff: &Diff, args: &Args) -> String {
+    let documents: usize = diff.queries.iter().map(|query| query.retrieved[0]).sum();
+    let compared = format!("{} topics, {documents} documents", diff.queries.len());
+    if diff.identical() {
+        let scores = match diff.rules.tolerance {
+            0.0 => ", scores included".to_owned(),
+            f64::INFINITY => ", scores not compared".to_owned(),
+            apart => format!(", scores within {apart}"),
+        };
+        return format!("identical: {compared}{scores}\n");
+    }
+    let mut rows: Vec<[String; 2]> = Vec::new();
+    let mut row = |name: &str, value: String| rows.push([name.to_owned(), value]);
+    let verdict = if diff.same_rankings() {
+        "scores only: the rankings are the same"
+    } else {
+        "yes"
+    };
+    row("different", verdict.to_owned());
+    row("topics in both", diff.queries.len().to_string());
+    for (name, only) in [
+        ("in the first only", &diff.only_first),
+        ("in the second only", &diff.only_second),
+    ] {
+        if !only.is_empty() {
+            let example = if only.len() > 1 { ", such as" } else { ":" };
+            row(
+                &format!("topics {name}"),
+                format!("{}{example} {}", only.len(), only[0]),
+            );
+        }
+    }
+    let count = |of: fn(&QueryDiff) -> bool| diff.queries.iter().filter(|query| of(query)).count();
+    row(
+        "topics with another ranking",
+        count(|query| !query.same_ranking()).to_string(),
+    );
+    row(
+        "topics with other scores",
+        count(|query| query.score.is_some()).to_string(),
+    );
+    let first = diff
+        .queries
+        .iter()
+        .find_map(|query| Some((query, query.first_difference.as_ref()?)));
+    if let Some((query, first)) = first {
+        let shown =
+            |doc: &Option<String>| doc.clone().unwrap_or_else(|| "(end of the list)".into());
+        let what = format!(
+            "topic {}, rank {}: {} against {}",
+            query.query,
+            first.rank,
+            shown(&first.first),
+            shown(&first.second)
+        );
+        row("first difference", what);
+    }
+    if let Some((query, score)) = diff.largest_score() {
+        let what = format!(
+            "{} (topic {query}, {}: {} against {})",
+            short(score.distance()),
+            score.doc,
+            score.first,
+            score.second
+        );
+        row("largest difference of scores", what);
+    }
+    let mut means = |name: String, figure: fn(&QueryDiff) -> Option<f64>| {
+        if let Some((mean, topics)) = diff.mean(figure) {
+            let over = if topics == diff.queries.len() {
+                String::new()
+            } else {
+                format!(" (over {topics} topics)")
+            };
+            row(&name, format!("{mean:.4}{over}"));
+        }
+    };
+    means("tau".into(), |query| query.tau);
+    means("tau_ap".into(), |query| query.tau_ap);
+    means(format!("rbo (p = {})", diff.rules.p), |query| query.rbo);
+    let depth = diff
+        .rules
+        .depth
+        .map_or_else(String::new, |depth| format!("@{depth}"));
+    means(format!("overlap{depth}"), |query| Some(query.overlap()));
+    let width = rows.iter().map(|row| row[0].len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for [name, value] in rows {
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "{name:width$}  {value}");
+    }
+    let different: Vec<&QueryDiff> = diff
+        .queries
+        .iter()
+        .filter(|query| !query.identical())
+        .collect();
+    if args.queries && !different.is_empty() {
+        let head = [
+            "topic",
+            "first",
+            "second",
+            "common",
+            "from rank",
+            "tau",
+            "tau_ap",
+            "rbo",
+        ];
+        let lines = different.into_iter().map(|query| {
+            let from = query
+                .first_difference
+                .as_ref()
+                .map(|first| first.rank.to_string());
+            vec![
+                query.query.clone(),
+                query.retrieved[0].to_string(),
+                query.retrieved[1].to_string(),
+                query.common.to_string(),
+                from.unwrap_or_else(|| "-".into()),
+                figure(query.tau),
+                figure(query.tau_ap),
+                figure(query.rbo),
+            ]
+        });
+        let head = head.iter().map(|&name| name.to_owned()).collect();
+        let _ = writeln!(text, "\n{}", table(std::iter::once(head).chain(lines)));
+    }
+    text
+}

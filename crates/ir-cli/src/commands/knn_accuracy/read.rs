@@ -1,0 +1,167 @@
+//! Vectors, labels and texts from files.
+
+use std::fs::File;
+use std::io::Read as _;
+
+use anyhow::{Result, bail};
+use ir_data::Lines;
+use ir_knn::{DenseRows, npy};
+use serde_json::{Map, Value};
+
+use super::Args;
+#[cfg(feature = "parquet")]
+use crate::shared::console::Usage;
+use crate::shared::input;
+
+/// The rows of a `.npy` file.
+pub(super) fn vectors(argument: &str) -> Result<DenseRows> {
+    let (reader, name) = source::open(argument)?;
+    Ok(npy::read(reader, &name)?)
+}
+
+/// One label a line.
+pub(super) fn labels(argument: &str) -> Result<Vec<String>> {
+    let (reader, name) = source::open(argument)?;
+    let mut lines = Lines::new(reader, &name);
+    let mut labels = Vec::new();
+    while let Some(line) = lines.read()? {
+        let label = line.text.trim_end_matches('\r');
+        if label.is_empty() {
+            bail!(
+                "{name}:{}: expected a label, found an empty line",
+                line.number
+            );
+        }
+        labels.push(label.to_owned());
+    }
+    Ok(labels)
+}
+
+/// Texts with their labels.
+pub(super) struct Texts {
+    pub(super) texts: Vec<String>,
+    /// Where each stands, from 1; none of a Parquet file.
+    pub(super) lines: Vec<u64>,
+    pub(super) labels: Vec<String>,
+}
+
+/// JSON objects with fields for text and label, plain lines, or Parquet in the ICLR layout.
+pub(super) fn texts(argument: &str, args: &Args) -> Result<Texts> {
+    if is_parquet(argument) {
+        return papers(argument, args);
+    }
+    let (reader, name) = source::open(argument)?;
+    let mut lines = Lines::new(reader, &name);
+    let (mut texts, mut numbers, mut own) = (Vec::new(), Vec::new(), Vec::new());
+    let mut json = None;
+    while let Some(line) = lines.read()? {
+        let text = line.text.trim_end_matches('\r');
+        let blank = text.trim().is_empty();
+        if json.is_none() && !blank {
+            json = Some(text.trim_start().starts_with('{'));
+            if json == Some(true) {
+                // The lines so far were blank, which counts between plain lines only.
+                texts.clear();
+                numbers.clear();
+            }
+        }
+        if blank && json == Some(true) {
+            continue;
+        }
+        numbers.push(line.number);
+        if json != Some(true) {
+            texts.push(text.to_owned());
+            continue;
+        }
+        let at = || format!("{name}:{}", line.number);
+        let object: Map<String, Value> = match serde_json::from_str(text) {
+            Ok(object) => object,
+            Err(error) => bail!("{}: expected a JSON object, found {error}", at()),
+        };
+        let field = |field: &str| match object.get(field) {
+            Some(Value::String(value)) => Ok(Some(value.clone())),
+            None | Some(Value::Null) => Ok(None),
+            Some(other) => bail!(
+                "{}: expected text in the field {field:?}, found {other}",
+                at()
+            ),
+        };
+        match field(&args.text_field)? {
+            Some(text) => texts.push(text),
+            None => bail!(
+                "{}: expected a field {:?}, found none",
+                at(),
+                args.text_field
+            ),
+        }
+        if args.labels.is_none() {
+            // An item without a label is one that is left out.
+            own.push(field(&args.label_field)?);
+        }
+    }
+    let labels = match &args.labels {
+        Some(argument) => labels(argument)?,
+        None if json != Some(true) && !texts.is_empty() => {
+            bail!("{name}: expected --labels for texts that are plain lines, found none")
+        }
+        None if !own.is_empty() && own.iter().all(Option::is_none) => bail!(
+            "{name}: expected labels in the field {:?}, found none",
+            args.label_field
+        ),
+        None => own
+            .into_iter()
+            .map(|label| label.unwrap_or_else(|| args.unlabeled.clone()))
+            .collect(),
+    };
+    Ok(Texts {
+        texts,
+        lines: numbers,
+        labels,
+    })
+}
+
+/// Whether a file begins as Parquet does.
+fn is_parquet(argument: &str) -> bool {
+    let mut mark = [0; 4];
+    let file = (argument != "-").then(|| File::open(argument));
+    let read = file.map(|file| file.and_then(|mut file| file.read_exact(&mut mark)));
+    matches!(read, Some(Ok(()))) && mark == *b"PAR1"
+}
+
+#[cfg(feature = "parquet")]
+fn papers(argument: &str, args: &Args) -> Result<Texts> {
+    let title = match args.text_field.as_str() {
+        "text" | "abstract" => false,
+        "title" => true,
+        other => {
+            let text =
+                format!("--text-field: expected abstract or title for {argument}, found {other}");
+            return Err(Usage(text).into());
+        }
+    };
+    if !["label", "labels"].contains(&args.label_field.as_str()) {
+        let found = &args.label_field;
+        let text = format!("--label-field: expected labels for {argument}, found {found}");
+        return Err(Usage(text).into());
+    }
+    let papers = ir_data::iclr::read(argument)?;
+    let papers = papers.into_iter().map(|paper| {
+        let text = if title { paper.title } else { paper.text };
+        (text, paper.label)
+    });
+    let (texts, own): (_, Vec<String>) = papers.unzip();
+    let labels = match &args.labels {
+        Some(argument) => labels(argument)?,
+        None => own,
+    };
+    Ok(Texts {
+        texts,
+        lines: Vec::new(),
+        labels,
+    })
+}
+
+#[cfg(not(feature = "parquet"))]
+fn papers(argument: &str, _: &Args) -> Result<Texts> {
+    bail!("{argument}: a Parquet file, which a program built with --features parquet reads")
+}

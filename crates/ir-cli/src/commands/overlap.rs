@@ -1,0 +1,134 @@
+//! `ir overlap`: which runs retrieve the same documents.
+
+use std::io::Write;
+
+use anyhow::{Context, Result};
+use ir_core::{Grade, Judgments};
+use ir_eval::{Count, Overlap, OverlapRules};
+use serde_json::json;
+
+use crate::shared::options::positive;
+use crate::shared::console::Console;
+use crate::shared::format::{table};
+use crate::shared::runs::{RunOptions, only_one_stdin};
+use crate::shared::output::Sink;
+use crate::shared::input;
+
+const EXAMPLES: &str = "\
+Examples:
+  ir overlap bm25.trec dense.trec           how much two runs have in common
+  ir overlap --depth 10 a.trec b.trec c.trec
+  ir overlap --qrels qrels.txt *.trec       and how much of it is relevant
+  ir overlap --json a.trec b.trec
+
+First a line for each run: what it retrieved, and what no other run did (the
+relevant documents that a pool would lack without it). Then the regions of the
+Venn diagram: what exactly these runs retrieved and no other. They add up to
+the union. Pairs of topic and document are counted.";
+
+/// The arguments of `ir overlap`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Runs in TREC's form, up to 16; `-` for standard input
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<String>,
+
+    /// Documents of each list that count [default: all]
+    #[arg(long, short = 'k', value_name = "K", value_parser = positive, allow_negative_numbers = true)]
+    depth: Option<usize>,
+
+    /// Judgments, to count relevant documents too: a file, or a collection by name
+    #[arg(long, value_name = "QRELS")]
+    qrels: Option<String>,
+
+    /// Grade from which on a document is relevant
+    #[arg(long, short = 'l', value_name = "N", default_value_t = 1, requires = "qrels", allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i64).range(0..))]
+    level: Grade,
+
+    #[command(flatten)]
+    reading: RunOptions,
+
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `ir overlap`.
+pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
+    only_one_stdin(&args.runs.iter().chain(&args.qrels).collect::<Vec<_>>())?;
+    let qrels = match &args.qrels {
+        Some(qrels) => {
+            let read = source::qrels(qrels, args.reading.header())?;
+            read.oddities.iter().for_each(|oddity| console.warn(oddity));
+            Some(read.data)
+        }
+        None => None,
+    };
+    let runs = args.reading.read(&args.runs, console)?;
+    let rules = OverlapRules {
+        depth: args.depth,
+        order: args.reading.order.into(),
+        level: args.level,
+    };
+    let qrels = qrels.as_ref().map(|qrels| qrels as &dyn Judgments);
+    let overlap = Overlap::of(&runs, qrels, rules)?;
+    let mut out = Sink::open(None)?;
+    let text = if args.json {
+        let only: Vec<Count> = (0..runs.len()).map(|run| overlap.only(run)).collect();
+        let of: Vec<Count> = (0..runs.len()).map(|run| overlap.run(run)).collect();
+        let union = overlap.union();
+        let mut object = json!(overlap);
+        object["each"] = json!(of);
+        object["only"] = json!(only);
+        object["union"] = json!(union);
+        object.to_string()
+    } else {
+        text(&overlap)
+    };
+    writeln!(out, "{text}").with_context(|| format!("{}: could not be written", out.name()))?;
+    out.commit()
+}
+
+fn text(overlap: &Overlap) -> String {
+    let numbers = |count: Count| {
+        let all = [Some(count.documents), count.relevant, count.judged];
+        all.into_iter().flatten().map(|n| n.to_string())
+    };
+    let union = overlap.union();
+    let judged = union.relevant.is_some();
+    let head = |first: &str| {
+        let names = ["documents", "relevant", "judged"];
+        let names = names.into_iter().take(if judged { 3 } else { 1 });
+        std::iter::once(first.to_owned())
+            .chain(names.map(str::to_owned))
+            .collect::<Vec<_>>()
+    };
+    let mut runs = vec![head("run")];
+    if let Some(first) = runs.first_mut() {
+        first.push("only it".into());
+        if judged {
+            first.push("only it, relevant".into());
+        }
+    }
+    for (number, name) in overlap.runs.iter().enumerate() {
+        let only = overlap.only(number);
+        let mut row = vec![name.clone()];
+        row.extend(numbers(overlap.run(number)));
+        row.push(only.documents.to_string());
+        row.extend(only.relevant.map(|n| n.to_string()));
+        runs.push(row);
+    }
+    let mut regions = vec![head("exactly in")];
+    for region in &overlap.regions {
+        let names = region.runs.iter().map(|&run| overlap.runs[run].as_str());
+        let mut row = vec![names.collect::<Vec<_>>().join(" + ")];
+        row.extend(numbers(region.count));
+        regions.push(row);
+    }
+    let mut row = vec!["union".to_owned()];
+    row.extend(numbers(union));
+    regions.push(row);
+    format!("{}\n\n{}", table(runs), table(regions))
+}

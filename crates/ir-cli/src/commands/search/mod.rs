@@ -1,0 +1,237 @@
+//! `ir search`: a list for one query, a TREC run for many.
+
+mod args;
+mod engine;
+mod filter;
+mod list;
+mod rank;
+#[cfg(feature = "dense")]
+mod vectors;
+
+use std::io;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use ir_bm25::Store;
+use ir_bm25::analysis::Highlighter;
+use ir_core::trec::write_run;
+use ir_core::{Query, Ranking, Run, name};
+
+pub(crate) use args::{Args, Preset, QueryForm};
+use engine::Engine;
+pub(crate) use filter::Condition;
+use list::{Shown, Style};
+use rank::Ranker;
+pub(crate) use rank::choose;
+
+use crate::shared::console::{Console, Usage, stop_on_interrupt};
+use crate::shared::format::grouped;
+use crate::shared::options::use_threads;
+use crate::shared::output::Sink;
+use crate::shared::input;
+
+/// Hits of a run, as Anserini has it.
+const RUN_HITS: usize = 1000;
+/// Hits of a list.
+const LIST_HITS: usize = 10;
+/// The id of a query that was typed.
+const TYPED: &str = "1";
+
+/// Runs `ir search`.
+pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
+    stop_on_interrupt();
+    use_threads(args.threads)?;
+    let typed = args.typed();
+    let to_read = typed.is_some() && args.output.is_none();
+    check(&args, typed.is_some(), to_read)?;
+    // Both first: a mistake in them shows before the work begins.
+    let asked = args
+        .queries
+        .as_deref()
+        .map(source::read_queries)
+        .transpose()?;
+    let mut out = Sink::open(args.output.as_deref())?;
+
+    let store = if to_read || (args.json && typed.is_some()) {
+        Store::Everything
+    } else if args.filter.is_empty() {
+        Store::Nothing
+    } else {
+        Store::Attributes
+    };
+    let engine = Engine::open(&args, store, console)?;
+    let mut queries = match (typed, asked) {
+        (Some(text), _) => vec![Query::new(TYPED, text)],
+        (None, Some(queries)) => queries,
+        (None, None) => judged(&engine, &args, console)?,
+    };
+    if args.query_form == QueryForm::Keyphrases {
+        take_keyphrases(&mut queries)?;
+    }
+
+    let k = args
+        .hits
+        .unwrap_or(if to_read { LIST_HITS } else { RUN_HITS });
+    let ranker = Ranker::new(&engine.index, &args, console)?;
+    let began = Instant::now();
+    let mut rankings = ranker
+        .rank(&queries, k, console)
+        .with_context(|| format!("{}: could not be searched", engine.name))?;
+    let took = began.elapsed();
+    if args.remove_self {
+        let ids = engine.index.ids();
+        for (query, ranking) in queries.iter().zip(&mut rankings) {
+            *ranking = std::mem::take(ranking).retain(|hit| ids.id(hit.doc) != query.id);
+        }
+    }
+
+    let found: usize = rankings.iter().map(Ranking::len).sum();
+    if args.json {
+        json(&engine, &ranker, &queries, &rankings, &args, &mut out)?;
+    } else if to_read {
+        list(&engine, &ranker, &queries, &rankings, &args, &mut out)?;
+    } else {
+        trec(&engine, &queries, &rankings, &args, &mut out)?;
+    }
+    out.commit()?;
+    let documents = grouped(engine.index.len() as u64);
+    let seconds = took.as_secs_f64();
+    if to_read {
+        console.note(format_args!("{found} of {documents} documents, {took:.1?}"));
+    } else {
+        let empty = rankings.iter().filter(|ranking| ranking.is_empty()).count();
+        console.note(format_args!(
+            "{} queries ({empty} without a hit), {} hits of {documents} documents, {seconds:.2} s, {}",
+            grouped(queries.len() as u64),
+            grouped(found as u64),
+            ranker.what(),
+        ));
+    }
+    Ok(())
+}
+
+/// Mistakes that take several arguments.
+fn check(args: &Args, typed: bool, to_read: bool) -> Result<(), Usage> {
+    if typed && args.not_later_than_query.is_some() {
+        return Err(Usage(
+            "--not-later-than-query needs queries with a year; for typed words use --filter 'year<=2015'".into(),
+        ));
+    }
+    if typed && args.query_form == QueryForm::Keyphrases {
+        return Err(Usage(
+            "--query-form keyphrases needs queries of a collection or a file".into(),
+        ));
+    }
+    if args.explain && !args.json && !to_read {
+        return Err(Usage(
+            "--explain goes with a list or with --json: a TREC run has no room for it".into(),
+        ));
+    }
+    Ok(())
+}
+
+/// The queries that the collection has judged in the split; all of them where nothing is judged.
+fn judged(engine: &Engine, args: &Args, console: &Console) -> Result<Vec<Query>> {
+    let needed = || {
+        Usage(format!(
+            "{} has no queries of its own: give words, --query TEXT or --queries FILE",
+            args.collection
+        ))
+    };
+    let Some(collection) = &engine.collection else {
+        return Err(needed().into());
+    };
+    let splits = collection.splits();
+    if splits.is_empty() && args.split.is_none() {
+        let all = collection.all_queries()?;
+        if all.is_empty() {
+            return Err(needed().into());
+        }
+        console.note("nothing is judged here: all queries are searched");
+        return Ok(all);
+    }
+    for note in collection.notes() {
+        console.note(format_args!("note: {note}"));
+    }
+    Ok(collection.queries(args.split.as_deref().unwrap_or("test"))?)
+}
+
+fn trec(
+    engine: &Engine,
+    queries: &[Query],
+    rankings: &[Ranking],
+    args: &Args,
+    out: &mut Sink,
+) -> Result<()> {
+    let mut run = Run::new(args.tag());
+    for (query, ranking) in queries.iter().zip(rankings) {
+        run.push_ranking(&query.id, ranking, engine.index.ids());
+    }
+    write_run(&run, args.scores.into(), out)
+        .with_context(|| format!("{}: could not be written", out.name()))
+}
+
+fn list(
+    engine: &Engine,
+    ranker: &Ranker,
+    queries: &[Query],
+    rankings: &[Ranking],
+    args: &Args,
+    out: &mut Sink,
+) -> Result<()> {
+    let style = Style::of_stdout();
+    let analyzer = engine.index.config().analysis.build()?;
+    for (query, ranking) in queries.iter().zip(rankings) {
+        let words = Highlighter::new(&analyzer, &query.text);
+        each(engine, ranker, query, ranking, args.explain, |hit| {
+            list::write(hit, &words, style, out)
+        })?;
+    }
+    Ok(())
+}
+
+fn json(
+    engine: &Engine,
+    ranker: &Ranker,
+    queries: &[Query],
+    rankings: &[Ranking],
+    args: &Args,
+    out: &mut Sink,
+) -> Result<()> {
+    for (query, ranking) in queries.iter().zip(rankings) {
+        each(engine, ranker, query, ranking, args.explain, |hit| {
+            list::write_json(&query.id, hit, out)
+        })?;
+    }
+    Ok(())
+}
+
+fn each(
+    engine: &Engine,
+    ranker: &Ranker,
+    query: &Query,
+    ranking: &Ranking,
+    explain: bool,
+    mut show: impl FnMut(&Shown<'_>) -> io::Result<()>,
+) -> Result<()> {
+    let index = &engine.index;
+    let stored = index.config().store == Store::Everything;
+    for (rank, hit) in (1..).zip(ranking) {
+        let document = stored
+            .then(|| index.document(hit.doc))
+            .transpose()
+            .with_context(|| format!("{}: could not be read", engine.name))?;
+        let explanation = explain
+            .then(|| ranker.explain(&query.text, hit.doc))
+            .transpose()?;
+        show(&Shown {
+            rank,
+            id: index.ids().id(hit.doc),
+            score: hit.score,
+            document,
+            explanation,
+        })
+        .context("the output could not be written")?;
+    }
+    Ok(())
+}

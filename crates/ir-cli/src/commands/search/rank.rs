@@ -1,0 +1,177 @@
+//! Searching many queries, each with its own filters.
+
+use anyhow::{Context, Result, bail};
+use ir_bm25::{Index, Searcher, Store};
+use ir_core::{
+    AllOf, Distinct, DocFilter, DocNum, DocSet, Explanation, Predicate, Progress, Query, Ranking,
+    Retriever, Search, Value, Years, compat,
+};
+
+use super::args::{Args, TimeFilter};
+use super::engine::bm25;
+use crate::shared::console::{Console, check_stopped};
+
+/// Queries searched between two looks at the progress bar and the interrupt key.
+const CHUNK: usize = 128;
+
+/// A searcher with the filters of the command line.
+pub(crate) struct Ranker {
+    system: &'static str,
+    searcher: Searcher,
+    retriever: Box<dyn Retriever<Query = str>>,
+    years: Years,
+    time: Option<TimeFilter>,
+    /// Documents that fulfil the conditions; all when there is none.
+    chosen: Option<DocSet>,
+}
+
+impl Ranker {
+    /// A searcher of `index` as `args` ask for it.
+    pub(crate) fn new(index: &Index, args: &Args, console: &Console) -> Result<Self> {
+        let weights: Vec<(&str, f32)> = args
+            .weights
+            .iter()
+            .map(|(field, weight)| (field.as_str(), *weight))
+            .collect();
+        let searcher = index.searcher(bm25(args))?.with_weights(&weights)?;
+        // Each id once, in collections that repeat some.
+        let retriever: Box<dyn Retriever<Query = str>> = if index.ids().repeated() > 0 {
+            Box::new(Distinct(searcher.clone()))
+        } else {
+            Box::new(searcher.clone())
+        };
+        #[cfg(feature = "dense")]
+        let retriever = match args.vectors.retriever(&searcher, console)? {
+            None => retriever,
+            Some(_) if args.not_later_than_query == Some(TimeFilter::Published) => {
+                let only = "--not-later-than-query=published is a procedure of BM25: --vectors goes with =exact";
+                return Err(crate::shared::console::Usage(only.into()).into());
+            }
+            Some(retriever) => retriever,
+        };
+        // Records that share an id are one document to the filter.
+        let years = if index.ids().repeated() > 0 {
+            index.years().of_first_record(index.ids())
+        } else {
+            index.years().clone()
+        };
+        let time = args.not_later_than_query;
+        let numbers = || (0..index.len() as u32).map(DocNum::new);
+        if time.is_some() && numbers().all(|doc| years.get(doc).is_none()) {
+            console.warn("no document has a year: the time filter lets all of them pass");
+        }
+        let conditions: Vec<Predicate> = args
+            .filter
+            .iter()
+            .map(|condition| condition.0.clone())
+            .collect();
+        let chosen = if conditions.is_empty() {
+            None
+        } else {
+            Some(choose(index, conditions, &args.collection, console)?)
+        };
+        Ok(Self {
+            system: args.system(),
+            searcher,
+            retriever,
+            years,
+            time,
+            chosen,
+        })
+    }
+
+    /// What was searched with.
+    pub(crate) fn what(&self) -> String {
+        let bm25 = self.searcher.bm25();
+        match self.system {
+            "ir-vectors" => "vectors".to_owned(),
+            "ir-hybrid" => format!("vectors and {bm25}"),
+            _ => bm25.to_string(),
+        }
+    }
+
+    /// How the score of a document came about.
+    pub(crate) fn explain(&self, query: &str, doc: DocNum) -> Result<Explanation> {
+        Ok(self.searcher.explain(query, doc)?)
+    }
+
+    /// The best `k` for each query.
+    pub(crate) fn rank(
+        &self,
+        queries: &[Query],
+        k: usize,
+        console: &Console,
+    ) -> Result<Vec<Ranking>> {
+        if self.time.is_some()
+            && queries
+                .iter()
+                .all(|query| query.attributes.year().is_none())
+        {
+            console.warn("no query has a year: the time filter lets all documents pass");
+        }
+        let mut bar = console.bar();
+        let mut rankings = Vec::with_capacity(queries.len());
+        for chunk in queries.chunks(CHUNK) {
+            rankings.extend(match self.time {
+                Some(TimeFilter::Published) => self.published(chunk, k)?,
+                _ => self.exact(chunk, k)?,
+            });
+            bar.report(
+                "searching",
+                rankings.len() as u64,
+                Some(queries.len() as u64),
+            );
+            check_stopped()?;
+        }
+        bar.finish();
+        Ok(rankings)
+    }
+
+    fn exact(&self, queries: &[Query], k: usize) -> Result<Vec<Ranking>> {
+        let times: Vec<_> = queries
+            .iter()
+            .map(|query| self.years.not_later_than(query.attributes.year()))
+            .collect();
+        let filters: Vec<AllOf<'_>> = times
+            .iter()
+            .map(|time| {
+                let chosen = self.chosen.iter().map(|set| set as &dyn DocFilter);
+                let time = self.time.map(|_| time as &dyn DocFilter);
+                AllOf(chosen.chain(time).collect())
+            })
+            .collect();
+        let batch: Vec<(&str, Search<'_>)> = queries
+            .iter()
+            .zip(&filters)
+            .map(|(query, filter)| {
+                let how = Search::top(k);
+                // No filter at all lets an engine skip what it likes.
+                let how = if filter.0.is_empty() {
+                    how
+                } else {
+                    how.within(filter)
+                };
+                (query.text.as_str(), how)
+            })
+            .collect();
+        Ok(self.retriever.search_batch(&batch)?)
+    }
+
+    /// The procedure of the DataFinder paper, over hits whose ids may repeat.
+    fn published(&self, queries: &[Query], k: usize) -> Result<Vec<Ranking>> {
+        let mut how = Search::top(compat::datafinder_depth(k));
+        if let Some(chosen) = &self.chosen {
+            how = how.within(chosen);
+        }
+        let batch: Vec<(&str, Search<'_>)> = queries
+            .iter()
+            .map(|query| (query.text.as_str(), how))
+            .collect();
+        let raw = self.searcher.search_batch(&batch)?;
+        let walked = queries.iter().zip(&raw).map(|(query, raw)| {
+            let time = self.years.not_later_than(query.attributes.year());
+            compat::datafinder_walk(raw, self.searcher.ids(), &time, k)
+        });
+        Ok(walked.collect())
+    }
+}

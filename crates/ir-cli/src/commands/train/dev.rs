@@ -1,0 +1,198 @@
+//! Queries that are not learned from, and how well an encoder answers them.
+
+use std::collections::HashSet;
+use std::error::Error;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use ir_bm25::Verify;
+use ir_core::{
+    DocFilter, DocIds, DocNum, Document, Encoded, Encoder, NotLaterThan, Qrels, Query, Run, Search,
+    Side, TrainingSet, Years,
+};
+use ir_data::training::Texts;
+use ir_data::{Collection, DocTemplate};
+use ir_dense::BiEncoder;
+use ir_dense::train::TrainingConfig;
+use ir_eval::{Evaluator, Measure};
+use ir_knn::{FlatIndex, Similarity};
+
+use super::Args;
+use super::evaluation::Evaluation;
+use crate::shared::console::Usage;
+use crate::shared::encoder::similarity;
+use crate::shared::options::{QueryForm, take_keyphrases};
+use crate::shared::input::{Layout, Source, find, fingerprint};
+
+/// Documents that are looked at per query.
+const DEPTH: usize = 1000;
+
+/// The documents of a collection, and what of them is their text.
+pub(super) fn documents(
+    argument: &str,
+    template: Option<&DocTemplate>,
+) -> Result<(Collection, DocTemplate)> {
+    let documents = match find(argument, Verify::Tables)? {
+        Source::Documents(documents) => documents,
+        Source::Index(_) => bail!("{argument}: expected documents, found an index"),
+    };
+    let template = match (template, documents.layout) {
+        (Some(template), _) => template.clone(),
+        (None, Layout::Text) => DocTemplate::text(),
+        (None, Layout::One | Layout::Separate) => DocTemplate::default(),
+    };
+    Ok((documents.collection, template))
+}
+
+/// A collection whose queries are not learned from.
+pub(super) struct DevSet {
+    pub(super) texts: Arc<Texts>,
+    template: String,
+    queries: Vec<Query>,
+    qrels: Qrels,
+    measure: Measure,
+    similarity: Similarity,
+    remove_self: bool,
+    /// The years of the first records, where they matter.
+    years: Option<Years>,
+}
+
+/// The documents that a query may have.
+struct Allowed<'a> {
+    time: Option<NotLaterThan<'a>>,
+    own: Option<DocNum>,
+}
+
+impl DocFilter for Allowed<'_> {
+    fn contains(&self, doc: DocNum) -> bool {
+        self.own != Some(doc) && self.time.as_ref().is_none_or(|time| time.contains(doc))
+    }
+}
+
+impl DevSet {
+    pub(super) fn read(args: &Args, dev: &str, config: &TrainingConfig) -> Result<Self> {
+        let (collection, template) = documents(dev, args.template.as_ref())?;
+        if collection.splits().is_empty() {
+            let what = format!("--dev: {dev} has no judged queries");
+            return Err(Usage(what).into());
+        }
+        let mut queries = collection.queries(&args.dev_split)?;
+        if args.query_form == QueryForm::Keyphrases {
+            take_keyphrases(&mut queries)?;
+        }
+        let texts = Texts::read(collection.corpus(), &template)?;
+        let years = match args.not_later_than_query {
+            false => None,
+            true => Some(years(&collection, &texts)?),
+        };
+        Ok(Self {
+            queries,
+            qrels: collection.qrels(&args.dev_split)?,
+            texts: Arc::new(texts),
+            template: template.to_string(),
+            measure: args.measure,
+            similarity: similarity(Some(config.similarity)),
+            remove_self: args.remove_self,
+            years,
+        })
+    }
+
+    /// What its evaluations are of.
+    pub(super) fn evaluation(&self, args: &Args, every: Option<u64>) -> Evaluation {
+        let ids = self.texts.ids();
+        let documents = (0..ids.len() as u32)
+            .map(DocNum::new)
+            .flat_map(|doc| [ids.id(doc), self.texts.text(doc)]);
+        let queries = self.queries.iter().flat_map(|query| {
+            let judged = self.qrels.get(&query.id).into_iter().flatten();
+            let grades = judged.flat_map(|(doc, grade)| [doc.to_owned(), grade.to_string()]);
+            [query.id.clone(), query.text.clone()]
+                .into_iter()
+                .chain(grades)
+        });
+        Evaluation {
+            collection: args.dev.clone().unwrap_or_default(),
+            split: args.dev_split.clone(),
+            measure: self.measure.to_string(),
+            template: self.template.clone(),
+            query_form: format!("{:?}", args.query_form).to_lowercase(),
+            remove_self: self.remove_self,
+            not_later_than_query: self.years.is_some(),
+            every,
+            contents: fingerprint([fingerprint(documents), fingerprint(queries)]),
+        }
+    }
+
+    /// How many of the queries are learned from all the same.
+    pub(super) fn learned(&self, data: &dyn TrainingSet) -> Result<usize> {
+        let texts: HashSet<&str> = self.queries.iter().map(|query| query.text.trim()).collect();
+        let mut seen = HashSet::new();
+        for index in 0..data.len() {
+            let example = data.get(index)?;
+            seen.extend(texts.get(example.query.trim()).copied());
+        }
+        Ok(seen.len())
+    }
+
+    /// How many queries there are.
+    pub(super) fn len(&self) -> usize {
+        self.queries.len()
+    }
+
+    /// The mean of the measure over the queries.
+    pub(super) fn evaluate(
+        &self,
+        encoder: &BiEncoder,
+    ) -> Result<f64, Box<dyn Error + Send + Sync>> {
+        let firsts = firsts(self.texts.ids());
+        let texts: Vec<&str> = firsts.iter().map(|&doc| self.texts.text(doc)).collect();
+        let vectors = encoder.encode(Side::Document, &texts)?;
+        let ids: DocIds = firsts.iter().map(|&doc| self.texts.ids().id(doc)).collect();
+        let allowed: Vec<Allowed<'_>> = self
+            .queries
+            .iter()
+            .map(|query| Allowed {
+                time: (self.years.as_ref())
+                    .map(|years| years.not_later_than(query.attributes.year())),
+                own: ids.get(&query.id).filter(|_| self.remove_self),
+            })
+            .collect();
+        let index = FlatIndex::new(ids, encoder.dim(), vectors, self.similarity)?;
+        let run = Run::search(
+            "dev",
+            &Encoded::new(encoder, index),
+            &self.queries[..],
+            |n, _| {
+                let Allowed { time, own } = &allowed[n];
+                match (time, own) {
+                    (None, None) => Search::top(DEPTH),
+                    _ => Search::top(DEPTH).within(&allowed[n]),
+                }
+            },
+        )?;
+        let report = Evaluator::new(&self.qrels, &[self.measure])?.evaluate(&run)?;
+        let values = report.values(self.measure).into_iter().flatten();
+        let (sum, count) =
+            values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+        Ok(sum / f64::max(count, 1.0))
+    }
+}
+
+/// Of several records with one id the first counts.
+fn firsts(ids: &DocIds) -> Vec<DocNum> {
+    (0..ids.len() as u32)
+        .map(DocNum::new)
+        .filter(|&doc| ids.get(ids.id(doc)) == Some(doc))
+        .collect()
+}
+
+fn years(collection: &Collection, texts: &Texts) -> Result<Years> {
+    let mut reader = collection.corpus().open()?;
+    let mut document = Document::default();
+    let mut years = Vec::with_capacity(texts.len());
+    while reader.read(&mut document)? {
+        years.push(document.attributes.year());
+    }
+    let of = |doc: DocNum| years.get(doc.index()).copied().flatten();
+    Ok(firsts(texts.ids()).into_iter().map(of).collect())
+}

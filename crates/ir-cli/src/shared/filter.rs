@@ -1,0 +1,190 @@
+//! Conditions on attributes, as they are typed.
+
+use std::str::FromStr;
+
+use anyhow::{Context, Result, bail};
+use ir_bm25::{Index, Store};
+use ir_core::{DocNum, DocSet, Predicate, Value};
+
+use crate::shared::console::Console;
+
+/// `year<=2015`, `repository=geo,sra`, `language!=German`, `license`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct AttributeCondition(pub(crate) Predicate);
+
+impl FromStr for AttributeCondition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || {
+            format!(
+                "expected NAME<=NUMBER, NAME>=NUMBER, NAME=VALUE,..., NAME!=VALUE,... or NAME, found {text:?}"
+            )
+        };
+        let cut = |sign: &str| {
+            let (name, rest) = text.split_once(sign)?;
+            Some((name.trim().to_owned(), rest.trim()))
+        };
+        let number = |text: &str| {
+            text.parse()
+                .ok()
+                .filter(|n: &f64| !n.is_nan())
+                .ok_or_else(expected)
+        };
+        let predicate = if let Some((name, limit)) = cut("<=") {
+            let limit = number(limit)?;
+            Predicate::AtMost { name, limit }
+        } else if let Some((name, limit)) = cut(">=") {
+            let limit = number(limit)?;
+            Predicate::AtLeast { name, limit }
+        } else if let Some((name, list)) = cut("!=") {
+            Predicate::Not(Box::new(one_of(name, list)))
+        } else if let Some((name, list)) = cut("=") {
+            one_of(name, list)
+        } else {
+            Predicate::Known {
+                name: text.trim().to_owned(),
+            }
+        };
+        let name = ConditionSubject::of(&predicate).map_or("", |subject| subject.name);
+        if name.is_empty() || name.contains(['<', '>', '=']) {
+            return Err(expected());
+        }
+        Ok(Self(predicate))
+    }
+}
+
+/// What a condition looks at.
+#[derive(Debug, PartialEq)]
+pub(crate) struct ConditionSubject<'a> {
+    /// The attribute.
+    pub(crate) name: &'a str,
+    /// Whether only numbers can fulfil it.
+    pub(crate) number: bool,
+    /// Whether a document without the attribute passes.
+    pub(crate) absent_passes: bool,
+}
+
+impl<'a> ConditionSubject<'a> {
+    /// What a condition of one attribute looks at.
+    pub(crate) fn of(condition: &'a Predicate) -> Option<Self> {
+        let subject = |name, number, absent_passes| Self {
+            name,
+            number,
+            absent_passes,
+        };
+        match condition {
+            Predicate::AtMost { name, .. } | Predicate::AtLeast { name, .. } => {
+                Some(subject(name, true, true))
+            }
+            Predicate::OneOf { name, .. } | Predicate::Known { name } => {
+                Some(subject(name, false, false))
+            }
+            Predicate::Not(inner) => Self::of(inner).map(|inner| Self {
+                absent_passes: !inner.absent_passes,
+                ..inner
+            }),
+            _ => None,
+        }
+    }
+}
+
+fn one_of(name: String, list: &str) -> Predicate {
+    let mut values = Vec::new();
+    for text in list.split(',').map(str::trim) {
+        // `2015` may be a number or a text in the data.
+        values.push(Value::Text(text.to_owned()));
+        if let Ok(number) = text.parse::<i64>() {
+            values.push(Value::Int(number));
+        } else if let Ok(truth) = text.parse::<bool>() {
+            values.push(Value::Bool(truth));
+        }
+    }
+    Predicate::OneOf { name, values }
+}
+
+/// The documents that fulfil all conditions. Says so when a condition can tell none from another.
+pub(crate) fn select_documents(
+    index: &Index,
+    conditions: Vec<Predicate>,
+    name: &str,
+    console: &Console,
+) -> Result<DocSet> {
+    if index.config().store == Store::Nothing {
+        bail!(
+            "{name}: --filter needs the attributes of the documents, and the index was built without: `ir index --store attributes` keeps them"
+        );
+    }
+    let read = || format!("{name}: could not be read");
+    for subject in conditions.iter().filter_map(ConditionSubject::of) {
+        let (mut there, mut of_use) = (false, false);
+        for doc in (0..index.len() as u32).map(DocNum::new) {
+            let attributes = index.attributes(doc).with_context(read)?;
+            if let Some(value) = attributes.get(subject.name) {
+                there = true;
+                of_use = !subject.number || matches!(value, Value::Int(_) | Value::Float(_));
+            }
+            if of_use {
+                break;
+            }
+        }
+        let (attribute, all) = (subject.name, subject.absent_passes);
+        if !there {
+            let all = if all { "all pass" } else { "none passes" };
+            console.warn(format_args!(
+                "--filter: no document has an attribute {attribute:?}: {all}"
+            ));
+        } else if !of_use {
+            console.warn(format_args!(
+                "--filter: the attribute {attribute:?} is a number in no document: only those without it pass"
+            ));
+        }
+    }
+    index.select(&Predicate::All(conditions)).with_context(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ir_core::Attributes;
+
+    fn matches(condition: &str, attributes: &Attributes) -> bool {
+        condition
+            .parse::<AttributeCondition>()
+            .unwrap()
+            .0
+            .matches(attributes)
+    }
+
+    #[test]
+    fn conditions_as_typed() {
+        let mut a = Attributes::new();
+        a.set("year", 2015_i64);
+        a.set("repository", "geo");
+        for holds in [
+            "year<=2015",
+            "year >= 2015",
+            "year=2015",
+            "repository=sra, geo",
+            "repository!=sra",
+            "repository",
+            "pages<=3",
+        ] {
+            assert!(matches(holds, &a), "{holds}");
+        }
+        for fails in ["year<=2014", "year!=2015", "repository=sra", "license"] {
+            assert!(!matches(fails, &a), "{fails}");
+        }
+        for wrong in [
+            "",
+            "year<=",
+            "year<=x",
+            "<=3",
+            "year<=NaN",
+            "year<2015",
+            "=x",
+        ] {
+            assert!(wrong.parse::<AttributeCondition>().is_err(), "{wrong}");
+        }
+    }
+}

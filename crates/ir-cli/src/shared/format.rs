@@ -1,0 +1,53 @@
+//! Numbers and tables as text.
+
+use comfy_table::{CellAlignment, Table, TableStyle};
+
+/// Rows in columns, the first aligned left, the others right; no lines around them.
+pub(crate) fn table<R>(rows: impl IntoIterator<Item = R>) -> String
+where
+    R: IntoIterator<Item = String>,
+{
+    let mut table = Table::new();
+    table.load_style(TableStyle::new());
+    for row in rows {
+        table.add_row(row.into_iter().collect::<Vec<String>>());
+    }
+    for (number, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if number > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.trim_fmt()
+}
+
+/// Four decimals, or a dash.
+pub(crate) fn figure(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"))
+}
+
+/// A number with its digits in groups of three.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn groups_of_three() {
+        assert_eq!(
+            [0, 12, 123, 1234, 1_113_016].map(grouped),
+            ["0", "12", "123", "1,234", "1,113,016"]
+        );
+    }
+}

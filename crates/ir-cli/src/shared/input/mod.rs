@@ -1,0 +1,203 @@
+//! What the words on the command line name: indexes, collections, files, judgments, runs.
+
+mod documents;
+mod head;
+mod notes;
+mod queries;
+
+use std::io::{self, BufReader};
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use ir_core::trec::{self, Header, Parsed, Rows, TrecError};
+use ir_core::{Qrels, Run};
+use ir_data::beir::BeirFolder;
+use ir_data::catalogue::{Catalogue, entries};
+use ir_data::{Compression, DataError};
+use ir_eval::{Evaluator, FileError, Reading, Report};
+
+use crate::shared::console::Console;
+use crate::shared::qrels::told;
+use crate::shared::output::is_stream;
+
+pub(crate) use documents::{Documents, Layout, Source, find};
+pub(crate) use queries::read as read_queries;
+
+/// A hash of texts, FNV-1a: the same on every machine and in every version.
+pub(crate) fn fingerprint(texts: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for text in texts {
+        // No text has the byte that ends one.
+        for byte in text.as_ref().bytes().chain([0xff]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    format!("{hash:016x}")
+}
+
+/// Standard input, decompressed when need be.
+fn stdin() -> Result<Box<dyn io::BufRead + Send>> {
+    let input = BufReader::with_capacity(1 << 16, io::stdin());
+    Ok(ir_data::decode(input, STDIN)?)
+}
+
+const STDIN: &str = "standard input";
+
+/// The content of a file or, for `-`, of standard input, decompressed, and its name.
+pub(crate) fn open(argument: &str) -> Result<(Box<dyn io::BufRead + Send>, String)> {
+    if argument == "-" {
+        return Ok((stdin()?, STDIN.to_owned()));
+    }
+    Ok((Box::new(ir_data::open(argument)?), argument.to_owned()))
+}
+
+/// A run: a file, or `-`.
+pub(crate) fn run(argument: &str, header: Header) -> Result<Parsed<Run>> {
+    if argument == "-" {
+        return Ok(trec::read_run(stdin()?, STDIN, header)?);
+    }
+    Ok(ir_data::read_run(argument, header)?)
+}
+
+/// Evaluates a run, a file or `-`, by the judgments of a file, with warnings. Files are not held in
+/// memory.
+pub(crate) fn evaluate(
+    evaluator: &Evaluator<'_>,
+    argument: &str,
+    qrels: &str,
+    how: Reading,
+    console: &Console,
+) -> Result<Report> {
+    let read = read_and_evaluate(evaluator, argument, how);
+    let read = read.map_err(|error| match error.downcast() {
+        // The other errors name the run.
+        Ok(FileError::Eval { error, oddities }) => {
+            oddities.iter().for_each(|oddity| console.warn(oddity));
+            anyhow::Error::new(error).context(format!("{argument} with {qrels}"))
+        }
+        Ok(error) => error.into(),
+        Err(error) => error,
+    })?;
+    Ok(told(read, console))
+}
+
+fn read_and_evaluate(
+    evaluator: &Evaluator<'_>,
+    argument: &str,
+    how: Reading,
+) -> Result<Parsed<Report>> {
+    if argument == "-" {
+        return Ok(evaluator.evaluate_reader(stdin()?, STDIN, how.header)?);
+    }
+    let path = Path::new(argument);
+    let opened = ir_data::open(path)?;
+    if is_stream(path) {
+        return Ok(evaluator.evaluate_reader(opened, argument, how.header)?);
+    }
+    if Compression::of_file(path)?.is_none() {
+        return Ok(evaluator.evaluate_file(path, how)?);
+    }
+    evaluator.evaluate_stream(argument, how.header, || Ok(ir_data::open(path)?))
+}
+
+/// What errors call a file or `-`.
+pub(crate) fn name(argument: &str) -> &str {
+    if argument == "-" { STDIN } else { argument }
+}
+
+/// A file of columns, or `-`.
+pub(crate) fn rows(argument: &str) -> Result<Rows<Box<dyn io::BufRead + Send>>> {
+    Ok(match argument {
+        "-" => Rows::new(stdin()?, STDIN),
+        path => Rows::new(ir_data::open(path)?, path),
+    })
+}
+
+/// Text: a file, or `-`.
+pub(crate) fn text(argument: &str) -> Result<Box<dyn io::BufRead + Send>> {
+    match argument {
+        "-" => stdin(),
+        path => Ok(ir_data::open(path)?),
+    }
+}
+
+/// Judgments: a file, `-`, or a collection by name or folder with or without a split.
+pub(crate) fn qrels(argument: &str, header: Header) -> Result<Parsed<Qrels>> {
+    any_qrels(argument, header).map_err(|error| match other_form(&error) {
+        Some(form) => anyhow!("{error} ({form})"),
+        None => error,
+    })
+}
+
+/// What a file seems to be that has not the columns of qrels.
+fn other_form(error: &anyhow::Error) -> Option<&'static str> {
+    let columns = match error.downcast_ref()? {
+        DataError::Trec(TrecError::Columns { found, .. }) => *found,
+        _ => return None,
+    };
+    match columns {
+        5 => Some("judgments of a sample, as `ir pool` makes them? `ir eval -R strata` reads them"),
+        6 => Some("a run? the judgments come first"),
+        _ => None,
+    }
+}
+
+fn any_qrels(argument: &str, header: Header) -> Result<Parsed<Qrels>> {
+    if argument == "-" {
+        return Ok(ir_data::trec::qrels_any(stdin()?, STDIN, header)?);
+    }
+    let path = Path::new(argument);
+    let (name, split) = argument.split_once(':').unwrap_or((argument, "test"));
+    let known = entries().iter().any(|entry| entry.name == name);
+    if !known && let Some((folder, split)) = folder(argument) {
+        return in_folder(folder, split, header);
+    }
+    if known && !path.is_file() {
+        let data = Catalogue::from_env().open(name)?.qrels(split)?;
+        let oddities = Vec::new();
+        return Ok(Parsed { data, oddities });
+    }
+    if !path.exists() {
+        bail!(
+            "{argument}: expected a file with judgments or a collection ({}), found neither",
+            names()
+        );
+    }
+    Ok(ir_data::read_qrels_any(path, header)?)
+}
+
+/// The folder that an argument names, and the split: `folder` or `folder:split`.
+fn folder(argument: &str) -> Option<(&Path, &str)> {
+    let whole = (Path::new(argument), "test");
+    let parts = argument.rsplit_once(':');
+    let parts = parts.map(|(folder, split)| (Path::new(folder), split));
+    [Some(whole), parts]
+        .into_iter()
+        .flatten()
+        .find(|(folder, _)| folder.is_dir())
+}
+
+/// The judgments of a folder in BEIR's layout.
+fn in_folder(folder: &Path, split: &str, header: Header) -> Result<Parsed<Qrels>> {
+    let judged = folder.join("qrels");
+    if !judged.is_dir() {
+        bail!(
+            "{}: expected a file with judgments or a folder in BEIR's layout (qrels/{split}.tsv), found another folder",
+            folder.display()
+        );
+    }
+    let plain = judged.join(format!("{split}.tsv"));
+    if plain.is_file() {
+        return Ok(ir_data::read_qrels_any(plain, header)?);
+    }
+    Ok(Parsed {
+        data: BeirFolder::open(folder)?.qrels(split)?,
+        oddities: Vec::new(),
+    })
+}
+
+/// The names of the catalogue.
+fn names() -> String {
+    let names: Vec<&str> = entries().iter().map(|entry| entry.name.as_str()).collect();
+    names.join(", ")
+}

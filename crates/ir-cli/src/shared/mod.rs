@@ -1,0 +1,15 @@
+//! Options, input, output and console shared by the subcommands.
+
+pub(crate) mod console;
+#[cfg(feature = "dense")]
+pub(crate) mod encoder;
+pub(crate) mod filter;
+pub(crate) mod format;
+pub(crate) mod indexing;
+pub(crate) mod input;
+pub(crate) mod options;
+pub(crate) mod output;
+pub(crate) mod qrels;
+pub(crate) mod rules;
+pub(crate) mod runs;
+pub(crate) mod systems;

@@ -1,0 +1,120 @@
+//! Evaluated runs under unique names, for `ir compare` and `ir sweep`.
+
+/// A system that was evaluated.
+pub(crate) struct EvaluatedRun {
+    /// What was found, under the name that tables have for the system.
+    pub(crate) report: Report,
+    /// The file, as it was given.
+    pub(crate) file: String,
+    /// The tag that stands in the file.
+    tag: String,
+    /// Its results, where they are needed.
+    list: Option<Run>,
+}
+
+impl EvaluatedRun {
+    fn name(&self) -> &str {
+        self.report.run()
+    }
+}
+
+/// How runs are evaluated.
+pub(crate) struct RunEvaluator<'a> {
+    pub(crate) evaluator: &'a Evaluator<'a>,
+    /// The file of judgments, for errors.
+    pub(crate) qrels: &'a str,
+    pub(crate) header: Header,
+    /// Whether the lists themselves are needed: otherwise no run is held in memory.
+    pub(crate) lists: bool,
+}
+
+impl RunEvaluator<'_> {
+    /// Evaluates runs, with warnings, and calls them by their tags, or by their files where tags
+    /// are equal.
+    pub(crate) fn systems(&self, files: &[String], console: &Console) -> Result<Vec<EvaluatedRun>> {
+        let mut systems = Vec::with_capacity(files.len());
+        for file in files {
+            check_stopped()?;
+            systems.push(self.system(file, console)?);
+        }
+        let once = |text: &dyn Fn(&EvaluatedRun) -> String, one: &EvaluatedRun| {
+            systems
+                .iter()
+                .filter(|other| text(other) == text(one))
+                .count()
+                == 1
+        };
+        let tag = |one: &EvaluatedRun| one.tag.clone();
+        let name = |one: &EvaluatedRun| file_name(&one.file);
+        let names: Vec<String> = systems
+            .iter()
+            .map(|one| {
+                if !one.tag.is_empty() && once(&tag, one) {
+                    one.tag.clone()
+                } else if once(&name, one) {
+                    name(one)
+                } else {
+                    one.file.clone()
+                }
+            })
+            .collect();
+        // The same file twice, or a tag that is another one's file name.
+        let numbered = |(at, system): (usize, EvaluatedRun)| {
+            let name = &names[at];
+            let before = names[..at].iter().filter(|other| *other == name).count();
+            let name = match before {
+                0 => name.clone(),
+                _ => format!("{name} ({})", before + 1),
+            };
+            EvaluatedRun {
+                report: system.report.named(name),
+                ..system
+            }
+        };
+        Ok(systems.into_iter().enumerate().map(numbered).collect())
+    }
+
+    fn system(&self, file: &str, console: &Console) -> Result<EvaluatedRun> {
+        let (report, list) = if self.lists {
+            let run = told(source::run(file, self.header)?, console);
+            let report = self.evaluator.evaluate(&run);
+            let report = report.with_context(|| format!("{file} with {}", self.qrels))?;
+            (report, Some(run))
+        } else {
+            let how = Reading {
+                header: self.header,
+                threads: None,
+            };
+            let report = source::evaluate(self.evaluator, file, self.qrels, how, console)?;
+            (report, None)
+        };
+        Ok(EvaluatedRun {
+            tag: report.run().to_owned(),
+            file: file.to_owned(),
+            report,
+            list,
+        })
+    }
+}
+
+fn file_name(file: &str) -> String {
+    Path::new(file).file_name().map_or_else(
+        || file.to_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
+
+/// Mostly the judgments were forgotten.
+pub(crate) fn expected_two_runs(qrels: &str) -> Usage {
+    Usage(format!(
+        "expected at least 2 runs, found 1 (the first file, {qrels}, is taken for the judgments)"
+    ))
+}
+
+/// A mistake in the command line where it is one.
+pub(crate) fn usage_error(error: CompareError) -> anyhow::Error {
+    match error {
+        CompareError::Unknown { .. } | CompareError::TwoSided => Usage(error.to_string()).into(),
+        error => error.into(),
+    }
+}
