@@ -1,0 +1,458 @@
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use ir_core::{Flow, Progress};
+use ureq::config::RedirectAuthHeaders;
+use ureq::http::Response;
+use ureq::http::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderName,
+    IF_RANGE, RANGE,
+};
+use ureq::typestate::WithoutBody;
+use ureq::{Agent, Body, RequestBuilder};
+
+use crate::{Download, DownloadError};
+
+/// HTTP client with retries, exponential backoff and an optional bearer token. Connections are
+/// reused between files.
+#[derive(Clone)]
+pub struct HttpClient {
+    agent: Agent,
+    token: Option<String>,
+    attempts: u32,
+    backoff: Duration,
+}
+
+impl Default for HttpClient {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The token is a secret.
+        f.debug_struct("HttpClient")
+            .field("token", &self.token.as_ref().map(|_| "…"))
+            .field("attempts", &self.attempts)
+            .field("backoff", &self.backoff)
+            .finish_non_exhaustive()
+    }
+}
+
+impl HttpClient {
+    /// A client without a token that makes 5 attempts with an initial backoff of one second.
+    #[must_use]
+    pub fn new() -> Self {
+        let agent = Agent::config_builder()
+            .http_status_as_error(false)
+            .redirect_auth_headers(RedirectAuthHeaders::SameHost)
+            .timeout_connect(Some(Duration::from_secs(30)))
+            .timeout_recv_response(Some(Duration::from_secs(60)))
+            .timeout_per_read(Some(Duration::from_secs(60)))
+            .user_agent(concat!("ir-fetch/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .into();
+        Self {
+            agent,
+            token: None,
+            attempts: 5,
+            backoff: Duration::from_secs(1),
+        }
+    }
+
+    /// Number of consecutive attempts without new data before an error, and backoff after the
+    /// first of them. The backoff doubles after each further one, up to 64-fold. Range: ≥ 1
+    /// attempt. Default: 5 attempts, one second.
+    #[must_use]
+    pub fn with_attempts(mut self, attempts: u32, backoff: Duration) -> Self {
+        self.attempts = attempts.max(1);
+        self.backoff = backoff;
+        self
+    }
+
+    /// Bearer token, sent to the host of the requested URL only.
+    #[must_use]
+    pub fn with_bearer_token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    /// Downloads a short document of at most 10 MiB into memory.
+    ///
+    /// # Errors
+    /// [`DownloadError::NoResponse`], [`DownloadError::Status`] or [`DownloadError::Canceled`].
+    pub fn get(&self, url: &str, progress: &mut dyn Progress) -> Result<Vec<u8>, DownloadError> {
+        let mut reporter = Reporter::new(progress);
+        self.retry(&mut reporter, |reporter| {
+            reporter.report("downloading", 0, None)?;
+            let response = match self.send(self.request(url), url)? {
+                Attempt::Done(response) => response,
+                Attempt::Failed { error, .. } => return Ok(Attempt::failed(error)),
+            };
+            if response.status().as_u16() != 200 {
+                return Err(status_error(url, &response));
+            }
+            Ok(match response.into_body().read_to_vec() {
+                Ok(bytes) => Attempt::Done(bytes),
+                Err(error) => Attempt::failed(no_response(url, error)),
+            })
+        })
+    }
+
+    /// Downloads a file to `path`, which is complete and verified or does not appear.
+    ///
+    /// Reports the stages "downloading", "waiting" (between attempts) and "verifying" in bytes.
+    ///
+    /// # Errors
+    /// See [`DownloadError`].
+    pub fn save(
+        &self,
+        download: &Download,
+        path: impl AsRef<Path>,
+        progress: &mut dyn Progress,
+    ) -> Result<(), DownloadError> {
+        let path = path.as_ref();
+        let partial = download.partial_file(path)?;
+        let mut reporter = Reporter::new(progress);
+        // A longer file cannot be the beginning of the expected one.
+        let too_long = download.size.is_some_and(|size| length(&partial) > size);
+        if partial.exists() && (too_long || !download.resume) {
+            remove(&partial)?;
+        }
+        // A complete partial file needs no request; its checksum decides.
+        if download.checksum.is_none() || download.size != Some(length(&partial)) {
+            let mut transfer = Transfer::new(self, download, &partial);
+            self.retry(&mut reporter, |reporter| transfer.attempt(reporter))?;
+        }
+        if let Some(expected) = &download.checksum {
+            let found = expected.of_file(&partial, &mut |done| {
+                reporter.report("verifying", done, download.size)
+            })?;
+            if found != expected.digits() {
+                remove(&partial)?;
+                return Err(DownloadError::Checksum {
+                    url: download.url.clone(),
+                    algorithm: expected.algorithm(),
+                    expected: expected.digits().to_owned(),
+                    found,
+                });
+            }
+        }
+        File::open(&partial)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| fs::rename(&partial, path))
+            .map_err(DownloadError::write(path))
+    }
+
+    /// Repeats `attempt` until it is done or too many consecutive attempts brought nothing.
+    fn retry<T>(
+        &self,
+        reporter: &mut Reporter<'_>,
+        mut attempt: impl FnMut(&mut Reporter<'_>) -> Result<Attempt<T>, DownloadError>,
+    ) -> Result<T, DownloadError> {
+        let mut failures = 0;
+        loop {
+            match attempt(reporter)? {
+                Attempt::Done(done) => return Ok(done),
+                Attempt::Failed { error, advanced } => {
+                    failures = if advanced { 1 } else { failures + 1 };
+                    if failures >= self.attempts {
+                        return Err(with_attempts(error, failures));
+                    }
+                }
+            }
+            reporter.wait(self.backoff.saturating_mul(1 << (failures - 1).min(6)))?;
+        }
+    }
+
+    fn request(&self, url: &str) -> RequestBuilder<WithoutBody> {
+        // Sizes and checksums are those of the content without a transfer encoding.
+        let request = self.agent.get(url).header(ACCEPT_ENCODING, "identity");
+        match &self.token {
+            Some(token) => request.header(AUTHORIZATION, format!("Bearer {token}")),
+            None => request,
+        }
+    }
+
+    fn send(
+        &self,
+        request: RequestBuilder<WithoutBody>,
+        url: &str,
+    ) -> Result<Attempt<Response<Body>>, DownloadError> {
+        match request.call() {
+            Ok(response) => match response.status().as_u16() {
+                200 | 206 | 416 => Ok(Attempt::Done(response)),
+                408 | 429 | 500.. => Ok(Attempt::failed(status_error(url, &response))),
+                _ => Err(status_error(url, &response)),
+            },
+            // A malformed URL does not improve with another attempt.
+            Err(error @ (ureq::Error::BadUri(_) | ureq::Error::Http(_))) => {
+                Err(no_response(url, error))
+            }
+            Err(error) => Ok(Attempt::failed(no_response(url, error))),
+        }
+    }
+}
+
+/// Reports progress and remembers the last report for the stage "waiting".
+struct Reporter<'a> {
+    progress: &'a mut dyn Progress,
+    done: u64,
+    total: Option<u64>,
+}
+
+impl<'a> Reporter<'a> {
+    fn new(progress: &'a mut dyn Progress) -> Self {
+        Self {
+            progress,
+            done: 0,
+            total: None,
+        }
+    }
+
+    fn report(&mut self, stage: &str, done: u64, total: Option<u64>) -> Result<(), DownloadError> {
+        (self.done, self.total) = (done, total);
+        match self.progress.report(stage, done, total) {
+            Flow::Continue => Ok(()),
+            Flow::Stop => Err(DownloadError::Canceled),
+        }
+    }
+
+    fn wait(&mut self, mut remaining: Duration) -> Result<(), DownloadError> {
+        while !remaining.is_zero() {
+            let step = remaining.min(Duration::from_millis(100));
+            std::thread::sleep(step);
+            remaining -= step;
+            self.report("waiting", self.done, self.total)?;
+        }
+        Ok(())
+    }
+}
+
+/// Result of one request that did not fail permanently.
+enum Attempt<T> {
+    Done(T),
+    /// `advanced`: the partial file has grown, so that the count of failures restarts.
+    Failed {
+        error: DownloadError,
+        advanced: bool,
+    },
+}
+
+impl<T> Attempt<T> {
+    fn failed(error: DownloadError) -> Self {
+        Self::Failed {
+            error,
+            advanced: false,
+        }
+    }
+}
+
+/// Transfer of one file into its partial file.
+struct Transfer<'a> {
+    client: &'a HttpClient,
+    download: &'a Download,
+    partial: &'a Path,
+    /// Full size that the server states.
+    total: Option<u64>,
+    /// Strong `ETag` of the file.
+    tag: Option<String>,
+    /// Whether the server has answered a range request with the range.
+    resumed: bool,
+}
+
+impl<'a> Transfer<'a> {
+    fn new(client: &'a HttpClient, download: &'a Download, partial: &'a Path) -> Self {
+        Self {
+            client,
+            download,
+            partial,
+            total: None,
+            tag: None,
+            resumed: false,
+        }
+    }
+
+    /// Sends one request and appends the response to the partial file.
+    fn attempt(&mut self, reporter: &mut Reporter<'_>) -> Result<Attempt<()>, DownloadError> {
+        let before = length(self.partial);
+        let mut found = before;
+        let expected = self.download.size.or(self.total);
+        reporter.report("downloading", found, expected)?;
+        let url = &self.download.url;
+        let mut request = self.client.request(url);
+        if before > 0 {
+            request = request.header(RANGE, format!("bytes={before}-"));
+            if let Some(tag) = &self.tag {
+                request = request.header(IF_RANGE, tag);
+            }
+        }
+        let response = match self.client.send(request, url)? {
+            Attempt::Done(response) => response,
+            Attempt::Failed { error, .. } => return Ok(Attempt::failed(error)),
+        };
+        let range = ContentRange::parse(response.headers());
+        let stated = number(response.headers(), &CONTENT_LENGTH);
+        let total = match (response.status().as_u16(), range) {
+            (200, _) => {
+                found = 0;
+                stated
+            }
+            (206, Some(range)) if range.start == Some(before) => {
+                self.resumed |= before > 0;
+                range.total.or(stated.map(|rest| before + rest))
+            }
+            // Nothing is left to send.
+            (416, Some(range)) if before > 0 && range.total == Some(before) => {
+                self.check_size(before)?;
+                return Ok(Attempt::Done(()));
+            }
+            // Another range than requested, or the file has become shorter: restart.
+            _ => {
+                remove(self.partial)?;
+                return Ok(Attempt::failed(status_error(url, &response)));
+            }
+        };
+        if let Some(total) = total {
+            self.check_size(total)?;
+        }
+        self.total = total;
+        // With a checksum, resuming needs no tag.
+        if self.download.checksum.is_none() {
+            self.tag = strong_tag(response.headers());
+        }
+        let complete = self.append(response, &mut found, reporter)?;
+        if complete {
+            return Ok(Attempt::Done(()));
+        }
+        Ok(Attempt::Failed {
+            error: DownloadError::Interrupted {
+                url: url.clone(),
+                expected: self.download.size.or(self.total).unwrap_or(0),
+                found,
+            },
+            // A server that restarts each time does not advance.
+            advanced: found > before && self.resumed,
+        })
+    }
+
+    /// Returns whether the file is complete.
+    fn append(
+        &self,
+        response: Response<Body>,
+        found: &mut u64,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<bool, DownloadError> {
+        let failed = DownloadError::write(self.partial);
+        let mut options = OpenOptions::new();
+        let open = options.create(true).append(true).open(self.partial);
+        let mut file = open.map_err(&failed)?;
+        if *found == 0 {
+            file.set_len(0).map_err(&failed)?;
+        }
+        let expected = self.download.size.or(self.total);
+        let mut reader = response.into_body().into_reader();
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let count = match reader.read(&mut buffer) {
+                Ok(0) => return Ok(expected.is_none_or(|expected| *found >= expected)),
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return Ok(false),
+            };
+            *found += count as u64;
+            if let Some(expected) = expected.filter(|&expected| *found > expected) {
+                return Err(self.wrong_size(expected, *found)?);
+            }
+            file.write_all(&buffer[..count]).map_err(&failed)?;
+            reporter.report("downloading", *found, expected)?;
+        }
+    }
+
+    fn check_size(&self, found: u64) -> Result<(), DownloadError> {
+        match self.download.size {
+            Some(expected) if expected != found => Err(self.wrong_size(expected, found)?),
+            _ => Ok(()),
+        }
+    }
+
+    fn wrong_size(&self, expected: u64, found: u64) -> Result<DownloadError, DownloadError> {
+        remove(self.partial)?;
+        Ok(DownloadError::Size {
+            url: self.download.url.clone(),
+            expected,
+            found,
+        })
+    }
+}
+
+/// Header `Content-Range`: `bytes 100-199/200` or `bytes */200`.
+struct ContentRange {
+    start: Option<u64>,
+    total: Option<u64>,
+}
+
+impl ContentRange {
+    fn parse(headers: &HeaderMap) -> Option<Self> {
+        let text = headers.get(CONTENT_RANGE)?.to_str().ok()?;
+        let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
+        let start = range.split_once('-').map(|(start, _)| start.parse().ok());
+        Some(Self {
+            start: start.flatten(),
+            total: total.parse().ok(),
+        })
+    }
+}
+
+fn number(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {
+    headers.get(name)?.to_str().ok()?.trim().parse().ok()
+}
+
+/// An `ETag` that guarantees equality of every byte; weak ones do not.
+fn strong_tag(headers: &HeaderMap) -> Option<String> {
+    let tag = headers.get(ETAG)?.to_str().ok()?;
+    (!tag.starts_with("W/")).then(|| tag.to_owned())
+}
+
+fn status_error(url: &str, response: &Response<Body>) -> DownloadError {
+    let code = response.headers().get("x-error-code");
+    let code = code.and_then(|code| code.to_str().ok()).unwrap_or_default();
+    DownloadError::Status {
+        url: url.to_owned(),
+        status: response.status().as_u16(),
+        code: code.to_owned(),
+    }
+}
+
+fn no_response(url: &str, error: ureq::Error) -> DownloadError {
+    DownloadError::NoResponse {
+        url: url.to_owned(),
+        attempts: 1,
+        source: error.into(),
+    }
+}
+
+fn with_attempts(mut error: DownloadError, count: u32) -> DownloadError {
+    if let DownloadError::NoResponse { attempts, .. } = &mut error {
+        *attempts = count;
+    }
+    error
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+/// Removes a file; one that is absent already is no error.
+fn remove(path: &Path) -> Result<(), DownloadError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(DownloadError::write(path)(error))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,12 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod client;
+mod digest;
+mod download;
+mod error;
+
+pub use client::HttpClient;
+pub use digest::Checksum;
+pub use download::Download;
+pub use error::DownloadError;
