@@ -3,7 +3,6 @@
 
 mod assess;
 mod compare;
-mod runs;
 mod compute;
 mod custom;
 mod decimal;
@@ -17,12 +16,13 @@ mod measure;
 mod names;
 #[cfg(feature = "plots")]
 mod page;
+mod places;
 #[cfg(feature = "plots")]
 pub mod plots;
-mod places;
 mod reading;
 mod report;
 mod rules;
+mod runs;
 mod sampled;
 mod text;
 mod topic;
@@ -31,18 +31,16 @@ mod trec_names;
 mod zscores;
 
 pub use assess::{
-    Bucket, BucketRecall, Confusion, FrequencyRecall, JudgeError, JudgmentGroups, Label, Level,
-    ParseBucketError, Pool, PoolError, PoolFileError, Pooled, Pooling, Ratings, Stratum, Take,
-    Weights, preferences,
+    ConfusionMatrix, FrequencyBucket, FrequencyBucketRecall, JudgmentGroups, KappaWeights,
+    MeasurementLevel, ParseFrequencyBucketError, Pool, PoolDesign, PoolDesignError,
+    PoolJudgmentError, PoolStratum, PooledDocument, RatingCategory, Ratings, ReadPoolError,
+    RecallByFrequency, StratumSample, preferences,
 };
 pub use compare::{
-    Against, Bootstrap, BootstrapError, Choice, CompareError, Comparison, Contrast, Family, Figure,
-    Paired, Plan, Sampling, Setting, Spread, Sweep, System, Test, TopicDifference, significance,
-};
-pub use runs::{
-    AtRank, Count, Curve, Diff, DiffRules, Moved, Moves, Overlap, OverlapError, OverlapRules,
-    QueryDiff, RankDiff, Rbo, Region, ScoreByRank, ScoreDiff, at_cutoffs, eleven_points,
-    smooth_cutoffs, tau_ap, tau_ap_b, tau_b,
+    Bootstrap, BootstrapError, BootstrapEstimate, BootstrapScheme, CompareError, ComparedPairs,
+    ComparedSystem, Comparison, ComparisonConfig, HeldOutChoice, HypothesisFamily,
+    PairedBootstrapResult, PairwiseTest, ParameterSweep, QueryDifference, SignificanceTest,
+    SweepSetting, SystemScore, significance,
 };
 pub use custom::{CustomMeasure, JudgedDocument, JudgedList, Name};
 pub use decimal::{Decimal, ParseDecimalError};
@@ -53,10 +51,16 @@ pub use kind::{Kind, RbpGain};
 pub use measure::{Measure, Summary};
 pub use names::ParseMeasureError;
 #[cfg(feature = "plots")]
-pub use page::{Page, PageError, TopicMoves, WinsAndLosses};
+pub use page::{ComparisonPage, PageError, QueryRankChanges, WinsAndLosses};
 pub use reading::Reading;
 pub use report::{Judged, QueryValues, Report};
 pub use rules::{Generation, Missing, NoRelevant, Rules, ScoreWidth, SelfHits, Ties, Unjudged};
+pub use runs::{
+    DiffRules, MeasureCurve, OverlapCounts, OverlapError, OverlapRegion, OverlapRules, QueryDiff,
+    RankBiasedOverlap, RankChange, RankChanges, RankDiff, RankStatistics, RunDiff, RunOverlap,
+    ScoreDiff, ScoresByRank, at_cutoffs, eleven_point_precision, kendall_tau_b, log_spaced_cutoffs,
+    tau_ap, tau_ap_b,
+};
 pub use zscores::ZScores;
 
 pub use ir_core::{Grade, Judgments, ListOrder, Qrels, Run, Scored, trec};

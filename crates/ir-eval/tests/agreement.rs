@@ -5,7 +5,9 @@
 use std::collections::HashSet;
 
 use ir_core::Qrels;
-use ir_eval::{Level, Ratings, Rbo, Weights, tau_ap, tau_ap_b, tau_b};
+use ir_eval::{
+    KappaWeights, MeasurementLevel, RankBiasedOverlap, Ratings, kendall_tau_b, tau_ap, tau_ap_b,
+};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -35,11 +37,15 @@ fn two_coders_in_a_two_by_two_table() {
     for (a, b, times) in cells {
         (0..times).for_each(|n| two.push(format!("{a} {b} {n}"), [Some(a), Some(b)]));
     }
-    close(two.observed(), 0.7, 1e-12);
-    close(two.cohen(0, 1), 0.4, 1e-12);
-    close(two.davies_fleiss(), 0.4, 1e-12);
-    close(two.fleiss(), 0.393_939, 5e-7);
-    close(two.krippendorff(Level::Nominal), 0.4, 1e-12);
+    close(two.observed_agreement(), 0.7, 1e-12);
+    close(two.cohen_kappa(0, 1), 0.4, 1e-12);
+    close(two.davies_fleiss_kappa(), 0.4, 1e-12);
+    close(two.fleiss_kappa(), 0.393_939, 5e-7);
+    close(
+        two.krippendorff_alpha(MeasurementLevel::Nominal),
+        0.4,
+        1e-12,
+    );
     // Rows are A's labels; "no" comes first.
     assert_eq!(two.confusion(0, 1).counts, [[15, 10], [5, 20]]);
 }
@@ -47,23 +53,31 @@ fn two_coders_in_a_two_by_two_table() {
 #[test]
 fn three_coders_and_seven_items() {
     let three = ratings(&["1123321", "1122322", "1223311"]);
-    close(three.cohen(0, 1), 0.575_758, 5e-7);
-    close(three.cohen(0, 2), 0.5625, 5e-7);
-    close(three.cohen(1, 2), 0.151_515, 5e-7);
-    close(three.mean_cohen(), 0.429_924, 5e-7);
-    close(three.davies_fleiss(), 0.428_571, 5e-7);
-    close(three.fleiss(), 0.416_667, 5e-7);
-    close(three.krippendorff(Level::Nominal), 0.444_444, 5e-7);
-    close(three.observed(), 0.619_048, 5e-7);
+    close(three.cohen_kappa(0, 1), 0.575_758, 5e-7);
+    close(three.cohen_kappa(0, 2), 0.5625, 5e-7);
+    close(three.cohen_kappa(1, 2), 0.151_515, 5e-7);
+    close(three.mean_cohen_kappa(), 0.429_924, 5e-7);
+    close(three.davies_fleiss_kappa(), 0.428_571, 5e-7);
+    close(three.fleiss_kappa(), 0.416_667, 5e-7);
+    close(
+        three.krippendorff_alpha(MeasurementLevel::Nominal),
+        0.444_444,
+        5e-7,
+    );
+    close(three.observed_agreement(), 0.619_048, 5e-7);
 }
 
 #[test]
 fn weighted_kappa() {
     let two = ratings(&["00112221", "01122201"]);
-    close(two.cohen(0, 1), 0.428_571, 5e-7);
-    close(two.weighted_cohen(0, 1, Weights::Linear), 0.407_407, 5e-7);
+    close(two.cohen_kappa(0, 1), 0.428_571, 5e-7);
     close(
-        two.weighted_cohen(0, 1, Weights::Quadratic),
+        two.weighted_cohen_kappa(0, 1, KappaWeights::Linear),
+        0.407_407,
+        5e-7,
+    );
+    close(
+        two.weighted_cohen_kappa(0, 1, KappaWeights::Quadratic),
         0.384_615,
         5e-7,
     );
@@ -72,27 +86,27 @@ fn weighted_kappa() {
 #[test]
 fn what_is_undefined() {
     let same = ratings(&["1111", "1111"]);
-    assert_eq!(same.observed(), Some(1.0));
+    assert_eq!(same.observed_agreement(), Some(1.0));
     let all = [
-        same.cohen(0, 1),
-        same.mean_cohen(),
-        same.davies_fleiss(),
-        same.fleiss(),
-        same.weighted_cohen(0, 1, Weights::Linear),
-        same.krippendorff(Level::Ordinal),
+        same.cohen_kappa(0, 1),
+        same.mean_cohen_kappa(),
+        same.davies_fleiss_kappa(),
+        same.fleiss_kappa(),
+        same.weighted_cohen_kappa(0, 1, KappaWeights::Linear),
+        same.krippendorff_alpha(MeasurementLevel::Ordinal),
     ];
     assert_eq!(all, [None; 6]);
     let none = Ratings::new(["A", "B"]);
     assert_eq!(
         (
-            none.observed(),
-            none.fleiss(),
-            none.krippendorff(Level::Nominal)
+            none.observed_agreement(),
+            none.fleiss_kappa(),
+            none.krippendorff_alpha(MeasurementLevel::Nominal)
         ),
         (None, None, None)
     );
     assert_eq!(
-        ratings(&["121"]).davies_fleiss(),
+        ratings(&["121"]).davies_fleiss_kappa(),
         None,
         "one coder agrees with nobody"
     );
@@ -106,10 +120,10 @@ fn judgments_of_assessors() {
         b.insert("q", doc, y);
     }
     a.insert("q", "d5", 10);
-    let both = Ratings::of_qrels([("a", &a), ("b", &b)]);
-    assert_eq!((both.len(), both.complete()), (5, 3));
-    close(both.observed(), 2.0 / 3.0, 1e-12);
-    let labels: Vec<String> = both.labels().map(ToString::to_string).collect();
+    let both = Ratings::from_qrels([("a", &a), ("b", &b)]);
+    assert_eq!((both.len(), both.complete_items()), (5, 3));
+    close(both.observed_agreement(), 2.0 / 3.0, 1e-12);
+    let labels: Vec<String> = both.categories().map(ToString::to_string).collect();
     assert_eq!(labels, ["0", "1", "2", "10"], "as numbers");
 }
 
@@ -141,21 +155,25 @@ fn agreement_equals_nltk_scikit_learn_and_krippendorff() {
     for case in golden["ratings"].as_array().unwrap() {
         let (of, values) = (table(&case["table"]), &case["values"]);
         let number = |name: &str| values[name].as_f64().unwrap();
-        close(of.observed(), number("observed"), 1e-9);
-        close(of.mean_cohen(), number("mean_cohen"), 1e-9);
-        close(of.davies_fleiss(), number("davies_fleiss"), 1e-9);
-        close(of.fleiss(), number("fleiss"), 1e-9);
-        close(of.krippendorff(Level::Nominal), number("nltk_alpha"), 1e-9);
+        close(of.observed_agreement(), number("observed"), 1e-9);
+        close(of.mean_cohen_kappa(), number("mean_cohen"), 1e-9);
+        close(of.davies_fleiss_kappa(), number("davies_fleiss"), 1e-9);
+        close(of.fleiss_kappa(), number("fleiss"), 1e-9);
+        close(
+            of.krippendorff_alpha(MeasurementLevel::Nominal),
+            number("nltk_alpha"),
+            1e-9,
+        );
         for (n, (a, b)) in of.pairs().enumerate() {
             let number = |name: &str| values[name][n].as_f64().unwrap();
-            close(of.cohen(a, b), number("cohen"), 1e-9);
+            close(of.cohen_kappa(a, b), number("cohen"), 1e-9);
             close(
-                of.weighted_cohen(a, b, Weights::Linear),
+                of.weighted_cohen_kappa(a, b, KappaWeights::Linear),
                 number("linear"),
                 1e-9,
             );
             close(
-                of.weighted_cohen(a, b, Weights::Quadratic),
+                of.weighted_cohen_kappa(a, b, KappaWeights::Quadratic),
                 number("quadratic"),
                 1e-9,
             );
@@ -164,17 +182,17 @@ fn agreement_equals_nltk_scikit_learn_and_krippendorff() {
         assert_eq!(counts, values["confusion"]);
         let missing = table(&case["missing"]);
         for (level, name) in [
-            (Level::Nominal, "nominal"),
-            (Level::Ordinal, "ordinal"),
-            (Level::Interval, "interval"),
+            (MeasurementLevel::Nominal, "nominal"),
+            (MeasurementLevel::Ordinal, "ordinal"),
+            (MeasurementLevel::Interval, "interval"),
         ] {
             close(
-                of.krippendorff(level),
+                of.krippendorff_alpha(level),
                 case["alpha"][name].as_f64().unwrap(),
                 1e-9,
             );
             close(
-                missing.krippendorff(level),
+                missing.krippendorff_alpha(level),
                 case["missing_alpha"][name].as_f64().unwrap(),
                 1e-9,
             );
@@ -195,7 +213,7 @@ fn numbers(value: &Value) -> Vec<f64> {
 fn tau_equals_scipy_and_overlap_equals_rbo() {
     let golden = golden();
     for case in golden["scores"].as_array().unwrap() {
-        let tau = tau_b(&numbers(&case["x"]), &numbers(&case["y"]));
+        let tau = kendall_tau_b(&numbers(&case["x"]), &numbers(&case["y"]));
         close(tau, case["tau_b"].as_f64().unwrap(), 1e-9);
     }
     for case in golden["lists"].as_array().unwrap() {
@@ -205,7 +223,8 @@ fn tau_equals_scipy_and_overlap_equals_rbo() {
                 .map(|&v| v as u32)
                 .collect::<Vec<_>>()
         };
-        let rbo = Rbo::of(&list("a"), &list("b"), case["p"].as_f64().unwrap()).unwrap();
+        let rbo =
+            RankBiasedOverlap::new(&list("a"), &list("b"), case["p"].as_f64().unwrap()).unwrap();
         close(Some(rbo.ext), case["ext"].as_f64().unwrap(), 1e-9);
     }
 }
@@ -216,7 +235,7 @@ fn tau_equals_scipy_and_overlap_equals_rbo() {
 fn ap_correlation_as_in_ircor() {
     let x = [0.06, 0.2, 0.27, 0.37, 0.57, 0.63, 0.66, 0.9, 0.91, 0.94];
     let y = [0.37, 0.06, 0.2, 0.27, 0.57, 0.66, 0.63, 0.91, 0.9, 0.94];
-    close(tau_b(&x, &y), 0.777_777_8, 5e-8);
+    close(kendall_tau_b(&x, &y), 0.777_777_8, 5e-8);
     close(tau_ap(&x, &y), 0.749_118_2, 5e-8);
     let ties = |v: &[f64]| -> Vec<f64> {
         v.iter()
@@ -224,7 +243,7 @@ fn ap_correlation_as_in_ircor() {
             .collect()
     };
     close(tau_ap(&x, &ties(&y)), 0.607_451_5, 5e-8);
-    close(tau_b(&ties(&x), &ties(&y)), 0.75, 1e-12);
+    close(kendall_tau_b(&ties(&x), &ties(&y)), 0.75, 1e-12);
     close(tau_ap_b(&ties(&x), &ties(&y)), 0.626_984_1, 5e-8);
 }
 
@@ -245,7 +264,7 @@ fn ap_correlation_as_in_pyircor() {
     close(tau_ap_b(&x_ties, &y_ties), 0.297, 5e-5);
     close(tau_ap_b(&y_ties, &x_ties), 0.297, 5e-5);
     assert_eq!(tau_ap_b(&x, &[0.0; 10]), None);
-    assert_eq!(tau_b(&x, &[0.0; 10]), None);
+    assert_eq!(kendall_tau_b(&x, &[0.0; 10]), None);
     close(tau_ap(&x, &[0.0; 10]), 0.0, 1e-12);
 }
 
@@ -253,13 +272,13 @@ fn ap_correlation_as_in_pyircor() {
 fn overlap_weights_as_in_the_paper() {
     // "With p = .9 the first 10 ranks have 86 % of the weight": the least overlap of equal lists.
     let list: Vec<u32> = (0..10).collect();
-    let rbo = Rbo::of(&list, &list, 0.9).unwrap();
+    let rbo = RankBiasedOverlap::new(&list, &list, 0.9).unwrap();
     close(Some(rbo.min), 0.86, 0.005);
     close(Some(rbo.ext), 1.0, 1e-12);
     close(Some(rbo.max()), 1.0, 1e-12);
-    assert_eq!(Rbo::of::<u8>(&[], &[], 0.9), None);
-    assert_eq!(Rbo::of(&[1], &[1], 1.0), None);
-    let empty = Rbo::of(&[], &[1, 2], 0.9).unwrap();
+    assert_eq!(RankBiasedOverlap::new::<u8>(&[], &[], 0.9), None);
+    assert_eq!(RankBiasedOverlap::new(&[1], &[1], 1.0), None);
+    let empty = RankBiasedOverlap::new(&[], &[1, 2], 0.9).unwrap();
     assert_eq!((empty.min, empty.ext), (0.0, 0.0));
 }
 
@@ -332,7 +351,7 @@ proptest! {
                 y += f64::from(u8::from(other[i] != other[j]));
             }
         }
-        match tau_b(&estimate, &other) {
+        match kendall_tau_b(&estimate, &other) {
             Some(tau) => prop_assert!((tau - (c - d) / (x * y).sqrt()).abs() < 1e-9),
             None => prop_assert!(x * y == 0.0),
         }
@@ -341,11 +360,11 @@ proptest! {
     #[test]
     fn overlap_of_what_may_follow(a in list(), b in list()) {
         let p = 0.7;
-        let Some(rbo) = Rbo::of(&a, &b, p) else {
+        let Some(rbo) = RankBiasedOverlap::new(&a, &b, p) else {
             prop_assert!(a.is_empty() && b.is_empty());
             return Ok(());
         };
-        prop_assert_eq!(Rbo::of(&b, &a, p), Some(rbo));
+        prop_assert_eq!(RankBiasedOverlap::new(&b, &a, p), Some(rbo));
         let wide = |list: &[u8]| -> Vec<u32> { list.iter().map(|&i| u32::from(i)).collect() };
         let (a, b) = (wide(&a), wide(&b));
         // Nothing in common from here on.

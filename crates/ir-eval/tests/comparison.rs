@@ -4,10 +4,10 @@
 use std::cmp::Ordering;
 
 use ir_core::{Qrels, Run};
-use ir_eval::significance::{Alternative, Correction, Student};
+use ir_eval::significance::{Alternative, MultipleTestingCorrection, PairedTTest};
 use ir_eval::{
-    Against, Bootstrap, CompareError, Comparison, Evaluator, Family, Measure, Missing, Moves, Plan,
-    Report, Rules, Test,
+    Bootstrap, CompareError, ComparedPairs, Comparison, ComparisonConfig, Evaluator,
+    HypothesisFamily, Measure, Missing, RankChanges, Report, Rules, SignificanceTest,
 };
 
 /// A run that puts the one relevant document of query i at the i-th of these ranks; 0: no results.
@@ -48,28 +48,30 @@ fn three() -> Vec<Report> {
 #[test]
 fn figures_differences_and_verdicts() {
     let reports = three();
-    let comparison = Comparison::new(&reports, &Plan::default()).unwrap();
+    let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
     assert_eq!(comparison.baseline(), Some("low_1"));
-    assert_eq!(comparison.contrasts().len(), 4);
-    let contrast = &comparison.contrasts()[0];
-    assert_eq!(contrast.system, "high");
+    assert_eq!(comparison.pairwise_tests().len(), 4);
+    let pairwise = &comparison.pairwise_tests()[0];
+    assert_eq!(pairwise.system, "high");
     // By hand: means 7/8 and the mean of 1/4 1/5 1/3 1/4 1/9 1/4 1/7 1/4.
     let low = (4.0 / 4.0 + 1.0 / 5.0 + 1.0 / 3.0 + 1.0 / 9.0 + 1.0 / 7.0) / 8.0;
-    assert!((contrast.difference - (7.0 / 8.0 - low)).abs() < 1e-12);
-    assert!((contrast.relative.unwrap() - (7.0 / 8.0 / low - 1.0)).abs() < 1e-12);
-    assert!(contrast.interval.contains(contrast.difference));
-    assert_eq!(contrast.effect.wins, 8);
+    assert!((pairwise.difference - (7.0 / 8.0 - low)).abs() < 1e-12);
+    assert!((pairwise.relative.unwrap() - (7.0 / 8.0 / low - 1.0)).abs() < 1e-12);
+    assert!(pairwise.interval.contains(pairwise.difference));
+    assert_eq!(pairwise.effect.wins, 8);
     // The same test, from the values alone.
-    let values = |name: &str| comparison.figure(name, Measure::RR).unwrap().values.clone();
+    let values = |name: &str| comparison.score(name, Measure::RR).unwrap().values.clone();
     let differences: Vec<f64> = values("high")
         .iter()
         .zip(values("low_1"))
         .map(|(a, b)| a - b)
         .collect();
-    let test = Student.test(&differences, Alternative::TwoSided).unwrap();
-    assert_eq!(contrast.outcome, test);
+    let test = PairedTTest
+        .test(&differences, Alternative::TwoSided)
+        .unwrap();
+    assert_eq!(pairwise.result, test);
     // Two tests of this measure; the other one has the larger p.
-    assert_eq!(contrast.adjusted_p, 2.0 * test.p);
+    assert_eq!(pairwise.adjusted_p, 2.0 * test.p);
     let verdict = |a: &str, b: &str| comparison.verdict(a, b, Measure::RR);
     assert_eq!(verdict("high", "low_1"), Some(Ordering::Greater));
     assert_eq!(verdict("low_1", "high"), Some(Ordering::Less));
@@ -81,23 +83,23 @@ fn figures_differences_and_verdicts() {
 #[test]
 fn all_pairs_are_tested_once_two_sided_and_both_ways_one_sided() {
     let reports = three();
-    let plan = Plan {
-        against: Against::AllPairs,
-        ..Plan::default()
+    let plan = ComparisonConfig {
+        against: ComparedPairs::AllPairs,
+        ..ComparisonConfig::default()
     };
     let two_sided = Comparison::new(&reports, &plan).unwrap();
-    assert_eq!(two_sided.contrasts().len(), 3 * 2);
+    assert_eq!(two_sided.pairwise_tests().len(), 3 * 2);
     assert_eq!(two_sided.baseline(), None);
     let verdict = |a: &str, b: &str| two_sided.verdict(a, b, Measure::RR);
     assert_eq!(verdict("high", "none & nil"), Some(Ordering::Greater));
     assert_eq!(verdict("none & nil", "high"), Some(Ordering::Less));
-    let plan = Plan {
+    let plan = ComparisonConfig {
         alternative: Alternative::Greater,
-        correction: Correction::None,
+        correction: MultipleTestingCorrection::None,
         ..plan
     };
     let one_sided = Comparison::new(&reports, &plan).unwrap();
-    assert_eq!(one_sided.contrasts().len(), 6 * 2);
+    assert_eq!(one_sided.pairwise_tests().len(), 6 * 2);
     let verdict = |a: &str, b: &str| one_sided.verdict(a, b, Measure::RR);
     assert_eq!(verdict("high", "none & nil"), Some(Ordering::Greater));
     assert_eq!(verdict("none & nil", "high"), Some(Ordering::Less));
@@ -107,19 +109,34 @@ fn all_pairs_are_tested_once_two_sided_and_both_ways_one_sided() {
 #[test]
 fn families() {
     let reports = three();
-    let plan = |family, correction| Plan {
+    let plan = |family, correction| ComparisonConfig {
         family,
         correction,
-        ..Plan::default()
+        ..ComparisonConfig::default()
     };
-    let factor = |plan: Plan| {
+    let factor = |plan: ComparisonConfig| {
         let comparison = Comparison::new(&reports, &plan).unwrap();
-        let contrast = &comparison.contrasts()[0];
-        contrast.adjusted_p / contrast.outcome.p
+        let pairwise = &comparison.pairwise_tests()[0];
+        pairwise.adjusted_p / pairwise.result.p
     };
-    assert_eq!(factor(plan(Family::Measure, Correction::Bonferroni)), 2.0);
-    assert_eq!(factor(plan(Family::All, Correction::Bonferroni)), 4.0);
-    assert_eq!(factor(plan(Family::All, Correction::None)), 1.0);
+    assert_eq!(
+        factor(plan(
+            HypothesisFamily::Measure,
+            MultipleTestingCorrection::Bonferroni
+        )),
+        2.0
+    );
+    assert_eq!(
+        factor(plan(
+            HypothesisFamily::All,
+            MultipleTestingCorrection::Bonferroni
+        )),
+        4.0
+    );
+    assert_eq!(
+        factor(plan(HypothesisFamily::All, MultipleTestingCorrection::None)),
+        1.0
+    );
 }
 
 #[test]
@@ -133,19 +150,19 @@ fn skipped_queries_are_skipped_for_all() {
         run("other", &[0, 5, 3, 4, 9, 4, 0, 4]),
     ];
     let reports = reports(rules, &[Measure::RR], &runs);
-    let comparison = Comparison::new(&reports, &Plan::default()).unwrap();
+    let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
     assert_eq!(
         comparison.queries(),
         ["q01", "q02", "q03", "q04", "q05", "q07"]
     );
     assert_eq!(comparison.left_out(), 2);
-    let figure = comparison.figure("one", Measure::RR).unwrap();
-    assert_eq!(figure.value, 5.0 / 6.0);
-    assert!(comparison.text().contains("queries: 6 that all systems answered, 2 left out that only some did; judged without results: other 2\n"));
-    let plan = Plan {
-        test: Test::Wins(Bootstrap::DATAFINDER),
+    let score = comparison.score("one", Measure::RR).unwrap();
+    assert_eq!(score.value, 5.0 / 6.0);
+    assert!(comparison.to_text().contains("queries: 6 that all systems answered, 2 left out that only some did; judged without results: other 2\n"));
+    let plan = ComparisonConfig {
+        test: SignificanceTest::BootstrapWins(Bootstrap::DATAFINDER),
         alternative: Alternative::Greater,
-        ..Plan::default()
+        ..ComparisonConfig::default()
     };
     Comparison::new(&reports, &plan).unwrap();
 }
@@ -154,7 +171,7 @@ fn skipped_queries_are_skipped_for_all() {
 fn equal_tags_are_numbered() {
     let runs = [run("x", &[1; 8]), run("x", &[2; 8]), run("", &[1; 8])];
     let reports = reports(Rules::default(), &[Measure::RR], &runs);
-    let comparison = Comparison::new(&reports, &Plan::default()).unwrap();
+    let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
     let names: Vec<&str> = comparison
         .systems()
         .iter()
@@ -166,31 +183,32 @@ fn equal_tags_are_numbered() {
 #[test]
 fn what_cannot_be_compared() {
     let reports = three();
-    let refused =
-        |reports: &[Report], plan: Plan| Comparison::new(reports, &plan).unwrap_err().to_string();
+    let refused = |reports: &[Report], plan: ComparisonConfig| {
+        Comparison::new(reports, &plan).unwrap_err().to_string()
+    };
     assert_eq!(
-        Comparison::new(&reports[..1], &Plan::default()),
+        Comparison::new(&reports[..1], &ComparisonConfig::default()),
         Err(CompareError::Systems { found: 1 })
     );
-    let plan = Plan {
-        against: Against::System("nobody".to_owned()),
-        ..Plan::default()
+    let plan = ComparisonConfig {
+        against: ComparedPairs::WithBaseline("nobody".to_owned()),
+        ..ComparisonConfig::default()
     };
     assert_eq!(
         refused(&reports, plan),
         "expected the name of a system (low_1, high, none & nil), found \"nobody\""
     );
-    let plan = Plan {
+    let plan = ComparisonConfig {
         level: 1.0,
-        ..Plan::default()
+        ..ComparisonConfig::default()
     };
     assert_eq!(
         refused(&reports, plan),
         "expected a level of significance between 0 and 1, found 1"
     );
-    let plan = Plan {
-        test: Test::Wins(Bootstrap::TEXTBOOK),
-        ..Plan::default()
+    let plan = ComparisonConfig {
+        test: SignificanceTest::BootstrapWins(Bootstrap::TEXTBOOK),
+        ..ComparisonConfig::default()
     };
     assert_eq!(
         refused(&reports, plan),
@@ -203,37 +221,39 @@ fn what_cannot_be_compared() {
     let evaluator = Evaluator::new(&qrels, &measures).unwrap();
     let other = evaluator.evaluate(&run("other", &[1; 8])).unwrap();
     assert_eq!(
-        refused(&[reports[0].clone(), other], Plan::default()),
+        refused(&[reports[0].clone(), other], ComparisonConfig::default()),
         "expected reports on the same queries, found \"q01\" in that of \"low_1\" and not in that of \"other\""
     );
 }
 
 #[test]
 fn a_comparison_survives_json() {
-    let comparison = Comparison::new(&three(), &Plan::default()).unwrap();
+    let comparison = Comparison::new(&three(), &ComparisonConfig::default()).unwrap();
     let json = serde_json::to_string(&comparison).unwrap();
     assert_eq!(comparison, serde_json::from_str(&json).unwrap());
     // So does an infinite t.
     let runs = [run("a", &[1; 8]), run("b", &[2; 8])];
     let constant = reports(Rules::default(), &[Measure::RR], &runs);
-    let comparison = Comparison::new(&constant, &Plan::default()).unwrap();
-    assert_eq!(comparison.contrasts()[0].outcome.p, 0.0);
+    let comparison = Comparison::new(&constant, &ComparisonConfig::default()).unwrap();
+    assert_eq!(comparison.pairwise_tests()[0].result.p, 0.0);
     let json = serde_json::to_string(&comparison).unwrap();
     assert_eq!(comparison, serde_json::from_str(&json).unwrap());
 }
 
 fn pairs() -> Comparison {
-    let plan = Plan {
-        against: Against::AllPairs,
-        ..Plan::default()
+    let plan = ComparisonConfig {
+        against: ComparedPairs::AllPairs,
+        ..ComparisonConfig::default()
     };
     Comparison::new(&three(), &plan).unwrap()
 }
 
 #[test]
 fn text_for_people() {
-    let text = Comparison::new(&three(), &Plan::default()).unwrap().text();
-    let figures = "\
+    let text = Comparison::new(&three(), &ComparisonConfig::default())
+        .unwrap()
+        .to_text();
+    let scores = "\
 Figures
 
 system            RR      P@5
@@ -242,7 +262,7 @@ low_1        0.2234    0.1500
 high         0.8750†   0.2000
 none & nil   0.1743    0.1250
 ";
-    assert!(text.starts_with(figures), "{text}");
+    assert!(text.starts_with(scores), "{text}");
     assert!(!text.contains(" \n"), "{text}");
     let notes = "
 systems: 3; baseline: low_1
@@ -252,7 +272,7 @@ test: paired t, two-sided; correction: Holm, over the tests of a measure; level:
 †, ‡: significantly higher, lower than low_1
 ";
     assert!(text.ends_with(notes), "{text}");
-    let text = pairs().text();
+    let text = pairs().to_text();
     assert!(
         text.contains("\nb high         0.8750 ac   0.2000\n"),
         "{text}"
@@ -269,7 +289,7 @@ fn tables_tell_which_columns_are_of_logarithms() {
     let runs = [run("old", &[1, 2, 3, 4]), run("new", &[1, 1, 2, 2])];
     let notes = |measures: &[Measure]| {
         let reports = reports(Rules::default(), measures, &runs);
-        let comparison = Comparison::new(&reports, &Plan::default()).unwrap();
+        let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
         comparison.notes().join("\n")
     };
     assert!(!notes(&[Measure::AP]).contains("logarithms"));
@@ -286,31 +306,31 @@ fn no_share_of_a_figure_below_zero() {
     let runs = [run("long", &[4, 4, 4]), run("short", &[2, 2, 2])];
     let utility: Measure = "utility".parse().unwrap();
     let reports = reports(Rules::default(), &[utility], &runs);
-    let comparison = Comparison::new(&reports, &Plan::default()).unwrap();
-    let contrast = &comparison.contrasts()[0];
-    assert!(contrast.difference > 0.0, "{contrast:?}");
-    assert_eq!(contrast.relative, None);
+    let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
+    let pairwise = &comparison.pairwise_tests()[0];
+    assert!(pairwise.difference > 0.0, "{contrast:?}");
+    assert_eq!(pairwise.relative, None);
 }
 
 #[test]
 fn markdown_and_latex_escape_what_they_must() {
-    let comparison = Comparison::new(&three(), &Plan::default()).unwrap();
-    let markdown = comparison.markdown();
+    let comparison = Comparison::new(&three(), &ComparisonConfig::default()).unwrap();
+    let markdown = comparison.to_markdown();
     assert!(
         markdown.contains("\n| low\\_1 | 0.2234 | 0.1500 |\n"),
         "{markdown}"
     );
     assert!(markdown.contains("\n| high | **0.8750**† | **0.2000** |\n"));
     assert!(markdown.contains("\n| none &amp; nil | "));
-    assert!(pairs().markdown().contains("**0.8750**<sup>ac</sup>"));
-    let latex = comparison.latex();
+    assert!(pairs().to_markdown().contains("**0.8750**<sup>ac</sup>"));
+    let latex = comparison.to_latex();
     assert!(
         latex.contains("\nlow\\_1 & 0.2234 & 0.1500 \\\\\n"),
         "{latex}"
     );
     assert!(latex.contains("\\textbf{0.8750}\\rlap{$^{\\dagger}$} & \\textbf{0.2000} \\\\\n"));
     assert!(latex.contains("\nnone \\& nil & "));
-    assert!(pairs().latex().contains("\\rlap{$^{ac}$}"));
+    assert!(pairs().to_latex().contains("\\rlap{$^{ac}$}"));
     // Each table is balanced.
     let count = |what: &str| latex.matches(what).count();
     assert_eq!(count("\\begin{"), count("\\end{"));
@@ -319,11 +339,11 @@ fn markdown_and_latex_escape_what_they_must() {
 
 #[test]
 fn latex_has_one_table_that_explains_itself() {
-    let comparison = Comparison::new(&three(), &Plan::default()).unwrap();
-    let latex = comparison.latex();
+    let comparison = Comparison::new(&three(), &ComparisonConfig::default()).unwrap();
+    let latex = comparison.to_latex();
     for part in [
         "% systems: 3; baseline: low_1\n",
-        "\\caption{RR and P@5 of 3 systems over 8 queries. Bold: the highest figure of a measure. \
+        "\\caption{RR and P@5 of 3 systems over 8 queries. Bold: the highest score of a measure. \
          $\\dagger$, $\\ddagger$: significantly higher, lower than low\\_1 (test: paired t, two-sided; \
          correction: Holm, over the tests of a measure; level: 0.05).}\n\\label{tab:comparison}\n",
     ] {
@@ -334,22 +354,24 @@ fn latex_has_one_table_that_explains_itself() {
     let name = "a system with a name that is longer than it should be";
     let runs = [run("short", &[1, 2]), run(name, &[1, 3])];
     let wide = reports(Rules::default(), &[Measure::RR, Measure::P.at(5)], &runs);
-    let wide = Comparison::new(&wide, &Plan::default()).unwrap().latex();
+    let wide = Comparison::new(&wide, &ComparisonConfig::default())
+        .unwrap()
+        .to_latex();
     assert!(
         wide.contains("\\resizebox") && wide.contains("{booktabs,graphicx}"),
         "{wide}"
     );
     assert!(
         pairs()
-            .latex()
+            .to_latex()
             .contains("A letter: significantly higher than")
     );
 }
 
 #[test]
 fn latex_details_on_request() {
-    let comparison = Comparison::new(&three(), &Plan::default()).unwrap();
-    let details = comparison.latex_details();
+    let comparison = Comparison::new(&three(), &ComparisonConfig::default()).unwrap();
+    let details = comparison.to_latex_details();
     for part in [
         "\\caption{Confidence intervals (0.95) of figures over 8 queries.}\n\\label{tab:comparison-intervals}\n",
         "\nmeasure & system & figure & interval \\\\\n",
@@ -366,7 +388,7 @@ fn latex_details_on_request() {
     assert_eq!((count("\\toprule"), count("\\resizebox")), (2, 2));
     // Six figures and four tests.
     assert_eq!(count(" \\\\\n"), 2 + 6 + 4);
-    let pairs = pairs().latex_details();
+    let pairs = pairs().to_latex_details();
     assert!(
         pairs.contains("\nmeasure & system & against & difference & "),
         "{pairs}"
@@ -383,9 +405,9 @@ fn long_latex_tables_in_parts() {
         .map(|n| run(&format!("s{n:02}"), &[n % 5 + 1, 1, n]))
         .collect();
     let reports = reports(Rules::default(), &[Measure::RR], &runs);
-    let details = Comparison::new(&reports, &Plan::default())
+    let details = Comparison::new(&reports, &ComparisonConfig::default())
         .unwrap()
-        .latex_details();
+        .to_latex_details();
     assert!(
         details.contains("\\label{tab:comparison-intervals-2}\n"),
         "{details}"
@@ -400,28 +422,28 @@ fn long_latex_tables_in_parts() {
 
 #[test]
 fn printed_as_its_text() {
-    let comparison = Comparison::new(&three(), &Plan::default()).unwrap();
-    assert_eq!(format!("{comparison}\n"), comparison.text());
+    let comparison = Comparison::new(&three(), &ComparisonConfig::default()).unwrap();
+    assert_eq!(format!("{comparison}\n"), comparison.to_text());
 }
 
 #[test]
 fn csv_is_flat_and_full() {
     let mut out = Vec::new();
-    let comparison = Comparison::new(&three(), &Plan::default()).unwrap();
-    comparison.csv(&mut out).unwrap();
+    let comparison = Comparison::new(&three(), &ComparisonConfig::default()).unwrap();
+    comparison.write_csv(&mut out).unwrap();
     let mut reader = csv::Reader::from_reader(out.as_slice());
     let header = reader.headers().unwrap().clone();
     let at = |name: &str| header.iter().position(|other| other == name).unwrap();
     let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
     // Three figures and two tests for each of two measures.
     assert_eq!(rows.len(), 10);
-    let contrast = &comparison.contrasts()[1];
+    let pairwise = &comparison.pairwise_tests()[1];
     let row = rows
         .iter()
         .find(|row| &row[at("system")] == "none & nil" && &row[at("against")] == "low_1")
         .unwrap();
-    assert_eq!(row[at("p")].parse(), Ok(contrast.outcome.p));
-    assert_eq!(row[at("difference")].parse(), Ok(contrast.difference));
+    assert_eq!(row[at("p")].parse(), Ok(pairwise.result.p));
+    assert_eq!(row[at("difference")].parse(), Ok(pairwise.difference));
     assert_eq!(&row[at("p_by")], "Student's t, 7 degrees of freedom");
     assert_eq!(&row[at("missing")], "2");
     assert_eq!(row[at("rules")], comparison.rules().to_string());
@@ -460,7 +482,7 @@ fn documents_that_moved_by_what_they_do_to_the_measure() {
         (4, "x03"),
     ]);
     let docs = |measure: Option<Measure>| -> Vec<String> {
-        let moves = Moves::new(&qrels, Rules::default(), &new, &old);
+        let moves = RankChanges::new(&qrels, Rules::default(), &new, &old);
         let moves = match measure {
             Some(measure) => moves.by(measure),
             None => moves,

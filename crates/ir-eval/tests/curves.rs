@@ -3,8 +3,8 @@
 
 use ir_core::{Qrels, Run};
 use ir_eval::{
-    Curve, Evaluator, Judged, Measure, Rules, ScoreByRank, SelfHits, Ties, Unjudged, at_cutoffs,
-    eleven_points, smooth_cutoffs,
+    Evaluator, Judged, Measure, MeasureCurve, Rules, ScoresByRank, SelfHits, Ties, Unjudged,
+    at_cutoffs, eleven_point_precision, log_spaced_cutoffs,
 };
 use proptest::prelude::*;
 
@@ -23,9 +23,9 @@ fn the_example_of_trec() {
     }
     // Release 10 rounds 0.6 · 4 to 2 documents, and so gives 1 at recall 0.6.
     let rules = Rules::TREC_EVAL_9_0_8;
-    let evaluator = Evaluator::with_rules(&qrels, &eleven_points(), rules).unwrap();
+    let evaluator = Evaluator::with_rules(&qrels, &eleven_point_precision(), rules).unwrap();
     let report = evaluator.evaluate(&run).unwrap();
-    let curve = Curve::precision_recall(&report);
+    let curve = MeasureCurve::precision_recall(&report);
     let expected = [
         1.0,
         1.0,
@@ -66,13 +66,13 @@ fn cutoffs_ascend_and_end_at_the_depth() {
         12_345,
         u32::MAX,
     ] {
-        let cutoffs = smooth_cutoffs(depth);
+        let cutoffs = log_spaced_cutoffs(depth);
         assert!(cutoffs.windows(2).all(|pair| pair[0] < pair[1]), "{depth}");
         assert_eq!(cutoffs.last().copied().unwrap_or(0), depth);
         assert!(cutoffs.len() < 350);
     }
     assert!(at_cutoffs(Measure::P, &[0]).is_empty());
-    assert!(at_cutoffs(eleven_points()[0], &[5]).is_empty());
+    assert!(at_cutoffs(eleven_point_precision()[0], &[5]).is_empty());
 }
 
 #[test]
@@ -87,15 +87,19 @@ fn a_curve_takes_the_measures_of_its_own_family() {
         .evaluate(&run)
         .unwrap();
     assert_eq!(
-        Curve::over_cutoffs(&report, Measure::P).points,
+        MeasureCurve::over_cutoffs(&report, Measure::P).points,
         [(5.0, 0.2), (10.0, 0.1)]
     );
     assert_eq!(
-        Curve::over_cutoffs(&report, Measure::P.rel(2).at(9)).points,
+        MeasureCurve::over_cutoffs(&report, Measure::P.rel(2).at(9)).points,
         [(3.0, 0.0)]
     );
-    assert!(Curve::over_cutoffs(&report, Measure::AP).points.is_empty());
-    assert!(Curve::precision_recall(&report).points.is_empty());
+    assert!(
+        MeasureCurve::over_cutoffs(&report, Measure::AP)
+            .points
+            .is_empty()
+    );
+    assert!(MeasureCurve::precision_recall(&report).points.is_empty());
 }
 
 proptest! {
@@ -133,7 +137,7 @@ proptest! {
         };
         let evaluator = Evaluator::with_rules(&qrels, &[Measure::P.at(1)], rules).unwrap().keeping(100);
         let Ok(report) = evaluator.evaluate(&run) else { return Ok(()) };
-        let scores = ScoreByRank::new(&run, &qrels, rules, 100);
+        let scores = ScoresByRank::new(&run, &qrels, rules, 100);
         let answered: Vec<_> = report.queries().iter().filter(|query| query.retrieved()).collect();
         prop_assert_eq!(scores.lists, answered.len());
         for (rank, at) in scores.ranks.iter().enumerate() {
@@ -145,7 +149,7 @@ proptest! {
         let longest = answered.iter().map(|query| query.top().len()).max().unwrap_or(0);
         prop_assert_eq!(scores.ranks.len(), longest);
         for query in answered {
-            let one = ScoreByRank::of_query(&run, &qrels, rules, 100, query.query()).unwrap();
+            let one = ScoresByRank::for_query(&run, &qrels, rules, 100, query.query()).unwrap();
             let means: Vec<f64> = one.ranks.iter().map(|at| at.mean).collect();
             prop_assert!(means.windows(2).all(|pair| pair[0] >= pair[1]));
             prop_assert_eq!(one.ranks.len(), query.top().len());
@@ -161,7 +165,7 @@ fn a_band_holds_four_fifths() {
         run.push(&query.to_string(), "d", f64::from(query) * f64::from(query));
     }
     run.push("3", "infinite", f64::INFINITY);
-    let scores = ScoreByRank::new(&run, &qrels, Rules::default(), 5);
+    let scores = ScoresByRank::new(&run, &qrels, Rules::default(), 5);
     let first = scores.ranks[0];
     // The query with the infinite score counts in the lists alone; of 0 1 4 16 25 36 49 64 81 100
     // the tenth and the ninetieth percentile lie at 0.9 and 8.1 places.

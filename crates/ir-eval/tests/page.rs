@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use ir_core::{Qrels, Run};
-use ir_eval::{Comparison, Evaluator, Measure, Missing, Page, PageError, Plan, Rules};
+use ir_eval::{
+    Comparison, ComparisonConfig, ComparisonPage, Evaluator, Measure, Missing, PageError, Rules,
+};
 use roxmltree::{Document, Node};
 
 /// Whatever an id may contain that means something to HTML, XML, CSS or a script.
@@ -57,16 +59,16 @@ fn page(qrels: &Qrels, runs: &[Run], rules: Rules) -> String {
         .iter()
         .map(|run| evaluator.evaluate(run).unwrap())
         .collect();
-    let comparison = Comparison::new(&reports, &Plan::default()).unwrap();
+    let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
     let runs: Vec<&Run> = runs.iter().collect();
     assert_eq!(
-        Page::full("", &comparison, qrels, &runs[1..], 10).unwrap_err(),
+        ComparisonPage::from_runs("", &comparison, qrels, &runs[1..], 10).unwrap_err(),
         PageError::Runs {
             expected: runs.len(),
             found: runs.len() - 1
         }
     );
-    let mut page = Page::full(HOSTILE[0], &comparison, qrels, &runs, 10).unwrap();
+    let mut page = ComparisonPage::from_runs(HOSTILE[0], &comparison, qrels, &runs, 10).unwrap();
     page.files = vec![(HOSTILE[2].to_owned(), HOSTILE[1].to_owned())];
     page.to_html()
 }
@@ -249,7 +251,7 @@ fn curves_and_tables_count_the_same_queries() {
         .descendants()
         .find(|node| node.has_tag_name("tbody"))
         .unwrap();
-    let figure = |row: usize| {
+    let score = |row: usize| {
         let row = table.children().nth(row).unwrap();
         let cell = row.children().nth(1).unwrap();
         let text: String = cell
@@ -270,9 +272,9 @@ fn curves_and_tables_count_the_same_queries() {
         let last = csv.lines().rfind(|line| line.starts_with(system)).unwrap();
         let value: f64 = last.rsplit(',').next().unwrap().parse().unwrap();
         assert!(
-            (value - figure(row)).abs() <= 0.00005,
+            (value - score(row)).abs() <= 0.00005,
             "{system}: {value} {}",
-            figure(row)
+            score(row)
         );
     }
 }

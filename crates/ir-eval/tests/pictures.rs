@@ -3,9 +3,11 @@
 #![cfg(feature = "plots")]
 #![allow(clippy::unwrap_used)]
 
-use ir_eval::Curve;
-use ir_eval::plots::{Axis, Curves, Differences, Mean, Means, Picture, Scores};
-use ir_eval::{AtRank, ScoreByRank, TopicDifference};
+use ir_eval::MeasureCurve;
+use ir_eval::plots::{
+    CurvePlot, Plot, PlotAxis, PlottedScore, QueryDifferencePlot, ScoresByRankPlot, SystemScorePlot,
+};
+use ir_eval::{QueryDifference, RankStatistics, ScoresByRank};
 use proptest::prelude::*;
 use roxmltree::{Document, Node};
 
@@ -18,16 +20,16 @@ const HOSTILE: [&str; 5] = [
     "run-with-a-name-that-goes-on-and-on-and-on-and-on-and-on-and-ends-in-17",
 ];
 
-fn means(count: usize, name: impl Fn(usize) -> String) -> Means {
+fn means(count: usize, name: impl Fn(usize) -> String) -> SystemScorePlot {
     let mean = |at: usize| {
         let value = 0.25 + (at * 7 % 30) as f64 / 64.0;
-        Mean {
+        PlottedScore {
             system: name(at),
             value,
             interval: (at % 5 != 4).then_some((value - 0.0625, value + 0.125)),
         }
     };
-    Means {
+    SystemScorePlot {
         measure: "nDCG@10".to_owned(),
         interval: "95 % interval".to_owned(),
         queries: 323,
@@ -36,8 +38,8 @@ fn means(count: usize, name: impl Fn(usize) -> String) -> Means {
     }
 }
 
-fn recall(count: usize, name: impl Fn(usize) -> String) -> Curves {
-    let curve = |at: usize| Curve {
+fn recall(count: usize, name: impl Fn(usize) -> String) -> CurvePlot {
+    let curve = |at: usize| MeasureCurve {
         system: name(at),
         points: (0..=10)
             .map(|i| {
@@ -48,9 +50,9 @@ fn recall(count: usize, name: impl Fn(usize) -> String) -> Curves {
             })
             .collect(),
     };
-    Curves {
+    CurvePlot {
         title: "Precision and recall".to_owned(),
-        x: Axis {
+        x: PlotAxis {
             title: "recall".to_owned(),
             logarithmic: false,
         },
@@ -60,16 +62,16 @@ fn recall(count: usize, name: impl Fn(usize) -> String) -> Curves {
     }
 }
 
-fn cutoffs(count: usize, depth: u32) -> Curves {
-    let curve = |at: usize| Curve {
+fn cutoffs(count: usize, depth: u32) -> CurvePlot {
+    let curve = |at: usize| MeasureCurve {
         system: format!("s{at}"),
-        points: ir_eval::smooth_cutoffs(depth)
+        points: ir_eval::log_spaced_cutoffs(depth)
             .into_iter()
             .map(|k| (f64::from(k), 1.0 - 1.0 / (f64::from(k) + at as f64)))
             .collect(),
     };
-    Curves {
-        x: Axis {
+    CurvePlot {
+        x: PlotAxis {
             title: "cut-off k (documents)".to_owned(),
             logarithmic: depth > 20,
         },
@@ -79,17 +81,17 @@ fn cutoffs(count: usize, depth: u32) -> Curves {
     }
 }
 
-fn differences(count: usize, query: impl Fn(usize) -> String) -> Differences {
+fn differences(count: usize, query: impl Fn(usize) -> String) -> QueryDifferencePlot {
     let figures = |at: usize| {
         let value = (at * 7919 % 10007) as f64 / 10007.0;
-        TopicDifference {
+        QueryDifference {
             query: query(at),
             value,
             against: 0.5,
             difference: value - 0.5,
         }
     };
-    Differences {
+    QueryDifferencePlot {
         measure: "nDCG@10".to_owned(),
         system: "new".to_owned(),
         against: "old".to_owned(),
@@ -97,8 +99,8 @@ fn differences(count: usize, query: impl Fn(usize) -> String) -> Differences {
     }
 }
 
-fn scores(depth: usize, query: Option<&str>) -> Scores {
-    let at = |rank: usize| AtRank {
+fn scores(depth: usize, query: Option<&str>) -> ScoresByRankPlot {
+    let at = |rank: usize| RankStatistics {
         lists: 100,
         relevant: if query.is_some() {
             usize::from(rank.is_multiple_of(9))
@@ -109,7 +111,7 @@ fn scores(depth: usize, query: Option<&str>) -> Scores {
         low: 15.0 / (rank as f64 + 2.0),
         high: 25.0 / (rank as f64 + 2.0),
     };
-    Scores(ScoreByRank {
+    ScoresByRankPlot(ScoresByRank {
         system: "mine".to_owned(),
         query: query.map(str::to_owned),
         lists: 100,
@@ -118,8 +120,8 @@ fn scores(depth: usize, query: Option<&str>) -> Scores {
 }
 
 /// Every picture in every shape that is laid out in its own way.
-fn all() -> Vec<(String, Box<dyn Picture>)> {
-    let mut all: Vec<(String, Box<dyn Picture>)> = Vec::new();
+fn all() -> Vec<(String, Box<dyn Plot>)> {
+    let mut all: Vec<(String, Box<dyn Plot>)> = Vec::new();
     for count in [0, 1, 2, 8, 9, 30, 100] {
         all.push((
             format!("{count} means"),
@@ -413,7 +415,7 @@ fn curves_pass_through_their_points() {
 #[test]
 fn curves_that_stand_in_front() {
     let mut curves = recall(12, |at| format!("system-{at}"));
-    let named = |curves: &Curves| -> Vec<usize> {
+    let named = |curves: &CurvePlot| -> Vec<usize> {
         let alt = curves.alt();
         (0..12)
             .filter(|at| alt.contains(&format!(" system-{at}:")))
@@ -498,29 +500,29 @@ proptest! {
         values in prop::collection::vec((any::<f64>(), any::<f64>(), any::<f64>(), ".{0,40}"), 0..40),
         logarithmic: bool,
     ) {
-        let curve = |name: &str| Curve {
+        let curve = |name: &str| MeasureCurve {
             system: name.to_owned(),
             points: values.iter().map(|value| (value.0, value.1)).collect(),
         };
-        let pictures: [Box<dyn Picture>; 4] = [
-            Box::new(Means {
+        let pictures: [Box<dyn Plot>; 4] = [
+            Box::new(SystemScorePlot {
                 measure: "m".to_owned(),
                 interval: String::new(),
                 queries: 1,
                 reference: values.first().map(|value| value.2),
-                systems: values.iter().map(|value| Mean {
+                systems: values.iter().map(|value| PlottedScore {
                     system: value.3.clone(),
                     value: value.0,
                     interval: Some((value.1, value.2)),
                 }).collect(),
             }),
-            Box::new(Curves {
-                x: Axis { title: String::new(), logarithmic },
+            Box::new(CurvePlot {
+                x: PlotAxis { title: String::new(), logarithmic },
                 curves: values.iter().map(|value| curve(&value.3)).collect(),
                 ..recall(0, |_| String::new())
             }),
-            Box::new(Differences {
-                queries: values.iter().map(|value| TopicDifference {
+            Box::new(QueryDifferencePlot {
+                queries: values.iter().map(|value| QueryDifference {
                     query: value.3.clone(),
                     value: value.0,
                     against: value.1,
@@ -528,15 +530,15 @@ proptest! {
                 }).collect(),
                 ..differences(0, |_| String::new())
             }),
-            Box::new(Scores(ScoreByRank {
-                ranks: values.iter().map(|value| AtRank {
+            Box::new(ScoresByRankPlot(ScoresByRank {
+                ranks: values.iter().map(|value| RankStatistics {
                     lists: 1,
                     relevant: usize::from(value.0 > 0.0),
                     mean: value.0,
                     low: value.1,
                     high: value.2,
                 }).collect(),
-                ..ScoreByRank::default()
+                ..ScoresByRank::default()
             })),
         ];
         for picture in pictures {

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ir_core::{ListOrder, Qrels, Run};
 use ir_eval::{
-    Diff, DiffRules, Evaluator, JudgeError, Measure, Overlap, OverlapError, OverlapRules, Pool,
-    PoolError, Pooling, Take,
+    DiffRules, Evaluator, Measure, OverlapError, OverlapRules, Pool, PoolDesign, PoolDesignError,
+    PoolJudgmentError, RunDiff, RunOverlap, StratumSample,
 };
 use proptest::prelude::*;
 
@@ -31,7 +31,9 @@ fn a_pool_by_hand() {
     judged.insert("q1", "d2", 1);
     judged.insert("q1", "d9", 0);
     judged.insert("q1", "d3", -1);
-    let pooling = Pooling::depth(2).then(4, Take::Count(1)).seeded(3);
+    let pooling = PoolDesign::depth(2)
+        .with_stratum(4, StratumSample::Count(1))
+        .with_seed(3);
     let mut pool = pooling.pool(&runs, Some(&judged)).unwrap();
     // Judged before: d2, and d9, which no run has. Ranks 1 and 2: d1, d6. Ranks 3 and 4: d3, d4
     // and d7, of which one is drawn. d1 is second in neither stratum: its best rank is 1.
@@ -59,7 +61,7 @@ fn a_pool_by_hand() {
     let conflict = pool.judge("q1", &drawn, 0).unwrap_err();
     assert!(matches!(
         conflict,
-        JudgeError::Conflict {
+        PoolJudgmentError::Conflict {
             before: 2,
             found: 0,
             ..
@@ -67,19 +69,19 @@ fn a_pool_by_hand() {
     ));
     assert!(matches!(
         pool.judge("q1", other, 1),
-        Err(JudgeError::NotDrawn { .. })
+        Err(PoolJudgmentError::NotDrawn { .. })
     ));
     assert!(matches!(
         pool.judge("q1", "d5", 1),
-        Err(JudgeError::NotPooled { .. })
+        Err(PoolJudgmentError::NotPooled { .. })
     ));
     assert!(matches!(
         pool.judge("q3", "d5", 1),
-        Err(JudgeError::NotPooled { .. })
+        Err(PoolJudgmentError::NotPooled { .. })
     ));
     assert!(matches!(
         pool.judge("q1", "d1", -1),
-        Err(JudgeError::Negative { .. })
+        Err(PoolJudgmentError::Negative { .. })
     ));
     assert_eq!(pool.strata("q1")["2"], (3, 1));
 
@@ -116,7 +118,7 @@ fn ids_that_cannot_be_read_back_are_not_written() {
     ] {
         let mut run = Run::new("r");
         run.push(query, doc, 1.0);
-        let pool = Pooling::depth(1).pool(&[run], None).unwrap();
+        let pool = PoolDesign::depth(1).pool(&[run], None).unwrap();
         let error = pool.write(&mut Vec::new()).unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
@@ -136,24 +138,24 @@ fn files_that_are_no_pools() {
 
 #[test]
 fn strata_that_make_no_sense() {
-    let error = |pooling: Pooling| pooling.pool(&[], None).unwrap_err();
+    let error = |pooling: PoolDesign| pooling.pool(&[], None).unwrap_err();
     assert_eq!(
-        error(Pooling::depth(0)),
-        PoolError::Depth { after: 0, found: 0 }
+        error(PoolDesign::depth(0)),
+        PoolDesignError::Depth { after: 0, found: 0 }
     );
-    let up = Pooling::depth(10).then(10, Take::All);
+    let up = PoolDesign::depth(10).with_stratum(10, StratumSample::All);
     assert_eq!(
         error(up),
-        PoolError::Depth {
+        PoolDesignError::Depth {
             after: 10,
             found: 10
         }
     );
-    let share = Pooling::depth(10).then(20, Take::Share(1.5));
-    assert_eq!(error(share), PoolError::Share { found: 1.5 });
+    let share = PoolDesign::depth(10).with_stratum(20, StratumSample::Fraction(1.5));
+    assert_eq!(error(share), PoolDesignError::Fraction { found: 1.5 });
     assert_eq!(
-        error(Pooling::depth(1).then(2, Take::Count(0))),
-        PoolError::Nothing
+        error(PoolDesign::depth(1).with_stratum(2, StratumSample::Count(0))),
+        PoolDesignError::EmptySample
     );
 }
 
@@ -164,16 +166,16 @@ fn the_procedure_of_biocaddie() {
         let docs: Vec<String> = (0..500).map(|d| format!("d{:04}", d + 37 * n)).collect();
         run(&n.to_string(), &[("T1", &docs.join(" "))])
     };
-    let organisers: Vec<Run> = (0..8).map(shifted).collect();
-    let mut pool = Pooling::biocaddie_organisers()
-        .pool(&organisers, None)
+    let organizers: Vec<Run> = (0..8).map(shifted).collect();
+    let mut pool = PoolDesign::biocaddie_organizers()
+        .pool(&organizers, None)
         .unwrap();
     let list: Vec<String> = pool.to_judge().map(|(_, doc)| doc.to_owned()).collect();
     assert_eq!(list.len(), 300 + 7 * 37, "the top 300 of all");
     list.iter()
         .for_each(|doc| pool.judge("T1", doc, 0).unwrap());
     let submitted: Vec<Run> = (14..17).map(shifted).collect();
-    let second = Pooling::biocaddie_submitted()
+    let second = PoolDesign::biocaddie_submitted()
         .pool(&submitted, Some(&pool.qrels()))
         .unwrap();
     // They hold documents 518 to 691, and those below 559 are judged. Of the tops of ten (518 to
@@ -207,7 +209,7 @@ fn collection() -> (Vec<Run>, Qrels) {
 #[test]
 fn samples_estimate_what_full_judgments_give() {
     let (runs, truth) = collection();
-    let whole = Pooling::depth(200).pool(&runs, None).unwrap();
+    let whole = PoolDesign::depth(200).pool(&runs, None).unwrap();
     let relevant = whole
         .to_judge()
         .filter(|(q, d)| truth.grade(q, d) == Some(1))
@@ -236,7 +238,9 @@ fn samples_estimate_what_full_judgments_give() {
     let (mut estimates, mut inferred, mut stratified) = (Vec::new(), Vec::new(), Vec::new());
     for seed in 0..300 {
         // Two strata: R is estimated by scaling each up.
-        let pooling = Pooling::depth(20).then(200, Take::Share(0.2)).seeded(seed);
+        let pooling = PoolDesign::depth(20)
+            .with_stratum(200, StratumSample::Fraction(0.2))
+            .with_seed(seed);
         let mut pool = pooling.pool(&runs, None).unwrap();
         judge(&mut pool, &truth);
         let strata = pool.strata("q");
@@ -254,8 +258,8 @@ fn samples_estimate_what_full_judgments_give() {
             .unwrap();
         stratified.push(report.summary(measures[2]).unwrap());
         // One stratum, for infAP.
-        let mut pool = Pooling::depth(200).seeded(seed);
-        pool.strata[0].take = Take::Share(0.3);
+        let mut pool = PoolDesign::depth(200).with_seed(seed);
+        pool.strata[0].sample = StratumSample::Fraction(0.3);
         let mut pool = pool.pool(&runs, None).unwrap();
         judge(&mut pool, &truth);
         let report = Evaluator::new(&pool, &measures)
@@ -309,8 +313,8 @@ fn every_document_is_drawn_equally_often() {
     let runs = [run("a", &[("q", &docs.join(" "))])];
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for seed in 0..2000 {
-        let mut pooling = Pooling::depth(20).seeded(seed);
-        pooling.strata[0].take = Take::Count(5);
+        let mut pooling = PoolDesign::depth(20).with_seed(seed);
+        pooling.strata[0].sample = StratumSample::Count(5);
         let pool = pooling.pool(&runs, None).unwrap();
         pool.to_judge()
             .for_each(|(_, d)| *counts.entry(d.to_owned()).or_default() += 1);
@@ -351,7 +355,7 @@ proptest! {
     fn pools_are_unions_and_do_not_depend_on_what_they_should_not(
         runs in lists(), a in 1_usize..5, b in 5_usize..20, share in 0.01..1.0_f64, seed: u64,
     ) {
-        let pooling = Pooling::depth(a).then(b, Take::Share(share)).seeded(seed);
+        let pooling = PoolDesign::depth(a).with_stratum(b, StratumSample::Fraction(share)).with_seed(seed);
         let pool = pooling.pool(&runs, None).unwrap();
         for query in ["q0", "q1", "q2"] {
             let union = |depth: usize| -> BTreeSet<String> {
@@ -392,7 +396,7 @@ proptest! {
         let mut qrels = Qrels::new();
         (0..40).step_by(3).for_each(|d| { qrels.insert("q1", &format!("d{d}"), d % 2); });
         let rules = OverlapRules { depth: Some(depth), ..OverlapRules::default() };
-        let overlap = Overlap::of(&runs, Some(&qrels), rules).unwrap();
+        let overlap = RunOverlap::new(&runs, Some(&qrels), rules).unwrap();
         let set = |run: &Run| -> BTreeSet<(String, String)> {
             let queries = ["q0", "q1", "q2"].into_iter();
             queries.flat_map(|q| top(run, q, depth).into_iter().map(move |d| (q.to_owned(), d))).collect()
@@ -424,7 +428,7 @@ proptest! {
         for run in &runs {
             let mut renamed = run.clone();
             renamed.tag = "other".to_owned();
-            let diff = Diff::of(run, &renamed, DiffRules::default());
+            let diff = RunDiff::new(run, &renamed, DiffRules::default());
             prop_assert!(diff.identical() && diff.largest_score().is_none());
             for query in &diff.queries {
                 prop_assert!((query.rbo.unwrap() - 1.0).abs() < 1e-9);
@@ -432,7 +436,7 @@ proptest! {
             }
         }
         let (first, last) = (&runs[0], &runs[runs.len() - 1]);
-        let (there, back) = (Diff::of(first, last, DiffRules::default()), Diff::of(last, first, DiffRules::default()));
+        let (there, back) = (RunDiff::new(first, last, DiffRules::default()), RunDiff::new(last, first, DiffRules::default()));
         prop_assert_eq!(there.identical(), back.identical());
         prop_assert_eq!(&there.only_first, &back.only_second);
         let same = ["q0", "q1", "q2"].iter().all(|q| top(first, q, 99) == top(last, q, 99));
@@ -443,7 +447,7 @@ proptest! {
 #[test]
 fn too_many_runs_to_overlap() {
     let runs = vec![Run::new("x"); 17];
-    let found = Overlap::of(&runs, None, OverlapRules::default());
+    let found = RunOverlap::new(&runs, None, OverlapRules::default());
     assert_eq!(found, Err(OverlapError::TooMany { found: 17 }));
 }
 
@@ -451,7 +455,7 @@ fn too_many_runs_to_overlap() {
 fn a_difference_by_hand() {
     let a = run("a", &[("q1", "x y z w"), ("q2", "x"), ("q3", "p q")]);
     let mut b = run("b", &[("q1", "x z y v"), ("q3", "p q"), ("q4", "x")]);
-    let diff = Diff::of(&a, &b, DiffRules::default());
+    let diff = RunDiff::new(&a, &b, DiffRules::default());
     assert_eq!(
         (diff.only_first.as_slice(), diff.only_second.as_slice()),
         (&["q2".to_owned()][..], &["q4".to_owned()][..])
@@ -483,23 +487,23 @@ fn a_difference_by_hand() {
         depth: Some(1),
         ..DiffRules::default()
     };
-    let diff = Diff::of(&a, &b, top);
+    let diff = RunDiff::new(&a, &b, top);
     assert!(diff.same_rankings() && !diff.identical());
     let rankings = DiffRules {
         tolerance: f64::INFINITY,
         ..top
     };
-    assert!(Diff::of(&a, &b, rankings).identical());
+    assert!(RunDiff::new(&a, &b, rankings).identical());
     // In the order of the file two lists can differ that trec_eval ranks alike.
     let (mut a, mut b) = (Run::new("a"), Run::new("b"));
     for (first, second) in [("x", "y"), ("y", "x")] {
         a.push("q", first, 1.0);
         b.push("q", second, 1.0);
     }
-    assert!(Diff::of(&a, &b, DiffRules::default()).identical());
+    assert!(RunDiff::new(&a, &b, DiffRules::default()).identical());
     let file = DiffRules {
         order: ListOrder::File,
         ..DiffRules::default()
     };
-    assert!(!Diff::of(&a, &b, file).identical());
+    assert!(!RunDiff::new(&a, &b, file).identical());
 }

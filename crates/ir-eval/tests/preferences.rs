@@ -4,12 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ir_core::Run;
-use ir_eval::preferences::{self, PreferenceMeasure, PreferenceReport, Preferences, Scope};
+use ir_eval::preferences::{
+    self, PreferenceMeasure, PreferenceReport, PreferenceScope, Preferences,
+};
 use ir_eval::{Missing, Rules, Ties};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use PreferenceMeasure::{Balanced, BalancedRetrieved, Group, Kept, Pair, Possible, Simple};
+use PreferenceMeasure::{Balanced, BalancedRetrieved, Fulfilled, Group, Pair, Possible, Simple};
 
 fn run(list: &[&str]) -> Run {
     let mut run = Run::new("r");
@@ -63,7 +65,7 @@ fn the_documented_examples_have_the_documented_numbers_of_preferences() {
 #[test]
 fn a_report_is_text_and_data() {
     let read = preferences::read("q ann 0 a 1\nq ann 0 b 0\n".as_bytes(), "file").unwrap();
-    let measures = [Kept, Simple(Scope::Retrieved)];
+    let measures = [Fulfilled, Simple(PreferenceScope::Retrieved)];
     let run = run(&["a", "b"]);
     let report = (read.data.evaluate(&run, &measures, Rules::default())).unwrap();
     let text = report.to_string();
@@ -86,19 +88,19 @@ fn a_list_by_hand() {
     // ann: a over b over c, where b and c are level with nothing; d was not retrieved.
     // bob: b over a.
     let file = "q ann 0 a 3\nq ann 0 b 2\nq ann 0 c 0\nq ann 0 d 0\nq bob 0 b 1\nq bob 0 a 0\n";
-    let all = Scope::All;
+    let all = PreferenceScope::All;
     let found = values(
         file,
         &["x", "a", "c", "b"],
         &[
             Possible,
-            Kept,
+            Fulfilled,
             Simple(all),
-            Simple(Scope::Retrieved),
-            Simple(Scope::Implied),
+            Simple(PreferenceScope::Retrieved),
+            Simple(PreferenceScope::Implied),
             Group(all),
             Pair(all),
-            Pair(Scope::Retrieved),
+            Pair(PreferenceScope::Retrieved),
         ],
     );
     // ann has ab, ac, ad, bc, bd: all but bc are kept. bob has ba, which is not.
@@ -127,7 +129,11 @@ fn as_many_not_relevant_as_relevant() {
     assert_eq!(values(file, &["a", "c"], &[BalancedRetrieved]), [1.0]);
     // Nothing to compare: trec_eval's 0/0, which counts as 0.
     assert_eq!(
-        values("q u 0 a 0\n", &["a"], &[Balanced, Group(Scope::All)]),
+        values(
+            "q u 0 a 0\n",
+            &["a"],
+            &[Balanced, Group(PreferenceScope::All)]
+        ),
         [0.0, 0.0]
     );
     // In parts: R = 1 (a), N = 2 (b, c); the second of them does not count.
@@ -190,13 +196,17 @@ fn missing_queries_by_release() {
     let file = "p u 0 a 1\np u 0 b 0\nq u 0 a 1\nq u 0 b 0\n";
     let preferences = preferences::read(file.as_bytes(), "prefs").unwrap().data;
     let summary = |rules: Rules| {
-        let report = preferences.evaluate(&run(&["a"]), &[Possible, Simple(Scope::All)], rules);
+        let report = preferences.evaluate(
+            &run(&["a"]),
+            &[Possible, Simple(PreferenceScope::All)],
+            rules,
+        );
         let report = report.unwrap();
         assert_eq!(report.missing().collect::<Vec<_>>(), ["p"]);
         (
             report.queries().len(),
             report.summary(Possible).unwrap(),
-            report.summary(Simple(Scope::All)).unwrap(),
+            report.summary(Simple(PreferenceScope::All)).unwrap(),
         )
     };
     let skip = Rules {
@@ -217,8 +227,8 @@ fn ties_and_depth() {
     tied.push("q", "b", 1.0);
     tied.push("q", "a", 1.0);
     let kept = |run: &Run, rules: Rules| {
-        let report = preferences.evaluate(run, &[Kept], rules).unwrap();
-        report.summary(Kept).unwrap()
+        let report = preferences.evaluate(run, &[Fulfilled], rules).unwrap();
+        report.summary(Fulfilled).unwrap()
     };
     let ties = |ties: Ties| Rules {
         ties,
@@ -227,7 +237,7 @@ fn ties_and_depth() {
     assert_eq!(kept(&tied, Rules::default()), 1.0);
     assert_eq!(kept(&tied, ties(Ties::RunOrder)), 0.0);
     let error = preferences
-        .evaluate(&tied, &[Kept], ties(Ties::Reject))
+        .evaluate(&tied, &[Fulfilled], ties(Ties::Reject))
         .unwrap_err();
     assert!(error.to_string().contains("same score"), "{error}");
     let cut = Rules {
@@ -331,11 +341,11 @@ proptest! {
         };
         let report = report.unwrap();
         let place = |doc: u8| list.iter().position(|&other| other == doc);
-        for scope in [Scope::All, Scope::Retrieved, Scope::Implied] {
+        for scope in [PreferenceScope::All, PreferenceScope::Retrieved, PreferenceScope::Implied] {
             let counts = |&&(a, b): &&(u8, u8)| match scope {
-                Scope::All => true,
-                Scope::Retrieved => place(a).is_some() && place(b).is_some(),
-                Scope::Implied => place(a).is_some() || place(b).is_some(),
+                PreferenceScope::All => true,
+                PreferenceScope::Retrieved => place(a).is_some() && place(b).is_some(),
+                PreferenceScope::Implied => place(a).is_some() || place(b).is_some(),
             };
             let kept = |&&(a, b): &&(u8, u8)| match (place(a), place(b)) {
                 (Some(a), Some(b)) => a < b,
@@ -351,9 +361,9 @@ proptest! {
             let (kept_all, all) = share(&everything);
             let simple = if all > 0.0 { kept_all / all } else { 0.0 };
             prop_assert_eq!(report.summary(Simple(scope)), Some(simple));
-            if scope == Scope::All {
+            if scope == PreferenceScope::All {
                 prop_assert_eq!(report.summary(Possible), Some(all));
-                prop_assert_eq!(report.summary(Kept), Some(kept_all));
+                prop_assert_eq!(report.summary(Fulfilled), Some(kept_all));
             }
             let by_group: Vec<f64> = groups
                 .values()

@@ -6,8 +6,9 @@ use std::io::{BufRead, BufReader};
 
 use flate2::read::GzDecoder;
 use ir_eval::significance::{
-    Alternative, Correction, Distribution, Effect, IntervalMethod, Null, Outcome, Randomisation,
-    Resampling, Student, TestError, Wilcoxon, Zeros,
+    Alternative, BootstrapResampling, EffectSize, IntervalMethod, MultipleTestingCorrection,
+    NullDistribution, PairedTTest, RandomizationTest, SignificanceError, TestResult,
+    WilcoxonMethod, WilcoxonTest, ZeroDifferences,
 };
 use serde_json::Value;
 
@@ -80,7 +81,7 @@ fn t_wilcoxon_and_sign_flips_equal_scipy() {
 
         let expected = numbers(&line["t"]);
         for (way, p) in WAYS.into_iter().zip(&expected[1..]) {
-            let ours = Student.test(&d, way).unwrap();
+            let ours = PairedTTest.test(&d, way).unwrap();
             match expected[0] {
                 Some(t) => close(ours.statistic, t, &what("t")),
                 // All the same: an infinite t.
@@ -97,13 +98,16 @@ fn t_wilcoxon_and_sign_flips_equal_scipy() {
             compared += 2;
         }
 
-        for (zeros, name) in [(Zeros::Drop, "wilcox"), (Zeros::Pratt, "pratt")] {
+        for (zeros, name) in [
+            (ZeroDifferences::Drop, "wilcox"),
+            (ZeroDifferences::Pratt, "pratt"),
+        ] {
             for (null, continuity, method) in [
-                (Null::Auto, false, "auto"),
-                (Null::Normal, false, "asymptotic"),
-                (Null::Normal, true, "asymptotic corrected"),
+                (WilcoxonMethod::Auto, false, "auto"),
+                (WilcoxonMethod::Normal, false, "asymptotic"),
+                (WilcoxonMethod::Normal, true, "asymptotic corrected"),
             ] {
-                let test = Wilcoxon {
+                let test = WilcoxonTest {
                     zeros,
                     null,
                     continuity,
@@ -123,8 +127,8 @@ fn t_wilcoxon_and_sign_flips_equal_scipy() {
 
         if let Some(expected) = line.get("signs") {
             for (way, p) in WAYS.into_iter().zip(numbers(expected)) {
-                let ours = Randomisation::default().test(&d, way).unwrap();
-                assert_eq!(ours.by, Distribution::Exact);
+                let ours = RandomizationTest::default().test(&d, way).unwrap();
+                assert_eq!(ours.null_distribution, NullDistribution::Exact);
                 close(ours.p, p.unwrap(), &what("sign flips"));
                 compared += 1;
             }
@@ -143,15 +147,15 @@ fn corrections_equal_statsmodels() {
         let Some(p) = line.get("p") else { continue };
         let p: Vec<f64> = numbers(p).into_iter().map(Option::unwrap).collect();
         for (correction, name) in [
-            (Correction::Holm, "holm"),
-            (Correction::Bonferroni, "bonferroni"),
+            (MultipleTestingCorrection::Holm, "holm"),
+            (MultipleTestingCorrection::Bonferroni, "bonferroni"),
         ] {
             let adjusted = correction.adjust(&p);
             for (ours, theirs) in adjusted.into_iter().zip(numbers(&line[name])) {
                 close(ours, theirs.unwrap(), name);
             }
         }
-        assert_eq!(Correction::None.adjust(&p), p);
+        assert_eq!(MultipleTestingCorrection::None.adjust(&p), p);
         families += 1;
     }
     assert_eq!(families, 20);
@@ -162,27 +166,38 @@ fn the_worked_example() {
     let a = [0.5, 0.2, 0.9, 0.4, 0.7, 0.3, 0.8, 0.1];
     let b = [0.6, 0.1, 1.0, 0.4, 0.9, 0.5, 0.7, 0.3];
     let d: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
-    let shown = |o: Outcome| format!("{:.5} {:.6}", o.statistic, o.p);
+    let shown = |o: TestResult| format!("{:.5} {:.6}", o.statistic, o.p);
     let two = Alternative::TwoSided;
-    let t = Student.test(&d, two).unwrap();
+    let t = PairedTTest.test(&d, two).unwrap();
     assert_eq!(shown(t), "-1.65503 0.141892");
-    assert_eq!(t.by, Distribution::Student { freedom: 7 });
-    let wilcoxon = |zeros, null| Wilcoxon {
+    assert_eq!(
+        t.null_distribution,
+        NullDistribution::StudentT {
+            degrees_of_freedom: 7
+        }
+    );
+    let wilcoxon = |zeros, null| WilcoxonTest {
         zeros,
         null,
-        ..Wilcoxon::default()
+        ..WilcoxonTest::default()
     };
-    let p = |test: Wilcoxon| shown(test.test(&d, two).unwrap());
-    assert_eq!(p(Wilcoxon::default()), "7.00000 0.281250");
-    assert_eq!(p(wilcoxon(Zeros::Drop, Null::Normal)), "7.00000 0.235885");
-    assert_eq!(p(wilcoxon(Zeros::Pratt, Null::Auto)), "9.00000 0.265625");
-    let flips = Randomisation::default().test(&d, two).unwrap();
-    assert_eq!((flips.p, flips.by), (56.0 / 256.0, Distribution::Exact));
+    let p = |test: WilcoxonTest| shown(test.test(&d, two).unwrap());
+    assert_eq!(p(WilcoxonTest::default()), "7.00000 0.281250");
+    assert_eq!(
+        p(wilcoxon(ZeroDifferences::Drop, WilcoxonMethod::Normal)),
+        "7.00000 0.235885"
+    );
+    assert_eq!(
+        p(wilcoxon(ZeroDifferences::Pratt, WilcoxonMethod::Auto)),
+        "9.00000 0.265625"
+    );
+    let flips = RandomizationTest::default().test(&d, two).unwrap();
+    assert_eq!((flips.p, flips.by), (56.0 / 256.0, NullDistribution::Exact));
     // What looks equal to the eye is a tie once rounded: four of 0.1 and three of 0.2, the smaller
     // sum is 2.5 + 2.5.
-    let rounded = Wilcoxon {
+    let rounded = WilcoxonTest {
         decimals: Some(6),
-        ..Wilcoxon::default()
+        ..WilcoxonTest::default()
     };
     assert_eq!(rounded.test(&d, two).unwrap().statistic, 5.0);
 }
@@ -190,49 +205,52 @@ fn the_worked_example() {
 #[test]
 fn no_difference_at_all_and_the_same_everywhere() {
     let zeros = [0.0; 5];
-    let none = Outcome {
+    let none = TestResult {
         statistic: 0.0,
         p: 1.0,
-        by: Distribution::NoDifference,
+        null_distribution: NullDistribution::NoDifference,
     };
     for way in WAYS {
-        assert_eq!(Student.test(&zeros, way), Ok(none));
-        assert_eq!(Wilcoxon::default().test(&zeros, way), Ok(none));
-        assert_eq!(Randomisation::default().test(&zeros, way), Ok(none));
-        assert_eq!(Resampling::default().test(&zeros, way), Ok(none));
+        assert_eq!(PairedTTest.test(&zeros, way), Ok(none));
+        assert_eq!(WilcoxonTest::default().test(&zeros, way), Ok(none));
+        assert_eq!(RandomizationTest::default().test(&zeros, way), Ok(none));
+        assert_eq!(BootstrapResampling::default().test(&zeros, way), Ok(none));
     }
-    assert_eq!(Effect::of(&zeros).unwrap().cohens_d, Some(0.0));
+    assert_eq!(EffectSize::of(&zeros).unwrap().cohens_d, Some(0.0));
     // 0.1 cannot be written in binary: a naive deviation would not be 0.
     let same = [0.1; 3];
-    assert_eq!(Student.test(&same, Alternative::Greater).unwrap().p, 0.0);
-    assert_eq!(Student.test(&same, Alternative::Less).unwrap().p, 1.0);
-    let flips = Randomisation::default();
+    assert_eq!(
+        PairedTTest.test(&same, Alternative::Greater).unwrap().p,
+        0.0
+    );
+    assert_eq!(PairedTTest.test(&same, Alternative::Less).unwrap().p, 1.0);
+    let flips = RandomizationTest::default();
     assert_eq!(flips.test(&same, Alternative::TwoSided).unwrap().p, 0.25);
-    assert_eq!(Effect::of(&same).unwrap().cohens_d, None);
+    assert_eq!(EffectSize::of(&same).unwrap().cohens_d, None);
 }
 
 #[test]
 fn what_cannot_be_tested() {
     let way = Alternative::TwoSided;
     for d in [&[][..], &[0.5]] {
-        let few = TestError::Few { found: d.len() };
-        assert_eq!(Student.test(d, way), Err(few.clone()));
-        assert_eq!(Wilcoxon::default().test(d, way), Err(few.clone()));
-        assert_eq!(Randomisation::default().test(d, way), Err(few.clone()));
+        let few = SignificanceError::Few { found: d.len() };
+        assert_eq!(PairedTTest.test(d, way), Err(few.clone()));
+        assert_eq!(WilcoxonTest::default().test(d, way), Err(few.clone()));
+        assert_eq!(RandomizationTest::default().test(d, way), Err(few.clone()));
         assert_eq!(IntervalMethod::Student.of(d, 0.95), Err(few));
     }
-    let error = Student.test(&[0.5, f64::INFINITY], way).unwrap_err();
+    let error = PairedTTest.test(&[0.5, f64::INFINITY], way).unwrap_err();
     assert_eq!(
         error.to_string(),
         "expected finite differences, found inf at position 1"
     );
-    let none = Randomisation {
+    let none = RandomizationTest {
         samples: 0,
         seed: 0,
     };
-    assert_eq!(none.test(&[0.5, 0.1], way), Err(TestError::Samples));
+    assert_eq!(none.test(&[0.5, 0.1], way), Err(SignificanceError::Samples));
     let level = IntervalMethod::Student.of(&[0.5, 0.1], 1.0);
-    assert_eq!(level, Err(TestError::Level { found: 1.0 }));
+    assert_eq!(level, Err(SignificanceError::Level { found: 1.0 }));
 }
 
 /// The p value by going through all signs, one by one.
@@ -265,7 +283,7 @@ fn sign_flips_are_exact_for_few_queries_and_close_for_many() {
             continue;
         }
         for way in WAYS {
-            let p = Randomisation::default().test(&d, way).unwrap().p;
+            let p = RandomizationTest::default().test(&d, way).unwrap().p;
             close(p, all_signs(&d, way), "all signs");
         }
     }
@@ -274,10 +292,10 @@ fn sign_flips_are_exact_for_few_queries_and_close_for_many() {
     let mut more = d.clone();
     more.push(1e-9);
     for way in WAYS {
-        let exact = Randomisation::default().test(&d, way).unwrap();
-        let drawn = Randomisation::default().test(&more, way).unwrap();
-        assert_eq!(exact.by, Distribution::Exact);
-        assert_eq!(drawn.by, Distribution::Drawn { samples: 100_000 });
+        let exact = RandomizationTest::default().test(&d, way).unwrap();
+        let drawn = RandomizationTest::default().test(&more, way).unwrap();
+        assert_eq!(exact.null_distribution, NullDistribution::Exact);
+        assert_eq!(drawn.by, NullDistribution::MonteCarlo { samples: 100_000 });
         let error = (exact.p * (1.0 - exact.p) / 100_000.0).sqrt();
         assert!(
             (exact.p - drawn.p).abs() < 4.0 * error + 1e-5,
@@ -291,7 +309,7 @@ fn sign_flips_are_exact_for_few_queries_and_close_for_many() {
 #[test]
 fn drawn_p_values_are_never_0_and_depend_on_the_seed_alone() {
     let d = vec![0.5; 100];
-    let test = |seed| Randomisation { samples: 999, seed };
+    let test = |seed| RandomizationTest { samples: 999, seed };
     let outcome = test(1).test(&d, Alternative::TwoSided).unwrap();
     assert_eq!(outcome.p, 1.0 / 1000.0);
     let mut random = Random(11);
@@ -311,17 +329,17 @@ fn tests_reject_as_often_as_they_say() {
     for _ in 0..cases {
         let d: Vec<f64> = (0..40).map(|_| random.normal()).collect();
         for (at, way) in WAYS.into_iter().enumerate() {
-            let flips = Randomisation {
+            let flips = RandomizationTest {
                 samples: 500,
                 seed: 5,
             };
-            let bootstrap = Resampling {
+            let bootstrap = BootstrapResampling {
                 samples: 500,
                 seed: 5,
             };
             let p = [
-                Student.test(&d, way),
-                Wilcoxon::default().test(&d, way),
+                PairedTTest.test(&d, way),
+                WilcoxonTest::default().test(&d, way),
                 flips.test(&d, way),
                 bootstrap.test(&d, way),
             ];
@@ -344,7 +362,7 @@ fn tests_reject_as_often_as_they_say() {
 #[test]
 fn intervals_hold_the_mean_as_often_as_they_say() {
     let mut random = Random(17);
-    let bootstrap = IntervalMethod::Bootstrap(Resampling {
+    let bootstrap = IntervalMethod::Bootstrap(BootstrapResampling {
         samples: 500,
         seed: 1,
     });
@@ -370,7 +388,7 @@ fn signs_flipped_both_ways_mirror() {
     for n in [5, 20, 21, 64, 65, 300] {
         let d: Vec<f64> = (0..n).map(|_| random.normal() + 0.1).collect();
         let mirrored: Vec<f64> = d.iter().map(|d| -d).collect();
-        let test = Randomisation {
+        let test = RandomizationTest {
             samples: 2000,
             seed: 9,
         };

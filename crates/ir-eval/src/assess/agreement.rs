@@ -18,42 +18,42 @@ use serde::{Deserialize, Serialize};
 /// for (item, ann, ben) in [("d1", "yes", "yes"), ("d2", "yes", "no"), ("d3", "no", "no")] {
 ///     ratings.push(item, [Some(ann), Some(ben)]);
 /// }
-/// assert_eq!(ratings.observed(), Some(2.0 / 3.0));
-/// let kappa = ratings.cohen(0, 1).unwrap();
+/// assert_eq!(ratings.observed_agreement(), Some(2.0 / 3.0));
+/// let kappa = ratings.cohen_kappa(0, 1).unwrap();
 /// assert!((kappa - 0.4).abs() < 1e-12);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ratings {
     coders: Vec<String>,
     /// By text, numbers first and in their order.
-    labels: BTreeSet<Label>,
-    items: Vec<(String, Vec<Option<Label>>)>,
+    labels: BTreeSet<RatingCategory>,
+    items: Vec<(String, Vec<Option<RatingCategory>>)>,
 }
 
 /// A label: numbers have an order, and distances.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Label {
+pub enum RatingCategory {
     /// A whole number, such as a grade.
     Number(i64),
     /// Any other text.
     Text(String),
 }
 
-impl From<&str> for Label {
+impl From<&str> for RatingCategory {
     fn from(text: &str) -> Self {
         text.parse()
             .map_or_else(|_| Self::Text(text.to_owned()), Self::Number)
     }
 }
 
-impl From<i64> for Label {
+impl From<i64> for RatingCategory {
     fn from(number: i64) -> Self {
         Self::Number(number)
     }
 }
 
-impl fmt::Display for Label {
+impl fmt::Display for RatingCategory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(number) => write!(f, "{number}"),
@@ -65,17 +65,17 @@ impl fmt::Display for Label {
 /// How bad a disagreement is, in weighted kappa, by the distance of two labels in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Weights {
+pub enum KappaWeights {
     /// |i − j|.
     Linear,
     /// (i − j)².
     Quadratic,
 }
 
-/// What labels are, for [`Ratings::krippendorff`].
+/// What labels are, for [`Ratings::krippendorff_alpha`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Level {
+pub enum MeasurementLevel {
     /// Names: different or the same.
     #[default]
     Nominal,
@@ -89,14 +89,14 @@ pub enum Level {
 /// How often one coder's label met each of another's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Confusion {
+pub struct ConfusionMatrix {
     /// The labels, of rows and columns alike.
-    pub labels: Vec<Label>,
+    pub labels: Vec<RatingCategory>,
     /// By label of the first coder, then of the second: how many items.
     pub counts: Vec<Vec<u64>>,
 }
 
-impl Confusion {
+impl ConfusionMatrix {
     fn total(&self) -> u64 {
         self.counts.iter().flatten().sum()
     }
@@ -149,12 +149,13 @@ impl Ratings {
 
     /// Adds an item with a label of each coder, in their order; `None` where there is none.
     /// Labels beyond the last coder are dropped, those that lack are `None`.
-    pub fn push<L: Into<Label>>(
+    pub fn push<L: Into<RatingCategory>>(
         &mut self,
         item: impl Into<String>,
         labels: impl IntoIterator<Item = Option<L>>,
     ) {
-        let mut row: Vec<Option<Label>> = labels.into_iter().map(|l| l.map(Into::into)).collect();
+        let mut row: Vec<Option<RatingCategory>> =
+            labels.into_iter().map(|l| l.map(Into::into)).collect();
         row.resize(self.coders.len(), None);
         self.labels.extend(row.iter().flatten().cloned());
         self.items.push((item.into(), row));
@@ -163,7 +164,7 @@ impl Ratings {
     /// The judgments of several assessors on the same queries: an item is a query and a document
     /// that at least one of them judged. A negative grade is no label.
     #[must_use]
-    pub fn of_qrels<'a>(assessors: impl IntoIterator<Item = (&'a str, &'a Qrels)>) -> Self {
+    pub fn from_qrels<'a>(assessors: impl IntoIterator<Item = (&'a str, &'a Qrels)>) -> Self {
         let (names, qrels): (Vec<&str>, Vec<&Qrels>) = assessors.into_iter().unzip();
         let mut all: BTreeMap<(&str, &str), Vec<Option<i64>>> = BTreeMap::new();
         for (number, qrels) in qrels.iter().enumerate() {
@@ -200,17 +201,17 @@ impl Ratings {
     }
 
     /// The labels that occur: numbers in their order, then texts by their bytes.
-    pub fn labels(&self) -> impl ExactSizeIterator<Item = &Label> {
+    pub fn categories(&self) -> impl ExactSizeIterator<Item = &RatingCategory> {
         self.labels.iter()
     }
 
     /// The items that every coder labelled.
     #[must_use]
-    pub fn complete(&self) -> usize {
-        self.complete_items().count()
+    pub fn complete_items(&self) -> usize {
+        self.complete_rows().count()
     }
 
-    fn complete_items(&self) -> impl Iterator<Item = Vec<&Label>> {
+    fn complete_rows(&self) -> impl Iterator<Item = Vec<&RatingCategory>> {
         let rows = self.items.iter();
         rows.filter_map(|(_, row)| row.iter().map(Option::as_ref).collect())
     }
@@ -227,8 +228,8 @@ impl Ratings {
     /// # Panics
     /// When there is no such coder.
     #[must_use]
-    pub fn confusion(&self, first: usize, second: usize) -> Confusion {
-        let labels: Vec<Label> = self.labels.iter().cloned().collect();
+    pub fn confusion(&self, first: usize, second: usize) -> ConfusionMatrix {
+        let labels: Vec<RatingCategory> = self.labels.iter().cloned().collect();
         let mut counts = vec![vec![0; labels.len()]; labels.len()];
         for (_, row) in &self.items {
             if let (Some(a), Some(b)) = (&row[first], &row[second])
@@ -237,10 +238,10 @@ impl Ratings {
                 counts[a][b] += 1;
             }
         }
-        Confusion { labels, counts }
+        ConfusionMatrix { labels, counts }
     }
 
-    fn over_pairs<T>(&self, of: impl Fn(&Confusion) -> Option<T>) -> Option<Vec<T>> {
+    fn over_pairs<T>(&self, of: impl Fn(&ConfusionMatrix) -> Option<T>) -> Option<Vec<T>> {
         let pairs = self.pairs();
         let values: Option<Vec<T>> = pairs.map(|(a, b)| of(&self.confusion(a, b))).collect();
         values.filter(|values| !values.is_empty())
@@ -249,7 +250,7 @@ impl Ratings {
     /// The share of items on which two coders agree, over the items that both labelled; the mean
     /// over all pairs of coders.
     #[must_use]
-    pub fn observed(&self) -> Option<f64> {
+    pub fn observed_agreement(&self) -> Option<f64> {
         Some(mean(&self.over_pairs(|c| Some(c.agreement()?.0))?))
     }
 
@@ -263,14 +264,14 @@ impl Ratings {
     /// Cohen, "A coefficient of agreement for nominal scales", Educational and Psychological
     /// Measurement 1960.
     #[must_use]
-    pub fn cohen(&self, first: usize, second: usize) -> Option<f64> {
+    pub fn cohen_kappa(&self, first: usize, second: usize) -> Option<f64> {
         beyond_chance(self.confusion(first, second).agreement()?)
     }
 
     /// The mean of Cohen's kappa over all pairs of coders.
     #[must_use]
-    pub fn mean_cohen(&self) -> Option<f64> {
-        let kappa = |confusion: &Confusion| beyond_chance(confusion.agreement()?);
+    pub fn mean_cohen_kappa(&self) -> Option<f64> {
+        let kappa = |confusion: &ConfusionMatrix| beyond_chance(confusion.agreement()?);
         Some(mean(&self.over_pairs(kappa)?))
     }
 
@@ -284,12 +285,17 @@ impl Ratings {
     /// # Source
     /// Cohen, "Weighted kappa", Psychological Bulletin 1968.
     #[must_use]
-    pub fn weighted_cohen(&self, first: usize, second: usize, weights: Weights) -> Option<f64> {
+    pub fn weighted_cohen_kappa(
+        &self,
+        first: usize,
+        second: usize,
+        weights: KappaWeights,
+    ) -> Option<f64> {
         let weight = |i: usize, j: usize| {
             let distance = i.abs_diff(j) as f64;
             match weights {
-                Weights::Linear => distance,
-                Weights::Quadratic => distance * distance,
+                KappaWeights::Linear => distance,
+                KappaWeights::Quadratic => distance * distance,
             }
         };
         self.confusion(first, second).weighted(weight)
@@ -302,8 +308,8 @@ impl Ratings {
     /// # Source
     /// Davies and Fleiss, "Measuring agreement for multinomial data", Biometrics 1982.
     #[must_use]
-    pub fn davies_fleiss(&self) -> Option<f64> {
-        let both = self.over_pairs(Confusion::agreement)?;
+    pub fn davies_fleiss_kappa(&self) -> Option<f64> {
+        let both = self.over_pairs(ConfusionMatrix::agreement)?;
         let (observed, expected): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
         beyond_chance((mean(&observed), mean(&expected)))
     }
@@ -315,13 +321,13 @@ impl Ratings {
     /// # Source
     /// Fleiss, "Measuring nominal scale agreement among many raters", Psychological Bulletin 1971.
     #[must_use]
-    pub fn fleiss(&self) -> Option<f64> {
+    pub fn fleiss_kappa(&self) -> Option<f64> {
         let coders = self.coders.len();
-        let mut pooled: BTreeMap<&Label, u64> = BTreeMap::new();
+        let mut pooled: BTreeMap<&RatingCategory, u64> = BTreeMap::new();
         let (mut agreeing, mut items) = (0, 0_u64);
-        for row in self.complete_items() {
+        for row in self.complete_rows() {
             items += 1;
-            let mut counts: BTreeMap<&Label, u64> = BTreeMap::new();
+            let mut counts: BTreeMap<&RatingCategory, u64> = BTreeMap::new();
             row.iter()
                 .for_each(|label| *counts.entry(label).or_default() += 1);
             for (label, count) in counts {
@@ -344,9 +350,9 @@ impl Ratings {
     /// # Source
     /// Krippendorff, "Computing Krippendorff's alpha-reliability", 2011.
     #[must_use]
-    pub fn krippendorff(&self, level: Level) -> Option<f64> {
-        let labels: Vec<&Label> = self.labels.iter().collect();
-        let number = |label: &Label| labels.binary_search(&label).ok();
+    pub fn krippendorff_alpha(&self, level: MeasurementLevel) -> Option<f64> {
+        let labels: Vec<&RatingCategory> = self.labels.iter().collect();
+        let number = |label: &RatingCategory| labels.binary_search(&label).ok();
         // How often two labels stand together in an item, weighed so that each label counts once.
         let mut together = vec![vec![0.0; labels.len()]; labels.len()];
         for (_, row) in &self.items {
@@ -362,17 +368,17 @@ impl Ratings {
         let totals: Vec<f64> = together.iter().map(|row| row.iter().sum()).collect();
         let all: f64 = totals.iter().sum();
         let value = |at: usize| match labels[at] {
-            Label::Number(number) => *number as f64,
-            Label::Text(_) => at as f64,
+            RatingCategory::Number(number) => *number as f64,
+            RatingCategory::Text(_) => at as f64,
         };
         let distance = |a: usize, b: usize| match level {
-            Level::Nominal => f64::from(u8::from(a != b)),
-            Level::Ordinal => {
+            MeasurementLevel::Nominal => f64::from(u8::from(a != b)),
+            MeasurementLevel::Ordinal => {
                 let (low, high) = (a.min(b), a.max(b));
                 let between: f64 = totals[low..=high].iter().sum();
                 (between - (totals[a] + totals[b]) / 2.0).powi(2)
             }
-            Level::Interval => (value(a) - value(b)).powi(2),
+            MeasurementLevel::Interval => (value(a) - value(b)).powi(2),
         };
         let (mut observed, mut expected) = (0.0, 0.0);
         for a in 0..labels.len() {

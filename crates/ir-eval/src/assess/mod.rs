@@ -7,7 +7,12 @@ mod pool;
 pub mod preferences;
 mod training_frequency;
 
-pub use agreement::{Confusion, Label, Level, Ratings, Weights};
+pub use agreement::{ConfusionMatrix, KappaWeights, MeasurementLevel, RatingCategory, Ratings};
 pub use judgment_groups::JudgmentGroups;
-pub use pool::{JudgeError, Pool, PoolError, PoolFileError, Pooled, Pooling, Stratum, Take};
-pub use training_frequency::{Bucket, BucketRecall, FrequencyRecall, ParseBucketError};
+pub use pool::{
+    Pool, PoolDesign, PoolDesignError, PoolJudgmentError, PoolStratum, PooledDocument,
+    ReadPoolError, StratumSample,
+};
+pub use training_frequency::{
+    FrequencyBucket, FrequencyBucketRecall, ParseFrequencyBucketError, RecallByFrequency,
+};

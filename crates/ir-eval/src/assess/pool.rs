@@ -15,21 +15,21 @@ use serde::{Deserialize, Serialize};
 ///
 /// ```
 /// use ir_core::Run;
-/// use ir_eval::{Pooling, Take};
+/// use ir_eval::{PoolDesign, StratumSample};
 /// let mut run = Run::new("a");
 /// for rank in 0..100 { run.push("q1", format!("d{rank:02}"), -f64::from(rank)); }
 /// // All of ranks 1 to 10, and a tenth of ranks 11 to 100.
-/// let pooling = Pooling::depth(10).then(100, Take::Share(0.1)).seeded(42);
+/// let pooling = PoolDesign::depth(10).with_stratum(100, StratumSample::Fraction(0.1)).with_seed(42);
 /// let pool = pooling.pool(&[run], None)?;
 /// assert_eq!(pool.to_judge().count(), 10 + 9);
 /// assert_eq!(pool.documents(), 100);
-/// # Ok::<(), ir_eval::PoolError>(())
+/// # Ok::<(), ir_eval::PoolDesignError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pooling {
+pub struct PoolDesign {
     /// The strata from the top of the lists down.
-    pub strata: Vec<Stratum>,
+    pub strata: Vec<PoolStratum>,
     /// The order of each run's documents.
     #[serde(default)]
     pub order: ListOrder,
@@ -40,21 +40,21 @@ pub struct Pooling {
 
 /// Some ranks, and how many of their documents are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Stratum {
+pub struct PoolStratum {
     /// The last rank; the first one follows on the stratum before.
-    pub to: usize,
+    pub last_rank: usize,
     /// What is judged of it.
-    pub take: Take,
+    pub sample: StratumSample,
 }
 
 /// What is judged of the documents of a stratum that have no judgment yet, query by query.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Take {
+pub enum StratumSample {
     /// Everything.
     All,
     /// A share above 0 and up to 1, drawn at random: rounded to whole documents, at least one.
-    Share(f64),
+    Fraction(f64),
     /// This many, drawn at random; all where there are fewer.
     Count(usize),
 }
@@ -62,7 +62,7 @@ pub enum Take {
 /// Why a pool could not be drawn.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum PoolError {
+pub enum PoolDesignError {
     /// No strata.
     #[error("expected at least one stratum, found none")]
     NoStrata,
@@ -76,19 +76,19 @@ pub enum PoolError {
     },
     /// A share out of its range.
     #[error("expected a share above 0 and at most 1, found {found}")]
-    Share {
+    Fraction {
         /// The share.
         found: f64,
     },
     /// A sample of nothing.
     #[error("expected a sample of at least one document, found 0")]
-    Nothing,
+    EmptySample,
 }
 
 /// Why a judgment does not fit into a pool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum JudgeError {
+pub enum PoolJudgmentError {
     /// A document that is not in the pool.
     #[error("query {query:?}: expected a document of the pool, found {doc:?}")]
     NotPooled {
@@ -129,14 +129,14 @@ pub enum JudgeError {
     },
 }
 
-impl Pooling {
+impl PoolDesign {
     /// All documents down to a rank: the classic pool.
     #[must_use]
-    pub fn depth(to: usize) -> Self {
+    pub fn depth(last_rank: usize) -> Self {
         Self {
-            strata: vec![Stratum {
-                to,
-                take: Take::All,
+            strata: vec![PoolStratum {
+                last_rank,
+                sample: StratumSample::All,
             }],
             order: ListOrder::Score,
             seed: 0,
@@ -145,14 +145,14 @@ impl Pooling {
 
     /// With one more stratum below the others, down to rank `to`.
     #[must_use]
-    pub fn then(mut self, to: usize, take: Take) -> Self {
-        self.strata.push(Stratum { to, take });
+    pub fn with_stratum(mut self, last_rank: usize, sample: StratumSample) -> Self {
+        self.strata.push(PoolStratum { last_rank, sample });
         self
     }
 
     /// With another start of the random numbers.
     #[must_use]
-    pub const fn seeded(mut self, seed: u64) -> Self {
+    pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
@@ -164,7 +164,7 @@ impl Pooling {
     /// Cohen et al., "A publicly available benchmark for biomedical dataset retrieval", Database
     /// 2017.
     #[must_use]
-    pub fn biocaddie_organisers() -> Self {
+    pub fn biocaddie_organizers() -> Self {
         Self::depth(300)
     }
 
@@ -174,28 +174,28 @@ impl Pooling {
     /// where; here the strata are kept.)
     ///
     /// # Source
-    /// As [`Pooling::biocaddie_organisers`].
+    /// As [`PoolDesign::biocaddie_organizers`].
     #[must_use]
     pub fn biocaddie_submitted() -> Self {
-        Self::depth(10).then(100, Take::Share(0.05))
+        Self::depth(10).with_stratum(100, StratumSample::Fraction(0.05))
     }
 
-    fn check(&self) -> Result<(), PoolError> {
+    fn check(&self) -> Result<(), PoolDesignError> {
         if self.strata.is_empty() {
-            return Err(PoolError::NoStrata);
+            return Err(PoolDesignError::NoStrata);
         }
         let mut after = 0;
         for stratum in &self.strata {
-            let found = stratum.to;
+            let found = stratum.last_rank;
             if found <= after {
-                return Err(PoolError::Depth { after, found });
+                return Err(PoolDesignError::Depth { after, found });
             }
             after = found;
-            match stratum.take {
-                Take::Share(found) if !(found > 0.0 && found <= 1.0) => {
-                    return Err(PoolError::Share { found });
+            match stratum.sample {
+                StratumSample::Fraction(found) if !(found > 0.0 && found <= 1.0) => {
+                    return Err(PoolDesignError::Fraction { found });
                 }
-                Take::Count(0) => return Err(PoolError::Nothing),
+                StratumSample::Count(0) => return Err(PoolDesignError::EmptySample),
                 _ => {}
             }
         }
@@ -208,7 +208,7 @@ impl Pooling {
     ///
     /// # Errors
     /// When the strata do not follow on each other, or a share or count is out of its range.
-    pub fn pool(&self, runs: &[Run], judged: Option<&Qrels>) -> Result<Pool, PoolError> {
+    pub fn pool(&self, runs: &[Run], judged: Option<&Qrels>) -> Result<Pool, PoolDesignError> {
         self.check()?;
         let mut pool = Pool::default();
         for (query, docs) in judged.into_iter().flat_map(Qrels::iter) {
@@ -216,7 +216,7 @@ impl Pooling {
                 pool.insert(query, doc, "0", grade);
             }
         }
-        let deepest = self.strata.last().map_or(0, |stratum| stratum.to);
+        let deepest = self.strata.last().map_or(0, |stratum| stratum.last_rank);
         let mut best: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
         for (query, list) in runs.iter().flat_map(Run::iter) {
             let ranks = best.entry(query).or_default();
@@ -230,12 +230,13 @@ impl Pooling {
             let mut random = SplitMix::named(self.seed, query);
             let mut after = 0;
             for (name, stratum) in (1..).zip(&self.strata) {
-                let within = |&(_, &rank): &(&&str, &usize)| rank > after && rank <= stratum.to;
+                let within =
+                    |&(_, &rank): &(&&str, &usize)| rank > after && rank <= stratum.last_rank;
                 let docs = ranks.iter().filter(within).map(|(&doc, _)| doc);
                 let mut docs: Vec<&str> = docs
                     .filter(|doc| pool.grade(query, doc).is_none())
                     .collect();
-                let drawn = stratum.take.of(docs.len());
+                let drawn = stratum.sample.of(docs.len());
                 if drawn < docs.len() {
                     random.draw(&mut docs, drawn);
                 }
@@ -247,19 +248,19 @@ impl Pooling {
                     };
                     pool.insert(query, doc, &name.to_string(), state);
                 }
-                after = stratum.to;
+                after = stratum.last_rank;
             }
         }
         Ok(pool)
     }
 }
 
-impl Take {
+impl StratumSample {
     fn of(self, there: usize) -> usize {
         match self {
             Self::All => there,
             Self::Count(count) => count.min(there),
-            Self::Share(share) => {
+            Self::Fraction(share) => {
                 let drawn = (share * there as f64).round() as usize;
                 drawn.clamp(usize::from(there > 0), there)
             }
@@ -274,13 +275,13 @@ impl Take {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Pool {
-    queries: BTreeMap<String, BTreeMap<String, Pooled>>,
+    queries: BTreeMap<String, BTreeMap<String, PooledDocument>>,
 }
 
 /// A document of a pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Pooled {
+pub struct PooledDocument {
     /// Its stratum: 0 for judgments that were there before, otherwise from 1.
     pub stratum: String,
     /// Its grade, [`Pool::NOT_DRAWN`] or [`Pool::TO_JUDGE`].
@@ -294,7 +295,7 @@ impl Pool {
     pub const TO_JUDGE: Grade = -2;
 
     fn insert(&mut self, query: &str, doc: &str, stratum: &str, grade: Grade) {
-        let pooled = Pooled {
+        let pooled = PooledDocument {
             stratum: stratum.to_owned(),
             grade,
         };
@@ -308,7 +309,7 @@ impl Pool {
     }
 
     /// The documents, by query and id.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &Pooled)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &PooledDocument)> {
         self.queries.iter().flat_map(|(query, docs)| {
             let docs = docs.iter();
             docs.map(move |(doc, pooled)| (query.as_str(), doc.as_str(), pooled))
@@ -344,23 +345,23 @@ impl Pool {
     /// # Errors
     /// When the document is not in the pool, or was not drawn; the grade is negative; or there is
     /// another grade already.
-    pub fn judge(&mut self, query: &str, doc: &str, grade: Grade) -> Result<(), JudgeError> {
+    pub fn judge(&mut self, query: &str, doc: &str, grade: Grade) -> Result<(), PoolJudgmentError> {
         let (query_id, doc_id) = (|| query.to_owned(), || doc.to_owned());
         let docs = self.queries.get_mut(query);
         let Some(pooled) = docs.and_then(|docs| docs.get_mut(doc)) else {
             let (query, doc) = (query_id(), doc_id());
-            return Err(JudgeError::NotPooled { query, doc });
+            return Err(PoolJudgmentError::NotPooled { query, doc });
         };
         let (query, doc) = (query_id(), doc_id());
         if grade < 0 {
             let found = grade;
-            return Err(JudgeError::Negative { query, doc, found });
+            return Err(PoolJudgmentError::Negative { query, doc, found });
         }
         match pooled.grade {
             Self::TO_JUDGE => pooled.grade = grade,
-            before if before < 0 => return Err(JudgeError::NotDrawn { query, doc }),
+            before if before < 0 => return Err(PoolJudgmentError::NotDrawn { query, doc }),
             before if before != grade => {
-                return Err(JudgeError::Conflict {
+                return Err(PoolJudgmentError::Conflict {
                     query,
                     doc,
                     before,
@@ -407,7 +408,7 @@ impl Pool {
     /// When `out` cannot be written, or an id could not be read back.
     pub fn write(&self, out: &mut dyn Write) -> Result<(), WriteError> {
         let mut qrels = StratifiedQrels::new();
-        for (query, doc, Pooled { stratum, grade }) in self.iter() {
+        for (query, doc, PooledDocument { stratum, grade }) in self.iter() {
             qrels.insert(query, doc, stratum, *grade);
         }
         trec::write_strata(&qrels, out)
@@ -426,14 +427,14 @@ impl Pool {
     /// # Errors
     /// When there are more or fewer than five columns, a grade is no whole number, or a document
     /// repeats within a query.
-    pub fn read(input: impl BufRead, path: &str) -> Result<Self, PoolFileError> {
+    pub fn read(input: impl BufRead, path: &str) -> Result<Self, ReadPoolError> {
         let mut rows = Rows::new(input, path);
         let mut pool = Self::default();
         while let Some((line, [query, _, doc, stratum, grade])) = rows.next_row("5")? {
             let path = || path.to_owned();
             let Ok(grade) = grade.parse() else {
                 let found = grade.to_owned();
-                return Err(PoolFileError::Grade {
+                return Err(ReadPoolError::Grade {
                     path: path(),
                     line,
                     found,
@@ -441,7 +442,7 @@ impl Pool {
             };
             if pool.grade(query, doc).is_some() {
                 let (query, doc) = (query.to_owned(), doc.to_owned());
-                return Err(PoolFileError::Repeated {
+                return Err(ReadPoolError::Repeated {
                     path: path(),
                     line,
                     query,
@@ -457,7 +458,7 @@ impl Pool {
 /// Why the file of a pool could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum PoolFileError {
+pub enum ReadPoolError {
     /// Not five columns of text.
     #[error(transparent)]
     Columns(#[from] TrecError),

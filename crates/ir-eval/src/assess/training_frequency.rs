@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 
 /// A range of frequencies, both ends included. Reads and prints as `6-20`; `501-` has no upper end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Bucket {
+pub struct FrequencyBucket {
     /// The lowest frequency.
     pub least: u64,
     /// The highest one.
     pub most: u64,
 }
 
-impl Bucket {
+impl FrequencyBucket {
     /// The buckets of DataFinder's published evaluation (Viswanathan et al., ACL 2023).
     pub const DATAFINDER: [Self; 6] = [
         Self::new(501, 2500),
@@ -40,7 +40,7 @@ impl Bucket {
     }
 }
 
-impl fmt::Display for Bucket {
+impl fmt::Display for FrequencyBucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.most {
             u64::MAX => write!(f, "{}-", self.least),
@@ -52,16 +52,16 @@ impl fmt::Display for Bucket {
 /// A text that is no range of frequencies.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected a range of counts like 6-20 or 501-, found {found:?}")]
-pub struct ParseBucketError {
+pub struct ParseFrequencyBucketError {
     /// The text.
     pub found: String,
 }
 
-impl FromStr for Bucket {
-    type Err = ParseBucketError;
+impl FromStr for FrequencyBucket {
+    type Err = ParseFrequencyBucketError;
 
-    fn from_str(text: &str) -> Result<Self, ParseBucketError> {
-        let expected = || ParseBucketError {
+    fn from_str(text: &str) -> Result<Self, ParseFrequencyBucketError> {
+        let expected = || ParseFrequencyBucketError {
             found: text.to_owned(),
         };
         let (least, most) = text.split_once('-').ok_or_else(expected)?;
@@ -87,7 +87,7 @@ impl FromStr for Bucket {
 /// ```
 /// use std::collections::BTreeMap;
 /// use ir_core::{Qrels, Run};
-/// use ir_eval::{Bucket, FrequencyRecall};
+/// use ir_eval::{FrequencyBucket, RecallByFrequency};
 /// let mut qrels = Qrels::new();
 /// qrels.insert("q1", "often", 1);
 /// qrels.insert("q1", "seldom", 1);
@@ -97,7 +97,7 @@ impl FromStr for Bucket {
 /// run.push("q1", "seldom", 0.5);
 ///
 /// let counts = BTreeMap::from([("often".to_owned(), 30), ("seldom".to_owned(), 3)]);
-/// let recall = FrequencyRecall::default().of(&qrels, &run, &counts);
+/// let recall = RecallByFrequency::default().of(&qrels, &run, &counts);
 /// // Two documents are relevant, so the first two of the list count.
 /// let at = |bucket: &str| recall.iter().find(|r| r.bucket.to_string() == bucket);
 /// assert_eq!(at("21-50").and_then(|r| r.recall), Some(1.0));
@@ -110,20 +110,20 @@ impl FromStr for Bucket {
 /// descriptions", ACL 2023, and its published script.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct FrequencyRecall {
+pub struct RecallByFrequency {
     /// The ranges of frequencies. A document that no range holds is counted nowhere but in R.
-    pub buckets: Vec<Bucket>,
+    pub buckets: Vec<FrequencyBucket>,
     /// The order of the lists.
     pub order: ListOrder,
     /// The grade from which on a document is relevant.
     pub level: Grade,
 }
 
-impl Default for FrequencyRecall {
-    /// DataFinder's: [`Bucket::DATAFINDER`], lists as the run has them, relevant from 1.
+impl Default for RecallByFrequency {
+    /// DataFinder's: [`FrequencyBucket::DATAFINDER`], lists as the run has them, relevant from 1.
     fn default() -> Self {
         Self {
-            buckets: Bucket::DATAFINDER.to_vec(),
+            buckets: FrequencyBucket::DATAFINDER.to_vec(),
             order: ListOrder::File,
             level: 1,
         }
@@ -132,9 +132,9 @@ impl Default for FrequencyRecall {
 
 /// The recall of one bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct BucketRecall {
+pub struct FrequencyBucketRecall {
     /// The range of frequencies.
-    pub bucket: Bucket,
+    pub bucket: FrequencyBucket,
     /// How many queries have a relevant document in it.
     pub queries: usize,
     /// How many such documents there are, over all queries.
@@ -145,15 +145,20 @@ pub struct BucketRecall {
     pub recall: Option<f64>,
 }
 
-impl FrequencyRecall {
+impl RecallByFrequency {
     /// The recall of each bucket, in their order. `counts` says how often each document occurs in
     /// the training data; one that is not named there does not occur.
     #[must_use]
-    pub fn of<J>(&self, qrels: &J, run: &Run, counts: &BTreeMap<String, u64>) -> Vec<BucketRecall>
+    pub fn of<J>(
+        &self,
+        qrels: &J,
+        run: &Run,
+        counts: &BTreeMap<String, u64>,
+    ) -> Vec<FrequencyBucketRecall>
     where
         J: Judgments + ?Sized,
     {
-        let mut recalls: Vec<BucketRecall> = self.buckets.iter().map(none).collect();
+        let mut recalls: Vec<FrequencyBucketRecall> = self.buckets.iter().map(none).collect();
         let mut sums = vec![0.0; recalls.len()];
         for query in qrels.queries() {
             let relevant: BTreeSet<&str> = qrels
@@ -191,8 +196,8 @@ impl FrequencyRecall {
     }
 }
 
-fn none(bucket: &Bucket) -> BucketRecall {
-    BucketRecall {
+fn none(bucket: &FrequencyBucket) -> FrequencyBucketRecall {
+    FrequencyBucketRecall {
         bucket: *bucket,
         queries: 0,
         relevant: 0,
@@ -209,10 +214,10 @@ mod tests {
     #[test]
     fn ranges() {
         for text in ["6-20", "501-", "0-0"] {
-            assert_eq!(text.parse::<Bucket>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<FrequencyBucket>().unwrap().to_string(), text);
         }
         for text in ["", "6", "20-6", "a-b", "-5", "1-2-3"] {
-            let error = text.parse::<Bucket>().unwrap_err();
+            let error = text.parse::<FrequencyBucket>().unwrap_err();
             assert_eq!(
                 error.to_string(),
                 format!("expected a range of counts like 6-20 or 501-, found {text:?}")
@@ -236,16 +241,16 @@ mod tests {
         let counts = [("a", 9), ("b", 2), ("c", 9)].map(|(doc, n)| (doc.to_owned(), n));
         let counts = BTreeMap::from(counts);
         let buckets = vec![
-            Bucket::new(6, u64::MAX),
-            Bucket::new(1, 5),
-            Bucket::new(0, 0),
+            FrequencyBucket::new(6, u64::MAX),
+            FrequencyBucket::new(1, 5),
+            FrequencyBucket::new(0, 0),
         ];
-        let plan = |order, level| FrequencyRecall {
+        let plan = |order, level| RecallByFrequency {
             buckets: buckets.clone(),
             order,
             level,
         };
-        let recall = |plan: FrequencyRecall| -> Vec<Option<f64>> {
+        let recall = |plan: RecallByFrequency| -> Vec<Option<f64>> {
             let recalls = plan.of(&qrels, &run, &counts);
             recalls.iter().map(|recall| recall.recall).collect()
         };

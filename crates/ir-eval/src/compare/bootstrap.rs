@@ -37,13 +37,13 @@ pub struct Bootstrap {
     /// Where the random numbers start.
     pub seed: u64,
     /// What a sample is.
-    pub sampling: Sampling,
+    pub sampling: BootstrapScheme,
 }
 
 /// What a bootstrap sample of n queries is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Sampling {
+pub enum BootstrapScheme {
     /// n draws with replacement; the deviation divides by the number of samples less one.
     #[default]
     Textbook,
@@ -64,18 +64,18 @@ impl Bootstrap {
     pub const TEXTBOOK: Self = Self {
         resamples: 1000,
         seed: 0,
-        sampling: Sampling::Textbook,
+        sampling: BootstrapScheme::Textbook,
     };
 
     /// A thousand samples, as DataFinder's published evaluation draws them, header lines included.
     pub const DATAFINDER: Self = Self {
-        sampling: Sampling::Datafinder { header: true },
+        sampling: BootstrapScheme::Datafinder { header: true },
         ..Self::TEXTBOOK
     };
 
     /// The same samples of another stream.
     #[must_use]
-    pub const fn seeded(mut self, seed: u64) -> Self {
+    pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
@@ -85,19 +85,23 @@ impl Bootstrap {
     /// # Errors
     /// When the report does not have the measure or fewer than two queries, or fewer than two
     /// samples are asked for.
-    pub fn deviation(&self, report: &Report, measure: Measure) -> Result<Spread, BootstrapError> {
+    pub fn deviation(
+        &self,
+        report: &Report,
+        measure: Measure,
+    ) -> Result<BootstrapEstimate, BootstrapError> {
         let values = self.values(report, measure)?;
         let mut samples = Samples::new(self, values.len(), report.unjudged().len());
-        let figures: Vec<f64> = (0..self.resamples)
-            .map(|at| samples.figure(at, &values, measure))
+        let scores: Vec<f64> = (0..self.resamples)
+            .map(|at| samples.score(at, &values, measure))
             .collect();
-        let mean = figures.iter().sum::<f64>() / figures.len() as f64;
-        let squares: f64 = figures.iter().map(|f| (f - mean) * (f - mean)).sum();
+        let mean = scores.iter().sum::<f64>() / scores.len() as f64;
+        let squares: f64 = scores.iter().map(|f| (f - mean) * (f - mean)).sum();
         let divisor = match self.sampling {
-            Sampling::Textbook => self.resamples - 1,
-            Sampling::Datafinder { .. } => self.resamples,
+            BootstrapScheme::Textbook => self.resamples - 1,
+            BootstrapScheme::Datafinder { .. } => self.resamples,
         };
-        Ok(Spread {
+        Ok(BootstrapEstimate {
             mean,
             deviation: (squares / f64::from(divisor)).sqrt(),
         })
@@ -112,7 +116,7 @@ impl Bootstrap {
         first: &Report,
         second: &Report,
         measure: Measure,
-    ) -> Result<Paired, BootstrapError> {
+    ) -> Result<PairedBootstrapResult, BootstrapError> {
         let ids = |report: &Report| -> Vec<String> {
             let queries = report.queries().iter();
             queries.map(|query| query.query().to_owned()).collect()
@@ -130,11 +134,11 @@ impl Bootstrap {
         let mut samples = Samples::new(self, one.len(), without.len());
         let mut wins = 0;
         for at in 0..self.resamples {
-            let figure = samples.figure(at, &one, measure);
-            let against = samples.figure(at, &other, measure);
-            wins += u32::from(figure > against);
+            let score = samples.score(at, &one, measure);
+            let against = samples.score(at, &other, measure);
+            wins += u32::from(score > against);
         }
-        Ok(Paired {
+        Ok(PairedBootstrapResult {
             wins,
             resamples: self.resamples,
         })
@@ -166,14 +170,14 @@ impl Default for Bootstrap {
 
 /// Mean and standard deviation of a figure over bootstrap samples. Prints as `0.1653 ± 0.0151`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
+pub struct BootstrapEstimate {
     /// The mean.
     pub mean: f64,
     /// The standard deviation.
     pub deviation: f64,
 }
 
-impl fmt::Display for Spread {
+impl fmt::Display for BootstrapEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.4} ± {:.4}", self.mean, self.deviation)
     }
@@ -181,14 +185,14 @@ impl fmt::Display for Spread {
 
 /// How two systems compared over bootstrap samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Paired {
+pub struct PairedBootstrapResult {
     /// Samples in which the first system had the higher figure; ties count against it.
     pub wins: u32,
     /// All samples.
     pub resamples: u32,
 }
 
-impl Paired {
+impl PairedBootstrapResult {
     /// The one-sided p value of "the first system is better": the share of samples it did not win.
     #[must_use]
     pub fn p(&self) -> f64 {
@@ -231,7 +235,7 @@ pub enum BootstrapError {
 /// Draws samples.
 struct Samples {
     seed: u64,
-    sampling: Sampling,
+    sampling: BootstrapScheme,
     /// Queries with values.
     counted: usize,
     /// Those and the ones without.
@@ -243,8 +247,8 @@ struct Samples {
 impl Samples {
     fn new(bootstrap: &Bootstrap, counted: usize, without: usize) -> Self {
         let all = match bootstrap.sampling {
-            Sampling::Textbook => counted,
-            Sampling::Datafinder { .. } => counted + without,
+            BootstrapScheme::Textbook => counted,
+            BootstrapScheme::Datafinder { .. } => counted + without,
         };
         Self {
             seed: bootstrap.seed,
@@ -256,12 +260,12 @@ impl Samples {
     }
 
     /// The figure of sample number `at`.
-    fn figure(&mut self, at: u32, values: &[f64], measure: Measure) -> f64 {
+    fn score(&mut self, at: u32, values: &[f64], measure: Measure) -> f64 {
         let mut random = SplitMix::new(self.seed, u64::from(at));
         self.drawn.fill(0);
         let draws = match self.sampling {
-            Sampling::Textbook => self.all,
-            Sampling::Datafinder { .. } => self.all / 2,
+            BootstrapScheme::Textbook => self.all,
+            BootstrapScheme::Datafinder { .. } => self.all / 2,
         };
         for _ in 0..draws {
             let query = random.below(self.all);
@@ -271,23 +275,23 @@ impl Samples {
         }
         let pairs = self.drawn.iter().zip(values);
         match self.sampling {
-            Sampling::Textbook => {
+            BootstrapScheme::Textbook => {
                 let sample =
                     pairs.flat_map(|(&times, &value)| std::iter::repeat_n(value, times as usize));
                 measure.summary().of(sample)
             }
-            Sampling::Datafinder { header } => {
+            BootstrapScheme::Datafinder { header } => {
                 let distinct = pairs.filter(|pair| *pair.0 > 0).map(|pair| *pair.1);
-                let figure = measure.summary().of(distinct.chain(header.then_some(0.0)));
-                rounded(figure)
+                let score = measure.summary().of(distinct.chain(header.then_some(0.0)));
+                rounded(score)
             }
         }
     }
 }
 
 /// To the four decimals that trec_eval prints; a sample without any query counts as 0.
-fn rounded(figure: f64) -> f64 {
-    let printed = format!("{figure:.4}").parse().unwrap_or(0.0);
+fn rounded(score: f64) -> f64 {
+    let printed = format!("{score:.4}").parse().unwrap_or(0.0);
     if f64::is_nan(printed) { 0.0 } else { printed }
 }
 
@@ -345,7 +349,7 @@ mod tests {
         let report = report(400, 0, 0);
         let published = Bootstrap {
             resamples: 20_000,
-            sampling: Sampling::Datafinder { header: false },
+            sampling: BootstrapScheme::Datafinder { header: false },
             ..Bootstrap::TEXTBOOK
         };
         let spread = published.deviation(&report, Measure::RR).unwrap();
@@ -359,7 +363,7 @@ mod tests {
         let without = report(100, 0, 0);
         let with = report(100, 100, 0);
         let plain = Bootstrap {
-            sampling: Sampling::Datafinder { header: false },
+            sampling: BootstrapScheme::Datafinder { header: false },
             ..Bootstrap::TEXTBOOK
         };
         let mean = |b: Bootstrap, r: &Report| b.deviation(r, Measure::RR).unwrap().mean;
@@ -422,7 +426,7 @@ mod tests {
     fn seeds_are_streams() {
         let report = report(60, 0, 0);
         let spread = |seed| {
-            let bootstrap = Bootstrap::TEXTBOOK.seeded(seed);
+            let bootstrap = Bootstrap::TEXTBOOK.with_seed(seed);
             bootstrap.deviation(&report, Measure::RR).unwrap()
         };
         assert_eq!(spread(7), spread(7));

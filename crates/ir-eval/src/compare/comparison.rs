@@ -4,10 +4,9 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use crate::significance::{Alternative, Effect, Interval, Outcome};
-use super::config::{Against, Plan};
+use super::config::{ComparedPairs, ComparisonConfig};
+use crate::significance::{Alternative, ConfidenceInterval, EffectSize, TestResult};
 use crate::{Measure, Rules};
-
 
 /// Several systems on the same queries: figures with confidence intervals, and, for each pair of
 /// systems and each measure, the difference, its size, and whether it is more than chance.
@@ -18,7 +17,7 @@ use crate::{Measure, Rules};
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
-/// use ir_eval::{Comparison, Evaluator, Measure, Plan};
+/// use ir_eval::{Comparison, Evaluator, Measure, ComparisonConfig};
 /// let mut qrels = Qrels::new();
 /// let (mut old, mut new) = (Run::new("old"), Run::new("new"));
 /// for query in 0..30 {
@@ -32,27 +31,27 @@ use crate::{Measure, Rules};
 /// let evaluator = Evaluator::new(&qrels, &[Measure::RR])?;
 /// let reports = [evaluator.evaluate(&old)?, evaluator.evaluate(&new)?];
 ///
-/// let comparison = Comparison::new(&reports, &Plan::default())?;
-/// let contrast = &comparison.contrasts()[0];
-/// assert_eq!((contrast.system.as_str(), contrast.against.as_str()), ("new", "old"));
-/// assert_eq!((contrast.effect.wins, contrast.effect.losses), (19, 1));
-/// assert!(contrast.significant);
+/// let comparison = Comparison::new(&reports, &ComparisonConfig::default())?;
+/// let pairwise = &comparison.pairwise_tests()[0];
+/// assert_eq!((pairwise.system.as_str(), pairwise.against.as_str()), ("new", "old"));
+/// assert_eq!((pairwise.effect.wins, pairwise.effect.losses), (19, 1));
+/// assert!(pairwise.significant);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    pub(super) plan: Plan,
+    pub(super) config: ComparisonConfig,
     pub(super) rules: Rules,
     pub(super) measures: Vec<Measure>,
     pub(super) queries: Vec<String>,
     pub(super) left_out: usize,
-    pub(super) systems: Vec<System>,
-    pub(super) contrasts: Vec<Contrast>,
+    pub(super) systems: Vec<ComparedSystem>,
+    pub(super) pairwise_tests: Vec<PairwiseTest>,
 }
 
 /// One of the systems that are compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct System {
+pub struct ComparedSystem {
     /// Its name, unlike those of the others: the run's tag, with a number where tags repeat.
     pub name: String,
     /// Judged queries for which it has no results.
@@ -60,19 +59,19 @@ pub struct System {
     /// Queries for which it has results and nobody judgments.
     pub unjudged: usize,
     /// What was measured, in the order of [`Comparison::measures`].
-    pub figures: Vec<Figure>,
+    pub scores: Vec<SystemScore>,
 }
 
 /// What was measured of one system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Figure {
+pub struct SystemScore {
     /// The measure.
     pub measure: Measure,
     /// The value over all queries: the mean, sum or geometric mean, as the measure has it.
     pub value: f64,
     /// Where that lies with the confidence of the plan, 1 − level, if queries like these were drawn
     /// again.
-    pub interval: Interval,
+    pub interval: ConfidenceInterval,
     /// The values of single queries, in the order of [`Comparison::queries`].
     pub values: Vec<f64>,
 }
@@ -82,7 +81,7 @@ pub struct Figure {
 /// For measures that are summarised by a geometric mean, the test and the effect go by the natural
 /// logarithms of the values, as the mean does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Contrast {
+pub struct PairwiseTest {
     /// The measure.
     pub measure: Measure,
     /// The name of the system.
@@ -95,11 +94,11 @@ pub struct Contrast {
     pub relative: Option<f64>,
     /// The confidence interval of the difference; for geometric means, that of the mean difference
     /// of the logarithms.
-    pub interval: Interval,
+    pub interval: ConfidenceInterval,
     /// How large the difference is, query by query.
-    pub effect: Effect,
+    pub effect: EffectSize,
     /// What the test found.
-    pub outcome: Outcome,
+    pub result: TestResult,
     /// p, adjusted for the number of tests.
     pub adjusted_p: f64,
     /// Whether the adjusted p is at most the level.
@@ -109,8 +108,8 @@ pub struct Contrast {
 impl Comparison {
     /// How the systems were compared.
     #[must_use]
-    pub const fn plan(&self) -> &Plan {
-        &self.plan
+    pub const fn config(&self) -> &ComparisonConfig {
+        &self.config
     }
 
     /// The rules by which their runs were evaluated.
@@ -140,36 +139,36 @@ impl Comparison {
 
     /// The systems, in the order in which they were given.
     #[must_use]
-    pub fn systems(&self) -> &[System] {
+    pub fn systems(&self) -> &[ComparedSystem] {
         &self.systems
     }
 
     /// A system by name.
     #[must_use]
-    pub fn system(&self, name: &str) -> Option<&System> {
+    pub fn system(&self, name: &str) -> Option<&ComparedSystem> {
         self.systems.iter().find(|system| system.name == name)
     }
 
     /// What was measured of a system.
     #[must_use]
-    pub fn figure(&self, system: &str, measure: Measure) -> Option<&Figure> {
-        let figures = &self.system(system)?.figures;
-        figures.iter().find(|figure| figure.measure == measure)
+    pub fn score(&self, system: &str, measure: Measure) -> Option<&SystemScore> {
+        let scores = &self.system(system)?.scores;
+        scores.iter().find(|score| score.measure == measure)
     }
 
     /// The tests: measure by measure, and in each by system.
     #[must_use]
-    pub fn contrasts(&self) -> &[Contrast] {
-        &self.contrasts
+    pub fn pairwise_tests(&self) -> &[PairwiseTest] {
+        &self.pairwise_tests
     }
 
     /// The name of the baseline; `None` where all pairs are compared.
     #[must_use]
     pub fn baseline(&self) -> Option<&str> {
-        match &self.plan.against {
-            Against::First => self.systems.first().map(|system| system.name.as_str()),
-            Against::System(name) => Some(name),
-            Against::AllPairs => None,
+        match &self.config.against {
+            ComparedPairs::WithFirst => self.systems.first().map(|system| system.name.as_str()),
+            ComparedPairs::WithBaseline(name) => Some(name),
+            ComparedPairs::AllPairs => None,
         }
     }
 
@@ -179,11 +178,11 @@ impl Comparison {
     #[must_use]
     pub fn verdict(&self, system: &str, against: &str, measure: Measure) -> Option<Ordering> {
         let mut tested = None;
-        for contrast in self.contrasts.iter().filter(|c| c.measure == measure) {
-            let verdict = if contrast.system == system && contrast.against == against {
-                self.shown(contrast)
-            } else if contrast.system == against && contrast.against == system {
-                self.shown(contrast).reverse()
+        for pairwise in self.pairwise_tests.iter().filter(|c| c.measure == measure) {
+            let verdict = if pairwise.system == system && pairwise.against == against {
+                self.shown(pairwise)
+            } else if pairwise.system == against && pairwise.against == system {
+                self.shown(pairwise).reverse()
             } else {
                 continue;
             };
@@ -195,14 +194,14 @@ impl Comparison {
     }
 
     /// What a test showed.
-    pub(super) fn shown(&self, contrast: &Contrast) -> Ordering {
-        if !contrast.significant {
+    pub(super) fn shown(&self, pairwise: &PairwiseTest) -> Ordering {
+        if !pairwise.significant {
             return Ordering::Equal;
         }
-        match self.plan.alternative {
+        match self.config.alternative {
             Alternative::Greater => Ordering::Greater,
             Alternative::Less => Ordering::Less,
-            Alternative::TwoSided => contrast.effect.mean.total_cmp(&0.0),
+            Alternative::TwoSided => pairwise.effect.mean.total_cmp(&0.0),
         }
     }
 }

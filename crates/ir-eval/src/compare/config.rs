@@ -5,9 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::significance::{
-    Alternative, Correction, IntervalMethod, Randomisation, Resampling, Student, Wilcoxon,
+    Alternative, BootstrapResampling, IntervalMethod, MultipleTestingCorrection, PairedTTest,
+    RandomizationTest, WilcoxonTest,
 };
-use crate::{Bootstrap, Sampling};
+use crate::{Bootstrap, BootstrapScheme};
 
 /// How systems are compared. Every table prints it.
 ///
@@ -15,13 +16,13 @@ use crate::{Bootstrap, Sampling};
 /// corrected after Holm over the tests of one measure.
 ///
 /// ```
-/// use ir_eval::significance::{Alternative, Randomisation};
-/// use ir_eval::{Against, Plan, Test};
-/// let plan = Plan {
-///     against: Against::System("bm25".to_owned()),
-///     test: Test::Randomisation(Randomisation::default()),
+/// use ir_eval::significance::{Alternative, RandomizationTest};
+/// use ir_eval::{ComparedPairs, ComparisonConfig, SignificanceTest};
+/// let plan = ComparisonConfig {
+///     against: ComparedPairs::WithBaseline("bm25".to_owned()),
+///     test: SignificanceTest::Randomization(RandomizationTest::default()),
 ///     alternative: Alternative::Greater,
-///     ..Plan::default()
+///     ..ComparisonConfig::default()
 /// };
 /// assert_eq!(
 ///     plan.to_string(),
@@ -31,17 +32,17 @@ use crate::{Bootstrap, Sampling};
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Plan {
+pub struct ComparisonConfig {
     /// Which systems are compared.
-    pub against: Against,
+    pub against: ComparedPairs,
     /// The test.
-    pub test: Test,
+    pub test: SignificanceTest,
     /// What it tries to show.
     pub alternative: Alternative,
     /// How p values are adjusted for the number of tests.
-    pub correction: Correction,
+    pub correction: MultipleTestingCorrection,
     /// Which tests are corrected together.
-    pub family: Family,
+    pub family: HypothesisFamily,
     /// The level of significance: an adjusted p of at most this is significant. Confidence
     /// intervals are those of 1 − level, two-sided and not corrected.
     pub level: f64,
@@ -49,25 +50,25 @@ pub struct Plan {
     pub interval: IntervalMethod,
 }
 
-impl Default for Plan {
+impl Default for ComparisonConfig {
     fn default() -> Self {
         Self {
-            against: Against::First,
-            test: Test::default(),
+            against: ComparedPairs::WithFirst,
+            test: SignificanceTest::default(),
             alternative: Alternative::TwoSided,
-            correction: Correction::Holm,
-            family: Family::Measure,
+            correction: MultipleTestingCorrection::Holm,
+            family: HypothesisFamily::Measure,
             level: 0.05,
             interval: IntervalMethod::Student,
         }
     }
 }
 
-impl fmt::Display for Plan {
+impl fmt::Display for ComparisonConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "test: {}, {}", self.test, self.alternative)?;
         write!(f, "; correction: {}", self.correction)?;
-        if self.correction != Correction::None {
+        if self.correction != MultipleTestingCorrection::None {
             write!(f, ", over {}", self.family)?;
         }
         write!(f, "; level: {}", self.level)
@@ -77,12 +78,12 @@ impl fmt::Display for Plan {
 /// Which systems are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Against {
+pub enum ComparedPairs {
     /// Every system with the first one, the baseline.
     #[default]
-    First,
+    WithFirst,
     /// Every system with this one, the baseline.
-    System(String),
+    WithBaseline(String),
     /// Every system with every other one: the later one less the earlier one, or, one-sided, each
     /// pair both ways.
     AllPairs,
@@ -91,7 +92,7 @@ pub enum Against {
 /// Which tests are corrected together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Family {
+pub enum HypothesisFamily {
     /// Those of one measure: each measure is a question of its own (Carterette, "Multiple testing
     /// in statistical analysis of systems-based information retrieval experiments", ACM TOIS 2012).
     #[default]
@@ -100,7 +101,7 @@ pub enum Family {
     All,
 }
 
-impl fmt::Display for Family {
+impl fmt::Display for HypothesisFamily {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Measure => "the tests of a measure",
@@ -113,36 +114,36 @@ impl fmt::Display for Family {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Test {
+pub enum SignificanceTest {
     /// Student's paired t test.
-    Student(Student),
+    PairedT(PairedTTest),
     /// Wilcoxon's signed rank test.
-    Wilcoxon(Wilcoxon),
+    Wilcoxon(WilcoxonTest),
     /// Fisher's randomisation test.
-    Randomisation(Randomisation),
+    Randomization(RandomizationTest),
     /// The paired bootstrap test of the textbooks.
-    Bootstrap(Resampling),
+    Bootstrap(BootstrapResampling),
     /// The share of bootstrap samples that the better system does not win, ties counted against
-    /// it: one-sided only. With [`Sampling::Datafinder`] the test of DataFinder's published
+    /// it: one-sided only. With [`BootstrapScheme::Datafinder`] the test of DataFinder's published
     /// evaluation. The statistic is the number of samples won.
-    Wins(Bootstrap),
+    BootstrapWins(Bootstrap),
 }
 
-impl Default for Test {
+impl Default for SignificanceTest {
     fn default() -> Self {
-        Self::Student(Student)
+        Self::PairedT(PairedTTest)
     }
 }
 
-impl fmt::Display for Test {
+impl fmt::Display for SignificanceTest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Student(_) => f.write_str("paired t"),
+            Self::PairedT(_) => f.write_str("paired t"),
             Self::Wilcoxon(test) => write!(f, "Wilcoxon signed rank ({test})"),
-            Self::Randomisation(test) => write!(
+            Self::Randomization(test) => write!(
                 f,
                 "Fisher's randomisation (exact up to {} differing queries, else {} samples, seed {})",
-                Randomisation::EXACT,
+                RandomizationTest::EXACT,
                 test.samples,
                 test.seed
             ),
@@ -151,10 +152,10 @@ impl fmt::Display for Test {
                 "paired bootstrap ({} samples, seed {})",
                 test.samples, test.seed
             ),
-            Self::Wins(test) => {
+            Self::BootstrapWins(test) => {
                 let name = match test.sampling {
-                    Sampling::Textbook => "bootstrap wins",
-                    Sampling::Datafinder { .. } => "DataFinder's paired bootstrap",
+                    BootstrapScheme::Textbook => "bootstrap wins",
+                    BootstrapScheme::Datafinder { .. } => "DataFinder's paired bootstrap",
                 };
                 write!(f, "{name} ({} samples, seed {})", test.resamples, test.seed)
             }

@@ -1,6 +1,6 @@
 //! Why systems could not be compared.
 
-use crate::significance::TestError;
+use crate::significance::SignificanceError;
 use crate::{BootstrapError, Measure};
 
 /// Why systems could not be compared.
@@ -81,7 +81,7 @@ pub enum CompareError {
         against: String,
         /// Why.
         #[source]
-        source: TestError,
+        source: SignificanceError,
     },
     /// The reports of a pair could not be resampled.
     #[error("{measure} of {system:?} and {against:?} could not be resampled")]
@@ -105,6 +105,6 @@ pub enum CompareError {
         system: String,
         /// Why.
         #[source]
-        source: TestError,
+        source: SignificanceError,
     },
 }

@@ -11,11 +11,13 @@ pub mod significance;
 mod sweep;
 mod writers;
 
-pub use bootstrap::{Bootstrap, BootstrapError, Paired, Sampling, Spread};
-pub use comparison::{Comparison, Contrast, Figure, System};
-pub use config::{Against, Family, Plan, Test};
+pub use bootstrap::{
+    Bootstrap, BootstrapError, BootstrapEstimate, BootstrapScheme, PairedBootstrapResult,
+};
+pub use comparison::{ComparedSystem, Comparison, PairwiseTest, SystemScore};
+pub use config::{ComparedPairs, ComparisonConfig, HypothesisFamily, SignificanceTest};
 pub use error::CompareError;
-pub use query_differences::TopicDifference;
-pub use sweep::{Choice, Setting, Sweep};
+pub use query_differences::QueryDifference;
+pub use sweep::{HeldOutChoice, ParameterSweep, SweepSetting};
 #[cfg(feature = "plots")]
 pub(crate) use writers::table;

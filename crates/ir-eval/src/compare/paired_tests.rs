@@ -3,8 +3,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::{CompareError, Comparison, Contrast, Family, Figure, Plan, System, Test};
-use crate::significance::{Alternative, Distribution, Effect, Interval, Outcome, TestError};
+use super::{
+    CompareError, ComparedSystem, Comparison, ComparisonConfig, HypothesisFamily, PairwiseTest,
+    SignificanceTest, SystemScore,
+};
+use crate::significance::{
+    Alternative, ConfidenceInterval, EffectSize, NullDistribution, SignificanceError, TestResult,
+};
 use crate::{Bootstrap, BootstrapError, Measure, Report, Summary};
 
 impl Comparison {
@@ -20,16 +25,20 @@ impl Comparison {
     /// When there are fewer than two reports, or they differ in rules, measures or judged queries;
     /// when the baseline is not among them; when fewer than two queries are left; when a parameter
     /// of the test does not fit.
-    pub fn new(reports: &[Report], plan: &Plan) -> Result<Self, CompareError> {
+    pub fn new(reports: &[Report], config: &ComparisonConfig) -> Result<Self, CompareError> {
         let Some((first, others)) = reports.split_first().filter(|all| !all.1.is_empty()) else {
             return Err(CompareError::Systems {
                 found: reports.len(),
             });
         };
-        if !(plan.level > 0.0 && plan.level < 1.0) {
-            return Err(CompareError::Level { found: plan.level });
+        if !(config.level > 0.0 && config.level < 1.0) {
+            return Err(CompareError::Level {
+                found: config.level,
+            });
         }
-        if matches!(plan.test, Test::Wins(_)) && plan.alternative == Alternative::TwoSided {
+        if matches!(config.test, SignificanceTest::BootstrapWins(_))
+            && config.alternative == Alternative::TwoSided
+        {
             return Err(CompareError::TwoSided);
         }
         let names = names(reports);
@@ -48,13 +57,13 @@ impl Comparison {
             return Err(CompareError::Few { found });
         }
         let mut comparison = Self {
-            plan: plan.clone(),
+            config: config.clone(),
             rules: *first.rules(),
             measures: first.measures().to_vec(),
             left_out: anywhere.len() - queries.len(),
             queries,
             systems: Vec::with_capacity(names.len()),
-            contrasts: Vec::new(),
+            pairwise_tests: Vec::new(),
         };
         for (name, report) in names.into_iter().zip(&reports) {
             let system = comparison.measured(name, report)?;
@@ -65,13 +74,13 @@ impl Comparison {
         Ok(comparison)
     }
 
-    fn measured(&self, name: String, report: &Report) -> Result<System, CompareError> {
-        let figure = |(at, &measure): (usize, &Measure)| {
+    fn measured(&self, name: String, report: &Report) -> Result<ComparedSystem, CompareError> {
+        let score = |(at, &measure): (usize, &Measure)| {
             let values: Vec<f64> = report.queries().iter().map(|q| q.values()[at]).collect();
             let interval = self
-                .plan
+                .config
                 .interval
-                .of(&scaled(measure, &values), 1.0 - self.plan.level)
+                .of(&scaled(measure, &values), 1.0 - self.config.level)
                 .map_err(|source| CompareError::Interval {
                     measure: Box::new(measure),
                     system: name.clone(),
@@ -82,22 +91,21 @@ impl Comparison {
                 Summary::Sum => end * values.len() as f64,
                 Summary::GeometricMean => end.exp(),
             };
-            Ok(Figure {
+            Ok(SystemScore {
                 measure,
                 value: measure.summary().of(values.iter().copied()),
-                interval: Interval {
+                interval: ConfidenceInterval {
                     low: end(interval.low),
                     high: end(interval.high),
                 },
                 values,
             })
         };
-        let figures: Result<_, CompareError> =
-            self.measures.iter().enumerate().map(figure).collect();
-        Ok(System {
+        let scores: Result<_, CompareError> = self.measures.iter().enumerate().map(score).collect();
+        Ok(ComparedSystem {
             missing: report.missing().len(),
             unjudged: report.unjudged().len(),
-            figures: figures?,
+            scores: scores?,
             name,
         })
     }
@@ -106,7 +114,7 @@ impl Comparison {
     fn pairs(&self) -> Result<Vec<(usize, usize)>, CompareError> {
         let all = 0..self.systems.len();
         let Some(baseline) = self.baseline() else {
-            let both = self.plan.alternative != Alternative::TwoSided;
+            let both = self.config.alternative != Alternative::TwoSided;
             return Ok(all
                 .clone()
                 .flat_map(|system| all.clone().map(move |against| (system, against)))
@@ -125,28 +133,28 @@ impl Comparison {
 
     fn test(&mut self, reports: &[Cow<'_, Report>]) -> Result<(), CompareError> {
         let pairs = self.pairs()?;
-        let mut contrasts = Vec::with_capacity(pairs.len() * self.measures.len());
+        let mut pairwise_tests = Vec::with_capacity(pairs.len() * self.measures.len());
         for at in 0..self.measures.len() {
             for &(system, against) in &pairs {
                 let pair = [&*reports[system], &*reports[against]];
-                contrasts.push(self.contrast(at, system, against, pair)?);
+                pairwise_tests.push(self.pairwise(at, system, against, pair)?);
             }
         }
-        self.contrasts = contrasts;
+        self.pairwise_tests = pairwise_tests;
         Ok(())
     }
 
-    fn contrast(
+    fn pairwise(
         &self,
         at: usize,
         system: usize,
         against: usize,
         reports: [&Report; 2],
-    ) -> Result<Contrast, CompareError> {
-        let (plan, measure) = (&self.plan, self.measures[at]);
+    ) -> Result<PairwiseTest, CompareError> {
+        let (config, measure) = (&self.config, self.measures[at]);
         let (system, against) = (&self.systems[system], &self.systems[against]);
-        let (one, other) = (&system.figures[at], &against.figures[at]);
-        let failed = |source: TestError| CompareError::Test {
+        let (one, other) = (&system.scores[at], &against.scores[at]);
+        let failed = |source: SignificanceError| CompareError::Test {
             measure: Box::new(measure),
             system: system.name.clone(),
             against: against.name.clone(),
@@ -157,58 +165,63 @@ impl Comparison {
             .zip(scaled(measure, &other.values))
             .map(|(one, other)| one - other)
             .collect();
-        let outcome = match plan.test {
-            Test::Student(test) => test.test(&differences, plan.alternative),
-            Test::Wilcoxon(test) => test.test(&differences, plan.alternative),
-            Test::Randomisation(test) => test.test(&differences, plan.alternative),
-            Test::Bootstrap(test) => test.test(&differences, plan.alternative),
-            Test::Wins(test) => Ok(wins(test, reports, measure, plan.alternative).map_err(
-                |source| CompareError::Resample {
-                    measure: Box::new(measure),
-                    system: system.name.clone(),
-                    against: against.name.clone(),
-                    source,
-                },
-            )?),
+        let result = match config.test {
+            SignificanceTest::PairedT(test) => test.test(&differences, config.alternative),
+            SignificanceTest::Wilcoxon(test) => test.test(&differences, config.alternative),
+            SignificanceTest::Randomization(test) => test.test(&differences, config.alternative),
+            SignificanceTest::Bootstrap(test) => test.test(&differences, config.alternative),
+            SignificanceTest::BootstrapWins(test) => {
+                Ok(
+                    wins(test, reports, measure, config.alternative).map_err(|source| {
+                        CompareError::Resample {
+                            measure: Box::new(measure),
+                            system: system.name.clone(),
+                            against: against.name.clone(),
+                            source,
+                        }
+                    })?,
+                )
+            }
         }
         .map_err(failed)?;
-        let interval = plan
+        let interval = config
             .interval
-            .of(&differences, 1.0 - plan.level)
+            .of(&differences, 1.0 - config.level)
             .map_err(failed)?;
         let times = match measure.summary() {
             Summary::Sum => differences.len() as f64,
             Summary::Mean | Summary::GeometricMean => 1.0,
         };
         let difference = one.value - other.value;
-        Ok(Contrast {
+        Ok(PairwiseTest {
             measure,
             system: system.name.clone(),
             against: against.name.clone(),
             difference,
             relative: (other.value > 0.0).then(|| difference / other.value),
-            interval: Interval {
+            interval: ConfidenceInterval {
                 low: interval.low * times,
                 high: interval.high * times,
             },
-            effect: Effect::of(&differences).map_err(failed)?,
-            outcome,
-            adjusted_p: outcome.p,
+            effect: EffectSize::from_differences(&differences).map_err(failed)?,
+            result,
+            adjusted_p: result.p,
             significant: false,
         })
     }
 
     fn correct(&mut self) {
-        let (plan, tests) = (&self.plan, self.contrasts.len());
-        let family = match plan.family {
-            Family::All => tests,
-            Family::Measure => tests / self.measures.len().max(1),
+        let (config, tests) = (&self.config, self.pairwise_tests.len());
+        let family = match config.family {
+            HypothesisFamily::All => tests,
+            HypothesisFamily::Measure => tests / self.measures.len().max(1),
         };
-        for contrasts in self.contrasts.chunks_mut(family.max(1)) {
-            let p: Vec<f64> = contrasts.iter().map(|c| c.outcome.p).collect();
-            for (contrast, adjusted) in contrasts.iter_mut().zip(plan.correction.adjust(&p)) {
-                contrast.adjusted_p = adjusted;
-                contrast.significant = adjusted <= plan.level;
+        for pairwise_tests in self.pairwise_tests.chunks_mut(family.max(1)) {
+            let p: Vec<f64> = pairwise_tests.iter().map(|c| c.result.p).collect();
+            for (pairwise, adjusted) in pairwise_tests.iter_mut().zip(config.correction.adjust(&p))
+            {
+                pairwise.adjusted_p = adjusted;
+                pairwise.significant = adjusted <= config.level;
             }
         }
     }
@@ -227,15 +240,15 @@ fn wins(
     [system, against]: [&Report; 2],
     measure: Measure,
     alternative: Alternative,
-) -> Result<Outcome, BootstrapError> {
+) -> Result<TestResult, BootstrapError> {
     let paired = match alternative {
         Alternative::Less => test.compare(against, system, measure)?,
         _ => test.compare(system, against, measure)?,
     };
-    Ok(Outcome {
+    Ok(TestResult {
         statistic: f64::from(paired.wins),
         p: paired.p(),
-        by: Distribution::Drawn {
+        null_distribution: NullDistribution::MonteCarlo {
             samples: paired.resamples,
         },
     })

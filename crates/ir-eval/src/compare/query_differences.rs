@@ -7,7 +7,7 @@ use crate::Measure;
 
 /// Two systems on one query. Serialised as it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TopicDifference {
+pub struct QueryDifference {
     /// The query.
     pub query: String,
     /// The value of the system.
@@ -24,7 +24,7 @@ impl Comparison {
     ///
     /// ```
     /// # use ir_core::{Qrels, Run};
-    /// # use ir_eval::{Comparison, Evaluator, Measure, Plan};
+    /// # use ir_eval::{Comparison, Evaluator, Measure, ComparisonConfig};
     /// # let mut qrels = Qrels::new();
     /// # let (mut old, mut new) = (Run::new("old"), Run::new("new"));
     /// # for query in ["q1", "q2", "q3"] {
@@ -34,26 +34,26 @@ impl Comparison {
     /// # }
     /// # let evaluator = Evaluator::new(&qrels, &[Measure::RR])?;
     /// # let reports = [evaluator.evaluate(&old)?, evaluator.evaluate(&new)?];
-    /// let comparison = Comparison::new(&reports, &Plan::default())?;
+    /// let comparison = Comparison::new(&reports, &ComparisonConfig::default())?;
     /// let topics = comparison.topics("new", "old", Measure::RR).ok_or("no such system")?;
     /// let queries: Vec<&str> = topics.iter().map(|topic| topic.query.as_str()).collect();
     /// assert_eq!(queries, ["q2", "q1", "q3"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn topics(
+    pub fn query_differences(
         &self,
         system: &str,
         against: &str,
         measure: Measure,
-    ) -> Option<Vec<TopicDifference>> {
-        let values = &self.figure(system, measure)?.values;
-        let others = &self.figure(against, measure)?.values;
-        let mut topics: Vec<TopicDifference> = self
+    ) -> Option<Vec<QueryDifference>> {
+        let values = &self.score(system, measure)?.values;
+        let others = &self.score(against, measure)?.values;
+        let mut topics: Vec<QueryDifference> = self
             .queries
             .iter()
             .zip(values.iter().zip(others))
-            .map(|(query, (&value, &against))| TopicDifference {
+            .map(|(query, (&value, &against))| QueryDifference {
                 query: query.clone(),
                 value,
                 against,

@@ -14,7 +14,7 @@ use crate::{CompareError, Measure, Report, Summary};
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
-/// use ir_eval::{Evaluator, Measure, Sweep};
+/// use ir_eval::{Evaluator, Measure, ParameterSweep};
 /// let mut qrels = Qrels::new();
 /// let (mut one, mut other) = (Run::new("b=0.4"), Run::new("b=0.9"));
 /// for query in ["q1", "q2", "q3"] {
@@ -26,41 +26,41 @@ use crate::{CompareError, Measure, Report, Summary};
 /// let evaluator = Evaluator::new(&qrels, &[Measure::RR])?;
 /// let reports = [evaluator.evaluate(&one)?, evaluator.evaluate(&other)?];
 ///
-/// let sweep = Sweep::new(&reports, Measure::RR, None)?;
+/// let sweep = ParameterSweep::new(&reports, Measure::RR, None)?;
 /// // Without q1 each answers one query: a tie, which the first setting wins.
 /// assert_eq!(sweep.choices[0].setting, "b=0.4");
 /// assert_eq!(sweep.best().name, "b=0.4");
-/// assert_eq!(sweep.honest, sweep.best().figure);
+/// assert_eq!(sweep.held_out_score, sweep.best().score);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Sweep {
+pub struct ParameterSweep {
     /// The measure by which settings are chosen and judged.
     pub measure: Measure,
     /// The decimals to which values per query were rounded first.
     pub decimals: Option<u8>,
     /// The settings, in the order given.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<SweepSetting>,
     /// What was chosen for each query, by id in ascending byte order.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<HeldOutChoice>,
     /// The figure over the held-out values.
-    pub honest: f64,
+    pub held_out_score: f64,
 }
 
 /// One setting of the parameter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Setting {
+pub struct SweepSetting {
     /// Its name: the tag of its run, numbered where tags repeat.
     pub name: String,
     /// Its figure over all queries.
-    pub figure: f64,
+    pub score: f64,
     /// For how many held-out queries it was chosen.
     pub chosen: usize,
 }
 
 /// What was chosen when a query was held out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Choice {
+pub struct HeldOutChoice {
     /// The query.
     pub query: String,
     /// The name of the setting that is best over the others.
@@ -69,8 +69,8 @@ pub struct Choice {
     pub value: f64,
 }
 
-impl Sweep {
-    /// The decimals of trec_eval's output: `Sweep::new(..., Some(Sweep::TREC_EVAL))` chooses as a
+impl ParameterSweep {
+    /// The decimals of trec_eval's output: `ParameterSweep::new(..., Some(ParameterSweep::TREC_EVAL))` chooses as a
     /// script does that reads it.
     pub const TREC_EVAL: u8 = 4;
 
@@ -119,7 +119,7 @@ impl Sweep {
         for (at, query) in queries.iter().enumerate() {
             let best = best(others.iter().map(|sums| sums[at]), queries.len());
             chosen[best] += 1;
-            choices.push(Choice {
+            choices.push(HeldOutChoice {
                 query: query.query().to_owned(),
                 setting: names[best].clone(),
                 value: values[best][at],
@@ -129,14 +129,14 @@ impl Sweep {
         Ok(Self {
             measure,
             decimals,
-            honest: summary.of(choices.iter().map(|choice| choice.value)),
+            held_out_score: summary.of(choices.iter().map(|choice| choice.value)),
             settings: names
                 .into_iter()
                 .zip(values)
                 .zip(chosen)
-                .map(|((name, values), chosen)| Setting {
+                .map(|((name, values), chosen)| SweepSetting {
                     name,
-                    figure: summary.of(values.into_iter()),
+                    score: summary.of(values.into_iter()),
                     chosen,
                 })
                 .collect(),
@@ -147,19 +147,19 @@ impl Sweep {
     /// The setting with the highest figure over all queries: the best in hindsight, of equal ones
     /// the first.
     #[must_use]
-    pub fn best(&self) -> &Setting {
-        let figures = self.settings.iter().map(|setting| setting.figure);
-        &self.settings[best(figures, 1)]
+    pub fn best(&self) -> &SweepSetting {
+        let scores = self.settings.iter().map(|setting| setting.score);
+        &self.settings[best(scores, 1)]
     }
 }
 
 /// The place of the highest number; a later one must exceed it by more than rounding does. `terms`
 /// is the number of values each is the sum of.
-fn best(figures: impl Iterator<Item = f64>, terms: usize) -> usize {
+fn best(scores: impl Iterator<Item = f64>, terms: usize) -> usize {
     let mut best = (0, f64::NEG_INFINITY);
-    for (at, figure) in figures.enumerate() {
-        if figure > best.1 + Sweep::SLACK * terms as f64 {
-            best = (at, figure);
+    for (at, score) in scores.enumerate() {
+        if score > best.1 + ParameterSweep::SLACK * terms as f64 {
+            best = (at, score);
         }
     }
     best.0
@@ -227,8 +227,8 @@ mod tests {
         for seed in 0..50 {
             let (settings, queries) = (2 + seed as usize % 7, 2 + seed as usize % 23);
             let reports = random_reports(seed, settings, queries);
-            for decimals in [None, Some(2), Some(Sweep::TREC_EVAL)] {
-                let sweep = Sweep::new(&reports, Measure::RR, decimals).unwrap();
+            for decimals in [None, Some(2), Some(ParameterSweep::TREC_EVAL)] {
+                let sweep = ParameterSweep::new(&reports, Measure::RR, decimals).unwrap();
                 let value = |setting: usize, query: usize| -> f64 {
                     let value = reports[setting].queries()[query].values()[0];
                     match decimals {
@@ -255,14 +255,14 @@ mod tests {
                     assert_eq!(sweep.choices[held_out].setting, format!("s{best}"));
                     sum += value(best, held_out);
                 }
-                assert!((sweep.honest - sum / queries as f64).abs() < 1e-12);
+                assert!((sweep.held_out_score - sum / queries as f64).abs() < 1e-12);
                 let chosen: usize = sweep.settings.iter().map(|s| s.chosen).sum();
                 assert_eq!(chosen, queries);
                 assert!(
                     sweep
                         .settings
                         .iter()
-                        .all(|s| s.figure <= sweep.best().figure + 1e-12)
+                        .all(|s| s.score <= sweep.best().score + 1e-12)
                 );
             }
         }
@@ -272,7 +272,7 @@ mod tests {
     fn what_cannot_be_swept() {
         let reports = random_reports(1, 2, 2);
         let refused = |reports: &[Report], measure| {
-            let error = Sweep::new(reports, measure, None).unwrap_err();
+            let error = ParameterSweep::new(reports, measure, None).unwrap_err();
             error.to_string()
         };
         assert_eq!(

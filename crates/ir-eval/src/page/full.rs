@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use ir_core::{Grade, Judgments, Run};
 
-use super::{Page, WinsAndLosses};
-use crate::plots::{Curves, Differences, Means, Scores};
+use super::{ComparisonPage, WinsAndLosses};
+use crate::plots::{CurvePlot, QueryDifferencePlot, ScoresByRankPlot, SystemScorePlot};
 use crate::{
-    Comparison, Contrast, Curve, EvalError, Evaluator, Measure, Moves, ScoreByRank, Summary,
-    at_cutoffs, eleven_points, smooth_cutoffs,
+    Comparison, EvalError, Evaluator, Measure, MeasureCurve, PairwiseTest, RankChanges,
+    ScoresByRank, Summary, at_cutoffs, eleven_point_precision, log_spaced_cutoffs,
 };
 
 /// How much is shown at most. What is left out is told.
@@ -36,7 +36,7 @@ pub enum PageError {
     Evaluation(#[from] EvalError),
 }
 
-impl<'a> Page<'a> {
+impl<'a> ComparisonPage<'a> {
     /// A page with all pictures and the queries that made the difference. `runs` are those of the
     /// comparison, in its order.
     ///
@@ -47,7 +47,7 @@ impl<'a> Page<'a> {
     ///
     /// # Errors
     /// When there are not as many runs as systems, and as [`Evaluator::evaluate`].
-    pub fn full<J>(
+    pub fn from_runs<J>(
         title: &str,
         comparison: &'a Comparison,
         qrels: &J,
@@ -118,12 +118,11 @@ struct Full<'a, 'r> {
 }
 
 impl<'a> Full<'a, '_> {
-    fn means(&self, page: &mut Page<'a>) {
+    fn means(&self, page: &mut ComparisonPage<'a>) {
         let measures = self.comparison.measures();
         for &measure in measures.iter().take(MEASURES) {
-            let means = Means::new(self.comparison, measure);
-            page.pictures
-                .extend(means.map(|means| Box::new(means) as _));
+            let means = SystemScorePlot::new(self.comparison, measure);
+            page.plots.extend(means.map(|means| Box::new(means) as _));
         }
         if measures.len() > MEASURES {
             page.remarks.push(format!(
@@ -134,14 +133,14 @@ impl<'a> Full<'a, '_> {
     }
 
     /// Precision and recall, and measures by cut-off.
-    fn curves(&self, page: &mut Page<'a>) -> Result<(), EvalError> {
+    fn curves(&self, page: &mut ComparisonPage<'a>) -> Result<(), EvalError> {
         let rules = self.comparison.rules();
         let lists = self.runs.iter().flat_map(|run| run.iter());
         let longest = lists.map(|(_, list)| list.len()).max().unwrap_or(0);
         let depth = longest.min(DEPTH).min(rules.depth.unwrap_or(DEPTH));
-        let cutoffs = smooth_cutoffs(depth as u32);
+        let cutoffs = log_spaced_cutoffs(depth as u32);
         let families = self.families();
-        let mut measures = eleven_points();
+        let mut measures = eleven_point_precision();
         for &measure in families.iter().take(FAMILIES) {
             measures.extend(at_cutoffs(measure, &cutoffs));
         }
@@ -151,14 +150,14 @@ impl<'a> Full<'a, '_> {
             reports.push(evaluator.evaluate(run)?);
         }
         let front = self.front();
-        let mut add = |mut curves: Curves| {
+        let mut add = |mut curves: CurvePlot| {
             self.name(&mut curves.curves);
             curves.front = Some(front.clone());
-            page.pictures.push(Box::new(curves));
+            page.plots.push(Box::new(curves));
         };
-        add(Curves::precision_recall(&reports));
+        add(CurvePlot::precision_recall(&reports));
         for &measure in families.iter().take(FAMILIES) {
-            add(Curves::over_cutoffs(&reports, measure));
+            add(CurvePlot::over_cutoffs(&reports, measure));
         }
         if families.len() > FAMILIES {
             page.remarks.push(format!(
@@ -173,21 +172,16 @@ impl<'a> Full<'a, '_> {
     /// page tells the same ones apart in every picture.
     fn front(&self) -> Vec<usize> {
         let systems = self.comparison.systems();
-        let figure = |at: usize| {
-            systems[at]
-                .figures
-                .first()
-                .map_or(0.0, |figure| figure.value)
-        };
+        let score = |at: usize| systems[at].scores.first().map_or(0.0, |score| score.value);
         let mut front: Vec<usize> = (0..systems.len()).collect();
         if let Some(others) = front.get_mut(1..) {
-            others.sort_by(|&a, &b| figure(b).total_cmp(&figure(a)));
+            others.sort_by(|&a, &b| score(b).total_cmp(&score(a)));
         }
         front
     }
 
     /// The names of the comparison, which are unlike each other.
-    fn name(&self, curves: &mut [Curve]) {
+    fn name(&self, curves: &mut [MeasureCurve]) {
         for (curve, system) in curves.iter_mut().zip(self.comparison.systems()) {
             curve.system.clone_from(&system.name);
         }
@@ -210,7 +204,7 @@ impl<'a> Full<'a, '_> {
     }
 
     /// The differences per query on the first measure.
-    fn differences(&self, page: &mut Page<'a>, topics: usize) {
+    fn differences(&self, page: &mut ComparisonPage<'a>, topics: usize) {
         let pairs = self.pairs();
         let mut shown: Vec<usize> = (0..pairs.len()).collect();
         if pairs.len() > PAIRS {
@@ -223,16 +217,17 @@ impl<'a> Full<'a, '_> {
                 pairs.len()
             ));
         }
-        for contrast in shown.into_iter().map(|at| pairs[at]) {
+        for pairwise in shown.into_iter().map(|at| pairs[at]) {
             let (system, against, measure) =
-                (&contrast.system, &contrast.against, contrast.measure);
-            let picture = Differences::new(self.comparison, system, against, measure);
-            page.pictures
+                (&pairwise.system, &pairwise.against, pairwise.measure);
+            let picture = QueryDifferencePlot::new(self.comparison, system, against, measure);
+            page.plots
                 .extend(picture.map(|picture| Box::new(picture) as _));
             let (Some(run), Some(other)) = (self.run(system), self.run(against)) else {
                 continue;
             };
-            let moves = Moves::new(self.qrels, *self.comparison.rules(), run, other).by(measure);
+            let moves =
+                RankChanges::new(self.qrels, *self.comparison.rules(), run, other).by(measure);
             page.topics.extend(WinsAndLosses::new(
                 self.comparison,
                 &moves,
@@ -246,14 +241,14 @@ impl<'a> Full<'a, '_> {
     }
 
     /// The pairs that were tested on the first measure, each once.
-    fn pairs(&self) -> Vec<&'a Contrast> {
+    fn pairs(&self) -> Vec<&'a PairwiseTest> {
         let first = self.comparison.measures().first();
         let mut known = HashSet::new();
-        let pairs = self.comparison.contrasts().iter();
-        let pairs = pairs.filter(|contrast| Some(&contrast.measure) == first);
+        let pairs = self.comparison.pairwise_tests().iter();
+        let pairs = pairs.filter(|pairwise| Some(&pairwise.measure) == first);
         pairs
-            .filter(|contrast| {
-                let (a, b) = (contrast.system.as_str(), contrast.against.as_str());
+            .filter(|pairwise| {
+                let (a, b) = (pairwise.system.as_str(), pairwise.against.as_str());
                 known.insert((a.min(b), a.max(b)))
             })
             .collect()
@@ -266,16 +261,11 @@ impl<'a> Full<'a, '_> {
     }
 
     /// The scores of the first system and of the best ones.
-    fn scores(&self, page: &mut Page<'a>) {
+    fn scores(&self, page: &mut ComparisonPage<'a>) {
         let systems = self.comparison.systems();
         let mut shown: Vec<usize> = (0..systems.len()).collect();
         if shown.len() > SCORES {
-            let value = |at: usize| {
-                systems[at]
-                    .figures
-                    .first()
-                    .map_or(0.0, |figure| figure.value)
-            };
+            let value = |at: usize| systems[at].scores.first().map_or(0.0, |score| score.value);
             shown[1..].sort_by(|&a, &b| value(b).total_cmp(&value(a)));
             shown.truncate(SCORES);
             shown.sort_unstable();
@@ -287,9 +277,9 @@ impl<'a> Full<'a, '_> {
         }
         for at in shown {
             let rules = *self.comparison.rules();
-            let mut scores = ScoreByRank::new(self.runs[at], self.qrels, rules, DEPTH);
+            let mut scores = ScoresByRank::new(self.runs[at], self.qrels, rules, DEPTH);
             scores.system.clone_from(&systems[at].name);
-            page.pictures.push(Box::new(Scores(scores)));
+            page.plots.push(Box::new(ScoresByRankPlot(scores)));
         }
     }
 }

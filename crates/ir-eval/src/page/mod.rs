@@ -8,18 +8,18 @@ pub use full::PageError;
 use ir_core::Judgments;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::plots::{Picture, printable};
-use crate::{Comparison, Judged, Measure, Moved, Moves, TopicDifference};
+use crate::plots::{Plot, printable};
+use crate::{Comparison, Judged, Measure, QueryDifference, RankChange, RankChanges};
 
 /// A comparison as one self-contained page (HTML): its rules, its tables with marks, pictures with
 /// the numbers behind them, and the queries that made the difference. It needs no network, no
 /// script and no other file; it follows the reader's light or dark colours, and prints.
 ///
-/// [`Page::full`] puts everything on it that the runs give; [`Page::new`] leaves the choice to you.
+/// [`ComparisonPage::from_runs`] puts everything on it that the runs give; [`ComparisonPage::new`] leaves the choice to you.
 ///
 /// ```
 /// # use ir_core::{Qrels, Run};
-/// # use ir_eval::{Comparison, Evaluator, Measure, Page, Plan};
+/// # use ir_eval::{Comparison, Evaluator, Measure, ComparisonPage, ComparisonConfig};
 /// # let mut qrels = Qrels::new();
 /// # let (mut old, mut new) = (Run::new("old"), Run::new("new"));
 /// # for query in ["q1", "q2", "q3"] {
@@ -30,14 +30,14 @@ use crate::{Comparison, Judged, Measure, Moved, Moves, TopicDifference};
 /// let runs = [old, new];
 /// let evaluator = Evaluator::new(&qrels, &[Measure::RR])?;
 /// let reports: Vec<_> = runs.iter().map(|run| evaluator.evaluate(run)).collect::<Result<_, _>>()?;
-/// let comparison = Comparison::new(&reports, &Plan::default())?;
+/// let comparison = Comparison::new(&reports, &ComparisonConfig::default())?;
 ///
-/// let page = Page::full("Two systems", &comparison, &qrels, &[&runs[0], &runs[1]], 10)?;
+/// let page = ComparisonPage::from_runs("Two systems", &comparison, &qrels, &[&runs[0], &runs[1]], 10)?;
 /// let html = page.to_html();
 /// assert!(html.starts_with("<!DOCTYPE html>") && html.contains("<svg"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Page<'a> {
+pub struct ComparisonPage<'a> {
     /// What stands above all.
     pub title: String,
     /// What the page is about.
@@ -45,7 +45,7 @@ pub struct Page<'a> {
     /// The files that were compared: what each is ("judgments", "run bm25"), and its name.
     pub files: Vec<(String, String)>,
     /// The pictures, in their order.
-    pub pictures: Vec<Box<dyn Picture + 'a>>,
+    pub plots: Vec<Box<dyn Plot + 'a>>,
     /// The queries that made the difference, for each pair of systems that is shown.
     pub topics: Vec<WinsAndLosses>,
     /// What else the reader should know, in paragraphs: what was left out, for example.
@@ -63,20 +63,20 @@ pub struct WinsAndLosses {
     /// The measure.
     pub measure: Measure,
     /// The greatest gains, the greatest first.
-    pub wins: Vec<TopicMoves>,
+    pub wins: Vec<QueryRankChanges>,
     /// The greatest losses, the greatest first.
-    pub losses: Vec<TopicMoves>,
+    pub losses: Vec<QueryRankChanges>,
     /// How many queries are won and lost in all, and how many are neither.
     pub counts: [usize; 3],
 }
 
 /// A query and the documents that moved on it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TopicMoves {
+pub struct QueryRankChanges {
     /// The figures.
-    pub topic: TopicDifference,
+    pub topic: QueryDifference,
     /// The documents that moved, those that matter most first.
-    pub moved: Vec<Moved>,
+    pub moved: Vec<RankChange>,
     /// How many more there are.
     pub left_out: usize,
     /// How many of those are relevant.
@@ -85,11 +85,11 @@ pub struct TopicMoves {
 
 impl WinsAndLosses {
     /// Up to `most` wins and `most` losses, each with up to `documents` of the documents that
-    /// moved: [`Moves::by`] tells which matter to the measure. `None` where the comparison does not have the systems or the measure.
+    /// moved: [`RankChanges::by`] tells which matter to the measure. `None` where the comparison does not have the systems or the measure.
     #[must_use]
     pub fn new<J>(
         comparison: &Comparison,
-        moves: &Moves<'_, J>,
+        moves: &RankChanges<'_, J>,
         system: &str,
         against: &str,
         measure: Measure,
@@ -99,16 +99,16 @@ impl WinsAndLosses {
     where
         J: Judgments + ?Sized,
     {
-        let topics = comparison.topics(system, against, measure)?;
+        let topics = comparison.query_differences(system, against, measure)?;
         let count = |sign: fn(f64) -> bool| topics.iter().filter(|t| sign(t.difference)).count();
         let (won, lost) = (count(|d| d > 0.0), count(|d| d < 0.0));
-        let with_moves = |topic: &TopicDifference| {
+        let with_moves = |topic: &QueryDifference| {
             let mut moved = moves.of(&topic.query);
             let rest = moved.iter().skip(documents);
             let relevant_left_out = rest.filter(|moved| moves.is_relevant(moved)).count();
             let left_out = moved.len().saturating_sub(documents);
             moved.truncate(documents);
-            TopicMoves {
+            QueryRankChanges {
                 topic: topic.clone(),
                 moved,
                 left_out,
@@ -128,17 +128,13 @@ impl WinsAndLosses {
     }
 }
 
-impl std::fmt::Debug for Page<'_> {
+impl std::fmt::Debug for ComparisonPage<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let pictures: Vec<String> = self
-            .pictures
-            .iter()
-            .map(|picture| picture.title())
-            .collect();
+        let pictures: Vec<String> = self.plots.iter().map(|picture| picture.title()).collect();
         f.debug_struct("Page")
             .field("title", &self.title)
             .field("files", &self.files)
-            .field("pictures", &pictures)
+            .field("plots", &pictures)
             .finish_non_exhaustive()
     }
 }
@@ -146,7 +142,7 @@ impl std::fmt::Debug for Page<'_> {
 /// The looks of the page.
 const STYLE: &str = include_str!("page.css");
 
-impl<'a> Page<'a> {
+impl<'a> ComparisonPage<'a> {
     /// A page without pictures.
     #[must_use]
     pub fn new(title: &str, comparison: &'a Comparison) -> Self {
@@ -154,7 +150,7 @@ impl<'a> Page<'a> {
             title: title.to_owned(),
             comparison,
             files: Vec::new(),
-            pictures: Vec::new(),
+            plots: Vec::new(),
             topics: Vec::new(),
             remarks: Vec::new(),
         }
@@ -197,7 +193,7 @@ impl<'a> Page<'a> {
                 ul {
                     li { a href="#tables" { "Tables" } }
                     li { a href="#rules" { "What was compared, and how" } }
-                    @if !self.pictures.is_empty() { li { a href="#pictures" { "Pictures" } } }
+                    @if !self.plots.is_empty() { li { a href="#pictures" { "Pictures" } } }
                     @if !self.topics.is_empty() { li { a href="#queries" { "Wins and losses" } } }
                 }
             }
@@ -226,11 +222,11 @@ impl<'a> Page<'a> {
 
     fn gallery(&self) -> Markup {
         html! {
-            @if !self.pictures.is_empty() {
+            @if !self.plots.is_empty() {
                 section id="pictures" {
                     h2 { "Pictures" }
                     div.gallery {
-                        @for picture in &self.pictures {
+                        @for picture in &self.plots {
                             @let csv = picture.to_csv();
                             figure {
                                 figcaption { (shown(&picture.title())) }
@@ -300,7 +296,7 @@ fn wins_and_losses(pair: &WinsAndLosses) -> Markup {
     }
 }
 
-fn moves(topic: &TopicMoves) -> Markup {
+fn moves(topic: &QueryRankChanges) -> Markup {
     let figures = &topic.topic;
     let rank = |rank: Option<usize>| rank.map_or_else(|| "–".to_owned(), |rank| rank.to_string());
     let grade = |judged: Judged| match judged {

@@ -7,9 +7,9 @@ use super::canvas::{
     Area, FAINT, Fault, LETTERS, LOOKS, Look, Room, Scale, UNIT, WIDTH, axes, letters, placed,
     stroke, svg,
 };
-use super::labels::{MOST, figure, labels, powers, ticks, width};
-use super::{Picture, csv};
-use crate::{Curve, Measure, Report};
+use super::labels::{MOST, labels, powers, short_number, ticks, width};
+use super::{Plot, csv};
+use crate::{Measure, MeasureCurve, Report};
 
 /// Curves of one or more systems in one plot.
 ///
@@ -17,42 +17,42 @@ use crate::{Curve, Measure, Report};
 /// seven with the highest mean figure are; the others stand behind them in grey, and the legend
 /// counts them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Curves {
+pub struct CurvePlot {
     /// A short name of the picture.
     pub title: String,
     /// What the curves run over.
-    pub x: Axis,
+    pub x: PlotAxis,
     /// What is drawn upwards.
     pub y: String,
     /// The curves.
-    pub curves: Vec<Curve>,
+    pub curves: Vec<MeasureCurve>,
     /// Where there are more than eight curves, the places of those that are told apart, the first
     /// eight of them; `None` for the first curve and those with the highest means.
     pub front: Option<Vec<usize>>,
 }
 
-/// The horizontal axis of [`Curves`].
+/// The horizontal axis of [`CurvePlot`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Axis {
+pub struct PlotAxis {
     /// What it shows.
     pub title: String,
     /// Whether it is logarithmic; values of 0 and less are then left out.
     pub logarithmic: bool,
 }
 
-impl Curves {
+impl CurvePlot {
     /// Interpolated precision over recall, of reports that have
-    /// [`eleven_points`](crate::eleven_points).
+    /// [`eleven_point_precision`](crate::eleven_point_precision).
     #[must_use]
     pub fn precision_recall(reports: &[Report]) -> Self {
         Self {
             title: "Precision and recall".to_owned(),
-            x: Axis {
+            x: PlotAxis {
                 title: "recall".to_owned(),
                 logarithmic: false,
             },
             y: "interpolated precision".to_owned(),
-            curves: reports.iter().map(Curve::precision_recall).collect(),
+            curves: reports.iter().map(MeasureCurve::precision_recall).collect(),
             front: None,
         }
     }
@@ -61,15 +61,15 @@ impl Curves {
     /// [`at_cutoffs`](crate::at_cutoffs). The axis is logarithmic beyond a cut-off of 20.
     #[must_use]
     pub fn over_cutoffs(reports: &[Report], measure: Measure) -> Self {
-        let curves: Vec<Curve> = reports
+        let curves: Vec<MeasureCurve> = reports
             .iter()
-            .map(|report| Curve::over_cutoffs(report, measure))
+            .map(|report| MeasureCurve::over_cutoffs(report, measure))
             .collect();
         let ends = curves.iter().filter_map(|curve| curve.points.last());
         let name = family(measure);
         Self {
             title: format!("{name} by cut-off"),
-            x: Axis {
+            x: PlotAxis {
                 title: "cut-off k (documents)".to_owned(),
                 logarithmic: ends.fold(0.0, |most: f64, end| most.max(end.0)) > 20.0,
             },
@@ -91,7 +91,7 @@ const PLOT: i32 = 274;
 /// The height of a line of the legend.
 const LINE: i32 = 17;
 
-impl Picture for Curves {
+impl Plot for CurvePlot {
     fn title(&self) -> String {
         self.title.clone()
     }
@@ -111,10 +111,10 @@ impl Picture for Curves {
                 alt += &format!(
                     " {}: {} at {}, {} at {}.",
                     curve.system,
-                    figure(first.1),
-                    figure(first.0),
-                    figure(last.1),
-                    figure(last.0)
+                    short_number(first.1),
+                    short_number(first.0),
+                    short_number(last.1),
+                    short_number(last.0)
                 );
             }
         }
@@ -141,7 +141,7 @@ impl Picture for Curves {
     }
 }
 
-impl Curves {
+impl CurvePlot {
     /// The curves that are told apart, in their order, and how.
     fn chosen(&self) -> Vec<(usize, Look)> {
         let mut chosen: Vec<usize> = (0..self.curves.len()).collect();
@@ -172,7 +172,10 @@ impl Curves {
     }
 
     /// The points of a curve that can be drawn.
-    fn points<'c>(&self, curve: &'c Curve) -> impl Iterator<Item = (f64, f64)> + use<'_, 'c> {
+    fn points<'c>(
+        &self,
+        curve: &'c MeasureCurve,
+    ) -> impl Iterator<Item = (f64, f64)> + use<'_, 'c> {
         let drawn = curve.points.iter();
         drawn.filter_map(|&(x, y)| Some((self.across(x)?, (y.abs() < MOST).then_some(y)?)))
     }
@@ -182,9 +185,9 @@ impl Curves {
         let (mut low, mut high, mut marks) = ticks(all().map(|point| point.0), 10.0);
         let label: &dyn Fn(f64) -> String = if self.x.logarithmic {
             (low, high, marks) = powers(all().map(|point| point.0));
-            &|value| figure(10_f64.powf(value).round())
+            &|value| short_number(10_f64.powf(value).round())
         } else {
-            &figure
+            &short_number
         };
         if all().all(|point| point.0.fract() == 0.0) {
             // There is no cut-off of 1.5.
@@ -214,10 +217,10 @@ impl Curves {
             high: top,
             ticks: lines,
             title: &self.y,
-            label: &figure,
+            label: &short_number,
         };
         let chart = axes(area, &room, &x, &y)?;
-        let path = |curve: &Curve| -> Vec<(i32, i32)> {
+        let path = |curve: &MeasureCurve| -> Vec<(i32, i32)> {
             let points = self.points(curve);
             points.map(|point| chart.backend_coord(&point)).collect()
         };
@@ -248,7 +251,7 @@ impl Legend {
     const SAMPLE: i32 = 30;
     const LEFT: i32 = 14;
 
-    fn new(curves: &Curves, chosen: &[(usize, Look)]) -> Self {
+    fn new(curves: &CurvePlot, chosen: &[(usize, Look)]) -> Self {
         let name = |&(at, _): &(usize, Look)| curves.curves[at].system.as_str();
         let names: Vec<&str> = chosen.iter().map(name).collect();
         let widest = names.iter().map(|name| width(name, LETTERS)).max();

@@ -7,14 +7,14 @@ use super::canvas::{
     Area, BLUE, Chart, Fault, INK, LETTERS, Room, SMALL, Scale, UNIT, VERMILION, WIDTH, axes,
     letters, placed, reference, stroke, svg, upwards,
 };
-use super::labels::{MOST, figure, labels, shorten, ticks, width};
-use super::{Picture, csv};
-use crate::{Comparison, Measure, TopicDifference};
+use super::labels::{MOST, labels, short_number, shorten, ticks, width};
+use super::{Plot, csv};
+use crate::{Comparison, Measure, QueryDifference};
 
 /// What one system gains over another on each query: bars from the greatest gain to the greatest
 /// loss, and the mean as a dashed line.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Differences {
+pub struct QueryDifferencePlot {
     /// The measure.
     pub measure: String,
     /// The system that is compared.
@@ -22,7 +22,7 @@ pub struct Differences {
     /// The one it is compared with.
     pub against: String,
     /// The queries, in any order.
-    pub queries: Vec<TopicDifference>,
+    pub queries: Vec<QueryDifference>,
 }
 
 /// Up to how many queries are named, and stand in bars of their own.
@@ -38,7 +38,7 @@ const RIGHT: i32 = 10;
 /// The filling of losses.
 const LOSS: RGBColor = RGBColor(250, 214, 190);
 
-impl Differences {
+impl QueryDifferencePlot {
     /// Two systems of a comparison on a measure; `None` where it does not have them.
     #[must_use]
     pub fn new(
@@ -51,14 +51,14 @@ impl Differences {
             measure: measure.to_string(),
             system: system.to_owned(),
             against: against.to_owned(),
-            queries: comparison.topics(system, against, measure)?,
+            queries: comparison.query_differences(system, against, measure)?,
         })
     }
 
     /// The queries by falling gain.
-    fn sorted(&self) -> Vec<&TopicDifference> {
-        let mut sorted: Vec<&TopicDifference> = self.queries.iter().collect();
-        let falling = |a: &&TopicDifference, b: &&TopicDifference| {
+    fn sorted(&self) -> Vec<&QueryDifference> {
+        let mut sorted: Vec<&QueryDifference> = self.queries.iter().collect();
+        let falling = |a: &&QueryDifference, b: &&QueryDifference| {
             let gains = b.difference.total_cmp(&a.difference);
             gains.then_with(|| a.query.cmp(&b.query))
         };
@@ -92,7 +92,7 @@ impl Differences {
     }
 }
 
-impl Picture for Differences {
+impl Plot for QueryDifferencePlot {
     fn title(&self) -> String {
         format!(
             "{} per query: {} against {}",
@@ -131,15 +131,15 @@ impl Picture for Differences {
 
     fn to_csv(&self) -> String {
         let rows = self.sorted().into_iter().map(|q| {
-            let figures = [q.against, q.value, q.difference].map(|value| value.to_string());
-            std::iter::once(q.query.clone()).chain(figures).collect()
+            let values = [q.against, q.value, q.difference].map(|value| value.to_string());
+            std::iter::once(q.query.clone()).chain(values).collect()
         });
-        let figure = |name: &str| format!("{} of {name}", self.measure);
+        let header = |name: &str| format!("{} of {name}", self.measure);
         csv(
             &[
                 "query",
-                &figure(&self.against),
-                &figure(&self.system),
+                &header(&self.against),
+                &header(&self.system),
                 "difference",
             ],
             rows,
@@ -147,7 +147,7 @@ impl Picture for Differences {
     }
 }
 
-impl Differences {
+impl QueryDifferencePlot {
     /// Whether the queries are named.
     fn named(&self) -> bool {
         (1..=NAMED).contains(&self.queries.len())
@@ -177,7 +177,7 @@ impl Differences {
             high,
             ticks: lines,
             title: &title,
-            label: &figure,
+            label: &short_number,
         };
         let plot = area.split_vertically(PLOT * UNIT).0;
         let chart = axes(&plot, &room, &x, &y)?;

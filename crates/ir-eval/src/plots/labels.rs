@@ -74,7 +74,7 @@ pub(super) fn labels(names: &[&str], room: i32, height: i32) -> Vec<String> {
 
 /// A figure as it is usual beside an axis: no more than four significant digits, no zeros at the
 /// end.
-pub(super) fn figure(value: f64) -> String {
+pub(super) fn short_number(value: f64) -> String {
     let places = match value.abs() {
         size if size >= 1000.0 || size == 0.0 => 0,
         size => (3 - size.log10().floor() as i32).clamp(0, 9) as usize,

@@ -7,13 +7,13 @@ use super::canvas::{
     Area, Fault, INK, LETTERS, Room, Scale, UNIT, WIDTH, axes, letters, placed, reference, stroke,
     svg,
 };
-use super::labels::{MOST, figure, labels, ticks, width};
-use super::{Picture, csv};
-use crate::{Comparison, Measure, System};
+use super::labels::{MOST, labels, short_number, ticks, width};
+use super::{Plot, csv};
+use crate::{ComparedSystem, Comparison, Measure};
 
 /// A measure of one or more systems, one below the other, each with its interval.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Means {
+pub struct SystemScorePlot {
     /// The measure.
     pub measure: String,
     /// What the intervals are: "95 % interval, bootstrap", for example. Empty without any.
@@ -23,12 +23,12 @@ pub struct Means {
     /// A value to compare all with, drawn as a dashed line: that of the baseline.
     pub reference: Option<f64>,
     /// The systems.
-    pub systems: Vec<Mean>,
+    pub systems: Vec<PlottedScore>,
 }
 
 /// A system's figure.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mean {
+pub struct PlottedScore {
     /// The system's name.
     pub system: String,
     /// The figure over all queries.
@@ -43,29 +43,29 @@ const LINE: i32 = 18;
 const NAMES: i32 = 160;
 const FIGURES: i32 = 46;
 
-impl Means {
+impl SystemScorePlot {
     /// The systems of a comparison, with its intervals; `None` where it does not have the measure.
     #[must_use]
     pub fn new(comparison: &Comparison, measure: Measure) -> Option<Self> {
-        let mean = |system: &System| {
-            let figure = system
-                .figures
+        let mean = |system: &ComparedSystem| {
+            let score = system
+                .scores
                 .iter()
-                .find(|figure| figure.measure == measure)?;
-            Some(Mean {
+                .find(|score| score.measure == measure)?;
+            Some(PlottedScore {
                 system: system.name.clone(),
-                value: figure.value,
-                interval: Some((figure.interval.low, figure.interval.high)),
+                value: score.value,
+                interval: Some((score.interval.low, score.interval.high)),
             })
         };
-        let confidence = (1.0 - comparison.plan().level) * 100.0;
+        let confidence = (1.0 - comparison.config().level) * 100.0;
         Some(Self {
             measure: measure.to_string(),
-            interval: format!("{} % intervals", figure(confidence)),
+            interval: format!("{} % intervals", short_number(confidence)),
             queries: comparison.queries().len(),
             reference: comparison
                 .baseline()
-                .and_then(|name| Some(comparison.figure(name, measure)?.value)),
+                .and_then(|name| Some(comparison.score(name, measure)?.value)),
             systems: comparison
                 .systems()
                 .iter()
@@ -88,14 +88,14 @@ impl Means {
     }
 }
 
-impl Picture for Means {
+impl Plot for SystemScorePlot {
     fn title(&self) -> String {
         format!("{} per system", self.measure)
     }
 
     fn alt(&self) -> String {
         let mut alt = format!("Dot plot of {}.", self.axis());
-        for Mean {
+        for PlottedScore {
             system,
             value,
             interval,
@@ -134,7 +134,7 @@ impl Picture for Means {
     }
 }
 
-impl Means {
+impl SystemScorePlot {
     fn plot(&self, area: &Area<'_>, height: i32) -> Result<(), Fault> {
         let names: Vec<&str> = self
             .systems
@@ -162,7 +162,7 @@ impl Means {
             high,
             ticks: marks,
             title: "",
-            label: &figure,
+            label: &short_number,
         };
         let rows = self.systems.len().max(1) as f64;
         let y = Scale::plain(rows, 0.0);

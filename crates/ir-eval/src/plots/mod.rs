@@ -7,13 +7,13 @@
 //!
 //! ```
 //! use ir_core::{Qrels, Run};
-//! use ir_eval::plots::{Curves, Picture};
-//! use ir_eval::{Evaluator, eleven_points};
+//! use ir_eval::plots::{CurvePlot, Plot};
+//! use ir_eval::{Evaluator, eleven_point_precision};
 //! let (mut qrels, mut run) = (Qrels::new(), Run::new("mine"));
 //! qrels.insert("q1", "d1", 1);
 //! run.push("q1", "d1", 0.5);
-//! let report = Evaluator::new(&qrels, &eleven_points())?.evaluate(&run)?;
-//! let picture = Curves::precision_recall(&[report]);
+//! let report = Evaluator::new(&qrels, &eleven_point_precision())?.evaluate(&run)?;
+//! let picture = CurvePlot::precision_recall(&[report]);
 //! assert!(picture.to_svg().starts_with("<svg"));
 //! assert!(picture.to_csv().starts_with("system,recall,interpolated precision\nmine,0,1\n"));
 //! # Ok::<(), ir_eval::EvalError>(())
@@ -22,19 +22,19 @@
 mod canvas;
 mod curves;
 mod differences;
-mod means;
 mod labels;
+mod means;
 mod scores;
 
-pub use curves::{Axis, Curves};
-pub use differences::Differences;
+pub use curves::{CurvePlot, PlotAxis};
+pub use differences::QueryDifferencePlot;
 
-pub use means::{Mean, Means};
 pub(crate) use labels::printable;
-pub use scores::Scores;
+pub use means::{PlottedScore, SystemScorePlot};
+pub use scores::ScoresByRankPlot;
 
 /// Something that can be drawn.
-pub trait Picture {
+pub trait Plot {
     /// A short name, to be put above it.
     fn title(&self) -> String;
 

@@ -7,9 +7,9 @@ use super::canvas::{
     Area, BLUE, Chart, Fault, INK, LETTERS, LOOKS, PALE, Room, Scale, UNIT, WIDTH, axes, letters,
     placed, stroke, svg,
 };
-use super::labels::{MOST, figure, powers, shorten, ticks, width};
-use super::{Picture, csv};
-use crate::{AtRank, ScoreByRank, smooth_cutoffs};
+use super::labels::{MOST, powers, short_number, shorten, ticks, width};
+use super::{Plot, csv};
+use crate::{RankStatistics, ScoresByRank, log_spaced_cutoffs};
 
 /// How scores fall with the rank, and where the relevant documents are.
 ///
@@ -17,9 +17,9 @@ use crate::{AtRank, ScoreByRank, smooth_cutoffs};
 /// and below it the share of relevant documents. For one query: its scores, with a dot for each
 /// relevant document.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Scores(
+pub struct ScoresByRankPlot(
     /// What is drawn.
-    pub ScoreByRank,
+    pub ScoresByRank,
 );
 
 /// The heights of the two plots, in pixels.
@@ -28,7 +28,7 @@ const SHARES: i32 = 110;
 const LINE: i32 = 18;
 const LEFT: i32 = 52;
 
-impl Picture for Scores {
+impl Plot for ScoresByRankPlot {
     fn title(&self) -> String {
         match &self.0.query {
             None => format!("Scores by rank: {}", self.0.system),
@@ -49,8 +49,8 @@ impl Picture for Scores {
         if let (Some(first), Some(last)) = (ranks.first(), ranks.last()) {
             alt += &format!(
                 " Score {} at rank 1, {} at rank {}.",
-                figure(first.mean),
-                figure(last.mean),
+                short_number(first.mean),
+                short_number(last.mean),
                 ranks.len()
             );
         }
@@ -108,17 +108,17 @@ impl Picture for Scores {
     }
 }
 
-impl Scores {
+impl ScoresByRankPlot {
     /// The ranks of relevant documents.
     fn relevant(&self) -> impl Iterator<Item = usize> {
         let ranks = (1..).zip(&self.0.ranks);
         ranks
-            .filter(|(_, at): &(usize, &AtRank)| at.relevant > 0)
+            .filter(|(_, at): &(usize, &RankStatistics)| at.relevant > 0)
             .map(|(rank, _)| rank)
     }
 
     /// The ranks that are drawn: enough for a smooth line, and those that are marked.
-    fn drawn(&self) -> Vec<(usize, AtRank)> {
+    fn drawn(&self) -> Vec<(usize, RankStatistics)> {
         let mut drawn = self.smooth();
         if self.0.query.is_some() {
             drawn.extend(self.relevant());
@@ -131,7 +131,7 @@ impl Scores {
 
     fn smooth(&self) -> Vec<usize> {
         let depth = u32::try_from(self.0.ranks.len()).unwrap_or(u32::MAX);
-        let ranks = smooth_cutoffs(depth).into_iter();
+        let ranks = log_spaced_cutoffs(depth).into_iter();
         ranks.map(|rank| rank as usize).collect()
     }
 
@@ -159,8 +159,8 @@ impl Scores {
         let (low, high, ticks, logarithmic) = self.x();
         let label: &dyn Fn(f64) -> String = match (title.is_empty(), logarithmic) {
             (true, _) => &|_| String::new(),
-            (_, true) => &|value| figure(10_f64.powf(value).round()),
-            (_, false) => &figure,
+            (_, true) => &|value| short_number(10_f64.powf(value).round()),
+            (_, false) => &short_number,
         };
         let x = Scale {
             low,
@@ -189,7 +189,7 @@ impl Scores {
             high,
             ticks: lines,
             title: "score",
-            label: &figure,
+            label: &short_number,
         };
         let (chart, logarithmic) = self.chart(plot, title, &y)?;
         let at = |rank: usize, score: f64| {
@@ -232,8 +232,9 @@ impl Scores {
         let mut bars = Vec::new();
         let mut from = 0;
         for to in self.smooth() {
-            let sum =
-                |of: fn(&AtRank) -> usize| self.0.ranks[from..to].iter().map(of).sum::<usize>();
+            let sum = |of: fn(&RankStatistics) -> usize| {
+                self.0.ranks[from..to].iter().map(of).sum::<usize>()
+            };
             let share = sum(|at| at.relevant) as f64 / sum(|at| at.lists).max(1) as f64;
             bars.push((from, to, share * 100.0));
             from = to;
@@ -244,7 +245,7 @@ impl Scores {
             high,
             ticks: lines,
             title: "relevant (%)",
-            label: &figure,
+            label: &short_number,
         };
         let (chart, logarithmic) = self.chart(plot, "rank", &y)?;
         let (low, high, ..) = self.x();

@@ -5,39 +5,39 @@ use crate::{Decimal, Kind, Measure, Points, Report};
 /// One system's figures along an axis: interpolated precision over recall, or a measure over its
 /// cut-off. Points ascend in x.
 ///
-/// A curve needs nothing but a report that holds the measures of its points; [`eleven_points`] and
+/// A curve needs nothing but a report that holds the measures of its points; [`eleven_point_precision`] and
 /// [`at_cutoffs`] list them.
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
-/// use ir_eval::{Curve, Evaluator, Measure, at_cutoffs, eleven_points};
+/// use ir_eval::{MeasureCurve, Evaluator, Measure, at_cutoffs, eleven_point_precision};
 /// let (mut qrels, mut run) = (Qrels::new(), Run::new("mine"));
 /// qrels.insert("q1", "d1", 1);
 /// qrels.insert("q1", "d4", 1);
 /// for (rank, doc) in ["d1", "d2", "d3", "d4"].iter().enumerate() {
 ///     run.push("q1", *doc, -(rank as f64));
 /// }
-/// let mut measures = eleven_points();
+/// let mut measures = eleven_point_precision();
 /// measures.extend(at_cutoffs(Measure::R, &[1, 2, 3, 4]));
 /// let report = Evaluator::new(&qrels, &measures)?.evaluate(&run)?;
 ///
-/// let curve = Curve::precision_recall(&report);
+/// let curve = MeasureCurve::precision_recall(&report);
 /// assert_eq!(curve.points.first(), Some(&(0.0, 1.0)));
 /// assert_eq!(curve.points.last(), Some(&(1.0, 0.5)));
 ///
-/// let curve = Curve::over_cutoffs(&report, Measure::R);
+/// let curve = MeasureCurve::over_cutoffs(&report, Measure::R);
 /// assert_eq!(curve.points, [(1.0, 0.5), (2.0, 0.5), (3.0, 0.5), (4.0, 1.0)]);
 /// # Ok::<(), ir_eval::EvalError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Curve {
+pub struct MeasureCurve {
     /// The system's name.
     pub system: String,
     /// x and the figure over all queries.
     pub points: Vec<(f64, f64)>,
 }
 
-impl Curve {
+impl MeasureCurve {
     /// Interpolated precision (y) at each recall (x) for which the report has
     /// [`Kind::IPrec`]; empty when it has none.
     #[must_use]
@@ -72,7 +72,7 @@ impl Curve {
 
 /// Interpolated precision at recall 0, 0.1, …, 1.
 #[must_use]
-pub fn eleven_points() -> Vec<Measure> {
+pub fn eleven_point_precision() -> Vec<Measure> {
     let at = |&recall: &Decimal| Measure::of(Kind::IPrec { recall });
     Points::ELEVEN.as_slice().iter().map(at).collect()
 }
@@ -92,14 +92,14 @@ pub fn at_cutoffs(measure: Measure, cutoffs: &[u32]) -> Vec<Measure> {
 /// to 20, then 35 to each power of ten, the round ones among them, and the depth itself.
 ///
 /// ```
-/// let cutoffs = ir_eval::smooth_cutoffs(1000);
+/// let cutoffs = ir_eval::log_spaced_cutoffs(1000);
 /// assert_eq!(cutoffs[..20], (1..=20).collect::<Vec<u32>>());
 /// assert_eq!(cutoffs.last(), Some(&1000));
 /// assert!([50, 100, 200, 500].iter().all(|k| cutoffs.contains(k)));
 /// assert_eq!(cutoffs.len(), 80);
 /// ```
 #[must_use]
-pub fn smooth_cutoffs(depth: u32) -> Vec<u32> {
+pub fn log_spaced_cutoffs(depth: u32) -> Vec<u32> {
     let mut cutoffs: Vec<u32> = (1..=depth.min(20)).collect();
     let (mut at, depth) = (20, u64::from(depth));
     // From 20 in steps of 2 to 50, in steps of 5 to 100, in steps of 10 to 200, and so on.

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use ir_core::{ListOrder, Run, Scored};
 use serde::{Deserialize, Serialize};
 
-use crate::{Rbo, tau_ap, tau_b};
+use crate::{RankBiasedOverlap, kendall_tau_b, tau_ap};
 
 /// How two runs are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -37,18 +37,18 @@ impl Default for DiffRules {
 ///
 /// ```
 /// use ir_core::Run;
-/// use ir_eval::{Diff, DiffRules};
+/// use ir_eval::{RunDiff, DiffRules};
 /// let (mut a, mut b) = (Run::new("a"), Run::new("b"));
 /// for (doc, score) in [("x", 3.0), ("y", 2.0), ("z", 1.0)] { a.push("q1", doc, score); }
 /// for (doc, score) in [("x", 3.0), ("z", 2.0), ("y", 1.0)] { b.push("q1", doc, score); }
-/// let diff = Diff::of(&a, &b, DiffRules::default());
+/// let diff = RunDiff::new(&a, &b, DiffRules::default());
 /// assert!(!diff.identical());
 /// let first = diff.queries[0].first_difference.as_ref().unwrap();
 /// assert_eq!((first.rank, first.second.as_deref()), (2, Some("z")));
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Diff {
+pub struct RunDiff {
     /// The rules that were followed.
     pub rules: DiffRules,
     /// The queries of both runs, by id.
@@ -128,7 +128,7 @@ fn distance(first: f64, second: f64) -> f64 {
 }
 
 impl QueryDiff {
-    fn of(query: &str, first: &[Scored], second: &[Scored], rules: &DiffRules) -> Self {
+    fn new(query: &str, first: &[Scored], second: &[Scored], rules: &DiffRules) -> Self {
         let list = |list| {
             let mut list = rules.order.of(list);
             list.truncate(rules.depth.unwrap_or(usize::MAX));
@@ -172,9 +172,9 @@ impl QueryDiff {
             query: query.to_owned(),
             retrieved: [first.len(), second.len()],
             common: firsts.len(),
-            tau: tau_b(&firsts, &seconds),
+            tau: kendall_tau_b(&firsts, &seconds),
             tau_ap: tau_ap(&firsts, &seconds),
-            rbo: Rbo::of(&docs(&first), &docs(&second), rules.p).map(|rbo| rbo.ext),
+            rbo: RankBiasedOverlap::new(&docs(&first), &docs(&second), rules.p).map(|rbo| rbo.ext),
             first_difference: (0..longest).find(differs).map(|at| RankDiff {
                 rank: at + 1,
                 first: doc(&first, at),
@@ -208,17 +208,17 @@ impl QueryDiff {
     }
 }
 
-impl Diff {
+impl RunDiff {
     /// Compares two runs.
     #[must_use]
-    pub fn of(first: &Run, second: &Run, rules: DiffRules) -> Self {
+    pub fn new(first: &Run, second: &Run, rules: DiffRules) -> Self {
         let ids = |run: &Run| -> BTreeSet<String> {
             run.iter().map(|(query, _)| query.to_owned()).collect()
         };
         let (a, b) = (ids(first), ids(second));
         let both = |query: &String| {
             let (x, y) = (first.get(query)?, second.get(query)?);
-            Some(QueryDiff::of(query, x, y, &rules))
+            Some(QueryDiff::new(query, x, y, &rules))
         };
         Self {
             rules,

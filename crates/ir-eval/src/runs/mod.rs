@@ -7,9 +7,9 @@ mod rank_changes;
 mod rank_correlation;
 mod scores_by_rank;
 
-pub use curves::{Curve, at_cutoffs, eleven_points, smooth_cutoffs};
-pub use diff::{Diff, DiffRules, QueryDiff, RankDiff, ScoreDiff};
-pub use overlap::{Count, Overlap, OverlapError, OverlapRules, Region};
-pub use rank_changes::{Moved, Moves};
-pub use rank_correlation::{Rbo, tau_ap, tau_ap_b, tau_b};
-pub use scores_by_rank::{AtRank, ScoreByRank};
+pub use curves::{MeasureCurve, at_cutoffs, eleven_point_precision, log_spaced_cutoffs};
+pub use diff::{DiffRules, QueryDiff, RankDiff, RunDiff, ScoreDiff};
+pub use overlap::{OverlapCounts, OverlapError, OverlapRegion, OverlapRules, RunOverlap};
+pub use rank_changes::{RankChange, RankChanges};
+pub use rank_correlation::{RankBiasedOverlap, kendall_tau_b, tau_ap, tau_ap_b};
+pub use scores_by_rank::{RankStatistics, ScoresByRank};

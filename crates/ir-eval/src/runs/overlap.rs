@@ -32,13 +32,13 @@ impl Default for OverlapRules {
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
-/// use ir_eval::{Overlap, OverlapRules};
+/// use ir_eval::{RunOverlap, OverlapRules};
 /// let (mut a, mut b) = (Run::new("a"), Run::new("b"));
 /// for doc in ["x", "y"] { a.push("q1", doc, 1.0); }
 /// for doc in ["y", "z"] { b.push("q1", doc, 1.0); }
 /// let mut qrels = Qrels::new();
 /// qrels.insert("q1", "x", 1);
-/// let overlap = Overlap::of(&[a, b], Some(&qrels), OverlapRules::default())?;
+/// let overlap = RunOverlap::new(&[a, b], Some(&qrels), OverlapRules::default())?;
 /// assert_eq!(overlap.union().documents, 3);
 /// assert_eq!(overlap.only(0).documents, 1);
 /// assert_eq!(overlap.only(0).relevant, Some(1));
@@ -46,30 +46,30 @@ impl Default for OverlapRules {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Overlap {
+pub struct RunOverlap {
     /// The tags of the runs.
     pub runs: Vec<String>,
     /// The rules that were followed.
     pub rules: OverlapRules,
     /// One for each set of runs that has a document, the larger sets first.
-    pub regions: Vec<Region>,
+    pub regions: Vec<OverlapRegion>,
 }
 
 /// The documents that some runs retrieved and no other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Region {
+pub struct OverlapRegion {
     /// The numbers of the runs, from 0, ascending.
     pub runs: Vec<usize>,
     /// What they retrieved.
     #[serde(flatten)]
-    pub count: Count,
+    pub count: OverlapCounts,
 }
 
 /// A number of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Count {
+pub struct OverlapCounts {
     /// All of them.
     pub documents: u64,
     /// Those that are relevant; `None` without judgments.
@@ -78,7 +78,7 @@ pub struct Count {
     pub judged: Option<u64>,
 }
 
-impl Count {
+impl OverlapCounts {
     fn plus(self, other: Self) -> Self {
         let both = |a: Option<u64>, b: Option<u64>| a.map_or(b, |a| Some(a + b.unwrap_or(0)));
         Self {
@@ -94,22 +94,22 @@ impl Count {
 #[non_exhaustive]
 pub enum OverlapError {
     /// More runs than there are sets to count.
-    #[error("expected at most {} runs, found {found}", Overlap::MAX_RUNS)]
+    #[error("expected at most {} runs, found {found}", RunOverlap::MAX_RUNS)]
     TooMany {
         /// How many runs there are.
         found: usize,
     },
 }
 
-impl Overlap {
+impl RunOverlap {
     /// The most runs: their sets are 2¹⁶.
     pub const MAX_RUNS: usize = 16;
 
     /// Counts. With judgments, relevant and judged documents are counted too.
     ///
     /// # Errors
-    /// When there are more than [`Overlap::MAX_RUNS`] runs.
-    pub fn of(
+    /// When there are more than [`RunOverlap::MAX_RUNS`] runs.
+    pub fn new(
         runs: &[Run],
         qrels: Option<&dyn Judgments>,
         rules: OverlapRules,
@@ -127,26 +127,26 @@ impl Overlap {
                 }
             }
         }
-        let mut counts: BTreeMap<u32, Count> = BTreeMap::new();
+        let mut counts: BTreeMap<u32, OverlapCounts> = BTreeMap::new();
         for (query, docs) in &queries {
             for (doc, &set) in docs {
                 let grade = qrels.map(|qrels| qrels.grade(query, doc));
                 let one = |yes: Option<bool>| yes.map(u64::from);
                 let count = counts.entry(set).or_default();
-                *count = count.plus(Count {
+                *count = count.plus(OverlapCounts {
                     documents: 1,
                     relevant: one(grade.map(|g| g.is_some_and(|g| g >= rules.level.max(0)))),
                     judged: one(grade.map(|g| g.is_some_and(|g| g >= 0))),
                 });
             }
         }
-        let region = |(set, count): (u32, Count)| Region {
+        let region = |(set, count): (u32, OverlapCounts)| OverlapRegion {
             runs: (0..runs.len())
                 .filter(|&run| set & (1 << run) != 0)
                 .collect(),
             count,
         };
-        let mut regions: Vec<Region> = counts.into_iter().map(region).collect();
+        let mut regions: Vec<OverlapRegion> = counts.into_iter().map(region).collect();
         regions.sort_by(|a, b| {
             let by_size = b.runs.len().cmp(&a.runs.len());
             by_size.then_with(|| a.runs.cmp(&b.runs))
@@ -158,11 +158,11 @@ impl Overlap {
         })
     }
 
-    fn sum(&self, counts: impl Fn(&Region) -> bool) -> Count {
+    fn sum(&self, counts: impl Fn(&OverlapRegion) -> bool) -> OverlapCounts {
         let regions = self.regions.iter().filter(|region| counts(region));
         // Nothing found is 0, not unknown, where there are judgments.
         let counted = self.regions.first().map(|region| region.count);
-        let zero = Count {
+        let zero = OverlapCounts {
             documents: 0,
             relevant: counted.and_then(|count| count.relevant.map(|_| 0)),
             judged: counted.and_then(|count| count.judged.map(|_| 0)),
@@ -172,26 +172,26 @@ impl Overlap {
 
     /// All documents that any run retrieved: the sum over all regions.
     #[must_use]
-    pub fn union(&self) -> Count {
+    pub fn union(&self) -> OverlapCounts {
         self.sum(|_| true)
     }
 
     /// What one run, by its number, retrieved.
     #[must_use]
-    pub fn run(&self, run: usize) -> Count {
+    pub fn run(&self, run: usize) -> OverlapCounts {
         self.sum(|region| region.runs.contains(&run))
     }
 
     /// What no run but this one retrieved. Its relevant documents are those that a pool would lack
     /// without the run.
     #[must_use]
-    pub fn only(&self, run: usize) -> Count {
+    pub fn only(&self, run: usize) -> OverlapCounts {
         self.sum(|region| region.runs == [run])
     }
 
     /// What two runs both retrieved, whoever else did.
     #[must_use]
-    pub fn both(&self, first: usize, second: usize) -> Count {
+    pub fn both(&self, first: usize, second: usize) -> OverlapCounts {
         self.sum(|region| region.runs.contains(&first) && region.runs.contains(&second))
     }
 }

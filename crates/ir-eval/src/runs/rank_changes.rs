@@ -14,7 +14,7 @@ use crate::{Judged, Kind, Measure, Rules};
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
-/// use ir_eval::{Moves, Rules};
+/// use ir_eval::{RankChanges, Rules};
 /// let mut qrels = Qrels::new();
 /// qrels.insert("q1", "good", 1);
 /// let (mut old, mut new) = (Run::new("old"), Run::new("new"));
@@ -22,7 +22,7 @@ use crate::{Judged, Kind, Measure, Rules};
 /// old.push("q1", "good", 1.0);
 /// new.push("q1", "good", 2.0);
 ///
-/// let moved = Moves::new(&qrels, Rules::default(), &new, &old).of("q1");
+/// let moved = RankChanges::new(&qrels, Rules::default(), &new, &old).of("q1");
 /// assert_eq!(moved[0].doc, "good");
 /// assert_eq!((moved[0].rank, moved[0].against), (Some(1), Some(2)));
 /// assert_eq!((moved[1].rank, moved[1].against), (None, Some(1)));
@@ -35,7 +35,7 @@ use crate::{Judged, Kind, Measure, Rules};
 /// for those that only ask what was found (precision, recall, success), and 1 / r for all others,
 /// and where no measure is named. Beyond the measure's cut-off it is 0.
 #[derive(Debug, Clone, Copy)]
-pub struct Moves<'a, J: ?Sized> {
+pub struct RankChanges<'a, J: ?Sized> {
     qrels: &'a J,
     rules: Rules,
     system: &'a Run,
@@ -45,7 +45,7 @@ pub struct Moves<'a, J: ?Sized> {
 
 /// A document that two runs rank differently.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moved {
+pub struct RankChange {
     /// The document's id.
     pub doc: String,
     /// How it was judged.
@@ -56,7 +56,7 @@ pub struct Moved {
     pub against: Option<usize>,
 }
 
-impl<'a, J: Judgments + ?Sized> Moves<'a, J> {
+impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
     /// What moved from `against` to `system`.
     #[must_use]
     pub const fn new(qrels: &'a J, rules: Rules, system: &'a Run, against: &'a Run) -> Self {
@@ -74,14 +74,14 @@ impl<'a, J: Judgments + ?Sized> Moves<'a, J> {
     ///
     /// ```
     /// # use ir_core::{Qrels, Run};
-    /// # use ir_eval::{Measure, Moves, Rules};
+    /// # use ir_eval::{Measure, RankChanges, Rules};
     /// # let qrels = Qrels::new();
     /// # let (mut old, mut new) = (Run::new("old"), Run::new("new"));
     /// for (doc, score) in [("a", 3.0), ("b", 2.0), ("c", 1.0)] {
     ///     old.push("q1", doc, score);
     ///     new.push("q1", doc, if doc == "a" { 3.0 } else { -score });
     /// }
-    /// let moves = Moves::new(&qrels, Rules::default(), &new, &old);
+    /// let moves = RankChanges::new(&qrels, Rules::default(), &new, &old);
     /// assert_eq!(moves.of("q1").len(), 2);
     /// assert_eq!(moves.by(Measure::NDCG.at(1)).of("q1"), []);
     /// ```
@@ -93,7 +93,7 @@ impl<'a, J: Judgments + ?Sized> Moves<'a, J> {
 
     /// Whether a document is relevant, to the measure or else by the rules.
     #[must_use]
-    pub fn is_relevant(&self, moved: &Moved) -> bool {
+    pub fn is_relevant(&self, moved: &RankChange) -> bool {
         let level = self.measure.and_then(|measure| measure.rel);
         matches!(moved.judged, Judged::Grade(grade) if grade >= level.unwrap_or(self.rules.level))
     }
@@ -101,17 +101,17 @@ impl<'a, J: Judgments + ?Sized> Moves<'a, J> {
     /// The documents that moved on a query, those that matter most first: see
     /// [the order](Moves#order).
     #[must_use]
-    pub fn of(&self, query: &str) -> Vec<Moved> {
+    pub fn of(&self, query: &str) -> Vec<RankChange> {
         let mut ranks: BTreeMap<&str, [Option<usize>; 2]> = BTreeMap::new();
         for (side, run) in [self.system, self.against].into_iter().enumerate() {
             for (at, doc) in self.ranked(run, query).into_iter().enumerate() {
                 ranks.entry(doc).or_default()[side] = Some(at + 1);
             }
         }
-        let mut moved: Vec<Moved> = ranks
+        let mut moved: Vec<RankChange> = ranks
             .into_iter()
             .filter(|(_, [rank, against])| rank != against)
-            .map(|(doc, [rank, against])| Moved {
+            .map(|(doc, [rank, against])| RankChange {
                 doc: doc.to_owned(),
                 judged: self.judged(query, doc),
                 rank,
@@ -131,13 +131,13 @@ impl<'a, J: Judgments + ?Sized> Moves<'a, J> {
         }
     }
 
-    fn order(&self, a: &Moved, b: &Moved) -> Ordering {
-        let class = |moved: &Moved| match moved.judged {
+    fn order(&self, a: &RankChange, b: &RankChange) -> Ordering {
+        let class = |moved: &RankChange| match moved.judged {
             _ if self.is_relevant(moved) => 2,
             Judged::Grade(_) => 1,
             Judged::Unjudged | Judged::Unpooled => 0,
         };
-        let size = |moved: &Moved| match moved.judged {
+        let size = |moved: &RankChange| match moved.judged {
             Judged::Grade(grade) if self.is_relevant(moved) => {
                 self.change(moved) * grade.max(1) as f64
             }
@@ -150,7 +150,7 @@ impl<'a, J: Judgments + ?Sized> Moves<'a, J> {
     }
 
     /// By how much the weight of a document's rank changed.
-    fn change(&self, moved: &Moved) -> f64 {
+    fn change(&self, moved: &RankChange) -> f64 {
         (self.weight(moved.rank) - self.weight(moved.against)).abs()
     }
 

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 /// let map = [0.31, 0.28, 0.25, 0.19];
 /// let ndcg = [0.52, 0.47, 0.49, 0.40];
 /// // One of six pairs is the other way round.
-/// assert_eq!(ir_eval::tau_b(&map, &ndcg), Some((5.0 - 1.0) / 6.0));
+/// assert_eq!(ir_eval::kendall_tau_b(&map, &ndcg), Some((5.0 - 1.0) / 6.0));
 /// ```
 ///
 /// # Panics
@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 /// # Complexity
 /// O(n log n).
 #[must_use]
-pub fn tau_b(first: &[f64], second: &[f64]) -> Option<f64> {
+pub fn kendall_tau_b(first: &[f64], second: &[f64]) -> Option<f64> {
     let (first, second) = (ranks(first)?, ranks(second)?);
     assert_eq!(first.len(), second.len(), "two scores for each item");
     let (mut concordant, mut discordant) = (0, 0);
@@ -211,8 +211,8 @@ fn groups(ranks: &[usize]) -> impl Iterator<Item = u64> {
 /// Rank-biased overlap of two lists of which only the beginnings are known.
 ///
 /// ```
-/// use ir_eval::Rbo;
-/// let rbo = Rbo::of(&["a", "b", "c"], &["b", "a", "d"], 0.9).unwrap();
+/// use ir_eval::RankBiasedOverlap;
+/// let rbo = RankBiasedOverlap::new(&["a", "b", "c"], &["b", "a", "d"], 0.9).unwrap();
 /// assert!(rbo.min < rbo.ext && rbo.ext < rbo.max());
 /// ```
 ///
@@ -220,7 +220,7 @@ fn groups(ranks: &[usize]) -> impl Iterator<Item = u64> {
 /// Webber, Moffat and Zobel, "A similarity measure for indefinite rankings", ACM TOIS 2010.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Rbo {
+pub struct RankBiasedOverlap {
     /// The least it can be: what follows has nothing in common.
     pub min: f64,
     /// How much larger it can be: what follows has as much in common as possible.
@@ -229,7 +229,7 @@ pub struct Rbo {
     pub ext: f64,
 }
 
-impl Rbo {
+impl RankBiasedOverlap {
     /// The three figures for lists without ties, best item first, of any lengths. `p` is the
     /// probability to look at one more place: with .9 the first ten carry 86 % of the weight.
     /// Whoever has equal scores decides on an order first, as trec_eval does. An item that
@@ -240,7 +240,7 @@ impl Rbo {
     /// # Complexity
     /// O(n) hash look-ups.
     #[must_use]
-    pub fn of<T: Eq + Hash>(first: &[T], second: &[T], p: f64) -> Option<Self> {
+    pub fn new<T: Eq + Hash>(first: &[T], second: &[T], p: f64) -> Option<Self> {
         let (first, second) = (distinct(first), distinct(second));
         let (short, long) = if first.len() <= second.len() {
             (first, second)

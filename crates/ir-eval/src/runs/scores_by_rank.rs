@@ -11,19 +11,19 @@ use crate::{Rules, ScoreWidth, SelfHits, Ties, Unjudged};
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
-/// use ir_eval::{Rules, ScoreByRank};
+/// use ir_eval::{Rules, ScoresByRank};
 /// let (mut qrels, mut run) = (Qrels::new(), Run::new("mine"));
 /// qrels.insert("q1", "d2", 1);
 /// qrels.insert("q2", "d9", 1);
 /// for (query, doc, score) in [("q1", "d1", 3.0), ("q1", "d2", 2.0), ("q2", "d1", 5.0)] {
 ///     run.push(query, doc, score);
 /// }
-/// let scores = ScoreByRank::new(&run, &qrels, Rules::default(), 100);
+/// let scores = ScoresByRank::new(&run, &qrels, Rules::default(), 100);
 /// assert_eq!(scores.ranks[0].mean, 4.0);
 /// assert_eq!((scores.ranks[1].lists, scores.ranks[1].relevant), (1, 1));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ScoreByRank {
+pub struct ScoresByRank {
     /// The system's name.
     pub system: String,
     /// The query, where it is one list.
@@ -31,12 +31,12 @@ pub struct ScoreByRank {
     /// How many lists there are.
     pub lists: usize,
     /// What stands at each rank; the first is rank 1.
-    pub ranks: Vec<AtRank>,
+    pub ranks: Vec<RankStatistics>,
 }
 
 /// What stands at one rank. Scores that are not finite are left out of its figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct AtRank {
+pub struct RankStatistics {
     /// How many lists reach the rank.
     pub lists: usize,
     /// In how many of them the document there is relevant.
@@ -49,7 +49,7 @@ pub struct AtRank {
     pub high: f64,
 }
 
-impl ScoreByRank {
+impl ScoresByRank {
     /// The first `depth` ranks over all judged queries.
     #[must_use]
     pub fn new<J>(run: &Run, qrels: &J, rules: Rules, depth: usize) -> Self
@@ -65,7 +65,7 @@ impl ScoreByRank {
 
     /// The first `depth` ranks of one query's list; `None` when the run does not have the query.
     #[must_use]
-    pub fn of_query<J>(
+    pub fn for_query<J>(
         run: &Run,
         qrels: &J,
         rules: Rules,
@@ -134,9 +134,9 @@ impl Column {
         }
     }
 
-    fn summary(mut self) -> AtRank {
+    fn summary(mut self) -> RankStatistics {
         self.scores.sort_by(f64::total_cmp);
-        AtRank {
+        RankStatistics {
             lists: self.lists,
             relevant: self.relevant,
             mean: (self.scores.iter().sum::<f64>() + 0.0) / self.scores.len() as f64,

@@ -1,6 +1,6 @@
 //! As many documents that are not relevant as there are relevant ones.
 
-use super::Scope;
+use super::PreferenceScope;
 use super::count::{Counts, Share};
 use super::order::{Levels, Order, Partial};
 
@@ -10,9 +10,9 @@ use super::order::{Levels, Order, Partial};
 pub(super) fn share(order: &Order, counts: &Counts, retrieved: usize, only_retrieved: bool) -> f64 {
     let (relevant, other, scope) = if only_retrieved {
         let (relevant, other) = (counts.relevant_retrieved, counts.other_retrieved);
-        (relevant, other, Scope::Retrieved)
+        (relevant, other, PreferenceScope::Retrieved)
     } else {
-        (counts.relevant, counts.other, Scope::All)
+        (counts.relevant, counts.other, PreferenceScope::All)
     };
     let share = if relevant >= other {
         // The missing ones are made up; what is relevant and retrieved stands above them.

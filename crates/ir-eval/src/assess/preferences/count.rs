@@ -1,6 +1,6 @@
 //! How many preferences of a group are kept.
 
-use super::Scope;
+use super::PreferenceScope;
 use super::order::Order;
 
 /// Preferences: all of them, and those that are kept.
@@ -84,11 +84,11 @@ impl Counts {
         counts
     }
 
-    pub(super) fn share(&self, scope: Scope) -> Share {
+    pub(super) fn share(&self, scope: PreferenceScope) -> Share {
         match scope {
-            Scope::Retrieved => self.retrieved,
-            Scope::Implied => self.retrieved.plus(self.implied),
-            Scope::All => self.retrieved.plus(self.implied).plus(Share {
+            PreferenceScope::Retrieved => self.retrieved,
+            PreferenceScope::Implied => self.retrieved.plus(self.implied),
+            PreferenceScope::All => self.retrieved.plus(self.implied).plus(Share {
                 kept: 0,
                 all: self.unseen,
             }),
@@ -135,12 +135,12 @@ impl Pairs {
         found
     }
 
-    pub(super) fn mean(&self, scope: Scope) -> f64 {
+    pub(super) fn mean(&self, scope: PreferenceScope) -> f64 {
         let [retrieved, implied, unseen] = self.pairs;
         let (sum, pairs) = match scope {
-            Scope::Retrieved => (self.sums[0], retrieved),
-            Scope::Implied => (self.sums[1], retrieved + implied),
-            Scope::All => (self.sums[1], retrieved + implied + unseen),
+            PreferenceScope::Retrieved => (self.sums[0], retrieved),
+            PreferenceScope::Implied => (self.sums[1], retrieved + implied),
+            PreferenceScope::All => (self.sums[1], retrieved + implied + unseen),
         };
         if pairs == 0 { 0.0 } else { sum / pairs as f64 }
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::count::{Counts, Pairs, Share};
 use super::order::{Order, Places};
-use super::{Opinion, PreferenceError, PreferenceMeasure, Preferences, Scope, balanced};
+use super::{Opinion, PreferenceError, PreferenceMeasure, PreferenceScope, Preferences, balanced};
 use crate::rules::{Generation, Missing, ScoreWidth, Ties};
 use crate::{EvalError, Rules, report};
 
@@ -251,7 +251,7 @@ fn values<'a>(
     } else {
         Pairs::default()
     };
-    let total = |scope: Scope| {
+    let total = |scope: PreferenceScope| {
         let shares = counts.iter().map(|counts| counts.share(scope));
         shares.fold(Share::default(), Share::plus)
     };
@@ -269,9 +269,9 @@ fn values<'a>(
         over_groups(groups.map(share).fold(0.0, |sum, share| sum + share))
     };
     let value = |measure: &PreferenceMeasure| match *measure {
-        PreferenceMeasure::Possible => total(Scope::All).all as f64,
-        PreferenceMeasure::Kept => total(Scope::All).kept as f64,
-        PreferenceMeasure::KeptRetrieved => total(Scope::Retrieved).kept as f64,
+        PreferenceMeasure::Possible => total(PreferenceScope::All).all as f64,
+        PreferenceMeasure::Fulfilled => total(PreferenceScope::All).kept as f64,
+        PreferenceMeasure::FulfilledRetrieved => total(PreferenceScope::Retrieved).kept as f64,
         PreferenceMeasure::Simple(scope) => total(scope).ratio().unwrap_or(0.0),
         PreferenceMeasure::Pair(scope) => pairs.mean(scope),
         PreferenceMeasure::Group(scope) => {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Which preferences a measure looks at. A preference of a over b is kept when a stands above b in
 /// the list; a document that was retrieved stands above one that was not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
+pub enum PreferenceScope {
     /// All. Where neither document was retrieved, the preference counts as not kept.
     All,
     /// Those between two retrieved documents: for collections that change.
@@ -24,11 +24,11 @@ pub enum Scope {
 /// relevance", ECIR 2008, in the forms that trec_eval gave them.
 ///
 /// ```
-/// use ir_eval::preferences::{PreferenceMeasure, Scope};
+/// use ir_eval::preferences::{PreferenceMeasure, PreferenceScope};
 /// let measure: PreferenceMeasure = "prefs_pair_ret".parse()?;
-/// assert_eq!(measure, PreferenceMeasure::Pair(Scope::Retrieved));
+/// assert_eq!(measure, PreferenceMeasure::Pair(PreferenceScope::Retrieved));
 /// assert_eq!(measure.to_string(), "prefs_pair_ret");
-/// # Ok::<(), ir_eval::preferences::UnknownPreferenceMeasure>(())
+/// # Ok::<(), ir_eval::preferences::ParsePreferenceMeasureError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -36,18 +36,18 @@ pub enum PreferenceMeasure {
     /// How many preferences there are: `prefs_num_prefs_poss`. Summed over queries.
     Possible,
     /// How many are kept: `prefs_num_prefs_ful`. Summed over queries.
-    Kept,
+    Fulfilled,
     /// How many are kept between retrieved documents: `prefs_num_prefs_ful_ret`. Summed over
     /// queries.
-    KeptRetrieved,
+    FulfilledRetrieved,
     /// The share that is kept: `prefs_simp`, `prefs_simp_ret`, `prefs_simp_imp`.
-    Simple(Scope),
+    Simple(PreferenceScope),
     /// The mean over pairs of documents of the share that is kept, where groups disagree about a
     /// pair: `prefs_pair`, `prefs_pair_ret`, `prefs_pair_imp`.
-    Pair(Scope),
+    Pair(PreferenceScope),
     /// The mean over groups of the share that is kept: every group counts the same however much it
     /// says. `prefs_avgjg`, `prefs_avgjg_ret`, `prefs_avgjg_imp`.
-    Group(Scope),
+    Group(PreferenceScope),
     /// Like [`PreferenceMeasure::Group`] over all preferences, with as many documents that are not
     /// relevant (level 0) as there are relevant ones, R, in each group: the first R of the list
     /// count, or R − N that were never retrieved are made up. Akin to
@@ -64,19 +64,19 @@ use PreferenceMeasure as P;
 
 const NAMES: [(&str, PreferenceMeasure); 14] = [
     ("prefs_num_prefs_poss", P::Possible),
-    ("prefs_num_prefs_ful", P::Kept),
-    ("prefs_num_prefs_ful_ret", P::KeptRetrieved),
-    ("prefs_simp", P::Simple(Scope::All)),
-    ("prefs_pair", P::Pair(Scope::All)),
-    ("prefs_avgjg", P::Group(Scope::All)),
+    ("prefs_num_prefs_ful", P::Fulfilled),
+    ("prefs_num_prefs_ful_ret", P::FulfilledRetrieved),
+    ("prefs_simp", P::Simple(PreferenceScope::All)),
+    ("prefs_pair", P::Pair(PreferenceScope::All)),
+    ("prefs_avgjg", P::Group(PreferenceScope::All)),
     ("prefs_avgjg_Rnonrel", P::Balanced),
-    ("prefs_simp_ret", P::Simple(Scope::Retrieved)),
-    ("prefs_pair_ret", P::Pair(Scope::Retrieved)),
-    ("prefs_avgjg_ret", P::Group(Scope::Retrieved)),
+    ("prefs_simp_ret", P::Simple(PreferenceScope::Retrieved)),
+    ("prefs_pair_ret", P::Pair(PreferenceScope::Retrieved)),
+    ("prefs_avgjg_ret", P::Group(PreferenceScope::Retrieved)),
     ("prefs_avgjg_Rnonrel_ret", P::BalancedRetrieved),
-    ("prefs_simp_imp", P::Simple(Scope::Implied)),
-    ("prefs_pair_imp", P::Pair(Scope::Implied)),
-    ("prefs_avgjg_imp", P::Group(Scope::Implied)),
+    ("prefs_simp_imp", P::Simple(PreferenceScope::Implied)),
+    ("prefs_pair_imp", P::Pair(PreferenceScope::Implied)),
+    ("prefs_avgjg_imp", P::Group(PreferenceScope::Implied)),
 ];
 
 impl PreferenceMeasure {
@@ -102,7 +102,10 @@ impl PreferenceMeasure {
     /// and averaged.
     #[must_use]
     pub const fn is_count(self) -> bool {
-        matches!(self, Self::Possible | Self::Kept | Self::KeptRetrieved)
+        matches!(
+            self,
+            Self::Possible | Self::Fulfilled | Self::FulfilledRetrieved
+        )
     }
 }
 
@@ -129,17 +132,17 @@ impl fmt::Display for PreferenceMeasure {
 /// A text names no measure of preferences.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?}: no such measure of preferences (examples: prefs_simp, prefs_avgjg_ret)")]
-pub struct UnknownPreferenceMeasure {
+pub struct ParsePreferenceMeasureError {
     /// What was to be read.
     pub text: String,
 }
 
 impl FromStr for PreferenceMeasure {
-    type Err = UnknownPreferenceMeasure;
+    type Err = ParsePreferenceMeasureError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let found = NAMES.iter().find(|entry| entry.0 == text);
-        let unknown = || UnknownPreferenceMeasure {
+        let unknown = || ParsePreferenceMeasureError {
             text: text.to_owned(),
         };
         found.map(|entry| entry.1).ok_or_else(unknown)

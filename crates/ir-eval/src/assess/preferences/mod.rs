@@ -12,7 +12,7 @@
 //! ```
 //! use ir_core::Run;
 //! use ir_eval::Rules;
-//! use ir_eval::preferences::{self, PreferenceMeasure, Scope};
+//! use ir_eval::preferences::{self, PreferenceMeasure, PreferenceScope};
 //!
 //! // Query, group, subgroup, document, level: ann puts a over b over c, bob b over a.
 //! let file = "q1 ann 0 a 3\nq1 ann 0 b 2\nq1 ann 0 c 1\nq1 bob 0 b 2\nq1 bob 0 a 1\n";
@@ -21,7 +21,7 @@
 //! run.push("q1", "a", 0.9);
 //! run.push("q1", "b", 0.8);
 //!
-//! let simple = PreferenceMeasure::Simple(Scope::All);
+//! let simple = PreferenceMeasure::Simple(PreferenceScope::All);
 //! let report = preferences.evaluate(&run, &[simple], Rules::default())?;
 //! // Kept: a over b, and a and b over c, which was not retrieved. Not kept: b over a.
 //! assert_eq!(report.summary(simple), Some(0.75));
@@ -42,7 +42,7 @@ use ir_core::trec::TrecError;
 use crate::EvalError;
 
 pub use evaluate::{PreferenceReport, PreferenceValues};
-pub use measure::{PreferenceMeasure, Scope, UnknownPreferenceMeasure};
+pub use measure::{ParsePreferenceMeasureError, PreferenceMeasure, PreferenceScope};
 pub use read::{read, read_qrels};
 
 /// The documents of a subgroup and their levels.

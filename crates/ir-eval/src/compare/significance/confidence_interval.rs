@@ -5,18 +5,18 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::student::critical;
-use super::{Resampling, TestError, check, deviation, mean};
+use super::{BootstrapResampling, SignificanceError, check, deviation, mean};
 
 /// Where a mean lies with a given confidence. Prints as `[0.1234, 0.2345]`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// The lower end.
     pub low: f64,
     /// The upper end.
     pub high: f64,
 }
 
-impl Interval {
+impl ConfidenceInterval {
     /// Whether a value lies inside, the ends included.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
@@ -24,7 +24,7 @@ impl Interval {
     }
 }
 
-impl fmt::Display for Interval {
+impl fmt::Display for ConfidenceInterval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(4);
         write!(f, "[{:.digits$}, {:.digits$}]", self.low, self.high)
@@ -38,7 +38,7 @@ impl fmt::Display for Interval {
 /// let interval = IntervalMethod::Student.of(&[1.0, 2.0, 3.0, 4.0], 0.95)?;
 /// // 2.5 ± 3.182446 · 1.290994 / 2
 /// assert_eq!(interval.to_string(), "[0.4457, 4.5543]");
-/// # Ok::<(), ir_eval::significance::TestError>(())
+/// # Ok::<(), ir_eval::significance::SignificanceError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -48,7 +48,7 @@ pub enum IntervalMethod {
     #[default]
     Student,
     /// By percentiles of bootstrap samples, linear between neighbours.
-    Bootstrap(Resampling),
+    Bootstrap(BootstrapResampling),
 }
 
 impl IntervalMethod {
@@ -57,10 +57,14 @@ impl IntervalMethod {
     /// # Errors
     /// When there are fewer than two values, one is not finite, the confidence is not between 0
     /// and 1, or no samples are asked for.
-    pub fn of(&self, values: &[f64], confidence: f64) -> Result<Interval, TestError> {
+    pub fn of(
+        &self,
+        values: &[f64],
+        confidence: f64,
+    ) -> Result<ConfidenceInterval, SignificanceError> {
         check(values)?;
         if !(confidence > 0.0 && confidence < 1.0) {
-            return Err(TestError::Level { found: confidence });
+            return Err(SignificanceError::Level { found: confidence });
         }
         match self {
             Self::Student => {
@@ -68,19 +72,19 @@ impl IntervalMethod {
                 let t = critical(confidence, n as u64 - 1);
                 let reach = t * deviation(values) / (n as f64).sqrt();
                 let mean = mean(values);
-                Ok(Interval {
+                Ok(ConfidenceInterval {
                     low: mean - reach,
                     high: mean + reach,
                 })
             }
             Self::Bootstrap(resampling) => {
                 if resampling.samples == 0 {
-                    return Err(TestError::Samples);
+                    return Err(SignificanceError::Samples);
                 }
                 let mut means: Vec<f64> = resampling.means(values).collect();
                 means.sort_unstable_by(f64::total_cmp);
                 let tail = (1.0 - confidence) / 2.0;
-                Ok(Interval {
+                Ok(ConfidenceInterval {
                     low: quantile(&means, tail),
                     high: quantile(&means, 1.0 - tail),
                 })

@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{TestError, check, deviation, mean};
+use super::{SignificanceError, check, deviation, mean};
 
 /// The size of a difference between two systems on one measure.
 ///
 /// ```
-/// use ir_eval::significance::Effect;
-/// let effect = Effect::of(&[0.1, -0.1, 0.1, 0.0])?;
+/// use ir_eval::significance::EffectSize;
+/// let effect = EffectSize::from_differences(&[0.1, -0.1, 0.1, 0.0])?;
 /// assert_eq!((effect.wins, effect.ties, effect.losses), (2, 1, 1));
 /// assert!((effect.mean - 0.025).abs() < 1e-15);
-/// # Ok::<(), ir_eval::significance::TestError>(())
+/// # Ok::<(), ir_eval::significance::SignificanceError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Effect {
+pub struct EffectSize {
     /// The mean difference over queries.
     pub mean: f64,
     /// Cohen's d of paired differences: their mean in units of their standard deviation (Cohen,
@@ -29,12 +29,12 @@ pub struct Effect {
     pub losses: usize,
 }
 
-impl Effect {
+impl EffectSize {
     /// The effect that these differences show.
     ///
     /// # Errors
     /// When there are fewer than two differences, or one is not finite.
-    pub fn of(differences: &[f64]) -> Result<Self, TestError> {
+    pub fn from_differences(differences: &[f64]) -> Result<Self, SignificanceError> {
         check(differences)?;
         let slack = 1e-12;
         let wins = differences.iter().filter(|&&d| d > slack).count();

@@ -5,21 +5,21 @@
 //! of these parts.
 //!
 //! ```
-//! use ir_eval::significance::{Alternative, Student, Wilcoxon};
+//! use ir_eval::significance::{Alternative, PairedTTest, WilcoxonTest};
 //! let a = [0.5, 0.2, 0.9, 0.4, 0.7, 0.3, 0.8, 0.1];
 //! let b = [0.6, 0.1, 1.0, 0.4, 0.9, 0.5, 0.7, 0.3];
 //! let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
 //!
-//! let t = Student.test(&differences, Alternative::TwoSided)?;
+//! let t = PairedTTest.test(&differences, Alternative::TwoSided)?;
 //! assert_eq!(format!("{:.5} {:.6}", t.statistic, t.p), "1.65503 0.141892");
-//! let w = Wilcoxon::default().test(&differences, Alternative::TwoSided)?;
+//! let w = WilcoxonTest::default().test(&differences, Alternative::TwoSided)?;
 //! assert_eq!(format!("{} {:.5}", w.statistic, w.p), "7 0.28125");
-//! # Ok::<(), ir_eval::significance::TestError>(())
+//! # Ok::<(), ir_eval::significance::SignificanceError>(())
 //! ```
 
-mod multiple_testing;
-mod effect_size;
 mod confidence_interval;
+mod effect_size;
+mod multiple_testing;
 mod randomization;
 mod resampling;
 mod student;
@@ -29,13 +29,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use multiple_testing::Correction;
-pub use effect_size::Effect;
-pub use confidence_interval::{Interval, IntervalMethod};
-pub use randomization::Randomisation;
-pub use resampling::Resampling;
-pub use student::Student;
-pub use wilcoxon::{Null, Wilcoxon, Zeros};
+pub use confidence_interval::{ConfidenceInterval, IntervalMethod};
+pub use effect_size::EffectSize;
+pub use multiple_testing::MultipleTestingCorrection;
+pub use randomization::RandomizationTest;
+pub use resampling::BootstrapResampling;
+pub use student::PairedTTest;
+pub use wilcoxon::{WilcoxonMethod, WilcoxonTest, ZeroDifferences};
 
 /// What a test tries to show. The differences are those of a system to the one it is compared
 /// with: above 0 where the system is better.
@@ -74,7 +74,7 @@ impl fmt::Display for Alternative {
 
 /// What a test found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct TestResult {
     /// The test statistic: t, W, or the mean difference. An infinite t (all differences are the
     /// same) is written as text in JSON.
     #[serde(with = "crate::significance::extended")]
@@ -82,25 +82,25 @@ pub struct Outcome {
     /// The probability of such a statistic, or a more extreme one, if there were no difference.
     pub p: f64,
     /// How p was found.
-    pub by: Distribution,
+    pub null_distribution: NullDistribution,
 }
 
 /// How the distribution of a statistic under chance was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Distribution {
+pub enum NullDistribution {
     /// Student's t.
-    Student {
+    StudentT {
         /// The degrees of freedom.
-        freedom: u64,
+        degrees_of_freedom: u64,
     },
     /// The normal distribution, as an approximation.
     Normal,
     /// All possible outcomes were counted.
     Exact,
     /// Outcomes were drawn at random.
-    Drawn {
+    MonteCarlo {
         /// How many.
         samples: u32,
     },
@@ -108,13 +108,15 @@ pub enum Distribution {
     NoDifference,
 }
 
-impl fmt::Display for Distribution {
+impl fmt::Display for NullDistribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Student { freedom } => write!(f, "Student's t, {freedom} degrees of freedom"),
+            Self::StudentT {
+                degrees_of_freedom: freedom,
+            } => write!(f, "Student's t, {freedom} degrees of freedom"),
             Self::Normal => f.write_str("normal approximation"),
             Self::Exact => f.write_str("exact"),
-            Self::Drawn { samples } => write!(f, "{samples} random samples"),
+            Self::MonteCarlo { samples } => write!(f, "{samples} random samples"),
             Self::NoDifference => f.write_str("all differences are 0"),
         }
     }
@@ -123,7 +125,7 @@ impl fmt::Display for Distribution {
 /// Why differences could not be tested.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum TestError {
+pub enum SignificanceError {
     /// One query or none.
     #[error("expected at least 2 queries, found {found}")]
     Few {
@@ -150,15 +152,15 @@ pub enum TestError {
 }
 
 /// At least two differences, all of them finite.
-fn check(differences: &[f64]) -> Result<(), TestError> {
+fn check(differences: &[f64]) -> Result<(), SignificanceError> {
     if differences.len() < 2 {
-        return Err(TestError::Few {
+        return Err(SignificanceError::Few {
             found: differences.len(),
         });
     }
     match differences.iter().position(|d| !d.is_finite()) {
         None => Ok(()),
-        Some(position) => Err(TestError::NotFinite {
+        Some(position) => Err(SignificanceError::NotFinite {
             position,
             found: differences[position],
         }),
@@ -166,11 +168,11 @@ fn check(differences: &[f64]) -> Result<(), TestError> {
 }
 
 /// The outcome where no query tells the systems apart: p = 1 by definition.
-fn no_difference(differences: &[f64]) -> Option<Outcome> {
-    differences.iter().all(|&d| d == 0.0).then_some(Outcome {
+fn no_difference(differences: &[f64]) -> Option<TestResult> {
+    differences.iter().all(|&d| d == 0.0).then_some(TestResult {
         statistic: 0.0,
         p: 1.0,
-        by: Distribution::NoDifference,
+        null_distribution: NullDistribution::NoDifference,
     })
 }
 

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 /// the family stays below the level.
 ///
 /// ```
-/// use ir_eval::significance::Correction;
+/// use ir_eval::significance::MultipleTestingCorrection;
 /// let p = [0.01, 0.04, 0.03];
-/// assert_eq!(Correction::Bonferroni.adjust(&p), [0.03, 0.12, 0.09]);
-/// assert_eq!(Correction::Holm.adjust(&p), [0.03, 0.06, 0.06]);
+/// assert_eq!(MultipleTestingCorrection::Bonferroni.adjust(&p), [0.03, 0.12, 0.09]);
+/// assert_eq!(MultipleTestingCorrection::Holm.adjust(&p), [0.03, 0.06, 0.06]);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Correction {
+pub enum MultipleTestingCorrection {
     /// Holm's step-down procedure: the k-th smallest p times (m − k + 1), never below the one
     /// before it. Never worse than Bonferroni's.
     ///
@@ -29,7 +29,7 @@ pub enum Correction {
     None,
 }
 
-impl Correction {
+impl MultipleTestingCorrection {
     /// The adjusted p values of a family of tests, in the same order.
     #[must_use]
     pub fn adjust(self, p: &[f64]) -> Vec<f64> {
@@ -52,7 +52,7 @@ impl Correction {
     }
 }
 
-impl fmt::Display for Correction {
+impl fmt::Display for MultipleTestingCorrection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Holm => "Holm",

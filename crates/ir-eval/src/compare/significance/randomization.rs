@@ -2,14 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Alternative, Distribution, Outcome, TestError, check, no_difference, tolerance};
+use super::{
+    Alternative, NullDistribution, SignificanceError, TestResult, check, no_difference, tolerance,
+};
 use ir_core::SplitMix;
 
 /// Fisher's randomisation test of paired values, by flipping signs: if the systems did not differ,
 /// each query's difference might as well have had the other sign. The statistic is the mean
 /// difference; two-sided, its absolute value.
 ///
-/// With up to [`Randomisation::EXACT`] queries that differ at all, every pattern of signs is
+/// With up to [`RandomizationTest::EXACT`] queries that differ at all, every pattern of signs is
 /// counted. With more, patterns are drawn and p = (1 + count) / (1 + samples), so that p is never 0
 /// (Phipson and Smyth, 2010). Means within 10⁻¹² of the observed one count as equal to it.
 ///
@@ -18,7 +20,7 @@ use ir_core::SplitMix;
 /// comparison of statistical significance tests for information retrieval evaluation", CIKM 2007.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Randomisation {
+pub struct RandomizationTest {
     /// How many patterns of signs are drawn, at least 1, where not all are counted.
     pub samples: u32,
     /// Where the random numbers start. The same seed draws the same patterns for every pair of
@@ -26,7 +28,7 @@ pub struct Randomisation {
     pub seed: u64,
 }
 
-impl Default for Randomisation {
+impl Default for RandomizationTest {
     /// A hundred thousand samples: the error of a p value about 0.05 is about 0.0007.
     fn default() -> Self {
         Self {
@@ -41,7 +43,7 @@ const GROUP: usize = 8;
 /// Patterns that are worked on at once, so that all of it stays in the fastest memory.
 const BLOCK: usize = 1024;
 
-impl Randomisation {
+impl RandomizationTest {
     /// The number of differences other than 0 up to which all patterns of signs are counted.
     pub const EXACT: usize = 20;
 
@@ -53,13 +55,13 @@ impl Randomisation {
         &self,
         differences: &[f64],
         alternative: Alternative,
-    ) -> Result<Outcome, TestError> {
+    ) -> Result<TestResult, SignificanceError> {
         check(differences)?;
         if self.samples == 0 {
-            return Err(TestError::Samples);
+            return Err(SignificanceError::Samples);
         }
-        if let Some(outcome) = no_difference(differences) {
-            return Ok(outcome);
+        if let Some(result) = no_difference(differences) {
+            return Ok(result);
         }
         let n = differences.len() as f64;
         let mut tally = Tally {
@@ -72,20 +74,20 @@ impl Randomisation {
         let observed = tally.observed;
         // Queries without a difference have no sign.
         let signed: Vec<f64> = differences.iter().copied().filter(|&d| d != 0.0).collect();
-        let (p, by) = if signed.len() <= Self::EXACT {
+        let (p, null_distribution) = if signed.len() <= Self::EXACT {
             count_all(&signed, &mut tally);
             let patterns = (1_u64 << signed.len()) as f64;
-            (tally.extreme as f64 / patterns, Distribution::Exact)
+            (tally.extreme as f64 / patterns, NullDistribution::Exact)
         } else {
             self.draw(&signed, &mut tally);
             let samples = self.samples;
             let p = (1.0 + tally.extreme as f64) / (1.0 + f64::from(samples));
-            (p, Distribution::Drawn { samples })
+            (p, NullDistribution::MonteCarlo { samples })
         };
-        Ok(Outcome {
+        Ok(TestResult {
             statistic: observed / n,
             p,
-            by,
+            null_distribution,
         })
     }
 

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Alternative, Distribution, Outcome, TestError, check, mean, no_difference, tolerance};
+use super::{
+    Alternative, NullDistribution, SignificanceError, TestResult, check, mean, no_difference,
+    tolerance,
+};
 use ir_core::SplitMix;
 
 /// The paired bootstrap test: queries are drawn with replacement, the same for both systems, and
@@ -20,7 +23,7 @@ use ir_core::SplitMix;
 /// "Evaluating evaluation metrics based on the bootstrap", SIGIR 2006.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Resampling {
+pub struct BootstrapResampling {
     /// How many samples are drawn, at least 1.
     pub samples: u32,
     /// Where the random numbers start. The same seed draws the same samples for every pair of
@@ -28,7 +31,7 @@ pub struct Resampling {
     pub seed: u64,
 }
 
-impl Default for Resampling {
+impl Default for BootstrapResampling {
     /// Ten thousand samples.
     fn default() -> Self {
         Self {
@@ -38,7 +41,7 @@ impl Default for Resampling {
     }
 }
 
-impl Resampling {
+impl BootstrapResampling {
     /// Tests whether the mean of the differences is 0.
     ///
     /// # Errors
@@ -47,13 +50,13 @@ impl Resampling {
         &self,
         differences: &[f64],
         alternative: Alternative,
-    ) -> Result<Outcome, TestError> {
+    ) -> Result<TestResult, SignificanceError> {
         check(differences)?;
         if self.samples == 0 {
-            return Err(TestError::Samples);
+            return Err(SignificanceError::Samples);
         }
-        if let Some(outcome) = no_difference(differences) {
-            return Ok(outcome);
+        if let Some(result) = no_difference(differences) {
+            return Ok(result);
         }
         let observed = mean(differences);
         let slack = tolerance(differences);
@@ -63,10 +66,10 @@ impl Resampling {
             Alternative::Less => sample >= -slack,
         };
         let count = self.means(differences).filter(|&m| against(m)).count();
-        Ok(Outcome {
+        Ok(TestResult {
             statistic: observed,
             p: count as f64 / f64::from(self.samples),
-            by: Distribution::Drawn {
+            null_distribution: NullDistribution::MonteCarlo {
                 samples: self.samples,
             },
         })

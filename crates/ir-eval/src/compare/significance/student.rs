@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::{Alternative, Distribution, Outcome, TestError, check, deviation, mean, no_difference};
+use super::{
+    Alternative, NullDistribution, SignificanceError, TestResult, check, deviation, mean,
+    no_difference,
+};
 
 /// Student's paired t test: t = mean / (s / √n) with n − 1 degrees of freedom.
 ///
@@ -16,17 +19,21 @@ use super::{Alternative, Distribution, Outcome, TestError, check, deviation, mea
 /// # Source
 /// Student, "The probable error of a mean", Biometrika 1908.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub struct Student;
+pub struct PairedTTest;
 
-impl Student {
+impl PairedTTest {
     /// Tests whether the mean of the differences is 0.
     ///
     /// # Errors
     /// When there are fewer than two differences, or one is not finite.
-    pub fn test(self, differences: &[f64], alternative: Alternative) -> Result<Outcome, TestError> {
+    pub fn test(
+        self,
+        differences: &[f64],
+        alternative: Alternative,
+    ) -> Result<TestResult, SignificanceError> {
         check(differences)?;
-        if let Some(outcome) = no_difference(differences) {
-            return Ok(outcome);
+        if let Some(result) = no_difference(differences) {
+            return Ok(result);
         }
         let n = differences.len();
         let (mean, error) = (
@@ -40,10 +47,12 @@ impl Student {
             mean / error
         };
         let freedom = n as u64 - 1;
-        Ok(Outcome {
+        Ok(TestResult {
             statistic: t,
             p: alternative.of(upper(t, freedom), upper(-t, freedom)),
-            by: Distribution::Student { freedom },
+            null_distribution: NullDistribution::StudentT {
+                degrees_of_freedom: freedom,
+            },
         })
     }
 }

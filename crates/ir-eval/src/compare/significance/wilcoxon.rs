@@ -5,13 +5,13 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::{Alternative, Distribution, Outcome, TestError, check, no_difference};
+use super::{Alternative, NullDistribution, SignificanceError, TestResult, check, no_difference};
 
 /// Wilcoxon's signed rank test. Equal absolute differences share the mean of their ranks.
 ///
 /// The default is that of scipy's `wilcoxon` (release 1.13 and later): zeros dropped, no continuity
-/// correction, [`Null::Auto`]. As there, differences are compared to the last bit, so that 0.6 − 0.5
-/// and 0.4 − 0.3 are no tie; [`Wilcoxon::decimals`] makes them one.
+/// correction, [`WilcoxonMethod::Auto`]. As there, differences are compared to the last bit, so that 0.6 − 0.5
+/// and 0.4 − 0.3 are no tie; [`WilcoxonTest::decimals`] makes them one.
 ///
 /// The statistic is the smaller of the two rank sums in a two-sided test, and else that of the
 /// positive differences.
@@ -23,11 +23,11 @@ use super::{Alternative, Distribution, Outcome, TestError, check, no_difference}
 /// JASA 1967.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Wilcoxon {
+pub struct WilcoxonTest {
     /// What becomes of queries without a difference.
-    pub zeros: Zeros,
+    pub zeros: ZeroDifferences,
     /// Where the distribution of the statistic comes from.
-    pub null: Null,
+    pub method: WilcoxonMethod,
     /// Whether the normal approximation moves the statistic by ½ towards its mean.
     pub continuity: bool,
     /// The decimals to which differences are rounded before they are ranked. `None`: not at all.
@@ -37,7 +37,7 @@ pub struct Wilcoxon {
 /// What becomes of queries without a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Zeros {
+pub enum ZeroDifferences {
     /// They are dropped first, as Wilcoxon does.
     #[default]
     Drop,
@@ -48,7 +48,7 @@ pub enum Zeros {
 /// Where the distribution of Wilcoxon's statistic under chance comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Null {
+pub enum WilcoxonMethod {
     /// scipy's rule: exact for up to 50 queries without ties and zeros, or up to 13 with; else
     /// normal. Zeros count among the queries even where they are dropped.
     #[default]
@@ -59,7 +59,7 @@ pub enum Null {
     Normal,
 }
 
-impl Wilcoxon {
+impl WilcoxonTest {
     /// Tests whether positive and negative differences have the same rank sums.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Wilcoxon {
         &self,
         differences: &[f64],
         alternative: Alternative,
-    ) -> Result<Outcome, TestError> {
+    ) -> Result<TestResult, SignificanceError> {
         check(differences)?;
         let differences: Vec<f64> = match self.decimals {
             None => differences.to_vec(),
@@ -77,16 +77,16 @@ impl Wilcoxon {
                 differences.iter().map(|d| (d * unit).round()).collect()
             }
         };
-        if let Some(outcome) = no_difference(&differences) {
-            return Ok(outcome);
+        if let Some(result) = no_difference(&differences) {
+            return Ok(result);
         }
         let ranks = Ranks::of(&differences, self.zeros);
         let n = differences.len();
-        let exact = match self.null {
-            Null::Auto if ranks.ties || ranks.zeros > 0 => n <= 13,
-            Null::Auto => n <= 50,
-            Null::Exact => true,
-            Null::Normal => false,
+        let exact = match self.method {
+            WilcoxonMethod::Auto if ranks.ties || ranks.zeros > 0 => n <= 13,
+            WilcoxonMethod::Auto => n <= 50,
+            WilcoxonMethod::Exact => true,
+            WilcoxonMethod::Normal => false,
         };
         let positive = ranks.positive();
         let (greater, less) = if exact {
@@ -94,31 +94,31 @@ impl Wilcoxon {
         } else {
             ranks.normal_tails(self.continuity, alternative)
         };
-        Ok(Outcome {
+        Ok(TestResult {
             statistic: match alternative {
                 Alternative::TwoSided => positive.min(ranks.sum() - positive),
                 _ => positive,
             },
             p: alternative.of(greater, less),
-            by: if exact {
-                Distribution::Exact
+            null_distribution: if exact {
+                NullDistribution::Exact
             } else {
-                Distribution::Normal
+                NullDistribution::Normal
             },
         })
     }
 }
 
-impl fmt::Display for Wilcoxon {
+impl fmt::Display for WilcoxonTest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.zeros {
-            Zeros::Drop => "zeros dropped",
-            Zeros::Pratt => "zeros after Pratt",
+            ZeroDifferences::Drop => "zeros dropped",
+            ZeroDifferences::Pratt => "zeros after Pratt",
         })?;
-        f.write_str(match self.null {
-            Null::Auto => ", exact where scipy is",
-            Null::Exact => ", exact",
-            Null::Normal => ", normal approximation",
+        f.write_str(match self.method {
+            WilcoxonMethod::Auto => ", exact where scipy is",
+            WilcoxonMethod::Exact => ", exact",
+            WilcoxonMethod::Normal => ", normal approximation",
         })?;
         if self.continuity {
             f.write_str(", continuity corrected")?;
@@ -145,7 +145,7 @@ struct Ranks {
 }
 
 impl Ranks {
-    fn of(differences: &[f64], rule: Zeros) -> Self {
+    fn of(differences: &[f64], rule: ZeroDifferences) -> Self {
         let mut sizes: Vec<(f64, bool)> = differences
             .iter()
             .filter(|&&d| d != 0.0)
@@ -153,7 +153,11 @@ impl Ranks {
             .collect();
         sizes.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let zeros = differences.len() - sizes.len();
-        let below = if rule == Zeros::Pratt { zeros } else { 0 };
+        let below = if rule == ZeroDifferences::Pratt {
+            zeros
+        } else {
+            0
+        };
         let mut ranks = Self {
             doubled: Vec::with_capacity(sizes.len()),
             zeros,

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::{Comparison, Contrast, Figure};
+use crate::{Comparison, PairwiseTest, SystemScore};
 
 const HEADER: [&str; 30] = [
     "measure",
@@ -45,19 +45,19 @@ impl Comparison {
     ///
     /// # Errors
     /// When `out` cannot be written to.
-    pub fn csv(&self, out: impl Write) -> io::Result<()> {
+    pub fn write_csv(&self, out: impl Write) -> io::Result<()> {
         let mut table = csv::Writer::from_writer(out);
         table.write_record(HEADER)?;
         for (at, &measure) in self.measures.iter().enumerate() {
             for system in &self.systems {
-                let figure = &system.figures[at];
+                let score = &system.scores[at];
                 let tests = self
-                    .contrasts
+                    .pairwise_tests
                     .iter()
                     .filter(|c| c.measure == measure && c.system == system.name);
-                for contrast in std::iter::once(None).chain(tests.map(Some)) {
-                    let mut record = figure_fields(figure, &system.name);
-                    record.extend(contrast_fields(contrast));
+                for pairwise in std::iter::once(None).chain(tests.map(Some)) {
+                    let mut record = score_fields(score, &system.name);
+                    record.extend(test_fields(pairwise));
                     record.extend([
                         self.queries.len().to_string(),
                         system.missing.to_string(),
@@ -73,48 +73,48 @@ impl Comparison {
 
     fn plan_fields(&self) -> [String; 8] {
         [
-            self.plan.test.to_string(),
-            self.plan.alternative.to_string(),
-            self.plan.correction.to_string(),
-            self.plan.family.to_string(),
-            self.plan.level.to_string(),
-            self.plan.interval.to_string(),
+            self.config.test.to_string(),
+            self.config.alternative.to_string(),
+            self.config.correction.to_string(),
+            self.config.family.to_string(),
+            self.config.level.to_string(),
+            self.config.interval.to_string(),
             self.baseline().unwrap_or_default().to_owned(),
             self.rules.to_string(),
         ]
     }
 }
 
-fn figure_fields(figure: &Figure, system: &str) -> Vec<String> {
+fn score_fields(score: &SystemScore, system: &str) -> Vec<String> {
     vec![
-        figure.measure.to_string(),
+        score.measure.to_string(),
         system.to_owned(),
-        figure.value.to_string(),
-        figure.interval.low.to_string(),
-        figure.interval.high.to_string(),
+        score.value.to_string(),
+        score.interval.low.to_string(),
+        score.interval.high.to_string(),
     ]
 }
 
-fn contrast_fields(contrast: Option<&Contrast>) -> [String; 14] {
-    let Some(contrast) = contrast else {
+fn test_fields(pairwise: Option<&PairwiseTest>) -> [String; 14] {
+    let Some(pairwise) = pairwise else {
         return Default::default();
     };
     let perhaps = |number: Option<f64>| number.map_or_else(String::new, |n| n.to_string());
-    let (effect, outcome) = (&contrast.effect, &contrast.outcome);
+    let (effect, result) = (&pairwise.effect, &pairwise.result);
     [
-        contrast.against.clone(),
-        contrast.difference.to_string(),
-        contrast.interval.low.to_string(),
-        contrast.interval.high.to_string(),
-        perhaps(contrast.relative),
+        pairwise.against.clone(),
+        pairwise.difference.to_string(),
+        pairwise.interval.low.to_string(),
+        pairwise.interval.high.to_string(),
+        perhaps(pairwise.relative),
         perhaps(effect.cohens_d),
         effect.wins.to_string(),
         effect.ties.to_string(),
         effect.losses.to_string(),
-        outcome.statistic.to_string(),
-        outcome.p.to_string(),
-        outcome.by.to_string(),
-        contrast.adjusted_p.to_string(),
-        contrast.significant.to_string(),
+        result.statistic.to_string(),
+        result.p.to_string(),
+        result.null_distribution.to_string(),
+        pairwise.adjusted_p.to_string(),
+        pairwise.significant.to_string(),
     ]
 }

@@ -1,7 +1,7 @@
 //! Tables in LaTeX.
 
-use crate::Comparison;
 use super::table::{Cell, Mark, Sheet};
+use crate::Comparison;
 use crate::significance::Alternative;
 use crate::{Measure, Missing};
 
@@ -17,9 +17,9 @@ impl Comparison {
     /// figure of a measure is bold; the label is `tab:comparison`. Comments above it hold the
     /// [`notes`](Comparison::notes).
     #[must_use]
-    pub fn latex(&self) -> String {
-        let [figures, ..] = self.sheets();
-        let wide = points(&figures) > LINE;
+    pub fn to_latex(&self) -> String {
+        let [scores, ..] = self.sheets();
+        let wide = points(&scores) > LINE;
         let packages = if wide {
             "booktabs,graphicx"
         } else {
@@ -31,14 +31,14 @@ impl Comparison {
             text += &format!("% {note}\n");
         }
         let caption = format!(
-            "{} of {} systems over {}. Bold: the highest figure of a measure. {}",
+            "{} of {} systems over {}. Bold: the highest score of a measure. {}",
             list(&self.measures),
             self.systems.len(),
             self.over(),
             self.legend()
         );
         let width = if wide { Width::Line } else { Width::Own };
-        text + &float(&caption, "", width, &figures)
+        text + &float(&caption, "", width, &scores)
     }
 
     /// The tables of confidence intervals and of differences in LaTeX, for the packages booktabs
@@ -47,12 +47,12 @@ impl Comparison {
     /// `tab:comparison-intervals` and `tab:comparison-differences`, with a number from the second
     /// part on.
     #[must_use]
-    pub fn latex_details(&self) -> String {
-        let [figures, intervals, differences] = self.sheets();
+    pub fn to_latex_details(&self) -> String {
+        let [scores, intervals, differences] = self.sheets();
         let over = self.over();
         let mut text = "% needs \\usepackage{booktabs,graphicx}\n".to_owned();
-        let title = format!("{} of figures over {over}", intervals.title);
-        text += &parts(&title, "-intervals", &by_row(&figures, &intervals));
+        let title = format!("{} of scores over {over}", intervals.title);
+        text += &parts(&title, "-intervals", &by_row(&scores, &intervals));
         let against = match self.baseline() {
             Some(baseline) => format!("Differences to {baseline}"),
             None => "Differences of all pairs of systems".to_owned(),
@@ -85,7 +85,7 @@ impl Comparison {
         let Some(baseline) = self.baseline() else {
             return format!(
                 "A letter: significantly higher than the system of that letter ({})",
-                self.plan
+                self.config
             );
         };
         self.daggers(baseline)
@@ -96,17 +96,17 @@ impl Comparison {
     }
 
     fn daggers(&self, other: &str) -> String {
-        let marks = match self.plan.alternative {
+        let marks = match self.config.alternative {
             Alternative::Greater => "†: significantly higher",
             Alternative::Less => "‡: significantly lower",
             Alternative::TwoSided => "†, ‡: significantly higher, lower",
         };
-        format!("{marks} than {other} ({})", self.plan)
+        format!("{marks} than {other} ({})", self.config)
     }
 
     /// `95 %`.
     fn confidence(&self) -> String {
-        let percent = 100.0 * (1.0 - self.plan.level);
+        let percent = 100.0 * (1.0 - self.config.level);
         format!("{} %", (percent * 1e7).round() / 1e7)
     }
 }
@@ -141,18 +141,18 @@ fn list(measures: &[Measure]) -> String {
 }
 
 /// Systems by measures as one row for each of both, with the figure and its interval.
-fn by_row(figures: &Sheet, intervals: &Sheet) -> Sheet {
+fn by_row(scores: &Sheet, intervals: &Sheet) -> Sheet {
     let mut rows = Vec::new();
-    for (at, measure) in figures.header.iter().enumerate().skip(1) {
-        for (figure, interval) in figures.rows.iter().zip(&intervals.rows) {
-            let words = [Cell::from(measure.as_str()), figure[0].clone()];
-            let numbers = [Cell::from(figure[at].text.clone()), interval[at].clone()];
+    for (at, measure) in scores.header.iter().enumerate().skip(1) {
+        for (score, interval) in scores.rows.iter().zip(&intervals.rows) {
+            let words = [Cell::from(measure.as_str()), score[0].clone()];
+            let numbers = [Cell::from(score[at].text.clone()), interval[at].clone()];
             rows.push(words.into_iter().chain(numbers).collect());
         }
     }
     Sheet {
         title: String::new(),
-        header: ["measure", "system", "figure", "interval"]
+        header: ["measure", "system", "score", "interval"]
             .map(str::to_owned)
             .to_vec(),
         rows,

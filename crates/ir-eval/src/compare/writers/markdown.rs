@@ -1,12 +1,12 @@
 //! Tables in Markdown.
 
-use crate::Comparison;
 use super::table::{Cell, Mark, Sheet};
+use crate::Comparison;
 
 impl Comparison {
     /// The tables in Markdown, with all notes. The highest figure of a measure is bold.
     #[must_use]
-    pub fn markdown(&self) -> String {
+    pub fn to_markdown(&self) -> String {
         let mut text = String::new();
         for sheet in self.sheets() {
             text += &format!("{}:\n\n{}\n", escaped(&sheet.title), table(&sheet));

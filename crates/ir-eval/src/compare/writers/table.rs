@@ -2,8 +2,10 @@
 
 use std::cmp::Ordering;
 
-use crate::significance::{Alternative, Correction, Distribution, Interval};
-use crate::{Comparison, Contrast, Family, Measure, Missing, Summary};
+use crate::significance::{
+    Alternative, ConfidenceInterval, MultipleTestingCorrection, NullDistribution,
+};
+use crate::{Comparison, HypothesisFamily, Measure, Missing, PairwiseTest, Summary};
 
 /// One table.
 pub(crate) struct Sheet {
@@ -82,15 +84,15 @@ impl Comparison {
         };
         let interval = format!(
             "intervals: {}, confidence {}",
-            self.plan.interval,
-            round(1.0 - self.plan.level)
+            self.config.interval,
+            round(1.0 - self.config.level)
         );
         let mut notes = vec![first, self.counts(), self.rules.to_string()];
-        notes.push(format!("{}; {interval}", self.plan));
+        notes.push(format!("{}; {interval}", self.config));
         let mut geometric = self.measures.iter();
         if let Some(measure) = geometric.find(|m| m.summary() == Summary::GeometricMean) {
             notes.push(format!(
-                "{measure}: differences are those of the figures; their intervals, Cohen's d and p are \
+                "{measure}: differences are those of the scores; their intervals, Cohen's d and p are \
                  those of the logarithms"
             ));
         }
@@ -100,7 +102,7 @@ impl Comparison {
 
     /// How many queries count, and which systems did not answer some.
     fn counts(&self) -> String {
-        let of = |what: fn(&crate::System) -> usize| -> Vec<String> {
+        let of = |what: fn(&crate::ComparedSystem) -> usize| -> Vec<String> {
             let some = self.systems.iter().filter(|system| what(system) > 0);
             some.map(|system| format!("{} {}", system.name, what(system)))
                 .collect()
@@ -130,14 +132,14 @@ impl Comparison {
     fn key(&self) -> Option<String> {
         let Some(baseline) = self.baseline() else {
             let letter = "a letter: significantly higher than the system of that letter";
-            let dagger = match self.plan.alternative {
+            let dagger = match self.config.alternative {
                 Alternative::Greater => "†: significantly higher than the other one",
                 Alternative::Less => "‡: significantly lower than the other one",
                 Alternative::TwoSided => "†, ‡: significantly higher, lower than the other one",
             };
             return Some(format!("{letter}; {dagger}"));
         };
-        Some(match self.plan.alternative {
+        Some(match self.config.alternative {
             Alternative::Greater => format!("†: significantly higher than {baseline}"),
             Alternative::Less => format!("‡: significantly lower than {baseline}"),
             Alternative::TwoSided => {
@@ -148,7 +150,7 @@ impl Comparison {
 
     /// The tables: figures, their confidence intervals, contrasts.
     pub(crate) fn sheets(&self) -> [Sheet; 3] {
-        [self.figures(), self.intervals(), self.differences()]
+        [self.scores(), self.intervals(), self.differences()]
     }
 
     /// Systems by measures.
@@ -163,8 +165,8 @@ impl Comparison {
             } else {
                 name.clone()
             };
-            let figures = (0..self.measures.len()).map(|measure| cell(system, measure));
-            std::iter::once(Cell::from(name)).chain(figures).collect()
+            let scores = (0..self.measures.len()).map(|measure| cell(system, measure));
+            std::iter::once(Cell::from(name)).chain(scores).collect()
         };
         Sheet {
             title: title.to_owned(),
@@ -174,24 +176,24 @@ impl Comparison {
         }
     }
 
-    fn figures(&self) -> Sheet {
-        self.by_measure("Figures", |system, at| {
-            let best = self.systems.iter().map(|s| s.figures[at].value);
+    fn scores(&self) -> Sheet {
+        self.by_measure("Scores", |system, at| {
+            let best = self.systems.iter().map(|s| s.scores[at].value);
             let best = best.fold(f64::NEG_INFINITY, f64::max);
-            let figure = &self.systems[system].figures[at];
+            let score = &self.systems[system].scores[at];
             Cell {
-                text: value(figure.value, figure.measure),
-                mark: self.mark(system, figure.measure),
-                best: figure.value == best,
+                text: value(score.value, score.measure),
+                mark: self.mark(system, score.measure),
+                best: score.value == best,
             }
         })
     }
 
     fn intervals(&self) -> Sheet {
-        let title = format!("Confidence intervals ({})", round(1.0 - self.plan.level));
+        let title = format!("Confidence intervals ({})", round(1.0 - self.config.level));
         self.by_measure(&title, |system, at| {
-            let figure = &self.systems[system].figures[at];
-            Cell::from(interval(figure.interval, figure.measure))
+            let score = &self.systems[system].scores[at];
+            Cell::from(interval(score.interval, score.measure))
         })
     }
 
@@ -236,55 +238,57 @@ impl Comparison {
         Sheet {
             title: "Differences".to_owned(),
             header: header.map(str::to_owned).to_vec(),
-            rows: self.contrasts.iter().map(|c| self.line(c)).collect(),
+            rows: self.pairwise_tests.iter().map(|c| self.line(c)).collect(),
             words: 3,
         }
     }
 
     /// What the smallest p of a family is multiplied with.
     fn times(&self) -> f64 {
-        match (self.plan.correction, self.plan.family) {
-            (Correction::None, _) => 1.0,
-            (_, Family::All) => self.contrasts.len() as f64,
-            (_, Family::Measure) => (self.contrasts.len() / self.measures.len().max(1)) as f64,
+        match (self.config.correction, self.config.family) {
+            (MultipleTestingCorrection::None, _) => 1.0,
+            (_, HypothesisFamily::All) => self.pairwise_tests.len() as f64,
+            (_, HypothesisFamily::Measure) => {
+                (self.pairwise_tests.len() / self.measures.len().max(1)) as f64
+            }
         }
     }
 
-    fn line(&self, contrast: &Contrast) -> Vec<Cell> {
-        let measure = contrast.measure;
-        let relative = contrast
+    fn line(&self, pairwise: &PairwiseTest) -> Vec<Cell> {
+        let measure = pairwise.measure;
+        let relative = pairwise
             .relative
             .map_or_else(|| "-".to_owned(), |r| format!("{:+.1} %", 100.0 * r));
-        let cohens_d = contrast
+        let cohens_d = pairwise
             .effect
             .cohens_d
             .map_or_else(|| "-".to_owned(), |d| format!("{d:.2}"));
         // None of a thousand samples shows a p below 0.001, not a p of 0.
-        let least = match contrast.outcome.by {
-            Distribution::Drawn { samples } if contrast.outcome.p == 0.0 => {
+        let least = match pairwise.result.null_distribution {
+            NullDistribution::MonteCarlo { samples } if pairwise.result.p == 0.0 => {
                 1.0 / f64::from(samples)
             }
             _ => 0.0,
         };
-        let mark = match self.shown(contrast) {
+        let mark = match self.shown(pairwise) {
             Ordering::Greater => Mark::Better,
             Ordering::Less => Mark::Worse,
             Ordering::Equal => Mark::None,
         };
         vec![
             measure.to_string().into(),
-            contrast.system.as_str().into(),
-            contrast.against.as_str().into(),
-            signed(contrast.difference, measure).into(),
-            interval(contrast.interval, measure).into(),
+            pairwise.system.as_str().into(),
+            pairwise.against.as_str().into(),
+            signed(pairwise.difference, measure).into(),
+            interval(pairwise.interval, measure).into(),
             relative.into(),
             cohens_d.into(),
-            contrast.effect.wins.to_string().into(),
-            contrast.effect.ties.to_string().into(),
-            contrast.effect.losses.to_string().into(),
-            p(contrast.outcome.p, least).into(),
+            pairwise.effect.wins.to_string().into(),
+            pairwise.effect.ties.to_string().into(),
+            pairwise.effect.losses.to_string().into(),
+            p(pairwise.result.p, least).into(),
             Cell {
-                text: p(contrast.adjusted_p, least * self.times()),
+                text: p(pairwise.adjusted_p, least * self.times()),
                 mark,
                 best: false,
             },
@@ -307,7 +311,7 @@ fn signed(value: f64, measure: Measure) -> String {
     }
 }
 
-fn interval(interval: Interval, measure: Measure) -> String {
+fn interval(interval: ConfidenceInterval, measure: Measure) -> String {
     match measure.is_count() {
         true => format!("{interval:.0}"),
         false => format!("{interval:.4}"),

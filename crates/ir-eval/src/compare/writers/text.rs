@@ -4,14 +4,14 @@ use std::fmt;
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 
-use crate::Comparison;
 use super::table::{Cell, Mark, Sheet};
+use crate::Comparison;
 
 impl Comparison {
     /// The tables as aligned text, with all notes: lines without colours or frames, for a terminal
     /// and for pipes.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         let mut text = String::new();
         for sheet in self.sheets() {
             text += &format!("{}\n\n{}\n\n", sheet.title, table(&sheet));
@@ -27,7 +27,7 @@ impl Comparison {
 /// As [`Comparison::text`] has it.
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text().trim_end())
+        f.write_str(self.to_text().trim_end())
     }
 }
 
