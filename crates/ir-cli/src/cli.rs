@@ -1,4 +1,4 @@
-//! The command line: what all commands share, and how mistakes in it are told.
+//! The command line: subcommands, and reporting of usage errors.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -13,25 +13,25 @@ use crate::commands::{
 #[cfg(feature = "dense")]
 use crate::commands::{encode, models, train};
 
-const ABOUT: &str = "Search a collection, and judge the result as trec_eval would";
+const ABOUT: &str = "Index, search, train, evaluate and compare retrieval systems";
 
 const EXAMPLES: &str = "\
 Examples:
-  ir search bundled 'boats photographed at night'  the collection built in
+  ir search bundled 'boats photographed at night'  the built-in collection
   ir search ~/notes tax return                     notes (*.md, *.txt)
 
-  ir search beir/nfcorpus --output run.trec        a BM25 run over the judged
-                                                   queries of a collection,
-  ir eval -m ndcg_cut.10 beir/nfcorpus run.trec    and its nDCG@10
+  ir search beir/nfcorpus --output run.trec        BM25 run over the judged
+                                                   queries of a collection
+  ir eval -m ndcg_cut.10 beir/nfcorpus run.trec    nDCG@10 of the run
 
   ir index corpus.jsonl -o corpus.ir               build an index once
-  ir search corpus.ir 'vitamin d'                  and search it at once
+  ir search corpus.ir 'vitamin d'                  search the saved index
 
-Collections by name are found below the folder that the environment variable
-IR_DATA names: `ir datasets` lists them. Files may be compressed (gzip, zstd)
-whatever they are called.";
+Named collections are looked up in the folder IR_DATA (environment variable);
+`ir datasets` lists them. Compressed files (gzip, zstd) are detected by
+content, whatever their extension.";
 
-/// The whole command line.
+/// The command line.
 #[derive(Debug, Parser)]
 #[command(
     name = "ir",
@@ -44,7 +44,7 @@ whatever they are called.";
     propagate_version = true
 )]
 pub(crate) struct Cli {
-    /// Errors only: no progress, no warnings, no notes
+    /// Print errors only: no progress, warnings or notes
     #[arg(long, global = true, display_order = 900)]
     pub(crate) quiet: bool,
 
@@ -52,57 +52,57 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What is to be done.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// A saved index of a collection, to be searched again and again
+    /// Build and save a BM25 index of a collection
     Index(index::Args),
-    /// The best documents for one query, or a TREC run over many
+    /// Search: ranked results for one query, or a TREC run over many
     Search(Box<search::Args>),
-    /// The measures of a run, in trec_eval's format
+    /// Evaluate a run, in trec_eval's output format
     Eval(eval::Args),
-    /// Several runs side by side, with tests of significance
+    /// Compare runs, with significance tests
     Compare(Box<compare::Args>),
-    /// What is different between two runs; the exit code tells
+    /// Report the differences between two runs; exit code 1 if there are any
     Diff(diff::Args),
-    /// One run out of several: reciprocal rank fusion, CombSUM, Borda, ...
+    /// Fuse runs: reciprocal rank fusion, CombSUM, Borda, ...
     Fuse(fuse::Args),
-    /// One run out of several whose clicks tell which is preferred
+    /// Interleave runs for an online comparison by clicks
     Interleave(interleave::Args),
-    /// Which runs retrieve the same documents
+    /// Report which runs retrieve the same documents
     Overlap(overlap::Args),
-    /// The documents that assessors should judge, and the judgments that come of it
+    /// Pool documents for assessors, and merge their judgments
     Pool(pool::Args),
-    /// How much assessors agree
+    /// Measure inter-assessor agreement
     Agree(agree::Args),
-    /// What a tuned parameter is worth on queries it has not seen
+    /// Estimate a tuned parameter's score by leave-one-query-out cross-validation
     Sweep(sweep::Args),
-    /// Recall by how often documents occur in training data
+    /// Report recall by frequency of the documents in training data
     Buckets(buckets::Args),
-    /// Vectors of texts, by a BERT model from a Hugging Face folder
+    /// Encode texts as vectors with a BERT model from a Hugging Face folder
     #[cfg(feature = "dense")]
     Encode(Box<encode::Args>),
-    /// The encoders known by name and those downloaded; fetching more
+    /// List known and downloaded encoders; download more
     #[cfg(feature = "dense")]
     Models(models::Args),
-    /// A BERT model fine-tuned on queries whose answers are known
+    /// Fine-tune a BERT bi-encoder on queries with known relevant documents
     #[cfg(feature = "dense")]
     Train(Box<train::Args>),
-    /// Training data for dense retrievers: hard negatives by BM25 or from a run
+    /// Mine hard negatives for training, with BM25 or from a run
     Mine(Box<mine::Args>),
-    /// How well the neighbours of vectors or texts predict their classes
+    /// Evaluate embeddings by kNN classification accuracy
     KnnAccuracy(Box<knn_accuracy::Args>),
-    /// The collections known by name
+    /// List, verify and download known collections
     Datasets(datasets::Args),
 }
 
-/// Prints help where it was asked for, and otherwise what is wrong, in one line.
-pub(crate) fn complain(error: &clap::Error) -> ExitCode {
+/// Prints requested help, or a usage error in one line. Returns the exit code.
+pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let printed = error.print().and_then(|()| io::stdout().flush());
             match printed {
-                // Nobody reads it: no reason to fail.
+                // A closed pipe is not a failure.
                 Err(fault) if fault.kind() != io::ErrorKind::BrokenPipe => {
                     eprintln!("error: standard output: could not be written: {fault}");
                     ExitCode::FAILURE
@@ -115,14 +115,14 @@ pub(crate) fn complain(error: &clap::Error) -> ExitCode {
             ExitCode::from(2)
         }
         _ => {
-            eprintln!("{}", complaint(&error.to_string()));
+            eprintln!("{}", one_line_error(&error.to_string()));
             ExitCode::from(2)
         }
     }
 }
 
-/// clap's paragraphs about a mistake as one line.
-fn complaint(text: &str) -> String {
+/// Joins clap's multi-line error message into one line.
+fn one_line_error(text: &str) -> String {
     let mut parts = Vec::new();
     for line in text.lines() {
         let line = line.trim();
@@ -147,9 +147,9 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_in_one_line() {
+    fn usage_errors_are_one_line() {
         let error = Cli::try_parse_from(["ir", "eval", "qrels"]).unwrap_err();
-        let line = complaint(&error.to_string());
+        let line = one_line_error(&error.to_string());
         assert!(line.starts_with("error: the following required arguments were not provided"));
         assert!(!line.contains('\n') && line.contains("<RUN>"), "{line}");
     }

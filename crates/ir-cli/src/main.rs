@@ -1,9 +1,9 @@
-//! The `ir` command: index, search, evaluate.
+//! The command `ir`.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a command speaks to people through the standard streams"
+    reason = "a command-line program prints to the standard streams"
 )]
 
 mod cli;
@@ -20,7 +20,7 @@ use crate::shared::console::Console;
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return cli::complain(&error),
+        Err(error) => return cli::report_usage_error(&error),
     };
     let console = Console::new(cli.quiet);
     let done = match cli.command {
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         Command::Sweep(args) => sweep::run(&args, &console),
         Command::Compare(args) => compare::run(&args, &console),
         Command::KnnAccuracy(args) => knn_accuracy::run(&args, &console),
-        // As diff(1): 1 says that they differ, so trouble is 2.
+        // As in diff(1): exit code 1 means different, 2 means failure.
         Command::Diff(args) => {
             return match diff::run(&args, &console) {
                 Ok(same) => ExitCode::from(u8::from(!same)),

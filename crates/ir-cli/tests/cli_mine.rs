@@ -44,7 +44,7 @@ fn bundled(here: &Folder) -> Bundled {
     let search = [
         "search", "bundled", "--split", "train", "-k", "500", "--scores", "exact",
     ];
-    let collection = ir_data::catalogue::open("bundled").unwrap();
+    let collection = ir_data::catalog::open("bundled").unwrap();
     let qrels = collection.qrels("train").unwrap();
     let docs = collection.corpus().docs().unwrap().map(Result::unwrap);
     let queries = collection.queries("train").unwrap().into_iter();

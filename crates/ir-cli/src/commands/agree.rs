@@ -1,68 +1,69 @@
-//! `ir agree`: how much assessors agree, and the rankings of systems by them.
+//! `ir agree`: inter-assessor agreement, and correlation of the system rankings they induce.
 
 use std::collections::HashSet;
 use std::io::Write;
 
 use anyhow::{Context, Result, bail};
 use ir_core::Qrels;
-use ir_eval::{Evaluator, Level, Measure, Ratings, Rules, Weights, tau_ap, tau_ap_b, tau_b};
+use ir_eval::{Evaluator, MeasurementLevel, Measure, Ratings, Rules, KappaWeights, tau_ap, tau_ap_b, kendall_tau_b};
 use serde_json::{Value, json};
 
 use crate::shared::console::{Console, Usage};
-use crate::shared::format::{figure, table};
-use crate::shared::runs::{RunOptions, only_one_stdin};
-use crate::shared::output::Sink;
+use crate::shared::format::{four_decimals, table};
+use crate::shared::runs::{RunOptions, at_most_one_stdin};
+use crate::shared::output::OutputSink;
 use crate::shared::input;
 
 const EXAMPLES: &str = "\
 Examples:
-  ir agree ann.qrels ben.qrels                 judgments of two assessors
-  ir agree ann.qrels ben.qrels eve.qrels       or of more
-  ir agree --table labels.tsv                  a table: item, then labels
+  ir agree ann.qrels ben.qrels                 two assessors
+  ir agree ann.qrels ben.qrels eve.qrels       three assessors
+  ir agree --table labels.tsv                  table: item, one label per coder
   ir agree ann.qrels ben.qrels --run a.trec --run b.trec --run c.trec -m map
   ir agree ann.qrels --run a.trec --run b.trec --run c.trec -m map -m P.10
 
-Coefficients are 1 for perfect agreement and 0 for what chance would give:
-  Cohen           two assessors; of more, the mean over pairs
-  Cohen, linear   disagreements weigh by their distance, or its square
-  Davies-Fleiss   agreement and chance averaged over pairs, then combined
-  Fleiss          chance by the labels of all (of two assessors: Scott's pi)
-  Krippendorff    chance by the labels of all; some may be missing
+Coefficients are 1 for perfect agreement and 0 for chance agreement:
+  Cohen           kappa of two assessors; for more, the mean over pairs
+  Cohen, linear   weighted kappa; also with quadratic weights
+  Davies-Fleiss   multi-kappa: observed and expected agreement averaged over
+                  pairs
+  Fleiss          kappa with pooled marginals (two assessors: Scott's pi)
+  Krippendorff    alpha; allows missing labels
 
-Judging lists of `ir pool` become judgments of four columns by
+Convert judging lists of `ir pool` to four-column qrels with
   ir pool --merge pool.qrels --form plain ann.tsv -o ann.qrels
 
-With --run also how alike the assessors, or the measures, rank the systems:
-Kendall's tau-b and AP correlation (tau_ap: the first counts as right;
-tau_ap_b: neither does). A topic without results counts 0.
+With --run, also the correlation of the system rankings by assessor or by
+measure: Kendall's tau-b and AP correlation (tau_ap: the first ranking is the
+reference; tau_ap_b: symmetric). A topic without results scores 0.
 
-A table has a header, tabs or commas between its columns, and nothing, - or NA
-where a label is missing. Labels that are whole numbers are ordered as such.";
+A table has a header and tab- or comma-separated columns; an empty cell, - or
+NA is a missing label. Integer labels are ordered numerically.";
 
 /// The arguments of `ir agree`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Judgments of each assessor: files in TREC's form, or collections by name
+    /// Judgments, one argument per assessor: TREC qrels files or collection names
     #[arg(value_name = "QRELS", required_unless_present = "table")]
     qrels: Vec<String>,
 
-    /// Labels in a table, in place of qrels
+    /// Table of labels, instead of qrels
     #[arg(long, value_name = "FILE", conflicts_with_all = ["qrels", "run"])]
     table: Option<String>,
 
-    /// Run of a system, in TREC's form, to rank; three or more
+    /// TREC run of a system to rank; repeatable, at least three
     #[arg(long, value_name = "RUN", requires = "qrels")]
     run: Vec<String>,
 
-    /// Measure by which systems are ranked; repeatable [default: map]
+    /// Measure that ranks the systems; repeatable [default: map]
     #[arg(long, short = 'm', value_name = "MEASURE", requires = "run")]
     measure: Vec<Measure>,
 
     #[command(flatten)]
     reading: RunOptions,
 
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -70,7 +71,7 @@ pub(crate) struct Args {
 /// Runs `ir agree`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let files: Vec<&String> = args.qrels.iter().chain(&args.run).collect();
-    only_one_stdin(&files)?;
+    at_most_one_stdin(&files)?;
     let alone = args.table.is_none() && args.qrels.len() < 2;
     if alone && (args.run.is_empty() || args.measure.len() < 2) {
         return Err(Usage(
@@ -82,7 +83,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if !args.run.is_empty() && args.run.len() < 3 {
         let found = args.run.len();
         return Err(Usage(format!(
-            "expected at least three of --run to rank, found {found}"
+            "expected at least three runs (--run) to rank, found {found}"
         ))
         .into());
     }
@@ -94,18 +95,18 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     let ratings = match &args.table {
         Some(file) => Some(read_table(file)?),
-        None => (!alone).then(|| Ratings::of_qrels(qrels.iter().map(|(name, q)| (*name, q)))),
+        None => (!alone).then(|| Ratings::from_qrels(qrels.iter().map(|(name, q)| (*name, q)))),
     };
     if let Some(ratings) = &ratings
-        && ratings.observed().is_none()
+        && ratings.observed_agreement().is_none()
     {
         bail!(
-            "expected items that two assessors labelled, found none that each pair has in common"
+            "expected items labeled by every pair of assessors, found none"
         );
     }
     let runs = args.reading.read(&args.run, console)?;
     let rankings = rankings(args, &qrels, &runs)?;
-    let mut out = Sink::open(None)?;
+    let mut out = OutputSink::open(None)?;
     let text =
         if args.json {
             let agreement = ratings.as_ref().map(agreement_json);
@@ -127,7 +128,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     out.commit()
 }
 
-/// A table with a header: an item, and a label of each coder.
+/// Reads a table with a header: an item column, then one label column per coder.
 fn read_table(file: &str) -> Result<Ratings> {
     let name = source::name(file);
     let mut text = String::new();
@@ -145,7 +146,7 @@ fn read_table(file: &str) -> Result<Ratings> {
     };
     if coders.len() < 2 {
         let found = coders.len();
-        bail!("{name}:1: expected a column for items and at least two for labels, found {found}");
+        bail!("{name}:1: expected an item column and at least two label columns, found {found}");
     }
     let columns = coders.len() + 1;
     let mut ratings = Ratings::new(coders);
@@ -163,7 +164,7 @@ fn read_table(file: &str) -> Result<Ratings> {
         }
         let label = |text: &str| match text.trim() {
             "" | "-" | "NA" => None,
-            text => Some(ir_eval::Label::from(text)),
+            text => Some(ir_eval::RatingCategory::from(text)),
         };
         ratings.push(&record[0], record.iter().skip(1).map(label));
     }
@@ -176,53 +177,53 @@ fn agreement_json(ratings: &Ratings) -> Value {
         .map(|(a, b)| {
             json!({
                 "first": ratings.coders()[a], "second": ratings.coders()[b],
-                "cohen": ratings.cohen(a, b),
-                "linear": ratings.weighted_cohen(a, b, Weights::Linear),
-                "quadratic": ratings.weighted_cohen(a, b, Weights::Quadratic),
+                "cohen": ratings.cohen_kappa(a, b),
+                "linear": ratings.weighted_cohen_kappa(a, b, KappaWeights::Linear),
+                "quadratic": ratings.weighted_cohen_kappa(a, b, KappaWeights::Quadratic),
                 "confusion": ratings.confusion(a, b),
             })
         })
         .collect();
     json!({
-        "assessors": ratings.coders(), "items": ratings.len(), "complete": ratings.complete(),
-        "labels": ratings.labels().collect::<Vec<_>>(), "observed": ratings.observed(),
-        "mean_cohen": ratings.mean_cohen(), "davies_fleiss": ratings.davies_fleiss(),
-        "fleiss": ratings.fleiss(), "pairs": pairs,
+        "assessors": ratings.coders(), "items": ratings.len(), "complete": ratings.complete_items(),
+        "labels": ratings.categories().collect::<Vec<_>>(), "observed": ratings.observed_agreement(),
+        "mean_cohen": ratings.mean_cohen_kappa(), "davies_fleiss": ratings.davies_fleiss_kappa(),
+        "fleiss": ratings.fleiss_kappa(), "pairs": pairs,
         "krippendorff": {
-            "nominal": ratings.krippendorff(Level::Nominal),
-            "ordinal": ratings.krippendorff(Level::Ordinal),
-            "interval": ratings.krippendorff(Level::Interval),
+            "nominal": ratings.krippendorff_alpha(MeasurementLevel::Nominal),
+            "ordinal": ratings.krippendorff_alpha(MeasurementLevel::Ordinal),
+            "interval": ratings.krippendorff_alpha(MeasurementLevel::Interval),
         },
     })
 }
 
 fn agreement_text(ratings: &Ratings) -> Vec<String> {
     let row = |name: &str, value: String| vec![name.to_owned(), value];
-    let labels: Vec<String> = ratings.labels().map(ToString::to_string).collect();
+    let labels: Vec<String> = ratings.categories().map(ToString::to_string).collect();
     let mut rows = vec![
         row("assessors", ratings.coders().len().to_string()),
         row("items", ratings.len().to_string()),
-        row("labelled by all", ratings.complete().to_string()),
+        row("labeled by all", ratings.complete_items().to_string()),
         row("labels", labels.join(" ")),
-        row("observed agreement", figure(ratings.observed())),
+        row("observed agreement", four_decimals(ratings.observed_agreement())),
     ];
     let two = ratings.coders().len() == 2;
     if two {
-        rows.push(row("Cohen", figure(ratings.cohen(0, 1))));
-        let weighted = |weights| figure(ratings.weighted_cohen(0, 1, weights));
-        rows.push(row("Cohen, linear", weighted(Weights::Linear)));
-        rows.push(row("Cohen, quadratic", weighted(Weights::Quadratic)));
+        rows.push(row("Cohen", four_decimals(ratings.cohen_kappa(0, 1))));
+        let weighted = |weights| four_decimals(ratings.weighted_cohen_kappa(0, 1, weights));
+        rows.push(row("Cohen, linear", weighted(KappaWeights::Linear)));
+        rows.push(row("Cohen, quadratic", weighted(KappaWeights::Quadratic)));
     } else {
-        rows.push(row("Cohen, mean of pairs", figure(ratings.mean_cohen())));
+        rows.push(row("Cohen, mean of pairs", four_decimals(ratings.mean_cohen_kappa())));
     }
-    rows.push(row("Davies-Fleiss", figure(ratings.davies_fleiss())));
-    rows.push(row("Fleiss", figure(ratings.fleiss())));
+    rows.push(row("Davies-Fleiss", four_decimals(ratings.davies_fleiss_kappa())));
+    rows.push(row("Fleiss", four_decimals(ratings.fleiss_kappa())));
     for (level, name) in [
-        (Level::Nominal, "Krippendorff"),
-        (Level::Ordinal, "Krippendorff, ordinal"),
-        (Level::Interval, "Krippendorff, interval"),
+        (MeasurementLevel::Nominal, "Krippendorff"),
+        (MeasurementLevel::Ordinal, "Krippendorff, ordinal"),
+        (MeasurementLevel::Interval, "Krippendorff, interval"),
     ] {
-        rows.push(row(name, figure(ratings.krippendorff(level))));
+        rows.push(row(name, four_decimals(ratings.krippendorff_alpha(level))));
     }
     let mut parts = vec![table(rows)];
     if two {
@@ -244,12 +245,12 @@ fn agreement_text(ratings: &Ratings) -> Vec<String> {
             .map(str::to_owned)
             .to_vec();
         let pairs = ratings.pairs().map(|(a, b)| {
-            let weighted = |weights| figure(ratings.weighted_cohen(a, b, weights));
+            let weighted = |weights| four_decimals(ratings.weighted_cohen_kappa(a, b, weights));
             vec![
                 format!("{} + {}", ratings.coders()[a], ratings.coders()[b]),
-                figure(ratings.cohen(a, b)),
-                weighted(Weights::Linear),
-                weighted(Weights::Quadratic),
+                four_decimals(ratings.cohen_kappa(a, b)),
+                weighted(KappaWeights::Linear),
+                weighted(KappaWeights::Quadratic),
             ]
         });
         parts.push(table(std::iter::once(head).chain(pairs)));
@@ -257,8 +258,8 @@ fn agreement_text(ratings: &Ratings) -> Vec<String> {
     parts
 }
 
-/// How alike two orders of the systems are.
-struct Correlated {
+/// Correlation of two system rankings.
+struct RankingCorrelation {
     names: [String; 2],
     tau: Option<f64>,
     tau_ap: Option<f64>,
@@ -269,7 +270,7 @@ fn rankings(
     args: &Args,
     qrels: &[(&str, Qrels)],
     runs: &[ir_core::Run],
-) -> Result<Vec<Correlated>> {
+) -> Result<Vec<RankingCorrelation>> {
     if runs.is_empty() {
         return Ok(Vec::new());
     }
@@ -278,7 +279,7 @@ fn rankings(
     } else {
         args.measure.clone()
     };
-    // By judgments and measure, a figure for each run.
+    // One score per run, for each assessor and measure.
     let mut orders: Vec<(String, Vec<f64>)> = Vec::new();
     for (name, judgments) in qrels {
         let evaluator = Evaluator::with_rules(judgments, &measures, Rules::default())?;
@@ -302,9 +303,9 @@ fn rankings(
     let mut all = Vec::new();
     for (at, (first, x)) in orders.iter().enumerate() {
         for (second, y) in &orders[at + 1..] {
-            all.push(Correlated {
+            all.push(RankingCorrelation {
                 names: [first.clone(), second.clone()],
-                tau: tau_b(x, y),
+                tau: kendall_tau_b(x, y),
                 tau_ap: tau_ap(x, y),
                 tau_ap_b: tau_ap_b(x, y),
             });
@@ -313,7 +314,7 @@ fn rankings(
     Ok(all)
 }
 
-fn rankings_text(rankings: &[Correlated], systems: usize) -> String {
+fn rankings_text(rankings: &[RankingCorrelation], systems: usize) -> String {
     let head = [
         &format!("order of {systems} systems"),
         "tau_b",
@@ -324,9 +325,9 @@ fn rankings_text(rankings: &[Correlated], systems: usize) -> String {
     let rows = rankings.iter().map(|ranking| {
         vec![
             ranking.names.join(" / "),
-            figure(ranking.tau),
-            figure(ranking.tau_ap),
-            figure(ranking.tau_ap_b),
+            four_decimals(ranking.tau),
+            four_decimals(ranking.tau_ap),
+            four_decimals(ranking.tau_ap_b),
         ]
     });
     table(std::iter::once(head).chain(rows))

@@ -1,4 +1,4 @@
-//! `ir buckets`: recall by how often a document occurs in the training data.
+//! `ir buckets`: recall by training frequency of the documents.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -7,13 +7,13 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use ir_core::trec::{Header, Rows};
 use ir_core::{Grade, Qrels, Run};
-use ir_eval::{Bucket, BucketRecall, FrequencyRecall, ListOrder};
+use ir_eval::{FrequencyBucket, FrequencyBucketRecall, RecallByFrequency, ListOrder};
 use serde::Serialize;
 
 use crate::shared::console::{Console, Usage};
-use crate::shared::qrels::told;
-use crate::shared::runs::label;
-use crate::shared::output::Sink;
+use crate::shared::qrels::with_warnings;
+use crate::shared::runs::name_runs;
+use crate::shared::output::OutputSink;
 use crate::shared::input;
 
 const EXAMPLES: &str = "\
@@ -23,11 +23,11 @@ Examples:
   ir buckets --counts counts.tsv qrels.txt bm25.trec dense.trec
   ir buckets --counts counts.tsv --bucket 0-9 --bucket 10- qrels.txt run.trec
 
-For each query with a relevant document in a bucket: the share of those that
-stand among the first R documents of the list, R being the number of all
-relevant documents of the query; then the mean over these queries. A query
-without results counts 0. This is what the published evaluation of DataFinder
-does, with its buckets: 501-2500, 101-500, 51-100, 21-50, 6-20, 1-5.";
+The score of a bucket is the mean, over the queries with a relevant document in
+it, of the fraction of these documents retrieved in the top R, where R is the
+query's number of relevant documents. A query without results scores 0. This is
+the published evaluation of DataFinder; its buckets are the default: 501-2500,
+101-500, 51-100, 21-50, 6-20, 1-5.";
 
 /// The arguments of `ir buckets`.
 #[derive(Debug, clap::Args)]
@@ -37,31 +37,31 @@ pub(crate) struct Args {
     /// Relevance judgments: a file, a collection by name such as `beir/nfcorpus`, or `-`
     qrels: String,
 
-    /// Runs: files in TREC's form, or `-` for one of them
+    /// TREC runs; one may be `-` (standard input)
     #[arg(required = true, num_args = 1.., value_name = "RUN")]
     runs: Vec<String>,
 
-    /// How often each document occurs: a file with two columns, id and count
+    /// File of training frequencies, two columns: document id, count
     #[arg(long, value_name = "FILE")]
     counts: Option<String>,
 
-    /// Judgments of the training queries, in which relevant documents are counted
+    /// Training judgments; the frequency of a document is its number of relevant judgments
     #[arg(long, value_name = "QRELS")]
     training: Option<String>,
 
-    /// Range of counts such as 6-20 or 501-; repeatable [default: DataFinder's]
+    /// Frequency range such as 6-20 or 501-; repeatable [default: DataFinder's buckets]
     #[arg(long, value_name = "RANGE")]
-    bucket: Vec<Bucket>,
+    bucket: Vec<FrequencyBucket>,
 
-    /// Order of the lists: as the run lists them, or by score as in `ir eval`
+    /// Ranking order: line order of the run, or by score as in `ir eval`
     #[arg(long, value_enum, default_value_t = Order::File, hide_possible_values = true, value_name = "file|score")]
     order: Order,
 
-    /// Grade from which on a document is relevant
+    /// Minimum grade of a relevant document
     #[arg(short = 'l', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(i64).range(0..), allow_negative_numbers = true)]
     level: Grade,
 
-    /// One JSON object per run
+    /// Print one JSON object per run
     #[arg(long)]
     json: bool,
 }
@@ -72,13 +72,13 @@ enum Order {
     Score,
 }
 
-/// The recalls of one run.
+/// Bucket recalls of one run.
 #[derive(Serialize)]
-struct OfRun {
+struct RunRecall {
     run: String,
     order: ListOrder,
     level: Grade,
-    buckets: Vec<BucketRecall>,
+    buckets: Vec<FrequencyBucketRecall>,
 }
 
 /// Runs `ir buckets`.
@@ -90,11 +90,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     ];
     let files = files.into_iter().flatten().chain(&args.runs);
     if files.filter(|file| *file == "-").count() > 1 {
-        return Err(Usage("expected `-` for one file, found it more than once".to_owned()).into());
+        return Err(Usage("expected `-` at most once, found it more than once".to_owned()).into());
     }
-    let plan = FrequencyRecall {
+    let plan = RecallByFrequency {
         buckets: if args.bucket.is_empty() {
-            Bucket::DATAFINDER.to_vec()
+            FrequencyBucket::DATAFINDER.to_vec()
         } else {
             args.bucket.clone()
         },
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let qrels = judgments(&args.qrels, console)?;
     let mut runs = Vec::with_capacity(args.runs.len());
     for file in &args.runs {
-        let run = told(source::run(file, Header::Skip)?, console);
+        let run = with_warnings(source::run(file, Header::Skip)?, console);
         let common = qrels.iter().any(|(query, _)| run.get(query).is_some());
         if !common {
             bail!(
@@ -122,15 +122,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         }
         runs.push(run);
     }
-    label(&mut runs, &args.runs);
-    let of = |run: &Run| OfRun {
+    name_runs(&mut runs, &args.runs);
+    let of = |run: &Run| RunRecall {
         run: run.tag.clone(),
         order: plan.order,
         level: plan.level,
         buckets: plan.of(&qrels, run, &counts),
     };
-    let all: Vec<OfRun> = runs.iter().map(of).collect();
-    let mut out = Sink::open(None)?;
+    let all: Vec<RunRecall> = runs.iter().map(of).collect();
+    let mut out = OutputSink::open(None)?;
     let written = if args.json {
         json(&all, &mut out)
     } else {
@@ -141,7 +141,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 }
 
 fn judgments(file: &str, console: &Console) -> Result<Qrels> {
-    Ok(told(source::qrels(file, Header::Skip)?, console))
+    Ok(with_warnings(source::qrels(file, Header::Skip)?, console))
 }
 
 fn count(qrels: &Qrels, level: Grade) -> BTreeMap<String, u64> {
@@ -169,7 +169,7 @@ fn read_counts(file: &str) -> Result<BTreeMap<String, u64>> {
     Ok(counts)
 }
 
-fn json(all: &[OfRun], out: &mut dyn Write) -> Result<()> {
+fn json(all: &[RunRecall], out: &mut dyn Write) -> Result<()> {
     for run in all {
         serde_json::to_writer(&mut *out, run)?;
         writeln!(out)?;
@@ -177,7 +177,7 @@ fn json(all: &[OfRun], out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-fn text(all: &[OfRun], plan: &FrequencyRecall, out: &mut dyn Write) -> Result<()> {
+fn text(all: &[RunRecall], plan: &RecallByFrequency, out: &mut dyn Write) -> Result<()> {
     let Some(first) = all.first() else {
         return Ok(());
     };
@@ -185,7 +185,7 @@ fn text(all: &[OfRun], plan: &FrequencyRecall, out: &mut dyn Write) -> Result<()
         .iter()
         .map(|run| run.run.chars().count().max(6))
         .collect();
-    let buckets: Vec<String> = plan.buckets.iter().map(Bucket::to_string).collect();
+    let buckets: Vec<String> = plan.buckets.iter().map(FrequencyBucket::to_string).collect();
     let wide = buckets.iter().map(String::len).max().unwrap_or(0).max(6);
     write!(out, "{:wide$}  queries  relevant", "counts")?;
     for (run, width) in all.iter().zip(&widths) {
@@ -206,6 +206,6 @@ fn text(all: &[OfRun], plan: &FrequencyRecall, out: &mut dyn Write) -> Result<()
     let (order, level) = (plan.order, plan.level);
     Ok(writeln!(
         out,
-        "\nrecall in the first R of each list; lists: {order}; relevant from: {level}"
+        "\nrecall in the top R; ranking order: {order}; minimum relevant grade: {level}"
     )?)
 }

@@ -1,24 +1,23 @@
-//! `ir datasets`: what the catalogue knows, and what of it is there.
+//! `ir datasets`: lists, verifies and downloads the collections of the catalog.
 
 use std::io::Write;
 
 use anyhow::Result;
-use ir_data::catalogue::{Catalogue, Entry, entries};
+use ir_data::catalog::{Catalog, CatalogEntry, entries};
 use serde_json::json;
 
 use crate::shared::console::{Console, stop_on_interrupt};
-use crate::shared::output::Sink;
+use crate::shared::output::OutputSink;
 
 const EXAMPLES: &str = "\
 Examples:
-  ir datasets                        all collections, and which are there
-  ir datasets verify beir/nfcorpus   sizes, hashes and counts compared
-  ir datasets where beir/nfcorpus    its files, and where they come from
-  ir datasets fetch beir/nfcorpus    downloaded into the folder IR_DATA
+  ir datasets                        list collections and their availability
+  ir datasets verify beir/nfcorpus   verify sizes, hashes and counts
+  ir datasets where beir/nfcorpus    show its files and their source
+  ir datasets fetch beir/nfcorpus    download it into the folder IR_DATA
 
-The environment variable IR_DATA names the folder in which collections are
-looked for. The collection `bundled` is part of this program and is always
-there.";
+Collections are looked up in the folder IR_DATA (environment variable). The
+collection `bundled` is built in and always available.";
 
 /// The arguments of `ir datasets`.
 #[derive(Debug, clap::Args)]
@@ -27,24 +26,24 @@ pub(crate) struct Args {
     #[command(subcommand)]
     action: Option<Action>,
 
-    /// One JSON object per collection and line
+    /// Print one JSON object per collection
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Sizes, hashes and counts of a collection compared with what the catalogue states
+    /// Verify sizes, hashes and counts of a collection against the catalog
     Verify {
         /// Collection, such as `beir/nfcorpus`
         name: String,
     },
-    /// Files of a collection: where they are expected, their sizes, where they come from
+    /// Show the files of a collection: expected paths, sizes, source
     Where {
         /// Collection, such as `beir/nfcorpus`
         name: String,
     },
-    /// A collection with a public address downloaded into the folder IR_DATA, and verified
+    /// Download a public collection into the folder IR_DATA and verify it
     Fetch {
         /// Collection, such as `beir/nfcorpus`
         name: String,
@@ -53,8 +52,8 @@ enum Action {
 
 /// Runs `ir datasets`.
 pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
-    let catalogue = Catalogue::from_env();
-    let mut out = Sink::open(None)?;
+    let catalogue = Catalog::from_env();
+    let mut out = OutputSink::open(None)?;
     match args.action {
         None if args.json => list_json(&catalogue, &mut out)?,
         None => list(&catalogue, &mut out, console)?,
@@ -65,12 +64,12 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     out.commit()
 }
 
-fn list(catalogue: &Catalogue, out: &mut Sink, console: &Console) -> Result<()> {
+fn list(catalogue: &Catalog, out: &mut OutputSink, console: &Console) -> Result<()> {
     let width = entries().iter().map(|e| e.name.len()).max().unwrap_or(0);
     writeln!(
         out,
-        "{:width$}  {:>9}  {:>7}  {:>9}  {:7}  what",
-        "name", "documents", "queries", "judgments", "there"
+        "{:width$}  {:>9}  {:>7}  {:>9}  {:7}  description",
+        "name", "documents", "queries", "judgments", "present"
     )?;
     for entry in entries() {
         let (there, what) = match catalogue.has(&entry.name) {
@@ -90,13 +89,13 @@ fn list(catalogue: &Catalogue, out: &mut Sink, console: &Console) -> Result<()> 
         )?;
     }
     match catalogue.root() {
-        Some(root) => console.note(format_args!("\nlooked for in {}", root.display())),
-        None => console.note("\nIR_DATA is not set: only `bundled` can be opened"),
+        Some(root) => console.note(format_args!("\ndata folder: {}", root.display())),
+        None => console.note("\nIR_DATA is not set; only `bundled` is available"),
     }
     Ok(())
 }
 
-fn list_json(catalogue: &Catalogue, out: &mut Sink) -> Result<()> {
+fn list_json(catalogue: &Catalog, out: &mut OutputSink) -> Result<()> {
     for entry in entries() {
         let splits: serde_json::Map<String, serde_json::Value> = entry
             .splits
@@ -106,7 +105,7 @@ fn list_json(catalogue: &Catalogue, out: &mut Sink) -> Result<()> {
                 (name.clone(), counts)
             })
             .collect();
-        let there = catalogue.has(&entry.name);
+        let present = catalogue.has(&entry.name);
         let line = json!({
             "name": entry.name,
             "about": entry.about,
@@ -114,16 +113,16 @@ fn list_json(catalogue: &Catalogue, out: &mut Sink) -> Result<()> {
             "distinct_ids": entry.distinct,
             "queries": entry.queries,
             "splits": splits,
-            "licence": entry.licence,
-            "there": matches!(there, Ok(true)),
-            "damaged": there.err().map(|error| error.to_string()),
+            "license": entry.licence,
+            "present": matches!(present, Ok(true)),
+            "damaged": present.err().map(|error| error.to_string()),
         });
         writeln!(out, "{line}")?;
     }
     Ok(())
 }
 
-fn verify(catalogue: &Catalogue, name: &str, out: &mut Sink, console: &Console) -> Result<()> {
+fn verify(catalogue: &Catalog, name: &str, out: &mut OutputSink, console: &Console) -> Result<()> {
     stop_on_interrupt();
     let mut bar = console.bar();
     let found = catalogue.verify(name, &mut bar);
@@ -131,7 +130,7 @@ fn verify(catalogue: &Catalogue, name: &str, out: &mut Sink, console: &Console) 
     let found = found?;
     writeln!(
         out,
-        "{name}: as stated: {} files ({} bytes), {} documents with {} different ids, {} queries, {} judgments",
+        "{name}: verified: {} files ({} bytes), {} documents with {} distinct ids, {} queries, {} judgments",
         grouped(found.files),
         grouped(found.bytes),
         grouped(found.documents),
@@ -142,11 +141,11 @@ fn verify(catalogue: &Catalogue, name: &str, out: &mut Sink, console: &Console) 
     Ok(())
 }
 
-fn locate(catalogue: &Catalogue, name: &str, out: &mut Sink) -> Result<()> {
+fn locate(catalogue: &Catalog, name: &str, out: &mut OutputSink) -> Result<()> {
     let entry = catalogue.entry(name)?;
     writeln!(out, "{}: {}", entry.name, entry.about)?;
     if entry.files.is_empty() {
-        writeln!(out, "  part of this program")?;
+        writeln!(out, "  built in")?;
     }
     for file in &entry.files {
         let path = catalogue.root().map_or_else(
@@ -162,10 +161,10 @@ fn locate(catalogue: &Catalogue, name: &str, out: &mut Sink) -> Result<()> {
             "  split {split}: {queries} judged queries, {judgments} judgments"
         )?;
     }
-    writeln!(out, "  licence: {}", entry.licence)?;
+    writeln!(out, "  license: {}", entry.licence)?;
     writeln!(out, "  source: {}", entry.source)?;
     if let Some(archive) = &entry.archive {
-        writeln!(out, "  address: {}", archive.url)?;
+        writeln!(out, "  URL: {}", archive.url)?;
     }
     for note in &entry.notes {
         writeln!(out, "  note: {note}")?;
@@ -174,13 +173,13 @@ fn locate(catalogue: &Catalogue, name: &str, out: &mut Sink) -> Result<()> {
 }
 
 #[cfg(feature = "fetch")]
-fn fetch(catalogue: &Catalogue, name: &str, out: &mut Sink, console: &Console) -> Result<()> {
+fn fetch(catalogue: &Catalog, name: &str, out: &mut OutputSink, console: &Console) -> Result<()> {
     catalogue.entry(name)?;
-    // A damaged copy is fetched anew.
+    // A damaged copy is downloaded again.
     if matches!(catalogue.has(name), Ok(true)) {
         writeln!(
             out,
-            "{name}: there already; `ir datasets verify {name}` reads all of it"
+            "{name}: already present (`ir datasets verify {name}` checks it)"
         )?;
         return Ok(());
     }
@@ -189,26 +188,26 @@ fn fetch(catalogue: &Catalogue, name: &str, out: &mut Sink, console: &Console) -
     catalogue.fetch(name, &mut bar)?;
     bar.finish();
     let root = catalogue.root().unwrap_or(std::path::Path::new(""));
-    writeln!(out, "{name}: fetched into {}, and verified", root.display())?;
+    writeln!(out, "{name}: downloaded to {} and verified", root.display())?;
     Ok(())
 }
 
 #[cfg(not(feature = "fetch"))]
-fn fetch(catalogue: &Catalogue, name: &str, _: &mut Sink, _: &Console) -> Result<()> {
+fn fetch(catalogue: &Catalog, name: &str, _: &mut OutputSink, _: &Console) -> Result<()> {
     let entry = catalogue.entry(name)?;
     let place = match &entry.archive {
-        Some(archive) => format!("; it is at {}", archive.url),
+        Some(archive) => format!("; its URL is {}", archive.url),
         None => format!(
-            "; it has no public address, and comes from {}",
+            "; it has no public URL; source: {}",
             entry.source
         ),
     };
     anyhow::bail!(
-        "this program was built without the feature \"fetch\", so that it cannot download {name:?} \
-         (cargo install --path . --features fetch){place}"
+        "cannot download {name:?}: built without the feature \"fetch\" \
+         (cargo install --path crates/ir-cli --features fetch){place}"
     )
 }
 
-fn judgments(entry: &Entry) -> u64 {
+fn judgments(entry: &CatalogEntry) -> u64 {
     entry.splits.values().map(|split| split.judgments).sum()
 }

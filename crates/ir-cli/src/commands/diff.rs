@@ -1,68 +1,67 @@
-//! `ir diff`: what is different between two runs.
+//! `ir diff`: differences between two runs.
 
 use std::fmt::Write as _;
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use ir_eval::{Diff, DiffRules, QueryDiff};
+use ir_eval::{RunDiff, DiffRules, QueryDiff};
 use serde_json::json;
 
 use crate::shared::options::positive;
 use crate::shared::console::Console;
-use crate::shared::format::{figure, table};
-use crate::shared::runs::{RunOptions, only_one_stdin};
-use crate::shared::output::Sink;
+use crate::shared::format::{four_decimals, table};
+use crate::shared::runs::{RunOptions, at_most_one_stdin};
+use crate::shared::output::OutputSink;
 
 const EXAMPLES: &str = "\
 Examples:
-  ir diff old.trec new.trec                  the exit code is 0 for identical
-  ir diff -q --depth 10 old.trec new.trec    each topic that differs
-  ir diff --tolerance inf old.trec new.trec  rankings alone
-  ir diff --json old.trec new.trec           one JSON object
+  ir diff old.trec new.trec                  exit code 0 if identical
+  ir diff -q --depth 10 old.trec new.trec    list the differing topics
+  ir diff --tolerance inf old.trec new.trec  compare rankings, not scores
+  ir diff --json old.trec new.trec           print one JSON object
   ir search tiny | ir diff before.trec -
 
-Figures are means over the topics that both runs have:
+Values are means over the topics of both runs:
   tau      Kendall's tau-b of the ranks of the common documents
-  tau_ap   AP correlation: the same, but the top weighs more; the first run
-           counts as right
-  rbo      rank-biased overlap, extrapolated; sees what one run lacks
-  overlap  share of the longer list that both have
+  tau_ap   AP correlation: top-weighted; the first run is the reference
+  rbo      extrapolated rank-biased overlap; accounts for missing documents
+  overlap  number of common documents divided by the longer ranking's length
 
-The exit code is that of diff: 0 for identical runs, 1 for different ones, and
-2 for any trouble. Tags are not compared.";
+Exit codes are those of diff(1): 0 identical, 1 different, 2 failure. Tags are
+not compared.";
 
 /// The arguments of `ir diff`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Run in TREC's form, or `-` for standard input
+    /// TREC run, or `-` for standard input
     #[arg(value_name = "RUN")]
     first: String,
 
-    /// The other run
+    /// TREC run to compare with `RUN`
     #[arg(value_name = "OTHER RUN")]
     second: String,
 
-    /// Documents of each list that count [default: all]
+    /// Maximum rank compared [default: all]
     #[arg(long, short = 'k', value_name = "K", value_parser = positive, allow_negative_numbers = true)]
     depth: Option<usize>,
 
-    /// How far two scores may be apart and still be equal; `inf` for rankings alone
+    /// Score tolerance: absolute differences up to it count as equal; `inf` ignores scores
     #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = tolerance, allow_negative_numbers = true)]
     tolerance: f64,
 
-    /// Persistence of rank-biased overlap: .9 puts 86 % of the weight on the first 10 ranks
+    /// Persistence p of rank-biased overlap, 0 < p < 1; 0.9 puts 86 % of the weight on the top 10
     #[arg(long, value_name = "P", default_value_t = 0.9, value_parser = persistence, allow_negative_numbers = true)]
     rbo_p: f64,
 
-    /// A line for each topic that differs
+    /// Print a line for each differing topic
     #[arg(long, short = 'q')]
     queries: bool,
 
     #[command(flatten)]
     reading: RunOptions,
 
-    /// One JSON object, with every topic
+    /// Print one JSON object with all topics
     #[arg(long)]
     json: bool,
 }
@@ -70,7 +69,7 @@ pub(crate) struct Args {
 fn tolerance(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(number) if number >= 0.0 => Ok(number),
-        _ => Err(format!("expected a number from 0, or inf, found {text:?}")),
+        _ => Err(format!("expected a number of at least 0, or inf, found {text:?}")),
     }
 }
 
@@ -81,10 +80,10 @@ fn persistence(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Runs `ir diff`; tells whether the runs are identical.
+/// Runs `ir diff`. Returns whether the runs are identical.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<bool> {
     let files = [args.first.clone(), args.second.clone()];
-    only_one_stdin(&files)?;
+    at_most_one_stdin(&files)?;
     let runs = args.reading.read(&files, console)?;
     let rules = DiffRules {
         order: args.reading.order.into(),
@@ -92,8 +91,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<bool> {
         p: args.rbo_p,
         tolerance: args.tolerance,
     };
-    let diff = Diff::of(&runs[0], &runs[1], rules);
-    let mut out = Sink::open(None)?;
+    let diff = RunDiff::new(&runs[0], &runs[1], rules);
+    let mut out = OutputSink::open(None)?;
     let text = if args.json {
         let mean = |figure: fn(&QueryDiff) -> Option<f64>| diff.mean(figure).map(|mean| mean.0);
         let mut object = json!(diff);
@@ -115,7 +114,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<bool> {
     Ok(diff.identical())
 }
 
-/// Six digits, whatever the size.
+/// Formats a number with six significant digits.
 fn short(number: f64) -> String {
     if (1e-4..1e6).contains(&number) {
         format!("{number:.6}")
@@ -124,7 +123,7 @@ fn short(number: f64) -> String {
     }
 }
 
-fn text(diff: &Diff, args: &Args) -> String {
+fn text(diff: &RunDiff, args: &Args) -> String {
     let documents: usize = diff.queries.iter().map(|query| query.retrieved[0]).sum();
     let compared = format!("{} topics, {documents} documents", diff.queries.len());
     if diff.identical() {
@@ -138,7 +137,7 @@ fn text(diff: &Diff, args: &Args) -> String {
     let mut rows: Vec<[String; 2]> = Vec::new();
     let mut row = |name: &str, value: String| rows.push([name.to_owned(), value]);
     let verdict = if diff.same_rankings() {
-        "scores only: the rankings are the same"
+        "scores only; rankings are identical"
     } else {
         "yes"
     };
@@ -158,11 +157,11 @@ fn text(diff: &Diff, args: &Args) -> String {
     }
     let count = |of: fn(&QueryDiff) -> bool| diff.queries.iter().filter(|query| of(query)).count();
     row(
-        "topics with another ranking",
+        "topics with different rankings",
         count(|query| !query.same_ranking()).to_string(),
     );
     row(
-        "topics with other scores",
+        "topics with different scores",
         count(|query| query.score.is_some()).to_string(),
     );
     let first = diff
@@ -171,7 +170,7 @@ fn text(diff: &Diff, args: &Args) -> String {
         .find_map(|query| Some((query, query.first_difference.as_ref()?)));
     if let Some((query, first)) = first {
         let shown =
-            |doc: &Option<String>| doc.clone().unwrap_or_else(|| "(end of the list)".into());
+            |doc: &Option<String>| doc.clone().unwrap_or_else(|| "(end of ranking)".into());
         let what = format!(
             "topic {}, rank {}: {} against {}",
             query.query,
@@ -189,7 +188,7 @@ fn text(diff: &Diff, args: &Args) -> String {
             score.first,
             score.second
         );
-        row("largest difference of scores", what);
+        row("largest score difference", what);
     }
     let mut means = |name: String, figure: fn(&QueryDiff) -> Option<f64>| {
         if let Some((mean, topics)) = diff.mean(figure) {
@@ -212,7 +211,7 @@ fn text(diff: &Diff, args: &Args) -> String {
     let width = rows.iter().map(|row| row[0].len()).max().unwrap_or(0);
     let mut text = String::new();
     for [name, value] in rows {
-        // Writing to a text cannot fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "{name:width$}  {value}");
     }
     let different: Vec<&QueryDiff> = diff
@@ -242,9 +241,9 @@ fn text(diff: &Diff, args: &Args) -> String {
                 query.retrieved[1].to_string(),
                 query.common.to_string(),
                 from.unwrap_or_else(|| "-".into()),
-                figure(query.tau),
-                figure(query.tau_ap),
-                figure(query.rbo),
+                four_decimals(query.tau),
+                four_decimals(query.tau_ap),
+                four_decimals(query.rbo),
             ]
         });
         let head = head.iter().map(|&name| name.to_owned()).collect();

@@ -1,4 +1,4 @@
-//! `ir fuse`: one run out of several.
+//! `ir fuse`: rank and score fusion of runs.
 
 use std::path::PathBuf;
 
@@ -10,58 +10,58 @@ use ir_core::trec::{self, RunScores};
 
 use crate::shared::options::{positive, tag};
 use crate::shared::console::{Console, Usage};
-use crate::shared::runs::{RunOptions, not_over};
-use crate::shared::output::Sink;
+use crate::shared::runs::{RunOptions, reject_input_as_output};
+use crate::shared::output::OutputSink;
 
 const EXAMPLES: &str = "\
 Examples:
   ir fuse bm25.trec dense.trec -o fused.trec    reciprocal rank fusion, k = 60
-  ir fuse --method combmnz a.trec b.trec c.trec  sum times number of lists
-  ir fuse --method combsum --normalise z-score a.trec b.trec
+  ir fuse --method combmnz a.trec b.trec c.trec
+  ir fuse --method combsum --normalize z-score a.trec b.trec
   ir fuse a.trec b.trec | ir eval -m map qrels.txt -
 
-Methods, over the lists that hold a document:
+Methods, over the rankings that contain the document:
   rrf          sum of 1 / (k + rank)       (Cormack et al. 2009)
   combsum      sum of scores               (Fox and Shaw 1994, like all comb)
-  combmnz      sum of scores times number of lists
+  combmnz      sum of scores times number of rankings
   combanz      mean of scores
   combmax, combmin, combmed
                largest, smallest, median score
-  borda        points for the documents ranked below
-  round-robin  the lists in turn, as DataFinder's published code does
+  borda        Borda count: number of documents ranked below
+  round-robin  rankings in turn, as in DataFinder's published code
 
-The comb methods normalise the scores of each list first, by topic:
+The comb methods first normalize the scores of each ranking:
   min-max      (s - min) / (max - min)           the default
   z-score      (s - mean) / deviation
   sum          (s - min) / sum of (s - min)
-  none         the scores as they are
+  none         scores unchanged
 
-Lists are taken in trec_eval's order, and equal scores of the result stand in
-it too: by document id from z to a.";
+Rankings are read in trec_eval's order. Ties in the result are written in that
+order too: by descending document id.";
 
 /// The arguments of `ir fuse`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Runs in TREC's form; `-` for standard input
+    /// TREC runs; one may be `-` (standard input)
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<String>,
 
-    /// How a document's places or scores become one
+    /// Fusion method
     #[arg(long, value_enum, default_value_t = Method::Rrf, value_name = "METHOD", hide_possible_values = true)]
     method: Method,
 
-    /// How the scores of a list are made comparable, for the comb methods [default: min-max]
+    /// Score normalization of the comb methods [default: min-max]
     #[arg(
         long,
         value_enum,
-        value_name = "WAY",
-        alias = "normalize",
+        value_name = "METHOD",
+        alias = "normalise", // language: allow
         hide_possible_values = true
     )]
     normalise: Option<Scale>,
 
-    /// k of reciprocal rank fusion: the larger, the less the first ranks stand out
+    /// Constant k of reciprocal rank fusion; larger values flatten the weight of the top ranks
     #[arg(
         long,
         default_value_t = 60.0,
@@ -70,19 +70,19 @@ pub(crate) struct Args {
     )]
     rrf_k: f64,
 
-    /// Documents per topic
+    /// Maximum number of documents per topic
     #[arg(long, short = 'k', default_value_t = 1000, value_parser = positive, value_name = "N", allow_negative_numbers = true)]
     hits: usize,
 
-    /// Name of the run, its last column
+    /// Run tag (last column)
     #[arg(long, default_value = "ir-fuse", value_name = "NAME", value_parser = tag)]
     tag: String,
 
-    /// File for the run [default: standard output]
+    /// Output run file [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// A first line with text in place of a number dropped; trec_eval counts it as data
+    /// Skip a header line (text in a numeric column); trec_eval parses it as data
     #[arg(long)]
     skip_header: bool,
 }
@@ -120,7 +120,7 @@ impl From<Scale> for Normalise {
 }
 
 impl Args {
-    /// `None` for the round robin.
+    /// Score fusion method; `None` for round robin.
     fn fusion(&self) -> Result<Option<Fusion>, Usage> {
         let combine = match self.method {
             Method::Rrf => Combine::Rrf { k: self.rrf_k },
@@ -138,7 +138,7 @@ impl Args {
         );
         if by_rank && self.normalise.is_some() {
             return Err(Usage(
-                "--normalise is for the comb methods: the others look at ranks alone".into(),
+                "--normalize: expected a comb method; the other methods use ranks only".into(),
             ));
         }
         let normalise = match self.method {
@@ -158,8 +158,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         order: crate::shared::runs::Order::TrecEval,
         skip_header: args.skip_header,
     };
-    not_over(args.output.as_deref(), "--output", &args.runs)?;
-    let mut out = Sink::open(args.output.as_deref())?;
+    reject_input_as_output(args.output.as_deref(), "--output", &args.runs)?;
+    let mut out = OutputSink::open(args.output.as_deref())?;
     let runs = reading.read(&args.runs, console)?;
     let fused = match fusion {
         Some(fusion) => {

@@ -1,4 +1,4 @@
-//! `ir index`, and the settings of an index that `ir search` builds for itself.
+//! `ir index`: builds and saves a BM25 index.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -9,12 +9,12 @@ use ir_bm25::{
     Analysis, Blank, DocOrder, Duplicates, Fields, Index, IndexBuilder, IndexConfig, Store, Verify,
 };
 use ir_core::AtomicFile;
-use ir_data::datafinder::in_order_of_row_text;
+use ir_data::datafinder::lexicographic_row_order;
 
 use crate::shared::options::{bytes, positive};
 use crate::shared::console::{Console, stop_on_interrupt};
 use crate::shared::format::grouped;
-use crate::shared::input::{Documents, Layout, Source, find};
+use crate::shared::input::{DocumentSource, FieldLayout, CollectionSource, open_collection};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,41 +24,41 @@ Examples:
   ir index docs.tsv -o docs.ir                    `id TAB text [TAB title]`
   ir index ~/notes -o notes.ir --store all        a folder of *.md and *.txt
 
-The defaults are Anserini's for BEIR's \"flat\" set-up: title, line end and text
-in one field; Unicode words, possessive, lower case, 33 stop words, Porter's
-stemmer; equal scores by id. BM25's k1 and b are chosen when searching. The
-index is one file, the same bytes whatever --memory and --threads are; it
-appears when it is complete.";
+The defaults reproduce Anserini's \"flat\" BEIR index: title and text in one
+field; Unicode word segmentation, possessive removal, lower-casing, 33 stop
+words, Porter stemmer; ties broken by id. BM25's k1 and b are set at search
+time. The index is one file, written atomically; its bytes do not depend on
+--memory or --threads.";
 
 /// The arguments of `ir index`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What to index: a BEIR folder, a collection by name (see `ir datasets`), a .jsonl or .tsv
+    /// Collection to index: a BEIR folder, a collection by name (see `ir datasets`), a .jsonl or .tsv
     /// file of documents, or a folder of notes (*.md, *.txt)
     collection: String,
 
-    /// File for the index
+    /// Output index file
     #[arg(short = 'o', long, value_name = "FILE")]
     output: PathBuf,
 
     #[command(flatten)]
     setup: IndexOptions,
 
-    /// What is kept beside the index, for lists with titles and for conditions
-    #[arg(long, value_enum, default_value_t = StoredFields::All, value_name = "WHAT", help_heading = "Index")]
+    /// Stored document fields, needed to show titles and texts and for --filter
+    #[arg(long, value_enum, default_value_t = StoredFields::All, value_name = "FIELDS", help_heading = "Index")]
     store: StoredFields,
 
-    /// Threads to build with [default: one per core]
+    /// Number of threads [default: one per core]
     #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N")]
     threads: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StoredFields {
-    /// Ids and years alone
+    /// Ids and years only
     Nothing,
-    /// Attributes too, for --filter
+    /// Ids, years and attributes
     Attributes,
     /// Title, text and attributes
     All,
@@ -78,11 +78,11 @@ impl From<StoredFields> for Store {
 pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
-    let documents = match find(&args.collection, Verify::Tables)? {
-        Source::Documents(documents) => documents,
-        Source::Index(_) => bail!("{}: expected documents, found an index", args.collection),
+    let documents = match open_collection(&args.collection, Verify::Tables)? {
+        CollectionSource::Documents(documents) => documents,
+        CollectionSource::Index(_) => bail!("{}: expected documents, found an index", args.collection),
     };
-    // The builder makes its file at the end; a destination that cannot be is told now.
+    // Fail early if the output cannot be written: the builder creates it at the end.
     drop(
         AtomicFile::create(&args.output)
             .with_context(|| format!("{}: could not be written", args.output.display()))?,
@@ -100,19 +100,19 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     let stats = index.stats();
     if index.is_empty() {
         console.warn(format_args!(
-            "{}: no document with text in it: the index is empty",
+            "{}: no document has text; the index is empty",
             args.collection
         ));
     }
     if stats.blank_dropped > 0 {
         console.note(format_args!(
-            "{} documents without searched text were left out",
+            "{} documents without indexed text were skipped",
             grouped(stats.blank_dropped)
         ));
     }
     for field in &stats.fields {
         console.note(format_args!(
-            "field {}: {} different terms, {:.1} a document",
+            "field {}: {} distinct terms, average length {:.1}",
             field.name,
             grouped(field.terms),
             field.average_length()

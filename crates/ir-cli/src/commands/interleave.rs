@@ -1,4 +1,4 @@
-//! `ir interleave`: one run out of several, and what clicks on it say.
+//! `ir interleave`: interleaved runs for online comparison, and click credit.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,8 +13,8 @@ use serde_json::json;
 use crate::shared::options::{positive, tag};
 use crate::shared::console::{Console, Usage};
 use crate::shared::format::{table};
-use crate::shared::runs::{RunOptions, apart, not_over, only_one_stdin};
-use crate::shared::output::Sink;
+use crate::shared::runs::{RunOptions, reject_same_destination, reject_input_as_output, at_most_one_stdin};
+use crate::shared::output::OutputSink;
 use crate::shared::input;
 
 const EXAMPLES: &str = "\
@@ -23,94 +23,92 @@ Examples:
   ir interleave --method balanced --seed 7 a.trec b.trec -o shown.trec
   ir interleave --method round-robin -k 5 a.trec b.trec c.trec
   ir interleave a.trec b.trec --teams teams.tsv -o shown.trec
-  ir interleave a.trec b.trec --clicks clicks.tsv    who is preferred
+  ir interleave a.trec b.trec --clicks clicks.tsv    credit by clicks
 
-Show people the merged run and note their clicks, a line `topic document` for
-each. Then call the command again with the same runs and options and --clicks.
-It merges them as before and prints the credit of each run for each topic, and
-how many topics each one won.
+Show users the interleaved run and log their clicks, one line `topic document`
+per click. Then run the command with the same runs and options and --clicks: it
+prints the credit of each run per topic, and the number of topics won.
 
-  team-draft   in each round every run, in an order drawn anew, gives its best
-               document that is not there yet, while all have one; a click
-               counts for who gave it
-  balanced     of two runs; the list that was looked at less gives the next
-               one until one is used up; clicks count to the depth that holds
-               all of them (Joachims 2002)
-  round-robin  the runs in turn; a document that is there already uses the
-               turn up, as in DataFinder's code; credit as team-draft";
+  team-draft   in each round, every run in random order contributes its best
+               document not yet shown; a click credits the contributing run
+  balanced     two runs; the ranking with the lower read position contributes
+               next; clicks are counted down to the depth that contains all of
+               them (Joachims 2002)
+  round-robin  runs in turn; a document already shown uses up the turn, as in
+               DataFinder's code; credit as in team-draft";
 
 /// The arguments of `ir interleave`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Runs in TREC's form; `-` for standard input
+    /// TREC runs; one may be `-` (standard input)
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<String>,
 
-    /// Which run gives the next document
-    #[arg(long, value_enum, default_value_t = Way::TeamDraft, value_name = "METHOD")]
-    method: Way,
+    /// Interleaving method
+    #[arg(long, value_enum, default_value_t = InterleavingMethod::TeamDraft, value_name = "METHOD")]
+    method: InterleavingMethod,
 
-    /// Documents per topic
+    /// Maximum number of documents per topic
     #[arg(long, short = 'k', default_value_t = 10, value_parser = positive, value_name = "N", allow_negative_numbers = true)]
     hits: usize,
 
-    /// Where the random numbers start
+    /// Random seed
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
 
-    /// Run that leads in balanced interleaving [default: drawn for each topic]
+    /// Leading run of balanced interleaving [default: random per topic]
     #[arg(long, value_enum, value_name = "RUN")]
-    leader: Option<Leads>,
+    leader: Option<LeadingRun>,
 
     #[command(flatten)]
     reading: RunOptions,
 
-    /// Name of the run, its last column
+    /// Run tag (last column)
     #[arg(long, default_value = "ir-interleave", value_name = "NAME", value_parser = tag)]
     tag: String,
 
-    /// File for the merged run [default: standard output]
+    /// Output run file [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE", conflicts_with = "clicks")]
     output: Option<PathBuf>,
 
-    /// File for who gave what: topic, rank, document, run, separated by tabs
+    /// Output file of the contributing runs, tab-separated: topic, rank, document, run
     #[arg(long, value_name = "FILE")]
     teams: Option<PathBuf>,
 
-    /// File of clicks, a line `topic document` for each: prints the credit, not the run
+    /// Click file, one line `topic document` per click; prints credit instead of the run
     #[arg(long, value_name = "FILE")]
     clicks: Option<String>,
 
-    /// With --clicks: one JSON object per topic and line
+    /// With --clicks: print one JSON object per topic
     #[arg(long, requires = "clicks")]
     json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Way {
+enum InterleavingMethod {
     TeamDraft,
     Balanced,
     RoundRobin,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Leads {
+enum LeadingRun {
     First,
     Second,
 }
 
 /// Runs `ir interleave`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    only_one_stdin(&args.runs.iter().chain(&args.clicks).collect::<Vec<_>>())?;
-    apart(args.output.as_deref(), args.teams.as_deref(), "--teams")?;
+    at_most_one_stdin(&args.runs.iter().chain(&args.clicks).collect::<Vec<_>>())?;
+    reject_same_destination(args.output.as_deref(), args.teams.as_deref(), "--teams")?;
     let read = || args.runs.iter().chain(&args.clicks);
-    not_over(args.output.as_deref(), "--output", read())?;
-    not_over(args.teams.as_deref(), "--teams", read())?;
-    if args.leader.is_some() && args.method != Way::Balanced {
-        return Err(Usage("--leader is for --method balanced".into()).into());
+    reject_input_as_output(args.output.as_deref(), "--output", read())?;
+    reject_input_as_output(args.teams.as_deref(), "--teams", read())?;
+    if args.leader.is_some() && args.method != InterleavingMethod::Balanced {
+        return Err(Usage("--leader: expected --method balanced".into()).into());
     }
-    if args.method == Way::Balanced && args.runs.len() != 2 {
+    if args.method == InterleavingMethod::Balanced && args.runs.len() != 2 {
         let found = args.runs.len();
         return Err(Usage(format!(
             "expected two runs for --method balanced, found {found}"
@@ -118,14 +116,14 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .into());
     }
     let leader = args.leader.map(|leader| match leader {
-        Leads::First => Leader::First,
-        Leads::Second => Leader::Second,
+        LeadingRun::First => Leader::First,
+        LeadingRun::Second => Leader::Second,
     });
     let how = Interleave {
         method: match args.method {
-            Way::TeamDraft => Method::TeamDraft,
-            Way::Balanced => Method::Balanced(leader),
-            Way::RoundRobin => Method::RoundRobin,
+            InterleavingMethod::TeamDraft => Method::TeamDraft,
+            InterleavingMethod::Balanced => Method::Balanced(leader),
+            InterleavingMethod::RoundRobin => Method::RoundRobin,
         },
         limit: args.hits,
         seed: args.seed,
@@ -136,17 +134,17 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let empty = merged.values().filter(|list| list.is_empty()).count();
     if empty > 0 {
         console.warn(format_args!(
-            "{empty} topics are not in every run and have no merged list"
+            "{empty} topics are missing from at least one run and are not interleaved"
         ));
     }
     let names: Vec<&str> = runs.iter().map(|run| run.tag.as_str()).collect();
     if let Some(path) = &args.teams {
-        let mut out = Sink::open(Some(path))?;
+        let mut out = OutputSink::open(Some(path))?;
         write_teams(&merged, &names, &mut out)
             .with_context(|| format!("{}: could not be written", out.name()))?;
         out.commit()?;
     }
-    let mut out = Sink::open(args.output.as_deref())?;
+    let mut out = OutputSink::open(args.output.as_deref())?;
     if let Some(file) = &args.clicks {
         let credits = credits(&merged, &clicks(file)?, file)?;
         writeln!(out, "{}", text(&credits, &names, args.json))
@@ -161,7 +159,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 
 type Lists = BTreeMap<String, Interleaved<String>>;
 
-fn write_teams(merged: &Lists, names: &[&str], out: &mut Sink) -> std::io::Result<()> {
+fn write_teams(merged: &Lists, names: &[&str], out: &mut OutputSink) -> std::io::Result<()> {
     for (topic, list) in merged {
         for (rank, slot) in (1..).zip(list.slots()) {
             writeln!(out, "{topic}\t{rank}\t{}\t{}", slot.item, names[slot.list])?;
@@ -170,7 +168,7 @@ fn write_teams(merged: &Lists, names: &[&str], out: &mut Sink) -> std::io::Resul
     Ok(())
 }
 
-/// The lines of a file of clicks: number, topic, document.
+/// Reads a click file: line number, topic, document.
 fn clicks(file: &str) -> Result<Vec<(u64, String, String)>> {
     let mut rows = source::rows(file)?;
     let mut clicks = Vec::new();
@@ -180,7 +178,7 @@ fn clicks(file: &str) -> Result<Vec<(u64, String, String)>> {
     Ok(clicks)
 }
 
-/// By topic that was clicked in, the credit of each run.
+/// Credit of each run, for each topic with a click.
 fn credits<'a>(
     merged: &'a Lists,
     clicks: &[(u64, String, String)],
@@ -194,8 +192,8 @@ fn credits<'a>(
         };
         let Some(place) = list.items().position(|item| item == doc) else {
             bail!(
-                "{file}:{line}: expected a document of the merged list of topic {topic:?}, found \
-                 {doc:?} (other runs, options or seed than those shown?)"
+                "{file}:{line}: expected a document of the interleaved ranking of topic {topic:?}, found \
+                 {doc:?} (different runs, options or seed?)"
             );
         };
         places.entry(topic.as_str()).or_default().push(place);
@@ -207,7 +205,7 @@ fn credits<'a>(
     Ok(credits)
 }
 
-/// The only run with the most credit.
+/// The run with the highest credit; `None` for a tie.
 fn winner(credit: &[usize]) -> Option<usize> {
     let most = credit.iter().max()?;
     let mut best = (0..credit.len()).filter(|&run| credit[run] == *most);

@@ -1,4 +1,4 @@
-//! `ir mine`: hard negatives for training.
+//! `ir mine`: hard-negative mining.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -12,59 +12,59 @@ use ir_core::{
     AllOf, DocFilter, DocNum, DocSet, Flow, Hit, Predicate, Progress, Ranking, Run,
     TrainingExample, TrainingSet, TrainingText, Years, name,
 };
-use ir_data::training::{Judgements, Texts, TrainingFile, TrainingForm, Unusable, write_example};
+use ir_data::training::{JudgedTrainingSet, DocumentTexts, TrainingFile, TrainingFormat, InvalidExamples, write_example};
 use ir_data::{DataError, DocTemplate};
 
 use crate::shared::options::{b, k1, positive};
 use crate::shared::console::{Console, Interrupted, Usage, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::indexing::{IndexOptions, build_index};
-use crate::shared::qrels::told;
+use crate::shared::qrels::with_warnings;
 use crate::shared::filter::{AttributeCondition, select_documents};
 use crate::shared::options::{Bm25Preset, QueryForm, use_threads};
-use crate::shared::output::Sink;
-use crate::shared::input::{self, Documents, Layout, Source, find};
+use crate::shared::output::OutputSink;
+use crate::shared::input::{self, DocumentSource, FieldLayout, CollectionSource, open_collection};
 
 const EXAMPLES: &str = "\
 Examples:
-  ir mine beir/nfcorpus -o train.jsonl      queries judged in `train`, and for
-                                            each the first 7 of 500 BM25 hits
-                                            that are not judged positive
+  ir mine beir/nfcorpus -o train.jsonl      for each judged query of the split
+                                            `train`, the top 7 of 500 BM25
+                                            hits that are not positives
   ir mine makg --examples train.jsonl.zst -o hard.jsonl
                                             positives from a file, by id
   ir mine datafinder --template '{text} [SEP] {title}' --preset datafinder \\
       --not-later-than-query --leave-out -o train.jsonl
   ir mine bundled --first-rank 10 --last-rank 100 --draw random --seed 1
-  ir mine bundled --negatives 4 --random 3  four hard, three from anywhere
+  ir mine bundled --negatives 4 --random 3  4 hard and 3 random negatives
   ir mine beir/nfcorpus --run dense.trec --relative-margin 0.05 -o train.jsonl
-                                            from another system's ranking, and
-                                            well below the positives' scores
+                                            from another system's run, with a
+                                            margin below the positives' scores
 
-What trains best is hard, but no answer that nobody judged: leave out the
-first ranks (--first-rank), or what scores about as much as the positives
-(--margin, --relative-margin).
+Top-ranked documents can be unjudged positives (false negatives). Exclude them
+by rank (--first-rank) or by score (--margin, --relative-margin).
 
-Output: JSON lines in Tevatron's form: query_id, query, positive_passages and
-negative_passages of docid and text. Never a negative: a positive, what has its
-text, an id twice. The same bytes whenever the input and --seed are the same.
+Output: JSON lines in Tevatron's format: query_id, query, positive_passages and
+negative_passages with docid and text. A negative is never a positive, never has
+a positive's text, and occurs once. Output is deterministic for an input and a
+seed.
 
 Examples (--examples) are JSON lines: query, and positives or
-positive_passages, which are texts with ids, or ids of the collection. Their
-negatives, if any, stay in front with --keep and are dropped without.";
+positive_passages, which are texts with ids, or ids of the collection. --keep
+keeps their negatives before the mined ones.";
 
 /// The arguments of `ir mine`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where negatives come from: a BEIR folder, a collection by name (see `ir datasets`), a
+    /// Collection to draw negatives from: a BEIR folder, a collection by name (see `ir datasets`), a
     /// .jsonl or .tsv file of documents
     collection: String,
 
-    /// File for the examples; compressed as its name says [default: standard output]
+    /// Output file of the examples; .gz and .zst are compressed [default: standard output]
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Split whose judged queries are mined for [default: train]
+    /// Split whose judged queries become examples [default: train]
     #[arg(
         long,
         value_name = "SPLIT",
@@ -73,28 +73,28 @@ pub(crate) struct Args {
     )]
     split: Option<String>,
 
-    /// File of training examples that are mined for
+    /// File of training examples to add negatives to
     #[arg(long, value_name = "FILE", help_heading = "Queries")]
     examples: Option<PathBuf>,
 
-    /// Negatives that the examples have already are kept
+    /// Keep the negatives that the examples already have
     #[arg(long, requires = "examples", help_heading = "Queries")]
     keep: bool,
 
-    /// Form of the queries: their text, or their keyphrases
+    /// Query text to use: the text, or the keyphrases
     #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", help_heading = "Queries")]
     query_form: QueryForm,
 
-    /// Queries without positives in the collection, and the like, are left out and counted
+    /// Skip and count queries that are unusable, such as those without positives in the collection
     #[arg(long, help_heading = "Queries")]
     leave_out: bool,
 
-    /// Text of a document in the output, of its parts in braces: {title}, {text}, {id}, or an
-    /// attribute [default: '{title} {text}'; '{text}' for datafinder]
+    /// Template of a document's text: {title}, {text}, {id} and attributes in braces
+    /// [default: '{title} {text}'; '{text}' for datafinder]
     #[arg(long, value_name = "TEXT", help_heading = "Output")]
     template: Option<DocTemplate>,
 
-    /// Hard negatives per query
+    /// Number of hard negatives per query
     #[arg(
         long,
         short = 'n',
@@ -104,7 +104,7 @@ pub(crate) struct Args {
     )]
     negatives: usize,
 
-    /// Documents drawn from the whole collection, on top of the hard ones
+    /// Number of random negatives per query, in addition to the hard ones
     #[arg(
         long,
         default_value_t = 0,
@@ -113,19 +113,19 @@ pub(crate) struct Args {
     )]
     random: usize,
 
-    /// First rank that is looked at; positives have ranks, too
+    /// First candidate rank; positives occupy ranks
     #[arg(long, default_value_t = 1, value_parser = positive, allow_negative_numbers = true, value_name = "RANK", help_heading = "Negatives")]
     first_rank: usize,
 
-    /// Last rank that is looked at
+    /// Last candidate rank
     #[arg(long, default_value_t = 500, value_parser = positive, allow_negative_numbers = true, value_name = "RANK", help_heading = "Negatives")]
     last_rank: usize,
 
-    /// Which of those between the ranks
-    #[arg(long, value_enum, default_value_t = Which::Best, value_name = "WHICH", help_heading = "Negatives")]
-    draw: Which,
+    /// Selection among the candidates
+    #[arg(long, value_enum, default_value_t = NegativeSelection::Best, value_name = "WHICH", help_heading = "Negatives")]
+    draw: NegativeSelection,
 
-    /// Only what scores at most the lowest positive's score minus this
+    /// Absolute margin: candidates score at most the lowest positive score minus it
     #[arg(
         long,
         allow_negative_numbers = true,
@@ -135,16 +135,17 @@ pub(crate) struct Args {
     )]
     margin: Option<f32>,
 
-    /// Only what scores at most the lowest positive's score minus this share of it, from 0 to 1
+    /// Relative margin: candidates score at most the lowest positive score minus this fraction of it,
+    /// 0 to 1
     #[arg(
         long,
         allow_negative_numbers = true,
-        value_name = "SHARE",
+        value_name = "FRACTION",
         help_heading = "Negatives"
     )]
     relative_margin: Option<f32>,
 
-    /// Seed of what is drawn
+    /// Random seed
     #[arg(
         long,
         default_value_t = 0,
@@ -153,44 +154,45 @@ pub(crate) struct Args {
     )]
     seed: u64,
 
-    /// TREC run of another system over these queries, in place of BM25; `-` for standard input
+    /// TREC run to take candidates from, instead of BM25; `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "k1", "b"], help_heading = "Model")]
     run: Option<String>,
 
-    /// BM25 parameters by name [default: anserini, k1 0.9 and b 0.4, as DataFinder mined]
+    /// BM25 parameters [default: anserini (k1 0.9, b 0.4), as in DataFinder]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Model")]
     preset: Option<Bm25Preset>,
 
-    /// Saturation of term frequency, from 0 [default: that of the preset]
+    /// Term-frequency saturation of BM25; 0 ignores repeated occurrences. Range: ≥ 0
+    /// [default: from the preset]
     #[arg(long, value_parser = k1, allow_negative_numbers = true, value_name = "K1", help_heading = "Model")]
     k1: Option<f32>,
 
-    /// Weight of document length, from 0 to 1 [default: that of the preset]
+    /// Length normalization of BM25; 0 disables it, 1 normalizes fully. Range: 0 to 1
+    /// [default: from the preset]
     #[arg(long, value_parser = b, allow_negative_numbers = true, value_name = "B", help_heading = "Model")]
     b: Option<f32>,
 
     #[command(flatten)]
     setup: IndexOptions,
 
-    /// Only documents that are not newer than their query, by the attribute `year`; an unknown
-    /// year passes
+    /// Exclude documents newer than the query, by the attribute `year`; documents without a year pass
     #[arg(long, conflicts_with = "examples", help_heading = "Filter")]
     not_later_than_query: bool,
 
-    /// Only documents that fulfil a condition on an attribute, as in `ir search`; repeatable
+    /// Attribute condition that candidates must satisfy, as in `ir search`; repeatable
     #[arg(long, value_name = "CONDITION", help_heading = "Filter")]
     filter: Vec<AttributeCondition>,
 
-    /// Threads; the result does not depend on it [default: one per core]
+    /// Number of threads; does not affect the result [default: one per core]
     #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N", help_heading = "Output")]
     threads: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Which {
-    /// The best ranked
+enum NegativeSelection {
+    /// Highest ranked candidates
     Best,
-    /// Any, all equally likely
+    /// Uniformly at random
     Random,
 }
 
@@ -202,8 +204,8 @@ impl Args {
             first: self.first_rank,
             last: self.last_rank,
             draw: match self.draw {
-                Which::Best => Draw::Best,
-                Which::Random => Draw::Random,
+                NegativeSelection::Best => Draw::Best,
+                NegativeSelection::Random => Draw::Random,
             },
             margin: match (self.margin, self.relative_margin) {
                 (Some(margin), _) => Margin::Absolute(margin),
@@ -224,22 +226,22 @@ impl Args {
         bm25
     }
 
-    fn unusable(&self) -> Unusable {
+    fn unusable(&self) -> InvalidExamples {
         if self.leave_out {
-            Unusable::LeaveOut
+            InvalidExamples::Skip
         } else {
-            Unusable::Refuse
+            InvalidExamples::Reject
         }
     }
 }
 
-/// Queries mined for between two looks at the progress bar and the interrupt key.
+/// Number of queries between progress updates and interrupt checks.
 const CHUNK: usize = 128;
 
-/// What is mined for.
-struct Wanted {
+/// Examples to mine negatives for.
+struct MiningInput {
     set: Box<dyn TrainingSet>,
-    /// The years of the queries, by their ids, where they count.
+    /// Years by query id.
     years: HashMap<String, i64>,
     left_out: Vec<String>,
 }
@@ -250,30 +252,30 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     use_threads(args.threads)?;
     let mining = args.mining()?;
     let each = mining.hard.saturating_add(mining.random);
-    let documents = match find(&args.collection, Verify::Tables)? {
-        Source::Documents(documents) => documents,
-        Source::Index(_) => bail!(
-            "{}: expected documents, whose texts are written, found an index",
+    let documents = match open_collection(&args.collection, Verify::Tables)? {
+        CollectionSource::Documents(documents) => documents,
+        CollectionSource::Index(_) => bail!(
+            "{}: expected documents (their texts are part of the output), found an index",
             args.collection
         ),
     };
-    let mut out = Sink::open(args.output.as_deref())?;
+    let mut out = OutputSink::open(args.output.as_deref())?;
     let other = args.run.as_deref();
     let other = other.map(|run| source::run(run, Header::AsData));
-    let other = other.transpose()?.map(|run| told(run, console));
+    let other = other.transpose()?.map(|run| with_warnings(run, console));
 
     let template = args.template.clone().unwrap_or(match documents.layout {
-        Layout::Text => DocTemplate::text(),
-        Layout::One | Layout::Separate => DocTemplate::default(),
+        FieldLayout::Text => DocTemplate::text(),
+        FieldLayout::One | FieldLayout::Separate => DocTemplate::default(),
     });
-    let texts = Texts::read(documents.collection.corpus(), &template)?;
+    let texts = DocumentTexts::from_corpus(documents.collection.corpus(), &template)?;
     let texts = Arc::new(texts);
-    let wanted = wanted(args, &documents, &texts, console)?;
+    let wanted = read_examples(args, &documents, &texts, console)?;
     for what in wanted.left_out.iter().take(3) {
-        console.warn(format_args!("left out: {what}"));
+        console.warn(format_args!("skipped: {what}"));
     }
     if let Some(more) = wanted.left_out.len().checked_sub(3).filter(|&n| n > 0) {
-        console.warn(format_args!("left out: {} more", grouped(more as u64)));
+        console.warn(format_args!("skipped: {} more", grouped(more as u64)));
     }
 
     let store = if args.filter.is_empty() {
@@ -284,7 +286,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let config = args.setup.config(&documents, store);
     let index = build_index(&documents, config, &args.setup, args.threads, None, console)?;
     let mut miner = Miner::new(args, mining, index, texts, other, console)?;
-    miner.name(&*wanted.set)?;
+    miner.resolve_ids(&*wanted.set)?;
 
     let total = wanted.set.len();
     let mut bar = console.bar();
@@ -312,7 +314,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     out.commit()?;
     if short > 0 {
         console.warn(format_args!(
-            "{} of {} queries have fewer new negatives than {}, {} of them none at all",
+            "{} of {} queries have fewer than {} new negatives, {} of them none",
             grouped(short as u64),
             grouped(total as u64),
             each,
@@ -332,15 +334,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     Ok(())
 }
 
-/// The examples without new negatives.
-fn wanted(
+/// Reads the examples, without mined negatives.
+fn read_examples(
     args: &Args,
-    documents: &Documents,
-    texts: &Arc<Texts>,
+    documents: &DocumentSource,
+    texts: &Arc<DocumentTexts>,
     console: &Console,
-) -> Result<Wanted> {
+) -> Result<MiningInput> {
     let keyphrases = args.query_form == QueryForm::Keyphrases;
-    let advice = "(--leave-out leaves such queries out)";
+    let advice = "(--leave-out skips such queries)";
     let advise = |error: DataError| match error {
         DataError::JudgedExample { .. }
         | DataError::UnknownDocument { .. }
@@ -348,21 +350,21 @@ fn wanted(
         | DataError::PositiveIsNegative { .. }
         | DataError::Example { .. }
         | DataError::MissingField { .. }
-        | DataError::Kind { .. } => anyhow::anyhow!("{error} {advice}"),
+        | DataError::WrongType { .. } => anyhow::anyhow!("{error} {advice}"),
         error => error.into(),
     };
     let told = |errors: &[DataError]| errors.iter().map(ToString::to_string).collect();
     if let Some(path) = &args.examples {
-        let mut form = TrainingForm::default()
+        let mut form = TrainingFormat::default()
             .with_texts(Arc::clone(texts))
-            .with_unusable(args.unusable());
+            .with_invalid_examples(args.unusable());
         if keyphrases {
             form = form.with_query(name::KEYPHRASES);
         }
         let mut bar = console.bar();
         let set = TrainingFile::open_watched(path, form, &mut bar).map_err(advise)?;
-        return Ok(Wanted {
-            left_out: told(set.left_out()),
+        return Ok(MiningInput {
+            left_out: with_warnings(set.left_out()),
             set: Box::new(set),
             years: HashMap::new(),
         });
@@ -371,14 +373,14 @@ fn wanted(
     let split = args.split.as_deref().unwrap_or("train");
     if collection.splits().is_empty() {
         return Err(Usage(format!(
-            "{} has no judged queries: give --examples FILE",
+            "{}: expected judged queries, found none (give --examples FILE)",
             args.collection
         ))
         .into());
     }
-    let set = Judgements::read(collection, split, Arc::clone(texts), args.unusable());
+    let set = JudgedTrainingSet::from_split(collection, split, Arc::clone(texts), args.unusable());
     let set = set.map_err(advise)?;
-    let mut left_out: Vec<String> = told(set.left_out());
+    let mut left_out: Vec<String> = with_warnings(set.left_out());
     let queries = collection.queries(split)?;
     let years = queries
         .iter()
@@ -414,7 +416,7 @@ fn wanted(
     } else {
         Box::new(set)
     };
-    Ok(Wanted {
+    Ok(MiningInput {
         set,
         years,
         left_out,
@@ -425,12 +427,12 @@ struct Miner {
     mining: Mining,
     index: Index,
     bm25: Bm25,
-    /// The place in `texts` of each document of the index.
-    places: Vec<Option<DocNum>>,
-    texts: Arc<Texts>,
-    /// The ids of positives that came without one, by their texts.
+    /// Position in `texts` of each document of the index.
+    positions: Vec<Option<DocNum>>,
+    texts: Arc<DocumentTexts>,
+    /// Ids of positives that were given by text only, by text.
     named: HashMap<String, String>,
-    /// Rankings of another system, by query id.
+    /// Candidate run, if given.
     other: Option<Run>,
     years: Years,
     time: bool,
@@ -442,7 +444,7 @@ impl Miner {
         args: &Args,
         mining: Mining,
         index: Index,
-        texts: Arc<Texts>,
+        texts: Arc<DocumentTexts>,
         other: Option<Run>,
         console: &Console,
     ) -> Result<Self> {
@@ -452,18 +454,18 @@ impl Miner {
         } else {
             Some(select_documents(&index, conditions, &args.collection, console)?)
         };
-        // Records that share an id are one document to the filter.
+        // Records with the same id have the year of the first one.
         let years = index.years().of_first_record(index.ids());
         let all = || (0..index.len() as u32).map(DocNum::new);
         if args.not_later_than_query && all().all(|doc| years.get(doc).is_none()) {
-            console.warn("no document has a year: the time filter lets all of them pass");
+            console.warn("no document has a year; the time filter has no effect");
         }
-        let places = index.ids().iter().map(|id| texts.ids().get(id)).collect();
+        let positions = index.ids().iter().map(|id| texts.ids().get(id)).collect();
         Ok(Self {
             named: HashMap::new(),
             mining,
             bm25: args.bm25(),
-            places,
+            positions,
             texts,
             other,
             years,
@@ -474,13 +476,12 @@ impl Miner {
     }
 
     fn text(&self, doc: DocNum) -> Option<&str> {
-        let place = *self.places.get(doc.index())?;
-        place.map(|place| self.texts.text(place))
+        let position = *self.positions.get(doc.index())?;
+        position.map(|position| self.texts.text(position))
     }
 
-    /// Looks for the documents of positives without an id: once for all examples, as every document
-    /// is read for it.
-    fn name(&mut self, set: &dyn TrainingSet) -> Result<()> {
+    /// Resolves the ids of positives given by text only, in one pass over the documents.
+    fn resolve_ids(&mut self, set: &dyn TrainingSet) -> Result<()> {
         let mut unnamed = HashSet::new();
         for index in 0..set.len() {
             let positives = set.get(index)?.positives.into_iter();
@@ -557,15 +558,15 @@ impl Miner {
         Ok(mined)
     }
 
-    /// The list of a run over the numbers of the index, in the run's own order.
+    /// Ranking of the candidate run in document numbers of the index, in line order.
     fn ranking(&self, run: &Run, query: &str) -> Result<Ranking> {
         let list = run
             .get(query)
-            .with_context(|| format!("the run: expected query {query:?}, found nothing of it"))?;
+            .with_context(|| format!("the run: expected results for query {query:?}, found none"))?;
         let mut seen = DocSet::new();
         let mut hits = Vec::with_capacity(list.len());
         for scored in list {
-            // A document without searched text is in no index.
+            // Documents without indexed text are not in the index.
             if let Some(doc) = self.index.ids().get(&scored.doc)
                 && !seen.contains(doc)
             {
@@ -576,7 +577,7 @@ impl Miner {
         Ok(Ranking::from_hits(hits)?)
     }
 
-    /// Puts what was found into an example; gives how many are new there.
+    /// Adds mined negatives to an example. Returns the number added.
     fn add(&self, example: &mut TrainingExample, mined: &Mined, keep: bool) -> usize {
         if !keep {
             example.negatives.clear();
@@ -587,7 +588,7 @@ impl Miner {
             let known = |text: &TrainingText| text.id.as_deref() == Some(id);
             let Some(text) = self.text(doc) else { continue };
             let reads = |positive: &TrainingText| positive.text == text;
-            // Positives without an id are only known by their text.
+            // Positives without an id are identified by their text.
             if !example.negatives.iter().any(known) && !example.positives.iter().any(reads) {
                 example.negatives.push(TrainingText::new(text).with_id(id));
             }

@@ -1,4 +1,4 @@
-//! `ir models`: encoders known by name, those in the cache, and downloading them.
+//! `ir models`: lists known and cached encoders, and downloads them.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,28 +8,27 @@ use ir_dense::{EncoderConfig, KnownModel, ModelCache, Pooling, TransformerConfig
 use serde_json::json;
 
 use crate::shared::console::Console;
-use crate::shared::output::Sink;
+use crate::shared::output::OutputSink;
 
 const EXAMPLES: &str = "\
 Examples:
-  ir models                         well-known models, and what is here
-  ir models fetch e5-small-v2       downloaded, verified
-  ir models fetch org/name@v1.0     any encoder of the hub, any version
-  ir models where e5-small-v2       its folder, and how it wants to be used
-  ir encode e5-small-v2 beir/nfcorpus -o docs.ir      'passage: ' before each
+  ir models                         list known and cached models
+  ir models fetch e5-small-v2       download and verify a model
+  ir models fetch org/name@v1.0     any encoder and revision of the hub
+  ir models where e5-small-v2       its folder and recommended settings
+  ir encode e5-small-v2 beir/nfcorpus -o docs.ir      adds 'passage: '
 
-A model that is listed here, given to `ir encode` or `ir search` by its name,
-is loaded as the list says: pooling, normalisation, and what its training put
-before queries and documents, which its own files do not always say.
+`ir encode` and `ir search` load a known model with its recommended pooling,
+normalization, and query and document prefixes, which its own files do not
+always contain.
 
-Models are kept where Hugging Face's tools keep them: in HF_HUB_CACHE, in hub
-below HF_HOME, or in ~/.cache/huggingface/hub. What Python has downloaded is
-found here, and what is fetched here Python finds. Every file is verified by
-its hash; a fetch that was interrupted, given again, goes on where it was.
+The cache is that of Hugging Face's tools: HF_HUB_CACHE, HF_HOME/hub or
+~/.cache/huggingface/hub. Python's downloads are found here and vice versa.
+Files are verified by hash; an interrupted download resumes.
 
-Only fetch uses the network: HF_ENDPOINT names another hub than
-https://huggingface.co, HF_TOKEN opens models that are not public, and
-HF_HUB_OFFLINE=1 forbids it.";
+Only fetch uses the network. HF_ENDPOINT sets another hub than
+https://huggingface.co, HF_TOKEN gives access to private models, and
+HF_HUB_OFFLINE=1 disables downloads.";
 
 /// The arguments of `ir models`.
 #[derive(Debug, clap::Args)]
@@ -38,22 +37,22 @@ pub(crate) struct Args {
     #[command(subcommand)]
     action: Option<Action>,
 
-    /// One JSON object per model and line
+    /// Print one JSON object per model
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// A model downloaded from the hub into the cache, and verified
+    /// Download a model from the hub into the cache and verify it
     Fetch {
-        /// Name of the model, and a branch, tag or commit: `organisation/name@revision`;
-        /// without the organisation if `ir models` lists it
+        /// Model name with an optional branch, tag or commit: `organization/name@revision`;
+        /// listed models need no organization
         name: String,
     },
-    /// The folder of a model in the cache, and how it wants to be used
+    /// Show the cache folder and the recommended settings of a model
     Where {
-        /// Name of the model, as for fetch
+        /// Model name, as for fetch
         name: String,
     },
 }
@@ -62,10 +61,10 @@ enum Action {
 pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     let Some(cache) = ModelCache::from_env() else {
         bail!(
-            "expected a folder for models in HF_HOME, found neither that variable nor a home directory"
+            "expected HF_HOME or a home directory for the model cache, found neither"
         );
     };
-    let mut out = Sink::open(None)?;
+    let mut out = OutputSink::open(None)?;
     match args.action {
         None if args.json => list_json(&cache, &mut out)?,
         None => list(&cache, &mut out, console)?,
@@ -75,7 +74,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     out.commit()
 }
 
-/// Models of the cache that the catalogue does not know.
+/// Cached models that are not in the catalog.
 fn others(cache: &ModelCache) -> Vec<String> {
     let known = |name: &String| KnownModel::all().iter().any(|model| model.name == name);
     let mut names = cache.names();
@@ -83,15 +82,15 @@ fn others(cache: &ModelCache) -> Vec<String> {
     names
 }
 
-fn list(cache: &ModelCache, out: &mut Sink, console: &Console) -> Result<()> {
+fn list(cache: &ModelCache, out: &mut OutputSink, console: &Console) -> Result<()> {
     let others = others(cache);
     let names = KnownModel::all().iter().map(|known| known.name);
     let names = names.chain(others.iter().map(String::as_str));
     let width = names.map(str::len).max().unwrap_or(0);
     writeln!(
         out,
-        "{:width$}  {:>4}  {:>6}  {:4}  what",
-        "name", "dim", "tokens", "here"
+        "{:width$}  {:>4}  {:>6}  {:6}  description",
+        "name", "dim", "tokens", "cached"
     )?;
     for known in KnownModel::all() {
         let here = if cache.find(known.name).is_some() {
@@ -101,7 +100,7 @@ fn list(cache: &ModelCache, out: &mut Sink, console: &Console) -> Result<()> {
         };
         writeln!(
             out,
-            "{:width$}  {:>4}  {:>6}  {here:4}  {}",
+            "{:width$}  {:>4}  {:>6}  {here:6}  {}",
             known.name, known.dim, known.max_tokens, known.about
         )?;
     }
@@ -109,16 +108,16 @@ fn list(cache: &ModelCache, out: &mut Sink, console: &Console) -> Result<()> {
         let shape = cache.find(name).map(TransformerConfig::read);
         let (dim, tokens, what) = match shape {
             Some(Ok(shape)) => (shape.hidden.to_string(), shape.max_tokens().to_string(), ""),
-            _ => ("-".into(), "-".into(), "no encoder that ir can load"),
+            _ => ("-".into(), "-".into(), "unsupported architecture"),
         };
-        let line = format!("{name:width$}  {dim:>4}  {tokens:>6}  {:4}  {what}", "yes");
+        let line = format!("{name:width$}  {dim:>4}  {tokens:>6}  {:6}  {what}", "yes");
         writeln!(out, "{}", line.trim_end())?;
     }
-    console.note(format_args!("\nlooked for in {}", cache.folder().display()));
+    console.note(format_args!("\nmodel cache: {}", cache.folder().display()));
     Ok(())
 }
 
-fn list_json(cache: &ModelCache, out: &mut Sink) -> Result<()> {
+fn list_json(cache: &ModelCache, out: &mut OutputSink) -> Result<()> {
     for known in KnownModel::all() {
         let line = json!({
             "name": known.name,
@@ -129,7 +128,7 @@ fn list_json(cache: &ModelCache, out: &mut Sink) -> Result<()> {
             "normalize": known.normalize,
             "query_prefix": known.query_prefix,
             "document_prefix": known.document_prefix,
-            "licence": known.licence,
+            "license": known.licence,
             "folder": cache.find(known.name),
         });
         writeln!(out, "{line}")?;
@@ -141,7 +140,7 @@ fn list_json(cache: &ModelCache, out: &mut Sink) -> Result<()> {
     Ok(())
 }
 
-fn locate(cache: &ModelCache, name: &str, out: &mut Sink) -> Result<()> {
+fn locate(cache: &ModelCache, name: &str, out: &mut OutputSink) -> Result<()> {
     let known = known(name);
     let folder = cache.find(name);
     if known.is_none() && folder.is_none() {
@@ -157,68 +156,68 @@ fn locate(cache: &ModelCache, name: &str, out: &mut Sink) -> Result<()> {
     writeln!(out, "{}: {}", known.name, known.about)?;
     show(folder.as_deref(), name, out)?;
     let (dim, tokens) = (known.dim, known.max_tokens);
-    writeln!(out, "  {dim} dimensions, {tokens} tokens of a text")?;
+    writeln!(out, "  {dim} dimensions, maximum length {tokens} tokens")?;
     let compared = match known.normalize {
-        true => "vectors of length 1, compared by cosine",
-        false => "compared by inner product",
+        true => "normalized, cosine similarity",
+        false => "inner product",
     };
     writeln!(out, "  {}; {compared}", pooled(known.pooling))?;
     for (side, prefix) in [
-        ("queries", known.query_prefix),
-        ("documents", known.document_prefix),
+        ("query", known.query_prefix),
+        ("document", known.document_prefix),
     ] {
         if !prefix.is_empty() {
-            writeln!(out, "  before {side}: {prefix:?}")?;
+            writeln!(out, "  {side} prefix: {prefix:?}")?;
         }
     }
-    writeln!(out, "  licence: {}", known.licence)?;
+    writeln!(out, "  license: {}", known.licence)?;
     writeln!(out, "  page: https://huggingface.co/{}", known.name)?;
     Ok(())
 }
 
-fn show(folder: Option<&Path>, name: &str, out: &mut Sink) -> Result<()> {
+fn show(folder: Option<&Path>, name: &str, out: &mut OutputSink) -> Result<()> {
     match folder {
         Some(folder) => writeln!(out, "  {}", folder.display())?,
-        None => writeln!(out, "  not here; `ir models fetch {name}` downloads it")?,
+        None => writeln!(out, "  not cached (`ir models fetch {name}` downloads it)")?,
     }
     Ok(())
 }
 
 fn pooled(pooling: Pooling) -> &'static str {
     match pooling {
-        Pooling::Cls => "the first token's vector",
-        _ => "the mean of the tokens' vectors",
+        Pooling::Cls => "cls pooling",
+        _ => "mean pooling",
     }
 }
 
 #[cfg(feature = "fetch")]
-fn fetch(cache: &ModelCache, name: &str, out: &mut Sink, console: &Console) -> Result<()> {
+fn fetch(cache: &ModelCache, name: &str, out: &mut OutputSink, console: &Console) -> Result<()> {
     use ir_dense::HubError;
 
-    use crate::shared::console::{Unfinished, Usage, stop_on_interrupt};
+    use crate::shared::console::{Resumable, Usage, stop_on_interrupt};
 
     stop_on_interrupt();
     let mut bar = console.bar();
     let fetched = cache.fetch(name, &mut bar);
     bar.finish();
     let folder = fetched.map_err(|error| match error {
-        // A mistake on the command line.
+        // A usage error.
         HubError::Name { .. } => Usage(error.to_string()).into(),
-        HubError::Cancelled => Unfinished(format!(
-            "interrupted; `ir models fetch {name}`, given again, goes on from here"
+        HubError::Canceled => Resumable(format!(
+            "interrupted; run `ir models fetch {name}` again to resume"
         ))
         .into(),
         other => anyhow::Error::from(other),
     })?;
-    writeln!(out, "{name}: fetched and verified, in {}", folder.display())?;
+    writeln!(out, "{name}: downloaded and verified: {}", folder.display())?;
     Ok(())
 }
 
 #[cfg(not(feature = "fetch"))]
-fn fetch(_: &ModelCache, name: &str, _: &mut Sink, _: &Console) -> Result<()> {
+fn fetch(_: &ModelCache, name: &str, _: &mut OutputSink, _: &Console) -> Result<()> {
     let page = known(name).map_or(name, |known| known.name);
     bail!(
-        "this program was built without the feature \"fetch\", so that it cannot download {name:?} \
-         (cargo install --path . --features dense,fetch); it is at https://huggingface.co/{page}"
+        "cannot download {name:?}: built without the feature \"fetch\" \
+         (cargo install --path crates/ir-cli --features fetch); its page is https://huggingface.co/{page}"
     )
 }

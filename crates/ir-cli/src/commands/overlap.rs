@@ -1,48 +1,48 @@
-//! `ir overlap`: which runs retrieve the same documents.
+//! `ir overlap`: overlap of the documents retrieved by several runs.
 
 use std::io::Write;
 
 use anyhow::{Context, Result};
 use ir_core::{Grade, Judgments};
-use ir_eval::{Count, Overlap, OverlapRules};
+use ir_eval::{OverlapCounts, RunOverlap, OverlapRules};
 use serde_json::json;
 
 use crate::shared::options::positive;
 use crate::shared::console::Console;
 use crate::shared::format::{table};
-use crate::shared::runs::{RunOptions, only_one_stdin};
-use crate::shared::output::Sink;
+use crate::shared::runs::{RunOptions, at_most_one_stdin};
+use crate::shared::output::OutputSink;
 use crate::shared::input;
 
 const EXAMPLES: &str = "\
 Examples:
-  ir overlap bm25.trec dense.trec           how much two runs have in common
+  ir overlap bm25.trec dense.trec           overlap of two runs
   ir overlap --depth 10 a.trec b.trec c.trec
-  ir overlap --qrels qrels.txt *.trec       and how much of it is relevant
+  ir overlap --qrels qrels.txt *.trec       also count relevant documents
   ir overlap --json a.trec b.trec
 
-First a line for each run: what it retrieved, and what no other run did (the
-relevant documents that a pool would lack without it). Then the regions of the
-Venn diagram: what exactly these runs retrieved and no other. They add up to
-the union. Pairs of topic and document are counted.";
+The first table has one line per run: retrieved documents, and documents that
+no other run retrieved (a pool without the run would lack them). The second has
+the regions of the Venn diagram: documents retrieved by exactly these runs. The
+regions add up to the union. Counts are of (topic, document) pairs.";
 
 /// The arguments of `ir overlap`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Runs in TREC's form, up to 16; `-` for standard input
+    /// TREC runs, up to 16; one may be `-` (standard input)
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<String>,
 
-    /// Documents of each list that count [default: all]
+    /// Maximum rank compared [default: all]
     #[arg(long, short = 'k', value_name = "K", value_parser = positive, allow_negative_numbers = true)]
     depth: Option<usize>,
 
-    /// Judgments, to count relevant documents too: a file, or a collection by name
+    /// Judgments, to also count relevant documents: a file or a collection name
     #[arg(long, value_name = "QRELS")]
     qrels: Option<String>,
 
-    /// Grade from which on a document is relevant
+    /// Minimum grade of a relevant document
     #[arg(long, short = 'l', value_name = "N", default_value_t = 1, requires = "qrels", allow_negative_numbers = true,
         value_parser = clap::value_parser!(i64).range(0..))]
     level: Grade,
@@ -50,14 +50,14 @@ pub(crate) struct Args {
     #[command(flatten)]
     reading: RunOptions,
 
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 /// Runs `ir overlap`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    only_one_stdin(&args.runs.iter().chain(&args.qrels).collect::<Vec<_>>())?;
+    at_most_one_stdin(&args.runs.iter().chain(&args.qrels).collect::<Vec<_>>())?;
     let qrels = match &args.qrels {
         Some(qrels) => {
             let read = source::qrels(qrels, args.reading.header())?;
@@ -73,11 +73,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         level: args.level,
     };
     let qrels = qrels.as_ref().map(|qrels| qrels as &dyn Judgments);
-    let overlap = Overlap::of(&runs, qrels, rules)?;
-    let mut out = Sink::open(None)?;
+    let overlap = RunOverlap::new(&runs, qrels, rules)?;
+    let mut out = OutputSink::open(None)?;
     let text = if args.json {
-        let only: Vec<Count> = (0..runs.len()).map(|run| overlap.only(run)).collect();
-        let of: Vec<Count> = (0..runs.len()).map(|run| overlap.run(run)).collect();
+        let only: Vec<OverlapCounts> = (0..runs.len()).map(|run| overlap.only(run)).collect();
+        let of: Vec<OverlapCounts> = (0..runs.len()).map(|run| overlap.run(run)).collect();
         let union = overlap.union();
         let mut object = json!(overlap);
         object["each"] = json!(of);
@@ -91,8 +91,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     out.commit()
 }
 
-fn text(overlap: &Overlap) -> String {
-    let numbers = |count: Count| {
+fn text(overlap: &RunOverlap) -> String {
+    let numbers = |count: OverlapCounts| {
         let all = [Some(count.documents), count.relevant, count.judged];
         all.into_iter().flatten().map(|n| n.to_string())
     };

@@ -1,4 +1,4 @@
-//! `ir pool`: what assessors should judge, and the judgments that come of it.
+//! `ir pool`: pooling for relevance assessment, and merging of the judgments.
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -7,35 +7,34 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::ValueEnum;
 use ir_core::Grade;
 use ir_core::trec;
-use ir_eval::{Pool, Pooling, Take};
+use ir_eval::{Pool, PoolDesign, StratumSample};
 
 use crate::shared::options::positive;
 use crate::shared::console::{Console, Usage};
-use crate::shared::runs::{RunOptions, apart, not_over, only_one_stdin};
-use crate::shared::output::Sink;
+use crate::shared::runs::{RunOptions, reject_same_destination, reject_input_as_output, at_most_one_stdin};
+use crate::shared::output::OutputSink;
 use crate::shared::input;
 
 const EXAMPLES: &str = "\
 Examples:
-  ir pool --depth 100 *.trec -o judge.tsv      the top 100 of every run
+  ir pool --depth 100 *.trec -o judge.tsv      depth-100 pool
   ir pool --depth 10 --sample 100:5% --sample 1000:50 --seed 42 *.trec \\
-     -o judge.tsv --pool pool.qrels            samples of the ranks below
+     -o judge.tsv --pool pool.qrels            with sampled strata
   ir pool --judged first.qrels new.trec -o judge.tsv --pool pool.qrels
   ir pool --merge pool.qrels judge.tsv -o final.qrels
   ir eval -c -R strata -m xinfAP -m infNDCG final.qrels run.trec
 
-The judging list has a line `topic TAB document` for each document to judge:
-by document id, or in random order with --shuffle. Assessors see neither ranks
-nor runs in it. They add a third column, the grade. --merge puts their grades
-into the pool; several lists may be given, and four-column qrels too.
+The judging list has one line `topic TAB document` per document to judge,
+ordered by document id or, with --shuffle, at random. It shows neither ranks nor
+runs. Assessors add a third column, the grade. --merge writes their grades into
+the pool; it accepts several lists and four-column qrels.
 
-The pool (--pool) has the five columns of NIST's sample_eval, from which infAP
-(`xinfAP` in ir eval) and infNDCG are estimated: topic, 0, document, stratum,
-grade. ir eval reads it with -R strata. A stratum is a span of ranks, by the
-best rank of a document in any run: 1 for --depth, then 2, 3, ... for each
---sample; 0 are earlier judgments (--judged), which are not judged again. The
-grade is -2 for a document that waits for its judgment and -1 for one that was
-not drawn.
+The pool (--pool) has the five columns of NIST's sample_eval: topic, 0,
+document, stratum, grade. `ir eval -R strata` estimates infAP (`xinfAP`) and
+infNDCG from it. A stratum is a range of ranks, by the best rank of a document
+in any run: 1 for --depth, then 2, 3, ... for each --sample; stratum 0 holds
+earlier judgments (--judged), which are not judged again. Grade -2 marks a
+document without a judgment yet, -1 one that was not sampled.
 
 bioCADDIE 2016 (Cohen et al., Database 2017): --preset biocaddie-organizers is
 --depth 300; --preset biocaddie-submitted, with the judgments of the former as
@@ -45,73 +44,73 @@ bioCADDIE 2016 (Cohen et al., Database 2017): --preset biocaddie-organizers is
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Runs in TREC's form; with --merge judged lists. `-` for standard input
+    /// TREC runs, or with --merge judging lists; one may be `-` (standard input)
     #[arg(required = true, value_name = "RUN")]
     files: Vec<String>,
 
-    /// Ranks of every run of which all documents are judged [default: 100]
+    /// Pool depth: all documents up to this rank in any run are judged [default: 100]
     #[arg(long, short = 'k', value_name = "K", value_parser = positive, allow_negative_numbers = true)]
     depth: Option<usize>,
 
-    /// A sample, for each topic, of the ranks below, down to TO: a share such as 100:5% (at least one
-    /// document), or a number of documents such as 1000:50; repeatable
-    #[arg(long, value_name = "TO:HOW", value_parser = sample)]
-    sample: Vec<(usize, Take)>,
+    /// Sampled stratum per topic, from the ranks below the previous one down to TO: a fraction such
+    /// as 100:5% (at least one document) or a count such as 1000:50; repeatable
+    #[arg(long, value_name = "TO:SIZE", value_parser = sample)]
+    sample: Vec<(usize, StratumSample)>,
 
-    /// A published procedure in place of --depth and --sample
+    /// Published pooling procedure, instead of --depth and --sample
     #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["depth", "sample"])]
-    preset: Option<Preset>,
+    preset: Option<PoolingPreset>,
 
-    /// Earlier judgments, which are kept and not asked for again: qrels of four columns
+    /// Earlier judgments (four-column qrels), kept and not judged again
     #[arg(long, value_name = "QRELS")]
     judged: Option<String>,
 
-    /// Where the random numbers of samples and --shuffle start
+    /// Random seed of sampling and --shuffle
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
 
-    /// The documents of each topic in random order
+    /// Shuffle the documents of each topic
     #[arg(long)]
     shuffle: bool,
 
     #[command(flatten)]
     reading: RunOptions,
 
-    /// File for the judging list, or with --merge the judgments [default: standard output]
+    /// Output file of the judging list or, with --merge, of the judgments [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// File for the pool with its strata
+    /// Output file of the pool with its strata
     #[arg(long, value_name = "FILE")]
     pool: Option<PathBuf>,
 
-    /// Pool into which the grades of judged lists are put
+    /// Pool to merge the grades of judging lists into
     #[arg(long, value_name = "POOL", conflicts_with_all = ["depth", "sample", "preset", "judged", "shuffle", "pool", "order"])]
     merge: Option<String>,
 
-    /// With --merge: qrels with strata, or four columns without them
-    #[arg(long, value_enum, default_value_t = Form::Strata, requires = "merge", value_name = "FORM")]
-    form: Form,
+    /// With --merge: output format, with or without strata
+    #[arg(long, value_enum, default_value_t = MergedFormat::Strata, requires = "merge", value_name = "FORM")]
+    form: MergedFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Preset {
-    /// The top 300
+enum PoolingPreset {
+    /// Depth 300, no sampling
     BiocaddieOrganizers,
-    /// The top 10, and 5 % of ranks 11 to 100
+    /// Depth 10, and 5 % of ranks 11 to 100
     BiocaddieSubmitted,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// Five columns, every document of the pool
+enum MergedFormat {
+    /// Five columns, all pooled documents
     Strata,
-    /// Four columns, judged documents alone
+    /// Four columns, judged documents only
     Plain,
 }
 
-fn sample(text: &str) -> Result<(usize, Take), String> {
-    let expected = || format!("expected TO:SHARE% or TO:COUNT such as 100:5%, found {text:?}");
+fn sample(text: &str) -> Result<(usize, StratumSample), String> {
+    let expected = || format!("expected TO:PERCENT% or TO:COUNT such as 100:5%, found {text:?}");
     let (to, how) = text.split_once(':').ok_or_else(expected)?;
     let to = positive(to).map_err(|_| expected())?;
     let take = match how.strip_suffix('%') {
@@ -120,9 +119,9 @@ fn sample(text: &str) -> Result<(usize, Take), String> {
             if !(percent > 0.0 && percent <= 100.0) {
                 return Err(expected());
             }
-            Take::Share(percent / 100.0)
+            StratumSample::Fraction(percent / 100.0)
         }
-        None => Take::Count(positive(how).map_err(|_| expected())?),
+        None => StratumSample::Count(positive(how).map_err(|_| expected())?),
     };
     Ok((to, take))
 }
@@ -136,25 +135,25 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 }
 
 fn draw(args: &Args, console: &Console) -> Result<()> {
-    apart(args.output.as_deref(), args.pool.as_deref(), "--pool")?;
+    reject_same_destination(args.output.as_deref(), args.pool.as_deref(), "--pool")?;
     let read = || args.files.iter().chain(&args.judged);
-    only_one_stdin(&read().collect::<Vec<_>>())?;
-    not_over(args.output.as_deref(), "--output", read())?;
-    not_over(args.pool.as_deref(), "--pool", read())?;
+    at_most_one_stdin(&read().collect::<Vec<_>>())?;
+    reject_input_as_output(args.output.as_deref(), "--output", read())?;
+    reject_input_as_output(args.pool.as_deref(), "--pool", read())?;
     let mut pooling = match args.preset {
-        Some(Preset::BiocaddieOrganizers) => Pooling::biocaddie_organizers(),
-        Some(Preset::BiocaddieSubmitted) => Pooling::biocaddie_submitted(),
+        Some(PoolingPreset::BiocaddieOrganizers) => PoolDesign::biocaddie_organizers(),
+        Some(PoolingPreset::BiocaddieSubmitted) => PoolDesign::biocaddie_submitted(),
         None => {
-            let top = Pooling::depth(args.depth.unwrap_or(100));
+            let top = PoolDesign::depth(args.depth.unwrap_or(100));
             let below = args.sample.iter();
-            below.fold(top, |pooling, &(to, take)| pooling.then(to, take))
+            below.fold(top, |pooling, &(to, take)| pooling.with_stratum(to, take))
         }
     };
-    pooling = pooling.seeded(args.seed);
+    pooling = pooling.with_seed(args.seed);
     pooling.order = args.reading.order.into();
     if pooling.strata.len() > 1 && args.pool.is_none() {
         return Err(Usage(
-            "a sample needs --pool: without its strata nothing can be estimated from it".into(),
+            "--sample: expected --pool, because estimates need the strata".into(),
         )
         .into());
     }
@@ -176,13 +175,13 @@ fn draw(args: &Args, console: &Console) -> Result<()> {
         pool.to_judge().collect()
     };
     console.note(format_args!(
-        "{} documents of {} in the pool are to be judged",
+        "{} of {} pooled documents to judge",
         list.len(),
         pool.documents()
     ));
-    let mut out = Sink::open(args.output.as_deref())?;
+    let mut out = OutputSink::open(args.output.as_deref())?;
     let strata = match &args.pool {
-        Some(path) => Some(Sink::open(Some(path))?),
+        Some(path) => Some(OutputSink::open(Some(path))?),
         None => None,
     };
     let written = list
@@ -202,8 +201,8 @@ fn merge(args: &Args, file: &str, console: &Console) -> Result<()> {
         .flatten()
         .chain(&args.files)
         .collect();
-    only_one_stdin(&files)?;
-    not_over(args.output.as_deref(), "--output", &args.files)?;
+    at_most_one_stdin(&files)?;
+    reject_input_as_output(args.output.as_deref(), "--output", &args.files)?;
     let mut pool = Pool::read(source::text(file)?, source::name(file))?;
     let mut blank = 0;
     for list in &args.files {
@@ -212,14 +211,14 @@ fn merge(args: &Args, file: &str, console: &Console) -> Result<()> {
     let waiting = pool.to_judge().count();
     if waiting > 0 {
         console.warn(format_args!(
-            "{waiting} documents of the pool still wait for their judgment ({blank} lines have no \
-             grade): they count as not drawn"
+            "{waiting} pooled documents have no judgment yet ({blank} lines have no grade); they \
+             count as not sampled"
         ));
     }
-    let mut out = Sink::open(args.output.as_deref())?;
+    let mut out = OutputSink::open(args.output.as_deref())?;
     let written = match args.form {
-        Form::Strata => pool.write(&mut out).map_err(|error| anyhow!(error)),
-        Form::Plain => {
+        MergedFormat::Strata => pool.write(&mut out).map_err(|error| anyhow!(error)),
+        MergedFormat::Plain => {
             let mut qrels = ir_core::Qrels::new();
             for (query, doc, pooled) in pool.iter().filter(|line| line.2.grade >= 0) {
                 qrels.insert(query, doc, pooled.grade);
@@ -231,7 +230,7 @@ fn merge(args: &Args, file: &str, console: &Console) -> Result<()> {
     out.commit()
 }
 
-/// Puts the grades of one list into a pool; gives the number of lines without one.
+/// Merges the grades of a judging list into a pool. Returns the number of lines without a grade.
 fn judge(pool: &mut Pool, file: &str) -> Result<usize> {
     let name = source::name(file);
     let mut blank = 0;
@@ -253,7 +252,7 @@ fn judge(pool: &mut Pool, file: &str) -> Result<usize> {
             ),
         };
         let Ok(grade) = grade.parse::<Grade>() else {
-            bail!("{name}:{number}: expected a whole number as grade, found {grade:?}");
+            bail!("{name}:{number}: expected an integer grade, found {grade:?}");
         };
         pool.judge(query, doc, grade)
             .with_context(|| format!("{name}:{number}"))?;
@@ -267,8 +266,8 @@ mod tests {
 
     #[test]
     fn samples() {
-        assert_eq!(sample("100:5%"), Ok((100, Take::Share(0.05))));
-        assert_eq!(sample("1000:50"), Ok((1000, Take::Count(50))));
+        assert_eq!(sample("100:5%"), Ok((100, StratumSample::Fraction(0.05))));
+        assert_eq!(sample("1000:50"), Ok((1000, StratumSample::Count(50))));
         for wrong in [
             "", "100", "100:", "0:5%", "100:0%", "100:101%", "100:0", "a:5%", "100:x",
         ] {

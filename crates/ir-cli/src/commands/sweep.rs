@@ -1,4 +1,4 @@
-//! `ir sweep`: what a tuned parameter is worth when it may not see the query it is judged on.
+//! `ir sweep`: leave-one-query-out cross-validation of a parameter.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,22 +10,21 @@ use serde::Serialize;
 
 use crate::shared::systems::{RunEvaluator, expected_two_runs, usage_error};
 use crate::shared::console::{Console, Usage};
-use crate::shared::qrels::GradeForm;
+use crate::shared::qrels::QrelsFormat;
 use crate::shared::rules::RuleOptions;
-use crate::shared::output::Sink;
+use crate::shared::output::OutputSink;
 
 const EXAMPLES: &str = "\
 Examples:
-  ir sweep qrels.txt b0.2.trec b0.4.trec b0.9.trec   by average precision
+  ir sweep qrels.txt b0.2.trec b0.4.trec b0.9.trec   tune by AP
   ir sweep -m ndcg_cut.10 qrels.txt k1=*.trec
-  ir sweep -q --trec-eval qrels.txt k1=*.trec        each query; four decimals
+  ir sweep -q --trec-eval qrels.txt k1=*.trec        per query; four decimals
 
-Each run is one setting of a parameter. For each query, the setting with the
-highest figure over all other queries is chosen, and its value on the query
-left out counts: their average is what a tuned system can claim. The best
-setting in hindsight is the one with the highest figure over all queries. Of
-equally good settings the first one by file name is chosen. Settings are
-listed and named by their files.";
+Each run is one parameter setting. For each query, the setting with the highest
+mean over all other queries is selected and scored on the held-out query; the
+mean of these scores is an unbiased estimate of the tuned system. The oracle
+setting has the highest mean over all queries. Ties are broken by file name.
+Settings are listed and named by their files.";
 
 /// The arguments of `ir sweep`.
 #[derive(Debug, clap::Args)]
@@ -34,38 +33,37 @@ pub(crate) struct Args {
     /// Relevance judgments: a file, a collection by name such as `beir/nfcorpus`, or `-`
     qrels: String,
 
-    /// Runs, one for each setting: files in TREC's form
+    /// TREC runs, one per parameter setting
     #[arg(required = true, num_args = 1.., value_name = "RUN")]
     runs: Vec<String>,
 
-    /// Form of the judgments
+    /// Format of the judgments
     #[arg(
-        short = 'R', long = "judgments", value_enum, default_value_t = GradeForm::Qrels,
+        short = 'R', long = "judgments", value_enum, default_value_t = QrelsFormat::Qrels,
         value_name = "FORM"
     )]
-    form: GradeForm,
+    form: QrelsFormat,
 
-    /// Measure to choose by, as in `ir eval`
+    /// Measure to optimize, as in `ir eval`
     #[arg(short = 'm', long, value_name = "MEASURE", default_value = "AP")]
     measure: String,
 
-    /// The choice for each query too
+    /// Also print the selected setting of each query
     #[arg(short = 'q', long)]
     queries: bool,
 
-    /// Values of queries rounded to four decimals first, as a script does that reads trec_eval's
-    /// output
+    /// Round per-query values to four decimals first, as scripts that parse trec_eval's output do
     #[arg(long)]
     trec_eval: bool,
 
-    /// Only queries that every run answers, instead of 0 for missing ones
+    /// Average over the queries that every run answers, instead of scoring missing ones 0
     #[arg(long)]
     common: bool,
 
     #[command(flatten)]
     rules: RuleOptions,
 
-    /// One JSON object, with the choice for each query, in full precision
+    /// Print one JSON object with the selected setting of each query, in full precision
     #[arg(long)]
     json: bool,
 }
@@ -109,7 +107,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .collect();
     let decimals = args.trec_eval.then_some(ParameterSweep::TREC_EVAL);
     let sweep = ParameterSweep::new(&reports, measure, decimals).map_err(usage_error)?;
-    let mut out = Sink::open(None)?;
+    let mut out = OutputSink::open(None)?;
     let written = if args.json {
         json(&sweep, &rules, &mut out)
     } else {
@@ -119,8 +117,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     out.commit()
 }
 
-/// The names of the files, or their paths where they are not in one folder: what orders the
-/// settings also names them.
+/// Names of the settings: file names, or full paths if the files are not in one folder.
 fn labels(files: &[String]) -> Vec<String> {
     let folder = |file: &String| Path::new(file).parent().map(Path::to_path_buf);
     let one_folder = files
@@ -133,11 +130,11 @@ fn labels(files: &[String]) -> Vec<String> {
     files.iter().map(label).collect()
 }
 
-/// A sweep with what follows from it.
+/// JSON output.
 #[derive(Serialize)]
-struct Whole<'a> {
+struct SweepJson<'a> {
     best: &'a str,
-    hindsight: f64,
+    oracle: f64,
     #[serde(flatten)]
     sweep: &'a ParameterSweep,
     rules: &'a Rules,
@@ -145,9 +142,9 @@ struct Whole<'a> {
 
 fn json(sweep: &ParameterSweep, rules: &Rules, out: &mut dyn Write) -> Result<()> {
     let best = sweep.best();
-    let whole = Whole {
+    let whole = SweepJson {
         best: &best.name,
-        hindsight: best.figure,
+        oracle: best.score,
         sweep,
         rules,
     };
@@ -160,19 +157,19 @@ fn text(sweep: &ParameterSweep, rules: &Rules, queries: bool, out: &mut dyn Writ
         .settings
         .iter()
         .map(|setting| setting.name.chars().count());
-    let width = names.max().unwrap_or(0).max("best in hindsight".len());
+    let width = names.max().unwrap_or(0).max("oracle setting".len());
     let measure = sweep.measure.to_string();
     writeln!(out, "{:width$}  {measure:>8}  chosen", "setting")?;
     for setting in &sweep.settings {
-        let (name, figure) = (&setting.name, setting.figure);
-        writeln!(out, "{name:width$}  {figure:8.4}  {:6}", setting.chosen)?;
+        let (name, score) = (&setting.name, setting.score);
+        writeln!(out, "{name:width$}  {score:8.4}  {:6}", setting.chosen)?;
     }
     let best = sweep.best();
-    writeln!(out, "\n{:width$}  {:8.4}", "leave one out", sweep.honest)?;
+    writeln!(out, "\n{:width$}  {:8.4}", "leave one out", sweep.held_out_score)?;
     writeln!(
         out,
         "{:width$}  {:8.4}  {}",
-        "best in hindsight", best.figure, best.name
+        "oracle setting", best.score, best.name
     )?;
     if queries {
         writeln!(out)?;

@@ -1,4 +1,4 @@
-//! What people see beside the output: warnings, notes, progress, errors. All of it on stderr.
+//! Messages on standard error: warnings, notes, progress, errors.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal};
@@ -11,23 +11,23 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ir_bm25::BuildError;
 use ir_core::{CorpusError, Flow, Progress};
 
-/// The exit code of a command that was interrupted, as shells have it.
-const INTERRUPTED: u8 = 130;
-/// Jobs that are done sooner show no bar.
-const PATIENCE: Duration = Duration::from_millis(300);
-/// How often a job whose stderr is no terminal, a log file say, tells where it is.
-const LOGGED: Duration = Duration::from_secs(60);
+/// Exit code after an interrupt (128 + SIGINT).
+const INTERRUPTED_CODE: u8 = 130;
+/// Delay before a progress bar appears.
+const BAR_DELAY: Duration = Duration::from_millis(300);
+/// Interval between progress lines when standard error is not a terminal.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Standard error, and how much of it is wanted.
+/// Writer of messages to standard error.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Console {
     quiet: bool,
     terminal: bool,
 }
 
-/// A mistake on the command line that only shows when the command looks at its arguments together.
+/// Usage error that clap cannot detect, such as incompatible option values. Exit code 2.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
 
@@ -39,7 +39,7 @@ impl Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// The user asked to stop.
+/// The command was interrupted and wrote nothing.
 #[derive(Debug)]
 pub(crate) struct Interrupted;
 
@@ -51,23 +51,23 @@ impl Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// The user asked to stop, and what is done is kept; says so.
+/// The command was interrupted and can be resumed; the message says how.
 #[cfg(feature = "dense")]
 #[derive(Debug)]
-pub(crate) struct Unfinished(pub(crate) String);
+pub(crate) struct Resumable(pub(crate) String);
 
 #[cfg(feature = "dense")]
-impl Display for Unfinished {
+impl Display for Resumable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
 #[cfg(feature = "dense")]
-impl std::error::Error for Unfinished {}
+impl std::error::Error for Resumable {}
 
 impl Console {
-    /// `quiet` leaves errors only.
+    /// `quiet` suppresses everything but errors.
     pub(crate) fn new(quiet: bool) -> Self {
         Self {
             quiet,
@@ -75,14 +75,14 @@ impl Console {
         }
     }
 
-    /// Something that is probably not meant. Also shown in pipes.
+    /// Prints a warning, also when standard error is not a terminal.
     pub(crate) fn warn(&self, what: impl Display) {
         if !self.quiet {
             eprintln!("warning: {}", one_line(&what.to_string()));
         }
     }
 
-    /// Something good to know. On a terminal only.
+    /// Prints a note, only on a terminal.
     pub(crate) fn note(&self, what: impl Display) {
         if !self.quiet && self.terminal {
             eprintln!("{what}");
@@ -97,48 +97,48 @@ impl Console {
         }
     }
 
-    /// A progress bar. Where stderr is no terminal, a line a minute.
+    /// Creates a progress bar; when standard error is not a terminal, one line per minute.
     pub(crate) fn bar(&self) -> Bar {
         let now = Instant::now();
         Bar {
             bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
             stage: String::new(),
             sized: None,
-            due: (!self.quiet && self.terminal).then(|| now + PATIENCE),
+            due: (!self.quiet && self.terminal).then(|| now + BAR_DELAY),
             begun: now,
-            line_due: (!self.quiet && !self.terminal).then(|| now + LOGGED),
+            line_due: (!self.quiet && !self.terminal).then(|| now + LOG_INTERVAL),
         }
     }
 
-    /// Prints an error with its causes in one line, and gives the exit code.
+    /// Prints an error and its causes in one line. Returns the exit code.
     pub(crate) fn fail(&self, error: &anyhow::Error) -> ExitCode {
         self.fail_as(error, if error.is::<Usage>() { 2 } else { 1 })
     }
 
-    /// [`Console::fail`] with another exit code than 1 and 2.
+    /// [`Console::fail`] with an explicit exit code.
     pub(crate) fn fail_as(&self, error: &anyhow::Error, code: u8) -> ExitCode {
         if error.chain().any(broken_pipe) {
             return ExitCode::SUCCESS;
         }
         #[cfg(feature = "dense")]
-        if let Some(unfinished) = error.downcast_ref::<Unfinished>() {
-            eprintln!("error: {unfinished}");
-            return ExitCode::from(INTERRUPTED);
+        if let Some(resumable) = error.downcast_ref::<Resumable>() {
+            eprintln!("error: {resumable}");
+            return ExitCode::from(INTERRUPTED_CODE);
         }
         if stopped() || error.is::<Interrupted>() {
             eprintln!("error: {Interrupted}");
-            return ExitCode::from(INTERRUPTED);
+            return ExitCode::from(INTERRUPTED_CODE);
         }
-        eprintln!("error: {}", chain(error));
+        eprintln!("error: {}", error_chain(error));
         ExitCode::from(code)
     }
 }
 
-/// The causes of an error joined by ": ", without those that only repeat what was said.
-fn chain(error: &anyhow::Error) -> String {
+/// Joins the causes of an error with ": ", without repetitions.
+fn error_chain(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain() {
-        if only_passes_on(cause) && cause.source().is_some() {
+        if is_wrapper(cause) && cause.source().is_some() {
             continue;
         }
         let text = one_line(&cause.to_string());
@@ -151,8 +151,8 @@ fn chain(error: &anyhow::Error) -> String {
     line
 }
 
-/// Whether an error says no more than that reading failed, which its cause says better.
-fn only_passes_on(cause: &(dyn std::error::Error + 'static)) -> bool {
+/// Whether an error only wraps its cause without adding information.
+fn is_wrapper(cause: &(dyn std::error::Error + 'static)) -> bool {
     cause.is::<CorpusError>() || matches!(cause.downcast_ref(), Some(BuildError::Corpus(_)))
 }
 
@@ -164,7 +164,7 @@ fn one_line(text: &str) -> String {
         .join(" ")
 }
 
-/// Whether nobody reads our output any more. Not every error passes its `io::Error` on as source.
+/// Whether the reader closed the pipe. Not every error exposes its `io::Error` as the source.
 fn broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(cause);
     while let Some(error) = next {
@@ -179,47 +179,46 @@ fn broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
     false
 }
 
-/// From here on Ctrl-C (and a polite kill) ask the command to stop, which then removes what it
-/// had begun to write; a second Ctrl-C does so at once.
+/// Installs the interrupt handler. The first SIGINT or SIGTERM requests an orderly stop; the second
+/// removes temporary files and exits at once.
 pub(crate) fn stop_on_interrupt() {
     static ONCE: OnceLock<()> = OnceLock::new();
     ONCE.get_or_init(|| {
-        // Without a handler an interrupt ends the process as ever: no reason to fail.
+        // If the handler cannot be installed, the default action applies.
         let _ = ctrlc::set_handler(|| {
             if STOP.swap(true, Ordering::SeqCst) {
-                ir_core::remove_unfinished();
-                std::process::exit(i32::from(INTERRUPTED));
+                ir_core::remove_resumable();
+                std::process::exit(i32::from(INTERRUPTED_CODE));
             }
         });
     });
 }
 
-/// Whether the command was asked to stop.
+/// Whether an interrupt was requested.
 pub(crate) fn stopped() -> bool {
     STOP.load(Ordering::SeqCst)
 }
 
-/// An error when the command was asked to stop.
+/// Returns an error if an interrupt was requested.
 pub(crate) fn check_stopped() -> Result<(), Interrupted> {
     if stopped() { Err(Interrupted) } else { Ok(()) }
 }
 
-/// Progress of a long job, drawn on a terminal or told in lines.
+/// Progress of a long job: a bar on a terminal, otherwise log lines.
 #[derive(Debug)]
 pub(crate) struct Bar {
     bar: ProgressBar,
     stage: String,
     sized: Option<u64>,
-    /// When it is to be shown; `None` for never, and when it is shown already.
+    /// When to show the bar; `None` if never or already shown.
     due: Option<Instant>,
-    /// When the stage began.
+    /// Start of the current stage.
     begun: Instant,
-    /// When the next line is to be printed; `None` for never.
+    /// When to print the next log line; `None` for never.
     line_due: Option<Instant>,
 }
 
 impl Bar {
-    /// Removes the bar.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
@@ -230,7 +229,7 @@ impl Bar {
         self.begun = Instant::now();
         let template = match (total, stage) {
             (None, _) => "{spinner} {msg} {human_pos} {elapsed}",
-            // Steps take so long that their rate says something.
+            // Training steps are slow enough for a rate to be informative.
             (Some(_), "training") => {
                 "{msg} {wide_bar:.cyan/dim} {human_pos}/{human_len} {per_sec} {eta}"
             }
@@ -261,8 +260,8 @@ impl Progress for Bar {
         }
         let now = Instant::now();
         if self.line_due.is_some_and(|due| now >= due) {
-            self.line_due = Some(now + LOGGED);
-            eprintln!("{}", line(stage, done, total, now - self.begun));
+            self.line_due = Some(now + LOG_INTERVAL);
+            eprintln!("{}", log_line(stage, done, total, now - self.begun));
         }
         if stopped() {
             Flow::Stop
@@ -278,8 +277,8 @@ impl Drop for Bar {
     }
 }
 
-/// Where a stage is that began so long ago.
-fn line(stage: &str, done: u64, total: Option<u64>, elapsed: Duration) -> String {
+/// Formats a log line; `elapsed` is the time since the stage started.
+fn log_line(stage: &str, done: u64, total: Option<u64>, elapsed: Duration) -> String {
     let Some(total) = total else {
         return format!("{stage}: {done}");
     };
@@ -295,8 +294,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_a_log() {
-        let line = |done, total| line("training", done, total, Duration::from_secs(120));
+    fn log_lines() {
+        let line = |done, total| log_line("training", done, total, Duration::from_secs(120));
         assert_eq!(line(7, None), "training: 7");
         assert_eq!(line(0, Some(90)), "training: 0 of 90");
         assert_eq!(line(30, Some(90)), "training: 30 of 90, 4 min left");

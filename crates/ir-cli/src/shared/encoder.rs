@@ -1,4 +1,4 @@
-//! How an encoder reads texts: the options that `ir encode` and `ir search` share.
+//! Encoder options and model lookup, shared by `ir encode`, `ir search` and `ir train`.
 
 use clap::ValueEnum;
 use ir_core::Side;
@@ -6,34 +6,34 @@ use ir_dense::{Backend, EncoderConfig, Pooling, SideConfig};
 
 use crate::shared::options::positive;
 
-/// The options. Whoever flattens them gives the heading.
+/// Encoder options. The command that flattens them sets the help heading.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EncoderOptions {
-    /// Put before every text [default: as the model's name or folder says]
+    /// Prefix of every text, such as 'query: ' [default: from the model]
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
 
-    /// Tokens of a text that are kept, special ones included [default: as the folder says]
+    /// Maximum sequence length in tokens, special tokens included [default: from the model]
     #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N")]
     max_tokens: Option<usize>,
 
-    /// How tokens' vectors become a text's [default: as the folder says]
+    /// Pooling of token vectors [default: from the model]
     #[arg(long, value_enum, value_name = "HOW")]
     pooling: Option<PoolingOption>,
 
-    /// Whether vectors have length 1 [default: as the folder says]
+    /// Normalize vectors to unit length [default: from the model]
     #[arg(long, value_name = "true|false")]
     normalize: Option<bool>,
 
-    /// What computes: cpu, tch, tch-cuda:N, wgpu, vulkan, cuda:N, as far as compiled in [default:
-    /// cpu]
+    /// Backend: cpu, tch, tch-cuda:N, wgpu, vulkan, cuda:N; all but cpu need the feature of the same
+    /// name [default: cpu]
     #[arg(long, value_name = "NAME")]
     backend: Option<Backend>,
 }
 
 impl EncoderOptions {
-    /// The first option that was given.
-    pub(crate) fn given(&self) -> Option<&'static str> {
+    /// Name of the first option that is set.
+    pub(crate) fn first_set(&self) -> Option<&'static str> {
         let given = [
             ("--prefix", self.prefix.is_some()),
             ("--max-tokens", self.max_tokens.is_some()),
@@ -47,7 +47,7 @@ impl EncoderOptions {
             .map(|(name, _)| *name)
     }
 
-    /// An encoder that reads the texts of this side so.
+    /// Encoder configuration in which the options apply to `side`.
     pub(crate) fn config(&self, side: Side) -> EncoderConfig {
         let mut of = SideConfig::default();
         of.prefix.clone_from(&self.prefix);
@@ -65,13 +65,13 @@ impl EncoderOptions {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PoolingOption {
-    /// The first token's vector
+    /// Vector of the first token
     Cls,
-    /// The mean of all
+    /// Mean of the token vectors
     Mean,
-    /// The greatest, element by element
+    /// Elementwise maximum
     Max,
-    /// The sum divided by the root of the number of tokens
+    /// Sum divided by the square root of the number of tokens
     MeanSqrt,
 }
 
@@ -86,16 +86,16 @@ impl From<PoolingOption> for Pooling {
     }
 }
 
-/// A model that the command line names.
+/// A model argument, resolved to a folder.
 pub(crate) struct ModelFolder {
     pub(crate) folder: PathBuf,
-    /// What the catalogue says of its name. A folder is loaded as its own files say.
+    /// Catalog entry, if the model was given by name. A folder is loaded by its own files alone.
     known: Option<&'static KnownModel>,
 }
 
 impl ModelFolder {
-    /// The configuration with what the model's name says where nothing is set.
-    pub(crate) fn complete(&self, mut config: EncoderConfig) -> EncoderConfig {
+    /// Fills unset fields of `config` from the catalog entry.
+    pub(crate) fn with_catalog_defaults(&self, mut config: EncoderConfig) -> EncoderConfig {
         let Some(named) = self.known.map(KnownModel::config) else {
             return config;
         };
@@ -107,7 +107,7 @@ impl ModelFolder {
     }
 }
 
-/// The model in a folder, or of a name in the cache.
+/// Resolves a model argument: a folder, or a name in the model cache.
 pub(crate) fn find_model(argument: &Path) -> Result<ModelFolder> {
     if argument.exists() {
         return Ok(ModelFolder {
@@ -123,25 +123,25 @@ pub(crate) fn find_model(argument: &Path) -> Result<ModelFolder> {
             known: known(name),
         }),
         Some((cache, None)) => bail!(
-            "{}: expected the folder of a model or the name of one in {}, found neither \
-             (`ir models` lists those that can be fetched)",
+            "{}: expected a model folder or the name of a model in {}, found neither \
+             (`ir models` lists the models that can be fetched)",
             argument.display(),
             cache.folder().display()
         ),
         None => bail!(
-            "{}: expected the folder of a model, found none",
+            "{}: expected a model folder, found none",
             argument.display()
         ),
     }
 }
 
-/// What the catalogue says of `name@revision`.
+/// Catalog entry of `name@revision`.
 fn known(name: &str) -> Option<&'static KnownModel> {
     KnownModel::find(name.split('@').next().unwrap_or(name))
 }
 
-/// How an index compares the vectors of a model: as it was trained, by the inner product where that is
-/// not known.
+/// Vector similarity of an index for a model's vectors: the one it was trained with; inner product
+/// if unknown.
 pub(crate) fn similarity(trained: Option<ir_dense::Similarity>) -> Similarity {
     match trained {
         Some(ir_dense::Similarity::Cosine) => Similarity::Cosine,

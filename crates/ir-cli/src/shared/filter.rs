@@ -1,4 +1,4 @@
-//! Conditions on attributes, as they are typed.
+//! Attribute conditions of `--filter`.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use ir_core::{DocNum, DocSet, Predicate, Value};
 
 use crate::shared::console::Console;
 
-/// `year<=2015`, `repository=geo,sra`, `language!=German`, `license`.
+/// A parsed condition: `year<=2015`, `repository=geo,sra`, `language!=German`, `license`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AttributeCondition(pub(crate) Predicate);
 
@@ -46,7 +46,7 @@ impl FromStr for AttributeCondition {
                 name: text.trim().to_owned(),
             }
         };
-        let name = ConditionSubject::of(&predicate).map_or("", |subject| subject.name);
+        let name = ConditionSubject::from_predicate(&predicate).map_or("", |subject| subject.name);
         if name.is_empty() || name.contains(['<', '>', '=']) {
             return Err(expected());
         }
@@ -54,20 +54,19 @@ impl FromStr for AttributeCondition {
     }
 }
 
-/// What a condition looks at.
+/// The attribute that a condition tests.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ConditionSubject<'a> {
-    /// The attribute.
     pub(crate) name: &'a str,
-    /// Whether only numbers can fulfil it.
+    /// Whether only a number can satisfy the condition.
     pub(crate) number: bool,
-    /// Whether a document without the attribute passes.
+    /// Whether a document without the attribute satisfies the condition.
     pub(crate) absent_passes: bool,
 }
 
 impl<'a> ConditionSubject<'a> {
-    /// What a condition of one attribute looks at.
-    pub(crate) fn of(condition: &'a Predicate) -> Option<Self> {
+    /// Subject of a condition on a single attribute; `None` for a conjunction or disjunction.
+    pub(crate) fn from_predicate(condition: &'a Predicate) -> Option<Self> {
         let subject = |name, number, absent_passes| Self {
             name,
             number,
@@ -80,7 +79,7 @@ impl<'a> ConditionSubject<'a> {
             Predicate::OneOf { name, .. } | Predicate::Known { name } => {
                 Some(subject(name, false, false))
             }
-            Predicate::Not(inner) => Self::of(inner).map(|inner| Self {
+            Predicate::Not(inner) => Self::from_predicate(inner).map(|inner| Self {
                 absent_passes: !inner.absent_passes,
                 ..inner
             }),
@@ -103,7 +102,7 @@ fn one_of(name: String, list: &str) -> Predicate {
     Predicate::OneOf { name, values }
 }
 
-/// The documents that fulfil all conditions. Says so when a condition can tell none from another.
+/// Selects the documents that satisfy all conditions. Warns about attributes that no document has.
 pub(crate) fn select_documents(
     index: &Index,
     conditions: Vec<Predicate>,
@@ -112,11 +111,11 @@ pub(crate) fn select_documents(
 ) -> Result<DocSet> {
     if index.config().store == Store::Nothing {
         bail!(
-            "{name}: --filter needs the attributes of the documents, and the index was built without: `ir index --store attributes` keeps them"
+            "{name}: --filter needs stored attributes, found an index without them (`ir index --store attributes`)"
         );
     }
     let read = || format!("{name}: could not be read");
-    for subject in conditions.iter().filter_map(ConditionSubject::of) {
+    for subject in conditions.iter().filter_map(ConditionSubject::from_predicate) {
         let (mut there, mut of_use) = (false, false);
         for doc in (0..index.len() as u32).map(DocNum::new) {
             let attributes = index.attributes(doc).with_context(read)?;
@@ -132,11 +131,11 @@ pub(crate) fn select_documents(
         if !there {
             let all = if all { "all pass" } else { "none passes" };
             console.warn(format_args!(
-                "--filter: no document has an attribute {attribute:?}: {all}"
+                "--filter: no document has an attribute {attribute:?}; {all}"
             ));
         } else if !of_use {
             console.warn(format_args!(
-                "--filter: the attribute {attribute:?} is a number in no document: only those without it pass"
+                "--filter: the attribute {attribute:?} is not numeric in any document; only documents without it pass"
             ));
         }
     }

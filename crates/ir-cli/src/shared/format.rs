@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, Table, TableStyle};
 
-/// Rows in columns, the first aligned left, the others right; no lines around them.
+/// Formats rows as columns without borders: the first column left-aligned, the others right-aligned.
 pub(crate) fn table<R>(rows: impl IntoIterator<Item = R>) -> String
 where
     R: IntoIterator<Item = String>,
@@ -21,12 +21,12 @@ where
     table.trim_fmt()
 }
 
-/// Four decimals, or a dash.
-pub(crate) fn figure(value: Option<f64>) -> String {
+/// A value with four decimals, or a dash for `None`.
+pub(crate) fn four_decimals(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"))
 }
 
-/// A number with its digits in groups of three.
+/// Formats a number with thousands separators.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -44,7 +44,7 @@ mod tests {
     use super::grouped;
 
     #[test]
-    fn groups_of_three() {
+    fn thousands_separators() {
         assert_eq!(
             [0, 12, 123, 1234, 1_113_016].map(grouped),
             ["0", "12", "123", "1,234", "1,113,016"]

@@ -5,51 +5,50 @@ use std::path::Path;
 use anyhow::Result;
 use clap::ValueEnum;
 use ir_bm25::{Analysis, Blank, DocOrder, Duplicates, Fields, Index, IndexBuilder, IndexConfig, Store};
-use ir_data::datafinder::in_order_of_row_text;
+use ir_data::datafinder::lexicographic_row_order;
 
 use crate::shared::console::Console;
-use crate::shared::input::{Documents, Layout};
+use crate::shared::input::{DocumentSource, FieldLayout};
 use crate::shared::options::bytes;
 
-/// Memory for building unless told otherwise, in bytes.
-const MEMORY: usize = 512_000_000;
+/// Default memory budget for indexing, in bytes.
+const DEFAULT_MEMORY: usize = 512_000_000;
 
-/// How an index is built.
+/// Indexing options.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct IndexOptions {
-    /// How text becomes terms: anserini, anserini-unstemmed, english (Porter2), lucene-standard,
-    /// whitespace, or a JSON file with the steps [default: anserini]
+    /// Analyzer: anserini, anserini-unstemmed, english (Porter2), lucene-standard, whitespace, or a
+    /// JSON file with the analysis chain [default: anserini]
     #[arg(long, value_parser = analysis, value_name = "NAME", help_heading = "Index")]
     pub(crate) analysis: Option<Analysis>,
 
-    /// What of a document is searched [default: one; text for datafinder]
+    /// Indexed fields [default: one; text for datafinder]
     #[arg(long, value_enum, value_name = "FIELDS", help_heading = "Index")]
-    pub(crate) fields: Option<Layout>,
+    pub(crate) fields: Option<FieldLayout>,
 
-    /// DocumentOrder of documents with equal scores [default: id, as Anserini has it; row-text for datafinder]
+    /// Order of documents with equal scores [default: id, as in Anserini; row-text for datafinder]
     #[arg(long, value_enum, value_name = "ORDER", help_heading = "Index")]
     pub(crate) order: Option<DocumentOrder>,
 
-    /// Memory for building, about; what does not fit goes to temporary files [default: 512MB]
+    /// Approximate memory budget; postings beyond it are spilled to temporary files [default: 512MB]
     #[arg(long, value_parser = bytes, value_name = "SIZE", help_heading = "Index")]
     pub(crate) memory: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DocumentOrder {
-    /// By ascending id, as bytes
+    /// Ascending id, compared as bytes
     Id,
-    /// By place in the collection
+    /// Order of the collection
     Insertion,
-    /// By place in the collection, written in digits and compared as text, so that 10 stands before
-    /// 9: where the records of a collection were given their row for an id. Takes the whole
-    /// collection into memory
+    /// Lexicographic order of the row number, so that 10 precedes 9: reproduces runs that used the
+    /// row number as document id. Loads the whole collection into memory
     RowText,
 }
 
 impl IndexOptions {
-    /// The first option that says how an index is built, by its name.
-    pub(crate) fn given(&self) -> Option<&'static str> {
+    /// Name of the first indexing option that is set.
+    pub(crate) fn first_set(&self) -> Option<&'static str> {
         let given = [
             ("--analysis", self.analysis.is_some()),
             ("--fields", self.fields.is_some()),
@@ -59,25 +58,25 @@ impl IndexOptions {
         given.iter().find(|(_, is)| *is).map(|(name, _)| *name)
     }
 
-    /// The order of documents with equal scores.
-    pub(crate) fn order(&self, documents: &Documents) -> DocumentOrder {
+    /// Order of documents with equal scores: the option, or the collection's default.
+    pub(crate) fn order(&self, documents: &DocumentSource) -> DocumentOrder {
         self.order.unwrap_or(documents.order)
     }
 
-    /// The configuration of an index of these documents.
-    pub(crate) fn config(&self, documents: &Documents, store: Store) -> IndexConfig {
+    /// Index configuration for a collection.
+    pub(crate) fn config(&self, documents: &DocumentSource, store: Store) -> IndexConfig {
         let fields = match self.fields.unwrap_or(documents.layout) {
-            Layout::One => Fields::One,
-            Layout::Separate => Fields::Separate,
-            Layout::Text => Fields::TextOnly,
+            FieldLayout::One => Fields::One,
+            FieldLayout::Separate => Fields::Separate,
+            FieldLayout::Text => Fields::TextOnly,
         };
-        // As Anserini: a document without searched text is not indexed.
+        // As in Anserini, documents without indexed text are skipped.
         let blank = Blank::Drop;
         let order = match self.order(documents) {
             DocumentOrder::Id => DocOrder::Id,
             DocumentOrder::Insertion | DocumentOrder::RowText => DocOrder::Insertion,
         };
-        let duplicates = if documents.repeats {
+        let duplicates = if documents.duplicate_ids {
             Duplicates::Keep
         } else {
             Duplicates::Reject
@@ -92,7 +91,7 @@ impl IndexOptions {
     }
 }
 
-/// A preset by its name, or a file with the steps in JSON.
+/// Parses an analyzer name or reads a JSON file.
 fn analysis(text: &str) -> Result<Analysis, String> {
     let error = match text.parse::<Analysis>() {
         Ok(analysis) => return Ok(analysis),
@@ -107,9 +106,9 @@ fn analysis(text: &str) -> Result<Analysis, String> {
     Ok(analysis)
 }
 
-/// Builds an index, in memory or in a file, and shows how far it is.
+/// Builds an index in memory or, with `path`, in a file, with a progress bar.
 pub(crate) fn build_index(
-    documents: &Documents,
+    documents: &DocumentSource,
     config: IndexConfig,
     setup: &IndexOptions,
     threads: Option<usize>,
@@ -119,12 +118,12 @@ pub(crate) fn build_index(
     let mut bar = console.bar();
     let corpus = documents.collection.corpus();
     let build = || {
-        let mut builder = IndexBuilder::new(config)?.with_memory(setup.memory.unwrap_or(MEMORY));
+        let mut builder = IndexBuilder::new(config)?.with_memory(setup.memory.unwrap_or(DEFAULT_MEMORY));
         if let Some(threads) = threads {
             builder = builder.with_threads(threads);
         }
         if setup.order(documents) == DocumentOrder::RowText {
-            builder.push_all(&in_order_of_row_text(corpus)?, &mut bar)?;
+            builder.push_all(&lexicographic_row_order(corpus)?, &mut bar)?;
         } else {
             builder.push_all(corpus, &mut bar)?;
         }

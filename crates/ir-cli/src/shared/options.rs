@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use ir_bm25::Bm25;
 use ir_core::{Query, name};
 
-/// A number of bytes: `512MB`, `1.5GiB`, `4000000`.
+/// Parses a number of bytes: `512MB`, `1.5GiB`, `4000000`.
 pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     let text = text.trim();
     let end = text
@@ -31,33 +31,33 @@ pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A whole number of at least 1.
+/// Parses an integer ≥ 1.
 pub(crate) fn positive(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number) if number > 0 => Ok(number),
-        _ => Err(format!("expected a whole number from 1, found {text:?}")),
+        _ => Err(format!("expected an integer of at least 1, found {text:?}")),
     }
 }
 
-/// The name of a run.
+/// Parses a run tag.
 pub(crate) fn tag(text: &str) -> Result<String, String> {
     if text.is_empty() || text.contains(char::is_whitespace) {
         return Err(format!(
-            "expected a name without white space, found {text:?}"
+            "expected a tag without white space, found {text:?}"
         ));
     }
     Ok(text.to_owned())
 }
 
-/// BM25's k1.
+/// Parses `k1` of BM25 (≥ 0).
 pub(crate) fn k1(text: &str) -> Result<f32, String> {
     match text.parse::<f32>() {
         Ok(number) if number >= 0.0 && number.is_finite() => Ok(number),
-        _ => Err(format!("expected a number from 0, found {text:?}")),
+        _ => Err(format!("expected a number of at least 0, found {text:?}")),
     }
 }
 
-/// BM25's b.
+/// Parses `b` of BM25 (0 to 1).
 pub(crate) fn b(text: &str) -> Result<f32, String> {
     match text.parse::<f32>() {
         Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),
@@ -76,7 +76,6 @@ pub(crate) enum Bm25Preset {
 }
 
 impl Bm25Preset {
-    /// The parameters.
     pub(crate) fn bm25(self) -> Bm25 {
         match self {
             Self::Anserini => Bm25::ANSERINI,
@@ -88,12 +87,13 @@ impl Bm25Preset {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum QueryForm {
-    /// The text, usually a sentence
+    /// The query text, usually a sentence
     Text,
     /// The attribute `keyphrase_query`
     Keyphrases,
 }
 
+/// Replaces the text of each query by its keyphrases.
 pub(crate) fn take_keyphrases(queries: &mut [Query]) -> Result<()> {
     for query in queries {
         match query.attributes.text(name::KEYPHRASES) {
@@ -108,13 +108,13 @@ pub(crate) fn take_keyphrases(queries: &mut [Query]) -> Result<()> {
     Ok(())
 }
 
-/// Sets the number of threads for the whole command.
+/// Sets the size of the global thread pool.
 pub(crate) fn use_threads(threads: Option<usize>) -> Result<()> {
     if let Some(threads) = threads {
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build_global()
-            .context("the threads could not be started")?;
+            .context("the thread pool could not be started")?;
     }
     Ok(())
 }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_their_ranges() {
+    fn numbers_out_of_range_are_rejected() {
         assert_eq!(k1("0.9"), Ok(0.9));
         assert!(k1("-0.1").is_err() && k1("NaN").is_err() && k1("inf").is_err());
         assert_eq!(b("1"), Ok(1.0));

@@ -1,4 +1,4 @@
-//! Where output goes: standard output, or a file that appears whole or not at all.
+//! Output destinations: standard output, or a file written atomically.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, StdoutLock, Write};
@@ -9,80 +9,81 @@ use ir_data::DataFile;
 
 use crate::shared::console::check_stopped;
 
-/// A destination that was opened before the work began, so that a mistake shows at once.
-pub(crate) struct Sink {
+/// An output destination. Opened before a command starts its work, so that an unwritable path is
+/// reported at once.
+pub(crate) struct OutputSink {
     name: String,
-    to: To,
+    target: OutputTarget,
 }
 
-enum To {
+enum OutputTarget {
     Stdout(BufWriter<StdoutLock<'static>>),
-    /// A device or a pipe, which cannot be replaced and has nothing to protect.
+    /// A device or named pipe: written in place, because it cannot be renamed over.
     Stream(BufWriter<File>),
     File(Box<DataFile>),
 }
 
-impl Sink {
-    /// Opens `path`, or standard output for none and for `-`. A name in `.gz` or `.zst` is
+impl OutputSink {
+    /// Opens `path`; `None` and `-` are standard output. Files ending in `.gz` or `.zst` are
     /// compressed.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self> {
         let Some(path) = path.filter(|path| *path != Path::new("-")) else {
             return Ok(Self {
                 name: "standard output".to_owned(),
-                to: To::Stdout(BufWriter::with_capacity(1 << 16, io::stdout().lock())),
+                target: OutputTarget::Stdout(BufWriter::with_capacity(1 << 16, io::stdout().lock())),
             });
         };
-        let to = if is_stream(path) {
+        let target = if is_stream(path) {
             let file = OpenOptions::new()
                 .write(true)
                 .open(path)
                 .with_context(|| format!("{}: could not be written", path.display()))?;
-            To::Stream(BufWriter::with_capacity(1 << 16, file))
+            OutputTarget::Stream(BufWriter::with_capacity(1 << 16, file))
         } else {
-            To::File(Box::new(ir_data::create(path)?))
+            OutputTarget::File(Box::new(ir_data::create(path)?))
         };
         Ok(Self {
             name: path.display().to_string(),
-            to,
+            target,
         })
     }
 
-    /// Everything is written; makes it appear.
+    /// Flushes the output and, for a file, renames it into place.
     pub(crate) fn commit(self) -> Result<()> {
         check_stopped()?;
-        match self.to {
-            To::Stdout(mut out) => out.flush(),
-            To::Stream(mut out) => out.flush(),
-            To::File(file) => return Ok(file.commit()?),
+        match self.target {
+            OutputTarget::Stdout(mut out) => out.flush(),
+            OutputTarget::Stream(mut out) => out.flush(),
+            OutputTarget::File(file) => return Ok(file.commit()?),
         }
         .with_context(|| format!("{}: could not be written", self.name))
     }
 
-    /// Says where, for an error of writing.
+    /// Name of the destination in error messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 }
 
-impl Write for Sink {
+impl Write for OutputSink {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        match &mut self.to {
-            To::Stdout(out) => out.write(data),
-            To::Stream(out) => out.write(data),
-            To::File(out) => out.write(data),
+        match &mut self.target {
+            OutputTarget::Stdout(out) => out.write(data),
+            OutputTarget::Stream(out) => out.write(data),
+            OutputTarget::File(out) => out.write(data),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.to {
-            To::Stdout(out) => out.flush(),
-            To::Stream(out) => out.flush(),
-            To::File(out) => out.flush(),
+        match &mut self.target {
+            OutputTarget::Stdout(out) => out.flush(),
+            OutputTarget::Stream(out) => out.flush(),
+            OutputTarget::File(out) => out.flush(),
         }
     }
 }
 
-/// Whether something stands at `path` that is neither a file nor a folder.
+/// Whether `path` exists and is neither a file nor a folder.
 pub(crate) fn is_stream(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|what| !what.is_file() && !what.is_dir())
 }

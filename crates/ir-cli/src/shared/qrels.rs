@@ -1,4 +1,4 @@
-//! Judgments that are grades, in the forms that commands read them in.
+//! Graded judgments in the file formats that the commands read.
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -9,19 +9,19 @@ use ir_eval::Pool;
 use crate::shared::console::Console;
 use crate::shared::input;
 
-/// What judgments look like.
+/// File format of judgments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum GradeForm {
+pub(crate) enum QrelsFormat {
     /// Query, ignored, document, grade
     Qrels,
-    /// Query, ignored, document, stratum, grade: a sample of a pool, for xinfAP, infNDCG and infP
+    /// Query, ignored, document, stratum, grade: a sampled pool, for xinfAP, infNDCG and infP
     Strata,
     /// Query, subtopic, document, grade: a diversity task, for alpha_nDCG, ERR_IA and others
     Subtopics,
 }
 
-impl GradeForm {
-    /// Reads judgments, with warnings.
+impl QrelsFormat {
+    /// Reads judgments and prints the parser's warnings.
     pub(crate) fn read(
         self,
         file: &str,
@@ -29,29 +29,29 @@ impl GradeForm {
         console: &Console,
     ) -> Result<Box<dyn Judgments>> {
         Ok(match self {
-            Self::Qrels => Box::new(told(source::qrels(file, header)?, console)),
+            Self::Qrels => Box::new(with_warnings(source::qrels(file, header)?, console)),
             Self::Strata => {
                 let (input, name) = source::open(file)?;
-                let strata = told(trec::read_strata(input, &name, header)?, console);
+                let strata = with_warnings(trec::read_strata(input, &name, header)?, console);
                 let grades = strata.qrels().iter().flat_map(|(_, docs)| docs.grades());
-                let waiting = grades.filter(|&grade| grade == Pool::TO_JUDGE).count();
-                if waiting > 0 {
+                let unjudged = grades.filter(|&grade| grade == Pool::TO_JUDGE).count();
+                if unjudged > 0 {
                     console.warn(format_args!(
-                        "{name}: {waiting} documents wait for their judgment (`ir pool --merge`): they count as not drawn"
+                        "{name}: {unjudged} pooled documents have no judgment yet (`ir pool --merge`); they count as not sampled"
                     ));
                 }
                 Box::new(strata)
             }
             Self::Subtopics => {
                 let (input, name) = source::open(file)?;
-                Box::new(told(trec::read_subtopics(input, &name, header)?, console))
+                Box::new(with_warnings(trec::read_subtopics(input, &name, header)?, console))
             }
         })
     }
 }
 
-/// What was read, once what is odd about it has been said.
-pub(crate) fn told<T>(parsed: Parsed<T>, console: &Console) -> T {
+/// Prints the warnings of a parser and returns the parsed data.
+pub(crate) fn with_warnings<T>(parsed: Parsed<T>, console: &Console) -> T {
     for oddity in &parsed.oddities {
         console.warn(oddity);
     }

@@ -1,4 +1,4 @@
-//! The options that say how runs are evaluated, the same in every command that does.
+//! Evaluation options, shared by the commands that evaluate runs.
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -9,10 +9,10 @@ use ir_eval::{Generation, Missing, NoRelevant, Rules, ScoreWidth, SelfHits, Unju
 use crate::shared::options::positive;
 use crate::shared::console::Usage;
 
-/// What a document must be to count, and which release of trec_eval is followed.
+/// Evaluation rules as command-line options.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RuleOptions {
-    /// Grade from which on a document is relevant [default: 1, as in trec_eval]
+    /// Minimum grade of a relevant document [default: 1, as in trec_eval]
     #[arg(
         short = 'l', long, alias = "level_for_rel", value_name = "N",
         default_value_t = 1, hide_default_value = true, allow_negative_numbers = true,
@@ -20,15 +20,15 @@ pub(crate) struct RuleOptions {
     )]
     level: Grade,
 
-    /// Documents of each list that count [default: all]
+    /// Maximum number of retrieved documents evaluated per query [default: all]
     #[arg(short = 'M', long, alias = "Max_retrieved_per_topic", value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     max_retrieved: Option<usize>,
 
-    /// Judged documents only: the others are taken out of the lists
+    /// Evaluate judged documents only: remove unjudged ones from the rankings
     #[arg(short = 'J', long, alias = "Judged_docs_only")]
     judged_only: bool,
 
-    /// Documents in the collection, for the measure utility
+    /// Number of documents in the collection, for the measure `utility`
     #[arg(
         short = 'N',
         long,
@@ -40,44 +40,41 @@ pub(crate) struct RuleOptions {
     )]
     collection_size: u64,
 
-    /// Hits that are the query itself dropped before anything else, as BEIR does
+    /// Remove hits whose id equals the query id before evaluating, as BEIR does
     #[arg(long)]
     remove_self: bool,
 
-    /// Queries without a relevant document left out of the averages, as gdeval does
+    /// Exclude queries without relevant documents from the averages, as gdeval does
     #[arg(long)]
     skip_no_relevant: bool,
 
-    /// Release of trec_eval to follow where they differ
-    #[arg(long, value_enum, default_value_t = Release::V10, value_name = "RELEASE")]
-    generation: Release,
+    /// trec_eval release to reproduce where releases differ
+    #[arg(long, value_enum, default_value_t = TrecEvalRelease::V10, value_name = "RELEASE")]
+    generation: TrecEvalRelease,
 
-    /// A first line with text in place of a number dropped, in qrels and run; trec_eval counts it
-    /// as data
+    /// Skip a header line (text in a numeric column) in qrels and run; trec_eval parses it as data
     #[arg(long)]
     skip_header: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Release {
-    /// 9.0.4: scores compared in 32 bits, as pytrec_eval does
+enum TrecEvalRelease {
+    /// 9.0.4: scores compared as f32, as in pytrec_eval
     #[value(name = "9.0.4")]
     V904,
-    /// 9.0.8
     #[value(name = "9", alias = "9.0.8")]
     V9,
-    /// 10.0
     #[value(name = "10", alias = "10.0")]
     V10,
 }
 
 impl RuleOptions {
-    /// The rules, with what becomes of queries without results.
+    /// Evaluation rules; `missing` is the treatment of queries without results.
     pub(crate) fn rules(&self, missing: Missing) -> Rules {
         let (generation, scores) = match self.generation {
-            Release::V904 => (Generation::V9, ScoreWidth::F32),
-            Release::V9 => (Generation::V9, ScoreWidth::F64),
-            Release::V10 => (Generation::V10, ScoreWidth::F64),
+            TrecEvalRelease::V904 => (Generation::V9, ScoreWidth::F32),
+            TrecEvalRelease::V9 => (Generation::V9, ScoreWidth::F64),
+            TrecEvalRelease::V10 => (Generation::V10, ScoreWidth::F64),
         };
         Rules {
             missing,
@@ -105,23 +102,23 @@ impl RuleOptions {
         }
     }
 
-    /// Refuses options that other judgments than qrels do not have.
+    /// Rejects options that apply to plain qrels only.
     pub(crate) fn grades_only(&self) -> Result<()> {
-        let refused = [
+        let qrels_only = [
             (self.skip_header, "--skip-header"),
             (self.remove_self, "--remove-self"),
             (self.skip_no_relevant, "--skip-no-relevant"),
         ];
-        match refused.into_iter().find(|option| option.0) {
+        match qrels_only.into_iter().find(|option| option.0) {
             Some((_, option)) => Err(Usage(format!(
-                "{option}: expected judgments in the form qrels (-R)"
+                "{option}: expected judgments in the format `qrels` (-R)"
             ))
             .into()),
             None => Ok(()),
         }
     }
 
-    /// What a first line with text in place of a number is.
+    /// Treatment of a header line.
     pub(crate) fn header(&self) -> Header {
         if self.skip_header {
             Header::Skip

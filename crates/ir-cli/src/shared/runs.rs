@@ -1,4 +1,4 @@
-//! What the commands share that take several runs.
+//! Reading several runs, and checks on their file arguments.
 
 use std::path::Path;
 
@@ -9,26 +9,26 @@ use ir_core::trec::Header;
 use ir_core::{ListOrder, Run};
 
 use crate::shared::console::{Console, Usage};
-use crate::shared::qrels::told;
+use crate::shared::qrels::with_warnings;
 use crate::shared::input;
 
-/// How runs are read.
+/// Options for reading runs.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct RunOptions {
-    /// RunOrder of each list: by score as trec_eval sorts it, or as it stands in the file
+    /// Ranking order: by score as in trec_eval, or by line order
     #[arg(long, value_enum, default_value_t = RunOrder::TrecEval, value_name = "ORDER")]
     pub(crate) order: RunOrder,
 
-    /// A first line with text in place of a number dropped; trec_eval counts it as data
+    /// Skip a header line (text in a numeric column); trec_eval parses it as data
     #[arg(long)]
     pub(crate) skip_header: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RunOrder {
-    /// By score, equal scores by document id from z to a
+    /// Descending score; ties by descending document id
     TrecEval,
-    /// As the lines stand
+    /// Line order of the file
     File,
 }
 
@@ -50,25 +50,25 @@ impl RunOptions {
         }
     }
 
-    /// Reads runs, of which one may be standard input, and [`label`]s them.
+    /// Reads runs, at most one of them from standard input, and names them uniquely.
     pub(crate) fn read(self, files: &[String], console: &Console) -> Result<Vec<Run>> {
-        only_one_stdin(files)?;
+        at_most_one_stdin(files)?;
         let read = |file: &String| -> Result<Run> {
-            let run = told(source::run(file, self.header())?, console);
+            let run = with_warnings(source::run(file, self.header())?, console);
             if run.is_empty() {
                 console.warn(format_args!("{file}: no results"));
             }
             Ok(run)
         };
         let mut runs = files.iter().map(read).collect::<Result<Vec<Run>>>()?;
-        label(&mut runs, files);
+        name_runs(&mut runs, files);
         Ok(runs)
     }
 }
 
-/// Calls runs by their tags, or by their files where two have one tag or one has none, with a
-/// number where a file comes twice.
-pub(crate) fn label(runs: &mut [Run], files: &[String]) {
+/// Names runs by their tags. If a tag is empty or not unique, all runs are named by their files; a
+/// repeated file gets a number.
+pub(crate) fn name_runs(runs: &mut [Run], files: &[String]) {
     let mut tags: Vec<&str> = runs.iter().map(|run| run.tag.as_str()).collect();
     tags.sort_unstable();
     if tags.windows(2).any(|pair| pair[0] == pair[1]) || tags.contains(&"") {
@@ -84,8 +84,8 @@ pub(crate) fn label(runs: &mut [Run], files: &[String]) {
     }
 }
 
-/// Refuses to write over a file that is read.
-pub(crate) fn not_over<S: AsRef<str>>(
+/// Rejects an output path that is one of the input files.
+pub(crate) fn reject_input_as_output<S: AsRef<str>>(
     output: Option<&Path>,
     option: &str,
     files: impl IntoIterator<Item = S>,
@@ -100,23 +100,23 @@ pub(crate) fn not_over<S: AsRef<str>>(
     };
     match files.into_iter().find(same) {
         Some(file) => Err(Usage(format!(
-            "{option}: expected another file than those that are read, found {}",
+            "{option}: expected a path that is not an input, found {}",
             file.as_ref()
         ))),
         None => Ok(()),
     }
 }
 
-/// Standard input can be read once.
-pub(crate) fn only_one_stdin<S: AsRef<str>>(files: &[S]) -> Result<(), Usage> {
+/// Rejects a second `-`: standard input can be read once.
+pub(crate) fn at_most_one_stdin<S: AsRef<str>>(files: &[S]) -> Result<(), Usage> {
     if files.iter().filter(|file| file.as_ref() == "-").count() > 1 {
-        return Err(Usage("expected `-` once at most, found it twice".into()));
+        return Err(Usage("expected `-` at most once, found it twice".into()));
     }
     Ok(())
 }
 
-/// Two results do not go to one place; without a name, and by the name `-`, it is standard output.
-pub(crate) fn apart(
+/// Rejects two outputs with the same destination; `None` and `-` are standard output.
+pub(crate) fn reject_same_destination(
     output: Option<&Path>,
     other: Option<&Path>,
     option: &str,
@@ -124,7 +124,7 @@ pub(crate) fn apart(
     let dash = Path::new("-");
     match other {
         Some(other) if other == output.unwrap_or(dash) => Err(Usage(format!(
-            "{option}: expected another place than that of --output, found {} for both",
+            "{option}: expected a destination other than --output, found {} for both",
             other.display()
         ))),
         _ => Ok(()),

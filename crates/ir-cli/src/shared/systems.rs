@@ -1,14 +1,14 @@
 //! Evaluated runs under unique names, for `ir compare` and `ir sweep`.
 
-/// A system that was evaluated.
+/// A run and its evaluation.
 pub(crate) struct EvaluatedRun {
-    /// What was found, under the name that tables have for the system.
+    /// Report under the run's unique name.
     pub(crate) report: Report,
-    /// The file, as it was given.
+    /// File argument.
     pub(crate) file: String,
-    /// The tag that stands in the file.
+    /// Tag in the run file.
     tag: String,
-    /// Its results, where they are needed.
+    /// Rankings, if they were requested.
     list: Option<Run>,
 }
 
@@ -18,19 +18,19 @@ impl EvaluatedRun {
     }
 }
 
-/// How runs are evaluated.
+/// Evaluates run files.
 pub(crate) struct RunEvaluator<'a> {
     pub(crate) evaluator: &'a Evaluator<'a>,
-    /// The file of judgments, for errors.
+    /// Judgment file, for error messages.
     pub(crate) qrels: &'a str,
     pub(crate) header: Header,
-    /// Whether the lists themselves are needed: otherwise no run is held in memory.
+    /// Whether to keep the rankings in memory; otherwise runs are streamed.
     pub(crate) lists: bool,
 }
 
 impl RunEvaluator<'_> {
-    /// Evaluates runs, with warnings, and calls them by their tags, or by their files where tags
-    /// are equal.
+    /// Evaluates runs and prints warnings. Runs are named by tag, or by file where tags are not
+    /// unique.
     pub(crate) fn systems(&self, files: &[String], console: &Console) -> Result<Vec<EvaluatedRun>> {
         let mut systems = Vec::with_capacity(files.len());
         for file in files {
@@ -58,7 +58,7 @@ impl RunEvaluator<'_> {
                 }
             })
             .collect();
-        // The same file twice, or a tag that is another one's file name.
+        // The same file twice, or a tag equal to another file name.
         let numbered = |(at, system): (usize, EvaluatedRun)| {
             let name = &names[at];
             let before = names[..at].iter().filter(|other| *other == name).count();
@@ -76,7 +76,7 @@ impl RunEvaluator<'_> {
 
     fn system(&self, file: &str, console: &Console) -> Result<EvaluatedRun> {
         let (report, list) = if self.lists {
-            let run = told(source::run(file, self.header)?, console);
+            let run = with_warnings(source::run(file, self.header)?, console);
             let report = self.evaluator.evaluate(&run);
             let report = report.with_context(|| format!("{file} with {}", self.qrels))?;
             (report, Some(run))
@@ -104,14 +104,14 @@ fn file_name(file: &str) -> String {
     )
 }
 
-/// Mostly the judgments were forgotten.
+/// Usage error for a single run; most likely the judgments were forgotten.
 pub(crate) fn expected_two_runs(qrels: &str) -> Usage {
     Usage(format!(
-        "expected at least 2 runs, found 1 (the first file, {qrels}, is taken for the judgments)"
+        "expected at least 2 runs, found 1 (the first argument, {qrels}, is the judgment file)"
     ))
 }
 
-/// A mistake in the command line where it is one.
+/// Converts a comparison error that is caused by the options into a usage error.
 pub(crate) fn usage_error(error: CompareError) -> anyhow::Error {
     match error {
         CompareError::Unknown { .. } | CompareError::TwoSided => Usage(error.to_string()).into(),

@@ -12,13 +12,13 @@ use std::process::Command;
 
 use ir_core::{Encoded, Encoder, Run, Side};
 use ir_data::Collection;
-use ir_data::catalogue::Catalogue;
+use ir_data::catalog::Catalog;
 use ir_dense::{Backend, Batch, BiEncoder, EncoderConfig};
 use ir_eval::{Evaluator, Measure};
 use ir_knn::{FlatIndex, Similarity};
 
 fn open(name: &str) -> Option<Collection> {
-    let catalogue = Catalogue::from_env();
+    let catalogue = Catalog::from_env();
     if !catalogue.has(name).unwrap() {
         eprintln!("skipped: IR_DATA does not hold {name}");
         return None;

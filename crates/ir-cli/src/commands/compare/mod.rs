@@ -1,4 +1,4 @@
-//! `ir compare`: several runs on the same judgments, and what of their differences is chance.
+//! `ir compare`: runs on the same judgments, with significance tests and intervals.
 
 mod page;
 mod topics;
@@ -22,42 +22,42 @@ use serde::Serialize;
 
 use crate::shared::options::positive;
 use crate::shared::console::{Console, Usage, check_stopped};
-use crate::shared::qrels::{GradeForm, told};
+use crate::shared::qrels::{QrelsFormat, with_warnings};
 use crate::shared::rules::RuleOptions;
-use crate::shared::runs::not_over;
-use crate::shared::output::Sink;
+use crate::shared::runs::reject_input_as_output;
+use crate::shared::output::OutputSink;
 use crate::shared::input;
 
 const EXAMPLES: &str = "\
 Examples:
   ir compare qrels.txt bm25.trec dense.trec       the first is the baseline
   ir compare -m map -m ndcg_cut.10 qrels.txt *.trec
-  ir compare --baseline dense.trec --test randomisation qrels.txt *.trec
+  ir compare --baseline dense.trec --test randomization qrels.txt *.trec
   ir compare --all-pairs --correction bonferroni qrels.txt *.trec
   ir compare --per-topic=10 -m AP qrels.txt old.trec new.trec
   ir compare --format latex --output table.tex qrels.txt old.trec new.trec
-  ir compare --format html -o page.html qrels.txt *.trec  a page with pictures
-  ir compare --pictures figures qrels.txt *.trec          pictures for a paper
+  ir compare --format html -o page.html qrels.txt *.trec  a page with plots
+  ir compare --plots figures qrels.txt *.trec             plots for a paper
 
-All systems are compared on the same queries: every judged one, where one
-without results counts 0 (as with ir eval -c), or, with --common, those that
-every run answers. A difference is the system's value less the baseline's.
+All systems are compared on the same queries: all judged queries, where a
+missing one scores 0 (as with ir eval -c), or, with --common, those that every
+run answers. A difference is the system's score minus the baseline's.
 
-Tests of the differences per query (--test):
-  t              paired t test (the default)
-  wilcoxon       signed ranks, zeros dropped; exact where scipy is
-  randomisation  Fisher's, by flipping signs: exact up to 20 differing
-                 queries, else --samples patterns
+Paired tests of the per-query differences (--test):
+  t              t test (the default)
+  wilcoxon       signed-rank test, zeros dropped; exact where scipy is
+  randomization  Fisher's randomization (permutation) test: exact up to 20
+                 differing queries, otherwise --samples random sign patterns
   bootstrap      paired bootstrap: percentile one-sided, shifted two-sided
-  datafinder     the paired bootstrap of DataFinder's published evaluation,
-                 which is one-sided
+  datafinder     the one-sided paired bootstrap of DataFinder's evaluation
 
-The family for --correction is the tests of one measure, or --family all.
+--correction applies to the tests of one measure, or to all (--family all).
 Marks: † and ‡ for significantly higher and lower than the baseline, or the
-letters of the systems that are beaten. LaTeX is the table of figures, with
---details also intervals and differences. The same seed gives the same output.";
+letters of the systems that are significantly worse. LaTeX output is the score
+table; --details adds intervals and differences. Output is deterministic for a
+seed.";
 
-/// The measures that are compared unless told otherwise.
+/// Default measures.
 const MEASURES: [&str; 5] = ["nDCG@10", "AP", "RR", "P@5", "R@100"];
 
 /// The arguments of `ir compare`.
@@ -67,100 +67,100 @@ pub(crate) struct Args {
     /// Relevance judgments: a file, a collection by name such as `beir/nfcorpus`, or `-`
     qrels: String,
 
-    /// Runs: files in TREC's form (six columns), or `-` for one of them
+    /// TREC runs (six columns); one may be `-` (standard input)
     #[arg(required = true, num_args = 1.., value_name = "RUN")]
     runs: Vec<String>,
 
-    /// Form of the judgments
+    /// Format of the judgments
     #[arg(
-        short = 'R', long = "judgments", value_enum, default_value_t = GradeForm::Qrels,
+        short = 'R', long = "judgments", value_enum, default_value_t = QrelsFormat::Qrels,
         value_name = "FORM"
     )]
-    form: GradeForm,
+    form: QrelsFormat,
 
     /// Measure, as in `ir eval`; repeatable [default: nDCG@10, AP, RR, P@5, R@100]
     #[arg(short = 'm', long, value_name = "MEASURE")]
     measure: Vec<String>,
 
-    /// Run that the others are compared with, by tag or file name [default: the first]
+    /// Baseline run, by tag or file name [default: the first]
     #[arg(long, value_name = "RUN", conflicts_with = "all_pairs")]
     baseline: Option<String>,
 
-    /// Every run compared with every other one
+    /// Compare every pair of runs
     #[arg(long)]
     all_pairs: bool,
 
-    /// Test of significance
+    /// Significance test: t, wilcoxon, randomization, bootstrap or datafinder
     #[arg(long, value_enum, default_value_t = TestName::T, hide_possible_values = true, value_name = "TEST")]
     test: TestName,
 
-    /// What is to be shown: two-sided, greater or less [default: two-sided; greater for datafinder]
-    #[arg(long, value_enum, hide_possible_values = true, value_name = "WAY")]
-    alternative: Option<Way>,
+    /// Alternative hypothesis: two-sided, greater or less [default: two-sided; greater for
+    /// datafinder]
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "HYPOTHESIS")]
+    alternative: Option<AlternativeName>,
 
-    /// Correction for many tests: holm, bonferroni or none
+    /// Multiple-testing correction: holm, bonferroni or none
     #[arg(long, value_enum, default_value_t = CorrectionName::Holm, hide_possible_values = true, value_name = "NAME")]
     correction: CorrectionName,
 
-    /// Tests that are corrected together: those of a measure, or all
+    /// Family of the correction: the tests of one measure, or all
     #[arg(long, value_enum, default_value_t = FamilyName::Measure, hide_possible_values = true, value_name = "NAME")]
     family: FamilyName,
 
-    /// Level of significance; confidence intervals are those of 1 less this
-    #[arg(long, default_value_t = 0.05, value_parser = share, allow_negative_numbers = true, value_name = "SHARE")]
+    /// Significance level; confidence intervals have the level 1 - alpha
+    #[arg(long, default_value_t = 0.05, value_parser = fraction, allow_negative_numbers = true, value_name = "ALPHA")]
     alpha: f64,
 
-    /// Confidence intervals by student or bootstrap
+    /// Confidence interval method: student or bootstrap
     #[arg(long, value_enum, default_value_t = IntervalName::Student, hide_possible_values = true, value_name = "NAME")]
     interval: IntervalName,
 
-    /// Random samples of randomisation, bootstrap (intervals too) and datafinder
+    /// Number of random samples of randomization, bootstrap (also for intervals) and datafinder
     /// [default: 100000, 10000, 1000]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true, value_name = "N")]
     samples: Option<u32>,
 
-    /// Where random numbers start
+    /// Random seed
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
 
-    /// Only queries that every run answers, instead of 0 for missing ones
+    /// Average over the queries that every run answers, instead of scoring missing ones 0
     #[arg(long, conflicts_with = "complete")]
     common: bool,
 
-    /// All judged queries: the default, and here for those who are used to it
+    /// Average over all judged queries (the default; accepted for trec_eval users)
     #[arg(short = 'c', long, hide = true)]
     complete: bool,
 
     #[command(flatten)]
     rules: RuleOptions,
 
-    /// The N queries with the largest gains and losses too, for each pair, by the first measure,
-    /// with the documents that moved; 5 without `=N`. In csv they stand in place of the tables,
-    /// without documents
+    /// Also print the N queries with the largest gains and losses of each pair, by the first measure,
+    /// with the documents whose rank changed [default N: 5]. In csv, replaces the tables and omits
+    /// documents
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = positive)]
     per_topic: Option<usize>,
 
-    /// Form of the output: table, markdown, latex, csv or json (csv and json in full precision,
-    /// json with the values of each query), or html: one self-contained page with tables, pictures,
-    /// and the queries and documents that made the difference
-    #[arg(long, value_enum, default_value_t = Format::Table, hide_possible_values = true, value_name = "FORM")]
-    format: Format,
+    /// Output format: table, markdown, latex, csv or json (csv and json in full precision, json with
+    /// per-query scores), or html: one self-contained page with tables, plots, and the queries and
+    /// documents behind each difference
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table, hide_possible_values = true, value_name = "FORM")]
+    format: OutputFormat,
 
-    /// Two more LaTeX tables: confidence intervals and differences
+    /// Add LaTeX tables of confidence intervals and differences
     #[arg(long)]
     details: bool,
 
-    /// Title of the page [default: the names of the runs]
+    /// Title of the HTML page [default: the names of the runs]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
 
-    /// Folder for pictures (SVG, at a column's width) and the numbers behind each (CSV): figures
-    /// with intervals, precision and recall, measures by cut-off, differences per query, scores by
-    /// rank
+    /// Output folder for plots (SVG, column width) and their data (CSV): scores with intervals,
+    /// precision-recall, measures by cutoff, per-query differences, scores by rank
     #[arg(long, value_name = "DIR")]
-    pictures: Option<PathBuf>,
+    plots: Option<PathBuf>,
 
-    /// File to write, whole or not at all [default: standard output]
+    /// Output file, written atomically [default: standard output]
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -176,7 +176,7 @@ enum TestName {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Way {
+enum AlternativeName {
     TwoSided,
     Greater,
     Less,
@@ -203,7 +203,7 @@ enum IntervalName {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum OutputFormat {
     Table,
     Markdown,
     Latex,
@@ -212,8 +212,8 @@ enum Format {
     Html,
 }
 
-/// A share between 0 and 1.
-fn share(text: &str) -> Result<f64, String> {
+/// Parses a number strictly between 0 and 1.
+fn fraction(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
         _ => Err(format!("expected a number between 0 and 1, found {text:?}")),
@@ -221,7 +221,7 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 impl Args {
-    /// The plan; `baseline` is the name of a system.
+    /// Comparison plan; `baseline` is a system name.
     fn plan(&self, baseline: Option<String>) -> ComparisonConfig {
         let seed = self.seed;
         let samples = |test| self.samples.unwrap_or(test);
@@ -229,7 +229,7 @@ impl Args {
             against: match baseline {
                 _ if self.all_pairs => ComparedPairs::AllPairs,
                 None => ComparedPairs::WithFirst,
-                Some(name) => ComparedPairs::EvaluatedRun(name),
+                Some(name) => ComparedPairs::WithBaseline(name),
             },
             test: match self.test {
                 TestName::T => SignificanceTest::PairedT(PairedTTest),
@@ -249,9 +249,9 @@ impl Args {
                 }),
             },
             alternative: match (self.alternative, self.test) {
-                (Some(Way::Greater), _) | (None, TestName::Datafinder) => Alternative::Greater,
-                (Some(Way::Less), _) => Alternative::Less,
-                (Some(Way::TwoSided) | None, _) => Alternative::TwoSided,
+                (Some(AlternativeName::Greater), _) | (None, TestName::Datafinder) => Alternative::Greater,
+                (Some(AlternativeName::Less), _) => Alternative::Less,
+                (Some(AlternativeName::TwoSided) | None, _) => Alternative::TwoSided,
             },
             correction: match self.correction {
                 CorrectionName::Holm => MultipleTestingCorrection::Holm,
@@ -273,7 +273,7 @@ impl Args {
         }
     }
 
-    /// What no run can make right.
+    /// Checks that need no input file.
     fn check(&self) -> Result<(), Usage> {
         if self.runs.len() < 2 {
             return Err(expected_two_runs(&self.qrels));
@@ -281,10 +281,10 @@ impl Args {
         let files = std::iter::once(&self.qrels).chain(&self.runs);
         if files.filter(|file| *file == "-").count() > 1 {
             return Err(Usage(
-                "expected `-` for one of <QRELS> and <RUN>, found it more than once".to_owned(),
+                "expected `-` at most once among <QRELS> and <RUN>, found it more than once".to_owned(),
             ));
         }
-        if self.test == TestName::Datafinder && self.alternative == Some(Way::TwoSided) {
+        if self.test == TestName::Datafinder && self.alternative == Some(AlternativeName::TwoSided) {
             return Err(Usage(
                 "--test datafinder: expected --alternative greater or less, found two-sided"
                     .to_owned(),
@@ -300,20 +300,20 @@ impl Args {
                 "--per-topic {number}: expected --per-topic={number}, with an equals sign"
             )));
         }
-        if self.per_topic.is_some() && self.format == Format::Latex {
+        if self.per_topic.is_some() && self.format == OutputFormat::Latex {
             return Err(Usage(
                 "--per-topic: expected --format table, markdown, csv, json or html, found latex"
                     .to_owned(),
             ));
         }
-        if self.details && self.format != Format::Latex {
+        if self.details && self.format != OutputFormat::Latex {
             return Err(Usage(
-                "--details: expected --format latex with it; the other forms have all tables"
+                "--details: expected --format latex; the other formats include all tables"
                     .to_owned(),
             ));
         }
-        if self.title.is_some() && self.format != Format::Html {
-            return Err(Usage("--title: expected --format html with it".to_owned()));
+        if self.title.is_some() && self.format != OutputFormat::Html {
+            return Err(Usage("--title: expected --format html".to_owned()));
         }
         Ok(())
     }
@@ -336,16 +336,16 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let measures = in_order(&measures, &rules)?;
     if measures.is_empty() {
         let found = args.measure.join(", ");
-        return Err(Usage(format!("--measure: expected a figure, found {found}")).into());
+        return Err(Usage(format!("--measure: expected a measure with one value, found {found}")).into());
     }
     let read = std::iter::once(&args.qrels).chain(&args.runs);
-    not_over(args.output.as_deref(), "--output", read)?;
+    reject_input_as_output(args.output.as_deref(), "--output", read)?;
     let qrels = (args.form).read(&args.qrels, args.rules.header(), console)?;
-    let folder = args.pictures.as_deref();
+    let folder = args.plots.as_deref();
     folder.map(page::make_folder).transpose()?;
     let evaluator = Evaluator::with_rules(&*qrels, &measures, rules)?;
-    let mut out = Sink::open(args.output.as_deref())?;
-    let needs_page = args.format == Format::Html || folder.is_some();
+    let mut out = OutputSink::open(args.output.as_deref())?;
+    let needs_page = args.format == OutputFormat::Html || folder.is_some();
     let judged = RunEvaluator {
         evaluator: &evaluator,
         qrels: &args.qrels,
@@ -369,10 +369,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         None
     };
     if let (Some(page), Some(folder)) = (&page, folder) {
-        page::write_pictures(page, folder)?;
+        page::write_plots(page, folder)?;
     }
     let written = match page {
-        Some(page) if args.format == Format::Html => {
+        Some(page) if args.format == OutputFormat::Html => {
             out.write_all(page.to_html().as_bytes()).map_err(Into::into)
         }
         _ => write(args, &comparison, topics.as_deref(), &mut out),
@@ -381,7 +381,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     out.commit()
 }
 
-/// The measures as they were listed: trec_eval's own order is not a person's.
+/// Measures in the order of the options, not in trec_eval's.
 fn in_order(options: &[String], rules: &Rules) -> Result<Vec<Measure>> {
     let mut measures = Vec::new();
     for option in options {
@@ -392,7 +392,7 @@ fn in_order(options: &[String], rules: &Rules) -> Result<Vec<Measure>> {
     Ok(measures)
 }
 
-/// The system that a person means by a name, a file, or a tag.
+/// Resolves a run by name, file, file name or tag; each must be unique.
 fn resolve(text: &str, systems: &[EvaluatedRun]) -> Result<String> {
     let ways: [fn(&EvaluatedRun) -> String; 4] = [
         |system| system.name().to_owned(),
@@ -417,9 +417,9 @@ fn resolve(text: &str, systems: &[EvaluatedRun]) -> Result<String> {
     .into())
 }
 
-/// A comparison with its queries, for JSON.
+/// JSON output: the comparison and its per-query part.
 #[derive(Serialize)]
-struct Whole<'a> {
+struct ComparisonJson<'a> {
     #[serde(flatten)]
     comparison: &'a Comparison,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -430,33 +430,33 @@ fn write(
     args: &Args,
     comparison: &Comparison,
     topics: Option<&[topics::Topics]>,
-    out: &mut Sink,
+    out: &mut OutputSink,
 ) -> Result<()> {
     match args.format {
-        Format::Table => {
-            out.write_all(comparison.text().as_bytes())?;
+        OutputFormat::Table => {
+            out.write_all(comparison.to_text().as_bytes())?;
             topics.map_or(Ok(()), |topics| topics::text(topics, out))?;
         }
-        Format::Markdown => {
-            out.write_all(comparison.markdown().as_bytes())?;
+        OutputFormat::Markdown => {
+            out.write_all(comparison.to_markdown().as_bytes())?;
             topics.map_or(Ok(()), |topics| topics::markdown(topics, out))?;
         }
-        Format::Latex => {
-            out.write_all(comparison.latex().as_bytes())?;
+        OutputFormat::Latex => {
+            out.write_all(comparison.to_latex().as_bytes())?;
             if args.details {
-                write!(out, "\n{}", comparison.latex_details())?;
+                write!(out, "\n{}", comparison.to_latex_details())?;
             }
         }
-        Format::Csv => match topics {
-            None => comparison.csv(&mut *out)?,
+        OutputFormat::Csv => match topics {
+            None => comparison.write_csv(&mut *out)?,
             Some(topics) => topics::csv(topics, out)?,
         },
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut *out, &Whole { comparison, topics })?;
+        OutputFormat::Json => {
+            serde_json::to_writer_pretty(&mut *out, &ComparisonJson { comparison, topics })?;
             out.write_all(b"\n")?;
         }
-        // A page is more than a comparison.
-        Format::Html => {}
+        // The HTML page is written by the module `page`.
+        OutputFormat::Html => {}
     }
     Ok(())
 }

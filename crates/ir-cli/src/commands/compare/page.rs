@@ -1,4 +1,4 @@
-//! `ir compare --format html` and `--pictures`.
+//! `ir compare --format html` and `--plots`.
 
 use std::collections::HashSet;
 use std::fs;
@@ -7,22 +7,22 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use ir_core::{Judgments, Run};
-use ir_eval::{Comparison, Page, PageError};
+use ir_eval::{Comparison, ComparisonPage, PageError};
 
 use super::{Args, EvaluatedRun};
 use crate::shared::console::check_stopped;
-use crate::shared::output::Sink;
+use crate::shared::output::OutputSink;
 
-/// How many wins and losses are shown for a pair of systems, unless told.
+/// Default number of wins and losses shown for each pair of systems.
 const TOPICS: usize = 10;
 
-/// The page of a comparison with all its pictures.
+/// HTML page of a comparison with all plots.
 pub(super) fn of<'c>(
     args: &Args,
     comparison: &'c Comparison,
     qrels: &dyn Judgments,
     systems: &[EvaluatedRun],
-) -> Result<Page<'c>, PageError> {
+) -> Result<ComparisonPage<'c>, PageError> {
     let names: Vec<&str> = systems.iter().map(EvaluatedRun::name).collect();
     let title = args.title.clone().unwrap_or_else(|| {
         let systems = match names[..] {
@@ -36,7 +36,7 @@ pub(super) fn of<'c>(
         .filter_map(|system| system.list.as_ref())
         .collect();
     let topics = args.per_topic.unwrap_or(TOPICS);
-    let mut page = Page::full(&title, comparison, qrels, &lists, topics)?;
+    let mut page = ComparisonPage::from_runs(&title, comparison, qrels, &lists, topics)?;
     page.files
         .push(("judgments".to_owned(), args.qrels.clone()));
     let file = |system: &EvaluatedRun| (system.name().to_owned(), system.file.clone());
@@ -44,27 +44,27 @@ pub(super) fn of<'c>(
     Ok(page)
 }
 
-/// Makes the folder for pictures, before the work begins.
+/// Creates the output folder before the evaluation starts.
 pub(super) fn make_folder(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("{}: could not be made", folder.display()))
+    fs::create_dir_all(folder).with_context(|| format!("{}: could not be created", folder.display()))
 }
 
-/// Writes every picture and the numbers behind it into a folder.
-pub(super) fn write_pictures(page: &Page<'_>, folder: &Path) -> Result<()> {
+/// Writes every plot (SVG) and its data (CSV) into a folder.
+pub(super) fn write_plots(page: &ComparisonPage<'_>, folder: &Path) -> Result<()> {
     let mut known = HashSet::new();
-    for picture in &page.pictures {
-        let title = file_name(&picture.title());
+    for plot in &page.plots {
+        let title = file_name(&plot.title());
         let mut name = title.clone();
         let mut number = 1;
-        // Where systems are told apart by upper and lower case alone, not all file systems are.
+        // System names may differ in case only; some file systems ignore case.
         while !known.insert(name.to_ascii_lowercase()) {
             number += 1;
             name = format!("{title}-{number}");
         }
-        for (ending, text) in [("svg", picture.to_svg()), ("csv", picture.to_csv())] {
+        for (ending, text) in [("svg", plot.to_svg()), ("csv", plot.to_csv())] {
             check_stopped()?;
             let path = folder.join(format!("{name}.{ending}"));
-            let mut out = Sink::open(Some(&path))?;
+            let mut out = OutputSink::open(Some(&path))?;
             out.write_all(text.as_bytes())
                 .with_context(|| format!("{}: could not be written", out.name()))?;
             out.commit()?;
@@ -73,8 +73,7 @@ pub(super) fn write_pictures(page: &Page<'_>, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The title of a picture as the name of a file on any system: letters and digits, dashes between
-/// them, of a moderate length.
+/// Converts a plot title to a portable file name: letters, digits and dashes, at most 100 bytes.
 fn file_name(title: &str) -> String {
     let mut name = String::new();
     for c in title.chars() {
@@ -88,7 +87,7 @@ fn file_name(title: &str) -> String {
         }
     }
     let name = name.trim_matches(|c| c == '-' || c == '.');
-    if name.is_empty() { "picture" } else { name }.to_owned()
+    if name.is_empty() { "plot" } else { name }.to_owned()
 }
 
 #[cfg(test)]
@@ -102,7 +101,7 @@ mod tests {
             "nDCG-10-per-query-a-b-against-..-c"
         );
         assert_eq!(file_name("../../etc"), "etc");
-        assert_eq!(file_name("検索"), "picture");
+        assert_eq!(file_name("検索"), "plot");
         assert_eq!(file_name(&"x".repeat(500)).len(), 100);
     }
 }

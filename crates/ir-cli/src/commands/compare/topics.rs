@@ -1,16 +1,16 @@
-//! Which queries a system gains and loses on, and through which documents.
+//! Per-query gains and losses, and the documents behind them.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use ir_core::{Judgments, Run};
-use ir_eval::{Comparison, Judged, Measure, Moved, Moves, QueryDifference};
+use ir_eval::{Comparison, Judged, Measure, RankChange, RankChanges, QueryDifference};
 use serde::Serialize;
 
-/// How many documents are named for each query.
+/// Number of documents shown per query.
 const DOCUMENTS: usize = 5;
 
-/// The queries that tell two systems apart.
+/// Queries with the largest differences between two systems.
 #[derive(Debug, Serialize)]
 pub(super) struct Topics {
     measure: Measure,
@@ -18,9 +18,9 @@ pub(super) struct Topics {
     against: String,
     wins: usize,
     losses: usize,
-    /// The largest gains first.
+    /// Gains, largest first.
     gains: Vec<Topic>,
-    /// The largest losses first.
+    /// Losses, largest first.
     drops: Vec<Topic>,
 }
 
@@ -28,15 +28,15 @@ pub(super) struct Topics {
 struct Topic {
     #[serde(flatten)]
     difference: QueryDifference,
-    /// Documents whose change of rank matters to the measure, relevant ones first.
-    moved: Vec<Moved>,
-    /// How many more there are.
+    /// Documents whose rank change affects the measure, relevant ones first.
+    moved: Vec<RankChange>,
+    /// Number of further documents.
     further: usize,
-    /// How many of those are relevant.
+    /// Number of further documents that are relevant.
     further_relevant: usize,
 }
 
-/// The `most` largest gains and losses of each pair of systems on the first measure.
+/// Returns the `most` largest gains and losses of each pair of systems on the first measure.
 pub(super) fn of(
     comparison: &Comparison,
     qrels: &dyn Judgments,
@@ -47,7 +47,7 @@ pub(super) fn of(
         return Vec::new();
     };
     let mut all = Vec::new();
-    for contrast in comparison.contrasts() {
+    for contrast in comparison.pairwise_tests() {
         let (system, against) = (contrast.system.as_str(), contrast.against.as_str());
         let (Some(run), Some(other)) = (runs.get(system), runs.get(against)) else {
             continue;
@@ -55,8 +55,8 @@ pub(super) fn of(
         if contrast.measure != measure {
             continue;
         }
-        let moves = Moves::new(qrels, *comparison.rules(), run, other).by(measure);
-        let topics = comparison.topics(system, against, measure);
+        let moves = RankChanges::new(qrels, *comparison.rules(), run, other).by(measure);
+        let topics = comparison.query_differences(system, against, measure);
         let topics = topics.unwrap_or_default();
         let whole = |difference: &QueryDifference| {
             let mut moved = moves.of(&difference.query);
@@ -71,7 +71,7 @@ pub(super) fn of(
                 further_relevant,
             }
         };
-        // As many as are counted as wins and losses: dust of rounding is a tie.
+        // Only differences counted as wins or losses: rounding errors are ties.
         let gains = topics.iter().take(contrast.effect.wins);
         let losses = topics.iter().rev().take(contrast.effect.losses);
         all.push(Topics {
@@ -88,7 +88,7 @@ pub(super) fn of(
 }
 
 impl Topics {
-    /// The two halves with their titles; `name` sets the name of a system.
+    /// Gains and losses with their titles; `name` formats a system name.
     fn sides(&self, name: fn(&str) -> String) -> [(String, &[Topic]); 2] {
         let title = |higher: &str, lower: &str, shown: usize, of: usize| {
             format!(
@@ -112,7 +112,7 @@ impl Topics {
     }
 }
 
-/// The queries as indented lines.
+/// Writes the queries as indented lines.
 pub(super) fn text(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
     for pair in topics {
         for (title, topics) in pair.sides(str::to_owned) {
@@ -145,7 +145,7 @@ pub(super) fn text(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The queries as nested lists.
+/// Writes the queries as nested Markdown lists.
 pub(super) fn markdown(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
     for pair in topics {
         for (title, topics) in pair.sides(code) {
@@ -174,7 +174,7 @@ pub(super) fn markdown(topics: &[Topics], out: &mut dyn Write) -> io::Result<()>
     Ok(())
 }
 
-/// The queries as one table, without documents.
+/// Writes the queries as one CSV table, without documents.
 pub(super) fn csv(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
     table.write_record([
@@ -203,7 +203,7 @@ pub(super) fn csv(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
     table.flush()
 }
 
-/// A name as it is, in Markdown: between more backticks than it has in a row.
+/// Markdown code span, fenced by more backticks than the name has in a row.
 fn code(name: &str) -> String {
     let rows = name.split(|c| c != '`').map(str::len);
     let fence = "`".repeat(rows.max().unwrap_or(0) + 1);
@@ -215,8 +215,8 @@ fn code(name: &str) -> String {
     format!("{fence}{room}{name}{room}{fence}")
 }
 
-/// `grade 2, rank 14 -> 3`.
-fn line(moved: &Moved) -> String {
+/// Formats a rank change: `grade 2, rank 14 -> 3`.
+fn line(moved: &RankChange) -> String {
     let judged = match moved.judged {
         Judged::Grade(grade) => format!("grade {grade}"),
         Judged::Unjudged | Judged::Unpooled => "unjudged".to_owned(),

@@ -1,4 +1,4 @@
-//! `ir encode`: texts to vectors by a transformer.
+//! `ir encode`: encodes texts as vectors.
 
 mod output;
 
@@ -10,7 +10,7 @@ use ir_bm25::Verify;
 use ir_core::{Corpus, DocReader, Document, Encoder, Flow, Progress, Side};
 use ir_data::DocTemplate;
 use ir_dense::{BiEncoder, EncoderConfig, encode_stream};
-use output::{Job, Output};
+use output::{EncodingJob, VectorOutput};
 
 use crate::shared::options::positive;
 use crate::shared::console::{Console, Usage, stop_on_interrupt};
@@ -18,47 +18,45 @@ use crate::shared::format::grouped;
 use crate::shared::options::use_threads;
 use crate::shared::encoder::{EncoderOptions, find_model, similarity};
 use crate::shared::options::{QueryForm, take_keyphrases};
-use crate::shared::input::{Layout, Source, find, fingerprint, read_queries};
+use crate::shared::input::{FieldLayout, CollectionSource, open_collection, fingerprint, read_queries};
 
 const EXAMPLES: &str = "\
 Examples:
   ir encode all-MiniLM-L6-v2 beir/nfcorpus -o docs.npy --ids docs.ids
   ir encode all-MiniLM-L6-v2 beir/nfcorpus --queries -o queries.npy
-  ir encode all-MiniLM-L6-v2 makg --queries --split train -o past.npy
+  ir encode all-MiniLM-L6-v2 makg --queries --split train -o train-queries.npy
   ir encode all-MiniLM-L6-v2 ~/notes -o notes-vectors.ir
   ir encode my-e5 corpus.jsonl -o docs.npy --prefix 'passage: '
   ir encode scibert datafinder --template '{text} [SEP] {title}' \\
       --pooling cls --max-tokens 128 -o docs.npy
 
-The model is a folder in the Hugging Face layout: config.json, weights
+MODEL is a folder in Hugging Face layout: config.json, weights
 (model.safetensors or pytorch_model.bin), tokenizer.json or vocab.txt, and
-sentence-transformers' files where there are any. Or it is the name of a model
-that was downloaded, by `ir models fetch` or Hugging Face's tools; one that
-`ir models` lists is loaded as its training was. The vectors are those of
-sentence-transformers, and the same bytes whatever --threads and
---batch-tokens are.
+sentence-transformers' files if present. It can also be the name of a model
+downloaded by `ir models fetch` or Hugging Face's tools; models listed by
+`ir models` use their recommended pooling, normalization and prefixes. Vectors
+agree with sentence-transformers. Their bytes do not depend on --threads or
+--batch-tokens.
 
-Output: a .npy file, one vector a row in the order of the collection, which
-numpy.load reads; under any other name an index of vectors, which
-ir_knn::FlatIndex::open reads. It appears when it is complete.
+Output: a .npy file for numpy.load, one row per text in collection order; with
+any other extension, a vector index (ir_knn::FlatIndex). Written atomically.
 
-The collection may be larger than the memory. Whatever ends the command early,
-Ctrl-C, kill -9 or a power cut: given again, it goes on where it was, and ends
-in the same bytes. Until then three files stand beside it, NAME.partial,
-NAME.partial-ids and NAME.partial-job; --restart throws them away.";
+Collections are streamed and may exceed memory. After an interruption or crash,
+the same command resumes and produces the same bytes. Unfinished work is kept in
+NAME.partial, NAME.partial-ids and NAME.partial-job; --restart discards it.";
 
 /// The arguments of `ir encode`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Folder of the model, or its name if it was downloaded (see `ir models`)
+    /// Model folder, or the name of a downloaded model (see `ir models`)
     model: PathBuf,
 
-    /// What to encode: a BEIR folder, a collection by name (see `ir datasets`), a .jsonl or .tsv
+    /// Collection to encode: a BEIR folder, a collection by name (see `ir datasets`), a .jsonl or .tsv
     /// file of documents, or a folder of notes (*.md, *.txt)
     collection: String,
 
-    /// Encode queries: those of a collection that are judged, or of a file
+    /// Encode queries: the judged queries of a collection, or a query file
     #[arg(long)]
     queries: bool,
 
@@ -66,36 +64,36 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SPLIT", requires = "queries")]
     split: Option<String>,
 
-    /// What of the queries is encoded
+    /// Query text to encode
     #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", requires = "queries")]
     query_form: QueryForm,
 
-    /// File for the vectors: .npy, or else an index
+    /// Output file: .npy, or a vector index for any other extension
     #[arg(short = 'o', long, value_name = "FILE")]
     output: PathBuf,
 
-    /// File for the ids, one a line; an index of vectors has them anyway
+    /// Output file of the ids, one per line (a vector index includes them)
     #[arg(long, value_name = "FILE")]
     ids: Option<PathBuf>,
 
-    /// What of a document is encoded: a text with {title}, {text}, {id} or attributes in braces
+    /// Template of a document's text: {title}, {text}, {id} and attributes in braces
     /// [default: "{title} {text}"; "{text}" for datafinder]
     #[arg(long, value_name = "TEXT", conflicts_with = "queries")]
     template: Option<DocTemplate>,
 
     #[command(flatten, next_help_heading = "Model")]
-    reading: EncoderOptions,
+    encoder: EncoderOptions,
 
-    /// Tokens that are computed at once: memory for speed
-    #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N", help_heading = "Work")]
+    /// Batch size in tokens: larger batches are faster and need more memory
+    #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N", help_heading = "Execution")]
     batch_tokens: Option<usize>,
 
-    /// Throw away what an earlier command left unfinished under the same name
-    #[arg(long, help_heading = "Work")]
+    /// Discard the unfinished work of an earlier command
+    #[arg(long, help_heading = "Execution")]
     restart: bool,
 
-    /// Threads [default: one per core]
-    #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N", help_heading = "Work")]
+    /// Number of threads [default: one per core]
+    #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N", help_heading = "Execution")]
     threads: Option<usize>,
 }
 
@@ -109,14 +107,14 @@ impl Args {
     }
 
     fn config(&self) -> EncoderConfig {
-        let mut config = self.reading.config(self.side());
+        let mut config = self.encoder.config(self.side());
         config.batch_tokens = self.batch_tokens.unwrap_or(config.batch_tokens);
         config
     }
 }
 
-/// What is encoded: texts in order, how many if that is known, and what tells them from others.
-struct Texts<'a> {
+/// Texts to encode, their number if known, and their fingerprint.
+struct EncodingInput<'a> {
     texts: Box<dyn Iterator<Item = Result<(String, String)>> + 'a>,
     total: Option<u64>,
     fingerprint: String,
@@ -130,41 +128,41 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let queries = queries(args)?;
         let both = queries.iter().flat_map(|query| [&query.id, &query.text]);
         let hash = fingerprint(both);
-        let texts = Texts {
+        let texts = EncodingInput {
             total: Some(queries.len() as u64),
             fingerprint: format!("{} queries {hash}", args.collection),
             texts: Box::new(queries.into_iter().map(|query| Ok((query.id, query.text)))),
         };
         return encode(args, texts, console);
     }
-    let documents = match find(&args.collection, Verify::Tables)? {
-        Source::Documents(documents) => documents,
-        Source::Index(_) => {
+    let documents = match open_collection(&args.collection, Verify::Tables)? {
+        CollectionSource::Documents(documents) => documents,
+        CollectionSource::Index(_) => {
             bail!("{}: expected documents, found an index", args.collection)
         }
     };
     let template = match (&args.template, documents.layout) {
         (Some(template), _) => template.clone(),
-        (None, Layout::Text) => DocTemplate::text(),
-        (None, Layout::One | Layout::Separate) => DocTemplate::default(),
+        (None, FieldLayout::Text) => DocTemplate::text(),
+        (None, FieldLayout::One | FieldLayout::Separate) => DocTemplate::default(),
     };
     let corpus = documents.collection.corpus();
-    let texts = Texts {
+    let texts = EncodingInput {
         total: corpus.len_hint(),
         fingerprint: format!("{} {template}", documents.fingerprint),
-        texts: Box::new(Documents::new(corpus, template)?),
+        texts: Box::new(DocumentReader::new(corpus, template)?),
     };
     encode(args, texts, console)
 }
 
-/// The texts of a corpus; ends after an error.
-struct Documents<'a> {
+/// Iterator over ids and texts of a corpus; ends after an error.
+struct DocumentReader<'a> {
     reader: Option<Box<dyn DocReader + 'a>>,
     template: DocTemplate,
     document: Document,
 }
 
-impl<'a> Documents<'a> {
+impl<'a> DocumentReader<'a> {
     fn new(corpus: &'a dyn Corpus, template: DocTemplate) -> Result<Self> {
         Ok(Self {
             reader: Some(corpus.open()?),
@@ -174,7 +172,7 @@ impl<'a> Documents<'a> {
     }
 }
 
-impl Iterator for Documents<'_> {
+impl Iterator for DocumentReader<'_> {
     type Item = Result<(String, String)>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -193,19 +191,19 @@ impl Iterator for Documents<'_> {
     }
 }
 
-fn encode(args: &Args, texts: Texts<'_>, console: &Console) -> Result<()> {
+fn encode(args: &Args, texts: EncodingInput<'_>, console: &Console) -> Result<()> {
     let model = find_model(&args.model)?;
-    let encoder = BiEncoder::open_with(&model.folder, &model.complete(args.config()))?;
+    let encoder = BiEncoder::open_with(&model.folder, &model.with_catalog_defaults(args.config()))?;
     let side = args.side();
-    let job = Job::new(&encoder, side, texts.fingerprint)?;
+    let job = EncodingJob::new(&encoder, side, texts.fingerprint)?;
     let began = Instant::now();
     let similarity = similarity(encoder.similarity());
     let ids = args.ids.as_deref();
-    let mut output = Output::open(&args.output, ids, &job, similarity, args.restart)?;
+    let mut output = VectorOutput::open(&args.output, ids, &job, similarity, args.restart)?;
     let done = output.len();
     if done > 0 {
         console.warn(format_args!(
-            "{}: going on after {} vectors that are there",
+            "{}: resuming after {} vectors",
             args.output.display(),
             grouped(done as u64)
         ));
@@ -237,7 +235,7 @@ fn encode(args: &Args, texts: Texts<'_>, console: &Console) -> Result<()> {
     let count = output.len() as u64;
     output.finish()?;
     console.note(format_args!(
-        "{}: {} vectors of {} values, {:.1} s",
+        "{}: {} vectors of {} dimensions, {:.1} s",
         args.output.display(),
         grouped(count),
         encoder.dim(),
@@ -246,24 +244,24 @@ fn encode(args: &Args, texts: Texts<'_>, console: &Console) -> Result<()> {
     Ok(())
 }
 
-/// The judged queries of a collection, or those of a file.
+/// Reads the judged queries of a collection, or a query file.
 fn queries(args: &Args) -> Result<Vec<ir_core::Query>> {
     let argument = &args.collection;
     let path = Path::new(argument);
     let mut queries = if argument == "-" || path.is_file() {
         if args.split.is_some() {
-            let what = "--split: expected a collection, found a file of queries";
+            let what = "--split: expected a collection, found a query file";
             return Err(Usage(what.into()).into());
         }
         read_queries(path)?
     } else {
-        match find(argument, Verify::Tables)? {
-            Source::Documents(documents) => {
+        match open_collection(argument, Verify::Tables)? {
+            CollectionSource::Documents(documents) => {
                 let split = args.split.as_deref().unwrap_or("test");
                 documents.collection.queries(split)?
             }
-            Source::Index(_) => {
-                return Err(Usage(format!("{argument}: an index has no queries")).into());
+            CollectionSource::Index(_) => {
+                return Err(Usage(format!("{argument}: expected a collection with queries, found an index")).into());
             }
         }
     };

@@ -1,4 +1,4 @@
-//! Where the vectors go: a file that appears when it is complete, and is gone on with when it is not.
+//! Resumable, atomic output of vectors.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,23 +12,23 @@ use ir_dense::BiEncoder;
 use ir_knn::{FlatIndex, FlatIndexWriter, Similarity, npy};
 use serde::{Deserialize, Serialize};
 
-use crate::shared::console::{Unfinished, Usage};
+use crate::shared::console::{Resumable, Usage};
 use crate::shared::format::grouped;
 
-/// What is new is kept at least this often.
-const OFTEN: Duration = Duration::from_secs(1);
+/// Maximum interval between flushes.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What decides the vectors, so that no file holds those of two jobs.
+/// Everything that determines the vectors, so that a file cannot mix two jobs.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Job {
+pub(super) struct EncodingJob {
     version: u32,
     texts: String,
-    /// What the encoder makes of one long text, as bits: another model, prefix, limit, pooling or
-    /// processor makes something else.
+    /// Vector of a fixed long text, as bits: differs for another model, prefix, maximum length,
+    /// pooling or CPU.
     probe: Vec<u32>,
 }
 
-impl Job {
+impl EncodingJob {
     pub(super) fn new(encoder: &BiEncoder, side: Side, texts: String) -> Result<Self> {
         let text = "Ships seen by radar, number 1 of 7. ".repeat(80);
         let probe = encoder.encode(side, &[&text])?;
@@ -40,36 +40,35 @@ impl Job {
     }
 }
 
-/// Vectors on their way to a file.
+/// Output file of vectors.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(super) struct VectorOutput {
     path: PathBuf,
-    /// The index that is written: the output itself, or what stands in for it until all vectors of a
-    /// .npy file are there.
+    /// Index file being written: the output, or a temporary index that becomes the .npy file.
     index: PathBuf,
     job: PathBuf,
-    /// `None` when the index is complete.
+    /// `None` if the index is already complete.
     writer: Option<FlatIndexWriter>,
     names: DocIds,
     ids: Option<(PathBuf, AtomicFile)>,
-    kept: Instant,
+    last_flush: Instant,
 }
 
-impl Output {
-    /// Goes on with what an earlier command left of the same job, or starts.
-    /// `similarity` is that of an index; vectors alone have none.
+impl VectorOutput {
+    /// Resumes the unfinished output of the same job, or creates it. `similarity` applies to an index,
+    /// not to a .npy file.
     pub(super) fn open(
         path: &Path,
         ids: Option<&Path>,
-        job: &Job,
+        job: &EncodingJob,
         similarity: Similarity,
         restart: bool,
     ) -> Result<Self> {
-        // Destinations that cannot be are told before the work begins.
+        // Fail early if an output path is invalid.
         for (option, path) in [("--output", Some(path)), ("--ids", ids)] {
             if path == Some(Path::new("-")) {
                 let wanted =
-                    "expected a file, found standard output: vectors are written in pieces";
+                    "expected a file, found standard output";
                 return Err(Usage(format!("{option}: {wanted}")).into());
             }
         }
@@ -79,20 +78,20 @@ impl Output {
         drop(create(path)?);
         let ids = ids.map(|path| Ok::<_, anyhow::Error>((path.to_owned(), create(path)?)));
         let index = if is_npy(path) {
-            with(path, ".vectors")
+            with_suffix(path, ".vectors")
         } else {
             path.to_owned()
         };
         let mut output = Self {
             path: path.to_owned(),
-            job: with(&index, ".partial-job"),
+            job: with_suffix(&index, ".partial-job"),
             index,
             writer: None,
             names: DocIds::new(),
             ids: ids.transpose()?,
-            kept: Instant::now(),
+            last_flush: Instant::now(),
         };
-        let same = !restart && output.same(job)?;
+        let same = !restart && output.is_resumable(job)?;
         if same && is_npy(path) && output.index.is_file() {
             output.names = FlatIndex::open(&output.index)?.ids().clone();
             return Ok(output);
@@ -114,17 +113,17 @@ impl Output {
         Ok(output)
     }
 
-    /// Whether something of this job is there; an error when something of another is.
-    fn same(&self, job: &Job) -> Result<bool> {
-        let partial = with(&self.index, ".partial");
+    /// Whether unfinished work of this job exists; an error if it is of another job.
+    fn is_resumable(&self, job: &EncodingJob) -> Result<bool> {
+        let partial = with_suffix(&self.index, ".partial");
         let other = || {
             let partial = partial.display();
             anyhow!(
-                "{partial}: expected what is left of the same texts by the same model, found another's (--restart throws it away)"
+                "{partial}: expected unfinished work of the same texts and model, found another job's (--restart discards it)"
             )
         };
         match fs::read(&self.job) {
-            Ok(bytes) => match serde_json::from_slice::<Job>(&bytes) {
+            Ok(bytes) => match serde_json::from_slice::<EncodingJob>(&bytes) {
                 Ok(found) if found == *job => Ok(true),
                 _ => Err(other()),
             },
@@ -136,7 +135,7 @@ impl Output {
         }
     }
 
-    /// How many vectors there are.
+    /// Number of vectors written.
     pub(super) fn len(&self) -> usize {
         self.names().len()
     }
@@ -147,14 +146,14 @@ impl Output {
             .map_or(&self.names, FlatIndexWriter::ids)
     }
 
-    /// That a vector which is there is that of the text in its place.
+    /// Checks that the id of an already written vector matches the input.
     pub(super) fn check(&self, row: usize, found: Option<String>) -> Result<()> {
         let expected = self.names().id(DocNum::new(row as u32));
         match found {
             Some(found) if found == expected => Ok(()),
             found => bail!(
-                "{}: vector {} is that of {expected:?}, found {} in its place (--restart throws it away)",
-                with(&self.index, ".partial").display(),
+                "{}: vector {} belongs to {expected:?}, found {} in the input (--restart discards it)",
+                with_suffix(&self.index, ".partial").display(),
                 row + 1,
                 found.map_or("the end".to_owned(), |id| format!("{id:?}")),
             ),
@@ -166,21 +165,21 @@ impl Output {
             bail!("{}: expected the end, found {id:?}", self.index.display());
         };
         writer.push(id, vector)?;
-        if self.kept.elapsed() > OFTEN {
+        if self.last_flush.elapsed() > FLUSH_INTERVAL {
             writer.flush()?;
-            self.kept = Instant::now();
+            self.last_flush = Instant::now();
         }
         Ok(())
     }
 
-    /// What to tell whoever stopped the command.
+    /// Error for an interrupted command.
     pub(super) fn interrupted(self) -> anyhow::Error {
         let there = grouped(self.len() as u64);
-        let what = format!("interrupted; the same command goes on after {there} vectors");
-        Unfinished(what).into()
+        let what = format!("interrupted after {there} vectors; run the same command to resume");
+        Resumable(what).into()
     }
 
-    /// Leaves nothing.
+    /// Removes all files of an empty output.
     pub(super) fn discard(self) -> Result<()> {
         if let Some(writer) = self.writer {
             writer.discard()?;
@@ -188,7 +187,7 @@ impl Output {
         fs::remove_file(&self.job).with_context(|| failed(&self.job))
     }
 
-    /// Makes the files appear.
+    /// Completes the output and renames it into place.
     pub(super) fn finish(mut self) -> Result<()> {
         if let Some((path, mut file)) = self.ids.take() {
             let written = self
@@ -219,8 +218,8 @@ fn is_npy(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "npy")
 }
 
-/// The same name with an ending.
-fn with(path: &Path, ending: &str) -> PathBuf {
+/// Appends a suffix to the file name.
+fn with_suffix(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(ending);
     name.into()

@@ -1,4 +1,4 @@
-//! What `ir eval` takes beside qrels: trec_eval's other forms of judgments, and z-scores.
+//! trec_eval's other judgment formats, and z-scores, for `ir eval`.
 
 use std::io::{self, Write};
 
@@ -10,33 +10,33 @@ use ir_eval::{JudgmentGroups, Missing, Rules, ZScores, preferences};
 use serde_json::json;
 
 use crate::shared::console::{Console, Usage};
-use crate::shared::qrels::{GradeForm, told};
-use crate::shared::output::Sink;
+use crate::shared::qrels::{QrelsFormat, with_warnings};
+use crate::shared::output::OutputSink;
 use crate::shared::input;
 
-/// trec_eval's options for them, and those that mean nothing here.
+/// trec_eval's options for judgment formats, z-scores, and options without effect.
 #[derive(Debug, clap::Args)]
 pub(super) struct FormArgs {
-    /// Form of the judgments
+    /// Format of the judgments
     #[arg(
         short = 'R', long = "judgments", alias = "Rel_info_format", value_enum,
-        default_value_t = Form::Qrels, value_name = "FORM"
+        default_value_t = JudgmentFormat::Qrels, value_name = "FORM"
     )]
-    pub(super) form: Form,
+    pub(super) form: JudgmentFormat,
 
-    /// Form of the run, of which there is one
+    /// Format of the run; only one is supported
     #[arg(
         short = 'T', long = "run-form", alias = "Results_format", value_enum,
         default_value_t = RunForm::Trec, value_name = "FORM", hide_possible_values = true
     )]
     run_form: RunForm,
 
-    /// Z-scores in place of values, by a file with the mean and the standard deviation that other
-    /// runs achieved: query, measure, mean, deviation
+    /// Print z-scores, from a file of reference means and standard deviations with the columns
+    /// query, measure, mean, deviation
     #[arg(short = 'Z', long, alias = "Zscore", value_name = "FILE")]
     pub(super) zscores: Option<String>,
 
-    /// Taken as trec_eval takes it, and ignored
+    /// Accepted for compatibility with trec_eval and ignored
     #[arg(
         short = 'D',
         long = "debug",
@@ -45,35 +45,35 @@ pub(super) struct FormArgs {
     )]
     debug: Option<String>,
 
-    /// trec_eval's old output, which it does not have any more either.
+    /// Old output format, which current trec_eval releases do not have either.
     #[arg(short = 'o', hide = true)]
     old: bool,
 
-    /// The same as -V
+    /// Same as -V
     #[arg(short = 'v', action = ArgAction::Version)]
     which_version: Option<bool>,
 }
 
-/// What judgments look like.
+/// Judgment file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Form {
+pub(super) enum JudgmentFormat {
     /// Query, ignored, document, grade
     Qrels,
-    /// The same, with the judge in the second column: measures are averaged over judges
+    /// Query, judgment group, document, grade: measures are averaged over groups
     #[value(name = "qrels_jg")]
     Groups,
-    /// Query, judge, part, document, level: a higher level is preferred
+    /// Query, judgment group, equivalence class, document, level: higher levels are preferred
     Prefs,
-    /// Query, judge, document, level
+    /// Query, judgment group, document, level
     #[value(name = "qrels_prefs")]
     QrelsPrefs,
-    /// Query, ignored, document, stratum, grade: a sample of a pool, for xinfAP, infNDCG and infP
+    /// Query, ignored, document, stratum, grade: a sampled pool, for xinfAP, infNDCG and infP
     Strata,
     /// Query, subtopic, document, grade: a diversity task, for alpha_nDCG, ERR_IA and others
     Subtopics,
 }
 
-/// What runs look like.
+/// Run file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum RunForm {
     /// Query, ignored, document, ignored, score, name
@@ -82,44 +82,44 @@ enum RunForm {
 }
 
 impl FormArgs {
-    /// Refuses what cannot be done.
+    /// Rejects unsupported options.
     pub(super) fn check(&self) -> Result<()> {
         if self.debug.as_ref().is_some_and(|level| level.contains('.')) {
-            let problem = "--debug: expected a level, found one query to look at: use -q and grep";
+            let problem = "--debug: expected a level, found a query id (use -q and grep)";
             return Err(Usage(problem.into()).into());
         }
         Ok(())
     }
 
-    /// The measures that fit the judgments.
+    /// Measures applicable to the judgment format.
     pub(super) fn judgments(&self) -> Judgments {
         match self.form {
-            Form::Qrels | Form::Strata | Form::Subtopics => Judgments::Grades,
-            Form::Groups => Judgments::Groups,
-            Form::Prefs | Form::QrelsPrefs => Judgments::Preferences,
+            JudgmentFormat::Qrels | JudgmentFormat::Strata | JudgmentFormat::Subtopics => Judgments::Grades,
+            JudgmentFormat::Groups => Judgments::Groups,
+            JudgmentFormat::Prefs | JudgmentFormat::QrelsPrefs => Judgments::Preferences,
         }
     }
 
-    /// The form of judgments that are grades.
-    pub(super) fn grades(&self) -> Option<GradeForm> {
+    /// Format of graded judgments; `None` for preferences and judgment groups.
+    pub(super) fn grades(&self) -> Option<QrelsFormat> {
         match self.form {
-            Form::Qrels => Some(GradeForm::Qrels),
-            Form::Strata => Some(GradeForm::Strata),
-            Form::Subtopics => Some(GradeForm::Subtopics),
-            Form::Groups | Form::Prefs | Form::QrelsPrefs => None,
+            JudgmentFormat::Qrels => Some(QrelsFormat::Qrels),
+            JudgmentFormat::Strata => Some(QrelsFormat::Strata),
+            JudgmentFormat::Subtopics => Some(QrelsFormat::Subtopics),
+            JudgmentFormat::Groups | JudgmentFormat::Prefs | JudgmentFormat::QrelsPrefs => None,
         }
     }
 
-    /// The means and deviations to go by.
+    /// Reads the reference means and deviations.
     pub(super) fn reference(&self, console: &Console) -> Result<Option<ZScores>> {
         let Some(file) = &self.zscores else {
             return Ok(None);
         };
         let (input, name) = source::open(file)?;
-        Ok(Some(told(ZScores::read(input, &name)?, console)))
+        Ok(Some(with_warnings(ZScores::read(input, &name)?, console)))
     }
 
-    /// Evaluates a run by judgments that are not qrels, and prints it.
+    /// Evaluates a run against judgments other than qrels and prints the result.
     pub(super) fn evaluate(
         &self,
         (judged, run_file): (&str, &str),
@@ -129,26 +129,26 @@ impl FormArgs {
     ) -> Result<()> {
         let (input, name) = source::open(judged)?;
         let both = || format!("{run_file} with {judged}");
-        let run = || -> Result<_> { Ok(told(source::run(run_file, Header::AsData)?, console)) };
-        if self.form == Form::Groups {
-            let groups = told(JudgmentGroups::read(input, &name)?, console);
+        let run = || -> Result<_> { Ok(with_warnings(source::run(run_file, Header::AsData)?, console)) };
+        if self.form == JudgmentFormat::Groups {
+            let groups = with_warnings(JudgmentGroups::read(input, &name)?, console);
             let report = groups.evaluate(&run()?, &selection.measures(), rules);
             let report = report.with_context(both)?;
             warn_of_gaps(&rules, report.missing(), report.unjudged(), console);
             return out.print(selection.sheet(&report));
         }
         let read = match self.form {
-            Form::Prefs => preferences::read(input, &name)?,
+            JudgmentFormat::Prefs => preferences::read(input, &name)?,
             _ => preferences::read_qrels(input, &name)?,
         };
-        let report = told(read, console).evaluate(&run()?, &selection.preferences(), rules);
+        let report = with_warnings(read, console).evaluate(&run()?, &selection.preferences(), rules);
         let report = report.with_context(both)?;
         warn_of_gaps(&rules, report.missing(), report.unjudged(), console);
         out.print(selection.sheet_of_preferences(&report))
     }
 }
 
-/// Queries that silently do not count are the commonest way to a wrong figure.
+/// Warns about queries that are excluded from the averages.
 pub(super) fn warn_of_gaps<'a>(
     rules: &Rules,
     mut missing: impl ExactSizeIterator<Item = &'a str>,
@@ -160,20 +160,20 @@ pub(super) fn warn_of_gaps<'a>(
         && let Some(first) = missing.next()
     {
         console.warn(format_args!(
-            "{missed} of the judged queries have no results and are left out of the averages, such as \
-             {first:?} (-c counts them as 0)"
+            "{missed} judged queries have no results and are excluded from the averages, such as \
+             {first:?} (-c scores them 0)"
         ));
     }
     if let Some(first) = unjudged.next() {
         console.warn(format_args!(
-            "{others} of the run's queries have no judgments and are left out, such as {first:?}"
+            "{others} queries of the run have no judgments and are ignored, such as {first:?}"
         ));
     }
 }
 
-/// How a sheet is printed.
+/// Output options of a result sheet.
 pub(super) struct Output<'a> {
-    /// `None` for nothing at all.
+    /// Printed detail; `None` prints nothing.
     pub(super) detail: Option<Detail>,
     pub(super) json: bool,
     pub(super) rules: &'a Rules,
@@ -181,7 +181,7 @@ pub(super) struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// Prints a sheet on standard output.
+    /// Prints a result sheet to standard output.
     pub(super) fn print(&self, mut sheet: Sheet<'_>) -> Result<()> {
         let Some(detail) = self.detail else {
             return Ok(());
@@ -189,7 +189,7 @@ impl Output<'_> {
         if let Some(reference) = self.reference {
             sheet = sheet.standardised(reference);
         }
-        let mut out = Sink::open(None)?;
+        let mut out = OutputSink::open(None)?;
         let written = if self.json {
             write_json(&sheet, self.rules, detail, &mut out)
         } else {
@@ -224,7 +224,7 @@ fn write_json(
     write_rules(rules, out)
 }
 
-/// The rules that all values go by, as the last line.
+/// Writes the evaluation rules as the last line.
 pub(super) fn write_rules(rules: &Rules, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", json!({ "rules": rules }))
 }

@@ -1,4 +1,4 @@
-//! `ir eval`: what trec_eval prints, byte for byte, and a form for programs.
+//! `ir eval`: trec_eval's output byte for byte, or JSON.
 
 mod forms;
 
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::shared::console::{Console, Usage};
 use crate::shared::rules::RuleOptions;
-use crate::shared::output::Sink;
+use crate::shared::output::OutputSink;
 use crate::shared::input;
 
 const EXAMPLES: &str = "\
@@ -20,12 +20,12 @@ Examples:
   ir eval qrels.txt run.trec                    trec_eval's official measures
   ir eval -c -m ndcg_cut.10 -m recall.100 qrels.txt run.trec
   ir eval -c -m nDCG@10 -m 'P(rel=2)@5' beir/nfcorpus:test run.trec
-  ir eval -q -m map qrels.tsv run.trec          each query, then all
+  ir eval -q -m map qrels.tsv run.trec          per query, then averages
   ir search bundled --tag bm25 | ir eval -m all_trec bundled -
   ir eval --json -c -m AP qrels.txt run.trec    one JSON object per line
-  ir eval -R prefs prefs.txt run.trec           by preferences, not grades
-  ir eval -R strata -m xinfAP pool.qrels run    of a sample, made by ir pool
-  ir eval -Z means.txt -m map qrels.txt run     compared with other systems
+  ir eval -R prefs prefs.txt run.trec           preference judgments
+  ir eval -R strata -m xinfAP pool.qrels run    sampled pool of `ir pool`
+  ir eval -Z means.txt -m map qrels.txt run     z-scores
 
 Measures (-m, repeatable), in trec_eval's spelling or that of ir_measures:
   P.5,10  recall.100  ndcg_cut.10  map  recip_rank  Rprec  bpref  ndcg.1=3
@@ -33,50 +33,49 @@ Measures (-m, repeatable), in trec_eval's spelling or that of ir_measures:
   official (the default), all_trec, set: trec_eval's sets
   ERR@20  nDCG(dcg='exp-log2')@20  RBP(p=0.95)  Judged@10
   AP(judged_only=True)
-  xinfAP@1000  infNDCG@1000  infP@10        of a sample: -R strata
+  xinfAP@1000  infNDCG@1000  infP@10        sampled pool: -R strata
                  (xinfAP is sample_eval's infAP; infAP is trec_eval's)
-  alpha_nDCG@20  ERR_IA@20  StRecall@20     of subtopics: -R subtopics
+  alpha_nDCG@20  ERR_IA@20  StRecall@20     subtopics: -R subtopics
   prefs, all_prefs with -R prefs or qrels_prefs; qrels_jg with -R qrels_jg
 
-Rules, which are trec_eval's: lists are sorted by score, equal scores by
-document id from z to a; the rank column is ignored; ndcg takes grades as
-gains; a header line counts as data (a warning says so; --skip-header drops
-it). Three rules are not: without -c a judged query that the run lacks is left
-out with a warning, as in trec_eval 9; 10.0 stops there with an error. A
-document that repeats is an error in any query, judged or not. Lines that
-begin with # are comments in both generations; 9.0.x takes them as data.
+Rules are trec_eval's: rankings are sorted by descending score, ties by
+descending document id; the rank column is ignored; ndcg uses grades as gains;
+a header line is parsed as data (with a warning; --skip-header skips it).
+Differences: without -c, a judged query missing from the run is excluded with a
+warning, as in trec_eval 9 (10.0 fails). A duplicate document is an error in
+any query, judged or not. Lines starting with # are comments; 9.0.x parses
+them as data.
 
-In place of trec_eval: its options are taken, bundled (-qcM100), by their long
-names and by unambiguous beginnings of those, and standard output is the same
-to the byte; warnings are on standard error. Not taken: -D for one query, a
-negative -l, more than eight gains of ndcg. The exit code is 0, or 1 on any
-error, or 2 for a mistake in the command line.";
+As a replacement of trec_eval: its options are accepted, bundled (-qcM100), by
+long name and by unambiguous prefix, and standard output is byte-identical;
+warnings go to standard error. Not supported: -D for one query, a negative -l,
+more than eight gains of ndcg. Exit codes: 0 success, 1 error, 2 usage error.";
 
 /// The arguments of `ir eval`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, infer_long_args = true, args_override_self = true)]
 pub(crate) struct Args {
-    /// Relevance judgments: a file in TREC's form (four columns) or BEIR's (three, with a header),
-    /// a collection by name or folder such as `beir/nfcorpus` or `beir/nfcorpus:dev` (split test
-    /// unless said), or `-` for standard input
+    /// Relevance judgments: a TREC file (four columns) or BEIR file (three, with a header), a
+    /// collection name or folder such as `beir/nfcorpus` or `beir/nfcorpus:dev` (default split:
+    /// test), or `-` for standard input
     qrels: String,
 
-    /// Run: a file in TREC's form (six columns), or `-` for standard input
+    /// TREC run (six columns), or `-` for standard input
     run: String,
 
     /// Measure to print; repeatable [default: official]
     #[arg(short = 'm', long, value_name = "MEASURE")]
     measure: Vec<String>,
 
-    /// Averages over all judged queries: one without results counts 0
+    /// Average over all judged queries; a query without results scores 0
     #[arg(short = 'c', long, alias = "complete_rel_info_wanted")]
     complete: bool,
 
-    /// Values of each query too
+    /// Also print per-query values
     #[arg(short = 'q', long, alias = "query_eval_wanted")]
     queries: bool,
 
-    /// No averages; with -q the values of each query alone
+    /// Omit the averages; with -q, print per-query values only
     #[arg(short = 'n', long, alias = "nosummary")]
     no_summary: bool,
 
@@ -86,12 +85,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     forms: forms::FormArgs,
 
-    /// Threads that read the run; the output is the same [default: one per core]
+    /// Number of threads that read the run; does not affect the output [default: one per core]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<NonZeroUsize>,
 
-    /// One JSON object per value and line: measure, query, value in full precision; the rules in
-    /// a last one
+    /// Print one JSON object per value (measure, query, value in full precision) and a last one with
+    /// the rules
     #[arg(long)]
     json: bool,
 }
@@ -112,7 +111,7 @@ impl Args {
         }
     }
 
-    /// What is printed; `None` for nothing at all.
+    /// Printed detail; `None` prints nothing.
     fn detail(&self) -> Option<Detail> {
         match (self.queries, self.no_summary) {
             (true, true) => Some(Detail::Queries),
@@ -150,7 +149,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         return args.forms.evaluate(files, how, &out, console);
     };
     let qrels = form.read(&args.qrels, args.rules.header(), console)?;
-    // The process ends before they are of no use: to free them one by one takes longer than that.
+    // Leaked on purpose: the process exits soon, and freeing the maps takes measurable time.
     let judgments = Box::leak(qrels);
     let evaluator = selection.evaluator(judgments, rules).map_err(|error| {
         let hint = match error {
@@ -168,7 +167,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let Some(detail) = out.detail else {
         return Ok(());
     };
-    let mut out = Sink::open(None)?;
+    let mut out = OutputSink::open(None)?;
     let written = write_json(&selection, &report, detail, &mut out);
     written.with_context(|| format!("{}: could not be written", out.name()))?;
     out.commit()

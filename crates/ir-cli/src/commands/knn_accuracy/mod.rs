@@ -1,4 +1,4 @@
-//! `ir knn-accuracy`: how well the neighbours of a vector predict its class.
+//! `ir knn-accuracy`: kNN classification accuracy of vectors or texts.
 
 mod read;
 
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::shared::options::positive;
 use crate::shared::console::{Console, Usage};
-use crate::shared::output::Sink;
+use crate::shared::output::OutputSink;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,40 +30,39 @@ Examples:
 
 The protocol is that of the ICLR benchmark and of scikit-learn's
   cross_validate(KNeighborsClassifier(10, algorithm='brute'), x, y, cv=10)
-each class is spread over the folds in the order of its items; every item gets
-the class that most of the 10 nearest items outside of its fold have (of tied
-classes the first: whole numbers by value, others by code point); the mean is
-that of the folds. Items whose label is `unlabeled` are left out, but texts of
-such items help to learn the weights of words.
+Folds are stratified in item order. Each item is classified by majority vote of
+its 10 nearest neighbors outside its fold; ties go to the first class (integers
+by value, others by code point). The reported mean is over the folds. Items
+labeled `unlabeled` are not classified, but their texts count for document
+frequencies.
 
-Files: vectors as NumPy saves them (.npy, two dimensions); labels one a line;
-texts as JSON, one object a line, or as plain lines where the first line that
-is not blank is no JSON object. Any of them may be compressed, and one may be
-`-` for standard input. Texts may also be a Parquet file of the ICLR dataset
-(abstracts, or titles with --text-field title), if this program is built with
-its feature `parquet`.
+Input: vectors in a two-dimensional .npy file; labels, one per line; texts as
+JSON lines, or as plain lines if the first non-blank line is not a JSON object.
+Files may be compressed; one may be `-` (standard input). Texts may also be a
+Parquet file of the ICLR dataset (abstracts, or titles with --text-field title;
+needs the feature `parquet`).
 
-Output: one line a fold with its number, its items and its accuracy, then the
-mean, tab-separated.";
+Output: one tab-separated line per fold (number, items, accuracy), then the
+mean.";
 
 /// The arguments of `ir knn-accuracy`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("input").required(true).args(["vectors", "texts"]))]
 pub(crate) struct Args {
-    /// Vectors: a .npy file, one a row
+    /// Vectors: a .npy file, one row per item
     #[arg(long, value_name = "FILE", requires = "labels")]
     vectors: Option<String>,
 
-    /// Texts: JSON objects or plain lines, one a line
+    /// Texts: JSON lines or plain lines
     #[arg(long, value_name = "FILE")]
     texts: Option<String>,
 
-    /// Labels, one a line, in the order of the vectors or texts
+    /// Class labels, one per line, in the order of the vectors or texts
     #[arg(long, value_name = "FILE")]
     labels: Option<String>,
 
-    /// Field of a JSON object with its text
+    /// JSON field of the text
     #[arg(
         long,
         value_name = "NAME",
@@ -72,7 +71,7 @@ pub(crate) struct Args {
     )]
     text_field: String,
 
-    /// Field of a JSON object with its label; not read when --labels is given
+    /// JSON field of the class label; ignored with --labels
     #[arg(
         long,
         value_name = "NAME",
@@ -81,76 +80,75 @@ pub(crate) struct Args {
     )]
     label_field: String,
 
-    /// Label of the items that are left out
+    /// Label of items without a class
     #[arg(long, value_name = "LABEL", default_value = "unlabeled")]
     unlabeled: String,
 
-    /// How texts become vectors
-    #[arg(long, value_enum, default_value_t = Model::Tfidf, conflicts_with = "vectors")]
-    model: Model,
+    /// Vectorizer of texts
+    #[arg(long, value_enum, default_value_t = Vectorizer::Tfidf, conflicts_with = "vectors")]
+    model: Vectorizer,
 
-    /// A word that occurs n times counts 1 + ln n, not n
+    /// Sublinear term frequency: 1 + ln tf instead of tf
     #[arg(long, conflicts_with = "vectors")]
     sublinear: bool,
 
-    /// Fewest texts a word must be in: a count, or a share with a point [default: 1]
+    /// Minimum document frequency: a count, or a fraction such as 0.01 [default: 1]
     #[arg(long, value_name = "N", value_parser = frequency, conflicts_with = "vectors")]
     min_df: Option<DocFrequency>,
 
-    /// Most texts a word may be in: a count, or a share with a point [default: 1.0]
+    /// Maximum document frequency: a count, or a fraction such as 0.5 [default: 1.0]
     #[arg(long, value_name = "N", value_parser = frequency, conflicts_with = "vectors")]
     max_df: Option<DocFrequency>,
 
-    /// Most words of a term [default: 1]
+    /// Maximum n-gram length in words [default: 1]
     #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "vectors")]
     ngrams: Option<usize>,
 
-    /// Dimensions [default: 100 of --model lsi, 200 of random-indexing]
+    /// Number of dimensions [default: 100 for lsi, 200 for random-indexing]
     #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "vectors")]
     components: Option<usize>,
 
-    /// Vectors brought to length 1
+    /// Normalize vectors to unit length
     #[arg(long)]
     normalize: bool,
 
-    /// Neighbours that vote
+    /// Number of neighbors k
     #[arg(short, long, value_name = "N", default_value = "10", value_parser = positive)]
     k: usize,
 
-    /// Folds
+    /// Number of cross-validation folds
     #[arg(long, value_name = "N", default_value = "10", value_parser = positive)]
     folds: usize,
 
-    /// What is near
-    #[arg(long, value_enum, default_value_t = Near::Euclidean)]
-    metric: Near,
+    /// Distance metric: euclidean or cosine
+    #[arg(long, value_enum, default_value_t = DistanceMetric::Euclidean)]
+    metric: DistanceMetric,
 
-    /// One JSON object: figures in full precision, and what was chosen
+    /// Print one JSON object: accuracies in full precision, and the parameters
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Model {
-    /// Sparse vectors as scikit-learn makes them
+enum Vectorizer {
+    /// TF-IDF, as in scikit-learn
     Tfidf,
-    /// These reduced to few dimensions by a truncated SVD
+    /// Latent semantic indexing: truncated SVD of TF-IDF
     Lsi,
-    /// Few dimensions by sums of random patterns
+    /// Random indexing
     RandomIndexing,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Near {
-    /// Euclidean distance
+enum DistanceMetric {
     Euclidean,
-    /// One less the cosine
+    /// Cosine distance, 1 - cosine
     Cosine,
 }
 
-/// `2` or `0.1`.
+/// Parses a count (`2`) or a fraction (`0.1`).
 fn frequency(text: &str) -> Result<DocFrequency, String> {
-    let expected = || format!("expected a count from 1 or a share like 0.1, found {text:?}");
+    let expected = || format!("expected a count of at least 1 or a fraction like 0.1, found {text:?}");
     if text.contains('.') {
         let share: f64 = text.parse().map_err(|_| expected())?;
         let inside = (0.0..=1.0).contains(&share);
@@ -164,13 +162,13 @@ fn frequency(text: &str) -> Result<DocFrequency, String> {
     }
 }
 
-/// Vectors of either kind.
-enum Vectors {
+/// Sparse or dense vectors.
+enum ItemVectors {
     Dense(DenseRows),
     Sparse(SparseRows),
 }
 
-impl Vectors {
+impl ItemVectors {
     fn rows(&self) -> Rows<'_> {
         match self {
             Self::Dense(rows) => rows.into(),
@@ -203,30 +201,30 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .count()
         > 1
     {
-        return Err(Usage("expected one input as `-`, found several".into()).into());
+        return Err(Usage("expected `-` at most once, found it more than once".into()).into());
     }
-    if args.components.is_some() && args.model == Model::Tfidf {
-        let text = "--components is for --model lsi and random-indexing";
+    if args.components.is_some() && args.model == Vectorizer::Tfidf {
+        let text = "--components: expected --model lsi or random-indexing";
         return Err(Usage(text.into()).into());
     }
-    if args.components == Some(1) && args.model == Model::RandomIndexing {
+    if args.components == Some(1) && args.model == Vectorizer::RandomIndexing {
         let text = "--components: expected at least 2 for --model random-indexing, found 1";
         return Err(Usage(text.into()).into());
     }
-    if args.sublinear && args.model == Model::RandomIndexing {
-        return Err(Usage("--sublinear is for --model tfidf and lsi".into()).into());
+    if args.sublinear && args.model == Vectorizer::RandomIndexing {
+        return Err(Usage("--sublinear: expected --model tfidf or lsi".into()).into());
     }
     let mut bar = console.bar();
     let mut stage = |name: &str| bar.report(name, 0, None);
     let _ = stage("reading");
     let (source, mut vectors, labels, lines) = if let Some(name) = &args.vectors {
         let labels = read::labels(args.labels.as_deref().unwrap_or_default())?;
-        (name, Vectors::Dense(read::vectors(name)?), labels, None)
+        (name, ItemVectors::Dense(read::vectors(name)?), labels, None)
     } else {
         let name = args.texts.as_ref().context("clap asks for one of both")?;
         let texts = read::texts(name, args)?;
         let _ = stage("learning");
-        let vectors = vectorise(&texts.texts, args)?;
+        let vectors = vectorize(&texts.texts, args)?;
         (name, vectors, texts.labels, Some(texts.lines))
     };
     let (found, expected) = (labels.len(), vectors.rows().len());
@@ -237,7 +235,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let labelled = |&row: &usize| labels[row] != args.unlabeled;
     let rows: Vec<usize> = (0..labels.len()).filter(labelled).collect();
     if rows.is_empty() {
-        anyhow::bail!("{source}: expected items with a label, found {found} without");
+        anyhow::bail!("{source}: expected labeled items, found {found} unlabeled ones");
     }
     vectors = vectors.select(&rows);
     if args.normalize {
@@ -246,8 +244,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let classes = Labels::new(rows.iter().map(|&row| &labels[row]));
     let _ = stage("comparing");
     let metric = match args.metric {
-        Near::Euclidean => Metric::Euclidean,
-        Near::Cosine => Metric::Cosine,
+        DistanceMetric::Euclidean => Metric::Euclidean,
+        DistanceMetric::Cosine => Metric::Cosine,
     };
     let knn = Knn::new(args.k).by(metric);
     let accuracy = knn
@@ -256,12 +254,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     bar.finish();
     warn(&accuracy, args, console);
     console.note(format_args!(
-        "{} of {} items have a label, of {} classes",
+        "{} of {} items are labeled, {} classes",
         rows.len(),
         labels.len(),
         classes.classes().len()
     ));
-    let mut out = Sink::open(None)?;
+    let mut out = OutputSink::open(None)?;
     let written = if args.json {
         let small = accuracy.small.iter();
         let line = json!({
@@ -284,14 +282,14 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     out.commit()
 }
 
-/// The error of a row, which is one of those with a label, where it stands in the file.
+/// Adds file and line to the error of a row. Rows are the labeled items only.
 fn placed(error: KnnError, source: &str, rows: &[usize], lines: Option<&[u64]>) -> anyhow::Error {
     let of = |row: usize| rows.get(row).copied().unwrap_or(row);
     let error = match error {
         KnnError::ZeroVector { row } => {
             if let Some(line) = lines.and_then(|lines| lines.get(of(row))) {
                 return anyhow::anyhow!(
-                    "{source}:{line}: expected a text with a word that counts, found none, so that it has no cosine"
+                    "{source}:{line}: expected a text with a term of the vocabulary, found none (cosine is undefined)"
                 );
             }
             KnnError::ZeroVector { row: of(row) }
@@ -305,7 +303,7 @@ fn placed(error: KnnError, source: &str, rows: &[usize], lines: Option<&[u64]>) 
     anyhow::Error::new(error).context(source.to_owned())
 }
 
-fn vectorise(texts: &[String], args: &Args) -> Result<Vectors> {
+fn vectorize(texts: &[String], args: &Args) -> Result<ItemVectors> {
     let mut config = TfIdfConfig::default().with_words(1, args.ngrams.unwrap_or(1));
     if args.sublinear {
         config = config.with_tf(Tf::Sublinear);
@@ -317,29 +315,28 @@ fn vectorise(texts: &[String], args: &Args) -> Result<Vectors> {
         config = config.with_max_df(most);
     }
     let name = || args.texts.clone().unwrap_or_default();
-    if args.model == Model::RandomIndexing {
+    if args.model == Vectorizer::RandomIndexing {
         let mut indexing = RandomIndexingConfig::default();
         if let Some(dim) = args.components {
             indexing = indexing.with_dim(dim);
-            // As many entries as there is room for.
             indexing.nonzero = indexing.nonzero.min(dim / 2 * 2);
         }
         indexing.terms = config;
         let (_, rows) = RandomIndexing::fit_transform(texts, &indexing).with_context(name)?;
-        return Ok(Vectors::Dense(rows));
+        return Ok(ItemVectors::Dense(rows));
     }
     let (_, rows) = TfIdf::fit_transform(texts, &config).with_context(name)?;
     Ok(match args.model {
-        Model::Lsi => {
+        Vectorizer::Lsi => {
             let config = SvdConfig::components(args.components.unwrap_or(100));
             let svd = Svd::fit(&rows, &config).with_context(name)?;
-            Vectors::Dense(svd.transform(&rows)?)
+            ItemVectors::Dense(svd.transform(&rows)?)
         }
-        Model::Tfidf | Model::RandomIndexing => Vectors::Sparse(rows),
+        Vectorizer::Tfidf | Vectorizer::RandomIndexing => ItemVectors::Sparse(rows),
     })
 }
 
-/// scikit-learn warns as well; here it is said which.
+/// Warns about classes with fewer items than folds, as scikit-learn does.
 fn warn(accuracy: &Accuracy, args: &Args, console: &Console) {
     let small: Vec<String> = accuracy
         .small

@@ -1,10 +1,10 @@
-//! Vectors, labels and texts from files.
+//! Readers of vectors, class labels and texts.
 
 use std::fs::File;
 use std::io::Read as _;
 
 use anyhow::{Result, bail};
-use ir_data::Lines;
+use ir_data::LineReader;
 use ir_knn::{DenseRows, npy};
 use serde_json::{Map, Value};
 
@@ -13,16 +13,16 @@ use super::Args;
 use crate::shared::console::Usage;
 use crate::shared::input;
 
-/// The rows of a `.npy` file.
+/// Reads a `.npy` file.
 pub(super) fn vectors(argument: &str) -> Result<DenseRows> {
     let (reader, name) = source::open(argument)?;
     Ok(npy::read(reader, &name)?)
 }
 
-/// One label a line.
+/// Reads one label per line.
 pub(super) fn labels(argument: &str) -> Result<Vec<String>> {
     let (reader, name) = source::open(argument)?;
-    let mut lines = Lines::new(reader, &name);
+    let mut lines = LineReader::new(reader, &name);
     let mut labels = Vec::new();
     while let Some(line) = lines.read()? {
         let label = line.text.trim_end_matches('\r');
@@ -37,21 +37,21 @@ pub(super) fn labels(argument: &str) -> Result<Vec<String>> {
     Ok(labels)
 }
 
-/// Texts with their labels.
-pub(super) struct Texts {
+/// Labeled texts.
+pub(super) struct LabeledTexts {
     pub(super) texts: Vec<String>,
-    /// Where each stands, from 1; none of a Parquet file.
+    /// Line number of each text, from 1; empty for a Parquet file.
     pub(super) lines: Vec<u64>,
     pub(super) labels: Vec<String>,
 }
 
-/// JSON objects with fields for text and label, plain lines, or Parquet in the ICLR layout.
-pub(super) fn texts(argument: &str, args: &Args) -> Result<Texts> {
+/// Reads JSON lines, plain lines, or a Parquet file of the ICLR dataset.
+pub(super) fn texts(argument: &str, args: &Args) -> Result<LabeledTexts> {
     if is_parquet(argument) {
         return papers(argument, args);
     }
     let (reader, name) = source::open(argument)?;
-    let mut lines = Lines::new(reader, &name);
+    let mut lines = LineReader::new(reader, &name);
     let (mut texts, mut numbers, mut own) = (Vec::new(), Vec::new(), Vec::new());
     let mut json = None;
     while let Some(line) = lines.read()? {
@@ -60,7 +60,7 @@ pub(super) fn texts(argument: &str, args: &Args) -> Result<Texts> {
         if json.is_none() && !blank {
             json = Some(text.trim_start().starts_with('{'));
             if json == Some(true) {
-                // The lines so far were blank, which counts between plain lines only.
+                // Leading blank lines are texts only in a file of plain lines.
                 texts.clear();
                 numbers.clear();
             }
@@ -95,7 +95,7 @@ pub(super) fn texts(argument: &str, args: &Args) -> Result<Texts> {
             ),
         }
         if args.labels.is_none() {
-            // An item without a label is one that is left out.
+            // An item without a label is unlabeled.
             own.push(field(&args.label_field)?);
         }
     }
@@ -113,14 +113,14 @@ pub(super) fn texts(argument: &str, args: &Args) -> Result<Texts> {
             .map(|label| label.unwrap_or_else(|| args.unlabeled.clone()))
             .collect(),
     };
-    Ok(Texts {
+    Ok(LabeledTexts {
         texts,
         lines: numbers,
         labels,
     })
 }
 
-/// Whether a file begins as Parquet does.
+/// Whether a file starts with Parquet's magic bytes.
 fn is_parquet(argument: &str) -> bool {
     let mut mark = [0; 4];
     let file = (argument != "-").then(|| File::open(argument));
@@ -129,7 +129,7 @@ fn is_parquet(argument: &str) -> bool {
 }
 
 #[cfg(feature = "parquet")]
-fn papers(argument: &str, args: &Args) -> Result<Texts> {
+fn papers(argument: &str, args: &Args) -> Result<LabeledTexts> {
     let title = match args.text_field.as_str() {
         "text" | "abstract" => false,
         "title" => true,
@@ -154,7 +154,7 @@ fn papers(argument: &str, args: &Args) -> Result<Texts> {
         Some(argument) => labels(argument)?,
         None => own,
     };
-    Ok(Texts {
+    Ok(LabeledTexts {
         texts,
         lines: Vec::new(),
         labels,
@@ -162,6 +162,6 @@ fn papers(argument: &str, args: &Args) -> Result<Texts> {
 }
 
 #[cfg(not(feature = "parquet"))]
-fn papers(argument: &str, _: &Args) -> Result<Texts> {
-    bail!("{argument}: a Parquet file, which a program built with --features parquet reads")
+fn papers(argument: &str, _: &Args) -> Result<LabeledTexts> {
+    bail!("{argument}: Parquet files need the feature `parquet` (cargo install --path crates/ir-cli --features parquet)")
 }

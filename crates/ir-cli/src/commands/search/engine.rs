@@ -1,4 +1,4 @@
-//! From what was named on the command line to something that can be searched.
+//! Opens or builds the index to search.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,27 +11,27 @@ use super::args::{Args, Lengths};
 use crate::shared::console::{Console, Usage};
 use crate::shared::indexing::build_index;
 use crate::shared::options::Bm25Preset;
-use crate::shared::input::{Documents, Source, find, fingerprint};
+use crate::shared::input::{DocumentSource, CollectionSource, open_collection, fingerprint};
 
-/// An index, and the collection that it was made of when it was made here.
-pub(crate) struct Engine {
-    /// What it was called on the command line.
+/// An index and, if it was built by this command, its collection.
+pub(crate) struct SearchIndex {
+    /// Collection argument.
     pub(crate) name: String,
     pub(crate) index: Index,
     pub(crate) collection: Option<Collection>,
 }
 
-impl Engine {
-    /// Opens or builds what `args` name. `store` is what the search needs beside the index.
+impl SearchIndex {
+    /// Opens or builds the index. `store` is the stored fields that the search needs.
     pub(crate) fn open(args: &Args, store: Store, console: &Console) -> Result<Self> {
         let name = args.collection.clone();
-        match find(&name, args.verification())? {
-            Source::Index(index) => {
-                let built = args.setup.given().map(|option| (option, "is fixed"));
-                let cached = args.cache.as_ref().map(|_| ("--cache", "is of use only"));
+        match open_collection(&name, args.verification())? {
+            CollectionSource::Index(index) => {
+                let built = args.setup.first_set().map(|option| (option, "applies only"));
+                let cached = args.cache.as_ref().map(|_| ("--cache", "applies only"));
                 if let Some((option, why)) = built.or(cached) {
                     return Err(Usage(format!(
-                        "{option} {why} when the index is built, and {name} is an index already"
+                        "{option} {why} when an index is built, but {name} is a saved index"
                     ))
                     .into());
                 }
@@ -41,7 +41,7 @@ impl Engine {
                     collection: None,
                 })
             }
-            Source::Documents(documents) => {
+            CollectionSource::Documents(documents) => {
                 let index = match &args.cache {
                     None => {
                         let config = args.setup.config(&documents, store);
@@ -59,14 +59,14 @@ impl Engine {
     }
 }
 
-/// An index of the cache, built when it is not there or cannot be read.
-fn cached(folder: &Path, args: &Args, documents: &Documents, console: &Console) -> Result<Index> {
+/// Opens a cached index; builds it if it is missing or unreadable.
+fn cached(folder: &Path, args: &Args, documents: &DocumentSource, console: &Console) -> Result<Index> {
     let config = args.setup.config(documents, Store::Everything);
-    let path = place(folder, args, documents, &config)?;
+    let path = cache_path(folder, args, documents, &config)?;
     if path.exists() {
         match Index::open_with(&path, args.verification()) {
             Ok(index) => return Ok(index),
-            Err(error) => console.warn(format_args!("built again: {error}")),
+            Err(error) => console.warn(format_args!("rebuilt: {error}")),
         }
     }
     if folder.exists() && !folder.is_dir() {
@@ -76,7 +76,7 @@ fn cached(folder: &Path, args: &Args, documents: &Documents, console: &Console) 
         );
     }
     fs::create_dir_all(folder)
-        .with_context(|| format!("{}: could not be made", folder.display()))?;
+        .with_context(|| format!("{}: could not be created", folder.display()))?;
     build_index(
         documents,
         config,
@@ -87,11 +87,11 @@ fn cached(folder: &Path, args: &Args, documents: &Documents, console: &Console) 
     )
 }
 
-/// Where the cache has the index of these documents under this configuration.
-fn place(
+/// Cache path of an index: a hash of version, configuration and documents.
+fn cache_path(
     folder: &Path,
     args: &Args,
-    documents: &Documents,
+    documents: &DocumentSource,
     config: &IndexConfig,
 ) -> Result<PathBuf> {
     let version = env!("CARGO_PKG_VERSION");
@@ -113,7 +113,7 @@ fn place(
     Ok(folder.join(format!("{name}-{}.ir", fingerprint([key]))))
 }
 
-/// The parameters that `args` ask for.
+/// BM25 parameters: the preset with `--k1` and `--b` applied.
 pub(crate) fn bm25(args: &Args) -> Bm25 {
     let mut bm25 = args.preset.unwrap_or(Bm25Preset::Anserini).bm25();
     bm25.k1 = args.k1.unwrap_or(bm25.k1);

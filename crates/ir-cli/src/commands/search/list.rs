@@ -1,4 +1,4 @@
-//! A ranking for people to read, and one JSON object per hit for programs.
+//! Output of single-query results: a list, or JSON lines.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -6,30 +6,29 @@ use ir_bm25::analysis::{Highlighter, mark};
 use ir_core::{Attributes, Document, Explanation};
 use serde_json::{Map, Value, json};
 
-/// One line of a list.
-pub(crate) struct Shown<'a> {
-    /// From 1.
+/// A hit with everything that is printed.
+pub(crate) struct ShownHit<'a> {
+    /// Rank, starting at 1.
     pub(crate) rank: usize,
-    /// The collection's id.
+    /// Document id of the collection.
     pub(crate) id: &'a str,
-    /// Its score.
     pub(crate) score: f32,
-    /// The document, where it is at hand.
+    /// Stored document, if any.
     pub(crate) document: Option<Document>,
-    /// How the score came about, where that was asked for.
+    /// Score explanation, with `--explain`.
     pub(crate) explanation: Option<Explanation>,
 }
 
-/// How a list looks.
+/// Colors and width of the list.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Style {
+pub(crate) struct ListStyle {
     width: usize,
     color: bool,
 }
 
-impl Style {
-    /// What suits standard output: colours and its width on a terminal, else neither.
-    pub(crate) fn of_stdout() -> Self {
+impl ListStyle {
+    /// ListStyle for standard output: colors and terminal width on a terminal, otherwise plain.
+    pub(crate) fn for_stdout() -> Self {
         let terminal = io::stdout().is_terminal();
         let width = terminal_size::terminal_size().filter(|_| terminal);
         Self {
@@ -54,14 +53,14 @@ impl Style {
 const BOLD: &str = "1";
 const DIM: &str = "2";
 const MATCH: (&str, &str) = ("\x1b[1;33m", "\x1b[0m");
-/// Columns before the text of a hit: rank and score.
+/// Indentation of a hit's text.
 const INDENT: usize = 14;
 
-/// Prints one hit: rank, score, id, title, year; then the part of the text that matches best.
+/// Writes one hit: rank, score, id, title, year, and the best matching snippet.
 pub(crate) fn write(
-    hit: &Shown<'_>,
+    hit: &ShownHit<'_>,
     words: &Highlighter<'_>,
-    style: Style,
+    style: ListStyle,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let title = hit
@@ -116,14 +115,14 @@ pub(crate) fn write(
     }
     if let Some(explanation) = &hit.explanation {
         for line in explanation.to_string().lines() {
-            writeln!(out, "{:INDENT$}{}", "", style.paint(DIM, &harmless(line)))?;
+            writeln!(out, "{:INDENT$}{}", "", style.paint(DIM, &without_controls(line)))?;
         }
     }
     Ok(())
 }
 
-/// One hit as JSON.
-pub(crate) fn write_json(query: &str, hit: &Shown<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// Writes one hit as JSON.
+pub(crate) fn write_json(query: &str, hit: &ShownHit<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut object = Map::new();
     object.insert("query".to_owned(), json!(query));
     object.insert("rank".to_owned(), json!(hit.rank));
@@ -147,7 +146,7 @@ fn attributes(attributes: &Attributes) -> Value {
     Value::Object(members.collect())
 }
 
-fn marked(text: &str, words: &Highlighter<'_>, style: Style) -> String {
+fn marked(text: &str, words: &Highlighter<'_>, style: ListStyle) -> String {
     if style.color {
         mark(text, &words.spans(text), MATCH.0, MATCH.1)
     } else {
@@ -155,10 +154,10 @@ fn marked(text: &str, words: &Highlighter<'_>, style: Style) -> String {
     }
 }
 
-/// Text on one line, without anything that a terminal would obey.
+/// Joins text into one line and removes control characters.
 fn clean(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
-    for c in harmless(text).chars() {
+    for c in without_controls(text).chars() {
         if c != ' ' || !clean.ends_with(' ') {
             clean.push(c);
         }
@@ -166,8 +165,8 @@ fn clean(text: &str) -> String {
     clean
 }
 
-/// Text with a blank in place of whatever steers a terminal.
-fn harmless(text: &str) -> String {
+/// Replaces control characters and bidirectional marks by blanks.
+fn without_controls(text: &str) -> String {
     let steers = |c: char| {
         c.is_control()
             || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

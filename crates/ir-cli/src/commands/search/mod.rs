@@ -1,4 +1,4 @@
-//! `ir search`: a list for one query, a TREC run for many.
+//! `ir search`: a result list for one query, a TREC run for many.
 
 mod args;
 mod engine;
@@ -18,24 +18,24 @@ use ir_core::trec::write_run;
 use ir_core::{Query, Ranking, Run, name};
 
 pub(crate) use args::{Args, Preset, QueryForm};
-use engine::Engine;
+use engine::SearchIndex;
 pub(crate) use filter::Condition;
-use list::{Shown, Style};
-use rank::Ranker;
+use list::{ShownHit, ListStyle};
+use rank::QueryRunner;
 pub(crate) use rank::choose;
 
 use crate::shared::console::{Console, Usage, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::options::use_threads;
-use crate::shared::output::Sink;
+use crate::shared::output::OutputSink;
 use crate::shared::input;
 
-/// Hits of a run, as Anserini has it.
+/// Default number of hits of a run, as in Anserini.
 const RUN_HITS: usize = 1000;
-/// Hits of a list.
+/// Default number of hits of a list.
 const LIST_HITS: usize = 10;
-/// The id of a query that was typed.
-const TYPED: &str = "1";
+/// Id of a query given on the command line.
+const TYPED_QUERY_ID: &str = "1";
 
 /// Runs `ir search`.
 pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
@@ -44,13 +44,13 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     let typed = args.typed();
     let to_read = typed.is_some() && args.output.is_none();
     check(&args, typed.is_some(), to_read)?;
-    // Both first: a mistake in them shows before the work begins.
+    // Fail early: queries and output are opened before indexing.
     let asked = args
         .queries
         .as_deref()
         .map(source::read_queries)
         .transpose()?;
-    let mut out = Sink::open(args.output.as_deref())?;
+    let mut out = OutputSink::open(args.output.as_deref())?;
 
     let store = if to_read || (args.json && typed.is_some()) {
         Store::Everything
@@ -59,11 +59,11 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     } else {
         Store::Attributes
     };
-    let engine = Engine::open(&args, store, console)?;
+    let engine = SearchIndex::open(&args, store, console)?;
     let mut queries = match (typed, asked) {
-        (Some(text), _) => vec![Query::new(TYPED, text)],
+        (Some(text), _) => vec![Query::new(TYPED_QUERY_ID, text)],
         (None, Some(queries)) => queries,
-        (None, None) => judged(&engine, &args, console)?,
+        (None, None) => collection_queries(&engine, &args, console)?,
     };
     if args.query_form == QueryForm::Keyphrases {
         take_keyphrases(&mut queries)?;
@@ -72,11 +72,11 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     let k = args
         .hits
         .unwrap_or(if to_read { LIST_HITS } else { RUN_HITS });
-    let ranker = Ranker::new(&engine.index, &args, console)?;
+    let ranker = QueryRunner::new(&engine.index, &args, console)?;
     let began = Instant::now();
     let mut rankings = ranker
         .rank(&queries, k, console)
-        .with_context(|| format!("{}: could not be searched", engine.name))?;
+        .with_context(|| format!("{}: search failed", engine.name))?;
     let took = began.elapsed();
     if args.remove_self {
         let ids = engine.index.ids();
@@ -101,7 +101,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     } else {
         let empty = rankings.iter().filter(|ranking| ranking.is_empty()).count();
         console.note(format_args!(
-            "{} queries ({empty} without a hit), {} hits of {documents} documents, {seconds:.2} s, {}",
+            "{} queries ({empty} without hits), {} hits of {documents} documents, {seconds:.2} s, {}",
             grouped(queries.len() as u64),
             grouped(found as u64),
             ranker.what(),
@@ -110,31 +110,31 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     Ok(())
 }
 
-/// Mistakes that take several arguments.
+/// Rejects incompatible arguments.
 fn check(args: &Args, typed: bool, to_read: bool) -> Result<(), Usage> {
     if typed && args.not_later_than_query.is_some() {
         return Err(Usage(
-            "--not-later-than-query needs queries with a year; for typed words use --filter 'year<=2015'".into(),
+            "--not-later-than-query: expected queries with a year, found query words (use --filter 'year<=2015')".into(),
         ));
     }
     if typed && args.query_form == QueryForm::Keyphrases {
         return Err(Usage(
-            "--query-form keyphrases needs queries of a collection or a file".into(),
+            "--query-form keyphrases: expected queries of a collection or a file, found query words".into(),
         ));
     }
     if args.explain && !args.json && !to_read {
         return Err(Usage(
-            "--explain goes with a list or with --json: a TREC run has no room for it".into(),
+            "--explain: expected a list or --json, found a TREC run".into(),
         ));
     }
     Ok(())
 }
 
-/// The queries that the collection has judged in the split; all of them where nothing is judged.
-fn judged(engine: &Engine, args: &Args, console: &Console) -> Result<Vec<Query>> {
+/// Judged queries of the split; all queries if the collection has no judgments.
+fn collection_queries(engine: &SearchIndex, args: &Args, console: &Console) -> Result<Vec<Query>> {
     let needed = || {
         Usage(format!(
-            "{} has no queries of its own: give words, --query TEXT or --queries FILE",
+            "{}: expected a collection with queries, found none (give words, --query TEXT or --queries FILE)",
             args.collection
         ))
     };
@@ -147,7 +147,7 @@ fn judged(engine: &Engine, args: &Args, console: &Console) -> Result<Vec<Query>>
         if all.is_empty() {
             return Err(needed().into());
         }
-        console.note("nothing is judged here: all queries are searched");
+        console.note("no judgments; searching all queries");
         return Ok(all);
     }
     for note in collection.notes() {
@@ -157,11 +157,11 @@ fn judged(engine: &Engine, args: &Args, console: &Console) -> Result<Vec<Query>>
 }
 
 fn trec(
-    engine: &Engine,
+    engine: &SearchIndex,
     queries: &[Query],
     rankings: &[Ranking],
     args: &Args,
-    out: &mut Sink,
+    out: &mut OutputSink,
 ) -> Result<()> {
     let mut run = Run::new(args.tag());
     for (query, ranking) in queries.iter().zip(rankings) {
@@ -172,14 +172,14 @@ fn trec(
 }
 
 fn list(
-    engine: &Engine,
-    ranker: &Ranker,
+    engine: &SearchIndex,
+    ranker: &QueryRunner,
     queries: &[Query],
     rankings: &[Ranking],
     args: &Args,
-    out: &mut Sink,
+    out: &mut OutputSink,
 ) -> Result<()> {
-    let style = Style::of_stdout();
+    let style = ListStyle::for_stdout();
     let analyzer = engine.index.config().analysis.build()?;
     for (query, ranking) in queries.iter().zip(rankings) {
         let words = Highlighter::new(&analyzer, &query.text);
@@ -191,12 +191,12 @@ fn list(
 }
 
 fn json(
-    engine: &Engine,
-    ranker: &Ranker,
+    engine: &SearchIndex,
+    ranker: &QueryRunner,
     queries: &[Query],
     rankings: &[Ranking],
     args: &Args,
-    out: &mut Sink,
+    out: &mut OutputSink,
 ) -> Result<()> {
     for (query, ranking) in queries.iter().zip(rankings) {
         each(engine, ranker, query, ranking, args.explain, |hit| {
@@ -207,12 +207,12 @@ fn json(
 }
 
 fn each(
-    engine: &Engine,
-    ranker: &Ranker,
+    engine: &SearchIndex,
+    ranker: &QueryRunner,
     query: &Query,
     ranking: &Ranking,
     explain: bool,
-    mut show: impl FnMut(&Shown<'_>) -> io::Result<()>,
+    mut show: impl FnMut(&ShownHit<'_>) -> io::Result<()>,
 ) -> Result<()> {
     let index = &engine.index;
     let stored = index.config().store == Store::Everything;
@@ -224,14 +224,14 @@ fn each(
         let explanation = explain
             .then(|| ranker.explain(&query.text, hit.doc))
             .transpose()?;
-        show(&Shown {
+        show(&ShownHit {
             rank,
             id: index.ids().id(hit.doc),
             score: hit.score,
             document,
             explanation,
         })
-        .context("the output could not be written")?;
+        .context("could not write the output")?;
     }
     Ok(())
 }

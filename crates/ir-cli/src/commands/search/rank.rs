@@ -1,4 +1,4 @@
-//! Searching many queries, each with its own filters.
+//! Batch search with per-query filters.
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::{Index, Searcher, Store};
@@ -11,22 +11,22 @@ use super::args::{Args, TimeFilter};
 use super::engine::bm25;
 use crate::shared::console::{Console, check_stopped};
 
-/// Queries searched between two looks at the progress bar and the interrupt key.
+/// Number of queries between progress updates and interrupt checks.
 const CHUNK: usize = 128;
 
-/// A searcher with the filters of the command line.
-pub(crate) struct Ranker {
+/// A searcher with the command line's filters.
+pub(crate) struct QueryRunner {
     system: &'static str,
     searcher: Searcher,
     retriever: Box<dyn Retriever<Query = str>>,
     years: Years,
     time: Option<TimeFilter>,
-    /// Documents that fulfil the conditions; all when there is none.
+    /// Documents that satisfy `--filter`; `None` without conditions.
     chosen: Option<DocSet>,
 }
 
-impl Ranker {
-    /// A searcher of `index` as `args` ask for it.
+impl QueryRunner {
+    /// Creates the retriever that `args` select.
     pub(crate) fn new(index: &Index, args: &Args, console: &Console) -> Result<Self> {
         let weights: Vec<(&str, f32)> = args
             .weights
@@ -34,7 +34,7 @@ impl Ranker {
             .map(|(field, weight)| (field.as_str(), *weight))
             .collect();
         let searcher = index.searcher(bm25(args))?.with_weights(&weights)?;
-        // Each id once, in collections that repeat some.
+        // Return each id once if the collection has duplicates.
         let retriever: Box<dyn Retriever<Query = str>> = if index.ids().repeated() > 0 {
             Box::new(Distinct(searcher.clone()))
         } else {
@@ -44,12 +44,12 @@ impl Ranker {
         let retriever = match args.vectors.retriever(&searcher, console)? {
             None => retriever,
             Some(_) if args.not_later_than_query == Some(TimeFilter::Published) => {
-                let only = "--not-later-than-query=published is a procedure of BM25: --vectors goes with =exact";
+                let only = "--not-later-than-query=published: expected BM25, found --vectors (use =exact)";
                 return Err(crate::shared::console::Usage(only.into()).into());
             }
             Some(retriever) => retriever,
         };
-        // Records that share an id are one document to the filter.
+        // Records with the same id have the year of the first one.
         let years = if index.ids().repeated() > 0 {
             index.years().of_first_record(index.ids())
         } else {
@@ -58,7 +58,7 @@ impl Ranker {
         let time = args.not_later_than_query;
         let numbers = || (0..index.len() as u32).map(DocNum::new);
         if time.is_some() && numbers().all(|doc| years.get(doc).is_none()) {
-            console.warn("no document has a year: the time filter lets all of them pass");
+            console.warn("no document has a year; the time filter has no effect");
         }
         let conditions: Vec<Predicate> = args
             .filter
@@ -80,7 +80,7 @@ impl Ranker {
         })
     }
 
-    /// What was searched with.
+    /// Description of the retrieval method.
     pub(crate) fn what(&self) -> String {
         let bm25 = self.searcher.bm25();
         match self.system {
@@ -90,12 +90,12 @@ impl Ranker {
         }
     }
 
-    /// How the score of a document came about.
+    /// Explains the score of a document.
     pub(crate) fn explain(&self, query: &str, doc: DocNum) -> Result<Explanation> {
         Ok(self.searcher.explain(query, doc)?)
     }
 
-    /// The best `k` for each query.
+    /// Returns the top `k` of each query.
     pub(crate) fn rank(
         &self,
         queries: &[Query],
@@ -107,7 +107,7 @@ impl Ranker {
                 .iter()
                 .all(|query| query.attributes.year().is_none())
         {
-            console.warn("no query has a year: the time filter lets all documents pass");
+            console.warn("no query has a year; the time filter has no effect");
         }
         let mut bar = console.bar();
         let mut rankings = Vec::with_capacity(queries.len());
@@ -145,7 +145,7 @@ impl Ranker {
             .zip(&filters)
             .map(|(query, filter)| {
                 let how = Search::top(k);
-                // No filter at all lets an engine skip what it likes.
+                // Without a filter the engine can prune freely.
                 let how = if filter.0.is_empty() {
                     how
                 } else {
@@ -157,7 +157,7 @@ impl Ranker {
         Ok(self.retriever.search_batch(&batch)?)
     }
 
-    /// The procedure of the DataFinder paper, over hits whose ids may repeat.
+    /// Published procedure of the DataFinder paper, over hits with duplicate ids.
     fn published(&self, queries: &[Query], k: usize) -> Result<Vec<Ranking>> {
         let mut how = Search::top(compat::datafinder_depth(k));
         if let Some(chosen) = &self.chosen {

@@ -1,4 +1,4 @@
-//! Searching with vectors that `ir encode` made, alone or beside the words.
+//! Dense retrieval and hybrid search with the vectors of `ir encode`.
 
 use std::path::PathBuf;
 
@@ -16,11 +16,10 @@ use crate::shared::console::{Console, Usage};
 use crate::shared::format::grouped;
 use crate::shared::encoder::{EncoderOptions, find_model};
 
-/// The options.
+/// Options of dense retrieval.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Vectors {
-    /// Index of the documents' vectors, as `ir encode COLLECTION -o FILE` writes it: it ranks in
-    /// place of BM25
+pub(crate) struct DenseOptions {
+    /// Vector index of the documents, written by `ir encode COLLECTION -o FILE`; replaces BM25
     #[arg(
         long,
         value_name = "FILE",
@@ -30,7 +29,7 @@ pub(crate) struct Vectors {
     )]
     pub(crate) vectors: Option<PathBuf>,
 
-    /// Folder of the model that made them, or its name
+    /// Encoder of the vectors: model folder or name
     #[arg(
         long,
         value_name = "MODEL",
@@ -39,19 +38,18 @@ pub(crate) struct Vectors {
     )]
     encoder: Option<PathBuf>,
 
-    /// What a BM25 score is worth beside theirs: the score is the vectors' plus ALPHA times BM25's.
-    /// Where theirs are cosines, .05 or so for a few words and less the longer queries are, as BM25
-    /// adds up the words: to be chosen on queries that are not the test's
+    /// Weight of the BM25 score in the hybrid score cos + ALPHA * BM25. Tune it on held-out queries;
+    /// 0.05 suits short queries, longer queries need less
     #[arg(long, value_parser = crate::shared::options::k1, allow_negative_numbers = true, value_name = "ALPHA", requires = "vectors", help_heading = "Vectors")]
     alpha: Option<f32>,
 
-    // How the queries are read: as the documents were, where `ir encode` was told.
+    // Query encoder options; they must match those of `ir encode`.
     #[command(flatten, next_help_heading = "Vectors")]
-    reading: EncoderOptions,
+    encoder_options: EncoderOptions,
 }
 
-impl Vectors {
-    /// The name of the run unless it is given one; `None` for BM25 alone.
+impl DenseOptions {
+    /// Default run tag; `None` without vectors.
     pub(crate) fn system(&self) -> Option<&'static str> {
         self.vectors.as_ref()?;
         Some(if self.alpha.is_some() {
@@ -61,27 +59,27 @@ impl Vectors {
         })
     }
 
-    /// The retriever that the options ask for, in the numbers of the index; `None` for BM25 alone.
+    /// Dense or hybrid retriever over the document numbers of the index; `None` without vectors.
     pub(crate) fn retriever(
         &self,
         searcher: &Searcher,
         console: &Console,
     ) -> Result<Option<Box<dyn Retriever<Query = str>>>> {
         let (Some(path), Some(folder)) = (&self.vectors, &self.encoder) else {
-            return match self.reading.given() {
+            return match self.encoder_options.first_set() {
                 None => Ok(None),
                 Some(option) => {
-                    Err(Usage(format!("{option} is of use with --vectors only")).into())
+                    Err(Usage(format!("{option}: expected --vectors")).into())
                 }
             };
         };
         let vectors = FlatIndex::open(path)?;
         let model = find_model(folder)?;
-        let config = model.complete(self.reading.config(Side::Query));
+        let config = model.with_catalog_defaults(self.encoder_options.config(Side::Query));
         let encoder = BiEncoder::open_with(&model.folder, &config)?;
         if !vectors.is_empty() && vectors.dim() != encoder.dim() {
             bail!(
-                "{}: expected vectors of {} values, as {} makes them, found {}",
+                "{}: expected vectors of {} dimensions (encoder {}), found {}",
                 path.display(),
                 encoder.dim(),
                 folder.display(),
@@ -99,7 +97,7 @@ impl Vectors {
         }
         if missing > 0 {
             console.warn(format_args!(
-                "{}: {} of {} documents have no vector and are not found: `ir encode` again",
+                "{}: {} of {} documents have no vector and cannot be retrieved (run `ir encode` again)",
                 path.display(),
                 grouped(missing as u64),
                 grouped(searcher.ids().len() as u64)
@@ -110,38 +108,38 @@ impl Vectors {
         let inner: Box<dyn Retriever<Query = str>> = match self.alpha {
             None => dense,
             Some(alpha) => {
-                // The words first: equal scores in the order of their index.
+                // BM25 first: ties are broken in the order of its index.
                 let words: Box<dyn Retriever<Query = str>> = Box::new(searcher.clone());
                 let blend = Blend::new([(words, alpha), (dense, 1.0)]);
                 Box::new(blend.context("--alpha")?)
             }
         };
-        Ok(Some(Box::new(InIndex::new(inner, searcher.clone()))))
+        Ok(Some(Box::new(Renumbered::new(inner, searcher.clone()))))
     }
 }
 
-/// A retriever in the numbers of an index. Documents that the index lacks are no hits, and of
-/// several records of one id the first stands for all.
-struct InIndex {
+/// Maps a retriever to the document numbers of an index. Documents missing from the index are
+/// dropped; duplicate ids map to the first record.
+struct Renumbered {
     inner: Box<dyn Retriever<Query = str>>,
     searcher: Searcher,
     numbers: Vec<Option<DocNum>>,
 }
 
-/// A filter of the index, over the numbers of the other retriever.
-struct Inner<'a> {
+/// A filter over index numbers, applied to the numbers of the inner retriever.
+struct RenumberedFilter<'a> {
     numbers: &'a [Option<DocNum>],
     how: Search<'a>,
 }
 
-impl DocFilter for Inner<'_> {
+impl DocFilter for RenumberedFilter<'_> {
     fn contains(&self, doc: DocNum) -> bool {
         let number = self.numbers.get(doc.index()).copied().flatten();
         number.is_some_and(|number| self.how.allows(number))
     }
 }
 
-impl InIndex {
+impl Renumbered {
     fn new(inner: Box<dyn Retriever<Query = str>>, searcher: Searcher) -> Self {
         let ids = searcher.ids();
         let numbers = inner.ids().iter().map(|id| ids.get(id)).collect();
@@ -153,7 +151,7 @@ impl InIndex {
     }
 }
 
-impl Retriever for InIndex {
+impl Retriever for Renumbered {
     type Query = str;
 
     fn ids(&self) -> &DocIds {
@@ -166,9 +164,9 @@ impl Retriever for InIndex {
     }
 
     fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let filters: Vec<Inner<'_>> = queries
+        let filters: Vec<RenumberedFilter<'_>> = queries
             .iter()
-            .map(|(_, how)| Inner {
+            .map(|(_, how)| RenumberedFilter {
                 numbers: &self.numbers,
                 how: *how,
             })

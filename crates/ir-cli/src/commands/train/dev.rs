@@ -1,4 +1,4 @@
-//! Queries that are not learned from, and how well an encoder answers them.
+//! Validation set of `ir train`.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -10,7 +10,7 @@ use ir_core::{
     DocFilter, DocIds, DocNum, Document, Encoded, Encoder, NotLaterThan, Qrels, Query, Run, Search,
     Side, TrainingSet, Years,
 };
-use ir_data::training::Texts;
+use ir_data::training::DocumentTexts;
 use ir_data::{Collection, DocTemplate};
 use ir_dense::BiEncoder;
 use ir_dense::train::TrainingConfig;
@@ -22,48 +22,48 @@ use super::evaluation::Evaluation;
 use crate::shared::console::Usage;
 use crate::shared::encoder::similarity;
 use crate::shared::options::{QueryForm, take_keyphrases};
-use crate::shared::input::{Layout, Source, find, fingerprint};
+use crate::shared::input::{FieldLayout, CollectionSource, open_collection, fingerprint};
 
-/// Documents that are looked at per query.
+/// Ranking depth of an evaluation.
 const DEPTH: usize = 1000;
 
-/// The documents of a collection, and what of them is their text.
+/// Opens a collection and selects its document template.
 pub(super) fn documents(
     argument: &str,
     template: Option<&DocTemplate>,
 ) -> Result<(Collection, DocTemplate)> {
-    let documents = match find(argument, Verify::Tables)? {
-        Source::Documents(documents) => documents,
-        Source::Index(_) => bail!("{argument}: expected documents, found an index"),
+    let documents = match open_collection(argument, Verify::Tables)? {
+        CollectionSource::Documents(documents) => documents,
+        CollectionSource::Index(_) => bail!("{argument}: expected documents, found an index"),
     };
     let template = match (template, documents.layout) {
         (Some(template), _) => template.clone(),
-        (None, Layout::Text) => DocTemplate::text(),
-        (None, Layout::One | Layout::Separate) => DocTemplate::default(),
+        (None, FieldLayout::Text) => DocTemplate::text(),
+        (None, FieldLayout::One | FieldLayout::Separate) => DocTemplate::default(),
     };
     Ok((documents.collection, template))
 }
 
-/// A collection whose queries are not learned from.
+/// A validation set: queries, judgments and documents.
 pub(super) struct DevSet {
-    pub(super) texts: Arc<Texts>,
+    pub(super) texts: Arc<DocumentTexts>,
     template: String,
     queries: Vec<Query>,
     qrels: Qrels,
     measure: Measure,
     similarity: Similarity,
     remove_self: bool,
-    /// The years of the first records, where they matter.
+    /// Years of the documents, with `--not-later-than-query`.
     years: Option<Years>,
 }
 
-/// The documents that a query may have.
-struct Allowed<'a> {
+/// Filter of a query: time, and its own document.
+struct QueryFilter<'a> {
     time: Option<NotLaterThan<'a>>,
     own: Option<DocNum>,
 }
 
-impl DocFilter for Allowed<'_> {
+impl DocFilter for QueryFilter<'_> {
     fn contains(&self, doc: DocNum) -> bool {
         self.own != Some(doc) && self.time.as_ref().is_none_or(|time| time.contains(doc))
     }
@@ -73,14 +73,14 @@ impl DevSet {
     pub(super) fn read(args: &Args, dev: &str, config: &TrainingConfig) -> Result<Self> {
         let (collection, template) = documents(dev, args.template.as_ref())?;
         if collection.splits().is_empty() {
-            let what = format!("--dev: {dev} has no judged queries");
+            let what = format!("--dev: expected a collection with judged queries, found {dev}");
             return Err(Usage(what).into());
         }
         let mut queries = collection.queries(&args.dev_split)?;
         if args.query_form == QueryForm::Keyphrases {
             take_keyphrases(&mut queries)?;
         }
-        let texts = Texts::read(collection.corpus(), &template)?;
+        let texts = DocumentTexts::from_corpus(collection.corpus(), &template)?;
         let years = match args.not_later_than_query {
             false => None,
             true => Some(years(&collection, &texts)?),
@@ -97,7 +97,7 @@ impl DevSet {
         })
     }
 
-    /// What its evaluations are of.
+    /// Everything that determines the evaluation, recorded beside the checkpoints.
     pub(super) fn evaluation(&self, args: &Args, every: Option<u64>) -> Evaluation {
         let ids = self.texts.ids();
         let documents = (0..ids.len() as u32)
@@ -123,8 +123,8 @@ impl DevSet {
         }
     }
 
-    /// How many of the queries are learned from all the same.
-    pub(super) fn learned(&self, data: &dyn TrainingSet) -> Result<usize> {
+    /// Number of validation queries that are also training queries.
+    pub(super) fn overlap(&self, data: &dyn TrainingSet) -> Result<usize> {
         let texts: HashSet<&str> = self.queries.iter().map(|query| query.text.trim()).collect();
         let mut seen = HashSet::new();
         for index in 0..data.len() {
@@ -134,24 +134,24 @@ impl DevSet {
         Ok(seen.len())
     }
 
-    /// How many queries there are.
+    /// Number of queries.
     pub(super) fn len(&self) -> usize {
         self.queries.len()
     }
 
-    /// The mean of the measure over the queries.
+    /// Mean of the measure over the queries.
     pub(super) fn evaluate(
         &self,
         encoder: &BiEncoder,
     ) -> Result<f64, Box<dyn Error + Send + Sync>> {
-        let firsts = firsts(self.texts.ids());
+        let firsts = first_records(self.texts.ids());
         let texts: Vec<&str> = firsts.iter().map(|&doc| self.texts.text(doc)).collect();
         let vectors = encoder.encode(Side::Document, &texts)?;
         let ids: DocIds = firsts.iter().map(|&doc| self.texts.ids().id(doc)).collect();
-        let allowed: Vec<Allowed<'_>> = self
+        let allowed: Vec<QueryFilter<'_>> = self
             .queries
             .iter()
-            .map(|query| Allowed {
+            .map(|query| QueryFilter {
                 time: (self.years.as_ref())
                     .map(|years| years.not_later_than(query.attributes.year())),
                 own: ids.get(&query.id).filter(|_| self.remove_self),
@@ -163,7 +163,7 @@ impl DevSet {
             &Encoded::new(encoder, index),
             &self.queries[..],
             |n, _| {
-                let Allowed { time, own } = &allowed[n];
+                let QueryFilter { time, own } = &allowed[n];
                 match (time, own) {
                     (None, None) => Search::top(DEPTH),
                     _ => Search::top(DEPTH).within(&allowed[n]),
@@ -178,21 +178,21 @@ impl DevSet {
     }
 }
 
-/// Of several records with one id the first counts.
-fn firsts(ids: &DocIds) -> Vec<DocNum> {
+/// First record of each id.
+fn first_records(ids: &DocIds) -> Vec<DocNum> {
     (0..ids.len() as u32)
         .map(DocNum::new)
         .filter(|&doc| ids.get(ids.id(doc)) == Some(doc))
         .collect()
 }
 
-fn years(collection: &Collection, texts: &Texts) -> Result<Years> {
+fn years(collection: &Collection, texts: &DocumentTexts) -> Result<Years> {
     let mut reader = collection.corpus().open()?;
     let mut document = Document::default();
     let mut years = Vec::with_capacity(texts.len());
     while reader.read(&mut document)? {
         years.push(document.attributes.year());
     }
-    let of = |doc: DocNum| years.get(doc.index()).copied().flatten();
-    Ok(firsts(texts.ids()).into_iter().map(of).collect())
+    let year = |doc: DocNum| years.get(doc.index()).copied().flatten();
+    Ok(first_records(texts.ids()).into_iter().map(year).collect())
 }

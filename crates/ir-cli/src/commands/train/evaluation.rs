@@ -1,4 +1,5 @@
-//! What the evaluations of a checkpoint are of: a file beside it, so that no history holds two measures.
+//! Record of the validation settings beside a checkpoint, so that a resumed run cannot mix two
+//! measures in one history.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -9,7 +10,7 @@ use ir_core::AtomicFile;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What decides the value of an evaluation, and when there is one.
+/// Everything that determines the values and steps of evaluations.
 #[derive(Debug, Serialize)]
 pub(super) struct Evaluation {
     pub(super) collection: String,
@@ -19,13 +20,13 @@ pub(super) struct Evaluation {
     pub(super) query_form: String,
     pub(super) remove_self: bool,
     pub(super) not_later_than_query: bool,
-    /// Steps between evaluations; none: an epoch.
+    /// Number of steps between evaluations; `None` is one epoch.
     pub(super) every: Option<u64>,
-    /// A hash of texts, queries and judgments.
+    /// Hash of texts, queries and judgments.
     pub(super) contents: String,
 }
 
-/// In the order in which differences are told.
+/// Fields in the order in which they are compared.
 const FIELDS: [&str; 9] = [
     "collection",
     "split",
@@ -38,9 +39,9 @@ const FIELDS: [&str; 9] = [
     "contents",
 ];
 
-/// Writes down beside the checkpoints what is evaluated, if anything; an error where those that are
-/// there have been evaluated in another way. Whether there is a checkpoint.
-pub(super) fn settle(checkpoints: &Path, evaluation: Option<&Evaluation>) -> Result<bool> {
+/// Compares the evaluation settings with those of an existing checkpoint, or writes them if there
+/// is none. Returns whether a checkpoint exists.
+pub(super) fn check_or_record(checkpoints: &Path, evaluation: Option<&Evaluation>) -> Result<bool> {
     let path = checkpoints.join("evaluation.json");
     let wanted = serde_json::to_value(evaluation)?;
     if checkpoint(checkpoints).exists() {
@@ -48,7 +49,7 @@ pub(super) fn settle(checkpoints: &Path, evaluation: Option<&Evaluation>) -> Res
             Ok(text) => serde_json::from_slice(&text)
                 .with_context(|| format!("{}: expected an evaluation", path.display()))?,
             Err(error) if error.kind() == ErrorKind::NotFound => bail!(
-                "{}: expected what the checkpoint's evaluations are of, found nothing ({})",
+                "{}: expected the evaluation settings of the checkpoint, found no file ({})",
                 path.display(),
                 remedy(checkpoints)
             ),
@@ -56,7 +57,7 @@ pub(super) fn settle(checkpoints: &Path, evaluation: Option<&Evaluation>) -> Res
         };
         same(&wanted, &found).with_context(|| {
             format!(
-                "{}: the checkpoint was evaluated in another way ({})",
+                "{}: the checkpoint has different evaluation settings ({})",
                 path.display(),
                 remedy(checkpoints)
             )
@@ -73,22 +74,22 @@ pub(super) fn settle(checkpoints: &Path, evaluation: Option<&Evaluation>) -> Res
     Ok(false)
 }
 
-/// Takes back what [`settle`] wrote, where no checkpoint has come to it; anything else stays.
-pub(super) fn leave(checkpoints: &Path) {
+/// Removes the record written by [`check_or_record`] if no checkpoint was saved.
+pub(super) fn discard_record(checkpoints: &Path) {
     if !checkpoint(checkpoints).exists() {
         let _ = fs::remove_file(checkpoints.join("evaluation.json"));
         let _ = fs::remove_dir(checkpoints);
     }
 }
 
-/// The checkpoint that training goes on from.
+/// Path of the checkpoint.
 fn checkpoint(checkpoints: &Path) -> PathBuf {
     checkpoints.join("checkpoint.safetensors")
 }
 
 pub(super) fn remedy(checkpoints: &Path) -> String {
     let folder = checkpoints.display();
-    format!("delete the folder {folder} to begin again")
+    format!("delete the folder {folder} to start over")
 }
 
 fn same(wanted: &Value, found: &Value) -> Result<()> {

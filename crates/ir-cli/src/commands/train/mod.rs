@@ -17,12 +17,12 @@ use ir_dense::{Backend, BiEncoder};
 use ir_eval::Measure;
 
 use crate::shared::options::positive;
-use crate::shared::console::{Console, Unfinished, Usage, stop_on_interrupt};
+use crate::shared::console::{Console, Resumable, Usage, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::options::use_threads;
 use crate::shared::encoder::{PoolingOption, find_model};
 use crate::shared::options::QueryForm;
-use crate::shared::output::{Sink, is_stream};
+use crate::shared::output::{OutputSink, is_stream};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,47 +31,49 @@ Examples:
   ir train all-MiniLM-L6-v2 train.jsonl -o tuned --dev beir/nfcorpus \\
       --measure nDCG@10 --curves curves.svg --history history.csv
   ir train scibert train.jsonl -o tuned --preset datafinder
-  ir train scibert labelled.jsonl -o tuned --texts datafinder \\
+  ir train scibert labeled.jsonl -o tuned --texts datafinder \\
       --template '{text} [SEP] {title}' --query-field keyphrase_query
   ir train e5-small-v2 pairs.jsonl -o tuned --batch 512 --block 16
   ir train all-MiniLM-L6-v2 train.jsonl -o tuned --config settings.json
 
-Examples to learn from are JSON lines as `ir mine` writes them: query, and
-positives and negatives (or positive_passages and negative_passages). Lists of
-ids, as DataFinder's and MAKG's files have them, go with --texts.
+Training examples are JSON lines in the format of `ir mine`: query, positives
+and negatives (or positive_passages and negative_passages). Files that list
+document ids, such as DataFinder's and MAKG's, need --texts.
 
-The output is a folder that `ir encode` and sentence-transformers read; there
-both sides have the longer limit, and of two models each has its folder.
-Until it is there, checkpoints are kept in the folder that has its name and
-`.checkpoints` after it: interrupted, killed or out of power, the same command
-goes on where it was, and ends with the same bytes. Checkpoints of another
-model, other examples, other settings or another evaluation are an error.
+The output folder is readable by `ir encode` and sentence-transformers. The
+latter applies the longer of both length limits to both sides; two towers are
+saved in a folder each.
 
-With --dev the measure is taken before, during and after training on queries
-that are not learned from; the best weights are kept.
+Checkpoints are saved in OUTPUT.checkpoints. An interrupted or killed run
+resumes from the last checkpoint and produces the same bytes as an
+uninterrupted one. A checkpoint of a different model, training set,
+configuration or evaluation is an error.
 
-Settings: small-data takes 5 epochs, 32 queries a step with 3 negatives each,
-a learning rate of 2e-5, cosines divided by 0.05, dropout 0.1; datafinder 2
-epochs, 11 queries with 7 negatives, 5e-6, inner products, lengths 32 and 128.
-In --config they are JSON with the fields of ir_dense::train's TrainingConfig;
-options on the command line come after it:
+With --dev, the encoder is evaluated on a validation set before, during and
+after training, and the best weights are kept.
+
+Presets: small-data: 5 epochs, batch of 32 queries with 3 hard negatives each,
+learning rate 2e-5, cosine with temperature 0.05, dropout 0.1. datafinder: 2
+epochs, batch of 11 queries with 7 hard negatives each, learning rate 5e-6,
+inner product, maximum lengths 32 and 128. --config reads the fields of
+ir_dense::train::TrainingConfig from JSON; other options override it:
   {\"epochs\": 3, \"loss\": {\"kind\": \"symmetric\", \"temperature\": 0.05}}";
 
 /// The arguments of `ir train`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Folder of the model to begin with, or its name if it was downloaded (see `ir models`)
+    /// Model to fine-tune: a folder, or the name of a downloaded model (see `ir models`)
     model: PathBuf,
 
-    /// File of training examples, as `ir mine` writes it
+    /// File of training examples, in the format of `ir mine`
     examples: PathBuf,
 
-    /// Collection whose documents the examples name by id
+    /// Collection that resolves document ids in the examples
     #[arg(long, value_name = "COLLECTION", help_heading = "Examples")]
     texts: Option<String>,
 
-    /// Field of the examples that has the query: keyphrase_query, say
+    /// JSON field of the query, for example keyphrase_query
     #[arg(
         long,
         default_value = "query",
@@ -80,94 +82,94 @@ pub(crate) struct Args {
     )]
     query_field: String,
 
-    /// Text of a document of --texts and --dev, of its parts in braces, as in `ir mine`
+    /// Template of a document's text for --texts and --dev, as in `ir mine`
     /// [default: '{title} {text}'; '{text}' for datafinder]
     #[arg(long, value_name = "TEXT", help_heading = "Examples")]
     template: Option<DocTemplate>,
 
-    /// Leave out examples that cannot be learned from, and unknown ids
+    /// Skip invalid examples and unknown ids
     #[arg(long, help_heading = "Examples")]
     leave_out: bool,
 
-    /// Folder for the trained model
+    /// Output folder of the trained model
     #[arg(short = 'o', long, value_name = "FOLDER")]
     output: PathBuf,
 
-    /// Folder of another model for documents, which is trained apart
+    /// Separate document encoder (untied weights): model folder or name
     #[arg(long, value_name = "FOLDER")]
     document_model: Option<PathBuf>,
 
-    /// Settings to begin with [default: small-data]
+    /// Training configuration preset [default: small-data]
     #[arg(
         long,
         value_enum,
         value_name = "NAME",
         conflicts_with = "config",
-        help_heading = "Settings"
+        help_heading = "Training configuration"
     )]
-    preset: Option<Preset>,
+    preset: Option<TrainingPreset>,
 
-    /// File of settings in JSON, in place of the preset's
-    #[arg(long, value_name = "FILE", help_heading = "Settings")]
+    /// Training configuration as a JSON file, instead of a preset
+    #[arg(long, value_name = "FILE", help_heading = "Training configuration")]
     config: Option<PathBuf>,
 
-    /// How often every example is seen
-    #[arg(long, value_name = "N", help_heading = "Settings")]
+    /// Number of passes over the training set
+    #[arg(long, value_name = "N", help_heading = "Training configuration")]
     epochs: Option<u64>,
 
-    /// Queries of a step
-    #[arg(long, value_name = "N", help_heading = "Settings")]
+    /// Batch size: number of queries per step
+    #[arg(long, value_name = "N", help_heading = "Training configuration")]
     batch: Option<usize>,
 
-    /// Negatives that every query brings
-    #[arg(long, value_name = "N", help_heading = "Settings")]
+    /// Number of hard negatives per query
+    #[arg(long, value_name = "N", help_heading = "Training configuration")]
     negatives: Option<usize>,
 
-    /// Texts encoded at once: bounds memory, whatever --batch is
-    #[arg(long, value_name = "N", help_heading = "Settings")]
+    /// Gradient caching: maximum number of texts encoded at once; bounds memory for any batch size
+    #[arg(long, value_name = "N", help_heading = "Training configuration")]
     block: Option<usize>,
 
-    /// The highest learning rate
-    #[arg(long, value_name = "NUMBER", help_heading = "Settings")]
+    /// Peak learning rate
+    #[arg(long, value_name = "NUMBER", help_heading = "Training configuration")]
     learning_rate: Option<f64>,
 
-    /// The share of steps over which the learning rate rises
-    #[arg(long, value_name = "SHARE", help_heading = "Settings")]
+    /// Warm-up: fraction of the steps over which the learning rate rises linearly. Range: 0 to 1
+    #[arg(long, value_name = "FRACTION", help_heading = "Training configuration")]
     warmup: Option<f64>,
 
-    /// The learning rate stays after the warm-up
-    #[arg(long, help_heading = "Settings")]
+    /// Keep the learning rate constant after warm-up, instead of linear decay
+    #[arg(long, help_heading = "Training configuration")]
     constant: bool,
 
-    /// By which scores are divided before the softmax
-    #[arg(long, value_name = "NUMBER", help_heading = "Settings")]
+    /// Temperature: divisor of the logits before the softmax. Range: > 0
+    #[arg(long, value_name = "NUMBER", help_heading = "Training configuration")]
     temperature: Option<f64>,
 
-    /// The share of elements that is dropped
-    #[arg(long, value_name = "SHARE", help_heading = "Settings")]
+    /// Dropout probability. Range: 0 ≤ p < 1
+    #[arg(long, value_name = "FRACTION", help_heading = "Training configuration")]
     dropout: Option<f64>,
 
-    /// Decides order and choice of examples
-    #[arg(long, value_name = "N", help_heading = "Settings")]
+    /// Random seed of example order, negative sampling and dropout
+    #[arg(long, value_name = "N", help_heading = "Training configuration")]
     seed: Option<u64>,
 
-    /// Tokens of a query that are kept
-    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Settings")]
+    /// Maximum query length in tokens
+    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Training configuration")]
     query_tokens: Option<usize>,
 
-    /// Tokens of a document that are kept
-    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Settings")]
+    /// Maximum document length in tokens
+    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Training configuration")]
     document_tokens: Option<usize>,
 
-    /// How tokens' vectors become a text's
-    #[arg(long, value_enum, value_name = "HOW", help_heading = "Settings")]
+    /// Pooling of token vectors
+    #[arg(long, value_enum, value_name = "POOLING", help_heading = "Training configuration")]
     pooling: Option<PoolingOption>,
 
-    /// Collection with queries to evaluate on
+    /// Collection of the validation set
     #[arg(long, value_name = "COLLECTION", help_heading = "Evaluation")]
     dev: Option<String>,
 
-    /// Its split
+    /// Split of the validation set
     #[arg(
         long,
         default_value = "dev",
@@ -177,7 +179,7 @@ pub(crate) struct Args {
     )]
     dev_split: String,
 
-    /// What is measured, as in `ir eval`
+    /// Validation measure, as in `ir eval`
     #[arg(
         short = 'm',
         long,
@@ -188,59 +190,59 @@ pub(crate) struct Args {
     )]
     measure: Measure,
 
-    /// Steps between evaluations [default: an epoch]
+    /// Number of steps between evaluations [default: one epoch]
     #[arg(long, value_name = "N", requires = "dev", help_heading = "Evaluation")]
     evaluate_every: Option<u64>,
 
-    /// Evaluations without a new best after which training stops; 0: it goes on
-    /// [default: 2 of small-data; datafinder goes on]
+    /// Early stopping: number of evaluations without improvement; 0 disables it
+    /// [default: 2 for small-data, 0 for datafinder]
     #[arg(long, value_name = "N", requires = "dev", help_heading = "Evaluation")]
     patience: Option<u64>,
 
-    /// Form of its queries: their text, or their keyphrases where it has them
+    /// Text of the validation queries: the text, or the keyphrases if the collection has them
     #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", requires = "dev", help_heading = "Evaluation")]
     query_form: QueryForm,
 
-    /// A query does not find itself, the document of its id: for ArguAna and its like
+    /// Exclude the document whose id equals the query id, as for ArguAna
     #[arg(long, requires = "dev", help_heading = "Evaluation")]
     remove_self: bool,
 
-    /// Only documents that are not newer than their query, by the attribute `year`; an unknown
-    /// year passes
+    /// Exclude documents newer than the query, by the attribute `year`; documents without a year pass
     #[arg(long, requires = "dev", help_heading = "Evaluation")]
     not_later_than_query: bool,
 
-    /// File for the history as CSV: step, epoch, learning rate, loss, gradient, measure
+    /// Output file of the training history (CSV): step, epoch, learning rate, loss, gradient norm,
+    /// measure
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     history: Option<PathBuf>,
 
-    /// File for the curves of loss and measure as SVG
+    /// Output file of the training curves (SVG): loss and measure
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     curves: Option<PathBuf>,
 
-    /// Steps between checkpoints
-    #[arg(long, default_value_t = 100, value_name = "N", help_heading = "Work")]
+    /// Number of steps between checkpoints
+    #[arg(long, default_value_t = 100, value_name = "N", help_heading = "Execution")]
     checkpoint_every: u64,
 
-    /// Checkpoints stay when the model is written
-    #[arg(long, help_heading = "Work")]
+    /// Keep the checkpoints after training
+    #[arg(long, help_heading = "Execution")]
     keep_checkpoints: bool,
 
-    /// What computes: cpu, tch, tch-cuda:N, wgpu, vulkan, cuda:N, as far as compiled in
-    /// [default: cpu, or as --config says]
-    #[arg(long, value_name = "NAME", help_heading = "Work")]
+    /// Backend: cpu, tch, tch-cuda:N, wgpu, vulkan, cuda:N; all but cpu need the feature of the same
+    /// name [default: cpu, or from --config]
+    #[arg(long, value_name = "NAME", help_heading = "Execution")]
     backend: Option<Backend>,
 
-    /// Threads [default: one per core]
-    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Work")]
+    /// Number of threads [default: one per core]
+    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Execution")]
     threads: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Preset {
-    /// For some hundreds of queries and a model that embeds sentences
+enum TrainingPreset {
+    /// For a few hundred queries and a sentence encoder
     SmallData,
-    /// The DataFinder paper's recipe, for SciBERT
+    /// Hyperparameters of the DataFinder paper, for SciBERT
     Datafinder,
 }
 
@@ -249,11 +251,11 @@ impl Args {
         let mut config = match (&self.config, self.preset) {
             (Some(path), _) => {
                 let name = path.display();
-                let text = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
+                let text = std::fs::read(path).with_context(|| format!("{name}: could not be read"))?;
                 serde_json::from_slice(&text).with_context(|| format!("{name}"))?
             }
-            (None, None | Some(Preset::SmallData)) => TrainingConfig::small_data(),
-            (None, Some(Preset::Datafinder)) => TrainingConfig::datafinder(),
+            (None, None | Some(TrainingPreset::SmallData)) => TrainingConfig::small_data(),
+            (None, Some(TrainingPreset::Datafinder)) => TrainingConfig::datafinder(),
         };
         fn set<T: Clone>(field: &mut T, option: &Option<T>) {
             if let Some(value) = option {
@@ -281,7 +283,7 @@ impl Args {
                 Loss::Softmax { temperature }
                 | Loss::Symmetric { temperature }
                 | Loss::KlDivergence { temperature } => *temperature = value,
-                _ => return Err(Usage("--temperature: the loss has none".into()).into()),
+                _ => return Err(Usage("--temperature: the loss has no temperature".into()).into()),
             }
         }
         let encoder = &mut config.encoder;
@@ -298,14 +300,14 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
     if args.template.is_some() && args.texts.is_none() && args.dev.is_none() {
-        let only = "--template is of use with --texts and --dev only";
+        let only = "--template: expected --texts or --dev";
         return Err(Usage(only.into()).into());
     }
-    let checkpoints = destinations(args)?;
+    let checkpoints = check_outputs(args)?;
     let output = &args.output;
     let model = find_model(&args.model)?;
     let mut config = args.settings()?;
-    config.encoder = model.complete(config.encoder);
+    config.encoder = model.with_catalog_defaults(config.encoder);
     let dev_set = args
         .dev
         .as_deref()
@@ -314,10 +316,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let mut bar = console.bar();
     let data = examples::read(args, dev_set.as_ref(), &mut bar, console)?;
     if let Some(dev_set) = &dev_set {
-        let learned = dev_set.learned(&data)?;
-        if learned > 0 {
+        let overlap = dev_set.overlap(&data)?;
+        if overlap > 0 {
             console.warn(format_args!(
-                "--dev: {learned} of {} queries are among the examples: the measure flatters",
+                "--dev: {overlap} of {} validation queries are in the training set; the measure is biased upwards",
                 dev_set.len()
             ));
         }
@@ -332,10 +334,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let evaluation = dev_set
         .as_ref()
         .map(|dev_set| dev_set.evaluation(args, config.evaluate_every));
-    let resumed = evaluation::settle(&checkpoints, evaluation.as_ref())?;
+    let resumed = evaluation::check_or_record(&checkpoints, evaluation.as_ref())?;
     if resumed {
         let kept = checkpoints.display();
-        console.note(format_args!("going on with the checkpoint in {kept}"));
+        console.note(format_args!("resuming from the checkpoint in {kept}"));
     }
     let trainer = trainer
         .with_checkpoints(&checkpoints)
@@ -357,8 +359,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let trained = match trained {
         Err(TrainError::Stopped { step, steps }) => {
             let kept = checkpoints.display();
-            return Err(Unfinished(format!(
-                "interrupted after {step} of {steps} steps, which {kept} keeps: the same command goes on from there"
+            return Err(Resumable(format!(
+                "interrupted after {step} of {steps} steps; run the same command to resume from {kept}"
             ))
             .into());
         }
@@ -366,7 +368,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             bail!("{error} ({})", evaluation::remedy(&checkpoints));
         }
         Err(error) => {
-            evaluation::leave(&checkpoints);
+            evaluation::discard_record(&checkpoints);
             return Err(error.into());
         }
         Ok(trained) => trained,
@@ -396,7 +398,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let ran = history.steps.len() as u64;
     if trained.stopped_early {
         console.log(format_args!(
-            "stopped early, after {} of {} steps: {} evaluations without a new best (--patience)",
+            "stopped early after {} of {} steps: {} evaluations without improvement (--patience)",
             grouped(ran),
             grouped(config.steps(data.len())),
             config.patience.unwrap_or_default(),
@@ -404,23 +406,23 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     if ran > 0 && history.steps.iter().all(|step| step.learning_rate == 0.0) {
         console.warn(
-            "nothing was learned: the learning rate was 0 in every step, as there are fewer than the warm-up takes (--warmup 0)",
+            "the learning rate was 0 in every step, because training is shorter than the warm-up (--warmup 0)",
         );
     } else if trained.step == 0 && ran > 0 {
         console.warn(format_args!(
-            "{}: nothing was better than the beginning, whose weights these are",
+            "{}: no evaluation improved on the initial model; saved the initial weights",
             output.display()
         ));
     }
     Ok(())
 }
 
-/// The folder of the checkpoints, after a look at all places that are written to in the end.
-fn destinations(args: &Args) -> Result<PathBuf> {
+/// Checks all output paths and returns the checkpoint folder.
+fn check_outputs(args: &Args) -> Result<PathBuf> {
     let output = &args.output;
     let shown = output.display();
     let Some(name) = output.file_name() else {
-        bail!("{shown}: expected a new folder with a name, found one that is there");
+        bail!("{shown}: expected a new folder with a name, found an existing one");
     };
     if output.exists() {
         let Ok(mut entries) = std::fs::read_dir(output) else {
@@ -440,12 +442,12 @@ fn destinations(args: &Args) -> Result<PathBuf> {
         };
         if path.parent() == Some(output) {
             return Err(Usage(format!(
-                "{option}: expected a file outside of {shown}, which is written in one go"
+                "{option}: expected a file outside of {shown}, which is written atomically"
             ))
             .into());
         }
         if path != Path::new("-") && !is_stream(path) {
-            drop(Sink::open(Some(path))?);
+            drop(OutputSink::open(Some(path))?);
         }
     }
     let mut checkpoints = name.to_owned();
@@ -466,7 +468,7 @@ fn write(args: &Args, trained: &Trained) -> Result<()> {
 
 fn save(path: &Path, text: &str) -> Result<()> {
     use std::io::Write;
-    let mut sink = Sink::open(Some(path))?;
+    let mut sink = OutputSink::open(Some(path))?;
     let failed = || format!("{}: could not be written", path.display());
     sink.write_all(text.as_bytes()).with_context(failed)?;
     sink.commit()

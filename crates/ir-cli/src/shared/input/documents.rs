@@ -1,4 +1,4 @@
-//! What there is to search: a saved index, or documents in one of several forms.
+//! Resolves a collection argument: a saved index, or documents in any supported format.
 
 use std::fs;
 use std::path::Path;
@@ -7,71 +7,68 @@ use std::time::UNIX_EPOCH;
 use anyhow::{Result, bail};
 use ir_bm25::{Index, OpenError, Verify};
 use ir_core::Corpus;
-use ir_data::catalogue::{Catalogue, Entry, entries};
-use ir_data::{Collection, JsonFields, JsonlCorpus, JudgedInMemory, Repeats, TsvCorpus, tsv};
+use ir_data::catalog::{Catalog, CatalogEntry, entries};
+use ir_data::{Collection, JsonFields, JsonlCorpus, InMemoryJudgedQueries, DuplicateIds, TsvCorpus, tsv};
 
-use super::head::Head;
+use super::head::FileHead;
 use super::names;
-use super::notes::Notes;
+use super::notes::NotesCorpus;
 use crate::shared::indexing::DocumentOrder;
 
-/// What a person named.
-pub(crate) enum Source {
-    /// A saved index.
+/// The collection argument, resolved.
+pub(crate) enum CollectionSource {
     Index(Box<Index>),
-    /// Documents, perhaps with queries and judgments.
-    Documents(Documents),
+    /// Documents, with queries and judgments if the collection has them.
+    Documents(DocumentSource),
 }
 
-/// A collection and how it is best indexed.
-pub(crate) struct Documents {
-    /// The documents, queries and judgments.
+/// A collection and its indexing defaults.
+pub(crate) struct DocumentSource {
     pub(crate) collection: Collection,
-    /// What of a document is searched unless told otherwise.
-    pub(crate) layout: Layout,
-    /// How documents with equal scores are ordered unless told otherwise.
+    /// Default for `--fields`.
+    pub(crate) layout: FieldLayout,
+    /// Default for `--order`.
     pub(crate) order: DocumentOrder,
-    /// Whether several documents may have one id.
-    pub(crate) repeats: bool,
-    /// A text that changes when the documents do.
+    /// Whether the collection has duplicate ids.
+    pub(crate) duplicate_ids: bool,
+    /// Cache key of the documents: changes whenever they do.
     pub(crate) fingerprint: String,
 }
 
-/// Which parts of a document make up what is searched.
+/// Assignment of a document's title and text to index fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Layout {
-    /// Title, line end and text in one field: Anserini's "flat" set-up for BEIR
+pub(crate) enum FieldLayout {
+    /// Title and text in one field, separated by a line break: Anserini's "flat" BEIR index
     One,
-    /// Title and text as two fields, each with its own lengths and statistics
+    /// Title and text in two fields, each with its own lengths and statistics
     Separate,
-    /// The text alone: DataFinder's set-up
+    /// Text only: the DataFinder index
     Text,
 }
 
-/// Finds what `argument` names: an index, a file or folder of documents, a collection. `verify`
-/// says how much of an index is checked.
-pub(crate) fn find(argument: &str, verify: Verify) -> Result<Source> {
+/// Resolves `argument`: an index file, a file or folder of documents, or a collection name.
+pub(crate) fn open_collection(argument: &str, verify: Verify) -> Result<CollectionSource> {
     let path = Path::new(argument);
     if path.is_file() {
         return match Index::open_with(path, verify) {
-            Ok(index) => Ok(Source::Index(Box::new(index))),
-            Err(OpenError::NotAnIndex { .. }) => file(path).map(Source::Documents),
+            Ok(index) => Ok(CollectionSource::Index(Box::new(index))),
+            Err(OpenError::NotAnIndex { .. }) => from_file(path).map(CollectionSource::Documents),
             Err(error) => Err(error.into()),
         };
     }
-    let catalogue = Catalogue::from_env();
+    let catalogue = Catalog::from_env();
     let entry = entries().iter().find(|entry| entry.name == argument);
     if let Some(entry) = entry
         && (!path.is_dir() || catalogue.has(argument)?)
     {
-        return named(&catalogue, entry).map(Source::Documents);
+        return from_catalog(&catalogue, entry).map(CollectionSource::Documents);
     }
     if path.is_dir() {
-        return folder(path).map(Source::Documents);
+        return from_folder(path).map(CollectionSource::Documents);
     }
     if path.exists() {
         bail!(
-            "{argument}: expected an index, a file or a folder of documents, found a device or pipe"
+            "{argument}: expected an index, or a file or folder of documents, found a device or pipe"
         );
     }
     bail!(
@@ -80,54 +77,54 @@ pub(crate) fn find(argument: &str, verify: Verify) -> Result<Source> {
     )
 }
 
-fn named(catalogue: &Catalogue, entry: &Entry) -> Result<Documents> {
+fn from_catalog(catalogue: &Catalog, entry: &CatalogEntry) -> Result<DocumentSource> {
     let family = entry.name.split('/').next().unwrap_or_default();
     let (layout, order) = match family {
-        // What it calls title is that of a paper, and its published BM25 does not search it. The
-        // reference run gave every record its row for an id, since some names are not unique.
-        "datafinder" => (Layout::Text, DocumentOrder::RowText),
-        _ => (Layout::One, DocumentOrder::Id),
+        // DataFinder's title is the paper's title, which the published BM25 run does not index. That
+        // run used the row number as document id, because dataset names are not unique.
+        "datafinder" => (FieldLayout::Text, DocumentOrder::RowText),
+        _ => (FieldLayout::One, DocumentOrder::Id),
     };
     let hashes: String = entry
         .files
         .iter()
         .map(|file| file.sha256.as_str())
         .collect();
-    Ok(Documents {
+    Ok(DocumentSource {
         collection: catalogue.open(&entry.name)?,
         layout,
         order,
-        repeats: entry.distinct < entry.documents,
+        duplicate_ids: entry.distinct < entry.documents,
         fingerprint: format!("{} {hashes}", entry.name),
     })
 }
 
-fn folder(path: &Path) -> Result<Documents> {
+fn from_folder(path: &Path) -> Result<DocumentSource> {
     let corpus = ["corpus.jsonl", "corpus.jsonl.zst", "corpus.jsonl.gz"]
         .map(|name| path.join(name))
         .into_iter()
         .find(|corpus| corpus.exists());
     if let Some(corpus) = corpus {
-        return Ok(Documents {
+        return Ok(DocumentSource {
             collection: ir_data::beir::BeirFolder::open(path)?.into_collection(),
-            layout: Layout::One,
+            layout: FieldLayout::One,
             order: DocumentOrder::Id,
-            repeats: false,
-            fingerprint: stamp(&corpus),
+            duplicate_ids: false,
+            fingerprint: file_stamp(&corpus),
         });
     }
-    let notes = Notes::find(path)?;
+    let notes = NotesCorpus::find(path)?;
     if notes.len() == 0 {
         bail!(
             "{}: expected a folder in BEIR's layout (corpus.jsonl) or with notes (*.md, *.txt), found neither",
             path.display()
         );
     }
-    Ok(unjudged(path, Layout::One, notes.fingerprint(), notes))
+    Ok(unjudged(path, FieldLayout::One, notes.fingerprint(), notes))
 }
 
-fn file(path: &Path) -> Result<Documents> {
-    let head = Head::read(&mut ir_data::open(path)?, &path.display().to_string())?;
+fn from_file(path: &Path) -> Result<DocumentSource> {
+    let head = FileHead::read(&mut ir_data::open(path)?, &path.display().to_string())?;
     if head.is_empty() {
         bail!(
             "{}: expected an index or documents, found an empty file",
@@ -137,9 +134,9 @@ fn file(path: &Path) -> Result<Documents> {
     if !head.is_json(path) {
         return Ok(unjudged(
             path,
-            Layout::One,
-            stamp(path),
-            TsvCorpus::new(path, &tsv::USUAL),
+            FieldLayout::One,
+            file_stamp(path),
+            TsvCorpus::new(path, &tsv::ID_TEXT_TITLE),
         ));
     }
     let id = head.has("id") && !head.has("_id");
@@ -155,28 +152,28 @@ fn file(path: &Path) -> Result<Documents> {
     };
     let corpus = JsonlCorpus::new(path)
         .with_fields(fields)
-        .with_repeats(Repeats::Refuse);
-    Ok(unjudged(path, Layout::One, stamp(path), corpus))
+        .with_duplicate_ids(DuplicateIds::Reject);
+    Ok(unjudged(path, FieldLayout::One, file_stamp(path), corpus))
 }
 
 fn unjudged(
     path: &Path,
-    layout: Layout,
+    layout: FieldLayout,
     fingerprint: String,
     corpus: impl Corpus + 'static,
-) -> Documents {
+) -> DocumentSource {
     let name = path.display().to_string();
-    Documents {
-        collection: Collection::new(name, corpus, JudgedInMemory::default()),
+    DocumentSource {
+        collection: Collection::new(name, corpus, InMemoryJudgedQueries::default()),
         layout,
         order: DocumentOrder::Id,
-        repeats: false,
+        duplicate_ids: false,
         fingerprint,
     }
 }
 
-/// Path, size and time of change of a file.
-pub(super) fn stamp(path: &Path) -> String {
+/// Path, size and modification time of a file.
+pub(super) fn file_stamp(path: &Path) -> String {
     let (size, time) = fs::metadata(path).map_or((0, 0), |data| {
         let time = data.modified().ok();
         let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());

@@ -1,4 +1,4 @@
-//! The beginning of a file, from which its form is told.
+//! Format detection from the first line of a file.
 
 use std::io::{BufRead, Read};
 use std::path::Path;
@@ -6,18 +6,17 @@ use std::path::Path;
 use anyhow::{Error, Result, bail};
 use ir_data::MAX_LINE;
 
-/// What was read of a file to tell its form.
-pub(super) struct Head {
-    /// As it stands in the file, to be read again.
+/// First non-blank line of a file, and the bytes consumed to find it.
+pub(super) struct FileHead {
+    /// Bytes consumed so far; the parser reads them again.
     pub(super) bytes: Vec<u8>,
-    /// The first line with something in it, without a byte order mark and white space around it;
-    /// empty where there is none.
+    /// First non-blank line, without byte order mark and surrounding white space; empty if the
+    /// file has none.
     pub(super) line: String,
 }
 
-impl Head {
-    /// Reads up to the end of the first line that is not blank. A line that is longer than any
-    /// reader takes is cut.
+impl FileHead {
+    /// Reads up to the end of the first non-blank line. Lines are truncated at [`MAX_LINE`].
     pub(super) fn read(reader: &mut dyn BufRead, name: &str) -> Result<Self> {
         let mut bytes = Vec::new();
         loop {
@@ -26,13 +25,13 @@ impl Head {
                 .take(MAX_LINE + 1)
                 .read_until(b'\n', &mut bytes)
                 .map_err(|error| match error.get_ref() {
-                    // What decompression says names the file.
+                    // Decompression errors already name the file.
                     Some(_) => Error::new(error),
                     None => Error::new(error).context(format!("{name}: could not be read")),
                 })?;
             let line = bytes[start..].strip_prefix(b"\xef\xbb\xbf");
             let line = line.unwrap_or(&bytes[start..]).trim_ascii();
-            if let Some(found) = of_vectors(line) {
+            if let Some(found) = vector_format(line) {
                 bail!("{name}: expected texts, found {found}");
             }
             if read == 0 || !line.is_empty() {
@@ -42,14 +41,14 @@ impl Head {
         }
     }
 
-    /// Whether nothing but blank lines was found.
+    /// Whether the file has only blank lines.
     pub(super) fn is_empty(&self) -> bool {
         self.line.is_empty()
     }
 
-    /// Whether the file is JSON: by its first character, or else by its name.
+    /// Whether the file is JSON, by its first character, otherwise by its extension.
     pub(super) fn is_json(&self, path: &Path) -> bool {
-        self.line.starts_with(['{', '[']) || has_json_name(path)
+        self.line.starts_with(['{', '[']) || has_json_extension(path)
     }
 
     /// Whether the first line is a JSON object with this field.
@@ -59,19 +58,19 @@ impl Head {
     }
 }
 
-/// What a file of vectors is, by its first line.
-fn of_vectors(line: &[u8]) -> Option<&'static str> {
+/// Describes a vector file by its magic bytes; `None` for other files.
+fn vector_format(line: &[u8]) -> Option<&'static str> {
     Some(match line {
         b"ir-flat" | b"ir-half" | b"ir-hnsw" | b"ir-sprs" => {
-            "an index of vectors: --vectors of a build with the feature `dense` takes it"
+            "a vector index: pass it to --vectors (needs the feature `dense`)"
         }
-        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => "vectors as NumPy saves them",
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => "a NumPy array",
         _ => return None,
     })
 }
 
-/// `x.jsonl`, `x.json`, and these with `.gz` or `.zst`.
-fn has_json_name(path: &Path) -> bool {
+/// Whether the extension is `.jsonl`, `.json` or `.ndjson`, optionally with `.gz` or `.zst`.
+fn has_json_extension(path: &Path) -> bool {
     let name = path.to_string_lossy().to_ascii_lowercase();
     let name = [".gz", ".zst"]
         .iter()
@@ -87,26 +86,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_that_is_not_blank() {
+    fn head_is_first_non_blank_line() {
         let mut reader = "\u{feff}\n \r\n  {\"a\": 1}\nnext".as_bytes();
-        let head = Head::read(&mut reader, "x").unwrap();
+        let head = FileHead::read(&mut reader, "x").unwrap();
         assert_eq!(head.line, "{\"a\": 1}");
         assert!(head.has("a") && !head.has("b"));
         assert_eq!(reader, b"next");
-        assert!(Head::read(&mut "\n\n".as_bytes(), "x").unwrap().is_empty());
+        assert!(FileHead::read(&mut "\n\n".as_bytes(), "x").unwrap().is_empty());
         for vectors in [&b"ir-flat\n\0\x01"[..], b"\x93NUMPY\x01\0"] {
-            let error = Head::read(&mut &*vectors, "x").err().unwrap().to_string();
+            let error = FileHead::read(&mut &*vectors, "x").err().unwrap().to_string();
             assert!(error.starts_with("x: expected texts, found "), "{error}");
         }
     }
 
     #[test]
-    fn names_of_json() {
+    fn json_extensions() {
         for name in ["a.jsonl", "A.JSON", "a.jsonl.gz", "a.json.zst"] {
-            assert!(has_json_name(Path::new(name)), "{name}");
+            assert!(has_json_extension(Path::new(name)), "{name}");
         }
         for name in ["a.tsv", "json", "a.json.tsv", "a.gz"] {
-            assert!(!has_json_name(Path::new(name)), "{name}");
+            assert!(!has_json_extension(Path::new(name)), "{name}");
         }
     }
 }

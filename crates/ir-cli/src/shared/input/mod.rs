@@ -1,4 +1,4 @@
-//! What the words on the command line name: indexes, collections, files, judgments, runs.
+//! Command-line arguments that name input: indexes, collections, files, judgments, runs.
 
 mod documents;
 mod head;
@@ -12,15 +12,15 @@ use anyhow::{Result, anyhow, bail};
 use ir_core::trec::{self, Header, Parsed, Rows, TrecError};
 use ir_core::{Qrels, Run};
 use ir_data::beir::BeirFolder;
-use ir_data::catalogue::{Catalogue, entries};
+use ir_data::catalog::{Catalog, entries};
 use ir_data::{Compression, DataError};
 use ir_eval::{Evaluator, FileError, Reading, Report};
 
 use crate::shared::console::Console;
-use crate::shared::qrels::told;
+use crate::shared::qrels::with_warnings;
 use crate::shared::output::is_stream;
 
-pub(crate) use documents::{Documents, Layout, Source, find};
+pub(crate) use documents::{CollectionSource, DocumentSource, FieldLayout, open_collection};
 pub(crate) use queries::read as read_queries;
 
 /// A hash of texts, FNV-1a: the same on every machine and in every version.
@@ -35,15 +35,16 @@ pub(crate) fn fingerprint(texts: impl IntoIterator<Item = impl AsRef<str>>) -> S
     format!("{hash:016x}")
 }
 
-/// Standard input, decompressed when need be.
+/// Opens standard input; compression is detected.
 fn stdin() -> Result<Box<dyn io::BufRead + Send>> {
     let input = BufReader::with_capacity(1 << 16, io::stdin());
-    Ok(ir_data::decode(input, STDIN)?)
+    Ok(ir_data::decompress(input, STDIN)?)
 }
 
 const STDIN: &str = "standard input";
 
-/// The content of a file or, for `-`, of standard input, decompressed, and its name.
+/// Opens a file, or standard input for `-`, with decompression. Returns the reader and the name for
+/// error messages.
 pub(crate) fn open(argument: &str) -> Result<(Box<dyn io::BufRead + Send>, String)> {
     if argument == "-" {
         return Ok((stdin()?, STDIN.to_owned()));
@@ -51,7 +52,7 @@ pub(crate) fn open(argument: &str) -> Result<(Box<dyn io::BufRead + Send>, Strin
     Ok((Box::new(ir_data::open(argument)?), argument.to_owned()))
 }
 
-/// A run: a file, or `-`.
+/// Reads a run from a file or `-`.
 pub(crate) fn run(argument: &str, header: Header) -> Result<Parsed<Run>> {
     if argument == "-" {
         return Ok(trec::read_run(stdin()?, STDIN, header)?);
@@ -59,8 +60,7 @@ pub(crate) fn run(argument: &str, header: Header) -> Result<Parsed<Run>> {
     Ok(ir_data::read_run(argument, header)?)
 }
 
-/// Evaluates a run, a file or `-`, by the judgments of a file, with warnings. Files are not held in
-/// memory.
+/// Evaluates a run from a file or `-` and prints its warnings. Uncompressed files are streamed.
 pub(crate) fn evaluate(
     evaluator: &Evaluator<'_>,
     argument: &str,
@@ -70,7 +70,7 @@ pub(crate) fn evaluate(
 ) -> Result<Report> {
     let read = read_and_evaluate(evaluator, argument, how);
     let read = read.map_err(|error| match error.downcast() {
-        // The other errors name the run.
+        // Other errors already name the run.
         Ok(FileError::Eval { error, oddities }) => {
             oddities.iter().for_each(|oddity| console.warn(oddity));
             anyhow::Error::new(error).context(format!("{argument} with {qrels}"))
@@ -78,7 +78,7 @@ pub(crate) fn evaluate(
         Ok(error) => error.into(),
         Err(error) => error,
     })?;
-    Ok(told(read, console))
+    Ok(with_warnings(read, console))
 }
 
 fn read_and_evaluate(
@@ -100,12 +100,12 @@ fn read_and_evaluate(
     evaluator.evaluate_stream(argument, how.header, || Ok(ir_data::open(path)?))
 }
 
-/// What errors call a file or `-`.
+/// Name of a file or `-` in error messages.
 pub(crate) fn name(argument: &str) -> &str {
     if argument == "-" { STDIN } else { argument }
 }
 
-/// A file of columns, or `-`.
+/// Opens a file of white-space separated columns, or `-`.
 pub(crate) fn rows(argument: &str) -> Result<Rows<Box<dyn io::BufRead + Send>>> {
     Ok(match argument {
         "-" => Rows::new(stdin()?, STDIN),
@@ -113,7 +113,7 @@ pub(crate) fn rows(argument: &str) -> Result<Rows<Box<dyn io::BufRead + Send>>> 
     })
 }
 
-/// Text: a file, or `-`.
+/// Opens a text file, or `-`.
 pub(crate) fn text(argument: &str) -> Result<Box<dyn io::BufRead + Send>> {
     match argument {
         "-" => stdin(),
@@ -121,52 +121,53 @@ pub(crate) fn text(argument: &str) -> Result<Box<dyn io::BufRead + Send>> {
     }
 }
 
-/// Judgments: a file, `-`, or a collection by name or folder with or without a split.
+/// Reads judgments from a file, `-`, or a collection: `NAME`, `NAME:SPLIT`, `FOLDER` or
+/// `FOLDER:SPLIT`. The default split is `test`.
 pub(crate) fn qrels(argument: &str, header: Header) -> Result<Parsed<Qrels>> {
-    any_qrels(argument, header).map_err(|error| match other_form(&error) {
-        Some(form) => anyhow!("{error} ({form})"),
+    any_qrels(argument, header).map_err(|error| match format_hint(&error) {
+        Some(hint) => anyhow!("{error} ({hint})"),
         None => error,
     })
 }
 
-/// What a file seems to be that has not the columns of qrels.
-fn other_form(error: &anyhow::Error) -> Option<&'static str> {
+/// Guesses the format of a file whose lines do not have the four columns of qrels.
+fn format_hint(error: &anyhow::Error) -> Option<&'static str> {
     let columns = match error.downcast_ref()? {
         DataError::Trec(TrecError::Columns { found, .. }) => *found,
         _ => return None,
     };
     match columns {
-        5 => Some("judgments of a sample, as `ir pool` makes them? `ir eval -R strata` reads them"),
-        6 => Some("a run? the judgments come first"),
+        5 => Some("stratified judgments written by `ir pool`? read them with `ir eval -R strata`"),
+        6 => Some("a run? the judgments are the first argument"),
         _ => None,
     }
 }
 
 fn any_qrels(argument: &str, header: Header) -> Result<Parsed<Qrels>> {
     if argument == "-" {
-        return Ok(ir_data::trec::qrels_any(stdin()?, STDIN, header)?);
+        return Ok(ir_data::trec::parse_qrels_any(stdin()?, STDIN, header)?);
     }
     let path = Path::new(argument);
     let (name, split) = argument.split_once(':').unwrap_or((argument, "test"));
     let known = entries().iter().any(|entry| entry.name == name);
     if !known && let Some((folder, split)) = folder(argument) {
-        return in_folder(folder, split, header);
+        return qrels_in_folder(folder, split, header);
     }
     if known && !path.is_file() {
-        let data = Catalogue::from_env().open(name)?.qrels(split)?;
+        let data = Catalog::from_env().open(name)?.qrels(split)?;
         let oddities = Vec::new();
         return Ok(Parsed { data, oddities });
     }
     if !path.exists() {
         bail!(
-            "{argument}: expected a file with judgments or a collection ({}), found neither",
+            "{argument}: expected a judgment file or a collection ({}), found neither",
             names()
         );
     }
     Ok(ir_data::read_qrels_any(path, header)?)
 }
 
-/// The folder that an argument names, and the split: `folder` or `folder:split`.
+/// Splits `FOLDER` or `FOLDER:SPLIT`.
 fn folder(argument: &str) -> Option<(&Path, &str)> {
     let whole = (Path::new(argument), "test");
     let parts = argument.rsplit_once(':');
@@ -177,12 +178,12 @@ fn folder(argument: &str) -> Option<(&Path, &str)> {
         .find(|(folder, _)| folder.is_dir())
 }
 
-/// The judgments of a folder in BEIR's layout.
-fn in_folder(folder: &Path, split: &str, header: Header) -> Result<Parsed<Qrels>> {
+/// Reads the judgments of a folder in BEIR layout.
+fn qrels_in_folder(folder: &Path, split: &str, header: Header) -> Result<Parsed<Qrels>> {
     let judged = folder.join("qrels");
     if !judged.is_dir() {
         bail!(
-            "{}: expected a file with judgments or a folder in BEIR's layout (qrels/{split}.tsv), found another folder",
+            "{}: expected a judgment file or a folder in BEIR layout (qrels/{split}.tsv), found another folder",
             folder.display()
         );
     }

@@ -1,4 +1,4 @@
-//! A folder of notes as a collection: one document a file.
+//! A folder of notes as a corpus: one document per file.
 
 use std::fs;
 use std::io;
@@ -7,20 +7,19 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use ir_core::{Corpus, CorpusError, DocReader, Document};
 
-/// A note that is larger than this is none.
-const MOST: u64 = 64 << 20;
+/// Maximum size of a note in bytes.
+const MAX_NOTE_BYTES: u64 = 64 << 20;
 
-/// The `*.md` and `*.txt` files below a folder, in the order of their paths. The id of a note is
-/// its path below the folder; its title the first heading of a Markdown file, or else the name of
-/// the file.
+/// Corpus of the `*.md`, `*.markdown` and `*.txt` files below a folder, ordered by path. The id is
+/// the relative path; the title is the first Markdown heading, otherwise the file name.
 #[derive(Debug)]
-pub(crate) struct Notes {
+pub(crate) struct NotesCorpus {
     root: PathBuf,
     files: Vec<PathBuf>,
 }
 
-impl Notes {
-    /// Looks for notes; hidden files and folders are passed over.
+impl NotesCorpus {
+    /// Finds all notes below `root`; hidden files and folders are skipped.
     pub(crate) fn find(root: &Path) -> Result<Self> {
         let mut files = Vec::new();
         let mut folders = vec![root.to_owned()];
@@ -32,7 +31,7 @@ impl Notes {
                     continue;
                 }
                 let path = entry.path();
-                // Links to files are followed, links to folders are not: they may lead in circles.
+                // Symbolic links to folders are not followed, because they can form cycles.
                 if entry.file_type().with_context(fault)?.is_dir() {
                     folders.push(path);
                 } else if is_note(&path) && path.is_file() {
@@ -47,16 +46,16 @@ impl Notes {
         })
     }
 
-    /// How many there are.
+    /// Number of notes.
     pub(crate) fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// What must change when a note does: names, sizes, times.
+    /// Cache key: paths, sizes and modification times.
     pub(crate) fn fingerprint(&self) -> String {
         self.files
             .iter()
-            .map(|path| super::documents::stamp(path))
+            .map(|path| super::documents::file_stamp(path))
             .collect()
     }
 }
@@ -69,9 +68,9 @@ fn is_note(path: &Path) -> bool {
     })
 }
 
-impl Corpus for Notes {
+impl Corpus for NotesCorpus {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
-        Ok(Box::new(Reader {
+        Ok(Box::new(NotesReader {
             notes: self,
             next: 0,
         }))
@@ -82,12 +81,12 @@ impl Corpus for Notes {
     }
 }
 
-struct Reader<'a> {
-    notes: &'a Notes,
+struct NotesReader<'a> {
+    notes: &'a NotesCorpus,
     next: usize,
 }
 
-impl DocReader for Reader<'_> {
+impl DocReader for NotesReader<'_> {
     fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
         let Some(path) = self.notes.files.get(self.next) else {
             return Ok(false);
@@ -106,8 +105,8 @@ impl DocReader for Reader<'_> {
 
 fn read(path: &Path) -> Result<String> {
     let size = fs::metadata(path)?.len();
-    if size > MOST {
-        anyhow::bail!("expected a note of at most {MOST} bytes, found {size}");
+    if size > MAX_NOTE_BYTES {
+        anyhow::bail!("expected a note of at most {MAX_NOTE_BYTES} bytes, found {size}");
     }
     let bytes = fs::read(path)?;
     if bytes.contains(&0) {

@@ -1,4 +1,4 @@
-//! Query files of several forms, told apart by what is in them.
+//! Query files; the format is detected from the content.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -8,17 +8,18 @@ use ir_core::Query;
 use ir_data::tsv::{self, Column};
 use ir_data::{JsonFields, datafinder, jsonl};
 
-use super::head::Head;
+use super::head::FileHead;
 
-/// Reads queries: JSON lines of BEIR (`_id`, `text`), of the DataFinder family (`query`) or with
-/// `id` and `contents`, one JSON array of the latter, or lines `id TAB text`. `-` is standard input.
+/// Reads queries. Formats: JSON lines of BEIR (`_id`, `text`), of DataFinder (`query`) or with `id`
+/// and `contents`; a JSON array of DataFinder queries; lines `id TAB text`. `-` reads standard
+/// input.
 pub(crate) fn read(path: &Path) -> Result<Vec<Query>> {
     let (mut reader, name) = if path == Path::new("-") {
         (super::stdin()?, super::STDIN.to_owned())
     } else {
         (ir_data::open(path)?, path.display().to_string())
     };
-    let mut head = Head::read(&mut reader, &name)?;
+    let mut head = FileHead::read(&mut reader, &name)?;
     if head.is_empty() {
         bail!("{name}: expected queries, found none");
     }
