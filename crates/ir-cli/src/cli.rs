@@ -31,7 +31,6 @@ Named collections are looked up in the folder IR_DATA (environment variable);
 `ir datasets` lists them. Compressed files (gzip, zstd) are detected by
 content, whatever their extension.";
 
-/// The command line.
 #[derive(Debug, Parser)]
 #[command(
     name = "ir",
@@ -52,7 +51,6 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Build and save a BM25 index of a collection

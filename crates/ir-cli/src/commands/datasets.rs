@@ -52,19 +52,19 @@ enum Action {
 
 /// Runs `ir datasets`.
 pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
-    let catalogue = Catalog::from_env();
+    let catalog = Catalog::from_env();
     let mut out = OutputSink::open(None)?;
     match args.action {
-        None if args.json => list_json(&catalogue, &mut out)?,
-        None => list(&catalogue, &mut out, console)?,
-        Some(Action::Verify { name }) => verify(&catalogue, &name, &mut out, console)?,
-        Some(Action::Where { name }) => locate(&catalogue, &name, &mut out)?,
-        Some(Action::Fetch { name }) => fetch(&catalogue, &name, &mut out, console)?,
+        None if args.json => list_json(&catalog, &mut out)?,
+        None => list(&catalog, &mut out, console)?,
+        Some(Action::Verify { name }) => verify(&catalog, &name, &mut out, console)?,
+        Some(Action::Where { name }) => locate(&catalog, &name, &mut out)?,
+        Some(Action::Fetch { name }) => fetch(&catalog, &name, &mut out, console)?,
     }
     out.commit()
 }
 
-fn list(catalogue: &Catalog, out: &mut OutputSink, console: &Console) -> Result<()> {
+fn list(catalog: &Catalog, out: &mut OutputSink, console: &Console) -> Result<()> {
     let width = entries().iter().map(|e| e.name.len()).max().unwrap_or(0);
     writeln!(
         out,
@@ -72,7 +72,7 @@ fn list(catalogue: &Catalog, out: &mut OutputSink, console: &Console) -> Result<
         "name", "documents", "queries", "judgments", "present"
     )?;
     for entry in entries() {
-        let (there, what) = match catalogue.has(&entry.name) {
+        let (there, what) = match catalog.has(&entry.name) {
             Ok(true) => ("yes", entry.about.clone()),
             Ok(false) => ("no", entry.about.clone()),
             Err(error) => ("damaged", format!("damaged: {error}")),
@@ -88,14 +88,14 @@ fn list(catalogue: &Catalog, out: &mut OutputSink, console: &Console) -> Result<
             what
         )?;
     }
-    match catalogue.root() {
+    match catalog.root() {
         Some(root) => console.note(format_args!("\ndata folder: {}", root.display())),
         None => console.note("\nIR_DATA is not set; only `bundled` is available"),
     }
     Ok(())
 }
 
-fn list_json(catalogue: &Catalog, out: &mut OutputSink) -> Result<()> {
+fn list_json(catalog: &Catalog, out: &mut OutputSink) -> Result<()> {
     for entry in entries() {
         let splits: serde_json::Map<String, serde_json::Value> = entry
             .splits
@@ -105,7 +105,7 @@ fn list_json(catalogue: &Catalog, out: &mut OutputSink) -> Result<()> {
                 (name.clone(), counts)
             })
             .collect();
-        let present = catalogue.has(&entry.name);
+        let present = catalog.has(&entry.name);
         let line = json!({
             "name": entry.name,
             "about": entry.about,
@@ -113,7 +113,7 @@ fn list_json(catalogue: &Catalog, out: &mut OutputSink) -> Result<()> {
             "distinct_ids": entry.distinct,
             "queries": entry.queries,
             "splits": splits,
-            "license": entry.licence,
+            "license": entry.license,
             "present": matches!(present, Ok(true)),
             "damaged": present.err().map(|error| error.to_string()),
         });
@@ -122,10 +122,10 @@ fn list_json(catalogue: &Catalog, out: &mut OutputSink) -> Result<()> {
     Ok(())
 }
 
-fn verify(catalogue: &Catalog, name: &str, out: &mut OutputSink, console: &Console) -> Result<()> {
+fn verify(catalog: &Catalog, name: &str, out: &mut OutputSink, console: &Console) -> Result<()> {
     stop_on_interrupt();
     let mut bar = console.bar();
-    let found = catalogue.verify(name, &mut bar);
+    let found = catalog.verify(name, &mut bar);
     bar.finish();
     let found = found?;
     writeln!(
@@ -141,14 +141,14 @@ fn verify(catalogue: &Catalog, name: &str, out: &mut OutputSink, console: &Conso
     Ok(())
 }
 
-fn locate(catalogue: &Catalog, name: &str, out: &mut OutputSink) -> Result<()> {
-    let entry = catalogue.entry(name)?;
+fn locate(catalog: &Catalog, name: &str, out: &mut OutputSink) -> Result<()> {
+    let entry = catalog.entry(name)?;
     writeln!(out, "{}: {}", entry.name, entry.about)?;
     if entry.files.is_empty() {
         writeln!(out, "  built in")?;
     }
     for file in &entry.files {
-        let path = catalogue.root().map_or_else(
+        let path = catalog.root().map_or_else(
             || format!("$IR_DATA/{}", file.path),
             |root| root.join(&file.path).display().to_string(),
         );
@@ -161,7 +161,7 @@ fn locate(catalogue: &Catalog, name: &str, out: &mut OutputSink) -> Result<()> {
             "  split {split}: {queries} judged queries, {judgments} judgments"
         )?;
     }
-    writeln!(out, "  license: {}", entry.licence)?;
+    writeln!(out, "  license: {}", entry.license)?;
     writeln!(out, "  source: {}", entry.source)?;
     if let Some(archive) = &entry.archive {
         writeln!(out, "  URL: {}", archive.url)?;
@@ -173,10 +173,10 @@ fn locate(catalogue: &Catalog, name: &str, out: &mut OutputSink) -> Result<()> {
 }
 
 #[cfg(feature = "fetch")]
-fn fetch(catalogue: &Catalog, name: &str, out: &mut OutputSink, console: &Console) -> Result<()> {
-    catalogue.entry(name)?;
+fn fetch(catalog: &Catalog, name: &str, out: &mut OutputSink, console: &Console) -> Result<()> {
+    catalog.entry(name)?;
     // A damaged copy is downloaded again.
-    if matches!(catalogue.has(name), Ok(true)) {
+    if matches!(catalog.has(name), Ok(true)) {
         writeln!(
             out,
             "{name}: already present (`ir datasets verify {name}` checks it)"
@@ -185,16 +185,16 @@ fn fetch(catalogue: &Catalog, name: &str, out: &mut OutputSink, console: &Consol
     }
     stop_on_interrupt();
     let mut bar = console.bar();
-    catalogue.fetch(name, &mut bar)?;
+    catalog.fetch(name, &mut bar)?;
     bar.finish();
-    let root = catalogue.root().unwrap_or(std::path::Path::new(""));
+    let root = catalog.root().unwrap_or(std::path::Path::new(""));
     writeln!(out, "{name}: downloaded to {} and verified", root.display())?;
     Ok(())
 }
 
 #[cfg(not(feature = "fetch"))]
-fn fetch(catalogue: &Catalog, name: &str, _: &mut OutputSink, _: &Console) -> Result<()> {
-    let entry = catalogue.entry(name)?;
+fn fetch(catalog: &Catalog, name: &str, _: &mut OutputSink, _: &Console) -> Result<()> {
+    let entry = catalog.entry(name)?;
     let place = match &entry.archive {
         Some(archive) => format!("; its URL is {}", archive.url),
         None => format!(

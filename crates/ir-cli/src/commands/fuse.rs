@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use ir_core::fuse::{Combine, Fusion, Normalise, fuse_runs};
+use ir_core::fuse::{Combine, Fusion, Normalize, fuse_runs};
 use ir_core::interleave::{self, Interleave};
 use ir_core::trec::{self, RunScores};
 
@@ -59,7 +59,7 @@ pub(crate) struct Args {
         alias = "normalise", // language: allow
         hide_possible_values = true
     )]
-    normalise: Option<Scale>,
+    normalize: Option<Scale>,
 
     /// Constant k of reciprocal rank fusion; larger values flatten the weight of the top ranks
     #[arg(
@@ -108,7 +108,7 @@ enum Scale {
     Sum,
 }
 
-impl From<Scale> for Normalise {
+impl From<Scale> for Normalize {
     fn from(scale: Scale) -> Self {
         match scale {
             Scale::None => Self::None,
@@ -136,17 +136,17 @@ impl Args {
             self.method,
             Method::Rrf | Method::Borda | Method::RoundRobin
         );
-        if by_rank && self.normalise.is_some() {
+        if by_rank && self.normalize.is_some() {
             return Err(Usage(
                 "--normalize: expected a comb method; the other methods use ranks only".into(),
             ));
         }
-        let normalise = match self.method {
-            Method::Borda => Normalise::Borda,
-            Method::Rrf | Method::RoundRobin => Normalise::None,
-            _ => self.normalise.unwrap_or(Scale::MinMax).into(),
+        let normalize = match self.method {
+            Method::Borda => Normalize::Borda,
+            Method::Rrf | Method::RoundRobin => Normalize::None,
+            _ => self.normalize.unwrap_or(Scale::MinMax).into(),
         };
-        let fusion = Fusion { normalise, combine };
+        let fusion = Fusion { normalize, combine };
         Ok((self.method != Method::RoundRobin).then_some(fusion))
     }
 }

@@ -34,8 +34,8 @@ time. The index is one file, written atomically; its bytes do not depend on
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Collection to index: a BEIR folder, a collection by name (see `ir datasets`), a .jsonl or .tsv
-    /// file of documents, or a folder of notes (*.md, *.txt)
+    /// Collection to index: a BEIR folder, a collection by name (see `ir datasets`), a .jsonl or
+    /// .tsv file of documents, or a folder of notes (*.md, *.txt)
     collection: String,
 
     /// Output index file

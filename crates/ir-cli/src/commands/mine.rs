@@ -56,8 +56,8 @@ keeps their negatives before the mined ones.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Collection to draw negatives from: a BEIR folder, a collection by name (see `ir datasets`), a
-    /// .jsonl or .tsv file of documents
+    /// Collection to draw negatives from: a BEIR folder, a collection by name (see `ir datasets`),
+    /// a .jsonl or .tsv file of documents
     collection: String,
 
     /// Output file of the examples; .gz and .zst are compressed [default: standard output]
@@ -135,8 +135,8 @@ pub(crate) struct Args {
     )]
     margin: Option<f32>,
 
-    /// Relative margin: candidates score at most the lowest positive score minus this fraction of it,
-    /// 0 to 1
+    /// Relative margin: candidates score at most the lowest positive score minus this fraction of
+    /// it, 0 to 1
     #[arg(
         long,
         allow_negative_numbers = true,
@@ -175,7 +175,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     setup: IndexOptions,
 
-    /// Exclude documents newer than the query, by the attribute `year`; documents without a year pass
+    /// Exclude documents newer than the query, by the attribute `year`; documents without a year
+    /// pass
     #[arg(long, conflicts_with = "examples", help_heading = "Filter")]
     not_later_than_query: bool,
 

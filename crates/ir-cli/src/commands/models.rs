@@ -128,7 +128,7 @@ fn list_json(cache: &ModelCache, out: &mut OutputSink) -> Result<()> {
             "normalize": known.normalize,
             "query_prefix": known.query_prefix,
             "document_prefix": known.document_prefix,
-            "license": known.licence,
+            "license": known.license,
             "folder": cache.find(known.name),
         });
         writeln!(out, "{line}")?;
@@ -170,7 +170,7 @@ fn locate(cache: &ModelCache, name: &str, out: &mut OutputSink) -> Result<()> {
             writeln!(out, "  {side} prefix: {prefix:?}")?;
         }
     }
-    writeln!(out, "  license: {}", known.licence)?;
+    writeln!(out, "  license: {}", known.license)?;
     writeln!(out, "  page: https://huggingface.co/{}", known.name)?;
     Ok(())
 }

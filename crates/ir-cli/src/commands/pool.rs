@@ -76,7 +76,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     reading: RunOptions,
 
-    /// Output file of the judging list or, with --merge, of the judgments [default: standard output]
+    /// Output file of the judging list or, with --merge, of the judgments [default: standard
+    /// output]
     #[arg(long, short = 'o', value_name = "FILE")]
     output: Option<PathBuf>,
 

@@ -130,7 +130,6 @@ fn labels(files: &[String]) -> Vec<String> {
     files.iter().map(label).collect()
 }
 
-/// JSON output.
 #[derive(Serialize)]
 struct SweepJson<'a> {
     best: &'a str,

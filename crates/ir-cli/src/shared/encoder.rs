@@ -25,8 +25,8 @@ pub(crate) struct EncoderOptions {
     #[arg(long, value_name = "true|false")]
     normalize: Option<bool>,
 
-    /// Backend: cpu, tch, tch-cuda:N, wgpu, vulkan, cuda:N; all but cpu need the feature of the same
-    /// name [default: cpu]
+    /// Backend: cpu, tch, tch-cuda:N, wgpu, vulkan, cuda:N; all but cpu need the feature of the
+    /// same name [default: cpu]
     #[arg(long, value_name = "NAME")]
     backend: Option<Backend>,
 }

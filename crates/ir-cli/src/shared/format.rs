@@ -2,7 +2,8 @@
 
 use comfy_table::{CellAlignment, Table, TableStyle};
 
-/// Formats rows as columns without borders: the first column left-aligned, the others right-aligned.
+/// Formats rows as columns without borders: the first column left-aligned, the others
+/// right-aligned.
 pub(crate) fn table<R>(rows: impl IntoIterator<Item = R>) -> String
 where
     R: IntoIterator<Item = String>,

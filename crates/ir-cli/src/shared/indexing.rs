@@ -14,7 +14,6 @@ use crate::shared::options::bytes;
 /// Default memory budget for indexing, in bytes.
 const DEFAULT_MEMORY: usize = 512_000_000;
 
-/// Indexing options.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct IndexOptions {
     /// Analyzer: anserini, anserini-unstemmed, english (Porter2), lucene-standard, whitespace, or a
@@ -30,7 +29,8 @@ pub(crate) struct IndexOptions {
     #[arg(long, value_enum, value_name = "ORDER", help_heading = "Index")]
     pub(crate) order: Option<DocumentOrder>,
 
-    /// Approximate memory budget; postings beyond it are spilled to temporary files [default: 512MB]
+    /// Approximate memory budget; postings beyond it are spilled to temporary files [default:
+    /// 512MB]
     #[arg(long, value_parser = bytes, value_name = "SIZE", help_heading = "Index")]
     pub(crate) memory: Option<usize>,
 }

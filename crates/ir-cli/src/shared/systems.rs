@@ -4,7 +4,6 @@
 pub(crate) struct EvaluatedRun {
     /// Report under the run's unique name.
     pub(crate) report: Report,
-    /// File argument.
     pub(crate) file: String,
     /// Tag in the run file.
     tag: String,
@@ -18,7 +17,6 @@ impl EvaluatedRun {
     }
 }
 
-/// Evaluates run files.
 pub(crate) struct RunEvaluator<'a> {
     pub(crate) evaluator: &'a Evaluator<'a>,
     /// Judgment file, for error messages.

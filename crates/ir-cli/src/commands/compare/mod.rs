@@ -57,7 +57,6 @@ letters of the systems that are significantly worse. LaTeX output is the score
 table; --details adds intervals and differences. Output is deterministic for a
 seed.";
 
-/// Default measures.
 const MEASURES: [&str; 5] = ["nDCG@10", "AP", "RR", "P@5", "R@100"];
 
 /// The arguments of `ir compare`.
@@ -135,15 +134,15 @@ pub(crate) struct Args {
     #[command(flatten)]
     rules: RuleOptions,
 
-    /// Also print the N queries with the largest gains and losses of each pair, by the first measure,
-    /// with the documents whose rank changed [default N: 5]. In csv, replaces the tables and omits
-    /// documents
+    /// Also print the N queries with the largest gains and losses of each pair, by the first
+    /// measure, with the documents whose rank changed [default N: 5]. In csv, replaces the tables
+    /// and omits documents
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = positive)]
     per_topic: Option<usize>,
 
-    /// Output format: table, markdown, latex, csv or json (csv and json in full precision, json with
-    /// per-query scores), or html: one self-contained page with tables, plots, and the queries and
-    /// documents behind each difference
+    /// Output format: table, markdown, latex, csv or json (csv and json in full precision, json
+    /// with per-query scores), or html: one self-contained page with tables, plots, and the queries
+    /// and documents behind each difference
     #[arg(long, value_enum, default_value_t = OutputFormat::Table, hide_possible_values = true, value_name = "FORM")]
     format: OutputFormat,
 

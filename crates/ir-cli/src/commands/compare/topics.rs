@@ -18,9 +18,7 @@ pub(super) struct Topics {
     against: String,
     wins: usize,
     losses: usize,
-    /// Gains, largest first.
     gains: Vec<Topic>,
-    /// Losses, largest first.
     drops: Vec<Topic>,
 }
 

@@ -52,8 +52,8 @@ pub(crate) struct Args {
     /// Model folder, or the name of a downloaded model (see `ir models`)
     model: PathBuf,
 
-    /// Collection to encode: a BEIR folder, a collection by name (see `ir datasets`), a .jsonl or .tsv
-    /// file of documents, or a folder of notes (*.md, *.txt)
+    /// Collection to encode: a BEIR folder, a collection by name (see `ir datasets`), a .jsonl or
+    /// .tsv file of documents, or a folder of notes (*.md, *.txt)
     collection: String,
 
     /// Encode queries: the judged queries of a collection, or a query file

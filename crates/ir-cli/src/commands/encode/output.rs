@@ -55,8 +55,8 @@ pub(super) struct VectorOutput {
 }
 
 impl VectorOutput {
-    /// Resumes the unfinished output of the same job, or creates it. `similarity` applies to an index,
-    /// not to a .npy file.
+    /// Resumes the unfinished output of the same job, or creates it. `similarity` applies to an
+    /// index, not to a .npy file.
     pub(super) fn open(
         path: &Path,
         ids: Option<&Path>,

@@ -54,7 +54,6 @@ pub(super) struct FormArgs {
     which_version: Option<bool>,
 }
 
-/// Judgment file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum JudgmentFormat {
     /// Query, ignored, document, grade
@@ -73,7 +72,6 @@ pub(super) enum JudgmentFormat {
     Subtopics,
 }
 
-/// Run file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum RunForm {
     /// Query, ignored, document, ignored, score, name
@@ -82,7 +80,6 @@ enum RunForm {
 }
 
 impl FormArgs {
-    /// Rejects unsupported options.
     pub(super) fn check(&self) -> Result<()> {
         if self.debug.as_ref().is_some_and(|level| level.contains('.')) {
             let problem = "--debug: expected a level, found a query id (use -q and grep)";

@@ -89,8 +89,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<NonZeroUsize>,
 
-    /// Print one JSON object per value (measure, query, value in full precision) and a last one with
-    /// the rules
+    /// Print one JSON object per value (measure, query, value in full precision) and a last one
+    /// with the rules
     #[arg(long)]
     json: bool,
 }

@@ -232,8 +232,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let labels = args.labels.as_deref().unwrap_or(source);
         anyhow::bail!("{labels}: expected {expected} labels as {source} has, found {found}");
     }
-    let labelled = |&row: &usize| labels[row] != args.unlabeled;
-    let rows: Vec<usize> = (0..labels.len()).filter(labelled).collect();
+    let labeled = |&row: &usize| labels[row] != args.unlabeled;
+    let rows: Vec<usize> = (0..labels.len()).filter(labeled).collect();
     if rows.is_empty() {
         anyhow::bail!("{source}: expected labeled items, found {found} unlabeled ones");
     }

@@ -37,7 +37,6 @@ pub(super) fn labels(argument: &str) -> Result<Vec<String>> {
     Ok(labels)
 }
 
-/// Labeled texts.
 pub(super) struct LabeledTexts {
     pub(super) texts: Vec<String>,
     /// Line number of each text, from 1; empty for a Parquet file.

@@ -47,8 +47,8 @@ and .4005 with strict.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Index or collection to search: a saved index, a BEIR folder, a collection by name (see `ir datasets`), a
-    /// .jsonl or .tsv file of documents, or a folder of notes (*.md, *.txt)
+    /// Index or collection to search: a saved index, a BEIR folder, a collection by name (see `ir
+    /// datasets`), a .jsonl or .tsv file of documents, or a folder of notes (*.md, *.txt)
     pub(crate) collection: String,
 
     /// Query words
@@ -178,7 +178,6 @@ impl Args {
         }
     }
 
-    /// Run tag.
     pub(crate) fn tag(&self) -> &str {
         self.tag.as_deref().unwrap_or(self.system())
     }

@@ -15,7 +15,6 @@ use crate::shared::input::{DocumentSource, CollectionSource, open_collection, fi
 
 /// An index and, if it was built by this command, its collection.
 pub(crate) struct SearchIndex {
-    /// Collection argument.
     pub(crate) name: String,
     pub(crate) index: Index,
     pub(crate) collection: Option<Collection>,

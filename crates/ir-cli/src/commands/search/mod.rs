@@ -110,7 +110,6 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     Ok(())
 }
 
-/// Rejects incompatible arguments.
 fn check(args: &Args, typed: bool, to_read: bool) -> Result<(), Usage> {
     if typed && args.not_later_than_query.is_some() {
         return Err(Usage(

@@ -38,7 +38,8 @@ pub(crate) struct DenseOptions {
     )]
     encoder: Option<PathBuf>,
 
-    /// Weight of the BM25 score in the hybrid score cos + ALPHA * BM25. Tune it on held-out queries;
+    /// Weight of the BM25 score in the hybrid score cos + ALPHA * BM25. Tune it on held-out
+    /// queries;
     /// 0.05 suits short queries, longer queries need less
     #[arg(long, value_parser = crate::shared::options::k1, allow_negative_numbers = true, value_name = "ALPHA", requires = "vectors", help_heading = "Vectors")]
     alpha: Option<f32>,

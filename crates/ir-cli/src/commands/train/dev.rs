@@ -134,7 +134,6 @@ impl DevSet {
         Ok(seen.len())
     }
 
-    /// Number of queries.
     pub(super) fn len(&self) -> usize {
         self.queries.len()
     }

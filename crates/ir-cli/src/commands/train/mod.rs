@@ -207,7 +207,8 @@ pub(crate) struct Args {
     #[arg(long, requires = "dev", help_heading = "Evaluation")]
     remove_self: bool,
 
-    /// Exclude documents newer than the query, by the attribute `year`; documents without a year pass
+    /// Exclude documents newer than the query, by the attribute `year`; documents without a year
+    /// pass
     #[arg(long, requires = "dev", help_heading = "Evaluation")]
     not_later_than_query: bool,
 
@@ -228,8 +229,8 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Execution")]
     keep_checkpoints: bool,
 
-    /// Backend: cpu, tch, tch-cuda:N, wgpu, vulkan, cuda:N; all but cpu need the feature of the same
-    /// name [default: cpu, or from --config]
+    /// Backend: cpu, tch, tch-cuda:N, wgpu, vulkan, cuda:N; all but cpu need the feature of the
+    /// same name [default: cpu, or from --config]
     #[arg(long, value_name = "NAME", help_heading = "Execution")]
     backend: Option<Backend>,
 

@@ -56,12 +56,12 @@ pub(crate) fn open_collection(argument: &str, verify: Verify) -> Result<Collecti
             Err(error) => Err(error.into()),
         };
     }
-    let catalogue = Catalog::from_env();
+    let catalog = Catalog::from_env();
     let entry = entries().iter().find(|entry| entry.name == argument);
     if let Some(entry) = entry
-        && (!path.is_dir() || catalogue.has(argument)?)
+        && (!path.is_dir() || catalog.has(argument)?)
     {
-        return from_catalog(&catalogue, entry).map(CollectionSource::Documents);
+        return from_catalog(&catalog, entry).map(CollectionSource::Documents);
     }
     if path.is_dir() {
         return from_folder(path).map(CollectionSource::Documents);
@@ -77,11 +77,11 @@ pub(crate) fn open_collection(argument: &str, verify: Verify) -> Result<Collecti
     )
 }
 
-fn from_catalog(catalogue: &Catalog, entry: &CatalogEntry) -> Result<DocumentSource> {
+fn from_catalog(catalog: &Catalog, entry: &CatalogEntry) -> Result<DocumentSource> {
     let family = entry.name.split('/').next().unwrap_or_default();
     let (layout, order) = match family {
-        // DataFinder's title is the paper's title, which the published BM25 run does not index. That
-        // run used the row number as document id, because dataset names are not unique.
+        // DataFinder's title is the paper's title, which the published BM25 run does not index.
+        // That run used the row number as document id, because dataset names are not unique.
         "datafinder" => (FieldLayout::Text, DocumentOrder::RowText),
         _ => (FieldLayout::One, DocumentOrder::Id),
     };
@@ -91,7 +91,7 @@ fn from_catalog(catalogue: &Catalog, entry: &CatalogEntry) -> Result<DocumentSou
         .map(|file| file.sha256.as_str())
         .collect();
     Ok(DocumentSource {
-        collection: catalogue.open(&entry.name)?,
+        collection: catalog.open(&entry.name)?,
         layout,
         order,
         duplicate_ids: entry.distinct < entry.documents,

@@ -94,7 +94,7 @@ fn read_and_evaluate(
     if is_stream(path) {
         return Ok(evaluator.evaluate_reader(opened, argument, how.header)?);
     }
-    if Compression::of_file(path)?.is_none() {
+    if ir_data::detect_compression(path)?.is_none() {
         return Ok(evaluator.evaluate_file(path, how)?);
     }
     evaluator.evaluate_stream(argument, how.header, || Ok(ir_data::open(path)?))
@@ -197,7 +197,7 @@ fn qrels_in_folder(folder: &Path, split: &str, header: Header) -> Result<Parsed<
     })
 }
 
-/// The names of the catalogue.
+/// The names of the catalog.
 fn names() -> String {
     let names: Vec<&str> = entries().iter().map(|entry| entry.name.as_str()).collect();
     names.join(", ")

@@ -46,7 +46,6 @@ impl NotesCorpus {
         })
     }
 
-    /// Number of notes.
     pub(crate) fn len(&self) -> usize {
         self.files.len()
     }

@@ -1,12 +1,9 @@
-//! The command, run as a person would: help, index, search, eval, on small collections.
-#![allow(clippy::print_stderr, clippy::unwrap_used)]
-
-mod cli_common;
+//! Help, `ir index`, `ir search` and `ir eval` on small collections.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use cli_common::{Folder, QRELS, RUN, tiny, value};
+use crate::common::{Folder, QRELS, RUN, tiny, value};
 
 #[test]
 fn help_that_teaches() {

@@ -1,16 +1,13 @@
-//! `ir eval` in place of trec_eval: its own test outputs, its command lines, its options.
+//! `ir eval` as a replacement of trec_eval: its test outputs, command lines and options.
 //!
 //! Expected: usnistgov/trec_eval v10.0, test/ (the command lines are those of its `make
 //! quicktest`), and the specification's vectors, printed by the tags trec_eval-9.0.8 and v10.0.
-#![allow(clippy::print_stderr, clippy::unwrap_used)]
-
-mod cli_common;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use cli_common::{BEIR_QRELS, Folder, QRELS, RUN, data, tiny};
+use crate::common::{BEIR_QRELS, Folder, QRELS, RUN, data, tiny};
 
 /// Runs `ir eval` with these arguments, separated by blanks, in a folder of files.
 fn eval(folder: &Path, args: &str) -> (String, String) {
@@ -84,7 +81,7 @@ fn the_vectors_of_both_releases() {
         );
         return;
     }
-    let measures = include_str!("../../ir-eval/tests/mini_measures.txt");
+    let measures = include_str!("../../../ir-eval/tests/mini_measures.txt");
     let mut measures: Vec<String> = (measures.lines())
         .map(|measure| format!("-m {measure}"))
         .collect();

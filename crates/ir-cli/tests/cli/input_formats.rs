@@ -1,9 +1,6 @@
-//! Files of documents and queries in unusual forms, conditions that say nothing, interrupts.
-#![allow(clippy::print_stderr, clippy::unwrap_used)]
+//! Document and query formats, filters without effect, interrupts.
 
-mod cli_common;
-
-use cli_common::{Folder, QUERIES, tiny};
+use crate::common::{Folder, QUERIES, tiny};
 
 /// The ids of the hits for "tea".
 fn ids(here: &Folder, collection: &str) -> String {

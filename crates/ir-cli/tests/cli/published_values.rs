@@ -1,13 +1,10 @@
-//! Published figures through the command, on the real collections below `IR_DATA`.
+//! Published scores, reproduced by the command on the real collections in `IR_DATA`.
 //!
 //! Expected: castorini/anserini's regressions "flat" (k1 0.9, b 0.4); ArguAna with equal scores in
 //! the order of ids .4005, measured with Lucene 9.9.1 (testdata/lucene/bm25_figures.tsv); DataFinder
 //! (ACL 2023, BM25, corpus of 7,602 records), measured with Anserini 1.7.1 at k1 0.8, b 0.4.
-#![allow(clippy::print_stderr, clippy::unwrap_used)]
 
-mod cli_common;
-
-use cli_common::{Folder, data, value};
+use crate::common::{Folder, data, value};
 
 #[track_caller]
 fn near(found: f64, expected: f64, within: f64) {

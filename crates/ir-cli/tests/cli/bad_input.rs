@@ -1,11 +1,8 @@
-//! What goes wrong says so in one line, names what is wrong, and leaves nothing behind.
-#![allow(clippy::print_stderr, clippy::unwrap_used)]
-
-mod cli_common;
+//! Invalid input and options: a one-line error, and no file left behind.
 
 use std::path::Path;
 
-use cli_common::{BEIR_QRELS, CORPUS, Folder, QRELS, QUERIES, RUN, tiny};
+use crate::common::{BEIR_QRELS, CORPUS, Folder, QRELS, QUERIES, RUN, tiny};
 
 /// Each row: arguments, exit code, what the one line must hold.
 type Row<'a> = (&'a [&'a str], i32, &'a [&'a str]);

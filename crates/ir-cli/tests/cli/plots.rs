@@ -1,11 +1,8 @@
-//! `ir compare` as a page, and its pictures.
-#![allow(clippy::print_stderr, clippy::unwrap_used)]
-
-mod cli_common;
+//! `ir compare --format html` and `--plots`.
 
 use std::path::PathBuf;
 
-use cli_common::Folder;
+use crate::common::Folder;
 
 const QRELS: &str = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\nq3 0 d4 1\nq4 0 d5 1\n";
 const OLD: &str = "q1 Q0 d2 1 9 old\nq1 Q0 d1 2 8 old\nq2 Q0 d3 1 7 old\nq3 Q0 d1 1 6 old\n";

@@ -1,15 +1,11 @@
-//! `ir search --vectors`: what `ir encode` wrote, searched alone and beside the words. One of the tests
-//! needs a model (`IR_MODEL=$(.ci/model)`), and says so and skips without.
-#![cfg(feature = "dense")]
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
-
-mod cli_common;
+//! `ir search --vectors`: dense retrieval and hybrid search. One test needs a model
+//! (`IR_MODEL=$(.ci/model)`) and is skipped with a notice without one.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use cli_common::Folder;
+use crate::common::Folder;
 
 /// The vectors of a `.npy` file of 32-bit numbers, by id.
 fn vectors(here: &Folder, name: &str, ids: &str) -> Vec<(String, Vec<f32>)> {
@@ -129,7 +125,7 @@ fn queries_are_read_as_the_documents_were() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/tiny/bert");
     let model = folder.to_str().unwrap();
     let here = Folder::new();
-    cli_common::tiny(&here);
+    crate::common::tiny(&here);
     let how = [
         "--prefix",
         "the sea at night: ",

@@ -1,9 +1,6 @@
 //! `ir pool`: from runs to judgments.
-#![allow(clippy::unwrap_used)]
 
-mod cli_common;
-
-use cli_common::{Folder, value};
+use crate::common::{Folder, value};
 
 #[test]
 fn a_pool_from_runs_to_judgments() {

@@ -1,17 +1,11 @@
-//! Runs the command as a person would, in a folder of its own.
-#![allow(dead_code, reason = "each test file uses its part")]
-#![allow(
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    reason = "tests say what they skip"
-)]
+//! Runs the command in a temporary folder.
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a command printed and how it ended.
+/// Exit code and output of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -26,7 +20,7 @@ impl Ran {
         self
     }
 
-    /// Failed with this code and one line that holds all of these.
+    /// Asserts the exit code and a one-line error that contains all of `parts`.
     #[track_caller]
     pub(crate) fn fails(self, code: i32, parts: &[&str]) -> Self {
         assert_eq!(self.code, code, "{}{}", self.out, self.err);
@@ -48,7 +42,7 @@ impl Ran {
     }
 }
 
-/// A folder that goes away with the test.
+/// A temporary folder.
 pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -75,7 +69,7 @@ impl Folder {
         fs::read_to_string(self.at(name)).unwrap()
     }
 
-    /// All files below, by path.
+    /// All files below the folder, sorted by path.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
         let mut folders = vec![self.path().to_owned()];
@@ -101,17 +95,17 @@ impl Folder {
         command
     }
 
-    /// Runs `ir` here, without a data folder.
+    /// Runs `ir` without `IR_DATA`.
     pub(crate) fn ir(&self, args: &[&str]) -> Ran {
         finish(self.command(args).env_remove("IR_DATA"), None)
     }
 
-    /// Runs `ir` here, in a data folder.
+    /// Runs `ir` with `IR_DATA` set to this folder.
     pub(crate) fn ir_inside(&self, args: &[&str]) -> Ran {
         finish(self.command(args).env("IR_DATA", self.path()), None)
     }
 
-    /// Runs `ir` here, with these variables; an empty one is unset.
+    /// Runs `ir` with environment variables; an empty value unsets one.
     pub(crate) fn ir_env(&self, args: &[&str], variables: &[(&str, &str)]) -> Ran {
         let mut command = self.command(args);
         command.env_remove("IR_DATA");
@@ -124,12 +118,12 @@ impl Folder {
         finish(&mut command, None)
     }
 
-    /// Runs `ir` here, with this on standard input.
+    /// Runs `ir` with `input` on standard input.
     pub(crate) fn ir_with(&self, args: &[&str], input: &str) -> Ran {
         finish(self.command(args).env_remove("IR_DATA"), Some(input))
     }
 
-    /// Runs `ir` here, with the data folder of the environment.
+    /// Runs `ir` with the caller's `IR_DATA`.
     pub(crate) fn ir_data(&self, args: &[&str]) -> Ran {
         finish(&mut self.command(args), None)
     }
@@ -157,7 +151,7 @@ fn finish(command: &mut Command, input: Option<&str>) -> Ran {
     }
 }
 
-/// The folder with the real collections, or a notice that the test skips.
+/// The folder of the real collections; prints a notice if the test is skipped.
 pub(crate) fn data(test: &str) -> Option<PathBuf> {
     let data = std::env::var_os("IR_DATA").filter(|data| !data.is_empty());
     if data.is_none() {
@@ -166,7 +160,7 @@ pub(crate) fn data(test: &str) -> Option<PathBuf> {
     data.map(PathBuf::from)
 }
 
-/// The value of a measure in trec_eval's output.
+/// Value of a measure in trec_eval's output.
 #[track_caller]
 pub(crate) fn value(output: &str, measure: &str) -> f64 {
     let line = output
@@ -188,7 +182,7 @@ pub(crate) const CORPUS: &str = "{\"_id\": \"d1\", \"title\": \"Tea\", \"text\":
 pub(crate) const QUERIES: &str = "{\"_id\": \"q1\", \"text\": \"tea leaves\"}\n{\"_id\": \"q2\", \"text\": \"rivers\"}\n{\"_id\": \"q3\", \"text\": \"not judged\"}\n";
 pub(crate) const BEIR_QRELS: &str = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td3\t1\n";
 
-/// A folder `tiny` in BEIR's layout.
+/// Writes a folder `tiny` in BEIR layout.
 pub(crate) fn tiny(folder: &Folder) {
     folder.write("tiny/corpus.jsonl", CORPUS);
     folder.write("tiny/queries.jsonl", QUERIES);

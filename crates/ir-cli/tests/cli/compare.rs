@@ -1,9 +1,6 @@
-//! `ir compare`, `ir sweep` and `ir buckets` as a person meets them.
-#![allow(clippy::unwrap_used, reason = "tests")]
+//! `ir compare`, `ir sweep` and `ir buckets`.
 
-mod cli_common;
-
-use cli_common::{Folder, data};
+use crate::common::{Folder, data};
 
 /// Eight queries with one relevant document each, and three runs: `good` finds it first, `bad`
 /// fourth, and `ugly`, with the tag of `bad`, second, for six of the queries.

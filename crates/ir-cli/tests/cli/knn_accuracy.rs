@@ -1,9 +1,6 @@
-//! `ir knn-accuracy`, as a person would use it.
-#![allow(clippy::print_stderr, clippy::unwrap_used)]
+//! `ir knn-accuracy`.
 
-mod cli_common;
-
-use cli_common::{Folder, data};
+use crate::common::{Folder, data};
 
 /// Rows of two numbers each, as NumPy would save them.
 fn npy(rows: &[[f64; 2]]) -> Vec<u8> {

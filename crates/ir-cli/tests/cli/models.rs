@@ -1,17 +1,14 @@
-//! `ir models`, as a person would use it, with a hub on the loopback.
-#![cfg(feature = "dense")]
-#![allow(clippy::unwrap_used)]
+//! `ir models` with a hub on the loopback interface.
 
-mod cli_common;
 #[cfg(feature = "fetch")]
 #[allow(unreachable_pub)]
-#[path = "../../ir-dense/tests/common/server.rs"]
+#[path = "../../../ir-dense/tests/common/server.rs"]
 mod server;
 
-use cli_common::Folder;
+use crate::common::Folder;
 
 /// Runs `ir` with the cache in this folder, and such a hub.
-fn ir(here: &Folder, hub: &str, args: &[&str]) -> cli_common::Ran {
+fn ir(here: &Folder, hub: &str, args: &[&str]) -> crate::common::Ran {
     here.ir_env(
         args,
         &[

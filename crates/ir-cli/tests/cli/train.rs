@@ -1,13 +1,9 @@
 //! `ir train`: a tiny model on the bundled collection.
-#![cfg(feature = "dense")]
-#![allow(clippy::unwrap_used)]
-
-mod cli_common;
 
 use std::fs;
 use std::path::Path;
 
-use cli_common::Folder;
+use crate::common::Folder;
 
 fn model() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -235,7 +231,7 @@ fn a_checkpoint_knows_its_evaluation() {
 #[test]
 fn ids_are_not_learned_as_if_they_were_texts() {
     let here = Folder::new();
-    here.write("corpus.jsonl", cli_common::CORPUS);
+    here.write("corpus.jsonl", crate::common::CORPUS);
     let lines = [
         r#"{"n": 0, "paper_id": "7", "query": "what to drink", "keyphrase_query": "tea", "positives": ["d1"]}"#,
         r#"{"n": 1, "paper_id": "8", "query": "what is black", "keyphrase_query": "coffee", "positives": ["d2"]}"#,

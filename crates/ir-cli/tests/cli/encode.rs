@@ -1,15 +1,11 @@
-//! `ir encode`, as a person would use it, with a tiny model.
-#![cfg(feature = "dense")]
-#![allow(clippy::unwrap_used)]
-
-mod cli_common;
+//! `ir encode` with a tiny model.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cli_common::{Folder, tiny};
+use crate::common::{Folder, tiny};
 use ir_core::Retriever;
 use ir_knn::{FlatIndex, npy};
 

@@ -1,10 +1,7 @@
 //! The commands that build and compare test collections: pool, overlap, agree, interleave, fuse,
 //! diff.
-#![allow(clippy::print_stderr, clippy::unwrap_used)]
 
-mod cli_common;
-
-use cli_common::{Folder, data};
+use crate::common::{Folder, data};
 use serde_json::Value;
 
 /// The lists of the specification: A = a b c d, B = c a e.

@@ -1,12 +1,9 @@
-//! `ir eval` on runs and qrels as they are found in the world: odd, wrong, large, in any order.
-#![allow(clippy::print_stderr, clippy::unwrap_used)]
-
-mod cli_common;
+//! `ir eval` on unusual, invalid, large and unsorted runs and qrels.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use cli_common::{Folder, value};
+use crate::common::{Folder, value};
 
 const QRELS: &str = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d3 1\nq3 0 d1 -1\nq3 0 d2 -2\n";
 const RUN: &str = "q1 Q0 d2 1 2.5 me\nq1 Q0 d1 2 1.5 me\nq2 Q0 d3 1 1.0 me\nq3 Q0 d1 1 1.0 me\n";

@@ -1,11 +1,8 @@
-//! `ir mine`: hard negatives.
-#![allow(clippy::unwrap_used)]
-
-mod cli_common;
+//! `ir mine`: hard-negative mining.
 
 use std::collections::{BTreeMap, HashSet};
 
-use cli_common::Folder;
+use crate::common::Folder;
 use ir_core::{TrainingExample, TrainingSet};
 use ir_data::training::TrainingFile;
 

@@ -1,9 +1,6 @@
-//! `ir eval` with measures that trec_eval does not have, and judgments with one more column.
-#![allow(clippy::print_stderr, clippy::unwrap_used)]
+//! `ir eval` with measures beyond trec_eval, and five-column judgments.
 
-mod cli_common;
-
-use cli_common::{Folder, value};
+use crate::common::{Folder, value};
 
 const RUN: &str = "\
 q1 Q0 a 1 4 me

@@ -1,0 +1,30 @@
+//! The command `ir`, run as a user would.
+
+#![allow(
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "tests; skipped tests say so"
+)]
+
+mod bad_input;
+mod basic;
+mod collections;
+mod common;
+mod compare;
+#[cfg(feature = "dense")]
+mod dense_search;
+#[cfg(feature = "dense")]
+mod encode;
+mod eval_input;
+mod input_formats;
+mod knn_accuracy;
+mod measures;
+mod mine;
+#[cfg(feature = "dense")]
+mod models;
+mod plots;
+mod pool;
+mod published_values;
+#[cfg(feature = "dense")]
+mod train;
+mod trec_eval;
