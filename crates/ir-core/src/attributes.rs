@@ -4,35 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The names of the attributes that several collections share.
-pub mod name {
-    /// Year of publication or introduction, an integer.
-    pub const YEAR: &str = "year";
-    /// The keyphrase form of a query.
-    pub const KEYPHRASES: &str = "keyphrase_query";
-    /// What is to be done: "question answering".
-    pub const TASK: &str = "task";
-    /// Kind of data: "images".
-    pub const MODALITY: &str = "modality";
-    /// Field of application: "biomedicine".
-    pub const DOMAIN: &str = "domain";
-    /// Language of the data.
-    pub const LANGUAGE: &str = "language";
-    /// Length of the texts: "sentence-level".
-    pub const TEXT_LENGTH: &str = "text_length";
-    /// How a model is trained: "unsupervised".
-    pub const TRAINING_STYLE: &str = "training_style";
-    /// The repository that a record comes from.
-    pub const REPOSITORY: &str = "repository";
-}
-
 /// The value of one attribute, as JSON has it.
 ///
-/// A whole number that `i64` cannot hold is read as a [`Value::Float`]. An attribute that is `null`
+/// A whole number that `i64` cannot hold is read as a [`AttributeValue::Float`]. An attribute that is `null`
 /// is absent ([`Attributes`]); a `null` inside a list or a map is refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Value {
+pub enum AttributeValue {
     /// A truth value.
     Bool(bool),
     /// A whole number.
@@ -42,42 +20,42 @@ pub enum Value {
     /// A text.
     Text(String),
     /// Several values.
-    List(Vec<Value>),
+    List(Vec<AttributeValue>),
     /// Named values.
-    Map(BTreeMap<String, Value>),
+    Map(BTreeMap<String, AttributeValue>),
 }
 
-impl From<&str> for Value {
+impl From<&str> for AttributeValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl From<String> for Value {
+impl From<String> for AttributeValue {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<i64> for Value {
+impl From<i64> for AttributeValue {
     fn from(number: i64) -> Self {
         Self::Int(number)
     }
 }
 
-impl From<f64> for Value {
+impl From<f64> for AttributeValue {
     fn from(number: f64) -> Self {
         Self::Float(number)
     }
 }
 
-impl From<bool> for Value {
+impl From<bool> for AttributeValue {
     fn from(truth: bool) -> Self {
         Self::Bool(truth)
     }
 }
 
-impl<V: Into<Value>> From<Vec<V>> for Value {
+impl<V: Into<AttributeValue>> From<Vec<V>> for AttributeValue {
     fn from(values: Vec<V>) -> Self {
         Self::List(values.into_iter().map(Into::into).collect())
     }
@@ -98,11 +76,11 @@ impl<V: Into<Value>> From<Vec<V>> for Value {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct Attributes(BTreeMap<String, Value>);
+pub struct Attributes(BTreeMap<String, AttributeValue>);
 
 impl<'de> Deserialize<'de> for Attributes {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        let all = BTreeMap::<String, Option<Value>>::deserialize(input)?;
+        let all = BTreeMap::<String, Option<AttributeValue>>::deserialize(input)?;
         let present = all
             .into_iter()
             .filter_map(|(name, value)| Some((name, value?)));
@@ -111,6 +89,9 @@ impl<'de> Deserialize<'de> for Attributes {
 }
 
 impl Attributes {
+    /// Name of the attribute that [`Attributes::year`] reads.
+    pub const YEAR: &'static str = "year";
+
     /// No attributes.
     #[must_use]
     pub fn new() -> Self {
@@ -118,13 +99,13 @@ impl Attributes {
     }
 
     /// Sets an attribute, in place of an earlier value.
-    pub fn set(&mut self, name: impl Into<String>, value: impl Into<Value>) {
+    pub fn set(&mut self, name: impl Into<String>, value: impl Into<AttributeValue>) {
         self.0.insert(name.into(), value.into());
     }
 
     /// The value of an attribute.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Value> {
+    pub fn get(&self, name: &str) -> Option<&AttributeValue> {
         self.0.get(name)
     }
 
@@ -132,7 +113,7 @@ impl Attributes {
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.get(name) {
-            Some(Value::Text(text)) => Some(text),
+            Some(AttributeValue::Text(text)) => Some(text),
             _ => None,
         }
     }
@@ -141,15 +122,15 @@ impl Attributes {
     #[must_use]
     pub fn int(&self, name: &str) -> Option<i64> {
         match self.get(name) {
-            Some(Value::Int(number)) => Some(*number),
+            Some(AttributeValue::Int(number)) => Some(*number),
             _ => None,
         }
     }
 
-    /// The attribute [`name::YEAR`].
+    /// The attribute [`Attributes::YEAR`].
     #[must_use]
     pub fn year(&self) -> Option<i64> {
-        self.int(name::YEAR)
+        self.int(Self::YEAR)
     }
 
     /// Whether there are none.
@@ -164,12 +145,12 @@ impl Attributes {
     }
 
     /// Names and values, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &AttributeValue)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 }
 
-impl<N: Into<String>, V: Into<Value>> FromIterator<(N, V)> for Attributes {
+impl<N: Into<String>, V: Into<AttributeValue>> FromIterator<(N, V)> for Attributes {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
         Self(
             pairs
@@ -193,7 +174,7 @@ mod tests {
         assert_eq!(read.get("year"), None);
         assert_eq!(read.text("task"), Some("qa"));
         assert_eq!(read.int("most"), Some(i64::MAX));
-        assert_eq!(read.get("more"), Some(&Value::Float(2.0_f64.powi(63))));
+        assert_eq!(read.get("more"), Some(&AttributeValue::Float(2.0_f64.powi(63))));
         let again: Attributes =
             serde_json::from_str(&serde_json::to_string(&read).unwrap()).unwrap();
         assert_eq!(again, read);

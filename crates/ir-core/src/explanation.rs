@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// use ir_core::Explanation;
 /// let leaf = |value, what: &str| Explanation::new(value, what);
-/// let sum = Explanation::new(3.0, "sum of").with(leaf(1.0, "tea")).with(leaf(2.0, "leaves"));
+/// let sum = Explanation::new(3.0, "sum of").with_detail(leaf(1.0, "tea")).with_detail(leaf(2.0, "leaves"));
 /// assert_eq!(sum.to_string(), "3  sum of\n  1  tea\n  2  leaves\n");
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,27 +18,28 @@ pub struct Explanation {
     /// The value of this node.
     pub value: f32,
     /// What the value is, formula included.
-    pub what: String,
+    #[serde(rename = "what")]
+    pub description: String,
     /// What it was computed from.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Explanation>,
+    #[serde(rename = "parts", default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<Explanation>,
 }
 
 impl Explanation {
     /// A node without parts.
     #[must_use]
-    pub fn new(value: f32, what: impl Into<String>) -> Self {
+    pub fn new(value: f32, description: impl Into<String>) -> Self {
         Self {
             value,
-            what: what.into(),
-            parts: Vec::new(),
+            description: description.into(),
+            details: Vec::new(),
         }
     }
 
     /// With one more part.
     #[must_use]
-    pub fn with(mut self, part: Self) -> Self {
-        self.parts.push(part);
+    pub fn with_detail(mut self, detail: Self) -> Self {
+        self.details.push(detail);
         self
     }
 
@@ -48,12 +49,12 @@ impl Explanation {
             "{:indent$}{}  {}",
             "",
             self.value,
-            self.what,
+            self.description,
             indent = 2 * depth
         )?;
-        self.parts
+        self.details
             .iter()
-            .try_for_each(|part| part.draw(f, depth + 1))
+            .try_for_each(|detail| detail.draw(f, depth + 1))
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Attributes, DocIds, DocNum, Value};
+use crate::{Attributes, DocIds, DocNum, AttributeValue};
 
 /// A set of documents that a search is confined to.
 ///
@@ -230,7 +230,7 @@ pub enum Predicate {
         /// The attribute.
         name: String,
         /// The values that pass.
-        values: Vec<Value>,
+        values: Vec<AttributeValue>,
     },
     /// The attribute is present.
     Known {
@@ -250,8 +250,8 @@ impl Predicate {
     #[must_use]
     pub fn matches(&self, attributes: &Attributes) -> bool {
         let number = |name: &str| match attributes.get(name) {
-            Some(Value::Int(n)) => Some(Some(*n as f64)),
-            Some(Value::Float(x)) => Some(Some(*x)),
+            Some(AttributeValue::Int(n)) => Some(Some(*n as f64)),
+            Some(AttributeValue::Float(x)) => Some(Some(*x)),
             Some(_) => Some(None),
             None => None,
         };
@@ -263,7 +263,7 @@ impl Predicate {
                 number(name).is_none_or(|n| n.is_some_and(|n| n >= *limit))
             }
             Self::OneOf { name, values } => match attributes.get(name) {
-                Some(Value::List(members)) => members.iter().any(|member| values.contains(member)),
+                Some(AttributeValue::List(members)) => members.iter().any(|member| values.contains(member)),
                 Some(value) => values.contains(value),
                 None => false,
             },

@@ -1,58 +1,46 @@
 #![doc = include_str!("../README.md")]
-#![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "mmap"), forbid(unsafe_code))]
+#![cfg_attr(feature = "mmap", deny(unsafe_code))]
 
 mod adapters;
 mod analyzer;
 mod attributes;
-mod cached;
-mod collection;
-pub mod compat;
+mod cached_encoder;
+mod corpus;
 mod encoder;
 mod explanation;
-mod file;
 mod filter;
-pub mod fuse;
-mod held_back;
-pub mod hybrid;
+pub mod fusion;
+mod hash;
 mod ids;
-pub mod interleave;
-mod judged;
-mod labelled;
-pub mod mine;
-mod order;
 mod progress;
 mod qrels;
 mod random;
 mod ranking;
 mod retriever;
 mod run;
+mod run_order;
 mod search;
-mod stop_words;
-mod training;
+pub mod stop_words;
+pub mod store;
+pub mod training;
 pub mod trec;
 
 pub use adapters::{ByText, Distinct};
 pub use analyzer::{Analyzer, Token};
-pub use attributes::{Attributes, Value, name};
-pub use cached::CachedEncoder;
-pub use collection::{Corpus, CorpusError, DocReader, Docs, Document, Queries, Query};
+pub use attributes::{AttributeValue, Attributes};
+pub use cached_encoder::CachedEncoder;
+pub use corpus::{Corpus, CorpusError, CorpusIter, DocReader, Document, Query};
 pub use encoder::{EncodeError, Encoded, Encoder, Side};
 pub use explanation::Explanation;
-pub use file::{AtomicFile, remove_unfinished};
 pub use filter::{AllOf, AnyOf, DocFilter, DocSet, NoneOf, NotLaterThan, Predicate, Years};
-pub use held_back::HeldBack;
+pub use hash::Fnv1a;
 pub use ids::{DocIds, DocNum, IdError};
-pub use judged::JudgedDocs;
-pub use labelled::{StratifiedQrels, SubtopicQrels};
-pub use order::ListOrder;
 pub use progress::{Flow, NoProgress, Progress};
-pub use qrels::{Grade, Judgments, Qrels};
-pub use random::SplitMix;
+pub use qrels::{Grade, JudgedDocs, Judgments, Qrels, StratifiedQrels, SubtopicQrels};
+pub use random::SplitMix64;
 pub use ranking::{Hit, Ranking, TopK};
 pub use retriever::{Retriever, SearchError};
-pub use run::{Run, Scored};
+pub use run::{Run, ScoredDoc};
+pub use run_order::RunOrder;
 pub use search::Search;
-pub use stop_words::NLTK_STOP_WORDS;
-pub use training::{
-    ExampleFault, Fingerprint, TrainingError, TrainingExample, TrainingSet, TrainingText,
-};

@@ -1,47 +1,44 @@
 //! Random numbers that are the same everywhere and for ever.
 
+use crate::Fnv1a;
+
 /// SplitMix64, written out so that a seed means the same on every machine and in every release.
 ///
 /// Work that is cut into parts (topics, samples) gives each part a stream of its own, so that no
 /// part depends on the others or on who draws when.
 ///
 /// ```
-/// use ir_core::SplitMix;
-/// let mut first = SplitMix::named(7, "topic 1");
-/// let mut again = SplitMix::named(7, "topic 1");
+/// use ir_core::SplitMix64;
+/// let mut first = SplitMix64::from_name(7, "topic 1");
+/// let mut again = SplitMix64::from_name(7, "topic 1");
 /// assert_eq!(first.below(1000), again.below(1000));
 /// ```
 ///
 /// # Source
 /// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 #[derive(Debug, Clone)]
-pub struct SplitMix(u64);
+pub struct SplitMix64(u64);
 
-impl SplitMix {
+impl SplitMix64 {
     const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
     /// The stream of a number under a seed.
     #[must_use]
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut mixer = Self(seed);
-        let start = mixer.bits() ^ stream.wrapping_mul(Self::STEP);
-        Self(Self(start).bits())
+        let start = mixer.next_u64() ^ stream.wrapping_mul(Self::STEP);
+        Self(Self(start).next_u64())
     }
 
     /// The stream of a text under a seed, by the text's 64-bit FNV-1a hash.
     #[must_use]
-    pub fn named(seed: u64, stream: &str) -> Self {
-        let hash = stream
-            .bytes()
-            .fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
-            });
-        Self::new(seed, hash)
+    pub fn from_name(seed: u64, stream: &str) -> Self {
+        Self::new(seed, Fnv1a::hash(stream.as_bytes()))
     }
 
     /// 64 random bits.
     #[inline]
-    pub fn bits(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(Self::STEP);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -58,7 +55,7 @@ impl SplitMix {
         let n = n.max(1) as u64;
         let least = n.wrapping_neg() % n;
         loop {
-            let product = u128::from(self.bits()) * u128::from(n);
+            let product = u128::from(self.next_u64()) * u128::from(n);
             if product as u64 >= least {
                 return (product >> 64) as usize;
             }
@@ -67,7 +64,7 @@ impl SplitMix {
 
     /// Moves a random choice of `n` items, all choices equally likely, to the front, in random
     /// order: a whole shuffle where `n` is the length or more.
-    pub fn draw<T>(&mut self, items: &mut [T], n: usize) {
+    pub fn partial_shuffle<T>(&mut self, items: &mut [T], n: usize) {
         for at in 0..n.min(items.len()) {
             let other = at + self.below(items.len() - at);
             items.swap(at, other);
@@ -82,8 +79,8 @@ mod tests {
     #[test]
     fn the_published_numbers() {
         // The first outputs for seed 1234567, as the authors' program prints them.
-        let mut random = SplitMix(1_234_567);
-        let first: Vec<u64> = (0..3).map(|_| random.bits()).collect();
+        let mut random = SplitMix64(1_234_567);
+        let first: Vec<u64> = (0..3).map(|_| random.next_u64()).collect();
         let published = [
             6_457_827_717_110_365_317,
             3_203_168_211_198_807_973,
@@ -97,11 +94,11 @@ mod tests {
         let mut counts = [0_u32; 6];
         for stream in 0..6000 {
             let mut items = [0, 1, 2, 3, 4, 5];
-            SplitMix::new(1, stream).draw(&mut items, 2);
+            SplitMix64::new(1, stream).partial_shuffle(&mut items, 2);
             items[..2].iter().for_each(|&item| counts[item] += 1);
         }
         // 2000 expected of each; five standard deviations are 183.
         assert!(counts.iter().all(|&n| n.abs_diff(2000) < 183), "{counts:?}");
-        assert_eq!(SplitMix::named(0, "x").below(0), 0);
+        assert_eq!(SplitMix64::from_name(0, "x").below(0), 0);
     }
 }

@@ -136,16 +136,6 @@ pub enum SearchError {
     /// A vector of zeros, where scores depend on the direction: cosine.
     #[error("the query vector is zero, which has no direction")]
     ZeroVector,
-    /// A parameter outside its range.
-    #[error("{name} is {found}, expected {expected}")]
-    Parameter {
-        /// The parameter.
-        name: &'static str,
-        /// The range.
-        expected: &'static str,
-        /// What was given.
-        found: f64,
-    },
     /// The query could not be turned into a vector.
     #[error("the query could not be encoded")]
     Encode(#[source] crate::EncodeError),

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DocIds, Queries, Query, Ranking, Retriever, Search, SearchError};
+use crate::{DocIds, Query, Ranking, Retriever, Search, SearchError};
 
 /// One line of a run: a document and its score.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Scored {
+pub struct ScoredDoc {
     /// The document's id.
     pub doc: String,
     /// Its score; higher is better.
@@ -24,7 +24,7 @@ pub struct Scored {
 pub struct Run {
     /// The system's name.
     pub tag: String,
-    queries: BTreeMap<String, Vec<Scored>>,
+    queries: BTreeMap<String, Vec<ScoredDoc>>,
 }
 
 impl Run {
@@ -38,13 +38,13 @@ impl Run {
     }
 
     /// A run whose lists are at hand.
-    pub(crate) fn of_lists(tag: String, queries: BTreeMap<String, Vec<Scored>>) -> Self {
+    pub(crate) fn from_lists(tag: String, queries: BTreeMap<String, Vec<ScoredDoc>>) -> Self {
         Self { tag, queries }
     }
 
     /// Appends a document to a query's list.
     pub fn push(&mut self, query: &str, doc: impl Into<String>, score: f64) {
-        let scored = Scored {
+        let scored = ScoredDoc {
             doc: doc.into(),
             score,
         };
@@ -66,19 +66,19 @@ impl Run {
 
     /// The list of one query.
     #[must_use]
-    pub fn get(&self, query: &str) -> Option<&[Scored]> {
+    pub fn get(&self, query: &str) -> Option<&[ScoredDoc]> {
         self.queries.get(query).map(Vec::as_slice)
     }
 
     /// All lists, by query id in ascending byte order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &[Scored])> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &[ScoredDoc])> {
         self.queries
             .iter()
             .map(|(query, list)| (query.as_str(), list.as_slice()))
     }
 
     /// All lists, by query id, to change.
-    pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (&str, &mut Vec<Scored>)> {
+    pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (&str, &mut Vec<ScoredDoc>)> {
         self.queries
             .iter_mut()
             .map(|(query, list)| (query.as_str(), list))
@@ -97,8 +97,8 @@ impl Run {
     }
 
     /// Drops every document whose id is the query's own: in some collections (ArguAna) the queries
-    /// are documents. Gives the number dropped. Cut afterwards with [`Run::cut`].
-    pub fn remove_self(&mut self) -> usize {
+    /// are documents. Gives the number dropped. Cut afterwards with [`Run::truncate`].
+    pub fn remove_identical_ids(&mut self) -> usize {
         let mut dropped = 0;
         for (query, list) in &mut self.queries {
             let before = list.len();
@@ -110,7 +110,7 @@ impl Run {
     }
 
     /// Keeps the first `k` documents of every list.
-    pub fn cut(&mut self, k: usize) {
+    pub fn truncate(&mut self, k: usize) {
         self.queries.values_mut().for_each(|list| list.truncate(k));
         self.queries.retain(|_, list| !list.is_empty());
     }
@@ -119,11 +119,11 @@ impl Run {
     ///
     /// # Errors
     /// As [`Retriever::search_batch`].
-    pub fn of<R>(tag: &str, retriever: &R, queries: &[Query], k: usize) -> Result<Self, SearchError>
+    pub fn from_retriever<R>(tag: &str, retriever: &R, queries: &[Query], k: usize) -> Result<Self, SearchError>
     where
         R: Retriever<Query = str> + ?Sized,
     {
-        Self::search(tag, retriever, queries, |_, _| Search::top(k))
+        Self::from_retriever_with(tag, retriever, queries, |_, _| Search::top(k))
     }
 
     /// Runs a text retriever over queries, each with its own parameters, as one batch. `how` is
@@ -148,7 +148,7 @@ impl Run {
     /// // A filter for each query, which the searches borrow.
     /// let filters: Vec<_> =
     ///     queries.iter().map(|query| years.not_later_than(query.attributes.year())).collect();
-    /// let run = Run::search("in time", &retriever, &queries[..], |n, _| {
+    /// let run = Run::from_retriever_with("in time", &retriever, &queries, |n, _| {
     ///     Search::top(10).within(&filters[n])
     /// })?;
     /// assert_eq!(run.get("q1").map(<[_]>::len), Some(1));
@@ -158,17 +158,15 @@ impl Run {
     ///
     /// # Errors
     /// As [`Retriever::search_batch`].
-    pub fn search<'a, R, Q>(
+    pub fn from_retriever_with<'a, R>(
         tag: &str,
         retriever: &R,
-        queries: &'a Q,
+        queries: &'a [Query],
         mut how: impl FnMut(usize, &'a Query) -> Search<'a>,
     ) -> Result<Self, SearchError>
     where
         R: Retriever<Query = str> + ?Sized,
-        Q: Queries + ?Sized,
     {
-        let queries = queries.all();
         let batch: Vec<(&str, Search<'a>)> = queries
             .iter()
             .enumerate()

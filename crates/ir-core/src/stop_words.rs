@@ -3,7 +3,7 @@
 /// The 179 English stop words of NLTK's list, in its order, as they were before the release of 2024
 /// that added contractions: what the DataFinder experiments took out of queries.
 #[rustfmt::skip]
-pub const NLTK_STOP_WORDS: [&str; 179] = [
+pub const NLTK: [&str; 179] = [
     "i", "me", "my", "myself", "we", "our", "ours", "ourselves", "you", "you're", "you've",
     "you'll", "you'd", "your", "yours", "yourself", "yourselves", "he", "him", "his", "himself",
     "she", "she's", "her", "hers", "herself", "it", "it's", "its", "itself", "they", "them",

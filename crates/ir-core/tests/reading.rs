@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::io::{self, Read};
 
-use ir_core::trec::{self, Header, number};
+use ir_core::trec::{self, HeaderLine, parse_number};
 use ir_core::{Qrels, Run};
 use proptest::prelude::*;
 
@@ -64,7 +64,7 @@ fn run_slowly(bytes: &[u8]) -> Result<Run, String> {
                 "x:{line}: expected at least 6 columns, found {found}"
             ));
         };
-        let score = number(score).unwrap_or(0.0);
+        let score = parse_number(score).unwrap_or(0.0);
         if score.is_nan() {
             return Err(format!("x:{line}: expected a score, found NaN"));
         }
@@ -189,14 +189,14 @@ proptest! {
 
     #[test]
     fn runs_are_those_of_the_slow_reader(bytes in files(6), step in 1..70_usize) {
-        let fast = trec::read_run(Trickle(&bytes, step), "x", Header::AsData);
+        let fast = trec::read_run(Trickle(&bytes, step), "x", HeaderLine::AsData);
         let fast = fast.map(|parsed| parsed.data).map_err(|error| error.to_string());
         prop_assert_eq!(fast, run_slowly(&bytes));
     }
 
     #[test]
     fn qrels_are_those_of_the_slow_reader(bytes in files(4), step in 1..70_usize) {
-        let fast = trec::read_qrels(Trickle(&bytes, step), "x", Header::AsData);
+        let fast = trec::read_qrels(Trickle(&bytes, step), "x", HeaderLine::AsData);
         let fast = fast.map(|parsed| parsed.data).map_err(|error| error.to_string());
         prop_assert_eq!(fast, qrels_slowly(&bytes));
     }
@@ -205,9 +205,9 @@ proptest! {
     fn decimal_numbers_are_the_nearest_floats(text in r"[-+]?[0-9]{0,19}(\.[0-9]{0,19})?") {
         // The standard library's reader is correct, as C's strtod is.
         if let Ok(expected) = text.parse::<f64>() {
-            prop_assert_eq!(number(&text).map(f64::to_bits), Some(expected.to_bits()));
+            prop_assert_eq!(parse_number(&text).map(f64::to_bits), Some(expected.to_bits()));
         } else {
-            prop_assert_eq!(number(&text), None);
+            prop_assert_eq!(parse_number(&text), None);
         }
     }
 
@@ -216,22 +216,22 @@ proptest! {
         let folder = std::env::temp_dir();
         let path = folder.join(format!("ir-core-parts-{}-{size}", std::process::id()));
         std::fs::write(&path, &bytes).unwrap();
-        let lines = |scan: &dyn Fn(&mut Vec<Line>) -> Result<u64, trec::TrecError>| {
+        let lines = |scan: &dyn Fn(&mut Vec<Line>) -> Result<u64, trec::TrecReadError>| {
             let mut found = Vec::new();
             scan(&mut found).map(|lines| (found, lines))
         };
-        let scan = |part: &trec::Part, found: &mut Vec<_>, base: u64| {
-            part.scan(Header::AsData, |line| {
-                found.push((line.query.to_owned(), line.doc.to_owned(), base + line.number));
-                Ok::<_, trec::TrecError>(())
+        let scan = |part: &trec::RunChunk, found: &mut Vec<_>, base: u64| {
+            part.scan(HeaderLine::AsData, |line| {
+                found.push((line.query.to_owned(), line.doc.to_owned(), base + line.line));
+                Ok::<_, trec::TrecReadError>(())
             })
         };
         let whole = lines(&|found| {
-            Ok(scan(&trec::parts(&path, u64::MAX).unwrap()[0], found, 0)?.lines)
+            Ok(scan(&trec::split_run(&path, u64::MAX).unwrap()[0], found, 0)?.lines)
         });
         let together = lines(&|found| {
-            let mut all: Option<trec::Scanned> = None;
-            for part in trec::parts(&path, size).unwrap() {
+            let mut all: Option<trec::RunSummary> = None;
+            for part in trec::split_run(&path, size).unwrap() {
                 let before = all.as_ref().map_or(0, |all| all.lines);
                 let scanned = scan(&part, found, before)?;
                 match &mut all {
@@ -265,7 +265,7 @@ fn lines_of_any_length_up_to_the_limit_are_read() {
         let read = trec::read_run(
             Trickle(text.as_bytes(), 60).take(u64::MAX),
             "x",
-            Header::AsData,
+            HeaderLine::AsData,
         );
         match read {
             Ok(run) => assert!(fits && run.data.get("q").unwrap()[1].doc == doc, "{length}"),

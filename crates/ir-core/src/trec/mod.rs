@@ -8,39 +8,39 @@
 //! | qrels of a diversity task | query id, subtopic, document id, grade |
 //!
 //! trec_eval is lenient: text in the score column is 0, so a header line becomes a document
-//! called `DocID` of the query `QueryID`. Reading does the same ([`Header::AsData`]) and says so in
-//! [`Parsed::oddities`], as it does of infinite and hexadecimal scores; [`Header::Skip`] drops a
+//! called `DocID` of the query `QueryID`. Reading does the same ([`HeaderLine::AsData`]) and says so in
+//! [`Parsed::warnings`], as it does of infinite and hexadecimal scores; [`HeaderLine::Skip`] drops a
 //! header line instead. What would make an
 //! evaluation meaningless is an error: a missing column, a NaN score, a document that repeats
 //! within a query, a fifth column in qrels. What could not be read back is not written: a
-//! [`WriteError`] names it.
+//! [`TrecWriteError`] names it.
 //!
 //! ```
-//! use ir_core::trec::{self, Header};
-//! let qrels = trec::read_qrels("q1 0 d1 2\nq1 0 d2 0\n".as_bytes(), "qrels.txt", Header::AsData)?;
+//! use ir_core::trec::{self, HeaderLine};
+//! let qrels = trec::read_qrels("q1 0 d1 2\nq1 0 d2 0\n".as_bytes(), "qrels.txt", HeaderLine::AsData)?;
 //! assert_eq!(qrels.data.grade("q1", "d1"), Some(2));
 //!
-//! let error = trec::read_run("q1 Q0 d1 1\n".as_bytes(), "run.txt", Header::AsData).unwrap_err();
+//! let error = trec::read_run("q1 Q0 d1 1\n".as_bytes(), "run.txt", HeaderLine::AsData).unwrap_err();
 //! assert_eq!(error.to_string(), "run.txt:1: expected at least 6 columns, found 4");
-//! # Ok::<(), trec::TrecError>(())
+//! # Ok::<(), trec::TrecReadError>(())
 //! ```
 
-mod labelled;
+mod read_extended;
 mod number;
-mod parts;
+mod split;
 mod read;
-mod rows;
+mod columns;
 mod scan;
 mod write;
 
 use std::fmt;
 use std::io;
 
-pub use labelled::{read_strata, read_subtopics};
-pub use parts::{Part, parts};
-pub use read::{RunLine, Scanned, read_qrels, read_run, scan_run};
-pub use rows::{Rows, number, whole_number};
-pub use write::{RunScores, write_qrels, write_run, write_strata};
+pub use read_extended::{read_stratified_qrels, read_subtopic_qrels};
+pub use split::{RunChunk, split_run};
+pub use read::{RunLine, RunSummary, read_qrels, read_run, scan_run};
+pub use columns::{ColumnReader, parse_integer, parse_number};
+pub use write::{ScoreFormat, write_qrels, write_run, write_stratified_qrels};
 
 /// The longest line that is read, in bytes. No real run comes near it; a file without line ends
 /// is not read into memory whole.
@@ -48,7 +48,7 @@ pub const MAX_LINE: u64 = 1 << 20;
 
 /// What a first line with a text where a number belongs is taken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Header {
+pub enum HeaderLine {
     /// For data, as trec_eval does: a document with score or grade 0.
     #[default]
     AsData,
@@ -62,13 +62,13 @@ pub struct Parsed<T> {
     /// The run or qrels.
     pub data: T,
     /// What trec_eval passes over in silence, in the order of the lines. At most
-    /// [`Oddities::MAX`] of them; the last one says how many more there were.
-    pub oddities: Vec<Oddity>,
+    /// [`TrecWarnings::MAX`] of them; the last one says how many more there were.
+    pub warnings: Vec<TrecWarning>,
 }
 
 /// Something in a file that is legal and probably not meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Oddity {
+pub struct TrecWarning {
     /// The file.
     pub source: String,
     /// The line, from 1.
@@ -77,28 +77,28 @@ pub struct Oddity {
     pub what: String,
 }
 
-impl fmt::Display for Oddity {
+impl fmt::Display for TrecWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.source, self.line, self.what)
     }
 }
 
-/// Collects what is odd about one file; of more than [`Oddities::MAX`], the number.
+/// Collects what is odd about one file; of more than [`TrecWarnings::MAX`], the number.
 ///
 /// ```
-/// use ir_core::trec::Oddities;
-/// let mut oddities = Oddities::new("run.txt");
-/// oddities.push(3, "the score \"3,5\" was read as 3");
-/// assert_eq!(oddities.finish()[0].to_string(), "run.txt:3: the score \"3,5\" was read as 3");
+/// use ir_core::trec::TrecWarnings;
+/// let mut warnings = TrecWarnings::new("run.txt");
+/// warnings.push(3, "the score \"3,5\" was read as 3");
+/// assert_eq!(warnings.finish()[0].to_string(), "run.txt:3: the score \"3,5\" was read as 3");
 /// ```
 #[derive(Debug, Clone)]
-pub struct Oddities {
+pub struct TrecWarnings {
     source: String,
-    list: Vec<Oddity>,
+    list: Vec<TrecWarning>,
     all: u64,
 }
 
-impl Oddities {
+impl TrecWarnings {
     /// The most that are listed.
     pub const MAX: usize = 20;
 
@@ -116,7 +116,7 @@ impl Oddities {
     pub fn push(&mut self, line: u64, what: impl Into<String>) {
         self.all += 1;
         if self.list.len() < Self::MAX {
-            self.list.push(Oddity {
+            self.list.push(TrecWarning {
                 source: self.source.clone(),
                 line,
                 what: what.into(),
@@ -149,7 +149,7 @@ impl Oddities {
 
     /// What was noted, in its order.
     #[must_use]
-    pub fn finish(self) -> Vec<Oddity> {
+    pub fn finish(self) -> Vec<TrecWarning> {
         self.list
     }
 }
@@ -157,7 +157,7 @@ impl Oddities {
 /// Why a run or qrels could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum TrecError {
+pub enum TrecReadError {
     /// The file could not be read: truncated compression, a failing disk.
     #[error("{path}:{line}: could not be read")]
     Io {
@@ -247,7 +247,7 @@ pub enum TrecError {
 /// A part of a line that is an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Field {
+pub enum IdField {
     /// The id of a query.
     Query,
     /// The id of a document.
@@ -258,7 +258,7 @@ pub enum Field {
     Stratum,
 }
 
-impl fmt::Display for Field {
+impl fmt::Display for IdField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Query => "query id",
@@ -297,7 +297,7 @@ impl fmt::Display for IdFault {
 /// Why a run or qrels could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum WriteError {
+pub enum TrecWriteError {
     /// The output took no more: a full disk, a closed pipe.
     #[error("could not be written")]
     Io(#[from] io::Error),
@@ -305,7 +305,7 @@ pub enum WriteError {
     #[error("expected a {field} {fault}, found {found:?}")]
     Id {
         /// Which kind of id.
-        field: Field,
+        field: IdField,
         /// What is wrong with it.
         fault: IdFault,
         /// The id.
@@ -313,7 +313,7 @@ pub enum WriteError {
         /// The query whose line it would stand in; `None` for a tag.
         query: Option<String>,
     },
-    /// A score that is NaN, or that [`RunScores`] cannot write so that the order survives.
+    /// A score that is NaN, or that [`ScoreFormat`] cannot write so that the order survives.
     #[error("query {query:?}, document {doc:?}: expected {expected}, found {found}")]
     Score {
         /// The query.

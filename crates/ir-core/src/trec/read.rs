@@ -6,18 +6,18 @@ use std::ops::Range;
 
 use super::number::{c_integer, c_number};
 use super::scan::{Line, Position, scan};
-use super::{Header, Oddities, Parsed, TrecError};
-use crate::{Grade, JudgedDocs, Qrels, Run, Scored};
+use super::{HeaderLine, TrecWarnings, Parsed, TrecReadError};
+use crate::{Grade, JudgedDocs, Qrels, Run, ScoredDoc};
 
 /// A line of a run that is being read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunLine<'t> {
     /// Where it stands, from 1.
-    pub number: u64,
+    pub line: u64,
     /// The query's id.
     pub query: &'t str,
     /// Whether the line before, if any, belongs to another query.
-    pub begins: bool,
+    pub starts_query: bool,
     /// The document's id.
     pub doc: &'t str,
     /// The score; never NaN.
@@ -26,19 +26,19 @@ pub struct RunLine<'t> {
 
 /// What is known of a run once its lines were read.
 #[derive(Debug, Clone)]
-pub struct Scanned {
+pub struct RunSummary {
     /// The system's name, by the last line.
     pub tag: String,
     /// How many lines there are, with blank ones and comments.
     pub lines: u64,
     /// What trec_eval passes over in silence.
-    pub oddities: Oddities,
+    pub warnings: TrecWarnings,
 }
 
-impl Scanned {
-    /// Adds what is known of the [`Part`](super::Part) behind this one.
+impl RunSummary {
+    /// Adds what is known of the [`Part`](super::RunChunk) behind this one.
     pub fn append(&mut self, next: Self) {
-        self.oddities.append(next.oddities, self.lines);
+        self.warnings.append(next.warnings, self.lines);
         self.lines += next.lines;
         if !next.tag.is_empty() {
             self.tag = next.tag;
@@ -51,41 +51,41 @@ impl Scanned {
 /// document that repeats within a query, which here is up to `each`.
 ///
 /// ```
-/// use ir_core::trec::{self, Header, TrecError};
+/// use ir_core::trec::{self, HeaderLine, TrecReadError};
 /// let run = "q1 Q0 d1 1 9.5 mine\nq1 Q0 d2 2 8.5 mine\n\nq2 Q0 d1 1 7.5 mine\n";
 /// let mut best: f64 = 0.0;
-/// let scanned = trec::scan_run(run.as_bytes(), "run.txt", Header::AsData, |line| {
+/// let scanned = trec::scan_run(run.as_bytes(), "run.txt", HeaderLine::AsData, |line| {
 ///     best = best.max(line.score);
-///     Ok::<(), TrecError>(())
+///     Ok::<(), TrecReadError>(())
 /// })?;
 /// assert_eq!((best, scanned.lines), (9.5, 4));
-/// # Ok::<(), TrecError>(())
+/// # Ok::<(), TrecReadError>(())
 /// ```
 ///
 /// # Errors
-/// See [`TrecError`]; and the first error that `each` gives.
-pub fn scan_run<E: From<TrecError>>(
+/// See [`TrecReadError`]; and the first error that `each` gives.
+pub fn scan_run<E: From<TrecReadError>>(
     input: impl Read,
     source: &str,
-    header: Header,
+    header: HeaderLine,
     each: impl FnMut(RunLine<'_>) -> Result<(), E>,
-) -> Result<Scanned, E> {
+) -> Result<RunSummary, E> {
     scan_from(input, source, header, Position::default(), each)
 }
 
 /// [`scan_run`] from a position on.
-pub(super) fn scan_from<E: From<TrecError>>(
+pub(super) fn scan_from<E: From<TrecReadError>>(
     input: impl Read,
     source: &str,
-    header: Header,
+    header: HeaderLine,
     mut position: Position,
     mut each: impl FnMut(RunLine<'_>) -> Result<(), E>,
-) -> Result<Scanned, E> {
-    let mut oddities = Oddities::new(source);
+) -> Result<RunSummary, E> {
+    let mut warnings = TrecWarnings::new(source);
     let mut tag = String::new();
     let mut last: Option<String> = None;
     scan(input, source, &mut position, |line: Line<'_, 6>| {
-        byte_order_mark(&mut oddities, &line);
+        byte_order_mark(&mut warnings, &line);
         if line.columns < 6 {
             return Err(columns(source, &line, "at least 6").into());
         }
@@ -95,46 +95,46 @@ pub(super) fn scan_from<E: From<TrecError>>(
         let value = c_number(score);
         if !matches!(value, Some((_, true))) {
             match value {
-                None if header == Header::Skip && line.first => return Ok(()),
+                None if header == HeaderLine::Skip && line.first => return Ok(()),
                 None => {
                     let perhaps = line.perhaps();
                     let what =
                         format!("the score {score:?} is no number and was read as 0{perhaps}");
-                    oddities.push(number, what);
+                    warnings.push(number, what);
                 }
                 Some((value, _)) if value.is_nan() => {}
                 Some((value, _)) if value.is_infinite() => {
-                    oddities.push(number, format!("the score {score:?} counts as infinite"));
+                    warnings.push(number, format!("the score {score:?} counts as infinite"));
                 }
                 Some((value, _)) => {
-                    oddities.push(number, format!("the score {score:?} was read as {value}"));
+                    warnings.push(number, format!("the score {score:?} was read as {value}"));
                 }
             }
         }
         let score = value.map_or(0.0, |(value, _)| value);
         if score.is_nan() {
             let (path, line) = (source.to_owned(), number);
-            return Err(TrecError::NanScore { path, line }.into());
+            return Err(TrecReadError::NanScore { path, line }.into());
         }
         if !same(&tag, name) {
             tag.replace_range(.., name);
         }
-        let begins = !last.as_ref().is_some_and(|last| same(last, query));
-        if begins {
+        let starts_query = !last.as_ref().is_some_and(|last| same(last, query));
+        if starts_query {
             last.get_or_insert_default().replace_range(.., query);
         }
         each(RunLine {
-            number,
+            line: number,
             query,
-            begins,
+            starts_query,
             doc,
             score,
         })
     })?;
-    Ok(Scanned {
+    Ok(RunSummary {
         tag,
         lines: position.lines,
-        oddities,
+        warnings,
     })
 }
 
@@ -166,15 +166,15 @@ fn same(a: &str, b: &str) -> bool {
 /// lines of a query need not stand together; each query's documents keep the order of the file.
 ///
 /// # Errors
-/// The first fault of the file: see [`TrecError`].
-pub fn read_run(input: impl Read, source: &str, header: Header) -> Result<Parsed<Run>, TrecError> {
-    let mut queries: Groups<Scored> = Groups::default();
+/// The first fault of the file: see [`TrecReadError`].
+pub fn read_run(input: impl Read, source: &str, header: HeaderLine) -> Result<Parsed<Run>, TrecReadError> {
+    let mut queries: RowsByQuery<ScoredDoc> = RowsByQuery::default();
     let scanned = scan_run(input, source, header, |line| {
-        let scored = Scored {
+        let scored = ScoredDoc {
             doc: line.doc.to_owned(),
             score: line.score,
         };
-        queries.push(line.query, scored, line.number);
+        queries.push(line.query, scored, line.line);
         Ok(())
     });
     // What repeats stands before any other fault.
@@ -184,8 +184,8 @@ pub fn read_run(input: impl Read, source: &str, header: Header) -> Result<Parsed
         .into_rows()
         .map(|(query, rows)| (query, rows.collect()));
     Ok(Parsed {
-        data: Run::of_lists(scanned.tag, lists.collect()),
-        oddities: scanned.oddities.finish(),
+        data: Run::from_lists(scanned.tag, lists.collect()),
+        warnings: scanned.warnings.finish(),
     })
 }
 
@@ -195,24 +195,24 @@ pub fn read_run(input: impl Read, source: &str, header: Header) -> Result<Parsed
 /// whole number at the head of the fourth column, 0 for a text.
 ///
 /// # Errors
-/// The first fault of the file: see [`TrecError`].
+/// The first fault of the file: see [`TrecReadError`].
 pub fn read_qrels(
     input: impl Read,
     source: &str,
-    header: Header,
-) -> Result<Parsed<Qrels>, TrecError> {
-    let mut oddities = Oddities::new(source);
-    let mut judgments = Judgments::default();
+    header: HeaderLine,
+) -> Result<Parsed<Qrels>, TrecReadError> {
+    let mut warnings = TrecWarnings::new(source);
+    let mut judgments = QrelsBuilder::default();
     let mut position = Position::default();
     let scanned = scan(input, source, &mut position, |line: Line<'_, 4>| {
-        byte_order_mark(&mut oddities, &line);
+        byte_order_mark(&mut warnings, &line);
         if line.columns != 4 {
             return Err(columns(source, &line, "4"));
         }
         let (query, doc, text) = (line.field(0), line.field(2), line.field(3));
         let whole = text.parse::<Grade>().ok();
         let grade = whole.or_else(|| c_integer(text));
-        if grade.is_none() && header == Header::Skip && line.first {
+        if grade.is_none() && header == HeaderLine::Skip && line.first {
             return Ok(());
         }
         let value = grade.unwrap_or(0);
@@ -222,7 +222,7 @@ pub fn read_qrels(
                 "the grade {text:?} is no whole number and was read as {value}{}",
                 line.perhaps()
             );
-            oddities.push(line.number, what);
+            warnings.push(line.number, what);
         }
         Ok(())
     });
@@ -231,12 +231,12 @@ pub fn read_qrels(
     scanned?;
     Ok(Parsed {
         data,
-        oddities: oddities.finish(),
+        warnings: warnings.finish(),
     })
 }
 
-fn columns<const N: usize>(source: &str, line: &Line<'_, N>, expected: &'static str) -> TrecError {
-    TrecError::Columns {
+fn columns<const N: usize>(source: &str, line: &Line<'_, N>, expected: &'static str) -> TrecReadError {
+    TrecReadError::Columns {
         path: source.to_owned(),
         line: line.number,
         expected,
@@ -244,28 +244,28 @@ fn columns<const N: usize>(source: &str, line: &Line<'_, N>, expected: &'static 
     }
 }
 
-fn byte_order_mark<const N: usize>(oddities: &mut Oddities, line: &Line<'_, N>) {
+fn byte_order_mark<const N: usize>(warnings: &mut TrecWarnings, line: &Line<'_, N>) {
     if line.first && line.field(0).starts_with('\u{feff}') {
         let what = "the byte-order mark became part of the first query id";
-        oddities.push(line.number, what);
+        warnings.push(line.number, what);
     }
 }
 
-/// Rows by query, with their lines.
-struct Groups<T> {
+/// ColumnReader by query, with their lines.
+struct RowsByQuery<T> {
     numbers: HashMap<String, usize>,
-    groups: Vec<Group<T>>,
+    groups: Vec<QueryRows<T>>,
     /// Where the last row went: the next one mostly goes there too.
     last: usize,
 }
 
-struct Group<T> {
+struct QueryRows<T> {
     query: String,
     /// With their lines.
     rows: Vec<(T, u64)>,
 }
 
-impl<T> Default for Groups<T> {
+impl<T> Default for RowsByQuery<T> {
     fn default() -> Self {
         Self {
             numbers: HashMap::new(),
@@ -275,14 +275,14 @@ impl<T> Default for Groups<T> {
     }
 }
 
-impl<T> Groups<T> {
+impl<T> RowsByQuery<T> {
     fn push(&mut self, query: &str, row: T, line: u64) {
         let last = self.groups.get(self.last);
         if last.is_none_or(|group| group.query != query) {
             self.last = self.numbers.get(query).copied().unwrap_or_else(|| {
                 let number = self.groups.len();
                 self.numbers.insert(query.to_owned(), number);
-                self.groups.push(Group {
+                self.groups.push(QueryRows {
                     query: query.to_owned(),
                     rows: Vec::new(),
                 });
@@ -293,7 +293,7 @@ impl<T> Groups<T> {
     }
 
     /// An error when a document repeats within a query: the first that does.
-    fn check(&self, source: &str, doc: impl Fn(&T) -> &String) -> Result<(), TrecError> {
+    fn check(&self, source: &str, doc: impl Fn(&T) -> &String) -> Result<(), TrecReadError> {
         let mut earliest: Option<Repeated<'_>> = None;
         let mut docs: Vec<(&str, u64)> = Vec::new();
         for group in &self.groups {
@@ -338,8 +338,8 @@ struct Repeated<'t> {
 }
 
 impl Repeated<'_> {
-    fn error(self, source: &str) -> TrecError {
-        TrecError::Repeated {
+    fn error(self, source: &str) -> TrecReadError {
+        TrecReadError::Repeated {
             path: source.to_owned(),
             line: self.line,
             query: self.query.to_owned(),
@@ -349,17 +349,17 @@ impl Repeated<'_> {
     }
 }
 
-/// Judgments that are being read.
+/// QrelsBuilder that are being read.
 #[derive(Default)]
-struct Judgments {
+struct QrelsBuilder {
     numbers: HashMap<String, usize>,
     queries: Vec<String>,
     /// The documents' ids, one behind the other.
     ids: String,
-    rows: Vec<Judgment>,
+    rows: Vec<QrelsRow>,
 }
 
-struct Judgment {
+struct QrelsRow {
     /// By number.
     query: usize,
     /// The first bytes of the document's id: in order as the ids are, where they differ.
@@ -370,7 +370,7 @@ struct Judgment {
     line: u64,
 }
 
-impl Judgments {
+impl QrelsBuilder {
     fn push(&mut self, query: &str, doc: &str, grade: Grade, line: u64) {
         // Mostly that of the line before.
         let last = self.rows.last().map(|row| row.query);
@@ -385,7 +385,7 @@ impl Judgments {
         });
         let from = self.ids.len();
         self.ids.push_str(doc);
-        self.rows.push(Judgment {
+        self.rows.push(QrelsRow {
             query: number,
             head: head(doc),
             doc: from..self.ids.len(),
@@ -395,14 +395,14 @@ impl Judgments {
     }
 
     /// An error when a document repeats within a query: the first that does.
-    fn finish(self, source: &str) -> Result<Qrels, TrecError> {
+    fn finish(self, source: &str) -> Result<Qrels, TrecReadError> {
         let Self {
             queries,
             ids,
             mut rows,
             ..
         } = self;
-        let id = |row: &Judgment| &ids[row.doc.clone()];
+        let id = |row: &QrelsRow| &ids[row.doc.clone()];
         let mut earliest: Option<Repeated<'_>> = None;
         // These sorts keep the order of the lines.
         rows.sort_by_key(|row| row.query);
@@ -426,7 +426,7 @@ impl Judgments {
         if let Some(repeated) = earliest {
             return Err(repeated.error(source));
         }
-        let judged = |rows: &[Judgment]| {
+        let judged = |rows: &[QrelsRow]| {
             let bytes = rows.iter().map(|row| row.doc.len()).sum();
             let docs = rows.iter().map(|row| (id(row), row.grade));
             JudgedDocs::ascending(docs, bytes)
@@ -434,7 +434,7 @@ impl Judgments {
         let lists = rows.chunk_by(|a, b| a.query == b.query);
         // They are in the order of the queries' numbers, and none is empty.
         let judged: Vec<_> = lists.map(judged).collect();
-        Ok(Qrels::of_lists(queries.into_iter().zip(judged).collect()))
+        Ok(Qrels::from_lists(queries.into_iter().zip(judged).collect()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::{MAX_LINE, TrecError, is_space};
+use super::{MAX_LINE, TrecReadError, is_space};
 
 /// How much is read at once: few enough bytes to stay in the cache until they are looked at.
 const BLOCK: usize = 256 << 10;
@@ -17,11 +17,11 @@ pub(super) struct Line<'t, const N: usize> {
     /// How many columns there are in all, from 1.
     pub(super) columns: usize,
     text: &'t str,
-    fields: [Field; N],
+    fields: [Span; N],
 }
 
 /// Where a column begins and ends.
-type Field = (usize, usize);
+type Span = (usize, usize);
 
 impl<'t, const N: usize> Line<'t, N> {
     /// The text of a column, from 0; empty where there are fewer.
@@ -52,7 +52,7 @@ pub(super) struct Position {
 
 /// Reads the lines that hold data, all of a source, in blocks of whole lines. Blank lines and those
 /// that begin with `#` are passed over.
-pub(super) fn scan<const N: usize, E: From<TrecError>>(
+pub(super) fn scan<const N: usize, E: From<TrecReadError>>(
     mut input: impl Read,
     source: &str,
     position: &mut Position,
@@ -70,7 +70,7 @@ pub(super) fn scan<const N: usize, E: From<TrecError>>(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(cause) => {
                 let (path, line) = (source.to_owned(), position.lines + 1);
-                return Err(TrecError::Io { path, line, cause }.into());
+                return Err(TrecReadError::Io { path, line, cause }.into());
             }
         };
         let filled = waiting + count;
@@ -98,8 +98,8 @@ pub(super) fn scan<const N: usize, E: From<TrecError>>(
     }
 }
 
-fn long_line(source: &str, line: u64) -> TrecError {
-    TrecError::LongLine {
+fn long_line(source: &str, line: u64) -> TrecReadError {
+    TrecReadError::LongLine {
         path: source.to_owned(),
         line,
         limit: MAX_LINE,
@@ -107,7 +107,7 @@ fn long_line(source: &str, line: u64) -> TrecError {
 }
 
 /// Reads whole lines.
-fn block<const N: usize, E: From<TrecError>>(
+fn block<const N: usize, E: From<TrecReadError>>(
     bytes: &[u8],
     source: &str,
     position: &mut Position,
@@ -132,7 +132,7 @@ fn block<const N: usize, E: From<TrecError>>(
 }
 
 /// What is wrong with a line that has a NUL byte or is not UTF-8.
-fn no_text(line: &[u8], source: &str, number: u64) -> TrecError {
+fn no_text(line: &[u8], source: &str, number: u64) -> TrecReadError {
     if line.len() as u64 >= MAX_LINE {
         return long_line(source, number);
     }
@@ -144,14 +144,14 @@ fn no_text(line: &[u8], source: &str, number: u64) -> TrecError {
     } else {
         "other bytes"
     };
-    TrecError::Encoding {
+    TrecReadError::Encoding {
         path: source.to_owned(),
         line: number,
         found,
     }
 }
 
-fn lines<const N: usize, E: From<TrecError>>(
+fn lines<const N: usize, E: From<TrecReadError>>(
     text: &str,
     source: &str,
     position: &mut Position,
@@ -188,7 +188,7 @@ fn lines<const N: usize, E: From<TrecError>>(
 
 /// The columns of a line.
 struct Row<const N: usize> {
-    fields: [Field; N],
+    fields: [Span; N],
     columns: usize,
     /// Where the line ends.
     end: usize,

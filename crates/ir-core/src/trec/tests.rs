@@ -4,11 +4,11 @@ use super::number::{c_integer, c_number};
 use super::*;
 use crate::{Grade, Qrels, Run, StratifiedQrels};
 
-fn run(text: &str) -> Result<Parsed<Run>, TrecError> {
-    read_run(text.as_bytes(), "run", Header::AsData)
+fn run(text: &str) -> Result<Parsed<Run>, TrecReadError> {
+    read_run(text.as_bytes(), "run", HeaderLine::AsData)
 }
 
-fn written(scores: &[f64], style: RunScores) -> Vec<String> {
+fn written(scores: &[f64], style: ScoreFormat) -> Vec<String> {
     let mut run = Run::new("t");
     for (n, &score) in scores.iter().enumerate() {
         run.push("q", format!("d{n}"), score);
@@ -56,7 +56,7 @@ fn numbers_as_c_reads_them() {
 fn scores_that_are_not_what_the_field_says_are_odd() {
     let what = |score: &str| {
         let parsed = run(&format!("q Q0 d 1 {score} t\n")).unwrap();
-        parsed.oddities.first().map(|odd| odd.what.clone())
+        parsed.warnings.first().map(|odd| odd.what.clone())
     };
     let table = [
         ("3,5", "was read as 3"),
@@ -85,19 +85,19 @@ fn scores_that_are_not_what_the_field_says_are_odd() {
     let grade = read_qrels(
         "q 0 d 99999999999999999999\n".as_bytes(),
         "q",
-        Header::AsData,
+        HeaderLine::AsData,
     )
     .unwrap();
-    assert_eq!(grade.oddities.len(), 1);
+    assert_eq!(grade.warnings.len(), 1);
 }
 
 #[test]
 fn oddities_beyond_the_most_are_counted() {
     let text: String = (0..50).map(|n| format!("q Q0 d{n} 1 3,5 t\n")).collect();
-    let oddities = run(&text).unwrap().oddities;
-    assert_eq!(oddities.len(), Oddities::MAX);
+    let warnings = run(&text).unwrap().warnings;
+    assert_eq!(warnings.len(), TrecWarnings::MAX);
     assert_eq!(
-        oddities[19].to_string(),
+        warnings[19].to_string(),
         "run:50: and 31 more of these lines"
     );
 }
@@ -109,13 +109,13 @@ fn any_white_space_separates_and_more_columns_are_ignored() {
             .unwrap();
     assert_eq!(
         parsed.data.get("q1").unwrap()[0],
-        crate::Scored {
+        crate::ScoredDoc {
             doc: "d1".into(),
             score: 2.5
         }
     );
     assert_eq!(parsed.data.tag, "last");
-    assert!(parsed.oddities.is_empty());
+    assert!(parsed.warnings.is_empty());
 }
 
 #[test]
@@ -124,22 +124,22 @@ fn a_header_is_data_unless_skipped() {
     let as_data = run(text).unwrap();
     assert_eq!(as_data.data.len(), 2);
     assert_eq!(
-        as_data.oddities[0].to_string(),
+        as_data.warnings[0].to_string(),
         "run:1: the score \"Score\" is no number and was read as 0 (a header line? it counts as data)"
     );
-    let skipped = read_run(text.as_bytes(), "run", Header::Skip).unwrap();
+    let skipped = read_run(text.as_bytes(), "run", HeaderLine::Skip).unwrap();
     assert_eq!(skipped.data.len(), 1);
-    assert!(skipped.oddities.is_empty());
+    assert!(skipped.warnings.is_empty());
     let qrels = "QueryID\t0\tDocID\tRelevance\r\nq\tQ0\td\t1\r\n";
     assert_eq!(
-        read_qrels(qrels.as_bytes(), "q", Header::AsData)
+        read_qrels(qrels.as_bytes(), "q", HeaderLine::AsData)
             .unwrap()
             .data
             .len(),
         2
     );
     assert_eq!(
-        read_qrels(qrels.as_bytes(), "q", Header::Skip)
+        read_qrels(qrels.as_bytes(), "q", HeaderLine::Skip)
             .unwrap()
             .data
             .len(),
@@ -150,7 +150,7 @@ fn a_header_is_data_unless_skipped() {
 #[test]
 fn every_bad_line_has_its_error() {
     let qrels = |text: &str| {
-        read_qrels(text.as_bytes(), "qrels", Header::AsData)
+        read_qrels(text.as_bytes(), "qrels", HeaderLine::AsData)
             .unwrap_err()
             .to_string()
     };
@@ -176,19 +176,19 @@ fn every_bad_line_has_its_error() {
         qrels("q 0 d 1\nq 0 d 0\n"),
         "qrels:2: document \"d\" of query \"q\" stands in line 1 already"
     );
-    let utf16 = read_run(&[0xFF, 0xFE, b'q', 0][..], "run", Header::AsData).unwrap_err();
+    let utf16 = read_run(&[0xFF, 0xFE, b'q', 0][..], "run", HeaderLine::AsData).unwrap_err();
     assert_eq!(
         utf16.to_string(),
         "run:1: expected UTF-8 text, found UTF-16"
     );
-    let latin = read_run(&b"q Q0 d\xE9 1 2 t\n"[..], "run", Header::AsData).unwrap_err();
+    let latin = read_run(&b"q Q0 d\xE9 1 2 t\n"[..], "run", HeaderLine::AsData).unwrap_err();
     assert_eq!(
         latin.to_string(),
         "run:1: expected UTF-8 text, found other bytes"
     );
     let endless =
-        read_run(io::BufReader::new(io::repeat(b'x')), "run", Header::AsData).unwrap_err();
-    assert!(matches!(endless, TrecError::LongLine { line: 1, .. }));
+        read_run(io::BufReader::new(io::repeat(b'x')), "run", HeaderLine::AsData).unwrap_err();
+    assert!(matches!(endless, TrecReadError::LongLine { line: 1, .. }));
 }
 
 #[test]
@@ -203,17 +203,17 @@ fn scores_as_anserini_writes_them() {
         "22.087399",
         "21.602501",
     ];
-    assert_eq!(written(&scores, RunScores::Anserini), expected);
-    let small = written(&[1.5, 1.5, 1.5], RunScores::Anserini);
+    assert_eq!(written(&scores, ScoreFormat::Anserini), expected);
+    let small = written(&[1.5, 1.5, 1.5], ScoreFormat::Anserini);
     assert_eq!(small, ["1.500000", "1.499999", "1.499998"]);
     // At a few hundred the steps are lost altogether: the ties come back.
-    let large = written(&[512.0, 512.0, 512.0], RunScores::Anserini);
+    let large = written(&[512.0, 512.0, 512.0], ScoreFormat::Anserini);
     assert_eq!(large, ["512.000000", "512.000000", "512.000000"]);
 }
 
 #[test]
 fn strict_scores_keep_the_order() {
-    let scores: Vec<f64> = written(&[2.0, 2.0, 2.0, 1.0], RunScores::Strict)
+    let scores: Vec<f64> = written(&[2.0, 2.0, 2.0, 1.0], ScoreFormat::Strict)
         .iter()
         .map(|s| s.parse().unwrap())
         .collect();
@@ -230,12 +230,12 @@ fn strata_are_written_and_read_back() {
     qrels.insert("q1", "d1", "rest", -1);
     qrels.insert("q0", "#d", "0", 0);
     let mut out = Vec::new();
-    write_strata(&qrels, &mut out).unwrap();
-    let again = read_strata(&out[..], "qrels", Header::AsData).unwrap();
-    assert_eq!((again.data, again.oddities.len()), (qrels.clone(), 0));
+    write_stratified_qrels(&qrels, &mut out).unwrap();
+    let again = read_stratified_qrels(&out[..], "qrels", HeaderLine::AsData).unwrap();
+    assert_eq!((again.data, again.warnings.len()), (qrels.clone(), 0));
     qrels.insert("q1", "d3", "", 1);
     assert_eq!(
-        write_strata(&qrels, &mut out).unwrap_err().to_string(),
+        write_stratified_qrels(&qrels, &mut out).unwrap_err().to_string(),
         "expected a stratum that is not empty, found \"\""
     );
 }
@@ -245,7 +245,7 @@ fn what_cannot_be_read_back_is_not_written() {
     let message = |tag: &str, query: &str, doc: &str| {
         let mut run = Run::new(tag);
         run.push(query, doc, 1.0);
-        write_run(&run, RunScores::Exact, &mut Vec::new())
+        write_run(&run, ScoreFormat::Exact, &mut Vec::new())
             .unwrap_err()
             .to_string()
     };
@@ -268,7 +268,7 @@ fn what_cannot_be_read_back_is_not_written() {
     let mut qrels = Qrels::new();
     qrels.insert("q", "", 1);
     let error = write_qrels(&qrels, &mut Vec::new()).unwrap_err();
-    let WriteError::Id {
+    let TrecWriteError::Id {
         field,
         fault,
         query,
@@ -277,14 +277,14 @@ fn what_cannot_be_read_back_is_not_written() {
     else {
         panic!("{error}")
     };
-    assert_eq!((field, fault), (Field::Document, IdFault::Empty));
+    assert_eq!((field, fault), (IdField::Document, IdFault::Empty));
     assert_eq!(query.as_deref(), Some("q"));
 }
 
 #[test]
 fn scores_that_cannot_be_written_are_named() {
-    use RunScores::{Anserini, Exact, Strict};
-    let wrote = |scores: &[f64], style: RunScores| {
+    use ScoreFormat::{Anserini, Exact, Strict};
+    let wrote = |scores: &[f64], style: ScoreFormat| {
         let mut run = Run::new("t");
         for (n, &score) in scores.iter().enumerate() {
             run.push("q", format!("d{n}"), score);
@@ -306,7 +306,7 @@ fn scores_that_cannot_be_written_are_named() {
         1e300,
     ] {
         let error = wrote(&[score], Anserini).unwrap_err();
-        assert!(matches!(error, WriteError::Score { found, .. } if found == score));
+        assert!(matches!(error, TrecWriteError::Score { found, .. } if found == score));
         assert!(error.to_string().contains("use strict or exact"));
         assert!(wrote(&[score], Strict).is_ok() && wrote(&[score], Exact).is_ok());
     }
@@ -319,8 +319,8 @@ fn scores_that_cannot_be_written_are_named() {
 proptest! {
     #[test]
     fn anything_is_read_or_refused(bytes: Vec<u8>) {
-        let _ = read_run(&bytes[..], "x", Header::AsData);
-        let _ = read_qrels(&bytes[..], "x", Header::Skip);
+        let _ = read_run(&bytes[..], "x", HeaderLine::AsData);
+        let _ = read_qrels(&bytes[..], "x", HeaderLine::Skip);
     }
 
     #[test]
@@ -334,8 +334,8 @@ proptest! {
             }
         }
         let mut out = Vec::new();
-        write_run(&run, RunScores::Exact, &mut out).unwrap();
-        let read = read_run(&out[..], "x", Header::AsData).unwrap();
+        write_run(&run, ScoreFormat::Exact, &mut out).unwrap();
+        let read = read_run(&out[..], "x", HeaderLine::AsData).unwrap();
         if !run.is_empty() {
             prop_assert_eq!(read.data, run);
         }
@@ -349,7 +349,7 @@ proptest! {
         }
         let mut out = Vec::new();
         write_qrels(&qrels, &mut out).unwrap();
-        prop_assert_eq!(read_qrels(&out[..], "x", Header::AsData).unwrap().data, qrels);
+        prop_assert_eq!(read_qrels(&out[..], "x", HeaderLine::AsData).unwrap().data, qrels);
     }
 }
 
@@ -358,9 +358,9 @@ fn a_hash_is_a_comment_at_the_beginning_of_a_line_only() {
     let mut out = Vec::new();
     let mut run = Run::new("t");
     run.push("q1", "#tag", 1.0);
-    write_run(&run, RunScores::Exact, &mut out).unwrap();
-    let back = read_run(&*out, "run", Header::AsData).unwrap();
+    write_run(&run, ScoreFormat::Exact, &mut out).unwrap();
+    let back = read_run(&*out, "run", HeaderLine::AsData).unwrap();
     assert_eq!(back.data, run);
     run.push("#q2", "d1", 1.0);
-    assert!(write_run(&run, RunScores::Exact, &mut out).is_err());
+    assert!(write_run(&run, ScoreFormat::Exact, &mut out).is_err());
 }

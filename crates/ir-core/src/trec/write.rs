@@ -2,13 +2,13 @@
 
 use std::io::Write;
 
-use super::{Field, IdFault, WriteError, is_space};
+use super::{IdField, IdFault, TrecWriteError, is_space};
 use crate::{Judgments, Qrels, Run, StratifiedQrels};
 
 /// How scores are written, and with them the fate of equal ones: whoever evaluates the file sorts
 /// it again by score, and trec_eval puts the larger document id first among equals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RunScores {
+pub enum ScoreFormat {
     /// As Anserini writes them: rounded to 4 decimals; within a group of equals the i-th further
     /// one loses i · 1e-6, in 32-bit floats; printed with 6 decimals. The order of a list survives
     /// while its scores are small. From 16 on a 32-bit float merges neighbouring steps, and at a
@@ -29,29 +29,29 @@ pub enum RunScores {
 /// # Errors
 /// When `out` cannot be written, an id could not be read back, a score is NaN, or `scores` cannot
 /// hold one. Lines before the fault may be written already.
-pub fn write_run(run: &Run, scores: RunScores, out: &mut dyn Write) -> Result<(), WriteError> {
+pub fn write_run(run: &Run, scores: ScoreFormat, out: &mut dyn Write) -> Result<(), TrecWriteError> {
     let tag = if run.tag.is_empty() { "ir" } else { &run.tag };
-    writable(Field::Tag, tag, None)?;
+    writable(IdField::Tag, tag, None)?;
     for (query, list) in run.iter() {
         begins_line(query)?;
-        let mut styled = Styled::default();
+        let mut styled = ScoreWriter::default();
         for (rank, scored) in (1..).zip(list) {
             let doc = &scored.doc;
-            writable(Field::Document, doc, Some(query))?;
+            writable(IdField::Document, doc, Some(query))?;
             let score =
                 styled
                     .next(scores, scored.score)
-                    .map_err(|expected| WriteError::Score {
+                    .map_err(|expected| TrecWriteError::Score {
                         query: query.to_owned(),
                         doc: doc.clone(),
                         expected,
                         found: scored.score,
                     })?;
             match scores {
-                RunScores::Anserini => {
+                ScoreFormat::Anserini => {
                     writeln!(out, "{query} Q0 {doc} {rank} {score:.6} {tag}")?;
                 }
-                RunScores::Strict | RunScores::Exact => {
+                ScoreFormat::Strict | ScoreFormat::Exact => {
                     writeln!(out, "{query} Q0 {doc} {rank} {score:?} {tag}")?;
                 }
             }
@@ -64,11 +64,11 @@ pub fn write_run(run: &Run, scores: RunScores, out: &mut dyn Write) -> Result<()
 ///
 /// # Errors
 /// When `out` cannot be written or an id could not be read back.
-pub fn write_qrels(qrels: &Qrels, out: &mut dyn Write) -> Result<(), WriteError> {
+pub fn write_qrels(qrels: &Qrels, out: &mut dyn Write) -> Result<(), TrecWriteError> {
     for (query, judged) in qrels.iter() {
         begins_line(query)?;
         for (doc, grade) in judged {
-            writable(Field::Document, doc, Some(query))?;
+            writable(IdField::Document, doc, Some(query))?;
             writeln!(out, "{query} 0 {doc} {grade}")?;
         }
     }
@@ -76,7 +76,7 @@ pub fn write_qrels(qrels: &Qrels, out: &mut dyn Write) -> Result<(), WriteError>
 }
 
 /// Writes judgments of a stratified sample in five columns separated by blanks, by query and document
-/// id, as [`read_strata`](super::read_strata) reads them.
+/// id, as [`read_stratified_qrels`](super::read_stratified_qrels) reads them.
 ///
 /// ```
 /// use ir_core::{StratifiedQrels, trec};
@@ -84,19 +84,19 @@ pub fn write_qrels(qrels: &Qrels, out: &mut dyn Write) -> Result<(), WriteError>
 /// qrels.insert("q1", "d1", "top", 2);
 /// qrels.insert("q1", "d2", "rest", -1);
 /// let mut out = Vec::new();
-/// trec::write_strata(&qrels, &mut out)?;
+/// trec::write_stratified_qrels(&qrels, &mut out)?;
 /// assert_eq!(out, b"q1 0 d1 top 2\nq1 0 d2 rest -1\n");
-/// # Ok::<(), trec::WriteError>(())
+/// # Ok::<(), trec::TrecWriteError>(())
 /// ```
 ///
 /// # Errors
 /// When `out` cannot be written, or an id or a stratum could not be read back.
-pub fn write_strata(qrels: &StratifiedQrels, out: &mut dyn Write) -> Result<(), WriteError> {
+pub fn write_stratified_qrels(qrels: &StratifiedQrels, out: &mut dyn Write) -> Result<(), TrecWriteError> {
     for query in qrels.queries() {
         begins_line(query)?;
-        for (doc, stratum, grade) in qrels.of(query) {
-            writable(Field::Document, doc, Some(query))?;
-            writable(Field::Stratum, stratum, Some(query))?;
+        for (doc, stratum, grade) in qrels.get(query) {
+            writable(IdField::Document, doc, Some(query))?;
+            writable(IdField::Stratum, stratum, Some(query))?;
             writeln!(out, "{query} 0 {doc} {stratum} {grade}")?;
         }
     }
@@ -104,14 +104,14 @@ pub fn write_strata(qrels: &StratifiedQrels, out: &mut dyn Write) -> Result<(), 
 }
 
 /// A query's id stands at the beginning of a line, where `#` would make it a comment.
-fn begins_line(id: &str) -> Result<(), WriteError> {
+fn begins_line(id: &str) -> Result<(), TrecWriteError> {
     if id.starts_with('#') {
-        return Err(unwritable(Field::Query, IdFault::Comment, id, Some(id)));
+        return Err(unwritable(IdField::Query, IdFault::Comment, id, Some(id)));
     }
-    writable(Field::Query, id, Some(id))
+    writable(IdField::Query, id, Some(id))
 }
 
-fn writable(field: Field, id: &str, query: Option<&str>) -> Result<(), WriteError> {
+fn writable(field: IdField, id: &str, query: Option<&str>) -> Result<(), TrecWriteError> {
     let fault = if id.is_empty() {
         IdFault::Empty
     } else if id.bytes().any(is_space) {
@@ -124,8 +124,8 @@ fn writable(field: Field, id: &str, query: Option<&str>) -> Result<(), WriteErro
     Err(unwritable(field, fault, id, query))
 }
 
-fn unwritable(field: Field, fault: IdFault, id: &str, query: Option<&str>) -> WriteError {
-    WriteError::Id {
+fn unwritable(field: IdField, fault: IdFault, id: &str, query: Option<&str>) -> TrecWriteError {
+    TrecWriteError::Id {
         field,
         fault,
         found: id.to_owned(),
@@ -135,27 +135,27 @@ fn unwritable(field: Field, fault: IdFault, id: &str, query: Option<&str>) -> Wr
 
 /// What has been written of one query's list so far.
 #[derive(Default)]
-struct Styled {
+struct ScoreWriter {
     last: Option<f64>,
     ties: u32,
 }
 
-impl Styled {
+impl ScoreWriter {
     /// The number to write for the next score of the list, or what was expected of it.
-    fn next(&mut self, scores: RunScores, score: f64) -> Result<f64, &'static str> {
+    fn next(&mut self, scores: ScoreFormat, score: f64) -> Result<f64, &'static str> {
         if score.is_nan() {
             return Err("a number as score");
         }
         let written = match scores {
-            RunScores::Exact => score,
-            RunScores::Strict => match self.last {
+            ScoreFormat::Exact => score,
+            ScoreFormat::Strict => match self.last {
                 Some(f64::NEG_INFINITY) => {
                     return Err("at most one score of -inf, which nothing stands below");
                 }
                 Some(last) if score >= last => last.next_down(),
                 _ => score,
             },
-            RunScores::Anserini => {
+            ScoreFormat::Anserini => {
                 let mut written = anserini_round(score as f32)
                     .ok_or("a score within ±214748 for Anserini's form (use strict or exact)")?;
                 match self.last {

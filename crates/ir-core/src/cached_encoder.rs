@@ -1,0 +1,191 @@
+//! [`CachedEncoder`]: texts that are asked again and again are encoded once.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::{EncodeError, Encoder, Side};
+
+/// An encoder that keeps every vector it has made, for as long as it lives.
+///
+/// For experiments: the same queries go to several indexes, under dozens of settings, and a
+/// transformer takes longer for a query than an index. A [`WeightedSum`](crate::hybrid::WeightedSum) asks each part
+/// twice or more. The vectors are those of the encoder itself, since a text's vector depends on
+/// neither its batch nor its place in it.
+///
+/// It keeps texts and vectors: what a collection of millions needs is an index, not this.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+/// use ir_core::{CachedEncoder, EncodeError, Encoder, Side};
+///
+/// /// Counts letters, and how often it was asked to.
+/// struct Length(AtomicUsize);
+/// impl Encoder for Length {
+///     fn dim(&self) -> usize { 1 }
+///     fn encode_into(&self, _: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+///         self.0.fetch_add(texts.len(), Relaxed);
+///         for (text, cell) in texts.iter().zip(out) { *cell = text.len() as f32; }
+///         Ok(())
+///     }
+/// }
+/// let encoder = CachedEncoder::new(Length(AtomicUsize::new(0)));
+/// assert_eq!(encoder.encode(Side::Query, &["tea", "milk", "tea"])?, [3.0, 4.0, 3.0]);
+/// assert_eq!(encoder.encode(Side::Query, &["milk"])?, [4.0]);
+/// assert_eq!(encoder.inner().0.load(Relaxed), 2);
+/// # Ok::<(), EncodeError>(())
+/// ```
+pub struct CachedEncoder<E> {
+    inner: E,
+    /// Of queries, of documents.
+    cache: [Mutex<VectorCache>; 2],
+}
+
+type VectorCache = HashMap<Box<str>, Box<[f32]>>;
+
+impl<E: Encoder> CachedEncoder<E> {
+    /// Keeps what `encoder` makes from now on.
+    pub fn new(encoder: E) -> Self {
+        Self {
+            inner: encoder,
+            cache: Default::default(),
+        }
+    }
+
+    /// The encoder behind it.
+    pub const fn inner(&self) -> &E {
+        &self.inner
+    }
+
+    /// Nothing that panics is done under the lock but copying whole vectors, so what a thread left
+    /// behind that did is whole.
+    fn cache(&self, side: Side) -> MutexGuard<'_, VectorCache> {
+        let cache = match side {
+            Side::Query => &self.cache[0],
+            Side::Document => &self.cache[1],
+        };
+        cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<E: Encoder> Encoder for CachedEncoder<E> {
+    fn dim(&self) -> usize {
+        self.inner.dim()
+    }
+
+    fn encode_into(&self, side: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+        let dim = self.dim();
+        let (expected, found) = (texts.len() * dim, out.len());
+        if found != expected {
+            return Err(EncodeError::Shape { expected, found });
+        }
+        if dim == 0 {
+            return self.inner.encode_into(side, texts, out);
+        }
+        let new: Vec<&str> = {
+            let cache = self.cache(side);
+            let mut seen = HashSet::new();
+            let new = texts.iter().copied();
+            new.filter(|text| !cache.contains_key(*text) && seen.insert(*text))
+                .collect()
+        };
+        // Other threads go on meanwhile; what two encode at once is the same.
+        let vectors = self.inner.encode(side, &new)?;
+        let mut cache = self.cache(side);
+        for (text, vector) in new.into_iter().zip(vectors.chunks_exact(dim)) {
+            cache.insert(text.into(), vector.into());
+        }
+        for (text, row) in texts.iter().zip(out.chunks_exact_mut(dim)) {
+            if let Some(vector) = cache.get(*text) {
+                row.copy_from_slice(vector);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<E: fmt::Debug> fmt::Debug for CachedEncoder<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CachedEncoder")
+            .field("inner", &self.inner)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Two numbers a text, other ones a side, and an error for one text.
+    #[derive(Debug, Default)]
+    struct Counting(AtomicUsize);
+
+    fn vector(side: Side, text: &str) -> [f32; 2] {
+        let sum: u32 = text.bytes().map(u32::from).sum();
+        let sign = if side == Side::Query { 1.0 } else { -1.0 };
+        [sign * sum as f32, text.len() as f32]
+    }
+
+    impl Encoder for Counting {
+        fn dim(&self) -> usize {
+            2
+        }
+
+        fn encode_into(
+            &self,
+            side: Side,
+            texts: &[&str],
+            out: &mut [f32],
+        ) -> Result<(), EncodeError> {
+            self.0.fetch_add(texts.len(), Ordering::Relaxed);
+            for (text, row) in texts.iter().zip(out.chunks_exact_mut(2)) {
+                if *text == "broken" {
+                    return Err(EncodeError::Model {
+                        model: "counting".to_owned(),
+                        source: "broken".into(),
+                    });
+                }
+                row.copy_from_slice(&vector(side, text));
+            }
+            Ok(())
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_vectors_of_the_encoder_each_made_once(
+            batches in prop::collection::vec((any::<bool>(), prop::collection::vec("[ab]{0,3}", 0..8)), 0..12),
+        ) {
+            let encoder = CachedEncoder::new(Counting::default());
+            let mut different = HashSet::new();
+            for (query, texts) in &batches {
+                let side = if *query { Side::Query } else { Side::Document };
+                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+                let expected: Vec<f32> = texts.iter().flat_map(|text| vector(side, text)).collect();
+                prop_assert_eq!(encoder.encode(side, &texts).unwrap(), expected);
+                different.extend(texts.into_iter().map(|text| (*query, text)));
+                prop_assert_eq!(encoder.inner().0.load(Ordering::Relaxed), different.len());
+            }
+        }
+    }
+
+    #[test]
+    fn errors_keep_nothing() {
+        let encoder = CachedEncoder::new(Counting::default());
+        assert!(encoder.encode(Side::Query, &["tea", "broken"]).is_err());
+        assert_eq!(
+            encoder.encode(Side::Query, &["tea"]).unwrap(),
+            vector(Side::Query, "tea")
+        );
+        assert_eq!(encoder.inner().0.load(Ordering::Relaxed), 3);
+        let short = encoder.encode_into(Side::Query, &["tea"], &mut [0.0]);
+        let (expected, found) = (2, 1);
+        assert!(
+            matches!(short, Err(EncodeError::Shape { expected: e, found: f }) if (e, f) == (expected, found))
+        );
+    }
+}

@@ -1,0 +1,32 @@
+//! Errors of rank fusion and hybrid retrieval.
+
+use crate::IdError;
+
+/// Error fusing runs, or configuring a fused retriever.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)]
+pub enum FusionError {
+    /// A run contains a NaN score.
+    #[error("run {tag:?}, query {query:?}, document {doc:?}: expected a score, found NaN")]
+    NanScore {
+        tag: String,
+        query: String,
+        doc: String,
+    },
+    /// Infinite scores combine to NaN, as in infinity minus infinity.
+    #[error("query {query:?}, document {doc:?}: fused score of infinite scores is NaN")]
+    NanFused { query: String, doc: String },
+    /// The `k` of reciprocal rank fusion is negative or not finite.
+    #[error("k of reciprocal rank fusion: expected a finite number >= 0, found {k}")]
+    RrfK { k: f64 },
+    /// A weight of [`WeightedSum`](super::WeightedSum) is negative or not finite.
+    #[error("weight of retriever {retriever}: expected a finite number >= 0, found {weight}")]
+    Weight { retriever: usize, weight: f32 },
+    /// A score of [`DocumentPrior`](super::DocumentPrior) is not finite.
+    #[error("prior of document {doc:?}: expected a finite number, found {score}")]
+    Prior { doc: String, score: f32 },
+    /// The retrievers hold more documents than a [`DocNum`](crate::DocNum) can number.
+    #[error(transparent)]
+    Ids(#[from] IdError),
+}

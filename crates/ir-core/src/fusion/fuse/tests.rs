@@ -1,0 +1,228 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn lists() -> Vec<Vec<(&'static str, f64)>> {
+    vec![
+        vec![("a", 4.0), ("b", 3.0), ("c", 2.0), ("d", 0.0)],
+        vec![("c", 9.0), ("a", 8.0), ("e", 1.0)],
+    ]
+}
+
+fn fused(normalization: ScoreNormalization, combination: ScoreCombination) -> Vec<f64> {
+    let values = Fusion { normalization, combination }.fuse(&lists());
+    assert_eq!(values.iter().map(|(k, _)| *k).collect::<String>(), "abcde");
+    values.into_iter().map(|(_, value)| value).collect()
+}
+
+fn close(found: &[f64], expected: &[f64]) {
+    assert!(
+        found
+            .iter()
+            .zip(expected)
+            .all(|(a, b)| (a - b).abs() < 5e-9),
+        "{found:?} {expected:?}"
+    );
+}
+
+#[test]
+fn reciprocal_rank() {
+    // A = a,b,c,d and B = c,a,e with k = 60, worked by hand.
+    let expected = [
+        0.032_522_47,
+        0.016_129_03,
+        0.032_266_46,
+        0.015_625,
+        0.015_873_02,
+    ];
+    close(&fused(ScoreNormalization::None, ScoreCombination::Rrf { k: 60.0 }), &expected);
+}
+
+#[test]
+fn the_comb_family_on_raw_scores() {
+    close(
+        &fused(ScoreNormalization::None, ScoreCombination::Sum),
+        &[12.0, 3.0, 11.0, 0.0, 1.0],
+    );
+    close(
+        &fused(ScoreNormalization::None, ScoreCombination::Mnz),
+        &[24.0, 3.0, 22.0, 0.0, 1.0],
+    );
+    close(
+        &fused(ScoreNormalization::None, ScoreCombination::Anz),
+        &[6.0, 3.0, 5.5, 0.0, 1.0],
+    );
+    close(
+        &fused(ScoreNormalization::None, ScoreCombination::Max),
+        &[8.0, 3.0, 9.0, 0.0, 1.0],
+    );
+    close(
+        &fused(ScoreNormalization::None, ScoreCombination::Min),
+        &[4.0, 3.0, 2.0, 0.0, 1.0],
+    );
+    close(
+        &fused(ScoreNormalization::None, ScoreCombination::Med),
+        &[6.0, 3.0, 5.5, 0.0, 1.0],
+    );
+}
+
+#[test]
+fn normalisations() {
+    close(
+        &fused(ScoreNormalization::MinMax, ScoreCombination::Sum),
+        &[1.875, 0.75, 1.5, 0.0, 0.0],
+    );
+    close(
+        &fused(ScoreNormalization::Sum, ScoreCombination::Max),
+        &[
+            4.0 / 9.0 + 7.0 / 15.0 - 4.0 / 9.0,
+            1.0 / 3.0,
+            8.0 / 15.0,
+            0.0,
+            0.0,
+        ],
+    );
+    // C = 5: A gives 5 4 3 2 and e (5-4+1)/2 = 1; B gives c 5, a 4, e 3 and b, d (5-3+1)/2 = 1.5.
+    close(
+        &fused(ScoreNormalization::Borda, ScoreCombination::Sum),
+        &[9.0, 5.5, 8.0, 3.5, 4.0],
+    );
+    let z = fused(ScoreNormalization::ZScore, ScoreCombination::Min);
+    let sd =
+        (((4.0_f64 - 2.25).powi(2) + 0.75_f64.powi(2) + 0.25_f64.powi(2) + 2.25_f64.powi(2))
+            / 4.0)
+            .sqrt();
+    assert!((z[1] - 0.75 / sd).abs() < 1e-12);
+}
+
+#[test]
+fn constant_lists_become_zero() {
+    for how in [ScoreNormalization::MinMax, ScoreNormalization::Sum, ScoreNormalization::ZScore] {
+        assert_eq!(normalized(how, vec![3.0, 3.0], 2.0), [0.0, 0.0]);
+    }
+}
+
+#[test]
+fn by_number_and_by_id_agree() {
+    let (mut a, mut b) = (Run::new("a"), Run::new("b"));
+    for (n, run) in [&mut a, &mut b].into_iter().enumerate() {
+        lists()[n]
+            .iter()
+            .for_each(|(doc, score)| run.push("q", *doc, *score));
+    }
+    let by_id = fuse_runs("f", &[a, b], Fusion::comb_sum()).unwrap();
+    let number = |doc: &str| DocNum::new(u32::from(doc.as_bytes()[0] - b'a'));
+    let rankings: Vec<Ranking> = lists()
+        .into_iter()
+        .map(|list| {
+            Ranking::from_hits(
+                list.into_iter()
+                    .map(|(d, s)| Hit::new(number(d), s as f32))
+                    .collect(),
+            )
+            .unwrap()
+        })
+        .collect();
+    let by_number = fuse_rankings(&rankings, Fusion::comb_sum()).unwrap();
+    let docs: Vec<DocNum> = by_id
+        .get("q")
+        .unwrap()
+        .iter()
+        .map(|s| number(&s.doc))
+        .collect();
+    // d and e are both 0: by id descending in a run, by number ascending in a ranking.
+    assert_eq!(
+        docs.iter().map(|d| d.get()).collect::<Vec<_>>(),
+        [0, 2, 1, 4, 3]
+    );
+    assert_eq!(
+        by_number.iter().map(|h| h.doc.get()).collect::<Vec<_>>(),
+        [0, 2, 1, 3, 4]
+    );
+}
+
+fn one(tag: &str, scores: &[f64]) -> Run {
+    let mut run = Run::new(tag);
+    for (n, &score) in scores.iter().enumerate() {
+        run.push("q", format!("d{n}"), score);
+    }
+    run
+}
+
+#[test]
+fn what_is_no_number_is_an_error() {
+    let (good, bad) = (one("good", &[1.0]), one("bad", &[1.0, f64::NAN]));
+    let found = fuse_runs("f", &[good.clone(), bad], Fusion::rrf());
+    let (tag, query, doc) = ("bad".into(), "q".into(), "d1".into());
+    assert_eq!(found, Err(FusionError::NanScore { tag, query, doc }));
+    let raw = Fusion {
+        normalization: ScoreNormalization::None,
+        combination: ScoreCombination::Sum,
+    };
+    let runs = [one("a", &[f64::INFINITY]), one("b", &[f64::NEG_INFINITY])];
+    let (query, doc) = ("q".into(), "d0".into());
+    let nan = FusionError::NanFused { query, doc };
+    assert_eq!(fuse_runs("f", &runs, raw), Err(nan.clone()));
+    // Infinity minus infinity inside one list, and a combination that would hide it.
+    let largest = Fusion {
+        normalization: ScoreNormalization::MinMax,
+        combination: ScoreCombination::Max,
+    };
+    assert_eq!(fuse_runs("f", &[runs[0].clone(), good], largest), Err(nan));
+    for k in [-1.0, f64::NAN, f64::INFINITY] {
+        let rrf = Fusion {
+            normalization: ScoreNormalization::None,
+            combination: ScoreCombination::Rrf { k },
+        };
+        assert!(matches!(
+            fuse_runs("f", &[], rrf),
+            Err(FusionError::RrfK { .. })
+        ));
+        assert!(rrf.validate().is_err());
+    }
+    let zeros = fuse_runs("f", &[one("z", &[-0.0, 0.0])], raw).unwrap();
+    assert_eq!(
+        zeros.get("q").unwrap()[0].doc,
+        "d1",
+        "equal: by id descending"
+    );
+}
+
+fn score() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        any::<f64>(),
+        -2.0..2.0,
+        Just(f64::INFINITY),
+        Just(f64::NEG_INFINITY),
+        Just(f64::NAN),
+        Just(0.0),
+        Just(-0.0)
+    ]
+}
+
+proptest! {
+    #[test]
+    fn fused_runs_are_in_order_and_without_nan(
+        runs in prop::collection::vec(prop::collection::vec(score(), 0..60), 0..4),
+    ) {
+        use ScoreCombination::{Anz, Max, Med, Min, Mnz, Rrf, Sum};
+        let nan = runs.iter().flatten().any(|score| score.is_nan());
+        let runs: Vec<Run> = runs.iter().map(|scores| one("r", scores)).collect();
+        let normalization = [
+            ScoreNormalization::None, ScoreNormalization::MinMax, ScoreNormalization::ZScore, ScoreNormalization::Sum, ScoreNormalization::Borda,
+        ];
+        for normalization in normalization {
+            for combination in [Rrf { k: 0.0 }, Sum, Mnz, Anz, Max, Min, Med] {
+                let fused = fuse_runs("f", &runs, Fusion { normalization, combination });
+                prop_assert_eq!(matches!(fused, Err(FusionError::NanScore { .. })), nan);
+                let Ok(fused) = fused else { continue };
+                let list = fused.get("q").unwrap_or_default();
+                let before = |a: &ScoredDoc, b: &ScoredDoc| {
+                    a.score > b.score || (a.score == b.score && a.doc > b.doc)
+                };
+                prop_assert!(list.windows(2).all(|pair| before(&pair[0], &pair[1])));
+                prop_assert!(list.iter().all(|scored| !scored.score.is_nan()));
+            }
+        }
+    }
+}

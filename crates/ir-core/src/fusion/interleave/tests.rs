@@ -1,0 +1,188 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn text(merged: &Interleaved<char>) -> String {
+    merged.items().collect()
+}
+
+fn chars(text: &str) -> Vec<char> {
+    text.chars().collect()
+}
+
+#[test]
+fn round_robin_as_published() {
+    // The example of the DataFinder code's behaviour: a duplicate uses up the turn.
+    let (a, b, c) = (chars("abcd"), chars("cae"), chars("af"));
+    let merged = round_robin(&[&a, &b, &c], 5);
+    assert_eq!(text(&merged), "acbfe");
+    assert_eq!(merged.teams(), [2, 2, 1]);
+    let run = to_run(
+        "x",
+        &BTreeMap::from([("q".to_owned(), {
+            let lists: Vec<Vec<String>> = [&a, &b, &c]
+                .iter()
+                .map(|list| list.iter().map(char::to_string).collect())
+                .collect();
+            let lists: Vec<&[String]> = lists.iter().map(Vec::as_slice).collect();
+            round_robin(&lists, 5)
+        })]),
+        5,
+    );
+    let scores: Vec<f64> = run.get("q").unwrap().iter().map(|s| s.score).collect();
+    assert_eq!(scores, [5.0, 4.0, 3.0, 2.0, 1.0]);
+}
+
+#[test]
+fn balanced_as_published() {
+    let (a, b) = (chars("abcd"), chars("cae"));
+    assert_eq!(text(&balanced([&a, &b], Leader::First, 99)), "acbe");
+    assert_eq!(text(&balanced([&a, &b], Leader::Second, 99)), "cabe");
+    assert_eq!(text(&balanced([&a, &b], Leader::Second, 3)), "cab");
+}
+
+#[test]
+fn balanced_credit_by_hand() {
+    let (a, b) = (chars("abcd"), chars("cae"));
+    let merged = balanced([&a, &b], Leader::First, 99);
+    // a is rank 1 of A and 2 of B: depth 1.
+    assert_eq!(merged.credit(&[0]), Ok(vec![1, 0]));
+    // a and b: b needs depth 2 of A; there A has both, B has a.
+    assert_eq!(merged.credit(&[0, 2]), Ok(vec![2, 1]));
+    // e needs depth 3: a and c stand in both, e in B.
+    assert_eq!(merged.credit(&[0, 1, 3, 3]), Ok(vec![2, 3]));
+    assert_eq!(merged.credit(&[]), Ok(vec![0, 0]));
+    let (found, length) = (4, 4);
+    assert_eq!(merged.credit(&[4]), Err(ClickError { found, length }));
+}
+
+#[test]
+fn team_draft_by_hand() {
+    // Whoever is first in a round, the first round shows a and c, and the second b and e: A's
+    // next is b (or c is gone), B's next after c and a is e.
+    let (a, b) = (chars("abcd"), chars("cae"));
+    for seed in 0..50 {
+        let merged = team_draft(&[&a, &b], 99, &mut SplitMix64::new(seed, 0));
+        let shown = text(&merged);
+        let halves = [&shown[..2], &shown[2..4]];
+        assert!(["ac", "ca"].contains(&halves[0]), "{shown}");
+        assert!(["be", "eb"].contains(&halves[1]), "{shown}");
+        // Then B has nothing left, and no third round begins.
+        assert_eq!(&shown[4..], "");
+        let teams = merged.teams();
+        assert_eq!(merged.credit(&[0, 1]).unwrap(), [1, 1]);
+        assert_eq!(teams.iter().sum::<usize>(), merged.len());
+    }
+}
+
+#[test]
+fn what_one_list_lacks_is_shown_by_no_draw() {
+    let (a, none) = (chars("abcd"), chars(""));
+    for seed in 0..50 {
+        let mut random = SplitMix64::new(seed, 0);
+        assert!(team_draft(&[&a, &none], 10, &mut random).is_empty());
+        assert!(team_draft(&[&none, &a], 10, &mut random).is_empty());
+        // The second list's last item goes to the first in the first round, or it gives it itself.
+        let shown = text(&team_draft(&[&a, &chars("a")], 10, &mut random));
+        assert!(["a", "ab"].contains(&shown.as_str()), "{shown}");
+    }
+}
+
+#[test]
+fn a_seed_is_fair() {
+    // The same list twice: who gives the first item is a coin; a click on it must favour nobody.
+    let list = chars("abcdef");
+    let mut wins = [0_i32, 0];
+    for seed in 0..4000 {
+        let merged = team_draft(&[&list, &list], 6, &mut SplitMix64::new(seed, 1));
+        let credit = merged.credit(&[0]).unwrap();
+        wins[0] += credit[0] as i32;
+        wins[1] += credit[1] as i32;
+    }
+    // 2000 expected; five standard deviations are 158.
+    assert!((wins[0] - 2000).abs() < 158, "{wins:?}");
+    let mut run = Run::new("a");
+    for query in 0..2000 {
+        run.push(&query.to_string(), "x", 1.0);
+        run.push(&query.to_string(), "y", 0.5);
+    }
+    let how = InterleaveConfig {
+        method: InterleaveMethod::Balanced(None),
+        ..InterleaveConfig::default()
+    };
+    let merged = how.interleave(&[run.clone(), run.clone()]).unwrap();
+    let led: usize = merged.values().map(|list| list.slots()[0].list).sum();
+    // 1000 expected; five standard deviations are 112.
+    assert!(led.abs_diff(1000) < 112, "{led}");
+    let found = how.interleave(&[run.clone()]);
+    assert_eq!(found, Err(InterleaveError::Two { found: 1 }));
+    // Another seed, another draw; the same seed, the same.
+    assert_eq!(how.interleave(&[run.clone(), run.clone()]).unwrap(), merged);
+    let other = InterleaveConfig { seed: 1, ..how };
+    assert_ne!(other.interleave(&[run.clone(), run]).unwrap(), merged);
+}
+
+fn list() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(0..30_u8, 0..20).prop_map(|mut list| {
+        let mut seen = HashSet::new();
+        list.retain(|item| seen.insert(*item));
+        list
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_always_holds(lists in prop::collection::vec(list(), 2..5), limit in 0_usize..25, seed: u64) {
+        let lists: Vec<&[u8]> = lists.iter().map(Vec::as_slice).collect();
+        let pair = [lists[0], lists[1]];
+        let all = [
+            round_robin(&lists, limit),
+            balanced(pair, Leader::First, limit),
+            balanced(pair, Leader::Second, limit),
+            team_draft(&lists, limit, &mut SplitMix64::new(seed, 0)),
+        ];
+        for merged in &all {
+            prop_assert!(merged.len() <= limit);
+            let distinct: HashSet<&u8> = merged.items().collect();
+            prop_assert_eq!(distinct.len(), merged.len());
+            for slot in merged.slots() {
+                let rank = slot.ranks[slot.list].unwrap();
+                prop_assert_eq!(lists[slot.list][rank - 1], slot.item);
+            }
+            // What is taken from a list keeps the list's order.
+            for number in 0..lists.len() {
+                let own: Vec<_> = merged.slots().iter().filter(|s| s.list == number)
+                    .map(|slot| slot.ranks[number]).collect();
+                prop_assert!(own.is_sorted());
+            }
+            // No list gets more credit than there were clicks, and every click counts for some.
+            let clicks: Vec<usize> = (0..merged.len()).step_by(2).collect();
+            let credit = merged.credit(&clicks).unwrap();
+            prop_assert!(credit.iter().all(|&n| n <= clicks.len()));
+            prop_assert!(credit.iter().sum::<usize>() >= clicks.len());
+        }
+        // A shorter limit gives the beginning of a longer one.
+        let longer = team_draft(&lists, limit + 5, &mut SplitMix64::new(seed, 0));
+        prop_assert!(longer.items().zip(all[3].items()).all(|(a, b)| a == b));
+        // Nothing is left out of a round robin without a limit.
+        let whole = round_robin(&lists, usize::MAX);
+        let union: HashSet<&u8> = lists.iter().flat_map(|list| list.iter()).collect();
+        prop_assert_eq!(whole.len(), union.len());
+        let teams = all[3].teams();
+        prop_assert!(teams.iter().max().unwrap() - teams.iter().min().unwrap() <= 1);
+        // Every beginning of a balanced list is the top of both, to depths that differ by 1.
+        for merged in &all[1..3] {
+            for end in 0..=merged.len() {
+                let shown: HashSet<u8> = merged.items().take(end).copied().collect();
+                let top = |a: usize, b: usize| -> HashSet<u8> {
+                    let (a, b) = (a.min(pair[0].len()), b.min(pair[1].len()));
+                    pair[0][..a].iter().chain(&pair[1][..b]).copied().collect()
+                };
+                let fits = (0..=end).any(|k| {
+                    [top(k, k), top(k + 1, k), top(k, k + 1)].contains(&shown)
+                });
+                prop_assert!(fits, "{shown:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Rank fusion and hybrid retrieval: several rankings or retrievers combined into one.
+//!
+//! | task | item | score of a document |
+//! |---|---|---|
+//! | fuse run files | [`fuse_runs`] | a [`Fusion`]: reciprocal ranks, CombSUM, Borda, ... |
+//! | fuse retrievers | [`Fused`] | the same, over the first hits of each retriever |
+//! | hybrid search, cos + α·BM25 | [`WeightedSum`] | exact weighted sum of the retrievers' scores |
+//! | re-rank candidates | [`Reranked`] | that of the second retriever, over the first hits of the first |
+//! | document prior | [`DocumentPrior`] | a constant per document, as one retriever of a weighted sum |
+//! | compare systems by clicks | [`interleave`] | none: documents keep their rank |
+//!
+//! The retrievers may index different collections. Documents are matched by id: records that share
+//! an id count as one document, whose score is the best of its records. The combined retriever has
+//! its own document numbers: the documents of the first retriever in order, then those that only
+//! later ones contain. Filters refer to these numbers.
+//!
+//! The filter contract of [`Retriever`](crate::Retriever) holds for [`WeightedSum`] and
+//! [`DocumentPrior`]. [`Fused`] and [`Reranked`] are exempt by design: they apply the filter before
+//! ranks and candidates are determined, so a filtered search is not a filtered unfiltered search.
+//!
+//! ```
+//! use ir_core::fusion::WeightedSum;
+//! use ir_core::{Retriever, Search};
+//! # use ir_core::fusion::DocumentPrior;
+//! # let cosine = DocumentPrior::new([("a", 0.9), ("b", 0.8), ("c", 0.1)])?;
+//! # let bm25 = DocumentPrior::new([("c", 4.0), ("b", 12.0)])?;
+//! // cosine: a 0.9, b 0.8, c 0.1; bm25: b 12, c 4.
+//! let hybrid = WeightedSum::new([(cosine, 1.0), (bm25, 0.05)])?;
+//! let ranking = hybrid.search("tea", &Search::top(2))?;
+//! let found: Vec<&str> = ranking.iter().map(|hit| hybrid.ids().id(hit.doc)).collect();
+//! assert_eq!(found, ["b", "a"]); // 0.8 + 0.05 * 12, 0.9 + 0
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod fuse;
+mod fused;
+pub mod interleave;
+mod numbering;
+mod prior;
+mod reranked;
+#[cfg(test)]
+mod tests;
+mod weighted_sum;
+
+pub use error::FusionError;
+pub use fuse::{Fusion, ScoreCombination, ScoreNormalization, fuse_runs};
+pub use fused::Fused;
+pub use prior::DocumentPrior;
+pub use reranked::Reranked;
+pub use weighted_sum::WeightedSum;

@@ -1,0 +1,203 @@
+//! Common document numbers for several retrievers.
+
+use std::collections::HashMap;
+
+use super::FusionError;
+use crate::{DocFilter, DocIds, DocNum, DocSet, Ranking, Retriever, Search, SearchError};
+
+/// A retriever and the common number of each of its records.
+#[derive(Debug, Clone)]
+pub(super) struct NumberedRetriever<R> {
+    retriever: R,
+    /// Common document number of each record.
+    documents: Vec<DocNum>,
+    /// Whether two records share an id.
+    repeats: bool,
+}
+
+/// Documents of one retriever, best first, each once.
+pub(super) struct DocumentHits {
+    pub(super) hits: Vec<(DocNum, f32)>,
+    /// Whether the list is exhaustive.
+    pub(super) all: bool,
+}
+
+/// Assigns common document numbers by id.
+#[derive(Default)]
+pub(super) struct Numbering {
+    pub(super) ids: DocIds,
+    numbers: HashMap<String, DocNum>,
+}
+
+impl Numbering {
+    /// Numbers the documents of `retriever`.
+    pub(super) fn add<R: Retriever>(
+        &mut self,
+        retriever: R,
+    ) -> Result<NumberedRetriever<R>, FusionError> {
+        let mut documents = Vec::with_capacity(retriever.ids().len());
+        let mut seen = DocSet::new();
+        let mut repeats = false;
+        for id in retriever.ids().iter() {
+            let doc = match self.numbers.get(id) {
+                Some(&doc) => doc,
+                None => {
+                    let doc = self.ids.push(id)?;
+                    self.numbers.insert(id.to_owned(), doc);
+                    doc
+                }
+            };
+            repeats |= seen.contains(doc);
+            seen.insert(doc);
+            documents.push(doc);
+        }
+        Ok(NumberedRetriever {
+            retriever,
+            documents,
+            repeats,
+        })
+    }
+}
+
+/// Numbers the documents of several retrievers.
+pub(super) fn number_retrievers<R: Retriever>(
+    retrievers: impl IntoIterator<Item = R>,
+) -> Result<(DocIds, Vec<NumberedRetriever<R>>), FusionError> {
+    let mut numbering = Numbering::default();
+    let numbered = retrievers
+        .into_iter()
+        .map(|retriever| numbering.add(retriever))
+        .collect::<Result<_, _>>()?;
+    Ok((numbering.ids, numbered))
+}
+
+/// Filter over common document numbers, applied to the records of one retriever.
+struct RecordFilter<'a> {
+    documents: &'a [DocNum],
+    filter: &'a dyn DocFilter,
+    /// Whether the count of the filter bounds the number of records that pass.
+    counted: bool,
+}
+
+impl DocFilter for RecordFilter<'_> {
+    fn contains(&self, record: DocNum) -> bool {
+        self.documents
+            .get(record.index())
+            .is_some_and(|&doc| self.filter.contains(doc))
+    }
+
+    fn count(&self) -> Option<usize> {
+        self.counted.then(|| self.filter.count()).flatten()
+    }
+}
+
+impl<R: Retriever> NumberedRetriever<R> {
+    /// Returns the best documents for each query, as many as its `Search::k`.
+    pub(super) fn search(
+        &self,
+        queries: &[(&R::Query, Search<'_>)],
+    ) -> Result<Vec<DocumentHits>, SearchError> {
+        let filters = self.record_filters(queries);
+        let mut found: Vec<Option<DocumentHits>> = queries.iter().map(|_| None).collect();
+        let mut open: Vec<usize> = (0..queries.len()).collect();
+        let mut factor = 1;
+        // Where several records are one document, `k` documents can take more than `k` hits.
+        while !open.is_empty() {
+            let batch: Vec<(&R::Query, Search<'_>)> = open
+                .iter()
+                .map(|&n| {
+                    let (query, search) = &queries[n];
+                    let k = search.k().saturating_mul(factor).min(self.documents.len());
+                    (*query, filtered(Search::top(k), filters[n].as_ref()))
+                })
+                .collect();
+            let rankings = self.retriever.search_batch(&batch)?;
+            let mut still = Vec::new();
+            for ((&n, (_, asked)), ranking) in open.iter().zip(&batch).zip(rankings) {
+                let depth = queries[n].1.k();
+                let all = ranking.len() < asked.k() || asked.k() == self.documents.len();
+                let mut hits = self.documents(&ranking);
+                if hits.len() < depth && !all {
+                    still.push(n);
+                    continue;
+                }
+                let all = all && hits.len() <= depth;
+                hits.truncate(depth);
+                found[n] = Some(DocumentHits { hits, all });
+            }
+            open = still;
+            factor *= 4;
+        }
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// Returns the scores of given documents for each query. Documents that the retriever does not
+    /// return are absent.
+    pub(super) fn scores(
+        &self,
+        queries: &[(&R::Query, DocSet)],
+    ) -> Result<Vec<HashMap<DocNum, f32>>, SearchError> {
+        let searches: Vec<(&R::Query, Search<'_>)> = queries
+            .iter()
+            .map(|(query, wanted)| {
+                let k = if self.repeats {
+                    self.documents.len()
+                } else {
+                    wanted.count().unwrap_or_default()
+                };
+                (*query, Search::top(k).within(wanted))
+            })
+            .collect();
+        let filters = self.record_filters(&searches);
+        let batch: Vec<(&R::Query, Search<'_>)> = searches
+            .iter()
+            .zip(&filters)
+            .map(|((query, search), filter)| {
+                (*query, filtered(Search::top(search.k()), filter.as_ref()))
+            })
+            .collect();
+        let rankings = self.retriever.search_batch(&batch)?;
+        let scores = rankings.iter().map(|ranking| self.documents(ranking));
+        Ok(scores.map(|hits| hits.into_iter().collect()).collect())
+    }
+
+    fn record_filters<'a>(
+        &'a self,
+        queries: &[(&R::Query, Search<'a>)],
+    ) -> Vec<Option<RecordFilter<'a>>> {
+        let filters = queries.iter().map(|(_, search)| search.filter());
+        filters
+            .map(|filter| {
+                filter.map(|filter| RecordFilter {
+                    documents: &self.documents,
+                    filter,
+                    counted: !self.repeats,
+                })
+            })
+            .collect()
+    }
+
+    /// Maps records to documents, best first, each document with its best score.
+    fn documents(&self, ranking: &Ranking) -> Vec<(DocNum, f32)> {
+        let hits = ranking.iter();
+        let mut hits: Vec<(DocNum, f32)> = hits
+            .map(|hit| (self.documents[hit.doc.index()], hit.score))
+            .collect();
+        if self.repeats {
+            let mut seen = DocSet::new();
+            hits.retain(|(doc, _)| {
+                let new = !seen.contains(*doc);
+                seen.insert(*doc);
+                new
+            });
+        }
+        hits
+    }
+}
+
+fn filtered<'a>(search: Search<'a>, filter: Option<&'a RecordFilter<'_>>) -> Search<'a> {
+    match filter {
+        Some(filter) => search.within(filter),
+        None => search,
+    }
+}

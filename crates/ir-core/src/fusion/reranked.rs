@@ -1,0 +1,87 @@
+//! Re-ranking the candidates of one retriever by the scores of another.
+
+use super::FusionError;
+use super::numbering::{NumberedRetriever, Numbering};
+use crate::{DocIds, DocSet, Ranking, Retriever, Search, SearchError, TopK};
+
+/// Retriever that ranks the first hits of one retriever by the scores of another: the BM25 top 100
+/// re-ranked by a transformer.
+///
+/// The candidates are the first `depth` hits of the first retriever that pass the filter, or `k`
+/// hits if that is larger. Candidates that the second retriever does not return are dropped. A
+/// filtered search has its own candidates, so it is exempt from the filter contract of
+/// [`Retriever`].
+///
+/// ```
+/// use ir_core::fusion::Reranked;
+/// # use ir_core::{Ranking, Retriever, Search};
+/// # fn search(dense: Box<dyn Retriever<Query = str>>, bm25: Box<dyn Retriever<Query = str>>)
+/// # -> Result<Ranking, Box<dyn std::error::Error>> {
+/// let reranked = Reranked::new(bm25, dense, 100)?;
+/// let ranking = reranked.search("tea", &Search::top(10))?;
+/// # Ok(ranking)
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Reranked<A, B> {
+    ids: DocIds,
+    first: NumberedRetriever<A>,
+    second: NumberedRetriever<B>,
+    depth: usize,
+}
+
+impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Retriever<Query = Q>> Reranked<A, B> {
+    /// Creates a retriever that ranks the first `depth` hits of `first` by the scores of `second`.
+    ///
+    /// # Errors
+    /// [`FusionError::Ids`] if the retrievers hold too many documents.
+    pub fn new(first: A, second: B, depth: usize) -> Result<Self, FusionError> {
+        let mut numbering = Numbering::default();
+        let first = numbering.add(first)?;
+        let second = numbering.add(second)?;
+        Ok(Self {
+            ids: numbering.ids,
+            first,
+            second,
+            depth,
+        })
+    }
+}
+
+impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Retriever<Query = Q>> Retriever
+    for Reranked<A, B>
+{
+    type Query = Q;
+
+    fn ids(&self) -> &DocIds {
+        &self.ids
+    }
+
+    fn search(&self, query: &Q, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        let mut rankings = self.search_batch(&[(query, *search)])?;
+        Ok(rankings.pop().unwrap_or_default())
+    }
+
+    fn search_batch(&self, queries: &[(&Q, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        let deep: Vec<(&Q, Search<'_>)> = queries
+            .iter()
+            .map(|(query, search)| (*query, search.with_k(self.depth.max(search.k()))))
+            .collect();
+        let found = self.first.search(&deep)?;
+        let candidates: Vec<(&Q, DocSet)> = queries
+            .iter()
+            .zip(&found)
+            .map(|((query, _), found)| (*query, found.hits.iter().map(|hit| hit.0).collect()))
+            .collect();
+        let scores = self.second.scores(&candidates)?;
+        let mut rankings = Vec::with_capacity(queries.len());
+        for (scores, (_, search)) in scores.into_iter().zip(queries) {
+            let mut best = TopK::new(search.k());
+            scores
+                .into_iter()
+                .for_each(|(doc, score)| best.push(doc, score));
+            rankings.push(best.finish()?);
+        }
+        Ok(rankings)
+    }
+}

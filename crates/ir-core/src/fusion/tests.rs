@@ -1,0 +1,227 @@
+//! Hybrids against sums and fusions over whole collections.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+use super::fuse::fuse_rankings;
+use crate::{DocFilter, DocIds, DocNum, Hit, Ranking, Retriever, Search, SearchError, TopK};
+
+/// Gives records the scores that stand in their places, whatever is asked; a record without a
+/// score is no hit.
+#[derive(Debug, Clone)]
+struct Fixed {
+    ids: DocIds,
+    scores: Vec<Option<f32>>,
+}
+
+impl Fixed {
+    fn new(records: &[(&str, Option<f32>)]) -> Self {
+        Self {
+            ids: records.iter().map(|(id, _)| *id).collect(),
+            scores: records.iter().map(|(_, score)| *score).collect(),
+        }
+    }
+
+    /// The best score of every id that has one.
+    fn best(&self) -> BTreeMap<String, f32> {
+        let mut best = BTreeMap::new();
+        for (id, score) in self.ids.iter().zip(&self.scores) {
+            if let Some(score) = *score {
+                let known = best.entry(id.to_owned()).or_insert(score);
+                *known = score.max(*known);
+            }
+        }
+        best
+    }
+}
+
+impl Retriever for Fixed {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        &self.ids
+    }
+
+    fn search(&self, _: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+        let mut best = TopK::new(how.k());
+        for (doc, score) in (0..).map(DocNum::new).zip(&self.scores) {
+            if let Some(score) = *score
+                && how.allows(doc)
+            {
+                best.push(doc, score);
+            }
+        }
+        best.finish()
+    }
+}
+
+fn named(retriever: &dyn Retriever<Query = str>, how: &Search<'_>) -> Vec<(String, f32)> {
+    let ranking = retriever.search("q", how).unwrap();
+    let ids = retriever.ids();
+    ranking
+        .iter()
+        .map(|hit| (ids.id(hit.doc).to_owned(), hit.score))
+        .collect()
+}
+
+/// The weighted sum over every document, in the order of the hybrid's numbers.
+fn sums(parts: &[(Fixed, f32)], ids: &DocIds, allowed: &dyn DocFilter) -> Vec<(String, f32)> {
+    let best: Vec<BTreeMap<String, f32>> = parts.iter().map(|(part, _)| part.best()).collect();
+    let mut all = TopK::new(usize::MAX);
+    for (doc, id) in (0..).map(DocNum::new).zip(ids.iter()) {
+        if allowed.contains(doc) && best.iter().any(|scores| scores.contains_key(id)) {
+            let scores = best
+                .iter()
+                .map(|scores| scores.get(id).copied().unwrap_or_default());
+            let weights = parts.iter().map(|(_, weight)| f64::from(*weight));
+            let sum: f64 = scores.zip(weights).map(|(s, w)| w * f64::from(s)).sum();
+            all.push(doc, sum as f32);
+        }
+    }
+    let ranking = all.finish().unwrap();
+    ranking
+        .iter()
+        .map(|hit| (ids.id(hit.doc).to_owned(), hit.score))
+        .collect()
+}
+
+/// The whole list of a part under the hybrid's numbers, each document where it stands first.
+fn listed(part: &Fixed, ids: &DocIds) -> Vec<Hit> {
+    let mut seen = BTreeSet::new();
+    let all = part.search("q", &Search::top(usize::MAX)).unwrap();
+    let hits = all.iter().map(|hit| (part.ids.id(hit.doc), hit.score));
+    let first = hits.filter(|(id, _)| seen.insert(id.to_string()));
+    first
+        .map(|(id, score)| Hit::new(ids.get(id).unwrap(), score))
+        .collect()
+}
+
+/// RecordFilter of some ids, repeated ones among them, with few different scores, negative ones too.
+fn fixed(most: usize) -> impl Strategy<Value = Fixed> {
+    let score = prop::option::weighted(0.8, (-4_i8..6).prop_map(|s| f32::from(s) / 4.0));
+    prop::collection::vec((0_usize..most, score), 0..most).prop_map(|records| {
+        let ids: Vec<String> = records.iter().map(|(n, _)| format!("d{n}")).collect();
+        let records: Vec<_> = ids
+            .iter()
+            .zip(&records)
+            .map(|(id, r)| (id.as_str(), r.1))
+            .collect();
+        Fixed::new(&records)
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_blend_is_the_sum_over_all(
+        parts in prop::collection::vec((fixed(700), prop::sample::select(vec![0.0, 0.3, 1.0, 7.0])), 1..4),
+        k in prop::sample::select(vec![0, 1, 3, 20, 150, 2000]), modulus in 1_u32..40,
+    ) {
+        let blend = WeightedSum::new(parts.clone()).unwrap();
+        let filter = |doc: DocNum| doc.get().is_multiple_of(modulus);
+        let mut expected = sums(&parts, blend.ids(), &filter);
+        expected.truncate(k);
+        prop_assert_eq!(named(&blend, &Search::top(k).within(&filter)), expected);
+        let mut expected = sums(&parts, blend.ids(), &|_: DocNum| true);
+        expected.truncate(k);
+        prop_assert_eq!(named(&blend, &Search::top(k)), expected);
+    }
+
+    #[test]
+    fn fused_lists(parts in prop::collection::vec(fixed(60), 1..4), depth in 0_usize..40, k in 0_usize..30) {
+        for fusion in [Fusion::rrf(), Fusion::comb_sum(), Fusion::comb_mnz()] {
+            let fused = Fused::new(parts.clone(), fusion, depth).unwrap();
+            let depth = depth.max(k);
+            let cut = |part| Ranking::from_hits(
+                listed(part, fused.ids()).into_iter().take(depth).collect()
+            ).unwrap();
+            let lists: Vec<Ranking> = parts.iter().map(cut).collect();
+            let expected = fuse_rankings(&lists, fusion).unwrap().top(k);
+            prop_assert_eq!(fused.search("q", &Search::top(k)).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn reranked_candidates(first in fixed(60), second in fixed(60), depth in 0_usize..40, k in 0_usize..30) {
+        let reranked = Reranked::new(first.clone(), second.clone(), depth).unwrap();
+        let ids = reranked.ids();
+        let odd = |doc: DocNum| doc.get() % 2 == 1;
+        let scores = second.best();
+        let expected: Vec<Hit> = listed(&first, ids).into_iter()
+            .filter(|hit| odd(hit.doc))
+            .take(depth.max(k))
+            .filter_map(|hit| Some(Hit::new(hit.doc, *scores.get(ids.id(hit.doc))?)))
+            .collect();
+        let expected = Ranking::from_hits(expected).unwrap().top(k);
+        prop_assert_eq!(reranked.search("q", &Search::top(k).within(&odd)).unwrap(), expected);
+    }
+}
+
+#[test]
+fn the_best_may_be_in_no_list() {
+    // Two lists of 300 that run against each other, and one document in the middle of both.
+    let id = |n: usize| format!("d{n:03}");
+    let part = |order: &dyn Fn(usize) -> f32| {
+        let ids: Vec<String> = (0..300).map(id).collect();
+        let records: Vec<_> = ids
+            .iter()
+            .enumerate()
+            .map(|(n, id)| (id.as_str(), Some(order(n))))
+            .collect();
+        Fixed::new(&records)
+    };
+    let rises = part(&|n| if n == 150 { 200.0 } else { n as f32 });
+    let falls = part(&|n| if n == 150 { 200.0 } else { 300.0 - n as f32 });
+    let blend = WeightedSum::new([(rises, 1.0), (falls, 1.0)]).unwrap();
+    assert_eq!(named(&blend, &Search::top(1)), [("d150".to_owned(), 400.0)]);
+}
+
+#[test]
+fn several_vectors_of_one_answer() {
+    // An answer and two questions under one id: the best cosine counts, and BM25 once.
+    let cosine = Fixed::new(&[
+        ("a", Some(0.2)),
+        ("a", Some(0.9)),
+        ("b", Some(0.8)),
+        ("a", Some(-0.5)),
+    ]);
+    let bm25 = Fixed::new(&[("b", Some(3.0)), ("c", Some(1.0))]);
+    let parts = [(cosine, 1.0), (bm25, 0.1)];
+    let blend = WeightedSum::new(parts.clone()).unwrap();
+    let found: Vec<String> = named(&blend, &Search::top(9))
+        .into_iter()
+        .map(|(id, _)| id)
+        .collect();
+    assert_eq!(found, ["b", "a", "c"]);
+    assert_eq!(blend.ids().len(), 3);
+    for weight in [-0.1, f32::NAN, f32::INFINITY] {
+        let error = WeightedSum::new([(parts[0].0.clone(), weight)]).unwrap_err();
+        assert!(
+            matches!(error, FusionError::Weight { retriever: 0, .. }),
+            "{error}"
+        );
+    }
+    let empty = WeightedSum::<Fixed>::new([]).unwrap();
+    assert!(named(&empty, &Search::top(3)).is_empty());
+}
+
+#[test]
+fn priors() {
+    let prior = DocumentPrior::new([("a", 0.5), ("b", 0.0), ("c", 2.0), ("d", -1.0), ("e", 0.5)]).unwrap();
+    let found = named(&prior, &Search::top(9));
+    let expected = [("c", 2.0), ("a", 0.5), ("e", 0.5), ("d", -1.0)];
+    assert_eq!(found, expected.map(|(id, score)| (id.to_owned(), score)));
+    let error = DocumentPrior::new([("a", f32::NAN)]).unwrap_err();
+    let expected = "prior of document \"a\": expected a finite number, found NaN";
+    assert_eq!(error.to_string(), expected);
+    // A part of a sum like any other: with a weight of 0.1, b passes a.
+    let scores = DocumentPrior::new([("a", 0.9), ("b", 0.8)]).unwrap();
+    let uses = DocumentPrior::new([("b", 2.0), ("z", 1.0)]).unwrap();
+    let blend = WeightedSum::new([(scores, 1.0), (uses, 0.1)]).unwrap();
+    let found: Vec<String> = named(&blend, &Search::top(9))
+        .into_iter()
+        .map(|(id, _)| id)
+        .collect();
+    assert_eq!(found, ["b", "a", "z"]);
+}

@@ -1,0 +1,196 @@
+//! Exact weighted sums of scores.
+
+use super::FusionError;
+use super::numbering::{DocumentHits, NumberedRetriever, number_retrievers};
+use crate::{DocFilter, DocIds, DocSet, Ranking, Retriever, Search, SearchError, TopK};
+
+/// Hybrid retriever that ranks by the weighted sum of the scores of several retrievers, such as
+/// cos + α·BM25.
+///
+/// The score of a document is Σ wᵢ·sᵢ, summed in f64 and rounded to f32. A document that retriever
+/// i does not return has sᵢ = 0; a document that no retriever returns is not a hit.
+///
+/// The ranking equals that of scoring every document: candidates are the first hits of each
+/// retriever, all retrievers score every candidate through a filter, and the lists are extended
+/// until no other document can score higher. Scores should be of comparable magnitude: BM25 is
+/// unbounded, so choose α with α·BM25 ≤ 1 when the other score is a cosine.
+///
+/// # Complexity
+/// At least two searches per retriever; more where the retrievers disagree. Batches are encoded and
+/// searched together.
+///
+/// # Source
+/// cos + α·BM25: Zhao and Lee, "Talk to Papers: Bringing Neural Question Answering to Academic
+/// Search", ACL 2020, equation (2), where vectors of questions represent their answer: give several
+/// vectors one id. Stopping bound: Fagin, Lotem and Naor, "Optimal aggregation algorithms for
+/// middleware", 2003.
+///
+/// # Examples
+/// See the [module](super).
+#[derive(Debug, Clone)]
+pub struct WeightedSum<R> {
+    ids: DocIds,
+    retrievers: Vec<NumberedRetriever<R>>,
+    weights: Vec<f32>,
+}
+
+/// Minimum number of hits requested from each retriever in the first round.
+const MIN_DEPTH: usize = 100;
+
+impl<R: Retriever> WeightedSum<R> {
+    /// Creates a hybrid of retrievers with weights. Box retrievers of different types:
+    /// `Box<dyn Retriever<Query = str>>`.
+    ///
+    /// # Errors
+    /// [`FusionError::Weight`] or [`FusionError::Ids`].
+    pub fn new(retrievers: impl IntoIterator<Item = (R, f32)>) -> Result<Self, FusionError> {
+        let (retrievers, weights): (Vec<R>, Vec<f32>) = retrievers.into_iter().unzip();
+        let (ids, retrievers) = number_retrievers(retrievers)?;
+        let mut sum = Self {
+            ids,
+            retrievers,
+            weights: Vec::new(),
+        };
+        sum.set_weights(&weights)?;
+        Ok(sum)
+    }
+
+    /// Sets the weights, in the order of the retrievers; missing weights are 0.
+    ///
+    /// # Errors
+    /// [`FusionError::Weight`] if a weight is negative or not finite.
+    pub fn set_weights(&mut self, weights: &[f32]) -> Result<(), FusionError> {
+        let invalid = |weight: &f32| !(weight.is_finite() && *weight >= 0.0);
+        if let Some(retriever) = weights.iter().position(invalid) {
+            let weight = weights[retriever];
+            return Err(FusionError::Weight { retriever, weight });
+        }
+        self.weights = weights.to_vec();
+        self.weights.resize(self.retrievers.len(), 0.0);
+        Ok(())
+    }
+
+    /// Returns the weights.
+    #[must_use]
+    pub fn weights(&self) -> &[f32] {
+        &self.weights
+    }
+
+    /// Returns the retrievers and their weights. A retriever of weight 0 still adds candidates.
+    fn weighted(&self) -> impl Iterator<Item = (&NumberedRetriever<R>, f64)> {
+        let weights = self.weights.iter().map(|&w| f64::from(w));
+        self.retrievers.iter().zip(weights)
+    }
+
+    /// Returns the best candidates at the given depth of the lists, and whether no other document
+    /// can score higher.
+    fn round(
+        &self,
+        queries: &[(&R::Query, Search<'_>)],
+        depth: &dyn Fn(usize) -> usize,
+    ) -> Result<Vec<(Ranking, bool)>, SearchError> {
+        let deep: Vec<(&R::Query, Search<'_>)> = queries
+            .iter()
+            .map(|(query, search)| (*query, search.with_k(depth(search.k()))))
+            .collect();
+        let found: Vec<Vec<DocumentHits>> = self
+            .weighted()
+            .map(|(retriever, _)| retriever.search(&deep))
+            .collect::<Result<_, _>>()?;
+        let candidates: Vec<DocSet> = (0..queries.len())
+            .map(|n| {
+                found
+                    .iter()
+                    .flat_map(|f| &f[n].hits)
+                    .map(|hit| hit.0)
+                    .collect()
+            })
+            .collect();
+        let mut sums: Vec<Vec<f64>> = candidates
+            .iter()
+            .map(|docs| vec![0.0; docs.iter().count()])
+            .collect();
+        let mut bounds = vec![0.0; queries.len()];
+        let mut complete = vec![true; queries.len()];
+        for ((retriever, weight), found) in self.weighted().zip(&found) {
+            // Candidates whose score is not in the list of this retriever.
+            let missing: Vec<(&R::Query, DocSet)> = queries
+                .iter()
+                .zip(&candidates)
+                .zip(found)
+                .map(|(((query, _), docs), found)| {
+                    let listed: DocSet = found.hits.iter().map(|hit| hit.0).collect();
+                    let missing = docs
+                        .iter()
+                        .filter(|doc| !found.all && !listed.contains(*doc));
+                    (*query, missing.collect())
+                })
+                .collect();
+            let scores = retriever.scores(&missing)?;
+            for (n, mut scores) in scores.into_iter().enumerate() {
+                scores.extend(found[n].hits.iter().copied());
+                for (sum, doc) in sums[n].iter_mut().zip(candidates[n].iter()) {
+                    let score = scores.get(&doc).copied().unwrap_or_default();
+                    *sum += weight * f64::from(score);
+                }
+                // A document in no list scores at most the last score, or 0 if not returned at all.
+                let last = found[n].hits.last().map_or(0.0, |hit| f64::from(hit.1));
+                complete[n] &= found[n].all;
+                bounds[n] += weight * if found[n].all { 0.0 } else { last.max(0.0) };
+            }
+        }
+        let mut rounds = Vec::with_capacity(queries.len());
+        for (n, (_, search)) in queries.iter().enumerate() {
+            let mut best = TopK::new(search.k());
+            for (doc, &sum) in candidates[n].iter().zip(&sums[n]) {
+                best.push(doc, sum as f32);
+            }
+            let safe = complete[n]
+                || search.k() == 0
+                || best.worst().is_some_and(|hit| hit.score > bounds[n] as f32);
+            rounds.push((best.finish()?, safe));
+        }
+        Ok(rounds)
+    }
+}
+
+impl<R: Retriever> Retriever for WeightedSum<R> {
+    type Query = R::Query;
+
+    fn ids(&self) -> &DocIds {
+        &self.ids
+    }
+
+    fn search(&self, query: &R::Query, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        let mut rankings = self.search_batch(&[(query, *search)])?;
+        Ok(rankings.pop().unwrap_or_default())
+    }
+
+    fn search_batch(
+        &self,
+        queries: &[(&R::Query, Search<'_>)],
+    ) -> Result<Vec<Ranking>, SearchError> {
+        let mut rankings: Vec<Ranking> = queries.iter().map(|_| Ranking::default()).collect();
+        let mut open: Vec<usize> = (0..queries.len()).collect();
+        let mut factor = 1_usize;
+        while !open.is_empty() {
+            let batch: Vec<(&R::Query, Search<'_>)> = open.iter().map(|&n| queries[n]).collect();
+            let depth = |k: usize| match k {
+                0 => 0,
+                k => k.max(MIN_DEPTH).saturating_mul(factor).min(self.ids.len()),
+            };
+            let rounds = self.round(&batch, &depth)?;
+            let mut still = Vec::new();
+            for (&n, (ranking, safe)) in open.iter().zip(rounds) {
+                if safe || depth(queries[n].1.k()) >= self.ids.len() {
+                    rankings[n] = ranking;
+                } else {
+                    still.push(n);
+                }
+            }
+            open = still;
+            factor = factor.saturating_mul(4);
+        }
+        Ok(rankings)
+    }
+}

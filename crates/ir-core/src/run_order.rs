@@ -1,0 +1,92 @@
+//! The order in which the documents of a run stand.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ScoredDoc;
+
+/// Which order of a run's documents counts where ranks matter: pools, overlaps, interleaving,
+/// comparisons of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunOrder {
+    /// As trec_eval ranks them, whatever the order of the lines: by score, equal scores by document
+    /// id from z to a.
+    #[default]
+    Score,
+    /// The order of the file.
+    File,
+}
+
+impl fmt::Display for RunOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Score => "score then id descending",
+            Self::File => "as the run lists them",
+        })
+    }
+}
+
+impl RunOrder {
+    /// A query's documents in this order. One that repeats counts once, at its first place; a
+    /// score that is NaN stands behind all others.
+    ///
+    /// ```
+    /// use ir_core::{RunOrder, Run};
+    /// let mut run = Run::new("a");
+    /// for (doc, score) in [("x", 1.0), ("y", 1.0), ("z", 2.0)] { run.push("q", doc, score); }
+    /// let docs = |order: RunOrder| -> String {
+    ///     let list = run.get("q").unwrap_or_default();
+    ///     order.ranked(list).iter().map(|scored| scored.doc.as_str()).collect()
+    /// };
+    /// assert_eq!(docs(RunOrder::Score), "zyx");
+    /// assert_eq!(docs(RunOrder::File), "xyz");
+    /// ```
+    #[must_use]
+    pub fn ranked(self, list: &[ScoredDoc]) -> Vec<&ScoredDoc> {
+        let mut ordered: Vec<&ScoredDoc> = list.iter().collect();
+        if self == Self::Score {
+            // Adding 0 makes 0 of -0, which `total_cmp` tells apart.
+            let key = |scored: &ScoredDoc| match scored.score {
+                score if score.is_nan() => (0, 0.0),
+                score => (1, score + 0.0),
+            };
+            ordered.sort_by(|a, b| {
+                let ((a_real, a_score), (b_real, b_score)) = (key(a), key(b));
+                let by_score = b_real.cmp(&a_real).then(b_score.total_cmp(&a_score));
+                by_score.then_with(|| b.doc.cmp(&a.doc))
+            });
+        }
+        let mut seen = HashSet::with_capacity(ordered.len());
+        ordered.retain(|scored| seen.insert(scored.doc.as_str()));
+        ordered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn oddities_have_a_place() {
+        let scored = |doc: &str, score| ScoredDoc {
+            doc: doc.to_owned(),
+            score,
+        };
+        let list = [
+            scored("a", f64::NAN),
+            scored("b", -0.0),
+            scored("c", 0.0),
+            scored("d", f64::NEG_INFINITY),
+            scored("c", 7.0),
+        ];
+        let docs = |order: RunOrder| -> String {
+            let ordered = order.ranked(&list);
+            ordered.iter().map(|scored| scored.doc.as_str()).collect()
+        };
+        assert_eq!(docs(RunOrder::Score), "cbda");
+        assert_eq!(docs(RunOrder::File), "abcd");
+    }
+}

@@ -1,0 +1,528 @@
+//! Hard negatives: documents that a retriever takes for answers, and that are none.
+//!
+//! A [`MiningConfig`] is a value: how many negatives, from which ranks, how far below the positives.
+//! [`MiningConfig::mine`] asks any retriever; [`MiningConfig::select`] takes rankings that are there already, a
+//! run file's say.
+//!
+//! ```
+//! use ir_core::training::mining::{MiningConfig, MiningQuery};
+//! # use ir_core::{DocIds, DocNum, Ranking, Retriever, Search, SearchError, TopK};
+//! # struct Letters(DocIds);
+//! # impl Retriever for Letters {
+//! #     type Query = str;
+//! #     fn ids(&self) -> &DocIds { &self.0 }
+//! #     fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+//! #         let mut best = TopK::new(how.k());
+//! #         for (doc, id) in (0..).map(DocNum::new).zip(self.0.iter()) {
+//! #             let shared = query.chars().filter(|&c| id.contains(c)).count();
+//! #             if shared > 0 && how.allows(doc) { best.push(doc, shared as f32); }
+//! #         }
+//! #         best.finish()
+//! #     }
+//! # }
+//! // This retriever counts the letters that a query shares with an id.
+//! let letters = Letters(["tea", "eat", "milk", "at"].into_iter().collect());
+//! let mining = MiningConfig { hard: 2, ..MiningConfig::default() };
+//! let question = MiningQuery { text: "tea", positives: &["tea"], within: None };
+//! let mined = mining.mine(&letters, &[question], &|_| None)?;
+//! let found: Vec<&str> = mined[0].hard.iter().map(|hit| letters.ids().id(hit.doc)).collect();
+//! assert_eq!(found, ["eat", "at"]);
+//! # Ok::<(), ir_core::training::mining::MiningError>(())
+//! ```
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    DocFilter, DocIds, DocNum, DocSet, Hit, Ranking, Retriever, Search, SearchError, SplitMix64,
+};
+
+/// How far below the positives a negative's score must be.
+///
+/// The lowest score counts that the retriever gives one of the query's positives; where it gives
+/// none of them any, nothing can be told and nothing passes.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ScoreMargin {
+    /// Scores do not count.
+    #[default]
+    None,
+    /// At most the positive's score minus this: 0.1 of a cosine, say. At least 0.
+    Absolute(f32),
+    /// At most the positive's score minus this share of it: .05 leaves what is below 95 %. From 0
+    /// to 1.
+    /// # Source
+    /// Moreira et al., "NV-Retriever: Improving text embedding models with effective hard-negative
+    /// mining", 2024: TopK-PercPos.
+    Relative(f32),
+}
+
+/// Which of the documents that may be hard negatives are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NegativeSelection {
+    /// The best ranked.
+    #[default]
+    Best,
+    /// Any, all equally likely; they come in the order of their ranks.
+    Random,
+}
+
+/// How negatives are found.
+///
+/// Never among them: a positive, a document with the id of a positive, a document with the text of
+/// a positive, an id a second time. What is random depends on the seed and the query's text alone.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MiningConfig {
+    /// How many hard negatives a query gets at most.
+    pub hard: usize,
+    /// How many documents that are drawn from the whole collection come on top of them.
+    pub random: usize,
+    /// The first rank that is looked at, from 1. Positives have ranks, too.
+    pub first_rank: usize,
+    /// The last rank that is looked at.
+    pub last_rank: usize,
+    /// Which of those that are left.
+    pub selection: NegativeSelection,
+    /// How far they must be below the positives.
+    pub margin: ScoreMargin,
+    /// The seed of all that is random.
+    pub seed: u64,
+}
+
+impl Default for MiningConfig {
+    /// Seven hard negatives, the best-ranked of 500 hits, as in DataFinder (Viswanathan et al., ACL
+    /// 2023).
+    fn default() -> Self {
+        Self {
+            hard: 7,
+            random: 0,
+            first_rank: 1,
+            last_rank: 500,
+            selection: NegativeSelection::Best,
+            margin: ScoreMargin::None,
+            seed: 0,
+        }
+    }
+}
+
+impl MiningConfig {
+    /// Whether the parameters are within their ranges.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn validate(&self) -> Result<(), MiningError> {
+        if self.first_rank == 0 {
+            return Err(MiningError::FirstRank);
+        }
+        if self.last_rank < self.first_rank {
+            return Err(MiningError::LastRank {
+                first: self.first_rank,
+                last: self.last_rank,
+            });
+        }
+        match self.margin {
+            ScoreMargin::Absolute(margin) if !(margin >= 0.0 && margin.is_finite()) => {
+                Err(MiningError::AbsoluteMargin { margin })
+            }
+            ScoreMargin::Relative(margin) if !(0.0..=1.0).contains(&margin) => {
+                Err(MiningError::RelativeMargin { margin })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Finds negatives for queries, in their order. `text` gives the text of a document, where it
+    /// is known, so that what reads like a positive is none of them.
+    ///
+    /// # Errors
+    /// When a parameter is outside its range or the retriever fails.
+    pub fn mine<'t, R: Retriever<Query = str> + ?Sized>(
+        &self,
+        retriever: &R,
+        questions: &[MiningQuery<'_>],
+        text: &dyn Fn(DocNum) -> Option<&'t str>,
+    ) -> Result<Vec<MinedNegatives>, MiningError> {
+        self.validate()?;
+        let ids = retriever.ids();
+        let batch: Vec<(&str, Search<'_>)> = questions
+            .iter()
+            .map(|question| {
+                let how = Search::top(if self.hard == 0 { 0 } else { self.last_rank });
+                let how = question.within.map_or(how, |filter| how.within(filter));
+                (question.text, how)
+            })
+            .collect();
+        let rankings = retriever.search_batch(&batch)?;
+        // The scores of the positives, however far down they are.
+        let positives: Vec<DocSet> = match self.margin {
+            ScoreMargin::None => Vec::new(),
+            _ => questions.iter().map(|q| q.positive_docs(ids)).collect(),
+        };
+        let batch: Vec<(&str, Search<'_>)> = questions
+            .iter()
+            .zip(&positives)
+            .map(|(question, docs)| {
+                let how = Search::top(docs.count().unwrap_or_default()).within(docs);
+                (question.text, how)
+            })
+            .collect();
+        let judged = retriever.search_batch(&batch)?;
+        let none = Ranking::default();
+        let mined = questions.iter().zip(&rankings).enumerate();
+        Ok(mined
+            .map(|(n, (question, ranking))| {
+                self.select(ids, question, ranking, judged.get(n).unwrap_or(&none), text)
+            })
+            .collect())
+    }
+
+    /// Picks the negatives of one query from a ranking. `judged` has the scores of its positives;
+    /// the ranking itself will do if they are in it. They matter to margins alone.
+    pub fn select<'t>(
+        &self,
+        ids: &DocIds,
+        question: &MiningQuery<'_>,
+        ranking: &Ranking,
+        judged: &Ranking,
+        text: &dyn Fn(DocNum) -> Option<&'t str>,
+    ) -> MinedNegatives {
+        let positives: HashSet<&str> = question.positives.iter().copied().collect();
+        let texts: HashSet<&str> = question
+            .positive_docs(ids)
+            .iter()
+            .filter_map(text)
+            .collect();
+        let limit = self.limit(
+            judged
+                .iter()
+                .filter(|hit| positives.contains(ids.id(hit.doc))),
+        );
+        let mut taken: HashSet<&str> = positives;
+        let mut fit = |doc: DocNum| {
+            !text(doc).is_some_and(|text| texts.contains(text)) && taken.insert(ids.id(doc))
+        };
+        let ranks = self.first_rank - 1..self.last_rank.min(ranking.len()).max(self.first_rank - 1);
+        let window = ranking.hits().get(ranks).unwrap_or_default();
+        let mut hard: Vec<Hit> = window
+            .iter()
+            .filter(|hit| limit.is_none_or(|limit| hit.score <= limit) && fit(hit.doc))
+            .copied()
+            .collect();
+        let mut random = SplitMix64::from_name(self.seed, question.text);
+        if self.selection == NegativeSelection::Random {
+            random.partial_shuffle(&mut hard, self.hard);
+        }
+        hard.truncate(self.hard);
+        hard.sort_unstable_by(Hit::order);
+        // Those of the window that were not taken may still be drawn.
+        taken = question.positives.iter().copied().collect();
+        taken.extend(hard.iter().map(|hit| ids.id(hit.doc)));
+        let fit = |doc: DocNum, taken: &HashSet<&str>| {
+            question.within.is_none_or(|filter| filter.contains(doc))
+                && !text(doc).is_some_and(|text| texts.contains(text))
+                && !taken.contains(ids.id(doc))
+        };
+        let mut drawn = Vec::new();
+        let wanted = self.random.min(ids.len());
+        // Trying at random is quick while most documents fit; else all that fit are listed.
+        for _ in 0..wanted.saturating_mul(8) {
+            if drawn.len() == wanted {
+                break;
+            }
+            let doc = DocNum::new(random.below(ids.len()) as u32);
+            if fit(doc, &taken) {
+                taken.insert(ids.id(doc));
+                drawn.push(doc);
+            }
+        }
+        if drawn.len() < wanted {
+            let mut rest = Vec::new();
+            for doc in (0..ids.len() as u32).map(DocNum::new) {
+                if fit(doc, &taken) {
+                    taken.insert(ids.id(doc));
+                    rest.push(doc);
+                }
+            }
+            let missing = wanted - drawn.len();
+            random.partial_shuffle(&mut rest, missing);
+            drawn.extend(rest.into_iter().take(missing));
+        }
+        MinedNegatives {
+            hard,
+            random: drawn,
+        }
+    }
+
+    /// The highest score that a negative may have; `None` for any.
+    fn limit<'a>(&self, positives: impl Iterator<Item = &'a Hit>) -> Option<f32> {
+        let least = || positives.map(|hit| hit.score).reduce(f32::min);
+        match self.margin {
+            ScoreMargin::None => None,
+            ScoreMargin::Absolute(m) => Some(least().map_or(f32::NEG_INFINITY, |least| least - m)),
+            ScoreMargin::Relative(m) => {
+                Some(least().map_or(f32::NEG_INFINITY, |least| least - least.abs() * m))
+            }
+        }
+    }
+}
+
+/// Error mining hard negatives.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)]
+pub enum MiningError {
+    /// [`MiningConfig::first_rank`] is 0.
+    #[error("first rank: expected a number >= 1, found 0")]
+    FirstRank,
+    /// [`MiningConfig::last_rank`] is below the first rank.
+    #[error("last rank: expected a number >= the first rank {first}, found {last}")]
+    LastRank { first: usize, last: usize },
+    /// The margin of [`ScoreMargin::Absolute`] is negative or not finite.
+    #[error("absolute margin: expected a finite number >= 0, found {margin}")]
+    AbsoluteMargin { margin: f32 },
+    /// The margin of [`ScoreMargin::Relative`] is outside 0..=1.
+    #[error("relative margin: expected a number in 0..=1, found {margin}")]
+    RelativeMargin { margin: f32 },
+    /// The retriever failed.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+}
+
+/// A query whose negatives are wanted.
+#[derive(Clone, Copy)]
+pub struct MiningQuery<'a> {
+    /// What is asked.
+    pub text: &'a str,
+    /// The ids of the documents that answer it.
+    pub positives: &'a [&'a str],
+    /// The documents that may be negatives; all where there is none. Those that the query could
+    /// not have been answered with (newer than the query, say) are too easy.
+    pub within: Option<&'a dyn DocFilter>,
+}
+
+impl std::fmt::Debug for MiningQuery<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MiningQuery")
+            .field("text", &self.text)
+            .field("positives", &self.positives)
+            .field("filtered", &self.within.is_some())
+            .finish()
+    }
+}
+
+impl MiningQuery<'_> {
+    /// All records of the positives.
+    fn positive_docs(&self, ids: &DocIds) -> DocSet {
+        let order = ids.order();
+        let number = |n: u32| DocNum::new(n);
+        let mut docs = DocSet::new();
+        for id in self.positives {
+            let from = order.partition_point(|&n| ids.id(number(n)) < *id);
+            let same = order[from..].iter().map(|&n| number(n));
+            same.take_while(|&doc| ids.id(doc) == *id)
+                .for_each(|doc| docs.insert(doc));
+        }
+        docs
+    }
+}
+
+/// The negatives of one query.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[must_use]
+pub struct MinedNegatives {
+    /// The hard ones with their scores, best first: at most [`MiningConfig::hard`].
+    pub hard: Vec<Hit>,
+    /// Those drawn from the collection, in the order in which they were drawn.
+    pub random: Vec<DocNum>,
+}
+
+impl MinedNegatives {
+    /// All, the hard ones first.
+    pub fn docs(&self) -> impl Iterator<Item = DocNum> + '_ {
+        let hard = self.hard.iter().map(|hit| hit.doc);
+        hard.chain(self.random.iter().copied())
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.hard.len() + self.random.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Gives every document the score that stands in its place, whatever is asked.
+    struct Fixed {
+        ids: DocIds,
+        scores: Vec<f32>,
+    }
+
+    impl Retriever for Fixed {
+        type Query = str;
+
+        fn ids(&self) -> &DocIds {
+            &self.ids
+        }
+
+        fn search(&self, _: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+            let mut best = crate::TopK::new(how.k());
+            for (doc, &score) in (0..).map(DocNum::new).zip(&self.scores) {
+                if how.allows(doc) {
+                    best.push(doc, score);
+                }
+            }
+            best.finish()
+        }
+    }
+
+    /// Ten documents with the scores 10 to 1; the last two have one id, and d3 reads like d1.
+    fn ten() -> Fixed {
+        let ids = ["d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8", "d8"];
+        Fixed {
+            ids: ids.into_iter().collect(),
+            scores: (0..10).map(|n| (10 - n) as f32).collect(),
+        }
+    }
+
+    fn mined(mining: MiningConfig, positives: &[&str], within: Option<&dyn DocFilter>) -> Vec<u32> {
+        let question = MiningQuery {
+            text: "q",
+            positives,
+            within,
+        };
+        let text = |doc: DocNum| matches!(doc.get(), 1 | 3).then_some("the same");
+        let mined = mining.mine(&ten(), &[question], &text).unwrap();
+        mined[0].docs().map(DocNum::get).collect()
+    }
+
+    #[test]
+    fn the_first_that_are_no_positives() {
+        let best = MiningConfig {
+            hard: 4,
+            ..MiningConfig::default()
+        };
+        assert_eq!(mined(best, &["d0"], None), [1, 2, 3, 4]);
+        // Neither the positive nor what reads like it.
+        assert_eq!(mined(best, &["d1", "unknown"], None), [0, 2, 4, 5]);
+        // Both records of an id, as positive and as negative.
+        assert_eq!(mined(MiningConfig { first_rank: 8, ..best }, &["d8"], None), [7]);
+        assert_eq!(mined(MiningConfig { first_rank: 8, ..best }, &["d0"], None), [7, 8]);
+        let odd = |doc: DocNum| doc.get() % 2 == 1;
+        assert_eq!(mined(best, &["d5"], Some(&odd)), [1, 3, 7, 9]);
+        // Ranks 3 and 4, of which one is a positive.
+        let window = MiningConfig {
+            first_rank: 3,
+            last_rank: 4,
+            ..best
+        };
+        assert_eq!(mined(window, &["d2"], None), [3]);
+        assert!(mined(MiningConfig { first_rank: 40, ..best }, &["d2"], None).is_empty());
+    }
+
+    #[test]
+    fn margins() {
+        let with = |margin| MiningConfig {
+            hard: 3,
+            margin,
+            ..MiningConfig::default()
+        };
+        // The positive has 8; 8 - 2.5 = 5.5 leaves 5, which is document 5.
+        assert_eq!(mined(with(ScoreMargin::Absolute(2.5)), &["d2"], None), [5, 6, 7]);
+        assert_eq!(mined(with(ScoreMargin::Absolute(0.0)), &["d2"], None), [3, 4, 5]);
+        // A quarter below 8 is 6; the lowest of several positives counts.
+        assert_eq!(
+            mined(with(ScoreMargin::Relative(0.25)), &["d2"], None),
+            [4, 5, 6]
+        );
+        assert_eq!(
+            mined(with(ScoreMargin::Relative(0.25)), &["d0", "d2"], None),
+            [4, 5, 6]
+        );
+        // No positive has a score.
+        assert!(mined(with(ScoreMargin::Absolute(0.0)), &["unknown"], None).is_empty());
+        let question = MiningQuery {
+            text: "",
+            positives: &[],
+            within: None,
+        };
+        for wrong in [
+            with(ScoreMargin::Absolute(-1.0)),
+            with(ScoreMargin::Relative(f32::NAN)),
+            with(ScoreMargin::Relative(1.1)),
+            MiningConfig {
+                first_rank: 0,
+                ..with(ScoreMargin::None)
+            },
+            MiningConfig {
+                last_rank: 0,
+                ..with(ScoreMargin::None)
+            },
+        ] {
+            let error = wrong.mine(&ten(), &[question], &|_| None).unwrap_err();
+            assert!(matches!(error, MiningError::AbsoluteMargin { .. } | MiningError::RelativeMargin { .. } | MiningError::FirstRank | MiningError::LastRank { .. }), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn never_a_positive_never_twice(
+            seed in 0_u64..50, hard in 0_usize..8, random in 0_usize..12, first_rank in 1_usize..12,
+            selection in prop::sample::select(vec![NegativeSelection::Best, NegativeSelection::Random]),
+            positives in prop::sample::subsequence(vec!["d0", "d1", "d4", "d8", "x"], 0..4),
+        ) {
+            let mining = MiningConfig { hard, random, first_rank, last_rank: 11, selection, margin: ScoreMargin::None, seed };
+            let even = |doc: DocNum| doc.get().is_multiple_of(2) || doc.get() == 3;
+            let found = mined(mining, &positives, Some(&even));
+            prop_assert_eq!(&found, &mined(mining, &positives, Some(&even)));
+            let ids = ten().ids;
+            let mut names: Vec<&str> = found.iter().map(|&n| ids.id(DocNum::new(n))).collect();
+            prop_assert!(names.iter().all(|name| !positives.contains(name)));
+            prop_assert!(found.iter().all(|&n| even(DocNum::new(n))));
+            prop_assert!(!(positives.contains(&"d1") && found.contains(&3)));
+            names.sort_unstable();
+            names.dedup();
+            prop_assert_eq!(names.len(), found.len());
+            // As many as there can be: 6 documents pass the filter.
+            let lost = ["d0", "d4", "d8"].iter().filter(|id| positives.contains(id)).count()
+                + usize::from(positives.contains(&"d1"));
+            if random >= 6 {
+                prop_assert_eq!(found.len(), 6 - lost);
+            }
+        }
+    }
+
+    #[test]
+    fn random_draws_are_fair_and_hard_ones_keep_their_order() {
+        let mut counts = [0; 10];
+        for seed in 0..2000 {
+            let mining = MiningConfig {
+                hard: 2,
+                selection: NegativeSelection::Random,
+                seed,
+                ..MiningConfig::default()
+            };
+            let found = mined(mining, &["d0"], None);
+            assert!(found[0] < found[1]);
+            found.iter().for_each(|&n| counts[n as usize] += 1);
+        }
+        // 4000 draws among 8 (d8 counts once): 500 expected of each; five deviations are 97.
+        assert_eq!((counts[0], counts[9]), (0, 0));
+        let fair = |&n: &i32| (n - 500).abs() < 97;
+        assert!(counts[1..9].iter().all(fair), "{counts:?}");
+    }
+}

@@ -1,0 +1,137 @@
+//! Files of columns that are neither runs nor qrels.
+
+use std::io::{BufRead, Read};
+
+use super::number::{c_integer, c_number};
+use super::{MAX_LINE, TrecReadError, columns, is_space};
+use crate::Grade;
+
+/// The lines of a file in columns, read one by one by the rules of the [module](super): any ASCII
+/// white space separates, blank lines and lines that begin with `#` are skipped.
+///
+/// For the formats beside runs and qrels, which have their own columns.
+///
+/// ```
+/// use ir_core::trec::{ColumnReader, parse_number};
+/// let mut rows = ColumnReader::new("# qid measure mean\nq1 map 0.25\n".as_bytes(), "means.txt");
+/// while let Some((line, [query, measure, mean])) = rows.next_row("3")? {
+///     assert_eq!((line, query, measure, parse_number(mean)), (2, "q1", "map", Some(0.25)));
+/// }
+/// # Ok::<(), ir_core::trec::TrecReadError>(())
+/// ```
+#[derive(Debug)]
+pub struct ColumnReader<R> {
+    input: R,
+    path: String,
+    bytes: Vec<u8>,
+    line: u64,
+}
+
+impl<R: BufRead> ColumnReader<R> {
+    /// The lines of `input`, which errors call `path`.
+    pub fn new(input: R, path: impl Into<String>) -> Self {
+        Self {
+            input,
+            path: path.into(),
+            bytes: Vec::new(),
+            line: 0,
+        }
+    }
+
+    /// The next line that has columns: its number, from 1, and the columns. `None` at the end.
+    /// `expected` is `N` in digits, for the error.
+    ///
+    /// # Errors
+    /// When there are more or fewer than `N` columns, the line is no text or longer than
+    /// [`MAX_LINE`], or the file cannot be read.
+    pub fn next_row<const N: usize>(
+        &mut self,
+        expected: &'static str,
+    ) -> Result<Option<(u64, [&str; N])>, TrecReadError> {
+        while self.read_line()? {
+            if self.bytes.iter().all(|&byte| is_space(byte)) || self.bytes.starts_with(b"#") {
+                continue;
+            }
+            let (path, line) = (&self.path, self.line);
+            let fault = |found| TrecReadError::Encoding {
+                path: path.clone(),
+                line,
+                found,
+            };
+            if self.bytes.starts_with(&[0xFF, 0xFE]) || self.bytes.starts_with(&[0xFE, 0xFF]) {
+                return Err(fault("UTF-16"));
+            }
+            if self.bytes.contains(&0) {
+                return Err(fault("a NUL byte"));
+            }
+            let text = std::str::from_utf8(&self.bytes).map_err(|_| fault("other bytes"))?;
+            let mut row = [""; N];
+            let mut found = 0;
+            for column in columns(text) {
+                if let Some(place) = row.get_mut(found) {
+                    *place = column;
+                }
+                found += 1;
+            }
+            if found != N {
+                return Err(TrecReadError::Columns {
+                    path: path.clone(),
+                    line,
+                    expected,
+                    found,
+                });
+            }
+            return Ok(Some((line, row)));
+        }
+        Ok(None)
+    }
+
+    fn read_line(&mut self) -> Result<bool, TrecReadError> {
+        self.line += 1;
+        self.bytes.clear();
+        let read = (&mut self.input)
+            .take(MAX_LINE + 1)
+            .read_until(b'\n', &mut self.bytes)
+            .map_err(|cause| TrecReadError::Io {
+                path: self.path.clone(),
+                line: self.line,
+                cause,
+            })?;
+        if read as u64 > MAX_LINE {
+            return Err(TrecReadError::LongLine {
+                path: self.path.clone(),
+                line: self.line,
+                limit: MAX_LINE,
+            });
+        }
+        Ok(read > 0)
+    }
+}
+
+/// The number at the head of a column, as C and trec_eval read it: `2.5`, `1e-3`, `0x10`, `inf`,
+/// 3 of `3,5`. `None` where there is none, which C counts as 0.
+///
+/// ```
+/// use ir_core::trec::parse_number;
+/// assert_eq!(parse_number("2.5"), Some(2.5));
+/// assert_eq!(parse_number("3,5"), Some(3.0));
+/// assert_eq!(parse_number("high"), None);
+/// ```
+#[must_use]
+pub fn parse_number(text: &str) -> Option<f64> {
+    c_number(text).map(|(number, _)| number)
+}
+
+/// The whole number at the head of a column, as C and trec_eval read it: 1 of `1.9`. `None` where
+/// there is none, which C counts as 0.
+///
+/// ```
+/// use ir_core::trec::parse_integer;
+/// assert_eq!(parse_integer("-1"), Some(-1));
+/// assert_eq!(parse_integer("1.9"), Some(1));
+/// assert_eq!(parse_integer("high"), None);
+/// ```
+#[must_use]
+pub fn parse_integer(text: &str) -> Option<Grade> {
+    c_integer(text)
+}
