@@ -3,10 +3,7 @@
 use std::fmt::Debug;
 use std::thread;
 
-use ir_core::{
-    AllOf, DocFilter, DocIds, DocNum, DocSet, Document, Hit, NoneOf, Ranking, Retriever, Search,
-    Years,
-};
+use ir_core::{AllOf, DocFilter, DocIds, DocNum, DocSet, Document, Hit, NoneOf, Ranking, Retriever, Search, Years};
 
 use crate::toy;
 

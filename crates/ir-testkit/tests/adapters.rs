@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use ir_core::{
-    Distinct, DocIds, Document, EncodeError, Encoded, Encoder, Retriever, Run, Search, Side,
-};
+use ir_core::{Distinct, DocIds, Document, EncodeError, Encoded, Encoder, Retriever, Run, Search, Side};
 use ir_testkit::oracle::NaiveInnerProduct;
 use ir_testkit::{Contract, toy};
 
@@ -92,7 +90,7 @@ fn a_run_has_the_ids_of_the_collection() {
         ir_core::Query::new("d97", "tea"),
         ir_core::Query::new("q2", "kettle"),
     ];
-    let mut run = Run::of("letters", &encoded(&documents), &queries, 60).unwrap();
+    let mut run = Run::from_retriever("letters", &encoded(&documents), &queries, 60).unwrap();
     assert_eq!(run.len(), 2);
     assert!(
         run.get("d97")
@@ -100,7 +98,7 @@ fn a_run_has_the_ids_of_the_collection() {
             .iter()
             .all(|s| documents.iter().any(|d| d.id == s.doc))
     );
-    assert_eq!(run.remove_self(), 1);
-    run.cut(3);
+    assert_eq!(run.remove_identical_ids(), 1);
+    run.truncate(3);
     assert_eq!(run.get("q2").unwrap().len(), 3);
 }
