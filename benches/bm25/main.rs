@@ -1,14 +1,14 @@
-//! A million short documents: index time, size, memory and queries per second, beside tantivy's.
+//! ir-bm25 beside tantivy: index time, index size, memory and queries per second on 1.1 million
+//! short documents.
 //!
-//! Both sides index the same terms (our analysis), at k1 = 1.2 and b = 0.75 with one-byte
-//! lengths, which is all that tantivy offers; both merge to one segment. Each engine runs in a
-//! process of its own, so that its memory can be told apart. The answers are compared before
-//! anything is printed.
+//! Both engines index the same terms (ir-bm25's analyzer) with k1 = 1.2, b = 0.75 and one-byte
+//! lengths, the only parameters of tantivy, and merge to one segment. Each engine runs in its own
+//! process, so that memory is measured separately. Rankings are compared before timing.
 //!
 //! ```sh
 //! IR_DATA=... cargo bench -p bench-bm25 [-- --documents N]
 //! ```
-//! Without the real collection it makes documents of the same shape from a seed.
+//! Without the real collection, synthetic documents of the same shape are generated from a seed.
 
 #![allow(
     clippy::print_stdout,
@@ -28,7 +28,7 @@ use anyhow::{Result, bail, ensure};
 use bench_common::Options;
 pub(crate) use workload::{Answers, Measured, Workload};
 
-/// The largest amount of memory that this process has had resident, in bytes.
+/// Peak resident memory of this process in bytes.
 pub(crate) fn resident_peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -47,7 +47,7 @@ pub(crate) fn folder_size(folder: &Path) -> Result<u64> {
 const ENGINES: [&str; 2] = ["ir-bm25", "tantivy"];
 
 fn main() -> Result<()> {
-    // The last two are for this program as a child of itself.
+    // The last two options are for the child processes.
     let options = Options::given(&["--documents", "--engine", "--threads"])?;
     let limit: u64 = options.number("--documents", u64::MAX)?;
     if let Some(engine) = options.text("--engine") {

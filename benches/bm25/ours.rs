@@ -1,4 +1,4 @@
-//! The documents, terms and queries in ir-bm25.
+//! The workload in ir-bm25.
 
 use std::path::Path;
 use std::time::Instant;
@@ -22,8 +22,7 @@ pub(crate) fn measure(
     pool.install(|| -> Result<()> {
         let mut builder = IndexBuilder::new(IndexConfig::default())?.with_memory(work.budget);
         work.each(&mut |n, document| {
-            // The number is the id, so that answers can be compared; zero-padded, so that the
-            // order of the ids is that of the numbers.
+            // The zero-padded number is the id, so that the id order is the numeric order.
             let copy = Document::new(format!("{n:010}"))
                 .with_title(document.title.clone())
                 .with_text(document.text.clone());

@@ -1,4 +1,4 @@
-//! The same documents, terms and queries in tantivy.
+//! The workload in tantivy.
 
 use std::path::Path;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use tantivy::{Index, IndexWriter, TantivyDocument, Term};
 
 use crate::{Answers, Measured, Workload, folder_size, resident_peak};
 
-/// Our analysis as tantivy's tokenizer, so that both index the same terms.
+/// ir-bm25's analyzer as a tantivy tokenizer, so that both engines index the same terms.
 #[derive(Clone)]
 struct Shared(ir_bm25::analysis::Pipeline);
 
@@ -60,7 +60,7 @@ impl TokenStream for Stream {
     }
 }
 
-/// tantivy's score has the factor (k1 + 1) that Lucene dropped; its k1 is 1.2.
+/// Factor (k1 + 1) of tantivy's score, which Lucene dropped; k1 is 1.2.
 const FACTOR: f32 = 2.2;
 
 pub(crate) fn measure(
@@ -93,7 +93,7 @@ pub(crate) fn measure(
         Ok(())
     })?;
     writer.commit()?;
-    // One segment, as the other side has it.
+    // Merge to one segment, as ir-bm25 does.
     let segments = index.searchable_segment_ids()?;
     if segments.len() > 1 {
         writer.merge(&segments).wait()?;
@@ -121,7 +121,7 @@ pub(crate) fn measure(
     Ok((measured, answers))
 }
 
-/// A bag of terms: every distinct one an optional clause, boosted by its count.
+/// Disjunction of the distinct terms, boosted by their count.
 fn parse(pipeline: &ir_bm25::analysis::Pipeline, field: Field, text: &str) -> BooleanQuery {
     let mut counts: Vec<(String, f32)> = Vec::new();
     pipeline.analyze(

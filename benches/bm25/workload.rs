@@ -1,22 +1,22 @@
-//! The documents and queries, and how queries are timed.
+//! Documents, queries, and timing of queries.
 
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use bench_common::Random;
 use ir_core::{Document, Query};
-use ir_data::{Collection, JudgedInMemory};
+use ir_data::{Collection, InMemoryJudgedQueries};
 use serde::{Deserialize, Serialize};
 
 pub(crate) struct Workload {
     collection: Collection,
     queries: Vec<Query>,
     limit: u64,
-    /// Memory that an engine may use for its buffers while indexing, in bytes.
+    /// Memory budget of indexing in bytes.
     pub(crate) budget: usize,
 }
 
-/// One engine's figures.
+/// Measurements of one engine.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Measured {
     pub(crate) documents: u64,
@@ -35,12 +35,12 @@ pub(crate) struct Rate {
     pub(crate) p95_ms: f64,
 }
 
-/// The top 10 of every query: document number in the order of the file, and score.
+/// Top 10 of every query: document number in file order, and score.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Answers(Vec<Vec<(u64, f32)>>);
 
 impl Answers {
-    /// In how many queries the scores at some rank differ by more than 0.1 %.
+    /// Number of queries with a score difference of more than 0.1 % at any rank.
     pub(crate) fn compare(&self, other: &Self) -> Result<usize> {
         ensure!(self.0.len() == other.0.len(), "another number of queries");
         let close = |(a, b): (&(u64, f32), &(u64, f32))| (a.1 - b.1).abs() <= 1e-3 * a.1.abs();
@@ -74,7 +74,7 @@ impl Workload {
         Ok(n)
     }
 
-    /// Queries of each kind, one at a time on one thread; every kind once to warm up.
+    /// Times the queries of each kind one at a time on one thread, after a warm-up pass.
     pub(crate) fn time_queries(
         &self,
         top: impl Fn(&str, usize) -> Result<Vec<(u64, f32)>>,
@@ -133,19 +133,19 @@ impl Workload {
 }
 
 impl Workload {
-    /// The collection `packages`, or one made from a seed.
+    /// Opens the collection `packages`, or generates a synthetic one from a seed.
     pub(crate) fn open(limit: u64) -> Result<Self> {
         let budget = 256 << 20;
         let (collection, queries) = match std::env::var_os("IR_DATA") {
             Some(_) => {
-                let collection = ir_data::catalogue::open("packages")?;
+                let collection = ir_data::catalog::open("packages")?;
                 let queries = collection.all_queries()?;
                 (collection, queries)
             }
             None => {
                 let (documents, queries) = synthetic(200_000);
                 (
-                    Collection::new("synthetic", documents, JudgedInMemory::default()),
+                    Collection::new("synthetic", documents, InMemoryJudgedQueries::default()),
                     queries,
                 )
             }
@@ -159,11 +159,11 @@ impl Workload {
     }
 }
 
-/// Documents of 3 to 18 words, words drawn by Zipf's law; queries of 2 to 6 words of a document.
+/// Generates documents of 3 to 18 Zipf-distributed words; queries are 2 to 6 words of a document.
 fn synthetic(documents: u64) -> (Vec<Document>, Vec<Query>) {
     let mut random = Random(7);
     let mut words = |count: u64| -> Vec<String> {
-        // exp of a uniform number is Zipf-shaped: rank r has probability about 1/r.
+        // The exponential of a uniform number is Zipf-distributed: P(rank r) is about 1/r.
         let word = |unit: f64| format!("w{}", (60_000_f64.powf(unit)) as u64);
         (0..count).map(|_| word(random.uniform())).collect()
     };

@@ -1,4 +1,4 @@
-//! The texts and their classes.
+//! Texts and class labels.
 
 use std::fs;
 use std::io::BufRead;
@@ -8,14 +8,12 @@ use anyhow::{Context, Result};
 use ir_core::Document;
 use serde::Deserialize;
 
-/// How many texts there are in all.
+/// Total number of texts.
 const TEXTS: usize = 13_000;
 
 pub(crate) struct Collection {
     pub(crate) texts: Vec<String>,
-    /// The texts that have a class.
     pub(crate) rows: Vec<usize>,
-    /// Their classes.
     pub(crate) labels: Vec<String>,
 }
 
@@ -27,7 +25,7 @@ struct Paper {
 }
 
 impl Collection {
-    /// The labelled papers of ICLR among all of them, or papers and other texts, all with a class.
+    /// Reads the ICLR papers with their classes, or papers and texts of other collections.
     pub(crate) fn open(papers_alone: bool) -> Result<Self> {
         let root = std::env::var_os("IR_DATA").context("IR_DATA names no collections")?;
         let path = PathBuf::from(root).join("iclr/abstracts_2017_2018_2021.jsonl.zst");
@@ -48,7 +46,7 @@ impl Collection {
             return Ok(all);
         }
         for name in ["beir/nfcorpus", "beir/arguana"] {
-            let others = ir_data::catalogue::open(name)?;
+            let others = ir_data::catalog::open(name)?;
             let mut reader = others.corpus().open()?;
             let mut document = Document::default();
             while all.texts.len() < TEXTS && reader.read(&mut document)? {
@@ -60,7 +58,7 @@ impl Collection {
         Ok(all)
     }
 
-    /// Writes them for scikit-learn.
+    /// Writes texts and classes for scikit-learn.
     pub(crate) fn save(&self, folder: &Path) -> Result<()> {
         let all = serde_json::json!({
             "texts": self.texts, "rows": self.rows, "labels": self.labels,

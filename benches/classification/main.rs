@@ -1,19 +1,18 @@
-//! Text to TF-IDF vectors, and kNN over ten folds, beside scikit-learn: 13,000 abstracts.
+//! TF-IDF and kNN classification over ten folds beside scikit-learn, on 13,000 texts.
 //!
-//! The collection is real text: the 4,444 abstracts of ICLR papers with their classes, the 3,633
-//! medical abstracts of NFCorpus, and the first 4,923 arguments of ArguAna, whose class is the name
-//! of their collection. Both sides get the same texts in one order. The accuracies of all folds are
-//! compared before anything is timed, and after every round. Then both take turns, round by round.
-//! scikit-learn runs in a Python of the caller's choice, in a process of its own, with the number of
-//! threads it takes by itself:
+//! The texts are the 4,444 abstracts of ICLR papers with their classes, the 3,633 medical abstracts
+//! of NFCorpus, and the first 4,923 arguments of ArguAna; the class of the latter two is the name
+//! of the collection. Both libraries get the same texts in the same order. The accuracies of all
+//! folds are compared before timing and after every round. Rounds alternate between the libraries.
+//! scikit-learn runs in its own process with its default number of threads:
 //!
 //! ```sh
 //! python3 -m venv venv && venv/bin/pip install scikit-learn
 //! IR_DATA=/path/to/collections IR_SKLEARN_PYTHON=$PWD/venv/bin/python \
 //!     cargo bench -p bench-classification [-- --rounds R] [--papers 1]
 //! ```
-//! `--papers 1` takes the labelled papers of ICLR alone, with vectors fitted on all of its
-//! abstracts, as its benchmark does. Without `IR_SKLEARN_PYTHON` it times this side alone.
+//! `--papers 1` uses the labeled ICLR papers only, with TF-IDF fitted on all abstracts, as in the
+//! ICLR benchmark. Without `IR_SKLEARN_PYTHON`, only ir-knn is timed.
 
 #![allow(
     clippy::print_stdout,
@@ -84,10 +83,10 @@ fn main() -> Result<()> {
         first.iter().sum::<f64>() * 100.0 / first.len() as f64
     );
     println!(
-        "\nseconds by the clock (of the processor), medians of {rounds} rounds\n\n{:<12} {:>20} {:>20} {:>20} {:>10}",
+        "\nseconds of wall time (CPU time), medians of {rounds} rounds\n\n{:<12} {:>20} {:>20} {:>20} {:>10}",
         "", "fit and transform", "ten folds", "together", "ratios"
     );
-    // The first round warms up.
+    // The first round is a warm-up.
     let peer = (!theirs.is_empty()).then(|| Row::of(&theirs[1..]));
     if let Some(peer) = &peer {
         peer.show("scikit-learn", None);
@@ -98,7 +97,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Everything once, on the threads of this pool.
+/// Runs fit, transform and cross-validation once in this thread pool.
 fn round(collection: &Collection) -> Result<Timed> {
     let clock = Clock::of_all_threads();
     let config = TfIdfConfig::default().with_tf(Tf::Sublinear);
@@ -121,7 +120,7 @@ fn round(collection: &Collection) -> Result<Timed> {
     })
 }
 
-/// Medians: by the clock, of the processor.
+/// Prints median wall time and CPU time.
 struct Row([Seconds; 3]);
 
 impl Row {

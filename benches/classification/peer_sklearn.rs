@@ -1,4 +1,4 @@
-//! scikit-learn, in a Python process of its own.
+//! scikit-learn in its own Python process.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 use bench_common::{Python, Seconds};
 use serde::Deserialize;
 
-/// One round: what it took, and what came out.
+/// Times and accuracies of one round.
 #[derive(Deserialize)]
 pub(crate) struct Timed {
     pub(crate) fit: Seconds,

@@ -1,19 +1,20 @@
-//! Encoding texts and steps of training, beside sentence-transformers and PyTorch, in turns.
+//! Encoding and training steps beside sentence-transformers and PyTorch, in alternating rounds.
 //!
-//! The texts are the first of ArguAna's documents, or of the bundled collection's over and over
-//! without `IR_DATA`; the model is that of `IR_MODEL`. Both sides read the same texts in one order and
-//! keep to the model's limit of length. A step of training takes as many texts as `--batch` says, of
-//! 64 tokens each, half of them queries and half their answers.
+//! The texts are the first documents of ArguAna or, without `IR_DATA`, of the bundled collection,
+//! repeated; the model is `IR_MODEL`. Both sides encode the same texts in the same order with the
+//! model's maximum length. A training step has `--batch` texts of 64 tokens, half of them queries
+//! and half positives.
 //!
 //! ```sh
-//! python3 -m venv venv && venv/bin/pip install torch==2.9.0 transformers==4.57.1 sentence-transformers==5.1.2
-//! IR_DATA=/path/to/collections IR_MODEL=$(.ci/model) IR_DENSE_PYTHON=$PWD/venv/bin/python \
+//! python3 -m venv venv && venv/bin/pip install torch==2.9.0 transformers==4.57.1
+//! sentence-transformers==5.1.2 IR_DATA=/path/to/collections IR_MODEL=$(.ci/model)
+//! IR_DENSE_PYTHON=$PWD/venv/bin/python \
 //!     cargo bench -p bench-encoding [-- --texts 200] [--batch 16] [--block N] [--threads 1]
 //!         [--rounds 3] [--backend cpu]
 //! ```
-//! `--texts 0` leaves encoding out, `--batch 0` training. `--block` bounds what is encoded at once
-//! (GradCache). Without `IR_DENSE_PYTHON` it times this side alone. Another backend than the default
-//! wants its feature: `--features tch`.
+//! `--texts 0` skips encoding, `--batch 0` skips training. `--block` is the chunk size of gradient
+//! caching. Without `IR_DENSE_PYTHON`, only ir-dense is timed. Backends other than `cpu` need their
+//! feature: `--features tch`.
 
 #![allow(
     clippy::print_stdout,
@@ -27,9 +28,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use bench_common::{Clock, Options, Python, Seconds};
-use ir_core::{Encoder, Flow, Side, TrainingExample, TrainingText};
+use ir_core::{Encoder, Flow, Side};
+use ir_core::training::{TrainingExample, TrainingText};
 use ir_data::DocTemplate;
-use ir_data::catalogue::Catalogue;
+use ir_data::catalog::Catalog;
 use ir_dense::train::{Trainer, TrainingConfig};
 use ir_dense::{Backend, BiEncoder, EncoderConfig};
 
@@ -68,7 +70,7 @@ fn main() -> Result<()> {
             ];
             Some(Python::start(
                 Path::new(&python),
-                "dense/torch_peer.py",
+                "encoding/torch_peer.py",
                 arguments,
             )?)
         }
@@ -79,7 +81,7 @@ fn main() -> Result<()> {
     };
     let peer_name = peer.as_mut().map(Python::line).transpose()?;
     println!(
-        "medians of {rounds} rounds after one to warm up, {threads} thread(s); of the processor, by the clock"
+        "medians of {rounds} rounds after a warm-up round, {threads} thread(s); CPU time, wall time"
     );
 
     if !texts.is_empty() {
@@ -122,11 +124,11 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The first documents of ArguAna, or so many of the bundled ones, over and over.
+/// First documents of ArguAna, or bundled documents repeated to the same number.
 fn texts(count: usize) -> Result<Vec<String>> {
-    let catalogue = Catalogue::from_env();
-    let real = catalogue.has("beir/arguana")?;
-    let collection = catalogue.open(if real { "beir/arguana" } else { "bundled" })?;
+    let catalog = Catalog::from_env();
+    let real = catalog.has("beir/arguana")?;
+    let collection = catalog.open(if real { "beir/arguana" } else { "bundled" })?;
     let template = DocTemplate::default();
     let mut texts = Vec::new();
     while texts.len() < count {
@@ -137,7 +139,7 @@ fn texts(count: usize) -> Result<Vec<String>> {
     Ok(texts)
 }
 
-/// What each step takes. The examples of an epoch are one step.
+/// Times of the training steps. An epoch has one step.
 fn steps(
     model: &Path,
     backend: Backend,
@@ -146,7 +148,7 @@ fn steps(
     rounds: usize,
 ) -> Result<Vec<Seconds>> {
     let half = batch / 2;
-    // Every word is a token, so that all texts are cut at the limit.
+    // Every word is a token, so that all texts are truncated at the maximum length.
     let words = [
         "ship", "sea", "tea", "black", "seen", "data", "house", "river",
     ];
@@ -179,7 +181,7 @@ fn steps(
     Ok(steps)
 }
 
-/// A row for each side, without the first round, and the ratio of what they took.
+/// Prints one row per library, without the warm-up round, and the ratio.
 fn show(
     backend: Backend,
     ours: &[Seconds],
@@ -207,7 +209,7 @@ fn show(
     println!();
 }
 
-/// The most memory that this process has had, in MiB.
+/// Peak resident memory of this process in MiB.
 fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,4 +1,4 @@
-//! Runs and judgments from a seed.
+//! Synthetic runs and judgments.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -7,25 +7,25 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use bench_common::Random;
 
-/// How large a topic is.
+/// Size of a topic.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) documents: u64,
     pub(crate) judged: u64,
 }
 
-/// A run and its judgments.
+/// A run file and its judgment file.
 #[derive(Debug)]
 pub(crate) struct Files {
     pub(crate) qrels: PathBuf,
     pub(crate) run: PathBuf,
 }
 
-/// The size of the collection the documents come from: that of MS MARCO's passages.
+/// Number of documents in the collection: that of MS MARCO passage.
 const COLLECTION: u64 = 8_841_823;
 
 impl Files {
-    /// Writes them. Half of the judged documents are retrieved; grades are 0 to 3.
+    /// Writes the files. Half of the judged documents are retrieved; grades are 0 to 3.
     pub(crate) fn make(folder: &Path, topics: u64, shape: Shape) -> Result<Self> {
         let files = Self {
             qrels: folder.join(format!("{topics}.qrels")),
@@ -36,16 +36,16 @@ impl Files {
         let mut random = Random(7);
         let Shape { documents, judged } = shape;
         for topic in 1..=topics {
-            // Steps through the collection that never meet: the ids of a topic are distinct.
+            // A step coprime to the collection size makes the ids of a topic distinct.
             let step = 1 + random.below(COLLECTION / (documents + judged + 1));
             let start = random.below(COLLECTION);
             let id = |n: u64| (start + n * step) % COLLECTION;
-            // The ranks at which the documents stand, in an order that has nothing to do with ids.
+            // Ranks in an order that is independent of the ids.
             let mut order: Vec<u64> = (0..documents).collect();
             for n in (1..order.len()).rev() {
                 order.swap(n, random.below(n as u64 + 1) as usize);
             }
-            // Falling by steps that 32 bits can tell apart.
+            // Scores decrease by steps that f32 can represent.
             let mut score = 40_000_000;
             for (rank, &n) in (1..).zip(&order) {
                 score -= 100 + random.below(30_000_000 / documents.max(1));
@@ -68,7 +68,7 @@ impl Files {
         Ok(files)
     }
 
-    /// Files with the first `lines` of this run.
+    /// Copies the first `lines` lines of the run.
     pub(crate) fn head(&self, folder: &Path, lines: usize) -> Result<Self> {
         let head = |from: &Path, to: PathBuf, lines: usize| -> Result<PathBuf> {
             let mut out = File::create(&to)?;

@@ -1,22 +1,22 @@
 //! Evaluation from files: `ir eval` beside trec_eval, pytrec_eval, ir_measures and ranx.
 //!
-//! The files are made from a seed in a temporary folder. On the smallest ones the values of every
-//! query are compared first: trec_eval's to its four decimals, the others' within 1e-6. (No two
-//! scores of a query are equal, not even in the 32 bits of pytrec_eval, so that no tie rule shows.)
-//! Then every tool evaluates the same files in processes of their own, in turn, and the processor
-//! time (user and system), the elapsed time and the peak resident memory of each are printed, the
-//! best of the rounds with the range; then `ir eval` alone with one thread and two, from 1,000
-//! topics to 100,000; and how long it takes from start to end on a run of ten lines.
+//! Synthetic files are generated in a temporary folder. On the smallest ones, the values of every
+//! query are compared first: trec_eval's to its four decimals, the others within 1e-6. (Scores have
+//! no ties, not even as f32 in pytrec_eval, so that tie rules do not matter.) Then every tool
+//! evaluates the same files in its own process, in alternating rounds. CPU time (user and system),
+//! wall time and peak resident memory are printed as the best of the rounds with the range; then
+//! `ir eval` alone with one and two threads from 1,000 to 100,000 topics, and its start-to-end time
+//! on a run of ten lines. trec_eval's row needs a trec_eval binary, which no package registry has.
 //!
 //! ```sh
 //! python3 -m venv peers && peers/bin/pip install pytrec-eval-terrier==0.5.11 ir-measures ranx
 //! PYTHON=$PWD/peers/bin/python TREC_EVAL=/path/to/trec_eval \
 //!     cargo bench -p bench-evaluation
 //! ```
-//! Tools that are not there are left out: `TREC_EVAL` is the program (`gcc -O2`), `PYTHON` an
-//! interpreter with the packages. The `ir` that is measured is the command as users build it, which
-//! cargo builds first. Options, after `--`: `--topics 10000` for the comparison, `--most 100000`
-//! for the last of the sizes (3.7 GB of disk), `--documents 1000`, `--judged 50`, `--rounds 3`.
+//! Missing tools are skipped: `TREC_EVAL` is the binary (`gcc -O2`), `PYTHON` an interpreter with
+//! the packages. The benchmark first builds the release binary `ir`. Options, after `--`: `--topics
+//! 10000` for the comparison, `--most 100000` for the last of the sizes (3.7 GB of disk),
+//! `--documents 1000`, `--judged 50`, `--rounds 3`.
 
 #![allow(
     clippy::print_stdout,
@@ -53,7 +53,7 @@ fn main() -> Result<()> {
 
     let files = Files::make(folder.path(), topics, shape)?;
     println!(
-        "\n{topics} topics x {} documents, {} judgements each: a run of {} MB\n",
+        "\n{topics} topics x {} documents, {} judgments each: a run of {} MB\n",
         shape.documents,
         shape.judged,
         files.run_bytes()? / 1_000_000
@@ -70,7 +70,7 @@ fn main() -> Result<()> {
     let best: Vec<Cost> = costs.iter().map(|costs| Cost::best(costs)).collect();
     println!(
         "{:<22} {:>11} {:>15} {:>11} {:>10} {:>8}",
-        "", "processor s", "range", "elapsed s", "peak MiB", "ratio"
+        "", "CPU s", "range", "wall s", "peak MiB", "ratio"
     );
     for ((tool, costs), cost) in tools.iter().zip(&costs).zip(&best) {
         let times = || costs.iter().map(|cost| cost.processor);
@@ -88,7 +88,7 @@ fn main() -> Result<()> {
             cost.processor / best[0].processor
         );
     }
-    println!("ratio: processor time over that of ir with one thread");
+    println!("ratio: CPU time over that of ir with one thread");
     println!(
         "two threads take 1/{:.2} of the time of one",
         best[0].elapsed / best[1].elapsed
@@ -98,7 +98,7 @@ fn main() -> Result<()> {
     start_up(&ir, &files)
 }
 
-/// Every value of every query, by all tools.
+/// Compares every value of every query between the tools.
 fn compare_values(ir: &Tool, peers: &[Tool], files: &Files) -> Result<()> {
     let ours = ir.with_threads(2).values(files)?;
     ensure!(!ours.is_empty(), "ir eval printed nothing");
@@ -128,7 +128,7 @@ fn compare_values(ir: &Tool, peers: &[Tool], files: &Files) -> Result<()> {
     Ok(())
 }
 
-/// How time and memory grow with the number of topics.
+/// Measures time and memory by number of topics.
 fn sizes(ir: &Tool, shape: Shape, most: u64, rounds: u64) -> Result<()> {
     println!(
         "\n{:>8} {:>8} {:>13} {:>16} {:>10} {:>14} {:>10}",
@@ -157,11 +157,11 @@ fn sizes(ir: &Tool, shape: Shape, most: u64, rounds: u64) -> Result<()> {
             two.peak as f64 / 1_048_576.0,
         );
     }
-    println!("1 thread: processor time; 2 threads: elapsed time");
+    println!("1 thread: CPU time; 2 threads: wall time");
     Ok(())
 }
 
-/// Ten lines, from start to end.
+/// Start-to-end time on a run of ten lines.
 fn start_up(ir: &Tool, files: &Files) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let small = files.head(folder.path(), 10)?;

@@ -1,4 +1,4 @@
-//! The programs that are measured, each in a process of its own.
+//! The measured programs, each in its own process.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -11,7 +11,7 @@ use wait4::Wait4;
 
 use crate::files::Files;
 
-/// The measures by trec_eval's names for its options, and for their values.
+/// Measures: trec_eval's option name and output name.
 const MEASURES: [(&str, &str); 5] = [
     ("map", "map"),
     ("ndcg_cut.10", "ndcg_cut_10"),
@@ -23,19 +23,18 @@ const MEASURES: [(&str, &str); 5] = [
 /// Values by query and measure.
 pub(crate) type Values = BTreeMap<(String, String), f64>;
 
-/// What a process took.
+/// Resources used by a process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
-    /// User and system time, in seconds.
+    /// CPU time (user and system) in seconds.
     pub(crate) processor: f64,
-    /// In seconds.
+    /// Wall time in seconds.
     pub(crate) elapsed: f64,
-    /// Resident memory at its peak, in bytes.
+    /// Peak resident memory in bytes.
     pub(crate) peak: u64,
 }
 
 impl Cost {
-    /// The least of each.
     pub(crate) fn best(costs: &[Self]) -> Self {
         let least = |of: fn(&Self) -> f64| costs.iter().map(of).fold(f64::INFINITY, f64::min);
         Self {
@@ -69,14 +68,14 @@ enum Kind {
 }
 
 impl Tool {
-    /// The `ir` command, built as users build it.
+    /// The release build of `ir`.
     pub(crate) fn ir() -> Result<Self> {
         let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
         let built = Command::new(cargo)
-            .args(["build", "--release", "--package", "ir", "--bin", "ir"])
+            .args(["build", "--release", "--package", "ir-cli", "--no-default-features", "--bin", "ir"])
             .status()?;
         ensure!(built.success(), "the command could not be built");
-        // This program is target/release/deps/evaluation-*.
+        // This executable is target/release/deps/evaluation-*.
         let here = env::current_exe()?;
         let folder = here.parent().and_then(Path::parent).context("a folder")?;
         let program = folder.join(format!("ir{}", env::consts::EXE_SUFFIX));
@@ -101,7 +100,7 @@ impl Tool {
         tool
     }
 
-    /// The other programs that are here.
+    /// The other available programs.
     pub(crate) fn peers() -> Vec<Self> {
         let mut peers = Vec::new();
         match env::var_os("TREC_EVAL") {
@@ -135,10 +134,10 @@ impl Tool {
         peers
     }
 
-    /// How far a value may be from ours.
+    /// Tolerance of a value.
     pub(crate) fn tolerance(&self, value: f64) -> f64 {
         match self.kind {
-            // Four decimals.
+            // trec_eval prints four decimals.
             Kind::TrecEval { .. } => 0.500_001e-4,
             _ => 1e-6 * value.abs(),
         }
@@ -162,7 +161,7 @@ impl Tool {
                 }
             }
             Kind::Python { program, package } => {
-                let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("evaluation/peers.py");
+                let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers.py");
                 command = Command::new(program);
                 command.arg(script).arg(package);
                 command.arg(if each_query { "queries" } else { "means" });
@@ -177,7 +176,6 @@ impl Tool {
         command
     }
 
-    /// Evaluates once.
     pub(crate) fn run(&self, files: &Files) -> Result<Cost> {
         let mut command = self.command(files, false);
         let start = Instant::now();
@@ -196,7 +194,7 @@ impl Tool {
         })
     }
 
-    /// The values of every query.
+    /// Values by query and measure.
     pub(crate) fn values(&self, files: &Files) -> Result<Values> {
         let output = self
             .command(files, true)

@@ -1,22 +1,21 @@
 //! Exact search of 100,000 × 384 vectors by inner product, beside FAISS's `IndexFlatIP`.
 //!
-//! Both sides get the same vectors, from a seed, and their answers are compared before anything is
-//! timed. Then they take turns, round by round, so that whatever else the machine does meets both.
-//! FAISS runs in a Python of the caller's choice, in a process of its own:
+//! Both libraries get the same random vectors, and their results are compared before timing. Rounds
+//! alternate, so that other load on the machine affects both. FAISS runs in its own process:
 //!
 //! ```sh
 //! python3 -m venv venv && venv/bin/pip install faiss-cpu numpy
 //! IR_FAISS_PYTHON=$PWD/venv/bin/python cargo bench -p bench-flat \
 //!     [-- --vectors N] [--dim D] [--queries B] [--rounds R] [--common C] [--memory 1]
 //! ```
-//! The vectors have length one and are spread evenly over all directions; `--common 1` adds one and
-//! the same direction to each as strongly as its own, so that cosines lie around a half: those of
-//! trained encoders are often like that, and it makes the 8-bit comparison less sharp.
+//! Vectors have unit length and are uniformly distributed over all directions. `--common 1` adds a
+//! common direction of equal strength, so that cosines are around 0.5, as for many trained
+//! encoders; this makes the 8-bit bounds less tight.
 //!
-//! `--memory 1` times nothing, and prints what a saved index of these vectors takes: memory of its own,
-//! and what searches read of the file (on Linux, with GNU dd, in a temporary folder on a disk).
+//! `--memory 1` times nothing and prints the memory use of a saved index: anonymous memory, and
+//! bytes read from the file by searches (on Linux, with GNU dd, in a temporary folder on a disk).
 //!
-//! Without `IR_FAISS_PYTHON` it times this side alone.
+//! Without `IR_FAISS_PYTHON`, only ir-knn is timed.
 
 #![allow(
     clippy::print_stdout,
@@ -36,11 +35,11 @@ use ir_core::{DocIds, Retriever, Search};
 use ir_knn::{FlatIndex, Similarity};
 use peer_faiss::Faiss;
 
-/// Queries of a round that are asked one at a time.
+/// Number of single queries per round.
 const SINGLES: usize = 30;
 
 fn main() -> Result<()> {
-    // The last two are for this program as a child of itself.
+    // The last two options are for the child processes.
     let options = Options::given(&[
         "--vectors",
         "--dim",
@@ -114,7 +113,7 @@ fn main() -> Result<()> {
         }
     }
     println!(
-        "\nqueries per second by the clock (of processor time), medians of {rounds} rounds\n\n{:<28} {:>18} {:>18} {:>18} {:>8} {:>8}",
+        "\nqueries per second of wall time (CPU time), medians of {rounds} rounds\n\n{:<28} {:>18} {:>18} {:>18} {:>8} {:>8}",
         "", "ir", "ir, 8-bit codes", "FAISS", "ratio", "coded"
     );
     for how in [How::Single, How::Batch] {
@@ -136,7 +135,7 @@ fn main() -> Result<()> {
                     How::Single => SINGLES,
                     How::Batch => batch,
                 };
-                // The first round warms up.
+                // The first round is a warm-up.
                 let [ours, codes, theirs] =
                     times.map(|times| Rate::of(asked, times.get(1..).unwrap_or_default()));
                 println!(
@@ -189,7 +188,7 @@ impl How {
     }
 }
 
-/// Queries per second.
+/// Formats a rate in queries per second.
 struct Rate {
     wall: f64,
     cpu: f64,

@@ -1,4 +1,4 @@
-//! What a saved index takes of memory and disk once it is open, in a process of its own.
+//! Memory use and file reads of an opened index, in a child process.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,10 +9,10 @@ use bench_common::load;
 use ir_core::{Retriever, Search};
 use ir_knn::{FlatIndex, HalfIndex, Verify};
 
-/// Searches after each of which it is looked at.
+/// Numbers of searches after which memory is measured.
 const SEARCHES: [usize; 4] = [0, 1, 30, 1000];
 
-/// Saves the index in three forms, and has each opened and searched by this program again.
+/// Saves the index in three formats; a child process opens and searches each.
 pub(crate) fn measure(index: &FlatIndex, folder: &Path) -> Result<()> {
     println!(
         "\nwhat a saved index takes, MB: own memory, and what was read of the file, after so many single queries\n"
@@ -26,7 +26,7 @@ pub(crate) fn measure(index: &FlatIndex, folder: &Path) -> Result<()> {
             "16 bits" => HalfIndex::of(index)?.0.save(&path)?,
             _ => index.clone().with_codes().save(&path)?,
         }
-        // The file is on the disk, and no longer in memory.
+        // Evict the file from the page cache.
         let dropped = Command::new("dd")
             .arg(format!("of={}", path.display()))
             .args([
@@ -46,7 +46,7 @@ pub(crate) fn measure(index: &FlatIndex, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The part of the second process.
+/// Child process: opens the index and searches.
 pub(crate) fn child(form: &str, folder: &Path) -> Result<()> {
     let queries = load(&folder.join("queries.npy"))?;
     let queries: Vec<Vec<f32>> = queries
@@ -83,11 +83,10 @@ pub(crate) fn child(form: &str, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What this process has had, in MB.
+/// Memory statistics of this process in MB.
 struct Taken {
-    /// Memory that is resident and no file's.
     own: f64,
-    /// Read from storage, not from the memory that the system keeps files in.
+    /// Bytes read from storage, not from the page cache.
     read: f64,
 }
 

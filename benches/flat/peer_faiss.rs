@@ -1,4 +1,4 @@
-//! FAISS, in a Python process of its own.
+//! FAISS in its own Python process.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ impl Faiss {
         }
         let singles = singles.to_string();
         let arguments = [folder.as_os_str(), singles.as_ref()];
-        let mut python = Python::start(python, "vectors/faiss_flat.py", arguments)?;
+        let mut python = Python::start(python, "flat/faiss_flat.py", arguments)?;
         let about: About = python.json()?;
         Ok(Self {
             version: format!("FAISS {} ({})", about.version, about.options.trim()),
@@ -35,8 +35,8 @@ impl Faiss {
         self.python.ask(&format!("{k} {threads} {how}"))
     }
 
-    /// Fails unless the scores agree, place by place, within the rounding of 32 bits; gives the
-    /// number of places where the documents differ.
+    /// Checks that the scores agree rank by rank within f32 rounding. Returns the number of ranks
+    /// with different documents.
     pub(crate) fn compare(&mut self, k: usize, ours: &[Ranking]) -> Result<usize> {
         let _: serde_json::Value = self.python.ask(&format!("answers {k}"))?;
         let scores = load(&self.folder.join("scores.npy"))?;
@@ -46,7 +46,7 @@ impl Faiss {
         for ((ours, scores), docs) in ours.iter().zip(&scores).zip(&docs) {
             ensure!(ours.len() == k && scores.len() == k && docs.len() == k);
             for ((hit, &score), &doc) in ours.iter().zip(scores).zip(docs) {
-                // The vectors have length one.
+                // Vectors have unit length.
                 ensure!(
                     (f64::from(hit.score) - score).abs() < 1e-6,
                     "{} here, {score} there",

@@ -1,5 +1,5 @@
-//! HNSW on 100,000 × 384 vectors: recall of the exact top ten, and queries per second, beside
-//! hnswlib, usearch and FAISS's HNSW with the same vectors, links and effort of building.
+//! HNSW on 100,000 × 384 vectors: recall@10 and queries per second beside hnswlib, usearch and
+//! FAISS's HNSW with the same vectors, links (M) and build effort (efConstruction).
 //!
 //! ```sh
 //! python3 -m venv venv && venv/bin/pip install faiss-cpu hnswlib usearch numpy
@@ -7,20 +7,19 @@
 //!     [-- --data latent|sphere] [--vectors N] [--dim D] [--queries Q] [--rounds R] \
 //!     [--links M] [--build-effort E] [--latent L] [--peers hnswlib,usearch,faiss]
 //! ```
-//! One thread; processor time; engines take turns, effort by effort, round by round; the median of
-//! the rounds counts. The others are asked for all queries in one call, so that Python costs them
-//! nothing; this side one at a time. Where the curve crosses a recall of .95, the rate is
-//! interpolated between the two efforts around it, by its logarithm.
+//! One thread, CPU time, alternating rounds, median of the rounds. The peers answer all queries in
+//! one call, so that Python adds no overhead; ir-knn answers them one at a time. The rate at recall
+//! .95 is interpolated logarithmically between the two adjacent efforts.
 //!
-//! The vectors have length one. `sphere` spreads them evenly over all directions, which no
-//! embeddings are like and no graph is good at. `latent` is like embeddings: points around 100
-//! centres in `--latent` dimensions, mapped to 384 by a random matrix, and a little noise in all of
-//! those: x = normalise(A (c + z) + 0.1 e), with A, c, z and e drawn from normal distributions.
+//! Vectors have unit length. `sphere` is uniform over all directions, which is unlike embeddings
+//! and hard for any graph. `latent` resembles embeddings: points around 100 centers in `--latent`
+//! dimensions, mapped to 384 dimensions by a random matrix, with noise: x = normalize(A (c + z) +
+//! 0.1 e), with A, c, z and e normally distributed.
 //!
-//! Then, on this side alone, searches with filters that a share of the documents passes, drawn at
-//! random, beside the exact index with the same filter.
+//! The last table is ir-knn alone: searches with random filters of different selectivity beside
+//! exact search with the same filter.
 //!
-//! Without `IR_PEERS_PYTHON` it measures this side alone.
+//! Without `IR_PEERS_PYTHON`, only ir-knn is measured.
 
 #![allow(
     clippy::print_stdout,
@@ -40,10 +39,10 @@ use ir_knn::{Effort, FlatIndex, HnswConfig, HnswIndex, Similarity};
 use peer::Peer;
 
 const K: usize = 10;
-const CENTRES: usize = 100;
+const CENTERS: usize = 100;
 const NOISE: f64 = 0.1;
 const EFFORTS: [usize; 12] = [10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024];
-/// Efforts beyond this recall are left out.
+/// Efforts beyond this recall are skipped.
 const ENOUGH: f64 = 0.995;
 const TARGET: f64 = 0.95;
 const FILTERED: usize = 64;
@@ -131,7 +130,7 @@ fn main() -> Result<()> {
                 });
             }
         }
-        // The first round warms up.
+        // The first round is a warm-up.
         for round in 0..=rounds {
             for (engine, curve) in engines.iter_mut().zip(&mut curves) {
                 if let Some(point) = curve
@@ -148,7 +147,7 @@ fn main() -> Result<()> {
         }
     }
     println!(
-        "\nrecall@{K} and queries per second of processor time, one thread\n\n{:<10}",
+        "\nrecall@{K} and queries per second of CPU time, one thread\n\n{:<10}",
         "effort"
     );
     for (engine, curve) in engines.iter().zip(&curves) {
@@ -175,7 +174,7 @@ fn main() -> Result<()> {
         }
     }
     match engines.first() {
-        // The exact index would divide a query among the threads.
+        // The exact index would split a query among threads.
         Some(Engine::Ours(index)) => rayon::ThreadPoolBuilder::new()
             .num_threads(1)
             .build()?
@@ -184,7 +183,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// Prints recall and rates of both indexes with filters.
+/// Prints recall and rates of filtered searches.
 fn filtered(index: &HnswIndex, queries: &[&[f32]]) -> Result<()> {
     let queries = &queries[..queries.len().min(200)];
     let searcher = index.searcher(Effort(FILTERED));
@@ -218,7 +217,7 @@ fn filtered(index: &HnswIndex, queries: &[&[f32]]) -> Result<()> {
 fn built(name: &str, version: &str, took: Seconds, bytes: u64) {
     let Seconds { wall, cpu } = took;
     println!(
-        "{name:<10} built in {wall:.1} s ({cpu:.1} s of all processors), a file of {:.1} MB  {version}",
+        "{name:<10} built in {wall:.1} s ({cpu:.1} s CPU time), a file of {:.1} MB  {version}",
         bytes as f64 / 1e6
     );
 }
@@ -227,13 +226,13 @@ fn latent(random: &mut Random, count: usize, dim: usize, latent: usize) -> Vec<f
     let mut normals = |n: usize| -> Vec<f64> { (0..n).map(|_| random.normal()).collect() };
     let scale = 1.0 / (latent as f64).sqrt();
     let map: Vec<f64> = normals(latent * dim).iter().map(|x| x * scale).collect();
-    let centres = normals(CENTRES * latent);
+    let centers = normals(CENTERS * latent);
     let mut all = Vec::with_capacity(count * dim);
     for _ in 0..count {
-        let centre = (random.uniform() * CENTRES as f64) as usize;
+        let center = (random.uniform() * CENTERS as f64) as usize;
         let mut row: Vec<f64> = (0..dim).map(|_| NOISE * random.normal()).collect();
         for (at, map) in map.chunks_exact(dim).enumerate() {
-            let place = centres[centre * latent + at] + random.normal();
+            let place = centers[center * latent + at] + random.normal();
             row.iter_mut()
                 .zip(map)
                 .for_each(|(x, map)| *x += place * map);
@@ -314,7 +313,7 @@ impl Curve {
         self.points.last().map_or(0.0, |point| point.recall)
     }
 
-    /// The rate where the recall is reached.
+    /// Interpolated rate at a recall.
     fn at(&self, recall: f64, asked: usize) -> Option<f64> {
         let at = self
             .points

@@ -1,4 +1,4 @@
-//! Another library's HNSW, in a Python process of its own.
+//! A peer library's HNSW in its own Python process.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,6 @@ use anyhow::Result;
 use bench_common::{Python, Seconds, load};
 use serde::Deserialize;
 
-/// What was built.
 #[derive(Deserialize)]
 pub(crate) struct Built {
     pub(crate) version: String,
@@ -35,19 +34,19 @@ impl Peer {
             links.as_ref(),
             build_effort.as_ref(),
         ];
-        let mut python = Python::start(python, "graph/peers.py", arguments)?;
+        let mut python = Python::start(python, "hnsw/peers.py", arguments)?;
         let built = python.json()?;
         let folder = folder.to_owned();
         Ok((Self { python, folder }, built))
     }
 
-    /// Seconds of the processor for all queries.
+    /// CPU time of all queries in seconds.
     pub(crate) fn time(&mut self, effort: usize) -> Result<f64> {
         let seconds: Seconds = self.python.ask(&effort.to_string())?;
         Ok(seconds.cpu)
     }
 
-    /// The documents that each query finds, one after another.
+    /// Result documents of all queries, concatenated.
     pub(crate) fn answers(&mut self, effort: usize) -> Result<Vec<i64>> {
         let _: serde_json::Value = self.python.ask(&format!("answers {effort}"))?;
         let docs = load(&self.folder.join("docs.npy"))?;

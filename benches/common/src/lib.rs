@@ -1,4 +1,4 @@
-//! What the comparisons share; they themselves are the bench targets beside this folder.
+//! Options, timers, random vectors and Python peers shared by the benchmarks.
 
 mod options;
 mod python;
@@ -17,19 +17,19 @@ pub use python::Python;
 pub use random::{Random, normalized};
 pub use time::{Clock, Seconds, median};
 
-/// Writes vectors of `dim` values, one after another, where a Python process finds them.
+/// Writes row-major vectors of `dim` values as a `.npy` file for a Python peer.
 ///
 /// # Errors
-/// When they cannot be written.
+/// If the file cannot be written.
 pub fn save(path: &Path, dim: usize, rows: &[f32]) -> Result<()> {
     let file = File::create(path).with_context(|| path.display().to_string())?;
     npy::write_flat(rows, dim, file).with_context(|| path.display().to_string())
 }
 
-/// Reads an array of a Python process: numbers of up to 32 bits, exactly.
+/// Reads a two-dimensional `.npy` file of a Python peer.
 ///
 /// # Errors
-/// When it cannot be read or has not two dimensions.
+/// If the file cannot be read or is not two-dimensional.
 pub fn load(path: &Path) -> Result<DenseRows> {
     let name = path.display().to_string();
     let file = File::open(path).with_context(|| name.clone())?;

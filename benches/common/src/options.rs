@@ -1,4 +1,4 @@
-//! The words behind `cargo bench ... --`.
+//! Options after `cargo bench ... --`.
 
 use std::env;
 use std::fmt::Display;
@@ -6,17 +6,17 @@ use std::str::FromStr;
 
 use anyhow::{Result, anyhow, bail};
 
-/// Options of a comparison: a name, as `--rounds`, and its value.
+/// Options of a benchmark: names such as `--rounds` with values.
 #[derive(Debug)]
 pub struct Options(Vec<(String, String)>);
 
 impl Options {
-    /// Those that this program was given.
+    /// Parses the program's arguments.
     ///
     /// # Errors
-    /// When one is none of `names`, or has no value.
+    /// If an option is not in `names` or has no value.
     pub fn given(names: &[&str]) -> Result<Self> {
-        // cargo adds the last word.
+        // cargo appends `--bench`.
         let mut words = env::args().skip(1).filter(|word| word != "--bench");
         let mut options = Vec::new();
         while let Some(name) = words.next() {
@@ -31,17 +31,17 @@ impl Options {
         Ok(Self(options))
     }
 
-    /// The value of one.
+    /// Value of an option.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         let mut all = self.0.iter();
         all.find_map(|(other, value)| (other == name).then_some(value.as_str()))
     }
 
-    /// The value of one as a number, or `default` where it is not given.
+    /// Value of an option as a number, or `default`.
     ///
     /// # Errors
-    /// When its value is no such number.
+    /// If the value is not a number of the type.
     pub fn number<T: FromStr<Err: Display>>(&self, name: &str, default: T) -> Result<T> {
         self.text(name).map_or(Ok(default), |text| {
             let number = text.parse();

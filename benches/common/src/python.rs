@@ -1,4 +1,4 @@
-//! A Python process on the other side of a pipe.
+//! Python child processes that speak a line protocol.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
@@ -8,7 +8,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde::de::DeserializeOwned;
 
-/// A script that says what it is in one line, then answers each line with one. It ends with this.
+/// A running script. It prints a line that describes itself, then answers each input line with one
+/// line. Dropping the value ends the process.
 #[derive(Debug)]
 pub struct Python {
     script: &'static str,
@@ -18,18 +19,17 @@ pub struct Python {
 }
 
 impl Python {
-    /// Starts a script of this folder, as `vectors/faiss_flat.py`; what goes wrong in it goes to
-    /// standard error.
+    /// Starts a script, given relative to `benches/`, such as `flat/faiss_flat.py`.
     ///
     /// # Errors
-    /// When the interpreter cannot be started.
+    /// If the interpreter cannot be started.
     pub fn start<S: AsRef<OsStr>>(
         interpreter: &Path,
         script: &'static str,
         arguments: impl IntoIterator<Item = S>,
     ) -> Result<Self> {
         let mut process = Command::new(interpreter)
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(script))
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(script))
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -45,10 +45,10 @@ impl Python {
         })
     }
 
-    /// What it says next, without the end of the line.
+    /// Reads the next output line.
     ///
     /// # Errors
-    /// When it has ended.
+    /// If the process has ended.
     pub fn line(&mut self) -> Result<String> {
         let mut line = String::new();
         self.output.read_line(&mut line)?;
@@ -56,19 +56,19 @@ impl Python {
         Ok(line.trim_end().to_owned())
     }
 
-    /// What it says next, as JSON.
+    /// Reads the next output line as JSON.
     ///
     /// # Errors
-    /// When it has ended, or says something else.
+    /// If the process has ended or the line is not JSON of the type.
     pub fn json<T: DeserializeOwned>(&mut self) -> Result<T> {
         let line = self.line()?;
         serde_json::from_str(&line).with_context(|| format!("{} said {line:?}", self.script))
     }
 
-    /// Its answer to a line.
+    /// Sends a line and reads the answer.
     ///
     /// # Errors
-    /// Those of [`json`](Self::json).
+    /// As for [`json`](Self::json).
     pub fn ask<T: DeserializeOwned>(&mut self, line: &str) -> Result<T> {
         writeln!(self.input, "{line}").with_context(|| format!("{} ended", self.script))?;
         self.input.flush()?;

@@ -1,6 +1,6 @@
-//! Numbers and vectors from a seed.
+//! Seeded random numbers and vectors.
 
-/// SplitMix64 (Steele, Lea and Flood 2014), from a seed.
+/// SplitMix64 generator (Steele, Lea and Flood 2014).
 #[derive(Debug)]
 pub struct Random(pub u64);
 
@@ -13,24 +13,23 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// A whole number below a limit; 0 where that is 0.
+    /// Uniform integer below `limit`; 0 if `limit` is 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.bits() % limit.max(1)
     }
 
-    /// A number from 0 to below 1, all alike.
+    /// Uniform number in [0, 1).
     pub fn uniform(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A number around 0, normally distributed (Box and Muller 1958).
+    /// Standard normal number (Box and Muller 1958).
     pub fn normal(&mut self) -> f64 {
         let (a, b) = (1.0 - self.uniform(), self.uniform());
         (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
     }
 
-    /// Vectors of length one, one after another: each in a direction of its own, to which `shared`
-    /// is added.
+    /// Row-major unit vectors in random directions, with a common direction of strength `shared`.
     pub fn unit_vectors(&mut self, count: usize, shared: &[f64]) -> Vec<f32> {
         let mut all = Vec::with_capacity(count * shared.len());
         for _ in 0..count {
@@ -43,7 +42,7 @@ impl Random {
     }
 }
 
-/// A vector with length one.
+/// Normalizes a vector to unit length.
 #[must_use]
 pub fn normalized(row: Vec<f64>) -> Vec<f64> {
     let length = row.iter().map(|value| value * value).sum::<f64>().sqrt();

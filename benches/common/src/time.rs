@@ -1,4 +1,4 @@
-//! What something takes: by the clock, and of the processor.
+//! Wall time and CPU time.
 
 use std::fs;
 use std::ops::Add;
@@ -7,17 +7,17 @@ use std::time::Instant;
 
 use serde::Deserialize;
 
-/// What something took, in seconds.
+/// A measured duration in seconds.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub struct Seconds {
-    /// By the clock.
+    /// Wall time in seconds.
     pub wall: f64,
-    /// Of the processor.
+    /// CPU time in seconds.
     pub cpu: f64,
 }
 
 impl Seconds {
-    /// The medians of both.
+    /// Medians of wall time and CPU time.
     #[must_use]
     pub fn median(all: impl IntoIterator<Item = Self>) -> Self {
         let (wall, cpu): (Vec<f64>, Vec<f64>) =
@@ -40,7 +40,7 @@ impl Add for Seconds {
     }
 }
 
-/// When something began.
+/// A running timer of wall time and CPU time.
 #[derive(Debug)]
 pub struct Clock {
     wall: Instant,
@@ -49,14 +49,14 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Measures the processor time of the thread that asks.
+    /// Starts a timer of the calling thread's CPU time.
     #[must_use]
     pub fn of_this_thread() -> Self {
         Self::start(|| processor_time(Path::new("/proc/thread-self")))
     }
 
-    /// Measures the processor time of all threads of this process together, provided that those
-    /// that work stay: those of a pool do.
+    /// Starts a timer of the CPU time of all threads of the process. Threads that exit are not
+    /// counted; those of a thread pool remain.
     #[must_use]
     pub fn of_all_threads() -> Self {
         Self::start(|| {
@@ -74,7 +74,7 @@ impl Clock {
         }
     }
 
-    /// What has gone by since.
+    /// Time since the start.
     #[must_use]
     pub fn seconds(&self) -> Seconds {
         Seconds {
@@ -84,14 +84,14 @@ impl Clock {
     }
 }
 
-/// What a thread has had, in seconds; 0 where the system does not say.
+/// CPU time of a thread in seconds; 0 if the system does not provide it.
 fn processor_time(thread: &Path) -> f64 {
     let text = fs::read_to_string(thread.join("schedstat")).unwrap_or_default();
     let nanoseconds = text.split_whitespace().next();
     nanoseconds.map_or(0.0, |n| n.parse().unwrap_or(0.0)) / 1e9
 }
 
-/// The middle one, the upper of two; NaN where there is none.
+/// Median (the upper of two); NaN for an empty slice.
 #[must_use]
 pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();

@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let mut qrels = Vec::new();
     for file in &args.qrels {
         let read = source::qrels(file, args.reading.header())?;
-        read.oddities.iter().for_each(|oddity| console.warn(oddity));
+        read.warnings.iter().for_each(|warning| console.warn(warning));
         qrels.push((file.as_str(), read.data));
     }
     let ratings = match &args.table {

@@ -5,9 +5,9 @@ use std::io::Write;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use ir_core::trec::{Header, Rows};
+use ir_core::trec::{ColumnReader, HeaderLine};
 use ir_core::{Grade, Qrels, Run};
-use ir_eval::{FrequencyBucket, FrequencyBucketRecall, RecallByFrequency, ListOrder};
+use ir_eval::{FrequencyBucket, FrequencyBucketRecall, RecallByFrequency, RunOrder};
 use serde::Serialize;
 
 use crate::shared::console::{Console, Usage};
@@ -76,7 +76,7 @@ enum Order {
 #[derive(Serialize)]
 struct RunRecall {
     run: String,
-    order: ListOrder,
+    order: RunOrder,
     level: Grade,
     buckets: Vec<FrequencyBucketRecall>,
 }
@@ -99,8 +99,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             args.bucket.clone()
         },
         order: match args.order {
-            Order::File => ListOrder::File,
-            Order::Score => ListOrder::Score,
+            Order::File => RunOrder::File,
+            Order::Score => RunOrder::Score,
         },
         level: args.level,
     };
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let qrels = judgments(&args.qrels, console)?;
     let mut runs = Vec::with_capacity(args.runs.len());
     for file in &args.runs {
-        let run = with_warnings(source::run(file, Header::Skip)?, console);
+        let run = with_warnings(source::run(file, HeaderLine::Skip)?, console);
         let common = qrels.iter().any(|(query, _)| run.get(query).is_some());
         if !common {
             bail!(
@@ -141,7 +141,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 }
 
 fn judgments(file: &str, console: &Console) -> Result<Qrels> {
-    Ok(with_warnings(source::qrels(file, Header::Skip)?, console))
+    Ok(with_warnings(source::qrels(file, HeaderLine::Skip)?, console))
 }
 
 fn count(qrels: &Qrels, level: Grade) -> BTreeMap<String, u64> {
@@ -156,7 +156,7 @@ fn count(qrels: &Qrels, level: Grade) -> BTreeMap<String, u64> {
 
 fn read_counts(file: &str) -> Result<BTreeMap<String, u64>> {
     let (input, name) = source::open(file)?;
-    let mut rows = Rows::new(input, name.as_str());
+    let mut rows = ColumnReader::new(input, name.as_str());
     let mut counts = BTreeMap::new();
     while let Some((line, [doc, count])) = rows.next_row("2")? {
         let Ok(number) = count.parse::<u64>() else {

@@ -110,7 +110,7 @@ fn list_json(catalog: &Catalog, out: &mut OutputSink) -> Result<()> {
             "name": entry.name,
             "about": entry.about,
             "documents": entry.documents,
-            "distinct_ids": entry.distinct,
+            "distinct_ids": entry.distinct_ids,
             "queries": entry.queries,
             "splits": splits,
             "license": entry.license,
@@ -134,7 +134,7 @@ fn verify(catalog: &Catalog, name: &str, out: &mut OutputSink, console: &Console
         grouped(found.files),
         grouped(found.bytes),
         grouped(found.documents),
-        grouped(found.distinct),
+        grouped(found.distinct_ids),
         grouped(found.queries),
         grouped(found.judgments)
     )?;

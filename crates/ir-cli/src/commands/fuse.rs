@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use ir_core::fuse::{Combine, Fusion, Normalize, fuse_runs};
-use ir_core::interleave::{self, Interleave};
-use ir_core::trec::{self, RunScores};
+use ir_core::fusion::{Fusion, ScoreCombination, ScoreNormalization, fuse_runs};
+use ir_core::fusion::interleave;
+use ir_core::fusion::interleave::InterleaveConfig;
+use ir_core::trec;
+use ir_core::trec::ScoreFormat;
 
 use crate::shared::options::{positive, tag};
 use crate::shared::console::{Console, Usage};
@@ -108,7 +110,7 @@ enum Scale {
     Sum,
 }
 
-impl From<Scale> for Normalize {
+impl From<Scale> for ScoreNormalization {
     fn from(scale: Scale) -> Self {
         match scale {
             Scale::None => Self::None,
@@ -122,15 +124,15 @@ impl From<Scale> for Normalize {
 impl Args {
     /// Score fusion method; `None` for round robin.
     fn fusion(&self) -> Result<Option<Fusion>, Usage> {
-        let combine = match self.method {
-            Method::Rrf => Combine::Rrf { k: self.rrf_k },
-            Method::Combsum | Method::Borda => Combine::Sum,
-            Method::Combmnz => Combine::Mnz,
-            Method::Combanz => Combine::Anz,
-            Method::Combmax => Combine::Max,
-            Method::Combmin => Combine::Min,
-            Method::Combmed => Combine::Med,
-            Method::RoundRobin => Combine::Sum,
+        let combination = match self.method {
+            Method::Rrf => ScoreCombination::Rrf { k: self.rrf_k },
+            Method::Combsum | Method::Borda => ScoreCombination::Sum,
+            Method::Combmnz => ScoreCombination::Mnz,
+            Method::Combanz => ScoreCombination::Anz,
+            Method::Combmax => ScoreCombination::Max,
+            Method::Combmin => ScoreCombination::Min,
+            Method::Combmed => ScoreCombination::Med,
+            Method::RoundRobin => ScoreCombination::Sum,
         };
         let by_rank = matches!(
             self.method,
@@ -141,12 +143,15 @@ impl Args {
                 "--normalize: expected a comb method; the other methods use ranks only".into(),
             ));
         }
-        let normalize = match self.method {
-            Method::Borda => Normalize::Borda,
-            Method::Rrf | Method::RoundRobin => Normalize::None,
+        let normalization = match self.method {
+            Method::Borda => ScoreNormalization::Borda,
+            Method::Rrf | Method::RoundRobin => ScoreNormalization::None,
             _ => self.normalize.unwrap_or(Scale::MinMax).into(),
         };
-        let fusion = Fusion { normalize, combine };
+        let fusion = Fusion {
+            normalization,
+            combination,
+        };
         Ok((self.method != Method::RoundRobin).then_some(fusion))
     }
 }
@@ -164,19 +169,19 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let fused = match fusion {
         Some(fusion) => {
             let mut fused = fuse_runs(&args.tag, &runs, fusion)?;
-            fused.cut(args.hits);
+            fused.truncate(args.hits);
             fused
         }
         None => {
-            let how = Interleave {
-                method: interleave::Method::RoundRobin,
+            let how = InterleaveConfig {
+                method: interleave::InterleaveMethod::RoundRobin,
                 limit: args.hits,
-                ..Interleave::default()
+                ..InterleaveConfig::default()
             };
-            interleave::to_run(&args.tag, &how.runs(&runs)?, args.hits)
+            interleave::to_run(&args.tag, &how.interleave(&runs)?, args.hits)
         }
     };
-    trec::write_run(&fused, RunScores::Exact, &mut out)
+    trec::write_run(&fused, ScoreFormat::Exact, &mut out)
         .with_context(|| format!("{}: could not be written", out.name()))?;
     out.commit()
 }

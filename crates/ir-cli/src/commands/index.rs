@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use ir_bm25::{
     Analysis, Blank, DocOrder, Duplicates, Fields, Index, IndexBuilder, IndexConfig, Store, Verify,
 };
-use ir_core::AtomicFile;
+use ir_core::store::AtomicFile;
 use ir_data::datafinder::lexicographic_row_order;
 
 use crate::shared::options::{bytes, positive};

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use ir_core::interleave::{Interleave, Interleaved, Leader, Method, to_run};
-use ir_core::trec::{self, RunScores};
+use ir_core::fusion::interleave::{InterleaveConfig, InterleaveMethod, Interleaved, Leader, to_run};
+use ir_core::trec;
+use ir_core::trec::ScoreFormat;
 use serde_json::json;
 
 use crate::shared::options::{positive, tag};
@@ -119,18 +120,18 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         LeadingRun::First => Leader::First,
         LeadingRun::Second => Leader::Second,
     });
-    let how = Interleave {
+    let how = InterleaveConfig {
         method: match args.method {
-            InterleavingMethod::TeamDraft => Method::TeamDraft,
-            InterleavingMethod::Balanced => Method::Balanced(leader),
-            InterleavingMethod::RoundRobin => Method::RoundRobin,
+            InterleavingMethod::TeamDraft => InterleaveMethod::TeamDraft,
+            InterleavingMethod::Balanced => InterleaveMethod::Balanced(leader),
+            InterleavingMethod::RoundRobin => InterleaveMethod::RoundRobin,
         },
         limit: args.hits,
         seed: args.seed,
         order: args.reading.order.into(),
     };
     let runs = args.reading.read(&args.runs, console)?;
-    let merged = how.runs(&runs)?;
+    let merged = how.interleave(&runs)?;
     let empty = merged.values().filter(|list| list.is_empty()).count();
     if empty > 0 {
         console.warn(format_args!(
@@ -151,7 +152,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             .with_context(|| format!("{}: could not be written", out.name()))?;
     } else {
         let run = to_run(&args.tag, &merged, args.hits);
-        trec::write_run(&run, RunScores::Exact, &mut out)
+        trec::write_run(&run, ScoreFormat::Exact, &mut out)
             .with_context(|| format!("{}: could not be written", out.name()))?;
     }
     out.commit()

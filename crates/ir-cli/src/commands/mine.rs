@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::{Bm25, Index, Store, Verify};
-use ir_core::mine::{Draw, Margin, Mined, Mining, Question};
-use ir_core::trec::Header;
-use ir_core::{
-    AllOf, DocFilter, DocNum, DocSet, Flow, Hit, Predicate, Progress, Ranking, Run,
-    TrainingExample, TrainingSet, TrainingText, Years, name,
-};
+use ir_core::training::mining::{MinedNegatives, MiningConfig, MiningError, MiningQuery, NegativeSelection, ScoreMargin};
+use ir_core::trec::HeaderLine;
+use ir_core::{AllOf, DocFilter, DocNum, DocSet, Flow, Hit, Predicate, Progress, Ranking, Run, Years};
+use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
+use ir_data::attribute;
 use ir_data::training::{JudgedTrainingSet, DocumentTexts, TrainingFile, TrainingFormat, InvalidExamples, write_example};
 use ir_data::{DataError, DocTemplate};
 
@@ -122,8 +121,8 @@ pub(crate) struct Args {
     last_rank: usize,
 
     /// Selection among the candidates
-    #[arg(long, value_enum, default_value_t = NegativeSelection::Best, value_name = "WHICH", help_heading = "Negatives")]
-    draw: NegativeSelection,
+    #[arg(long, value_enum, default_value_t = SelectionArg::Best, value_name = "WHICH", help_heading = "Negatives")]
+    draw: SelectionArg,
 
     /// Absolute margin: candidates score at most the lowest positive score minus it
     #[arg(
@@ -190,7 +189,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum NegativeSelection {
+enum SelectionArg {
     /// Highest ranked candidates
     Best,
     /// Uniformly at random
@@ -198,24 +197,24 @@ enum NegativeSelection {
 }
 
 impl Args {
-    fn mining(&self) -> Result<Mining, Usage> {
-        let mining = Mining {
+    fn mining(&self) -> Result<MiningConfig, Usage> {
+        let mining = MiningConfig {
             hard: self.negatives,
             random: self.random,
-            first: self.first_rank,
-            last: self.last_rank,
-            draw: match self.draw {
-                NegativeSelection::Best => Draw::Best,
-                NegativeSelection::Random => Draw::Random,
+            first_rank: self.first_rank,
+            last_rank: self.last_rank,
+            selection: match self.draw {
+                SelectionArg::Best => NegativeSelection::Best,
+                SelectionArg::Random => NegativeSelection::Random,
             },
             margin: match (self.margin, self.relative_margin) {
-                (Some(margin), _) => Margin::Absolute(margin),
-                (None, Some(share)) => Margin::Relative(share),
-                (None, None) => Margin::None,
+                (Some(margin), _) => ScoreMargin::Absolute(margin),
+                (None, Some(share)) => ScoreMargin::Relative(share),
+                (None, None) => ScoreMargin::None,
             },
             seed: self.seed,
         };
-        let fault = |error: ir_core::SearchError| Usage(error.to_string());
+        let fault = |error: MiningError| Usage(error.to_string());
         mining.validate().map_err(fault)?;
         Ok(mining)
     }
@@ -262,7 +261,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     let mut out = OutputSink::open(args.output.as_deref())?;
     let other = args.run.as_deref();
-    let other = other.map(|run| source::run(run, Header::AsData));
+    let other = other.map(|run| source::run(run, HeaderLine::AsData));
     let other = other.transpose()?.map(|run| with_warnings(run, console));
 
     let template = args.template.clone().unwrap_or(match documents.layout {
@@ -360,12 +359,12 @@ fn read_examples(
             .with_texts(Arc::clone(texts))
             .with_invalid_examples(args.unusable());
         if keyphrases {
-            form = form.with_query(name::KEYPHRASES);
+            form = form.with_query_field(attribute::KEYPHRASES);
         }
         let mut bar = console.bar();
         let set = TrainingFile::open_watched(path, form, &mut bar).map_err(advise)?;
         return Ok(MiningInput {
-            left_out: with_warnings(set.left_out()),
+            left_out: with_warnings(set.skipped()),
             set: Box::new(set),
             years: HashMap::new(),
         });
@@ -381,7 +380,7 @@ fn read_examples(
     }
     let set = JudgedTrainingSet::from_split(collection, split, Arc::clone(texts), args.unusable());
     let set = set.map_err(advise)?;
-    let mut left_out: Vec<String> = with_warnings(set.left_out());
+    let mut left_out: Vec<String> = with_warnings(set.skipped());
     let queries = collection.queries(split)?;
     let years = queries
         .iter()
@@ -390,7 +389,7 @@ fn read_examples(
     let set: Box<dyn TrainingSet> = if keyphrases {
         let forms: HashMap<&str, &str> = queries
             .iter()
-            .filter_map(|query| Some((query.id.as_str(), query.attributes.text(name::KEYPHRASES)?)))
+            .filter_map(|query| Some((query.id.as_str(), query.attributes.text(attribute::KEYPHRASES)?)))
             .collect();
         let mut list = Vec::with_capacity(set.len());
         for n in 0..set.len() {
@@ -425,7 +424,7 @@ fn read_examples(
 }
 
 struct Miner {
-    mining: Mining,
+    mining: MiningConfig,
     index: Index,
     bm25: Bm25,
     /// Position in `texts` of each document of the index.
@@ -443,7 +442,7 @@ struct Miner {
 impl Miner {
     fn new(
         args: &Args,
-        mining: Mining,
+        mining: MiningConfig,
         index: Index,
         texts: Arc<DocumentTexts>,
         other: Option<Run>,
@@ -505,7 +504,7 @@ impl Miner {
         &'a self,
         examples: &'a [TrainingExample],
         years: &HashMap<String, i64>,
-    ) -> Result<Vec<Mined>> {
+    ) -> Result<Vec<MinedNegatives>> {
         let times: Vec<_> = examples
             .iter()
             .map(|example| {
@@ -532,11 +531,11 @@ impl Miner {
                 positives.filter_map(id).collect()
             })
             .collect();
-        let questions: Vec<Question<'_>> = examples
+        let questions: Vec<MiningQuery<'_>> = examples
             .iter()
             .zip(&positives)
             .zip(&filters)
-            .map(|((example, positives), filter)| Question {
+            .map(|((example, positives), filter)| MiningQuery {
                 text: &example.query,
                 positives,
                 within: (!filter.0.is_empty()).then_some(filter as &dyn DocFilter),
@@ -554,7 +553,7 @@ impl Miner {
             let within = ranking.clone();
             let within = within.retain(|hit| question.within.is_none_or(|f| f.contains(hit.doc)));
             let ids = self.index.ids();
-            mined.push(self.mining.pick(ids, question, &within, &ranking, &text));
+            mined.push(self.mining.select(ids, question, &within, &ranking, &text));
         }
         Ok(mined)
     }
@@ -579,7 +578,7 @@ impl Miner {
     }
 
     /// Adds mined negatives to an example. Returns the number added.
-    fn add(&self, example: &mut TrainingExample, mined: &Mined, keep: bool) -> usize {
+    fn add(&self, example: &mut TrainingExample, mined: &MinedNegatives, keep: bool) -> usize {
         if !keep {
             example.negatives.clear();
         }

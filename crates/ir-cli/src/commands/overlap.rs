@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let qrels = match &args.qrels {
         Some(qrels) => {
             let read = source::qrels(qrels, args.reading.header())?;
-            read.oddities.iter().for_each(|oddity| console.warn(oddity));
+            read.warnings.iter().for_each(|warning| console.warn(warning));
             Some(read.data)
         }
         None => None,

@@ -161,7 +161,7 @@ fn draw(args: &Args, console: &Console) -> Result<()> {
     let judged = match &args.judged {
         Some(qrels) => {
             let read = source::qrels(qrels, args.reading.header())?;
-            read.oddities.iter().for_each(|oddity| console.warn(oddity));
+            read.warnings.iter().for_each(|warning| console.warn(warning));
             Some(read.data)
         }
         None => None,

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::{Index, Store};
-use ir_core::{DocNum, DocSet, Predicate, Value};
+use ir_core::{AttributeValue, DocNum, DocSet, Predicate};
 
 use crate::shared::console::Console;
 
@@ -92,11 +92,11 @@ fn one_of(name: String, list: &str) -> Predicate {
     let mut values = Vec::new();
     for text in list.split(',').map(str::trim) {
         // `2015` may be a number or a text in the data.
-        values.push(Value::Text(text.to_owned()));
+        values.push(AttributeValue::Text(text.to_owned()));
         if let Ok(number) = text.parse::<i64>() {
-            values.push(Value::Int(number));
+            values.push(AttributeValue::Int(number));
         } else if let Ok(truth) = text.parse::<bool>() {
-            values.push(Value::Bool(truth));
+            values.push(AttributeValue::Bool(truth));
         }
     }
     Predicate::OneOf { name, values }
@@ -121,7 +121,7 @@ pub(crate) fn select_documents(
             let attributes = index.attributes(doc).with_context(read)?;
             if let Some(value) = attributes.get(subject.name) {
                 there = true;
-                of_use = !subject.number || matches!(value, Value::Int(_) | Value::Float(_));
+                of_use = !subject.number || matches!(value, AttributeValue::Int(_) | AttributeValue::Float(_));
             }
             if of_use {
                 break;

@@ -3,7 +3,8 @@
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use ir_bm25::Bm25;
-use ir_core::{Query, name};
+use ir_core::Query;
+use ir_data::attribute;
 
 /// Parses a number of bytes: `512MB`, `1.5GiB`, `4000000`.
 pub(crate) fn bytes(text: &str) -> Result<usize, String> {
@@ -96,12 +97,12 @@ pub(crate) enum QueryForm {
 /// Replaces the text of each query by its keyphrases.
 pub(crate) fn take_keyphrases(queries: &mut [Query]) -> Result<()> {
     for query in queries {
-        match query.attributes.text(name::KEYPHRASES) {
+        match query.attributes.text(attribute::KEYPHRASES) {
             Some(keyphrases) => query.text = keyphrases.to_owned(),
             None => bail!(
                 "query {:?}: expected an attribute {:?} for --query-form keyphrases, found none",
                 query.id,
-                name::KEYPHRASES
+                attribute::KEYPHRASES
             ),
         }
     }

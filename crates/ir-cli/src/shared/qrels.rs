@@ -3,7 +3,8 @@
 use anyhow::Result;
 use clap::ValueEnum;
 use ir_core::Judgments;
-use ir_core::trec::{self, Header, Parsed};
+use ir_core::trec;
+use ir_core::trec::{HeaderLine, Parsed};
 use ir_eval::Pool;
 
 use crate::shared::console::Console;
@@ -25,14 +26,14 @@ impl QrelsFormat {
     pub(crate) fn read(
         self,
         file: &str,
-        header: Header,
+        header: HeaderLine,
         console: &Console,
     ) -> Result<Box<dyn Judgments>> {
         Ok(match self {
             Self::Qrels => Box::new(with_warnings(source::qrels(file, header)?, console)),
             Self::Strata => {
                 let (input, name) = source::open(file)?;
-                let strata = with_warnings(trec::read_strata(input, &name, header)?, console);
+                let strata = with_warnings(trec::read_stratified_qrels(input, &name, header)?, console);
                 let grades = strata.qrels().iter().flat_map(|(_, docs)| docs.grades());
                 let unjudged = grades.filter(|&grade| grade == Pool::TO_JUDGE).count();
                 if unjudged > 0 {
@@ -44,7 +45,7 @@ impl QrelsFormat {
             }
             Self::Subtopics => {
                 let (input, name) = source::open(file)?;
-                Box::new(with_warnings(trec::read_subtopics(input, &name, header)?, console))
+                Box::new(with_warnings(trec::read_subtopic_qrels(input, &name, header)?, console))
             }
         })
     }
@@ -52,8 +53,8 @@ impl QrelsFormat {
 
 /// Prints the warnings of a parser and returns the parsed data.
 pub(crate) fn with_warnings<T>(parsed: Parsed<T>, console: &Console) -> T {
-    for oddity in &parsed.oddities {
-        console.warn(oddity);
+    for warning in &parsed.warnings {
+        console.warn(warning);
     }
     parsed.data
 }

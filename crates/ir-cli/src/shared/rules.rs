@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::ValueEnum;
 use ir_core::Grade;
-use ir_core::trec::Header;
+use ir_core::trec::HeaderLine;
 use ir_eval::{Generation, Missing, NoRelevant, Rules, ScoreWidth, SelfHits, Unjudged};
 
 use crate::shared::options::positive;
@@ -119,11 +119,11 @@ impl RuleOptions {
     }
 
     /// Treatment of a header line.
-    pub(crate) fn header(&self) -> Header {
+    pub(crate) fn header(&self) -> HeaderLine {
         if self.skip_header {
-            Header::Skip
+            HeaderLine::Skip
         } else {
-            Header::AsData
+            HeaderLine::AsData
         }
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::Result;
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, Table, TableStyle};
-use ir_core::trec::Header;
-use ir_core::{ListOrder, Run};
+use ir_core::trec::HeaderLine;
+use ir_core::{Run, RunOrder};
 
 use crate::shared::console::{Console, Usage};
 use crate::shared::qrels::with_warnings;
@@ -32,7 +32,7 @@ pub(crate) enum RunOrder {
     File,
 }
 
-impl From<RunOrder> for ListOrder {
+impl From<RunOrder> for RunOrder {
     fn from(order: RunOrder) -> Self {
         match order {
             RunOrder::TrecEval => Self::Score,
@@ -42,11 +42,11 @@ impl From<RunOrder> for ListOrder {
 }
 
 impl RunOptions {
-    pub(crate) fn header(self) -> Header {
+    pub(crate) fn header(self) -> HeaderLine {
         if self.skip_header {
-            Header::Skip
+            HeaderLine::Skip
         } else {
-            Header::AsData
+            HeaderLine::AsData
         }
     }
 

@@ -18,7 +18,7 @@ fn check(here: &Folder, rows: &[Row<'_>]) {
 }
 
 #[test]
-fn mistakes_on_the_command_line() {
+fn usage_errors() {
     let here = Folder::new();
     tiny(&here);
     here.write("qrels", QRELS);
@@ -117,7 +117,7 @@ fn mistakes_on_the_command_line() {
 }
 
 #[test]
-fn names_that_lead_nowhere() {
+fn missing_inputs() {
     let here = Folder::new();
     tiny(&here);
     here.write("qrels", QRELS);
@@ -196,7 +196,7 @@ fn names_that_lead_nowhere() {
 }
 
 #[test]
-fn files_that_are_not_what_they_should_be() {
+fn invalid_file_formats() {
     let here = Folder::new();
     tiny(&here);
     here.write("qrels", QRELS);
@@ -326,7 +326,7 @@ fn files_that_are_not_what_they_should_be() {
 
 /// A copy that was cut short is neither "not there" nor a folder like any other, wherever one is.
 #[test]
-fn a_damaged_copy_of_a_collection() {
+fn damaged_collection() {
     let here = Folder::new();
     here.write("beir/nfcorpus/corpus.jsonl", CORPUS);
     here.write("beir/nfcorpus/queries.jsonl", QUERIES);
@@ -362,7 +362,7 @@ fn gzip_cut(here: &Folder, name: &str, content: &str) {
 }
 
 #[test]
-fn indexes_that_are_damaged() {
+fn damaged_indexes() {
     let here = Folder::new();
     tiny(&here);
     here.ir(&["index", "tiny", "-o", "good.ir"]).ok();
@@ -440,7 +440,7 @@ fn indexes_that_are_damaged() {
 }
 
 #[test]
-fn destinations_that_cannot_be_written() {
+fn unwritable_outputs() {
     if !Path::new("/dev/full").exists() || !Path::new("/proc/self").exists() {
         eprintln!("destinations_that_cannot_be_written: skipped, no /dev/full or no /proc");
         return;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::common::{Folder, QRELS, RUN, tiny, value};
 
 #[test]
-fn help_that_teaches() {
+fn help_lists_examples() {
     let here = Folder::new();
     let help = here.ir(&["--help"]).ok().out;
     let commands = [
@@ -51,7 +51,7 @@ fn help_that_teaches() {
 }
 
 #[test]
-fn the_bundled_collection_from_search_to_figures() {
+fn bundled_collection_search_and_eval() {
     let here = Folder::new();
     let ran = here.ir(&[
         "search", "bundled", "--model", "bm25", "--k1", "0.9", "--b", "0.4", "--hits", "1000",
@@ -94,7 +94,7 @@ fn the_bundled_collection_from_search_to_figures() {
 }
 
 #[test]
-fn an_index_gives_what_a_search_in_memory_gives() {
+fn saved_index_equals_in_memory_search() {
     let here = Folder::new();
     tiny(&here);
     let memory = here.ir(&["search", "tiny", "--tag", "t"]).ok().out;
@@ -152,7 +152,7 @@ fn an_index_gives_what_a_search_in_memory_gives() {
 }
 
 #[test]
-fn documents_in_other_forms() {
+fn document_formats() {
     let here = Folder::new();
     here.write("docs.tsv", "a\tgreen tea\nb\tblack coffee\tCoffee\n");
     here.write("docs.jsonl", "{\"id\": \"a\", \"contents\": \"green tea\"}\n{\"id\": \"b\", \"contents\": \"black coffee\"}\n");
@@ -178,7 +178,7 @@ fn documents_in_other_forms() {
 }
 
 #[test]
-fn a_list_to_read_and_its_json() {
+fn result_list_and_json() {
     let here = Folder::new();
     tiny(&here);
     here.ir(&["index", "tiny", "-o", "tiny.ir"]).ok();
@@ -272,7 +272,7 @@ fn filters() {
 }
 
 #[test]
-fn queries_from_a_file_or_standard_input() {
+fn query_files() {
     let here = Folder::new();
     tiny(&here);
     here.write("q.tsv", "q1\ttea leaves\nq2\trivers\n");
@@ -293,7 +293,7 @@ fn queries_from_a_file_or_standard_input() {
 }
 
 #[test]
-fn scores_three_ways_and_the_query_itself_removed() {
+fn score_formats_and_remove_self() {
     let here = Folder::new();
     here.write("c.tsv", "a\ttea\nb\ttea\nc\ttea\n");
     here.write("q.tsv", "a\ttea\n");
@@ -331,7 +331,7 @@ fn scores_three_ways_and_the_query_itself_removed() {
 }
 
 #[test]
-fn compressed_output_and_input() {
+fn compressed_input_and_output() {
     let here = Folder::new();
     tiny(&here);
     let plain = here.ir(&["search", "tiny"]).ok().out;
@@ -347,7 +347,7 @@ fn compressed_output_and_input() {
 }
 
 #[test]
-fn eval_prints_as_trec_eval() {
+fn eval_matches_trec_eval() {
     let here = Folder::new();
     here.write("qrels", QRELS);
     here.write("run", RUN);
@@ -446,7 +446,7 @@ fn eval_prints_as_trec_eval() {
 }
 
 #[test]
-fn a_header_line_is_data_and_is_said() {
+fn header_line_warning() {
     let here = Folder::new();
     here.write("qrels", format!("QueryID 0 DocID Relevance\n{QRELS}"));
     here.write("run", format!("QueryID Q0 DocID Rank Score Tag\n{RUN}"));
@@ -468,7 +468,7 @@ fn a_header_line_is_data_and_is_said() {
 }
 
 #[test]
-fn datasets_of_the_catalogue() {
+fn datasets_of_the_catalog() {
     let here = Folder::new();
     let list = here.ir(&["datasets"]).ok().out;
     assert!(
@@ -503,7 +503,7 @@ fn datasets_of_the_catalogue() {
 
 /// `ir ... | head -1`: no panic, no message.
 #[test]
-fn a_reader_that_goes_away() {
+fn broken_pipe() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_ir"))
         .args(["search", "bundled", "--split", "train"])
         .stdin(Stdio::null())

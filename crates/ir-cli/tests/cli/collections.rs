@@ -25,7 +25,7 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn help_that_teaches() {
+fn help_lists_examples() {
     let here = Folder::new();
     let all = here.ir(&["--help"]).ok().out;
     for command in ["pool", "overlap", "agree", "interleave", "fuse", "diff"] {
@@ -41,7 +41,7 @@ fn help_that_teaches() {
 }
 
 #[test]
-fn what_is_read_is_not_written_over() {
+fn input_is_not_overwritten() {
     let here = Folder::new();
     two(&here);
     here.write("clicks", "q1 a\n");
@@ -69,7 +69,7 @@ fn what_is_read_is_not_written_over() {
 }
 
 #[test]
-fn runs_of_one_tag_go_by_their_files() {
+fn runs_with_equal_tags_are_named_by_file() {
     let here = Folder::new();
     here.write("qrels", "q1 0 a 1\n");
     here.write("x.trec", "q1 Q0 a 1 2 same\n");
@@ -94,7 +94,7 @@ fn runs_of_one_tag_go_by_their_files() {
 }
 
 #[test]
-fn fused_to_the_digits() {
+fn fusion_scores() {
     let here = Folder::new();
     two(&here);
     let fused = here.ir(&["fuse", "a.trec", "b.trec"]).ok().out;
@@ -127,7 +127,7 @@ fn fused_to_the_digits() {
         "fuse",
         "--method",
         "combmnz",
-        "--normalise",
+        "--normalize",
         "none",
         "-k",
         "2",
@@ -169,8 +169,8 @@ fn fused_to_the_digits() {
             5
         );
     }
-    here.ir(&["fuse", "--normalise", "sum", "a.trec"])
-        .fails(2, &["--normalise", "comb"]);
+    here.ir(&["fuse", "--normalize", "sum", "a.trec"])
+        .fails(2, &["--normalize", "comb"]);
     here.ir(&["fuse", "-", "-"]).fails(2, &["`-` once"]);
     here.ir(&["fuse", "--rrf-k", "-1", "a.trec"])
         .fails(1, &["-1", "at least 0"]);
@@ -179,7 +179,7 @@ fn fused_to_the_digits() {
 }
 
 #[test]
-fn interleaved_and_credited() {
+fn interleaving_and_click_credit() {
     let here = Folder::new();
     two(&here);
     here.write("c.trec", "q1 Q0 a 1 2 C\nq1 Q0 f 2 1 C\n");
@@ -282,7 +282,7 @@ fn interleaved_and_credited() {
 }
 
 #[test]
-fn overlaps() {
+fn overlap_tables() {
     let here = Folder::new();
     two(&here);
     here.write("qrels", "q1 0 a 1\nq1 0 d 2\nq1 0 e 0\n");
@@ -314,7 +314,7 @@ fn overlaps() {
 }
 
 #[test]
-fn differences_and_their_exit_codes() {
+fn diff_exit_codes() {
     let here = Folder::new();
     two(&here);
     let same = here.ir(&["diff", "a.trec", "a.trec"]).ok().out;
@@ -372,7 +372,7 @@ fn differences_and_their_exit_codes() {
 }
 
 #[test]
-fn agreement_of_assessors_and_of_rankings() {
+fn agreement_and_rank_correlation() {
     let here = Folder::new();
     let mut table = "item\tann\tben\n".to_owned();
     for (ann, ben, times) in [
@@ -470,7 +470,7 @@ fn agreement_of_assessors_and_of_rankings() {
 }
 
 #[test]
-fn real_runs_and_judgments() {
+fn real_collection() {
     let Some(data) = data("real_runs_and_judgments") else {
         return;
     };

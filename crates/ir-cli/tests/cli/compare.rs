@@ -33,7 +33,7 @@ fn three(folder: &Folder) {
 }
 
 #[test]
-fn one_table_with_everything() {
+fn comparison_table() {
     let folder = Folder::new();
     three(&folder);
     let args = [
@@ -69,7 +69,7 @@ ugly.trec   0.3750
 }
 
 #[test]
-fn baseline_by_name_or_file_and_all_pairs() {
+fn baseline_selection_and_all_pairs() {
     let folder = Folder::new();
     three(&folder);
     let ir = |more: &[&str]| {
@@ -92,17 +92,17 @@ fn baseline_by_name_or_file_and_all_pairs() {
     }
     // Two runs carry this tag.
     ir(&["--baseline", "bad"]).fails(2, &["--baseline", "bad.trec, good, ugly.trec", "\"bad\""]);
-    let out = ir(&["--all-pairs", "--test", "randomisation"]).ok().out;
+    let out = ir(&["--all-pairs", "--test", "randomization"]).ok().out;
     assert!(out.contains("\nb good        0.9375 ac\n"), "{out}");
     assert!(out.contains("exact up to 20 differing queries"), "{out}");
     ir(&["--all-pairs", "--baseline", "good"]).fails(2, &["--baseline"]);
 }
 
 #[test]
-fn every_test_and_way() {
+fn all_significance_tests() {
     let folder = Folder::new();
     three(&folder);
-    for test in ["t", "wilcoxon", "randomisation", "bootstrap", "datafinder"] {
+    for test in ["t", "wilcoxon", "randomization", "bootstrap", "datafinder"] {
         for way in ["two-sided", "greater", "less"] {
             let args = [
                 "compare",
@@ -141,7 +141,7 @@ fn every_test_and_way() {
 }
 
 #[test]
-fn queries_that_differ_and_documents_that_moved() {
+fn per_topic_differences() {
     let folder = Folder::new();
     three(&folder);
     let ir = |format: &str| {
@@ -205,7 +205,7 @@ RR: `ugly.trec` above `bad.trec` (2 of 6 queries):
 }
 
 #[test]
-fn common_queries_alone() {
+fn common_queries_only() {
     let folder = Folder::new();
     three(&folder);
     let args = [
@@ -226,7 +226,7 @@ fn common_queries_alone() {
 }
 
 #[test]
-fn written_to_a_file_whole_or_not_at_all() {
+fn output_is_atomic() {
     let folder = Folder::new();
     three(&folder);
     let args = |run: &'static str| {
@@ -264,7 +264,7 @@ fn written_to_a_file_whole_or_not_at_all() {
 }
 
 #[test]
-fn mistakes_in_the_command_line() {
+fn compare_usage_errors() {
     let folder = Folder::new();
     three(&folder);
     let ir = |args: &[&str]| folder.ir(args);
@@ -324,7 +324,7 @@ fn mistakes_in_the_command_line() {
 }
 
 #[test]
-fn a_sweep_over_two_settings() {
+fn sweep_over_two_settings() {
     let folder = Folder::new();
     three(&folder);
     let args = [
@@ -441,8 +441,8 @@ fn datafinder_buckets() {
             .into_owned()
     };
     let mut counts = std::collections::BTreeMap::<String, u64>::new();
-    let labelled = std::fs::read_to_string(file("train_labelled.jsonl")).unwrap();
-    for line in labelled.lines() {
+    let labeled = std::fs::read_to_string(file("train_labeled.jsonl")).unwrap();
+    for line in labeled.lines() {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
         for doc in row["positives"].as_array().unwrap() {
             let words: Vec<&str> = doc.as_str().unwrap().split_whitespace().collect();

@@ -37,7 +37,7 @@ fn lists(run: &str) -> Lists {
 }
 
 #[test]
-fn vectors_alone_and_beside_the_words() {
+fn dense_and_hybrid_search() {
     let model = std::env::var("IR_MODEL").unwrap_or_default();
     if !Path::new(&model).join("config.json").exists() {
         eprintln!("skipped: IR_MODEL names no model (.ci/model fetches one)");
@@ -121,7 +121,7 @@ fn vectors_alone_and_beside_the_words() {
 
 /// What `ir encode` was told of the model, `ir search` can be told, too.
 #[test]
-fn queries_are_read_as_the_documents_were() {
+fn query_encoder_options() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/tiny/bert");
     let model = folder.to_str().unwrap();
     let here = Folder::new();

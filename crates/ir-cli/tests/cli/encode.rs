@@ -22,7 +22,7 @@ fn rows(path: PathBuf) -> Vec<Vec<f64>> {
 
 /// The vectors are those that sentence-transformers gave for these texts (`testdata/golden.py`).
 #[test]
-fn vectors_are_those_of_python() {
+fn vectors_match_python() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/golden.json");
     let golden: serde_json::Value = serde_json::from_slice(&fs::read(golden).unwrap()).unwrap();
     let texts = golden["texts"].as_array().unwrap();
@@ -72,7 +72,7 @@ fn vectors_are_those_of_python() {
 }
 
 #[test]
-fn an_index_has_the_ids_and_the_vectors_of_the_array() {
+fn index_equals_npy() {
     let here = Folder::new();
     tiny(&here);
     let encode = |output: &str, more: &[&str]| {
@@ -137,7 +137,7 @@ fn kept(here: &Folder) -> u64 {
 }
 
 #[test]
-fn a_killed_command_goes_on_to_the_same_bytes() {
+fn killed_encode_resumes_to_same_bytes() {
     let here = Folder::new();
     many(&here);
     let model = model("bert");
@@ -184,7 +184,7 @@ fn a_killed_command_goes_on_to_the_same_bytes() {
 }
 
 #[test]
-fn other_queries_under_the_same_name_are_not_gone_on_with() {
+fn different_queries_are_not_resumed() {
     let here = Folder::new();
     many(&here);
     kill(&here, "killed.ir", &["--queries"]);
@@ -196,7 +196,7 @@ fn other_queries_under_the_same_name_are_not_gone_on_with() {
 }
 
 #[test]
-fn what_is_left_can_be_thrown_away() {
+fn restart_discards_unfinished_work() {
     let here = Folder::new();
     tiny(&here);
     let model = model("bert");
@@ -210,7 +210,7 @@ fn what_is_left_can_be_thrown_away() {
 }
 
 #[test]
-fn errors_say_what_is_wrong() {
+fn encode_errors() {
     let here = Folder::new();
     tiny(&here);
     let model = model("bert");

@@ -31,7 +31,7 @@ fn printed(here: &Folder, run: &str) -> (i32, String, String) {
 }
 
 /// The one line of an error.
-fn refused(here: &Folder, run: &str) -> String {
+fn error_of(here: &Folder, run: &str) -> String {
     let (code, out, err) = printed(here, run);
     assert_eq!((code, out.as_str()), (1, ""), "{err}");
     let errors: Vec<&str> = err
@@ -43,7 +43,7 @@ fn refused(here: &Folder, run: &str) -> String {
 }
 
 #[test]
-fn white_space_of_any_kind_and_order_of_any_kind_mean_the_same() {
+fn white_space_and_line_order_are_irrelevant() {
     let here = Folder::new();
     here.write("qrels", QRELS);
     let (code, expected, warned) = printed(&here, RUN);
@@ -68,11 +68,11 @@ fn white_space_of_any_kind_and_order_of_any_kind_mean_the_same() {
 }
 
 #[test]
-fn queries_that_are_in_one_file_only() {
+fn queries_missing_from_one_file() {
     let here = Folder::new();
     here.write("qrels", QRELS);
     assert_eq!(
-        refused(&here, "z1 Q0 d1 1 2 me\nz2 Q0 d1 1 2 me\n"),
+        error_of(&here, "z1 Q0 d1 1 2 me\nz2 Q0 d1 1 2 me\n"),
         "error: run with qrels: expected a query that has both judgments and results, found none \
          (the qrels have 3 queries, such as \"q1\", the run has 2, such as \"z1\")"
     );
@@ -111,15 +111,15 @@ fn queries_that_are_in_one_file_only() {
 }
 
 #[test]
-fn scores_that_are_no_plain_numbers() {
+fn special_score_values() {
     let here = Folder::new();
     here.write("qrels", QRELS);
     assert_eq!(
-        refused(&here, "q1 Q0 d1 1 2 me\nq1 Q0 d2 2 nan me\n"),
+        error_of(&here, "q1 Q0 d1 1 2 me\nq1 Q0 d2 2 nan me\n"),
         "error: run:2: expected a score, found NaN"
     );
     assert_eq!(
-        refused(&here, "q1 Q0 d1 1 2 me\nq1 Q0 d2 2  me\n"),
+        error_of(&here, "q1 Q0 d1 1 2 me\nq1 Q0 d2 2  me\n"),
         "error: run:2: expected at least 6 columns, found 5"
     );
     let first = |score: &str| {
@@ -142,15 +142,15 @@ fn scores_that_are_no_plain_numbers() {
 }
 
 #[test]
-fn the_first_fault_is_told_and_what_was_odd() {
+fn first_error_and_warnings_are_reported() {
     let here = Folder::new();
     here.write("qrels", QRELS);
     let twice = "run:3: document \"d1\" of query \"q1\" stands in line 1 already";
     let apart = "q1 Q0 d1 1 2 me\nq2 Q0 d1 1 2 me\nq1 Q0 d1 2 1 me\nq2 Q0\n";
-    assert_eq!(refused(&here, apart), format!("error: {twice}"));
+    assert_eq!(error_of(&here, apart), format!("error: {twice}"));
     let later = "q1 Q0 d1 1 2 me\nq2 Q0\nq1 Q0 d1 2 1 me\n";
     assert_eq!(
-        refused(&here, later),
+        error_of(&here, later),
         "error: run:2: expected at least 6 columns, found 2"
     );
     let header = format!("QueryID Q0 DocID Rank Score Tag\n{RUN}");
@@ -168,7 +168,7 @@ fn the_first_fault_is_told_and_what_was_odd() {
 /// A run much larger than the memory that the command is given.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_large_run_is_not_held_in_memory() {
+fn large_run_is_streamed() {
     let here = Folder::new();
     let padding = "x".repeat(100);
     let (mut run, mut qrels) = (String::new(), String::new());
@@ -198,7 +198,7 @@ fn a_large_run_is_not_held_in_memory() {
 }
 
 #[test]
-fn a_compressed_run_gives_what_a_plain_one_does() {
+fn compressed_run_equals_plain_run() {
     let here = Folder::new();
     here.write("qrels", QRELS);
     let expected = printed(&here, RUN);

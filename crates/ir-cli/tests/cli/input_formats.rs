@@ -14,7 +14,7 @@ fn ids(here: &Folder, collection: &str) -> String {
 }
 
 #[test]
-fn a_first_line_of_any_length() {
+fn long_first_line() {
     let here = Folder::new();
     tiny(&here);
     let long = "tea ".repeat(30_000);
@@ -46,7 +46,7 @@ fn a_first_line_of_any_length() {
 }
 
 #[test]
-fn blank_lines_before_the_first() {
+fn leading_blank_lines() {
     let here = Folder::new();
     tiny(&here);
     here.write(
@@ -73,7 +73,7 @@ fn blank_lines_before_the_first() {
 }
 
 #[test]
-fn json_that_is_no_object() {
+fn json_values_that_are_not_objects() {
     let here = Folder::new();
     tiny(&here);
     here.write("array.jsonl", "[1]\n");
@@ -110,7 +110,7 @@ fn empty_files() {
 }
 
 #[test]
-fn conditions_that_tell_nothing_apart() {
+fn filter_conditions_without_effect() {
     let here = Folder::new();
     tiny(&here);
     here.ir(&["index", "tiny", "-o", "tiny.ir"]).ok();
@@ -169,7 +169,7 @@ fn conditions_that_tell_nothing_apart() {
 /// The second interrupt ends a command that does not look up from its work, and tidies up too.
 #[cfg(unix)]
 #[test]
-fn a_second_interrupt() {
+fn second_interrupt_exits_at_once() {
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 

@@ -60,7 +60,7 @@ fn vectors_and_labels() {
 }
 
 #[test]
-fn small_classes_are_named() {
+fn small_classes_warning() {
     let here = Folder::new();
     two_heaps(&here);
     let mut args = VECTORS.to_vec();
@@ -88,7 +88,7 @@ const TEXTS: &str = "{\"abstract\": \"ships at sea\", \"label\": \"sea\"}\n\
 {\"abstract\": \"tea with milk\", \"label\": \"tea\"}\n";
 
 #[test]
-fn texts_as_json_and_as_lines() {
+fn texts_as_json_and_plain_lines() {
     let here = Folder::new();
     here.write("papers.jsonl", TEXTS);
     let common = ["--k", "1", "--folds", "3"];
@@ -161,7 +161,7 @@ fn random_indexing() {
 
 /// What has no direction is named as it stands in the file, also behind items without a label.
 #[test]
-fn zeros_are_named_by_their_place_in_the_file() {
+fn zero_vectors_are_reported_with_line() {
     let here = Folder::new();
     here.write(
         "x.npy",
@@ -196,7 +196,7 @@ fn zeros_are_named_by_their_place_in_the_file() {
 
 /// What a file is, its first line with something on it says.
 #[test]
-fn blank_lines_before_texts() {
+fn leading_blank_lines_of_texts() {
     let here = Folder::new();
     here.write("papers.jsonl", TEXTS);
     here.write("blank.jsonl", format!("\n \r\n{TEXTS}"));
@@ -334,7 +334,7 @@ fn mistakes() {
 
 /// Expected: scikit-learn on the same files, as the benchmark of ICLR papers has it.
 #[test]
-fn the_iclr_benchmark() {
+fn iclr_benchmark() {
     let Some(data) = data("the_iclr_benchmark") else {
         return;
     };

@@ -102,7 +102,7 @@ fn subtopics() {
 
 /// What a comparison and a sweep take their figures from is what `ir eval` prints.
 #[test]
-fn comparisons_by_all_forms() {
+fn comparison_by_judgment_format() {
     let here = folder();
     here.write(
         "other",

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::common::Folder;
-use ir_core::{TrainingExample, TrainingSet};
+use ir_core::training::{TrainingExample, TrainingSet};
 use ir_data::training::TrainingFile;
 
 fn examples(here: &Folder, name: &str) -> Vec<TrainingExample> {
@@ -11,7 +11,7 @@ fn examples(here: &Folder, name: &str) -> Vec<TrainingExample> {
     (0..set.len()).map(|n| set.get(n).unwrap()).collect()
 }
 
-fn ids(texts: &[ir_core::TrainingText]) -> Vec<&str> {
+fn ids(texts: &[ir_core::training::TrainingText]) -> Vec<&str> {
     texts
         .iter()
         .map(|text| text.id.as_deref().unwrap())
@@ -80,7 +80,7 @@ impl Bundled {
 }
 
 #[test]
-fn the_first_seven_that_are_not_judged_positive() {
+fn top_seven_non_positives() {
     let here = Folder::new();
     let mined = here.ir(&["mine", "bundled", "-o", "train.jsonl"]).ok();
     assert_eq!(mined.out, "");
@@ -106,7 +106,7 @@ fn the_first_seven_that_are_not_judged_positive() {
 }
 
 #[test]
-fn windows_margins_years_and_runs() {
+fn rank_windows_margins_years_and_runs() {
     let here = Folder::new();
     let known = bundled(&here);
     let check = |options: &[&str], keep: &dyn Fn(&str, usize, &str, f64) -> bool| {
@@ -173,7 +173,7 @@ fn windows_margins_years_and_runs() {
 }
 
 #[test]
-fn what_is_random_depends_on_the_seed_alone() {
+fn random_selection_depends_on_seed_only() {
     let here = Folder::new();
     let mine = |options: &[&str]| {
         let command = ["mine", "bundled", "--last-rank", "30"];
@@ -207,7 +207,7 @@ fn what_is_random_depends_on_the_seed_alone() {
 }
 
 #[test]
-fn examples_of_a_file() {
+fn examples_from_file() {
     let here = Folder::new();
     let docs = "{\"_id\": \"a\", \"text\": \"green tea\"}\n{\"_id\": \"b\", \"text\": \"black tea\"}\n\
                 {\"_id\": \"c\", \"text\": \"green tea\"}\n{\"_id\": \"d\", \"text\": \"tea tea\"}\n";
@@ -275,7 +275,7 @@ fn positives_without_an_id() {
 
 /// A mark before the text, as some editors write it, is none of it.
 #[test]
-fn notes_with_a_byte_order_mark() {
+fn notes_with_byte_order_mark() {
     let here = Folder::new();
     here.write("notes/a.md", "\u{FEFF}# Green tea\n\nSteep it.\n");
     let line = r#"{"query": "tea", "positives": [{"text": "black"}]}"#;

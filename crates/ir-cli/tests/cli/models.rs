@@ -25,7 +25,7 @@ fn ir(here: &Folder, hub: &str, args: &[&str]) -> crate::common::Ran {
 const NOBODY: &str = "http://127.0.0.1:9";
 
 #[test]
-fn the_catalogue_needs_no_network() {
+fn listing_needs_no_network() {
     let here = Folder::new();
     let list = ir(&here, NOBODY, &["models"]).ok().out;
     let line = list.lines().find(|line| line.contains("all-MiniLM-L6-v2"));
@@ -73,7 +73,7 @@ fn the_catalogue_needs_no_network() {
 }
 
 #[test]
-fn where_says_folder_and_use() {
+fn where_prints_folder_and_settings() {
     let here = Folder::new();
     let said = ir(&here, NOBODY, &["models", "where", "e5-small-v2"])
         .ok()
@@ -98,9 +98,9 @@ fn where_says_folder_and_use() {
     .fails(1, &["org/none", "ir models"]);
 }
 
-/// A model of the catalogue is used as the catalogue says, unless told otherwise; a folder is not.
+/// A model of the catalog is used as the catalog says, unless told otherwise; a folder is not.
 #[test]
-fn a_name_brings_its_prefixes() {
+fn known_model_prefixes() {
     use ir_knn::npy;
     let here = Folder::new();
     let tiny =
@@ -145,7 +145,7 @@ fn a_name_brings_its_prefixes() {
 
 #[cfg(feature = "fetch")]
 #[test]
-fn a_model_is_fetched_and_encodes() {
+fn fetched_model_encodes() {
     use server::{COMMIT, Reply, Server, repository};
     let here = Folder::new();
     let server = Server::start(repository(), |file, before| match (file, before) {
@@ -187,7 +187,7 @@ fn a_model_is_fetched_and_encodes() {
 
 #[cfg(not(feature = "fetch"))]
 #[test]
-fn without_the_feature_the_message_names_it() {
+fn missing_feature_is_named() {
     ir(&Folder::new(), NOBODY, &["models", "fetch", "e5-small-v2"]).fails(
         1,
         &["\"fetch\"", "https://huggingface.co/intfloat/e5-small-v2"],

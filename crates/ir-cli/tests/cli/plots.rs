@@ -48,7 +48,7 @@ fn is_self_contained(html: &str) {
 }
 
 #[test]
-fn a_page_on_standard_output() {
+fn html_page_on_standard_output() {
     let here = here();
     let html = [
         "compare", "qrels", "old.trec", "new.trec", "--format", "html",
@@ -90,7 +90,7 @@ fn a_page_on_standard_output() {
 }
 
 #[test]
-fn as_many_wins_as_asked_for() {
+fn number_of_wins_and_losses() {
     let here = here();
     let ran = here
         .ir(&[
@@ -109,7 +109,7 @@ fn as_many_wins_as_asked_for() {
 }
 
 #[test]
-fn pictures_in_a_folder() {
+fn plots_in_folder() {
     let here = here();
     let args = ["compare", "-m", "P@5", "qrels", "old.trec", "new.trec"];
     let plain = here.ir(&args).ok().out;
@@ -168,7 +168,7 @@ fn pictures_in_a_folder() {
 }
 
 #[test]
-fn names_that_some_file_systems_take_for_one() {
+fn case_insensitive_file_names() {
     let here = here();
     here.write("upper.trec", OLD.replace("old", "OLD"));
     here.ir(&[
@@ -218,7 +218,7 @@ fn mistakes() {
 /// The published run of DataFinder's replication, whose measured figures are 16.48, 31.63, 23.55
 /// and 42.39 without the header line.
 #[test]
-fn figures_of_a_published_run() {
+fn published_run_scores() {
     let Some(data) = std::env::var_os("IR_DATA") else {
         eprintln!("skipped: IR_DATA is not set");
         return;

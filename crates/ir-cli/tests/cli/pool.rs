@@ -3,7 +3,7 @@
 use crate::common::{Folder, value};
 
 #[test]
-fn a_pool_from_runs_to_judgments() {
+fn pool_from_runs_to_judgments() {
     let here = Folder::new();
     let list = |tag: &str, first: usize| -> String {
         (0..100)

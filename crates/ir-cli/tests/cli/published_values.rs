@@ -45,7 +45,7 @@ fn nfcorpus() {
 
 /// trec_eval's own test: the comment at the head is neither data nor BEIR's header.
 #[test]
-fn qrels_that_begin_with_a_comment() {
+fn qrels_starting_with_comment() {
     let Some(data) = data("qrels_that_begin_with_a_comment") else {
         return;
     };

@@ -16,7 +16,7 @@ fn mined(here: &Folder) {
 }
 
 #[test]
-fn from_examples_to_a_model_that_encodes() {
+fn train_save_and_encode() {
     let here = Folder::new();
     mined(&here);
     let train = [
@@ -108,7 +108,7 @@ fn from_examples_to_a_model_that_encodes() {
 }
 
 #[test]
-fn mistakes_are_told_at_once() {
+fn errors_before_training() {
     let here = Folder::new();
     mined(&here);
     let model = model();
@@ -161,7 +161,7 @@ fn short<'a>(model: &'a str, examples: &'a str) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_checkpoint_knows_its_evaluation() {
+fn checkpoint_records_its_evaluation() {
     let here = Folder::new();
     mined(&here);
     let model = model();
@@ -229,7 +229,7 @@ fn a_checkpoint_knows_its_evaluation() {
 }
 
 #[test]
-fn ids_are_not_learned_as_if_they_were_texts() {
+fn ids_as_texts_are_rejected() {
     let here = Folder::new();
     here.write("corpus.jsonl", crate::common::CORPUS);
     let lines = [
@@ -292,7 +292,7 @@ fn ids_are_not_learned_as_if_they_were_texts() {
 }
 
 #[test]
-fn dev_queries_among_the_examples_are_told() {
+fn validation_overlap_warning() {
     let here = Folder::new();
     mined(&here);
     let model = model();
@@ -316,7 +316,7 @@ fn dev_queries_among_the_examples_are_told() {
 
 /// Why there is nothing to show for it.
 #[test]
-fn training_that_came_to_nothing_is_told() {
+fn warnings_about_useless_training() {
     let here = Folder::new();
     mined(&here);
     let model = model();
@@ -360,7 +360,7 @@ fn training_that_came_to_nothing_is_told() {
 }
 
 #[test]
-fn options_that_do_not_go_together() {
+fn incompatible_options() {
     let here = Folder::new();
     mined(&here);
     let model = model();
@@ -385,7 +385,7 @@ fn options_that_do_not_go_together() {
 }
 
 #[test]
-fn destinations_are_looked_at_first() {
+fn outputs_are_checked_first() {
     let here = Folder::new();
     mined(&here);
     here.write("file", "mine");

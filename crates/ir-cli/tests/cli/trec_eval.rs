@@ -33,7 +33,7 @@ fn same(found: &str, expected: &str, what: &str) {
 
 /// Every command line of trec_eval's own test, as it stands there.
 #[test]
-fn the_command_lines_of_trec_evals_own_test() {
+fn trec_eval_quicktest() {
     let Some(folder) = data("the_command_lines").map(|data| data.join("trec_eval")) else {
         return;
     };
@@ -70,7 +70,7 @@ out.test.aqZ: -q -m all_trec -Z zscores_file qrels.test results.test";
 
 /// The specification's vectors: every measure, both releases, the options in the file names.
 #[test]
-fn the_vectors_of_both_releases() {
+fn both_release_vectors() {
     let Some(folder) = data("the_vectors").map(|data| data.join("../spec/vectors")) else {
         return;
     };
@@ -125,7 +125,7 @@ fn here() -> Folder {
 
 /// What C's getopt_long takes, all to the same end.
 #[test]
-fn options_as_getopt_takes_them() {
+fn getopt_option_syntax() {
     let here = here();
     let reference = eval(here.path(), "-q -c -m map -l 1 -M 5 qrels run").0;
     assert_eq!(reference.lines().count(), 3);
@@ -176,7 +176,7 @@ fn options_as_getopt_takes_them() {
 /// Each query's lines, then the totals; measures in trec_eval's order, cut-offs ascending, those
 /// that mean nothing for one query in the totals alone.
 #[test]
-fn the_order_of_the_output() {
+fn output_order() {
     let here = here();
     let names = |args: &str| -> Vec<String> {
         let (out, _) = eval(here.path(), args);
@@ -219,7 +219,7 @@ fn the_order_of_the_output() {
 }
 
 #[test]
-fn mistakes_and_exit_codes() {
+fn exit_codes() {
     let here = here();
     here.write("prefs", "q1 ann 0 d1 2\nq1 ann 0 d2 1\nq2 ann 0 d3 1\n");
     for (args, code, parts) in [
@@ -257,7 +257,7 @@ fn mistakes_and_exit_codes() {
 /// A topic of the qrels that the run lacks: release 10.0 stops, unless told -c; here it is left out
 /// with a warning, as in release 9, and the help says so.
 #[test]
-fn a_missing_topic_is_a_warning() {
+fn missing_topic_warning() {
     let here = here();
     here.write("some", "q2 Q0 d3 1 1.0 me\n");
     let (out, err) = eval(here.path(), "-m num_q -m map qrels some");
@@ -280,7 +280,7 @@ fn a_missing_topic_is_a_warning() {
 }
 
 #[test]
-fn preferences_and_judges_for_programs() {
+fn preferences_and_judgment_groups_as_json() {
     let here = here();
     here.write("prefs", "q1 ann 0 d1 2\nq1 ann 0 d2 1\nq9 ann 0 d3 1\n");
     let (out, err) = eval(here.path(), "-R prefs --json -q prefs run");
@@ -327,7 +327,7 @@ fn preferences_and_judges_for_programs() {
 
 /// Where `ir search` takes a folder, `ir eval` takes it for its judgments.
 #[test]
-fn a_folder_in_beirs_layout() {
+fn beir_folder() {
     let here = Folder::new();
     tiny(&here);
     here.write(

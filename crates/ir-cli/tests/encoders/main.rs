@@ -18,12 +18,12 @@ use ir_eval::{Evaluator, Measure};
 use ir_knn::{FlatIndex, Similarity};
 
 fn open(name: &str) -> Option<Collection> {
-    let catalogue = Catalog::from_env();
-    if !catalogue.has(name).unwrap() {
+    let catalog = Catalog::from_env();
+    if !catalog.has(name).unwrap() {
         eprintln!("skipped: IR_DATA does not hold {name}");
         return None;
     }
-    Some(catalogue.open(name).unwrap())
+    Some(catalog.open(name).unwrap())
 }
 
 fn model() -> Option<PathBuf> {
@@ -217,10 +217,10 @@ fn ndcg(name: &str, expected: f64) {
     let index = FlatIndex::new(ids, dim, rows, Similarity::InnerProduct).unwrap();
     let retriever = Encoded::new(encoder, index);
     let queries = collection.queries("test").unwrap();
-    let mut run = Run::of("minilm", &retriever, &queries, 100).unwrap();
+    let mut run = Run::from_retriever("minilm", &retriever, &queries, 100).unwrap();
     // ArguAna's queries are documents of the collection; as BEIR has it, they do not find themselves.
     if name == "beir/arguana" {
-        run.remove_self();
+        run.remove_identical_ids();
     }
     let measure: Measure = "ndcg_cut.10".parse().unwrap();
     let qrels = collection.qrels("test").unwrap();

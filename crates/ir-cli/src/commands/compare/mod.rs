@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use ir_core::Run;
-use ir_core::trec::Header;
+use ir_core::trec::HeaderLine;
 use ir_eval::significance::{
     Alternative, MultipleTestingCorrection, IntervalMethod, RandomizationTest, BootstrapResampling, PairedTTest, WilcoxonTest,
 };

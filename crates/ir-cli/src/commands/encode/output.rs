@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use ir_core::{AtomicFile, DocIds, DocNum, Encoder, Retriever, Side};
+use ir_core::{DocIds, DocNum, Encoder, Retriever, Side};
+use ir_core::store::AtomicFile;
 use ir_dense::BiEncoder;
 use ir_knn::{FlatIndex, FlatIndexWriter, Similarity, npy};
 use serde::{Deserialize, Serialize};

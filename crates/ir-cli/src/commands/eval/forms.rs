@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::{Context, Result};
 use clap::{ArgAction, ValueEnum};
-use ir_core::trec::Header;
+use ir_core::trec::HeaderLine;
 use ir_eval::trec_eval::{Cell, Detail, Judgments, Selection, Sheet};
 use ir_eval::{JudgmentGroups, Missing, Rules, ZScores, preferences};
 use serde_json::json;
@@ -126,7 +126,7 @@ impl FormArgs {
     ) -> Result<()> {
         let (input, name) = source::open(judged)?;
         let both = || format!("{run_file} with {judged}");
-        let run = || -> Result<_> { Ok(with_warnings(source::run(run_file, Header::AsData)?, console)) };
+        let run = || -> Result<_> { Ok(with_warnings(source::run(run_file, HeaderLine::AsData)?, console)) };
         if self.form == JudgmentFormat::Groups {
             let groups = with_warnings(JudgmentGroups::read(input, &name)?, console);
             let report = groups.evaluate(&run()?, &selection.measures(), rules);

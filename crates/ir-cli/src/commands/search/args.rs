@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use ir_bm25::Verify;
-use ir_core::trec::RunScores;
+use ir_core::trec::ScoreFormat;
 
 use crate::shared::options::{b, k1, positive, tag};
 use crate::shared::filter::AttributeCondition;
@@ -234,7 +234,7 @@ pub(crate) enum ScoreFormat {
     Exact,
 }
 
-impl From<ScoreFormat> for RunScores {
+impl From<ScoreFormat> for ScoreFormat {
     fn from(scores: ScoreFormat) -> Self {
         match scores {
             ScoreFormat::Anserini => Self::Anserini,

@@ -15,7 +15,8 @@ use anyhow::{Context, Result, bail};
 use ir_bm25::Store;
 use ir_bm25::analysis::Highlighter;
 use ir_core::trec::write_run;
-use ir_core::{Query, Ranking, Run, name};
+use ir_core::{Query, Ranking, Run};
+use ir_data::attribute;
 
 pub(crate) use args::{Args, Preset, QueryForm};
 use engine::SearchIndex;

@@ -2,10 +2,8 @@
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::{Index, Searcher, Store};
-use ir_core::{
-    AllOf, Distinct, DocFilter, DocNum, DocSet, Explanation, Predicate, Progress, Query, Ranking,
-    Retriever, Search, Value, Years, compat,
-};
+use ir_core::{AllOf, AttributeValue, Distinct, DocFilter, DocNum, DocSet, Explanation, Predicate, Progress, Query, Ranking, Retriever, Search, Years};
+use ir_data::datafinder;
 
 use super::args::{Args, TimeFilter};
 use super::engine::bm25;
@@ -159,7 +157,7 @@ impl QueryRunner {
 
     /// Published procedure of the DataFinder paper, over hits with duplicate ids.
     fn published(&self, queries: &[Query], k: usize) -> Result<Vec<Ranking>> {
-        let mut how = Search::top(compat::datafinder_depth(k));
+        let mut how = Search::top(datafinder::published_depth(k));
         if let Some(chosen) = &self.chosen {
             how = how.within(chosen);
         }
@@ -170,7 +168,7 @@ impl QueryRunner {
         let raw = self.searcher.search_batch(&batch)?;
         let walked = queries.iter().zip(&raw).map(|(query, raw)| {
             let time = self.years.not_later_than(query.attributes.year());
-            compat::datafinder_walk(raw, self.searcher.ids(), &time, k)
+            datafinder::published_filter(raw, self.searcher.ids(), &time, k)
         });
         Ok(walked.collect())
     }

@@ -4,11 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::Searcher;
-use ir_core::hybrid::Blend;
-use ir_core::{
-    Distinct, DocFilter, DocIds, DocNum, Encoded, Encoder, Hit, Ranking, Retriever, Search,
-    SearchError, Side,
-};
+use ir_core::fusion::WeightedSum;
+use ir_core::{Distinct, DocFilter, DocIds, DocNum, Encoded, Encoder, Hit, Ranking, Retriever, Search, SearchError, Side};
 use ir_dense::BiEncoder;
 use ir_knn::FlatIndex;
 
@@ -111,7 +108,7 @@ impl DenseOptions {
             Some(alpha) => {
                 // BM25 first: ties are broken in the order of its index.
                 let words: Box<dyn Retriever<Query = str>> = Box::new(searcher.clone());
-                let blend = Blend::new([(words, alpha), (dense, 1.0)]);
+                let blend = WeightedSum::new([(words, alpha), (dense, 1.0)]);
                 Box::new(blend.context("--alpha")?)
             }
         };

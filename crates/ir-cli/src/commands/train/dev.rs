@@ -6,10 +6,8 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use ir_bm25::Verify;
-use ir_core::{
-    DocFilter, DocIds, DocNum, Document, Encoded, Encoder, NotLaterThan, Qrels, Query, Run, Search,
-    Side, TrainingSet, Years,
-};
+use ir_core::{DocFilter, DocIds, DocNum, Document, Encoded, Encoder, NotLaterThan, Qrels, Query, Run, Search, Side, Years};
+use ir_core::training::TrainingSet;
 use ir_data::training::DocumentTexts;
 use ir_data::{Collection, DocTemplate};
 use ir_dense::BiEncoder;
@@ -157,7 +155,7 @@ impl DevSet {
             })
             .collect();
         let index = FlatIndex::new(ids, encoder.dim(), vectors, self.similarity)?;
-        let run = Run::search(
+        let run = Run::from_retriever_with(
             "dev",
             &Encoded::new(encoder, index),
             &self.queries[..],

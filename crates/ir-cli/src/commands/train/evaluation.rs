@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use ir_core::AtomicFile;
+use ir_core::store::AtomicFile;
 use serde::Serialize;
 use serde_json::Value;
 

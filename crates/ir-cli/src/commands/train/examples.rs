@@ -19,7 +19,7 @@ pub(super) fn read(
     bar: &mut Bar,
     console: &Console,
 ) -> Result<TrainingFile> {
-    let mut format = TrainingFormat::default().with_query(&args.query_field);
+    let mut format = TrainingFormat::default().with_query_field(&args.query_field);
     if args.leave_out {
         format = format.with_invalid_examples(InvalidExamples::Skip);
     }
@@ -34,7 +34,7 @@ pub(super) fn read(
         format = format.with_texts(texts);
     }
     let data = TrainingFile::open_watched(&args.examples, format, bar)?;
-    if let [first, rest @ ..] = data.left_out() {
+    if let [first, rest @ ..] = data.skipped() {
         console.warn(format_args!("skipped: {first}, and {} more", rest.len()));
     }
     if args.texts.is_none()

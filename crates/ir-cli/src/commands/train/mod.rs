@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use dev::DevSet;
-use ir_core::TrainingSet;
+use ir_core::training::TrainingSet;
 use ir_data::DocTemplate;
 use ir_dense::train::{Decay, Loss, TrainError, Trained, Trainer, TrainingConfig};
 use ir_dense::{Backend, BiEncoder};

@@ -94,7 +94,7 @@ fn from_catalog(catalog: &Catalog, entry: &CatalogEntry) -> Result<DocumentSourc
         collection: catalog.open(&entry.name)?,
         layout,
         order,
-        duplicate_ids: entry.distinct < entry.documents,
+        duplicate_ids: entry.distinct_ids < entry.documents,
         fingerprint: format!("{} {hashes}", entry.name),
     })
 }

@@ -9,8 +9,9 @@ use std::io::{self, BufReader};
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use ir_core::trec::{self, Header, Parsed, Rows, TrecError};
-use ir_core::{Qrels, Run};
+use ir_core::trec;
+use ir_core::trec::{ColumnReader, HeaderLine, Parsed, TrecReadError};
+use ir_core::{Fnv1a, Qrels, Run};
 use ir_data::beir::BeirFolder;
 use ir_data::catalog::{Catalog, entries};
 use ir_data::{Compression, DataError};
@@ -23,16 +24,15 @@ use crate::shared::output::is_stream;
 pub(crate) use documents::{CollectionSource, DocumentSource, FieldLayout, open_collection};
 pub(crate) use queries::read as read_queries;
 
-/// A hash of texts, FNV-1a: the same on every machine and in every version.
+/// FNV-1a fingerprint of texts, equal on every platform and in every release.
 pub(crate) fn fingerprint(texts: impl IntoIterator<Item = impl AsRef<str>>) -> String {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut hash = Fnv1a::new();
     for text in texts {
-        // No text has the byte that ends one.
-        for byte in text.as_ref().bytes().chain([0xff]) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        hash.write(text.as_ref().as_bytes());
+        // Separator: 0xFF does not occur in UTF-8.
+        hash.write(&[0xFF]);
     }
-    format!("{hash:016x}")
+    format!("{:016x}", hash.finish())
 }
 
 /// Opens standard input; compression is detected.
@@ -53,7 +53,7 @@ pub(crate) fn open(argument: &str) -> Result<(Box<dyn io::BufRead + Send>, Strin
 }
 
 /// Reads a run from a file or `-`.
-pub(crate) fn run(argument: &str, header: Header) -> Result<Parsed<Run>> {
+pub(crate) fn run(argument: &str, header: HeaderLine) -> Result<Parsed<Run>> {
     if argument == "-" {
         return Ok(trec::read_run(stdin()?, STDIN, header)?);
     }
@@ -71,8 +71,8 @@ pub(crate) fn evaluate(
     let read = read_and_evaluate(evaluator, argument, how);
     let read = read.map_err(|error| match error.downcast() {
         // Other errors already name the run.
-        Ok(FileError::Eval { error, oddities }) => {
-            oddities.iter().for_each(|oddity| console.warn(oddity));
+        Ok(FileError::Eval { error, warnings }) => {
+            warnings.iter().for_each(|warning| console.warn(warning));
             anyhow::Error::new(error).context(format!("{argument} with {qrels}"))
         }
         Ok(error) => error.into(),
@@ -106,10 +106,10 @@ pub(crate) fn name(argument: &str) -> &str {
 }
 
 /// Opens a file of white-space separated columns, or `-`.
-pub(crate) fn rows(argument: &str) -> Result<Rows<Box<dyn io::BufRead + Send>>> {
+pub(crate) fn rows(argument: &str) -> Result<ColumnReader<Box<dyn io::BufRead + Send>>> {
     Ok(match argument {
-        "-" => Rows::new(stdin()?, STDIN),
-        path => Rows::new(ir_data::open(path)?, path),
+        "-" => ColumnReader::new(stdin()?, STDIN),
+        path => ColumnReader::new(ir_data::open(path)?, path),
     })
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn text(argument: &str) -> Result<Box<dyn io::BufRead + Send>> {
 
 /// Reads judgments from a file, `-`, or a collection: `NAME`, `NAME:SPLIT`, `FOLDER` or
 /// `FOLDER:SPLIT`. The default split is `test`.
-pub(crate) fn qrels(argument: &str, header: Header) -> Result<Parsed<Qrels>> {
+pub(crate) fn qrels(argument: &str, header: HeaderLine) -> Result<Parsed<Qrels>> {
     any_qrels(argument, header).map_err(|error| match format_hint(&error) {
         Some(hint) => anyhow!("{error} ({hint})"),
         None => error,
@@ -133,7 +133,7 @@ pub(crate) fn qrels(argument: &str, header: Header) -> Result<Parsed<Qrels>> {
 /// Guesses the format of a file whose lines do not have the four columns of qrels.
 fn format_hint(error: &anyhow::Error) -> Option<&'static str> {
     let columns = match error.downcast_ref()? {
-        DataError::Trec(TrecError::Columns { found, .. }) => *found,
+        DataError::Trec(TrecReadError::Columns { found, .. }) => *found,
         _ => return None,
     };
     match columns {
@@ -143,7 +143,7 @@ fn format_hint(error: &anyhow::Error) -> Option<&'static str> {
     }
 }
 
-fn any_qrels(argument: &str, header: Header) -> Result<Parsed<Qrels>> {
+fn any_qrels(argument: &str, header: HeaderLine) -> Result<Parsed<Qrels>> {
     if argument == "-" {
         return Ok(ir_data::trec::parse_qrels_any(stdin()?, STDIN, header)?);
     }
@@ -155,8 +155,8 @@ fn any_qrels(argument: &str, header: Header) -> Result<Parsed<Qrels>> {
     }
     if known && !path.is_file() {
         let data = Catalog::from_env().open(name)?.qrels(split)?;
-        let oddities = Vec::new();
-        return Ok(Parsed { data, oddities });
+        let warnings = Vec::new();
+        return Ok(Parsed { data, warnings });
     }
     if !path.exists() {
         bail!(
@@ -179,7 +179,7 @@ fn folder(argument: &str) -> Option<(&Path, &str)> {
 }
 
 /// Reads the judgments of a folder in BEIR layout.
-fn qrels_in_folder(folder: &Path, split: &str, header: Header) -> Result<Parsed<Qrels>> {
+fn qrels_in_folder(folder: &Path, split: &str, header: HeaderLine) -> Result<Parsed<Qrels>> {
     let judged = folder.join("qrels");
     if !judged.is_dir() {
         bail!(
@@ -193,7 +193,7 @@ fn qrels_in_folder(folder: &Path, split: &str, header: Header) -> Result<Parsed<
     }
     Ok(Parsed {
         data: BeirFolder::open(folder)?.qrels(split)?,
-        oddities: Vec::new(),
+        warnings: Vec::new(),
     })
 }
 
