@@ -133,7 +133,7 @@ fn texts(count: usize) -> Result<Vec<String>> {
     let mut texts = Vec::new();
     while texts.len() < count {
         for document in collection.corpus().docs()?.take(count - texts.len()) {
-            texts.push(template.of(&document?));
+            texts.push(template.render(&document?));
         }
     }
     Ok(texts)

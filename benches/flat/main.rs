@@ -32,7 +32,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use bench_common::{Clock, Options, Random, Seconds, save};
 use ir_core::{DocIds, Retriever, Search};
-use ir_knn::{FlatIndex, Similarity};
+use ir_knn::{FlatIndex, VectorSimilarity};
 use peer_faiss::Faiss;
 
 /// Number of single queries per round.
@@ -69,7 +69,7 @@ fn main() -> Result<()> {
     save(&folder.path().join("queries.npy"), dim, &queries)?;
     let ids: DocIds = (0..count).map(|n| n.to_string()).collect();
     if options.number("--memory", 0)? > 0 {
-        let index = FlatIndex::new(ids, dim, rows, Similarity::InnerProduct)?;
+        let index = FlatIndex::from_row_major(ids, dim, rows, VectorSimilarity::InnerProduct)?;
         return memory::measure(&index, folder.path());
     }
     let mut faiss = match env::var_os("IR_FAISS_PYTHON") {
@@ -82,7 +82,7 @@ fn main() -> Result<()> {
             None
         }
     };
-    let index = FlatIndex::new(ids, dim, rows, Similarity::InnerProduct)?;
+    let index = FlatIndex::from_row_major(ids, dim, rows, VectorSimilarity::InnerProduct)?;
     let clock = Clock::of_this_thread();
     let coded = index.clone().with_codes();
     println!(

@@ -35,7 +35,7 @@ use std::{env, fs};
 use anyhow::{Result, ensure};
 use bench_common::{Clock, Options, Random, Seconds, median, normalized, save};
 use ir_core::{DocSet, Hit, Ranking, Retriever, Search};
-use ir_knn::{Effort, FlatIndex, HnswConfig, HnswIndex, Similarity};
+use ir_knn::{EfSearch, FlatIndex, HnswConfig, HnswIndex, VectorSimilarity};
 use peer::Peer;
 
 const K: usize = 10;
@@ -84,7 +84,7 @@ fn main() -> Result<()> {
     let queries: Vec<&[f32]> = queries.chunks_exact(dim).collect();
 
     let ids = (0..count).map(|n| n.to_string()).collect();
-    let flat = FlatIndex::new(ids, dim, all, Similarity::InnerProduct)?;
+    let flat = FlatIndex::from_row_major(ids, dim, all, VectorSimilarity::InnerProduct)?;
     let batch: Vec<(&[f32], Search<'_>)> = queries
         .iter()
         .map(|&query| (query, Search::top(K)))
@@ -94,8 +94,8 @@ fn main() -> Result<()> {
         "{kind}: {count} x {dim}, {asked} queries, M = {links}, efConstruction = {build_effort}"
     );
     let config = HnswConfig::default()
-        .with_links(links)
-        .with_build_effort(build_effort);
+        .with_m(links)
+        .with_ef_construction(build_effort);
     let clock = Clock::of_all_threads();
     let index = HnswIndex::new(flat, &config)?;
     let took = clock.seconds();
@@ -186,7 +186,7 @@ fn main() -> Result<()> {
 /// Prints recall and rates of filtered searches.
 fn filtered(index: &HnswIndex, queries: &[&[f32]]) -> Result<()> {
     let queries = &queries[..queries.len().min(200)];
-    let searcher = index.searcher(Effort(FILTERED));
+    let searcher = index.searcher(EfSearch(FILTERED));
     println!(
         "\nwith a filter, effort {FILTERED}: share that passes, recall, queries per second, of the exact index"
     );
@@ -258,7 +258,7 @@ impl Engine {
     fn recall(&mut self, queries: &[&[f32]], effort: usize, exact: &[Ranking]) -> Result<f64> {
         let found: Vec<i64> = match self {
             Self::Ours(index) => {
-                let searcher = index.searcher(Effort(effort));
+                let searcher = index.searcher(EfSearch(effort));
                 let mut found = Vec::new();
                 for query in queries {
                     let ranking = searcher.search(query, &Search::top(K))?;
@@ -279,7 +279,7 @@ impl Engine {
     fn time(&mut self, queries: &[&[f32]], effort: usize) -> Result<f64> {
         match self {
             Self::Ours(index) => {
-                let searcher = index.searcher(Effort(effort));
+                let searcher = index.searcher(EfSearch(effort));
                 let clock = Clock::of_this_thread();
                 for query in queries {
                     let _ = std::hint::black_box(searcher.search(query, &Search::top(K))?);
