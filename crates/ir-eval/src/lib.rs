@@ -24,6 +24,7 @@ mod report;
 mod rules;
 mod runs;
 mod sampled;
+mod statistics;
 mod text;
 mod topic;
 pub mod trec_eval;
@@ -63,4 +64,4 @@ pub use runs::{
 };
 pub use zscores::ZScores;
 
-pub use ir_core::{Grade, Judgments, ListOrder, Qrels, Run, Scored, trec};
+pub use ir_core::{Grade, Judgments, Qrels, Run, RunOrder, ScoredDoc, trec};

@@ -1,4 +1,4 @@
-//! Comparisons of whole runs: what is compared, what is written, what is refused.
+//! Comparisons of runs: scores, significance tests, output formats, errors.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::cmp::Ordering;
@@ -10,7 +10,7 @@ use ir_eval::{
     HypothesisFamily, Measure, Missing, RankChanges, Report, Rules, SignificanceTest,
 };
 
-/// A run that puts the one relevant document of query i at the i-th of these ranks; 0: no results.
+/// A run with the relevant document of query i at `ranks[i]`; 0 means no results.
 fn run(tag: &str, ranks: &[usize]) -> Run {
     let mut run = Run::new(tag);
     for (query, &rank) in ranks.iter().enumerate() {
@@ -46,7 +46,7 @@ fn three() -> Vec<Report> {
 }
 
 #[test]
-fn figures_differences_and_verdicts() {
+fn scores_differences_and_verdicts() {
     let reports = three();
     let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
     assert_eq!(comparison.baseline(), Some("low_1"));
@@ -83,22 +83,22 @@ fn figures_differences_and_verdicts() {
 #[test]
 fn all_pairs_are_tested_once_two_sided_and_both_ways_one_sided() {
     let reports = three();
-    let plan = ComparisonConfig {
-        against: ComparedPairs::AllPairs,
+    let config = ComparisonConfig {
+        pairs: ComparedPairs::AllPairs,
         ..ComparisonConfig::default()
     };
-    let two_sided = Comparison::new(&reports, &plan).unwrap();
+    let two_sided = Comparison::new(&reports, &config).unwrap();
     assert_eq!(two_sided.pairwise_tests().len(), 3 * 2);
     assert_eq!(two_sided.baseline(), None);
     let verdict = |a: &str, b: &str| two_sided.verdict(a, b, Measure::RR);
     assert_eq!(verdict("high", "none & nil"), Some(Ordering::Greater));
     assert_eq!(verdict("none & nil", "high"), Some(Ordering::Less));
-    let plan = ComparisonConfig {
+    let config = ComparisonConfig {
         alternative: Alternative::Greater,
         correction: MultipleTestingCorrection::None,
-        ..plan
+        ..config
     };
-    let one_sided = Comparison::new(&reports, &plan).unwrap();
+    let one_sided = Comparison::new(&reports, &config).unwrap();
     assert_eq!(one_sided.pairwise_tests().len(), 6 * 2);
     let verdict = |a: &str, b: &str| one_sided.verdict(a, b, Measure::RR);
     assert_eq!(verdict("high", "none & nil"), Some(Ordering::Greater));
@@ -109,32 +109,32 @@ fn all_pairs_are_tested_once_two_sided_and_both_ways_one_sided() {
 #[test]
 fn families() {
     let reports = three();
-    let plan = |family, correction| ComparisonConfig {
+    let config = |family, correction| ComparisonConfig {
         family,
         correction,
         ..ComparisonConfig::default()
     };
-    let factor = |plan: ComparisonConfig| {
-        let comparison = Comparison::new(&reports, &plan).unwrap();
+    let factor = |config: ComparisonConfig| {
+        let comparison = Comparison::new(&reports, &config).unwrap();
         let pairwise = &comparison.pairwise_tests()[0];
         pairwise.adjusted_p / pairwise.result.p
     };
     assert_eq!(
-        factor(plan(
+        factor(config(
             HypothesisFamily::Measure,
             MultipleTestingCorrection::Bonferroni
         )),
         2.0
     );
     assert_eq!(
-        factor(plan(
+        factor(config(
             HypothesisFamily::All,
             MultipleTestingCorrection::Bonferroni
         )),
         4.0
     );
     assert_eq!(
-        factor(plan(HypothesisFamily::All, MultipleTestingCorrection::None)),
+        factor(config(HypothesisFamily::All, MultipleTestingCorrection::None)),
         1.0
     );
 }
@@ -159,12 +159,12 @@ fn skipped_queries_are_skipped_for_all() {
     let score = comparison.score("one", Measure::RR).unwrap();
     assert_eq!(score.value, 5.0 / 6.0);
     assert!(comparison.to_text().contains("queries: 6 that all systems answered, 2 left out that only some did; judged without results: other 2\n"));
-    let plan = ComparisonConfig {
+    let config = ComparisonConfig {
         test: SignificanceTest::BootstrapWins(Bootstrap::DATAFINDER),
         alternative: Alternative::Greater,
         ..ComparisonConfig::default()
     };
-    Comparison::new(&reports, &plan).unwrap();
+    Comparison::new(&reports, &config).unwrap();
 }
 
 #[test]
@@ -181,37 +181,37 @@ fn equal_tags_are_numbered() {
 }
 
 #[test]
-fn what_cannot_be_compared() {
+fn errors() {
     let reports = three();
-    let refused = |reports: &[Report], plan: ComparisonConfig| {
-        Comparison::new(reports, &plan).unwrap_err().to_string()
+    let error_of = |reports: &[Report], config: ComparisonConfig| {
+        Comparison::new(reports, &config).unwrap_err().to_string()
     };
     assert_eq!(
         Comparison::new(&reports[..1], &ComparisonConfig::default()),
-        Err(CompareError::Systems { found: 1 })
+        Err(CompareError::TooFewSystems { found: 1 })
     );
-    let plan = ComparisonConfig {
-        against: ComparedPairs::WithBaseline("nobody".to_owned()),
+    let config = ComparisonConfig {
+        pairs: ComparedPairs::WithBaseline("nobody".to_owned()),
         ..ComparisonConfig::default()
     };
     assert_eq!(
-        refused(&reports, plan),
+        error_of(&reports, config),
         "expected the name of a system (low_1, high, none & nil), found \"nobody\""
     );
-    let plan = ComparisonConfig {
+    let config = ComparisonConfig {
         level: 1.0,
         ..ComparisonConfig::default()
     };
     assert_eq!(
-        refused(&reports, plan),
+        error_of(&reports, config),
         "expected a level of significance between 0 and 1, found 1"
     );
-    let plan = ComparisonConfig {
+    let config = ComparisonConfig {
         test: SignificanceTest::BootstrapWins(Bootstrap::TEXTBOOK),
         ..ComparisonConfig::default()
     };
     assert_eq!(
-        refused(&reports, plan),
+        error_of(&reports, config),
         "expected a one-sided alternative for a test by wins, found a two-sided one"
     );
     let mut qrels = Qrels::new();
@@ -221,17 +221,17 @@ fn what_cannot_be_compared() {
     let evaluator = Evaluator::new(&qrels, &measures).unwrap();
     let other = evaluator.evaluate(&run("other", &[1; 8])).unwrap();
     assert_eq!(
-        refused(&[reports[0].clone(), other], ComparisonConfig::default()),
+        error_of(&[reports[0].clone(), other], ComparisonConfig::default()),
         "expected reports on the same queries, found \"q01\" in that of \"low_1\" and not in that of \"other\""
     );
 }
 
 #[test]
-fn a_comparison_survives_json() {
+fn json_round_trip() {
     let comparison = Comparison::new(&three(), &ComparisonConfig::default()).unwrap();
     let json = serde_json::to_string(&comparison).unwrap();
     assert_eq!(comparison, serde_json::from_str(&json).unwrap());
-    // So does an infinite t.
+    // With an infinite t.
     let runs = [run("a", &[1; 8]), run("b", &[2; 8])];
     let constant = reports(Rules::default(), &[Measure::RR], &runs);
     let comparison = Comparison::new(&constant, &ComparisonConfig::default()).unwrap();
@@ -241,20 +241,20 @@ fn a_comparison_survives_json() {
 }
 
 fn pairs() -> Comparison {
-    let plan = ComparisonConfig {
-        against: ComparedPairs::AllPairs,
+    let config = ComparisonConfig {
+        pairs: ComparedPairs::AllPairs,
         ..ComparisonConfig::default()
     };
-    Comparison::new(&three(), &plan).unwrap()
+    Comparison::new(&three(), &config).unwrap()
 }
 
 #[test]
-fn text_for_people() {
+fn text() {
     let text = Comparison::new(&three(), &ComparisonConfig::default())
         .unwrap()
         .to_text();
     let scores = "\
-Figures
+Scores
 
 system            RR      P@5
 -------------------------------
@@ -285,7 +285,7 @@ a letter: significantly higher than the system of that letter; †, ‡: signifi
 }
 
 #[test]
-fn tables_tell_which_columns_are_of_logarithms() {
+fn notes_name_columns_on_a_logarithmic_scale() {
     let runs = [run("old", &[1, 2, 3, 4]), run("new", &[1, 1, 2, 2])];
     let notes = |measures: &[Measure]| {
         let reports = reports(Rules::default(), measures, &runs);
@@ -295,25 +295,25 @@ fn tables_tell_which_columns_are_of_logarithms() {
     assert!(!notes(&[Measure::AP]).contains("logarithms"));
     let both = notes(&[Measure::AP, "GMAP".parse().unwrap()]);
     assert!(
-        both.contains("\nGMAP: differences are those of the figures"),
+        both.contains("\nGMAP: differences are those of the scores"),
         "{both}"
     );
 }
 
 #[test]
-fn no_share_of_a_figure_below_zero() {
+fn no_relative_difference_to_a_negative_score() {
     // Utility: relevant less other documents, 1 - 1 against 1 - 3.
     let runs = [run("long", &[4, 4, 4]), run("short", &[2, 2, 2])];
     let utility: Measure = "utility".parse().unwrap();
     let reports = reports(Rules::default(), &[utility], &runs);
     let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
     let pairwise = &comparison.pairwise_tests()[0];
-    assert!(pairwise.difference > 0.0, "{contrast:?}");
+    assert!(pairwise.difference > 0.0, "{pairwise:?}");
     assert_eq!(pairwise.relative, None);
 }
 
 #[test]
-fn markdown_and_latex_escape_what_they_must() {
+fn markdown_and_latex_are_escaped() {
     let comparison = Comparison::new(&three(), &ComparisonConfig::default()).unwrap();
     let markdown = comparison.to_markdown();
     assert!(
@@ -331,14 +331,14 @@ fn markdown_and_latex_escape_what_they_must() {
     assert!(latex.contains("\\textbf{0.8750}\\rlap{$^{\\dagger}$} & \\textbf{0.2000} \\\\\n"));
     assert!(latex.contains("\nnone \\& nil & "));
     assert!(pairs().to_latex().contains("\\rlap{$^{ac}$}"));
-    // Each table is balanced.
+    // Environments are balanced.
     let count = |what: &str| latex.matches(what).count();
     assert_eq!(count("\\begin{"), count("\\end{"));
     assert_eq!(count("\\toprule"), 1);
 }
 
 #[test]
-fn latex_has_one_table_that_explains_itself() {
+fn latex_caption_names_test_and_marks() {
     let comparison = Comparison::new(&three(), &ComparisonConfig::default()).unwrap();
     let latex = comparison.to_latex();
     for part in [
@@ -350,7 +350,7 @@ fn latex_has_one_table_that_explains_itself() {
         assert!(latex.contains(part), "expected {part:?} in {latex}");
     }
     assert!(!latex.contains("resizebox"), "{latex}");
-    // Too wide for a line: shrunk to it.
+    // Tables wider than a line are shrunk.
     let name = "a system with a name that is longer than it should be";
     let runs = [run("short", &[1, 2]), run(name, &[1, 3])];
     let wide = reports(Rules::default(), &[Measure::RR, Measure::P.at(5)], &runs);
@@ -369,12 +369,12 @@ fn latex_has_one_table_that_explains_itself() {
 }
 
 #[test]
-fn latex_details_on_request() {
+fn latex_details() {
     let comparison = Comparison::new(&three(), &ComparisonConfig::default()).unwrap();
     let details = comparison.to_latex_details();
     for part in [
-        "\\caption{Confidence intervals (0.95) of figures over 8 queries.}\n\\label{tab:comparison-intervals}\n",
-        "\nmeasure & system & figure & interval \\\\\n",
+        "\\caption{Confidence intervals (0.95) of scores over 8 queries.}\n\\label{tab:comparison-intervals}\n",
+        "\nmeasure & system & score & interval \\\\\n",
         "\nRR & low\\_1 & 0.2234 & {[}",
         "\\caption{Differences to low\\_1 over 8 queries, with 95 \\% intervals. $\\dagger$",
         "\\label{tab:comparison-differences}\n",
@@ -386,7 +386,7 @@ fn latex_details_on_request() {
     let count = |what: &str| details.matches(what).count();
     assert_eq!(count("\\begin{"), count("\\end{"));
     assert_eq!((count("\\toprule"), count("\\resizebox")), (2, 2));
-    // Six figures and four tests.
+    // Six scores and four tests.
     assert_eq!(count(" \\\\\n"), 2 + 6 + 4);
     let pairs = pairs().to_latex_details();
     assert!(
@@ -400,7 +400,7 @@ fn latex_details_on_request() {
 }
 
 #[test]
-fn long_latex_tables_in_parts() {
+fn long_latex_tables_are_split() {
     let runs: Vec<Run> = (0..41)
         .map(|n| run(&format!("s{n:02}"), &[n % 5 + 1, 1, n]))
         .collect();
@@ -421,13 +421,13 @@ fn long_latex_tables_in_parts() {
 }
 
 #[test]
-fn printed_as_its_text() {
+fn display_equals_to_text() {
     let comparison = Comparison::new(&three(), &ComparisonConfig::default()).unwrap();
     assert_eq!(format!("{comparison}\n"), comparison.to_text());
 }
 
 #[test]
-fn csv_is_flat_and_full() {
+fn csv_has_one_row_per_score_and_test() {
     let mut out = Vec::new();
     let comparison = Comparison::new(&three(), &ComparisonConfig::default()).unwrap();
     comparison.write_csv(&mut out).unwrap();
@@ -435,7 +435,7 @@ fn csv_is_flat_and_full() {
     let header = reader.headers().unwrap().clone();
     let at = |name: &str| header.iter().position(|other| other == name).unwrap();
     let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
-    // Three figures and two tests for each of two measures.
+    // Three scores and two tests for each of two measures.
     assert_eq!(rows.len(), 10);
     let pairwise = &comparison.pairwise_tests()[1];
     let row = rows
@@ -449,19 +449,19 @@ fn csv_is_flat_and_full() {
     assert_eq!(row[at("rules")], comparison.rules().to_string());
 }
 
-/// A list of 30 documents, x01 to x30 but for those at the ranks that are named.
-fn list(places: &[(usize, &str)]) -> Run {
+/// A list of the documents x01 to x30, with other documents at the given ranks.
+fn list(replaced: &[(usize, &str)]) -> Run {
     let mut run = Run::new("list");
     for rank in 1..=30 {
-        let place = places.iter().find(|place| place.0 == rank);
-        let doc = place.map_or_else(|| format!("x{rank:02}"), |place| place.1.to_owned());
+        let replaced = replaced.iter().find(|(at, _)| *at == rank);
+        let doc = replaced.map_or_else(|| format!("x{rank:02}"), |(_, doc)| (*doc).to_owned());
         run.push("q", doc, -(rank as f64));
     }
     run
 }
 
 #[test]
-fn documents_that_moved_by_what_they_do_to_the_measure() {
+fn rank_changes_are_ordered_by_influence_on_the_measure() {
     let mut qrels = Qrels::new();
     for (doc, grade) in [
         ("deep", 3),
@@ -482,16 +482,17 @@ fn documents_that_moved_by_what_they_do_to_the_measure() {
         (4, "x03"),
     ]);
     let docs = |measure: Option<Measure>| -> Vec<String> {
-        let moves = RankChanges::new(&qrels, Rules::default(), &new, &old);
-        let moves = match measure {
-            Some(measure) => moves.by(measure),
-            None => moves,
+        let changes = RankChanges::new(&qrels, Rules::default(), &new, &old);
+        let changes = match measure {
+            Some(measure) => changes.for_measure(measure),
+            None => changes,
         };
-        moves.of("q").into_iter().map(|moved| moved.doc).collect()
+        let changes = changes.on_query("q").into_iter();
+        changes.map(|change| change.doc).collect()
     };
     // By hand, 1 / rank times grade: 1 (1 - 1/5), 3 (1/12 - 1/28), 2 (1/7 - 1/9).
     assert_eq!(docs(None)[..3], ["near", "deep", "good"]);
-    // Deep is beyond the cut-off, and so is x28.
+    // deep and x28 are beyond the cutoff.
     let first_ten = docs(Some(Measure::NDCG.at(10)));
     assert_eq!(first_ten[..3], ["near", "good", "x04"]);
     assert!(!first_ten.contains(&"deep".to_owned()), "{first_ten:?}");
@@ -499,7 +500,7 @@ fn documents_that_moved_by_what_they_do_to_the_measure() {
         first_ten.iter().all(|doc| doc != "x28" && doc != "x12"),
         "{first_ten:?}"
     );
-    // Recall asks only what came in: x05 and x09, which were behind "near" and "good" before.
+    // Only documents that enter or leave the top 20 matter to recall.
     let recall = docs(Some(Measure::R.at(20)));
     assert_eq!(recall[0], "deep", "{recall:?}");
     assert!(!recall.contains(&"near".to_owned()), "{recall:?}");

@@ -7,7 +7,8 @@ use std::fs;
 use std::io::Read;
 
 use common::{data, printed, qrels, run, same};
-use ir_core::trec::{self, Header};
+use ir_core::trec;
+use ir_core::trec::HeaderLine;
 use ir_eval::trec_eval::{Detail, Selection};
 use ir_eval::{Bootstrap, Evaluator, Measure, Rules};
 
@@ -33,7 +34,7 @@ fn datafinder_tevatron() {
             .evaluate(&run)
             .unwrap()
     };
-    let (skipped, read) = (report(Header::Skip), report(Header::AsData));
+    let (skipped, read) = (report(HeaderLine::Skip), report(HeaderLine::AsData));
     assert_eq!((skipped.queries().len(), read.queries().len()), (392, 393));
     for (measure, figure) in published {
         let value = skipped.summary(measure).unwrap();
@@ -47,7 +48,7 @@ fn datafinder_tevatron() {
     // The paper's own run of this system (its Table 1) has deviations of 1.1, 2.2, 1.9 and 2.7 points.
     let deviations = [1.1, 2.2, 1.9, 2.7];
     for ((measure, _), paper) in published.into_iter().zip(deviations) {
-        let of = |b: Bootstrap| 100.0 * b.deviation(&skipped, measure).unwrap().deviation;
+        let of = |b: Bootstrap| 100.0 * b.estimate(&skipped, measure).unwrap().standard_error;
         let found = of(Bootstrap::DATAFINDER);
         eprintln!(
             "{measure}: {found:.2}, textbook {:.2}",
@@ -127,13 +128,14 @@ fn commented_files() {
     let Some(folder) = data("trec_eval") else {
         return;
     };
-    let judgments = qrels(&folder.join("qrels.comment.test"), Header::AsData);
+    let judgments = qrels(&folder.join("qrels.comment.test"), HeaderLine::AsData);
     let mut text = Vec::new();
     let file = fs::File::open(folder.join("results.comment.test.gz")).unwrap();
     flate2::read::MultiGzDecoder::new(file)
         .read_to_end(&mut text)
         .unwrap();
-    let results = trec::read_run(text.as_slice(), "results.comment.test", Header::AsData).unwrap();
+    let results =
+        trec::read_run(text.as_slice(), "results.comment.test", HeaderLine::AsData).unwrap();
     let rules = Rules {
         missing: ir_eval::Missing::Skip,
         ..Rules::default()

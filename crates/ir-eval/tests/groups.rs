@@ -179,7 +179,7 @@ fn zscores_and_their_totals() {
 
     assert_eq!(reference.of("q2", "map", 0.25), None);
     let odd = ZScores::read("q map x 1\nq map 1 1\n".as_bytes(), "z").unwrap();
-    let odd: Vec<String> = odd.oddities.iter().map(ToString::to_string).collect();
+    let odd: Vec<String> = odd.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(
         odd,
         [

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ir_core::{ListOrder, Qrels, Run};
+use ir_core::{Qrels, Run, RunOrder};
 use ir_eval::{
     DiffRules, Evaluator, Measure, OverlapError, OverlapRules, Pool, PoolDesign, PoolDesignError,
     PoolJudgmentError, RunDiff, RunOverlap, StratumSample,
@@ -188,7 +188,7 @@ fn the_procedure_of_biocaddie() {
 
 /// One query, 600 documents, fewer and fewer of which are relevant; runs that find them well.
 fn collection() -> (Vec<Run>, Qrels) {
-    let mut random = ir_core::SplitMix::new(5, 0);
+    let mut random = ir_core::SplitMix64::new(5, 0);
     let mut qrels = Qrels::new();
     let mut docs: Vec<(String, f64)> = Vec::new();
     for n in 0..600 {
@@ -227,7 +227,7 @@ fn samples_estimate_what_full_judgments_give() {
         let mut run = run.clone();
         run.iter_mut()
             .for_each(|(_, list)| list.sort_by(|a, b| b.score.total_cmp(&a.score)));
-        run.cut(200);
+        run.truncate(200);
         run
     };
     let exact = Evaluator::new(&full, &measures)
@@ -502,7 +502,7 @@ fn a_difference_by_hand() {
     }
     assert!(RunDiff::new(&a, &b, DiffRules::default()).identical());
     let file = DiffRules {
-        order: ListOrder::File,
+        order: RunOrder::File,
         ..DiffRules::default()
     };
     assert!(!RunDiff::new(&a, &b, file).identical());

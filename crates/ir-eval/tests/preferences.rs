@@ -177,7 +177,7 @@ fn contradictions_are_named() {
     assert_eq!(qrels.to_string(), "qrels:1: expected 4 columns, found 5");
     let odd = preferences::read("q u s a high\n".as_bytes(), "prefs")
         .unwrap()
-        .oddities;
+        .warnings;
     assert_eq!(
         odd[0].to_string(),
         "prefs:1: the level \"high\" is no number and was read as 0"

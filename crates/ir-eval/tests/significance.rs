@@ -1,4 +1,4 @@
-//! Significance tests against scipy, the worked example, slow versions and themselves.
+//! Significance tests against scipy, a worked example and naive implementations.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs::File;
@@ -18,7 +18,7 @@ const WAYS: [Alternative; 3] = [
     Alternative::Less,
 ];
 
-/// A seeded stream of its own, so that the tests do not lean on the library's.
+/// Random numbers, independent of the library's generator.
 struct Random(u64);
 
 impl Random {
@@ -29,7 +29,7 @@ impl Random {
         (self.0 >> 11) % n
     }
 
-    /// About normal, between -3 and 3.
+    /// Approximately normal, between -3 and 3.
     fn normal(&mut self) -> f64 {
         (0..12)
             .map(|_| self.below(1 << 20) as f64 / (1 << 20) as f64)
@@ -39,8 +39,8 @@ impl Random {
     }
 }
 
-/// What scipy says: `testdata/significance.py` made it, and names the versions.
-fn scipy() -> Vec<Value> {
+/// Expected values of scipy and statsmodels, from `testdata/significance.py`, which names versions.
+fn expected_values() -> Vec<Value> {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/testdata/significance.jsonl.gz"
@@ -60,7 +60,7 @@ fn numbers(value: &Value) -> Vec<Option<f64>> {
         .collect()
 }
 
-/// Equal to nine digits, or within 1e-12.
+/// Asserts equality to nine digits, or within 1e-12.
 #[track_caller]
 fn close(ours: f64, theirs: f64, what: &str) {
     let off = (ours - theirs).abs();
@@ -71,9 +71,9 @@ fn close(ours: f64, theirs: f64, what: &str) {
 }
 
 #[test]
-fn t_wilcoxon_and_sign_flips_equal_scipy() {
+fn t_wilcoxon_and_randomization_tests_equal_scipy() {
     let (mut vectors, mut compared) = (0, 0);
-    for line in scipy() {
+    for line in expected_values() {
         let Some(d) = line.get("d") else { continue };
         let d: Vec<f64> = numbers(d).into_iter().map(Option::unwrap).collect();
         vectors += 1;
@@ -84,7 +84,7 @@ fn t_wilcoxon_and_sign_flips_equal_scipy() {
             let ours = PairedTTest.test(&d, way).unwrap();
             match expected[0] {
                 Some(t) => close(ours.statistic, t, &what("t")),
-                // All the same: an infinite t.
+                // All differences are equal: t is infinite.
                 None => assert!(ours.statistic.is_infinite(), "{}", what("t")),
             }
             close(ours.p, p.unwrap(), &what("t"));
@@ -92,7 +92,7 @@ fn t_wilcoxon_and_sign_flips_equal_scipy() {
         }
         let expected = numbers(&line["interval"]);
         if let [Some(low), Some(high)] = expected[..] {
-            let interval = IntervalMethod::Student.of(&d, 0.95).unwrap();
+            let interval = IntervalMethod::Student.mean_interval(&d, 0.95).unwrap();
             close(interval.low, low, &what("interval"));
             close(interval.high, high, &what("interval"));
             compared += 2;
@@ -102,18 +102,18 @@ fn t_wilcoxon_and_sign_flips_equal_scipy() {
             (ZeroDifferences::Drop, "wilcox"),
             (ZeroDifferences::Pratt, "pratt"),
         ] {
-            for (null, continuity, method) in [
+            for (method, continuity_correction, name_suffix) in [
                 (WilcoxonMethod::Auto, false, "auto"),
                 (WilcoxonMethod::Normal, false, "asymptotic"),
                 (WilcoxonMethod::Normal, true, "asymptotic corrected"),
             ] {
                 let test = WilcoxonTest {
                     zeros,
-                    null,
-                    continuity,
+                    method,
+                    continuity_correction,
                     decimals: None,
                 };
-                let name = format!("{name} {method}");
+                let name = format!("{name} {name_suffix}");
                 let expected = numbers(&line[&name]);
                 for (at, way) in WAYS.into_iter().enumerate() {
                     let ours = test.test(&d, way).unwrap();
@@ -143,7 +143,7 @@ fn t_wilcoxon_and_sign_flips_equal_scipy() {
 #[test]
 fn corrections_equal_statsmodels() {
     let mut families = 0;
-    for line in scipy() {
+    for line in expected_values() {
         let Some(p) = line.get("p") else { continue };
         let p: Vec<f64> = numbers(p).into_iter().map(Option::unwrap).collect();
         for (correction, name) in [
@@ -162,7 +162,7 @@ fn corrections_equal_statsmodels() {
 }
 
 #[test]
-fn the_worked_example() {
+fn worked_example() {
     let a = [0.5, 0.2, 0.9, 0.4, 0.7, 0.3, 0.8, 0.1];
     let b = [0.6, 0.1, 1.0, 0.4, 0.9, 0.5, 0.7, 0.3];
     let d: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
@@ -176,9 +176,9 @@ fn the_worked_example() {
             degrees_of_freedom: 7
         }
     );
-    let wilcoxon = |zeros, null| WilcoxonTest {
+    let wilcoxon = |zeros, method| WilcoxonTest {
         zeros,
-        null,
+        method,
         ..WilcoxonTest::default()
     };
     let p = |test: WilcoxonTest| shown(test.test(&d, two).unwrap());
@@ -192,9 +192,11 @@ fn the_worked_example() {
         "9.00000 0.265625"
     );
     let flips = RandomizationTest::default().test(&d, two).unwrap();
-    assert_eq!((flips.p, flips.by), (56.0 / 256.0, NullDistribution::Exact));
-    // What looks equal to the eye is a tie once rounded: four of 0.1 and three of 0.2, the smaller
-    // sum is 2.5 + 2.5.
+    assert_eq!(
+        (flips.p, flips.null_distribution),
+        (56.0 / 256.0, NullDistribution::Exact)
+    );
+    // Rounding makes ties: four of 0.1 and three of 0.2. The smaller rank sum is 2.5 + 2.5.
     let rounded = WilcoxonTest {
         decimals: Some(6),
         ..WilcoxonTest::default()
@@ -203,7 +205,7 @@ fn the_worked_example() {
 }
 
 #[test]
-fn no_difference_at_all_and_the_same_everywhere() {
+fn constant_differences() {
     let zeros = [0.0; 5];
     let none = TestResult {
         statistic: 0.0,
@@ -216,8 +218,11 @@ fn no_difference_at_all_and_the_same_everywhere() {
         assert_eq!(RandomizationTest::default().test(&zeros, way), Ok(none));
         assert_eq!(BootstrapResampling::default().test(&zeros, way), Ok(none));
     }
-    assert_eq!(EffectSize::of(&zeros).unwrap().cohens_d, Some(0.0));
-    // 0.1 cannot be written in binary: a naive deviation would not be 0.
+    assert_eq!(
+        EffectSize::from_differences(&zeros).unwrap().cohens_d,
+        Some(0.0)
+    );
+    // 0.1 is not exact in binary: a naive standard deviation is not 0.
     let same = [0.1; 3];
     assert_eq!(
         PairedTTest.test(&same, Alternative::Greater).unwrap().p,
@@ -226,18 +231,18 @@ fn no_difference_at_all_and_the_same_everywhere() {
     assert_eq!(PairedTTest.test(&same, Alternative::Less).unwrap().p, 1.0);
     let flips = RandomizationTest::default();
     assert_eq!(flips.test(&same, Alternative::TwoSided).unwrap().p, 0.25);
-    assert_eq!(EffectSize::of(&same).unwrap().cohens_d, None);
+    assert_eq!(EffectSize::from_differences(&same).unwrap().cohens_d, None);
 }
 
 #[test]
-fn what_cannot_be_tested() {
+fn invalid_input_is_an_error() {
     let way = Alternative::TwoSided;
     for d in [&[][..], &[0.5]] {
-        let few = SignificanceError::Few { found: d.len() };
+        let few = SignificanceError::TooFewQueries { found: d.len() };
         assert_eq!(PairedTTest.test(d, way), Err(few.clone()));
         assert_eq!(WilcoxonTest::default().test(d, way), Err(few.clone()));
         assert_eq!(RandomizationTest::default().test(d, way), Err(few.clone()));
-        assert_eq!(IntervalMethod::Student.of(d, 0.95), Err(few));
+        assert_eq!(IntervalMethod::Student.mean_interval(d, 0.95), Err(few));
     }
     let error = PairedTTest.test(&[0.5, f64::INFINITY], way).unwrap_err();
     assert_eq!(
@@ -248,13 +253,16 @@ fn what_cannot_be_tested() {
         samples: 0,
         seed: 0,
     };
-    assert_eq!(none.test(&[0.5, 0.1], way), Err(SignificanceError::Samples));
-    let level = IntervalMethod::Student.of(&[0.5, 0.1], 1.0);
+    assert_eq!(
+        none.test(&[0.5, 0.1], way),
+        Err(SignificanceError::NoSamples)
+    );
+    let level = IntervalMethod::Student.mean_interval(&[0.5, 0.1], 1.0);
     assert_eq!(level, Err(SignificanceError::Level { found: 1.0 }));
 }
 
-/// The p value by going through all signs, one by one.
-fn all_signs(d: &[f64], way: Alternative) -> f64 {
+/// The p value by enumeration of all sign patterns.
+fn enumerate_signs(d: &[f64], way: Alternative) -> f64 {
     let observed: f64 = d.iter().sum();
     let mut extreme = 0;
     for pattern in 0..1_u32 << d.len() {
@@ -273,7 +281,7 @@ fn all_signs(d: &[f64], way: Alternative) -> f64 {
 }
 
 #[test]
-fn sign_flips_are_exact_for_few_queries_and_close_for_many() {
+fn randomization_test_is_exact_for_few_queries_and_close_for_many() {
     let mut random = Random(7);
     for n in 2..=12 {
         let d: Vec<f64> = (0..n)
@@ -284,10 +292,10 @@ fn sign_flips_are_exact_for_few_queries_and_close_for_many() {
         }
         for way in WAYS {
             let p = RandomizationTest::default().test(&d, way).unwrap().p;
-            close(p, all_signs(&d, way), "all signs");
+            close(p, enumerate_signs(&d, way), "all signs");
         }
     }
-    // 21 queries that differ: drawn; 20: counted. The 21st hardly matters.
+    // 21 differing queries are sampled, 20 are enumerated. The 21st difference is negligible.
     let d: Vec<f64> = (0..20).map(|_| random.normal() + 0.3).collect();
     let mut more = d.clone();
     more.push(1e-9);
@@ -295,7 +303,10 @@ fn sign_flips_are_exact_for_few_queries_and_close_for_many() {
         let exact = RandomizationTest::default().test(&d, way).unwrap();
         let drawn = RandomizationTest::default().test(&more, way).unwrap();
         assert_eq!(exact.null_distribution, NullDistribution::Exact);
-        assert_eq!(drawn.by, NullDistribution::MonteCarlo { samples: 100_000 });
+        assert_eq!(
+            drawn.null_distribution,
+            NullDistribution::MonteCarlo { samples: 100_000 }
+        );
         let error = (exact.p * (1.0 - exact.p) / 100_000.0).sqrt();
         assert!(
             (exact.p - drawn.p).abs() < 4.0 * error + 1e-5,
@@ -307,11 +318,11 @@ fn sign_flips_are_exact_for_few_queries_and_close_for_many() {
 }
 
 #[test]
-fn drawn_p_values_are_never_0_and_depend_on_the_seed_alone() {
+fn monte_carlo_p_is_never_0_and_depends_on_the_seed_only() {
     let d = vec![0.5; 100];
     let test = |seed| RandomizationTest { samples: 999, seed };
-    let outcome = test(1).test(&d, Alternative::TwoSided).unwrap();
-    assert_eq!(outcome.p, 1.0 / 1000.0);
+    let result = test(1).test(&d, Alternative::TwoSided).unwrap();
+    assert_eq!(result.p, 1.0 / 1000.0);
     let mut random = Random(11);
     let d: Vec<f64> = (0..300).map(|_| random.normal()).collect();
     let p = |seed| test(seed).test(&d, Alternative::TwoSided).unwrap().p;
@@ -319,10 +330,10 @@ fn drawn_p_values_are_never_0_and_depend_on_the_seed_alone() {
     assert_ne!((p(1), p(2)), (p(3), p(4)));
 }
 
-/// Under the null hypothesis, p values are uniform: a test at the level 0.1 rejects in a tenth of
-/// the cases. The percentile bootstrap is known to reject a little too often.
+/// Under the null hypothesis p values are uniform: a test at level 0.1 rejects in 10 % of cases. The
+/// percentile bootstrap is known to reject slightly too often.
 #[test]
-fn tests_reject_as_often_as_they_say() {
+fn type_i_error_rate_equals_the_level() {
     let mut random = Random(3);
     let cases = 1000;
     let mut rejected = [[0_u32; 3]; 4];
@@ -348,7 +359,7 @@ fn tests_reject_as_often_as_they_say() {
             }
         }
     }
-    // Three and a half standard deviations of a binomial, and a point for the bootstrap.
+    // 3.5 standard deviations of a binomial, and a percentage point for the bootstrap.
     let reach = 3.5 * (f64::from(cases) * 0.1 * 0.9).sqrt();
     for (test, counts) in rejected.iter().enumerate() {
         let slack = if test == 3 { 10.0 } else { 0.0 };
@@ -360,7 +371,7 @@ fn tests_reject_as_often_as_they_say() {
 }
 
 #[test]
-fn intervals_hold_the_mean_as_often_as_they_say() {
+fn interval_coverage_equals_the_confidence() {
     let mut random = Random(17);
     let bootstrap = IntervalMethod::Bootstrap(BootstrapResampling {
         samples: 500,
@@ -371,19 +382,19 @@ fn intervals_hold_the_mean_as_often_as_they_say() {
         let values: Vec<f64> = (0..50).map(|_| 0.4 + 0.1 * random.normal()).collect();
         by_t += u32::from(
             IntervalMethod::Student
-                .of(&values, 0.9)
+                .mean_interval(&values, 0.9)
                 .unwrap()
                 .contains(0.4),
         );
-        by_bootstrap += u32::from(bootstrap.of(&values, 0.9).unwrap().contains(0.4));
+        by_bootstrap += u32::from(bootstrap.mean_interval(&values, 0.9).unwrap().contains(0.4));
     }
-    // 900 expected, with a standard deviation of 9.5; percentile intervals are a little short.
+    // Expected: 900, standard deviation 9.5. Percentile intervals are slightly too narrow.
     assert!((867..=933).contains(&by_t), "{by_t}");
     assert!((857..=933).contains(&by_bootstrap), "{by_bootstrap}");
 }
 
 #[test]
-fn signs_flipped_both_ways_mirror() {
+fn one_sided_p_values_mirror() {
     let mut random = Random(23);
     for n in [5, 20, 21, 64, 65, 300] {
         let d: Vec<f64> = (0..n).map(|_| random.normal() + 0.1).collect();

@@ -15,23 +15,24 @@ use std::io::Write as _;
 use anyhow::{Context, Result};
 use ir_bm25::analysis::Analysis;
 use ir_bm25::{Bm25, Index, IndexConfig};
-use ir_core::fuse::{Fusion, fuse_runs};
-use ir_core::{AtomicFile, NoProgress, Run};
-use ir_eval::plots::{Differences, Picture};
-use ir_eval::significance::Randomisation;
-use ir_eval::{Comparison, Evaluator, Judged, Measure, Moves, Plan, Rules, Test};
+use ir_core::fusion::{Fusion, fuse_runs};
+use ir_core::{NoProgress, Run};
+use ir_core::store::AtomicFile;
+use ir_eval::plots::{QueryDifferencePlot, Plot};
+use ir_eval::significance::RandomizationTest;
+use ir_eval::{Comparison, Evaluator, Judged, Measure, RankChanges, ComparisonConfig, Rules, SignificanceTest};
 
 fn main() -> Result<()> {
     let mut args = env::args().skip(1);
     let name = args.next().unwrap_or_else(|| "bundled".to_owned());
-    let collection = ir_data::catalogue::open(&name)?;
+    let collection = ir_data::catalog::open(&name)?;
     let (queries, qrels) = (collection.queries("test")?, collection.qrels("test")?);
 
     // Two systems that differ in one thing, the analysis, and a third made of both.
     let run = |tag: &str, analysis: Analysis| -> Result<Run> {
         let config = IndexConfig::default().with_analysis(analysis);
         let index = Index::build(collection.corpus(), &config, &mut NoProgress)?;
-        Ok(Run::of(
+        Ok(Run::from_retriever(
             tag,
             &index.searcher(Bm25::ANSERINI)?,
             &queries,
@@ -51,9 +52,9 @@ fn main() -> Result<()> {
         .collect::<Result<Vec<_>, _>>()?;
 
     // What is compared with what, and by which test, is a value too. The table prints all of it.
-    let plan = Plan {
-        test: Test::Randomisation(Randomisation::default()),
-        ..Plan::default()
+    let plan = ComparisonConfig {
+        test: SignificanceTest::Randomization(RandomizationTest::default()),
+        ..ComparisonConfig::default()
     };
     let comparison = Comparison::new(&reports, &plan)?;
     println!("{comparison}");
@@ -62,7 +63,7 @@ fn main() -> Result<()> {
     let topics = comparison
         .topics("stems", "words", measure)
         .context("both were compared")?;
-    let moves = Moves::new(&qrels, Rules::default(), &stems, &words);
+    let moves = RankChanges::new(&qrels, Rules::default(), &stems, &words);
     println!("{measure}, most gained and most lost by stems over words:");
     for topic in topics
         .iter()
@@ -74,7 +75,7 @@ fn main() -> Result<()> {
             topic.query, topic.against, topic.value, topic.difference
         );
         let place = |rank: Option<usize>| rank.map_or("none".to_owned(), |rank| rank.to_string());
-        let moved = moves.of(&topic.query).into_iter();
+        let moved = moves.on_query(&topic.query).into_iter();
         for moved in moved
             .filter(|m| matches!(m.judged, Judged::Grade(1..)))
             .take(2)
@@ -89,7 +90,7 @@ fn main() -> Result<()> {
     }
 
     if let Some(path) = args.next() {
-        let picture = Differences::new(&comparison, "stems", "words", measure)
+        let picture = QueryDifferencePlot::new(&comparison, "stems", "words", measure)
             .context("both were compared")?;
         let mut file = AtomicFile::create(&path)?;
         file.write_all(picture.to_svg().as_bytes())?;

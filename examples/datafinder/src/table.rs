@@ -76,8 +76,8 @@ impl Table {
         let mut cells = String::new();
         for &measure in report.measures() {
             let mean = report.summary(measure).context("a measure of the report")?;
-            let spread = Bootstrap::DATAFINDER.deviation(report, measure)?;
-            cells += &cell(100.0 * mean, 100.0 * spread.deviation);
+            let estimate = Bootstrap::DATAFINDER.estimate(report, measure)?;
+            cells += &cell(100.0 * mean, 100.0 * estimate.standard_error);
         }
         self.line(&format!("{:<40}{cells}", format!("{system}, {filter}")));
         Ok(())

@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::Result;
 use ir_core::Run;
 use ir_data::datafinder::{Header, PUBLISHED_ID, Quoting, read_run};
-use ir_eval::significance::Resampling;
-use ir_eval::{Against, Comparison, Measure, Plan, Report, Test};
+use ir_eval::significance::BootstrapResampling;
+use ir_eval::{ComparedPairs, Comparison, Measure, ComparisonConfig, Report, SignificanceTest};
 
 use crate::task::Task;
 
@@ -41,17 +41,17 @@ pub(crate) fn print(task: &Task, runs: &[Run], data: Option<&Path>) -> Result<()
 
 /// Every other system against one, by the paired bootstrap.
 fn differences(system: &str, reports: &[Report]) -> Result<()> {
-    let plan = Plan {
-        against: Against::System(system.to_owned()),
-        test: Test::Bootstrap(Resampling::default()),
-        ..Plan::default()
+    let plan = ComparisonConfig {
+        pairs: ComparedPairs::WithBaseline(system.to_owned()),
+        test: SignificanceTest::Bootstrap(BootstrapResampling::default()),
+        ..ComparisonConfig::default()
     };
     let comparison = Comparison::new(reports, &plan)?;
     println!("\n{system}, less ... ({plan})");
     println!("{:<28}{:>18}{:>18}", "", "R@5", "MRR");
     for report in reports.iter().filter(|report| report.run() != system) {
         let cells = [Measure::R.at(5), Measure::RR].map(|measure| {
-            let contrasts = comparison.contrasts().iter();
+            let contrasts = comparison.pairwise_tests().iter();
             let mut found = contrasts.filter(|c| c.measure == measure && c.system == report.run());
             found.next().map_or(String::new(), |c| {
                 let p = match c.adjusted_p {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
 
-use ir_core::trec::{Oddities, Parsed, Rows, TrecError, whole_number};
+use ir_core::trec::{ColumnReader, Parsed, TrecReadError, TrecWarnings, parse_integer};
 use ir_core::{Grade, Qrels, Run};
 
 use crate::{EvalError, Evaluator, Measure, Report, Rules};
@@ -50,13 +50,13 @@ impl JudgmentGroups {
     ///
     /// # Errors
     /// When a line has other columns, a group judges a document twice, or the file cannot be read.
-    pub fn read(input: impl BufRead, source: &str) -> Result<Parsed<Self>, TrecError> {
-        let mut rows = Rows::new(input, source);
-        let mut odd = Oddities::new(source);
+    pub fn read(input: impl BufRead, source: &str) -> Result<Parsed<Self>, TrecReadError> {
+        let mut rows = ColumnReader::new(input, source);
+        let mut odd = TrecWarnings::new(source);
         let mut data = Self::new();
         let mut places = HashMap::new();
         while let Some((line, [query, group, doc, text])) = rows.next_row("4")? {
-            let grade = whole_number(text).unwrap_or(0);
+            let grade = parse_integer(text).unwrap_or(0);
             if text.parse::<Grade>().is_err() {
                 let what = format!("the grade {text:?} is no whole number and was read as {grade}");
                 odd.push(line, what);
@@ -64,7 +64,7 @@ impl JudgmentGroups {
             data.insert(query, group, doc, grade);
             let pair = [query, group, doc].map(str::to_owned);
             if let Some(first) = places.insert(pair, line) {
-                return Err(TrecError::Repeated {
+                return Err(TrecReadError::Repeated {
                     path: source.to_owned(),
                     line,
                     query: query.to_owned(),
@@ -75,7 +75,7 @@ impl JudgmentGroups {
         }
         Ok(Parsed {
             data,
-            oddities: odd.finish(),
+            warnings: odd.finish(),
         })
     }
 

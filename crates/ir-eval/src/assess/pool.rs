@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 
-use ir_core::trec::{self, Rows, TrecError, WriteError};
-use ir_core::{Grade, Judgments, ListOrder, Qrels, Run, SplitMix, StratifiedQrels};
+use ir_core::trec;
+use ir_core::trec::{ColumnReader, TrecReadError, TrecWriteError};
+use ir_core::{Grade, Judgments, Qrels, Run, RunOrder, SplitMix64, StratifiedQrels};
 use serde::{Deserialize, Serialize};
 
 /// How a pool is drawn from runs: strata of ranks, of each of which all documents or a sample is to
@@ -32,7 +33,7 @@ pub struct PoolDesign {
     pub strata: Vec<PoolStratum>,
     /// The order of each run's documents.
     #[serde(default)]
-    pub order: ListOrder,
+    pub order: RunOrder,
     /// Where the random numbers start.
     #[serde(default)]
     pub seed: u64,
@@ -138,7 +139,7 @@ impl PoolDesign {
                 last_rank,
                 sample: StratumSample::All,
             }],
-            order: ListOrder::Score,
+            order: RunOrder::Score,
             seed: 0,
         }
     }
@@ -220,14 +221,14 @@ impl PoolDesign {
         let mut best: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
         for (query, list) in runs.iter().flat_map(Run::iter) {
             let ranks = best.entry(query).or_default();
-            let list = self.order.of(list);
+            let list = self.order.ranked(list);
             for (rank, scored) in (1..).zip(list).take(deepest) {
                 let least = ranks.entry(&scored.doc).or_insert(rank);
                 *least = rank.min(*least);
             }
         }
         for (query, ranks) in best {
-            let mut random = SplitMix::named(self.seed, query);
+            let mut random = SplitMix64::from_name(self.seed, query);
             let mut after = 0;
             for (name, stratum) in (1..).zip(&self.strata) {
                 let within =
@@ -238,7 +239,7 @@ impl PoolDesign {
                     .collect();
                 let drawn = stratum.sample.of(docs.len());
                 if drawn < docs.len() {
-                    random.draw(&mut docs, drawn);
+                    random.partial_shuffle(&mut docs, drawn);
                 }
                 for (at, doc) in docs.into_iter().enumerate() {
                     let state = if at < drawn {
@@ -334,8 +335,8 @@ impl Pool {
         let mut list: Vec<(&str, &str)> = self.to_judge().collect();
         for docs in list.chunk_by_mut(|a, b| a.0 == b.0) {
             // Another stream than that which drew the sample.
-            let mut random = SplitMix::named(!seed, docs[0].0);
-            random.draw(docs, docs.len());
+            let mut random = SplitMix64::from_name(!seed, docs[0].0);
+            random.partial_shuffle(docs, docs.len());
         }
         list
     }
@@ -406,12 +407,12 @@ impl Pool {
     ///
     /// # Errors
     /// When `out` cannot be written, or an id could not be read back.
-    pub fn write(&self, out: &mut dyn Write) -> Result<(), WriteError> {
+    pub fn write(&self, out: &mut dyn Write) -> Result<(), TrecWriteError> {
         let mut qrels = StratifiedQrels::new();
         for (query, doc, PooledDocument { stratum, grade }) in self.iter() {
             qrels.insert(query, doc, stratum, *grade);
         }
-        trec::write_strata(&qrels, out)
+        trec::write_stratified_qrels(&qrels, out)
     }
 
     /// Reads the five columns; `path` names the file in errors.
@@ -428,7 +429,7 @@ impl Pool {
     /// When there are more or fewer than five columns, a grade is no whole number, or a document
     /// repeats within a query.
     pub fn read(input: impl BufRead, path: &str) -> Result<Self, ReadPoolError> {
-        let mut rows = Rows::new(input, path);
+        let mut rows = ColumnReader::new(input, path);
         let mut pool = Self::default();
         while let Some((line, [query, _, doc, stratum, grade])) = rows.next_row("5")? {
             let path = || path.to_owned();
@@ -461,7 +462,7 @@ impl Pool {
 pub enum ReadPoolError {
     /// Not five columns of text.
     #[error(transparent)]
-    Columns(#[from] TrecError),
+    Columns(#[from] TrecReadError),
     /// A grade that is no whole number.
     #[error("{path}:{line}: expected a whole number as grade, found {found:?}")]
     Grade {

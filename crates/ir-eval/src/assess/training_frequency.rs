@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
-use ir_core::{Grade, Judgments, ListOrder, Run, Scored};
+use ir_core::{Grade, Judgments, Run, RunOrder, ScoredDoc};
 use serde::{Deserialize, Serialize};
 
 /// A range of frequencies, both ends included. Reads and prints as `6-20`; `501-` has no upper end.
@@ -114,7 +114,7 @@ pub struct RecallByFrequency {
     /// The ranges of frequencies. A document that no range holds is counted nowhere but in R.
     pub buckets: Vec<FrequencyBucket>,
     /// The order of the lists.
-    pub order: ListOrder,
+    pub order: RunOrder,
     /// The grade from which on a document is relevant.
     pub level: Grade,
 }
@@ -124,7 +124,7 @@ impl Default for RecallByFrequency {
     fn default() -> Self {
         Self {
             buckets: FrequencyBucket::DATAFINDER.to_vec(),
-            order: ListOrder::File,
+            order: RunOrder::File,
             level: 1,
         }
     }
@@ -190,8 +190,8 @@ impl RecallByFrequency {
     }
 
     /// The first k documents of a list.
-    fn first<'r>(&self, list: &'r [Scored], k: usize) -> BTreeSet<&'r str> {
-        let list = self.order.of(list).into_iter().take(k);
+    fn first<'r>(&self, list: &'r [ScoredDoc], k: usize) -> BTreeSet<&'r str> {
+        let list = self.order.ranked(list).into_iter().take(k);
         list.map(|scored| scored.doc.as_str()).collect()
     }
 }
@@ -255,13 +255,13 @@ mod tests {
             recalls.iter().map(|recall| recall.recall).collect()
         };
         // R = 3 for q1: x, b, y. Nothing for q2.
-        let file = recall(plan(ListOrder::File, 1));
+        let file = recall(plan(RunOrder::File, 1));
         assert_eq!(file, [Some(0.0), Some(1.0), Some(0.0)]);
         // a, y, b; q2 counts 0.
-        let score = recall(plan(ListOrder::Score, 1));
+        let score = recall(plan(RunOrder::Score, 1));
         assert_eq!(score, [Some(0.5), Some(1.0), Some(0.0)]);
         // Only q2 has a document of grade 2.
-        let strict = recall(plan(ListOrder::Score, 2));
+        let strict = recall(plan(RunOrder::Score, 2));
         assert_eq!(strict, [Some(0.0), None, None]);
     }
 }

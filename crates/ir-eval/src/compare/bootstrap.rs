@@ -1,16 +1,17 @@
-//! How far a figure would move with other queries.
+//! Bootstrap standard errors and paired bootstrap comparison of reports.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::statistics::mean;
 use crate::{Measure, Report};
-use ir_core::SplitMix;
+use ir_core::SplitMix64;
 
-/// Resampling of queries: the deviation of a figure, and which of two systems is better how often.
+/// Bootstrap over queries: the standard error of a score, and how often one system beats another.
 ///
-/// The same seed gives the same samples, for every measure and every run over the same queries.
-/// Each sample has a stream of random numbers of its own, so nothing depends on who draws when.
+/// The same seed draws the same samples for every measure and every run over the same queries. Each
+/// sample has its own random stream.
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
@@ -21,9 +22,9 @@ use ir_core::SplitMix;
 ///     run.push(&query.to_string(), if query < 50 { "d" } else { "e" }, 1.0);
 /// }
 /// let report = Evaluator::new(&qrels, &[Measure::RR])?.evaluate(&run)?;
-/// let spread = Bootstrap::TEXTBOOK.deviation(&report, Measure::RR)?;
-/// // The theory says 0.5 / √100.
-/// assert!((spread.deviation - 0.05).abs() < 0.004);
+/// let estimate = Bootstrap::TEXTBOOK.estimate(&report, Measure::RR)?;
+/// // Theory: 0.5 / √100.
+/// assert!((estimate.standard_error - 0.05).abs() < 0.004);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -32,85 +33,86 @@ use ir_core::SplitMix;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bootstrap {
-    /// How many samples are drawn, at least 2.
-    pub resamples: u32,
-    /// Where the random numbers start.
+    /// Number of bootstrap samples. Range: ≥ 2. Default: 1,000.
+    pub samples: u32,
+    /// Random seed. Default: 0.
     pub seed: u64,
-    /// What a sample is.
-    pub sampling: BootstrapScheme,
+    /// Sampling scheme. Default: textbook.
+    pub scheme: BootstrapScheme,
 }
 
-/// What a bootstrap sample of n queries is.
+/// Scheme of drawing a bootstrap sample of n queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BootstrapScheme {
-    /// n draws with replacement; the deviation divides by the number of samples less one.
+    /// n draws with replacement; the variance divides by the number of samples minus 1. The default.
     #[default]
     Textbook,
-    /// What the published evaluation of DataFinder does (Viswanathan et al., ACL 2023): ⌊n/2⌋ draws
-    /// with replacement, of which repeats are lost, from the queries of qrels and run together,
-    /// so that those without judgments dilute a sample; figures rounded to four decimals; the
-    /// deviation divides by the number of samples. It comes out about a quarter larger than the
-    /// textbook's. Meant for reports in which missing queries count, like the published ones.
+    /// The published evaluation of DataFinder (Viswanathan et al., ACL 2023).
+    ///
+    /// ⌊n/2⌋ draws with replacement, of which duplicates are dropped, from the queries of qrels and
+    /// run together, so that queries without judgments dilute a sample. Scores are rounded to four
+    /// decimals, and the variance divides by the number of samples. The standard error is about a
+    /// quarter larger than the textbook's. Use reports in which missing queries count as 0.
     Datafinder {
-        /// Whether the header lines of the published files, which are read as one more query that
-        /// nobody answers rightly, are part of every sample.
+        /// Whether every sample contains the header line of the published files, which is read as
+        /// one more query that scores 0.
         header: bool,
     },
 }
 
 impl Bootstrap {
-    /// A thousand samples, as the textbook has them.
+    /// Textbook bootstrap: 1,000 samples with replacement.
     pub const TEXTBOOK: Self = Self {
-        resamples: 1000,
+        samples: 1000,
         seed: 0,
-        sampling: BootstrapScheme::Textbook,
+        scheme: BootstrapScheme::Textbook,
     };
 
-    /// A thousand samples, as DataFinder's published evaluation draws them, header lines included.
+    /// Bootstrap of DataFinder's published evaluation: 1,000 samples, header lines included.
     pub const DATAFINDER: Self = Self {
-        sampling: BootstrapScheme::Datafinder { header: true },
+        scheme: BootstrapScheme::Datafinder { header: true },
         ..Self::TEXTBOOK
     };
 
-    /// The same samples of another stream.
+    /// Sets the random seed.
     #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Mean and standard deviation of a figure over the samples.
+    /// Estimates the mean and the standard error of a score.
     ///
     /// # Errors
-    /// When the report does not have the measure or fewer than two queries, or fewer than two
-    /// samples are asked for.
-    pub fn deviation(
+    /// When the report does not have the measure or fewer than two queries, or `samples` is less
+    /// than 2.
+    pub fn estimate(
         &self,
         report: &Report,
         measure: Measure,
     ) -> Result<BootstrapEstimate, BootstrapError> {
         let values = self.values(report, measure)?;
-        let mut samples = Samples::new(self, values.len(), report.unjudged().len());
-        let scores: Vec<f64> = (0..self.resamples)
-            .map(|at| samples.score(at, &values, measure))
+        let mut sampler = Sampler::new(self, values.len(), report.unjudged().len());
+        let scores: Vec<f64> = (0..self.samples)
+            .map(|sample| sampler.score(sample, &values, measure))
             .collect();
-        let mean = scores.iter().sum::<f64>() / scores.len() as f64;
-        let squares: f64 = scores.iter().map(|f| (f - mean) * (f - mean)).sum();
-        let divisor = match self.sampling {
-            BootstrapScheme::Textbook => self.resamples - 1,
-            BootstrapScheme::Datafinder { .. } => self.resamples,
+        let mean = mean(&scores);
+        let squares: f64 = scores.iter().map(|s| (s - mean) * (s - mean)).sum();
+        let divisor = match self.scheme {
+            BootstrapScheme::Textbook => self.samples - 1,
+            BootstrapScheme::Datafinder { .. } => self.samples,
         };
         Ok(BootstrapEstimate {
             mean,
-            deviation: (squares / f64::from(divisor)).sqrt(),
+            standard_error: (squares / f64::from(divisor)).sqrt(),
         })
     }
 
-    /// In how many samples the first of two systems has the higher figure.
+    /// Counts the samples in which the first of two systems scores higher.
     ///
     /// # Errors
-    /// As [`Bootstrap::deviation`], and when the reports are not about the same queries.
+    /// As [`Bootstrap::estimate`], and when the reports are not on the same queries.
     pub fn compare(
         &self,
         first: &Report,
@@ -128,19 +130,19 @@ impl Bootstrap {
             });
         }
         let (one, other) = (self.values(first, measure)?, self.values(second, measure)?);
-        let mut without: Vec<&str> = first.unjudged().chain(second.unjudged()).collect();
-        without.sort_unstable();
-        without.dedup();
-        let mut samples = Samples::new(self, one.len(), without.len());
+        let mut unjudged: Vec<&str> = first.unjudged().chain(second.unjudged()).collect();
+        unjudged.sort_unstable();
+        unjudged.dedup();
+        let mut sampler = Sampler::new(self, one.len(), unjudged.len());
         let mut wins = 0;
-        for at in 0..self.resamples {
-            let score = samples.score(at, &one, measure);
-            let against = samples.score(at, &other, measure);
+        for sample in 0..self.samples {
+            let score = sampler.score(sample, &one, measure);
+            let against = sampler.score(sample, &other, measure);
             wins += u32::from(score > against);
         }
         Ok(PairedBootstrapResult {
             wins,
-            resamples: self.resamples,
+            samples: self.samples,
         })
     }
 
@@ -152,11 +154,11 @@ impl Bootstrap {
             })?;
         let found = values.len();
         if found < 2 {
-            return Err(BootstrapError::Few { found });
+            return Err(BootstrapError::TooFewQueries { found });
         }
-        if self.resamples < 2 {
-            let found = self.resamples;
-            return Err(BootstrapError::Resamples { found });
+        if self.samples < 2 {
+            let found = self.samples;
+            return Err(BootstrapError::TooFewSamples { found });
         }
         Ok(values.collect())
     }
@@ -168,113 +170,101 @@ impl Default for Bootstrap {
     }
 }
 
-/// Mean and standard deviation of a figure over bootstrap samples. Prints as `0.1653 ± 0.0151`.
+/// Bootstrap estimate of a score. Displayed as `0.1653 ± 0.0151`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BootstrapEstimate {
-    /// The mean.
+    /// Mean over the samples.
     pub mean: f64,
-    /// The standard deviation.
-    pub deviation: f64,
+    /// Standard error: the standard deviation over the samples.
+    pub standard_error: f64,
 }
 
 impl fmt::Display for BootstrapEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.4} ± {:.4}", self.mean, self.deviation)
+        write!(f, "{:.4} ± {:.4}", self.mean, self.standard_error)
     }
 }
 
-/// How two systems compared over bootstrap samples.
+/// Result of a paired bootstrap comparison of two systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairedBootstrapResult {
-    /// Samples in which the first system had the higher figure; ties count against it.
+    /// Number of samples in which the first system scores higher; ties do not count.
     pub wins: u32,
-    /// All samples.
-    pub resamples: u32,
+    /// Number of samples.
+    pub samples: u32,
 }
 
 impl PairedBootstrapResult {
-    /// The one-sided p value of "the first system is better": the share of samples it did not win.
+    /// One-sided p value of the alternative that the first system is better: the fraction of samples
+    /// that it does not win.
     #[must_use]
     pub fn p(&self) -> f64 {
-        f64::from(self.resamples - self.wins) / f64::from(self.resamples)
+        f64::from(self.samples - self.wins) / f64::from(self.samples)
     }
 }
 
-/// Why nothing could be resampled.
+/// Error of a bootstrap.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum BootstrapError {
-    /// The report does not have the measure.
+    /// A measure that the report does not have.
     #[error("the report does not have {measure}")]
-    Measure {
-        /// The measure.
-        measure: Box<Measure>,
-    },
-    /// One query or none.
+    Measure { measure: Box<Measure> },
+    /// Fewer than two queries.
     #[error("expected at least 2 queries, found {found}")]
-    Few {
-        /// How many there are.
-        found: usize,
-    },
-    /// One sample or none.
-    #[error("expected at least 2 resamples, found {found}")]
-    Resamples {
-        /// How many were asked for.
-        found: u32,
-    },
-    /// Two reports about different queries.
+    TooFewQueries { found: usize },
+    /// Fewer than two samples.
+    #[error("expected at least 2 bootstrap samples, found {found}")]
+    TooFewSamples { found: u32 },
+    /// Two reports on different queries.
     #[error("expected reports on the same queries, found {first} and {second} queries that differ")]
-    Queries {
-        /// How many the first has.
-        first: usize,
-        /// How many the second has.
-        second: usize,
-    },
+    Queries { first: usize, second: usize },
 }
 
-/// Draws samples.
-struct Samples {
+/// Sampler of queries.
+struct Sampler {
     seed: u64,
-    sampling: BootstrapScheme,
-    /// Queries with values.
-    counted: usize,
-    /// Those and the ones without.
-    all: usize,
-    /// How often each query with a value was drawn.
-    drawn: Vec<u32>,
+    scheme: BootstrapScheme,
+    /// Number of queries with values.
+    judged: usize,
+    /// Number of queries from which a sample is drawn, unjudged ones included.
+    population: usize,
+    /// Number of draws of each query with a value.
+    draws: Vec<u32>,
 }
 
-impl Samples {
-    fn new(bootstrap: &Bootstrap, counted: usize, without: usize) -> Self {
-        let all = match bootstrap.sampling {
-            BootstrapScheme::Textbook => counted,
-            BootstrapScheme::Datafinder { .. } => counted + without,
+impl Sampler {
+    fn new(bootstrap: &Bootstrap, judged: usize, unjudged: usize) -> Self {
+        let population = match bootstrap.scheme {
+            BootstrapScheme::Textbook => judged,
+            BootstrapScheme::Datafinder { .. } => judged + unjudged,
         };
         Self {
             seed: bootstrap.seed,
-            sampling: bootstrap.sampling,
-            counted,
-            all,
-            drawn: vec![0; counted],
+            scheme: bootstrap.scheme,
+            judged,
+            population,
+            draws: vec![0; judged],
         }
     }
 
-    /// The figure of sample number `at`.
-    fn score(&mut self, at: u32, values: &[f64], measure: Measure) -> f64 {
-        let mut random = SplitMix::new(self.seed, u64::from(at));
-        self.drawn.fill(0);
-        let draws = match self.sampling {
-            BootstrapScheme::Textbook => self.all,
-            BootstrapScheme::Datafinder { .. } => self.all / 2,
+    /// Score of one sample, by sample number.
+    fn score(&mut self, sample: u32, values: &[f64], measure: Measure) -> f64 {
+        let mut random = SplitMix64::new(self.seed, u64::from(sample));
+        self.draws.fill(0);
+        let draws = match self.scheme {
+            BootstrapScheme::Textbook => self.population,
+            BootstrapScheme::Datafinder { .. } => self.population / 2,
         };
         for _ in 0..draws {
-            let query = random.below(self.all);
-            if query < self.counted {
-                self.drawn[query] += 1;
+            let query = random.below(self.population);
+            if query < self.judged {
+                self.draws[query] += 1;
             }
         }
-        let pairs = self.drawn.iter().zip(values);
-        match self.sampling {
+        let pairs = self.draws.iter().zip(values);
+        match self.scheme {
             BootstrapScheme::Textbook => {
                 let sample =
                     pairs.flat_map(|(&times, &value)| std::iter::repeat_n(value, times as usize));
@@ -282,15 +272,14 @@ impl Samples {
             }
             BootstrapScheme::Datafinder { header } => {
                 let distinct = pairs.filter(|pair| *pair.0 > 0).map(|pair| *pair.1);
-                let score = measure.summary().of(distinct.chain(header.then_some(0.0)));
-                rounded(score)
+                round_as_trec_eval(measure.summary().of(distinct.chain(header.then_some(0.0))))
             }
         }
     }
 }
 
-/// To the four decimals that trec_eval prints; a sample without any query counts as 0.
-fn rounded(score: f64) -> f64 {
+/// Rounds to the four decimals of trec_eval; the score of an empty sample is 0.
+fn round_as_trec_eval(score: f64) -> f64 {
     let printed = format!("{score:.4}").parse().unwrap_or(0.0);
     if f64::is_nan(printed) { 0.0 } else { printed }
 }
@@ -329,32 +318,32 @@ mod tests {
     }
 
     #[test]
-    fn textbook_deviation_agrees_with_theory() {
+    fn textbook_standard_error_agrees_with_theory() {
         let report = report(300, 0, 0);
         let many = Bootstrap {
-            resamples: 20_000,
+            samples: 20_000,
             ..Bootstrap::TEXTBOOK
         };
-        let spread = many.deviation(&report, Measure::RR).unwrap();
-        let ratio = spread.deviation / theory(&report);
+        let estimate = many.estimate(&report, Measure::RR).unwrap();
+        let ratio = estimate.standard_error / theory(&report);
         assert!((0.98..1.02).contains(&ratio), "{ratio}");
         let observed = report.summary(Measure::RR).unwrap();
-        assert!((spread.mean - observed).abs() < 0.001);
+        assert!((estimate.mean - observed).abs() < 0.001);
     }
 
     #[test]
-    fn datafinder_deviation_is_a_quarter_larger() {
-        // Of n/2 draws a share f = 1 - exp(-1/2) of the queries is distinct, drawn without
+    fn datafinder_standard_error_is_a_quarter_larger() {
+        // Of n/2 draws a fraction f = 1 - exp(-1/2) of the queries is distinct, drawn without
         // replacement in effect: sd / theory = sqrt((1 - f) / f), about 1.24.
         let report = report(400, 0, 0);
         let published = Bootstrap {
-            resamples: 20_000,
-            sampling: BootstrapScheme::Datafinder { header: false },
+            samples: 20_000,
+            scheme: BootstrapScheme::Datafinder { header: false },
             ..Bootstrap::TEXTBOOK
         };
-        let spread = published.deviation(&report, Measure::RR).unwrap();
+        let estimate = published.estimate(&report, Measure::RR).unwrap();
         let f = 1.0 - (-0.5_f64).exp();
-        let ratio = spread.deviation / theory(&report) / ((1.0 - f) / f).sqrt();
+        let ratio = estimate.standard_error / theory(&report) / ((1.0 - f) / f).sqrt();
         assert!((0.97..1.03).contains(&ratio), "{ratio}");
     }
 
@@ -363,19 +352,19 @@ mod tests {
         let without = report(100, 0, 0);
         let with = report(100, 100, 0);
         let plain = Bootstrap {
-            sampling: BootstrapScheme::Datafinder { header: false },
+            scheme: BootstrapScheme::Datafinder { header: false },
             ..Bootstrap::TEXTBOOK
         };
-        let mean = |b: Bootstrap, r: &Report| b.deviation(r, Measure::RR).unwrap().mean;
+        let mean = |b: Bootstrap, r: &Report| b.estimate(r, Measure::RR).unwrap().mean;
         // A query worth 0 in each sample of about 39 pulls the mean down by a fortieth.
         let pulled = mean(Bootstrap::DATAFINDER, &without) / mean(plain, &without);
         assert!((0.97..0.98).contains(&pulled), "{pulled}");
-        // Twice the ids and twice the draws: the same share of the queries that count.
+        // Twice the ids and twice the draws: the same fraction of the queries that count.
         let (a, b) = (
-            plain.deviation(&without, Measure::RR),
-            plain.deviation(&with, Measure::RR),
+            plain.estimate(&without, Measure::RR),
+            plain.estimate(&with, Measure::RR),
         );
-        assert!((a.unwrap().deviation / b.unwrap().deviation - 1.0).abs() < 0.1);
+        assert!((a.unwrap().standard_error / b.unwrap().standard_error - 1.0).abs() < 0.1);
     }
 
     #[test]
@@ -406,30 +395,30 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_missing() {
+    fn errors_name_the_missing_part() {
         let few = report(1, 0, 0);
-        let error = Bootstrap::TEXTBOOK.deviation(&few, Measure::RR);
-        assert_eq!(error, Err(BootstrapError::Few { found: 1 }));
+        let error = Bootstrap::TEXTBOOK.estimate(&few, Measure::RR);
+        assert_eq!(error, Err(BootstrapError::TooFewQueries { found: 1 }));
         let report = report(5, 0, 0);
         let error = Bootstrap::TEXTBOOK
-            .deviation(&report, Measure::AP)
+            .estimate(&report, Measure::AP)
             .unwrap_err();
         assert_eq!(error.to_string(), "the report does not have AP");
         let none = Bootstrap {
-            resamples: 0,
+            samples: 0,
             ..Bootstrap::TEXTBOOK
         };
-        assert!(none.deviation(&report, Measure::RR).is_err());
+        assert!(none.estimate(&report, Measure::RR).is_err());
     }
 
     #[test]
     fn seeds_are_streams() {
         let report = report(60, 0, 0);
-        let spread = |seed| {
+        let estimate = |seed| {
             let bootstrap = Bootstrap::TEXTBOOK.with_seed(seed);
-            bootstrap.deviation(&report, Measure::RR).unwrap()
+            bootstrap.estimate(&report, Measure::RR).unwrap()
         };
-        assert_eq!(spread(7), spread(7));
-        assert_ne!(spread(7), spread(8));
+        assert_eq!(estimate(7), estimate(7));
+        assert_ne!(estimate(7), estimate(8));
     }
 }

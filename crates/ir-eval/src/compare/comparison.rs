@@ -1,23 +1,23 @@
-//! Several systems over the same queries and judgments.
+//! Comparison of several systems on the same queries and judgments.
 
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
 use super::config::{ComparedPairs, ComparisonConfig};
-use crate::significance::{Alternative, ConfidenceInterval, EffectSize, TestResult};
+use super::significance::{Alternative, ConfidenceInterval, EffectSize, TestResult};
 use crate::{Measure, Rules};
 
-/// Several systems on the same queries: figures with confidence intervals, and, for each pair of
-/// systems and each measure, the difference, its size, and whether it is more than chance.
+/// Comparison of systems on the same queries: scores with confidence intervals, and a significance
+/// test and effect size for each tested pair of systems and each measure.
 ///
-/// Made of the reports of one evaluator. Written by [`text`](Comparison::text),
-/// [`markdown`](Comparison::markdown), [`latex`](Comparison::latex), [`csv`](Comparison::csv),
-/// and, with everything in it, by serde.
+/// Built from the reports of one evaluator. Written by [`to_text`](Comparison::to_text),
+/// [`to_markdown`](Comparison::to_markdown), [`to_latex`](Comparison::to_latex),
+/// [`write_csv`](Comparison::write_csv), and, in full, by serde.
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
-/// use ir_eval::{Comparison, Evaluator, Measure, ComparisonConfig};
+/// use ir_eval::{Comparison, ComparisonConfig, Evaluator, Measure};
 /// let mut qrels = Qrels::new();
 /// let (mut old, mut new) = (Run::new("old"), Run::new("new"));
 /// for query in 0..30 {
@@ -49,140 +49,140 @@ pub struct Comparison {
     pub(super) pairwise_tests: Vec<PairwiseTest>,
 }
 
-/// One of the systems that are compared.
+/// System of a [`Comparison`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparedSystem {
-    /// Its name, unlike those of the others: the run's tag, with a number where tags repeat.
+    /// Unique name: the run tag, numbered if tags repeat.
     pub name: String,
-    /// Judged queries for which it has no results.
+    /// Number of judged queries without results.
     pub missing: usize,
-    /// Queries for which it has results and nobody judgments.
+    /// Number of queries with results but without judgments.
     pub unjudged: usize,
-    /// What was measured, in the order of [`Comparison::measures`].
+    /// Scores, in the order of [`Comparison::measures`].
     pub scores: Vec<SystemScore>,
 }
 
-/// What was measured of one system.
+/// Score of one system on one measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SystemScore {
     /// The measure.
     pub measure: Measure,
-    /// The value over all queries: the mean, sum or geometric mean, as the measure has it.
+    /// Value over all queries: mean, sum or geometric mean, depending on the measure.
     pub value: f64,
-    /// Where that lies with the confidence of the plan, 1 − level, if queries like these were drawn
-    /// again.
+    /// Confidence interval of the value, with confidence 1 − [`ComparisonConfig::level`].
     pub interval: ConfidenceInterval,
-    /// The values of single queries, in the order of [`Comparison::queries`].
+    /// Values per query, in the order of [`Comparison::queries`].
     pub values: Vec<f64>,
 }
 
-/// Two systems on one measure.
+/// Significance test of the difference between two systems on one measure.
 ///
-/// For measures that are summarised by a geometric mean, the test and the effect go by the natural
-/// logarithms of the values, as the mean does.
+/// For measures with a geometric mean, test, effect size and interval are computed on the natural
+/// logarithms of the values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairwiseTest {
     /// The measure.
     pub measure: Measure,
-    /// The name of the system.
+    /// Name of the system.
     pub system: String,
-    /// The name of the one it is compared with.
+    /// Name of the system that it is compared with.
     pub against: String,
-    /// The system's figure less the other's.
+    /// Score of `system` minus score of `against`.
     pub difference: f64,
-    /// The difference as a share of the other's figure; `None` where that is not above 0.
+    /// Difference relative to the score of `against`; `None` unless that score is positive.
     pub relative: Option<f64>,
-    /// The confidence interval of the difference; for geometric means, that of the mean difference
-    /// of the logarithms.
+    /// Confidence interval of the difference; of the mean difference of logarithms for geometric
+    /// means.
     pub interval: ConfidenceInterval,
-    /// How large the difference is, query by query.
+    /// Effect size of the differences per query.
     pub effect: EffectSize,
-    /// What the test found.
+    /// Result of the significance test, not corrected.
     pub result: TestResult,
-    /// p, adjusted for the number of tests.
+    /// p value, corrected for multiple testing.
     pub adjusted_p: f64,
-    /// Whether the adjusted p is at most the level.
+    /// Whether `adjusted_p` is at most [`ComparisonConfig::level`].
     pub significant: bool,
 }
 
 impl Comparison {
-    /// How the systems were compared.
+    /// Returns the configuration.
     #[must_use]
     pub const fn config(&self) -> &ComparisonConfig {
         &self.config
     }
 
-    /// The rules by which their runs were evaluated.
+    /// Returns the evaluation rules of the reports.
     #[must_use]
     pub const fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// The measures, each once.
+    /// Returns the measures, without duplicates.
     #[must_use]
     pub fn measures(&self) -> &[Measure] {
         &self.measures
     }
 
-    /// The queries that count, by id in ascending byte order: the same for all systems.
+    /// Returns the ids of the evaluated queries in ascending byte order. They are the same for all
+    /// systems.
     #[must_use]
     pub fn queries(&self) -> &[String] {
         &self.queries
     }
 
-    /// How many queries that one system answered do not count because another one did not, where
-    /// the rules skip missing queries.
+    /// Returns the number of queries that are left out because some system did not answer them.
+    /// Positive only if the rules skip missing queries.
     #[must_use]
     pub const fn left_out(&self) -> usize {
         self.left_out
     }
 
-    /// The systems, in the order in which they were given.
+    /// Returns the systems, in input order.
     #[must_use]
     pub fn systems(&self) -> &[ComparedSystem] {
         &self.systems
     }
 
-    /// A system by name.
+    /// Returns the system of this name.
     #[must_use]
     pub fn system(&self, name: &str) -> Option<&ComparedSystem> {
         self.systems.iter().find(|system| system.name == name)
     }
 
-    /// What was measured of a system.
+    /// Returns the score of a system on a measure.
     #[must_use]
     pub fn score(&self, system: &str, measure: Measure) -> Option<&SystemScore> {
         let scores = &self.system(system)?.scores;
         scores.iter().find(|score| score.measure == measure)
     }
 
-    /// The tests: measure by measure, and in each by system.
+    /// Returns the significance tests, ordered by measure and system.
     #[must_use]
     pub fn pairwise_tests(&self) -> &[PairwiseTest] {
         &self.pairwise_tests
     }
 
-    /// The name of the baseline; `None` where all pairs are compared.
+    /// Returns the name of the baseline; `None` if all pairs are compared.
     #[must_use]
     pub fn baseline(&self) -> Option<&str> {
-        match &self.config.against {
+        match &self.config.pairs {
             ComparedPairs::WithFirst => self.systems.first().map(|system| system.name.as_str()),
             ComparedPairs::WithBaseline(name) => Some(name),
             ComparedPairs::AllPairs => None,
         }
     }
 
-    /// How a system compares with another on a measure: `Greater` where it is significantly better,
-    /// `Less` where it is significantly worse, `Equal` where neither was shown. "Better" is "has the
-    /// higher figure", also for measures where less is more. `None` where the two were not tested.
+    /// Returns the verdict on two systems: `Greater` if `system` scores significantly higher than
+    /// `against`, `Less` if significantly lower, `Equal` if not significant, `None` if the pair was
+    /// not tested. Higher counts as better, also for measures of cost.
     #[must_use]
     pub fn verdict(&self, system: &str, against: &str, measure: Measure) -> Option<Ordering> {
         let mut tested = None;
-        for pairwise in self.pairwise_tests.iter().filter(|c| c.measure == measure) {
+        for pairwise in self.pairwise_tests.iter().filter(|t| t.measure == measure) {
             let verdict = if pairwise.system == system && pairwise.against == against {
-                self.shown(pairwise)
+                self.direction(pairwise)
             } else if pairwise.system == against && pairwise.against == system {
-                self.shown(pairwise).reverse()
+                self.direction(pairwise).reverse()
             } else {
                 continue;
             };
@@ -193,8 +193,8 @@ impl Comparison {
         tested
     }
 
-    /// What a test showed.
-    pub(super) fn shown(&self, pairwise: &PairwiseTest) -> Ordering {
+    /// Direction of a significant difference; `Equal` if the difference is not significant.
+    pub(super) fn direction(&self, pairwise: &PairwiseTest) -> Ordering {
         if !pairwise.significant {
             return Ordering::Equal;
         }

@@ -1,59 +1,60 @@
-//! What is to be compared with what, and how it is judged.
+//! Configuration of a comparison.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::significance::{
+use super::bootstrap::{Bootstrap, BootstrapScheme};
+use super::significance::{
     Alternative, BootstrapResampling, IntervalMethod, MultipleTestingCorrection, PairedTTest,
     RandomizationTest, WilcoxonTest,
 };
-use crate::{Bootstrap, BootstrapScheme};
 
-/// How systems are compared. Every table prints it.
+/// Configuration of a [`Comparison`](crate::Comparison). All tables print it.
 ///
-/// The default: every system with the first one, by a two-sided paired t test at the level 0.05,
-/// corrected after Holm over the tests of one measure.
+/// The default compares every system with the first one by a two-sided paired t-test at level 0.05,
+/// with Holm's correction over the tests of each measure.
 ///
 /// ```
 /// use ir_eval::significance::{Alternative, RandomizationTest};
 /// use ir_eval::{ComparedPairs, ComparisonConfig, SignificanceTest};
-/// let plan = ComparisonConfig {
-///     against: ComparedPairs::WithBaseline("bm25".to_owned()),
+/// let config = ComparisonConfig {
+///     pairs: ComparedPairs::WithBaseline("bm25".to_owned()),
 ///     test: SignificanceTest::Randomization(RandomizationTest::default()),
 ///     alternative: Alternative::Greater,
 ///     ..ComparisonConfig::default()
 /// };
 /// assert_eq!(
-///     plan.to_string(),
-///     "test: Fisher's randomisation (exact up to 20 differing queries, else 100000 samples, \
+///     config.to_string(),
+///     "test: Fisher's randomization (exact up to 20 differing queries, else 100000 samples, \
 ///      seed 0), one-sided (greater); correction: Holm, over the tests of a measure; level: 0.05"
 /// );
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ComparisonConfig {
-    /// Which systems are compared.
-    pub against: ComparedPairs,
-    /// The test.
+    /// Pairs of systems to test. Default: every system with the first one.
+    pub pairs: ComparedPairs,
+    /// Significance test. Default: paired t-test.
     pub test: SignificanceTest,
-    /// What it tries to show.
+    /// Alternative hypothesis. Default: two-sided.
     pub alternative: Alternative,
-    /// How p values are adjusted for the number of tests.
+    /// Correction for multiple testing. Default: Holm.
     pub correction: MultipleTestingCorrection,
-    /// Which tests are corrected together.
+    /// Family of hypotheses that are corrected together. Default: the tests of one measure.
     pub family: HypothesisFamily,
-    /// The level of significance: an adjusted p of at most this is significant. Confidence
-    /// intervals are those of 1 − level, two-sided and not corrected.
+    /// Significance level α: a difference is significant if its adjusted p value is at most α.
+    /// Confidence intervals have confidence 1 − α; they are two-sided and not corrected. Range:
+    /// between 0 and 1. Default: 0.05.
     pub level: f64,
-    /// How confidence intervals are found.
+    /// Method for confidence intervals. Default: Student's t.
     pub interval: IntervalMethod,
 }
 
 impl Default for ComparisonConfig {
     fn default() -> Self {
         Self {
-            against: ComparedPairs::WithFirst,
+            pairs: ComparedPairs::WithFirst,
             test: SignificanceTest::default(),
             alternative: Alternative::TwoSided,
             correction: MultipleTestingCorrection::Holm,
@@ -75,26 +76,25 @@ impl fmt::Display for ComparisonConfig {
     }
 }
 
-/// Which systems are compared.
+/// Pairs of systems that are tested.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ComparedPairs {
-    /// Every system with the first one, the baseline.
+    /// Every system with the first one, which is the baseline. The default.
     #[default]
     WithFirst,
-    /// Every system with this one, the baseline.
+    /// Every system with the named baseline.
     WithBaseline(String),
-    /// Every system with every other one: the later one less the earlier one, or, one-sided, each
-    /// pair both ways.
+    /// All pairs of systems: later minus earlier; both directions for a one-sided alternative.
     AllPairs,
 }
 
-/// Which tests are corrected together.
+/// Family of hypotheses for the correction for multiple testing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HypothesisFamily {
-    /// Those of one measure: each measure is a question of its own (Carterette, "Multiple testing
-    /// in statistical analysis of systems-based information retrieval experiments", ACM TOIS 2012).
+    /// The tests of one measure. The default (Carterette, "Multiple testing in statistical analysis
+    /// of systems-based information retrieval experiments", ACM TOIS 2012).
     #[default]
     Measure,
     /// All tests of the comparison.
@@ -110,22 +110,22 @@ impl fmt::Display for HypothesisFamily {
     }
 }
 
-/// A test of the differences per query.
+/// Significance test of a [`Comparison`](crate::Comparison).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum SignificanceTest {
-    /// Student's paired t test.
+    /// Student's paired t-test. The default.
     PairedT(PairedTTest),
-    /// Wilcoxon's signed rank test.
+    /// Wilcoxon signed-rank test.
     Wilcoxon(WilcoxonTest),
-    /// Fisher's randomisation test.
+    /// Fisher's randomization test.
     Randomization(RandomizationTest),
-    /// The paired bootstrap test of the textbooks.
+    /// Paired bootstrap test.
     Bootstrap(BootstrapResampling),
-    /// The share of bootstrap samples that the better system does not win, ties counted against
-    /// it: one-sided only. With [`BootstrapScheme::Datafinder`] the test of DataFinder's published
-    /// evaluation. The statistic is the number of samples won.
+    /// One-sided bootstrap test on the scores of both systems: p is the fraction of samples that the
+    /// system does not win, ties included; the statistic is the number of samples won. With
+    /// [`BootstrapScheme::Datafinder`], the test of DataFinder's published evaluation.
     BootstrapWins(Bootstrap),
 }
 
@@ -140,24 +140,21 @@ impl fmt::Display for SignificanceTest {
         match self {
             Self::PairedT(_) => f.write_str("paired t"),
             Self::Wilcoxon(test) => write!(f, "Wilcoxon signed rank ({test})"),
-            Self::Randomization(test) => write!(
+            Self::Randomization(RandomizationTest { samples, seed }) => write!(
                 f,
-                "Fisher's randomisation (exact up to {} differing queries, else {} samples, seed {})",
-                RandomizationTest::EXACT,
-                test.samples,
-                test.seed
+                "Fisher's randomization (exact up to {} differing queries, else {samples} samples, \
+                 seed {seed})",
+                RandomizationTest::EXACT_LIMIT,
             ),
-            Self::Bootstrap(test) => write!(
-                f,
-                "paired bootstrap ({} samples, seed {})",
-                test.samples, test.seed
-            ),
+            Self::Bootstrap(BootstrapResampling { samples, seed }) => {
+                write!(f, "paired bootstrap ({samples} samples, seed {seed})")
+            }
             Self::BootstrapWins(test) => {
-                let name = match test.sampling {
+                let name = match test.scheme {
                     BootstrapScheme::Textbook => "bootstrap wins",
                     BootstrapScheme::Datafinder { .. } => "DataFinder's paired bootstrap",
                 };
-                write!(f, "{name} ({} samples, seed {})", test.resamples, test.seed)
+                write!(f, "{name} ({} samples, seed {})", test.samples, test.seed)
             }
         }
     }

@@ -1,6 +1,7 @@
-//! Comparing systems: significance tests, the bootstrap, parameter sweeps, and tables in text,
-//! Markdown, LaTeX and CSV.
+//! Comparing systems: significance tests, bootstrap, parameter sweeps, and tables in text, Markdown,
+//! LaTeX and CSV.
 
+mod alignment;
 mod bootstrap;
 mod comparison;
 mod config;

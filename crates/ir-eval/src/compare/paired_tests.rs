@@ -1,102 +1,84 @@
-//! How a comparison comes about.
+//! Construction of a comparison: scores, confidence intervals and paired significance tests.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use super::alignment::{
+    check_comparable, evaluated_queries, on_averaging_scale, on_common_queries,
+};
+use super::bootstrap::{Bootstrap, BootstrapError};
+use super::significance::{
+    Alternative, ConfidenceInterval, EffectSize, NullDistribution, SignificanceError, TestResult,
+};
 use super::{
     CompareError, ComparedSystem, Comparison, ComparisonConfig, HypothesisFamily, PairwiseTest,
     SignificanceTest, SystemScore,
 };
-use crate::significance::{
-    Alternative, ConfidenceInterval, EffectSize, NullDistribution, SignificanceError, TestResult,
-};
-use crate::{Bootstrap, BootstrapError, Measure, Report, Summary};
+use crate::{Measure, Report, Summary};
 
 impl Comparison {
-    /// Compares systems by the reports that one evaluator made of their runs.
+    /// Compares systems by their reports, which must come from one evaluator.
     ///
-    /// A system is called by the tag of its run. Where tags repeat, the later ones are numbered:
-    /// `bm25`, `bm25 (2)`.
+    /// Systems are named by run tag; repeated tags are numbered: `bm25`, `bm25 (2)`.
     ///
-    /// All systems are compared on the same queries. Where the rules count missing queries as 0,
-    /// these are all judged queries; where they skip them, the queries that every system answered.
+    /// All systems are compared on the same queries: all judged queries if the rules count missing
+    /// queries as 0, or the queries that every system answered if the rules skip missing queries.
     ///
     /// # Errors
-    /// When there are fewer than two reports, or they differ in rules, measures or judged queries;
-    /// when the baseline is not among them; when fewer than two queries are left; when a parameter
-    /// of the test does not fit.
+    /// When there are fewer than two reports; they differ in rules, measures or judged queries; the
+    /// baseline is unknown; fewer than two queries are left; or the configuration is invalid.
     pub fn new(reports: &[Report], config: &ComparisonConfig) -> Result<Self, CompareError> {
-        let Some((first, others)) = reports.split_first().filter(|all| !all.1.is_empty()) else {
-            return Err(CompareError::Systems {
-                found: reports.len(),
-            });
-        };
-        if !(config.level > 0.0 && config.level < 1.0) {
-            return Err(CompareError::Level {
-                found: config.level,
-            });
-        }
-        if matches!(config.test, SignificanceTest::BootstrapWins(_))
-            && config.alternative == Alternative::TwoSided
-        {
-            return Err(CompareError::TwoSided);
-        }
-        let names = names(reports);
-        for (other, name) in others.iter().zip(&names[1..]) {
-            same(first, &names[0], other, name)?;
-        }
-        let anywhere: BTreeSet<&str> = reports.iter().flat_map(counted_queries).collect();
-        let reports = on_common_queries(reports);
-        let queries: Vec<String> = reports[0]
-            .queries()
-            .iter()
-            .map(|query| query.query().to_owned())
-            .collect();
-        if queries.len() < 2 {
-            let found = queries.len();
-            return Err(CompareError::Few { found });
-        }
+        let names = check_comparable(reports)?;
+        config.validate()?;
+        let all_queries: BTreeSet<&str> = reports.iter().flat_map(evaluated_queries).collect();
+        let first = &reports[0];
+        let reports = on_common_queries(reports)?;
+        let queries: Vec<String> = evaluated_queries(&reports[0]).map(str::to_owned).collect();
         let mut comparison = Self {
             config: config.clone(),
             rules: *first.rules(),
             measures: first.measures().to_vec(),
-            left_out: anywhere.len() - queries.len(),
+            left_out: all_queries.len() - queries.len(),
             queries,
             systems: Vec::with_capacity(names.len()),
             pairwise_tests: Vec::new(),
         };
         for (name, report) in names.into_iter().zip(&reports) {
-            let system = comparison.measured(name, report)?;
+            let system = comparison.score_system(name, report)?;
             comparison.systems.push(system);
         }
-        comparison.test(&reports)?;
-        comparison.correct();
+        comparison.run_tests(&reports)?;
+        comparison.correct_p_values();
         Ok(comparison)
     }
 
-    fn measured(&self, name: String, report: &Report) -> Result<ComparedSystem, CompareError> {
-        let score = |(at, &measure): (usize, &Measure)| {
-            let values: Vec<f64> = report.queries().iter().map(|q| q.values()[at]).collect();
+    fn score_system(&self, name: String, report: &Report) -> Result<ComparedSystem, CompareError> {
+        let score = |(column, &measure): (usize, &Measure)| {
+            let queries = report.queries().iter();
+            let values: Vec<f64> = queries.map(|q| q.values()[column]).collect();
             let interval = self
                 .config
                 .interval
-                .of(&scaled(measure, &values), 1.0 - self.config.level)
+                .mean_interval(
+                    &on_averaging_scale(measure, &values),
+                    1.0 - self.config.level,
+                )
                 .map_err(|source| CompareError::Interval {
                     measure: Box::new(measure),
                     system: name.clone(),
                     source,
                 })?;
-            let end = |end: f64| match measure.summary() {
-                Summary::Mean => end,
-                Summary::Sum => end * values.len() as f64,
-                Summary::GeometricMean => end.exp(),
+            let rescale = |bound: f64| match measure.summary() {
+                Summary::Mean => bound,
+                Summary::Sum => bound * values.len() as f64,
+                Summary::GeometricMean => bound.exp(),
             };
             Ok(SystemScore {
                 measure,
                 value: measure.summary().of(values.iter().copied()),
                 interval: ConfidenceInterval {
-                    low: end(interval.low),
-                    high: end(interval.high),
+                    low: rescale(interval.low),
+                    high: rescale(interval.high),
                 },
                 values,
             })
@@ -110,19 +92,21 @@ impl Comparison {
         })
     }
 
-    /// Who is tested against whom, by position.
+    /// Pairs of systems to test, by index.
     fn pairs(&self) -> Result<Vec<(usize, usize)>, CompareError> {
         let all = 0..self.systems.len();
         let Some(baseline) = self.baseline() else {
-            let both = self.config.alternative != Alternative::TwoSided;
+            let both_directions = self.config.alternative != Alternative::TwoSided;
             return Ok(all
                 .clone()
                 .flat_map(|system| all.clone().map(move |against| (system, against)))
-                .filter(|&(system, against)| against < system || (both && against != system))
+                .filter(|&(system, against)| {
+                    against < system || (both_directions && against != system)
+                })
                 .collect());
         };
         let Some(at) = self.systems.iter().position(|s| s.name == baseline) else {
-            return Err(CompareError::Unknown {
+            return Err(CompareError::UnknownSystem {
                 found: baseline.to_owned(),
                 known: self.systems.iter().map(|s| s.name.clone()).collect(),
             });
@@ -131,111 +115,114 @@ impl Comparison {
         Ok(others.map(|system| (system, at)).collect())
     }
 
-    fn test(&mut self, reports: &[Cow<'_, Report>]) -> Result<(), CompareError> {
+    fn run_tests(&mut self, reports: &[Cow<'_, Report>]) -> Result<(), CompareError> {
         let pairs = self.pairs()?;
-        let mut pairwise_tests = Vec::with_capacity(pairs.len() * self.measures.len());
-        for at in 0..self.measures.len() {
+        let mut tests = Vec::with_capacity(pairs.len() * self.measures.len());
+        for column in 0..self.measures.len() {
             for &(system, against) in &pairs {
                 let pair = [&*reports[system], &*reports[against]];
-                pairwise_tests.push(self.pairwise(at, system, against, pair)?);
+                tests.push(self.test_pair(column, system, against, pair)?);
             }
         }
-        self.pairwise_tests = pairwise_tests;
+        self.pairwise_tests = tests;
         Ok(())
     }
 
-    fn pairwise(
+    fn test_pair(
         &self,
-        at: usize,
+        column: usize,
         system: usize,
         against: usize,
         reports: [&Report; 2],
     ) -> Result<PairwiseTest, CompareError> {
-        let (config, measure) = (&self.config, self.measures[at]);
+        let (config, measure) = (&self.config, self.measures[column]);
         let (system, against) = (&self.systems[system], &self.systems[against]);
-        let (one, other) = (&system.scores[at], &against.scores[at]);
-        let failed = |source: SignificanceError| CompareError::Test {
+        let (score, reference) = (&system.scores[column], &against.scores[column]);
+        let test_error = |source: SignificanceError| CompareError::Test {
             measure: Box::new(measure),
             system: system.name.clone(),
             against: against.name.clone(),
             source,
         };
-        let differences: Vec<f64> = scaled(measure, &one.values)
+        let differences: Vec<f64> = on_averaging_scale(measure, &score.values)
             .iter()
-            .zip(scaled(measure, &other.values))
-            .map(|(one, other)| one - other)
+            .zip(on_averaging_scale(measure, &reference.values))
+            .map(|(value, reference)| value - reference)
             .collect();
+        let alternative = config.alternative;
         let result = match config.test {
-            SignificanceTest::PairedT(test) => test.test(&differences, config.alternative),
-            SignificanceTest::Wilcoxon(test) => test.test(&differences, config.alternative),
-            SignificanceTest::Randomization(test) => test.test(&differences, config.alternative),
-            SignificanceTest::Bootstrap(test) => test.test(&differences, config.alternative),
+            SignificanceTest::PairedT(test) => test.test(&differences, alternative),
+            SignificanceTest::Wilcoxon(test) => test.test(&differences, alternative),
+            SignificanceTest::Randomization(test) => test.test(&differences, alternative),
+            SignificanceTest::Bootstrap(test) => test.test(&differences, alternative),
             SignificanceTest::BootstrapWins(test) => {
-                Ok(
-                    wins(test, reports, measure, config.alternative).map_err(|source| {
-                        CompareError::Resample {
-                            measure: Box::new(measure),
-                            system: system.name.clone(),
-                            against: against.name.clone(),
-                            source,
-                        }
-                    })?,
-                )
+                let result = count_wins(test, reports, measure, alternative);
+                Ok(result.map_err(|source| CompareError::Resample {
+                    measure: Box::new(measure),
+                    system: system.name.clone(),
+                    against: against.name.clone(),
+                    source,
+                })?)
             }
         }
-        .map_err(failed)?;
+        .map_err(test_error)?;
         let interval = config
             .interval
-            .of(&differences, 1.0 - config.level)
-            .map_err(failed)?;
-        let times = match measure.summary() {
+            .mean_interval(&differences, 1.0 - config.level)
+            .map_err(test_error)?;
+        let scale = match measure.summary() {
             Summary::Sum => differences.len() as f64,
             Summary::Mean | Summary::GeometricMean => 1.0,
         };
-        let difference = one.value - other.value;
+        let difference = score.value - reference.value;
         Ok(PairwiseTest {
             measure,
             system: system.name.clone(),
             against: against.name.clone(),
             difference,
-            relative: (other.value > 0.0).then(|| difference / other.value),
+            relative: (reference.value > 0.0).then(|| difference / reference.value),
             interval: ConfidenceInterval {
-                low: interval.low * times,
-                high: interval.high * times,
+                low: interval.low * scale,
+                high: interval.high * scale,
             },
-            effect: EffectSize::from_differences(&differences).map_err(failed)?,
+            effect: EffectSize::from_differences(&differences).map_err(test_error)?,
             result,
             adjusted_p: result.p,
             significant: false,
         })
     }
 
-    fn correct(&mut self) {
-        let (config, tests) = (&self.config, self.pairwise_tests.len());
-        let family = match config.family {
+    fn correct_p_values(&mut self) {
+        let (correction, level) = (self.config.correction, self.config.level);
+        let tests = self.pairwise_tests.len();
+        let family = match self.config.family {
             HypothesisFamily::All => tests,
             HypothesisFamily::Measure => tests / self.measures.len().max(1),
         };
-        for pairwise_tests in self.pairwise_tests.chunks_mut(family.max(1)) {
-            let p: Vec<f64> = pairwise_tests.iter().map(|c| c.result.p).collect();
-            for (pairwise, adjusted) in pairwise_tests.iter_mut().zip(config.correction.adjust(&p))
-            {
-                pairwise.adjusted_p = adjusted;
-                pairwise.significant = adjusted <= config.level;
+        for family in self.pairwise_tests.chunks_mut(family.max(1)) {
+            let p: Vec<f64> = family.iter().map(|test| test.result.p).collect();
+            for (test, adjusted_p) in family.iter_mut().zip(correction.adjust(&p)) {
+                test.adjusted_p = adjusted_p;
+                test.significant = adjusted_p <= level;
             }
         }
     }
 }
 
-/// The values on the scale on which a measure averages.
-fn scaled(measure: Measure, values: &[f64]) -> Vec<f64> {
-    match measure.summary() {
-        Summary::Mean | Summary::Sum => values.to_vec(),
-        Summary::GeometricMean => values.iter().map(|v| v.max(Summary::LEAST).ln()).collect(),
+impl ComparisonConfig {
+    fn validate(&self) -> Result<(), CompareError> {
+        if !(self.level > 0.0 && self.level < 1.0) {
+            return Err(CompareError::Level { found: self.level });
+        }
+        let one_sided = matches!(self.test, SignificanceTest::BootstrapWins(_));
+        if one_sided && self.alternative == Alternative::TwoSided {
+            return Err(CompareError::TwoSided);
+        }
+        Ok(())
     }
 }
 
-fn wins(
+fn count_wins(
     test: Bootstrap,
     [system, against]: [&Report; 2],
     measure: Measure,
@@ -249,82 +236,7 @@ fn wins(
         statistic: f64::from(paired.wins),
         p: paired.p(),
         null_distribution: NullDistribution::MonteCarlo {
-            samples: paired.resamples,
+            samples: paired.samples,
         },
     })
-}
-
-/// The tags, made unlike each other.
-pub(crate) fn names(reports: &[Report]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::with_capacity(reports.len());
-    for report in reports {
-        let tag = match report.run() {
-            "" => "(no name)",
-            tag => tag,
-        };
-        let mut name = tag.to_owned();
-        let mut number = 2;
-        while names.contains(&name) {
-            name = format!("{tag} ({number})");
-            number += 1;
-        }
-        names.push(name);
-    }
-    names
-}
-
-/// Refuses reports that were not made by one evaluator.
-pub(crate) fn same(
-    one: &Report,
-    one_name: &str,
-    other: &Report,
-    other_name: &str,
-) -> Result<(), CompareError> {
-    let (first, second) = (one_name.to_owned(), other_name.to_owned());
-    if one.rules() != other.rules() {
-        return Err(CompareError::Rules { first, second });
-    }
-    if one.measures() != other.measures() {
-        return Err(CompareError::Measures { first, second });
-    }
-    // A query without relevant documents may be missing in one report and not count in the other.
-    for (counted, among, names) in [
-        (one, other, [&first, &second]),
-        (other, one, [&second, &first]),
-    ] {
-        let known: BTreeSet<&str> = counted_queries(among).chain(among.missing()).collect();
-        if let Some(query) = counted_queries(counted).find(|query| !known.contains(query)) {
-            return Err(CompareError::Queries {
-                first: names[0].clone(),
-                second: names[1].clone(),
-                query: query.to_owned(),
-            });
-        }
-    }
-    Ok(())
-}
-
-fn counted_queries(report: &Report) -> impl Iterator<Item = &str> {
-    report.queries().iter().map(|query| query.query())
-}
-
-/// The reports without the queries that are not in all of them.
-pub(crate) fn on_common_queries(reports: &[Report]) -> Vec<Cow<'_, Report>> {
-    let mut common: BTreeSet<&str> = counted_queries(&reports[0]).collect();
-    for report in &reports[1..] {
-        let here: BTreeSet<&str> = counted_queries(report).collect();
-        common.retain(|query| here.contains(query));
-    }
-    let on_common = |report| -> Cow<'_, Report> {
-        let report: &Report = report;
-        if report.queries.len() == common.len() {
-            return Cow::Borrowed(report);
-        }
-        let mut report = report.clone();
-        report
-            .queries
-            .retain(|query| common.contains(query.query.as_str()));
-        Cow::Owned(report)
-    };
-    reports.iter().map(on_common).collect()
 }

@@ -1,30 +1,30 @@
-//! Which queries one system gains on, and which it loses.
+//! Differences between two systems per query.
 
 use serde::{Deserialize, Serialize};
 
 use super::Comparison;
 use crate::Measure;
 
-/// Two systems on one query. Serialised as it is.
+/// Values of two systems on one query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QueryDifference {
-    /// The query.
+    /// Query id.
     pub query: String,
-    /// The value of the system.
+    /// Value of the system.
     pub value: f64,
-    /// The value of the one it is compared with.
+    /// Value of the system that it is compared with.
     pub against: f64,
-    /// The first less the second: above 0 where the system is better.
+    /// `value` − `against`: positive where the system is better.
     pub difference: f64,
 }
 
 impl Comparison {
-    /// All queries, those on which `system` gains most over `against` first, those on which it
-    /// loses most last, equal ones by id. `None` for a system or measure that is not there.
+    /// Returns the differences between two systems on all queries, in descending order of
+    /// difference, then by query id. `None` for an unknown system or measure.
     ///
     /// ```
     /// # use ir_core::{Qrels, Run};
-    /// # use ir_eval::{Comparison, Evaluator, Measure, ComparisonConfig};
+    /// # use ir_eval::{Comparison, ComparisonConfig, Evaluator, Measure};
     /// # let mut qrels = Qrels::new();
     /// # let (mut old, mut new) = (Run::new("old"), Run::new("new"));
     /// # for query in ["q1", "q2", "q3"] {
@@ -35,8 +35,10 @@ impl Comparison {
     /// # let evaluator = Evaluator::new(&qrels, &[Measure::RR])?;
     /// # let reports = [evaluator.evaluate(&old)?, evaluator.evaluate(&new)?];
     /// let comparison = Comparison::new(&reports, &ComparisonConfig::default())?;
-    /// let topics = comparison.topics("new", "old", Measure::RR).ok_or("no such system")?;
-    /// let queries: Vec<&str> = topics.iter().map(|topic| topic.query.as_str()).collect();
+    /// let differences = comparison
+    ///     .query_differences("new", "old", Measure::RR)
+    ///     .ok_or("no such system")?;
+    /// let queries: Vec<&str> = differences.iter().map(|d| d.query.as_str()).collect();
     /// assert_eq!(queries, ["q2", "q1", "q3"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -49,7 +51,7 @@ impl Comparison {
     ) -> Option<Vec<QueryDifference>> {
         let values = &self.score(system, measure)?.values;
         let others = &self.score(against, measure)?.values;
-        let mut topics: Vec<QueryDifference> = self
+        let mut differences: Vec<QueryDifference> = self
             .queries
             .iter()
             .zip(values.iter().zip(others))
@@ -60,8 +62,8 @@ impl Comparison {
                 difference: value - against,
             })
             .collect();
-        // Stable: equal ones stay in the order of their ids.
-        topics.sort_by(|a, b| b.difference.total_cmp(&a.difference));
-        Some(topics)
+        // The sort is stable: ties stay in the order of query ids.
+        differences.sort_by(|a, b| b.difference.total_cmp(&a.difference));
+        Some(differences)
     }
 }

@@ -1,16 +1,17 @@
-//! Choosing a parameter without looking at the query it is judged on.
+//! Parameter sweep with leave-one-out selection.
 
 use serde::{Deserialize, Serialize};
 
-use super::paired_tests::{names, on_common_queries, same};
-use crate::{CompareError, Measure, Report, Summary};
+use super::alignment::{check_comparable, on_averaging_scale, on_common_queries};
+use super::error::CompareError;
+use crate::{Measure, Report};
 
-/// Runs of one system under several settings of a parameter, and what the best setting is worth.
+/// Parameter sweep: runs of one system under several settings, and the score of the best setting
+/// under leave-one-out selection.
 ///
-/// Leave one query out: for each query, the setting with the highest figure over all *other*
-/// queries is chosen, and its value on the held-out query counts. The figure over these values is
-/// what a tuned system can honestly claim; the figure of the setting that is best over all queries
-/// is what it looks like in hindsight.
+/// For each query, the setting with the highest score over all *other* queries is selected, and its
+/// value on the held-out query counts. The score over these values is an unbiased estimate for a
+/// tuned system; the score of the setting that is best over all queries is an optimistic one.
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
@@ -27,7 +28,7 @@ use crate::{CompareError, Measure, Report, Summary};
 /// let reports = [evaluator.evaluate(&one)?, evaluator.evaluate(&other)?];
 ///
 /// let sweep = ParameterSweep::new(&reports, Measure::RR, None)?;
-/// // Without q1 each answers one query: a tie, which the first setting wins.
+/// // Without q1 each setting answers one query: the first of equal settings is selected.
 /// assert_eq!(sweep.choices[0].setting, "b=0.4");
 /// assert_eq!(sweep.best().name, "b=0.4");
 /// assert_eq!(sweep.held_out_score, sweep.best().score);
@@ -35,89 +36,77 @@ use crate::{CompareError, Measure, Report, Summary};
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ParameterSweep {
-    /// The measure by which settings are chosen and judged.
+    /// Measure by which settings are selected and scored.
     pub measure: Measure,
-    /// The decimals to which values per query were rounded first.
+    /// Number of decimals to which values per query were rounded before selection.
     pub decimals: Option<u8>,
-    /// The settings, in the order given.
+    /// Settings, in input order.
     pub settings: Vec<SweepSetting>,
-    /// What was chosen for each query, by id in ascending byte order.
+    /// Selected setting of each held-out query, by query id in ascending byte order.
     pub choices: Vec<HeldOutChoice>,
-    /// The figure over the held-out values.
+    /// Score over the held-out values.
     pub held_out_score: f64,
 }
 
-/// One setting of the parameter.
+/// Parameter setting of a [`ParameterSweep`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SweepSetting {
-    /// Its name: the tag of its run, numbered where tags repeat.
+    /// Run tag, numbered if tags repeat.
     pub name: String,
-    /// Its figure over all queries.
+    /// Score over all queries.
     pub score: f64,
-    /// For how many held-out queries it was chosen.
+    /// Number of held-out queries for which the setting was selected.
     pub chosen: usize,
 }
 
-/// What was chosen when a query was held out.
+/// Setting that was selected for one held-out query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HeldOutChoice {
-    /// The query.
+    /// Id of the held-out query.
     pub query: String,
-    /// The name of the setting that is best over the others.
+    /// Name of the setting that is best over the other queries.
     pub setting: String,
-    /// Its value on the query.
+    /// Value of that setting on the held-out query.
     pub value: f64,
 }
 
 impl ParameterSweep {
-    /// The decimals of trec_eval's output: `ParameterSweep::new(..., Some(ParameterSweep::TREC_EVAL))` chooses as a
-    /// script does that reads it.
+    /// Number of decimals in trec_eval's output. `ParameterSweep::new(..., Some(TREC_EVAL))` selects
+    /// settings as a script does that parses this output.
     pub const TREC_EVAL: u8 = 4;
 
-    /// Settings that are this close are equally good: the earlier one is chosen.
-    const SLACK: f64 = 1e-12;
+    /// Tolerance within which scores count as equal.
+    const TOLERANCE: f64 = 1e-12;
 
-    /// Chooses among settings by the reports that one evaluator made of their runs. Of equally good
-    /// settings the first one is chosen. Where `decimals` are given, values per query are rounded to
-    /// them first.
+    /// Selects settings by the reports that one evaluator made of their runs.
+    ///
+    /// The first of equally good settings is selected. `decimals` rounds values per query first.
     ///
     /// # Errors
-    /// As [`Comparison::new`](crate::Comparison::new) has them: when there are fewer than two
-    /// reports, or they differ in rules, measures or judged queries; also when they do not have the
-    /// measure, or fewer than two queries count.
+    /// When there are fewer than two reports; they differ in rules, measures or judged queries; they
+    /// do not have the measure; or fewer than two queries are left.
     pub fn new(
         reports: &[Report],
         measure: Measure,
         decimals: Option<u8>,
     ) -> Result<Self, CompareError> {
-        let found = reports.len();
-        if found < 2 {
-            return Err(CompareError::Systems { found });
-        }
-        let names = names(reports);
-        for (other, name) in reports.iter().zip(&names).skip(1) {
-            same(&reports[0], &names[0], other, name)?;
-        }
-        let reports = on_common_queries(reports);
-        let mut values: Vec<Vec<f64>> = Vec::with_capacity(found);
+        let names = check_comparable(reports)?;
+        let reports = on_common_queries(reports)?;
+        let mut values: Vec<Vec<f64>> = Vec::with_capacity(names.len());
         for report in &reports {
-            let of_one = report
+            let column = report
                 .values(measure)
                 .ok_or_else(|| CompareError::Measure {
                     measure: Box::new(measure),
                 })?;
-            values.push(of_one.map(|value| rounded(value, decimals)).collect());
+            values.push(column.map(|value| round(value, decimals)).collect());
         }
         let queries = reports[0].queries();
-        if queries.len() < 2 {
-            let found = queries.len();
-            return Err(CompareError::Few { found });
-        }
-        let others: Vec<Vec<f64>> = values.iter().map(|v| without_each(v, measure)).collect();
-        let mut chosen = vec![0; found];
+        let others: Vec<Vec<f64>> = values.iter().map(|v| leave_one_out(v, measure)).collect();
+        let mut chosen = vec![0; names.len()];
         let mut choices = Vec::with_capacity(queries.len());
         for (at, query) in queries.iter().enumerate() {
-            let best = best(others.iter().map(|sums| sums[at]), queries.len());
+            let best = argmax(others.iter().map(|sums| sums[at]), queries.len());
             chosen[best] += 1;
             choices.push(HeldOutChoice {
                 query: query.query().to_owned(),
@@ -144,33 +133,28 @@ impl ParameterSweep {
         })
     }
 
-    /// The setting with the highest figure over all queries: the best in hindsight, of equal ones
-    /// the first.
+    /// Returns the setting with the highest score over all queries; the first of equal ones.
     #[must_use]
     pub fn best(&self) -> &SweepSetting {
         let scores = self.settings.iter().map(|setting| setting.score);
-        &self.settings[best(scores, 1)]
+        &self.settings[argmax(scores, 1)]
     }
 }
 
-/// The place of the highest number; a later one must exceed it by more than rounding does. `terms`
-/// is the number of values each is the sum of.
-fn best(scores: impl Iterator<Item = f64>, terms: usize) -> usize {
+/// Index of the first highest number, with a tolerance for sums of `terms` values.
+fn argmax(numbers: impl Iterator<Item = f64>, terms: usize) -> usize {
     let mut best = (0, f64::NEG_INFINITY);
-    for (at, score) in scores.enumerate() {
-        if score > best.1 + ParameterSweep::SLACK * terms as f64 {
-            best = (at, score);
+    for (at, number) in numbers.enumerate() {
+        if number > best.1 + ParameterSweep::TOLERANCE * terms as f64 {
+            best = (at, number);
         }
     }
     best.0
 }
 
-/// For each value, the sum of the others, on the scale on which the measure averages.
-fn without_each(values: &[f64], measure: Measure) -> Vec<f64> {
-    let scaled: Vec<f64> = match measure.summary() {
-        Summary::GeometricMean => values.iter().map(|v| v.max(Summary::LEAST).ln()).collect(),
-        Summary::Mean | Summary::Sum => values.to_vec(),
-    };
+/// For each value the sum of the others, on the scale on which the measure averages.
+fn leave_one_out(values: &[f64], measure: Measure) -> Vec<f64> {
+    let scaled = on_averaging_scale(measure, values);
     let mut sums = vec![0.0; scaled.len()];
     let mut before = 0.0;
     for (sum, value) in sums.iter_mut().zip(&scaled) {
@@ -185,8 +169,8 @@ fn without_each(values: &[f64], measure: Measure) -> Vec<f64> {
     sums
 }
 
-/// A value as it is printed with so many decimals.
-fn rounded(value: f64, decimals: Option<u8>) -> f64 {
+/// Rounds a value by printing it.
+fn round(value: f64, decimals: Option<u8>) -> f64 {
     let Some(decimals) = decimals else {
         return value;
     };
@@ -198,11 +182,11 @@ fn rounded(value: f64, decimals: Option<u8>) -> f64 {
 mod tests {
     use super::*;
     use crate::Evaluator;
-    use ir_core::{Qrels, Run, SplitMix};
+    use ir_core::{Qrels, Run, SplitMix64};
 
     /// Runs that find the relevant document of each query at a random rank from 1 to 5.
     fn random_reports(seed: u64, settings: usize, queries: usize) -> Vec<Report> {
-        let mut random = SplitMix::new(seed, 0);
+        let mut random = SplitMix64::new(seed, 0);
         let mut qrels = Qrels::new();
         for query in 0..queries {
             qrels.insert(&format!("q{query:03}"), "d", 1);
@@ -223,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn chooses_as_the_slow_way_does() {
+    fn selects_as_a_naive_loop_does() {
         for seed in 0..50 {
             let (settings, queries) = (2 + seed as usize % 7, 2 + seed as usize % 23);
             let reports = random_reports(seed, settings, queries);
@@ -269,19 +253,22 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_swept() {
+    fn errors() {
         let reports = random_reports(1, 2, 2);
-        let refused = |reports: &[Report], measure| {
+        let error_of = |reports: &[Report], measure| {
             let error = ParameterSweep::new(reports, measure, None).unwrap_err();
             error.to_string()
         };
         assert_eq!(
-            refused(&reports[..1], Measure::RR),
+            error_of(&reports[..1], Measure::RR),
             "expected at least 2 systems, found 1"
         );
-        assert_eq!(refused(&reports, Measure::AP), "the reports do not have AP");
         assert_eq!(
-            refused(&random_reports(1, 2, 1), Measure::RR),
+            error_of(&reports, Measure::AP),
+            "the reports do not have AP"
+        );
+        assert_eq!(
+            error_of(&random_reports(1, 2, 1), Measure::RR),
             "expected at least 2 queries that count, found 1"
         );
     }

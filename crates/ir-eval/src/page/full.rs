@@ -227,7 +227,7 @@ impl<'a> Full<'a, '_> {
                 continue;
             };
             let moves =
-                RankChanges::new(self.qrels, *self.comparison.rules(), run, other).by(measure);
+                RankChanges::new(self.qrels, *self.comparison.rules(), run, other).for_measure(measure);
             page.topics.extend(WinsAndLosses::new(
                 self.comparison,
                 &moves,

@@ -85,7 +85,7 @@ pub struct QueryRankChanges {
 
 impl WinsAndLosses {
     /// Up to `most` wins and `most` losses, each with up to `documents` of the documents that
-    /// moved: [`RankChanges::by`] tells which matter to the measure. `None` where the comparison does not have the systems or the measure.
+    /// moved: [`RankChanges::for_measure`] tells which matter to the measure. `None` where the comparison does not have the systems or the measure.
     #[must_use]
     pub fn new<J>(
         comparison: &Comparison,
@@ -103,7 +103,7 @@ impl WinsAndLosses {
         let count = |sign: fn(f64) -> bool| topics.iter().filter(|t| sign(t.difference)).count();
         let (won, lost) = (count(|d| d > 0.0), count(|d| d < 0.0));
         let with_moves = |topic: &QueryDifference| {
-            let mut moved = moves.of(&topic.query);
+            let mut moved = moves.on_query(&topic.query);
             let rest = moved.iter().skip(documents);
             let relevant_left_out = rest.filter(|moved| moves.is_relevant(moved)).count();
             let left_out = moved.len().saturating_sub(documents);
@@ -175,7 +175,7 @@ impl<'a> ComparisonPage<'a> {
                         (self.contents())
                         section id="tables" {
                             h2 { "Tables" }
-                            (self.comparison.html())
+                            (tables::tables(self.comparison))
                         }
                         (self.rules())
                         (self.gallery())

@@ -1,53 +1,51 @@
-//! Tables in HTML.
+//! Tables of a comparison in HTML.
 
 use maud::{Markup, html};
 
 use crate::Comparison;
-use crate::compare::table::{Cell, Mark, Sheet};
+use crate::compare::table::{ComparisonTable, SignificanceMark, TableCell};
 use crate::plots::printable;
 
-/// Longer tables than this are folded, but for the first.
-const LONG: usize = 20;
+/// Number of rows from which tables other than the first are collapsed.
+const MAX_OPEN_ROWS: usize = 20;
 
-impl Comparison {
-    /// The tables, one below the other, long ones folded. The highest figure of a measure is bold.
-    pub(crate) fn html(&self) -> Markup {
-        html! {
-            @for (at, sheet) in self.sheets().iter().enumerate() {
-                @if at == 0 || sheet.rows.len() <= LONG {
-                    (table(sheet))
-                } @else {
-                    details {
-                        summary { (sheet.title) ", " (sheet.rows.len()) " rows" }
-                        (table(sheet))
-                    }
+/// The tables of a comparison; long ones are collapsed.
+pub(super) fn tables(comparison: &Comparison) -> Markup {
+    html! {
+        @for (at, table) in comparison.tables().iter().enumerate() {
+            @if at == 0 || table.rows.len() <= MAX_OPEN_ROWS {
+                (html_table(table))
+            } @else {
+                details {
+                    summary { (table.title) ", " (table.rows.len()) " rows" }
+                    (html_table(table))
                 }
             }
         }
     }
 }
 
-fn table(sheet: &Sheet) -> Markup {
-    let class = |at: usize| (at >= sheet.words).then_some("n");
+fn html_table(table: &ComparisonTable) -> Markup {
+    let class = |at: usize| (at >= table.text_columns).then_some("n");
     html! {
         div.wide {
             table {
-                caption { (printable(&sheet.title)) }
+                caption { (printable(&table.title)) }
                 thead {
                     tr {
-                        @for (at, name) in sheet.header.iter().enumerate() {
+                        @for (at, name) in table.header.iter().enumerate() {
                             th scope="col" class=[class(at)] { (printable(name)) }
                         }
                     }
                 }
                 tbody {
-                    @for row in &sheet.rows {
+                    @for row in &table.rows {
                         tr {
                             @for (at, cell) in row.iter().enumerate() {
                                 @if at == 0 {
                                     th scope="row" { (printable(&cell.text)) }
                                 } @else {
-                                    td class=[class(at)] { (set(cell)) }
+                                    td class=[class(at)] { (format_cell(cell)) }
                                 }
                             }
                         }
@@ -58,15 +56,15 @@ fn table(sheet: &Sheet) -> Markup {
     }
 }
 
-fn set(cell: &Cell) -> Markup {
+fn format_cell(cell: &TableCell) -> Markup {
     html! {
         @if cell.best { b { (printable(&cell.text)) } } @else { (printable(&cell.text)) }
-        // Marks hang to the right of the numbers, which stay below each other.
+        // Style table: marks have no width, so that numbers stay aligned.
         @match &cell.mark {
-            Mark::None => {}
-            Mark::Better => sup.mark { "†" }
-            Mark::Worse => sup.mark { "‡" }
-            Mark::Beats(letters) => sup { (letters) }
+            SignificanceMark::None => {}
+            SignificanceMark::Higher => sup.mark { "†" }
+            SignificanceMark::Lower => sup.mark { "‡" }
+            SignificanceMark::HigherThan(letters) => sup { (letters) }
         }
     }
 }

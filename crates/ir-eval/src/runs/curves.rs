@@ -1,12 +1,12 @@
-//! Figures as a function of recall or of the cut-off.
+//! Curves: interpolated precision over recall, and measures over the cutoff.
 
 use crate::{Decimal, Kind, Measure, Points, Report};
 
-/// One system's figures along an axis: interpolated precision over recall, or a measure over its
-/// cut-off. Points ascend in x.
+/// Curve of one system: interpolated precision over recall, or a measure over its cutoff. Points are
+/// in ascending order of x.
 ///
-/// A curve needs nothing but a report that holds the measures of its points; [`eleven_point_precision`] and
-/// [`at_cutoffs`] list them.
+/// The report must contain the measures of all points; [`eleven_point_precision`] and [`at_cutoffs`]
+/// list them.
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
@@ -31,35 +31,34 @@ use crate::{Decimal, Kind, Measure, Points, Report};
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MeasureCurve {
-    /// The system's name.
+    /// Name of the system.
     pub system: String,
-    /// x and the figure over all queries.
+    /// x, and the score over all queries.
     pub points: Vec<(f64, f64)>,
 }
 
 impl MeasureCurve {
-    /// Interpolated precision (y) at each recall (x) for which the report has
-    /// [`Kind::IPrec`]; empty when it has none.
+    /// Interpolated precision over recall, from the [`Kind::IPrec`] measures of a report.
     #[must_use]
     pub fn precision_recall(report: &Report) -> Self {
-        Self::of(report, |measure| match measure.kind() {
+        Self::from_measures(report, |measure| match measure.kind() {
             Kind::IPrec { recall } => Some(recall.to_f64()),
             _ => None,
         })
     }
 
-    /// A measure (y) at each cut-off (x) at which the report has it; empty when it has none. The
-    /// cut-off of `measure` itself does not matter.
+    /// A measure over the cutoff, from all cutoffs of the measure in a report. The cutoff of
+    /// `measure` itself is ignored.
     #[must_use]
     pub fn over_cutoffs(report: &Report, measure: Measure) -> Self {
-        Self::of(report, |other| {
+        Self::from_measures(report, |other| {
             let cutoff = other.cutoff()?;
             let same = other.kind() == measure.kind() && other.level() == measure.level();
             same.then_some(f64::from(cutoff))
         })
     }
 
-    fn of(report: &Report, x: impl Fn(&Measure) -> Option<f64>) -> Self {
+    fn from_measures(report: &Report, x: impl Fn(&Measure) -> Option<f64>) -> Self {
         let point = |measure: &Measure| Some((x(measure)?, report.summary(*measure)?));
         let mut points: Vec<(f64, f64)> = report.measures().iter().filter_map(point).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -70,15 +69,14 @@ impl MeasureCurve {
     }
 }
 
-/// Interpolated precision at recall 0, 0.1, …, 1.
+/// Interpolated precision at the recall levels 0, 0.1, …, 1.
 #[must_use]
 pub fn eleven_point_precision() -> Vec<Measure> {
     let at = |&recall: &Decimal| Measure::of(Kind::IPrec { recall });
     Points::ELEVEN.as_slice().iter().map(at).collect()
 }
 
-/// A measure at several cut-offs. Zeros are left out, and so is everything for a measure that has
-/// no cut-off.
+/// A measure at several cutoffs; zeros are skipped. Empty for a measure without cutoff.
 #[must_use]
 pub fn at_cutoffs(measure: Measure, cutoffs: &[u32]) -> Vec<Measure> {
     if !measure.kind().takes_cutoff() {
@@ -88,8 +86,8 @@ pub fn at_cutoffs(measure: Measure, cutoffs: &[u32]) -> Vec<Measure> {
     cutoffs.map(|&k| measure.at(k)).collect()
 }
 
-/// Cut-offs up to a depth that are dense enough for a smooth curve on a logarithmic axis: all up
-/// to 20, then 35 to each power of ten, the round ones among them, and the depth itself.
+/// Cutoffs up to a depth for a smooth curve on a logarithmic axis: all up to 20, then 35 per decade,
+/// round numbers included, and the depth itself.
 ///
 /// ```
 /// let cutoffs = ir_eval::log_spaced_cutoffs(1000);
@@ -102,7 +100,7 @@ pub fn at_cutoffs(measure: Measure, cutoffs: &[u32]) -> Vec<Measure> {
 pub fn log_spaced_cutoffs(depth: u32) -> Vec<u32> {
     let mut cutoffs: Vec<u32> = (1..=depth.min(20)).collect();
     let (mut at, depth) = (20, u64::from(depth));
-    // From 20 in steps of 2 to 50, in steps of 5 to 100, in steps of 10 to 200, and so on.
+    // From 20 to 50 in steps of 2, to 100 in steps of 5, to 200 in steps of 10, and so on.
     let mut steps = [2_u64, 5, 10];
     while at < depth {
         for (step, end) in [(0, 25), (1, 20), (2, 20)] {

@@ -1,31 +1,31 @@
-//! What is different between two runs.
+//! Differences between two runs.
 
 use std::collections::{BTreeSet, HashMap};
 
-use ir_core::{ListOrder, Run, Scored};
+use ir_core::{Run, RunOrder, ScoredDoc};
 use serde::{Deserialize, Serialize};
 
-use crate::{RankBiasedOverlap, kendall_tau_b, tau_ap};
+use super::{RankBiasedOverlap, kendall_tau_b, tau_ap};
+use crate::statistics::mean;
 
-/// How two runs are compared.
+/// Options of a [`RunDiff`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DiffRules {
-    /// The order of each run's documents.
-    pub order: ListOrder,
-    /// How many documents of each list count. Default all.
+    /// Order of the documents of each list. Default: by score.
+    pub order: RunOrder,
+    /// Number of top documents to compare. Default: all.
     pub depth: Option<usize>,
-    /// The persistence of rank-biased overlap, above 0 and below 1. Default .9.
+    /// Persistence of rank-biased overlap. Range: between 0 and 1. Default: 0.9.
     pub p: f64,
-    /// How far two scores of a document may be apart and still count as equal. Default 0; infinite
-    /// to compare rankings alone.
+    /// Absolute tolerance for equal scores; infinity compares rankings only. Range: ≥ 0. Default: 0.
     pub tolerance: f64,
 }
 
 impl Default for DiffRules {
     fn default() -> Self {
         Self {
-            order: ListOrder::Score,
+            order: RunOrder::Score,
             depth: None,
             p: 0.9,
             tolerance: 0.0,
@@ -33,7 +33,7 @@ impl Default for DiffRules {
     }
 }
 
-/// Two runs, query by query. The tags are not compared.
+/// Differences between two runs, per query. Run tags are not compared.
 ///
 /// ```
 /// use ir_core::Run;
@@ -49,72 +49,72 @@ impl Default for DiffRules {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RunDiff {
-    /// The rules that were followed.
+    /// Options of the comparison.
     pub rules: DiffRules,
-    /// The queries of both runs, by id.
+    /// Queries that both runs contain, by id.
     pub queries: Vec<QueryDiff>,
-    /// The queries of the first run alone.
+    /// Queries that only the first run contains.
     pub only_first: Vec<String>,
-    /// The queries of the second run alone.
+    /// Queries that only the second run contains.
     pub only_second: Vec<String>,
 }
 
-/// One query of two runs.
+/// Differences between two runs on one query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct QueryDiff {
-    /// The query.
+    /// Query id.
     pub query: String,
-    /// How many documents the first run lists, and the second.
+    /// Number of documents of the first and of the second run.
     pub retrieved: [usize; 2],
-    /// How many documents both list.
+    /// Number of documents that both runs retrieve.
     pub common: usize,
-    /// Kendall's tau-b of the ranks of the common documents; `None` for fewer than two.
+    /// Kendall's tau-b of the common documents; `None` for fewer than two.
     pub tau: Option<f64>,
-    /// AP correlation of the ranks of the common documents, the first run being the truth; `None`
-    /// for fewer than two.
+    /// AP correlation of the common documents, with the first run as truth; `None` for fewer than
+    /// two.
     pub tau_ap: Option<f64>,
-    /// Rank-biased overlap, extrapolated; it sees documents that only one of them lists.
+    /// Extrapolated rank-biased overlap of all documents.
     pub rbo: Option<f64>,
-    /// The first rank with another document.
+    /// First rank with different documents.
     pub first_difference: Option<RankDiff>,
-    /// The common document whose scores are farthest apart, and farther than the tolerance.
+    /// Common document with the largest score difference above the tolerance.
     pub score: Option<ScoreDiff>,
 }
 
-/// A rank at which two runs have different documents.
+/// Rank at which two runs have different documents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RankDiff {
-    /// From 1.
+    /// Rank, from 1.
     pub rank: usize,
-    /// The document of the first run; `None` where its list has ended.
+    /// Document of the first run; `None` beyond the end of its list.
     pub first: Option<String>,
-    /// The document of the second run.
+    /// Document of the second run; `None` beyond the end of its list.
     pub second: Option<String>,
 }
 
-/// A document with different scores.
+/// Document with different scores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ScoreDiff {
-    /// The document.
+    /// Document id.
     pub doc: String,
-    /// Its score in the first run.
+    /// Score in the first run.
     pub first: f64,
-    /// Its score in the second run.
+    /// Score in the second run.
     pub second: f64,
 }
 
 impl ScoreDiff {
-    /// How far the scores are apart.
+    /// Absolute difference of the scores.
     #[must_use]
     pub fn distance(&self) -> f64 {
         distance(self.first, self.second)
     }
 }
 
-/// Equal scores, infinite ones too, are 0 apart.
+/// Absolute difference; 0 for equal infinities and for two NaNs.
 fn distance(first: f64, second: f64) -> f64 {
     if first == second || (first.is_nan() && second.is_nan()) {
         return 0.0;
@@ -128,23 +128,23 @@ fn distance(first: f64, second: f64) -> f64 {
 }
 
 impl QueryDiff {
-    fn new(query: &str, first: &[Scored], second: &[Scored], rules: &DiffRules) -> Self {
+    fn new(query: &str, first: &[ScoredDoc], second: &[ScoredDoc], rules: &DiffRules) -> Self {
         let list = |list| {
-            let mut list = rules.order.of(list);
+            let mut list = rules.order.ranked(list);
             list.truncate(rules.depth.unwrap_or(usize::MAX));
             list
         };
         let (first, second) = (list(first), list(second));
-        let places: HashMap<&str, usize> = second
+        let positions: HashMap<&str, usize> = second
             .iter()
             .enumerate()
             .map(|(at, scored)| (scored.doc.as_str(), at))
             .collect();
-        // Ranks as scores: the higher the better.
+        // Negative ranks as scores: higher is better.
         let (mut firsts, mut seconds) = (Vec::new(), Vec::new());
         let mut score: Option<ScoreDiff> = None;
         for (at, scored) in first.iter().enumerate() {
-            let Some(&there) = places.get(scored.doc.as_str()) else {
+            let Some(&there) = positions.get(scored.doc.as_str()) else {
                 continue;
             };
             firsts.push(-(at as f64));
@@ -160,12 +160,12 @@ impl QueryDiff {
                 });
             }
         }
-        let doc = |list: &[&Scored], at: usize| list.get(at).map(|scored| scored.doc.clone());
+        let doc = |list: &[&ScoredDoc], at: usize| list.get(at).map(|scored| scored.doc.clone());
         let longest = first.len().max(second.len());
         let differs = |&at: &usize| {
             first.get(at).map(|scored| &scored.doc) != second.get(at).map(|scored| &scored.doc)
         };
-        let docs = |list: &[&Scored]| -> Vec<String> {
+        let docs = |list: &[&ScoredDoc]| -> Vec<String> {
             list.iter().map(|scored| scored.doc.clone()).collect()
         };
         Self {
@@ -184,7 +184,7 @@ impl QueryDiff {
         }
     }
 
-    /// The share of the longer list that both have.
+    /// Number of common documents divided by the length of the longer list.
     #[must_use]
     pub fn overlap(&self) -> f64 {
         let longest = self.retrieved[0].max(self.retrieved[1]);
@@ -195,13 +195,13 @@ impl QueryDiff {
         }
     }
 
-    /// Whether the two lists have the same documents at the same ranks.
+    /// Whether both lists have the same documents at the same ranks.
     #[must_use]
     pub const fn same_ranking(&self) -> bool {
         self.first_difference.is_none()
     }
 
-    /// Whether nothing differs.
+    /// Whether neither ranks nor scores differ.
     #[must_use]
     pub const fn identical(&self) -> bool {
         self.first_difference.is_none() && self.score.is_none()
@@ -228,8 +228,8 @@ impl RunDiff {
         }
     }
 
-    /// Whether both runs have the same queries, with the same documents at the same ranks, with
-    /// scores as equal as the tolerance demands.
+    /// Whether both runs have the same queries with the same documents at the same ranks, and scores
+    /// within the tolerance.
     #[must_use]
     pub fn identical(&self) -> bool {
         self.same_rankings() && self.queries.iter().all(QueryDiff::identical)
@@ -242,20 +242,18 @@ impl RunDiff {
         same && self.only_first.is_empty() && self.only_second.is_empty()
     }
 
-    /// The mean of a figure over the common queries that have it, and how many these are.
+    /// Mean of a value over the common queries that have it, and the number of these queries.
     #[must_use]
-    pub fn mean(&self, figure: impl Fn(&QueryDiff) -> Option<f64>) -> Option<(f64, usize)> {
-        let values: Vec<f64> = self.queries.iter().filter_map(figure).collect();
-        let sum: f64 = values.iter().sum();
-        (!values.is_empty()).then(|| (sum / values.len() as f64, values.len()))
+    pub fn mean(&self, value: impl Fn(&QueryDiff) -> Option<f64>) -> Option<(f64, usize)> {
+        let values: Vec<f64> = self.queries.iter().filter_map(value).collect();
+        (!values.is_empty()).then(|| (mean(&values), values.len()))
     }
 
-    /// The query and document whose scores are farthest apart.
+    /// Query and document with the largest score difference; the first of equal ones.
     #[must_use]
     pub fn largest_score(&self) -> Option<(&str, &ScoreDiff)> {
         let all = self.queries.iter();
         let scores = all.filter_map(|query| Some((query.query.as_str(), query.score.as_ref()?)));
-        // The first of several.
         scores.fold(None, |best: Option<(&str, &ScoreDiff)>, next| match best {
             Some(best) if best.1.distance() >= next.1.distance() => Some(best),
             _ => Some(next),

@@ -1,8 +1,9 @@
-//! Runs beside each other: differences, overlap, rank correlation, curves, scores by rank.
+//! Analysis of runs: differences, overlap, rank correlation, curves, scores by rank.
 
 mod curves;
 mod diff;
 mod overlap;
+mod rank_biased_overlap;
 mod rank_changes;
 mod rank_correlation;
 mod scores_by_rank;
@@ -10,6 +11,7 @@ mod scores_by_rank;
 pub use curves::{MeasureCurve, at_cutoffs, eleven_point_precision, log_spaced_cutoffs};
 pub use diff::{DiffRules, QueryDiff, RankDiff, RunDiff, ScoreDiff};
 pub use overlap::{OverlapCounts, OverlapError, OverlapRegion, OverlapRules, RunOverlap};
+pub use rank_biased_overlap::RankBiasedOverlap;
 pub use rank_changes::{RankChange, RankChanges};
-pub use rank_correlation::{RankBiasedOverlap, kendall_tau_b, tau_ap, tau_ap_b};
+pub use rank_correlation::{kendall_tau_b, tau_ap, tau_ap_b};
 pub use scores_by_rank::{RankStatistics, ScoresByRank};

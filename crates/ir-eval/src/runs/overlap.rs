@@ -1,19 +1,19 @@
-//! Which runs retrieve the same documents: the counts of a Venn diagram.
+//! Overlap of the documents that runs retrieve: the counts of a Venn diagram.
 
 use std::collections::BTreeMap;
 
-use ir_core::{Grade, Judgments, ListOrder, Run};
+use ir_core::{Grade, Judgments, Run, RunOrder};
 use serde::{Deserialize, Serialize};
 
-/// How runs are laid over each other.
+/// Options of a [`RunOverlap`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OverlapRules {
-    /// How many documents of each list count. Default all.
+    /// Number of top documents of each list. Default: all.
     pub depth: Option<usize>,
-    /// The order of each run's documents.
-    pub order: ListOrder,
-    /// The grade from which on a judged document is relevant. Default 1.
+    /// Order of the documents of each list. Default: by score.
+    pub order: RunOrder,
+    /// Minimum grade of a relevant document. Default: 1.
     pub level: Grade,
 }
 
@@ -21,14 +21,14 @@ impl Default for OverlapRules {
     fn default() -> Self {
         Self {
             depth: None,
-            order: ListOrder::Score,
+            order: RunOrder::Score,
             level: 1,
         }
     }
 }
 
-/// For every set of runs, how many documents exactly these retrieved. The documents of all queries
-/// count together: a document that two queries retrieve counts twice.
+/// Number of documents that exactly a set of runs retrieves, for every set of runs. Counts are summed
+/// over queries: a document that is retrieved for two queries counts twice.
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
@@ -47,34 +47,34 @@ impl Default for OverlapRules {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RunOverlap {
-    /// The tags of the runs.
+    /// Run tags.
     pub runs: Vec<String>,
-    /// The rules that were followed.
+    /// Options of the count.
     pub rules: OverlapRules,
-    /// One for each set of runs that has a document, the larger sets first.
+    /// Non-empty regions of the Venn diagram, larger sets of runs first.
     pub regions: Vec<OverlapRegion>,
 }
 
-/// The documents that some runs retrieved and no other.
+/// Region of the Venn diagram: documents that exactly these runs retrieve.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct OverlapRegion {
-    /// The numbers of the runs, from 0, ascending.
+    /// Indices of the runs, ascending.
     pub runs: Vec<usize>,
-    /// What they retrieved.
+    /// Document counts.
     #[serde(flatten)]
     pub count: OverlapCounts,
 }
 
-/// A number of documents.
+/// Document counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct OverlapCounts {
-    /// All of them.
+    /// Number of documents.
     pub documents: u64,
-    /// Those that are relevant; `None` without judgments.
+    /// Number of relevant documents; `None` without judgments.
     pub relevant: Option<u64>,
-    /// Those that were judged, relevant or not; `None` without judgments.
+    /// Number of judged documents, relevant or not; `None` without judgments.
     pub judged: Option<u64>,
 }
 
@@ -89,23 +89,23 @@ impl OverlapCounts {
     }
 }
 
-/// Why runs could not be laid over each other.
+/// Error counting the overlap of runs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OverlapError {
-    /// More runs than there are sets to count.
+    /// More than [`RunOverlap::MAX_RUNS`] runs.
     #[error("expected at most {} runs, found {found}", RunOverlap::MAX_RUNS)]
     TooMany {
-        /// How many runs there are.
+        /// Number of runs.
         found: usize,
     },
 }
 
 impl RunOverlap {
-    /// The most runs: their sets are 2¹⁶.
+    /// Maximum number of runs; there are 2¹⁶ sets of them.
     pub const MAX_RUNS: usize = 16;
 
-    /// Counts. With judgments, relevant and judged documents are counted too.
+    /// Counts the documents of each set of runs; with judgments, also relevant and judged documents.
     ///
     /// # Errors
     /// When there are more than [`RunOverlap::MAX_RUNS`] runs.
@@ -122,7 +122,7 @@ impl RunOverlap {
             for (query, list) in run.iter() {
                 let docs = queries.entry(query).or_default();
                 let depth = rules.depth.unwrap_or(usize::MAX);
-                for scored in rules.order.of(list).into_iter().take(depth) {
+                for scored in rules.order.ranked(list).into_iter().take(depth) {
                     *docs.entry(&scored.doc).or_default() |= 1 << number;
                 }
             }
@@ -160,7 +160,7 @@ impl RunOverlap {
 
     fn sum(&self, counts: impl Fn(&OverlapRegion) -> bool) -> OverlapCounts {
         let regions = self.regions.iter().filter(|region| counts(region));
-        // Nothing found is 0, not unknown, where there are judgments.
+        // With judgments, the count of an empty set is 0, not unknown.
         let counted = self.regions.first().map(|region| region.count);
         let zero = OverlapCounts {
             documents: 0,
@@ -170,26 +170,26 @@ impl RunOverlap {
         regions.fold(zero, |sum, region| sum.plus(region.count))
     }
 
-    /// All documents that any run retrieved: the sum over all regions.
+    /// Documents that any run retrieves.
     #[must_use]
     pub fn union(&self) -> OverlapCounts {
         self.sum(|_| true)
     }
 
-    /// What one run, by its number, retrieved.
+    /// Documents that one run retrieves, by run index.
     #[must_use]
     pub fn run(&self, run: usize) -> OverlapCounts {
         self.sum(|region| region.runs.contains(&run))
     }
 
-    /// What no run but this one retrieved. Its relevant documents are those that a pool would lack
-    /// without the run.
+    /// Documents that only this run retrieves. Its relevant documents are those that a pool would
+    /// lack without the run.
     #[must_use]
     pub fn only(&self, run: usize) -> OverlapCounts {
         self.sum(|region| region.runs == [run])
     }
 
-    /// What two runs both retrieved, whoever else did.
+    /// Documents that both runs retrieve.
     #[must_use]
     pub fn both(&self, first: usize, second: usize) -> OverlapCounts {
         self.sum(|region| region.runs.contains(&first) && region.runs.contains(&second))

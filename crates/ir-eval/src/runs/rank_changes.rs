@@ -1,4 +1,4 @@
-//! The documents that make the difference on a query.
+//! Documents that two runs rank differently.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use ir_core::{Judgments, Run};
 use serde::{Deserialize, Serialize};
 
-use super::scores_by_rank::in_order;
+use super::scores_by_rank::evaluation_order;
 use crate::rules::Unjudged;
 use crate::{Judged, Kind, Measure, Rules};
 
-/// The documents whose rank differs between two runs, under the rules of an evaluation.
+/// Documents whose rank differs between two runs, under the rules of an evaluation.
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
@@ -22,18 +22,23 @@ use crate::{Judged, Kind, Measure, Rules};
 /// old.push("q1", "good", 1.0);
 /// new.push("q1", "good", 2.0);
 ///
-/// let moved = RankChanges::new(&qrels, Rules::default(), &new, &old).of("q1");
-/// assert_eq!(moved[0].doc, "good");
-/// assert_eq!((moved[0].rank, moved[0].against), (Some(1), Some(2)));
-/// assert_eq!((moved[1].rank, moved[1].against), (None, Some(1)));
+/// let changes = RankChanges::new(&qrels, Rules::default(), &new, &old).on_query("q1");
+/// assert_eq!(changes[0].doc, "good");
+/// assert_eq!((changes[0].rank, changes[0].against), (Some(1), Some(2)));
+/// assert_eq!((changes[1].rank, changes[1].against), (None, Some(1)));
 /// ```
 ///
 /// # Order
-/// Relevant documents come first, then others that were judged, then the rest; in each of the three
-/// those that matter most to the measure: by the change of the document's weight, times the grade
-/// where it is relevant. The weight of rank r is 1 / log₂(r + 1) for measures by discounted gain, 1
-/// for those that only ask what was found (precision, recall, success), and 1 / r for all others,
-/// and where no measure is named. Beyond the measure's cut-off it is 0.
+/// Relevant documents first, then other judged documents, then unjudged ones. Within each group in
+/// descending order of influence on the measure: the change of the rank weight, times the grade for
+/// relevant documents.
+///
+/// | measure | weight of rank r |
+/// |---|---|
+/// | DCG, nDCG | 1 / log₂(r + 1) |
+/// | precision, recall, success | 1 |
+/// | others, or none | 1 / r |
+/// | any, beyond its cutoff | 0 |
 #[derive(Debug, Clone, Copy)]
 pub struct RankChanges<'a, J: ?Sized> {
     qrels: &'a J,
@@ -43,21 +48,21 @@ pub struct RankChanges<'a, J: ?Sized> {
     measure: Option<Measure>,
 }
 
-/// A document that two runs rank differently.
+/// Document that two runs rank differently.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankChange {
-    /// The document's id.
+    /// Document id.
     pub doc: String,
-    /// How it was judged.
+    /// Judgment of the document.
     pub judged: Judged,
-    /// Its rank in the system's list, from 1; `None` where it is not in the list.
+    /// Rank in the list of the system, from 1; `None` if not retrieved.
     pub rank: Option<usize>,
-    /// Its rank in the list of the one the system is compared with.
+    /// Rank in the list of the run that the system is compared with; `None` if not retrieved.
     pub against: Option<usize>,
 }
 
 impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
-    /// What moved from `against` to `system`.
+    /// Compares the ranks of `system` with those of `against`.
     #[must_use]
     pub const fn new(qrels: &'a J, rules: Rules, system: &'a Run, against: &'a Run) -> Self {
         Self {
@@ -69,8 +74,8 @@ impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
         }
     }
 
-    /// Only the documents whose move can change `measure`: those whose weight changed, none of
-    /// which are beyond its cut-off in both lists.
+    /// Restricts changes to documents that can influence `measure`: those whose rank weight changes.
+    /// Documents beyond the cutoff in both lists are excluded.
     ///
     /// ```
     /// # use ir_core::{Qrels, Run};
@@ -81,34 +86,34 @@ impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
     ///     old.push("q1", doc, score);
     ///     new.push("q1", doc, if doc == "a" { 3.0 } else { -score });
     /// }
-    /// let moves = RankChanges::new(&qrels, Rules::default(), &new, &old);
-    /// assert_eq!(moves.of("q1").len(), 2);
-    /// assert_eq!(moves.by(Measure::NDCG.at(1)).of("q1"), []);
+    /// let changes = RankChanges::new(&qrels, Rules::default(), &new, &old);
+    /// assert_eq!(changes.on_query("q1").len(), 2);
+    /// assert_eq!(changes.for_measure(Measure::NDCG.at(1)).on_query("q1"), []);
     /// ```
     #[must_use]
-    pub const fn by(mut self, measure: Measure) -> Self {
+    pub const fn for_measure(mut self, measure: Measure) -> Self {
         self.measure = Some(measure);
         self
     }
 
-    /// Whether a document is relevant, to the measure or else by the rules.
+    /// Whether a document is relevant: at the minimum grade of the measure, or of the rules.
     #[must_use]
-    pub fn is_relevant(&self, moved: &RankChange) -> bool {
+    pub fn is_relevant(&self, change: &RankChange) -> bool {
         let level = self.measure.and_then(|measure| measure.rel);
-        matches!(moved.judged, Judged::Grade(grade) if grade >= level.unwrap_or(self.rules.level))
+        matches!(change.judged, Judged::Grade(grade) if grade >= level.unwrap_or(self.rules.level))
     }
 
-    /// The documents that moved on a query, those that matter most first: see
-    /// [the order](Moves#order).
+    /// Returns the documents with different ranks on a query, in
+    /// [order of influence](RankChanges#order).
     #[must_use]
-    pub fn of(&self, query: &str) -> Vec<RankChange> {
+    pub fn on_query(&self, query: &str) -> Vec<RankChange> {
         let mut ranks: BTreeMap<&str, [Option<usize>; 2]> = BTreeMap::new();
         for (side, run) in [self.system, self.against].into_iter().enumerate() {
             for (at, doc) in self.ranked(run, query).into_iter().enumerate() {
                 ranks.entry(doc).or_default()[side] = Some(at + 1);
             }
         }
-        let mut moved: Vec<RankChange> = ranks
+        let mut changes: Vec<RankChange> = ranks
             .into_iter()
             .filter(|(_, [rank, against])| rank != against)
             .map(|(doc, [rank, against])| RankChange {
@@ -117,10 +122,10 @@ impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
                 rank,
                 against,
             })
-            .filter(|moved| self.measure.is_none() || self.change(moved) != 0.0)
+            .filter(|change| self.measure.is_none() || self.weight_change(change) != 0.0)
             .collect();
-        moved.sort_by(|a, b| self.order(a, b));
-        moved
+        changes.sort_by(|a, b| self.compare(a, b));
+        changes
     }
 
     fn judged(&self, query: &str, doc: &str) -> Judged {
@@ -131,17 +136,17 @@ impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
         }
     }
 
-    fn order(&self, a: &RankChange, b: &RankChange) -> Ordering {
-        let class = |moved: &RankChange| match moved.judged {
-            _ if self.is_relevant(moved) => 2,
+    fn compare(&self, a: &RankChange, b: &RankChange) -> Ordering {
+        let class = |change: &RankChange| match change.judged {
+            _ if self.is_relevant(change) => 2,
             Judged::Grade(_) => 1,
             Judged::Unjudged | Judged::Unpooled => 0,
         };
-        let size = |moved: &RankChange| match moved.judged {
-            Judged::Grade(grade) if self.is_relevant(moved) => {
-                self.change(moved) * grade.max(1) as f64
+        let size = |change: &RankChange| match change.judged {
+            Judged::Grade(grade) if self.is_relevant(change) => {
+                self.weight_change(change) * grade.max(1) as f64
             }
-            _ => self.change(moved),
+            _ => self.weight_change(change),
         };
         class(b)
             .cmp(&class(a))
@@ -149,9 +154,9 @@ impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
             .then(a.doc.cmp(&b.doc))
     }
 
-    /// By how much the weight of a document's rank changed.
-    fn change(&self, moved: &RankChange) -> f64 {
-        (self.weight(moved.rank) - self.weight(moved.against)).abs()
+    /// Absolute change of the rank weight.
+    fn weight_change(&self, change: &RankChange) -> f64 {
+        (self.weight(change.rank) - self.weight(change.against)).abs()
     }
 
     fn weight(&self, rank: Option<usize>) -> f64 {
@@ -167,10 +172,10 @@ impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
         }
     }
 
-    /// A query's documents in the order in which they are evaluated.
+    /// Documents of a query in the order in which they are evaluated.
     fn ranked(&self, run: &'a Run, query: &str) -> Vec<&'a str> {
         let rules = &self.rules;
-        let mut list = in_order(run.get(query).unwrap_or_default(), query, rules);
+        let mut list = evaluation_order(run.get(query).unwrap_or_default(), query, rules);
         list.truncate(rules.depth.unwrap_or(usize::MAX));
         let docs = list.into_iter().map(|scored| scored.doc.as_str());
         docs.filter(|doc| {

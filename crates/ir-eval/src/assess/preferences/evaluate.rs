@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fmt;
 
-use ir_core::{Run, Scored};
+use ir_core::{Run, ScoredDoc};
 use serde::{Deserialize, Serialize};
 
 use super::count::{Counts, Pairs, Share};
@@ -181,10 +181,14 @@ impl Preferences {
 }
 
 /// The documents of a list in the order of the rules.
-fn ranked<'r>(query: &str, list: &'r [Scored], rules: &Rules) -> Result<Vec<&'r str>, EvalError> {
+fn ranked<'r>(
+    query: &str,
+    list: &'r [ScoredDoc],
+    rules: &Rules,
+) -> Result<Vec<&'r str>, EvalError> {
     let mut seen = HashSet::with_capacity(list.len());
     let mut sorted = Vec::with_capacity(list.len());
-    for Scored { doc, score } in list {
+    for ScoredDoc { doc, score } in list {
         let (query, doc_id) = (|| query.to_owned(), || doc.clone());
         if score.is_nan() {
             return Err(EvalError::NanScore {

@@ -37,7 +37,7 @@ mod read;
 
 use std::collections::BTreeMap;
 
-use ir_core::trec::TrecError;
+use ir_core::trec::TrecReadError;
 
 use crate::EvalError;
 
@@ -109,7 +109,7 @@ fn entry<'m, T: Default>(map: &'m mut BTreeMap<String, T>, key: &str) -> &'m mut
 pub enum PreferenceError {
     /// The file is not one of preferences.
     #[error(transparent)]
-    File(#[from] TrecError),
+    File(#[from] TrecReadError),
     /// The run and the preferences do not fit, or a list has no order.
     #[error(transparent)]
     Run(#[from] EvalError),

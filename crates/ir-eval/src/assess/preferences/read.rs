@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use ir_core::trec::{Oddities, Parsed, Rows, number};
+use ir_core::trec::{ColumnReader, Parsed, TrecWarnings, parse_number};
 
 use super::{PreferenceError, Preferences};
 
@@ -13,7 +13,7 @@ use super::{PreferenceError, Preferences};
 /// # Errors
 /// When a line has other columns, a level is NaN, or the file cannot be read.
 pub fn read(input: impl BufRead, source: &str) -> Result<Parsed<Preferences>, PreferenceError> {
-    let mut rows = Rows::new(input, source);
+    let mut rows = ColumnReader::new(input, source);
     let mut levels = Levels::new(source);
     while let Some((line, [query, group, subgroup, doc, text])) = rows.next_row("5")? {
         levels.insert(line, [query, group, subgroup, doc], text)?;
@@ -30,7 +30,7 @@ pub fn read_qrels(
     input: impl BufRead,
     source: &str,
 ) -> Result<Parsed<Preferences>, PreferenceError> {
-    let mut rows = Rows::new(input, source);
+    let mut rows = ColumnReader::new(input, source);
     let mut levels = Levels::new(source);
     while let Some((line, [query, group, doc, text])) = rows.next_row("4")? {
         levels.insert(line, [query, group, "0", doc], text)?;
@@ -40,7 +40,7 @@ pub fn read_qrels(
 
 struct Levels<'a> {
     source: &'a str,
-    odd: Oddities,
+    odd: TrecWarnings,
     data: Preferences,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Levels<'a> {
     fn new(source: &'a str) -> Self {
         Self {
             source,
-            odd: Oddities::new(source),
+            odd: TrecWarnings::new(source),
             data: Preferences::new(),
         }
     }
@@ -59,7 +59,7 @@ impl<'a> Levels<'a> {
         [query, group, subgroup, doc]: [&str; 4],
         text: &str,
     ) -> Result<(), PreferenceError> {
-        let level = number(text);
+        let level = parse_number(text);
         if level.is_some_and(f64::is_nan) {
             return Err(PreferenceError::Level {
                 path: self.source.to_owned(),
@@ -68,7 +68,7 @@ impl<'a> Levels<'a> {
         }
         let level = level.unwrap_or(0.0);
         if text.parse::<f64>().is_err() {
-            let what = format!("the level {text:?} is no number and was read as {level}");
+            let what = format!("the level {text:?} is no parse_number and was read as {level}");
             self.odd.push(line, what);
         }
         self.data.insert(query, group, subgroup, doc, level);
@@ -78,7 +78,7 @@ impl<'a> Levels<'a> {
     fn finish(self) -> Parsed<Preferences> {
         Parsed {
             data: self.data,
-            oddities: self.odd.finish(),
+            warnings: self.odd.finish(),
         }
     }
 }

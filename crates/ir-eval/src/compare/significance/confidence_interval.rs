@@ -4,20 +4,21 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::student::critical;
-use super::{BootstrapResampling, SignificanceError, check, deviation, mean};
+use super::student::critical_value;
+use super::{BootstrapResampling, SignificanceError, validate};
+use crate::statistics::{mean, quantile, standard_deviation};
 
-/// Where a mean lies with a given confidence. Prints as `[0.1234, 0.2345]`.
+/// Confidence interval. Displayed as `[0.1234, 0.2345]`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ConfidenceInterval {
-    /// The lower end.
+    /// Lower bound.
     pub low: f64,
-    /// The upper end.
+    /// Upper bound.
     pub high: f64,
 }
 
 impl ConfidenceInterval {
-    /// Whether a value lies inside, the ends included.
+    /// Whether a value is inside the interval, bounds included.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
@@ -31,11 +32,11 @@ impl fmt::Display for ConfidenceInterval {
     }
 }
 
-/// How the confidence interval of a mean is found.
+/// Method of computing the confidence interval of a mean.
 ///
 /// ```
 /// use ir_eval::significance::IntervalMethod;
-/// let interval = IntervalMethod::Student.of(&[1.0, 2.0, 3.0, 4.0], 0.95)?;
+/// let interval = IntervalMethod::Student.mean_interval(&[1.0, 2.0, 3.0, 4.0], 0.95)?;
 /// // 2.5 ± 3.182446 · 1.290994 / 2
 /// assert_eq!(interval.to_string(), "[0.4457, 4.5543]");
 /// # Ok::<(), ir_eval::significance::SignificanceError>(())
@@ -44,44 +45,44 @@ impl fmt::Display for ConfidenceInterval {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum IntervalMethod {
-    /// By Student's t: mean ± t · s / √n. It may reach beyond 0 and 1.
+    /// Student's t interval: mean ± t · s / √n. Not clipped to the range of the measure.
     #[default]
     Student,
-    /// By percentiles of bootstrap samples, linear between neighbours.
+    /// Percentile bootstrap interval, with linearly interpolated percentiles.
     Bootstrap(BootstrapResampling),
 }
 
 impl IntervalMethod {
-    /// The interval of the mean of these values.
+    /// Computes the confidence interval of the mean of `values` at the given confidence level.
     ///
     /// # Errors
     /// When there are fewer than two values, one is not finite, the confidence is not between 0
-    /// and 1, or no samples are asked for.
-    pub fn of(
+    /// and 1, or the number of bootstrap samples is 0.
+    pub fn mean_interval(
         &self,
         values: &[f64],
         confidence: f64,
     ) -> Result<ConfidenceInterval, SignificanceError> {
-        check(values)?;
+        validate(values)?;
         if !(confidence > 0.0 && confidence < 1.0) {
             return Err(SignificanceError::Level { found: confidence });
         }
         match self {
             Self::Student => {
                 let n = values.len();
-                let t = critical(confidence, n as u64 - 1);
-                let reach = t * deviation(values) / (n as f64).sqrt();
+                let t = critical_value(confidence, n as u64 - 1);
+                let half_width = t * standard_deviation(values) / (n as f64).sqrt();
                 let mean = mean(values);
                 Ok(ConfidenceInterval {
-                    low: mean - reach,
-                    high: mean + reach,
+                    low: mean - half_width,
+                    high: mean + half_width,
                 })
             }
             Self::Bootstrap(resampling) => {
                 if resampling.samples == 0 {
-                    return Err(SignificanceError::Samples);
+                    return Err(SignificanceError::NoSamples);
                 }
-                let mut means: Vec<f64> = resampling.means(values).collect();
+                let mut means: Vec<f64> = resampling.sample_means(values).collect();
                 means.sort_unstable_by(f64::total_cmp);
                 let tail = (1.0 - confidence) / 2.0;
                 Ok(ConfidenceInterval {
@@ -97,18 +98,9 @@ impl fmt::Display for IntervalMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Student => f.write_str("Student's t"),
-            Self::Bootstrap(how) => {
-                write!(f, "bootstrap ({} samples, seed {})", how.samples, how.seed)
+            Self::Bootstrap(BootstrapResampling { samples, seed }) => {
+                write!(f, "bootstrap ({samples} samples, seed {seed})")
             }
         }
     }
-}
-
-/// A quantile of sorted values, linear between neighbours (numpy's default; type 7 of Hyndman and
-/// Fan, 1996).
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let place = share * (sorted.len() - 1) as f64;
-    let (at, part) = (place.floor() as usize, place.fract());
-    let next = sorted[(at + 1).min(sorted.len() - 1)];
-    sorted[at] + part * (next - sorted[at])
 }

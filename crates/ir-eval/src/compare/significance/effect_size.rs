@@ -1,10 +1,11 @@
-//! How large a difference is.
+//! Effect size of paired differences.
 
 use serde::{Deserialize, Serialize};
 
-use super::{SignificanceError, check, deviation, mean};
+use super::{SignificanceError, validate};
+use crate::statistics::{mean, standard_deviation};
 
-/// The size of a difference between two systems on one measure.
+/// Effect size of the difference between two systems on one measure.
 ///
 /// ```
 /// use ir_eval::significance::EffectSize;
@@ -15,36 +16,36 @@ use super::{SignificanceError, check, deviation, mean};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EffectSize {
-    /// The mean difference over queries.
+    /// Mean difference over queries.
     pub mean: f64,
-    /// Cohen's d of paired differences: their mean in units of their standard deviation (Cohen,
-    /// *Statistical Power Analysis for the Behavioral Sciences*, 1988, as d_z). `None` where all
-    /// differences are the same and not 0.
+    /// Cohen's d of paired differences, d_z: mean difference divided by the standard deviation of
+    /// the differences (Cohen, *Statistical Power Analysis for the Behavioral Sciences*, 1988).
+    /// `None` if all differences are equal and not 0.
     pub cohens_d: Option<f64>,
-    /// Queries on which the system is better.
+    /// Number of queries with a positive difference.
     pub wins: usize,
-    /// Queries on which there is no difference: not more than 10⁻¹².
+    /// Number of queries with an absolute difference of at most 10⁻¹².
     pub ties: usize,
-    /// Queries on which the system is worse.
+    /// Number of queries with a negative difference.
     pub losses: usize,
 }
 
 impl EffectSize {
-    /// The effect that these differences show.
+    /// Computes the effect size of paired differences.
     ///
     /// # Errors
     /// When there are fewer than two differences, or one is not finite.
     pub fn from_differences(differences: &[f64]) -> Result<Self, SignificanceError> {
-        check(differences)?;
-        let slack = 1e-12;
-        let wins = differences.iter().filter(|&&d| d > slack).count();
-        let losses = differences.iter().filter(|&&d| d < -slack).count();
+        const TIE_TOLERANCE: f64 = 1e-12;
+        validate(differences)?;
+        let wins = differences.iter().filter(|&&d| d > TIE_TOLERANCE).count();
+        let losses = differences.iter().filter(|&&d| d < -TIE_TOLERANCE).count();
         let mean = mean(differences);
         let constant = differences.iter().all(|&d| d == differences[0]);
         let cohens_d = match (constant, mean) {
             (true, 0.0) => Some(0.0),
             (true, _) => None,
-            (false, mean) => Some(mean / deviation(differences)),
+            (false, mean) => Some(mean / standard_deviation(differences)),
         };
         Ok(Self {
             mean,

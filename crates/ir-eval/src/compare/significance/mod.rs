@@ -1,8 +1,14 @@
-//! Is the difference between two systems more than chance? Tests, corrections, intervals, effects.
+//! Paired significance tests, corrections for multiple testing, confidence intervals, effect sizes.
 //!
-//! Everything here looks at one number per query: the difference of two systems on a measure. To
-//! compare whole runs, with marks and tables, see [`Comparison`](crate::Comparison), which is made
-//! of these parts.
+//! The input is one number per query: the difference between two systems on a measure. To compare
+//! whole runs, with significance marks and tables, use [`Comparison`](crate::Comparison).
+//!
+//! | test | null distribution | like |
+//! |---|---|---|
+//! | [`PairedTTest`] | Student's t | `scipy.stats.ttest_rel` |
+//! | [`WilcoxonTest`] | exact or normal approximation | `scipy.stats.wilcoxon` |
+//! | [`RandomizationTest`] | exact or Monte Carlo sign flips | `scipy.stats.permutation_test` |
+//! | [`BootstrapResampling`] | bootstrap samples | Sakai, SIGIR 2006 |
 //!
 //! ```
 //! use ir_eval::significance::{Alternative, PairedTTest, WilcoxonTest};
@@ -37,23 +43,23 @@ pub use resampling::BootstrapResampling;
 pub use student::PairedTTest;
 pub use wilcoxon::{WilcoxonMethod, WilcoxonTest, ZeroDifferences};
 
-/// What a test tries to show. The differences are those of a system to the one it is compared
-/// with: above 0 where the system is better.
+/// Alternative hypothesis. Differences are those of a system minus the system it is compared with,
+/// so that positive differences favor the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Alternative {
-    /// The systems differ, either way.
+    /// The systems differ in either direction. The default.
     #[default]
     TwoSided,
-    /// The system is better: the differences tend to be above 0.
+    /// The system is better: differences tend to be positive.
     Greater,
-    /// The system is worse: the differences tend to be below 0.
+    /// The system is worse: differences tend to be negative.
     Less,
 }
 
 impl Alternative {
-    /// The p value of two one-sided ones.
-    fn of(self, greater: f64, less: f64) -> f64 {
+    /// The p value, from the p values of both one-sided tests.
+    fn p_value(self, greater: f64, less: f64) -> f64 {
         match self {
             Self::TwoSided => (2.0 * greater.min(less)).min(1.0),
             Self::Greater => greater,
@@ -72,48 +78,56 @@ impl fmt::Display for Alternative {
     }
 }
 
-/// What a test found.
+/// Result of a significance test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TestResult {
-    /// The test statistic: t, W, or the mean difference. An infinite t (all differences are the
-    /// same) is written as text in JSON.
+    /// Test statistic: t, Wilcoxon's W, the mean difference, or the number of bootstrap samples won.
+    /// An infinite t is serialized as text.
     #[serde(with = "crate::significance::extended")]
     pub statistic: f64,
-    /// The probability of such a statistic, or a more extreme one, if there were no difference.
+    /// The p value: probability, under the null hypothesis, of a statistic at least as extreme as
+    /// the observed one.
     pub p: f64,
-    /// How p was found.
+    /// Null distribution from which p was computed.
     pub null_distribution: NullDistribution,
 }
 
-/// How the distribution of a statistic under chance was found.
+impl TestResult {
+    /// The result p = 1 if all differences are 0.
+    fn if_all_zero(differences: &[f64]) -> Option<Self> {
+        differences.iter().all(|&d| d == 0.0).then_some(Self {
+            statistic: 0.0,
+            p: 1.0,
+            null_distribution: NullDistribution::NoDifference,
+        })
+    }
+}
+
+/// Distribution of a test statistic under the null hypothesis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum NullDistribution {
-    /// Student's t.
-    StudentT {
-        /// The degrees of freedom.
-        degrees_of_freedom: u64,
-    },
-    /// The normal distribution, as an approximation.
+    /// Student's t distribution.
+    #[allow(missing_docs)]
+    StudentT { degrees_of_freedom: u64 },
+    /// Normal approximation.
     Normal,
-    /// All possible outcomes were counted.
+    /// Exact distribution, by enumeration.
     Exact,
-    /// Outcomes were drawn at random.
-    MonteCarlo {
-        /// How many.
-        samples: u32,
-    },
-    /// All differences are 0, so that there is nothing to test and p is 1.
+    /// Monte Carlo estimate from random samples.
+    #[allow(missing_docs)]
+    MonteCarlo { samples: u32 },
+    /// No distribution: all differences are 0 and p is 1.
     NoDifference,
 }
 
 impl fmt::Display for NullDistribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::StudentT {
-                degrees_of_freedom: freedom,
-            } => write!(f, "Student's t, {freedom} degrees of freedom"),
+            Self::StudentT { degrees_of_freedom } => {
+                write!(f, "Student's t, {degrees_of_freedom} degrees of freedom")
+            }
             Self::Normal => f.write_str("normal approximation"),
             Self::Exact => f.write_str("exact"),
             Self::MonteCarlo { samples } => write!(f, "{samples} random samples"),
@@ -122,39 +136,29 @@ impl fmt::Display for NullDistribution {
     }
 }
 
-/// Why differences could not be tested.
+/// Error testing paired differences.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum SignificanceError {
-    /// One query or none.
+    /// Fewer than two queries.
     #[error("expected at least 2 queries, found {found}")]
-    Few {
-        /// How many there are.
-        found: usize,
-    },
-    /// A difference that is infinite or not a number.
+    TooFewQueries { found: usize },
+    /// An infinite difference or NaN; `position` counts from 0.
     #[error("expected finite differences, found {found} at position {position}")]
-    NotFinite {
-        /// Where it stands, from 0.
-        position: usize,
-        /// The difference.
-        found: f64,
-    },
-    /// No samples at all.
+    NotFinite { position: usize, found: f64 },
+    /// Zero random samples.
     #[error("expected at least 1 random sample, found 0")]
-    Samples,
-    /// A level or a confidence that is no share between 0 and 1.
+    NoSamples,
+    /// A significance level or confidence outside (0, 1).
     #[error("expected a level between 0 and 1, found {found}")]
-    Level {
-        /// The level.
-        found: f64,
-    },
+    Level { found: f64 },
 }
 
-/// At least two differences, all of them finite.
-fn check(differences: &[f64]) -> Result<(), SignificanceError> {
+/// Requires at least two differences, all of them finite.
+fn validate(differences: &[f64]) -> Result<(), SignificanceError> {
     if differences.len() < 2 {
-        return Err(SignificanceError::Few {
+        return Err(SignificanceError::TooFewQueries {
             found: differences.len(),
         });
     }
@@ -167,58 +171,37 @@ fn check(differences: &[f64]) -> Result<(), SignificanceError> {
     }
 }
 
-/// The outcome where no query tells the systems apart: p = 1 by definition.
-fn no_difference(differences: &[f64]) -> Option<TestResult> {
-    differences.iter().all(|&d| d == 0.0).then_some(TestResult {
-        statistic: 0.0,
-        p: 1.0,
-        null_distribution: NullDistribution::NoDifference,
-    })
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-/// The standard deviation of a sample: the divisor is one less than the number of values.
-fn deviation(values: &[f64]) -> f64 {
-    let mean = mean(values);
-    let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
-    (squares / (values.len() - 1) as f64).sqrt()
-}
-
-/// How far two means of these values may be apart and still count as equal: what rounding does to
-/// sums. 10⁻¹² for measures between 0 and 1.
+/// Rounding tolerance for comparing means of these values: 10⁻¹² for measures between 0 and 1.
 fn tolerance(differences: &[f64]) -> f64 {
-    1e-12
-        * differences
-            .iter()
-            .fold(1.0, |most: f64, d| most.max(d.abs()))
+    let largest = differences
+        .iter()
+        .fold(1.0, |most: f64, d| most.max(d.abs()));
+    1e-12 * largest
 }
 
-/// Numbers that may be infinite, in formats that have no word for that.
+/// Serialization of numbers that may be infinite: as text, because JSON has no infinity.
 pub(crate) mod extended {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
     #[derive(Serialize, Deserialize)]
     #[serde(untagged)]
-    enum Number {
+    enum ExtendedNumber {
         Finite(f64),
         Text(String),
     }
 
     pub(crate) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
         if value.is_finite() {
-            Number::Finite(*value).serialize(to)
+            ExtendedNumber::Finite(*value).serialize(to)
         } else {
-            Number::Text(value.to_string()).serialize(to)
+            ExtendedNumber::Text(value.to_string()).serialize(to)
         }
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-        match Number::deserialize(from)? {
-            Number::Finite(value) => Ok(value),
-            Number::Text(text) => text.parse().map_err(de::Error::custom),
+        match ExtendedNumber::deserialize(from)? {
+            ExtendedNumber::Finite(value) => Ok(value),
+            ExtendedNumber::Text(text) => text.parse().map_err(de::Error::custom),
         }
     }
 }

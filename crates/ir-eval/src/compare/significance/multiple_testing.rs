@@ -1,11 +1,11 @@
-//! p values of many tests at once.
+//! Corrections for multiple testing.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How p values are adjusted for the number of tests, so that the chance of even one false alarm in
-/// the family stays below the level.
+/// Adjustment of p values that controls the family-wise error rate: the probability of at least one
+/// false positive among the tests of a family.
 ///
 /// ```
 /// use ir_eval::significance::MultipleTestingCorrection;
@@ -16,21 +16,22 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MultipleTestingCorrection {
-    /// Holm's step-down procedure: the k-th smallest p times (m − k + 1), never below the one
-    /// before it. Never worse than Bonferroni's.
+    /// Holm's step-down procedure: the k-th smallest of m p values times m − k + 1, made monotone.
+    /// Uniformly more powerful than Bonferroni. The default.
     ///
+    /// # Source
     /// Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
     /// Statistics 1979.
     #[default]
     Holm,
-    /// Every p times the number of tests.
+    /// Every p value times the number of tests.
     Bonferroni,
-    /// None: p values as they are.
+    /// No adjustment.
     None,
 }
 
 impl MultipleTestingCorrection {
-    /// The adjusted p values of a family of tests, in the same order.
+    /// Returns the adjusted p values of one family of tests, in the same order.
     #[must_use]
     pub fn adjust(self, p: &[f64]) -> Vec<f64> {
         let tests = p.len() as f64;
@@ -41,10 +42,10 @@ impl MultipleTestingCorrection {
                 let mut order: Vec<usize> = (0..p.len()).collect();
                 order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
                 let mut adjusted = vec![0.0; p.len()];
-                let mut least: f64 = 0.0;
-                for (before, &at) in order.iter().enumerate() {
-                    least = least.max((p[at] * (tests - before as f64)).min(1.0));
-                    adjusted[at] = least;
+                let mut previous: f64 = 0.0;
+                for (smaller, &test) in order.iter().enumerate() {
+                    previous = previous.max((p[test] * (tests - smaller as f64)).min(1.0));
+                    adjusted[test] = previous;
                 }
                 adjusted
             }

@@ -1,19 +1,20 @@
-//! Fisher's randomisation test.
+//! Fisher's randomization test.
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Alternative, NullDistribution, SignificanceError, TestResult, check, no_difference, tolerance,
-};
-use ir_core::SplitMix;
+use super::{Alternative, NullDistribution, SignificanceError, TestResult, tolerance, validate};
+use ir_core::SplitMix64;
 
-/// Fisher's randomisation test of paired values, by flipping signs: if the systems did not differ,
-/// each query's difference might as well have had the other sign. The statistic is the mean
-/// difference; two-sided, its absolute value.
+/// Fisher's paired randomization (permutation) test by sign flips. The statistic is the mean
+/// difference.
 ///
-/// With up to [`RandomizationTest::EXACT`] queries that differ at all, every pattern of signs is
-/// counted. With more, patterns are drawn and p = (1 + count) / (1 + samples), so that p is never 0
-/// (Phipson and Smyth, 2010). Means within 10⁻¹² of the observed one count as equal to it.
+/// Under the null hypothesis, the sign of every query's difference is arbitrary. p is the fraction
+/// of sign patterns whose mean difference is at least as extreme as the observed one.
+///
+/// Up to [`RandomizationTest::EXACT_LIMIT`] queries with a non-zero difference, all sign patterns
+/// are enumerated. Beyond that, random patterns are drawn, and p = (1 + count) / (1 + samples), so
+/// that p is never 0 (Phipson and Smyth, 2010). Means within 10⁻¹² of the observed mean count as
+/// equal to it.
 ///
 /// # Source
 /// Fisher, *The Design of Experiments*, 1935, section 21; Smucker, Allan and Carterette, "A
@@ -21,15 +22,14 @@ use ir_core::SplitMix;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RandomizationTest {
-    /// How many patterns of signs are drawn, at least 1, where not all are counted.
+    /// Number of random sign patterns, where patterns are not enumerated. Range: ≥ 1. Default:
+    /// 100,000, for a standard error of about 0.0007 at p = 0.05.
     pub samples: u32,
-    /// Where the random numbers start. The same seed draws the same patterns for every pair of
-    /// systems.
+    /// Random seed. The same seed draws the same patterns for every pair of systems. Default: 0.
     pub seed: u64,
 }
 
 impl Default for RandomizationTest {
-    /// A hundred thousand samples: the error of a p value about 0.05 is about 0.0007.
     fn default() -> Self {
         Self {
             samples: 100_000,
@@ -38,50 +38,49 @@ impl Default for RandomizationTest {
     }
 }
 
-/// Queries whose signs are looked up at once.
+/// Number of queries per lookup table: one byte of random bits each.
 const GROUP: usize = 8;
-/// Patterns that are worked on at once, so that all of it stays in the fastest memory.
+/// Number of sign patterns per block; the sums of a block fit into the L1 cache.
 const BLOCK: usize = 1024;
 
 impl RandomizationTest {
-    /// The number of differences other than 0 up to which all patterns of signs are counted.
-    pub const EXACT: usize = 20;
+    /// Largest number of non-zero differences for which all sign patterns are enumerated.
+    pub const EXACT_LIMIT: usize = 20;
 
-    /// Tests whether the mean of the differences is 0.
+    /// Tests the null hypothesis that the mean difference is 0.
     ///
     /// # Errors
-    /// When there are fewer than two differences, one is not finite, or no samples are asked for.
+    /// When there are fewer than two differences, one is not finite, or `samples` is 0.
     pub fn test(
         &self,
         differences: &[f64],
         alternative: Alternative,
     ) -> Result<TestResult, SignificanceError> {
-        check(differences)?;
+        validate(differences)?;
         if self.samples == 0 {
-            return Err(SignificanceError::Samples);
+            return Err(SignificanceError::NoSamples);
         }
-        if let Some(result) = no_difference(differences) {
+        if let Some(result) = TestResult::if_all_zero(differences) {
             return Ok(result);
         }
         let n = differences.len() as f64;
-        let mut tally = Tally {
-            observed: differences.iter().sum(),
-            // Of sums, not of means.
+        let observed: f64 = differences.iter().sum();
+        let mut counter = ExtremeSums {
+            observed,
+            // Sums are compared, not means.
             slack: tolerance(differences) * n,
             alternative,
-            extreme: 0,
+            count: 0,
         };
-        let observed = tally.observed;
-        // Queries without a difference have no sign.
-        let signed: Vec<f64> = differences.iter().copied().filter(|&d| d != 0.0).collect();
-        let (p, null_distribution) = if signed.len() <= Self::EXACT {
-            count_all(&signed, &mut tally);
-            let patterns = (1_u64 << signed.len()) as f64;
-            (tally.extreme as f64 / patterns, NullDistribution::Exact)
+        let nonzero: Vec<f64> = differences.iter().copied().filter(|&d| d != 0.0).collect();
+        let (p, null_distribution) = if nonzero.len() <= Self::EXACT_LIMIT {
+            enumerate_patterns(&nonzero, &mut counter);
+            let patterns = (1_u64 << nonzero.len()) as f64;
+            (counter.count as f64 / patterns, NullDistribution::Exact)
         } else {
-            self.draw(&signed, &mut tally);
+            self.draw_patterns(&nonzero, &mut counter);
             let samples = self.samples;
-            let p = (1.0 + tally.extreme as f64) / (1.0 + f64::from(samples));
+            let p = (1.0 + counter.count as f64) / (1.0 + f64::from(samples));
             (p, NullDistribution::MonteCarlo { samples })
         };
         Ok(TestResult {
@@ -91,79 +90,80 @@ impl RandomizationTest {
         })
     }
 
-    /// Draws patterns of signs, eight queries to a byte, whose sums are looked up in tables.
-    fn draw(&self, differences: &[f64], tally: &mut Tally) {
-        let tables: Vec<[f64; 1 << GROUP]> = differences.chunks(GROUP).map(sums).collect();
-        let mut sum = [0.0_f64; BLOCK];
-        // One list of bytes for each group of queries, 64 bits of the generator over eight groups.
+    /// Draws sign patterns. One random byte holds the signs of eight queries, whose sum is looked
+    /// up in a table.
+    fn draw_patterns(&self, differences: &[f64], counter: &mut ExtremeSums) {
+        let tables: Vec<[f64; 1 << GROUP]> = differences.chunks(GROUP).map(sum_table).collect();
+        let mut sums = [0.0_f64; BLOCK];
+        // The eight bytes of a random number are the patterns of eight groups of queries.
         let mut bytes = [[0_u8; BLOCK]; 8];
         let mut left = self.samples as usize;
         let mut block = 0;
         while left > 0 {
             let used = left.min(BLOCK);
-            let mut random = SplitMix::new(self.seed, block);
-            sum.fill(0.0);
+            let mut random = SplitMix64::new(self.seed, block);
+            sums.fill(0.0);
             for tables in tables.chunks(bytes.len()) {
-                let drawn: [u64; BLOCK] = std::array::from_fn(|_| random.bits());
+                let drawn: [u64; BLOCK] = std::array::from_fn(|_| random.next_u64());
                 for (group, bytes) in bytes.iter_mut().enumerate() {
                     for (byte, drawn) in bytes.iter_mut().zip(&drawn) {
                         *byte = drawn.to_le_bytes()[group];
                     }
                 }
                 for (table, bytes) in tables.iter().zip(&bytes) {
-                    for (sum, &byte) in sum.iter_mut().zip(bytes) {
+                    for (sum, &byte) in sums.iter_mut().zip(bytes) {
                         *sum += table[usize::from(byte)];
                     }
                 }
             }
-            sum[..used].iter().for_each(|&sum| tally.see(sum));
+            sums[..used].iter().for_each(|&sum| counter.add(sum));
             left -= used;
             block += 1;
         }
     }
 }
 
-/// Counts sums that are at least as extreme as the observed one.
-struct Tally {
+/// Count of sums that are at least as extreme as the observed one.
+struct ExtremeSums {
     observed: f64,
     slack: f64,
     alternative: Alternative,
-    extreme: u64,
+    count: u64,
 }
 
-impl Tally {
-    fn see(&mut self, sum: f64) {
+impl ExtremeSums {
+    fn add(&mut self, sum: f64) {
         let extreme = match self.alternative {
             Alternative::TwoSided => sum.abs() >= self.observed.abs() - self.slack,
             Alternative::Greater => sum >= self.observed - self.slack,
             Alternative::Less => sum <= self.observed + self.slack,
         };
-        self.extreme += u64::from(extreme);
+        self.count += u64::from(extreme);
     }
 }
 
-/// The sums of up to eight differences under every pattern of their signs.
-fn sums(differences: &[f64]) -> [f64; 1 << GROUP] {
+/// Sums of up to eight differences under every sign pattern.
+fn sum_table(differences: &[f64]) -> [f64; 1 << GROUP] {
     std::array::from_fn(|pattern| signed_sum(differences, pattern))
 }
 
-/// The sum of differences, those of the bits set in `pattern` with the other sign.
+/// Sum of differences, with the signs of the bits set in `pattern` flipped.
 fn signed_sum(differences: &[f64], pattern: usize) -> f64 {
-    let signed = differences.iter().enumerate();
-    signed
+    let differences = differences.iter().enumerate();
+    differences
         .map(|(at, &d)| if pattern >> at & 1 == 1 { -d } else { d })
         .sum()
 }
 
-/// Sees the sums of all patterns: those of one half of the differences with those of the other.
-fn count_all(differences: &[f64], tally: &mut Tally) {
+/// Enumerates all sign patterns, as sums over both halves of the differences.
+fn enumerate_patterns(differences: &[f64], counter: &mut ExtremeSums) {
     let (left, right) = differences.split_at(differences.len() / 2);
-    let all = |half: &[f64]| -> Vec<f64> {
+    let sums = |half: &[f64]| -> Vec<f64> {
         let patterns = 0..1_usize << half.len();
         patterns.map(|pattern| signed_sum(half, pattern)).collect()
     };
-    let (left, right) = (all(left), all(right));
+    let (left, right) = (sums(left), sums(right));
     for one in &left {
-        right.iter().for_each(|other| tally.see(one + other));
+        right.iter().for_each(|other| counter.add(one + other));
     }
 }

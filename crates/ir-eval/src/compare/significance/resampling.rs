@@ -1,22 +1,22 @@
-//! The paired bootstrap test.
+//! Paired bootstrap test.
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Alternative, NullDistribution, SignificanceError, TestResult, check, mean, no_difference,
-    tolerance,
-};
-use ir_core::SplitMix;
+use super::{Alternative, NullDistribution, SignificanceError, TestResult, tolerance, validate};
+use crate::statistics::mean;
+use ir_core::SplitMix64;
 
-/// The paired bootstrap test: queries are drawn with replacement, the same for both systems, and
-/// the mean difference is looked at again.
+/// Bootstrap resampling of queries: a paired significance test, and percentile confidence intervals
+/// through [`IntervalMethod::Bootstrap`](super::IntervalMethod::Bootstrap).
 ///
-/// - One-sided, by percentiles: p is the share of samples whose mean difference is not on the side
-///   to be shown (0 counts against it).
-/// - Two-sided, shifted: the differences are centred first, so that chance is all there is, and p is
-///   the share of samples whose mean is at least as far from 0 as the observed one.
+/// Every bootstrap sample draws n queries with replacement, the same for both systems.
 ///
-/// p is a share of the samples drawn and can come out as 0, which means "below 1 / samples".
+/// - One-sided (percentile): p is the fraction of samples whose mean difference does not have the
+///   sign of the alternative; 0 counts against it.
+/// - Two-sided (shifted): the differences are centered at 0 first, and p is the fraction of samples
+///   whose mean is at least as far from 0 as the observed mean.
+///
+/// p is a fraction of the drawn samples. A p of 0 means less than 1 / `samples`.
 ///
 /// # Source
 /// Efron and Tibshirani, *An Introduction to the Bootstrap*, 1993, chapters 13 and 16; Sakai,
@@ -24,15 +24,13 @@ use ir_core::SplitMix;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BootstrapResampling {
-    /// How many samples are drawn, at least 1.
+    /// Number of bootstrap samples. Range: ≥ 1. Default: 10,000.
     pub samples: u32,
-    /// Where the random numbers start. The same seed draws the same samples for every pair of
-    /// systems.
+    /// Random seed. The same seed draws the same samples for every pair of systems. Default: 0.
     pub seed: u64,
 }
 
 impl Default for BootstrapResampling {
-    /// Ten thousand samples.
     fn default() -> Self {
         Self {
             samples: 10_000,
@@ -42,30 +40,31 @@ impl Default for BootstrapResampling {
 }
 
 impl BootstrapResampling {
-    /// Tests whether the mean of the differences is 0.
+    /// Tests the null hypothesis that the mean difference is 0.
     ///
     /// # Errors
-    /// When there are fewer than two differences, one is not finite, or no samples are asked for.
+    /// When there are fewer than two differences, one is not finite, or `samples` is 0.
     pub fn test(
         &self,
         differences: &[f64],
         alternative: Alternative,
     ) -> Result<TestResult, SignificanceError> {
-        check(differences)?;
+        validate(differences)?;
         if self.samples == 0 {
-            return Err(SignificanceError::Samples);
+            return Err(SignificanceError::NoSamples);
         }
-        if let Some(result) = no_difference(differences) {
+        if let Some(result) = TestResult::if_all_zero(differences) {
             return Ok(result);
         }
         let observed = mean(differences);
         let slack = tolerance(differences);
-        let against = |sample: f64| match alternative {
+        let supports_null = |sample: f64| match alternative {
             Alternative::TwoSided => (sample - observed).abs() >= observed.abs() - slack,
             Alternative::Greater => sample <= slack,
             Alternative::Less => sample >= -slack,
         };
-        let count = self.means(differences).filter(|&m| against(m)).count();
+        let means = self.sample_means(differences);
+        let count = means.filter(|&mean| supports_null(mean)).count();
         Ok(TestResult {
             statistic: observed,
             p: count as f64 / f64::from(self.samples),
@@ -75,12 +74,12 @@ impl BootstrapResampling {
         })
     }
 
-    /// The mean of each sample.
-    pub(super) fn means<'a>(&self, values: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
+    /// Means of the bootstrap samples.
+    pub(super) fn sample_means<'a>(&self, values: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
         let seed = self.seed;
         let n = values.len();
         (0..u64::from(self.samples)).map(move |sample| {
-            let mut random = SplitMix::new(seed, sample);
+            let mut random = SplitMix64::new(seed, sample);
             let sum: f64 = (0..n).map(|_| values[random.below(n)]).sum();
             sum / n as f64
         })

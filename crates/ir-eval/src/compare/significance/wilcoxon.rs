@@ -1,20 +1,20 @@
-//! Wilcoxon's signed rank test.
+//! Wilcoxon signed-rank test.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::{Alternative, NullDistribution, SignificanceError, TestResult, check, no_difference};
+use super::{Alternative, NullDistribution, SignificanceError, TestResult, validate};
 
-/// Wilcoxon's signed rank test. Equal absolute differences share the mean of their ranks.
+/// Wilcoxon signed-rank test. Tied absolute differences get the mean of their ranks.
 ///
-/// The default is that of scipy's `wilcoxon` (release 1.13 and later): zeros dropped, no continuity
-/// correction, [`WilcoxonMethod::Auto`]. As there, differences are compared to the last bit, so that 0.6 − 0.5
-/// and 0.4 − 0.3 are no tie; [`WilcoxonTest::decimals`] makes them one.
+/// The default equals `scipy.stats.wilcoxon` (1.13 and later): zero differences dropped, no
+/// continuity correction, [`WilcoxonMethod::Auto`]. As in scipy, ties are exact: 0.6 − 0.5 and
+/// 0.4 − 0.3 are not tied. Set [`WilcoxonTest::decimals`] to round differences first.
 ///
-/// The statistic is the smaller of the two rank sums in a two-sided test, and else that of the
-/// positive differences.
+/// The statistic is the smaller of both rank sums in a two-sided test, and the rank sum of the
+/// positive differences in a one-sided test.
 ///
 /// # Source
 /// Wilcoxon, "Individual comparisons by ranking methods", Biometrics Bulletin 1945; Pratt, "Remarks
@@ -24,43 +24,44 @@ use super::{Alternative, NullDistribution, SignificanceError, TestResult, check,
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WilcoxonTest {
-    /// What becomes of queries without a difference.
+    /// Treatment of zero differences. Default: dropped.
     pub zeros: ZeroDifferences,
-    /// Where the distribution of the statistic comes from.
+    /// Null distribution: exact or normal approximation. Default: scipy's rule.
     pub method: WilcoxonMethod,
-    /// Whether the normal approximation moves the statistic by ½ towards its mean.
-    pub continuity: bool,
-    /// The decimals to which differences are rounded before they are ranked. `None`: not at all.
+    /// Continuity correction of the normal approximation: the statistic moves by ½ towards its
+    /// mean. Default: false.
+    pub continuity_correction: bool,
+    /// Number of decimals to which differences are rounded before ranking. Default: no rounding.
     pub decimals: Option<u8>,
 }
 
-/// What becomes of queries without a difference.
+/// Treatment of zero differences in the Wilcoxon test; `zero_method` in scipy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ZeroDifferences {
-    /// They are dropped first, as Wilcoxon does.
+    /// Dropped before ranking (Wilcoxon). The default.
     #[default]
     Drop,
-    /// They are ranked with the others and dropped then, as Pratt does.
+    /// Ranked with the others and dropped afterwards (Pratt).
     Pratt,
 }
 
-/// Where the distribution of Wilcoxon's statistic under chance comes from.
+/// Null distribution of the Wilcoxon test; `method` in scipy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WilcoxonMethod {
-    /// scipy's rule: exact for up to 50 queries without ties and zeros, or up to 13 with; else
-    /// normal. Zeros count among the queries even where they are dropped.
+    /// scipy's rule: exact up to 50 queries without ties and zero differences, or up to 13 with
+    /// them; normal otherwise. Dropped zero differences count as queries. The default.
     #[default]
     Auto,
-    /// Exact: over all signs of the ranks there are, ties included.
+    /// Exact distribution over all signs of the observed ranks, ties included.
     Exact,
-    /// The normal approximation with correction for ties.
+    /// Normal approximation with correction for ties.
     Normal,
 }
 
 impl WilcoxonTest {
-    /// Tests whether positive and negative differences have the same rank sums.
+    /// Tests the null hypothesis that the differences are symmetric about 0.
     ///
     /// # Errors
     /// When there are fewer than two differences, or one is not finite.
@@ -69,7 +70,7 @@ impl WilcoxonTest {
         differences: &[f64],
         alternative: Alternative,
     ) -> Result<TestResult, SignificanceError> {
-        check(differences)?;
+        validate(differences)?;
         let differences: Vec<f64> = match self.decimals {
             None => differences.to_vec(),
             Some(decimals) => {
@@ -77,10 +78,10 @@ impl WilcoxonTest {
                 differences.iter().map(|d| (d * unit).round()).collect()
             }
         };
-        if let Some(result) = no_difference(&differences) {
+        if let Some(result) = TestResult::if_all_zero(&differences) {
             return Ok(result);
         }
-        let ranks = Ranks::of(&differences, self.zeros);
+        let ranks = SignedRanks::new(&differences, self.zeros);
         let n = differences.len();
         let exact = match self.method {
             WilcoxonMethod::Auto if ranks.ties || ranks.zeros > 0 => n <= 13,
@@ -88,18 +89,18 @@ impl WilcoxonTest {
             WilcoxonMethod::Exact => true,
             WilcoxonMethod::Normal => false,
         };
-        let positive = ranks.positive();
+        let positive = ranks.positive_sum();
         let (greater, less) = if exact {
             ranks.exact_tails()
         } else {
-            ranks.normal_tails(self.continuity, alternative)
+            ranks.normal_tails(self.continuity_correction, alternative)
         };
         Ok(TestResult {
             statistic: match alternative {
-                Alternative::TwoSided => positive.min(ranks.sum() - positive),
+                Alternative::TwoSided => positive.min(ranks.total() - positive),
                 _ => positive,
             },
-            p: alternative.of(greater, less),
+            p: alternative.p_value(greater, less),
             null_distribution: if exact {
                 NullDistribution::Exact
             } else {
@@ -120,7 +121,7 @@ impl fmt::Display for WilcoxonTest {
             WilcoxonMethod::Exact => ", exact",
             WilcoxonMethod::Normal => ", normal approximation",
         })?;
-        if self.continuity {
+        if self.continuity_correction {
             f.write_str(", continuity corrected")?;
         }
         match self.decimals {
@@ -130,22 +131,22 @@ impl fmt::Display for WilcoxonTest {
     }
 }
 
-/// The ranks of the differences that are not 0.
-struct Ranks {
-    /// Twice the rank, which is a whole number, and whether the difference is above 0.
+/// Ranks of the non-zero absolute differences.
+struct SignedRanks {
+    /// Twice the rank, which is an integer, and whether the difference is positive.
     doubled: Vec<(u64, bool)>,
-    /// How many differences are 0.
+    /// Number of zero differences.
     zeros: usize,
-    /// Whether any two absolute differences are equal, among those ranked.
+    /// Whether any ranked absolute differences are tied.
     ties: bool,
-    /// Σ t³ − t over groups of t equal ones, zeros left out.
+    /// Tie correction: Σ t³ − t over groups of t tied differences, without zeros.
     tie_sum: f64,
-    /// How many were ranked: without the zeros when these were dropped before.
+    /// Number of ranked differences; includes zeros with Pratt's treatment.
     ranked: usize,
 }
 
-impl Ranks {
-    fn of(differences: &[f64], rule: ZeroDifferences) -> Self {
+impl SignedRanks {
+    fn new(differences: &[f64], treatment: ZeroDifferences) -> Self {
         let mut sizes: Vec<(f64, bool)> = differences
             .iter()
             .filter(|&&d| d != 0.0)
@@ -153,7 +154,7 @@ impl Ranks {
             .collect();
         sizes.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let zeros = differences.len() - sizes.len();
-        let below = if rule == ZeroDifferences::Pratt {
+        let below = if treatment == ZeroDifferences::Pratt {
             zeros
         } else {
             0
@@ -177,45 +178,45 @@ impl Ranks {
         ranks
     }
 
-    /// The sum of the ranks of positive differences.
-    fn positive(&self) -> f64 {
+    /// Rank sum of the positive differences.
+    fn positive_sum(&self) -> f64 {
         let sum: u64 = self.doubled.iter().filter(|r| r.1).map(|r| r.0).sum();
         sum as f64 / 2.0
     }
 
-    /// The sum of all ranks.
-    fn sum(&self) -> f64 {
+    /// Sum of all ranks.
+    fn total(&self) -> f64 {
         self.doubled.iter().map(|r| r.0).sum::<u64>() as f64 / 2.0
     }
 
-    /// The probabilities of a positive sum of at least, and of at most, the observed one.
+    /// P(W ≥ observed) and P(W ≤ observed) under the exact null distribution.
     fn exact_tails(&self) -> (f64, f64) {
         let total: u64 = self.doubled.iter().map(|r| r.0).sum();
         let observed: u64 = self.doubled.iter().filter(|r| r.1).map(|r| r.0).sum();
-        // chances[s]: of a doubled sum s, over the ranks so far.
-        let mut chances = vec![0.0; total as usize + 1];
-        chances[0] = 1.0;
+        // probabilities[s]: of the doubled rank sum s, over the ranks added so far.
+        let mut probabilities = vec![0.0; total as usize + 1];
+        probabilities[0] = 1.0;
         let mut reached = 0;
         for &(rank, _) in &self.doubled {
             let rank = rank as usize;
             reached += rank;
             for sum in (0..=reached).rev() {
                 let with = if sum >= rank {
-                    chances[sum - rank]
+                    probabilities[sum - rank]
                 } else {
                     0.0
                 };
-                chances[sum] = (chances[sum] + with) / 2.0;
+                probabilities[sum] = (probabilities[sum] + with) / 2.0;
             }
         }
         let observed = observed as usize;
-        let greater: f64 = chances[observed..].iter().rev().sum();
-        let less: f64 = chances[..=observed].iter().sum();
+        let greater: f64 = probabilities[observed..].iter().rev().sum();
+        let less: f64 = probabilities[..=observed].iter().sum();
         (greater.min(1.0), less.min(1.0))
     }
 
-    /// The same by the normal distribution.
-    fn normal_tails(&self, continuity: bool, alternative: Alternative) -> (f64, f64) {
+    /// P(W ≥ observed) and P(W ≤ observed) under the normal approximation.
+    fn normal_tails(&self, continuity_correction: bool, alternative: Alternative) -> (f64, f64) {
         let cube = |n: f64| n * (n + 1.0) * (2.0 * n + 1.0);
         let (n, zeros) = (
             self.ranked as f64,
@@ -223,20 +224,16 @@ impl Ranks {
         );
         let mean = (n * (n + 1.0) - zeros * (zeros + 1.0)) / 4.0;
         let variance = (cube(n) - cube(zeros)) / 24.0 - self.tie_sum / 48.0;
-        let off = self.positive() - mean;
-        let towards = match alternative {
-            _ if !continuity => 0.0,
-            Alternative::TwoSided if off == 0.0 => 0.0,
-            Alternative::TwoSided => 0.5 * off.signum(),
+        let deviation = self.positive_sum() - mean;
+        let correction = match alternative {
+            _ if !continuity_correction => 0.0,
+            Alternative::TwoSided if deviation == 0.0 => 0.0,
+            Alternative::TwoSided => 0.5 * deviation.signum(),
             Alternative::Greater => 0.5,
             Alternative::Less => -0.5,
         };
-        let z = (off - towards) / variance.sqrt();
-        (below(-z), below(z))
+        let z = (deviation - correction) / variance.sqrt();
+        let standard_normal = Normal::standard();
+        (standard_normal.cdf(-z), standard_normal.cdf(z))
     }
-}
-
-/// The probability of a standard normal number of at most z.
-fn below(z: f64) -> f64 {
-    Normal::standard().cdf(z)
 }

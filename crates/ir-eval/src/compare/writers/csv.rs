@@ -1,8 +1,8 @@
-//! One flat table for programs.
+//! One flat table in CSV, for programs.
 
 use std::io::{self, Write};
 
-use crate::{Comparison, PairwiseTest, SystemScore};
+use crate::compare::{Comparison, PairwiseTest, SystemScore};
 
 const HEADER: [&str; 30] = [
     "measure",
@@ -38,13 +38,15 @@ const HEADER: [&str; 30] = [
 ];
 
 impl Comparison {
-    /// One flat table in CSV, numbers in full: for each measure and system a line with the figure
-    /// and its confidence interval, `against` and what follows left empty, and a line for each
-    /// test of the system. What holds for the whole table (the test, the rules, the number of
-    /// queries, ...) stands in every line, so that lines can be filtered and joined.
+    /// Writes one flat CSV table with numbers in full precision.
+    ///
+    /// Each measure and system has one row with the score and its confidence interval, where
+    /// `against` and the test columns are empty, and one row per significance test. Columns about
+    /// the whole comparison (test, rules, number of queries, ...) repeat in every row, so that rows
+    /// can be filtered and joined.
     ///
     /// # Errors
-    /// When `out` cannot be written to.
+    /// When writing to `out` fails.
     pub fn write_csv(&self, out: impl Write) -> io::Result<()> {
         let mut table = csv::Writer::from_writer(out);
         table.write_record(HEADER)?;
@@ -54,16 +56,16 @@ impl Comparison {
                 let tests = self
                     .pairwise_tests
                     .iter()
-                    .filter(|c| c.measure == measure && c.system == system.name);
-                for pairwise in std::iter::once(None).chain(tests.map(Some)) {
+                    .filter(|test| test.measure == measure && test.system == system.name);
+                for test in std::iter::once(None).chain(tests.map(Some)) {
                     let mut record = score_fields(score, &system.name);
-                    record.extend(test_fields(pairwise));
+                    record.extend(test_fields(test));
                     record.extend([
                         self.queries.len().to_string(),
                         system.missing.to_string(),
                         system.unjudged.to_string(),
                     ]);
-                    record.extend(self.plan_fields());
+                    record.extend(self.config_fields());
                     table.write_record(record)?;
                 }
             }
@@ -71,7 +73,7 @@ impl Comparison {
         table.flush()
     }
 
-    fn plan_fields(&self) -> [String; 8] {
+    fn config_fields(&self) -> [String; 8] {
         [
             self.config.test.to_string(),
             self.config.alternative.to_string(),
@@ -95,26 +97,26 @@ fn score_fields(score: &SystemScore, system: &str) -> Vec<String> {
     ]
 }
 
-fn test_fields(pairwise: Option<&PairwiseTest>) -> [String; 14] {
-    let Some(pairwise) = pairwise else {
+fn test_fields(test: Option<&PairwiseTest>) -> [String; 14] {
+    let Some(test) = test else {
         return Default::default();
     };
-    let perhaps = |number: Option<f64>| number.map_or_else(String::new, |n| n.to_string());
-    let (effect, result) = (&pairwise.effect, &pairwise.result);
+    let or_empty = |number: Option<f64>| number.map_or_else(String::new, |n| n.to_string());
+    let (effect, result) = (&test.effect, &test.result);
     [
-        pairwise.against.clone(),
-        pairwise.difference.to_string(),
-        pairwise.interval.low.to_string(),
-        pairwise.interval.high.to_string(),
-        perhaps(pairwise.relative),
-        perhaps(effect.cohens_d),
+        test.against.clone(),
+        test.difference.to_string(),
+        test.interval.low.to_string(),
+        test.interval.high.to_string(),
+        or_empty(test.relative),
+        or_empty(effect.cohens_d),
         effect.wins.to_string(),
         effect.ties.to_string(),
         effect.losses.to_string(),
         result.statistic.to_string(),
         result.p.to_string(),
         result.null_distribution.to_string(),
-        pairwise.adjusted_p.to_string(),
-        pairwise.significant.to_string(),
+        test.adjusted_p.to_string(),
+        test.significant.to_string(),
     ]
 }

@@ -1,25 +1,25 @@
 //! Tables in LaTeX.
 
-use super::table::{Cell, Mark, Sheet};
-use crate::Comparison;
-use crate::significance::Alternative;
+use super::table::{ComparisonTable, SignificanceMark, TableCell};
+use crate::compare::Comparison;
 use crate::{Measure, Missing};
 
-/// The width of a line in LaTeX's class article, in points.
-const LINE: usize = 345;
+/// Line width of LaTeX's article class, in points.
+const LINE_WIDTH: usize = 345;
 
-/// Longer tables than this do not fit on a page.
-const ROWS: usize = 40;
+/// Maximum number of rows of a table that fits on a page.
+const PAGE_ROWS: usize = 40;
 
 impl Comparison {
-    /// The table of figures in LaTeX, for the package booktabs: systems by measures, with a caption
-    /// that says what the figures are of, what was tested, and what the marks mean. The highest
-    /// figure of a measure is bold; the label is `tab:comparison`. Comments above it hold the
-    /// [`notes`](Comparison::notes).
+    /// Returns the table of scores in LaTeX, for the booktabs package: systems by measures, the
+    /// highest score of each measure in bold.
+    ///
+    /// The caption names measures, number of queries, significance test and marks. The label is
+    /// `tab:comparison`. The [`notes`](Comparison::notes) precede the table as comments.
     #[must_use]
     pub fn to_latex(&self) -> String {
-        let [scores, ..] = self.sheets();
-        let wide = points(&scores) > LINE;
+        let [scores, ..] = self.tables();
+        let wide = estimated_width(&scores) > LINE_WIDTH;
         let packages = if wide {
             "booktabs,graphicx"
         } else {
@@ -32,47 +32,60 @@ impl Comparison {
         }
         let caption = format!(
             "{} of {} systems over {}. Bold: the highest score of a measure. {}",
-            list(&self.measures),
+            enumerate(&self.measures),
             self.systems.len(),
-            self.over(),
-            self.legend()
+            self.query_count(),
+            self.score_legend()
         );
-        let width = if wide { Width::Line } else { Width::Own };
+        let width = if wide {
+            TableWidth::FitLine
+        } else {
+            TableWidth::Natural
+        };
         text + &float(&caption, "", width, &scores)
     }
 
-    /// The tables of confidence intervals and of differences in LaTeX, for the packages booktabs
-    /// and graphicx, to stand behind [`latex`](Comparison::latex): a row for each measure and
-    /// system, in small type and no wider than a line, in parts that fit on a page. The labels are
-    /// `tab:comparison-intervals` and `tab:comparison-differences`, with a number from the second
-    /// part on.
+    /// Returns the tables of confidence intervals and of differences in LaTeX, for the booktabs and
+    /// graphicx packages: one row per measure and system or pair, in small type, fitted to the line
+    /// width, and split into tables that fit on a page.
+    ///
+    /// The labels are `tab:comparison-intervals` and `tab:comparison-differences`, numbered from the
+    /// second part on.
     #[must_use]
     pub fn to_latex_details(&self) -> String {
-        let [scores, intervals, differences] = self.sheets();
-        let over = self.over();
+        let [scores, intervals, differences] = self.tables();
+        let queries = self.query_count();
         let mut text = "% needs \\usepackage{booktabs,graphicx}\n".to_owned();
-        let title = format!("{} of scores over {over}", intervals.title);
-        text += &parts(&title, "-intervals", &by_row(&scores, &intervals));
-        let against = match self.baseline() {
-            Some(baseline) => format!("Differences to {baseline}"),
-            None => "Differences of all pairs of systems".to_owned(),
+        let title = format!("{} of scores over {queries}", intervals.title);
+        text += &paginate(&title, "-intervals", &unpivot(&scores, &intervals));
+        let (differences_of, other) = match self.baseline() {
+            Some(baseline) => (format!("Differences to {baseline}"), baseline),
+            None => (
+                "Differences of all pairs of systems".to_owned(),
+                "the other one",
+            ),
         };
-        let interval = self.confidence();
         let title = format!(
-            "{against} over {over}, with {interval} intervals. {}",
-            self.legend_of_pairs()
+            "{differences_of} over {queries}, with {} intervals. {} ({})",
+            self.confidence(),
+            self.dagger_legend(other),
+            self.config
         );
-        // Without what the others say already, or what few papers print.
+        // Columns that repeat others, and that papers rarely print, are left out.
         let columns: &[usize] = match self.baseline() {
             Some(_) => &[0, 1, 3, 4, 6, 11],
             None => &[0, 1, 2, 3, 4, 6, 11],
         };
         text += "\n";
-        text + &parts(&title, "-differences", &chosen(&differences, columns))
+        text + &paginate(
+            &title,
+            "-differences",
+            &select_columns(&differences, columns),
+        )
     }
 
-    /// `225 queries`.
-    fn over(&self) -> String {
+    /// Number of queries: `225 queries`.
+    fn query_count(&self) -> String {
         let answered = match self.rules.missing {
             Missing::Skip => " that all systems answered",
             Missing::Zero => "",
@@ -80,58 +93,43 @@ impl Comparison {
         format!("{} queries{answered}", self.queries.len())
     }
 
-    /// What the marks of the figures mean, and by which test.
-    fn legend(&self) -> String {
-        let Some(baseline) = self.baseline() else {
-            return format!(
-                "A letter: significantly higher than the system of that letter ({})",
-                self.config
-            );
+    /// Legend of the marks of scores, with the significance test.
+    fn score_legend(&self) -> String {
+        let marks = match self.baseline() {
+            Some(baseline) => self.dagger_legend(baseline),
+            None => "A letter: significantly higher than the system of that letter".to_owned(),
         };
-        self.daggers(baseline)
+        format!("{marks} ({})", self.config)
     }
 
-    fn legend_of_pairs(&self) -> String {
-        self.daggers(self.baseline().unwrap_or("the other one"))
-    }
-
-    fn daggers(&self, other: &str) -> String {
-        let marks = match self.config.alternative {
-            Alternative::Greater => "†: significantly higher",
-            Alternative::Less => "‡: significantly lower",
-            Alternative::TwoSided => "†, ‡: significantly higher, lower",
-        };
-        format!("{marks} than {other} ({})", self.config)
-    }
-
-    /// `95 %`.
+    /// Confidence level: `95 %`.
     fn confidence(&self) -> String {
         let percent = 100.0 * (1.0 - self.config.level);
         format!("{} %", (percent * 1e7).round() / 1e7)
     }
 }
 
-/// About how wide a table is: five points a character, twelve between columns.
-fn points(sheet: &Sheet) -> usize {
-    let columns = (0..sheet.header.len()).map(|at| {
-        let cells = sheet.rows.iter().map(|row| row[at].text.chars().count());
+/// Estimated width of a table in points: 5 per character and 12 per column.
+fn estimated_width(table: &ComparisonTable) -> usize {
+    let columns = (0..table.header.len()).map(|at| {
+        let cells = table.rows.iter().map(|row| row[at].text.chars().count());
         let widest = cells.max().unwrap_or(0);
-        5 * widest.max(sheet.header[at].chars().count()) + 12
+        5 * widest.max(table.header[at].chars().count()) + 12
     });
     columns.sum()
 }
 
-/// How wide a table may be.
+/// Width of a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Width {
-    /// As it comes.
-    Own,
-    /// No wider than the line: smaller where it would be.
-    Line,
+enum TableWidth {
+    /// Natural width.
+    Natural,
+    /// Shrunk to the line width if wider.
+    FitLine,
 }
 
-/// `nDCG@10, AP and RR`.
-fn list(measures: &[Measure]) -> String {
+/// Enumeration: `nDCG@10, AP and RR`.
+fn enumerate(measures: &[Measure]) -> String {
     let names: Vec<String> = measures.iter().map(Measure::to_string).collect();
     match names.split_last() {
         Some((last, [])) => last.clone(),
@@ -140,54 +138,60 @@ fn list(measures: &[Measure]) -> String {
     }
 }
 
-/// Systems by measures as one row for each of both, with the figure and its interval.
-fn by_row(scores: &Sheet, intervals: &Sheet) -> Sheet {
+/// Turns systems by measures into one row per measure and system, with score and interval.
+fn unpivot(scores: &ComparisonTable, intervals: &ComparisonTable) -> ComparisonTable {
     let mut rows = Vec::new();
     for (at, measure) in scores.header.iter().enumerate().skip(1) {
         for (score, interval) in scores.rows.iter().zip(&intervals.rows) {
-            let words = [Cell::from(measure.as_str()), score[0].clone()];
-            let numbers = [Cell::from(score[at].text.clone()), interval[at].clone()];
+            let words = [TableCell::from(measure.as_str()), score[0].clone()];
+            let numbers = [
+                TableCell::from(score[at].text.clone()),
+                interval[at].clone(),
+            ];
             rows.push(words.into_iter().chain(numbers).collect());
         }
     }
-    Sheet {
+    ComparisonTable {
         title: String::new(),
         header: ["measure", "system", "score", "interval"]
             .map(str::to_owned)
             .to_vec(),
         rows,
-        words: 2,
+        text_columns: 2,
     }
 }
 
-/// Some columns of a table.
-fn chosen(sheet: &Sheet, columns: &[usize]) -> Sheet {
-    let pick = |row: &Vec<Cell>| columns.iter().map(|&at| row[at].clone()).collect();
-    Sheet {
+/// Selects columns of a table.
+fn select_columns(table: &ComparisonTable, columns: &[usize]) -> ComparisonTable {
+    let pick = |row: &Vec<TableCell>| columns.iter().map(|&at| row[at].clone()).collect();
+    ComparisonTable {
         title: String::new(),
-        header: columns.iter().map(|&at| sheet.header[at].clone()).collect(),
-        rows: sheet.rows.iter().map(pick).collect(),
-        words: columns.iter().filter(|&&at| at < sheet.words).count(),
+        header: columns.iter().map(|&at| table.header[at].clone()).collect(),
+        rows: table.rows.iter().map(pick).collect(),
+        text_columns: columns
+            .iter()
+            .filter(|&&at| at < table.text_columns)
+            .count(),
     }
 }
 
-/// A table in parts that fit on a page.
-fn parts(caption: &str, label: &str, sheet: &Sheet) -> String {
-    let parts = sheet.rows.chunks(ROWS).enumerate().map(|(at, rows)| {
-        let part = Sheet {
+/// Splits a table into tables that fit on a page.
+fn paginate(caption: &str, label: &str, table: &ComparisonTable) -> String {
+    let parts = table.rows.chunks(PAGE_ROWS).enumerate().map(|(at, rows)| {
+        let part = ComparisonTable {
             title: String::new(),
-            header: sheet.header.clone(),
+            header: table.header.clone(),
             rows: rows.to_vec(),
-            words: sheet.words,
+            text_columns: table.text_columns,
         };
         match at {
-            0 => float(caption, label, Width::Line, &part),
+            0 => float(caption, label, TableWidth::FitLine, &part),
             _ => {
                 let label = format!("{label}-{}", at + 1);
                 float(
                     &format!("{caption} (continued)"),
                     &label,
-                    Width::Line,
+                    TableWidth::FitLine,
                     &part,
                 )
             }
@@ -196,54 +200,54 @@ fn parts(caption: &str, label: &str, sheet: &Sheet) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// One table with its caption, and what its label has behind `tab:comparison`.
-fn float(caption: &str, label: &str, width: Width, sheet: &Sheet) -> String {
-    let caption = escaped(caption);
+/// Table environment with a caption; `label` is the suffix of `tab:comparison`.
+fn float(caption: &str, label: &str, width: TableWidth, table: &ComparisonTable) -> String {
+    let caption = escape(caption);
     let mut text = format!(
         "\\begin{{table}}\n\\centering\n\\caption{{{caption}.}}\n\\label{{tab:comparison{label}}}\n"
     );
-    if width == Width::Line {
+    if width == TableWidth::FitLine {
         text +=
             "\\small\n\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n";
     }
-    text += &table(sheet);
-    if width == Width::Line {
+    text += &tabular(table);
+    if width == TableWidth::FitLine {
         text.pop();
         text += "}\n";
     }
     text + "\\end{table}\n"
 }
 
-fn table(sheet: &Sheet) -> String {
+fn tabular(table: &ComparisonTable) -> String {
     let line = |cells: Vec<String>| format!("{} \\\\\n", cells.join(" & "));
-    let columns = "l".repeat(sheet.words) + &"r".repeat(sheet.header.len() - sheet.words);
+    let columns =
+        "l".repeat(table.text_columns) + &"r".repeat(table.header.len() - table.text_columns);
     let mut text = format!("\\begin{{tabular}}{{{columns}}}\n\\toprule\n");
-    text += &line(sheet.header.iter().map(|name| escaped(name)).collect());
+    text += &line(table.header.iter().map(|name| escape(name)).collect());
     text += "\\midrule\n";
-    for row in &sheet.rows {
-        text += &line(row.iter().map(set).collect());
+    for row in &table.rows {
+        text += &line(row.iter().map(format_cell).collect());
     }
     text + "\\bottomrule\n\\end{tabular}\n"
 }
 
-/// Marks hang over the right end of the number, so that numbers stay below each other.
-fn set(cell: &Cell) -> String {
-    let mut text = escaped(&cell.text);
+/// Marks have no width (`\rlap`), so that numbers stay aligned.
+fn format_cell(cell: &TableCell) -> String {
+    let mut text = escape(&cell.text);
     if cell.best {
         text = format!("\\textbf{{{text}}}");
     }
     match &cell.mark {
-        Mark::None => {}
-        Mark::Better => text += "\\rlap{$^{\\dagger}$}",
-        Mark::Worse => text += "\\rlap{$^{\\ddagger}$}",
-        Mark::Beats(letters) => text += &format!("\\rlap{{$^{{{letters}}}$}}"),
+        SignificanceMark::None => {}
+        SignificanceMark::Higher => text += "\\rlap{$^{\\dagger}$}",
+        SignificanceMark::Lower => text += "\\rlap{$^{\\ddagger}$}",
+        SignificanceMark::HigherThan(letters) => text += &format!("\\rlap{{$^{{{letters}}}$}}"),
     }
     text
 }
 
-/// Text in which nothing means anything to LaTeX. A minus before a digit, where a number begins,
-/// becomes a real one.
-fn escaped(text: &str) -> String {
+/// Escapes characters that are special in LaTeX. The sign of a number is typeset in math mode.
+fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut before = ' ';
     let mut rest = text.chars().peekable();
@@ -255,9 +259,9 @@ fn escaped(text: &str) -> String {
             '<' => out.push_str("$<$"),
             '>' => out.push_str("$>$"),
             '|' => out.push_str("\\textbar{}"),
-            // The old encoding OT1, which is LaTeX's default, has no straight one.
+            // LaTeX's default encoding OT1 has no straight quotation mark.
             '"' => out.push_str("''"),
-            // A row break would take it for its own.
+            // A row break would read it as part of itself.
             '*' => out.push_str("{*}"),
             '†' => out.push_str("$\\dagger$"),
             '‡' => out.push_str("$\\ddagger$"),
@@ -270,9 +274,9 @@ fn escaped(text: &str) -> String {
             {
                 out.push_str(&format!("${c}$"));
             }
-            // In the first column a row break would take it for its optional argument.
+            // After a row break it would be read as an optional argument.
             '[' => out.push_str("{[}"),
-            // Not a dash or a quotation mark made of two.
+            // Prevents ligatures.
             '-' | '\'' | '`' if matches!(before, '-' | '\'' | '`' | '"' | '?' | '!') => {
                 out.push_str("{}");
                 out.push(c);
@@ -290,13 +294,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_means_anything_to_latex() {
+    fn special_characters_are_escaped() {
         for (text, expected) in [
             ("a_b&c", "a\\_b\\&c"),
-            // After a row break both would be arguments of it.
+            // After a row break both would be read as its arguments.
             ("*best", "{*}best"),
             ("[x]", "{[}x]"),
-            // Ligatures; and a character that the default encoding lacks.
+            // Ligatures, and a character that the default encoding lacks.
             ("bm25--rm3", "bm25-{}-rm3"),
             ("say \"x\" ''", "say ''x'' '{}'"),
             ("?`", "?{}`"),
@@ -306,7 +310,7 @@ mod tests {
                 "\\textbackslash{}\\textasciitilde{}\\textasciicircum{}",
             ),
         ] {
-            assert_eq!(escaped(text), expected, "{text}");
+            assert_eq!(escape(text), expected, "{text}");
         }
     }
 }

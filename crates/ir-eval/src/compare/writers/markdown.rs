@@ -1,50 +1,56 @@
 //! Tables in Markdown.
 
-use super::table::{Cell, Mark, Sheet};
+use super::table::{ComparisonTable, SignificanceMark, TableCell};
 use crate::Comparison;
 
 impl Comparison {
-    /// The tables in Markdown, with all notes. The highest figure of a measure is bold.
+    /// Returns the tables and notes in Markdown. The highest score of each measure is bold.
     #[must_use]
     pub fn to_markdown(&self) -> String {
         let mut text = String::new();
-        for sheet in self.sheets() {
-            text += &format!("{}:\n\n{}\n", escaped(&sheet.title), table(&sheet));
+        for table in self.tables() {
+            text += &format!("{}:\n\n{}\n", escape(&table.title), format_table(&table));
         }
         for note in self.notes() {
-            text += &format!("- {}\n", escaped(&note));
+            text += &format!("- {}\n", escape(&note));
         }
         text
     }
 }
 
-fn table(sheet: &Sheet) -> String {
-    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    let rules = (0..sheet.header.len()).map(|at| if at < sheet.words { "---" } else { "---:" });
-    let mut text = line(sheet.header.iter().map(|name| escaped(name)).collect());
-    text += &line(rules.map(str::to_owned).collect());
-    for row in &sheet.rows {
-        text += &line(row.iter().map(set).collect());
+fn format_table(table: &ComparisonTable) -> String {
+    let row_line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let rules = (0..table.header.len()).map(|at| {
+        if at < table.text_columns {
+            "---"
+        } else {
+            "---:"
+        }
+    });
+    let mut text = row_line(table.header.iter().map(|name| escape(name)).collect());
+    text += &row_line(rules.map(str::to_owned).collect());
+    for row in &table.rows {
+        text += &row_line(row.iter().map(format_cell).collect());
     }
     text
 }
 
-fn set(cell: &Cell) -> String {
-    let mut text = escaped(&cell.text);
+fn format_cell(cell: &TableCell) -> String {
+    let mut text = escape(&cell.text);
     if cell.best {
         text = format!("**{text}**");
     }
     match &cell.mark {
-        Mark::None => {}
-        Mark::Better => text.push('†'),
-        Mark::Worse => text.push('‡'),
-        Mark::Beats(letters) => text += &format!("<sup>{letters}</sup>"),
+        SignificanceMark::None => {}
+        SignificanceMark::Higher => text.push('†'),
+        SignificanceMark::Lower => text.push('‡'),
+        SignificanceMark::HigherThan(letters) => text += &format!("<sup>{letters}</sup>"),
     }
     text
 }
 
-/// Text in which nothing means anything to Markdown.
-fn escaped(text: &str) -> String {
+/// Escapes characters that are special in Markdown.
+fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

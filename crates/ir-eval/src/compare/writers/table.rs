@@ -1,46 +1,45 @@
-//! The tables of a comparison, before they are set in any format.
+//! Tables of a comparison, before formatting.
 
 use std::cmp::Ordering;
 
-use crate::significance::{
+use crate::compare::significance::{
     Alternative, ConfidenceInterval, MultipleTestingCorrection, NullDistribution,
 };
-use crate::{Comparison, HypothesisFamily, Measure, Missing, PairwiseTest, Summary};
+use crate::compare::{ComparedSystem, Comparison, HypothesisFamily, PairwiseTest};
+use crate::{Measure, Missing, Summary};
 
-/// One table.
-pub(crate) struct Sheet {
-    /// What it shows.
+/// Table with a title, a header and rows of equal length.
+pub(crate) struct ComparisonTable {
     pub(crate) title: String,
     pub(crate) header: Vec<String>,
-    pub(crate) rows: Vec<Vec<Cell>>,
-    /// How many columns, from the left, hold words; the others hold numbers.
-    pub(crate) words: usize,
+    pub(crate) rows: Vec<Vec<TableCell>>,
+    /// Number of text columns at the left; the others are numeric.
+    pub(crate) text_columns: usize,
 }
 
-/// One cell of a table.
+/// Cell of a [`ComparisonTable`].
 #[derive(Clone, Default)]
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     pub(crate) text: String,
-    /// What is significant about it.
-    pub(crate) mark: Mark,
-    /// Whether it is the highest figure of its column.
+    pub(crate) mark: SignificanceMark,
+    /// Whether the cell has the highest score of its column.
     pub(crate) best: bool,
 }
 
-/// A mark of significance.
+/// Significance mark of a score or difference.
 #[derive(Clone, Default)]
-pub(crate) enum Mark {
+pub(crate) enum SignificanceMark {
     #[default]
     None,
-    /// Significantly better than the baseline: a dagger.
-    Better,
-    /// Significantly worse than the baseline: a double dagger.
-    Worse,
-    /// Significantly better than the systems with these letters.
-    Beats(String),
+    /// Significantly higher than the baseline: †.
+    Higher,
+    /// Significantly lower than the baseline: ‡.
+    Lower,
+    /// Significantly higher than the systems with these letters.
+    HigherThan(String),
 }
 
-impl From<String> for Cell {
+impl From<String> for TableCell {
     fn from(text: String) -> Self {
         Self {
             text,
@@ -49,14 +48,14 @@ impl From<String> for Cell {
     }
 }
 
-impl From<&str> for Cell {
+impl From<&str> for TableCell {
     fn from(text: &str) -> Self {
         text.to_owned().into()
     }
 }
 
-/// The letter of a system in tables of all pairs: a to z, then aa, ab, ...
-pub(crate) fn letter(mut at: usize) -> String {
+/// Letter of a system in tables of all pairs: a to z, then aa, ab, ...
+fn letter(mut at: usize) -> String {
     let mut letters = Vec::new();
     loop {
         letters.push(char::from(b'a' + (at % 26) as u8));
@@ -68,11 +67,11 @@ pub(crate) fn letter(mut at: usize) -> String {
 }
 
 impl Comparison {
-    /// What every table says below it: who was compared, on what, by which rules and which test.
+    /// Returns the notes below every table: systems, queries, evaluation rules, test and legend.
     ///
     /// ```text
     /// systems: 3; baseline: bm25
-    /// queries: 392; without results: dense 5 (they count as 0)
+    /// queries: 392; judged without results: dense 5 (count as 0)
     /// ...
     /// ```
     #[must_use]
@@ -87,25 +86,32 @@ impl Comparison {
             self.config.interval,
             round(1.0 - self.config.level)
         );
-        let mut notes = vec![first, self.counts(), self.rules.to_string()];
+        let mut notes = vec![first, self.query_counts(), self.rules.to_string()];
         notes.push(format!("{}; {interval}", self.config));
-        let mut geometric = self.measures.iter();
-        if let Some(measure) = geometric.find(|m| m.summary() == Summary::GeometricMean) {
+        let mut measures = self.measures.iter();
+        if let Some(measure) = measures.find(|m| m.summary() == Summary::GeometricMean) {
             notes.push(format!(
                 "{measure}: differences are those of the scores; their intervals, Cohen's d and p are \
                  those of the logarithms"
             ));
         }
-        notes.extend(self.key());
+        notes.push(match self.baseline() {
+            Some(baseline) => self.dagger_legend(baseline),
+            None => format!(
+                "a letter: significantly higher than the system of that letter; {}",
+                self.dagger_legend("the other one")
+            ),
+        });
         notes
     }
 
-    /// How many queries count, and which systems did not answer some.
-    fn counts(&self) -> String {
-        let of = |what: fn(&crate::ComparedSystem) -> usize| -> Vec<String> {
-            let some = self.systems.iter().filter(|system| what(system) > 0);
-            some.map(|system| format!("{} {}", system.name, what(system)))
-                .collect()
+    /// Numbers of evaluated, missing and unjudged queries.
+    fn query_counts(&self) -> String {
+        let positive = |count: fn(&ComparedSystem) -> usize| -> Option<String> {
+            let systems = self.systems.iter().filter(|system| count(system) > 0);
+            let counts = systems.map(|system| format!("{} {}", system.name, count(system)));
+            let counts: Vec<String> = counts.collect();
+            (!counts.is_empty()).then(|| counts.join(", "))
         };
         let mut text = format!("queries: {}", self.queries.len());
         if self.rules.missing == Missing::Skip {
@@ -114,47 +120,43 @@ impl Comparison {
                 text += &format!(", {} left out that only some did", self.left_out);
             }
         }
-        let missing = of(|system| system.missing);
-        if !missing.is_empty() {
-            text += &format!("; judged without results: {}", missing.join(", "));
+        if let Some(missing) = positive(|system| system.missing) {
+            text += &format!("; judged without results: {missing}");
             if self.rules.missing == Missing::Zero {
                 text += " (count as 0)";
             }
         }
-        let unjudged = of(|system| system.unjudged);
-        if !unjudged.is_empty() {
-            text += &format!("; with results not judged: {}", unjudged.join(", "));
+        if let Some(unjudged) = positive(|system| system.unjudged) {
+            text += &format!("; with results not judged: {unjudged}");
         }
         text
     }
 
-    /// What the marks mean.
-    fn key(&self) -> Option<String> {
-        let Some(baseline) = self.baseline() else {
-            let letter = "a letter: significantly higher than the system of that letter";
-            let dagger = match self.config.alternative {
-                Alternative::Greater => "†: significantly higher than the other one",
-                Alternative::Less => "‡: significantly lower than the other one",
-                Alternative::TwoSided => "†, ‡: significantly higher, lower than the other one",
-            };
-            return Some(format!("{letter}; {dagger}"));
+    /// Legend of the daggers: `†, ‡: significantly higher, lower than bm25`.
+    pub(super) fn dagger_legend(&self, other: &str) -> String {
+        let marks = match self.config.alternative {
+            Alternative::Greater => "†: significantly higher",
+            Alternative::Less => "‡: significantly lower",
+            Alternative::TwoSided => "†, ‡: significantly higher, lower",
         };
-        Some(match self.config.alternative {
-            Alternative::Greater => format!("†: significantly higher than {baseline}"),
-            Alternative::Less => format!("‡: significantly lower than {baseline}"),
-            Alternative::TwoSided => {
-                format!("†, ‡: significantly higher, lower than {baseline}")
-            }
-        })
+        format!("{marks} than {other}")
     }
 
-    /// The tables: figures, their confidence intervals, contrasts.
-    pub(crate) fn sheets(&self) -> [Sheet; 3] {
-        [self.scores(), self.intervals(), self.differences()]
+    /// The tables of scores, of confidence intervals, and of differences.
+    pub(crate) fn tables(&self) -> [ComparisonTable; 3] {
+        [
+            self.score_table(),
+            self.interval_table(),
+            self.difference_table(),
+        ]
     }
 
-    /// Systems by measures.
-    fn by_measure(&self, title: &str, cell: impl Fn(usize, usize) -> Cell) -> Sheet {
+    /// Table of systems by measures.
+    fn systems_by_measures(
+        &self,
+        title: &str,
+        cell: impl Fn(usize, usize) -> TableCell,
+    ) -> ComparisonTable {
         let lettered = self.baseline().is_none();
         let mut header = vec!["system".to_owned()];
         header.extend(self.measures.iter().map(Measure::to_string));
@@ -165,62 +167,60 @@ impl Comparison {
             } else {
                 name.clone()
             };
-            let scores = (0..self.measures.len()).map(|measure| cell(system, measure));
-            std::iter::once(Cell::from(name)).chain(scores).collect()
+            let cells = (0..self.measures.len()).map(|measure| cell(system, measure));
+            std::iter::once(TableCell::from(name))
+                .chain(cells)
+                .collect()
         };
-        Sheet {
+        ComparisonTable {
             title: title.to_owned(),
             header,
             rows: (0..self.systems.len()).map(row).collect(),
-            words: 1,
+            text_columns: 1,
         }
     }
 
-    fn scores(&self) -> Sheet {
-        self.by_measure("Scores", |system, at| {
-            let best = self.systems.iter().map(|s| s.scores[at].value);
-            let best = best.fold(f64::NEG_INFINITY, f64::max);
-            let score = &self.systems[system].scores[at];
-            Cell {
-                text: value(score.value, score.measure),
+    fn score_table(&self) -> ComparisonTable {
+        self.systems_by_measures("Scores", |system, column| {
+            let scores = self.systems.iter().map(|s| s.scores[column].value);
+            let best = scores.fold(f64::NEG_INFINITY, f64::max);
+            let score = &self.systems[system].scores[column];
+            TableCell {
+                text: format_value(score.value, score.measure),
                 mark: self.mark(system, score.measure),
                 best: score.value == best,
             }
         })
     }
 
-    fn intervals(&self) -> Sheet {
+    fn interval_table(&self) -> ComparisonTable {
         let title = format!("Confidence intervals ({})", round(1.0 - self.config.level));
-        self.by_measure(&title, |system, at| {
-            let score = &self.systems[system].scores[at];
-            Cell::from(interval(score.interval, score.measure))
+        self.systems_by_measures(&title, |system, column| {
+            let score = &self.systems[system].scores[column];
+            TableCell::from(format_interval(score.interval, score.measure))
         })
     }
 
-    fn mark(&self, system: usize, measure: Measure) -> Mark {
+    fn mark(&self, system: usize, measure: Measure) -> SignificanceMark {
         let name = &self.systems[system].name;
         let verdict = |other: &str| self.verdict(name, other, measure);
         if let Some(baseline) = self.baseline() {
-            return match verdict(baseline) {
-                Some(Ordering::Greater) => Mark::Better,
-                Some(Ordering::Less) => Mark::Worse,
-                _ => Mark::None,
-            };
+            return verdict(baseline).map_or(SignificanceMark::None, SignificanceMark::from);
         }
         let others = self.systems.iter().enumerate();
-        let beaten: Vec<String> = others
+        let lower: Vec<String> = others
             .filter(|(_, other)| verdict(&other.name) == Some(Ordering::Greater))
             .map(|(at, _)| letter(at))
             .collect();
-        if beaten.is_empty() {
-            return Mark::None;
+        if lower.is_empty() {
+            return SignificanceMark::None;
         }
-        let apart = if self.systems.len() > 26 { "," } else { "" };
-        Mark::Beats(beaten.join(apart))
+        let separator = if self.systems.len() > 26 { "," } else { "" };
+        SignificanceMark::HigherThan(lower.join(separator))
     }
 
-    /// A line for each test.
-    fn differences(&self) -> Sheet {
+    /// One row per significance test.
+    fn difference_table(&self) -> ComparisonTable {
         let header = [
             "measure",
             "system",
@@ -235,16 +235,17 @@ impl Comparison {
             "p",
             "adjusted p",
         ];
-        Sheet {
+        let tests = self.pairwise_tests.iter();
+        ComparisonTable {
             title: "Differences".to_owned(),
             header: header.map(str::to_owned).to_vec(),
-            rows: self.pairwise_tests.iter().map(|c| self.line(c)).collect(),
-            words: 3,
+            rows: tests.map(|test| self.difference_row(test)).collect(),
+            text_columns: 3,
         }
     }
 
-    /// What the smallest p of a family is multiplied with.
-    fn times(&self) -> f64 {
+    /// Factor of the smallest p value of a family in the correction.
+    fn largest_factor(&self) -> f64 {
         match (self.config.correction, self.config.family) {
             (MultipleTestingCorrection::None, _) => 1.0,
             (_, HypothesisFamily::All) => self.pairwise_tests.len() as f64,
@@ -254,83 +255,84 @@ impl Comparison {
         }
     }
 
-    fn line(&self, pairwise: &PairwiseTest) -> Vec<Cell> {
-        let measure = pairwise.measure;
-        let relative = pairwise
-            .relative
-            .map_or_else(|| "-".to_owned(), |r| format!("{:+.1} %", 100.0 * r));
-        let cohens_d = pairwise
-            .effect
-            .cohens_d
-            .map_or_else(|| "-".to_owned(), |d| format!("{d:.2}"));
-        // None of a thousand samples shows a p below 0.001, not a p of 0.
-        let least = match pairwise.result.null_distribution {
-            NullDistribution::MonteCarlo { samples } if pairwise.result.p == 0.0 => {
+    fn difference_row(&self, test: &PairwiseTest) -> Vec<TableCell> {
+        let (measure, effect) = (test.measure, &test.effect);
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let relative = test.relative.map(|r| format!("{:+.1} %", 100.0 * r));
+        let cohens_d = effect.cohens_d.map(|d| format!("{d:.2}"));
+        // The resolution of p: 0 of 1,000 samples means p < 0.001.
+        let resolution = match test.result.null_distribution {
+            NullDistribution::MonteCarlo { samples } if test.result.p == 0.0 => {
                 1.0 / f64::from(samples)
             }
             _ => 0.0,
         };
-        let mark = match self.shown(pairwise) {
-            Ordering::Greater => Mark::Better,
-            Ordering::Less => Mark::Worse,
-            Ordering::Equal => Mark::None,
-        };
         vec![
             measure.to_string().into(),
-            pairwise.system.as_str().into(),
-            pairwise.against.as_str().into(),
-            signed(pairwise.difference, measure).into(),
-            interval(pairwise.interval, measure).into(),
-            relative.into(),
-            cohens_d.into(),
-            pairwise.effect.wins.to_string().into(),
-            pairwise.effect.ties.to_string().into(),
-            pairwise.effect.losses.to_string().into(),
-            p(pairwise.result.p, least).into(),
-            Cell {
-                text: p(pairwise.adjusted_p, least * self.times()),
-                mark,
+            test.system.as_str().into(),
+            test.against.as_str().into(),
+            format_difference(test.difference, measure).into(),
+            format_interval(test.interval, measure).into(),
+            or_dash(relative).into(),
+            or_dash(cohens_d).into(),
+            effect.wins.to_string().into(),
+            effect.ties.to_string().into(),
+            effect.losses.to_string().into(),
+            format_p(test.result.p, resolution).into(),
+            TableCell {
+                text: format_p(test.adjusted_p, resolution * self.largest_factor()),
+                mark: self.direction(test).into(),
                 best: false,
             },
         ]
     }
 }
 
-/// Counts as whole numbers, all else with four decimals.
-fn value(value: f64, measure: Measure) -> String {
+impl From<Ordering> for SignificanceMark {
+    fn from(direction: Ordering) -> Self {
+        match direction {
+            Ordering::Greater => Self::Higher,
+            Ordering::Less => Self::Lower,
+            Ordering::Equal => Self::None,
+        }
+    }
+}
+
+/// Counts as integers, other values with four decimals.
+fn format_value(value: f64, measure: Measure) -> String {
     match measure.is_count() {
         true => format!("{value:.0}"),
         false => format!("{value:.4}"),
     }
 }
 
-fn signed(value: f64, measure: Measure) -> String {
+fn format_difference(value: f64, measure: Measure) -> String {
     match measure.is_count() {
         true => format!("{value:+.0}"),
         false => format!("{value:+.4}"),
     }
 }
 
-fn interval(interval: ConfidenceInterval, measure: Measure) -> String {
+fn format_interval(interval: ConfidenceInterval, measure: Measure) -> String {
     match measure.is_count() {
         true => format!("{interval:.0}"),
         false => format!("{interval:.4}"),
     }
 }
 
-/// A p value with four decimals, or how small it is: below `least`, too, it is not known better.
-pub(crate) fn p(p: f64, least: f64) -> String {
-    let least = least.max(0.0001);
-    if p < least {
-        format!("<{}", round(least))
+/// A p value with four decimals, or `<` and its resolution.
+fn format_p(p: f64, resolution: f64) -> String {
+    let resolution = resolution.max(0.0001);
+    if p < resolution {
+        format!("<{}", round(resolution))
     } else {
         format!("{p:.4}")
     }
 }
 
-/// A share without the dust of subtraction.
-fn round(share: f64) -> f64 {
-    (share * 1e9).round() / 1e9
+/// Removes rounding errors of subtraction.
+fn round(value: f64) -> f64 {
+    (value * 1e9).round() / 1e9
 }
 
 #[cfg(test)]
@@ -338,19 +340,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_go_on_after_z() {
+    fn letters_continue_after_z() {
         let letters: Vec<String> = [0, 25, 26, 51, 52, 701, 702].map(letter).to_vec();
         assert_eq!(letters, ["a", "z", "aa", "az", "ba", "zz", "aaa"]);
     }
 
     #[test]
     fn small_p_values_are_not_zero() {
-        assert_eq!(p(0.0, 0.0), "<0.0001");
-        assert_eq!(p(0.00012, 0.0), "0.0001");
-        assert_eq!(p(1.0, 0.0), "1.0000");
+        assert_eq!(format_p(0.0, 0.0), "<0.0001");
+        assert_eq!(format_p(0.00012, 0.0), "0.0001");
+        assert_eq!(format_p(1.0, 0.0), "1.0000");
         // A thousand samples, three tests.
-        assert_eq!(p(0.0, 0.001), "<0.001");
-        assert_eq!(p(0.001, 0.001), "0.0010");
-        assert_eq!(p(0.0, 0.001 * 3.0), "<0.003");
+        assert_eq!(format_p(0.0, 0.001), "<0.001");
+        assert_eq!(format_p(0.001, 0.001), "0.0010");
+        assert_eq!(format_p(0.0, 0.001 * 3.0), "<0.003");
     }
 }

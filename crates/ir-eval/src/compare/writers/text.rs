@@ -1,20 +1,19 @@
-//! Tables for a terminal, or for whatever reads text.
+//! Tables as aligned plain text.
 
 use std::fmt;
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 
-use super::table::{Cell, Mark, Sheet};
+use super::table::{ComparisonTable, SignificanceMark, TableCell};
 use crate::Comparison;
 
 impl Comparison {
-    /// The tables as aligned text, with all notes: lines without colours or frames, for a terminal
-    /// and for pipes.
+    /// Returns the tables and notes as aligned plain text, without colors or borders.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = String::new();
-        for sheet in self.sheets() {
-            text += &format!("{}\n\n{}\n\n", sheet.title, table(&sheet));
+        for table in self.tables() {
+            text += &format!("{}\n\n{}\n\n", table.title, align(&table));
         }
         for note in self.notes() {
             text += &note;
@@ -24,33 +23,32 @@ impl Comparison {
     }
 }
 
-/// As [`Comparison::text`] has it.
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.to_text().trim_end())
     }
 }
 
-/// One table, without the space that pads the last column.
-fn table(sheet: &Sheet) -> String {
+/// Aligns a table, without trailing spaces.
+fn align(source: &ComparisonTable) -> String {
     let mut table = Table::new();
     let rule = LineStyle::none().fill('-').junction('-');
     table.load_style(TableStyle::new().header_separator(rule));
-    table.set_header(&sheet.header);
-    // Marks hang to the right of the numbers, which stay below each other.
-    let widths: Vec<usize> = (0..sheet.header.len())
+    table.set_header(&source.header);
+    // Marks are padded to equal width, so that numbers stay aligned.
+    let widths: Vec<usize> = (0..source.header.len())
         .map(|at| {
-            let marks = sheet.rows.iter().map(|row| mark(&row[at]).chars().count());
+            let marks = source.rows.iter().map(|row| mark(&row[at]).chars().count());
             marks.max().unwrap_or(0)
         })
         .collect();
-    for row in &sheet.rows {
+    for row in &source.rows {
         let cells = row.iter().zip(&widths);
         table.add_row(cells.map(|(cell, &width)| format!("{}{:width$}", cell.text, mark(cell))));
     }
     for (at, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
-        if at >= sheet.words {
+        if at >= source.text_columns {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
@@ -61,11 +59,11 @@ fn table(sheet: &Sheet) -> String {
     lines.join("\n")
 }
 
-fn mark(cell: &Cell) -> String {
+fn mark(cell: &TableCell) -> String {
     match &cell.mark {
-        Mark::None => String::new(),
-        Mark::Better => "†".to_owned(),
-        Mark::Worse => "‡".to_owned(),
-        Mark::Beats(letters) => format!(" {letters}"),
+        SignificanceMark::None => String::new(),
+        SignificanceMark::Higher => "†".to_owned(),
+        SignificanceMark::Lower => "‡".to_owned(),
+        SignificanceMark::HigherThan(letters) => format!(" {letters}"),
     }
 }
