@@ -1,18 +1,18 @@
 //! BEIR folders.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
 //! | `corpus.jsonl` | one document per line: `_id`, `title`, `text`, `metadata` ([`jsonl`]) |
-//! | `queries.jsonl` | one query per line: `_id`, `text`, `metadata`; those of all splits together |
-//! | `qrels/test.tsv`, `qrels/dev.tsv`, ... | a header line, then query id, document id and grade between tabs |
+//! | `queries.jsonl` | one query of any split per line: `_id`, `text`, `metadata` |
+//! | `qrels/test.tsv`, `qrels/dev.tsv`, ... | header line, then query id, document id and grade, tab-separated |
 //!
-//! Each file may be compressed, with `.gz` or `.zst` added to its name or not.
+//! Every file may be compressed, with or without `.gz` or `.zst` in its name.
 //!
-//! - The header of the qrels is a line like any other to a careless reader, and a missing one
-//!   costs a judgment: here it must be there, by these names (`query_id` and capitals are as good).
-//! - Line ends of the qrels are `\r\n` in some collections; both are accepted.
-//! - In some collections (ArguAna) the queries are documents: drop the document whose id is the
-//!   query's own ([`Run::remove_self`](ir_core::Run::remove_self)).
+//! - The header of the qrels is required, since a reader that always skips the first line would
+//!   lose a judgment. `query_id` and upper case are accepted.
+//! - Qrels lines end with `\n` or `\r\n`.
+//! - In some collections (ArguAna) queries are documents: remove the document with the query's id
+//!   ([`Run::remove_identical_ids`](ir_core::Run::remove_identical_ids)).
 //!
 //! ```
 //! let text = "query-id\tcorpus-id\tscore\nPLAIN-2\tMED-2427\t2\r\n";
@@ -28,14 +28,15 @@ use std::path::{Path, PathBuf};
 
 use ir_core::{Document, Qrels, Query};
 
-use crate::collection::{Collection, Judged};
-use crate::error::{excerpt, name_of};
+use crate::collection::{Collection, JudgedQueries};
+use crate::compression::{Compression, create, open};
+use crate::duplicates::DuplicateFinder;
+use crate::error::{DataError, excerpt, name_of};
+use crate::json::JsonFields;
 use crate::jsonl::{self, JsonlCorpus, JsonlWriter};
-use crate::record::JsonFields;
-use crate::seen::Seen;
-use crate::{DataError, Lines, create, open};
+use crate::lines::LineReader;
 
-/// A folder in BEIR's layout.
+/// Folder in BEIR layout.
 #[derive(Debug, Clone)]
 pub struct BeirFolder {
     root: PathBuf,
@@ -45,18 +46,17 @@ pub struct BeirFolder {
 }
 
 impl BeirFolder {
-    /// Looks at what a folder holds. There must be a corpus; the qrels and the queries may be
-    /// missing.
+    /// Opens a folder. The corpus is required; qrels and queries are optional.
     ///
     /// # Errors
-    /// When there is no corpus, or the folder cannot be read.
+    /// There is no corpus, or the folder cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
         let root = path.as_ref().to_owned();
         let corpus =
             existing(&root.join("corpus.jsonl")).ok_or_else(|| DataError::MissingFile {
                 path: name_of(&root.join("corpus.jsonl")),
                 collection: name_of(&root),
-                advice: "a folder in BEIR's layout has one, plain or with .gz or .zst".to_owned(),
+                advice: "a BEIR folder has one, possibly with .gz or .zst".to_owned(),
             })?;
         let mut splits = BTreeMap::new();
         let folder = root.join("qrels");
@@ -70,7 +70,7 @@ impl BeirFolder {
                 let name = path.file_name().and_then(|name| name.to_str());
                 if let Some(split) = name.and_then(split_of) {
                     let split = split.to_owned();
-                    // Of a plain and a compressed copy, the plain one.
+                    // An uncompressed copy takes precedence.
                     let plain = folder.join(format!("{split}.tsv"));
                     splits.insert(split, existing(&plain).unwrap_or(path));
                 }
@@ -85,8 +85,8 @@ impl BeirFolder {
         })
     }
 
-    /// The folder that these files make up: corpus, queries, and qrels in any number.
-    pub(crate) fn of(root: PathBuf, files: Vec<PathBuf>) -> Self {
+    /// A folder of listed files: corpus, queries and any number of qrels.
+    pub(crate) fn from_files(root: PathBuf, files: Vec<PathBuf>) -> Self {
         let mut files = files.into_iter();
         let (corpus, queries) = (files.next(), files.next());
         let splits = files.filter_map(|path| {
@@ -101,30 +101,30 @@ impl BeirFolder {
         }
     }
 
-    /// The documents. There must be some.
+    /// Documents. An empty corpus is an error.
     #[must_use]
     pub fn corpus(&self) -> JsonlCorpus {
-        JsonlCorpus::new(&self.corpus).not_empty()
+        JsonlCorpus::new(&self.corpus).require_documents()
     }
 
-    /// All queries, those of all splits together.
+    /// Queries of all splits.
     ///
     /// # Errors
-    /// When there are none, or a line is not as it should be.
+    /// The file is missing or invalid.
     pub fn queries(&self) -> Result<Vec<Query>, DataError> {
         let path = &self.queries;
         jsonl::read_queries(open(path)?, &name_of(path), &JsonFields::beir())
     }
 
-    /// The names of the splits that have qrels, in ascending order.
+    /// Names of the splits with qrels, in ascending order.
     pub fn splits(&self) -> impl ExactSizeIterator<Item = &str> {
         self.splits.keys().map(String::as_str)
     }
 
-    /// The judgments of a split.
+    /// Judgments of a split.
     ///
     /// # Errors
-    /// When there is no such split, or a line is not as it should be.
+    /// There is no such split, or a line is invalid.
     pub fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
         let path = self
             .splits
@@ -137,7 +137,7 @@ impl BeirFolder {
         read_qrels(open(path)?, &name_of(path))
     }
 
-    /// The folder as a collection, called by the name of the folder.
+    /// Converts the folder into a collection with the folder's name.
     #[must_use]
     pub fn into_collection(self) -> Collection {
         let name = self.root.file_name().map_or_else(
@@ -148,7 +148,7 @@ impl BeirFolder {
     }
 }
 
-impl Judged for BeirFolder {
+impl JudgedQueries for BeirFolder {
     fn source(&self) -> String {
         name_of(&self.root)
     }
@@ -166,14 +166,14 @@ impl Judged for BeirFolder {
     }
 }
 
-/// The split of a qrels file: `dev` for `dev.tsv.gz`.
+/// Split of a qrels file: `dev` for `dev.tsv.gz`.
 fn split_of(name: &str) -> Option<&str> {
     let name = name.strip_suffix(".gz").unwrap_or(name);
     let name = name.strip_suffix(".zst").unwrap_or(name);
     name.strip_suffix(".tsv")
 }
 
-/// The file of this name, or the same with `.zst` or `.gz`, whichever exists.
+/// Path of an existing file, possibly with `.zst` or `.gz` appended.
 fn existing(plain: &Path) -> Option<PathBuf> {
     let with = |suffix: &str| {
         let mut name = plain.as_os_str().to_owned();
@@ -185,17 +185,17 @@ fn existing(plain: &Path) -> Option<PathBuf> {
         .find(|path| path.exists())
 }
 
-/// Reads qrels in BEIR's form; `source` names them in errors.
+/// Reads qrels in BEIR format; `source` names the reader in errors.
 ///
 /// # Errors
-/// When the source cannot be read or is empty, the header line is missing, a line has not three columns or no
-/// whole number in the third, or a pair is judged twice.
+/// The source is empty or cannot be read, the header line is missing, a line does not have three
+/// columns or the third is not an integer, or a pair is judged twice.
 pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError> {
-    let mut lines = Lines::new(reader, source);
+    let mut lines = LineReader::new(reader, source);
     let mut qrels = Qrels::new();
-    let mut seen = Seen::default();
+    let mut seen = DuplicateFinder::default();
     let mut header = false;
-    const HEADER: &str = "the header line `query-id corpus-id score` between tabs";
+    const HEADER: &str = "the tab-separated header line `query-id corpus-id score`";
     while let Some(line) = lines.read()? {
         let text = line.text.strip_suffix('\r').unwrap_or(line.text);
         if text.trim_ascii().is_empty() {
@@ -233,11 +233,11 @@ pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError
         let grade = grade
             .trim_ascii()
             .parse()
-            .map_err(|_| syntax("a whole number as grade", grade))?;
+            .map_err(|_| syntax("an integer as grade", grade))?;
         if query.is_empty() || doc.is_empty() {
             return Err(syntax("a query id and a document id", text));
         }
-        if let Some(first) = seen.note(&[query, doc], line) {
+        if let Some(first) = seen.add(&[query, doc], line) {
             return Err(DataError::RepeatedJudgment {
                 path: path(),
                 line,
@@ -257,16 +257,16 @@ pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError
     Ok(qrels)
 }
 
-/// Whether these are the names of the columns. A judgment is none, whatever its grade looks like.
+/// Whether the columns are the header's names.
 pub(crate) fn is_header<'a>(columns: impl Iterator<Item = &'a str>) -> bool {
     let name = |column: &str| column.trim_ascii().to_ascii_lowercase().replace('_', "-");
     columns.map(name).eq(["query-id", "corpus-id", "score"])
 }
 
-/// Writes qrels in BEIR's form, whole or not at all.
+/// Writes qrels in BEIR format atomically.
 ///
 /// # Errors
-/// When the file cannot be written, or an id is empty or holds a tab or a line end.
+/// The file cannot be written, or an id is empty or contains a tab or line end.
 pub fn write_qrels(path: impl AsRef<Path>, qrels: &Qrels) -> Result<(), DataError> {
     let mut file = create(path)?;
     let mut line = 1;
@@ -292,15 +292,15 @@ pub fn write_qrels(path: impl AsRef<Path>, qrels: &Qrels) -> Result<(), DataErro
             text.push('\n');
         }
         file.write_all(text.as_bytes())
-            .map_err(|error| file.fault(error))?;
+            .map_err(|error| file.write_error(error))?;
         text.clear();
     }
     file.write_all(text.as_bytes())
-        .map_err(|error| file.fault(error))?;
+        .map_err(|error| file.write_error(error))?;
     file.commit()
 }
 
-/// Writes a BEIR folder, file by file. Each file appears when it is complete.
+/// Writer of a BEIR folder. Every file is written atomically.
 ///
 /// ```
 /// use ir_core::{Document, Qrels, Query};
@@ -323,10 +323,10 @@ pub struct BeirWriter {
 }
 
 impl BeirWriter {
-    /// Makes the folder, if need be.
+    /// Creates the folder if it does not exist.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// The folder cannot be created.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, DataError> {
         let root = path.as_ref().to_owned();
         let qrels = root.join("qrels");
@@ -337,20 +337,20 @@ impl BeirWriter {
         Ok(Self { root, suffix: "" })
     }
 
-    /// Compresses the files.
+    /// Compression of the files. Default: none.
     #[must_use]
-    pub fn compressed(mut self, compression: crate::Compression) -> Self {
+    pub fn with_compression(mut self, compression: Compression) -> Self {
         self.suffix = match compression {
-            crate::Compression::Gzip => ".gz",
-            crate::Compression::Zstd => ".zst",
+            Compression::Gzip => ".gz",
+            Compression::Zstd => ".zst",
         };
         self
     }
 
-    /// Starts the corpus, for one document after another.
+    /// Creates the corpus file for writing document by document.
     ///
     /// # Errors
-    /// As [`create`].
+    /// See [`create`].
     pub fn corpus(&self) -> Result<JsonlWriter, DataError> {
         JsonlWriter::create(self.root.join(format!("corpus.jsonl{}", self.suffix)))
     }
@@ -358,7 +358,7 @@ impl BeirWriter {
     /// Writes the corpus.
     ///
     /// # Errors
-    /// As [`JsonlWriter::document`].
+    /// See [`JsonlWriter::document`].
     pub fn documents(&self, docs: &[Document]) -> Result<&Self, DataError> {
         let mut writer = self.corpus()?;
         for doc in docs {
@@ -368,10 +368,10 @@ impl BeirWriter {
         Ok(self)
     }
 
-    /// Writes the queries, those of all splits together.
+    /// Writes the queries of all splits.
     ///
     /// # Errors
-    /// As [`JsonlWriter::query`].
+    /// See [`JsonlWriter::query`].
     pub fn queries(&self, queries: &[Query]) -> Result<&Self, DataError> {
         let mut writer =
             JsonlWriter::create(self.root.join(format!("queries.jsonl{}", self.suffix)))?;
@@ -385,7 +385,7 @@ impl BeirWriter {
     /// Writes the judgments of a split.
     ///
     /// # Errors
-    /// As [`write_qrels`].
+    /// See [`write_qrels`].
     pub fn qrels(&self, split: &str, qrels: &Qrels) -> Result<&Self, DataError> {
         let name = format!("{split}.tsv{}", self.suffix);
         write_qrels(self.root.join("qrels").join(name), qrels)?;

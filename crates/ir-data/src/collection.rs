@@ -1,42 +1,39 @@
-//! A test collection: documents, queries by split, judgments by split.
-
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use ir_core::{Corpus, CorpusError, DocReader, Document, Qrels, Query};
 
-use crate::DataError;
+use crate::error::DataError;
 
-/// Where the queries and judgments of a collection come from: a BEIR folder, a catalogue entry,
-/// memory ([`JudgedInMemory`]).
-pub trait Judged: Send + Sync {
-    /// What to call it in errors.
+/// Queries and judgments of a collection by split, for example of a
+/// [BEIR folder](crate::beir::BeirFolder) or [in memory](InMemoryJudgedQueries).
+pub trait JudgedQueries: Send + Sync {
+    /// Name of the source in errors.
     fn source(&self) -> String;
 
-    /// The names of the splits that have judgments, in ascending order.
+    /// Names of the splits with judgments, in ascending order.
     fn splits(&self) -> Vec<String>;
 
-    /// The queries of all splits, and those without judgments, in the order of the file.
+    /// Queries of all splits and queries without judgments, in file order.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// The queries cannot be read.
     fn all_queries(&self) -> Result<Vec<Query>, DataError>;
 
-    /// The judgments of a split.
+    /// Judgments of a split.
     ///
     /// # Errors
-    /// When there is no such split, or it cannot be read.
+    /// There is no such split, or its judgments cannot be read.
     fn qrels(&self, split: &str) -> Result<Qrels, DataError>;
 }
 
-/// A test collection.
+/// Test collection: documents, and queries and judgments by split.
 ///
-/// Documents are read anew each time they are asked for; queries and judgments likewise, split by
-/// split.
+/// Every call reads the files again; nothing is cached.
 ///
 /// ```
 /// use ir_core::Corpus;
-/// let collection = ir_data::catalogue::open("bundled")?;
+/// let collection = ir_data::catalog::open("bundled")?;
 /// let queries = collection.queries("test")?;
 /// let qrels = collection.qrels("test")?;
 /// assert_eq!(queries.len(), qrels.len());
@@ -47,7 +44,7 @@ pub trait Judged: Send + Sync {
 pub struct Collection {
     name: String,
     corpus: Box<dyn Corpus>,
-    judged: Box<dyn Judged>,
+    judged: Box<dyn JudgedQueries>,
     notes: Vec<String>,
 }
 
@@ -62,11 +59,11 @@ impl fmt::Debug for Collection {
 }
 
 impl Collection {
-    /// A collection of these documents, queries and judgments.
+    /// A collection of documents, queries and judgments.
     pub fn new(
         name: impl Into<String>,
         corpus: impl Corpus + 'static,
-        judged: impl Judged + 'static,
+        judged: impl JudgedQueries + 'static,
     ) -> Self {
         Self {
             name: name.into(),
@@ -76,48 +73,48 @@ impl Collection {
         }
     }
 
-    /// With remarks that a user should know of.
+    /// Adds notes for users; see [`Collection::notes`].
     #[must_use]
     pub fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
         self.notes.extend(notes);
         self
     }
 
-    /// What the collection is called.
+    /// Name of the collection.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The documents.
+    /// Documents of the collection.
     #[must_use]
     pub fn corpus(&self) -> &dyn Corpus {
         &*self.corpus
     }
 
-    /// What a user should know: repeated ids, judged documents that are not there, ...
+    /// Notes for users: duplicate ids, judged documents that are not in the corpus, ...
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The names of the splits that have judgments, in ascending order. There may be none.
+    /// Names of the splits with judgments, in ascending order; possibly none.
     #[must_use]
     pub fn splits(&self) -> Vec<String> {
         self.judged.splits()
     }
 
-    /// The queries that are judged in a split, in the order of the file.
+    /// Queries with judgments in a split, in file order.
     ///
     /// # Errors
-    /// When there is no such split, a file is not as it should be, or a judged query has no text.
+    /// There is no such split, a file is invalid, or a judged query has no text.
     pub fn queries(&self, split: &str) -> Result<Vec<Query>, DataError> {
         let qrels = self.judged.qrels(split)?;
         let mut queries = self.judged.all_queries()?;
         queries.retain(|query| qrels.get(&query.id).is_some());
         if queries.len() < qrels.len() {
-            let there: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();
-            let mut missing = qrels.iter().filter(|(query, _)| !there.contains(query));
+            let found: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();
+            let mut missing = qrels.iter().filter(|(query, _)| !found.contains(query));
             if let Some((query, _)) = missing.next() {
                 return Err(DataError::JudgedQueryMissing {
                     path: self.judged.source(),
@@ -129,18 +126,18 @@ impl Collection {
         Ok(queries)
     }
 
-    /// All queries, judged or not, in the order of the file.
+    /// All queries, judged or not, in file order.
     ///
     /// # Errors
-    /// When a file is not as it should be.
+    /// A file is invalid.
     pub fn all_queries(&self) -> Result<Vec<Query>, DataError> {
         self.judged.all_queries()
     }
 
-    /// The judgments of a split.
+    /// Judgments of a split.
     ///
     /// # Errors
-    /// When there is no such split, or a file is not as it should be.
+    /// There is no such split, or a file is invalid.
     pub fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
         self.judged.qrels(split)
     }
@@ -148,14 +145,14 @@ impl Collection {
 
 /// Queries and judgments in memory.
 #[derive(Debug, Clone, Default)]
-pub struct JudgedInMemory {
-    /// The queries of all splits.
+pub struct InMemoryJudgedQueries {
+    /// Queries of all splits.
     pub queries: Vec<Query>,
-    /// The judgments, by the name of the split.
+    /// Judgments by split.
     pub qrels: BTreeMap<String, Qrels>,
 }
 
-impl Judged for JudgedInMemory {
+impl JudgedQueries for InMemoryJudgedQueries {
     fn source(&self) -> String {
         "memory".to_owned()
     }
@@ -180,17 +177,17 @@ impl Judged for JudgedInMemory {
     }
 }
 
-/// A corpus of which it is known how many documents it has: reading another number of them is an
-/// error at the end.
+/// Corpus with a known number of documents. A reader returns an error at the end if the number
+/// differs.
 #[derive(Debug, Clone)]
-pub struct Counted<C> {
+pub struct CountedCorpus<C> {
     corpus: C,
     name: String,
     expected: u64,
 }
 
-impl<C: Corpus> Counted<C> {
-    /// `corpus`, called `name` in errors, of `expected` documents.
+impl<C: Corpus> CountedCorpus<C> {
+    /// A corpus of `expected` documents; `name` names it in errors.
     pub fn new(corpus: C, name: impl Into<String>, expected: u64) -> Self {
         Self {
             corpus,
@@ -200,9 +197,9 @@ impl<C: Corpus> Counted<C> {
     }
 }
 
-impl<C: Corpus> Corpus for Counted<C> {
+impl<C: Corpus> Corpus for CountedCorpus<C> {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
-        Ok(Box::new(CountedReader {
+        Ok(Box::new(CountedCorpusReader {
             reader: self.corpus.open()?,
             name: &self.name,
             expected: self.expected,
@@ -215,14 +212,14 @@ impl<C: Corpus> Corpus for Counted<C> {
     }
 }
 
-struct CountedReader<'a> {
+struct CountedCorpusReader<'a> {
     reader: Box<dyn DocReader + 'a>,
     name: &'a str,
     expected: u64,
     found: u64,
 }
 
-impl DocReader for CountedReader<'_> {
+impl DocReader for CountedCorpusReader<'_> {
     fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
         if self.reader.read(doc)? {
             self.found += 1;

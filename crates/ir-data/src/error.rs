@@ -1,421 +1,310 @@
-//! What can be wrong with a file of data.
+//! Errors of readers, writers and the catalog.
 
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-use ir_core::trec::{TrecError, WriteError};
-use ir_core::{CorpusError, ExampleFault};
+use ir_core::CorpusError;
+use ir_core::training::InvalidExample;
+use ir_core::trec::{TrecReadError, TrecWriteError};
 
-use crate::Compression;
+use crate::compression::Compression;
 
-/// Why a collection's file could not be read or written.
+/// Error reading or writing a file of a collection.
 ///
-/// `path` is the file, or whatever name the caller gave to the source; `line` counts from 1.
+/// `path` is the file, or the name that the caller gave to the source; `line` counts from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum DataError {
-    /// The file could not be opened or read.
-    #[error("{path}: could not be read")]
+    /// The file cannot be opened or read.
+    #[error("{path}: cannot read")]
     Read {
-        /// The file.
         path: String,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// The file could not be read beyond a line.
-    #[error("{path}:{line}: could not be read from here on")]
-    ReadOn {
-        /// The file.
+    /// The file cannot be read beyond a line.
+    #[error("{path}:{line}: cannot read from this line on")]
+    ReadLine {
         path: String,
-        /// The first line that could not be read whole.
         line: u64,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// Compressed data that ends too early.
+    /// Compressed data ends too early. `line` is the first incomplete line.
     #[error("{path}:{line}: expected more {compression} data, found the end of the file")]
     Truncated {
-        /// The file.
         path: String,
-        /// The first line that could not be read whole.
         line: u64,
-        /// The form of compression.
         compression: Compression,
     },
-    /// Compressed data that does not decompress, or not to what its checksum says.
-    #[error("{path}:{line}: expected {compression} data, found it damaged ({found})")]
-    Damaged {
-        /// The file.
+    /// Compressed data is corrupt or does not match its checksum. `line` is the first line that
+    /// cannot be read; `found` is the decoder's message.
+    #[error("{path}:{line}: expected {compression} data, found it corrupt ({found})")]
+    Corrupt {
         path: String,
-        /// The first line that could not be read whole.
         line: u64,
-        /// The form of compression.
         compression: Compression,
-        /// What the decoder met.
         found: String,
     },
-    /// A folder stands where a file should.
-    #[error("{path}: expected a file, found a folder")]
-    Folder {
-        /// The path.
-        path: String,
-    },
-    /// The file could not be written; nothing is left of it.
-    #[error("{path}: could not be written")]
+    /// The path of a file names a directory.
+    #[error("{path}: expected a file, found a directory")]
+    Directory { path: String },
+    /// The file cannot be written. No partial file remains.
+    #[error("{path}: cannot write")]
     Write {
-        /// The file.
         path: String,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// A value that the format cannot hold; nothing is left of the file.
+    /// The format cannot represent a value. No partial file remains.
     #[error("{path}:{line}: expected {expected}, found {found:?}")]
     Unwritable {
-        /// The file.
         path: String,
-        /// The line that was to be written.
         line: u64,
-        /// What the format can hold.
         expected: &'static str,
-        /// The value, or its beginning.
         found: String,
     },
-    /// A line beyond the limit.
+    /// A line exceeds the length limit in bytes.
     #[error("{path}:{line}: expected at most {limit} bytes in a line, found more")]
-    LineTooLong {
-        /// The file.
-        path: String,
-        /// The line.
-        line: u64,
-        /// The limit in bytes.
-        limit: u64,
-    },
-    /// A line that is no UTF-8 text.
+    LineTooLong { path: String, line: u64, limit: u64 },
+    /// A line is not UTF-8 text.
     #[error("{path}:{line}: expected UTF-8 text, found {found}")]
-    NotText {
-        /// The file.
+    InvalidText {
         path: String,
-        /// The line.
         line: u64,
-        /// What there is instead.
-        found: NotText,
+        found: InvalidText,
     },
-    /// A line that is not JSON.
-    #[error("{path}:{line}: expected JSON, found a fault at column {column} ({found})")]
+    /// A line is not valid JSON. `column` is a byte position from 1; `found` is the parser's
+    /// message.
+    #[error("{path}:{line}: expected JSON, found an error at column {column} ({found})")]
     Json {
-        /// The file.
         path: String,
-        /// The line.
         line: u64,
-        /// The byte in the line, from 1.
         column: u64,
-        /// What the parser met.
         found: String,
     },
-    /// A value of the wrong kind.
+    /// A value has the wrong type.
     #[error("{path}:{line}: expected {expected} in {field}, found {found}")]
-    Kind {
-        /// The file.
+    WrongType {
         path: String,
-        /// The line.
         line: u64,
-        /// The field, or "the line".
         field: String,
-        /// The kind that belongs there.
         expected: &'static str,
-        /// The kind that stands there.
         found: &'static str,
     },
-    /// A field that must be there and is not.
+    /// A required field is missing.
     #[error("{path}:{line}: expected a field {field:?}, found none")]
     MissingField {
-        /// The file.
         path: String,
-        /// The line.
         line: u64,
-        /// The field.
         field: String,
     },
-    /// A field that occurs twice in one record.
+    /// A field occurs twice in one record.
     #[error("{path}:{line}: expected one field {field:?}, found two")]
     RepeatedField {
-        /// The file.
         path: String,
-        /// The line.
         line: u64,
-        /// The field.
         field: String,
     },
-    /// An id that occurs twice.
-    #[error("{path}:{line}: expected a new id, found {id:?}, which is that of line {first}")]
+    /// An id occurs twice. `first` is the line of the first occurrence.
+    #[error("{path}:{line}: expected a unique id, found {id:?}, which is also on line {first}")]
     RepeatedId {
-        /// The file.
         path: String,
-        /// The line of the second occurrence.
         line: u64,
-        /// The id.
         id: String,
-        /// The line of the first occurrence.
         first: u64,
     },
-    /// A query and document that are judged twice.
+    /// A pair of query and document is judged twice. `first` is the line of the first judgment.
     #[error(
-        "{path}:{line}: expected a new pair, found query {query:?} and document {doc:?} of line {first}"
+        "{path}:{line}: expected one judgment per pair, found query {query:?} and document {doc:?} of line {first} again"
     )]
     RepeatedJudgment {
-        /// The file.
         path: String,
-        /// The line of the second occurrence.
         line: u64,
-        /// The query.
         query: String,
-        /// The document.
         doc: String,
-        /// The line of the first occurrence.
         first: u64,
     },
-    /// Too few columns, or too many.
+    /// A line has the wrong number of columns.
     #[error("{path}:{line}: expected {expected} columns, found {found}")]
     Columns {
-        /// The file.
         path: String,
-        /// The line.
         line: u64,
-        /// How many there should be.
         expected: u64,
-        /// How many there are.
         found: u64,
     },
-    /// Too few columns, or too many, where some may be missing.
-    #[error("{path}:{line}: expected {} columns, found {found}", Span(*least, *most))]
+    /// A line of a format with optional columns has the wrong number of columns.
+    #[error("{path}:{line}: expected {} columns, found {found}", ColumnCounts(*min, *max))]
     ColumnRange {
-        /// The file.
         path: String,
-        /// The line.
         line: u64,
-        /// How many there are at least.
-        least: u64,
-        /// How many there are at most.
-        most: u64,
-        /// How many there are.
+        min: u64,
+        max: u64,
         found: u64,
     },
-    /// A line that does not follow the format.
+    /// A line does not follow the format.
     #[error("{path}:{line}: expected {expected}, found {found:?}")]
     Syntax {
-        /// The file.
         path: String,
-        /// The line.
         line: u64,
-        /// What belongs there.
         expected: &'static str,
-        /// What stands there, or its beginning.
         found: String,
     },
-    /// A text that answers a query and does not.
+    /// A text is both a positive and a negative of a training example. `positive` and `negative`
+    /// are fields; `found` is the id of the text or an excerpt.
     #[error(
-        "{path}:{line}: expected other texts in {negative} than in {positive}, found {found:?} in both"
+        "{path}:{line}: expected different texts in {negative} and {positive}, found {found:?} in both"
     )]
     PositiveIsNegative {
-        /// The file.
         path: String,
-        /// The line.
         line: u64,
-        /// The field of the positive.
         positive: String,
-        /// The field of the negative.
         negative: String,
-        /// The id of the text, or its beginning.
         found: String,
     },
-    /// A training example from which one cannot learn.
+    /// A training example is invalid.
     #[error("{path}:{line}: {fault}")]
     Example {
-        /// The file.
         path: String,
-        /// The line.
         line: u64,
-        /// Why.
-        fault: ExampleFault,
+        fault: InvalidExample,
     },
-    /// A judged query from which one cannot learn.
+    /// A judged query is not a valid training example. `path` is the collection and the split.
     #[error("{path}, query {query:?}: {fault}")]
     JudgedExample {
-        /// The collection and the split.
         path: String,
-        /// The query.
         query: String,
-        /// Why.
-        fault: ExampleFault,
+        fault: InvalidExample,
     },
-    /// An id that the collection does not have.
+    /// A training example refers to a document that the collection does not have.
     #[error("{path}:{line}: expected the id of a document in {field}, found {found:?}")]
     UnknownId {
-        /// The file.
         path: String,
-        /// The line.
         line: u64,
-        /// The field.
         field: String,
-        /// The id.
         found: String,
     },
-    /// A judged document that the collection does not have.
+    /// A judged document is not in the collection. `path` is the collection and the split.
     #[error("{path}, query {query:?}: expected judged documents of the collection, found {doc:?}")]
     UnknownDocument {
-        /// The collection and the split.
         path: String,
-        /// The query.
         query: String,
-        /// The document.
         doc: String,
     },
-    /// Another number of things than the collection has.
+    /// A count differs from the catalog's. `what` is documents, queries or judgments.
     #[error("{path}: expected {expected} {what}, found {found}")]
     Count {
-        /// The file, or the collection.
         path: String,
-        /// Documents, queries, judgments.
         what: &'static str,
-        /// How many there should be.
         expected: u64,
-        /// How many there are.
         found: u64,
     },
-    /// A file without anything in it, where something must be.
+    /// A file is empty.
     #[error("{path}: expected {expected}, found none")]
     Empty {
-        /// The file.
         path: String,
-        /// What belongs there.
         expected: &'static str,
     },
-    /// A file of another size than the catalogue states: an incomplete copy or another version.
+    /// The size of a file differs from the catalog's: an incomplete copy or another version.
     #[error(
-        "{path}: expected {expected} bytes, found {found}: an incomplete copy, or another version"
+        "{path}: expected {expected} bytes, found {found}: an incomplete copy or another version"
     )]
     Size {
-        /// The file.
         path: String,
-        /// The size in bytes that the catalogue states.
         expected: u64,
-        /// The size in bytes of the file.
         found: u64,
     },
-    /// A file with other content than the catalogue states.
+    /// The content of a file differs from the catalog's.
     #[error("{path}: expected SHA-256 {expected}, found {found}")]
     Sha256 {
-        /// The file.
         path: String,
-        /// The hash that the catalogue states, in hexadecimal digits.
         expected: String,
-        /// The hash of the file.
         found: String,
     },
-    /// A file of a collection that is not where it should be.
+    /// A file of a collection is missing. `advice` says where to get it.
     #[error("{path}: expected a file of the collection {collection:?}, found none; {advice}")]
     MissingFile {
-        /// Where it should be.
         path: String,
-        /// The collection.
         collection: String,
-        /// Where it can be had.
         advice: String,
     },
-    /// A collection of the catalogue was asked for and no data folder is known.
+    /// The environment variable with the data folder is not set.
     #[error(
-        "expected {variable} to name the folder that holds {collection}, found it unset (`ir datasets where {collection}` says which files belong there)"
+        "expected {variable} to name the folder with {collection}, found it unset (`ir datasets where {collection}` lists the files)"
     )]
     NoDataFolder {
-        /// The collection.
         collection: String,
-        /// The variable: `IR_DATA`.
         variable: &'static str,
     },
-    /// A name that is neither in the catalogue nor a folder.
+    /// A name is neither in the catalog nor a folder.
     #[error("expected a folder or one of {}, found {name:?}", known.join(", "))]
-    UnknownCollection {
-        /// The name.
-        name: String,
-        /// The names that the catalogue has.
-        known: Vec<String>,
-    },
-    /// A split that the collection does not have.
+    UnknownCollection { name: String, known: Vec<String> },
+    /// A catalog entry lists files without a collection of documents and queries.
+    #[error(
+        "expected a test collection, found {name:?}, whose files are read one by one (`ir datasets where {name}` lists them)"
+    )]
+    NotACollection { name: String },
+    /// The collection has no such split.
     #[error("expected a split of {collection:?} ({}), found {split:?}", known.join(", "))]
     UnknownSplit {
-        /// The collection.
         collection: String,
-        /// What was asked for.
         split: String,
-        /// The splits that it has.
         known: Vec<String>,
     },
-    /// Queries that are judged, but whose text is not there.
+    /// Judged queries have no text. `query` is the first of them in byte order.
     #[error(
         "{path}: expected the text of every judged query, found {missing} without, first {query:?}"
     )]
     JudgedQueryMissing {
-        /// The file with the queries.
         path: String,
-        /// How many are missing.
         missing: u64,
-        /// The first of them, in byte order.
         query: String,
     },
-    /// A run or qrels with an id or a score that its file cannot hold.
-    #[error("{path}: could not be written")]
+    /// A run or qrels contain an id or a score that the file format cannot represent.
+    #[error("{path}: cannot write")]
     WriteTrec {
-        /// The file.
         path: String,
-        /// Which, and why.
         #[source]
-        source: WriteError,
+        source: TrecWriteError,
     },
-    /// The caller's [`Progress`](ir_core::Progress) asked to stop.
-    #[error("cancelled")]
-    Cancelled,
-    /// A collection that could not be read; the cause is in it.
+    /// The caller's [`Progress`](ir_core::Progress) canceled the operation.
+    #[error("canceled")]
+    Canceled,
+    /// A corpus cannot be read.
     #[error(transparent)]
     Corpus(#[from] CorpusError),
-    /// A TREC file that could not be read; the cause is in it.
+    /// A TREC file cannot be read.
     #[error(transparent)]
-    Trec(#[from] TrecError),
+    Trec(#[from] TrecReadError),
 }
 
-/// What stands in a file instead of UTF-8 text.
+/// Content of a file that is not UTF-8 text. Columns are byte positions from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum NotText {
-    /// The mark at the head of a file in UTF-16.
+#[allow(missing_docs)]
+pub enum InvalidText {
+    /// Byte order mark of UTF-16.
     Utf16,
-    /// A NUL byte, as binary files and UTF-16 have.
-    Nul {
-        /// The byte in the line, from 1.
-        column: u64,
-    },
+    /// NUL byte, as in binary files and UTF-16.
+    Nul { column: u64 },
     /// Bytes that are not UTF-8.
-    Invalid {
-        /// The byte in the line, from 1.
-        column: u64,
-    },
+    Invalid { column: u64 },
 }
 
-impl fmt::Display for NotText {
+impl fmt::Display for InvalidText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Utf16 => write!(f, "the byte order mark of UTF-16"),
             Self::Nul { column } => write!(f, "a NUL byte at column {column}"),
-            Self::Invalid { column } => write!(f, "other bytes at column {column}"),
+            Self::Invalid { column } => write!(f, "invalid bytes at column {column}"),
         }
     }
 }
 
 impl DataError {
-    /// Whether the file is there but incomplete or altered: cut short, damaged, of another size.
+    /// Whether the file exists but is incomplete or altered: truncated, corrupt or of another size.
     #[must_use]
     pub fn is_corrupt(&self) -> bool {
         if let Self::Corpus(error) = self {
@@ -425,7 +314,7 @@ impl DataError {
         matches!(
             self,
             Self::Truncated { .. }
-                | Self::Damaged { .. }
+                | Self::Corrupt { .. }
                 | Self::Empty { .. }
                 | Self::Size { .. }
                 | Self::Sha256 { .. }
@@ -433,7 +322,7 @@ impl DataError {
         )
     }
 
-    /// Whether data is missing that can be put in place: a file, the data folder.
+    /// Whether a file or the data folder is missing.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         match self {
@@ -450,29 +339,29 @@ impl From<DataError> for CorpusError {
     }
 }
 
-/// The name of a file in messages.
+/// Name of a file in messages.
 pub(crate) fn name_of(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// A range of numbers in a message: `2 to 3`, or `2` alone.
-struct Span(u64, u64);
+/// Range of column counts in a message: `2 to 3` or `2`.
+struct ColumnCounts(u64, u64);
 
-impl fmt::Display for Span {
+impl fmt::Display for ColumnCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(least, most) = self;
-        if least == most {
-            write!(f, "{least}")
+        let Self(min, max) = self;
+        if min == max {
+            write!(f, "{min}")
         } else {
-            write!(f, "{least} to {most}")
+            write!(f, "{min} to {max}")
         }
     }
 }
 
-/// The beginning of a text for a message.
+/// First characters of a text for a message.
 pub(crate) fn excerpt(text: &str) -> String {
-    const MOST: usize = 60;
-    match text.char_indices().nth(MOST) {
+    const LENGTH: usize = 60;
+    match text.char_indices().nth(LENGTH) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

@@ -1,22 +1,21 @@
-//! Papers of the ICLR dataset (berenslab/iclr-dataset), from its Parquet files. The feature
-//! `parquet` has this module.
+//! Papers of the ICLR dataset (berenslab/iclr-dataset) from its Parquet files (feature `parquet`).
 //!
-//! One row is a submission:
+//! A row is a submission:
 //!
-//! | column | type | may be empty or null |
+//! | column | type | empty or null |
 //! |---|---|---|
 //! | `year` | integer | no |
 //! | `id`, `title`, `abstract` | text | no |
-//! | `authors` | text, names separated by commas | yes |
-//! | `author_ids` | text; from version 25v2 on | yes, or not there |
+//! | `authors` | text, comma-separated names | yes |
+//! | `author_ids` | text; from version 25v2 on | yes, or absent |
 //! | `decision` | text | yes |
 //! | `scores` | list of integers | yes |
 //! | `keywords` | list of texts | yes |
 //! | `labels` | text: the class, or `unlabeled` | no |
 //!
-//! Columns are found by name; others (the index that pandas adds) are not read. Files are plain or
-//! compressed by Snappy, which is what pandas does unasked. The vectors of the dataset are `.npy`
-//! files, for which there is `ir_knn::npy`.
+//! Columns are identified by name; other columns, such as the index that pandas adds, are ignored.
+//! Files are uncompressed or compressed with Snappy, the default of pandas. The embeddings of the
+//! dataset are `.npy` files; `ir_knn` reads them.
 
 use std::error::Error;
 use std::fs::File;
@@ -24,7 +23,8 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use ir_core::{Document, name};
+use crate::attribute;
+use ir_core::Document;
 use parquet::basic::{ConvertedType, Repetition, Type as PhysicalType};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -34,54 +34,53 @@ use parquet::schema::types::Type;
 
 use crate::error::name_of;
 
-/// A submission to ICLR.
+/// Submission to ICLR.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Paper {
-    /// The year of the conference.
+    /// Year of the conference.
     pub year: i32,
-    /// The id of its page on OpenReview.
+    /// Id on OpenReview.
     pub id: String,
-    /// Its title.
+    /// Title of the paper.
     pub title: String,
-    /// Its abstract.
+    /// Abstract of the paper.
     pub text: String,
-    /// The names of the authors, separated by commas.
+    /// Comma-separated author names.
     pub authors: String,
-    /// Their ids; empty where the file has none.
+    /// OpenReview ids of the authors; empty if the file has none.
     pub author_ids: String,
-    /// What became of it; "Acc" begins the accepted ones.
+    /// Decision; accepted papers start with "Acc".
     pub decision: String,
-    /// The scores of its reviewers.
+    /// Scores of the reviewers.
     pub scores: Vec<i64>,
-    /// The keywords that its authors chose, in their order.
+    /// Keywords of the authors in order.
     pub keywords: Vec<String>,
-    /// Its class, or `unlabeled`.
-    pub label: String,
+    /// Class, or `unlabeled`.
+    pub class: String,
 }
 
-/// With the year as an attribute.
+/// Converts a paper into a document with title, abstract and the attribute `year`.
 impl From<Paper> for Document {
     fn from(paper: Paper) -> Self {
         Document::new(paper.id)
             .with_title(paper.title)
             .with_text(paper.text)
-            .with(name::YEAR, i64::from(paper.year))
+            .with(attribute::YEAR, i64::from(paper.year))
     }
 }
 
-/// All papers of a file, in its order.
+/// Reads all papers of a file in file order.
 ///
 /// ```no_run
 /// let papers = ir_data::iclr::read("iclr24v2.parquet")?;
-/// let labelled = papers.iter().filter(|paper| paper.label != "unlabeled");
-/// println!("{} of {} papers have a label", labelled.count(), papers.len());
+/// let labeled = papers.iter().filter(|paper| paper.class != "unlabeled");
+/// println!("{} of {} papers have a class", labeled.count(), papers.len());
 /// # Ok::<(), ir_data::iclr::IclrError>(())
 /// ```
 ///
 /// # Errors
-/// When the file cannot be read, is no Parquet file, is damaged, or lacks a column; when a column
-/// is of another type, or a cell holds nothing that must hold something. All name file, column and, where
-/// there is one, row.
+/// The file cannot be read, is not a valid Parquet file, lacks a column or has one of another type,
+/// or a required cell is null. Errors name the file, the column and the row.
 pub fn read(path: impl AsRef<Path>) -> Result<Vec<Paper>, IclrError> {
     let path = path.as_ref();
     let name = name_of(path);
@@ -89,77 +88,77 @@ pub fn read(path: impl AsRef<Path>) -> Result<Vec<Paper>, IclrError> {
         path: name.clone(),
         source,
     })?;
-    // The library checks its input by errors and, in damaged pages, by assertions.
+    // The Parquet library panics on some corrupt pages.
     let papers = catch_unwind(AssertUnwindSafe(|| read_all(&name, file)));
     papers.unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<String>().map(String::as_str);
         let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
         Err(IclrError::Parquet {
             path: name.clone(),
-            source: said.unwrap_or("damaged").into(),
+            source: said.unwrap_or("corrupt").into(),
         })
     })
 }
 
 fn read_all(path: &str, file: File) -> Result<Vec<Paper>, IclrError> {
-    let damaged = |source: ParquetError| IclrError::Parquet {
+    let corrupt = |source: ParquetError| IclrError::Parquet {
         path: path.to_owned(),
         source: source.into(),
     };
-    let file = SerializedFileReader::new(file).map_err(damaged)?;
+    let file = SerializedFileReader::new(file).map_err(corrupt)?;
     let wanted = columns(path, file.metadata().file_metadata().schema())?;
     let mut papers = Vec::new();
     for group in 0..file.num_row_groups() {
-        let group = file.get_row_group(group).map_err(damaged)?;
-        let rows = RowIter::from_row_group(Some(wanted.clone()), &*group).map_err(damaged)?;
+        let group = file.get_row_group(group).map_err(corrupt)?;
+        let rows = RowIter::from_row_group(Some(wanted.clone()), &*group).map_err(corrupt)?;
         for row in rows {
             let row_number = papers.len() as u64;
-            let cells = Cells {
+            let reader = RowReader {
                 path,
                 row: row_number,
             };
-            papers.push(cells.paper(row.map_err(damaged)?)?);
+            papers.push(reader.paper(row.map_err(corrupt)?)?);
         }
     }
     Ok(papers)
 }
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ColumnType {
     Integer,
     Text,
     Integers,
-    Texts,
+    DocumentTexts,
 }
 
-impl Kind {
+impl ColumnType {
     fn name(self) -> &'static str {
         match self {
             Self::Integer => "integers",
             Self::Text => "texts",
             Self::Integers => "lists of integers",
-            Self::Texts => "lists of texts",
+            Self::DocumentTexts => "lists of texts",
         }
     }
 }
 
 const AUTHOR_IDS: &str = "author_ids";
 
-const COLUMNS: [(&str, Kind); 10] = [
-    ("year", Kind::Integer),
-    ("id", Kind::Text),
-    ("title", Kind::Text),
-    ("abstract", Kind::Text),
-    ("authors", Kind::Text),
-    (AUTHOR_IDS, Kind::Text),
-    ("decision", Kind::Text),
-    ("scores", Kind::Integers),
-    ("keywords", Kind::Texts),
-    ("labels", Kind::Text),
+const COLUMNS: [(&str, ColumnType); 10] = [
+    ("year", ColumnType::Integer),
+    ("id", ColumnType::Text),
+    ("title", ColumnType::Text),
+    ("abstract", ColumnType::Text),
+    ("authors", ColumnType::Text),
+    (AUTHOR_IDS, ColumnType::Text),
+    ("decision", ColumnType::Text),
+    ("scores", ColumnType::Integers),
+    ("keywords", ColumnType::DocumentTexts),
+    ("labels", ColumnType::Text),
 ];
 
-/// The schema of the columns that are read.
+/// Schema of the columns to read.
 fn columns(path: &str, schema: &Type) -> Result<Type, IclrError> {
     let mut wanted = Vec::new();
     for (name, kind) in COLUMNS {
@@ -175,12 +174,12 @@ fn columns(path: &str, schema: &Type) -> Result<Type, IclrError> {
                 found: fields.map(|field| field.name().to_owned()).collect(),
             });
         };
-        if kind_of(found) != Some(kind) {
+        if column_type(found) != Some(kind) {
             return Err(IclrError::ColumnType {
                 path: path.to_owned(),
                 column: name,
                 expected: kind.name(),
-                found: described(found),
+                found: describe(found),
             });
         }
         wanted.push(found.clone());
@@ -192,13 +191,13 @@ fn columns(path: &str, schema: &Type) -> Result<Type, IclrError> {
     })
 }
 
-/// What a column holds, if it is one of the kinds that papers are made of.
-fn kind_of(column: &Type) -> Option<Kind> {
+/// Type of a column; `None` if no field of a paper has such a type.
+fn column_type(column: &Type) -> Option<ColumnType> {
     let info = column.get_basic_info();
     let repeated = info.has_repetition() && info.repetition() == Repetition::REPEATED;
     if column.is_primitive() {
         let kind = match (column.get_physical_type(), info.converted_type()) {
-            (PhysicalType::BYTE_ARRAY, ConvertedType::UTF8) => Kind::Text,
+            (PhysicalType::BYTE_ARRAY, ConvertedType::UTF8) => ColumnType::Text,
             (
                 PhysicalType::INT32 | PhysicalType::INT64,
                 ConvertedType::NONE
@@ -209,12 +208,12 @@ fn kind_of(column: &Type) -> Option<Kind> {
                 | ConvertedType::UINT_8
                 | ConvertedType::UINT_16
                 | ConvertedType::UINT_32,
-            ) => Kind::Integer,
+            ) => ColumnType::Integer,
             _ => return None,
         };
         return (!repeated).then_some(kind);
     }
-    // A list is a group of one repeated group of one element.
+    // A list is a group with one repeated group with one element.
     let [items] = column.get_fields() else {
         return None;
     };
@@ -228,16 +227,16 @@ fn kind_of(column: &Type) -> Option<Kind> {
     if !items_info.has_repetition() || items_info.repetition() != Repetition::REPEATED {
         return None;
     }
-    match kind_of(element)? {
-        Kind::Integer => Some(Kind::Integers),
-        Kind::Text => Some(Kind::Texts),
-        Kind::Integers | Kind::Texts => None,
+    match column_type(element)? {
+        ColumnType::Integer => Some(ColumnType::Integers),
+        ColumnType::Text => Some(ColumnType::DocumentTexts),
+        ColumnType::Integers | ColumnType::DocumentTexts => None,
     }
 }
 
-/// A type in a few words.
-fn described(column: &Type) -> String {
-    match kind_of(column) {
+/// Description of a column's type for a message.
+fn describe(column: &Type) -> String {
+    match column_type(column) {
         Some(kind) => kind.name().to_owned(),
         None if column.is_primitive() => {
             let converted = column.get_basic_info().converted_type();
@@ -250,17 +249,16 @@ fn described(column: &Type) -> String {
     }
 }
 
-/// One row, to be made a paper.
-struct Cells<'a> {
+/// Position and conversion of a row.
+struct RowReader<'a> {
     path: &'a str,
     row: u64,
 }
 
-impl Cells<'_> {
+impl RowReader<'_> {
     fn paper(&self, row: Row) -> Result<Paper, IclrError> {
         let mut paper = Paper::default();
         for (column, field) in row.into_columns() {
-            // `columns` has let no other through.
             let Some(&(column, _)) = COLUMNS.iter().find(|(name, _)| *name == column) else {
                 continue;
             };
@@ -279,10 +277,10 @@ impl Cells<'_> {
                 "scores" => paper.scores = self.list(column, field, Self::integer)?,
                 "keywords" => {
                     let keyword =
-                        |cells: &Self, column, field: &Field| cells.text(column, field.clone());
+                        |reader: &Self, column, field: &Field| reader.text(column, field.clone());
                     paper.keywords = self.list(column, field, keyword)?;
                 }
-                _ => paper.label = self.text(column, field)?,
+                _ => paper.class = self.text(column, field)?,
             }
         }
         Ok(paper)
@@ -297,14 +295,14 @@ impl Cells<'_> {
             Field::UByte(value) => value.into(),
             Field::UShort(value) => value.into(),
             Field::UInt(value) => value.into(),
-            _ => return Err(self.wrong(column, "an integer", kind(field))),
+            _ => return Err(self.wrong(column, "an integer", describe_cell(field))),
         })
     }
 
     fn text(&self, column: &'static str, field: Field) -> Result<String, IclrError> {
         match field {
             Field::Str(text) => Ok(text),
-            other => Err(self.wrong(column, "a text", kind(&other))),
+            other => Err(self.wrong(column, "a string", describe_cell(&other))),
         }
     }
 
@@ -327,7 +325,7 @@ impl Cells<'_> {
                 let items = list.elements().iter();
                 items.map(|field| item(self, column, field)).collect()
             }
-            other => Err(self.wrong(column, "a list", kind(&other))),
+            other => Err(self.wrong(column, "an array", describe_cell(&other))),
         }
     }
 
@@ -342,70 +340,55 @@ impl Cells<'_> {
     }
 }
 
-/// What a cell holds, in a few words.
-fn kind(field: &Field) -> String {
+/// Description of a cell for a message.
+fn describe_cell(field: &Field) -> String {
     match field {
-        Field::Null => "nothing (null)".to_owned(),
+        Field::Null => "null".to_owned(),
         other => other.to_string().chars().take(40).collect(),
     }
 }
 
-/// Why papers could not be read.
+/// Error reading papers.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum IclrError {
-    /// The file could not be opened.
-    #[error("{path}: could not be opened")]
+    /// The file cannot be opened.
+    #[error("{path}: cannot open")]
     Open {
-        /// The file.
         path: String,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// It is no Parquet file, is damaged, or compressed in a way that is not known here.
-    #[error("{path}: expected a Parquet file, plain or compressed by Snappy")]
+    /// The file is not a Parquet file, is corrupt or uses an unsupported compression.
+    #[error("{path}: expected a Parquet file, uncompressed or compressed with Snappy")]
     Parquet {
-        /// The file.
         path: String,
-        /// What was found.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// A column is not there.
+    /// A column is missing. `found` lists the existing columns.
     #[error("{path}: expected a column {column:?}, found {}", found.join(", "))]
     NoColumn {
-        /// The file.
         path: String,
-        /// The column.
         column: &'static str,
-        /// The columns that are there.
         found: Vec<String>,
     },
-    /// A column holds something else.
+    /// A column has the wrong type.
     #[error("{path}: expected {expected} in the column {column:?}, found {found}")]
     ColumnType {
-        /// The file.
         path: String,
-        /// The column.
         column: &'static str,
-        /// What it should hold.
         expected: &'static str,
-        /// What it holds.
         found: String,
     },
-    /// A cell holds nothing, or what cannot be.
+    /// A cell is null or out of range. Rows count from 0.
     #[error("{path}: row {row}: expected {expected} in the column {column:?}, found {found}")]
     Cell {
-        /// The file.
         path: String,
-        /// The row, from 0.
         row: u64,
-        /// The column.
         column: &'static str,
-        /// What it should hold.
         expected: &'static str,
-        /// What it holds.
         found: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Topics in Indri's parameter files, as the bioCADDIE challenge published its own.
+//! Topics in Indri parameter files, as published by the bioCADDIE challenge.
 //!
 //! ```text
 //! <parameters>
@@ -9,11 +9,11 @@
 //! </parameters>
 //! ```
 //!
-//! - The text may be a structured query (`#or( #band( .. ) .. )`), over several lines; it is given
-//!   as it stands, white space at both ends excepted.
-//! - `&amp;`, `&lt;`, `&gt;`, `&quot;` and `&apos;` stand for their characters; any other `&`
-//!   stands for itself, as Indri reads it.
-//! - Elements other than these four are refused.
+//! - The text may be a structured query (`#or( #band( .. ) .. )`) of several lines. It is returned
+//!   unchanged except for leading and trailing white space.
+//! - `&amp;`, `&lt;`, `&gt;`, `&quot;` and `&apos;` are decoded; any other `&` is literal, as in
+//!   Indri.
+//! - Any other element is an error.
 //!
 //! ```
 //! let text = "<parameters><query><number>T1</number><text> p53 &amp; mice </text></query></parameters>";
@@ -26,25 +26,24 @@ use std::io::BufRead;
 
 use ir_core::Query;
 
-use crate::DataError;
-use crate::error::excerpt;
-use crate::lines::whole;
-use crate::seen::Seen;
+use crate::duplicates::DuplicateFinder;
+use crate::error::{DataError, excerpt};
+use crate::lines::read_all;
 
-/// Reads all queries of a source, which is named in errors.
+/// Reads all queries; `source` names the reader in errors.
 ///
 /// # Errors
-/// When the source cannot be read, an element is missing, unknown or not where it should be, or two
-/// queries have the same number.
+/// The source cannot be read, an element is missing, unknown or misplaced, or a query number is not
+/// unique.
 pub fn read_queries(reader: impl BufRead, source: &str) -> Result<Vec<Query>, DataError> {
-    let text = whole(reader, source)?;
-    let mut scan = Scan {
+    let text = read_all(reader, source)?;
+    let mut scan = TagScanner {
         source,
         rest: &text,
         line: 1,
     };
     let mut queries = Vec::new();
-    let mut seen = Seen::default();
+    let mut seen = DuplicateFinder::default();
     scan.expect("<parameters>")?;
     while !scan.take("</parameters>") {
         scan.expect("<query>")?;
@@ -56,7 +55,7 @@ pub fn read_queries(reader: impl BufRead, source: &str) -> Result<Vec<Query>, Da
             } else if words.is_none() && scan.take("<text>") {
                 words = Some(scan.until("</text>")?);
             } else {
-                return Err(scan.fault("<number>, <text> or </query>"));
+                return Err(scan.syntax_error("<number>, <text> or </query>"));
             }
         }
         let missing = |field: &str| DataError::MissingField {
@@ -68,23 +67,23 @@ pub fn read_queries(reader: impl BufRead, source: &str) -> Result<Vec<Query>, Da
             .filter(|id| !id.is_empty())
             .ok_or_else(|| missing("number"))?;
         let words = words.ok_or_else(|| missing("text"))?;
-        seen.new_id(&id, source, line)?;
+        seen.add_id(&id, source, line)?;
         queries.push(Query::new(id, words));
     }
     scan.skip();
     if scan.rest.is_empty() {
         return Ok(queries);
     }
-    Err(scan.fault("the end after </parameters>"))
+    Err(scan.syntax_error("the end after </parameters>"))
 }
 
-struct Scan<'a> {
+struct TagScanner<'a> {
     source: &'a str,
     rest: &'a str,
     line: u64,
 }
 
-impl Scan<'_> {
+impl TagScanner<'_> {
     fn advance(&mut self, bytes: usize) {
         let (passed, rest) = self.rest.split_at(bytes);
         self.line += passed.matches('\n').count() as u64;
@@ -95,7 +94,7 @@ impl Scan<'_> {
         self.advance(self.rest.len() - self.rest.trim_start().len());
     }
 
-    /// Passes a tag, if it comes next.
+    /// Consumes a tag if it is next.
     fn take(&mut self, tag: &str) -> bool {
         self.skip();
         let found = self.rest.starts_with(tag);
@@ -109,20 +108,20 @@ impl Scan<'_> {
         if self.take(tag) {
             return Ok(());
         }
-        Err(self.fault(tag))
+        Err(self.syntax_error(tag))
     }
 
-    /// The text before a closing tag, which is passed.
+    /// Consumes the text up to and including a closing tag and returns it without the tag.
     fn until(&mut self, tag: &'static str) -> Result<String, DataError> {
         let Some(end) = self.rest.find(tag) else {
-            return Err(self.fault(tag));
+            return Err(self.syntax_error(tag));
         };
         let text = unescaped(self.rest[..end].trim());
         self.advance(end + tag.len());
         Ok(text)
     }
 
-    fn fault(&self, expected: &'static str) -> DataError {
+    fn syntax_error(&self, expected: &'static str) -> DataError {
         DataError::Syntax {
             path: self.source.to_owned(),
             line: self.line,

@@ -1,25 +1,24 @@
-//! Documents and queries as JSON, one object per line.
+//! Documents and queries as JSON lines.
 //!
-//! | field | in BEIR | what |
+//! | field | name in BEIR | value |
 //! |---|---|---|
-//! | id | `_id` | text or whole number; must be there; no two alike unless [`Repeats::Keep`] |
-//! | title | `title` | text; may be absent |
-//! | text | `text` | text; must be there; `null` is empty |
-//! | metadata | `metadata` | an object; its members become attributes |
-//! | any other | | becomes an attribute; `null` is absent, also inside lists and objects |
+//! | id | `_id` | string or integer; required; unique unless [`DuplicateIds::Keep`] |
+//! | title | `title` | string; optional |
+//! | text | `text` | string; required; `null` is the empty string |
+//! | metadata | `metadata` | object whose members become attributes; optional |
+//! | any other | | becomes an attribute; `null` is omitted, also inside arrays and objects |
 //!
-//! Lines end with `\n`. Blank lines are passed over. The names of the fields are
-//! [values](JsonFields).
+//! Lines end with `\n`. Blank lines are skipped. Field names are configurable ([`JsonFields`]).
 //!
 //! ```
 //! use ir_core::{DocReader, Document};
-//! use ir_data::{JsonFields, Repeats, jsonl};
+//! use ir_data::{JsonFields, DuplicateIds, jsonl};
 //! let lines = "{\"_id\": \"d1\", \"text\": \"tea\", \"year\": 2017}\n{\"_id\": 7}\n";
-//! let mut docs = jsonl::Docs::new(lines.as_bytes(), "corpus.jsonl", JsonFields::beir(), Repeats::Refuse);
+//! let mut docs = jsonl::JsonlReader::new(lines.as_bytes(), "corpus.jsonl", JsonFields::beir(), DuplicateIds::Reject);
 //! let mut doc = Document::default();
 //! assert!(docs.read(&mut doc)?);
 //! assert_eq!((doc.id.as_str(), doc.attributes.year()), ("d1", Some(2017)));
-//! let error = docs.next_into(&mut doc).unwrap_err();
+//! let error = docs.read_into(&mut doc).unwrap_err();
 //! assert_eq!(error.to_string(), "corpus.jsonl:2: expected a field \"text\", found none");
 //! # Ok::<(), ir_core::CorpusError>(())
 //! ```
@@ -30,67 +29,68 @@ use std::sync::Arc;
 
 use ir_core::{Corpus, CorpusError, DocReader, Document, Query};
 
-use crate::error::name_of;
-use crate::record::{self, JsonFields};
-use crate::seen::Seen;
-use crate::{DataError, DataFile, Lines, create, open};
+use crate::compression::{DataFile, create, open};
+use crate::duplicates::DuplicateFinder;
+use crate::error::{DataError, name_of};
+use crate::json::{JsonFields, parse_document, write_document};
+use crate::lines::LineReader;
 
-/// What is done with a record whose id an earlier one has.
+/// Treatment of records with the id of an earlier record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Repeats {
-    /// An error that names both lines.
+pub enum DuplicateIds {
+    /// Returns an error with both lines.
     #[default]
-    Refuse,
-    /// It is read like any other: some published collections have such records.
+    Reject,
+    /// Reads them as documents of their own. Some published collections have such records.
     Keep,
 }
 
-/// Reads documents from a source.
+/// Reader of documents as JSON lines.
 #[derive(Debug)]
-pub struct Docs<R> {
-    lines: Lines<R>,
+pub struct JsonlReader<R> {
+    lines: LineReader<R>,
     source: Arc<str>,
     fields: JsonFields,
-    seen: Option<Seen>,
-    /// Whether the end is an error: nothing has been read, and something must be.
-    wanting: bool,
+    seen: Option<DuplicateFinder>,
+    /// Whether the end of the file is an error because no document was read.
+    requires_document: bool,
 }
 
-impl<R: BufRead> Docs<R> {
+impl<R: BufRead> JsonlReader<R> {
     /// Reads from `reader`; `source` names it in errors.
-    pub fn new(reader: R, source: &str, fields: JsonFields, repeats: Repeats) -> Self {
-        Self::of(Lines::new(reader, source), fields, repeats)
+    pub fn new(reader: R, source: &str, fields: JsonFields, repeats: DuplicateIds) -> Self {
+        Self::from_lines(LineReader::new(reader, source), fields, repeats)
     }
 
-    /// Reads from lines, whose limit of length may be another than usual.
-    pub fn of(lines: Lines<R>, fields: JsonFields, repeats: Repeats) -> Self {
+    /// Reads from lines with a configured length limit.
+    pub fn from_lines(lines: LineReader<R>, fields: JsonFields, repeats: DuplicateIds) -> Self {
         Self {
             source: lines.source(),
             lines,
             fields,
-            seen: (repeats == Repeats::Refuse).then(Seen::default),
-            wanting: false,
+            seen: (repeats == DuplicateIds::Reject).then(DuplicateFinder::default),
+            requires_document: false,
         }
     }
 
-    /// Reads the next document into `doc`; `false` at the end. As [`DocReader::read`], with the
-    /// error as it is.
+    /// Reads the next document into `doc`; `false` at the end. Unlike [`DocReader::read`], returns
+    /// the typed error.
     ///
     /// # Errors
-    /// When the source cannot be read, or a record is not as the [format](self) wants it.
-    pub fn next_into(&mut self, doc: &mut Document) -> Result<bool, DataError> {
+    /// The source cannot be read, or a record does not follow the [format](self).
+    pub fn read_into(&mut self, doc: &mut Document) -> Result<bool, DataError> {
         while let Some(line) = self.lines.read()? {
             if line.text.trim_ascii().is_empty() {
                 continue;
             }
-            record::parse(line.text, &self.fields, doc, &self.source, line.number)?;
+            parse_document(line.text, &self.fields, doc, &self.source, line.number)?;
             if let Some(seen) = &mut self.seen {
-                seen.new_id(&doc.id, &self.source, line.number)?;
+                seen.add_id(&doc.id, &self.source, line.number)?;
             }
-            self.wanting = false;
+            self.requires_document = false;
             return Ok(true);
         }
-        if self.wanting {
+        if self.requires_document {
             return Err(DataError::Empty {
                 path: self.source.as_ref().to_owned(),
                 expected: "documents",
@@ -100,68 +100,69 @@ impl<R: BufRead> Docs<R> {
     }
 }
 
-impl<R: BufRead + Send> DocReader for Docs<R> {
+impl<R: BufRead + Send> DocReader for JsonlReader<R> {
     fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
-        self.next_into(doc).map_err(CorpusError::from)
+        self.read_into(doc).map_err(CorpusError::from)
     }
 }
 
-/// A file of documents; opened anew by each reader, decompressed when need be.
+/// Corpus in a JSON lines file, possibly compressed. Every reader opens the file again.
 #[derive(Debug, Clone)]
 pub struct JsonlCorpus {
     path: PathBuf,
     fields: JsonFields,
-    repeats: Repeats,
-    not_empty: bool,
+    repeats: DuplicateIds,
+    require_documents: bool,
 }
 
 impl JsonlCorpus {
-    /// The documents of a file in BEIR's form.
+    /// A file with the fields of BEIR.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
             fields: JsonFields::beir(),
-            repeats: Repeats::Refuse,
-            not_empty: false,
+            repeats: DuplicateIds::Reject,
+            require_documents: false,
         }
     }
 
-    /// With these names of fields.
+    /// Field names. Default: [`JsonFields::beir`].
     #[must_use]
     pub fn with_fields(mut self, fields: JsonFields) -> Self {
         self.fields = fields;
         self
     }
 
-    /// With an error where there are no documents: such a file is what a failed copy leaves.
+    /// Returns an error for a file without documents, which a failed copy may leave. By default such
+    /// a file is an empty corpus.
     #[must_use]
-    pub fn not_empty(mut self) -> Self {
-        self.not_empty = true;
+    pub fn require_documents(mut self) -> Self {
+        self.require_documents = true;
         self
     }
 
-    /// With this treatment of repeated ids.
+    /// Treatment of duplicate ids. Default: [`DuplicateIds::Reject`].
     #[must_use]
-    pub fn with_repeats(mut self, repeats: Repeats) -> Self {
+    pub fn with_duplicate_ids(mut self, repeats: DuplicateIds) -> Self {
         self.repeats = repeats;
         self
     }
 
-    /// The file.
+    /// Path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Starts reading.
+    /// Opens the file.
     ///
     /// # Errors
-    /// When the file cannot be opened.
-    pub fn reader(&self) -> Result<Docs<Box<dyn BufRead + Send>>, DataError> {
+    /// The file cannot be opened.
+    pub fn reader(&self) -> Result<JsonlReader<Box<dyn BufRead + Send>>, DataError> {
         let source = name_of(&self.path);
         let fields = self.fields.clone();
-        let mut docs = Docs::new(open(&self.path)?, &source, fields, self.repeats);
-        docs.wanting = self.not_empty;
+        let mut docs = JsonlReader::new(open(&self.path)?, &source, fields, self.repeats);
+        docs.requires_document = self.require_documents;
         Ok(docs)
     }
 }
@@ -172,10 +173,10 @@ impl Corpus for JsonlCorpus {
     }
 }
 
-/// Reads all queries of a source. A title, where a query has one, becomes the attribute `title`.
+/// Reads all queries of a source. A title becomes the attribute `title`.
 ///
 /// # Errors
-/// As [`Docs::next_into`]; repeated ids are refused.
+/// See [`JsonlReader::read_into`]. Duplicate ids are an error.
 pub fn read_queries(
     reader: impl BufRead,
     source: &str,
@@ -185,10 +186,10 @@ pub fn read_queries(
         title: None,
         ..fields.clone()
     };
-    let mut docs = Docs::new(reader, source, fields, Repeats::Refuse);
+    let mut docs = JsonlReader::new(reader, source, fields, DuplicateIds::Reject);
     let mut queries = Vec::new();
     let mut doc = Document::default();
-    while docs.next_into(&mut doc)? {
+    while docs.read_into(&mut doc)? {
         let doc = std::mem::take(&mut doc);
         let mut query = Query::new(doc.id, doc.text);
         query.attributes = doc.attributes;
@@ -197,10 +198,8 @@ pub fn read_queries(
     Ok(queries)
 }
 
-/// Writes documents or queries into a file, which appears when [`JsonlWriter::commit`] is called.
-///
-/// What it writes, the readers of this module read back equal, if no attribute is called like one
-/// of the fields.
+/// Writer of documents or queries as JSON lines. The write is atomic: [`JsonlWriter::commit`]
+/// completes the file. The readers of this module restore equal records.
 #[derive(Debug)]
 pub struct JsonlWriter {
     file: DataFile,
@@ -210,10 +209,10 @@ pub struct JsonlWriter {
 }
 
 impl JsonlWriter {
-    /// Starts a file in BEIR's form; compressed if its name ends in `.gz` or `.zst`.
+    /// Creates a file with the fields of BEIR, compressed if its name ends in `.gz` or `.zst`.
     ///
     /// # Errors
-    /// As [`create`].
+    /// See [`create`].
     pub fn create(path: impl AsRef<Path>) -> Result<Self, DataError> {
         Ok(Self {
             file: create(path)?,
@@ -223,7 +222,7 @@ impl JsonlWriter {
         })
     }
 
-    /// With these names of fields. Without a metadata field, attributes become fields.
+    /// Field names. Without a metadata field, attributes become fields.
     #[must_use]
     pub fn with_fields(mut self, fields: JsonFields) -> Self {
         self.fields = fields;
@@ -233,9 +232,8 @@ impl JsonlWriter {
     /// Writes a document.
     ///
     /// # Errors
-    /// When the file cannot be written, or the document has no id, or a title where the format has
-    /// none, or an attribute that cannot be written: a number without a value, or the name of a
-    /// field.
+    /// The file cannot be written; the document has no id, or a title although the format has no
+    /// title field; an attribute is NaN or infinite or has the name of a field.
     pub fn document(&mut self, doc: &Document) -> Result<(), DataError> {
         if self.fields.title.is_none() && !doc.title.is_empty() {
             return Err(self.unwritable("no title", &doc.title));
@@ -246,7 +244,7 @@ impl JsonlWriter {
     /// Writes a query.
     ///
     /// # Errors
-    /// As [`JsonlWriter::document`].
+    /// See [`JsonlWriter::document`].
     pub fn query(&mut self, query: &Query) -> Result<(), DataError> {
         self.record(&query.id, None, &query.text, &query.attributes)
     }
@@ -267,18 +265,18 @@ impl JsonlWriter {
                     || name == self.fields.text
                     || (title.is_some() && Some(name) == self.fields.title.as_deref()));
             if taken {
-                return Err(self.unwritable("an attribute called otherwise than a field", name));
+                return Err(self.unwritable("an attribute without the name of a field", name));
             }
             if !finite(value) {
-                return Err(self.unwritable("attributes that JSON can hold", name));
+                return Err(self.unwritable("finite numbers in attributes", name));
             }
         }
-        record::write(&mut self.buffer, &self.fields, id, title, text, attributes)
-            .map_err(|error| self.file.fault(error.into()))?;
+        write_document(&mut self.buffer, &self.fields, id, title, text, attributes)
+            .map_err(|error| self.file.write_error(error.into()))?;
         self.line += 1;
         self.file
             .write_all(&self.buffer)
-            .map_err(|error| self.file.fault(error))
+            .map_err(|error| self.file.write_error(error))
     }
 
     fn unwritable(&self, expected: &'static str, found: &str) -> DataError {
@@ -290,22 +288,22 @@ impl JsonlWriter {
         }
     }
 
-    /// Makes the file appear.
+    /// Completes the file.
     ///
     /// # Errors
-    /// When it cannot be written; then nothing appears.
+    /// The file cannot be written. No file is left.
     pub fn commit(self) -> Result<(), DataError> {
         self.file.commit()
     }
 }
 
-/// Whether JSON can hold a value: it has no NaN and no infinity.
-fn finite(value: &ir_core::Value) -> bool {
-    use ir_core::Value;
+/// Whether JSON can represent a value: NaN and infinity have no representation.
+fn finite(value: &ir_core::AttributeValue) -> bool {
+    use ir_core::AttributeValue;
     match value {
-        Value::Float(number) => number.is_finite(),
-        Value::List(values) => values.iter().all(finite),
-        Value::Map(members) => members.values().all(finite),
-        Value::Bool(_) | Value::Int(_) | Value::Text(_) => true,
+        AttributeValue::Float(number) => number.is_finite(),
+        AttributeValue::List(values) => values.iter().all(finite),
+        AttributeValue::Map(members) => members.values().all(finite),
+        AttributeValue::Bool(_) | AttributeValue::Int(_) | AttributeValue::Text(_) => true,
     }
 }

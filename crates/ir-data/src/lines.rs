@@ -1,39 +1,36 @@
-//! Text files, line by line.
-
 use std::io::{BufRead, Read};
 use std::sync::Arc;
 
-use crate::DataError;
-use crate::error::NotText;
-use crate::open::StreamError;
+use crate::compression::StreamError;
+use crate::error::{DataError, InvalidText};
 
-/// The longest line that [`Lines`] reads unless told otherwise, in bytes: 64 MiB.
+/// Default length limit of a line in bytes: 64 MiB.
 pub const MAX_LINE: u64 = 64 << 20;
 
-/// One line.
+/// Line of a text file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'a> {
-    /// Its number, from 1.
+    /// Line number from 1.
     pub number: u64,
-    /// Its text without the final `\n`. A `\r` before that is part of the text.
+    /// Text without the final `\n`. A preceding `\r` is part of the text.
     pub text: &'a str,
 }
 
-/// Reads lines of UTF-8 into one buffer that is used again and again.
+/// Reader of UTF-8 lines with a reused buffer.
 ///
-/// Lines end with `\n` and nothing else: a `\r`, a form feed or U+2028 is text, since collections
-/// have them inside their records. A byte order mark of UTF-8 at the head of a file is passed over.
+/// Only `\n` ends a line: `\r`, form feed and U+2028 are text, since they occur inside the records
+/// of collections. A UTF-8 byte order mark at the start of the file is skipped.
 ///
 /// ```
-/// use ir_data::Lines;
-/// let mut lines = Lines::new("one\u{2028}line\r\nanother".as_bytes(), "notes.txt");
+/// use ir_data::LineReader;
+/// let mut lines = LineReader::new("one\u{2028}line\r\nanother".as_bytes(), "notes.txt");
 /// assert_eq!(lines.read()?.map(|line| line.text), Some("one\u{2028}line\r"));
 /// assert_eq!(lines.read()?.map(|line| line.number), Some(2));
 /// assert_eq!(lines.read()?, None);
 /// # Ok::<(), ir_data::DataError>(())
 /// ```
 #[derive(Debug)]
-pub struct Lines<R> {
+pub struct LineReader<R> {
     reader: R,
     source: Arc<str>,
     limit: u64,
@@ -41,7 +38,7 @@ pub struct Lines<R> {
     buffer: Vec<u8>,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> LineReader<R> {
     /// Reads from `reader`; `source` names it in errors.
     pub fn new(reader: R, source: &str) -> Self {
         Self {
@@ -53,29 +50,29 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// With another limit than [`MAX_LINE`] for the length of a line, in bytes.
+    /// Length limit of a line in bytes. Default: [`MAX_LINE`].
     #[must_use]
     pub fn with_limit(mut self, limit: u64) -> Self {
         self.limit = limit;
         self
     }
 
-    /// The name of the source in errors.
+    /// Name of the source in errors.
     pub fn source(&self) -> Arc<str> {
         Arc::clone(&self.source)
     }
 
-    /// The next line, `None` at the end.
+    /// Reads the next line; `None` at the end.
     ///
     /// # Errors
-    /// When the source cannot be read, or the line is too long or not UTF-8 text.
+    /// The source cannot be read, or the line is too long or not UTF-8 text.
     pub fn read(&mut self) -> Result<Option<Line<'_>>, DataError> {
         self.buffer.clear();
         self.number += 1;
         let number = self.number;
         let mut limited = self.reader.by_ref().take(self.limit.saturating_add(1));
         if let Err(error) = limited.read_until(b'\n', &mut self.buffer) {
-            return Err(located(error, &self.source, number));
+            return Err(at_line(error, &self.source, number));
         }
         let path = || self.source.as_ref().to_owned();
         match self.buffer.last() {
@@ -93,32 +90,32 @@ impl<R: BufRead> Lines<R> {
             Some(_) => {}
         }
         let mut bytes = self.buffer.as_slice();
-        let not_text = |found| DataError::NotText {
+        let invalid = |found| DataError::InvalidText {
             path: path(),
             line: number,
             found,
         };
         if number == 1 {
             if let [0xff, 0xfe, ..] | [0xfe, 0xff, ..] = bytes {
-                return Err(not_text(NotText::Utf16));
+                return Err(invalid(InvalidText::Utf16));
             }
             bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         }
         if bytes.contains(&0) {
             let column = bytes.iter().take_while(|&&byte| byte != 0).count() as u64 + 1;
-            return Err(not_text(NotText::Nul { column }));
+            return Err(invalid(InvalidText::Nul { column }));
         }
         match std::str::from_utf8(bytes) {
             Ok(text) => Ok(Some(Line { number, text })),
-            Err(error) => Err(not_text(NotText::Invalid {
+            Err(error) => Err(invalid(InvalidText::Invalid {
                 column: error.valid_up_to() as u64 + 1,
             })),
         }
     }
 }
 
-/// An error of a stream, at a line.
-pub(crate) fn located(error: std::io::Error, path: &str, line: u64) -> DataError {
+/// Adds the line number to an error of a stream.
+pub(crate) fn at_line(error: std::io::Error, path: &str, line: u64) -> DataError {
     let path = path.to_owned();
     match error
         .get_ref()
@@ -129,15 +126,15 @@ pub(crate) fn located(error: std::io::Error, path: &str, line: u64) -> DataError
             line,
             compression,
         },
-        Some(StreamError::Damaged {
+        Some(StreamError::Corrupt {
             compression, found, ..
-        }) => DataError::Damaged {
+        }) => DataError::Corrupt {
             path,
             line,
             compression: *compression,
             found: found.clone(),
         },
-        None => DataError::ReadOn {
+        None => DataError::ReadLine {
             path,
             line,
             source: error,
@@ -145,9 +142,9 @@ pub(crate) fn located(error: std::io::Error, path: &str, line: u64) -> DataError
     }
 }
 
-/// All lines of a source as one text: for formats that are not made of lines.
-pub(crate) fn whole(reader: impl BufRead, source: &str) -> Result<String, DataError> {
-    let mut lines = Lines::new(reader, source);
+/// Reads a complete source for a format that is not line-based.
+pub(crate) fn read_all(reader: impl BufRead, source: &str) -> Result<String, DataError> {
+    let mut lines = LineReader::new(reader, source);
     let mut text = String::new();
     while let Some(line) = lines.read()? {
         if line.number > 1 {

@@ -1,15 +1,15 @@
-//! SQuAD, version 1.1: questions on paragraphs of Wikipedia, with their answers' places.
+//! SQuAD 1.1: questions about paragraphs of Wikipedia with answer spans.
 //!
-//! One JSON object: `data` is a list of articles with `title` and `paragraphs`; a paragraph has its
-//! text in `context` and its questions in `qas`; a question has `id`, `question` and `answers`,
-//! each with `text` and `answer_start`.
+//! The file is a JSON object: `data` is an array of articles with `title` and `paragraphs`; a
+//! paragraph has its text in `context` and its questions in `qas`; a question has `id`, `question`
+//! and `answers`, each with `text` and `answer_start`.
 //!
-//! - `answer_start` counts characters (code points), not bytes; every one is checked against the
-//!   context.
-//! - The boundaries of sentences are not part of the data.
+//! - `answer_start` is an offset in characters (code points), not bytes. Every answer is checked
+//!   against the context.
+//! - Sentence boundaries are not part of the data.
 //! - As a test collection ([`Squad::documents`], [`Squad::queries`], [`Squad::qrels`]) a paragraph
-//!   is a document, called by its article's title, `/` and its place from 0, and is relevant to
-//!   the questions on it.
+//!   is a document, relevant to the questions about it. Its id is the article's title, `/` and the
+//!   paragraph's index from 0.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -18,63 +18,62 @@ use ir_core::{Document, Qrels, Query};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::DataError;
-use crate::error::excerpt;
-use crate::lines::whole;
-use crate::record::{LinesOf, json_error};
-use crate::seen::Seen;
+use crate::duplicates::DuplicateFinder;
+use crate::error::{DataError, excerpt};
+use crate::json::{JsonLineNumbers, json_error};
+use crate::lines::read_all;
 
-/// The whole file.
+/// Articles of a SQuAD file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Squad {
-    /// The articles, in the order of the file.
+    /// Articles in file order.
     #[serde(rename = "data")]
     pub articles: Vec<Article>,
 }
 
-/// One article.
+/// Article of Wikipedia.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Article {
-    /// Its title, with `_` for blanks.
+    /// Title with `_` for spaces.
     pub title: String,
-    /// Its paragraphs, in their order.
+    /// Paragraphs in order.
     pub paragraphs: Vec<Paragraph>,
 }
 
-/// One paragraph and the questions on it.
+/// Paragraph with the questions about it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Paragraph {
-    /// Its text.
+    /// Text of the paragraph.
     pub context: String,
-    /// The questions.
+    /// Questions about the paragraph.
     #[serde(rename = "qas")]
     pub questions: Vec<Question>,
 }
 
-/// One question.
+/// Question with its answers.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Question {
-    /// Its id, unique in the file.
+    /// Id, unique in the file.
     pub id: String,
-    /// What is asked.
+    /// Text of the question.
     #[serde(rename = "question")]
     pub text: String,
-    /// The answers that annotators gave; several may be the same.
+    /// Answers of the annotators; several may be equal.
     pub answers: Vec<Answer>,
 }
 
-/// A part of the paragraph that answers the question.
+/// Span of the paragraph that answers the question.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Answer {
-    /// The words.
+    /// Text of the span.
     pub text: String,
-    /// Where they begin in the paragraph, in characters.
+    /// Start of the span in characters.
     #[serde(rename = "answer_start")]
     pub start: usize,
 }
 
 impl Squad {
-    /// Reads a file; `source` names it in errors.
+    /// Reads a file; `source` names the reader in errors.
     ///
     /// ```
     /// let text = r#"{"version": "1.1", "data": [{"title": "Tea", "paragraphs": [{"context": "Tea is grün.",
@@ -85,17 +84,17 @@ impl Squad {
     /// ```
     ///
     /// # Errors
-    /// When the source cannot be read, is not such an object, has a question's id twice, or an
-    /// answer that does not stand where it should.
+    /// The source cannot be read or does not have this structure, a question id is not unique, or an
+    /// answer does not occur at its offset.
     pub fn read(reader: impl BufRead, source: &str) -> Result<Self, DataError> {
-        let text = whole(reader, source)?;
+        let text = read_all(reader, source)?;
         let squad: Self =
             serde_json::from_str(&text).map_err(|error| json_error(&error, source, 1))?;
-        let mut seen = Seen::default();
+        let mut seen = DuplicateFinder::default();
         let paragraphs = squad.articles.iter().flat_map(|a| &a.paragraphs);
         let questions = paragraphs.flat_map(|p| p.questions.iter().map(move |q| (p, q)));
         for (n, (paragraph, question)) in (0..).zip(questions) {
-            if let Some(first) = seen.note(&[&question.id], n) {
+            if let Some(first) = seen.add(&[&question.id], n) {
                 return Err(DataError::RepeatedId {
                     path: source.to_owned(),
                     line: line_of(&text, n),
@@ -111,7 +110,7 @@ impl Squad {
                     return Err(DataError::Syntax {
                         path: source.to_owned(),
                         line: line_of(&text, n),
-                        expected: "each answer at its place in the context",
+                        expected: "each answer at its offset in the context",
                         found: format!("{}: {}", question.id, excerpt(&answer.text)),
                     });
                 }
@@ -120,12 +119,12 @@ impl Squad {
         Ok(squad)
     }
 
-    /// The paragraphs with their ids.
+    /// Paragraphs with their ids.
     fn paragraphs(&self) -> impl Iterator<Item = (String, &Article, &Paragraph)> {
-        // An article may stand there in parts: places go on.
-        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        // An article may be split into several entries: indices continue.
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         self.articles.iter().flat_map(move |article| {
-            let first = places.entry(&article.title).or_default();
+            let first = counts.entry(&article.title).or_default();
             let from = *first;
             *first += article.paragraphs.len();
             (from..)
@@ -134,7 +133,7 @@ impl Squad {
         })
     }
 
-    /// The paragraphs as documents, titled as their articles with blanks for `_`.
+    /// Paragraphs as documents with the title of the article, `_` replaced by spaces.
     #[must_use]
     pub fn documents(&self) -> Vec<Document> {
         self.paragraphs()
@@ -146,7 +145,7 @@ impl Squad {
             .collect()
     }
 
-    /// The questions as queries.
+    /// Questions as queries.
     #[must_use]
     pub fn queries(&self) -> Vec<Query> {
         self.paragraphs()
@@ -155,7 +154,7 @@ impl Squad {
             .collect()
     }
 
-    /// Grade 1 for the paragraph that a question is on.
+    /// Judgments: grade 1 for the paragraph of a question.
     #[must_use]
     pub fn qrels(&self) -> Qrels {
         let mut qrels = Qrels::new();
@@ -168,7 +167,7 @@ impl Squad {
     }
 }
 
-/// The line on which the n-th question begins. The text is read again: this is for errors.
+/// Line of the n-th question. Parses the text again, for error messages only.
 fn line_of(text: &str, n: u64) -> u64 {
     #[derive(Deserialize)]
     struct File<'a> {
@@ -191,5 +190,5 @@ fn line_of(text: &str, n: u64) -> u64 {
     let paragraphs = file.data.into_iter().flat_map(|article| article.paragraphs);
     let mut questions = paragraphs.flat_map(|paragraph| paragraph.qas);
     let question = questions.nth(n as usize);
-    question.map_or(1, |question| LinesOf::new(text).line(question))
+    question.map_or(1, |question| JsonLineNumbers::new(text).line(question))
 }

@@ -1,32 +1,30 @@
-//! Which parts of a document make up the text that is encoded or learnt from.
-
 use std::fmt;
 use std::str::FromStr;
 
-use ir_core::{Document, Value};
+use ir_core::{AttributeValue, Document};
 
-/// A text with the names of a document's parts in braces: `{title} {text}`.
+/// Template of the text that an encoder receives for a document, for example `{title} {text}`.
 ///
-/// `{id}`, `{title}` and `{text}` are the document's own; any other name is that of an attribute
-/// (a list is joined by commas). What a document lacks is nothing, and white space at either end
-/// goes away. `{{` and `}}` stand for braces.
+/// `{id}`, `{title}` and `{text}` are fields of the document; any other name is an attribute, whose
+/// list items are joined by `, `. Missing fields are empty. Leading and trailing white space is
+/// removed. `{{` and `}}` are literal braces.
 ///
 /// ```
 /// use ir_core::Document;
 /// use ir_data::DocTemplate;
 /// let doc = Document::new("d1").with_title("A survey").with_text("Penn Treebank");
-/// assert_eq!(DocTemplate::default().of(&doc), "A survey Penn Treebank");
+/// assert_eq!(DocTemplate::default().render(&doc), "A survey Penn Treebank");
 /// let template: DocTemplate = "{text} [SEP] {title}".parse()?;
-/// assert_eq!(template.of(&doc), "Penn Treebank [SEP] A survey");
-/// assert_eq!(template.of(&Document::new("d2").with_text("SQuAD")), "SQuAD [SEP]");
+/// assert_eq!(template.render(&doc), "Penn Treebank [SEP] A survey");
+/// assert_eq!(template.render(&Document::new("d2").with_text("SQuAD")), "SQuAD [SEP]");
 /// # Ok::<(), ir_data::TemplateError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DocTemplate(Vec<Part>);
+pub struct DocTemplate(Vec<TemplatePart>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
-    Plain(String),
+enum TemplatePart {
+    Literal(String),
     Id,
     Title,
     Text,
@@ -34,32 +32,36 @@ enum Part {
 }
 
 impl Default for DocTemplate {
-    /// `{title} {text}`, as BEIR's and Tevatron's encoders have it.
+    /// `{title} {text}`, as for the encoders of BEIR and Tevatron.
     fn default() -> Self {
-        Self(vec![Part::Title, Part::Plain(" ".to_owned()), Part::Text])
+        Self(vec![
+            TemplatePart::Title,
+            TemplatePart::Literal(" ".to_owned()),
+            TemplatePart::Text,
+        ])
     }
 }
 
 impl DocTemplate {
-    /// The text alone: `{text}`.
+    /// Template `{text}`.
     #[must_use]
-    pub fn text() -> Self {
-        Self(vec![Part::Text])
+    pub fn text_only() -> Self {
+        Self(vec![TemplatePart::Text])
     }
 
-    /// The text of a document.
+    /// Renders the template for a document.
     #[must_use]
-    pub fn of(&self, doc: &Document) -> String {
+    pub fn render(&self, doc: &Document) -> String {
         let mut out = String::with_capacity(doc.title.len() + doc.text.len() + 16);
         for part in &self.0 {
             match part {
-                Part::Plain(text) => out.push_str(text),
-                Part::Id => out.push_str(&doc.id),
-                Part::Title => out.push_str(&doc.title),
-                Part::Text => out.push_str(&doc.text),
-                Part::Attribute(name) => {
+                TemplatePart::Literal(text) => out.push_str(text),
+                TemplatePart::Id => out.push_str(&doc.id),
+                TemplatePart::Title => out.push_str(&doc.title),
+                TemplatePart::Text => out.push_str(&doc.text),
+                TemplatePart::Attribute(name) => {
                     if let Some(value) = doc.attributes.get(name) {
-                        push(value, &mut out);
+                        push_value(value, &mut out);
                     }
                 }
             }
@@ -72,49 +74,37 @@ impl DocTemplate {
     }
 }
 
-fn push(value: &Value, out: &mut String) {
+fn push_value(value: &AttributeValue, out: &mut String) {
     match value {
-        Value::Bool(truth) => out.push_str(&truth.to_string()),
-        Value::Int(number) => out.push_str(&number.to_string()),
-        Value::Float(number) => out.push_str(&number.to_string()),
-        Value::Text(text) => out.push_str(text),
-        Value::List(values) => {
-            for (n, value) in values.iter().enumerate() {
-                if n > 0 {
-                    out.push_str(", ");
-                }
-                push(value, out);
-            }
-        }
-        Value::Map(members) => {
-            for (n, value) in members.values().enumerate() {
-                if n > 0 {
-                    out.push_str(", ");
-                }
-                push(value, out);
-            }
-        }
+        AttributeValue::Bool(truth) => out.push_str(&truth.to_string()),
+        AttributeValue::Int(number) => out.push_str(&number.to_string()),
+        AttributeValue::Float(number) => out.push_str(&number.to_string()),
+        AttributeValue::Text(text) => out.push_str(text),
+        AttributeValue::List(values) => push_joined(values.iter(), out),
+        AttributeValue::Map(members) => push_joined(members.values(), out),
     }
 }
 
-/// Why a text is no template.
+fn push_joined<'a>(values: impl Iterator<Item = &'a AttributeValue>, out: &mut String) {
+    for (n, value) in values.enumerate() {
+        if n > 0 {
+            out.push_str(", ");
+        }
+        push_value(value, out);
+    }
+}
+
+/// Error parsing a [`DocTemplate`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum TemplateError {
-    /// A brace that stands alone.
-    #[error("expected a name between braces, or a double brace, at byte {at} of {template:?}")]
-    Brace {
-        /// The template.
-        template: String,
-        /// Where the brace is, from 0.
-        at: usize,
-    },
-    /// No part of a document.
-    #[error("expected a part of a document such as {{text}}, found none in {template:?}")]
-    NoPart {
-        /// The template.
-        template: String,
-    },
+    /// An unmatched brace. `at` is its byte position from 0.
+    #[error("expected a name in braces or a double brace at byte {at} of {template:?}")]
+    Brace { template: String, at: usize },
+    /// The template refers to no field of a document.
+    #[error("expected a field of a document such as {{text}}, found none in {template:?}")]
+    NoField { template: String },
 }
 
 impl FromStr for DocTemplate {
@@ -144,24 +134,24 @@ impl FromStr for DocTemplate {
                 .filter(|name| !name.is_empty() && !name.contains('{'))
                 .ok_or_else(|| brace(at))?;
             if !plain.is_empty() {
-                parts.push(Part::Plain(std::mem::take(&mut plain)));
+                parts.push(TemplatePart::Literal(std::mem::take(&mut plain)));
             }
             parts.push(match name {
-                "id" => Part::Id,
-                "title" => Part::Title,
-                "text" => Part::Text,
-                name => Part::Attribute(name.to_owned()),
+                "id" => TemplatePart::Id,
+                "title" => TemplatePart::Title,
+                "text" => TemplatePart::Text,
+                name => TemplatePart::Attribute(name.to_owned()),
             });
             at += name.len() + 2;
         }
         plain.push_str(&template[at..]);
         if parts.is_empty() {
-            return Err(TemplateError::NoPart {
+            return Err(TemplateError::NoField {
                 template: template.to_owned(),
             });
         }
         if !plain.is_empty() {
-            parts.push(Part::Plain(plain));
+            parts.push(TemplatePart::Literal(plain));
         }
         Ok(Self(parts))
     }
@@ -171,13 +161,13 @@ impl fmt::Display for DocTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for part in &self.0 {
             match part {
-                Part::Plain(text) => {
+                TemplatePart::Literal(text) => {
                     f.write_str(&text.replace('{', "{{").replace('}', "}}"))?;
                 }
-                Part::Id => f.write_str("{id}")?,
-                Part::Title => f.write_str("{title}")?,
-                Part::Text => f.write_str("{text}")?,
-                Part::Attribute(name) => write!(f, "{{{name}}}")?,
+                TemplatePart::Id => f.write_str("{id}")?,
+                TemplatePart::Title => f.write_str("{title}")?,
+                TemplatePart::Text => f.write_str("{text}")?,
+                TemplatePart::Attribute(name) => write!(f, "{{{name}}}")?,
             }
         }
         Ok(())
@@ -189,14 +179,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_and_braces() {
+    fn fields_and_braces() {
         let mut doc = Document::new("d").with_text(" body ");
         doc.attributes.set("year", 2017_i64);
         doc.attributes.set("variants", vec!["a", "b"]);
-        let of = |template: &str| template.parse::<DocTemplate>().unwrap().of(&doc);
-        assert_eq!(of("{id}: {text}"), "d:  body");
-        assert_eq!(of("{title} {text}"), "body");
-        assert_eq!(of("{{{year}}} {variants} {none}"), "{2017} a, b");
+        let render = |template: &str| template.parse::<DocTemplate>().unwrap().render(&doc);
+        assert_eq!(render("{id}: {text}"), "d:  body");
+        assert_eq!(render("{title} {text}"), "body");
+        assert_eq!(render("{{{year}}} {variants} {none}"), "{2017} a, b");
         for template in ["{title} {text}", "a{{{id}}}b", "{text} [SEP] {title}"] {
             let read: DocTemplate = template.parse().unwrap();
             assert_eq!(read.to_string(), template);
@@ -205,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_template() {
+    fn invalid_templates() {
         for (template, at) in [("{text", 0), ("a }", 2), ("{}", 0), ("{a{b}}", 0)] {
             let error = template.parse::<DocTemplate>().unwrap_err();
             let template = template.to_owned();

@@ -1,7 +1,7 @@
-//! Documents and queries as lines of columns between tabs.
+//! Documents and queries as tab-separated columns.
 //!
-//! The usual file has two columns, id and text (MS MARCO's `collection.tsv` and `queries.tsv`), or
-//! a third with the title. Other layouts are [values](Column):
+//! The common layout is id and text, as in MS MARCO's `collection.tsv` and `queries.tsv`, and an
+//! optional title. Other layouts are lists of [`Column`]s:
 //!
 //! ```
 //! use ir_data::tsv::{Column, read_documents};
@@ -12,11 +12,10 @@
 //! # Ok::<(), ir_data::DataError>(())
 //! ```
 //!
-//! - There is no quoting and no escaping: a text cannot hold a tab or a line end, and the writer
-//!   refuses one that does.
-//! - Line ends are `\n` or `\r\n`. Empty lines are passed over.
-//! - Trailing columns for titles and attributes may be missing; any other number of columns is an
-//!   error, and so are an empty id and one that occurs twice.
+//! - There is no quoting and no escaping. The writer rejects texts with tabs or line ends.
+//! - Lines end with `\n` or `\r\n`. Empty lines are skipped.
+//! - Trailing columns of titles and attributes are optional. Any other number of columns, an empty
+//!   id and a duplicate id are errors.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -24,58 +23,59 @@ use std::sync::Arc;
 
 use ir_core::{Attributes, Corpus, CorpusError, DocReader, Document, Query};
 
-use crate::error::{excerpt, name_of};
-use crate::seen::Seen;
-use crate::{DataError, DataFile, Lines, create, open};
+use crate::compression::{DataFile, create, open};
+use crate::duplicates::DuplicateFinder;
+use crate::error::{DataError, excerpt, name_of};
+use crate::lines::LineReader;
 
-/// What a column holds.
+/// Content of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Column {
-    /// The id.
+    /// Id of the document or query.
     Id,
-    /// The text.
+    /// Text of the document or query.
     Text,
-    /// The title.
+    /// Title; of a query, the attribute `title`.
     Title,
-    /// The attribute of this name, a text. An empty one is absent.
+    /// String attribute of this name; omitted if empty.
     Attribute(String),
-    /// Nothing of interest.
+    /// Ignored column.
     Skip,
 }
 
-/// Id, text, and perhaps a title.
-pub const USUAL: [Column; 3] = [Column::Id, Column::Text, Column::Title];
+/// Common layout: id, text and an optional title.
+pub const ID_TEXT_TITLE: [Column; 3] = [Column::Id, Column::Text, Column::Title];
 
-/// Reads documents from a source.
+/// Reader of documents as tab-separated columns.
 #[derive(Debug)]
-pub struct Docs<R> {
-    lines: Lines<R>,
+pub struct TsvReader<R> {
+    lines: LineReader<R>,
     source: Arc<str>,
     layout: Vec<Column>,
-    /// How many columns there are at least.
-    least: usize,
-    seen: Seen,
+    /// Number of required columns.
+    min_columns: usize,
+    seen: DuplicateFinder,
 }
 
-impl<R: BufRead> Docs<R> {
+impl<R: BufRead> TsvReader<R> {
     /// Reads from `reader`; `source` names it in errors.
     pub fn new(reader: R, source: &str, layout: &[Column]) -> Self {
         let needed = |column: &Column| !matches!(column, Column::Title | Column::Attribute(_));
-        let lines = Lines::new(reader, source);
+        let lines = LineReader::new(reader, source);
         Self {
             source: lines.source(),
             lines,
             layout: layout.to_vec(),
-            least: layout.iter().rposition(needed).map_or(0, |last| last + 1),
-            seen: Seen::default(),
+            min_columns: layout.iter().rposition(needed).map_or(0, |last| last + 1),
+            seen: DuplicateFinder::default(),
         }
     }
 
     /// Reads the next document into `doc`; `false` at the end.
     ///
     /// # Errors
-    /// When the source cannot be read, or a line is not as the [format](self) wants it.
-    pub fn next_into(&mut self, doc: &mut Document) -> Result<bool, DataError> {
+    /// The source cannot be read, or a line does not follow the [format](self).
+    pub fn read_into(&mut self, doc: &mut Document) -> Result<bool, DataError> {
         while let Some(line) = self.lines.read()? {
             let text = line.text.strip_suffix('\r').unwrap_or(line.text);
             if text.is_empty() {
@@ -95,13 +95,13 @@ impl<R: BufRead> Docs<R> {
                 found += 1;
             }
             let path = || self.source.as_ref().to_owned();
-            if found < self.least || found > self.layout.len() {
-                let (least, most) = (self.least as u64, self.layout.len() as u64);
+            if found < self.min_columns || found > self.layout.len() {
+                let (min, max) = (self.min_columns as u64, self.layout.len() as u64);
                 return Err(DataError::ColumnRange {
                     path: path(),
                     line: line.number,
-                    least,
-                    most,
+                    min,
+                    max,
                     found: found as u64,
                 });
             }
@@ -113,20 +113,20 @@ impl<R: BufRead> Docs<R> {
                     found: excerpt(text),
                 });
             }
-            self.seen.new_id(&doc.id, &self.source, line.number)?;
+            self.seen.add_id(&doc.id, &self.source, line.number)?;
             return Ok(true);
         }
         Ok(false)
     }
 }
 
-impl<R: BufRead + Send> DocReader for Docs<R> {
+impl<R: BufRead + Send> DocReader for TsvReader<R> {
     fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
-        Ok(self.next_into(doc)?)
+        Ok(self.read_into(doc)?)
     }
 }
 
-/// A file of documents; opened anew by each reader, decompressed when need be.
+/// Corpus in a TSV file, possibly compressed. Every reader opens the file again.
 #[derive(Debug, Clone)]
 pub struct TsvCorpus {
     path: PathBuf,
@@ -134,7 +134,7 @@ pub struct TsvCorpus {
 }
 
 impl TsvCorpus {
-    /// The documents of a file of this layout, often [`USUAL`].
+    /// A file of this layout, for example [`ID_TEXT_TITLE`].
     pub fn new(path: impl Into<PathBuf>, layout: &[Column]) -> Self {
         Self {
             path: path.into(),
@@ -146,7 +146,7 @@ impl TsvCorpus {
 impl Corpus for TsvCorpus {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
         let source = name_of(&self.path);
-        Ok(Box::new(Docs::new(
+        Ok(Box::new(TsvReader::new(
             open(&self.path)?,
             &source,
             &self.layout,
@@ -154,28 +154,28 @@ impl Corpus for TsvCorpus {
     }
 }
 
-/// Reads all documents of a source, which is named in errors.
+/// Reads all documents; `source` names the reader in errors.
 ///
 /// # Errors
-/// As [`Docs::next_into`].
+/// See [`TsvReader::read_into`].
 pub fn read_documents(
     reader: impl BufRead,
     source: &str,
     layout: &[Column],
 ) -> Result<Vec<Document>, DataError> {
-    let mut docs = Docs::new(reader, source, layout);
+    let mut docs = TsvReader::new(reader, source, layout);
     let mut all = Vec::new();
     let mut doc = Document::default();
-    while docs.next_into(&mut doc)? {
+    while docs.read_into(&mut doc)? {
         all.push(std::mem::take(&mut doc));
     }
     Ok(all)
 }
 
-/// Reads all queries of a source. A title becomes the attribute `title`.
+/// Reads all queries; `source` names the reader in errors. A title becomes the attribute `title`.
 ///
 /// # Errors
-/// As [`Docs::next_into`].
+/// See [`TsvReader::read_into`].
 pub fn read_queries(
     reader: impl BufRead,
     source: &str,
@@ -195,7 +195,8 @@ pub fn read_queries(
         .collect())
 }
 
-/// Writes documents or queries into a file, which appears when [`TsvWriter::commit`] is called.
+/// Writer of documents or queries as tab-separated columns. The write is atomic:
+/// [`TsvWriter::commit`] completes the file.
 #[derive(Debug)]
 pub struct TsvWriter {
     file: DataFile,
@@ -205,10 +206,10 @@ pub struct TsvWriter {
 }
 
 impl TsvWriter {
-    /// Starts a file of this layout; compressed if its name ends in `.gz` or `.zst`.
+    /// Creates a file of this layout, compressed if its name ends in `.gz` or `.zst`.
     ///
     /// # Errors
-    /// As [`create`].
+    /// See [`create`].
     pub fn create(path: impl AsRef<Path>, layout: &[Column]) -> Result<Self, DataError> {
         Ok(Self {
             file: create(path)?,
@@ -221,8 +222,8 @@ impl TsvWriter {
     /// Writes a document.
     ///
     /// # Errors
-    /// When the file cannot be written, or the document has something that the layout has no
-    /// column for, or a column cannot hold: tabs, line ends, attributes that are no texts.
+    /// The file cannot be written, the layout lacks a column for a field of the document, or a value
+    /// is not a string without tabs and line ends.
     pub fn document(&mut self, doc: &Document) -> Result<(), DataError> {
         self.record(&doc.id, &doc.title, &doc.text, &doc.attributes)
     }
@@ -230,7 +231,7 @@ impl TsvWriter {
     /// Writes a query.
     ///
     /// # Errors
-    /// As [`TsvWriter::document`].
+    /// See [`TsvWriter::document`].
     pub fn query(&mut self, query: &Query) -> Result<(), DataError> {
         self.record(&query.id, "", &query.text, &query.attributes)
     }
@@ -248,17 +249,17 @@ impl TsvWriter {
         }
         let has = |column: &Column| self.layout.contains(column);
         if !title.is_empty() && !has(&Column::Title) {
-            return Err(self.unwritable("no title, for want of a column", title));
+            return Err(self.unwritable("no title, since the layout has no title column", title));
         }
         if !text.is_empty() && !has(&Column::Text) {
-            return Err(self.unwritable("no text, for want of a column", text));
+            return Err(self.unwritable("no text, since the layout has no text column", text));
         }
         for (name, value) in attributes.iter() {
             if !has(&Column::Attribute(name.to_owned())) {
-                return Err(self.unwritable("attributes that have a column", name));
+                return Err(self.unwritable("attributes with a column in the layout", name));
             }
-            if !matches!(value, ir_core::Value::Text(text) if !text.is_empty()) {
-                return Err(self.unwritable("attributes that are texts, and not empty", name));
+            if !matches!(value, ir_core::AttributeValue::Text(text) if !text.is_empty()) {
+                return Err(self.unwritable("attributes that are non-empty strings", name));
             }
         }
         self.buffer.clear();
@@ -274,7 +275,7 @@ impl TsvWriter {
                 Column::Skip => "",
             };
             if content.contains(['\t', '\n', '\r', '\0']) {
-                return Err(self.unwritable("a text without tabs, line ends and NUL", content));
+                return Err(self.unwritable("a string without tabs, line ends and NUL", content));
             }
             self.buffer.push_str(content);
         }
@@ -284,7 +285,7 @@ impl TsvWriter {
         self.buffer.push('\n');
         self.file
             .write_all(self.buffer.as_bytes())
-            .map_err(|error| self.file.fault(error))
+            .map_err(|error| self.file.write_error(error))
     }
 
     fn unwritable(&self, expected: &'static str, found: &str) -> DataError {
@@ -296,10 +297,10 @@ impl TsvWriter {
         }
     }
 
-    /// Makes the file appear.
+    /// Completes the file.
     ///
     /// # Errors
-    /// When it cannot be written; then nothing appears.
+    /// The file cannot be written. No file is left.
     pub fn commit(self) -> Result<(), DataError> {
         self.file.commit()
     }

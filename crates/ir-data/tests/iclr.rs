@@ -15,9 +15,9 @@ fn file(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// What the script wrote.
+/// Row that the script writes.
 fn paper(number: usize) -> Paper {
-    let (label, keyword, text) = [
+    let (class, keyword, text) = [
         (
             "graphs",
             "graph neural networks",
@@ -67,12 +67,12 @@ fn paper(number: usize) -> Paper {
             6 => vec![],
             _ => vec![keyword.to_owned(), format!("topic {number}")],
         },
-        label: if number == 6 { "unlabeled" } else { label }.to_owned(),
+        class: if number == 6 { "unlabeled" } else { class }.to_owned(),
     }
 }
 
-/// The error with its causes, without the folder.
-fn told(name: &str) -> String {
+/// Message of the error and its causes, without the folder.
+fn message(name: &str) -> String {
     let error = iclr::read(file(name)).unwrap_err();
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -105,38 +105,38 @@ fn as_written() {
 #[test]
 fn what_is_wrong_is_named() {
     assert_eq!(
-        told("no-abstract.parquet"),
+        message("no-abstract.parquet"),
         "no-abstract.parquet: expected a column \"abstract\", found year, id, title, authors, \
          author_ids, decision, scores, keywords, labels"
     );
     assert_eq!(
-        told("year-is-text.parquet"),
+        message("year-is-text.parquet"),
         "year-is-text.parquet: expected integers in the column \"year\", found texts"
     );
     assert_eq!(
-        told("keywords-are-text.parquet"),
+        message("keywords-are-text.parquet"),
         "keywords-are-text.parquet: expected lists of texts in the column \"keywords\", found texts"
     );
     assert_eq!(
-        told("second-abstract-is-null.parquet"),
+        message("second-abstract-is-null.parquet"),
         "second-abstract-is-null.parquet: row 1: expected a text in the column \"abstract\", \
-         found nothing (null)"
+         found null"
     );
     assert_eq!(
-        told("third-has-a-null-keyword.parquet"),
+        message("third-has-a-null-keyword.parquet"),
         "third-has-a-null-keyword.parquet: row 2: expected a text in the column \"keywords\", \
-         found nothing (null)"
+         found null"
     );
     assert_eq!(
-        told("year-is-far.parquet"),
+        message("year-is-far.parquet"),
         "year-is-far.parquet: row 0: expected a year in the column \"year\", found 1099511627776"
     );
-    let zstd = told("zstd.parquet");
-    assert!(
-        zstd.starts_with("zstd.parquet: expected a Parquet file, plain or compressed by Snappy: ")
-    );
+    let zstd = message("zstd.parquet");
+    assert!(zstd.starts_with(
+        "zstd.parquet: expected a Parquet file, uncompressed or compressed with Snappy: "
+    ));
     assert!(zstd.contains("zstd"), "{zstd}");
-    let foreign = told("papers.py");
+    let foreign = message("papers.py");
     assert!(
         foreign.starts_with("papers.py: expected a Parquet file"),
         "{foreign}"

@@ -5,37 +5,37 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 use std::path::PathBuf;
 
-use ir_core::trec::Header;
-use ir_core::{Attributes, Document, Qrels, Query, Run, Value};
-use ir_data::datafinder::{self, IdForm, Quoting};
+use ir_core::trec::HeaderLine;
+use ir_core::{AttributeValue, Attributes, Document, Qrels, Query, Run};
+use ir_data::datafinder::{self, DatasetIdStyle, Quoting};
 use ir_data::tsv::Column;
 use ir_data::{
-    Compression, JsonFields, JsonlWriter, Lines, Repeats, TsvWriter, beir, classic, decode, indri,
-    jsonl, squad, trec, tsv,
+    Compression, DuplicateIds, JsonFields, JsonlWriter, LineReader, TsvWriter, beir, decompress,
+    indri, jsonl, smart, squad, trec, tsv,
 };
 use proptest::collection::{btree_map, hash_set, vec};
 use proptest::prelude::*;
 
-fn value() -> impl Strategy<Value = Value> {
+fn value() -> impl Strategy<Value = AttributeValue> {
     let leaf = prop_oneof![
-        any::<bool>().prop_map(Value::Bool),
-        any::<i64>().prop_map(Value::Int),
+        any::<bool>().prop_map(AttributeValue::Bool),
+        any::<i64>().prop_map(AttributeValue::Int),
         any::<f64>()
             .prop_filter("JSON has no infinity", |number| number.is_finite())
-            .prop_map(Value::Float),
-        any::<String>().prop_map(Value::Text),
+            .prop_map(AttributeValue::Float),
+        any::<String>().prop_map(AttributeValue::Text),
     ];
     leaf.prop_recursive(3, 16, 4, |inner| {
         prop_oneof![
-            vec(inner.clone(), 0..4).prop_map(Value::List),
-            btree_map(any::<String>(), inner, 0..4).prop_map(Value::Map),
+            vec(inner.clone(), 0..4).prop_map(AttributeValue::List),
+            btree_map(any::<String>(), inner, 0..4).prop_map(AttributeValue::Map),
         ]
     })
 }
 
 fn attributes() -> impl Strategy<Value = Attributes> {
     btree_map("[a-c]{1,3}|year|metadata|\\PC{0,4}", value(), 0..4)
-        .prop_map(|map: BTreeMap<String, Value>| map.into_iter().collect())
+        .prop_map(|map: BTreeMap<String, AttributeValue>| map.into_iter().collect())
 }
 
 prop_compose! {
@@ -85,8 +85,8 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = beir::BeirWriter::create(folder.path()).unwrap();
         match zip {
-            1 => writer = writer.compressed(Compression::Gzip),
-            2 => writer = writer.compressed(Compression::Zstd),
+            1 => writer = writer.with_compression(Compression::Gzip),
+            2 => writer = writer.with_compression(Compression::Zstd),
             _ => {}
         }
         let queries = queries_of(&docs);
@@ -144,8 +144,8 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let path = file(&folder, "qrels", kind);
         ir_data::write_qrels(&path, &qrels).unwrap();
-        prop_assert_eq!(&ir_data::read_qrels(&path, Header::AsData).unwrap().data, &qrels);
-        prop_assert_eq!(&ir_data::read_qrels_any(&path, Header::AsData).unwrap().data, &qrels);
+        prop_assert_eq!(&ir_data::read_qrels(&path, HeaderLine::AsData).unwrap().data, &qrels);
+        prop_assert_eq!(&ir_data::read_qrels_any(&path, HeaderLine::AsData).unwrap().data, &qrels);
         let mut run = Run::new("mine");
         for (query, (docs, score)) in &lists {
             for (n, doc) in docs.iter().enumerate() {
@@ -157,8 +157,8 @@ proptest! {
             run.tag = String::new();
         }
         let path = file(&folder, "run", kind);
-        ir_data::write_run(&path, &run, trec::RunScores::Exact).unwrap();
-        prop_assert_eq!(ir_data::read_run(&path, Header::AsData).unwrap().data, run);
+        ir_data::write_run(&path, &run, trec::ScoreFormat::Exact).unwrap();
+        prop_assert_eq!(ir_data::read_run(&path, HeaderLine::AsData).unwrap().data, run);
     }
 }
 
@@ -216,37 +216,37 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 /// All parsers, one after the other; what they say does not matter here.
 fn parse(bytes: &[u8]) {
     let mut plain = Vec::new();
-    if let Ok(mut reader) = decode(bytes, "f") {
+    if let Ok(mut reader) = decompress(bytes, "f") {
         let _ = reader.read_to_end(&mut plain);
     }
-    let mut lines = Lines::new(bytes, "f").with_limit(50);
+    let mut lines = LineReader::new(bytes, "f").with_limit(50);
     while let Ok(Some(_)) = lines.read() {}
     let mut doc = Document::default();
     for fields in [JsonFields::beir(), JsonFields::anserini()] {
-        let mut docs = jsonl::Docs::new(bytes, "f", fields.clone(), Repeats::Refuse);
+        let mut docs = jsonl::JsonlReader::new(bytes, "f", fields.clone(), DuplicateIds::Reject);
         let mut ids = HashSet::new();
-        while let Ok(true) = docs.next_into(&mut doc) {
+        while let Ok(true) = docs.read_into(&mut doc) {
             assert!(!doc.id.is_empty() && ids.insert(doc.id.clone()));
         }
         let _ = jsonl::read_queries(bytes, "f", &fields);
     }
     let _ = beir::read_qrels(bytes, "f");
     for quoting in [Quoting::Raw, Quoting::Csv] {
-        for header in [Header::AsData, Header::Skip] {
+        for header in [HeaderLine::AsData, HeaderLine::Skip] {
             let _ = datafinder::read_qrels(bytes, "f", quoting, header);
             let _ = datafinder::read_run(bytes, "f", quoting, header);
-            let _ = trec::qrels_any(bytes, "f", header);
+            let _ = trec::parse_qrels_any(bytes, "f", header);
         }
     }
     let _ = datafinder::read_test_queries(bytes, "f", "t");
     let _ = datafinder::read_training_queries(bytes, "f", "t");
-    let mut reader = datafinder::DatasetCorpus::read(bytes, "f", IdForm::default());
+    let mut reader = datafinder::DatasetCorpus::read(bytes, "f", DatasetIdStyle::default());
     while let Ok(true) = reader.read(&mut doc) {}
-    let _ = classic::read_documents(bytes, "f");
-    let _ = classic::read_queries(bytes, "f");
-    let _ = classic::read_cranfield_judgments(bytes, "f", Default::default(), Default::default());
-    let _ = classic::read_cisi_judgments(bytes, "f");
-    let _ = tsv::read_documents(bytes, "f", &tsv::USUAL);
+    let _ = smart::read_documents(bytes, "f");
+    let _ = smart::read_queries(bytes, "f");
+    let _ = smart::read_cranfield_judgments(bytes, "f", Default::default(), Default::default());
+    let _ = smart::read_cisi_judgments(bytes, "f");
+    let _ = tsv::read_documents(bytes, "f", &tsv::ID_TEXT_TITLE);
     let _ = indri::read_queries(bytes, "f");
     let _ = squad::Squad::read(bytes, "f");
 }
@@ -284,7 +284,7 @@ proptest! {
             bytes[place] = byte;
         }
         let mut read = Vec::new();
-        if let Ok(mut reader) = decode(&*bytes, "f")
+        if let Ok(mut reader) = decompress(&*bytes, "f")
             && reader.read_to_end(&mut read).is_ok()
             && whole[..4] == bytes[..4]
         {

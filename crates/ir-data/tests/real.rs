@@ -1,4 +1,4 @@
-//! The collections of the catalogue as they are on the disk: figures that their publishers state.
+//! The collections of the catalog as they are on the disk: figures that their publishers state.
 //! Skipped where `IR_DATA` does not hold them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
@@ -6,25 +6,29 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ir_core::{Corpus, Document, NoProgress, TrainingSet, name};
-use ir_data::catalogue::{Catalogue, entries};
-use ir_data::datafinder::{self, Header, Quoting, keyphrase_query_of};
+use ir_core::training::TrainingSet;
+use ir_core::{Corpus, Document, NoProgress};
+use ir_data::attribute;
+use ir_data::catalog::{Catalog, entries};
+use ir_data::datafinder::{self, HeaderLine, Quoting, keyphrase_query_from_attributes};
 use ir_data::squad::Squad;
-use ir_data::training::{Judgements, Texts, TrainingFile, TrainingForm, Unusable};
+use ir_data::training::{
+    DocumentTexts, JudgedTrainingSet, OnInvalidExample, TrainingFile, TrainingFormat,
+};
 use ir_data::{DocTemplate, JsonFields, JsonlCorpus, indri, open};
 
-/// The catalogue, if it holds a collection.
-fn catalogue(collection: &str) -> Option<Catalogue> {
-    let catalogue = Catalogue::from_env();
-    if catalogue.has(collection).unwrap() {
-        return Some(catalogue);
+/// The catalog, if it holds a collection.
+fn catalog(collection: &str) -> Option<Catalog> {
+    let catalog = Catalog::from_env();
+    if catalog.has(collection).unwrap() {
+        return Some(catalog);
     }
     eprintln!("skipped: no {collection} in IR_DATA");
     None
 }
 
 fn file(path: &str) -> Option<PathBuf> {
-    let path = Catalogue::from_env().root()?.join(path);
+    let path = Catalog::from_env().root()?.join(path);
     if path.exists() {
         return Some(path);
     }
@@ -32,38 +36,38 @@ fn file(path: &str) -> Option<PathBuf> {
     None
 }
 
-fn docs(catalogue: &Catalogue, name: &str) -> Vec<Document> {
-    let collection = catalogue.open(name).unwrap();
+fn docs(catalog: &Catalog, name: &str) -> Vec<Document> {
+    let collection = catalog.open(name).unwrap();
     let docs: Result<Vec<Document>, _> = collection.corpus().docs().unwrap().collect();
     docs.unwrap()
 }
 
 #[test]
 fn every_collection_is_what_the_catalogue_says() {
-    let catalogue = Catalogue::from_env();
+    let catalog = Catalog::from_env();
     for entry in entries() {
         // A million documents take their time without optimisation.
         if entry.documents > 100_000 && cfg!(debug_assertions) {
             eprintln!("skipped: {} in a debug build", entry.name);
             continue;
         }
-        if entry.name != "bundled" && !catalogue.has(&entry.name).unwrap() {
+        if entry.name != "bundled" && !catalog.has(&entry.name).unwrap() {
             eprintln!("skipped: no {} in IR_DATA", entry.name);
             continue;
         }
-        let verified = catalogue.verify(&entry.name, &mut NoProgress).unwrap();
+        let verified = catalog.verify(&entry.name, &mut NoProgress).unwrap();
         assert_eq!(verified.documents, entry.documents, "{}", entry.name);
-        assert_eq!(verified.distinct, entry.distinct, "{}", entry.name);
+        assert_eq!(verified.distinct_ids, entry.distinct_ids, "{}", entry.name);
     }
 }
 
 #[test]
 fn datafinder_as_published() {
-    let Some(catalogue) = catalogue("datafinder") else {
+    let Some(catalog) = catalog("datafinder") else {
         return;
     };
-    let collection = catalogue.open("datafinder").unwrap();
-    let docs = docs(&catalogue, "datafinder");
+    let collection = catalog.open("datafinder").unwrap();
+    let docs = docs(&catalog, "datafinder");
     assert_eq!(docs.len(), 7602);
     let first = &docs[0];
     assert_eq!(
@@ -83,7 +87,7 @@ fn datafinder_as_published() {
         1499
     );
     assert_eq!(docs.iter().filter(|doc| doc.title.is_empty()).count(), 1902);
-    let small = self::docs(&catalogue, "datafinder/3327");
+    let small = self::docs(&catalog, "datafinder/3327");
     let empty = small.iter().filter(|doc| doc.text.trim().is_empty());
     assert_eq!((small.len(), empty.count()), (3327, 8));
     let ids: HashSet<&str> = docs.iter().map(|doc| doc.id.as_str()).collect();
@@ -98,7 +102,7 @@ fn datafinder_as_published() {
     assert_eq!(queries[391].id, "x004");
     assert_eq!(queries[0].attributes.year(), Some(2017));
     assert_eq!(
-        queries[0].attributes.text(name::KEYPHRASES),
+        queries[0].attributes.text(attribute::KEYPHRASES),
         Some("semantic image segmentation autonomous driving")
     );
     let here = qrels
@@ -122,13 +126,13 @@ fn datafinder_qrels_raw_and_as_csv() {
         let name = path.display().to_string();
         datafinder::read_qrels(open(&path).unwrap(), &name, quoting, header).unwrap()
     };
-    let raw = read(Quoting::Raw, Header::Skip).data;
+    let raw = read(Quoting::Raw, HeaderLine::Skip).data;
     assert_eq!((raw.len(), raw.judgments()), (392, 1043));
-    assert!(read(Quoting::Raw, Header::Skip).oddities.is_empty());
-    let with_header = read(Quoting::Raw, Header::AsData);
+    assert!(read(Quoting::Raw, HeaderLine::Skip).warnings.is_empty());
+    let with_header = read(Quoting::Raw, HeaderLine::AsData);
     assert_eq!(with_header.data.len(), 393);
     assert_eq!(with_header.data.grade("QueryID", "DocID"), Some(0));
-    assert_eq!(with_header.oddities.len(), 1);
+    assert_eq!(with_header.warnings.len(), 1);
     let quoted = raw
         .iter()
         .filter(|(query, _)| query.starts_with('"'))
@@ -136,18 +140,18 @@ fn datafinder_qrels_raw_and_as_csv() {
     assert_eq!(quoted, 3);
 
     // The same judgments as the cleaned ones, by way of the ids that the queries carry.
-    let csv = read(Quoting::Csv, Header::Skip).data;
-    let Some(catalogue) = catalogue("datafinder") else {
+    let csv = read(Quoting::Csv, HeaderLine::Skip).data;
+    let Some(catalog) = catalog("datafinder") else {
         return;
     };
-    let collection = catalogue.open("datafinder").unwrap();
+    let collection = catalog.open("datafinder").unwrap();
     let clean = collection.qrels("test").unwrap();
     for query in collection.queries("test").unwrap() {
         let published = query.attributes.text(datafinder::PUBLISHED_ID).unwrap();
         assert_eq!(csv.get(published), clean.get(&query.id), "{}", query.id);
     }
     // trec_eval's way of reading finds what the raw way finds.
-    let trec = ir_data::read_qrels(&path, Header::Skip).unwrap().data;
+    let trec = ir_data::read_qrels(&path, HeaderLine::Skip).unwrap().data;
     assert_eq!(trec, raw);
 
     let keyword = file("datafinder/test_dataset_collection_keyword.qrels").unwrap();
@@ -155,7 +159,7 @@ fn datafinder_qrels_raw_and_as_csv() {
         open(keyword).unwrap(),
         "keyword",
         Quoting::Csv,
-        Header::Skip,
+        HeaderLine::Skip,
     )
     .unwrap();
     assert_eq!((keyword.data.len(), keyword.data.judgments()), (271, 809));
@@ -169,8 +173,8 @@ fn datafinder_runs() {
         ("makg/tevatron.trec", 1415, 283),
     ] {
         let Some(path) = file(path) else { return };
-        let run =
-            datafinder::read_run(open(&path).unwrap(), "run", Quoting::Raw, Header::Skip).unwrap();
+        let run = datafinder::read_run(open(&path).unwrap(), "run", Quoting::Raw, HeaderLine::Skip)
+            .unwrap();
         let found: usize = run.data.iter().map(|(_, list)| list.len()).sum();
         assert_eq!(
             (found, run.data.len()),
@@ -179,7 +183,7 @@ fn datafinder_runs() {
             path.display()
         );
         assert_eq!(run.data.tag, "run-1");
-        let trec = ir_data::read_run(&path, Header::Skip).unwrap();
+        let trec = ir_data::read_run(&path, HeaderLine::Skip).unwrap();
         assert_eq!(trec.data, run.data);
     }
 }
@@ -193,8 +197,8 @@ fn keyphrase_queries_follow_from_the_fields() {
     assert_eq!(rows.len(), 411);
     for row in &rows {
         assert_eq!(
-            Some(keyphrase_query_of(&row.query.attributes).as_str()),
-            row.query.attributes.text(name::KEYPHRASES),
+            Some(keyphrase_query_from_attributes(&row.query.attributes).as_str()),
+            row.query.attributes.text(attribute::KEYPHRASES),
             "{}",
             row.query.id
         );
@@ -219,46 +223,48 @@ fn datafinder_training_queries() {
     assert_eq!(rows.len(), 17_495);
     assert_eq!(rows[17_494].query.id, "17494");
     let keyphrases =
-        |row: &&datafinder::TestQuery| row.query.attributes.get(name::KEYPHRASES).is_some();
+        |row: &&datafinder::DatasetQuery| row.query.attributes.get(attribute::KEYPHRASES).is_some();
     assert_eq!(rows.iter().filter(keyphrases).count(), 17_397);
 }
 
 #[test]
 fn training_examples_of_the_real_files() {
-    let texts = |catalogue: &Catalogue, name: &str| {
-        let collection = catalogue.open(name).unwrap();
-        Texts::read(collection.corpus(), &DocTemplate::default()).unwrap()
+    let texts = |catalog: &Catalog, name: &str| {
+        let collection = catalog.open(name).unwrap();
+        DocumentTexts::from_corpus(collection.corpus(), &DocTemplate::default()).unwrap()
     };
-    let form = |texts: Texts| TrainingForm::default().with_texts(texts);
+    let form = |texts: DocumentTexts| TrainingFormat::default().with_texts(texts);
     let count = |set: &dyn TrainingSet| {
         let all = (0..set.len()).map(|n| set.get(n).unwrap());
         let sizes = all.map(|e| (e.positives.len(), e.negatives.len()));
         sizes.fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1))
     };
-    if let Some(catalogue) = catalogue("makg") {
+    if let Some(catalog) = catalog("makg") {
         let path = file("makg/train.jsonl.zst").unwrap();
-        let set = TrainingFile::open_with(path, form(texts(&catalogue, "makg"))).unwrap();
+        let set = TrainingFile::open_with(path, form(texts(&catalog, "makg"))).unwrap();
         assert_eq!((set.len(), count(&set)), (1132, (1226, 11_261)));
     }
-    if let Some(catalogue) = catalogue("datafinder") {
+    if let Some(catalog) = catalog("datafinder") {
         let path = file("datafinder/train_labelled.jsonl").unwrap();
-        let form = form(texts(&catalogue, "datafinder"));
+        let form = form(texts(&catalog, "datafinder"));
         let error = TrainingFile::open_with(&path, form.clone()).unwrap_err();
         assert!(error.to_string().ends_with("found \"UCSD\""), "{error}");
         // 597 queries and 663 pairs; one query has nothing but a dataset that no corpus has.
-        let form = form.with_unusable(Unusable::LeaveOut);
+        let form = form.on_invalid_example(OnInvalidExample::Skip);
         let set = TrainingFile::open_with(&path, form.clone()).unwrap();
         assert_eq!((set.len(), count(&set)), (596, (662, 0)));
-        assert_eq!(set.left_out().len(), 2);
+        assert_eq!(set.skipped().len(), 2);
         // It is also the only one without keyphrases.
-        let keyphrases = form.with_query("keyphrase_query");
+        let keyphrases = form.with_query_field("keyphrase_query");
         let set = TrainingFile::open_with(&path, keyphrases).unwrap();
-        assert_eq!((set.len(), set.left_out().len()), (596, 1));
+        assert_eq!((set.len(), set.skipped().len()), (596, 1));
     }
-    if let Some(catalogue) = catalogue("beir/nfcorpus") {
-        let all = Arc::new(texts(&catalogue, "beir/nfcorpus"));
-        let collection = catalogue.open("beir/nfcorpus").unwrap();
-        let set = Judgements::read(&collection, "train", all, Unusable::Refuse).unwrap();
+    if let Some(catalog) = catalog("beir/nfcorpus") {
+        let all = Arc::new(texts(&catalog, "beir/nfcorpus"));
+        let collection = catalog.open("beir/nfcorpus").unwrap();
+        let set =
+            JudgedTrainingSet::from_split(&collection, "train", all, OnInvalidExample::Reject)
+                .unwrap();
         assert_eq!((set.len(), count(&set)), (2590, (110_575, 0)));
     }
 }
@@ -268,22 +274,22 @@ fn makg_as_published() {
     let Some(path) = file("makg/qrels.tsv") else {
         return;
     };
-    let read = datafinder::read_qrels(open(path).unwrap(), "q", Quoting::Raw, Header::Skip);
+    let read = datafinder::read_qrels(open(path).unwrap(), "q", Quoting::Raw, HeaderLine::Skip);
     let read = read.unwrap();
     assert_eq!((read.data.len(), read.data.judgments()), (1413, 1529));
-    assert_eq!(read.oddities.len(), 2, "two pairs are there twice");
-    let catalogue = catalogue("makg").unwrap();
-    let ids: HashSet<String> = docs(&catalogue, "makg")
+    assert_eq!(read.warnings.len(), 2, "two pairs are there twice");
+    let catalog = catalog("makg").unwrap();
+    let ids: HashSet<String> = docs(&catalog, "makg")
         .into_iter()
         .map(|doc| doc.id)
         .collect();
     assert_eq!(ids.len(), 257);
-    let qrels = catalogue.open("makg").unwrap().qrels("test").unwrap();
+    let qrels = catalog.open("makg").unwrap().qrels("test").unwrap();
     for (_, judged) in qrels.iter() {
         assert!(judged.iter().all(|(doc, _)| ids.contains(doc)));
     }
     assert!(
-        docs(&catalogue, "makg")
+        docs(&catalog, "makg")
             .iter()
             .all(|doc| doc.attributes.year().is_none())
     );
@@ -291,12 +297,12 @@ fn makg_as_published() {
 
 #[test]
 fn beir_as_published() {
-    let Some(catalogue) = catalogue("beir/nfcorpus") else {
+    let Some(catalog) = catalog("beir/nfcorpus") else {
         return;
     };
-    let collection = catalogue.open("beir/nfcorpus").unwrap();
+    let collection = catalog.open("beir/nfcorpus").unwrap();
     assert_eq!(collection.splits(), ["dev", "test", "train"]);
-    let docs = docs(&catalogue, "beir/nfcorpus");
+    let docs = docs(&catalog, "beir/nfcorpus");
     assert_eq!((docs.len(), docs[0].id.as_str()), (3633, "MED-10"));
     assert_eq!(
         docs[0].title,
@@ -311,8 +317,8 @@ fn beir_as_published() {
         .filter(|&g| g == 2);
     assert_eq!(grade_two.count(), 576);
 
-    let arguana = catalogue.open("beir/arguana").unwrap();
-    let docs = self::docs(&catalogue, "beir/arguana");
+    let arguana = catalog.open("beir/arguana").unwrap();
+    let docs = self::docs(&catalog, "beir/arguana");
     assert_eq!(docs.iter().filter(|doc| doc.title.is_empty()).count(), 5975);
     let ids: HashSet<&str> = docs.iter().map(|doc| doc.id.as_str()).collect();
     let qrels = arguana.qrels("test").unwrap();
@@ -325,11 +331,11 @@ fn beir_as_published() {
 
 #[test]
 fn the_classics() {
-    let Some(catalogue) = catalogue("cranfield") else {
+    let Some(catalog) = catalog("cranfield") else {
         return;
     };
-    let cranfield = catalogue.open("cranfield").unwrap();
-    let docs = docs(&catalogue, "cranfield");
+    let cranfield = catalog.open("cranfield").unwrap();
+    let docs = docs(&catalog, "cranfield");
     assert_eq!(docs.len(), 1400);
     assert_eq!(
         docs[0].title,
@@ -370,8 +376,8 @@ fn the_classics() {
     );
     assert_eq!(qrels.grade("225", "1188"), Some(1));
 
-    let cisi = catalogue.open("cisi").unwrap();
-    let docs = self::docs(&catalogue, "cisi");
+    let cisi = catalog.open("cisi").unwrap();
+    let docs = self::docs(&catalog, "cisi");
     assert_eq!(docs.len(), 1460);
     assert_eq!(
         docs[0].title,
@@ -416,7 +422,10 @@ fn biocaddie_topics_and_judgments() {
             21
         );
     }
-    let qrels = ir_data::read_qrels(folder.join("qrels/biocaddie.qrels.test"), Header::AsData);
+    let qrels = ir_data::read_qrels(
+        folder.join("qrels/biocaddie.qrels.test"),
+        HeaderLine::AsData,
+    );
     let qrels = qrels.unwrap().data;
     let with = |grade| {
         qrels

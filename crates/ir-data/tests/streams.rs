@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use ir_data::{Compression, DataError, Lines, NotText, create, decode, open};
+use ir_data::{Compression, DataError, InvalidText, LineReader, create, decompress, open};
 
 /// Text that compresses a little, several blocks of it.
 fn text(bytes: usize) -> Vec<u8> {
@@ -30,7 +30,7 @@ fn written(folder: &Path, name: &str, content: &[u8]) -> std::path::PathBuf {
 
 fn read(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
-    decode(bytes, "file")?.read_to_end(&mut out)?;
+    decompress(bytes, "file")?.read_to_end(&mut out)?;
     Ok(out)
 }
 
@@ -133,7 +133,7 @@ fn a_cut_names_file_and_line() {
         let bytes = fs::read(&path).unwrap();
         fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
         let source = path.display().to_string();
-        let mut reader = Lines::new(open(&path).unwrap(), &source);
+        let mut reader = LineReader::new(open(&path).unwrap(), &source);
         let mut count = 0;
         let error = loop {
             match reader.read() {
@@ -204,7 +204,7 @@ fn nothing_is_left_of_an_abandoned_file() {
 #[test]
 fn lines_that_are_no_text() {
     let fault = |bytes: &[u8]| {
-        let mut lines = Lines::new(bytes, "f").with_limit(100);
+        let mut lines = LineReader::new(bytes, "f").with_limit(100);
         loop {
             match lines.read() {
                 Ok(Some(_)) => {}
@@ -240,12 +240,12 @@ fn lines_that_are_no_text() {
         assert_eq!(fault(bytes), expected);
     }
     assert_eq!(fault(&[&[b'x'; 100], &b"\n"[..]].concat()), "nothing");
-    let mut lines = Lines::new(&b"\xef\xbb\xbfok\r\n\n\x0bend"[..], "f");
+    let mut lines = LineReader::new(&b"\xef\xbb\xbfok\r\n\n\x0bend"[..], "f");
     assert_eq!(lines.read().unwrap().unwrap().text, "ok\r");
     assert_eq!(lines.read().unwrap().unwrap().text, "");
     assert_eq!(lines.read().unwrap().unwrap().text, "\x0bend");
     assert!(lines.read().unwrap().is_none());
-    let mut endless = Lines::new(io::BufReader::new(io::repeat(b'x')), "f");
+    let mut endless = LineReader::new(io::BufReader::new(io::repeat(b'x')), "f");
     let error = endless.read().unwrap_err();
     assert!(matches!(
         error,
@@ -254,7 +254,7 @@ fn lines_that_are_no_text() {
             ..
         }
     ));
-    let wrong = NotText::Invalid { column: 3 };
+    let wrong = InvalidText::Invalid { column: 3 };
     assert_eq!(wrong.to_string(), "other bytes at column 3");
 }
 
@@ -316,7 +316,7 @@ fn gzip_and_then_something_else() {
     let whole = fs::read(&path).unwrap();
     for behind in [&b"x"[..], b"<html>", b"garbage, and a lot of it", &[0; 512]] {
         fs::write(&path, [&whole, behind].concat()).unwrap();
-        let mut lines = Lines::new(open(&path).unwrap(), "a.gz");
+        let mut lines = LineReader::new(open(&path).unwrap(), "a.gz");
         assert_eq!(lines.read().unwrap().unwrap().text, "green tea");
         let error = lines.read().unwrap_err();
         assert_eq!(

@@ -1,29 +1,28 @@
-//! The search collection.
-
 use std::io::{BufRead, Cursor};
 use std::path::{Path, PathBuf};
 
-use ir_core::{Attributes, Corpus, CorpusError, DocReader, Document, Value, name};
+use crate::attribute;
+use ir_core::{AttributeValue, Attributes, Corpus, CorpusError, DocReader, Document};
 
+use crate::compression::open;
 use crate::error::name_of;
-use crate::jsonl::{Docs, Repeats};
-use crate::open;
-use crate::record::JsonFields;
+use crate::json::JsonFields;
+use crate::jsonl::{DuplicateIds, JsonlReader};
 
-/// The attribute that holds the name of a dataset as it stands in the collection.
+/// Name of the attribute with the name of a dataset as in the corpus, with spaces.
 pub const NAME: &str = "name";
 
-/// An id as the qrels and runs of DataFinder write it: every run of white space is one `_`.
+/// Converts a name into an id of DataFinder's qrels and runs: white space becomes `_`.
 ///
 /// ```
 /// assert_eq!(ir_data::datafinder::underscored("ICDAR 2015"), "ICDAR_2015");
 /// ```
 #[must_use]
 pub fn underscored(text: &str) -> String {
-    // White space as Python's `split` has it: U+001C to U+001F count, too.
-    let blank = |c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c);
+    // White space of Python's `split`, which includes U+001C to U+001F.
+    let space = |c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c);
     let mut id = String::with_capacity(text.len());
-    for word in text.split(blank).filter(|word| !word.is_empty()) {
+    for word in text.split(space).filter(|word| !word.is_empty()) {
         if !id.is_empty() {
             id.push('_');
         }
@@ -32,74 +31,74 @@ pub fn underscored(text: &str) -> String {
     id
 }
 
-/// Which id a document gets.
+/// Form of document ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum IdForm {
-    /// As the qrels and runs write it: [`underscored`].
+pub enum DatasetIdStyle {
+    /// [`underscored`] name, as in the qrels and runs.
     #[default]
     Underscored,
-    /// The name as it stands in the collection, which may have blanks in it.
+    /// Name as in the corpus, possibly with spaces.
     Name,
 }
 
-/// The documents of a search collection: one dataset each.
+/// Corpus of datasets.
 ///
-/// The text is the field `contents`, the title is that of the paper that introduced the dataset
-/// (DataFinder's own BM25 searches `contents` alone). The attributes are `name`, `year`, `date`,
-/// `variants` and whatever else there is.
+/// The text is the field `contents`, the title that of the paper that introduced the dataset.
+/// DataFinder's BM25 searches `contents` only. Attributes are `name`, `year`, `date`, `variants` and
+/// any other field.
 #[derive(Debug, Clone)]
 pub struct DatasetCorpus {
-    from: From,
-    ids: IdForm,
+    source: CorpusSource,
+    ids: DatasetIdStyle,
 }
 
 #[derive(Debug, Clone)]
-enum From {
+enum CorpusSource {
     File(PathBuf),
-    Text(&'static str, &'static str),
+    Embedded(&'static str, &'static str),
 }
 
 impl DatasetCorpus {
-    /// The datasets of a file.
+    /// Datasets in a file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
-            from: From::File(path.into()),
-            ids: IdForm::default(),
+            source: CorpusSource::File(path.into()),
+            ids: DatasetIdStyle::default(),
         }
     }
 
-    /// The datasets of a text that is part of the program.
+    /// Datasets in a text inside the library.
     pub(crate) fn embedded(name: &'static str, text: &'static str) -> Self {
         Self {
-            from: From::Text(name, text),
-            ids: IdForm::default(),
+            source: CorpusSource::Embedded(name, text),
+            ids: DatasetIdStyle::default(),
         }
     }
 
-    /// With ids of this form.
+    /// Form of the ids. Default: [`DatasetIdStyle::Underscored`].
     #[must_use]
-    pub fn with_ids(mut self, ids: IdForm) -> Self {
+    pub fn with_ids(mut self, ids: DatasetIdStyle) -> Self {
         self.ids = ids;
         self
     }
 
-    /// The file, unless it is part of the program.
+    /// Path of the file; `None` for the bundled corpus.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
-        match &self.from {
-            From::File(path) => Some(path),
-            From::Text(..) => None,
+        match &self.source {
+            CorpusSource::File(path) => Some(path),
+            CorpusSource::Embedded(..) => None,
         }
     }
 
-    /// Reads from a source; `source` names it in errors.
+    /// Reads documents from a reader; `source` names it in errors.
     pub fn read<'a>(
         reader: impl BufRead + Send + 'a,
         source: &str,
-        ids: IdForm,
+        ids: DatasetIdStyle,
     ) -> Box<dyn DocReader + 'a> {
         Box::new(DatasetReader {
-            docs: Docs::new(reader, source, JsonFields::anserini(), Repeats::Keep),
+            docs: JsonlReader::new(reader, source, JsonFields::anserini(), DuplicateIds::Keep),
             ids,
         })
     }
@@ -107,26 +106,28 @@ impl DatasetCorpus {
 
 impl Corpus for DatasetCorpus {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
-        Ok(match &self.from {
-            From::File(path) => Self::read(open(path)?, &name_of(path), self.ids),
-            From::Text(source, text) => Self::read(Cursor::new(text.as_bytes()), source, self.ids),
+        Ok(match &self.source {
+            CorpusSource::File(path) => Self::read(open(path)?, &name_of(path), self.ids),
+            CorpusSource::Embedded(source, text) => {
+                Self::read(Cursor::new(text.as_bytes()), source, self.ids)
+            }
         })
     }
 }
 
 struct DatasetReader<R> {
-    docs: Docs<R>,
-    ids: IdForm,
+    docs: JsonlReader<R>,
+    ids: DatasetIdStyle,
 }
 
 impl<R: BufRead + Send> DocReader for DatasetReader<R> {
     fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
-        if !self.docs.next_into(doc)? {
+        if !self.docs.read_into(doc)? {
             return Ok(false);
         }
         match self.ids {
-            IdForm::Name => {}
-            IdForm::Underscored => {
+            DatasetIdStyle::Name => {}
+            DatasetIdStyle::Underscored => {
                 let id = underscored(&doc.id);
                 let name = std::mem::replace(&mut doc.id, id);
                 doc.attributes.set(NAME, name);
@@ -137,12 +138,12 @@ impl<R: BufRead + Send> DocReader for DatasetReader<R> {
     }
 }
 
-/// MAKG writes the year 0 where it knows none.
+/// Removes the year 0, which MAKG writes for unknown.
 pub(super) fn without_year_zero(attributes: &mut Attributes) {
-    if attributes.get(name::YEAR) == Some(&Value::Int(0)) {
+    if attributes.get(attribute::YEAR) == Some(&AttributeValue::Int(0)) {
         *attributes = attributes
             .iter()
-            .filter(|(name, _)| *name != name::YEAR)
+            .filter(|(name, _)| *name != attribute::YEAR)
             .map(|(name, value)| (name.to_owned(), value.clone()))
             .collect();
     }

@@ -1,66 +1,64 @@
-//! Qrels and runs as DataFinder's CSV writer made them.
-
 use std::borrow::Cow;
 use std::io::BufRead;
 
-pub use ir_core::trec::Header;
-use ir_core::trec::{Oddities, Parsed};
+pub use ir_core::trec::HeaderLine;
+use ir_core::trec::{Parsed, TrecWarnings};
 use ir_core::{Qrels, Run};
 
-use crate::error::excerpt;
-use crate::seen::Seen;
-use crate::{DataError, Lines};
+use crate::duplicates::DuplicateFinder;
+use crate::error::{DataError, excerpt};
+use crate::lines::LineReader;
 
-/// How an id is read that stands between quotes.
+/// Interpretation of quoted ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Quoting {
-    /// As it stands, quotes and all, as trec_eval reads it.
+    /// Quotes are part of the id, as in trec_eval.
     #[default]
     Raw,
-    /// As CSV: the outer quotes fall away, inner ones are doubled.
+    /// CSV: outer quotes are removed, doubled inner quotes become one.
     Csv,
 }
 
-/// Reads qrels: query, `Q0`, document and grade between tabs; line ends are `\r\n` or `\n`.
+/// Reads qrels: query, `Q0`, document and grade, tab-separated. Lines end with `\r\n` or `\n`.
 ///
-/// With [`Header::Skip`] a first line whose grade is no number is dropped; with
-/// [`Header::AsData`] it is a judgment with grade 0, as trec_eval takes it. A pair that occurs
-/// again with the same grade counts once, and is reported.
+/// With [`HeaderLine::Skip`] a first line without a numeric grade is skipped; with
+/// [`HeaderLine::AsData`] it is a judgment of grade 0, as in trec_eval. A repeated judgment of the
+/// same grade counts once and is reported as a warning.
 ///
 /// ```
-/// use ir_data::datafinder::{Header, Quoting, read_qrels};
+/// use ir_data::datafinder::{HeaderLine, Quoting, read_qrels};
 /// let text = "QueryID\t0\tDocID\tRelevance\r\n\"a_\"\"neural\"\"_tree\"\tQ0\tSST\t1\r\n";
-/// let qrels = read_qrels(text.as_bytes(), "test.qrels", Quoting::Csv, Header::Skip)?;
+/// let qrels = read_qrels(text.as_bytes(), "test.qrels", Quoting::Csv, HeaderLine::Skip)?;
 /// assert_eq!(qrels.data.grade("a_\"neural\"_tree", "SST"), Some(1));
 /// # Ok::<(), ir_data::DataError>(())
 /// ```
 ///
 /// # Errors
-/// When the source cannot be read, or a line has not four columns, a quote that does not end, or a
-/// grade that is no whole number, or judges a pair again and otherwise.
+/// The source cannot be read; a line does not have four columns, has an unmatched quote or a
+/// grade that is not an integer; a pair is judged twice with different grades.
 pub fn read_qrels(
     reader: impl BufRead,
     source: &str,
     quoting: Quoting,
-    header: Header,
+    header: HeaderLine,
 ) -> Result<Parsed<Qrels>, DataError> {
-    let mut rows = Rows::new(reader, source, quoting);
+    let mut rows = TabbedLines::new(reader, source, quoting);
     let mut qrels = Qrels::new();
-    let mut seen = Seen::default();
-    let mut oddities = Oddities::new(source);
+    let mut seen = DuplicateFinder::default();
+    let mut warnings = TrecWarnings::new(source);
     while let Some((line, [query, _, doc, grade])) = rows.read::<4>()? {
         let grade = match grade.trim_ascii().parse::<i64>() {
             Ok(grade) => grade,
             Err(_) if rows.count == 1 => {
-                if header == Header::Skip {
+                if header == HeaderLine::Skip {
                     continue;
                 }
-                oddities.push(line, "a header line that is taken for a judgment");
+                warnings.push(line, "header line counts as a judgment");
                 0
             }
-            Err(_) => return Err(syntax(source, line, "a whole number as grade", &grade)),
+            Err(_) => return Err(syntax(source, line, "an integer as grade", &grade)),
         };
-        if let Some(first) = seen.note(&[&query, &doc], line) {
+        if let Some(first) = seen.add(&[&query, &doc], line) {
             if qrels.grade(&query, &doc) != Some(grade) {
                 return Err(DataError::RepeatedJudgment {
                     path: source.to_owned(),
@@ -70,7 +68,7 @@ pub fn read_qrels(
                     first,
                 });
             }
-            oddities.push(
+            warnings.push(
                 line,
                 format!("the judgment of line {first} again: query {query:?}, document {doc:?}"),
             );
@@ -80,42 +78,39 @@ pub fn read_qrels(
     }
     Ok(Parsed {
         data: qrels,
-        oddities: oddities.finish(),
+        warnings: warnings.finish(),
     })
 }
 
-/// Reads a run: query, `Q0`, document, rank, score and tag between tabs; line ends are `\r\n` or
-/// `\n`. The order of the file is kept. Header and repeated lines as in [`read_qrels`].
+/// Reads a run: query, `Q0`, document, rank, score and tag, tab-separated. Lines end with `\r\n` or
+/// `\n`. The order of the file is kept. For header and repeated lines see [`read_qrels`].
 ///
 /// # Errors
-/// When the source cannot be read, or a line has not six columns, a quote that does not end, or a
-/// score that is no finite number, or lists a document again with another score.
+/// The source cannot be read; a line does not have six columns, has an unmatched quote or a score
+/// that is not a finite number; a document is repeated with another score.
 pub fn read_run(
     reader: impl BufRead,
     source: &str,
     quoting: Quoting,
-    header: Header,
+    header: HeaderLine,
 ) -> Result<Parsed<Run>, DataError> {
-    let mut rows = Rows::new(reader, source, quoting);
+    let mut rows = TabbedLines::new(reader, source, quoting);
     let mut run = Run::new("");
-    let mut seen = Seen::default();
-    let mut oddities = Oddities::new(source);
+    let mut seen = DuplicateFinder::default();
+    let mut warnings = TrecWarnings::new(source);
     while let Some((line, [query, _, doc, _, score, tag])) = rows.read::<6>()? {
         let score = match score.trim_ascii().parse::<f64>() {
             Ok(score) if score.is_finite() => score,
             Err(_) if rows.count == 1 => {
-                if header == Header::Skip {
+                if header == HeaderLine::Skip {
                     continue;
                 }
-                oddities.push(
-                    line,
-                    "a header line that is taken for a document with score 0",
-                );
+                warnings.push(line, "header line counts as a document with score 0");
                 0.0
             }
             _ => return Err(syntax(source, line, "a finite number as score", &score)),
         };
-        if let Some(first) = seen.note(&[&query, &doc], line) {
+        if let Some(first) = seen.add(&[&query, &doc], line) {
             let earlier = run.get(&query).into_iter().flatten();
             if earlier
                 .filter(|scored| scored.doc == doc)
@@ -123,7 +118,7 @@ pub fn read_run(
             {
                 return Err(syntax(source, line, "each document of a query once", &doc));
             }
-            oddities.push(
+            warnings.push(
                 line,
                 format!("line {first} again: query {query:?}, document {doc:?}"),
             );
@@ -134,7 +129,7 @@ pub fn read_run(
     }
     Ok(Parsed {
         data: run,
-        oddities: oddities.finish(),
+        warnings: warnings.finish(),
     })
 }
 
@@ -147,19 +142,19 @@ fn syntax(source: &str, line: u64, expected: &'static str, found: &str) -> DataE
     }
 }
 
-/// Lines cut at tabs.
-struct Rows<'a, R> {
-    lines: Lines<R>,
+/// Reader of tab-separated lines.
+struct TabbedLines<'a, R> {
+    lines: LineReader<R>,
     source: &'a str,
     quoting: Quoting,
-    /// How many rows have been read.
+    /// Number of lines read.
     count: u64,
 }
 
-impl<'a, R: BufRead> Rows<'a, R> {
+impl<'a, R: BufRead> TabbedLines<'a, R> {
     fn new(reader: R, source: &'a str, quoting: Quoting) -> Self {
         Self {
-            lines: Lines::new(reader, source),
+            lines: LineReader::new(reader, source),
             source,
             quoting,
             count: 0,
@@ -176,7 +171,7 @@ impl<'a, R: BufRead> Rows<'a, R> {
             for column in text.split('\t') {
                 let column = match self.quoting {
                     Quoting::Raw => Cow::Borrowed(column),
-                    Quoting::Csv => unquoted(column).ok_or_else(|| {
+                    Quoting::Csv => unquote(column).ok_or_else(|| {
                         syntax(
                             self.source,
                             line.number,
@@ -211,8 +206,8 @@ impl<'a, R: BufRead> Rows<'a, R> {
     }
 }
 
-/// A column of CSV; `None` when its quotes do not match.
-fn unquoted(column: &str) -> Option<Cow<'_, str>> {
+/// Unquotes a CSV column; `None` if its quotes do not match.
+fn unquote(column: &str) -> Option<Cow<'_, str>> {
     let Some(rest) = column.strip_prefix('"') else {
         return Some(Cow::Borrowed(column));
     };

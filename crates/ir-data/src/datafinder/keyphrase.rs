@@ -1,12 +1,12 @@
-//! Keyphrase queries from the fields of an annotation.
+use crate::attribute;
+use ir_core::Attributes;
+use ir_core::stop_words::NLTK;
 
-use ir_core::{Attributes, NLTK_STOP_WORDS, name};
-
-/// The keyphrase query of an annotation: its fields, in the order given, become one list of words.
+/// Builds the keyphrase query of an annotation from its fields.
 ///
-/// Fields that are empty, `None` or `N/A` are passed over. The rest is joined and lower-cased; a
-/// word is dropped when it is one of the [`NLTK_STOP_WORDS`] or stands anywhere inside what has been
-/// kept so far (so "image" goes after "images", and "age", too). Commas stay with their words.
+/// Fields that are empty, `None` or `N/A` are skipped; the others are joined and lower-cased. A word
+/// is dropped if it is an [NLTK stop word](ir_core::stop_words) or a substring of the preceding
+/// words: "image" and "age" after "images". Commas are part of their words.
 ///
 /// ```
 /// let query = ir_data::datafinder::keyphrase_query(["image retrieval", "Images", "", "English"]);
@@ -21,7 +21,7 @@ pub fn keyphrase_query<'a>(fields: impl IntoIterator<Item = &'a str>) -> String 
             continue;
         }
         for word in field.to_lowercase().split_whitespace() {
-            if NLTK_STOP_WORDS.contains(&word) || kept.contains(word) {
+            if NLTK.contains(&word) || kept.contains(word) {
                 continue;
             }
             if !kept.is_empty() {
@@ -33,15 +33,21 @@ pub fn keyphrase_query<'a>(fields: impl IntoIterator<Item = &'a str>) -> String 
     kept
 }
 
-/// [`keyphrase_query`] of the attributes that DataFinder's test queries are made from: task,
-/// modality, domain, language. The length of the texts is an attribute too, but the published
-/// program asked for it by a wrong name, so it never entered the test queries (it did enter the
-/// training queries).
+/// Builds the keyphrase query of a test query from its attributes task, modality, domain and
+/// language.
+///
+/// The text length is an attribute, too, but the published program used a wrong name for it, so that
+/// it is part of the training queries only.
 #[must_use]
-pub fn keyphrase_query_of(attributes: &Attributes) -> String {
+pub fn keyphrase_query_from_attributes(attributes: &Attributes) -> String {
     keyphrase_query(
-        [name::TASK, name::MODALITY, name::DOMAIN, name::LANGUAGE]
-            .into_iter()
-            .filter_map(|name| attributes.text(name)),
+        [
+            attribute::TASK,
+            attribute::MODALITY,
+            attribute::DOMAIN,
+            attribute::LANGUAGE,
+        ]
+        .into_iter()
+        .filter_map(|name| attributes.text(name)),
     )
 }

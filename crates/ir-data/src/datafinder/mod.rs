@@ -1,40 +1,39 @@
-//! DataFinder: datasets as documents, research ideas as queries (Viswanathan et al., ACL 2023).
-//! MAKG and the bundled collection have the same form.
+//! DataFinder (Viswanathan et al., ACL 2023): datasets as documents, research ideas as queries. MAKG
+//! and the bundled collection have the same format.
 //!
-//! | file | form | read by |
+//! | file | format | reader |
 //! |---|---|---|
-//! | search collection | JSON lines: `id` (the dataset's name, with blanks), `contents`, `title`, `year`, `date`, `variants`, ... | [`DatasetCorpus`] |
-//! | test queries | JSON lines, or one JSON array: `query`, `keyphrase_query`, `documents`, `year`, `task`, `modality`, ... | [`read_test_queries`] |
-//! | qrels | query, `Q0`, document, grade between tabs; written by a CSV writer | [`read_qrels`] |
-//! | run | query, `Q0`, document, rank, score, tag between tabs; likewise | [`read_run`] |
-//! | training queries | JSON lines: `query`, `keyphrase_query`, and `positives` where they are labelled | [`read_training_queries`] |
+//! | search corpus | JSON lines: `id` (dataset name, with spaces), `contents`, `title`, `year`, `date`, `variants`, ... | [`DatasetCorpus`] |
+//! | test queries | JSON lines or a JSON array: `query`, `keyphrase_query`, `documents`, `year`, `task`, `modality`, ... | [`read_test_queries`] |
+//! | qrels | query, `Q0`, document, grade, tab-separated, from a CSV writer | [`read_qrels`] |
+//! | run | query, `Q0`, document, rank, score, tag, tab-separated, from a CSV writer | [`read_run`] |
+//! | training queries | JSON lines: `query`, `keyphrase_query` and, if labeled, `positives` | [`read_training_queries`] |
 //!
-//! What to mind:
-//!
-//! - **Ids.** Qrels and runs write the name of a dataset, and the whole text of a query, with `_`
-//!   for white space ([`underscored`]). [`DatasetCorpus`] gives documents that id and keeps the
-//!   name as attribute [`NAME`].
-//! - **Quotes.** The CSV writer puts quotes round an id that contains quotes, and doubles those.
-//!   Read the qrels and the run by the same [`Quoting`]: raw as trec_eval does, or as CSV.
-//! - **Header lines.** One of the two qrels files has one, the other does not; trec_eval takes it
-//!   for a query called `QueryID` ([`Header`]).
-//! - **Repeated ids.** 38 datasets stand twice in the collection, with other descriptions: they
-//!   are read as they are, so an index has to be told ([`Repeats`](crate::Repeats) is `Keep` here).
-//!   A pair that the qrels repeat counts once and is reported.
-//! - **Missing queries.** The file of test queries with one JSON object per line lacks five of the
-//!   judged queries; the one with a JSON array has all.
+//! - **Ids.** Qrels and runs write dataset names and query texts with `_` for white space
+//!   ([`underscored`]). [`DatasetCorpus`] uses that id and keeps the name as attribute [`NAME`].
+//! - **Quotes.** The CSV writer quotes ids that contain quotes and doubles the inner ones. Read qrels
+//!   and runs with the same [`Quoting`].
+//! - **Header lines.** One of the two qrels files has one. trec_eval reads it as a query `QueryID`
+//!   ([`HeaderLine`]).
+//! - **Duplicate ids.** 38 datasets occur twice with different descriptions and remain two documents
+//!   ([`DuplicateIds::Keep`](crate::DuplicateIds::Keep)). A repeated judgment counts once and is
+//!   reported.
+//! - **Missing queries.** The JSON lines file of test queries lacks five judged queries; the JSON
+//!   array has all.
 //! - **No positives.** 19 test queries have none and are not judged.
-//! - **Years.** The year of a dataset may be absent or `null`; MAKG writes 0 for unknown. All
-//!   three are the absence of the attribute `year`.
+//! - **Years.** The attribute `year` is omitted if the field is missing, `null` or, as MAKG writes
+//!   unknown years, 0.
 
 mod corpus;
 mod files;
 mod keyphrase;
+mod published;
 mod queries;
-mod rows;
+mod row_order;
 
-pub use corpus::{DatasetCorpus, IdForm, NAME, underscored};
-pub use files::{Header, Quoting, read_qrels, read_run};
-pub use keyphrase::{keyphrase_query, keyphrase_query_of};
-pub use queries::{PUBLISHED_ID, Positives, TestQuery, read_test_queries, read_training_queries};
-pub use rows::in_order_of_row_text;
+pub use corpus::{DatasetCorpus, DatasetIdStyle, NAME, underscored};
+pub use files::{HeaderLine, Quoting, read_qrels, read_run};
+pub use keyphrase::{keyphrase_query, keyphrase_query_from_attributes};
+pub use published::{published_depth, published_filter};
+pub use queries::{DatasetQuery, PUBLISHED_ID, read_test_queries, read_training_queries};
+pub use row_order::lexicographic_row_order;

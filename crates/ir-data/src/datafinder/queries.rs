@@ -1,40 +1,37 @@
-//! Test queries and training queries.
-
 use std::io::BufRead;
 
-use ir_core::{Qrels, Query, Value, name};
+use crate::attribute;
+use ir_core::{AttributeValue, Qrels, Query};
 use serde_json::value::RawValue;
 
 use crate::datafinder::underscored;
-use crate::record::{LinesOf, json_error, kind_of, object};
-use crate::seen::Seen;
-use crate::{DataError, Lines};
+use crate::duplicates::DuplicateFinder;
+use crate::error::DataError;
+use crate::json::{JsonLineNumbers, json_error, parse_object, type_name};
+use crate::lines::LineReader;
 
-/// The attribute that holds the id by which published qrels and runs call a query: its text,
-/// [`underscored`].
+/// Name of the attribute with the query id of the published qrels and runs: the [`underscored`]
+/// query text.
 pub const PUBLISHED_ID: &str = "published_id";
 
-/// The datasets that answer a query, by name.
-pub type Positives = Vec<String>;
-
-/// A query and the datasets that answer it.
+/// Query with its relevant datasets.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct TestQuery {
-    /// The query. Its text is the full sentence, the attribute `keyphrase_query` the other form;
-    /// all other fields are attributes, an empty one is absent.
+pub struct DatasetQuery {
+    /// Query. Its text is the full sentence; the attribute `keyphrase_query` is the keyphrase form.
+    /// All other non-empty fields are attributes.
     pub query: Query,
-    /// The names of the datasets that answer it; there may be none.
-    pub positives: Positives,
+    /// Names of the relevant datasets; possibly none.
+    pub positives: Vec<String>,
 }
 
-impl TestQuery {
-    /// The judgments of queries: grade 1 for each positive, by [`underscored`] name. A query
-    /// without positives is not in them.
+impl DatasetQuery {
+    /// Judgments of queries: grade 1 for every positive by [`underscored`] name. Queries without
+    /// positives are omitted.
     #[must_use]
     pub fn qrels(queries: &[Self]) -> Qrels {
         let mut qrels = Qrels::new();
-        for TestQuery { query, positives } in queries {
+        for DatasetQuery { query, positives } in queries {
             for name in positives {
                 qrels.insert(&query.id, &underscored(name), 1);
             }
@@ -43,11 +40,10 @@ impl TestQuery {
     }
 }
 
-/// Reads test queries, as JSON lines or as one JSON array; both forms are published.
+/// Reads test queries as JSON lines or a JSON array; both are published.
 ///
-/// A query gets the id `prefix` and its row, counted from 0 and written with at least three
-/// digits, unless it has a field `id`. The attribute [`PUBLISHED_ID`] is the id that published
-/// qrels and runs use.
+/// The id of a query is its field `id` or else `prefix` and its row number from 0 with at least
+/// three digits. The attribute [`PUBLISHED_ID`] is the id in the published qrels and runs.
 ///
 /// ```
 /// use ir_data::datafinder::{PUBLISHED_ID, read_test_queries};
@@ -60,47 +56,47 @@ impl TestQuery {
 /// ```
 ///
 /// # Errors
-/// When the source cannot be read, a record is no JSON object, has no `query` or no list of texts
-/// `documents`, or two queries have the same id.
+/// The source cannot be read, a record is not a JSON object with a string `query` and an array of
+/// strings `documents`, or an id is not unique.
 pub fn read_test_queries(
     reader: impl BufRead,
     source: &str,
     prefix: &str,
-) -> Result<Vec<TestQuery>, DataError> {
+) -> Result<Vec<DatasetQuery>, DataError> {
     read(reader, source, prefix, &TEST)
 }
 
-/// Reads training queries: `query`, `keyphrase_query`, and `positives` where they are labelled.
+/// Reads training queries: `query`, `keyphrase_query` and, if labeled, `positives`.
 ///
-/// A query gets the id `prefix` and its field `n` (its place in the published list), or else its
-/// row, counted from 0.
+/// The id of a query is `prefix` and its field `n` (the index in the published list) or else its row
+/// number from 0.
 ///
 /// # Errors
-/// As [`read_test_queries`].
+/// See [`read_test_queries`].
 pub fn read_training_queries(
     reader: impl BufRead,
     source: &str,
     prefix: &str,
-) -> Result<Vec<TestQuery>, DataError> {
+) -> Result<Vec<DatasetQuery>, DataError> {
     read(reader, source, prefix, &TRAINING)
 }
 
-/// What the two kinds of files have not in common.
-struct Form {
-    /// The least digits of a row in an id.
+/// Differences between test and training files.
+struct QueryFileFormat {
+    /// Minimum number of digits of a row number in an id.
     digits: usize,
-    /// The field with the datasets that answer the query.
+    /// Field with the relevant datasets.
     answers: &'static str,
     required: bool,
 }
 
-const TEST: Form = Form {
+const TEST: QueryFileFormat = QueryFileFormat {
     digits: 3,
     answers: "documents",
     required: true,
 };
 
-const TRAINING: Form = Form {
+const TRAINING: QueryFileFormat = QueryFileFormat {
     digits: 0,
     answers: "positives",
     required: false,
@@ -110,19 +106,19 @@ fn read(
     reader: impl BufRead,
     source: &str,
     prefix: &str,
-    form: &Form,
-) -> Result<Vec<TestQuery>, DataError> {
-    let mut lines = Lines::new(reader, source);
-    let mut queries = Queries {
+    format: &QueryFileFormat,
+) -> Result<Vec<DatasetQuery>, DataError> {
+    let mut lines = LineReader::new(reader, source);
+    let mut queries = QueryFileReader {
         source,
         prefix,
-        form,
+        format,
         list: Vec::new(),
-        seen: Seen::default(),
+        seen: DuplicateFinder::default(),
     };
     while let Some(line) = lines.read()? {
         if queries.list.is_empty() && line.text.trim_ascii_start().starts_with('[') {
-            // The blank lines before it are part of the text, so that places are right.
+            // Preceding blank lines are kept for the line numbers of errors.
             let mut text = "\n".repeat(line.number as usize - 1);
             text.push_str(line.text);
             while let Some(line) = lines.read()? {
@@ -137,19 +133,19 @@ fn read(
     Ok(queries.list)
 }
 
-struct Queries<'a> {
+struct QueryFileReader<'a> {
     source: &'a str,
     prefix: &'a str,
-    form: &'a Form,
-    list: Vec<TestQuery>,
-    seen: Seen,
+    format: &'a QueryFileFormat,
+    list: Vec<DatasetQuery>,
+    seen: DuplicateFinder,
 }
 
-impl Queries<'_> {
+impl QueryFileReader<'_> {
     fn array(&mut self, text: &str) -> Result<(), DataError> {
         let rows: Vec<&RawValue> =
             serde_json::from_str(text).map_err(|error| json_error(&error, self.source, 1))?;
-        let mut lines = LinesOf::new(text);
+        let mut lines = JsonLineNumbers::new(text);
         for row in rows {
             self.row(row.get(), lines.line(row))?;
         }
@@ -158,7 +154,7 @@ impl Queries<'_> {
 
     fn row(&mut self, text: &str, line: u64) -> Result<(), DataError> {
         let path = || self.source.to_owned();
-        let kind = |field: &str, expected, found| DataError::Kind {
+        let kind = |field: &str, expected, found| DataError::WrongType {
             path: path(),
             line,
             field: field.to_owned(),
@@ -170,38 +166,38 @@ impl Queries<'_> {
             line,
             field: field.to_owned(),
         };
-        let mut members = object(text, self.source, line)?;
+        let mut members = parse_object(text, self.source, line)?;
         let sentence = match members.remove("query") {
-            Some(Value::Text(text)) => text,
-            Some(other) => return Err(kind("query", "a text", kind_of(&other))),
+            Some(AttributeValue::Text(text)) => text,
+            Some(other) => return Err(kind("query", "a string", type_name(&other))),
             None => return Err(missing("query")),
         };
-        let answers = self.form.answers;
+        let answers = self.format.answers;
         let positives = match members.remove(answers) {
-            Some(Value::List(values)) => values
+            Some(AttributeValue::List(values)) => values
                 .into_iter()
                 .map(|value| match value {
-                    Value::Text(name) => Ok(name),
-                    other => Err(kind(answers, "a list of texts", kind_of(&other))),
+                    AttributeValue::Text(name) => Ok(name),
+                    other => Err(kind(answers, "an array of strings", type_name(&other))),
                 })
-                .collect::<Result<Positives, _>>()?,
-            Some(other) => return Err(kind(answers, "a list of texts", kind_of(&other))),
-            None if self.form.required => return Err(missing(answers)),
-            None => Positives::new(),
+                .collect::<Result<Vec<String>, _>>()?,
+            Some(other) => return Err(kind(answers, "an array of strings", type_name(&other))),
+            None if self.format.required => return Err(missing(answers)),
+            None => Vec::new(),
         };
         let row = self.list.len();
-        let (prefix, digits) = (self.prefix, self.form.digits);
+        let (prefix, digits) = (self.prefix, self.format.digits);
         let id = match (members.remove("id"), members.get("n")) {
-            (Some(Value::Text(id)), _) => id,
-            (Some(other), _) => return Err(kind("id", "a text", kind_of(&other))),
-            (None, Some(Value::Int(n))) => format!("{prefix}{n}"),
+            (Some(AttributeValue::Text(id)), _) => id,
+            (Some(other), _) => return Err(kind("id", "a string", type_name(&other))),
+            (None, Some(AttributeValue::Int(n))) => format!("{prefix}{n}"),
             (None, _) => format!("{prefix}{row:0digits$}"),
         };
-        self.seen.new_id(&id, self.source, line)?;
+        self.seen.add_id(&id, self.source, line)?;
         members.retain(|name, value| match value {
-            Value::Text(text) => !text.is_empty(),
-            // MAKG writes the year 0 where it knows none.
-            Value::Int(0) => name != name::YEAR,
+            AttributeValue::Text(text) => !text.is_empty(),
+            // MAKG writes year 0 for unknown.
+            AttributeValue::Int(0) => name != attribute::YEAR,
             _ => true,
         });
         let published = underscored(&sentence);
@@ -209,7 +205,7 @@ impl Queries<'_> {
         for (name, value) in members {
             query.attributes.set(name, value);
         }
-        self.list.push(TestQuery { query, positives });
+        self.list.push(DatasetQuery { query, positives });
         Ok(())
     }
 }

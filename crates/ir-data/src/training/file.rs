@@ -1,5 +1,3 @@
-//! A training file, of which the places of its lines are in memory.
-
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -7,21 +5,21 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ir_core::{
-    Fingerprint, Flow, NoProgress, Progress, TrainingError, TrainingExample, TrainingSet,
-};
+use ir_core::training::{Fingerprint, TrainingExample, TrainingSet, TrainingSetError};
+use ir_core::{Flow, NoProgress, Progress};
 
-use super::line::TrainingForm;
-use crate::error::name_of;
-use crate::lines::located;
-use crate::{Compression, DataError, Lines, open};
+use super::format::TrainingFormat;
+use crate::compression::{detect_compression, open};
+use crate::error::{DataError, name_of};
+use crate::lines::LineReader;
+use crate::lines::at_line;
 
-/// A file of training examples, one JSON object a line; see the [module](super) for its forms.
+/// File of training examples as JSON lines; the [module](super) lists the formats.
 ///
-/// The file must stay as it is while it is used.
+/// The file must not change while it is in use.
 ///
 /// ```
-/// use ir_core::{TrainingExample, TrainingSet, TrainingText};
+/// use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
 /// use ir_data::training::{TrainingFile, TrainingWriter};
 /// let path = std::env::temp_dir().join(format!("ir-data-training-{}.jsonl", std::process::id()));
 /// let example = TrainingExample::new("how is tea brewed")
@@ -39,21 +37,21 @@ use crate::{Compression, DataError, Lines, open};
 /// ```
 pub struct TrainingFile {
     path: String,
-    form: TrainingForm,
-    source: Source,
-    places: Vec<Place>,
-    left_out: Vec<DataError>,
+    format: TrainingFormat,
+    content: TrainingContent,
+    lines: Vec<LineSpan>,
+    skipped: Vec<DataError>,
     fingerprint: u64,
 }
 
-enum Source {
+enum TrainingContent {
     Disk(Mutex<File>),
     Memory(Vec<u8>),
 }
 
-/// Where a line is, without its end.
+/// Byte range and number of a line.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct LineSpan {
     start: u64,
     bytes: u32,
     line: u32,
@@ -63,37 +61,36 @@ impl fmt::Debug for TrainingFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TrainingFile")
             .field("path", &self.path)
-            .field("examples", &self.places.len())
-            .field("left_out", &self.left_out.len())
+            .field("examples", &self.lines.len())
+            .field("skipped", &self.skipped.len())
             .finish_non_exhaustive()
     }
 }
 
 impl TrainingFile {
-    /// Opens a file with texts in it: Tevatron's form or the plain one.
+    /// Opens a file in Tevatron or plain format.
     ///
     /// # Errors
-    /// When the file cannot be read or has no examples, or the first line that is not as it should
-    /// be; the error names it.
+    /// The file cannot be read, has no examples or has an invalid line.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
-        Self::open_with(path, TrainingForm::default())
+        Self::open_with(path, TrainingFormat::default())
     }
 
-    /// Opens a file that is to be read in this way.
+    /// Opens a file of this format.
     ///
     /// # Errors
-    /// As [`TrainingFile::open`].
-    pub fn open_with(path: impl AsRef<Path>, form: TrainingForm) -> Result<Self, DataError> {
-        Self::open_watched(path, form, &mut NoProgress)
+    /// See [`TrainingFile::open`].
+    pub fn open_with(path: impl AsRef<Path>, format: TrainingFormat) -> Result<Self, DataError> {
+        Self::open_with_progress(path, format, &mut NoProgress)
     }
 
-    /// [`TrainingFile::open_with`], with progress in bytes.
+    /// Opens a file of this format and reports progress in bytes.
     ///
     /// # Errors
-    /// As [`TrainingFile::open`], and when `progress` asks to stop.
-    pub fn open_watched(
+    /// See [`TrainingFile::open`]; [`DataError::Canceled`] if `progress` cancels.
+    pub fn open_with_progress(
         path: impl AsRef<Path>,
-        form: TrainingForm,
+        format: TrainingFormat,
         progress: &mut dyn Progress,
     ) -> Result<Self, DataError> {
         let path = path.as_ref();
@@ -102,56 +99,52 @@ impl TrainingFile {
             path: name.clone(),
             source,
         };
-        // Opens any file, and says what is wrong with those that are none.
+        // Reports directories and missing files also where the file is read uncompressed.
         let mut opened = open(path)?;
-        let plain = path.is_file() && Compression::of_file(path)?.is_none();
-        let source = if plain {
+        let plain = path.is_file() && detect_compression(path)?.is_none();
+        let content = if plain {
             drop(opened);
-            Source::Disk(Mutex::new(File::open(path).map_err(read)?))
+            TrainingContent::Disk(Mutex::new(File::open(path).map_err(read)?))
         } else {
             let mut content = Vec::new();
             opened
                 .read_to_end(&mut content)
-                .map_err(|error| located(error, &name, 1))?;
-            Source::Memory(content)
+                .map_err(|error| at_line(error, &name, 1))?;
+            TrainingContent::Memory(content)
         };
         let mut file = Self {
             path: name.clone(),
-            form,
-            source: Source::Memory(Vec::new()),
-            places: Vec::new(),
-            left_out: Vec::new(),
+            format,
+            content: TrainingContent::Memory(Vec::new()),
+            lines: Vec::new(),
+            skipped: Vec::new(),
             fingerprint: 0,
         };
-        match &source {
-            Source::Disk(_) => {
+        match &content {
+            TrainingContent::Disk(_) => {
                 let reader = File::open(path).map_err(read)?;
                 let bytes = reader.metadata().map_err(read)?.len();
                 file.scan(BufReader::with_capacity(1 << 16, reader), bytes, progress)?;
             }
-            Source::Memory(content) => {
+            TrainingContent::Memory(content) => {
                 file.scan(Cursor::new(content), content.len() as u64, progress)?;
             }
         }
-        file.source = source;
-        if file.places.is_empty() {
-            return Err(file
-                .left_out
-                .into_iter()
-                .next()
-                .unwrap_or(DataError::Empty {
-                    path: name,
-                    expected: "training examples",
-                }));
+        file.content = content;
+        if file.lines.is_empty() {
+            return Err(file.skipped.into_iter().next().unwrap_or(DataError::Empty {
+                path: name,
+                expected: "training examples",
+            }));
         }
         Ok(file)
     }
 
-    /// What was left out, because [`Unusable::LeaveOut`](super::Unusable) was asked for: the errors
+    /// What was left out, because [`OnInvalidExample::Skip`](super::OnInvalidExample) was asked for: the errors
     /// that it would have been.
     #[must_use]
-    pub fn left_out(&self) -> &[DataError] {
-        &self.left_out
+    pub fn skipped(&self) -> &[DataError] {
+        &self.skipped
     }
 
     /// Reads all lines once and keeps their places.
@@ -161,33 +154,33 @@ impl TrainingFile {
         bytes: u64,
         progress: &mut dyn Progress,
     ) -> Result<(), DataError> {
-        let at = Arc::new(AtomicU64::new(0));
-        let mut lines = Lines::new(
-            Counting {
+        let consumed = Arc::new(AtomicU64::new(0));
+        let mut lines = LineReader::new(
+            CountingReader {
                 reader,
-                at: Arc::clone(&at),
+                consumed: Arc::clone(&consumed),
             },
             &self.path,
         );
-        let mut all = Fingerprint::new();
+        let mut fingerprint = Fingerprint::new();
         let mut start = 0;
         while let Some(line) = lines.read()? {
-            let end = at.load(Ordering::Relaxed);
+            let end = consumed.load(Ordering::Relaxed);
             let (from, number) = (start, line.number);
             start = end;
             if number % 4096 == 0
                 && progress.report("reading examples", end, Some(bytes)) == Flow::Stop
             {
-                return Err(DataError::Cancelled);
+                return Err(DataError::Canceled);
             }
             if line.text.trim_ascii().is_empty() {
                 continue;
             }
             let example = self
-                .form
-                .read(line.text, &self.path, number, &mut self.left_out)?;
+                .format
+                .read(line.text, &self.path, number, &mut self.skipped)?;
             if let Some(example) = example {
-                all.add(&example);
+                fingerprint.add(&example);
                 // A line has 64 MiB at most.
                 let bytes = (end - from) as u32;
                 let line = u32::try_from(number).map_err(|_| DataError::Count {
@@ -196,47 +189,47 @@ impl TrainingFile {
                     expected: u64::from(u32::MAX),
                     found: number,
                 })?;
-                self.places.push(Place {
+                self.lines.push(LineSpan {
                     start: from,
                     bytes,
                     line,
                 });
             }
         }
-        self.fingerprint = all.finish();
+        self.fingerprint = fingerprint.finish();
         Ok(())
     }
 
-    fn line(&self, place: Place) -> io::Result<Vec<u8>> {
-        let bytes = place.bytes as usize;
-        match &self.source {
-            Source::Disk(file) => {
+    fn line(&self, span: LineSpan) -> io::Result<Vec<u8>> {
+        let bytes = span.bytes as usize;
+        match &self.content {
+            TrainingContent::Disk(file) => {
                 let mut line = vec![0; bytes];
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                file.seek(SeekFrom::Start(place.start))?;
+                file.seek(SeekFrom::Start(span.start))?;
                 file.read_exact(&mut line)?;
                 Ok(line)
             }
-            Source::Memory(content) => {
-                let start = place.start as usize;
+            TrainingContent::Memory(content) => {
+                let start = span.start as usize;
                 Ok(content[start..start + bytes].to_vec())
             }
         }
     }
 
-    fn read(&self, place: Place) -> Result<TrainingExample, DataError> {
-        let line = u64::from(place.line);
-        let read = |source| DataError::ReadOn {
+    fn read(&self, span: LineSpan) -> Result<TrainingExample, DataError> {
+        let line = u64::from(span.line);
+        let read = |source| DataError::ReadLine {
             path: self.path.clone(),
             line,
             source,
         };
-        let bytes = self.line(place).map_err(read)?;
+        let bytes = self.line(span).map_err(read)?;
         let text = String::from_utf8(bytes)
             .map_err(|error| read(io::Error::new(io::ErrorKind::InvalidData, error)))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        let example = self.form.read(text, &self.path, line, &mut Vec::new())?;
-        // It was of use when the file was opened.
+        let example = self.format.read(text, &self.path, line, &mut Vec::new())?;
+        // The line was a valid example when the file was opened.
         let changed = || io::Error::new(io::ErrorKind::InvalidData, "the file has changed");
         example.ok_or_else(|| read(changed()))
     }
@@ -244,14 +237,14 @@ impl TrainingFile {
 
 impl TrainingSet for TrainingFile {
     fn len(&self) -> usize {
-        self.places.len()
+        self.lines.len()
     }
 
-    fn get(&self, index: usize) -> Result<TrainingExample, TrainingError> {
-        let len = self.places.len();
-        let place = self.places.get(index);
-        let place = *place.ok_or(TrainingError::NoSuchExample { index, len })?;
-        self.read(place).map_err(|error| TrainingError::Read {
+    fn get(&self, index: usize) -> Result<TrainingExample, TrainingSetError> {
+        let len = self.lines.len();
+        let span = self.lines.get(index);
+        let span = *span.ok_or(TrainingSetError::NoSuchExample { index, len })?;
+        self.read(span).map_err(|error| TrainingSetError::Read {
             index,
             source: Box::new(error),
         })
@@ -262,27 +255,27 @@ impl TrainingSet for TrainingFile {
     }
 }
 
-/// Counts the bytes that have been read.
-struct Counting<R> {
+/// Reader that counts the consumed bytes.
+struct CountingReader<R> {
     reader: R,
-    at: Arc<AtomicU64>,
+    consumed: Arc<AtomicU64>,
 }
 
-impl<R: BufRead> Read for Counting<R> {
+impl<R: BufRead> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.reader.read(buffer)?;
-        self.at.fetch_add(read as u64, Ordering::Relaxed);
+        self.consumed.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
     }
 }
 
-impl<R: BufRead> BufRead for Counting<R> {
+impl<R: BufRead> BufRead for CountingReader<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.reader.fill_buf()
     }
 
     fn consume(&mut self, bytes: usize) {
-        self.at.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.consumed.fetch_add(bytes as u64, Ordering::Relaxed);
         self.reader.consume(bytes);
     }
 }

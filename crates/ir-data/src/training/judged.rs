@@ -1,69 +1,70 @@
-//! Training examples out of a judged split.
-
 use std::sync::Arc;
 
-use ir_core::{DocNum, Fingerprint, TrainingError, TrainingExample, TrainingSet, TrainingText};
+use ir_core::DocNum;
+use ir_core::training::{
+    Fingerprint, TrainingExample, TrainingSet, TrainingSetError, TrainingText,
+};
 
-use super::{Texts, Unusable};
-use crate::{Collection, DataError};
+use super::{DocumentTexts, OnInvalidExample};
+use crate::collection::Collection;
+use crate::error::DataError;
 
-/// The judged queries of a split with the texts of their documents: a document of grade 1 or more
-/// is a positive, one of grade 0 a negative. Such sets have few negatives or none: `ir mine`
-/// finds some.
+/// Training set from the judgments of a split: documents of grade 1 or more are positives, documents
+/// of grade 0 negatives. Judgments rarely contain negatives; `ir mine` adds mined ones.
 ///
-/// Queries come in the order of the file, their documents by id.
+/// Queries are in file order, their documents in id order.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use ir_core::TrainingSet;
+/// use ir_core::training::TrainingSet;
 /// use ir_data::DocTemplate;
-/// use ir_data::training::{Judgements, Texts, Unusable};
-/// let collection = ir_data::catalogue::open("bundled")?;
-/// let texts = Arc::new(Texts::read(collection.corpus(), &DocTemplate::default())?);
-/// let set = Judgements::read(&collection, "train", texts, Unusable::Refuse)?;
+/// use ir_data::training::{JudgedTrainingSet, DocumentTexts, OnInvalidExample};
+/// let collection = ir_data::catalog::open("bundled")?;
+/// let texts = Arc::new(DocumentTexts::from_corpus(collection.corpus(), &DocTemplate::default())?);
+/// let set = JudgedTrainingSet::from_split(&collection, "train", texts, OnInvalidExample::Reject)?;
 /// assert_eq!(set.len(), 88);
 /// assert!(!set.get(0)?.positives.is_empty());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Judgements {
-    texts: Arc<Texts>,
-    rows: Vec<Row>,
-    left_out: Vec<DataError>,
+pub struct JudgedTrainingSet {
+    texts: Arc<DocumentTexts>,
+    rows: Vec<JudgedExample>,
+    skipped: Vec<DataError>,
     fingerprint: u64,
 }
 
 #[derive(Debug)]
-struct Row {
+struct JudgedExample {
     id: String,
     query: String,
     positives: Vec<DocNum>,
     negatives: Vec<DocNum>,
 }
 
-impl Judgements {
-    /// Joins the queries and judgments of a split with the texts of the collection.
+impl JudgedTrainingSet {
+    /// Joins queries and judgments of a split with the texts of the corpus.
     ///
     /// # Errors
-    /// When a file cannot be read or there is no such split; and, unless they are to be left out,
-    /// for a query without positives or a judged document that the collection does not have.
-    pub fn read(
+    /// A file cannot be read or there is no such split. With [`OnInvalidExample::Reject`] also a query
+    /// without positives or a judged document that is not in the corpus.
+    pub fn from_split(
         collection: &Collection,
         split: &str,
-        texts: Arc<Texts>,
-        unusable: Unusable,
+        texts: Arc<DocumentTexts>,
+        invalid: OnInvalidExample,
     ) -> Result<Self, DataError> {
         let qrels = collection.qrels(split)?;
         let path = || format!("{} {split}", collection.name());
-        let mut all = Self {
+        let mut set = Self {
             texts,
             rows: Vec::new(),
-            left_out: Vec::new(),
+            skipped: Vec::new(),
             fingerprint: 0,
         };
         let mut fingerprint = Fingerprint::new();
         for query in collection.queries(split)? {
-            let mut row = Row {
+            let mut row = JudgedExample {
                 id: query.id,
                 query: query.text,
                 positives: Vec::new(),
@@ -73,13 +74,13 @@ impl Judgements {
                 let side = match grade {
                     1.. => &mut row.positives,
                     0 => &mut row.negatives,
-                    // Not judged.
+                    // A negative grade means not judged.
                     _ => continue,
                 };
-                match all.texts.number(doc) {
+                match set.texts.number(doc) {
                     Some(doc) => side.push(doc),
-                    None => all.unusable(
-                        unusable,
+                    None => set.skip_or_reject(
+                        invalid,
                         DataError::UnknownDocument {
                             path: path(),
                             query: row.id.clone(),
@@ -88,14 +89,14 @@ impl Judgements {
                     )?,
                 }
             }
-            let example = all.example(&row);
+            let example = set.example(&row);
             match example.check() {
                 Ok(()) => {
                     fingerprint.add(&example);
-                    all.rows.push(row);
+                    set.rows.push(row);
                 }
-                Err(fault) => all.unusable(
-                    unusable,
+                Err(fault) => set.skip_or_reject(
+                    invalid,
                     DataError::JudgedExample {
                         path: path(),
                         query: row.id,
@@ -104,27 +105,31 @@ impl Judgements {
                 )?,
             }
         }
-        all.fingerprint = fingerprint.finish();
-        Ok(all)
+        set.fingerprint = fingerprint.finish();
+        Ok(set)
     }
 
-    /// What was left out: the errors that it would have been.
+    /// Errors of the skipped queries and documents ([`OnInvalidExample::Skip`]).
     #[must_use]
-    pub fn left_out(&self) -> &[DataError] {
-        &self.left_out
+    pub fn skipped(&self) -> &[DataError] {
+        &self.skipped
     }
 
-    fn unusable(&mut self, unusable: Unusable, error: DataError) -> Result<(), DataError> {
-        match unusable {
-            Unusable::Refuse => Err(error),
-            Unusable::LeaveOut => {
-                self.left_out.push(error);
+    fn skip_or_reject(
+        &mut self,
+        invalid: OnInvalidExample,
+        error: DataError,
+    ) -> Result<(), DataError> {
+        match invalid {
+            OnInvalidExample::Reject => Err(error),
+            OnInvalidExample::Skip => {
+                self.skipped.push(error);
                 Ok(())
             }
         }
     }
 
-    fn example(&self, row: &Row) -> TrainingExample {
+    fn example(&self, row: &JudgedExample) -> TrainingExample {
         let texts = |docs: &[DocNum]| {
             docs.iter()
                 .map(|&doc| {
@@ -141,15 +146,15 @@ impl Judgements {
     }
 }
 
-impl TrainingSet for Judgements {
+impl TrainingSet for JudgedTrainingSet {
     fn len(&self) -> usize {
         self.rows.len()
     }
 
-    fn get(&self, index: usize) -> Result<TrainingExample, TrainingError> {
+    fn get(&self, index: usize) -> Result<TrainingExample, TrainingSetError> {
         let len = self.rows.len();
         let row = self.rows.get(index);
-        let row = row.ok_or(TrainingError::NoSuchExample { index, len })?;
+        let row = row.ok_or(TrainingSetError::NoSuchExample { index, len })?;
         Ok(self.example(row))
     }
 

@@ -1,37 +1,36 @@
-//! What retrievers learn from: files of queries with texts that answer them and texts that do not.
+//! Training examples: queries with positive and negative texts.
 //!
-//! | form | a line, or what there is | read by |
+//! | format | content | reader |
 //! |---|---|---|
-//! | Tevatron's | `query_id`, `query`, `positive_passages` and `negative_passages`: lists of objects `docid`, `title`, `text` | [`TrainingFile::open`] |
-//! | plain | `query`, `positives` and `negatives`: lists of texts, or of objects `id`, `text`, `score` | [`TrainingFile::open`] |
-//! | DataFinder's and MAKG's | `query` and `keyphrase_query`, `positives` and `negatives`: lists of ids, whose texts are in a collection | [`TrainingFile::open_with`] and [`TrainingForm::with_texts`] |
-//! | BEIR's and any other judged split | queries, qrels and corpus | [`Judgements::read`] |
+//! | Tevatron | `query_id`, `query`, `positive_passages` and `negative_passages`: arrays of objects with `docid`, `title`, `text` | [`TrainingFile::open`] |
+//! | plain | `query`, `positives` and `negatives`: arrays of strings or of objects with `id`, `text`, `score` | [`TrainingFile::open`] |
+//! | DataFinder, MAKG | `query` and `keyphrase_query`, `positives` and `negatives`: arrays of ids of documents in a collection | [`TrainingFile::open_with`] and [`TrainingFormat::with_texts`] |
+//! | BEIR and other judged splits | queries, qrels and corpus | [`JudgedTrainingSet::from_split`] |
 //!
-//! All are [`TrainingSet`](ir_core::TrainingSet)s. [`TrainingWriter`] writes Tevatron's form.
+//! All are [`TrainingSet`](ir_core::training::TrainingSet)s. [`TrainingWriter`] writes the Tevatron
+//! format.
 //!
-//! What to mind:
-//!
-//! - **One line, one query.** Of a file only the places of its lines are kept in memory. Opening
-//!   reads it once from end to end, so that a fault shows then and not in the second epoch.
-//! - **Compressed files** have no lines to go to: they are unpacked into memory. Unpack large ones
-//!   on the disk.
-//! - **Title and text** of a passage are one text, with a blank between, as Tevatron has it.
-//! - **Ids.** A query's id is `query_id`, `id`, `_id` or `n`, where there is one.
-//! - **Lines of no use**: without a query or positives, with a positive that is also a negative,
-//!   with an id that the collection lacks. They are errors, unless told otherwise ([`Unusable`]):
-//!   DataFinder's labelled queries have one whose only dataset is in no corpus.
-//! - **Long texts** are as they are: whoever encodes them cuts them, by tokens.
+//! - **One line, one query.** Only the positions of the lines are kept in memory. Opening parses the
+//!   complete file, so that an invalid line is an error before training starts.
+//! - **Compressed files** do not support seeking and are decompressed into memory. Decompress large
+//!   files on disk.
+//! - **Title and text** of a passage are joined by a space, as in Tevatron.
+//! - **Query ids** are in `query_id`, `id`, `_id` or `n`. They are optional.
+//! - **Invalid examples** have no query or no positive, a text that is both positive and negative, or
+//!   an unknown document id. They are errors by default ([`OnInvalidExample`]). DataFinder's labeled
+//!   queries contain one, whose only dataset is in no corpus.
+//! - **Long texts** are not truncated. Encoders truncate by tokens.
 
+mod document_texts;
 mod file;
+mod format;
 mod judged;
-mod line;
-mod texts;
 mod write;
 
+pub use document_texts::DocumentTexts;
 pub use file::TrainingFile;
-pub use judged::Judgements;
-pub use line::{TrainingForm, Unusable};
-pub use texts::Texts;
+pub use format::{OnInvalidExample, TrainingFormat};
+pub use judged::JudgedTrainingSet;
 pub use write::{TrainingWriter, write_example};
 
 #[cfg(test)]

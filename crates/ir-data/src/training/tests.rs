@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::PathBuf;
 
-use ir_core::{Document, TrainingExample, TrainingSet, TrainingText};
+use ir_core::Document;
+use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
 
 use super::*;
-use crate::{DataError, DocTemplate};
+use crate::error::DataError;
+use crate::template::DocTemplate;
 
 struct Folder(PathBuf);
 
@@ -30,7 +32,7 @@ impl Drop for Folder {
     }
 }
 
-fn texts() -> Texts {
+fn texts() -> DocumentTexts {
     let corpus = vec![
         Document::new("Penn_Treebank").with_text("Parsed news."),
         Document::new("SQuAD")
@@ -38,7 +40,7 @@ fn texts() -> Texts {
             .with_text("Questions."),
         Document::new("SQuAD").with_text("Another record."),
     ];
-    Texts::read(&corpus, &DocTemplate::default()).unwrap()
+    DocumentTexts::from_corpus(&corpus, &DocTemplate::default()).unwrap()
 }
 
 fn text(id: &str, text: &str) -> TrainingText {
@@ -46,7 +48,7 @@ fn text(id: &str, text: &str) -> TrainingText {
 }
 
 /// The message of a file of one line, without its name.
-fn fault(line: &str, form: TrainingForm) -> String {
+fn fault(line: &str, form: TrainingFormat) -> String {
     let folder = Folder::new("training-fault");
     let path = folder.file("a.jsonl", line);
     let error = TrainingFile::open_with(&path, form)
@@ -83,14 +85,14 @@ fn ids_of_a_collection() {
         "\n",
     );
     let path = folder.file("a.jsonl", lines);
-    let form = TrainingForm::default().with_texts(texts());
+    let form = TrainingFormat::default().with_texts(texts());
     let error = TrainingFile::open_with(&path, form.clone()).unwrap_err();
     assert!(
         matches!(error, DataError::UnknownId { line: 2, .. }),
         "{error}"
     );
 
-    let form = form.with_unusable(Unusable::LeaveOut);
+    let form = form.on_invalid_example(OnInvalidExample::Skip);
     let set = TrainingFile::open_with(&path, form.clone()).unwrap();
     assert_eq!(set.len(), 2);
     let parsing = TrainingExample::new("parsing")
@@ -101,11 +103,11 @@ fn ids_of_a_collection() {
         .positive(text("SQuAD", "100,000+ questions Questions."))
         .negative(text("Penn_Treebank", "Parsed news."));
     assert_eq!(set.get(1).unwrap(), qa);
-    let left_out: Vec<String> = set.left_out().iter().map(ToString::to_string).collect();
+    let skipped: Vec<String> = set.skipped().iter().map(ToString::to_string).collect();
     let name = path.display();
     let unknown = "expected the id of a document in positives";
     assert_eq!(
-        left_out,
+        skipped,
         [
             format!("{name}:2: {unknown}[1], found \"NewsQA\""),
             format!("{name}:3: {unknown}[0], found \"NewsQA\""),
@@ -113,10 +115,13 @@ fn ids_of_a_collection() {
         ]
     );
 
-    let keyphrases = form.with_query("keyphrase_query");
+    let keyphrases = form.with_query_field("keyphrase_query");
     let set = TrainingFile::open_with(&path, keyphrases.clone()).unwrap();
-    assert_eq!((set.len(), set.left_out().len()), (1, 2));
-    let error = TrainingFile::open_with(&path, keyphrases.with_unusable(Unusable::Refuse));
+    assert_eq!((set.len(), set.skipped().len()), (1, 2));
+    let error = TrainingFile::open_with(
+        &path,
+        keyphrases.on_invalid_example(OnInvalidExample::Reject),
+    );
     let error = error.unwrap_err();
     assert!(
         matches!(error, DataError::MissingField { line: 2, .. }),
@@ -179,7 +184,7 @@ fn lines_are_found_again() {
 
 #[test]
 fn faults_name_line_and_field() {
-    let plain = |line: &str| fault(line, TrainingForm::default());
+    let plain = |line: &str| fault(line, TrainingFormat::default());
     assert_eq!(
         plain(r#"{"query": "a", "positives": []}"#),
         "f:1: expected at least one text in \"positives\", found none"
@@ -234,7 +239,7 @@ fn faults_name_line_and_field() {
     }
     assert!(plain(r#"{"query": "a", "positives": ["b"]"#).starts_with("f:1: expected JSON, found"));
     assert_eq!(plain("\n\n"), "f: expected training examples, found none");
-    let ids = TrainingForm::default().with_texts(texts());
+    let ids = TrainingFormat::default().with_texts(texts());
     assert_eq!(
         fault(r#"{"query": "a", "positives": ["x"]}"#, ids),
         "f:1: expected the id of a document in positives[0], found \"x\""
@@ -266,26 +271,26 @@ fn judgements_of_a_collection() {
 
     use ir_core::{Qrels, Query};
 
-    use crate::{Collection, JudgedInMemory};
+    use crate::collection::{Collection, InMemoryJudgedQueries};
 
     let mut qrels = Qrels::new();
     for (doc, grade) in [("SQuAD", 2), ("Penn_Treebank", 0), ("NewsQA", 1), ("x", -1)] {
         qrels.insert("q1", doc, grade);
     }
     qrels.insert("q2", "SQuAD", 0);
-    let judged = JudgedInMemory {
+    let judged = InMemoryJudgedQueries {
         queries: vec![Query::new("q2", "none"), Query::new("q1", "qa")],
         qrels: BTreeMap::from([("train".to_owned(), qrels)]),
     };
     let collection = Collection::new("c", Vec::<Document>::new(), judged);
     let texts = Arc::new(texts());
-    let read = |how| Judgements::read(&collection, "train", Arc::clone(&texts), how);
-    let error = read(Unusable::Refuse).unwrap_err().to_string();
+    let read = |how| JudgedTrainingSet::from_split(&collection, "train", Arc::clone(&texts), how);
+    let error = read(OnInvalidExample::Reject).unwrap_err().to_string();
     assert_eq!(
         error,
         "c train, query \"q2\": expected at least one positive, found none"
     );
-    let set = read(Unusable::LeaveOut).unwrap();
+    let set = read(OnInvalidExample::Skip).unwrap();
     let expected = TrainingExample::new("qa")
         .with_query_id("q1")
         .positive(text("SQuAD", "100,000+ questions Questions."))
@@ -295,5 +300,5 @@ fn judgements_of_a_collection() {
     assert_eq!(set.fingerprint(), vec![expected].fingerprint());
     let unknown =
         "c train, query \"q1\": expected judged documents of the collection, found \"NewsQA\"";
-    assert_eq!(set.left_out()[1].to_string(), unknown);
+    assert_eq!(set.skipped()[1].to_string(), unknown);
 }

@@ -1,18 +1,16 @@
-//! Writing training examples.
-
 use std::io::Write;
 use std::path::Path;
 
-use ir_core::{TrainingExample, TrainingText};
+use ir_core::training::{TrainingExample, TrainingText};
 use serde::Serialize;
 
-use crate::error::name_of;
-use crate::{DataError, DataFile, create};
+use crate::compression::{DataFile, create};
+use crate::error::{DataError, name_of};
 
-/// Writes training examples in Tevatron's form, into a file that appears when
-/// [`TrainingWriter::commit`] is called. [`TrainingFile`](super::TrainingFile) reads them back equal.
+/// Writer of training examples in Tevatron format. The write is atomic: [`TrainingWriter::commit`]
+/// completes the file. [`TrainingFile`](super::TrainingFile) restores equal examples.
 ///
-/// A passage has `docid`, `text` and, where it has one, `score`; its title is in the text already.
+/// A passage has `docid`, `text` and an optional `score`; the text includes the title.
 #[derive(Debug)]
 pub struct TrainingWriter {
     file: DataFile,
@@ -20,16 +18,16 @@ pub struct TrainingWriter {
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct TevatronLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     query_id: Option<&'a str>,
     query: &'a str,
-    positive_passages: Vec<Passage<'a>>,
-    negative_passages: Vec<Passage<'a>>,
+    positive_passages: Vec<TevatronPassage<'a>>,
+    negative_passages: Vec<TevatronPassage<'a>>,
 }
 
 #[derive(Serialize)]
-struct Passage<'a> {
+struct TevatronPassage<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     docid: Option<&'a str>,
     text: &'a str,
@@ -37,7 +35,7 @@ struct Passage<'a> {
     score: Option<f32>,
 }
 
-impl<'a> From<&'a TrainingText> for Passage<'a> {
+impl<'a> From<&'a TrainingText> for TevatronPassage<'a> {
     fn from(text: &'a TrainingText) -> Self {
         Self {
             docid: text.id.as_deref(),
@@ -48,10 +46,10 @@ impl<'a> From<&'a TrainingText> for Passage<'a> {
 }
 
 impl TrainingWriter {
-    /// Starts a file; compressed if its name ends in `.gz` or `.zst`.
+    /// Creates a file, compressed if its name ends in `.gz` or `.zst`.
     ///
     /// # Errors
-    /// As [`create`].
+    /// See [`create`].
     pub fn create(path: impl AsRef<Path>) -> Result<Self, DataError> {
         Ok(Self {
             file: create(path)?,
@@ -62,26 +60,27 @@ impl TrainingWriter {
     /// Writes an example.
     ///
     /// # Errors
-    /// When the file cannot be written, or one cannot learn from the example.
+    /// The file cannot be written, or the example is invalid.
     pub fn example(&mut self, example: &TrainingExample) -> Result<(), DataError> {
         self.line += 1;
         let name = name_of(self.file.path());
         write_example(&mut self.file, example, &name, self.line)
     }
 
-    /// Makes the file appear.
+    /// Completes the file.
     ///
     /// # Errors
-    /// When it cannot be written; then nothing appears.
+    /// The file cannot be written. No file is left.
     pub fn commit(self) -> Result<(), DataError> {
         self.file.commit()
     }
 }
 
-/// Writes the line of an example to any destination; `name` and `line` say in errors which.
+/// Writes an example as a line in Tevatron format; `name` and `line` name the destination in
+/// errors.
 ///
 /// # Errors
-/// When it cannot be written, or one cannot learn from the example.
+/// The line cannot be written, or the example is invalid.
 pub fn write_example(
     out: &mut dyn Write,
     example: &TrainingExample,
@@ -94,11 +93,19 @@ pub fn write_example(
         line,
         fault,
     })?;
-    let row = Row {
+    let row = TevatronLine {
         query_id: example.query_id.as_deref(),
         query: &example.query,
-        positive_passages: example.positives.iter().map(Passage::from).collect(),
-        negative_passages: example.negatives.iter().map(Passage::from).collect(),
+        positive_passages: example
+            .positives
+            .iter()
+            .map(TevatronPassage::from)
+            .collect(),
+        negative_passages: example
+            .negatives
+            .iter()
+            .map(TevatronPassage::from)
+            .collect(),
     };
     let write = |source| DataError::Write {
         path: path(),

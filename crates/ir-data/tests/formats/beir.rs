@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ir_data::datafinder::Header;
+use ir_data::datafinder::HeaderLine;
 use ir_data::{DataError, beir, trec};
 
 #[test]
@@ -140,7 +140,7 @@ fn beir_folders() {
     let file = root.join("corpus.jsonl");
     assert!(matches!(
         ir_data::open_path_or_name(&file.to_string_lossy()),
-        Err(DataError::Kind { .. })
+        Err(DataError::WrongType { .. })
     ));
 }
 
@@ -181,7 +181,9 @@ fn beir_folders_of_nothing() {
 
 #[test]
 fn qrels_of_either_form() {
-    let read = |text: &str| trec::qrels_any(text.as_bytes(), "f", Header::AsData).map(|p| p.data);
+    let read = |text: &str| {
+        trec::parse_qrels_any(text.as_bytes(), "f", HeaderLine::AsData).map(|p| p.data)
+    };
     let beir = read("query-id\tcorpus-id\tscore\nq\td\t1\n").unwrap();
     let trec = read("q 0 d 1\n").unwrap();
     assert_eq!(beir, trec);
@@ -200,7 +202,9 @@ fn qrels_of_either_form() {
     let path = folder.path().join("qrels.gz");
     ir_data::write_qrels(&path, &trec).unwrap();
     assert_eq!(
-        ir_data::read_qrels_any(&path, Header::AsData).unwrap().data,
+        ir_data::read_qrels_any(&path, HeaderLine::AsData)
+            .unwrap()
+            .data,
         trec
     );
 }

@@ -1,14 +1,14 @@
-//! Collections of the catalogue.
+//! Collections of the catalog.
 
 use std::fs;
 
 use ir_core::Document;
-use ir_data::{DataError, catalogue};
+use ir_data::{DataError, catalog};
 
 #[test]
 fn a_damaged_copy_of_a_collection() {
     let folder = tempfile::tempdir().unwrap();
-    let here = catalogue::Catalogue::at(folder.path());
+    let here = catalog::Catalog::new(folder.path());
     let entry = here.entry("cranfield").unwrap();
     let error = here.open("cranfield").unwrap_err();
     assert!(
@@ -35,7 +35,7 @@ fn a_damaged_copy_of_a_collection() {
     let stop = &mut |_: &str, _: u64, _: Option<u64>| ir_core::Flow::Stop;
     assert!(matches!(
         here.verify("cranfield", stop),
-        Err(DataError::Cancelled)
+        Err(DataError::Canceled)
     ));
     assert!(matches!(
         here.open("none"),
@@ -49,7 +49,7 @@ fn counts_are_compared() {
     use ir_core::Corpus;
     let docs = vec![Document::new("a"), Document::new("b")];
     let all = |expected| {
-        let corpus = ir_data::Counted::new(docs.clone(), "c", expected);
+        let corpus = ir_data::CountedCorpus::new(docs.clone(), "c", expected);
         corpus.docs().unwrap().collect::<Result<Vec<_>, _>>()
     };
     assert_eq!(all(2).unwrap().len(), 2);

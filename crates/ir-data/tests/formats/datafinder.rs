@@ -1,7 +1,8 @@
 //! DataFinder's files.
 
-use ir_core::{Document, name};
-use ir_data::datafinder::{self, Header, IdForm, Quoting};
+use ir_core::Document;
+use ir_data::attribute;
+use ir_data::datafinder::{self, DatasetIdStyle, HeaderLine, Quoting};
 
 #[test]
 fn datafinder_rows() {
@@ -9,10 +10,10 @@ fn datafinder_rows() {
         |text: &str, quoting, header| datafinder::read_qrels(text.as_bytes(), "f", quoting, header);
     let header = "QueryID\t0\tDocID\tRelevance\r\n";
     let quoted = format!("{header}\"a_\"\"b\"\"\"\tQ0\tX\t1\r\n\"a_\"\"b\"\"\"\tQ0\tX\t1\r\n");
-    let raw = qrels(&quoted, Quoting::Raw, Header::Skip).unwrap();
+    let raw = qrels(&quoted, Quoting::Raw, HeaderLine::Skip).unwrap();
     assert_eq!(raw.data.grade("\"a_\"\"b\"\"\"", "X"), Some(1));
     let odd = raw
-        .oddities
+        .warnings
         .iter()
         .map(ToString::to_string)
         .collect::<Vec<_>>();
@@ -22,10 +23,10 @@ fn datafinder_rows() {
         "{}",
         odd[0]
     );
-    let csv = qrels(&quoted, Quoting::Csv, Header::Skip).unwrap();
+    let csv = qrels(&quoted, Quoting::Csv, HeaderLine::Skip).unwrap();
     assert_eq!(csv.data.grade("a_\"b\"", "X"), Some(1));
     // Without a header line, nothing is dropped.
-    let plain = qrels("q\tQ0\td\t1\n", Quoting::Raw, Header::Skip).unwrap();
+    let plain = qrels("q\tQ0\td\t1\n", Quoting::Raw, HeaderLine::Skip).unwrap();
     assert_eq!(plain.data.judgments(), 1);
     for (text, expected) in [
         (
@@ -56,14 +57,15 @@ fn datafinder_rows() {
         ),
     ] {
         assert_eq!(
-            qrels(text, Quoting::Csv, Header::Skip)
+            qrels(text, Quoting::Csv, HeaderLine::Skip)
                 .unwrap_err()
                 .to_string(),
             expected
         );
     }
 
-    let run = |text: &str| datafinder::read_run(text.as_bytes(), "f", Quoting::Raw, Header::Skip);
+    let run =
+        |text: &str| datafinder::read_run(text.as_bytes(), "f", Quoting::Raw, HeaderLine::Skip);
     let text = "QueryID\tQ0\tDocID\tRank\tScore\tRunID\r\nq\tQ0\tb\t1\t2.5\tmine\r\nq\tQ0\ta\t2\t3\tmine\r\n";
     let read = run(text).unwrap().data;
     assert_eq!(
@@ -100,10 +102,10 @@ fn datafinder_queries() {
     );
     assert!(rows[0].query.attributes.year().is_none(), "0 is no year");
     assert!(
-        rows[0].query.attributes.get(name::TASK).is_none(),
+        rows[0].query.attributes.get(attribute::TASK).is_none(),
         "an empty field is absent"
     );
-    let qrels = datafinder::TestQuery::qrels(&rows);
+    let qrels = datafinder::DatasetQuery::qrels(&rows);
     assert_eq!((qrels.len(), qrels.grade("t000", "X_Y")), (1, Some(1)));
     for (text, expected) in [
         (
@@ -166,7 +168,7 @@ fn datafinder_corpus() {
         }
         docs
     };
-    let docs = read(IdForm::Underscored);
+    let docs = read(DatasetIdStyle::Underscored);
     assert_eq!(docs.len(), 2, "repeated ids are kept");
     assert_eq!(docs[0].id, "Penn_Treebank");
     assert_eq!(
@@ -175,7 +177,7 @@ fn datafinder_corpus() {
     );
     assert!(docs.iter().all(|doc| doc.attributes.year().is_none()));
     assert_eq!(docs[0].text, "a\r\nb");
-    assert_eq!(read(IdForm::Name)[0].id, "Penn \t Treebank");
+    assert_eq!(read(DatasetIdStyle::Name)[0].id, "Penn \t Treebank");
 }
 
 #[test]

@@ -1,14 +1,19 @@
 //! JSON lines.
 
-use ir_core::{Document, Value};
+use ir_core::{AttributeValue, Document};
 use ir_data::datafinder;
-use ir_data::{DataError, JsonFields, Repeats, jsonl};
+use ir_data::{DataError, DuplicateIds, JsonFields, jsonl};
 
 fn json(text: &str) -> Result<Vec<Document>, DataError> {
-    let mut docs = jsonl::Docs::new(text.as_bytes(), "f", JsonFields::beir(), Repeats::Refuse);
+    let mut docs = jsonl::JsonlReader::new(
+        text.as_bytes(),
+        "f",
+        JsonFields::beir(),
+        DuplicateIds::Reject,
+    );
     let mut all = Vec::new();
     let mut doc = Document::default();
-    while docs.next_into(&mut doc)? {
+    while docs.read_into(&mut doc)? {
         all.push(doc.clone());
     }
     Ok(all)
@@ -128,10 +133,10 @@ fn json_lines_that_are_right() {
     assert!(docs[0].attributes.get("a").is_none());
     assert!(matches!(
         docs[0].attributes.get("big"),
-        Some(Value::Float(_))
+        Some(AttributeValue::Float(_))
     ));
     assert_eq!(docs[1].text, "u\u{2028}v A\n");
-    let Some(Value::List(list)) = docs[1].attributes.get("l") else {
+    let Some(AttributeValue::List(list)) = docs[1].attributes.get("l") else {
         panic!("the member of the metadata is an attribute")
     };
     assert_eq!(list.len(), 2);

@@ -2,11 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod beir;
-mod classic;
 mod collections;
 mod datafinder;
 mod indri;
 mod json;
 mod runs;
+mod smart;
 mod squad;
 mod tables;

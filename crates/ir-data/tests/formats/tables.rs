@@ -5,7 +5,7 @@ use ir_data::tsv;
 
 #[test]
 fn tab_separated() {
-    let read = |text: &str| tsv::read_documents(text.as_bytes(), "f", &tsv::USUAL);
+    let read = |text: &str| tsv::read_documents(text.as_bytes(), "f", &tsv::ID_TEXT_TITLE);
     let docs = read("a\tgreen tea\r\n\nb\t\ttitle\n").unwrap();
     assert_eq!(
         (docs[0].text.as_str(), docs[1].title.as_str()),
@@ -25,7 +25,7 @@ fn tab_separated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("docs.tsv");
     let refused = |doc: Document| {
-        let mut writer = tsv::TsvWriter::create(&path, &tsv::USUAL[..2]).unwrap();
+        let mut writer = tsv::TsvWriter::create(&path, &tsv::ID_TEXT_TITLE[..2]).unwrap();
         writer.document(&doc).unwrap_err().to_string()
     };
     let doc = || Document::new("a");

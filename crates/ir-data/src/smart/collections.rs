@@ -1,40 +1,41 @@
-//! Documents and queries of the two collections.
-
 use std::io::BufRead;
 use std::path::PathBuf;
 
 use ir_core::{Corpus, CorpusError, DocReader, Document, Qrels, Query};
 
-use super::judgments::{Codes, SourceDocument, read_cisi_judgments, read_cranfield_judgments};
-use super::smart::{Records, Repeated};
-use crate::error::name_of;
-use crate::{DataError, Judged, open};
+use super::qrels::{
+    CranfieldGrades, CranfieldSourceDocument, read_cisi_judgments, read_cranfield_judgments,
+};
+use super::records::{RepeatedMarker, SmartRecords};
+use crate::collection::JudgedQueries;
+use crate::compression::open;
+use crate::error::{DataError, name_of};
 
-/// The documents of a file.
+/// Documents of a SMART file.
 #[derive(Debug, Clone)]
-pub struct ClassicCorpus {
+pub struct SmartCorpus {
     path: PathBuf,
-    repeated: Repeated,
+    repeated: RepeatedMarker,
 }
 
-impl Corpus for ClassicCorpus {
+impl Corpus for SmartCorpus {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
         let source = name_of(&self.path);
-        Ok(Box::new(Documents {
-            records: Records::new(open(&self.path)?, &source, self.repeated),
+        Ok(Box::new(SmartReader {
+            records: SmartRecords::new(open(&self.path)?, &source, self.repeated),
             source,
         }))
     }
 }
 
-struct Documents<R> {
-    records: Records<R>,
+struct SmartReader<R> {
+    records: SmartRecords<R>,
     source: String,
 }
 
-impl<R: BufRead> Documents<R> {
-    fn next(&mut self, doc: &mut Document) -> Result<bool, DataError> {
-        let Some(record) = self.records.next()? else {
+impl<R: BufRead> SmartReader<R> {
+    fn read_into(&mut self, doc: &mut Document) -> Result<bool, DataError> {
+        let Some(record) = self.records.read()? else {
             return Ok(false);
         };
         doc.clear();
@@ -46,39 +47,39 @@ impl<R: BufRead> Documents<R> {
     }
 }
 
-impl<R: BufRead + Send> DocReader for Documents<R> {
+impl<R: BufRead + Send> DocReader for SmartReader<R> {
     fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
-        Ok(self.next(doc)?)
+        Ok(self.read_into(doc)?)
     }
 }
 
-/// Reads all documents of a source, which is named in errors. A mark that a record has had
-/// already does not end the text.
+/// Reads all documents; `source` names the reader in errors. A repeated marker inside a record is
+/// ignored.
 ///
 /// # Errors
-/// When the source cannot be read, does not begin with `.I`, has an unknown mark, a record without
-/// `.W`, or a number twice.
+/// The source cannot be read, does not start with `.I`, has an unknown marker, a record without `.W`
+/// or a duplicate number.
 pub fn read_documents(reader: impl BufRead, source: &str) -> Result<Vec<Document>, DataError> {
-    let mut reader = Documents {
-        records: Records::new(reader, source, Repeated::TextGoesOn),
+    let mut reader = SmartReader {
+        records: SmartRecords::new(reader, source, RepeatedMarker::Ignored),
         source: source.to_owned(),
     };
     let mut docs = Vec::new();
     let mut doc = Document::default();
-    while reader.next(&mut doc)? {
+    while reader.read_into(&mut doc)? {
         docs.push(std::mem::take(&mut doc));
     }
     Ok(docs)
 }
 
-/// Reads all queries of a source. Their ids are the numbers in the file.
+/// Reads all queries, whose ids are the record numbers; `source` names the reader in errors.
 ///
 /// # Errors
-/// As [`read_documents`].
+/// See [`read_documents`].
 pub fn read_queries(reader: impl BufRead, source: &str) -> Result<Vec<Query>, DataError> {
-    let mut records = Records::new(reader, source, Repeated::Again);
+    let mut records = SmartRecords::new(reader, source, RepeatedMarker::Appended);
     let mut queries = Vec::new();
-    while let Some(record) = records.next()? {
+    while let Some(record) = records.read()? {
         let (title, text) = (record.title(), record.text());
         let mut query = Query::default();
         query.attributes = record.attributes(source)?;
@@ -92,47 +93,47 @@ pub fn read_queries(reader: impl BufRead, source: &str) -> Result<Vec<Query>, Da
     Ok(queries)
 }
 
-/// Cranfield's queries and judgments, split `test`.
+/// Queries and judgments of Cranfield, split `test`.
 ///
-/// The id of a query is its place in the file, from 1, since the judgments call it so; its number
-/// is the attribute `number`.
+/// The id of a query is its position in the file, from 1, as in the judgments; its record number is
+/// the attribute `number`.
 #[derive(Debug, Clone)]
 pub struct Cranfield {
     queries: PathBuf,
     judgments: PathBuf,
-    codes: Codes,
-    source: SourceDocument,
+    grades: CranfieldGrades,
+    source: CranfieldSourceDocument,
 }
 
 impl Cranfield {
-    /// The documents of `cran.all.1400`.
-    pub fn corpus(path: impl Into<PathBuf>) -> ClassicCorpus {
-        ClassicCorpus {
+    /// Documents in `cran.all.1400`.
+    pub fn corpus(path: impl Into<PathBuf>) -> SmartCorpus {
+        SmartCorpus {
             path: path.into(),
-            repeated: Repeated::TextGoesOn,
+            repeated: RepeatedMarker::Ignored,
         }
     }
 
-    /// The queries of `cran.qry` and the judgments of `cranqrel`.
+    /// Queries in `cran.qry` and judgments in `cranqrel`.
     pub fn new(queries: impl Into<PathBuf>, judgments: impl Into<PathBuf>) -> Self {
         Self {
             queries: queries.into(),
             judgments: judgments.into(),
-            codes: Codes::default(),
-            source: SourceDocument::default(),
+            grades: CranfieldGrades::default(),
+            source: CranfieldSourceDocument::default(),
         }
     }
 
-    /// With codes and source documents read in this way.
+    /// Interpretation of codes and source documents.
     #[must_use]
-    pub fn with(mut self, codes: Codes, source: SourceDocument) -> Self {
-        self.codes = codes;
+    pub fn with_grades(mut self, grades: CranfieldGrades, source: CranfieldSourceDocument) -> Self {
+        self.grades = grades;
         self.source = source;
         self
     }
 }
 
-fn only_test(collection: &str, split: &str) -> Result<(), DataError> {
+fn check_split(collection: &str, split: &str) -> Result<(), DataError> {
     if split == "test" {
         return Ok(());
     }
@@ -143,7 +144,7 @@ fn only_test(collection: &str, split: &str) -> Result<(), DataError> {
     })
 }
 
-impl Judged for Cranfield {
+impl JudgedQueries for Cranfield {
     fn source(&self) -> String {
         name_of(&self.queries)
     }
@@ -154,25 +155,25 @@ impl Judged for Cranfield {
 
     fn all_queries(&self) -> Result<Vec<Query>, DataError> {
         let mut queries = read_queries(open(&self.queries)?, &name_of(&self.queries))?;
-        for (query, place) in queries.iter_mut().zip(1_u64..) {
-            let number = std::mem::replace(&mut query.id, place.to_string());
+        for (query, position) in queries.iter_mut().zip(1_u64..) {
+            let number = std::mem::replace(&mut query.id, position.to_string());
             query.attributes.set("number", number);
         }
         Ok(queries)
     }
 
     fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        only_test("cranfield", split)?;
+        check_split("cranfield", split)?;
         read_cranfield_judgments(
             open(&self.judgments)?,
             &name_of(&self.judgments),
-            self.codes,
+            self.grades,
             self.source,
         )
     }
 }
 
-/// CISI's queries and judgments, split `test`.
+/// Queries and judgments of CISI, split `test`.
 #[derive(Debug, Clone)]
 pub struct Cisi {
     queries: PathBuf,
@@ -180,15 +181,15 @@ pub struct Cisi {
 }
 
 impl Cisi {
-    /// The documents of `CISI.ALL`.
-    pub fn corpus(path: impl Into<PathBuf>) -> ClassicCorpus {
-        ClassicCorpus {
+    /// Documents in `CISI.ALL`.
+    pub fn corpus(path: impl Into<PathBuf>) -> SmartCorpus {
+        SmartCorpus {
             path: path.into(),
-            repeated: Repeated::Again,
+            repeated: RepeatedMarker::Appended,
         }
     }
 
-    /// The queries of `CISI.QRY` and the judgments of `CISI.REL`.
+    /// Queries in `CISI.QRY` and judgments in `CISI.REL`.
     pub fn new(queries: impl Into<PathBuf>, judgments: impl Into<PathBuf>) -> Self {
         Self {
             queries: queries.into(),
@@ -197,7 +198,7 @@ impl Cisi {
     }
 }
 
-impl Judged for Cisi {
+impl JudgedQueries for Cisi {
     fn source(&self) -> String {
         name_of(&self.queries)
     }
@@ -211,7 +212,7 @@ impl Judged for Cisi {
     }
 
     fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        only_test("cisi", split)?;
+        check_split("cisi", split)?;
         read_cisi_judgments(open(&self.judgments)?, &name_of(&self.judgments))
     }
 }

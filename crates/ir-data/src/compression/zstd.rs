@@ -1,5 +1,3 @@
-//! Zstandard streams: any number of frames, each with its checksum verified.
-
 use std::io::{self, BufRead, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -7,37 +5,37 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-use crate::Compression;
-use crate::open::StreamError;
+use super::error::StreamError;
+use super::format::Compression;
 
-/// The largest window that is accepted, in bytes: what `zstd --ultra -22 --long=27` needs.
+/// Largest accepted window in bytes, as of `zstd --ultra -22 --long=27`.
 const MAX_WINDOW: u64 = 1 << 27;
 
-/// Decompresses; reads the source only as far as the frames go.
-pub(crate) struct ZstdReader<R> {
-    source: Watched<R>,
+/// Decompresses zstd frames and verifies their checksums. Reads no byte beyond the last frame.
+pub(super) struct ZstdReader<R> {
+    source: SourceMonitor<R>,
     decoder: FrameDecoder,
     path: String,
-    state: State,
-    /// Bytes given out of the present frame.
-    given: u64,
+    state: FrameState,
+    /// Decompressed bytes of the current frame.
+    decompressed: u64,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum FrameState {
     Between,
     Inside,
     Failed,
 }
 
-/// Remembers whether the source has ended or failed: the decoder's errors do not tell.
-struct Watched<R> {
+/// Records whether the source has ended or failed, which the decoder's errors do not distinguish.
+struct SourceMonitor<R> {
     reader: R,
     ended: bool,
     failure: Option<io::Error>,
 }
 
-impl<R: Read> Read for Watched<R> {
+impl<R: Read> Read for SourceMonitor<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         match self.reader.read(buf) {
             Ok(0) if !buf.is_empty() => {
@@ -55,32 +53,32 @@ impl<R: Read> Read for Watched<R> {
 }
 
 impl<R: BufRead> ZstdReader<R> {
-    pub(crate) fn new(reader: R, path: &str) -> Self {
+    pub(super) fn new(reader: R, path: &str) -> Self {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(MAX_WINDOW);
         Self {
-            source: Watched {
+            source: SourceMonitor {
                 reader,
                 ended: false,
                 failure: None,
             },
             decoder,
             path: path.to_owned(),
-            state: State::Between,
-            given: 0,
+            state: FrameState::Between,
+            decompressed: 0,
         }
     }
 
     fn fail(&mut self, found: String) -> io::Error {
-        self.state = State::Failed;
+        self.state = FrameState::Failed;
         match self.source.failure.take() {
             Some(error) => error,
             None if self.source.ended => StreamError::truncated(&self.path, Compression::Zstd),
-            None => StreamError::damaged(&self.path, Compression::Zstd, found),
+            None => StreamError::corrupt(&self.path, Compression::Zstd, found),
         }
     }
 
-    /// Goes on to the next frame; `false` at the end of the source.
+    /// Starts the next frame; `false` at the end of the source.
     fn next_frame(&mut self) -> io::Result<bool> {
         loop {
             if self.source.reader.fill_buf()?.is_empty() {
@@ -89,13 +87,13 @@ impl<R: BufRead> ZstdReader<R> {
             let Self {
                 decoder, source, ..
             } = self;
-            match fenced(|| decoder.reset(&mut *source)) {
+            match catching_panics(|| decoder.reset(&mut *source)) {
                 Ok(()) => {
-                    self.state = State::Inside;
-                    self.given = 0;
+                    self.state = FrameState::Inside;
+                    self.decompressed = 0;
                     return Ok(true);
                 }
-                Err(Fault::Decoder(FrameDecoderError::ReadFrameHeaderError(
+                Err(FrameError::Decoder(FrameDecoderError::ReadFrameHeaderError(
                     ReadFrameHeaderError::SkipFrame { length, .. },
                 ))) => {
                     let mut skipped = self.source.by_ref().take(u64::from(length));
@@ -103,22 +101,22 @@ impl<R: BufRead> ZstdReader<R> {
                         return Err(self.fail(String::new()));
                     }
                 }
-                Err(fault) => return Err(self.fail(fault.to_string())),
+                Err(error) => return Err(self.fail(error.to_string())),
             }
         }
     }
 
-    /// Checks a frame that has been given out whole.
+    /// Verifies checksum and size of a completely decompressed frame.
     fn end_frame(&mut self) -> io::Result<()> {
         let stated = self.decoder.get_checksum_from_data();
         if stated.is_some() && stated != self.decoder.get_calculated_checksum() {
-            return Err(self.fail("another checksum than stated".to_owned()));
+            return Err(self.fail("wrong checksum".to_owned()));
         }
         let size = self.decoder.content_size();
-        if size != 0 && size != self.given {
-            return Err(self.fail(format!("{} bytes where {size} are stated", self.given)));
+        if size != 0 && size != self.decompressed {
+            return Err(self.fail(format!("{} bytes, {size} expected", self.decompressed)));
         }
-        self.state = State::Between;
+        self.state = FrameState::Between;
         Ok(())
     }
 }
@@ -130,29 +128,29 @@ impl<R: BufRead> Read for ZstdReader<R> {
         }
         loop {
             match self.state {
-                State::Failed => {
+                FrameState::Failed => {
                     return Err(StreamError::truncated(&self.path, Compression::Zstd));
                 }
-                State::Between => {
+                FrameState::Between => {
                     if !self.next_frame()? {
                         return Ok(0);
                     }
                 }
-                State::Inside if self.decoder.can_collect() > 0 => {
+                FrameState::Inside if self.decoder.can_collect() > 0 => {
                     let count = self.decoder.read(buf)?;
-                    self.given += count as u64;
+                    self.decompressed += count as u64;
                     return Ok(count);
                 }
-                State::Inside if self.decoder.is_finished() => self.end_frame()?,
-                State::Inside => {
+                FrameState::Inside if self.decoder.is_finished() => self.end_frame()?,
+                FrameState::Inside => {
                     let Self {
                         decoder, source, ..
                     } = self;
                     let one = BlockDecodingStrategy::UptoBlocks(1);
-                    if let Err(fault) =
-                        fenced(|| decoder.decode_blocks(&mut *source, one).map(|_| ()))
+                    if let Err(error) =
+                        catching_panics(|| decoder.decode_blocks(&mut *source, one).map(|_| ()))
                     {
-                        return Err(self.fail(fault.to_string()));
+                        return Err(self.fail(error.to_string()));
                     }
                 }
             }
@@ -161,35 +159,35 @@ impl<R: BufRead> Read for ZstdReader<R> {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Fault {
+enum FrameError {
     #[error("{0}")]
     Decoder(#[from] FrameDecoderError),
-    #[error("an impossible block")]
+    #[error("invalid block")]
     Panic,
 }
 
-/// The decoder asserts a few things that damaged data can break; those become errors like the
-/// others. The decoder is not used again afterwards.
-fn fenced(step: impl FnOnce() -> Result<(), FrameDecoderError>) -> Result<(), Fault> {
+/// Converts panics of the decoder into errors: corrupt data can violate its assertions. The decoder
+/// is not used afterwards.
+fn catching_panics(step: impl FnOnce() -> Result<(), FrameDecoderError>) -> Result<(), FrameError> {
     match catch_unwind(AssertUnwindSafe(step)) {
-        Ok(result) => result.map_err(Fault::Decoder),
-        Err(_) => Err(Fault::Panic),
+        Ok(result) => result.map_err(FrameError::Decoder),
+        Err(_) => Err(FrameError::Panic),
     }
 }
 
-/// Compresses; every 4 MiB become a frame of their own, which readers join again. (The encoder
-/// looks back 128 KiB, so nothing is lost by that.)
+/// Compresses into frames of 4 MiB of input. The encoder's window is 128 KiB, so that separate
+/// frames do not reduce compression.
 #[derive(Debug)]
-pub(crate) struct ZstdWriter<W> {
+pub(super) struct ZstdWriter<W> {
     out: W,
     pending: Vec<u8>,
     empty: bool,
 }
 
-const FRAME: usize = 4 << 20;
+const FRAME_BYTES: usize = 4 << 20;
 
 impl<W: Write> ZstdWriter<W> {
-    pub(crate) fn new(out: W) -> Self {
+    pub(super) fn new(out: W) -> Self {
         Self {
             out,
             pending: Vec::new(),
@@ -197,7 +195,7 @@ impl<W: Write> ZstdWriter<W> {
         }
     }
 
-    fn frame(&mut self) -> io::Result<()> {
+    fn write_frame(&mut self) -> io::Result<()> {
         let frame = compress_to_vec(self.pending.as_slice(), CompressionLevel::Fastest);
         self.out.write_all(&frame)?;
         self.pending.clear();
@@ -205,9 +203,9 @@ impl<W: Write> ZstdWriter<W> {
         Ok(())
     }
 
-    pub(crate) fn finish(mut self) -> io::Result<W> {
+    pub(super) fn finish(mut self) -> io::Result<W> {
         if self.empty || !self.pending.is_empty() {
-            self.frame()?;
+            self.write_frame()?;
         }
         Ok(self.out)
     }
@@ -215,10 +213,10 @@ impl<W: Write> ZstdWriter<W> {
 
 impl<W: Write> Write for ZstdWriter<W> {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        let count = data.len().min(FRAME - self.pending.len());
+        let count = data.len().min(FRAME_BYTES - self.pending.len());
         self.pending.extend_from_slice(&data[..count]);
-        if self.pending.len() == FRAME {
-            self.frame()?;
+        if self.pending.len() == FRAME_BYTES {
+            self.write_frame()?;
         }
         Ok(count)
     }

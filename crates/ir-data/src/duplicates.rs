@@ -1,19 +1,17 @@
-//! Finds repeated ids without keeping the ids.
-
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
 
-use crate::DataError;
+use crate::error::DataError;
 
-/// Remembers on which line each id stood first, by a 128-bit hash of the id.
+/// Detector of repeated ids. Stores the line of the first occurrence by a 128-bit hash of the id.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct DuplicateFinder {
     first: HashMap<u128, u64>,
 }
 
-impl Seen {
-    /// Notes an id; gives the line of its first occurrence if there was one.
-    pub(crate) fn note(&mut self, parts: &[&str], line: u64) -> Option<u64> {
+impl DuplicateFinder {
+    /// Adds a key and returns the line of its first occurrence, if any.
+    pub(crate) fn add(&mut self, parts: &[&str], line: u64) -> Option<u64> {
         let hash = hash(parts);
         let mut earlier = None;
         self.first
@@ -22,12 +20,13 @@ impl Seen {
             .or_insert(line);
         earlier
     }
-}
 
-impl Seen {
-    /// Notes the id of a record; an error if an earlier line has it.
-    pub(crate) fn new_id(&mut self, id: &str, path: &str, line: u64) -> Result<(), DataError> {
-        match self.note(&[id], line) {
+    /// Adds the id of a record.
+    ///
+    /// # Errors
+    /// An earlier line has the same id.
+    pub(crate) fn add_id(&mut self, id: &str, path: &str, line: u64) -> Result<(), DataError> {
+        match self.add(&[id], line) {
             None => Ok(()),
             Some(first) => Err(DataError::RepeatedId {
                 path: path.to_owned(),
@@ -39,7 +38,7 @@ impl Seen {
     }
 }
 
-/// A hash that two different lists of texts share once in 2^128 cases.
+/// 128-bit hash of a list of strings.
 pub(crate) fn hash(parts: &[&str]) -> u128 {
     let half = |salt: u8| {
         let mut hasher = DefaultHasher::new();

@@ -11,49 +11,52 @@
 //! | `packages` | 1.1 million short documents, for scale | none |
 //!
 //! All but the first are read from a folder: the one in the environment variable [`IR_DATA`], or
-//! one that is [named](Catalogue::at). An [`Entry`] states which files it expects there, with
+//! one that is [named](Catalog::new). An [`CatalogEntry`] states which files it expects there, with
 //! size, SHA-256 and counts. Opening compares sizes; reading to the end compares counts; and
-//! [`Catalogue::verify`] compares everything.
+//! [`Catalog::verify`] compares everything.
 //!
 //! ```
-//! let collection = ir_data::catalogue::open("bundled")?;
+//! let collection = ir_data::catalog::open("bundled")?;
 //! assert_eq!(collection.splits(), ["test", "train"]);
 //! # Ok::<(), ir_data::DataError>(())
 //! ```
 
-mod collections;
 mod entry;
+#[cfg(feature = "fetch")]
+mod fetch;
+mod open;
 mod verify;
 
 use std::path::{Path, PathBuf};
 
-pub use entry::{Archive, Content, Entry, FileEntry, SplitCounts, entries};
-pub use verify::Verified;
+pub use entry::{CatalogEntry, CatalogFile, FileContent, PublicArchive, SplitCounts, entries};
 #[cfg(feature = "fetch")]
-pub(crate) use verify::{hex, sha256_of};
+pub use fetch::FetchError;
+pub use verify::VerifiedCollection;
 
 use crate::beir::BeirFolder;
-use crate::error::name_of;
-use crate::{Collection, DataError};
+use crate::collection::Collection;
+use crate::error::{DataError, name_of};
 
-/// The environment variable with the folder of the collections.
+/// Environment variable with the data folder.
 pub const IR_DATA: &str = "IR_DATA";
 
-/// The collections of one folder.
+/// Catalog of collections with a data folder.
 #[derive(Debug, Clone)]
-pub struct Catalogue {
+pub struct Catalog {
     root: Option<PathBuf>,
 }
 
-impl Catalogue {
-    /// The collections below a folder.
-    pub fn at(root: impl Into<PathBuf>) -> Self {
+impl Catalog {
+    /// The catalog with the files below a folder.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: Some(root.into()),
         }
     }
 
-    /// The collections below the folder in [`IR_DATA`]. Without one, only `bundled` opens.
+    /// The catalog with the files below the folder in [`IR_DATA`]. If the variable is not set, only
+    /// `bundled` can be opened.
     #[must_use]
     pub fn from_env() -> Self {
         Self {
@@ -63,17 +66,17 @@ impl Catalogue {
         }
     }
 
-    /// The folder.
+    /// Data folder.
     #[must_use]
     pub fn root(&self) -> Option<&Path> {
         self.root.as_deref()
     }
 
-    /// What is known of a collection.
+    /// Returns the entry of a collection.
     ///
     /// # Errors
-    /// When no collection has this name.
-    pub fn entry(&self, name: &str) -> Result<&'static Entry, DataError> {
+    /// There is no collection of this name.
+    pub fn entry(&self, name: &str) -> Result<&'static CatalogEntry, DataError> {
         entries()
             .iter()
             .find(|entry| entry.name == name)
@@ -83,18 +86,17 @@ impl Catalogue {
             })
     }
 
-    /// Whether a collection is there: all its files with the right sizes. Their content is not
-    /// looked at.
+    /// Whether all files of a collection exist with the expected sizes. Content is not verified.
     ///
     /// # Errors
-    /// When the name is unknown; and when the documents are there, but a file has another size than
-    /// it should, is missing or cannot be looked at. Nobody should take such a copy for none.
+    /// The name is unknown; or the first file exists, but a file is missing, unreadable or of another
+    /// size. An incomplete copy is an error rather than a missing collection.
     pub fn has(&self, name: &str) -> Result<bool, DataError> {
         let entry = self.entry(name)?;
         for (n, file) in entry.files.iter().enumerate() {
             match self.locate(entry, file) {
                 Ok(_) => {}
-                // The documents are the first file; the others may be shared with a collection.
+                // The first file has the documents. Others may be shared between collections.
                 Err(error) if n == 0 && error.is_missing() => return Ok(false),
                 Err(error) => return Err(error),
             }
@@ -105,13 +107,17 @@ impl Catalogue {
     /// Opens a collection.
     ///
     /// # Errors
-    /// When the name is unknown, a file is missing, or has another size than it should.
+    /// The name is unknown, a file is missing or of another size, or the entry only lists files.
     pub fn open(&self, name: &str) -> Result<Collection, DataError> {
-        collections::open(self, self.entry(name)?)
+        open::open_entry(self, self.entry(name)?)
     }
 
-    /// Where a file of a collection is: as the entry says, or decompressed beside that.
-    pub(crate) fn locate(&self, entry: &Entry, file: &FileEntry) -> Result<PathBuf, DataError> {
+    /// Path of a file of a collection: as listed or decompressed.
+    pub(crate) fn locate(
+        &self,
+        entry: &CatalogEntry,
+        file: &CatalogFile,
+    ) -> Result<PathBuf, DataError> {
         let Some(root) = &self.root else {
             return Err(DataError::NoDataFolder {
                 collection: entry.name.clone(),
@@ -121,18 +127,18 @@ impl Catalogue {
         let plain = file
             .plain_path()
             .map(|(path, content)| (path, content.bytes));
-        let places = [Some((file.path.as_str(), file.bytes)), plain];
-        let mut fault = None;
-        for (path, bytes) in places.into_iter().flatten() {
+        let candidates = [Some((file.path.as_str(), file.bytes)), plain];
+        let mut mismatch = None;
+        for (path, bytes) in candidates.into_iter().flatten() {
             let path = root.join(path);
             if path.exists() {
-                match sized(&path, bytes) {
+                match check_size(&path, bytes) {
                     Ok(()) => return Ok(path),
-                    Err(error) => fault = fault.or(Some(error)),
+                    Err(error) => mismatch = mismatch.or(Some(error)),
                 }
             }
         }
-        Err(fault.unwrap_or_else(|| DataError::MissingFile {
+        Err(mismatch.unwrap_or_else(|| DataError::MissingFile {
             path: name_of(&root.join(&file.path)),
             collection: entry.name.clone(),
             advice: entry.advice(),
@@ -140,14 +146,14 @@ impl Catalogue {
     }
 }
 
-/// Whether a file has the size that it should.
-fn sized(path: &Path, expected: u64) -> Result<(), DataError> {
+/// Checks the size of a file.
+fn check_size(path: &Path, expected: u64) -> Result<(), DataError> {
     let metadata = std::fs::metadata(path).map_err(|source| DataError::Read {
         path: name_of(path),
         source,
     })?;
     if metadata.is_dir() {
-        return Err(DataError::Folder {
+        return Err(DataError::Directory {
             path: name_of(path),
         });
     }
@@ -161,44 +167,38 @@ fn sized(path: &Path, expected: u64) -> Result<(), DataError> {
     Ok(())
 }
 
-/// Opens a collection of the folder in [`IR_DATA`], or `bundled`.
+/// Opens a collection below the folder in [`IR_DATA`], or `bundled`.
 ///
 /// # Errors
-/// As [`Catalogue::open`].
+/// See [`Catalog::open`].
 pub fn open(name: &str) -> Result<Collection, DataError> {
-    Catalogue::from_env().open(name)
+    Catalog::from_env().open(name)
 }
 
-/// Opens what a person names: a collection of the [catalogue](self), or a folder in
-/// [BEIR's layout](crate::beir).
+/// Opens a collection of the [catalog](self) by name or a folder in [BEIR layout](crate::beir) by
+/// path.
 ///
-/// A name of the catalogue wins over a folder of the same name, if the collection is there, even
-/// as a damaged copy; write `./name` for the folder.
+/// A name of the catalog takes precedence over a folder of the same name if the collection's files
+/// exist, even if they are corrupt. Write `./name` for the folder.
 ///
 /// # Errors
-/// When it is neither, or as [`Catalogue::open`], [`Catalogue::has`] and [`BeirFolder::open`].
+/// The argument is neither; otherwise see [`Catalog::open`], [`Catalog::has`] and [`BeirFolder::open`].
 pub fn open_path_or_name(argument: &str) -> Result<Collection, DataError> {
-    named_or_at(&Catalogue::from_env(), argument, Path::new(argument))
+    named_or_at(&Catalog::from_env(), argument, Path::new(argument))
 }
 
-fn named_or_at(
-    catalogue: &Catalogue,
-    argument: &str,
-    folder: &Path,
-) -> Result<Collection, DataError> {
-    match catalogue.entry(argument) {
-        Ok(entry) if !folder.is_dir() || catalogue.has(argument)? => {
-            collections::open(catalogue, entry)
-        }
+fn named_or_at(catalog: &Catalog, argument: &str, folder: &Path) -> Result<Collection, DataError> {
+    match catalog.entry(argument) {
+        Ok(entry) if !folder.is_dir() || catalog.has(argument)? => open::open_entry(catalog, entry),
         _ if folder.is_dir() => Ok(BeirFolder::open(folder)?.into_collection()),
-        _ if folder.is_file() => Err(DataError::Kind {
+        _ if folder.is_file() => Err(DataError::WrongType {
             path: argument.to_owned(),
             line: 1,
             field: "the path".to_owned(),
             expected: "a folder with corpus.jsonl, queries.jsonl and qrels",
             found: "a file",
         }),
-        Ok(entry) => collections::open(catalogue, entry),
+        Ok(entry) => open::open_entry(catalog, entry),
         Err(unknown) => Err(unknown),
     }
 }
@@ -210,42 +210,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_damaged_copy_is_not_taken_for_none() {
+    fn incomplete_copies_are_errors() {
         let folder = tempfile::tempdir().unwrap();
-        let catalogue = Catalogue::at(folder.path());
+        let catalog = Catalog::new(folder.path());
         let name = "beir/nfcorpus";
         let here = folder.path().join(name);
-        let open = || named_or_at(&catalogue, name, &here);
+        let open = || named_or_at(&catalog, name, &here);
         fs::create_dir_all(&here).unwrap();
-        assert!(!catalogue.has(name).unwrap());
-        // The folder alone, in another form than the catalogue's: nothing to compare with.
+        assert!(!catalog.has(name).unwrap());
+        // Another file name than the catalog's: the folder is opened as BEIR.
         let corpus = "{\"_id\": \"d\", \"text\": \"tea\"}\n";
         fs::write(here.join("corpus.jsonl.gz"), corpus).unwrap();
-        assert!(!catalogue.has(name).unwrap());
+        assert!(!catalog.has(name).unwrap());
         assert_eq!(open().unwrap().name(), "nfcorpus");
-        // The catalogue's own file, cut short.
+        // A truncated file of the catalog.
         for damaged in ["corpus.jsonl.zst", "corpus.jsonl"] {
             fs::write(here.join(damaged), corpus).unwrap();
-            for error in [catalogue.has(name).unwrap_err(), open().unwrap_err()] {
+            for error in [catalog.has(name).unwrap_err(), open().unwrap_err()] {
                 assert!(error.is_corrupt(), "{error}");
                 assert!(matches!(error, DataError::Size { .. }), "{error}");
             }
             fs::remove_file(here.join(damaged)).unwrap();
         }
-        // The documents whole, and no queries.
-        let bytes = catalogue.entry(name).unwrap().files[0].bytes;
+        // Complete documents without queries.
+        let bytes = catalog.entry(name).unwrap().files[0].bytes;
         let whole = fs::File::create(here.join("corpus.jsonl.zst")).unwrap();
         whole.set_len(bytes).unwrap();
-        for error in [catalogue.has(name).unwrap_err(), open().unwrap_err()] {
+        for error in [catalog.has(name).unwrap_err(), open().unwrap_err()] {
             assert!(matches!(error, DataError::MissingFile { .. }), "{error}");
         }
-        // A damaged copy beside a whole one does not matter.
+        // A truncated copy beside a complete one is ignored.
         fs::write(here.join("corpus.jsonl"), "cut").unwrap();
-        let error = catalogue.has(name).unwrap_err();
+        let error = catalog.has(name).unwrap_err();
         assert!(matches!(error, DataError::MissingFile { .. }), "{error}");
-        assert!(catalogue.has("bundled").unwrap());
-        assert!(catalogue.has("none").is_err());
-        let nowhere = Catalogue { root: None };
+        assert!(catalog.has("bundled").unwrap());
+        assert!(catalog.has("none").is_err());
+        let nowhere = Catalog { root: None };
         assert!(!nowhere.has(name).unwrap());
     }
 }

@@ -1,38 +1,37 @@
-//! From the files of an entry to a collection.
-
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use ir_core::trec::{self, Header};
+use ir_core::trec::HeaderLine;
 use ir_core::{Corpus, Qrels, Query};
 
-use super::{Catalogue, Entry};
+use super::entry::CatalogFormat;
+use super::{Catalog, CatalogEntry};
 use crate::beir::BeirFolder;
-use crate::catalogue::entry::Form;
-use crate::classic::{Cisi, Cranfield};
-use crate::datafinder::{self, DatasetCorpus, TestQuery};
-use crate::error::name_of;
-use crate::open as open_file;
-use crate::record::JsonFields;
-use crate::{Collection, Counted, DataError, Judged, jsonl};
+use crate::bundled::{self, BundledQueries};
+use crate::collection::{Collection, CountedCorpus, JudgedQueries};
+use crate::compression::open as open_file;
+use crate::datafinder::{self, DatasetCorpus, DatasetQuery};
+use crate::error::{DataError, name_of};
+use crate::json::JsonFields;
+use crate::jsonl;
+use crate::smart::{Cisi, Cranfield};
 
-pub(super) fn open(catalogue: &Catalogue, entry: &'static Entry) -> Result<Collection, DataError> {
+pub(super) fn open_entry(
+    catalog: &Catalog,
+    entry: &'static CatalogEntry,
+) -> Result<Collection, DataError> {
     let mut paths = Vec::new();
     for file in &entry.files {
-        paths.push(catalogue.locate(entry, file)?);
+        paths.push(catalog.locate(entry, file)?);
     }
     let file = |n: usize| paths.get(n).cloned().unwrap_or_default();
-    Ok(match entry.form {
-        Form::Bundled => counted(
-            entry,
-            DatasetCorpus::embedded("bundled/corpus.jsonl", bundled::CORPUS),
-            Bundled,
-        ),
-        Form::Beir => {
-            let folder = BeirFolder::of(entry.name.as_str().into(), paths.clone());
+    Ok(match entry.format {
+        CatalogFormat::Bundled => counted(entry, bundled::corpus(), BundledQueries),
+        CatalogFormat::Beir => {
+            let folder = BeirFolder::from_files(entry.name.as_str().into(), paths.clone());
             counted(entry, folder.corpus(), folder)
         }
-        Form::DataFinder => counted(
+        CatalogFormat::DataFinder => counted(
             entry,
             DatasetCorpus::new(file(0)),
             DataFinder {
@@ -42,7 +41,7 @@ pub(super) fn open(catalogue: &Catalogue, entry: &'static Entry) -> Result<Colle
                 train: file(4),
             },
         ),
-        Form::Makg => counted(
+        CatalogFormat::Makg => counted(
             entry,
             DatasetCorpus::new(file(0)),
             Makg {
@@ -50,32 +49,36 @@ pub(super) fn open(catalogue: &Catalogue, entry: &'static Entry) -> Result<Colle
                 train: file(2),
             },
         ),
-        Form::Cranfield => counted(
+        CatalogFormat::Cranfield => counted(
             entry,
             Cranfield::corpus(file(0)),
             Cranfield::new(file(1), file(2)),
         ),
-        Form::Cisi => counted(entry, Cisi::corpus(file(0)), Cisi::new(file(1), file(2))),
+        CatalogFormat::Cisi => counted(entry, Cisi::corpus(file(0)), Cisi::new(file(1), file(2))),
     })
 }
 
 fn counted(
-    entry: &'static Entry,
+    entry: &'static CatalogEntry,
     corpus: impl Corpus + 'static,
-    judged: impl Judged + 'static,
+    judged: impl JudgedQueries + 'static,
 ) -> Collection {
-    let corpus = Counted::new(corpus, entry.name.as_str(), entry.documents);
-    Collection::new(entry.name.as_str(), corpus, CountedJudged { entry, judged })
-        .with_notes(entry.notes.iter().cloned())
+    let corpus = CountedCorpus::new(corpus, entry.name.as_str(), entry.documents);
+    Collection::new(
+        entry.name.as_str(),
+        corpus,
+        CountedQueries { entry, judged },
+    )
+    .with_notes(entry.notes.iter().cloned())
 }
 
-/// Compares counts with those of the entry.
-struct CountedJudged<J> {
-    entry: &'static Entry,
+/// Queries and judgments whose counts are compared with the entry.
+struct CountedQueries<J> {
+    entry: &'static CatalogEntry,
     judged: J,
 }
 
-impl<J> CountedJudged<J> {
+impl<J> CountedQueries<J> {
     fn check(&self, what: &'static str, expected: u64, found: usize) -> Result<(), DataError> {
         if expected == found as u64 {
             return Ok(());
@@ -89,7 +92,7 @@ impl<J> CountedJudged<J> {
     }
 }
 
-impl<J: Judged> Judged for CountedJudged<J> {
+impl<J: JudgedQueries> JudgedQueries for CountedQueries<J> {
     fn source(&self) -> String {
         self.judged.source()
     }
@@ -119,54 +122,11 @@ impl<J: Judged> Judged for CountedJudged<J> {
     }
 }
 
-mod bundled {
-    pub(super) const CORPUS: &str = include_str!("../../bundled/corpus.jsonl");
-    pub(super) const TEST: &str = include_str!("../../bundled/test_queries.jsonl");
-    pub(super) const TRAIN: &str = include_str!("../../bundled/train_queries.jsonl");
-    pub(super) const QRELS: &str = include_str!("../../bundled/qrels.tsv");
-}
-
-/// The prefix of the ids of labelled training queries.
+/// Id prefix of training queries.
 const TRAIN: &str = "train-";
 
-fn queries_of(rows: Vec<TestQuery>) -> impl Iterator<Item = Query> {
+fn queries_of(rows: Vec<DatasetQuery>) -> impl Iterator<Item = Query> {
     rows.into_iter().map(|row| row.query)
-}
-
-struct Bundled;
-
-impl Bundled {
-    fn train() -> Result<Vec<TestQuery>, DataError> {
-        datafinder::read_training_queries(
-            bundled::TRAIN.as_bytes(),
-            "bundled/train_queries.jsonl",
-            TRAIN,
-        )
-    }
-}
-
-impl Judged for Bundled {
-    fn source(&self) -> String {
-        "bundled".to_owned()
-    }
-
-    fn splits(&self) -> Vec<String> {
-        vec!["test".to_owned(), "train".to_owned()]
-    }
-
-    fn all_queries(&self) -> Result<Vec<Query>, DataError> {
-        let name = "bundled/test_queries.jsonl";
-        let test = datafinder::read_test_queries(bundled::TEST.as_bytes(), name, "q")?;
-        Ok(queries_of(test).chain(queries_of(Self::train()?)).collect())
-    }
-
-    fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        if split == "train" {
-            return Ok(TestQuery::qrels(&Self::train()?));
-        }
-        let text = bundled::QRELS.as_bytes();
-        Ok(trec::read_qrels(text, "bundled/qrels.tsv", Header::AsData)?.data)
-    }
 }
 
 struct DataFinder {
@@ -177,12 +137,12 @@ struct DataFinder {
 }
 
 impl DataFinder {
-    fn train(&self) -> Result<Vec<TestQuery>, DataError> {
+    fn train(&self) -> Result<Vec<DatasetQuery>, DataError> {
         let file = open_file(&self.train)?;
         datafinder::read_training_queries(file, &name_of(&self.train), TRAIN)
     }
 
-    /// The rows of the published file, by the ids of the cleaned one.
+    /// Queries of the published file with the ids of the cleaned file.
     fn test(&self) -> Result<Vec<Query>, DataError> {
         let ids_name = name_of(&self.ids);
         let cleaned = jsonl::read_queries(open_file(&self.ids)?, &ids_name, &JsonFields::beir())?;
@@ -207,7 +167,7 @@ impl DataFinder {
     }
 }
 
-impl Judged for DataFinder {
+impl JudgedQueries for DataFinder {
     fn source(&self) -> String {
         name_of(&self.test)
     }
@@ -224,9 +184,9 @@ impl Judged for DataFinder {
 
     fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
         if split == "train" {
-            return Ok(TestQuery::qrels(&self.train()?));
+            return Ok(DatasetQuery::qrels(&self.train()?));
         }
-        Ok(crate::read_qrels(&self.qrels, Header::AsData)?.data)
+        Ok(crate::read_qrels(&self.qrels, HeaderLine::AsData)?.data)
     }
 }
 
@@ -236,7 +196,7 @@ struct Makg {
 }
 
 impl Makg {
-    fn rows(&self, split: &str) -> Result<Vec<TestQuery>, DataError> {
+    fn rows(&self, split: &str) -> Result<Vec<DatasetQuery>, DataError> {
         if split == "train" {
             let file = open_file(&self.train)?;
             return datafinder::read_training_queries(file, &name_of(&self.train), TRAIN);
@@ -245,7 +205,7 @@ impl Makg {
     }
 }
 
-impl Judged for Makg {
+impl JudgedQueries for Makg {
     fn source(&self) -> String {
         name_of(&self.test)
     }
@@ -260,6 +220,6 @@ impl Judged for Makg {
     }
 
     fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        Ok(TestQuery::qrels(&self.rows(split)?))
+        Ok(DatasetQuery::qrels(&self.rows(split)?))
     }
 }

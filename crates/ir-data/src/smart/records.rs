@@ -1,33 +1,31 @@
-//! Records of the SMART system.
-
 use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::sync::Arc;
 
-use ir_core::{Attributes, Value};
+use ir_core::{AttributeValue, Attributes};
 
-use crate::error::excerpt;
-use crate::seen::Seen;
-use crate::{DataError, Lines};
+use crate::duplicates::DuplicateFinder;
+use crate::error::{DataError, excerpt};
+use crate::lines::LineReader;
 
-/// What a mark means that a record has had already.
+/// Treatment of a marker that the record already has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Repeated {
-    /// Nothing: the text goes on (Cranfield).
-    TextGoesOn,
-    /// The same field once more (CISI).
-    Again,
+pub(super) enum RepeatedMarker {
+    /// The line is ignored and the current field continues (Cranfield).
+    Ignored,
+    /// The following lines are appended to the field (CISI).
+    Appended,
 }
 
-/// One record: its number and its fields, by letter.
+/// Record with its fields by marker letter.
 #[derive(Debug, Default)]
-pub(super) struct Record {
+pub(super) struct SmartRecord {
     pub(super) number: String,
     pub(super) line: u64,
     fields: BTreeMap<char, Vec<String>>,
 }
 
-impl Record {
+impl SmartRecord {
     fn joined(&self, mark: char, between: &str) -> String {
         let lines = self.fields.get(&mark).map_or(&[][..], Vec::as_slice);
         let lines: Vec<&str> = lines
@@ -66,12 +64,12 @@ impl Record {
             let numbers: Result<Vec<i64>, _> = line.split_whitespace().map(str::parse).collect();
             match numbers {
                 Ok(numbers) if numbers.is_empty() => {}
-                Ok(numbers) if numbers.len() == 3 => citations.push(Value::from(numbers)),
+                Ok(numbers) if numbers.len() == 3 => citations.push(AttributeValue::from(numbers)),
                 _ => {
                     return Err(DataError::Syntax {
                         path: source.to_owned(),
                         line: self.line,
-                        expected: "three whole numbers in each line of the record's .X",
+                        expected: "three integers in each line of .X",
                         found: excerpt(line),
                     });
                 }
@@ -84,41 +82,41 @@ impl Record {
     }
 }
 
-/// Reads record after record.
-pub(super) struct Records<R> {
-    lines: Lines<R>,
+/// Reader of records.
+pub(super) struct SmartRecords<R> {
+    lines: LineReader<R>,
     source: Arc<str>,
-    repeated: Repeated,
-    /// The head of the record that comes next.
-    head: Option<(String, u64)>,
+    repeated: RepeatedMarker,
+    /// Number and line of the next record.
+    next: Option<(String, u64)>,
     started: bool,
-    seen: Seen,
+    seen: DuplicateFinder,
 }
 
-impl<R: BufRead> Records<R> {
-    pub(super) fn new(reader: R, source: &str, repeated: Repeated) -> Self {
-        let lines = Lines::new(reader, source);
+impl<R: BufRead> SmartRecords<R> {
+    pub(super) fn new(reader: R, source: &str, repeated: RepeatedMarker) -> Self {
+        let lines = LineReader::new(reader, source);
         Self {
             source: lines.source(),
             lines,
             repeated,
-            head: None,
+            next: None,
             started: false,
-            seen: Seen::default(),
+            seen: DuplicateFinder::default(),
         }
     }
 
-    /// The next record; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Record>, DataError> {
+    /// Reads the next record; `None` at the end.
+    pub(super) fn read(&mut self) -> Result<Option<SmartRecord>, DataError> {
         if !self.started {
             self.started = true;
-            self.body()?;
+            self.read_fields()?;
         }
-        let Some((number, line)) = self.head.take() else {
+        let Some((number, line)) = self.next.take() else {
             return Ok(None);
         };
-        self.seen.new_id(&number, &self.source, line)?;
-        let fields = self.body()?;
+        self.seen.add_id(&number, &self.source, line)?;
+        let fields = self.read_fields()?;
         if !fields.contains_key(&'W') {
             return Err(DataError::MissingField {
                 path: self.source.as_ref().to_owned(),
@@ -126,15 +124,15 @@ impl<R: BufRead> Records<R> {
                 field: ".W".to_owned(),
             });
         }
-        Ok(Some(Record {
+        Ok(Some(SmartRecord {
             number,
             line,
             fields,
         }))
     }
 
-    /// The fields up to the next `.I`, which is kept, or the end.
-    fn body(&mut self) -> Result<BTreeMap<char, Vec<String>>, DataError> {
+    /// Reads the fields up to the next `.I` or the end.
+    fn read_fields(&mut self) -> Result<BTreeMap<char, Vec<String>>, DataError> {
         let mut fields: BTreeMap<char, Vec<String>> = BTreeMap::new();
         let mut current = None;
         while let Some(line) = self.lines.read()? {
@@ -152,13 +150,13 @@ impl<R: BufRead> Records<R> {
                 if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
                     return Err(syntax("a number after .I"));
                 }
-                self.head = Some((number.to_owned(), line.number));
+                self.next = Some((number.to_owned(), line.number));
                 return Ok(fields);
             }
-            match mark(text) {
+            match marker(text) {
                 Some('I') => return Err(syntax("a number after .I")),
                 Some(mark @ ('T' | 'A' | 'B' | 'W' | 'X' | 'K' | 'C' | 'N')) => {
-                    if fields.contains_key(&mark) && self.repeated == Repeated::TextGoesOn {
+                    if fields.contains_key(&mark) && self.repeated == RepeatedMarker::Ignored {
                         continue;
                     }
                     fields.entry(mark).or_default();
@@ -168,7 +166,7 @@ impl<R: BufRead> Records<R> {
                 None => match current.and_then(|mark| fields.get_mut(&mark)) {
                     Some(lines) => lines.push(text.to_owned()),
                     None if text.trim().is_empty() => {}
-                    None => return Err(syntax("a record that begins with .I and a mark")),
+                    None => return Err(syntax("a record that starts with .I and a marker")),
                 },
             }
         }
@@ -176,8 +174,8 @@ impl<R: BufRead> Records<R> {
     }
 }
 
-/// The letter of a line that is a mark.
-fn mark(text: &str) -> Option<char> {
+/// Letter of a marker line.
+fn marker(text: &str) -> Option<char> {
     let mut chars = text.trim_end().chars();
     match (chars.next(), chars.next(), chars.next()) {
         (Some('.'), Some(letter @ 'A'..='Z'), None) => Some(letter),

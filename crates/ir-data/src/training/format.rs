@@ -1,126 +1,127 @@
-//! One line of a training file.
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ir_core::{ExampleFault, TrainingExample, TrainingText, Value};
+use ir_core::AttributeValue;
+use ir_core::training::{InvalidExample, TrainingExample, TrainingText};
 
-use super::Texts;
-use crate::DataError;
-use crate::error::excerpt;
-use crate::record::{kind_of, object};
+use super::DocumentTexts;
+use crate::error::{DataError, excerpt};
+use crate::json::{parse_object, type_name};
 
-/// What is done with a line from which one cannot learn.
+/// Treatment of invalid training examples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Unusable {
-    /// An error that names it.
+pub enum OnInvalidExample {
+    /// Returns an error.
     #[default]
-    Refuse,
-    /// It is left out, and [`TrainingFile::left_out`](super::TrainingFile::left_out) names it; an
-    /// unknown id is left out of its line first.
-    LeaveOut,
+    Reject,
+    /// Skips unknown document ids, then examples that remain invalid.
+    /// [`TrainingFile::skipped`](super::TrainingFile::skipped) returns their errors.
+    Skip,
 }
 
-/// How a training file is to be read.
+/// Format of a training file.
 ///
 /// ```
-/// use ir_data::training::TrainingForm;
-/// let form = TrainingForm::default().with_query("keyphrase_query");
+/// use ir_data::training::TrainingFormat;
+/// let format = TrainingFormat::default().with_query_field("keyphrase_query");
 /// ```
 #[derive(Debug, Clone)]
-pub struct TrainingForm {
-    query: String,
-    texts: Option<Arc<Texts>>,
-    unusable: Unusable,
+pub struct TrainingFormat {
+    query_field: String,
+    texts: Option<Arc<DocumentTexts>>,
+    invalid: OnInvalidExample,
 }
 
-impl Default for TrainingForm {
+impl Default for TrainingFormat {
     fn default() -> Self {
         Self {
-            query: "query".to_owned(),
+            query_field: "query".to_owned(),
             texts: None,
-            unusable: Unusable::default(),
+            invalid: OnInvalidExample::default(),
         }
     }
 }
 
-impl TrainingForm {
-    /// With the query in another field: DataFinder's keyphrases are in `keyphrase_query`.
+impl TrainingFormat {
+    /// Field of the query, for example `keyphrase_query` for DataFinder's keyphrases. Default: `query`.
     #[must_use]
-    pub fn with_query(mut self, field: impl Into<String>) -> Self {
-        self.query = field.into();
+    pub fn with_query_field(mut self, field: impl Into<String>) -> Self {
+        self.query_field = field.into();
         self
     }
 
-    /// With positives and negatives that are ids, whose texts are these.
+    /// Texts of the documents to which ids in positives and negatives refer. Default: none, strings
+    /// are texts.
     #[must_use]
-    pub fn with_texts(mut self, texts: impl Into<Arc<Texts>>) -> Self {
+    pub fn with_texts(mut self, texts: impl Into<Arc<DocumentTexts>>) -> Self {
         self.texts = Some(texts.into());
         self
     }
 
-    /// With this treatment of lines from which one cannot learn.
+    /// Treatment of invalid examples. Default: [`OnInvalidExample::Reject`].
     #[must_use]
-    pub const fn with_unusable(mut self, unusable: Unusable) -> Self {
-        self.unusable = unusable;
+    pub const fn on_invalid_example(mut self, invalid: OnInvalidExample) -> Self {
+        self.invalid = invalid;
         self
     }
 
-    /// Reads a line. What is left out of it, or the line itself (then there is no example), is
-    /// told to `left_out`.
+    /// Parses a line. Errors of skipped ids are appended to `skipped`; `None` if the line itself is
+    /// skipped.
     pub(super) fn read(
         &self,
         text: &str,
         path: &str,
         line: u64,
-        left_out: &mut Vec<DataError>,
+        skipped: &mut Vec<DataError>,
     ) -> Result<Option<TrainingExample>, DataError> {
-        let mut reader = Reader {
-            form: self,
+        let mut reader = LineParser {
+            format: self,
             path,
             line,
-            left_out,
+            skipped,
         };
         match reader.example(text) {
             Ok(example) => Ok(Some(example)),
-            Err(Fault::Format(error)) => Err(error),
-            Err(Fault::Unusable(error)) if self.unusable == Unusable::Refuse => Err(error),
-            Err(Fault::Unusable(error)) => {
-                reader.left_out.push(error);
+            Err(LineError::Format(error)) => Err(error),
+            Err(LineError::Invalid(error)) if self.invalid == OnInvalidExample::Reject => {
+                Err(error)
+            }
+            Err(LineError::Invalid(error)) => {
+                reader.skipped.push(error);
                 Ok(None)
             }
         }
     }
 }
 
-/// What can be wrong with a line.
-enum Fault {
-    /// It is not of the form: always an error.
+/// Error of a line.
+enum LineError {
+    /// The line does not follow the format.
     Format(DataError),
-    /// One cannot learn from it: [`Unusable`] says what becomes of it.
-    Unusable(DataError),
+    /// The example is invalid; [`OnInvalidExample`] decides.
+    Invalid(DataError),
 }
 
-struct Reader<'a> {
-    form: &'a TrainingForm,
+struct LineParser<'a> {
+    format: &'a TrainingFormat,
     path: &'a str,
     line: u64,
-    left_out: &'a mut Vec<DataError>,
+    skipped: &'a mut Vec<DataError>,
 }
 
-/// The fields that hold the same in the forms.
+/// Equivalent field names of the formats.
 const IDS: [&str; 4] = ["query_id", "id", "_id", "n"];
 const POSITIVES: [&str; 2] = ["positive_passages", "positives"];
 const NEGATIVES: [&str; 2] = ["negative_passages", "negatives"];
 const TEXT_IDS: [&str; 3] = ["docid", "id", "_id"];
 
-impl Reader<'_> {
-    fn example(&mut self, text: &str) -> Result<TrainingExample, Fault> {
-        let mut members = object(text, self.path, self.line).map_err(Fault::Format)?;
-        let field = self.form.query.as_str();
+impl LineParser<'_> {
+    fn example(&mut self, text: &str) -> Result<TrainingExample, LineError> {
+        let mut members = parse_object(text, self.path, self.line).map_err(LineError::Format)?;
+        let field = self.format.query_field.as_str();
         let query = match members.remove(field) {
-            Some(Value::Text(query)) => query,
-            Some(other) => return Err(self.kind(field, "a text", kind_of(&other))),
+            Some(AttributeValue::Text(query)) => query,
+            Some(other) => return Err(self.kind(field, "a string", type_name(&other))),
             None => return Err(self.without(field)),
         };
         let mut query_id = None;
@@ -133,13 +134,13 @@ impl Reader<'_> {
         let (positive_field, positives) = self.texts(&mut members, POSITIVES)?;
         let positive_field = positive_field.ok_or_else(|| self.without(POSITIVES[1]))?;
         let (negative_field, negatives) = self.texts(&mut members, NEGATIVES)?;
-        // A list that would be overlooked.
+        // A misspelled list must not be ignored silently.
         let lists = ["positive", "negative"];
         let unknown = members
             .keys()
             .find(|name| lists.iter().any(|list| name.starts_with(list)));
         if let Some(unknown) = unknown {
-            return Err(Fault::Format(DataError::Syntax {
+            return Err(LineError::Format(DataError::Syntax {
                 path: self.path.to_owned(),
                 line: self.line,
                 expected: "lists named positives and negatives, or positive_passages and negative_passages",
@@ -157,14 +158,14 @@ impl Reader<'_> {
             Err(fault) => fault,
         };
         let kind = |field: &str, expected, found| self.fault(field, expected, found);
-        Err(Fault::Unusable(match fault {
-            ExampleFault::EmptyQuery => kind(field, "a query", "an empty text"),
-            ExampleFault::NoPositives => kind(positive_field, "at least one text", "none"),
-            ExampleFault::EmptyPositive { positive } => {
+        Err(LineError::Invalid(match fault {
+            InvalidExample::EmptyQuery => kind(field, "a query", "an empty text"),
+            InvalidExample::NoPositives => kind(positive_field, "at least one text", "none"),
+            InvalidExample::EmptyPositive { positive } => {
                 let field = format!("{positive_field}[{positive}]");
-                kind(&field, "a text", "an empty text")
+                kind(&field, "a string", "an empty text")
             }
-            ExampleFault::PositiveIsNegative { positive, negative } => {
+            InvalidExample::PositiveIsNegative { positive, negative } => {
                 let text = &example.negatives[negative];
                 DataError::PositiveIsNegative {
                     path: self.path.to_owned(),
@@ -182,18 +183,18 @@ impl Reader<'_> {
         }))
     }
 
-    /// The texts of a list, and the name that it has in this line.
+    /// Texts of a list and the name of its field.
     fn texts(
         &mut self,
-        members: &mut BTreeMap<String, Value>,
+        members: &mut BTreeMap<String, AttributeValue>,
         names: [&'static str; 2],
-    ) -> Result<(Option<&'static str>, Vec<TrainingText>), Fault> {
+    ) -> Result<(Option<&'static str>, Vec<TrainingText>), LineError> {
         let mut found = None;
         for name in names {
             if let Some(value) = members.remove(name) {
                 if let Some((first, _)) = found {
                     let both = "one list of positives and one of negatives";
-                    return Err(Fault::Format(DataError::Syntax {
+                    return Err(LineError::Format(DataError::Syntax {
                         path: self.path.to_owned(),
                         line: self.line,
                         expected: both,
@@ -206,15 +207,15 @@ impl Reader<'_> {
         let Some((name, value)) = found else {
             return Ok((None, Vec::new()));
         };
-        let Value::List(values) = value else {
-            return Err(self.kind(name, "a list of texts", kind_of(&value)));
+        let AttributeValue::List(values) = value else {
+            return Err(self.kind(name, "an array of strings", type_name(&value)));
         };
         let mut texts = Vec::with_capacity(values.len());
         for (n, value) in values.into_iter().enumerate() {
             match self.text(&format!("{name}[{n}]"), value) {
                 Ok(text) => texts.push(text),
-                Err(Fault::Unusable(error)) if self.form.unusable == Unusable::LeaveOut => {
-                    self.left_out.push(error);
+                Err(LineError::Invalid(error)) if self.format.invalid == OnInvalidExample::Skip => {
+                    self.skipped.push(error);
                 }
                 Err(fault) => return Err(fault),
             }
@@ -222,29 +223,33 @@ impl Reader<'_> {
         Ok((Some(name), texts))
     }
 
-    fn text(&self, field: &str, value: Value) -> Result<TrainingText, Fault> {
+    fn text(&self, field: &str, value: AttributeValue) -> Result<TrainingText, LineError> {
         let mut members = match value {
-            Value::Text(text) if self.form.texts.is_none() => return Ok(TrainingText::new(text)),
-            Value::Text(_) | Value::Int(_) => return self.by_id(self.id(field, value)?, field),
-            Value::Map(members) => members,
-            other => return Err(self.kind(field, "a text or an object", kind_of(&other))),
+            AttributeValue::Text(text) if self.format.texts.is_none() => {
+                return Ok(TrainingText::new(text));
+            }
+            AttributeValue::Text(_) | AttributeValue::Int(_) => {
+                return self.by_id(self.id(field, value)?, field);
+            }
+            AttributeValue::Map(members) => members,
+            other => return Err(self.kind(field, "a string or an object", type_name(&other))),
         };
         let mut part = |name: &str| match members.remove(name) {
             None => Ok(None),
-            Some(Value::Text(text)) => Ok(Some(text)),
+            Some(AttributeValue::Text(text)) => Ok(Some(text)),
             Some(other) => {
                 let field = format!("{field}.{name}");
-                Err(self.kind(&field, "a text", kind_of(&other)))
+                Err(self.kind(&field, "a string", type_name(&other)))
             }
         };
         let (title, text) = (part("title")?, part("text")?);
         let score = match members.remove("score") {
             None => None,
-            Some(Value::Float(score)) => Some(score as f32),
-            Some(Value::Int(score)) => Some(score as f32),
+            Some(AttributeValue::Float(score)) => Some(score as f32),
+            Some(AttributeValue::Int(score)) => Some(score as f32),
             Some(other) => {
                 let field = format!("{field}.score");
-                return Err(self.kind(&field, "a number", kind_of(&other)));
+                return Err(self.kind(&field, "a number", type_name(&other)));
             }
         };
         let mut id = None;
@@ -263,18 +268,18 @@ impl Reader<'_> {
                 },
                 score: None,
             },
-            (None, Some(id)) if self.form.texts.is_some() => self.by_id(id, field)?,
+            (None, Some(id)) if self.format.texts.is_some() => self.by_id(id, field)?,
             (None, _) => return Err(self.missing(&format!("{field}.text"))),
         };
         of.score = score;
         Ok(of)
     }
 
-    fn by_id(&self, id: String, field: &str) -> Result<TrainingText, Fault> {
-        let known = self.form.texts.as_ref().and_then(|texts| texts.get(&id));
+    fn by_id(&self, id: String, field: &str) -> Result<TrainingText, LineError> {
+        let known = self.format.texts.as_ref().and_then(|texts| texts.get(&id));
         match known {
             Some((id, text)) => Ok(TrainingText::new(text).with_id(id)),
-            None => Err(Fault::Unusable(DataError::UnknownId {
+            None => Err(LineError::Invalid(DataError::UnknownId {
                 path: self.path.to_owned(),
                 line: self.line,
                 field: field.to_owned(),
@@ -283,16 +288,16 @@ impl Reader<'_> {
         }
     }
 
-    fn id(&self, field: &str, value: Value) -> Result<String, Fault> {
+    fn id(&self, field: &str, value: AttributeValue) -> Result<String, LineError> {
         match value {
-            Value::Text(id) => Ok(id),
-            Value::Int(id) => Ok(id.to_string()),
-            other => Err(self.kind(field, "an id", kind_of(&other))),
+            AttributeValue::Text(id) => Ok(id),
+            AttributeValue::Int(id) => Ok(id.to_string()),
+            other => Err(self.kind(field, "an id", type_name(&other))),
         }
     }
 
     fn fault(&self, field: &str, expected: &'static str, found: &'static str) -> DataError {
-        DataError::Kind {
+        DataError::WrongType {
             path: self.path.to_owned(),
             line: self.line,
             field: format!("{field:?}"),
@@ -301,19 +306,19 @@ impl Reader<'_> {
         }
     }
 
-    fn kind(&self, field: &str, expected: &'static str, found: &'static str) -> Fault {
-        Fault::Format(self.fault(field, expected, found))
+    fn kind(&self, field: &str, expected: &'static str, found: &'static str) -> LineError {
+        LineError::Format(self.fault(field, expected, found))
     }
 
-    fn missing(&self, field: &str) -> Fault {
+    fn missing(&self, field: &str) -> LineError {
         match self.without(field) {
-            Fault::Unusable(error) | Fault::Format(error) => Fault::Format(error),
+            LineError::Invalid(error) | LineError::Format(error) => LineError::Format(error),
         }
     }
 
-    /// A field without which one cannot learn.
-    fn without(&self, field: &str) -> Fault {
-        Fault::Unusable(DataError::MissingField {
+    /// Error of a missing field that makes the example invalid.
+    fn without(&self, field: &str) -> LineError {
+        LineError::Invalid(DataError::MissingField {
             path: self.path.to_owned(),
             line: self.line,
             field: field.to_owned(),

@@ -1,67 +1,64 @@
-//! The judgments of the two collections.
-
 use std::io::BufRead;
 
 use ir_core::{Grade, Qrels};
 use serde::{Deserialize, Serialize};
 
-use crate::error::excerpt;
-use crate::seen::Seen;
-use crate::{DataError, Lines};
+use crate::duplicates::DuplicateFinder;
+use crate::error::{DataError, excerpt};
+use crate::lines::LineReader;
 
-/// What becomes of Cranfield's codes: 1 a complete answer, 2 highly relevant, 3 useful, 4 of
-/// minimum interest.
+/// Interpretation of Cranfield's codes: 1 complete answer, 2 highly relevant, 3 useful, 4 of minimum
+/// interest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Codes {
-    /// Grades 4, 3, 2, 1: higher is more relevant, as everywhere else.
+pub enum CranfieldGrades {
+    /// Grades 4, 3, 2, 1 for codes 1, 2, 3, 4: higher is more relevant.
     #[default]
     Graded,
-    /// Grade 1 for all four.
+    /// Grade 1 for all codes.
     Binary,
-    /// The codes as they are, lower more relevant: not for evaluation.
-    AsWritten,
+    /// The code is the grade: lower is more relevant, which evaluation measures do not support.
+    Raw,
 }
 
-/// What becomes of the documents with Cranfield's code -1, one for each query: the paper that the
-/// question was taken from.
+/// Interpretation of Cranfield's code -1: the paper from which the query was taken, one per query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum SourceDocument {
-    /// It is relevant in the lowest degree: grade 1 (or -1 with [`Codes::AsWritten`]).
+pub enum CranfieldSourceDocument {
+    /// Judged with the lowest relevant grade, 1, or -1 with [`CranfieldGrades::Raw`].
     #[default]
     Relevant,
-    /// It is not in the judgments.
+    /// Not judged.
     Drop,
 }
 
-/// Reads Cranfield's judgments: query, document and code between blanks.
+/// Reads Cranfield's judgments: query, document and code, separated by white space.
 ///
 /// # Errors
-/// When the source cannot be read, a line has not three whole numbers, a code is none of -1, 1, 2,
-/// 3, 4, or a pair is judged twice.
+/// The source cannot be read, a line does not consist of three integers, a code is not -1, 1, 2, 3
+/// or 4, or a pair is judged twice.
 pub fn read_cranfield_judgments(
     reader: impl BufRead,
     source: &str,
-    codes: Codes,
-    source_document: SourceDocument,
+    grades: CranfieldGrades,
+    source_document: CranfieldSourceDocument,
 ) -> Result<Qrels, DataError> {
     read(reader, source, 3, |code| {
         let code: Grade = code.parse().ok()?;
-        let grade = match (code, codes) {
-            (-1, _) if source_document == SourceDocument::Drop => return Some(None),
-            (-1 | 1..=4, Codes::AsWritten) => code,
-            (-1, _) | (1..=4, Codes::Binary) => 1,
-            (1..=4, Codes::Graded) => 5 - code,
+        let grade = match (code, grades) {
+            (-1, _) if source_document == CranfieldSourceDocument::Drop => return Some(None),
+            (-1 | 1..=4, CranfieldGrades::Raw) => code,
+            (-1, _) | (1..=4, CranfieldGrades::Binary) => 1,
+            (1..=4, CranfieldGrades::Graded) => 5 - code,
             _ => return None,
         };
         Some(Some(grade))
     })
 }
 
-/// Reads CISI's judgments: query, document, and two columns that are always 0, between blanks.
-/// Every document listed is relevant.
+/// Reads CISI's judgments: query, document and two columns that are always 0, separated by white
+/// space. Every listed document is relevant.
 ///
 /// # Errors
-/// When the source cannot be read, a line has not four columns, or a pair is judged twice.
+/// The source cannot be read, a line does not have four columns, or a pair is judged twice.
 pub fn read_cisi_judgments(reader: impl BufRead, source: &str) -> Result<Qrels, DataError> {
     read(reader, source, 4, |zero| (zero == "0").then_some(Some(1)))
 }
@@ -72,9 +69,9 @@ fn read(
     columns: usize,
     grade: impl Fn(&str) -> Option<Option<Grade>>,
 ) -> Result<Qrels, DataError> {
-    let mut lines = Lines::new(reader, source);
+    let mut lines = LineReader::new(reader, source);
     let mut qrels = Qrels::new();
-    let mut seen = Seen::default();
+    let mut seen = DuplicateFinder::default();
     while let Some(line) = lines.read()? {
         let mut parts = line.text.split_ascii_whitespace();
         let (Some(query), Some(doc), Some(third)) = (parts.next(), parts.next(), parts.next())
@@ -95,7 +92,7 @@ fn read(
         };
         for number in [query, doc] {
             if !number.bytes().all(|byte| byte.is_ascii_digit()) {
-                return Err(syntax("a whole number", number));
+                return Err(syntax("an integer", number));
             }
         }
         let grade = grade(third).ok_or_else(|| {
@@ -105,7 +102,7 @@ fn read(
             };
             syntax(expected, third)
         })?;
-        if let Some(first) = seen.note(&[query, doc], line.number) {
+        if let Some(first) = seen.add(&[query, doc], line.number) {
             return Err(DataError::RepeatedJudgment {
                 path: source.to_owned(),
                 line: line.number,

@@ -1,12 +1,12 @@
 //! Cranfield, CISI and their kind.
 
-use ir_core::Value;
+use ir_core::AttributeValue;
 use ir_data::DataError;
-use ir_data::classic::{self, Codes, SourceDocument};
+use ir_data::smart::{self, CranfieldGrades, CranfieldSourceDocument};
 
 #[test]
 fn classic_records() {
-    let docs = |text: &str| classic::read_documents(text.as_bytes(), "f");
+    let docs = |text: &str| smart::read_documents(text.as_bytes(), "f");
     let text = "\n.I 12\r\n.T \r\na\r\nb .\r\n.A\r\n.B\r\n.W\r\n  one\r\n\r\n.5 two\r\n.A\r\nthree\r\n.I 3\n.W\n.X\n1\t2\t3\n";
     let read = docs(text).unwrap();
     assert_eq!(
@@ -21,7 +21,9 @@ fn classic_records() {
     assert_eq!((read[1].id.as_str(), read[1].text.as_str()), ("3", ""));
     assert_eq!(
         read[1].attributes.get("citations"),
-        Some(&Value::List(vec![Value::from(vec![1_i64, 2, 3])]))
+        Some(&AttributeValue::List(vec![AttributeValue::from(vec![
+            1_i64, 2, 3
+        ])]))
     );
     assert!(docs("").unwrap().is_empty());
     for (text, expected) in [
@@ -57,7 +59,7 @@ fn classic_records() {
     ] {
         assert_eq!(docs(text).unwrap_err().to_string(), expected);
     }
-    let queries = classic::read_queries(&b".I 002\n.T\nt\n.A\nx\n.A\ny\n.W\nw\n"[..], "f").unwrap();
+    let queries = smart::read_queries(&b".I 002\n.T\nt\n.A\nx\n.A\ny\n.W\nw\n"[..], "f").unwrap();
     assert_eq!(
         (queries[0].id.as_str(), queries[0].text.as_str()),
         ("002", "w")
@@ -69,7 +71,7 @@ fn classic_records() {
 #[test]
 fn classic_judgments() {
     let read = |text: &str, codes, source| {
-        classic::read_cranfield_judgments(text.as_bytes(), "f", codes, source)
+        smart::read_cranfield_judgments(text.as_bytes(), "f", codes, source)
     };
     let text = "1 184 2 \r\n1 12 4\r\n1 5 -1";
     let grades = |codes, source| {
@@ -78,15 +80,15 @@ fn classic_judgments() {
     };
     let some = Some;
     assert_eq!(
-        grades(Codes::Graded, SourceDocument::Relevant),
+        grades(CranfieldGrades::Graded, CranfieldSourceDocument::Relevant),
         [some(3), some(1), some(1)]
     );
     assert_eq!(
-        grades(Codes::Binary, SourceDocument::Drop),
+        grades(CranfieldGrades::Binary, CranfieldSourceDocument::Drop),
         [some(1), some(1), None]
     );
     assert_eq!(
-        grades(Codes::AsWritten, SourceDocument::Relevant),
+        grades(CranfieldGrades::Raw, CranfieldSourceDocument::Relevant),
         [some(2), some(4), some(-1)]
     );
     for (text, expected) in [
@@ -102,10 +104,15 @@ fn classic_judgments() {
             "f:2: expected a new pair, found query \"1\" and document \"184\" of line 1",
         ),
     ] {
-        let error = read(text, Codes::Graded, SourceDocument::Relevant).unwrap_err();
+        let error = read(
+            text,
+            CranfieldGrades::Graded,
+            CranfieldSourceDocument::Relevant,
+        )
+        .unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
-    let cisi = |text: &str| classic::read_cisi_judgments(text.as_bytes(), "f");
+    let cisi = |text: &str| smart::read_cisi_judgments(text.as_bytes(), "f");
     assert_eq!(
         cisi("     1     28\t0\t0.000000\n")
             .unwrap()

@@ -1,5 +1,3 @@
-//! Whether a collection is what the catalogue says.
-
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,35 +6,38 @@ use std::path::Path;
 use ir_core::{Document, Flow, Progress};
 use sha2::{Digest, Sha256};
 
-use super::Catalogue;
-use crate::DataError;
-use crate::error::name_of;
+use super::Catalog;
+use crate::error::{DataError, name_of};
 
-/// What was found as the catalogue states it.
+/// Counts of a verified collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Verified {
-    /// Files with the right size and hash.
+pub struct VerifiedCollection {
+    /// Files with the expected size and SHA-256.
     pub files: u64,
-    /// Bytes in them.
+    /// Total size in bytes.
     pub bytes: u64,
-    /// Documents.
+    /// Number of documents.
     pub documents: u64,
-    /// Different ids among them.
-    pub distinct: u64,
-    /// Queries, judged or not.
+    /// Number of distinct document ids.
+    pub distinct_ids: u64,
+    /// Number of queries, judged or not.
     pub queries: u64,
-    /// Judgments in all splits.
+    /// Number of judgments in all splits.
     pub judgments: u64,
 }
 
-impl Catalogue {
-    /// Checks everything that the entry of a collection states: sizes, hashes, counts. Reads all
-    /// files; holds a hash of each document's id in memory.
+impl Catalog {
+    /// Verifies sizes, SHA-256 and counts of a collection. Reads all files and keeps a hash of every
+    /// document id in memory.
     ///
     /// # Errors
-    /// The first thing that is not as stated, or [`DataError::Cancelled`].
-    pub fn verify(&self, name: &str, progress: &mut dyn Progress) -> Result<Verified, DataError> {
+    /// The first difference from the catalog, or [`DataError::Canceled`].
+    pub fn verify(
+        &self,
+        name: &str,
+        progress: &mut dyn Progress,
+    ) -> Result<VerifiedCollection, DataError> {
         let entry = self.entry(name)?;
         let mut bytes = 0;
         let total: u64 = entry.files.iter().map(|file| file.bytes).sum();
@@ -47,12 +48,12 @@ impl Catalogue {
                 _ => &file.sha256,
             };
             let (found, length) = sha256_of(&path, &mut |done| match progress.report(
-                "hashing",
+                "verifying",
                 bytes + done,
                 Some(total),
             ) {
                 Flow::Continue => Ok(()),
-                Flow::Stop => Err(DataError::Cancelled),
+                Flow::Stop => Err(DataError::Canceled),
             })?;
             if found != *expected {
                 return Err(DataError::Sha256 {
@@ -70,11 +71,11 @@ impl Catalogue {
         let mut documents = 0;
         while reader.read(&mut doc)? {
             documents += 1;
-            ids.insert(crate::seen::hash(&[&doc.id]));
+            ids.insert(crate::duplicates::hash(&[&doc.id]));
             if documents % 4096 == 0
                 && progress.report("counting", documents, Some(entry.documents)) == Flow::Stop
             {
-                return Err(DataError::Cancelled);
+                return Err(DataError::Canceled);
             }
         }
         let count = |what, expected, found| {
@@ -93,11 +94,11 @@ impl Catalogue {
             collection.queries(split)?;
             judgments += collection.qrels(split)?.judgments() as u64;
         }
-        Ok(Verified {
+        Ok(VerifiedCollection {
             files: entry.files.len() as u64,
             bytes,
             documents: count("documents", entry.documents, documents)?,
-            distinct: count("different ids", entry.distinct, ids.len() as u64)?,
+            distinct_ids: count("distinct ids", entry.distinct_ids, ids.len() as u64)?,
             queries: count(
                 "queries",
                 entry.queries,
@@ -108,8 +109,8 @@ impl Catalogue {
     }
 }
 
-/// The SHA-256 of a file in hexadecimal digits, and its length.
-pub(crate) fn sha256_of(
+/// SHA-256 of a file in hexadecimal digits, and its size.
+fn sha256_of(
     path: &Path,
     report: &mut dyn FnMut(u64) -> Result<(), DataError>,
 ) -> Result<(String, u64), DataError> {
@@ -135,7 +136,7 @@ pub(crate) fn sha256_of(
     }
 }
 
-pub(crate) fn hex(hash: &[u8]) -> String {
+pub(super) fn hex(hash: &[u8]) -> String {
     use std::fmt::Write as _;
     hash.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

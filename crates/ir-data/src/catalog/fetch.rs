@@ -1,44 +1,81 @@
-//! Collections of the catalogue out of their public archives.
+//! Downloads of collections from their public archives (feature `fetch`).
 
+use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
-use std::time::Duration;
 
-use ir_core::{AtomicFile, Progress};
+use ir_core::store::AtomicFile;
+use ir_core::{Flow, Progress};
+use ir_fetch::{Download, DownloadError, HttpClient};
 use sha2::{Digest, Sha256};
 use zip::ZipArchive;
 
-use super::download::go_on;
-use super::{Download, FetchError};
-use crate::DataError;
-use crate::catalogue::{Archive, Catalogue, Content, Entry, FileEntry, IR_DATA, hex};
-use crate::error::name_of;
+use super::verify::hex;
+use super::{Catalog, CatalogEntry, CatalogFile, FileContent, IR_DATA, PublicArchive};
+use crate::error::{DataError, name_of};
 
-impl Catalogue {
-    /// Downloads a collection from its public address into the folder of the catalogue and
-    /// verifies every file; decompressed, since the archives hold them so. Files that are there
-    /// with the right size stay.
+/// Error downloading a collection.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)]
+pub enum FetchError {
+    /// The archive cannot be downloaded.
+    #[error(transparent)]
+    Download(DownloadError),
+    /// The collection has no public archive.
+    #[error(
+        "expected a collection with a public archive, found {collection:?}, which comes from {origin}"
+    )]
+    NoArchive { collection: String, origin: String },
+    /// The archive is corrupt or lacks a file.
+    #[error("{path}: expected {expected:?} in the archive, found it missing or corrupt")]
+    Archive {
+        path: String,
+        expected: String,
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The collection is unknown, a file has the wrong content or cannot be written, or the caller
+    /// canceled the download.
+    #[error(transparent)]
+    Data(#[from] DataError),
+}
+
+impl From<DownloadError> for FetchError {
+    fn from(error: DownloadError) -> Self {
+        match error {
+            DownloadError::Canceled => Self::Data(DataError::Canceled),
+            error => Self::Download(error),
+        }
+    }
+}
+
+impl Catalog {
+    /// Downloads the missing files of a collection from its public archive, decompresses and
+    /// verifies them. Every file is written atomically. Existing files of the right size are not
+    /// downloaded again.
     ///
     /// # Errors
-    /// When the name is unknown, the collection has no public address, no folder is known, or as
-    /// [`Download::to`]. Files appear whole or not at all.
+    /// The name is unknown, the collection has no public archive, there is no data folder, or the
+    /// download fails.
     pub fn fetch(&self, name: &str, progress: &mut dyn Progress) -> Result<(), FetchError> {
         let entry = self.entry(name)?;
         match &entry.archive {
             _ if entry.files.is_empty() => Ok(()),
             Some(archive) => self.fetch_from(entry, archive, progress),
-            None => Err(FetchError::NoAddress {
+            None => Err(FetchError::NoArchive {
                 collection: entry.name.clone(),
                 origin: entry.source.clone(),
             }),
         }
     }
 
-    /// As [`Catalogue::fetch`], from another address than the entry's: a mirror.
+    /// Downloads a collection as [`Catalog::fetch`] does, with the archive at another URL, for
+    /// example of a mirror.
     ///
     /// # Errors
-    /// As [`Catalogue::fetch`].
+    /// See [`Catalog::fetch`].
     pub fn fetch_mirror(
         &self,
         name: &str,
@@ -49,7 +86,7 @@ impl Catalogue {
         let Some(archive) = &entry.archive else {
             return self.fetch(name, progress);
         };
-        let archive = Archive {
+        let archive = PublicArchive {
             url: url.to_owned(),
             ..archive.clone()
         };
@@ -58,15 +95,15 @@ impl Catalogue {
 
     fn fetch_from(
         &self,
-        entry: &Entry,
-        archive: &Archive,
+        entry: &CatalogEntry,
+        archive: &PublicArchive,
         progress: &mut dyn Progress,
     ) -> Result<(), FetchError> {
         let root = self.root().ok_or_else(|| DataError::NoDataFolder {
             collection: entry.name.clone(),
             variable: IR_DATA,
         })?;
-        let missing: Vec<&FileEntry> = entry
+        let missing: Vec<&CatalogFile> = entry
             .files
             .iter()
             .filter(|file| self.locate(entry, file).is_err())
@@ -79,7 +116,7 @@ impl Catalogue {
         make_folder(&folder)?;
         let fetched = download_into(&folder, entry, archive, root, &missing, progress);
         if fetched.is_err() {
-            // What a later run can go on with stays, and a folder that holds something with it.
+            // Folders with a partial file are not empty and remain.
             for folder in new {
                 let _ = fs::remove_dir(folder);
             }
@@ -90,20 +127,19 @@ impl Catalogue {
 
 fn download_into(
     folder: &Path,
-    entry: &Entry,
-    archive: &Archive,
+    entry: &CatalogEntry,
+    archive: &PublicArchive,
     root: &Path,
-    missing: &[&FileEntry],
+    missing: &[&CatalogFile],
     progress: &mut dyn Progress,
 ) -> Result<(), FetchError> {
     let path = folder.join(".archive.zip");
-    Download::new(&archive.url)
-        .resuming()
-        .attempts(5, Duration::from_secs(1))
-        .to(&path, progress)?;
+    // The checksums of the extracted files verify the archive.
+    let download = Download::new(&archive.url).with_unverified_resume();
+    HttpClient::new().save(&download, &path, progress)?;
     let unpacked = unpack(&path, entry, archive, root, missing, progress);
-    // Right or wrong, the archive has done its duty; a wrong one must not be gone on with.
-    if !matches!(unpacked, Err(FetchError::Data(DataError::Cancelled))) {
+    // An archive with wrong content must not be resumed.
+    if !matches!(unpacked, Err(FetchError::Data(DataError::Canceled))) {
         let _ = fs::remove_file(&path);
     }
     unpacked
@@ -118,18 +154,17 @@ fn make_folder(folder: &Path) -> Result<(), DataError> {
 
 fn unpack(
     path: &Path,
-    entry: &Entry,
-    archive: &Archive,
+    entry: &CatalogEntry,
+    archive: &PublicArchive,
     root: &Path,
-    files: &[&FileEntry],
+    files: &[&CatalogFile],
     progress: &mut dyn Progress,
 ) -> Result<(), FetchError> {
-    let fault =
-        |member: &str, source: Box<dyn std::error::Error + Send + Sync>| FetchError::Archive {
-            path: archive.url.clone(),
-            expected: member.to_owned(),
-            source,
-        };
+    let fault = |member: &str, source: Box<dyn Error + Send + Sync>| FetchError::Archive {
+        path: archive.url.clone(),
+        expected: member.to_owned(),
+        source,
+    };
     let file = File::open(path).map_err(|source| DataError::Read {
         path: name_of(path),
         source,
@@ -160,16 +195,16 @@ fn unpack(
     Ok(())
 }
 
-/// What can go wrong with one file.
-enum Extract {
+/// Error extracting a file of an archive.
+enum ExtractError {
     Read(io::Error),
     Write(io::Error),
     Size { expected: u64, found: u64 },
     Sha256 { expected: String, found: String },
-    Cancelled(DataError),
+    Canceled,
 }
 
-impl Extract {
+impl ExtractError {
     fn into_fetch(self, url: &str, member: &str, destination: &Path) -> FetchError {
         let url = format!("{url}#{member}");
         match self {
@@ -182,17 +217,17 @@ impl Extract {
                 path: name_of(destination),
                 source,
             }),
-            Self::Size { expected, found } => FetchError::Size {
-                url,
+            Self::Size { expected, found } => FetchError::Data(DataError::Size {
+                path: url,
                 expected,
                 found,
-            },
-            Self::Sha256 { expected, found } => FetchError::Sha256 {
-                url,
+            }),
+            Self::Sha256 { expected, found } => FetchError::Data(DataError::Sha256 {
+                path: url,
                 expected,
                 found,
-            },
-            Self::Cancelled(error) => FetchError::Data(error),
+            }),
+            Self::Canceled => FetchError::Data(DataError::Canceled),
         }
     }
 }
@@ -200,10 +235,10 @@ impl Extract {
 fn extract(
     member: &mut impl Read,
     destination: &Path,
-    content: &Content,
+    content: &FileContent,
     progress: &mut dyn Progress,
-) -> Result<(), Extract> {
-    let mut out = AtomicFile::create(destination).map_err(Extract::Write)?;
+) -> Result<(), ExtractError> {
+    let mut out = AtomicFile::create(destination).map_err(ExtractError::Write)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     let mut length = 0;
@@ -212,29 +247,31 @@ fn extract(
             Ok(0) => break,
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Extract::Read(error)),
+            Err(error) => return Err(ExtractError::Read(error)),
         };
         length += count as u64;
         if length > content.bytes {
             break;
         }
         hasher.update(&buffer[..count]);
-        out.write_all(&buffer[..count]).map_err(Extract::Write)?;
-        go_on(progress.report("unpacking", length, Some(content.bytes)))
-            .map_err(Extract::Cancelled)?;
+        out.write_all(&buffer[..count])
+            .map_err(ExtractError::Write)?;
+        if progress.report("unpacking", length, Some(content.bytes)) == Flow::Stop {
+            return Err(ExtractError::Canceled);
+        }
     }
     if length != content.bytes {
-        return Err(Extract::Size {
+        return Err(ExtractError::Size {
             expected: content.bytes,
             found: length,
         });
     }
     let found = hex(&hasher.finalize());
     if found != content.sha256 {
-        return Err(Extract::Sha256 {
+        return Err(ExtractError::Sha256 {
             expected: content.sha256.clone(),
             found,
         });
     }
-    out.commit().map_err(Extract::Write)
+    out.commit().map_err(ExtractError::Write)
 }

@@ -1,0 +1,164 @@
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+/// Collection of the catalog with its expected files and counts.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct CatalogEntry {
+    /// Name of the collection.
+    pub name: String,
+    /// Description in one line.
+    pub about: String,
+    pub(crate) format: CatalogFormat,
+    /// Files below the data folder.
+    pub files: Vec<CatalogFile>,
+    /// Number of documents.
+    pub documents: u64,
+    /// Number of distinct document ids.
+    pub distinct_ids: u64,
+    /// Number of queries, judged or not.
+    pub queries: u64,
+    /// Counts by split.
+    pub splits: BTreeMap<String, SplitCounts>,
+    /// License stated by the publishers.
+    pub license: String,
+    /// Origin of the files.
+    pub source: String,
+    /// Public archive with the files, if there is one.
+    #[serde(default)]
+    pub archive: Option<PublicArchive>,
+    /// Notes for users.
+    pub notes: Vec<String>,
+}
+
+/// Format of the files of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CatalogFormat {
+    Bundled,
+    Beir,
+    DataFinder,
+    Makg,
+    Cranfield,
+    Cisi,
+}
+
+/// File of a collection.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct CatalogFile {
+    /// Path below the data folder.
+    pub path: String,
+    /// Size of the file.
+    pub bytes: u64,
+    /// SHA-256 of the file in hexadecimal digits.
+    pub sha256: String,
+    /// Decompressed content of a compressed file. The file may also be stored decompressed, without
+    /// the last extension.
+    #[serde(default)]
+    pub plain: Option<FileContent>,
+}
+
+/// Size and checksum of a decompressed file.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct FileContent {
+    /// Size in bytes.
+    pub bytes: u64,
+    /// SHA-256 in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// Counts of a split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SplitCounts {
+    /// Number of queries with judgments.
+    pub queries: u64,
+    /// Number of judgments.
+    pub judgments: u64,
+}
+
+/// Public zip archive.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct PublicArchive {
+    /// URL of the archive.
+    pub url: String,
+    /// Folder in the archive with the files.
+    pub root: String,
+}
+
+impl CatalogFile {
+    /// Path and content of the decompressed file, if the listed file is compressed.
+    pub(crate) fn plain_path(&self) -> Option<(&str, &FileContent)> {
+        let plain = self.plain.as_ref()?;
+        let path = self
+            .path
+            .strip_suffix(".zst")
+            .or_else(|| self.path.strip_suffix(".gz"))?;
+        Some((path, plain))
+    }
+
+    /// Path and content of the file in decompressed form.
+    #[cfg(any(test, feature = "fetch"))]
+    pub(crate) fn content(&self) -> (&str, FileContent) {
+        match self.plain_path() {
+            Some((path, content)) => (path, content.clone()),
+            None => (
+                &self.path,
+                FileContent {
+                    bytes: self.bytes,
+                    sha256: self.sha256.clone(),
+                },
+            ),
+        }
+    }
+}
+
+impl CatalogEntry {
+    /// Advice on where to get a missing file.
+    pub(crate) fn advice(&self) -> String {
+        match &self.archive {
+            Some(archive) => format!("download it from {} and place it there", archive.url),
+            None => format!("get it from {} and place it there", self.source),
+        }
+    }
+}
+
+/// All entries of the catalog.
+#[must_use]
+pub fn entries() -> &'static [CatalogEntry] {
+    static ENTRIES: OnceLock<Vec<CatalogEntry>> = OnceLock::new();
+    // A test parses the same text, so that an invalid one cannot be released.
+    ENTRIES.get_or_init(|| serde_json::from_str(TEXT).unwrap_or_default())
+}
+
+const TEXT: &str = include_str!("catalog.json");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_catalogue_can_be_read() {
+        let read: Vec<CatalogEntry> = serde_json::from_str(TEXT).unwrap();
+        assert_eq!(read.len(), entries().len());
+        assert!(read.len() >= 9);
+        for entry in entries() {
+            for file in &entry.files {
+                assert_eq!(file.sha256.len(), 64);
+                assert_eq!(file.plain.is_some(), file.path.ends_with(".zst"));
+                assert!(!file.content().0.ends_with(".zst"));
+            }
+            assert!(entry.distinct_ids <= entry.documents);
+        }
+    }
+}

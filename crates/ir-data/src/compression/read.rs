@@ -1,0 +1,112 @@
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::Path;
+
+use super::error::StreamError;
+use super::format::Compression;
+use super::gzip::GzipReader;
+use super::zstd::ZstdReader;
+use crate::error::{DataError, name_of};
+
+/// Detects the compression format of a file by its first bytes; `None` for an uncompressed file.
+///
+/// ```
+/// let path = std::env::temp_dir().join(format!("ir-data-detect-{}.gz", std::process::id()));
+/// std::fs::write(&path, "not compressed")?;
+/// assert_eq!(ir_data::detect_compression(&path)?, None);
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// The file cannot be read.
+pub fn detect_compression(path: impl AsRef<Path>) -> Result<Option<Compression>, DataError> {
+    let path = path.as_ref();
+    let mut head = Vec::with_capacity(4);
+    File::open(path)
+        .and_then(|file| file.take(4).read_to_end(&mut head))
+        .map_err(|source| DataError::Read {
+            path: name_of(path),
+            source,
+        })?;
+    Ok(Compression::from_magic(&head))
+}
+
+/// Opens a file for reading: uncompressed, gzip or zstd, detected by its first bytes and not by
+/// its name.
+///
+/// Consecutive gzip members or zstd frames are concatenated. Checksums are verified. An error of
+/// the stream names the file and distinguishes truncated from corrupt data.
+///
+/// ```
+/// use std::io::Read;
+/// let path = std::env::temp_dir().join(format!("ir-data-open-{}.txt.gz", std::process::id()));
+/// let mut file = ir_data::create(&path)?;
+/// std::io::Write::write_all(&mut file, b"tea and milk")?;
+/// file.commit()?;
+/// let mut text = String::new();
+/// ir_data::open(&path)?.read_to_string(&mut text)?;
+/// assert_eq!(text, "tea and milk");
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// The file does not exist, is a directory or cannot be read, or a `.gz` or `.zst` file is empty.
+pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn BufRead + Send>, DataError> {
+    let path = path.as_ref();
+    let name = name_of(path);
+    let read = |source| DataError::Read {
+        path: name.clone(),
+        source,
+    };
+    let file = File::open(path).map_err(read)?;
+    if file.metadata().map_err(read)?.is_dir() {
+        return Err(DataError::Directory { path: name });
+    }
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    if let Some(compression) = Compression::from_extension(path)
+        && reader.fill_buf().map_err(read)?.is_empty()
+    {
+        // Compressed data is never empty, but a failed copy may be.
+        return Err(DataError::Truncated {
+            path: name,
+            line: 1,
+            compression,
+        });
+    }
+    decompress(reader, &name).map_err(read)
+}
+
+/// Decompresses a reader as [`open`] decompresses a file. `source` names it in errors.
+///
+/// # Errors
+/// The first bytes cannot be read.
+pub fn decompress<'a>(
+    mut reader: impl BufRead + Send + 'a,
+    source: &str,
+) -> io::Result<Box<dyn BufRead + Send + 'a>> {
+    let mut head = Vec::with_capacity(4);
+    reader.by_ref().take(4).read_to_end(&mut head)?;
+    let whole = head.len() < 4;
+    match *head {
+        [0x1f] if whole => return Err(StreamError::truncated(source, Compression::Gzip)),
+        [0x28, 0xb5] | [0x28, 0xb5, 0x2f] if whole => {
+            return Err(StreamError::truncated(source, Compression::Zstd));
+        }
+        _ => {}
+    }
+    let compression = Compression::from_magic(&head);
+    let reader = Cursor::new(head).chain(reader);
+    Ok(match compression {
+        None => Box::new(reader),
+        Some(Compression::Gzip) => Box::new(BufReader::with_capacity(
+            1 << 16,
+            GzipReader::new(reader, source),
+        )),
+        Some(Compression::Zstd) => Box::new(BufReader::with_capacity(
+            1 << 16,
+            ZstdReader::new(reader, source),
+        )),
+    })
+}

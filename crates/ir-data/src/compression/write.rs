@@ -1,0 +1,106 @@
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::write::GzEncoder;
+use ir_core::store::AtomicFile;
+use ir_core::trec::TrecWriteError;
+
+use super::format::Compression;
+use super::zstd::ZstdWriter;
+use crate::error::{DataError, name_of};
+
+/// Creates a file for an atomic write: gzip if its name ends in `.gz`, zstd if it ends in `.zst`,
+/// uncompressed otherwise. [`DataFile::commit`] completes it.
+///
+/// # Errors
+/// `path` is a directory, or its directory does not exist or is not writable.
+pub fn create(path: impl AsRef<Path>) -> Result<DataFile, DataError> {
+    let path = path.as_ref();
+    let file = AtomicFile::create(path).map_err(|source| DataError::Write {
+        path: name_of(path),
+        source,
+    })?;
+    let writer = match Compression::from_extension(path) {
+        Some(Compression::Gzip) => {
+            CompressionWriter::Gzip(GzEncoder::new(file, flate2::Compression::default()))
+        }
+        Some(Compression::Zstd) => CompressionWriter::Zstd(ZstdWriter::new(file)),
+        None => CompressionWriter::Plain(file),
+    };
+    Ok(DataFile {
+        path: path.to_owned(),
+        writer,
+    })
+}
+
+/// Writer of a file that is compressed if its name says so; see [`create`]. Without
+/// [`DataFile::commit`] no file is left.
+#[derive(Debug)]
+pub struct DataFile {
+    path: PathBuf,
+    writer: CompressionWriter,
+}
+
+#[derive(Debug)]
+enum CompressionWriter {
+    Plain(AtomicFile),
+    Gzip(GzEncoder<AtomicFile>),
+    Zstd(ZstdWriter<AtomicFile>),
+}
+
+impl DataFile {
+    /// Path of the completed file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Flushes the data to disk and renames the temporary file to its final name.
+    ///
+    /// # Errors
+    /// The data cannot be written. No file is left.
+    pub fn commit(self) -> Result<(), DataError> {
+        let path = name_of(&self.path);
+        let finish = || match self.writer {
+            CompressionWriter::Plain(file) => file.commit(),
+            CompressionWriter::Gzip(encoder) => encoder.finish()?.commit(),
+            CompressionWriter::Zstd(encoder) => encoder.finish()?.commit(),
+        };
+        finish().map_err(|source| DataError::Write { path, source })
+    }
+
+    pub(crate) fn write_error(&self, source: io::Error) -> DataError {
+        DataError::Write {
+            path: name_of(&self.path),
+            source,
+        }
+    }
+
+    pub(crate) fn trec_error(&self, error: TrecWriteError) -> DataError {
+        match error {
+            TrecWriteError::Io(source) => self.write_error(source),
+            source => DataError::WriteTrec {
+                path: name_of(&self.path),
+                source,
+            },
+        }
+    }
+}
+
+impl Write for DataFile {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        match &mut self.writer {
+            CompressionWriter::Plain(file) => file.write(data),
+            CompressionWriter::Gzip(encoder) => encoder.write(data),
+            CompressionWriter::Zstd(encoder) => encoder.write(data),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.writer {
+            CompressionWriter::Plain(file) => file.flush(),
+            CompressionWriter::Gzip(encoder) => encoder.flush(),
+            CompressionWriter::Zstd(encoder) => encoder.flush(),
+        }
+    }
+}

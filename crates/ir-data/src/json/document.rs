@@ -1,0 +1,396 @@
+use std::fmt;
+
+use ir_core::{AttributeValue, Attributes, Document};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::fields::JsonFields;
+use super::value::{AnyValue, json_error, type_name};
+use crate::error::DataError;
+
+/// Parses a JSON object into `doc`, whose buffers are reused.
+pub(crate) fn parse_document(
+    text: &str,
+    fields: &JsonFields,
+    doc: &mut Document,
+    path: &str,
+    line: u64,
+) -> Result<(), DataError> {
+    doc.clear();
+    let mut record = DocumentVisitor {
+        fields,
+        doc,
+        has_id: false,
+        has_title: false,
+        has_text: false,
+        error: None,
+    };
+    let mut parser = serde_json::Deserializer::from_str(text);
+    let parsed = (&mut record)
+        .deserialize(&mut parser)
+        .and_then(|()| parser.end());
+    let (has_id, has_text) = (record.has_id, record.has_text);
+    let path = || path.to_owned();
+    match record.error {
+        Some(RecordError::WrongType {
+            field,
+            expected,
+            found,
+        }) => {
+            return Err(DataError::WrongType {
+                path: path(),
+                line,
+                field,
+                expected,
+                found,
+            });
+        }
+        Some(RecordError::RepeatedField { field }) => {
+            return Err(DataError::RepeatedField {
+                path: path(),
+                line,
+                field,
+            });
+        }
+        None => {}
+    }
+    parsed.map_err(|error| json_error(&error, &path(), line))?;
+    let missing = |field: &str| DataError::MissingField {
+        path: path(),
+        line,
+        field: field.to_owned(),
+    };
+    if !has_id {
+        return Err(missing(&fields.id));
+    }
+    if !has_text {
+        return Err(missing(&fields.text));
+    }
+    Ok(())
+}
+
+#[derive(Debug)]
+enum RecordError {
+    WrongType {
+        field: String,
+        expected: &'static str,
+        found: &'static str,
+    },
+    RepeatedField {
+        field: String,
+    },
+}
+
+struct DocumentVisitor<'a> {
+    fields: &'a JsonFields,
+    doc: &'a mut Document,
+    has_id: bool,
+    has_title: bool,
+    has_text: bool,
+    error: Option<RecordError>,
+}
+
+impl DocumentVisitor<'_> {
+    fn fail<E: serde::de::Error>(&mut self, error: RecordError) -> E {
+        self.error = Some(error);
+        E::custom("see the error of the record")
+    }
+
+    fn wrong_type<E: serde::de::Error>(
+        &mut self,
+        field: &str,
+        expected: &'static str,
+        found: &'static str,
+    ) -> E {
+        let field = format!("{field:?}");
+        self.fail(RecordError::WrongType {
+            field,
+            expected,
+            found,
+        })
+    }
+
+    fn attribute<E: serde::de::Error>(
+        &mut self,
+        name: &str,
+        value: AttributeValue,
+    ) -> Result<(), E> {
+        if self.doc.attributes.get(name).is_some() {
+            let field = name.to_owned();
+            return Err(self.fail(RecordError::RepeatedField { field }));
+        }
+        self.doc.attributes.set(name, value);
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &mut DocumentVisitor<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+macro_rules! not_an_object {
+    ($($visit:ident($type:ty) = $found:literal),* $(,)?) => {
+        $(fn $visit<E: serde::de::Error>(self, _: $type) -> Result<(), E> {
+            Err(self.not_an_object($found))
+        })*
+    };
+}
+
+impl DocumentVisitor<'_> {
+    fn not_an_object<E: serde::de::Error>(&mut self, found: &'static str) -> E {
+        self.fail(RecordError::WrongType {
+            field: "the line".to_owned(),
+            expected: "an object",
+            found,
+        })
+    }
+}
+
+impl<'de> Visitor<'de> for &mut DocumentVisitor<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    not_an_object! {
+        visit_bool(bool) = "a Boolean",
+        visit_i64(i64) = "a number",
+        visit_u64(u64) = "a number",
+        visit_f64(f64) = "a number",
+        visit_str(&str) = "a string",
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
+        Err(self.not_an_object("null"))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Err(self.not_an_object("an array"))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        const TEXT: &str = "a string";
+        while let Some(name) = map.next_key_seed(FieldNameVisitor(self.fields))? {
+            match name {
+                FieldRole::Id => {
+                    if self.has_id {
+                        let field = self.fields.id.clone();
+                        return Err(self.fail(RecordError::RepeatedField { field }));
+                    }
+                    let found = map.next_value_seed(TextVisitor(&mut self.doc.id))?;
+                    let field = &self.fields.id;
+                    match found {
+                        TextValue::Text if self.doc.id.is_empty() => {
+                            return Err(self.wrong_type(field, "an id", "an empty text"));
+                        }
+                        TextValue::Text | TextValue::Integer => self.has_id = true,
+                        // `null` counts as absent.
+                        TextValue::Other("null") => {}
+                        TextValue::Other(found) => {
+                            return Err(self.wrong_type(field, "an id", found));
+                        }
+                    }
+                }
+                FieldRole::Title => {
+                    let field = self.fields.title.as_deref().unwrap_or_default();
+                    if self.has_title {
+                        let field = field.to_owned();
+                        return Err(self.fail(RecordError::RepeatedField { field }));
+                    }
+                    self.has_title = true;
+                    match map.next_value_seed(TextVisitor(&mut self.doc.title))? {
+                        TextValue::Text | TextValue::Other("null") => {}
+                        TextValue::Integer => return Err(self.wrong_type(field, TEXT, "a number")),
+                        TextValue::Other(found) => return Err(self.wrong_type(field, TEXT, found)),
+                    }
+                }
+                FieldRole::Text => {
+                    let field = &self.fields.text;
+                    if self.has_text {
+                        let field = field.clone();
+                        return Err(self.fail(RecordError::RepeatedField { field }));
+                    }
+                    self.has_text = true;
+                    match map.next_value_seed(TextVisitor(&mut self.doc.text))? {
+                        TextValue::Text | TextValue::Other("null") => {}
+                        TextValue::Integer => return Err(self.wrong_type(field, TEXT, "a number")),
+                        TextValue::Other(found) => return Err(self.wrong_type(field, TEXT, found)),
+                    }
+                }
+                FieldRole::Metadata => match map.next_value_seed(AnyValue)? {
+                    None => {}
+                    Some(AttributeValue::Map(members)) => {
+                        for (name, value) in members {
+                            self.attribute(&name, value)?;
+                        }
+                    }
+                    Some(other) => {
+                        let field = self.fields.metadata.as_deref().unwrap_or_default();
+                        return Err(self.wrong_type(field, "an object", type_name(&other)));
+                    }
+                },
+                FieldRole::Other(name) => {
+                    if let Some(value) = map.next_value_seed(AnyValue)? {
+                        self.attribute(&name, value)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+enum FieldRole {
+    Id,
+    Title,
+    Text,
+    Metadata,
+    Other(String),
+}
+
+struct FieldNameVisitor<'a>(&'a JsonFields);
+
+impl<'de> DeserializeSeed<'de> for FieldNameVisitor<'_> {
+    type Value = FieldRole;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<FieldRole, D::Error> {
+        from.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for FieldNameVisitor<'_> {
+    type Value = FieldRole;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a field name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<FieldRole, E> {
+        let fields = self.0;
+        Ok(if name == fields.id {
+            FieldRole::Id
+        } else if name == fields.text {
+            FieldRole::Text
+        } else if Some(name) == fields.title.as_deref() {
+            FieldRole::Title
+        } else if Some(name) == fields.metadata.as_deref() {
+            FieldRole::Metadata
+        } else {
+            FieldRole::Other(name.to_owned())
+        })
+    }
+}
+
+/// Visitor that writes a string or an integer into a buffer.
+struct TextVisitor<'a>(&'a mut String);
+
+/// JSON type of a visited value; `Other` is its name.
+enum TextValue {
+    Text,
+    Integer,
+    Other(&'static str),
+}
+
+impl<'de> DeserializeSeed<'de> for TextVisitor<'_> {
+    type Value = TextValue;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<TextValue, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for TextVisitor<'_> {
+    type Value = TextValue;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<TextValue, E> {
+        self.0.clear();
+        self.0.push_str(text);
+        Ok(TextValue::Text)
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<TextValue, E> {
+        *self.0 = number.to_string();
+        Ok(TextValue::Integer)
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<TextValue, E> {
+        *self.0 = number.to_string();
+        Ok(TextValue::Integer)
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<TextValue, E> {
+        // A number of this size is an integer that does not fit into 64 bits.
+        const LARGE: f64 = (1_u64 << 63) as f64;
+        Ok(TextValue::Other(if number.abs() >= LARGE {
+            "a number beyond 64 bits"
+        } else {
+            "a non-integer number"
+        }))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<TextValue, E> {
+        Ok(TextValue::Other("a Boolean"))
+    }
+
+    fn visit_unit<E>(self) -> Result<TextValue, E> {
+        Ok(TextValue::Other("null"))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<TextValue, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(TextValue::Other("an array"))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TextValue, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(TextValue::Other("an object"))
+    }
+}
+
+/// Writes a document or query as a JSON line. Attributes are members of the metadata field or,
+/// without one, fields.
+pub(crate) fn write_document(
+    out: &mut Vec<u8>,
+    fields: &JsonFields,
+    id: &str,
+    title: Option<&str>,
+    text: &str,
+    attributes: &Attributes,
+) -> Result<(), serde_json::Error> {
+    fn member<T: serde::Serialize + ?Sized>(
+        out: &mut Vec<u8>,
+        name: &str,
+        value: &T,
+    ) -> Result<(), serde_json::Error> {
+        out.extend_from_slice(if out.is_empty() { b"{" } else { b", " });
+        serde_json::to_writer(&mut *out, name)?;
+        out.extend_from_slice(b": ");
+        serde_json::to_writer(&mut *out, value)
+    }
+    out.clear();
+    member(out, &fields.id, id)?;
+    if let (Some(name), Some(title)) = (&fields.title, title) {
+        member(out, name, title)?;
+    }
+    member(out, &fields.text, text)?;
+    match &fields.metadata {
+        Some(name) if !attributes.is_empty() => member(out, name, attributes)?,
+        Some(_) => {}
+        None => {
+            for (name, value) in attributes.iter() {
+                member(out, name, value)?;
+            }
+        }
+    }
+    out.extend_from_slice(b"}\n");
+    Ok(())
+}
