@@ -1,0 +1,297 @@
+//! Atomic writes: a temporary file that replaces the destination when it is complete.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Atomic writer of a file: the destination changes only when the file is complete.
+///
+/// Data goes to a temporary file in the same directory; [`AtomicFile::commit`] syncs it to disk and
+/// renames it. Dropped without a commit (on an error or a panic), it removes the temporary file and
+/// leaves the destination unchanged. Symbolic links are followed: the file that they point to is
+/// replaced. The new file takes the permissions of the one that it replaces.
+///
+/// ```
+/// use std::io::Write;
+/// use ir_core::store::AtomicFile;
+/// let path = std::env::temp_dir().join(format!("ir-core-doc-{}", std::process::id()));
+/// let mut file = AtomicFile::create(&path)?;
+/// file.write_all(b"content")?;
+/// assert!(!path.exists());
+/// file.commit()?;
+/// assert_eq!(std::fs::read(&path)?, b"content");
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct AtomicFile {
+    destination: PathBuf,
+    temporary: PathBuf,
+    writer: Option<BufWriter<File>>,
+}
+
+/// Paths of the temporary files of this process.
+static TEMPORARY_FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn temporary_files() -> MutexGuard<'static, Vec<PathBuf>> {
+    let files = TEMPORARY_FILES.lock();
+    files.unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the temporary files of all [`AtomicFile`]s of this process, for a signal handler that is
+/// about to exit without unwinding. None of these files can be committed afterwards.
+///
+/// The list of temporary files is a process-wide static, not a value: a signal handler runs on a
+/// thread of its own and receives no arguments, while the files are created deep inside the `save`
+/// and `build` methods of every crate, which would all have to take a registry as a parameter.
+///
+/// ```
+/// use ir_core::store::{AtomicFile, remove_temporary_files};
+/// let path = std::env::temp_dir().join(format!("ir-core-end-{}", std::process::id()));
+/// std::fs::create_dir_all(&path)?;
+/// let file = AtomicFile::create(path.join("run.trec"))?;
+/// assert_eq!(std::fs::read_dir(&path)?.count(), 1);
+/// remove_temporary_files();
+/// assert_eq!(std::fs::read_dir(&path)?.count(), 0);
+/// assert!(file.commit().is_err());
+/// # std::fs::remove_dir_all(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn remove_temporary_files() {
+    for path in temporary_files().drain(..) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+impl AtomicFile {
+    /// Creates the temporary file for the destination `path`.
+    ///
+    /// # Errors
+    /// When `path` is a directory, a device, a pipe or a read-only file, or its directory does not
+    /// exist or is not writable.
+    pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let path = path.as_ref();
+        if path.is_dir() {
+            return Err(io::Error::new(
+                io::ErrorKind::IsADirectory,
+                "expected a file, found a directory",
+            ));
+        }
+        // Renaming over a device would replace it.
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "expected a file, found a device or pipe",
+            ));
+        }
+        let path = resolve_links(path)?;
+        let permissions = match fs::metadata(&path) {
+            Ok(metadata) if metadata.permissions().readonly() => {
+                return Err(io::Error::new(
+                    io::ErrorKind::PermissionDenied,
+                    "expected a writable file, found a read-only one",
+                ));
+            }
+            Ok(metadata) => Some(metadata.permissions()),
+            Err(_) => None,
+        };
+        let name = path.file_name().ok_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "expected a file name, found none",
+            )
+        })?;
+        // A killed process with the same id may have left a file of this name.
+        let (temporary, file) = loop {
+            let unique = COUNT.fetch_add(1, Ordering::Relaxed);
+            let mut hidden = std::ffi::OsString::from(".");
+            hidden.push(name);
+            hidden.push(format!(".{}.{unique}.tmp", std::process::id()));
+            let temporary = path.with_file_name(hidden);
+            let mut options = OpenOptions::new();
+            match options.write(true).create_new(true).open(&temporary) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                opened => break (temporary, opened?),
+            }
+        };
+        let created = Self {
+            destination: path,
+            temporary,
+            writer: Some(BufWriter::with_capacity(1 << 16, file)),
+        };
+        temporary_files().push(created.temporary.clone());
+        if let (Some(permissions), Some(writer)) = (permissions, &created.writer) {
+            writer.get_ref().set_permissions(permissions)?;
+        }
+        Ok(created)
+    }
+
+    /// Syncs the file to disk and renames it to the destination.
+    ///
+    /// # Errors
+    /// When writing, syncing or renaming fails. The destination is unchanged then.
+    pub fn commit(mut self) -> io::Result<()> {
+        let Some(writer) = self.writer.take() else {
+            return Ok(());
+        };
+        let finish = |writer: BufWriter<File>| -> io::Result<()> {
+            let file = writer
+                .into_inner()
+                .map_err(io::IntoInnerError::into_error)?;
+            file.sync_all()?;
+            drop(file);
+            fs::rename(&self.temporary, &self.destination)
+        };
+        let finished = finish(writer).inspect_err(|_| {
+            let _ = fs::remove_file(&self.temporary);
+        });
+        self.unregister();
+        finished?;
+        // Syncing the directory makes the rename durable; not every system supports it.
+        let folder = self
+            .destination
+            .parent()
+            .filter(|p| !p.as_os_str().is_empty());
+        if let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) {
+            let _ = folder.sync_all();
+        }
+        Ok(())
+    }
+}
+
+/// Follows every symbolic link of `path`, also to a file that does not exist yet.
+fn resolve_links(path: &Path) -> io::Result<PathBuf> {
+    match fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match fs::read_link(path) {
+            Ok(link) => resolve_links(&path.with_file_name(link)),
+            Err(_) => Ok(path.to_owned()),
+        },
+        resolved => resolved,
+    }
+}
+
+impl AtomicFile {
+    /// Removes the temporary file from the list of the process.
+    fn unregister(&self) {
+        temporary_files().retain(|path| *path != self.temporary);
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.writer
+            .as_mut()
+            .map_or(Ok(0), |writer| writer.write(data))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        if self.writer.take().is_some() {
+            let _ = fs::remove_file(&self.temporary);
+            self.unregister();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropping_without_commit_leaves_the_destination_unchanged() {
+        let folder = std::env::temp_dir().join(format!("ir-core-file-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("run.trec");
+        fs::write(&path, "old").unwrap();
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"partial").unwrap();
+        drop(file);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        assert!(AtomicFile::create(&folder).is_err());
+        assert!(AtomicFile::create(folder.join("none").join("file")).is_err());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("ir-core-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    fn replace(path: &Path, text: &str) -> io::Result<()> {
+        let mut file = AtomicFile::create(path)?;
+        file.write_all(text.as_bytes())?;
+        file.commit()
+    }
+
+    #[test]
+    fn read_only_files_are_not_replaced() {
+        let folder = folder("read-only");
+        let path = folder.join("run.trec");
+        fs::write(&path, "old").unwrap();
+        let before = fs::metadata(&path).unwrap().permissions();
+        let mut locked = before.clone();
+        locked.set_readonly(true);
+        fs::set_permissions(&path, locked).unwrap();
+        let error = replace(&path, "new").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::set_permissions(&path, before).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn stale_temporary_files_do_not_block_new_ones() {
+        let folder = folder("stale");
+        // Tests run concurrently and share the counter: 200 names cover the next one.
+        for n in 0..200 {
+            let stale = format!(".run.trec.{}.{n}.tmp", std::process::id());
+            fs::write(folder.join(stale), "stale").unwrap();
+        }
+        let path = folder.join("run.trec");
+        replace(&path, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_are_kept_and_symbolic_links_followed() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = folder("links");
+        let (path, link, chain) = (folder.join("a"), folder.join("b"), folder.join("c"));
+        symlink("a", &link).unwrap();
+        symlink(&link, &chain).unwrap();
+        // First to a missing file, then to an existing one.
+        replace(&chain, "first").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        replace(&chain, "second").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "second");
+        for link in [&link, &chain] {
+            assert!(fs::symlink_metadata(link).unwrap().is_symlink());
+        }
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
+        fs::remove_file(&path).unwrap();
+        symlink("c", &path).unwrap();
+        assert!(replace(&chain, "a cycle").is_err());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn devices_are_not_replaced() {
+        assert!(AtomicFile::create("/dev/null").is_err());
+    }
+}

@@ -1,0 +1,330 @@
+//! Opening an index file and verifying its checksums.
+
+use std::error::Error;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::{ByteReader, IndexBytes, OpenIndexError, SectionBytes};
+
+/// Sections start at multiples of this, which is the size of a cache line.
+pub(super) const ALIGNMENT: usize = 64;
+/// The length of the header in bytes.
+pub const HEADER_LEN: usize = ALIGNMENT;
+/// The last bytes of a file.
+pub(super) const END_MARKER: [u8; 8] = *b"\nir-end\n";
+const FOOTER_LEN: usize = 24;
+/// Read-ahead in bytes while checksums are verified.
+const READ_AHEAD: usize = 8 << 20;
+
+/// The file format of one kind of index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexFormat {
+    /// The first bytes of a file.
+    pub magic: [u8; 8],
+    /// Format version. Files of any other version are rejected.
+    pub version: u32,
+    /// Name for error messages, with its article: "a BM25 index".
+    pub name: &'static str,
+    /// The sections that [`Verify::SmallSections`] skips.
+    pub large_sections: &'static [&'static str],
+}
+
+impl IndexFormat {
+    /// The header of a file.
+    #[must_use]
+    pub fn header(&self) -> [u8; HEADER_LEN] {
+        let mut header = [0; HEADER_LEN];
+        header[..8].copy_from_slice(&self.magic);
+        header[8..12].copy_from_slice(&self.version.to_le_bytes());
+        let checksum = crc32fast::hash(&header[..12]);
+        header[12..16].copy_from_slice(&checksum.to_le_bytes());
+        header
+    }
+}
+
+/// Checksums that are verified when an index is opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Verify {
+    /// Those of all sections. Reads the whole file once.
+    #[default]
+    AllSections,
+    /// Those of all sections but the large ones (postings and stored documents; vectors and
+    /// graphs), so that the time to open an index does not depend on their size. Damage in a
+    /// skipped section shows as a search error or as wrong hits, never as a panic. The `verify`
+    /// method of an index verifies them later.
+    SmallSections,
+}
+
+/// An open index file: a container of named sections.
+#[derive(Debug, Clone)]
+pub struct IndexFile {
+    path: Option<PathBuf>,
+    bytes: IndexBytes,
+    sections: Vec<Section>,
+}
+
+#[derive(Debug, Clone)]
+struct Section {
+    name: String,
+    /// Without padding.
+    range: Range<usize>,
+    checksum: u32,
+}
+
+impl Section {
+    /// The content and its padding.
+    fn padded(&self) -> Range<usize> {
+        self.range.start..self.range.end.next_multiple_of(ALIGNMENT)
+    }
+}
+
+impl IndexFile {
+    /// Opens a file and verifies its checksums. The file must not be changed in place while it is
+    /// open; replacing it by another ([`AtomicFile`](super::AtomicFile)) is safe.
+    ///
+    /// # Errors
+    /// [`OpenIndexError`] names the file, what was expected and what was found.
+    pub fn open(
+        format: &IndexFormat,
+        path: &Path,
+        verify: Verify,
+    ) -> Result<Self, OpenIndexError> {
+        let bytes = IndexBytes::open(path)?;
+        Self::new(format, bytes, Some(path.to_owned()), verify)
+    }
+
+    /// Opens an index whose bytes are in memory. Errors name it `(memory)`.
+    ///
+    /// # Errors
+    /// As [`IndexFile::open`].
+    pub fn from_bytes(
+        format: &IndexFormat,
+        bytes: impl Into<IndexBytes>,
+        verify: Verify,
+    ) -> Result<Self, OpenIndexError> {
+        Self::new(format, bytes.into(), None, verify)
+    }
+
+    fn new(
+        format: &IndexFormat,
+        bytes: IndexBytes,
+        path: Option<PathBuf>,
+        verify: Verify,
+    ) -> Result<Self, OpenIndexError> {
+        let mut file = Self {
+            path,
+            bytes,
+            sections: Vec::new(),
+        };
+        file.check_header(format)?;
+        file.sections = file.read_table()?;
+        file.verify_sections(|name| {
+            verify == Verify::AllSections || !format.large_sections.contains(&name)
+        })?;
+        Ok(file)
+    }
+
+    fn check_header(&self, format: &IndexFormat) -> Result<(), OpenIndexError> {
+        let bytes = self.as_bytes();
+        let start = &bytes[..bytes.len().min(format.magic.len())];
+        if bytes.len() < HEADER_LEN && !bytes.is_empty() && format.magic.starts_with(start) {
+            return Err(self.truncated());
+        }
+        if start != format.magic {
+            return Err(OpenIndexError::NotAnIndex {
+                path: self.error_path(),
+                name: format.name,
+                expected: String::from_utf8_lossy(&format.magic).into_owned(),
+                found: String::from_utf8_lossy(start).into_owned(),
+            });
+        }
+        let mut reader = ByteReader::new(bytes);
+        let checked = reader.take(12).unwrap_or_default();
+        let expected = reader.u32().unwrap_or_default();
+        self.compare("header", expected, crc32fast::hash(checked))?;
+        let version = ByteReader::new(&checked[8..]).u32().unwrap_or_default();
+        if version != format.version {
+            return Err(OpenIndexError::Version {
+                path: self.error_path(),
+                expected: format.version,
+                found: version,
+            });
+        }
+        if bytes[..HEADER_LEN] != format.header() {
+            return Err(self.malformed("header", "zeros after its checksum"));
+        }
+        Ok(())
+    }
+
+    fn read_table(&self) -> Result<Vec<Section>, OpenIndexError> {
+        let bytes = self.as_bytes();
+        let end = bytes
+            .len()
+            .checked_sub(FOOTER_LEN)
+            .filter(|&end| end >= HEADER_LEN && bytes.ends_with(&END_MARKER))
+            .ok_or_else(|| self.truncated())?;
+        let mut footer = ByteReader::new(&bytes[end..]);
+        let start = footer.u64().and_then(|start| usize::try_from(start).ok());
+        let length = footer.u32().unwrap_or_default() as usize;
+        let expected = footer.u32().unwrap_or_default();
+        let start = start
+            .filter(|start| *start >= HEADER_LEN && start.checked_add(length) == Some(end))
+            .ok_or_else(|| self.malformed("footer", "the offset of the section table"))?;
+        self.compare("table", expected, crc32fast::hash(&bytes[start..end + 12]))?;
+        parse_table(&bytes[start..end])
+            .filter(|sections| sections.last().map_or(HEADER_LEN, |s| s.padded().end) == start)
+            .ok_or_else(|| self.malformed("table", "the sections of the file"))
+    }
+
+    /// Verifies the checksums of all sections.
+    ///
+    /// # Errors
+    /// [`OpenIndexError::Checksum`] names the first damaged section.
+    pub fn verify(&self) -> Result<(), OpenIndexError> {
+        self.verify_sections(|_| true)
+    }
+
+    fn verify_sections(&self, selects: impl Fn(&str) -> bool) -> Result<(), OpenIndexError> {
+        for section in self.sections.iter().filter(|section| selects(&section.name)) {
+            let range = section.padded();
+            let mut checksum = crc32fast::Hasher::new();
+            for start in range.clone().step_by(READ_AHEAD) {
+                let block = start..range.end.min(start + READ_AHEAD);
+                self.bytes.advise_needed(block.clone());
+                checksum.update(&self.as_bytes()[block]);
+            }
+            self.compare(&section.name, section.checksum, checksum.finalize())?;
+        }
+        Ok(())
+    }
+
+    fn compare(&self, section: &str, expected: u32, found: u32) -> Result<(), OpenIndexError> {
+        if expected == found {
+            return Ok(());
+        }
+        Err(OpenIndexError::Checksum {
+            path: self.error_path(),
+            section: section.to_owned(),
+            expected,
+            found,
+        })
+    }
+
+    /// The section with this name, if the file has one.
+    #[must_use]
+    pub fn section(&self, name: &str) -> Option<SectionBytes> {
+        let section = self.sections.iter().find(|section| section.name == name)?;
+        Some(SectionBytes::new(self.bytes.clone(), section.range.clone()))
+    }
+
+    /// The section with this name, which must be `length` bytes long. `length` is [`None`] when
+    /// its computation overflowed, which no section matches.
+    ///
+    /// # Errors
+    /// [`OpenIndexError::Malformed`] with the `expected` content.
+    pub fn section_with_len(
+        &self,
+        name: &str,
+        length: Option<usize>,
+        expected: &'static str,
+    ) -> Result<SectionBytes, OpenIndexError> {
+        self.section(name)
+            .filter(|section| Some(section.as_ref().len()) == length)
+            .ok_or_else(|| self.malformed(name, expected))
+    }
+
+    /// The names of the sections and their lengths in bytes without padding, in file order.
+    pub fn sections(&self) -> impl Iterator<Item = (&str, usize)> {
+        let sections = self.sections.iter();
+        sections.map(|section| (section.name.as_str(), section.range.len()))
+    }
+
+    /// All bytes of the file.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes.as_ref()
+    }
+
+    /// The path of the file; [`None`] for bytes in memory.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// The path for error messages.
+    fn error_path(&self) -> PathBuf {
+        let path = self.path.clone();
+        path.unwrap_or_else(|| PathBuf::from("(memory)"))
+    }
+
+    fn truncated(&self) -> OpenIndexError {
+        OpenIndexError::Truncated {
+            path: self.error_path(),
+            found: self.as_bytes().len() as u64,
+        }
+    }
+
+    /// The error for a section that does not contain the `expected` content.
+    #[must_use]
+    pub fn malformed(&self, section: &str, expected: &'static str) -> OpenIndexError {
+        OpenIndexError::Malformed {
+            path: self.error_path(),
+            section: section.to_owned(),
+            expected,
+        }
+    }
+
+    /// The error for metadata that cannot be parsed.
+    #[must_use]
+    pub fn metadata_error(
+        &self,
+        source: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> OpenIndexError {
+        OpenIndexError::Metadata {
+            path: self.error_path(),
+            source: source.into(),
+        }
+    }
+
+    /// Checks a property that the caller requires of the index.
+    ///
+    /// # Errors
+    /// [`OpenIndexError::Mismatch`] when the index has another value.
+    pub fn require<T: PartialEq + ToString>(
+        &self,
+        property: &'static str,
+        expected: &T,
+        found: &T,
+    ) -> Result<(), OpenIndexError> {
+        if expected == found {
+            return Ok(());
+        }
+        Err(OpenIndexError::Mismatch {
+            path: self.error_path(),
+            property,
+            expected: expected.to_string(),
+            found: found.to_string(),
+        })
+    }
+}
+
+fn parse_table(table: &[u8]) -> Option<Vec<Section>> {
+    let mut reader = ByteReader::new(table);
+    let mut start = HEADER_LEN;
+    let mut sections = Vec::new();
+    for _ in 0..reader.u32()? {
+        let length = usize::from(reader.u8()?);
+        let name = std::str::from_utf8(reader.take(length)?).ok()?.to_owned();
+        let end = start.checked_add(usize::try_from(reader.u64()?).ok()?)?;
+        let next = end.checked_next_multiple_of(ALIGNMENT)?;
+        let checksum = reader.u32()?;
+        sections.push(Section {
+            name,
+            range: start..end,
+            checksum,
+        });
+        start = next;
+    }
+    reader.is_empty().then_some(sections)
+}

@@ -1,0 +1,61 @@
+//! Index files: atomic writes, and a container of checksummed sections.
+//!
+//! Every saved index of this workspace is one file in the same container format. An
+//! [`IndexFormat`] tells the kinds apart; an [`IndexFileWriter`] writes a file from front to back;
+//! an [`IndexFile`] opens it, memory-mapped with the feature `mmap`, read into memory without.
+//!
+//! | part | bytes | content |
+//! |---|---|---|
+//! | header | 64 | magic (8), format version (4), CRC-32 of these 12 bytes, zeros |
+//! | sections | | each starts at a multiple of 64 and is padded with zeros |
+//! | section table | | count (4); per section: name length (1), name, length (8), CRC-32 of content and padding (4) |
+//! | footer | 24 | table offset (8), table length (4), CRC-32 of the table and these 12 bytes (4), `\nir-end\n` |
+//!
+//! Integers are little-endian. Every byte is covered by a checksum or compared with a constant, so
+//! a single flipped byte is always detected.
+//!
+//! # Examples
+//! ```
+//! use std::io::Write;
+//! use ir_core::store::{AtomicFile, IndexFile, IndexFileWriter, IndexFormat, Verify};
+//!
+//! static FORMAT: IndexFormat = IndexFormat {
+//!     magic: *b"ir-test\n",
+//!     version: 1,
+//!     name: "a test index",
+//!     large_sections: &["vectors"],
+//! };
+//! # let path = std::env::temp_dir().join(format!("ir-core-store-{}", std::process::id()));
+//! let mut writer = IndexFileWriter::new(&FORMAT, AtomicFile::create(&path)?)?;
+//! writer.section("meta", b"{}")?;
+//! writer.begin("vectors")?;
+//! writer.write_all(&[1, 2])?;
+//! writer.write_all(&[3])?;
+//! writer.finish()?.commit()?;
+//!
+//! let file = IndexFile::open(&FORMAT, &path, Verify::SmallSections)?;
+//! assert_eq!(file.section("vectors").unwrap().as_ref(), [1, 2, 3]);
+//! file.verify()?;
+//! # std::fs::remove_file(&path)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod atomic_file;
+mod bytes;
+mod codec;
+mod container;
+mod error;
+#[cfg(feature = "mmap")]
+#[allow(
+    unsafe_code,
+    reason = "memory mapping is unsafe; the module states why it is sound"
+)]
+mod mmap;
+mod writer;
+
+pub use atomic_file::{AtomicFile, remove_temporary_files};
+pub use bytes::{IndexBytes, SectionBytes};
+pub use codec::{ByteReader, read_ids, write_id, write_varint};
+pub use container::{HEADER_LEN, IndexFile, IndexFormat, Verify};
+pub use error::OpenIndexError;
+pub use writer::IndexFileWriter;
