@@ -4,7 +4,7 @@ use ir_bm25::{Bm25, Index, IndexConfig};
 use ir_core::{Document, Encoded, Encoder, NoProgress, Retriever, Run, Search, Side};
 use ir_dense::BiEncoder;
 use ir_eval::{Evaluator, Measure};
-use ir_knn::{FlatIndex, Similarity};
+use ir_knn::{FlatIndex, VectorSimilarity};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Search in ten lines.
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let texts = ["ships seen by radar", "a boat at sea", "green tea"];
     let vectors = encoder.encode(Side::Document, &texts)?;
     let ids = ["radar", "boat", "tea"].into_iter().collect();
-    let index = FlatIndex::new(ids, encoder.dim(), vectors, Similarity::Cosine)?;
+    let index = FlatIndex::from_row_major(ids, encoder.dim(), vectors, VectorSimilarity::Cosine)?;
     let searcher = Encoded::new(encoder, index);
     let ranking = searcher.search("a vessel on the ocean", &Search::top(1))?;
     assert_eq!(searcher.ids().id(ranking.hits()[0].doc), "boat");
