@@ -1,4 +1,4 @@
-//! What a user of the published crates would write: no workspace, no paths.
+//! A program that depends on the published crates.
 
 use ir_bm25::{Bm25, Index, IndexConfig};
 use ir_core::{Document, Encoded, Encoder, NoProgress, Retriever, Run, Search, Side};
@@ -7,7 +7,7 @@ use ir_eval::{Evaluator, Measure};
 use ir_knn::{FlatIndex, VectorSimilarity};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Search in ten lines.
+    // Search.
     let notes = vec![
         Document::new("tea").with_text("Green tea is steeped for two minutes."),
         Document::new("bread").with_text("Bread rises twice before it is baked."),
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ranking = searcher.search("baking bread", &Search::top(1))?;
     assert_eq!(searcher.ids().id(ranking.hits()[0].doc), "bread");
 
-    // An experiment: a collection, a run, a judgment.
+    // Evaluate a run.
     let collection = ir_data::catalog::open("bundled")?;
     let index = Index::build(collection.corpus(), &IndexConfig::default(), &mut NoProgress)?;
     let searcher = index.searcher(Bm25::ANSERINI)?;
@@ -25,15 +25,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let qrels = collection.qrels("test")?;
     let report = Evaluator::new(&qrels, &[Measure::NDCG.at(10)])?.evaluate(&run)?;
     let ndcg = report.summary(Measure::NDCG.at(10)).ok_or("asked for")?;
-    // The facade is the same crates under one name.
-    let same: ir_eval::Measure = "ndcg_cut_10".parse()?;
-    assert_eq!(same, Measure::NDCG.at(10));
+    assert_eq!("ndcg_cut_10".parse::<Measure>()?, Measure::NDCG.at(10));
     println!("downstream: nDCG@10 {ndcg:.4} on the bundled collection");
     assert!(ndcg > 0.3 && ndcg < 1.0);
 
-    // Embed and search in ten lines.
+    // Dense retrieval.
     let Some(folder) = std::env::var_os("IR_MODEL") else {
-        println!("downstream: IR_MODEL names no model, nothing embedded");
+        println!("downstream: IR_MODEL is not set, dense retrieval skipped");
         return Ok(());
     };
     let encoder = BiEncoder::open(folder)?;
