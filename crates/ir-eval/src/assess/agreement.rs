@@ -1,4 +1,4 @@
-//! How much assessors agree beyond chance.
+//! Inter-assessor agreement: kappa and alpha coefficients.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -6,11 +6,13 @@ use std::fmt;
 use ir_core::Qrels;
 use serde::{Deserialize, Serialize};
 
-/// What each coder (assessor, annotator) called each item.
+use crate::statistics::mean;
+
+/// Categories that coders (assessors, annotators) assigned to items, and the coefficients of their
+/// agreement.
 ///
-/// A coefficient is `None` where it is undefined: nothing was labelled twice, or everything has
-/// the same label, so that chance agreement is 1 and there is nothing above it (others give NaN, 1
-/// or an error there).
+/// A coefficient is `None` where it is undefined: if no item has two ratings, or all ratings are of
+/// one category, so that chance agreement is 1. Other tools return NaN, 1 or an error there.
 ///
 /// ```
 /// use ir_eval::Ratings;
@@ -25,18 +27,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ratings {
     coders: Vec<String>,
-    /// By text, numbers first and in their order.
-    labels: BTreeSet<RatingCategory>,
+    /// Numbers first, in numeric order, then texts in byte order.
+    categories: BTreeSet<RatingCategory>,
     items: Vec<(String, Vec<Option<RatingCategory>>)>,
 }
 
-/// A label: numbers have an order, and distances.
+/// Category of a rating. Numbers have an order and distances.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RatingCategory {
-    /// A whole number, such as a grade.
+    /// Integer, such as a relevance grade.
     Number(i64),
-    /// Any other text.
+    /// Any other category.
     Text(String),
 }
 
@@ -62,37 +64,36 @@ impl fmt::Display for RatingCategory {
     }
 }
 
-/// How bad a disagreement is, in weighted kappa, by the distance of two labels in their order.
+/// Weights of disagreements in weighted kappa, by the ranks i and j of two categories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KappaWeights {
-    /// |i − j|.
+    /// Linear weights: |i − j|.
     Linear,
-    /// (i − j)².
+    /// Quadratic weights: (i − j)².
     Quadratic,
 }
 
-/// What labels are, for [`Ratings::krippendorff_alpha`].
+/// Level of measurement of the categories, for [`Ratings::krippendorff_alpha`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MeasurementLevel {
-    /// Names: different or the same.
+    /// Nominal: categories are equal or different. The default.
     #[default]
     Nominal,
-    /// An order: what counts is how many labels lie between two of them.
+    /// Ordinal: the difference of two categories is the squared number of ratings between them.
     Ordinal,
-    /// Numbers: what counts is the square of their difference. Labels that are texts count by their
-    /// position.
+    /// Interval: squared difference of the numbers. Texts count by their position.
     Interval,
 }
 
-/// How often one coder's label met each of another's.
+/// Confusion matrix of two coders.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ConfusionMatrix {
-    /// The labels, of rows and columns alike.
-    pub labels: Vec<RatingCategory>,
-    /// By label of the first coder, then of the second: how many items.
+    /// Categories of rows and columns.
+    pub categories: Vec<RatingCategory>,
+    /// Number of items by category of the first coder (rows) and of the second (columns).
     pub counts: Vec<Vec<u64>>,
 }
 
@@ -101,24 +102,27 @@ impl ConfusionMatrix {
         self.counts.iter().flatten().sum()
     }
 
-    fn sums(&self) -> (Vec<u64>, Vec<u64>) {
+    /// Row sums and column sums.
+    fn marginals(&self) -> (Vec<u64>, Vec<u64>) {
         let rows = self.counts.iter().map(|row| row.iter().sum()).collect();
         let column = |at: usize| self.counts.iter().map(|row| row[at]).sum();
-        (rows, (0..self.labels.len()).map(column).collect())
+        (rows, (0..self.categories.len()).map(column).collect())
     }
 
-    /// The share of items on which the two agree, and the share that chance would give.
+    /// Observed agreement and agreement expected by chance.
     fn agreement(&self) -> Option<(f64, f64)> {
         let total = self.total() as f64;
-        let (rows, columns) = self.sums();
-        let same: u64 = (0..self.labels.len()).map(|at| self.counts[at][at]).sum();
+        let (rows, columns) = self.marginals();
+        let same: u64 = (0..self.categories.len())
+            .map(|at| self.counts[at][at])
+            .sum();
         let chance: u64 = rows.iter().zip(&columns).map(|(a, b)| a * b).sum();
         (total > 0.0).then(|| (same as f64 / total, chance as f64 / (total * total)))
     }
 
-    /// 1 − Σ w·observed / Σ w·expected.
+    /// Weighted kappa: 1 − Σ w·observed / Σ w·expected.
     fn weighted(&self, weight: impl Fn(usize, usize) -> f64) -> Option<f64> {
-        let (rows, columns) = self.sums();
+        let (rows, columns) = self.marginals();
         let total = self.total() as f64;
         let (mut observed, mut expected) = (0.0, 0.0);
         for (i, row) in self.counts.iter().enumerate() {
@@ -131,14 +135,14 @@ impl ConfusionMatrix {
     }
 }
 
-/// (A_o − A_e) / (1 − A_e).
-fn beyond_chance((observed, expected): (f64, f64)) -> Option<f64> {
-    // Shares of whole numbers: below 1, chance is below by more than rounding errors.
+/// Chance-corrected agreement: (A_o − A_e) / (1 − A_e).
+fn chance_corrected((observed, expected): (f64, f64)) -> Option<f64> {
+    // A ratio of integers below 1 is below 1 by more than the rounding error.
     (expected < 1.0 - 1e-12).then(|| (observed - expected) / (1.0 - expected))
 }
 
 impl Ratings {
-    /// No items yet.
+    /// Creates ratings without items.
     #[must_use]
     pub fn new(coders: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
@@ -147,22 +151,22 @@ impl Ratings {
         }
     }
 
-    /// Adds an item with a label of each coder, in their order; `None` where there is none.
-    /// Labels beyond the last coder are dropped, those that lack are `None`.
+    /// Adds an item with the category of each coder, in coder order; `None` is a missing rating.
+    /// Surplus ratings are dropped, absent ones are missing.
     pub fn push<L: Into<RatingCategory>>(
         &mut self,
         item: impl Into<String>,
-        labels: impl IntoIterator<Item = Option<L>>,
+        categories: impl IntoIterator<Item = Option<L>>,
     ) {
         let mut row: Vec<Option<RatingCategory>> =
-            labels.into_iter().map(|l| l.map(Into::into)).collect();
+            categories.into_iter().map(|l| l.map(Into::into)).collect();
         row.resize(self.coders.len(), None);
-        self.labels.extend(row.iter().flatten().cloned());
+        self.categories.extend(row.iter().flatten().cloned());
         self.items.push((item.into(), row));
     }
 
-    /// The judgments of several assessors on the same queries: an item is a query and a document
-    /// that at least one of them judged. A negative grade is no label.
+    /// Collects the judgments of several assessors. Items are the pairs of query and document that
+    /// at least one assessor judged; negative grades are missing ratings.
     #[must_use]
     pub fn from_qrels<'a>(assessors: impl IntoIterator<Item = (&'a str, &'a Qrels)>) -> Self {
         let (names, qrels): (Vec<&str>, Vec<&Qrels>) = assessors.into_iter().unzip();
@@ -182,30 +186,30 @@ impl Ratings {
         ratings
     }
 
-    /// The coders.
+    /// Names of the coders.
     #[must_use]
     pub fn coders(&self) -> &[String] {
         &self.coders
     }
 
-    /// How many items there are.
+    /// Number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// The labels that occur: numbers in their order, then texts by their bytes.
+    /// Categories that occur: numbers in numeric order, then texts in byte order.
     pub fn categories(&self) -> impl ExactSizeIterator<Item = &RatingCategory> {
-        self.labels.iter()
+        self.categories.iter()
     }
 
-    /// The items that every coder labelled.
+    /// Number of items that every coder rated.
     #[must_use]
     pub fn complete_items(&self) -> usize {
         self.complete_rows().count()
@@ -216,71 +220,72 @@ impl Ratings {
         rows.filter_map(|(_, row)| row.iter().map(Option::as_ref).collect())
     }
 
-    /// All pairs of coders.
+    /// All pairs of coders, by index.
     pub fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
         let coders = self.coders.len();
         (0..coders).flat_map(move |a| (a + 1..coders).map(move |b| (a, b)))
     }
 
-    /// The labels of two coders, by their numbers, against each other, over the items that both
-    /// labelled.
+    /// Confusion matrix of two coders, by index, over the items that both rated.
     ///
     /// # Panics
-    /// When there is no such coder.
+    /// When a coder index is out of range.
     #[must_use]
     pub fn confusion(&self, first: usize, second: usize) -> ConfusionMatrix {
-        let labels: Vec<RatingCategory> = self.labels.iter().cloned().collect();
-        let mut counts = vec![vec![0; labels.len()]; labels.len()];
+        let categories: Vec<RatingCategory> = self.categories.iter().cloned().collect();
+        let mut counts = vec![vec![0; categories.len()]; categories.len()];
         for (_, row) in &self.items {
             if let (Some(a), Some(b)) = (&row[first], &row[second])
-                && let (Ok(a), Ok(b)) = (labels.binary_search(a), labels.binary_search(b))
+                && let (Ok(a), Ok(b)) = (categories.binary_search(a), categories.binary_search(b))
             {
                 counts[a][b] += 1;
             }
         }
-        ConfusionMatrix { labels, counts }
+        ConfusionMatrix { categories, counts }
     }
 
-    fn over_pairs<T>(&self, of: impl Fn(&ConfusionMatrix) -> Option<T>) -> Option<Vec<T>> {
+    fn over_pairs<T>(&self, statistic: impl Fn(&ConfusionMatrix) -> Option<T>) -> Option<Vec<T>> {
         let pairs = self.pairs();
-        let values: Option<Vec<T>> = pairs.map(|(a, b)| of(&self.confusion(a, b))).collect();
+        let values: Option<Vec<T>> = pairs
+            .map(|(a, b)| statistic(&self.confusion(a, b)))
+            .collect();
         values.filter(|values| !values.is_empty())
     }
 
-    /// The share of items on which two coders agree, over the items that both labelled; the mean
-    /// over all pairs of coders.
+    /// Observed agreement: the fraction of items on which two coders agree, over the items that both
+    /// rated; the mean over all pairs of coders.
     #[must_use]
     pub fn observed_agreement(&self) -> Option<f64> {
         Some(mean(&self.over_pairs(|c| Some(c.agreement()?.0))?))
     }
 
-    /// Cohen's kappa of two coders, by their numbers: chance agrees as often as two people do who
-    /// keep their own shares of labels.
+    /// Cohen's kappa of two coders, by index. Chance agreement is computed from the category
+    /// distribution of each coder.
     ///
     /// # Panics
-    /// When there is no such coder.
+    /// When a coder index is out of range.
     ///
     /// # Source
     /// Cohen, "A coefficient of agreement for nominal scales", Educational and Psychological
     /// Measurement 1960.
     #[must_use]
     pub fn cohen_kappa(&self, first: usize, second: usize) -> Option<f64> {
-        beyond_chance(self.confusion(first, second).agreement()?)
+        chance_corrected(self.confusion(first, second).agreement()?)
     }
 
-    /// The mean of Cohen's kappa over all pairs of coders.
+    /// Mean of Cohen's kappa over all pairs of coders.
     #[must_use]
     pub fn mean_cohen_kappa(&self) -> Option<f64> {
-        let kappa = |confusion: &ConfusionMatrix| beyond_chance(confusion.agreement()?);
+        let kappa = |confusion: &ConfusionMatrix| chance_corrected(confusion.agreement()?);
         Some(mean(&self.over_pairs(kappa)?))
     }
 
-    /// Cohen's kappa with disagreements weighed by how far apart two labels are: numbers in their
-    /// order, then texts by their bytes. The distance is that of positions, as in scikit-learn: of
-    /// the labels 0, 1 and 4, the last two are neighbours.
+    /// Weighted Cohen's kappa of two coders. Weights depend on the distance of two categories in
+    /// their order: numbers first, then texts in byte order. As in scikit-learn, distances are those
+    /// of ranks: of the categories 0, 1 and 4, the last two are neighbors.
     ///
     /// # Panics
-    /// When there is no such coder.
+    /// When a coder index is out of range.
     ///
     /// # Source
     /// Cohen, "Weighted kappa", Psychological Bulletin 1968.
@@ -301,9 +306,9 @@ impl Ratings {
         self.confusion(first, second).weighted(weight)
     }
 
-    /// Davies and Fleiss' kappa of any number of coders: observed and chance agreement are each
-    /// averaged over the pairs of coders, and then combined. Of two coders it is Cohen's kappa.
-    /// NLTK calls it `multi_kappa`.
+    /// Davies and Fleiss' kappa of any number of coders: chance-corrected agreement from the means of
+    /// observed and chance agreement over all pairs of coders. Equal to Cohen's kappa for two coders.
+    /// `multi_kappa` in NLTK.
     ///
     /// # Source
     /// Davies and Fleiss, "Measuring agreement for multinomial data", Biometrics 1982.
@@ -311,12 +316,12 @@ impl Ratings {
     pub fn davies_fleiss_kappa(&self) -> Option<f64> {
         let both = self.over_pairs(ConfusionMatrix::agreement)?;
         let (observed, expected): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
-        beyond_chance((mean(&observed), mean(&expected)))
+        chance_corrected((mean(&observed), mean(&expected)))
     }
 
-    /// Fleiss' kappa of any number of coders: chance draws labels from what all coders together
-    /// used. Of two coders it is Scott's pi; NLTK calls it `pi`. Only items that every coder
-    /// labelled count.
+    /// Fleiss' kappa of any number of coders. Chance agreement is computed from the pooled category
+    /// distribution of all coders. Only items that every coder rated count. Equal to Scott's pi for
+    /// two coders; `pi` in NLTK.
     ///
     /// # Source
     /// Fleiss, "Measuring nominal scale agreement among many raters", Psychological Bulletin 1971.
@@ -329,10 +334,10 @@ impl Ratings {
             items += 1;
             let mut counts: BTreeMap<&RatingCategory, u64> = BTreeMap::new();
             row.iter()
-                .for_each(|label| *counts.entry(label).or_default() += 1);
-            for (label, count) in counts {
+                .for_each(|category| *counts.entry(category).or_default() += 1);
+            for (category, count) in counts {
                 agreeing += count * (count - 1);
-                *pooled.entry(label).or_default() += count;
+                *pooled.entry(category).or_default() += count;
             }
         }
         let pairs = items as f64 * coders as f64 * (coders as f64 - 1.0);
@@ -341,33 +346,33 @@ impl Ratings {
         }
         let all = (items * coders as u64) as f64;
         let expected: f64 = pooled.values().map(|&n| (n as f64 / all).powi(2)).sum();
-        beyond_chance((agreeing as f64 / pairs, expected))
+        chance_corrected((agreeing as f64 / pairs, expected))
     }
 
-    /// Krippendorff's alpha of any number of coders, any of whose labels may be missing. Items with
-    /// fewer than two labels do not count.
+    /// Krippendorff's alpha of any number of coders, with missing ratings. Items with fewer than two
+    /// ratings are ignored.
     ///
     /// # Source
     /// Krippendorff, "Computing Krippendorff's alpha-reliability", 2011.
     #[must_use]
     pub fn krippendorff_alpha(&self, level: MeasurementLevel) -> Option<f64> {
-        let labels: Vec<&RatingCategory> = self.labels.iter().collect();
-        let number = |label: &RatingCategory| labels.binary_search(&label).ok();
-        // How often two labels stand together in an item, weighed so that each label counts once.
-        let mut together = vec![vec![0.0; labels.len()]; labels.len()];
+        let categories: Vec<&RatingCategory> = self.categories.iter().collect();
+        let rank = |category: &RatingCategory| categories.binary_search(&category).ok();
+        // Coincidence matrix: pairs of ratings within an item, weighted so that each rating counts once.
+        let mut coincidences = vec![vec![0.0; categories.len()]; categories.len()];
         for (_, row) in &self.items {
-            let there: Vec<usize> = row.iter().flatten().filter_map(number).collect();
-            for (i, &a) in there.iter().enumerate() {
-                for (j, &b) in there.iter().enumerate() {
+            let present: Vec<usize> = row.iter().flatten().filter_map(rank).collect();
+            for (i, &a) in present.iter().enumerate() {
+                for (j, &b) in present.iter().enumerate() {
                     if i != j {
-                        together[a][b] += 1.0 / (there.len() - 1) as f64;
+                        coincidences[a][b] += 1.0 / (present.len() - 1) as f64;
                     }
                 }
             }
         }
-        let totals: Vec<f64> = together.iter().map(|row| row.iter().sum()).collect();
+        let totals: Vec<f64> = coincidences.iter().map(|row| row.iter().sum()).collect();
         let all: f64 = totals.iter().sum();
-        let value = |at: usize| match labels[at] {
+        let value = |at: usize| match categories[at] {
             RatingCategory::Number(number) => *number as f64,
             RatingCategory::Text(_) => at as f64,
         };
@@ -381,16 +386,12 @@ impl Ratings {
             MeasurementLevel::Interval => (value(a) - value(b)).powi(2),
         };
         let (mut observed, mut expected) = (0.0, 0.0);
-        for a in 0..labels.len() {
-            for b in 0..labels.len() {
-                observed += together[a][b] * distance(a, b);
+        for a in 0..categories.len() {
+            for b in 0..categories.len() {
+                observed += coincidences[a][b] * distance(a, b);
                 expected += totals[a] * totals[b] * distance(a, b);
             }
         }
         (expected > 0.0).then(|| 1.0 - (all - 1.0) * observed / expected)
     }
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }

@@ -1,4 +1,4 @@
-//! Grades by several judges.
+//! Relevance judgments by several assessors (judgment groups).
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
@@ -8,16 +8,16 @@ use ir_core::{Grade, Qrels, Run};
 
 use crate::{EvalError, Evaluator, Measure, Report, Rules};
 
-/// Relevance judgments by groups: each query was judged by one person or several, who need not
-/// agree. A measure is computed for each group's judgments and the mean of that is the query's
-/// value. trec_eval's format `qrels_jg` and its measures `map_avgjg`, `P_avgjg`,
-/// `Rprec_mult_avgjg`.
+/// Relevance judgments by several assessors or groups of assessors, who may disagree. The value of a
+/// query is the mean of the measure over its judgment groups.
+///
+/// trec_eval's format `qrels_jg` and its measures `map_avgjg`, `P_avgjg` and `Rprec_mult_avgjg`.
 ///
 /// ```
 /// use ir_core::Run;
 /// use ir_eval::{JudgmentGroups, Measure, Rules};
 ///
-/// // Query, group, document, grade: ann likes d1, bob likes d2.
+/// // Query, group, document, grade: d1 is relevant to ann, d2 to bob.
 /// let file = "q1 ann d1 1\nq1 ann d2 0\nq1 bob d2 1\n";
 /// let groups = JudgmentGroups::read(file.as_bytes(), "qrels.txt")?.data;
 /// let mut run = Run::new("mine");
@@ -33,37 +33,37 @@ pub struct JudgmentGroups {
 }
 
 impl JudgmentGroups {
-    /// No judgments.
+    /// Creates an empty collection.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Records a judgment and gives the earlier one of the same group, which it replaces.
+    /// Inserts a judgment and returns the previous grade of the same group.
     pub fn insert(&mut self, query: &str, group: &str, doc: &str, grade: Grade) -> Option<Grade> {
         let groups = self.queries.entry(query.to_owned()).or_default();
         let judged = groups.entry(group.to_owned()).or_default();
         judged.insert(doc.to_owned(), grade)
     }
 
-    /// Reads qrels whose second column, which is ignored elsewhere, names the group.
+    /// Reads qrels with the judgment group in the second column. `source` appears in errors.
     ///
     /// # Errors
-    /// When a line has other columns, a group judges a document twice, or the file cannot be read.
+    /// When a line does not have four columns, a group judges a document twice, or reading fails.
     pub fn read(input: impl BufRead, source: &str) -> Result<Parsed<Self>, TrecReadError> {
         let mut rows = ColumnReader::new(input, source);
-        let mut odd = TrecWarnings::new(source);
+        let mut warnings = TrecWarnings::new(source);
         let mut data = Self::new();
-        let mut places = HashMap::new();
+        let mut lines = HashMap::new();
         while let Some((line, [query, group, doc, text])) = rows.next_row("4")? {
             let grade = parse_integer(text).unwrap_or(0);
             if text.parse::<Grade>().is_err() {
                 let what = format!("the grade {text:?} is no whole number and was read as {grade}");
-                odd.push(line, what);
+                warnings.push(line, what);
             }
             data.insert(query, group, doc, grade);
-            let pair = [query, group, doc].map(str::to_owned);
-            if let Some(first) = places.insert(pair, line) {
+            let key = [query, group, doc].map(str::to_owned);
+            if let Some(first) = lines.insert(key, line) {
                 return Err(TrecReadError::Repeated {
                     path: source.to_owned(),
                     line,
@@ -75,29 +75,28 @@ impl JudgmentGroups {
         }
         Ok(Parsed {
             data,
-            warnings: odd.finish(),
+            warnings: warnings.finish(),
         })
     }
 
-    /// The queries that have judgments, in ascending byte order.
+    /// Ids of the judged queries, in ascending byte order.
     pub fn queries(&self) -> impl ExactSizeIterator<Item = &str> {
         self.queries.keys().map(String::as_str)
     }
 
-    /// How many queries have judgments.
+    /// Number of judged queries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.queries.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no judgments.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queries.is_empty()
     }
 
-    /// Evaluates a run: a report whose values of a query are the means over its groups, in the
-    /// order of their names.
+    /// Evaluates a run. The values of a query are the means over its judgment groups.
     ///
     /// # Errors
     /// As [`Evaluator::with_rules`] and [`Evaluator::evaluate`].
@@ -113,7 +112,7 @@ impl JudgmentGroups {
             let layer_report =
                 Evaluator::with_rules(&self.layer(layer), measures, rules)?.evaluate(run)?;
             for (query, other) in report.queries.iter_mut().zip(layer_report.queries) {
-                if self.count(&query.query) > layer {
+                if self.group_count(&query.query) > layer {
                     let values = query.values.iter_mut().zip(other.values);
                     values.for_each(|(sum, value)| *sum += value);
                     query.undefined.extend(other.undefined);
@@ -121,7 +120,7 @@ impl JudgmentGroups {
             }
         }
         for query in &mut report.queries {
-            let groups = self.count(&query.query) as f64;
+            let groups = self.group_count(&query.query) as f64;
             query.values.iter_mut().for_each(|value| *value /= groups);
         }
         report.positive = self
@@ -134,12 +133,13 @@ impl JudgmentGroups {
         Ok(report)
     }
 
-    fn count(&self, query: &str) -> usize {
+    /// Number of judgment groups of a query.
+    fn group_count(&self, query: &str) -> usize {
         self.queries.get(query).map_or(0, BTreeMap::len)
     }
 
-    /// The n-th group of every query, or its last one where it has fewer: a report on any layer is
-    /// about the same queries.
+    /// Judgments of the n-th group of every query, or of the last group of queries with fewer, so that
+    /// the reports of all layers have the same queries.
     fn layer(&self, n: usize) -> Qrels {
         let mut qrels = Qrels::new();
         for (query, groups) in &self.queries {

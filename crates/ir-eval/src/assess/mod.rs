@@ -1,4 +1,4 @@
-//! Relevance assessments: pools, agreement between assessors, groups of judgments, preferences,
+//! Relevance assessment: pooling, inter-assessor agreement, judgment groups, preference judgments,
 //! recall by training frequency.
 
 mod agreement;

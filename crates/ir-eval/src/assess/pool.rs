@@ -1,4 +1,4 @@
-//! Pools: which documents assessors should judge, and the judgments that come of it.
+//! Pooling: selecting documents for relevance judgment.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
@@ -8,11 +8,10 @@ use ir_core::trec::{ColumnReader, TrecReadError, TrecWriteError};
 use ir_core::{Grade, Judgments, Qrels, Run, RunOrder, SplitMix64, StratifiedQrels};
 use serde::{Deserialize, Serialize};
 
-/// How a pool is drawn from runs: strata of ranks, of each of which all documents or a sample is to
-/// be judged.
+/// Sampling design of a judgment pool: strata of ranks, each judged in full or by random sample.
 ///
 /// A document belongs to the stratum of its best rank in any run. The same seed draws the same
-/// sample; every query has random numbers of its own.
+/// sample; every query has its own random stream.
 ///
 /// ```
 /// use ir_core::Run;
@@ -29,109 +28,87 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PoolDesign {
-    /// The strata from the top of the lists down.
+    /// Strata, from the top ranks down.
     pub strata: Vec<PoolStratum>,
-    /// The order of each run's documents.
+    /// Order of the documents of each list. Default: by score.
     #[serde(default)]
     pub order: RunOrder,
-    /// Where the random numbers start.
+    /// Random seed. Default: 0.
     #[serde(default)]
     pub seed: u64,
 }
 
-/// Some ranks, and how many of their documents are judged.
+/// Stratum of a pool: consecutive ranks with one sampling rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PoolStratum {
-    /// The last rank; the first one follows on the stratum before.
+    /// Last rank, inclusive. The stratum starts after the last rank of the previous one.
     pub last_rank: usize,
-    /// What is judged of it.
+    /// Sample to judge.
     pub sample: StratumSample,
 }
 
-/// What is judged of the documents of a stratum that have no judgment yet, query by query.
+/// Sample of the unjudged documents of a stratum, drawn per query.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StratumSample {
-    /// Everything.
+    /// All documents.
     All,
-    /// A share above 0 and up to 1, drawn at random: rounded to whole documents, at least one.
+    /// Random sample of this fraction of the documents, rounded, at least one. Range: above 0, up to
+    /// 1.
     Fraction(f64),
-    /// This many, drawn at random; all where there are fewer.
+    /// Random sample of this many documents, or all if there are fewer. Range: ≥ 1.
     Count(usize),
 }
 
-/// Why a pool could not be drawn.
+/// Invalid [`PoolDesign`].
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum PoolDesignError {
     /// No strata.
     #[error("expected at least one stratum, found none")]
     NoStrata,
-    /// A stratum that ends before it begins.
+    /// A stratum that does not end below the previous one, whose last rank is `after`.
     #[error("expected a stratum that ends after rank {after}, found {found}")]
-    Depth {
-        /// Where the one before ends.
-        after: usize,
-        /// Where this one does.
-        found: usize,
-    },
-    /// A share out of its range.
-    #[error("expected a share above 0 and at most 1, found {found}")]
-    Fraction {
-        /// The share.
-        found: f64,
-    },
-    /// A sample of nothing.
+    Depth { after: usize, found: usize },
+    /// A sampling fraction out of range.
+    #[error("expected a fraction above 0 and at most 1, found {found}")]
+    Fraction { found: f64 },
+    /// A sample of 0 documents.
     #[error("expected a sample of at least one document, found 0")]
     EmptySample,
 }
 
-/// Why a judgment does not fit into a pool.
+/// Error adding a judgment to a [`Pool`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum PoolJudgmentError {
     /// A document that is not in the pool.
     #[error("query {query:?}: expected a document of the pool, found {doc:?}")]
-    NotPooled {
-        /// The query.
-        query: String,
-        /// The document.
-        doc: String,
-    },
-    /// A document that was not drawn: judged all the same, it would no longer be a random sample.
+    NotPooled { query: String, doc: String },
+    /// A document that was not sampled. Judging it would bias the sample.
     #[error("query {query:?}: expected a document drawn for judging, found {doc:?}, which was not")]
-    NotDrawn {
-        /// The query.
-        query: String,
-        /// The document.
-        doc: String,
-    },
-    /// Two judgments that contradict each other.
+    NotDrawn { query: String, doc: String },
+    /// A grade that differs from the existing one.
     #[error("query {query:?}, document {doc:?}: expected grade {before} as before, found {found}")]
     Conflict {
-        /// The query.
         query: String,
-        /// The document.
         doc: String,
-        /// The grade that it has.
         before: Grade,
-        /// The other grade.
         found: Grade,
     },
     /// A negative grade.
     #[error("query {query:?}, document {doc:?}: expected a grade from 0, found {found}")]
     Negative {
-        /// The query.
         query: String,
-        /// The document.
         doc: String,
-        /// The grade.
         found: Grade,
     },
 }
 
 impl PoolDesign {
-    /// All documents down to a rank: the classic pool.
+    /// Depth-k pool: all documents down to a rank.
     #[must_use]
     pub fn depth(last_rank: usize) -> Self {
         Self {
@@ -144,21 +121,21 @@ impl PoolDesign {
         }
     }
 
-    /// With one more stratum below the others, down to rank `to`.
+    /// Appends a stratum down to `last_rank`.
     #[must_use]
     pub fn with_stratum(mut self, last_rank: usize, sample: StratumSample) -> Self {
         self.strata.push(PoolStratum { last_rank, sample });
         self
     }
 
-    /// With another start of the random numbers.
+    /// Sets the random seed.
     #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// The first pool of the bioCADDIE 2016 challenge: the top 300 of the organisers' eight runs
+    /// First pool of the bioCADDIE 2016 challenge: depth 300 over the eight runs of the organizers
     /// (four engines, keyword and expanded queries).
     ///
     /// # Source
@@ -169,10 +146,9 @@ impl PoolDesign {
         Self::depth(300)
     }
 
-    /// The second pool of the bioCADDIE 2016 challenge, over the submitted runs: every document in
-    /// any run's top 10 that has no judgment yet, and 5 % of those of ranks 11 to 100. Give the
-    /// judgments of the first pool with it. (The published judgments do not say what was drawn from
-    /// where; here the strata are kept.)
+    /// Second pool of the bioCADDIE 2016 challenge, over the submitted runs: depth 10, and 5 % of
+    /// ranks 11 to 100. Pass the judgments of the first pool to [`PoolDesign::pool`]. The published
+    /// judgments do not contain the strata; here they are kept.
     ///
     /// # Source
     /// As [`PoolDesign::biocaddie_organizers`].
@@ -181,7 +157,7 @@ impl PoolDesign {
         Self::depth(10).with_stratum(100, StratumSample::Fraction(0.05))
     }
 
-    fn check(&self) -> Result<(), PoolDesignError> {
+    fn validate(&self) -> Result<(), PoolDesignError> {
         if self.strata.is_empty() {
             return Err(PoolDesignError::NoStrata);
         }
@@ -203,14 +179,14 @@ impl PoolDesign {
         Ok(())
     }
 
-    /// Draws the pool of some runs. Documents with a judgment (from grade 0) in `judged` are not
-    /// judged again: they and all other judgments of `judged` form a stratum of their own, number
-    /// 0, as they are no random sample of any other.
+    /// Draws the pool of these runs. Documents with a grade of at least 0 in `judged` are not judged
+    /// again: all judgments of `judged` form stratum 0, because they are not a random sample of any
+    /// other stratum.
     ///
     /// # Errors
-    /// When the strata do not follow on each other, or a share or count is out of its range.
+    /// When the strata are not in ascending order, or a sample is out of range.
     pub fn pool(&self, runs: &[Run], judged: Option<&Qrels>) -> Result<Pool, PoolDesignError> {
-        self.check()?;
+        self.validate()?;
         let mut pool = Pool::default();
         for (query, docs) in judged.into_iter().flat_map(Qrels::iter) {
             for (doc, grade) in docs.iter().filter(|judged| judged.1 >= 0) {
@@ -237,7 +213,7 @@ impl PoolDesign {
                 let mut docs: Vec<&str> = docs
                     .filter(|doc| pool.grade(query, doc).is_none())
                     .collect();
-                let drawn = stratum.sample.of(docs.len());
+                let drawn = stratum.sample.size(docs.len());
                 if drawn < docs.len() {
                     random.partial_shuffle(&mut docs, drawn);
                 }
@@ -257,42 +233,43 @@ impl PoolDesign {
 }
 
 impl StratumSample {
-    fn of(self, there: usize) -> usize {
+    /// Number of documents to draw.
+    fn size(self, available: usize) -> usize {
         match self {
-            Self::All => there,
-            Self::Count(count) => count.min(there),
-            Self::Fraction(share) => {
-                let drawn = (share * there as f64).round() as usize;
-                drawn.clamp(usize::from(there > 0), there)
+            Self::All => available,
+            Self::Count(count) => count.min(available),
+            Self::Fraction(fraction) => {
+                let drawn = (fraction * available as f64).round() as usize;
+                drawn.clamp(usize::from(available > 0), available)
             }
         }
     }
 }
 
-/// The documents of a pool: the stratum of each, and its grade or that it has none.
+/// Judgment pool: documents with stratum and grade, or without a grade.
 ///
-/// Its file has the five columns of NIST's `sample_eval`: query, `0`, document, stratum, grade. A
-/// negative grade is none. To evaluators a pool is judgments like any other.
+/// The file format is that of NIST's `sample_eval`, five columns: query, `0`, document, stratum,
+/// grade. Negative grades mean unjudged. A pool is a set of [`Judgments`] for evaluation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Pool {
     queries: BTreeMap<String, BTreeMap<String, PooledDocument>>,
 }
 
-/// A document of a pool.
+/// Document of a [`Pool`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PooledDocument {
-    /// Its stratum: 0 for judgments that were there before, otherwise from 1.
+    /// Stratum: 0 for prior judgments, otherwise from 1.
     pub stratum: String,
-    /// Its grade, [`Pool::NOT_DRAWN`] or [`Pool::TO_JUDGE`].
+    /// Grade, or [`Pool::NOT_DRAWN`] or [`Pool::TO_JUDGE`].
     pub grade: Grade,
 }
 
 impl Pool {
-    /// The grade of a document that was not drawn for judging.
+    /// Grade of a document that was not drawn for judgment.
     pub const NOT_DRAWN: Grade = -1;
-    /// The grade of a document that was drawn and waits for its judgment.
+    /// Grade of a document that was drawn and is not judged yet.
     pub const TO_JUDGE: Grade = -2;
 
     fn insert(&mut self, query: &str, doc: &str, stratum: &str, grade: Grade) {
@@ -309,7 +286,7 @@ impl Pool {
         };
     }
 
-    /// The documents, by query and id.
+    /// Documents, in order of query id and document id.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &PooledDocument)> {
         self.queries.iter().flat_map(|(query, docs)| {
             let docs = docs.iter();
@@ -317,24 +294,24 @@ impl Pool {
         })
     }
 
-    /// How many documents there are, over all queries.
+    /// Number of documents over all queries.
     #[must_use]
     pub fn documents(&self) -> usize {
         self.queries.values().map(BTreeMap::len).sum()
     }
 
-    /// What waits for its judgment: query and document, by id. Neither ranks nor runs show.
+    /// Query and document ids still to be judged, in order of id, which hides ranks and runs.
     pub fn to_judge(&self) -> impl Iterator<Item = (&str, &str)> {
         let waiting = self.iter().filter(|(_, _, p)| p.grade == Self::TO_JUDGE);
         waiting.map(|(query, doc, _)| (query, doc))
     }
 
-    /// [`Pool::to_judge`], the documents of each query in random order.
+    /// Same as [`Pool::to_judge`], with the documents of each query in random order.
     #[must_use]
     pub fn shuffled(&self, seed: u64) -> Vec<(&str, &str)> {
         let mut list: Vec<(&str, &str)> = self.to_judge().collect();
         for docs in list.chunk_by_mut(|a, b| a.0 == b.0) {
-            // Another stream than that which drew the sample.
+            // A different random stream from that of the sample.
             let mut random = SplitMix64::from_name(!seed, docs[0].0);
             random.partial_shuffle(docs, docs.len());
         }
@@ -344,8 +321,8 @@ impl Pool {
     /// Records an assessor's grade.
     ///
     /// # Errors
-    /// When the document is not in the pool, or was not drawn; the grade is negative; or there is
-    /// another grade already.
+    /// When the document is not in the pool or was not drawn, the grade is negative, or the document
+    /// has a different grade already.
     pub fn judge(&mut self, query: &str, doc: &str, grade: Grade) -> Result<(), PoolJudgmentError> {
         let (query_id, doc_id) = (|| query.to_owned(), || doc.to_owned());
         let docs = self.queries.get_mut(query);
@@ -374,8 +351,8 @@ impl Pool {
         Ok(())
     }
 
-    /// The judgments without strata. Documents that have none keep a negative grade: for a measure
-    /// such as `infAP` that is "in the pool and not judged".
+    /// Judgments without strata. Unjudged documents keep a negative grade: for measures such as
+    /// `infAP` they are in the pool and not judged.
     #[must_use]
     pub fn qrels(&self) -> Qrels {
         let mut qrels = Qrels::new();
@@ -385,8 +362,7 @@ impl Pool {
         qrels
     }
 
-    /// How many documents each stratum of a query has, and how many of them are judged, by the
-    /// name of the stratum.
+    /// Number of documents and of judged documents of each stratum of a query.
     #[must_use]
     pub fn strata(&self, query: &str) -> BTreeMap<&str, (usize, usize)> {
         let mut strata: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
@@ -403,10 +379,10 @@ impl Pool {
         strata
     }
 
-    /// Writes the five columns, by query and document id.
+    /// Writes the five columns, in order of query and document id.
     ///
     /// # Errors
-    /// When `out` cannot be written, or an id could not be read back.
+    /// When writing to `out` fails, or an id contains whitespace.
     pub fn write(&self, out: &mut dyn Write) -> Result<(), TrecWriteError> {
         let mut qrels = StratifiedQrels::new();
         for (query, doc, PooledDocument { stratum, grade }) in self.iter() {
@@ -415,7 +391,7 @@ impl Pool {
         trec::write_stratified_qrels(&qrels, out)
     }
 
-    /// Reads the five columns; `path` names the file in errors.
+    /// Reads the five columns. `path` appears in errors.
     ///
     /// ```
     /// use ir_eval::Pool;
@@ -426,8 +402,8 @@ impl Pool {
     /// ```
     ///
     /// # Errors
-    /// When there are more or fewer than five columns, a grade is no whole number, or a document
-    /// repeats within a query.
+    /// When a line does not have five columns, a grade is not an integer, or a document repeats
+    /// within a query.
     pub fn read(input: impl BufRead, path: &str) -> Result<Self, ReadPoolError> {
         let mut rows = ColumnReader::new(input, path);
         let mut pool = Self::default();
@@ -456,33 +432,27 @@ impl Pool {
     }
 }
 
-/// Why the file of a pool could not be read.
+/// Error reading a pool file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum ReadPoolError {
-    /// Not five columns of text.
+    /// A line without five columns, or a failed read.
     #[error(transparent)]
     Columns(#[from] TrecReadError),
-    /// A grade that is no whole number.
-    #[error("{path}:{line}: expected a whole number as grade, found {found:?}")]
+    /// A grade that is not an integer.
+    #[error("{path}:{line}: expected an integer as grade, found {found:?}")]
     Grade {
-        /// The file.
         path: String,
-        /// The line, from 1.
         line: u64,
-        /// What there is.
         found: String,
     },
-    /// A document that repeats within a query.
-    #[error("{path}:{line}: document {doc:?} of query {query:?} stands in an earlier line already")]
+    /// A document that repeats within a query; `line` is its second occurrence.
+    #[error("{path}:{line}: document {doc:?} of query {query:?} is on an earlier line already")]
     Repeated {
-        /// The file.
         path: String,
-        /// The line of the second occurrence, from 1.
         line: u64,
-        /// The query.
         query: String,
-        /// The document.
         doc: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Is what is rare in the training data found as well as what is frequent?
+//! Recall by training frequency: are rare documents retrieved as well as frequent ones?
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,17 +7,18 @@ use std::str::FromStr;
 use ir_core::{Grade, Judgments, Run, RunOrder, ScoredDoc};
 use serde::{Deserialize, Serialize};
 
-/// A range of frequencies, both ends included. Reads and prints as `6-20`; `501-` has no upper end.
+/// Range of training frequencies, bounds included. Parsed and displayed as `6-20`; `501-` has no upper
+/// bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FrequencyBucket {
-    /// The lowest frequency.
+    /// Lowest frequency.
     pub least: u64,
-    /// The highest one.
+    /// Highest frequency.
     pub most: u64,
 }
 
 impl FrequencyBucket {
-    /// The buckets of DataFinder's published evaluation (Viswanathan et al., ACL 2023).
+    /// Buckets of DataFinder's published evaluation (Viswanathan et al., ACL 2023).
     pub const DATAFINDER: [Self; 6] = [
         Self::new(501, 2500),
         Self::new(101, 500),
@@ -27,13 +28,13 @@ impl FrequencyBucket {
         Self::new(1, 5),
     ];
 
-    /// The frequencies from `least` to `most`.
+    /// Creates the range `least..=most`.
     #[must_use]
     pub const fn new(least: u64, most: u64) -> Self {
         Self { least, most }
     }
 
-    /// Whether a frequency lies in it.
+    /// Whether a frequency is in the range.
     #[must_use]
     pub const fn contains(&self, frequency: u64) -> bool {
         self.least <= frequency && frequency <= self.most
@@ -49,11 +50,11 @@ impl fmt::Display for FrequencyBucket {
     }
 }
 
-/// A text that is no range of frequencies.
+/// Error parsing a [`FrequencyBucket`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected a range of counts like 6-20 or 501-, found {found:?}")]
 pub struct ParseFrequencyBucketError {
-    /// The text.
+    /// Parsed text.
     pub found: String,
 }
 
@@ -78,11 +79,11 @@ impl FromStr for FrequencyBucket {
     }
 }
 
-/// Recall by how often a document occurs in the training data.
+/// Recall by training frequency: how often a document occurs in the training data.
 ///
-/// For each query with a relevant document in a bucket: the share of those that stand among the
-/// first R of the list, where R is the number of *all* relevant documents of the query. A bucket's
-/// recall is the mean over these queries; queries without results count 0.
+/// For each query and bucket with a relevant document: the fraction of these documents among the top
+/// R of the list, where R is the number of *all* relevant documents of the query. The recall of a
+/// bucket is the mean over these queries; queries without results count as 0.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -97,7 +98,7 @@ impl FromStr for FrequencyBucket {
 /// run.push("q1", "seldom", 0.5);
 ///
 /// let counts = BTreeMap::from([("often".to_owned(), 30), ("seldom".to_owned(), 3)]);
-/// let recall = RecallByFrequency::default().of(&qrels, &run, &counts);
+/// let recall = RecallByFrequency::default().evaluate(&qrels, &run, &counts);
 /// // Two documents are relevant, so the first two of the list count.
 /// let at = |bucket: &str| recall.iter().find(|r| r.bucket.to_string() == bucket);
 /// assert_eq!(at("21-50").and_then(|r| r.recall), Some(1.0));
@@ -111,16 +112,16 @@ impl FromStr for FrequencyBucket {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecallByFrequency {
-    /// The ranges of frequencies. A document that no range holds is counted nowhere but in R.
+    /// Frequency ranges. Documents outside all ranges count only for R. Default:
+    /// [`FrequencyBucket::DATAFINDER`].
     pub buckets: Vec<FrequencyBucket>,
-    /// The order of the lists.
+    /// Order of the documents of each list. Default: file order, as DataFinder does.
     pub order: RunOrder,
-    /// The grade from which on a document is relevant.
+    /// Minimum grade of a relevant document. Default: 1.
     pub level: Grade,
 }
 
 impl Default for RecallByFrequency {
-    /// DataFinder's: [`FrequencyBucket::DATAFINDER`], lists as the run has them, relevant from 1.
     fn default() -> Self {
         Self {
             buckets: FrequencyBucket::DATAFINDER.to_vec(),
@@ -130,26 +131,26 @@ impl Default for RecallByFrequency {
     }
 }
 
-/// The recall of one bucket.
+/// Recall of one [`FrequencyBucket`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FrequencyBucketRecall {
-    /// The range of frequencies.
+    /// Frequency range.
     pub bucket: FrequencyBucket,
-    /// How many queries have a relevant document in it.
+    /// Number of queries with a relevant document in the range.
     pub queries: usize,
-    /// How many such documents there are, over all queries.
+    /// Number of these documents, over all queries.
     pub relevant: usize,
-    /// How many of them were found.
+    /// Number of retrieved documents among them.
     pub found: usize,
-    /// The mean recall over the queries; `None` where there are none.
+    /// Mean recall over the queries; `None` without queries.
     pub recall: Option<f64>,
 }
 
 impl RecallByFrequency {
-    /// The recall of each bucket, in their order. `counts` says how often each document occurs in
-    /// the training data; one that is not named there does not occur.
+    /// Computes the recall of each bucket, in order. `counts` maps documents to training frequencies;
+    /// absent documents have frequency 0.
     #[must_use]
-    pub fn of<J>(
+    pub fn evaluate<J>(
         &self,
         qrels: &J,
         run: &Run,
@@ -158,7 +159,8 @@ impl RecallByFrequency {
     where
         J: Judgments + ?Sized,
     {
-        let mut recalls: Vec<FrequencyBucketRecall> = self.buckets.iter().map(none).collect();
+        let mut recalls: Vec<FrequencyBucketRecall> =
+            self.buckets.iter().map(empty_recall).collect();
         let mut sums = vec![0.0; recalls.len()];
         for query in qrels.queries() {
             let relevant: BTreeSet<&str> = qrels
@@ -166,7 +168,7 @@ impl RecallByFrequency {
                 .filter(|&(_, grade)| grade >= self.level)
                 .map(|(doc, _)| doc)
                 .collect();
-            let first = self.first(run.get(query).unwrap_or(&[]), relevant.len());
+            let top = self.top(run.get(query).unwrap_or(&[]), relevant.len());
             for (recall, sum) in recalls.iter_mut().zip(&mut sums) {
                 let inside = |doc: &&&str| {
                     let count = counts.get(**doc).copied().unwrap_or(0);
@@ -176,7 +178,7 @@ impl RecallByFrequency {
                 if here.is_empty() {
                     continue;
                 }
-                let found = here.iter().filter(|doc| first.contains(***doc)).count();
+                let found = here.iter().filter(|doc| top.contains(***doc)).count();
                 recall.queries += 1;
                 recall.relevant += here.len();
                 recall.found += found;
@@ -189,14 +191,14 @@ impl RecallByFrequency {
         recalls
     }
 
-    /// The first k documents of a list.
-    fn first<'r>(&self, list: &'r [ScoredDoc], k: usize) -> BTreeSet<&'r str> {
+    /// Top k documents of a list.
+    fn top<'r>(&self, list: &'r [ScoredDoc], k: usize) -> BTreeSet<&'r str> {
         let list = self.order.ranked(list).into_iter().take(k);
         list.map(|scored| scored.doc.as_str()).collect()
     }
 }
 
-fn none(bucket: &FrequencyBucket) -> FrequencyBucketRecall {
+fn empty_recall(bucket: &FrequencyBucket) -> FrequencyBucketRecall {
     FrequencyBucketRecall {
         bucket: *bucket,
         queries: 0,
@@ -212,7 +214,7 @@ mod tests {
     use ir_core::Qrels;
 
     #[test]
-    fn ranges() {
+    fn parses_and_prints_ranges() {
         for text in ["6-20", "501-", "0-0"] {
             assert_eq!(text.parse::<FrequencyBucket>().unwrap().to_string(), text);
         }
@@ -234,7 +236,7 @@ mod tests {
         qrels.insert("q1", "c", 0);
         qrels.insert("q2", "a", 2);
         let mut run = Run::new("mine");
-        // Listed against the scores.
+        // File order is the reverse of score order.
         for (doc, score) in [("x", 1.0), ("b", 2.0), ("y", 3.0), ("a", 4.0)] {
             run.push("q1", doc, score);
         }
@@ -245,23 +247,23 @@ mod tests {
             FrequencyBucket::new(1, 5),
             FrequencyBucket::new(0, 0),
         ];
-        let plan = |order, level| RecallByFrequency {
+        let config = |order, level| RecallByFrequency {
             buckets: buckets.clone(),
             order,
             level,
         };
-        let recall = |plan: RecallByFrequency| -> Vec<Option<f64>> {
-            let recalls = plan.of(&qrels, &run, &counts);
+        let recall = |config: RecallByFrequency| -> Vec<Option<f64>> {
+            let recalls = config.evaluate(&qrels, &run, &counts);
             recalls.iter().map(|recall| recall.recall).collect()
         };
         // R = 3 for q1: x, b, y. Nothing for q2.
-        let file = recall(plan(RunOrder::File, 1));
+        let file = recall(config(RunOrder::File, 1));
         assert_eq!(file, [Some(0.0), Some(1.0), Some(0.0)]);
         // a, y, b; q2 counts 0.
-        let score = recall(plan(RunOrder::Score, 1));
+        let score = recall(config(RunOrder::Score, 1));
         assert_eq!(score, [Some(0.5), Some(1.0), Some(0.0)]);
         // Only q2 has a document of grade 2.
-        let strict = recall(plan(RunOrder::Score, 2));
+        let strict = recall(config(RunOrder::Score, 2));
         assert_eq!(strict, [Some(0.0), None, None]);
     }
 }

@@ -1,25 +1,30 @@
-//! As many documents that are not relevant as there are relevant ones.
+//! Preferences with equal numbers of relevant and nonrelevant documents.
 
 use super::PreferenceScope;
-use super::count::{Counts, Share};
-use super::order::{Levels, Order, Partial};
+use super::fulfilled::{FulfilledCount, GroupCounts};
+use super::preference_order::{GroupOrder, LevelOrder, PartialOrder};
 
-/// The share of kept preferences of one group for
-/// [`Balanced`](super::PreferenceMeasure::Balanced), or between retrieved documents alone. NaN
-/// where nothing can be kept.
-pub(super) fn share(order: &Order, counts: &Counts, retrieved: usize, only_retrieved: bool) -> f64 {
-    let (relevant, other, scope) = if only_retrieved {
-        let (relevant, other) = (counts.relevant_retrieved, counts.other_retrieved);
-        (relevant, other, PreferenceScope::Retrieved)
+/// Fraction of fulfilled preferences of one group for
+/// [`Balanced`](super::PreferenceMeasure::Balanced), or between retrieved documents only. NaN without
+/// preferences.
+pub(super) fn fraction(
+    order: &GroupOrder,
+    counts: &GroupCounts,
+    retrieved: usize,
+    only_retrieved: bool,
+) -> f64 {
+    let (relevant, nonrelevant, scope) = if only_retrieved {
+        let (relevant, nonrelevant) = (counts.relevant_retrieved, counts.nonrelevant_retrieved);
+        (relevant, nonrelevant, PreferenceScope::Retrieved)
     } else {
-        (counts.relevant, counts.other, PreferenceScope::All)
+        (counts.relevant, counts.nonrelevant, PreferenceScope::All)
     };
-    let share = if relevant >= other {
-        // The missing ones are made up; what is relevant and retrieved stands above them.
-        let made_up = relevant - other;
-        counts.share(scope).plus(Share {
-            kept: counts.relevant_retrieved * made_up,
-            all: counts.relevant * made_up,
+    let count = if relevant >= nonrelevant {
+        // Nonrelevant documents are added, which all relevant retrieved documents outrank.
+        let added = relevant - nonrelevant;
+        counts.fulfilled(scope).plus(FulfilledCount {
+            fulfilled: counts.relevant_retrieved * added,
+            total: counts.relevant * added,
         })
     } else {
         let limit = if only_retrieved {
@@ -28,16 +33,18 @@ pub(super) fn share(order: &Order, counts: &Counts, retrieved: usize, only_retri
             usize::MAX
         };
         match order {
-            Order::Levels(levels) => by_level(levels, relevant as usize, retrieved, limit),
-            Order::Partial(partial) => partly(partial, counts.relevant as usize, retrieved, limit),
+            GroupOrder::Levels(levels) => by_level(levels, relevant as usize, retrieved, limit),
+            GroupOrder::Partial(partial) => {
+                by_partial_order(partial, counts.relevant as usize, retrieved, limit)
+            }
         }
     };
-    share.kept as f64 / share.all as f64
+    count.fulfilled as f64 / count.total as f64
 }
 
-/// Of the lowest level the first `keep` documents count. trec_eval compares them with all others,
-/// those of their own level included.
-fn by_level(levels: &Levels, keep: usize, retrieved: usize, limit: usize) -> Share {
+/// Counts the first `keep` documents of the lowest level. trec_eval compares them with all documents,
+/// including those of the same level.
+fn by_level(levels: &LevelOrder, keep: usize, retrieved: usize, limit: usize) -> FulfilledCount {
     let members = levels.members.iter().filter(|member| member.0 < limit);
     let lowest = levels
         .members
@@ -49,38 +56,43 @@ fn by_level(levels: &Levels, keep: usize, retrieved: usize, limit: usize) -> Sha
         .map(|member| member.0)
         .take(keep)
         .collect();
-    let mut share = Share::default();
-    for &(place, level) in members.clone() {
-        let kept = |other: usize| place < other && place < retrieved;
+    let mut count = FulfilledCount::default();
+    for &(position, level) in members.clone() {
+        let fulfilled = |other: usize| position < other && position < retrieved;
         for &(other, lower) in members.clone().filter(|member| member.1 > lowest) {
             if level > lower {
-                share.add(kept(other));
+                count.add(fulfilled(other));
             }
         }
-        last.iter().for_each(|&other| share.add(kept(other)));
+        last.iter().for_each(|&other| count.add(fulfilled(other)));
     }
-    share
+    count
 }
 
-/// After the first `keep` documents of level 0 the others of that level do not count.
-fn partly(partial: &Partial, keep: usize, retrieved: usize, limit: usize) -> Share {
+/// Counts the first `keep` documents of level 0.
+fn by_partial_order(
+    partial: &PartialOrder,
+    keep: usize,
+    retrieved: usize,
+    limit: usize,
+) -> FulfilledCount {
     let mut seen = 0;
     let counted: Vec<bool> = partial
-        .places
+        .positions
         .iter()
         .zip(&partial.levels)
-        .map(|(&place, &level)| {
+        .map(|(&position, &level)| {
             seen += usize::from(level == 0.0);
-            place < limit && (level != 0.0 || seen <= keep)
+            position < limit && (level != 0.0 || seen <= keep)
         })
         .collect();
-    let mut share = Share::default();
-    for (at, &place) in partial.places.iter().enumerate() {
-        for (other, &below) in partial.places.iter().enumerate() {
+    let mut count = FulfilledCount::default();
+    for (at, &position) in partial.positions.iter().enumerate() {
+        for (other, &below) in partial.positions.iter().enumerate() {
             if counted[at] && counted[other] && partial.is_above(at, other) {
-                share.add(place < below && place < retrieved);
+                count.add(position < below && position < retrieved);
             }
         }
     }
-    share
+    count
 }

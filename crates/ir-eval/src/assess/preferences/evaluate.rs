@@ -1,4 +1,4 @@
-//! Runs against preferences.
+//! Evaluation of runs by preference judgments.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -7,13 +7,15 @@ use std::fmt;
 use ir_core::{Run, ScoredDoc};
 use serde::{Deserialize, Serialize};
 
-use super::count::{Counts, Pairs, Share};
-use super::order::{Order, Places};
-use super::{Opinion, PreferenceError, PreferenceMeasure, PreferenceScope, Preferences, balanced};
+use super::fulfilled::{FulfilledCount, GroupCounts, PairFractions};
+use super::preference_order::{DocumentPositions, GroupOrder};
+use super::{
+    GroupJudgments, PreferenceError, PreferenceMeasure, PreferenceScope, Preferences, balanced,
+};
 use crate::rules::{Generation, Missing, ScoreWidth, Ties};
 use crate::{EvalError, Rules, report};
 
-/// How a run keeps preferences: of every query first, and what follows.
+/// Evaluation report: values of preference measures per query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PreferenceReport {
     run: String,
@@ -24,7 +26,7 @@ pub struct PreferenceReport {
     unjudged: Vec<String>,
 }
 
-/// The values of one query.
+/// Values of one query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PreferenceValues {
     query: String,
@@ -33,19 +35,19 @@ pub struct PreferenceValues {
 }
 
 impl PreferenceValues {
-    /// The query's id.
+    /// Returns the query id.
     #[must_use]
     pub fn query(&self) -> &str {
         &self.query
     }
 
-    /// Whether the run has a list for it.
+    /// Whether the run contains the query.
     #[must_use]
     pub const fn retrieved(&self) -> bool {
         self.retrieved
     }
 
-    /// The values, in the order of [`PreferenceReport::measures`].
+    /// Returns the values, in the order of [`PreferenceReport::measures`].
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values
@@ -53,32 +55,32 @@ impl PreferenceValues {
 }
 
 impl PreferenceReport {
-    /// The run's tag.
+    /// Returns the run tag.
     #[must_use]
     pub fn run(&self) -> &str {
         &self.run
     }
 
-    /// The rules that were followed.
+    /// Returns the evaluation rules.
     #[must_use]
     pub const fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// The measures, each once.
+    /// Returns the measures, without duplicates.
     #[must_use]
     pub fn measures(&self) -> &[PreferenceMeasure] {
         &self.measures
     }
 
-    /// The values of the queries that count, by query id in ascending byte order.
+    /// Returns the values per evaluated query, by query id in ascending byte order.
     #[must_use]
     pub fn queries(&self) -> &[PreferenceValues] {
         &self.queries
     }
 
-    /// One value for all queries: the sum of a count, the mean of a share. `None` when the measure
-    /// was not asked for.
+    /// Value over all queries: the sum of a count, otherwise the mean. `None` if the report does not
+    /// have the measure.
     #[must_use]
     pub fn summary(&self, measure: PreferenceMeasure) -> Option<f64> {
         let column = self.measures.iter().position(|&other| other == measure)?;
@@ -90,12 +92,12 @@ impl PreferenceReport {
         })
     }
 
-    /// The queries that have preferences and no list in the run.
+    /// Judged queries that the run does not contain.
     pub fn missing(&self) -> impl ExactSizeIterator<Item = &str> {
         self.missing.iter().map(String::as_str)
     }
 
-    /// The queries that have a list in the run and no preferences. They never count.
+    /// Queries of the run without preferences; they are not evaluated.
     pub fn unjudged(&self) -> impl ExactSizeIterator<Item = &str> {
         self.unjudged.iter().map(String::as_str)
     }
@@ -113,14 +115,14 @@ impl fmt::Display for PreferenceReport {
 impl Preferences {
     /// Evaluates a run.
     ///
-    /// Of the [`Rules`], those apply that are about the list: ties, depth, score width, missing
-    /// queries. By [`Ties::TrecEval`] equal scores stand by document id *ascending* here, the
-    /// reverse of what trec_eval does for grades. A missing query has all its preferences and
-    /// keeps none (generation 10), or counts 0 throughout (generation 9).
+    /// Of the [`Rules`], ties, depth, score width and missing queries apply. With [`Ties::TrecEval`],
+    /// equal scores are sorted by *ascending* document id, the reverse of trec_eval's order for
+    /// grades. A missing query fulfills none of its preferences (generation 10), or counts as 0 in all
+    /// measures (generation 9).
     ///
     /// # Errors
-    /// When no query of the run has preferences, a list has a score that is NaN or a document
-    /// twice, scores are equal and the rules reject that, or a group contradicts itself.
+    /// When no query of the run is judged, a list has a NaN score or a duplicate document, scores are
+    /// tied and the rules reject ties, or a group contradicts itself.
     pub fn evaluate(
         &self,
         run: &Run,
@@ -180,7 +182,7 @@ impl Preferences {
     }
 }
 
-/// The documents of a list in the order of the rules.
+/// Documents of a list in evaluation order.
 fn ranked<'r>(
     query: &str,
     list: &'r [ScoredDoc],
@@ -210,8 +212,8 @@ fn ranked<'r>(
     }
     let by_id = matches!(rules.ties, Ties::TrecEval | Ties::IdAscending);
     sorted.sort_by(|a, b| {
-        let falling = b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal);
-        falling.then_with(|| if by_id { a.1.cmp(b.1) } else { Ordering::Equal })
+        let by_score = b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal);
+        by_score.then_with(|| if by_id { a.1.cmp(b.1) } else { Ordering::Equal })
     });
     let tie = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0);
     if let (Ties::Reject, Some(pair)) = (rules.ties, tie) {
@@ -232,57 +234,62 @@ fn ranked<'r>(
 
 fn values<'a>(
     query: &str,
-    groups: impl Iterator<Item = (&'a String, &'a Opinion)> + Clone,
+    groups: impl Iterator<Item = (&'a String, &'a GroupJudgments)> + Clone,
     list: &[&str],
     measures: &[PreferenceMeasure],
 ) -> Result<Vec<f64>, PreferenceError> {
-    let subgroups = groups.clone().flat_map(|(_, opinion)| opinion.values());
+    let subgroups = groups.clone().flat_map(|(_, subgroups)| subgroups.values());
     let mut judged: Vec<&str> = subgroups.flatten().map(|(doc, _)| doc.as_str()).collect();
     judged.sort_unstable();
     judged.dedup();
-    let places = Places::new(&judged, list.iter().copied());
+    let positions = DocumentPositions::new(&judged, list.iter().copied());
     let orders = groups
-        .map(|(group, opinion)| Order::new(query, group, opinion, &places))
+        .map(|(group, subgroups)| GroupOrder::new(query, group, subgroups, &positions))
         .collect::<Result<Vec<_>, _>>()?;
-    let retrieved = places.retrieved;
-    let counts: Vec<Counts> = orders
+    let retrieved = positions.retrieved;
+    let counts: Vec<GroupCounts> = orders
         .iter()
-        .map(|order| Counts::of(order, retrieved))
+        .map(|order| GroupCounts::new(order, retrieved))
         .collect();
-    let asked = |measure: &PreferenceMeasure| matches!(measure, PreferenceMeasure::Pair(_));
-    let pairs = if measures.iter().any(asked) {
-        Pairs::of(&orders, places.len(), retrieved)
+    let is_pair = |measure: &PreferenceMeasure| matches!(measure, PreferenceMeasure::Pair(_));
+    let pairs = if measures.iter().any(is_pair) {
+        PairFractions::new(&orders, positions.len(), retrieved)
     } else {
-        Pairs::default()
+        PairFractions::default()
     };
     let total = |scope: PreferenceScope| {
-        let shares = counts.iter().map(|counts| counts.share(scope));
-        shares.fold(Share::default(), Share::plus)
+        let fulfilled = counts.iter().map(|counts| counts.fulfilled(scope));
+        fulfilled.fold(FulfilledCount::default(), FulfilledCount::plus)
     };
     let over_groups = |sum: f64| {
         if sum > 0.0 {
             sum / orders.len() as f64
         } else {
-            // trec_eval's too where a group has nothing to keep and the sum is no number.
+            // Also for NaN, as in trec_eval: a group without preferences.
             0.0
         }
     };
     let balanced = |only_retrieved: bool| {
         let groups = orders.iter().zip(&counts);
-        let share = |(order, counts)| balanced::share(order, counts, retrieved, only_retrieved);
-        over_groups(groups.map(share).fold(0.0, |sum, share| sum + share))
+        let fraction =
+            |(order, counts)| balanced::fraction(order, counts, retrieved, only_retrieved);
+        over_groups(
+            groups
+                .map(fraction)
+                .fold(0.0, |sum, fraction| sum + fraction),
+        )
     };
     let value = |measure: &PreferenceMeasure| match *measure {
-        PreferenceMeasure::Possible => total(PreferenceScope::All).all as f64,
-        PreferenceMeasure::Fulfilled => total(PreferenceScope::All).kept as f64,
-        PreferenceMeasure::FulfilledRetrieved => total(PreferenceScope::Retrieved).kept as f64,
-        PreferenceMeasure::Simple(scope) => total(scope).ratio().unwrap_or(0.0),
+        PreferenceMeasure::Possible => total(PreferenceScope::All).total as f64,
+        PreferenceMeasure::Fulfilled => total(PreferenceScope::All).fulfilled as f64,
+        PreferenceMeasure::FulfilledRetrieved => total(PreferenceScope::Retrieved).fulfilled as f64,
+        PreferenceMeasure::Simple(scope) => total(scope).fraction().unwrap_or(0.0),
         PreferenceMeasure::Pair(scope) => pairs.mean(scope),
         PreferenceMeasure::Group(scope) => {
-            let ratios = counts
+            let fractions = counts
                 .iter()
-                .filter_map(|counts| counts.share(scope).ratio());
-            over_groups(ratios.fold(0.0, |sum, ratio| sum + ratio))
+                .filter_map(|counts| counts.fulfilled(scope).fraction());
+            over_groups(fractions.fold(0.0, |sum, fraction| sum + fraction))
         }
         PreferenceMeasure::Balanced => balanced(false),
         PreferenceMeasure::BalancedRetrieved => balanced(true),

@@ -1,4 +1,4 @@
-//! What is measured.
+//! Measures of preference judgments.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,19 +6,19 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Which preferences a measure looks at. A preference of a over b is kept when a stands above b in
-/// the list; a document that was retrieved stands above one that was not.
+/// Preferences that a measure counts. A preference of a over b is fulfilled if a is ranked above b;
+/// retrieved documents are ranked above those that are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PreferenceScope {
-    /// All. Where neither document was retrieved, the preference counts as not kept.
+    /// All preferences; not fulfilled if neither document is retrieved.
     All,
-    /// Those between two retrieved documents: for collections that change.
+    /// Preferences between two retrieved documents, for dynamic collections.
     Retrieved,
-    /// Those of which at least one document was retrieved.
+    /// Preferences with at least one retrieved document.
     Implied,
 }
 
-/// A measure of how well a ranked list keeps preferences. Printed and read by trec_eval's names.
+/// Measure of how many preferences a ranked list fulfills. Displayed and parsed by trec_eval's name.
 ///
 /// After Carterette, Bennett, Chickering and Dumais, "Here or there: preference judgments for
 /// relevance", ECIR 2008, in the forms that trec_eval gave them.
@@ -33,30 +33,29 @@ pub enum PreferenceScope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum PreferenceMeasure {
-    /// How many preferences there are: `prefs_num_prefs_poss`. Summed over queries.
+    /// Number of preferences: `prefs_num_prefs_poss`. Summed over queries.
     Possible,
-    /// How many are kept: `prefs_num_prefs_ful`. Summed over queries.
+    /// Number of fulfilled preferences: `prefs_num_prefs_ful`. Summed over queries.
     Fulfilled,
-    /// How many are kept between retrieved documents: `prefs_num_prefs_ful_ret`. Summed over
-    /// queries.
+    /// Number of fulfilled preferences between retrieved documents: `prefs_num_prefs_ful_ret`. Summed
+    /// over queries.
     FulfilledRetrieved,
-    /// The share that is kept: `prefs_simp`, `prefs_simp_ret`, `prefs_simp_imp`.
+    /// Fraction of fulfilled preferences: `prefs_simp`, `prefs_simp_ret`, `prefs_simp_imp`.
     Simple(PreferenceScope),
-    /// The mean over pairs of documents of the share that is kept, where groups disagree about a
-    /// pair: `prefs_pair`, `prefs_pair_ret`, `prefs_pair_imp`.
+    /// Mean over document pairs of the fraction of fulfilled preferences, over the groups that judged
+    /// the pair: `prefs_pair`, `prefs_pair_ret`, `prefs_pair_imp`.
     Pair(PreferenceScope),
-    /// The mean over groups of the share that is kept: every group counts the same however much it
-    /// says. `prefs_avgjg`, `prefs_avgjg_ret`, `prefs_avgjg_imp`.
+    /// Mean over groups of the fraction of fulfilled preferences; all groups have equal weight:
+    /// `prefs_avgjg`, `prefs_avgjg_ret`, `prefs_avgjg_imp`.
     Group(PreferenceScope),
-    /// Like [`PreferenceMeasure::Group`] over all preferences, with as many documents that are not
-    /// relevant (level 0) as there are relevant ones, R, in each group: the first R of the list
-    /// count, or R − N that were never retrieved are made up. Akin to
-    /// [`Bpref`](crate::Kind::Bpref). `prefs_avgjg_Rnonrel`.
+    /// [`PreferenceMeasure::Group`] with as many nonrelevant documents (level 0) as relevant ones, R,
+    /// in each group: the first R of the list count, or R − N unretrieved documents are added.
+    /// Similar to [`Bpref`](crate::Kind::Bpref): `prefs_avgjg_Rnonrel`.
     ///
-    /// As trec_eval computes it: in a group without subgroups that has more than R such documents,
-    /// the ones that count are also compared with all of level 0, as if those were preferred.
+    /// As in trec_eval, in a group without subgroups and with more than R nonrelevant documents, the
+    /// counted ones are also compared with all others of level 0, as if those were preferred.
     Balanced,
-    /// The same between retrieved documents: `prefs_avgjg_Rnonrel_ret`.
+    /// [`PreferenceMeasure::Balanced`] between retrieved documents: `prefs_avgjg_Rnonrel_ret`.
     BalancedRetrieved,
 }
 
@@ -80,7 +79,7 @@ const NAMES: [(&str, PreferenceMeasure); 14] = [
 ];
 
 impl PreferenceMeasure {
-    /// All of them, in the order in which trec_eval prints them.
+    /// All measures, in trec_eval's output order.
     pub const ALL: [Self; NAMES.len()] = {
         let mut all = [Self::Possible; NAMES.len()];
         let mut at = 0;
@@ -91,15 +90,14 @@ impl PreferenceMeasure {
         all
     };
 
-    /// trec_eval's name.
+    /// Returns trec_eval's name of the measure.
     #[must_use]
     pub fn name(self) -> &'static str {
         let found = NAMES.iter().find(|entry| entry.1 == self);
         found.map_or("", |entry| entry.0)
     }
 
-    /// Whether it is a number of preferences, which is summed over queries; the others are shares
-    /// and averaged.
+    /// Whether the measure is a count, which is summed over queries; others are averaged.
     #[must_use]
     pub const fn is_count(self) -> bool {
         matches!(
@@ -109,7 +107,6 @@ impl PreferenceMeasure {
     }
 }
 
-/// By name.
 impl Serialize for PreferenceMeasure {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
@@ -129,11 +126,11 @@ impl fmt::Display for PreferenceMeasure {
     }
 }
 
-/// A text names no measure of preferences.
+/// Error parsing a [`PreferenceMeasure`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?}: no such measure of preferences (examples: prefs_simp, prefs_avgjg_ret)")]
 pub struct ParsePreferenceMeasureError {
-    /// What was to be read.
+    /// Parsed text.
     pub text: String,
 }
 

@@ -1,20 +1,19 @@
-//! Preferences: judgments that say which of two documents is better, not how good each is.
+//! Preference judgments: which of two documents is better, instead of how relevant each one is.
 //!
-//! A person is asked for the better of two documents, or to put a few in order. Each such person
-//! (or session) is a *group*; a group whose answers came in pieces has *subgroups*. Within a
-//! subgroup every document has a level and the higher level is preferred; the size of the
-//! difference means nothing, and level 0 means not relevant. Groups may contradict each other, a
-//! group must not contradict itself: what its subgroups say together, and what follows from that
-//! (a over b and b over c is a over c), may hold no circle.
+//! An assessor states preferences between two documents or ranks a few of them. Each assessor (or
+//! session) is a *group*; a group whose judgments were collected in parts has *subgroups*. Within a
+//! subgroup every document has a level, and higher levels are preferred; the size of the difference
+//! is irrelevant, and level 0 means not relevant. Groups may contradict each other. Within a group,
+//! the preferences of all subgroups and their transitive closure must be free of cycles.
 //!
-//! These are trec_eval's formats `prefs` and `qrels_prefs` and its measures `prefs_*`.
+//! Formats and measures are trec_eval's `prefs`, `qrels_prefs` and `prefs_*`.
 //!
 //! ```
 //! use ir_core::Run;
 //! use ir_eval::Rules;
 //! use ir_eval::preferences::{self, PreferenceMeasure, PreferenceScope};
 //!
-//! // Query, group, subgroup, document, level: ann puts a over b over c, bob b over a.
+//! // Query, group, subgroup, document, level: ann prefers a to b to c, bob prefers b to a.
 //! let file = "q1 ann 0 a 3\nq1 ann 0 b 2\nq1 ann 0 c 1\nq1 bob 0 b 2\nq1 bob 0 a 1\n";
 //! let preferences = preferences::read(file.as_bytes(), "prefs.txt")?.data;
 //! let mut run = Run::new("mine");
@@ -23,16 +22,16 @@
 //!
 //! let simple = PreferenceMeasure::Simple(PreferenceScope::All);
 //! let report = preferences.evaluate(&run, &[simple], Rules::default())?;
-//! // Kept: a over b, and a and b over c, which was not retrieved. Not kept: b over a.
+//! // Fulfilled: a over b, and both over c, which is not retrieved. Not fulfilled: b over a.
 //! assert_eq!(report.summary(simple), Some(0.75));
 //! # Ok::<(), preferences::PreferenceError>(())
 //! ```
 
 mod balanced;
-mod count;
 mod evaluate;
+mod fulfilled;
 mod measure;
-mod order;
+mod preference_order;
 mod read;
 
 use std::collections::BTreeMap;
@@ -45,26 +44,26 @@ pub use evaluate::{PreferenceReport, PreferenceValues};
 pub use measure::{ParsePreferenceMeasureError, PreferenceMeasure, PreferenceScope};
 pub use read::{read, read_qrels};
 
-/// The documents of a subgroup and their levels.
+/// Documents of a subgroup with their levels.
 type Subgroup = Vec<(String, f64)>;
-/// The subgroups of a group.
-type Opinion = BTreeMap<String, Subgroup>;
+/// Subgroups of a judgment group.
+type GroupJudgments = BTreeMap<String, Subgroup>;
 
-/// Preferences between documents: of every query, what each group of judgments prefers.
+/// Preference judgments of all queries and judgment groups.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Preferences {
-    queries: BTreeMap<String, BTreeMap<String, Opinion>>,
+    queries: BTreeMap<String, BTreeMap<String, GroupJudgments>>,
 }
 
 impl Preferences {
-    /// No preferences.
+    /// Creates an empty collection.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Records the level of a document in a subgroup. It is preferred to all documents that have a
-    /// lower level there.
+    /// Inserts the level of a document in a subgroup. The document is preferred to all documents of a
+    /// lower level in the same subgroup.
     pub fn insert(
         &mut self,
         query: &str,
@@ -73,23 +72,23 @@ impl Preferences {
         doc: impl Into<String>,
         level: f64,
     ) {
-        let opinions = entry(&mut self.queries, query);
-        let opinion = entry(opinions, group);
-        entry(opinion, subgroup).push((doc.into(), level));
+        let groups = entry(&mut self.queries, query);
+        let subgroups = entry(groups, group);
+        entry(subgroups, subgroup).push((doc.into(), level));
     }
 
-    /// The queries that have preferences, in ascending byte order.
+    /// Ids of the judged queries, in ascending byte order.
     pub fn queries(&self) -> impl ExactSizeIterator<Item = &str> {
         self.queries.keys().map(String::as_str)
     }
 
-    /// How many queries have preferences.
+    /// Number of judged queries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.queries.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no judgments.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queries.is_empty()
@@ -103,64 +102,48 @@ fn entry<'m, T: Default>(map: &'m mut BTreeMap<String, T>, key: &str) -> &'m mut
     map.entry(key.to_owned()).or_default()
 }
 
-/// Why preferences could not be read, or a run not evaluated by them.
+/// Error reading preference judgments or evaluating a run by them.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum PreferenceError {
-    /// The file is not one of preferences.
+    /// A malformed file, or a failed read.
     #[error(transparent)]
     File(#[from] TrecReadError),
-    /// The run and the preferences do not fit, or a list has no order.
+    /// A run that cannot be evaluated.
     #[error(transparent)]
     Run(#[from] EvalError),
-    /// A level that is not a number.
+    /// A level that is NaN.
     #[error("{path}:{line}: expected a level, found NaN")]
-    Level {
-        /// The file.
-        path: String,
-        /// The line, from 1.
-        line: u64,
-    },
-    /// A document that has two levels in one subgroup.
+    Level { path: String, line: u64 },
+    /// A document with two levels in one subgroup.
     #[error(
         "query {query:?}, group {group:?}: expected one level for document {doc:?}, found {first} and {second}"
     )]
     TwoLevels {
-        /// The query.
         query: String,
-        /// The group.
         group: String,
-        /// The document.
         doc: String,
-        /// One level.
         first: f64,
-        /// The other.
         second: f64,
     },
-    /// A document that one subgroup calls not relevant (level 0) and another prefers.
+    /// A document that is not relevant (level 0) in one subgroup and preferred in another one.
     #[error(
         "query {query:?}, group {group:?}: document {doc:?} has level 0 in one subgroup and another level in a second one"
     )]
     Relevance {
-        /// The query.
         query: String,
-        /// The group.
         group: String,
-        /// The document.
         doc: String,
     },
-    /// Two documents each of which is preferred to the other.
+    /// A cycle: two documents that are preferred to each other.
     #[error(
         "query {query:?}, group {group:?}: documents {first:?} and {second:?} are each preferred to the other"
     )]
-    Circle {
-        /// The query.
+    Cycle {
         query: String,
-        /// The group.
         group: String,
-        /// One document.
         first: String,
-        /// The other.
         second: String,
     },
 }

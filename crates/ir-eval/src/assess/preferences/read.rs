@@ -1,4 +1,4 @@
-//! Reading.
+//! Readers of preference files.
 
 use std::io::BufRead;
 
@@ -6,49 +6,47 @@ use ir_core::trec::{ColumnReader, Parsed, TrecWarnings, parse_number};
 
 use super::{PreferenceError, Preferences};
 
-/// Reads preferences in trec_eval's format `prefs`: query, group, subgroup, document, level, in
-/// five columns. `source` names the file in errors. Blank lines and lines that begin with `#` are
-/// skipped.
+/// Reads trec_eval's format `prefs`: query, group, subgroup, document, level. Blank lines and lines
+/// that start with `#` are skipped. `source` appears in errors.
 ///
 /// # Errors
-/// When a line has other columns, a level is NaN, or the file cannot be read.
+/// When a line has a different number of columns, a level is NaN, or reading fails.
 pub fn read(input: impl BufRead, source: &str) -> Result<Parsed<Preferences>, PreferenceError> {
     let mut rows = ColumnReader::new(input, source);
-    let mut levels = Levels::new(source);
+    let mut builder = PreferenceBuilder::new(source);
     while let Some((line, [query, group, subgroup, doc, text])) = rows.next_row("5")? {
-        levels.insert(line, [query, group, subgroup, doc], text)?;
+        builder.insert(line, [query, group, subgroup, doc], text)?;
     }
-    Ok(levels.finish())
+    Ok(builder.finish())
 }
 
-/// Reads qrels as preferences, trec_eval's format `qrels_prefs`: query, group, document, level.
-/// The second column, which qrels ignore, is the group; it has one subgroup.
+/// Reads trec_eval's format `qrels_prefs`: query, group, document, level. Each group has one subgroup.
 ///
 /// # Errors
-/// When a line has other columns, a level is NaN, or the file cannot be read.
+/// When a line has a different number of columns, a level is NaN, or reading fails.
 pub fn read_qrels(
     input: impl BufRead,
     source: &str,
 ) -> Result<Parsed<Preferences>, PreferenceError> {
     let mut rows = ColumnReader::new(input, source);
-    let mut levels = Levels::new(source);
+    let mut builder = PreferenceBuilder::new(source);
     while let Some((line, [query, group, doc, text])) = rows.next_row("4")? {
-        levels.insert(line, [query, group, "0", doc], text)?;
+        builder.insert(line, [query, group, "0", doc], text)?;
     }
-    Ok(levels.finish())
+    Ok(builder.finish())
 }
 
-struct Levels<'a> {
+struct PreferenceBuilder<'a> {
     source: &'a str,
-    odd: TrecWarnings,
+    warnings: TrecWarnings,
     data: Preferences,
 }
 
-impl<'a> Levels<'a> {
+impl<'a> PreferenceBuilder<'a> {
     fn new(source: &'a str) -> Self {
         Self {
             source,
-            odd: TrecWarnings::new(source),
+            warnings: TrecWarnings::new(source),
             data: Preferences::new(),
         }
     }
@@ -68,8 +66,8 @@ impl<'a> Levels<'a> {
         }
         let level = level.unwrap_or(0.0);
         if text.parse::<f64>().is_err() {
-            let what = format!("the level {text:?} is no parse_number and was read as {level}");
-            self.odd.push(line, what);
+            let what = format!("the level {text:?} is no number and was read as {level}");
+            self.warnings.push(line, what);
         }
         self.data.insert(query, group, subgroup, doc, level);
         Ok(())
@@ -78,7 +76,7 @@ impl<'a> Levels<'a> {
     fn finish(self) -> Parsed<Preferences> {
         Parsed {
             data: self.data,
-            warnings: self.odd.finish(),
+            warnings: self.warnings.finish(),
         }
     }
 }

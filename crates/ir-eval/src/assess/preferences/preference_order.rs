@@ -1,85 +1,85 @@
-//! What one group prefers, by the places of the documents in the list.
+//! Preferences of one judgment group between documents, by position in the list.
 
 use std::collections::HashMap;
 
 use rustc_hash::FxBuildHasher;
 
-use super::{Opinion, PreferenceError, Subgroup};
+use super::{GroupJudgments, PreferenceError, Subgroup};
 
-/// Where the judged documents of a query stand: 0, 1, ... for those in the list, then the others
-/// by id.
+/// Positions of the judged documents of a query: those in the list in rank order, then the others by
+/// id.
 #[derive(Debug, Default)]
-pub(super) struct Places<'a> {
-    places: HashMap<&'a str, usize, FxBuildHasher>,
+pub(super) struct DocumentPositions<'a> {
+    positions: HashMap<&'a str, usize, FxBuildHasher>,
     docs: Vec<&'a str>,
-    /// How many stand in the list.
+    /// Number of judged documents in the list.
     pub(super) retrieved: usize,
 }
 
-impl<'a> Places<'a> {
-    /// `list` is in the order of the ranks; documents that nobody judged have no place.
+impl<'a> DocumentPositions<'a> {
+    /// `list` is in rank order; unjudged documents have no position.
     pub(super) fn new(judged: &[&'a str], list: impl Iterator<Item = &'a str>) -> Self {
-        let mut places = Self::default();
+        let mut positions = Self::default();
         for doc in list.filter(|doc| judged.binary_search(doc).is_ok()) {
-            places.push(doc);
+            positions.push(doc);
         }
-        places.retrieved = places.docs.len();
+        positions.retrieved = positions.docs.len();
         for doc in judged {
-            if !places.places.contains_key(doc) {
-                places.push(doc);
+            if !positions.positions.contains_key(doc) {
+                positions.push(doc);
             }
         }
-        places
+        positions
     }
 
     fn push(&mut self, doc: &'a str) {
-        self.places.insert(doc, self.docs.len());
+        self.positions.insert(doc, self.docs.len());
         self.docs.push(doc);
     }
 
-    /// How many documents were judged.
+    /// Number of judged documents.
     pub(super) fn len(&self) -> usize {
         self.docs.len()
     }
 
-    fn of(&self, doc: &str) -> usize {
-        self.places.get(doc).copied().unwrap_or(self.docs.len())
+    fn position(&self, doc: &str) -> usize {
+        self.positions.get(doc).copied().unwrap_or(self.docs.len())
     }
 }
 
-/// What a group prefers.
+/// Preferences of a judgment group.
 #[derive(Debug)]
-pub(super) enum Order {
-    /// A group without subgroups: everything is above what has a lower level.
-    Levels(Levels),
-    /// A group of several subgroups: what they say, and what follows.
-    Partial(Partial),
+pub(super) enum GroupOrder {
+    /// Group without subgroups: documents are ordered by level.
+    Levels(LevelOrder),
+    /// Group with several subgroups: the transitive closure of their preferences.
+    Partial(PartialOrder),
 }
 
-/// Documents by place, with their levels. A document that was judged twice stands twice.
+/// Positions and levels of documents. Duplicate judgments are kept.
 #[derive(Debug)]
-pub(super) struct Levels {
+pub(super) struct LevelOrder {
     pub(super) members: Vec<(usize, f64)>,
 }
 
-/// Documents by place, and which are above which.
+/// Documents by position, and a partial order of them.
 #[derive(Debug)]
-pub(super) struct Partial {
-    pub(super) places: Vec<usize>,
-    /// The level that was given last.
+pub(super) struct PartialOrder {
+    pub(super) positions: Vec<usize>,
+    /// Last level of each document.
     pub(super) levels: Vec<f64>,
-    /// A row of bits for each document: those it is above.
+    /// Bit matrix: row i has the documents to which document i is preferred.
     above: Vec<Vec<u64>>,
 }
 
-impl Order {
+impl GroupOrder {
     pub(super) fn new(
         query: &str,
         group: &str,
-        opinion: &Opinion,
-        places: &Places<'_>,
+        subgroups: &GroupJudgments,
+        positions: &DocumentPositions<'_>,
     ) -> Result<Self, PreferenceError> {
-        for subgroup in opinion.values() {
+        for subgroup in subgroups.values() {
             one_level(subgroup).map_err(|(doc, first, second)| PreferenceError::TwoLevels {
                 query: query.to_owned(),
                 group: group.to_owned(),
@@ -88,25 +88,25 @@ impl Order {
                 second,
             })?;
         }
-        let mut subgroups = opinion.values();
-        match (subgroups.next(), opinion.len()) {
+        let mut each = subgroups.values();
+        match (each.next(), subgroups.len()) {
             (Some(only), 1) => {
-                let place = |(doc, level): &(String, f64)| (places.of(doc), *level);
-                let mut members: Vec<_> = only.iter().map(place).collect();
+                let position = |(doc, level): &(String, f64)| (positions.position(doc), *level);
+                let mut members: Vec<_> = only.iter().map(position).collect();
                 members.sort_by_key(|member| member.0);
-                Ok(Self::Levels(Levels { members }))
+                Ok(Self::Levels(LevelOrder { members }))
             }
-            _ => Partial::new(query, group, opinion, places).map(Self::Partial),
+            _ => PartialOrder::new(query, group, subgroups, positions).map(Self::Partial),
         }
     }
 
-    /// Every document, with its level.
+    /// Positions and levels of all documents.
     pub(super) fn members(&self) -> Box<dyn Iterator<Item = (usize, f64)> + '_> {
         match self {
             Self::Levels(levels) => Box::new(levels.members.iter().copied()),
             Self::Partial(partial) => Box::new(
                 partial
-                    .places
+                    .positions
                     .iter()
                     .copied()
                     .zip(partial.levels.iter().copied()),
@@ -114,16 +114,16 @@ impl Order {
         }
     }
 
-    /// Every preference: the place of the better document and that of the worse.
+    /// Visits all preferences: the positions of the better and of the worse document.
     pub(super) fn each(&self, mut preference: impl FnMut(usize, usize)) {
         match self {
-            Self::Levels(Levels { members }) => {
-                for (at, &(place, level)) in members.iter().enumerate() {
+            Self::Levels(LevelOrder { members }) => {
+                for (at, &(position, level)) in members.iter().enumerate() {
                     for &(other, lower) in &members[at + 1..] {
                         if level > lower {
-                            preference(place, other);
+                            preference(position, other);
                         } else if lower > level {
-                            preference(other, place);
+                            preference(other, position);
                         }
                     }
                 }
@@ -132,13 +132,13 @@ impl Order {
         }
     }
 
-    /// Every preference between the document at `place` and one further down: where that is, and
-    /// whether the first is the better one.
-    pub(super) fn against(&self, place: usize, mut preference: impl FnMut(usize, bool)) {
+    /// Visits all preferences between the document at `position` and a lower-ranked one: the position
+    /// of the latter, and whether the former is better.
+    pub(super) fn against(&self, position: usize, mut preference: impl FnMut(usize, bool)) {
         match self {
-            Self::Levels(Levels { members }) => {
-                let from = members.partition_point(|member| member.0 < place);
-                let to = members.partition_point(|member| member.0 <= place);
+            Self::Levels(LevelOrder { members }) => {
+                let from = members.partition_point(|member| member.0 < position);
+                let to = members.partition_point(|member| member.0 <= position);
                 for &(_, level) in &members[from..to] {
                     for &(other, lower) in &members[to..] {
                         if level != lower {
@@ -148,10 +148,10 @@ impl Order {
                 }
             }
             Self::Partial(partial) => {
-                let Ok(at) = partial.places.binary_search(&place) else {
+                let Ok(at) = partial.positions.binary_search(&position) else {
                     return;
                 };
-                for (other, &below) in partial.places.iter().enumerate().skip(at + 1) {
+                for (other, &below) in partial.positions.iter().enumerate().skip(at + 1) {
                     if partial.is_above(at, other) {
                         preference(below, true);
                     } else if partial.is_above(other, at) {
@@ -163,32 +163,27 @@ impl Order {
     }
 }
 
-impl Partial {
+impl PartialOrder {
     fn new(
         query: &str,
         group: &str,
-        opinion: &Opinion,
-        places: &Places<'_>,
+        subgroups: &GroupJudgments,
+        positions: &DocumentPositions<'_>,
     ) -> Result<Self, PreferenceError> {
-        let all = opinion.values().flatten();
-        let mut own: Vec<usize> = all.map(|(doc, _)| places.of(doc)).collect();
-        own.sort_unstable();
-        own.dedup();
-        let count = own.len();
-        let mut partial = Self {
-            places: own,
-            levels: vec![-1.0; count],
-            above: vec![vec![0; count.div_ceil(64)]; count],
-        };
-        let doc = |at: usize| places.docs[partial.places[at]].to_owned();
+        let all = subgroups.values().flatten();
+        let mut own_positions: Vec<usize> = all.map(|(doc, _)| positions.position(doc)).collect();
+        own_positions.sort_unstable();
+        own_positions.dedup();
+        let count = own_positions.len();
+        let doc = |at: usize| positions.docs[own_positions[at]].to_owned();
         let mut levels = vec![-1.0_f64; count];
-        let mut above = std::mem::take(&mut partial.above);
-        for subgroup in opinion.values() {
-            let place = |(doc, level): &(String, f64)| {
-                let at = partial.places.binary_search(&places.of(doc));
+        let mut above = vec![vec![0_u64; count.div_ceil(64)]; count];
+        for subgroup in subgroups.values() {
+            let position = |(doc, level): &(String, f64)| {
+                let at = own_positions.binary_search(&positions.position(doc));
                 (at.unwrap_or_else(|at| at), *level)
             };
-            let members: Vec<(usize, f64)> = subgroup.iter().map(place).collect();
+            let members: Vec<(usize, f64)> = subgroup.iter().map(position).collect();
             for &(at, level) in &members {
                 if levels[at] > 0.0 && level == 0.0 || levels[at] == 0.0 && level > 0.0 {
                     return Err(PreferenceError::Relevance {
@@ -205,7 +200,7 @@ impl Partial {
                 }
             }
         }
-        // What follows: Warshall, "A theorem on Boolean matrices", JACM 1962.
+        // Transitive closure: Warshall, "A theorem on Boolean matrices", JACM 1962.
         for middle in 0..count {
             let row = above[middle].clone();
             for upper in &mut above {
@@ -220,35 +215,37 @@ impl Partial {
         let is_above = |a: usize, b: usize| above[a][b / 64] >> (b % 64) & 1 == 1;
         if let Some(first) = (0..count).find(|&at| is_above(at, at)) {
             let back = |&at: &usize| at != first && is_above(first, at) && is_above(at, first);
-            return Err(PreferenceError::Circle {
+            return Err(PreferenceError::Cycle {
                 query: query.to_owned(),
                 group: group.to_owned(),
                 first: doc(first),
                 second: doc((0..count).find(back).unwrap_or(first)),
             });
         }
-        partial.levels = levels;
-        partial.above = above;
-        Ok(partial)
+        Ok(Self {
+            positions: own_positions,
+            levels,
+            above,
+        })
     }
 
-    /// Whether one document is above another, by their positions among [`Partial::places`].
+    /// Whether one document is preferred to another, by index into [`PartialOrder::positions`].
     pub(super) fn is_above(&self, at: usize, other: usize) -> bool {
         self.above[at][other / 64] >> (other % 64) & 1 == 1
     }
 
     fn each(&self, mut preference: impl FnMut(usize, usize)) {
-        for (at, &place) in self.places.iter().enumerate() {
-            for (other, &below) in self.places.iter().enumerate() {
+        for (at, &position) in self.positions.iter().enumerate() {
+            for (other, &below) in self.positions.iter().enumerate() {
                 if self.is_above(at, other) {
-                    preference(place, below);
+                    preference(position, below);
                 }
             }
         }
     }
 }
 
-/// A document with two levels in one subgroup is an error: the document and both.
+/// Returns an error with the document and its levels if a document has two levels in a subgroup.
 fn one_level(subgroup: &Subgroup) -> Result<(), (String, f64, f64)> {
     let mut sorted: Vec<(&str, f64)> = subgroup
         .iter()
