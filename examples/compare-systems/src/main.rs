@@ -1,7 +1,7 @@
-//! Is the new system better, or was it luck? Three systems, one comparison, one picture.
+//! Significance tests, confidence intervals and per-query differences of three systems.
 //!
-//! `cargo run --release --example compare-systems -- [COLLECTION] [PICTURE.svg]`; without arguments
-//! on the bundled collection, and nothing is written.
+//! `cargo run --release -p compare-systems -- [COLLECTION] [PLOT.svg]`; the default is the bundled
+//! collection without a plot.
 
 #![allow(
     clippy::print_stdout,
@@ -20,7 +20,7 @@ use ir_core::{NoProgress, Run};
 use ir_core::store::AtomicFile;
 use ir_eval::plots::{QueryDifferencePlot, Plot};
 use ir_eval::significance::RandomizationTest;
-use ir_eval::{Comparison, Evaluator, Judged, Measure, RankChanges, ComparisonConfig, Rules, SignificanceTest};
+use ir_eval::{Comparison, Evaluator, JudgmentStatus, Measure, RankChanges, ComparisonConfig, Rules, SignificanceTest};
 
 fn main() -> Result<()> {
     let mut args = env::args().skip(1);
@@ -28,7 +28,7 @@ fn main() -> Result<()> {
     let collection = ir_data::catalog::open(&name)?;
     let (queries, qrels) = (collection.queries("test")?, collection.qrels("test")?);
 
-    // Two systems that differ in one thing, the analysis, and a third made of both.
+    // Two systems that differ in the analyzer only, and their fusion.
     let run = |tag: &str, analysis: Analysis| -> Result<Run> {
         let config = IndexConfig::default().with_analysis(analysis);
         let index = Index::build(collection.corpus(), &config, &mut NoProgress)?;
@@ -43,7 +43,7 @@ fn main() -> Result<()> {
     let stems = run("stems", Analysis::default())?;
     let both = fuse_runs("both", &[words.clone(), stems.clone()], Fusion::rrf())?;
 
-    // One evaluator, so the same judgments and rules for all.
+    // One evaluator: the same judgments and rules for all systems.
     let measure = Measure::NDCG.at(10);
     let evaluator = Evaluator::new(&qrels, &[measure, Measure::AP, Measure::R.at(100)])?;
     let reports = [&words, &stems, &both]
@@ -51,7 +51,7 @@ fn main() -> Result<()> {
         .map(|run| evaluator.evaluate(run))
         .collect::<Result<Vec<_>, _>>()?;
 
-    // What is compared with what, and by which test, is a value too. The table prints all of it.
+    // Baseline, test and correction are a value, which the table prints.
     let plan = ComparisonConfig {
         test: SignificanceTest::Randomization(RandomizationTest::default()),
         ..ComparisonConfig::default()
@@ -59,12 +59,12 @@ fn main() -> Result<()> {
     let comparison = Comparison::new(&reports, &plan)?;
     println!("{comparison}");
 
-    // A mean says little. Where does the difference come from?
+    // Which queries and documents cause the difference of the means?
     let topics = comparison
         .topics("stems", "words", measure)
         .context("both were compared")?;
     let moves = RankChanges::new(&qrels, Rules::default(), &stems, &words);
-    println!("{measure}, most gained and most lost by stems over words:");
+    println!("{measure}, largest gains and losses of stems over words:");
     for topic in topics
         .iter()
         .take(2)
@@ -74,26 +74,26 @@ fn main() -> Result<()> {
             "  {:8} {:.3} -> {:.3} ({:+.3})",
             topic.query, topic.against, topic.value, topic.difference
         );
-        let place = |rank: Option<usize>| rank.map_or("none".to_owned(), |rank| rank.to_string());
+        let shown = |rank: Option<usize>| rank.map_or("none".to_owned(), |rank| rank.to_string());
         let moved = moves.on_query(&topic.query).into_iter();
         for moved in moved
-            .filter(|m| matches!(m.judged, Judged::Grade(1..)))
+            .filter(|m| matches!(m.judged, JudgmentStatus::Grade(1..)))
             .take(2)
         {
             println!(
                 "           relevant document {} went from rank {} to {}",
                 moved.doc,
-                place(moved.against),
-                place(moved.rank)
+                shown(moved.against),
+                shown(moved.rank)
             );
         }
     }
 
     if let Some(path) = args.next() {
-        let picture = QueryDifferencePlot::new(&comparison, "stems", "words", measure)
+        let plot = QueryDifferencePlot::new(&comparison, "stems", "words", measure)
             .context("both were compared")?;
         let mut file = AtomicFile::create(&path)?;
-        file.write_all(picture.to_svg().as_bytes())?;
+        file.write_all(plot.to_svg().as_bytes())?;
         file.commit()?;
         eprintln!("wrote {path}");
     }

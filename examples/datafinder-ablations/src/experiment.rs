@@ -1,50 +1,50 @@
-//! The experiment: five datasets for every judged query, by every system, in both forms.
+//! The experiment: five datasets per test query, by every system, in both query forms.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use ir_bm25::Bm25;
-use ir_core::hybrid::{Blend, Prior};
-use ir_core::{Distinct, Document, Qrels, Query, Retriever, Run, Search, Years, name};
-use ir_data::catalogue::Catalogue;
-use ir_data::datafinder::{in_order_of_row_text, keyphrase_query};
-use ir_eval::{Bootstrap, Evaluator, Measure, Report, Rules, Ties};
+use ir_core::fusion::{DocumentPrior, WeightedSum};
+use ir_core::{Distinct, Document, Qrels, Query, Retriever, Run, Search, Years};
+use ir_data::attribute;
+use ir_data::catalog::Catalog;
+use ir_data::datafinder::{lexicographic_row_order, keyphrase_query};
+use ir_eval::{Bootstrap, Evaluator, Measure, Report, Rules, TieBreak};
 use ir_knn::{LabelledQueries, LabelledQueriesConfig, LabelledQuery};
 
 use crate::models::{Model, Representation, train};
-use crate::sources::{Asked, Sources};
+use crate::sources::{TrainingQuery, Sources};
 use datafinder::task::{MEASURES, in_keyphrases};
 
 type System<'a> = Box<dyn Retriever<Query = str> + 'a>;
 
-/// The measure by which weights are chosen.
-const CHOSEN_BY: Measure = Measure::AP;
+const VALIDATION_MEASURE: Measure = Measure::AP;
 
-/// The judged queries in one form, and how runs over them are judged.
-struct Form<'a> {
+/// Test queries in one form, with their evaluator.
+struct TestQueries<'a> {
     queries: Vec<Query>,
     evaluator: &'a Evaluator<'a>,
     datasets: &'a [Document],
 }
 
-impl Form<'_> {
-    /// Five datasets each, none newer than the query's paper.
-    fn judge(&self, tag: &str, system: &dyn Retriever<Query = str>) -> Result<Report> {
+impl TestQueries<'_> {
+    /// Evaluates a system: five datasets per query, none newer than the query's paper.
+    fn evaluate(&self, tag: &str, system: &dyn Retriever<Query = str>) -> Result<Report> {
         let years = years(system, self.datasets);
         let filters: Vec<_> = self
             .queries
             .iter()
             .map(|query| years.not_later_than(query.attributes.year()))
             .collect();
-        let run = Run::search(tag, system, &self.queries, |n, _| {
+        let run = Run::from_retriever_with(tag, system, &self.queries, |n, _| {
             Search::top(5).within(&filters[n])
         })?;
         Ok(self.evaluator.evaluate(&run)?)
     }
 }
 
-/// The years of what a retriever returns; the first record of a dataset counts.
+/// Year of each document number; the first record of a dataset counts.
 fn years(system: &dyn Retriever<Query = str>, datasets: &[Document]) -> Years {
     let ids = system.ids();
     let mut years = vec![None; ids.len()];
@@ -60,30 +60,30 @@ pub(crate) fn run(untrained: &Path) -> Result<()> {
     let work = std::env::var_os("IR_WORK").map(PathBuf::from);
     let work = work.unwrap_or_else(|| "target/datafinder-ablations".into());
     std::fs::create_dir_all(&work).with_context(|| work.display().to_string())?;
-    let catalogue = Catalogue::from_env();
-    let collection = catalogue.open("datafinder")?;
-    let folder = catalogue
+    let catalog = Catalog::from_env();
+    let collection = catalog.open("datafinder")?;
+    let folder = catalog
         .root()
         .context("IR_DATA is set")?
         .join("datafinder");
-    let datasets = in_order_of_row_text(collection.corpus())?;
+    let datasets = lexicographic_row_order(collection.corpus())?;
     let sources = Sources::read(&folder, &datasets)?;
     println!(
-        "{} datasets; {} queries to learn from, {} held back for choices",
+        "{} datasets; {} training queries, {} held out",
         datasets.len(),
-        sources.learnt.len(),
-        sources.held_back.len()
+        sources.training.len(),
+        sources.held_out.len()
     );
 
     let qrels = collection.qrels("test")?;
     let rules = Rules {
-        ties: Ties::RunOrder,
+        ties: TieBreak::RunOrder,
         ..Rules::default()
     };
     let evaluator = Evaluator::with_rules(&qrels, &MEASURES, rules)?;
     let sentences = collection.queries("test")?;
     let keyphrases = sentences.iter().map(in_keyphrases).collect();
-    let form = |queries| Form {
+    let form = |queries| TestQueries {
         queries,
         evaluator: &evaluator,
         datasets: &datasets,
@@ -109,7 +109,7 @@ pub(crate) fn run(untrained: &Path) -> Result<()> {
         trained.push((what, model));
     }
     let best = &trained.last().context("three were trained")?.1;
-    let mixture = mixture(best, &bm25, &sources, &datasets)?;
+    let combined = weighted_sum(best, &bm25, &sources, &datasets)?;
 
     for (form, name, paper) in [
         (&forms[0], "full sentences", &PAPER[0]),
@@ -119,18 +119,18 @@ pub(crate) fn run(untrained: &Path) -> Result<()> {
             "\n{name:<34}{:>7}{:>7}{:>7}{:>7}   p < .05",
             "P@5", "R@5", "MAP", "MRR"
         );
-        let lexical = form.judge("BM25", &bm25)?;
-        let untrained = form.judge("untrained", &off.retriever())?;
+        let lexical = form.evaluate("BM25", &bm25)?;
+        let untrained = form.evaluate("untrained", &off.retriever())?;
         row("BM25", &lexical, &[])?;
         row(
-            "MiniLM as it comes, + title",
+            "MiniLM untrained, + title",
             &untrained,
             &[("b", &lexical)],
         )?;
         let against = [("b", &lexical), ("u", &untrained)];
         let mut description = None;
         for (what, model) in &trained {
-            let report = form.judge(what.name(), &model.retriever())?;
+            let report = form.evaluate(what.name(), &model.retriever())?;
             let mut against = against.to_vec();
             if let Some(description) = &description {
                 against.push(("d", description));
@@ -138,15 +138,15 @@ pub(crate) fn run(untrained: &Path) -> Result<()> {
             row(&format!("trained, {}", what.name()), &report, &against)?;
             description.get_or_insert(report);
         }
-        row("mixture", &form.judge("mixture", &mixture)?, &against)?;
+        row("weighted sum", &form.evaluate("weighted sum", &combined)?, &against)?;
         for (name, cells) in paper {
             println!("  {:<32}{cells}", format!("paper: {name}"));
         }
     }
     println!(
-        "\nMeans × 100 over {} queries, exact time filter, five datasets each. After P@5, R@5, MAP, \
-         MRR that are\nhigher by the paired bootstrap (the paper's, 1,000 samples, one-sided): b than \
-         BM25, u than MiniLM as\nit comes, d than trained on descriptions.",
+        "\nMeans × 100 over {} queries, exact time filter, five datasets each. p < .05: P@5, R@5, MAP, MRR \
+         significantly\nhigher by the paper's paired bootstrap (1,000 samples, one-sided) than b: \
+         BM25, u: MiniLM untrained,\nd: trained on descriptions.",
         forms[0].queries.len()
     );
     hidden_fields(&forms[1], best)
@@ -157,18 +157,18 @@ const PAPER: [[(&str, &str); 4]; 2] = [
     [
         ("trained, description", "                     23.0"),
         ("trained, + structured", "   16.0   31.2   23.3   42.4"),
-        ("COCO-DR as it comes", "    6.1   14.8    8.8   15.7"),
-        ("SciBERT as it comes", "    0.0    0.0    0.0    0.0"),
+        ("COCO-DR untrained", "    6.1   14.8    8.8   15.7"),
+        ("SciBERT untrained", "    0.0    0.0    0.0    0.0"),
     ],
     [
         ("trained (Table 1)", "   16.5   32.4   23.3   42.3"),
         ("trained, + structured", "   16.6   32.7   23.5   42.8"),
-        ("COCO-DR as it comes", "    6.2   13.9    9.6   16.8"),
-        ("SciBERT as it comes", "    0.0    0.0    0.0    0.0"),
+        ("COCO-DR untrained", "    6.2   13.9    9.6   16.8"),
+        ("SciBERT untrained", "    0.0    0.0    0.0    0.0"),
     ],
 ];
 
-/// The four figures; after each, the letters of the systems that it is significantly above.
+/// Prints the four scores and, for each, the letters of the systems that are significantly lower.
 fn row(name: &str, report: &Report, against: &[(&str, &Report)]) -> Result<()> {
     let mut line = format!("{name:<34}");
     let mut marks = Vec::new();
@@ -191,20 +191,20 @@ fn row(name: &str, report: &Report, against: &[(&str, &Report)]) -> Result<()> {
     Ok(())
 }
 
-/// The trained encoder, how much datasets are used, past queries, and BM25. The weights are those
-/// that are best for queries that nothing was learnt from, one after the other.
-fn mixture<'a>(
+/// Weighted sum of the trained encoder, dataset popularity, kNN over training queries, and BM25.
+/// The weights are tuned one after the other on the held-out queries.
+fn weighted_sum<'a>(
     model: &'a Model,
     bm25: &'a dyn Retriever<Query = str>,
     sources: &Sources,
     datasets: &[Document],
-) -> Result<Blend<System<'a>>> {
+) -> Result<WeightedSum<System<'a>>> {
     let uses = datasets.iter().map(|dataset| {
         let uses = f32::from(sources.uses(&dataset.id));
         (dataset.id.as_str(), uses.ln_1p())
     });
-    let past: Vec<LabelledQuery> = sources
-        .learnt
+    let training: Vec<LabelledQuery> = sources
+        .training
         .iter()
         .flat_map(|asked| {
             [&asked.sentence, &asked.keyphrases]
@@ -214,11 +214,11 @@ fn mixture<'a>(
         .collect();
     let ids = datasets.iter().map(|dataset| &dataset.id).collect();
     let config = LabelledQueriesConfig::default().skip_unknown();
-    let past = LabelledQueries::new(ids, past, model.encoder.clone(), &config)?;
+    let knn = LabelledQueries::new(ids, training, model.encoder.clone(), &config)?;
     let parts: [(System<'a>, f32); 4] = [
         (Box::new(model.retriever()), 1.0),
-        (Box::new(Prior::new(uses)?), 0.0),
-        (Box::new(past), 0.0),
+        (Box::new(DocumentPrior::new(uses)?), 0.0),
+        (Box::new(knn), 0.0),
         (Box::new(bm25), 0.0),
     ];
     let grids: [(&str, &[f32]); 3] = [
@@ -226,13 +226,13 @@ fn mixture<'a>(
             "log(1 + uses)",
             &[0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08],
         ),
-        ("past queries", &[0.0, 0.05, 0.1, 0.2, 0.3]),
+        ("kNN", &[0.0, 0.05, 0.1, 0.2, 0.3]),
         ("BM25", &[0.0, 0.002, 0.005, 0.01, 0.02]),
     ];
-    let mut blend = Blend::new(parts)?;
+    let mut sum = WeightedSum::new(parts)?;
 
-    let asked: Vec<(Query, &Asked)> = sources
-        .held_back
+    let asked: Vec<(Query, &TrainingQuery)> = sources
+        .held_out
         .iter()
         .flat_map(|asked| [(&asked.sentence, asked), (&asked.keyphrases, asked)])
         .filter(|(text, _)| !text.is_empty())
@@ -246,10 +246,10 @@ fn mixture<'a>(
         }
     }
     let queries: Vec<Query> = asked.into_iter().map(|(query, _)| query).collect();
-    let evaluator = Evaluator::new(&qrels, &[CHOSEN_BY])?;
+    let evaluator = Evaluator::new(&qrels, &[VALIDATION_MEASURE])?;
     let mut weights = vec![1.0, 0.0, 0.0, 0.0];
     println!(
-        "\n{CHOSEN_BY} of {} held-back queries, cos + weight ·",
+        "\n{VALIDATION_MEASURE} of {} held-out queries, cos + weight ·",
         queries.len()
     );
     for (part, (name, grid)) in (1..).zip(grids) {
@@ -257,27 +257,27 @@ fn mixture<'a>(
         let mut line = format!("  {name:<16}");
         for &weight in grid {
             weights[part] = weight;
-            blend.set_weights(&weights)?;
-            let run = Run::of("held back", &blend, &queries, 5)?;
-            let figure = evaluator.evaluate(&run)?.summary(CHOSEN_BY).unwrap_or(0.0);
-            line += &format!("  {weight}: {:.2}", 100.0 * figure);
-            if best.is_none_or(|(highest, _)| figure > highest) {
-                best = Some((figure, weight));
+            sum.set_weights(&weights)?;
+            let run = Run::from_retriever("held out", &sum, &queries, 5)?;
+            let score = evaluator.evaluate(&run)?.summary(VALIDATION_MEASURE).unwrap_or(0.0);
+            line += &format!("  {weight}: {:.2}", 100.0 * score);
+            if best.is_none_or(|(highest, _)| score > highest) {
+                best = Some((score, weight));
             }
         }
         weights[part] = best.map_or(0.0, |(_, weight)| weight);
-        println!("{line}; chosen {}", weights[part]);
+        println!("{line}; selected {}", weights[part]);
     }
-    blend.set_weights(&weights)?;
-    Ok(blend)
+    sum.set_weights(&weights)?;
+    Ok(sum)
 }
 
-/// Figure 8: keyphrases without one of the fields that they are made of.
-fn hidden_fields(keyphrases: &Form<'_>, model: &Model) -> Result<()> {
-    let fields = [name::TASK, name::MODALITY, name::DOMAIN, name::LANGUAGE];
-    let whole = keyphrases.judge("all", &model.retriever())?;
+/// Figure 8 of the paper: keyphrase queries without one of their fields.
+fn hidden_fields(keyphrases: &TestQueries<'_>, model: &Model) -> Result<()> {
+    let fields = [attribute::TASK, attribute::MODALITY, attribute::DOMAIN, attribute::LANGUAGE];
+    let whole = keyphrases.evaluate("all", &model.retriever())?;
     println!(
-        "\nkeyphrases without a field, trained encoder (+ title, uses); MAP × 100, queries that have it"
+        "\nkeyphrases without a field, trained encoder (+ title, uses); MAP × 100, number of queries with it"
     );
     let map = |report: &Report| 100.0 * report.summary(Measure::AP).unwrap_or(0.0);
     println!(
@@ -286,8 +286,8 @@ fn hidden_fields(keyphrases: &Form<'_>, model: &Model) -> Result<()> {
         map(&whole)
     );
     let paper = BTreeMap::from([
-        (name::TASK, "paper: 7.5, p < .001"),
-        (name::LANGUAGE, "paper: p < .0001"),
+        (attribute::TASK, "paper: 7.5, p < .001"),
+        (attribute::LANGUAGE, "paper: p < .0001"),
     ]);
     for hidden in fields {
         let mut queries = keyphrases.queries.clone();
@@ -302,12 +302,12 @@ fn hidden_fields(keyphrases: &Form<'_>, model: &Model) -> Result<()> {
                     .filter_map(field),
             );
         }
-        let form = Form {
+        let form = TestQueries {
             queries,
             evaluator: keyphrases.evaluator,
             datasets: keyphrases.datasets,
         };
-        let report = form.judge(hidden, &model.retriever())?;
+        let report = form.evaluate(hidden, &model.retriever())?;
         let p = Bootstrap::DATAFINDER
             .compare(&whole, &report, Measure::AP)?
             .p();

@@ -1,10 +1,9 @@
-//! What makes a bi-encoder recommend the right dataset? The ablations of the DataFinder paper (ACL
-//! 2023): what stands for a dataset, training, the fields of a query; and what the best mixture
-//! gives.
+//! Ablations of the DataFinder paper (ACL 2023): dataset representation, training, query fields,
+//! and a weighted sum of retrievers.
 //!
-//! `IR_DATA=path/to/data IR_MODEL=$(.ci/model) cargo run --release -p
-//! datafinder-ablations`. Models and vectors are kept in `target/datafinder-ablations`, or in the
-//! folder that `IR_WORK` names; a run that was stopped goes on where it was.
+//! `IR_DATA=path/to/data IR_MODEL=$(.ci/model) cargo run --release -p datafinder-ablations`. Models
+//! and vectors are stored in `target/datafinder-ablations` or the folder `IR_WORK`; an interrupted
+//! run resumes.
 
 #![allow(
     clippy::print_stdout,
@@ -18,14 +17,14 @@ mod sources;
 
 fn main() -> anyhow::Result<()> {
     if let Some(model) = std::env::var_os("IR_MODEL")
-        && ir_data::catalogue::Catalogue::from_env().has("datafinder")?
+        && ir_data::catalog::Catalog::from_env().has("datafinder")?
     {
         return experiment::run(model.as_ref());
     }
     println!(
-        "This trains a transformer on DataFinder's queries, so it needs two things:\n\
-         \x20 the collection      IR_DATA, a folder that holds it (`ir datasets where datafinder`)\n\
-         \x20 a model             IR_MODEL, a folder with all-MiniLM-L6-v2 (.ci/model fetches it)"
+        "This example trains an encoder on DataFinder's queries. Set\n\
+         \x20 IR_DATA     to a folder with the collection (`ir datasets where datafinder`)\n\
+         \x20 IR_MODEL    to a folder with all-MiniLM-L6-v2 (.ci/model downloads it)"
     );
     Ok(())
 }

@@ -1,30 +1,28 @@
-//! Encoders as they come and trained, and what stands for a dataset.
+//! Untrained and trained encoders, and text representations of datasets.
 
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use ir_core::mine::{Draw, Mining, Question};
-use ir_core::{
-    CachedEncoder, Distinct, DocIds, Document, Encoded, Encoder, Flow, Retriever, Side,
-    TrainingExample, TrainingText,
-};
+use ir_core::training::mining::{MiningConfig, MiningQuery, NegativeSelection};
+use ir_core::{CachedEncoder, Distinct, DocIds, Document, Encoded, Encoder, Flow, Retriever, Side};
+use ir_core::training::{TrainingExample, TrainingText};
 use ir_dense::train::{Trainer, TrainingConfig};
 use ir_dense::{BiEncoder, EncoderConfig};
-use ir_knn::{FlatIndex, Similarity};
+use ir_knn::{FlatIndex, VectorSimilarity};
 
 use crate::sources::Sources;
 
-/// What is encoded of a dataset; the paper's Table 3 compares such texts.
+/// Text representation of a dataset, as in the paper's Table 3.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Representation {
-    /// Its description.
+    /// Description of the dataset.
     Description,
-    /// And the title of the paper that introduced it.
+    /// Description, and the title of the paper that introduced the dataset.
     Title,
-    /// And, first, how much it is used. The paper has that too, in a sentence made from
-    /// Papers with Code; here the number is that of the texts that name it.
+    /// Popularity, description and title. The paper's popularity is from Papers with Code; here it
+    /// is the number of texts that mention the dataset.
     Uses,
 }
 
@@ -47,7 +45,7 @@ impl Representation {
         }
     }
 
-    /// The text that stands for a dataset.
+    /// Representation of a dataset.
     pub(crate) fn text(self, dataset: &Document, sources: &Sources) -> String {
         let (text, title) = (&dataset.text, &dataset.title);
         match self {
@@ -74,7 +72,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Encodes the datasets, or opens the file where that was done before.
+    /// Opens the vector file, or encodes the datasets and writes it.
     pub(crate) fn open(
         folder: &Path,
         file: &Path,
@@ -88,13 +86,13 @@ impl Model {
         } else {
             let mut rows = Vec::new();
             for (n, some) in texts.chunks(512).enumerate() {
-                told("datasets encoded", n * 512, texts.len());
+                show_progress("datasets encoded", n * 512, texts.len());
                 let some: Vec<&str> = some.iter().map(String::as_str).collect();
                 rows.extend(encoder.encode(Side::Document, &some)?);
             }
-            told("datasets encoded", texts.len(), texts.len());
+            show_progress("datasets encoded", texts.len(), texts.len());
             let ids: DocIds = datasets.iter().map(|dataset| &dataset.id).collect();
-            let index = FlatIndex::new(ids, encoder.dim(), rows, Similarity::Cosine)?;
+            let index = FlatIndex::from_row_major(ids, encoder.dim(), rows, VectorSimilarity::Cosine)?;
             index.save(file)?;
             index
         };
@@ -109,8 +107,8 @@ impl Model {
     }
 }
 
-/// Trains the model of a folder on every query of the sources in both its forms, into `work`, unless
-/// that was done before. Killed, it goes on where it was.
+/// Trains the model on every training query in both forms and writes it to `work`, unless it
+/// exists. An interrupted training resumes.
 pub(crate) fn train(
     folder: &Path,
     untrained: &Model,
@@ -128,7 +126,7 @@ pub(crate) fn train(
         let checkpoints = file(".checkpoints");
         let trainer = trainer.with_checkpoints(&checkpoints);
         let mut progress = |stage: &str, done: u64, all: Option<u64>| {
-            told(stage, done as usize, all.unwrap_or(done) as usize);
+            show_progress(stage, done as usize, all.unwrap_or(done) as usize);
             Flow::Continue
         };
         let trained = trainer.train(&examples, &mut progress)?;
@@ -138,7 +136,7 @@ pub(crate) fn train(
     Model::open(&output, &file(".ir"), &texts, datasets)
 }
 
-/// The recipe: minutes on two cores.
+/// Hyperparameters for minutes of training on two cores.
 fn config() -> TrainingConfig {
     let mut config = TrainingConfig::small_data();
     config.encoder.query.max_tokens = Some(40);
@@ -151,25 +149,25 @@ fn config() -> TrainingConfig {
     config
 }
 
-/// Every query twice, as a sentence and in keyphrases. Negatives are ten of the first 50 that the
-/// untrained encoder finds.
+/// Training examples: every query as a sentence and as keyphrases, with ten hard negatives from the
+/// top 50 of the untrained encoder.
 fn examples(model: &Model, sources: &Sources, texts: &[String]) -> Result<Vec<TrainingExample>> {
     let retriever = model.retriever();
     let ids = retriever.ids();
-    let mining = Mining {
+    let mining = MiningConfig {
         hard: 10,
-        last: 50,
-        draw: Draw::Random,
-        ..Mining::datafinder()
+        last_rank: 50,
+        selection: NegativeSelection::Random,
+        ..MiningConfig::default()
     };
     let mut examples = Vec::new();
-    for asked in &sources.learnt {
+    for asked in &sources.training {
         let positives: Vec<&str> = asked.datasets.iter().map(String::as_str).collect();
         for text in [&asked.sentence, &asked.keyphrases] {
             if text.is_empty() {
                 continue;
             }
-            let question = Question {
+            let question = MiningQuery {
                 text,
                 positives: &positives,
                 within: None,
@@ -194,8 +192,8 @@ fn examples(model: &Model, sources: &Sources, texts: &[String]) -> Result<Vec<Tr
     Ok(examples)
 }
 
-/// A line that the next one replaces.
-fn told(what: &str, done: usize, all: usize) {
+/// Prints a progress line that the next one overwrites.
+fn show_progress(what: &str, done: usize, all: usize) {
     let end = if done == all { "\n" } else { "\r" };
     eprint!("{what}: {done} of {all}   {end}");
 }

@@ -1,36 +1,35 @@
-//! Where a text names a dataset.
+//! Detection of dataset mentions in text.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use ir_core::{Attributes, Document, Value};
+use ir_core::{AttributeValue, Attributes, Document};
 
-/// The names of datasets, to be found in running text.
-pub struct Names {
-    /// The words of a name, and whose it is.
+/// Names of datasets, for detection in text.
+pub struct DatasetNames {
+    /// Dataset by the words of its name.
     datasets: HashMap<Vec<String>, String>,
-    /// The lengths of the names that begin with a word, longest last.
+    /// Numbers of words of the names that start with a word, ascending.
     lengths: HashMap<String, BTreeSet<usize>>,
 }
 
-/// A place where a dataset is named.
+/// A mention of a dataset.
 pub struct Mention<'n> {
     pub dataset: &'n str,
-    /// In bytes.
-    place: Range<usize>,
+    /// Byte range of the mention.
+    span: Range<usize>,
 }
 
-impl Names {
-    /// Ids and variants, where they look like names: a capital beyond the first letter, a digit, or
-    /// several words with a capital. A variant that several datasets share says nothing, unless it
-    /// is the id of one of them.
-    pub fn of(datasets: &[Document]) -> Self {
+impl DatasetNames {
+    /// Collects ids and variants that look like names: an inner capital, a digit, or several words
+    /// with a capital. A variant of several datasets is ignored unless it is the id of one of them.
+    pub fn new(datasets: &[Document]) -> Self {
         let mut owners: HashMap<Vec<String>, BTreeSet<&str>> = HashMap::new();
         for dataset in datasets {
             let spaced = dataset.id.replace('_', " ");
             for name in variants(&dataset.attributes).chain([spaced.as_str()]) {
                 if is_name(name) {
-                    let words = words(name).map(|place| name[place].to_owned()).collect();
+                    let words = words(name).map(|span| name[span].to_owned()).collect();
                     owners.entry(words).or_default().insert(&dataset.id);
                 }
             }
@@ -56,26 +55,26 @@ impl Names {
         names
     }
 
-    /// Names in their order; of several that begin at one word, the longest.
-    pub fn find(&self, text: &str) -> Vec<Mention<'_>> {
-        let places: Vec<Range<usize>> = words(text).collect();
+    /// Finds mentions in text order; the longest match at each word.
+    pub fn mentions(&self, text: &str) -> Vec<Mention<'_>> {
+        let tokens: Vec<Range<usize>> = words(text).collect();
         let mut mentions = Vec::new();
         let mut at = 0;
-        while at < places.len() {
-            let lengths = self.lengths.get(&text[places[at].clone()]);
+        while at < tokens.len() {
+            let lengths = self.lengths.get(&text[tokens[at].clone()]);
             let found = lengths.into_iter().flatten().rev().find_map(|&length| {
-                let these = places.get(at..at + length)?;
+                let these = tokens.get(at..at + length)?;
                 let name: Vec<String> = these.iter().map(|p| text[p.clone()].to_owned()).collect();
                 let dataset = self.datasets.get(&name)?;
-                let next = places[at + length..].iter().take(2);
+                let next = tokens[at + length..].iter().take(2);
                 let is_short = name.len() == 1 && name[0].len() <= 3;
                 let sure = !is_short || next.map(|p| &text[p.clone()]).any(means_dataset);
                 sure.then_some((dataset.as_str(), length))
             });
             match found {
                 Some((dataset, length)) => {
-                    let place = places[at].start..places[at + length - 1].end;
-                    mentions.push(Mention { dataset, place });
+                    let span = tokens[at].start..tokens[at + length - 1].end;
+                    mentions.push(Mention { dataset, span });
                     at += length;
                 }
                 None => at += 1,
@@ -84,16 +83,16 @@ impl Names {
         mentions
     }
 
-    /// The datasets that a text names.
+    /// Datasets mentioned in a text.
     pub fn datasets<'n>(&'n self, text: &str) -> BTreeSet<&'n str> {
-        self.find(text).iter().map(|found| found.dataset).collect()
+        self.mentions(text).iter().map(|found| found.dataset).collect()
     }
 
-    /// The text without the names, and without numbers of references: `[3]`, `[1, 22]`.
-    pub fn without(&self, text: &str) -> String {
+    /// Removes mentions and reference numbers such as `[3]` or `[1, 22]`.
+    pub fn remove_from(&self, text: &str) -> String {
         let mut rest = text.to_owned();
-        for mention in self.find(text).iter().rev() {
-            rest.replace_range(mention.place.clone(), "");
+        for mention in self.mentions(text).iter().rev() {
+            rest.replace_range(mention.span.clone(), "");
         }
         let mut kept = String::new();
         let mut parts = rest.split('[');
@@ -115,11 +114,11 @@ impl Names {
 
 fn variants(attributes: &Attributes) -> impl Iterator<Item = &str> {
     let list = match attributes.get("variants") {
-        Some(Value::List(list)) => list.as_slice(),
+        Some(AttributeValue::List(list)) => list.as_slice(),
         _ => &[],
     };
     list.iter().filter_map(|value| match value {
-        Value::Text(text) => Some(text.as_str()),
+        AttributeValue::Text(text) => Some(text.as_str()),
         _ => None,
     })
 }
@@ -133,7 +132,8 @@ fn is_name(name: &str) -> bool {
         && (capitals >= 2 || digits || (capitals == 1 && name.contains([' ', '-'])))
 }
 
-/// Three capitals are as often a method ("SGD") as a dataset ("LFW").
+/// Whether a word following a short name indicates a dataset. Three capitals alone are as often a
+/// method ("SGD") as a dataset ("LFW").
 fn means_dataset(word: &str) -> bool {
     let word = word.to_lowercase();
     let word = word.trim_end_matches('s');
@@ -149,8 +149,7 @@ fn means_dataset(word: &str) -> bool {
     .contains(&word)
 }
 
-/// Words and signs: letters and digits, which `-`, `+`, `'`, `.` and `/` may join; any other sign
-/// alone.
+/// Tokens: letters and digits, joined by `-`, `+`, `'`, `.` and `/`; any other character alone.
 fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut rest = text.char_indices().peekable();
     std::iter::from_fn(move || {

@@ -1,65 +1,67 @@
-//! What may be learnt from: everything that is published but the test queries.
+//! Training data: everything that is published except the test queries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use ir_core::{Document, HeldBack, name};
-use ir_data::Lines;
-use ir_data::datafinder::{TestQuery, read_training_queries, underscored};
+use ir_core::Document;
+use ir_core::training::HeldOut;
+use ir_data::attribute;
+use ir_data::LineReader;
+use ir_data::datafinder::{DatasetQuery, read_training_queries, underscored};
 use serde::Deserialize;
 
-use datafinder_ablations::names::Names;
+use datafinder_ablations::names::DatasetNames;
 
-/// A query of the training set in both forms, and the datasets that its paper is known to use.
-pub(crate) struct Asked {
+/// A training query in both forms, and the datasets its paper is known to use.
+pub(crate) struct TrainingQuery {
     pub(crate) sentence: String,
     pub(crate) keyphrases: String,
     pub(crate) datasets: BTreeSet<String>,
 }
 
-/// Training material.
+/// Training and validation queries, and popularity counts.
 pub(crate) struct Sources {
-    /// Queries to learn from.
-    pub(crate) learnt: Vec<Asked>,
-    /// Queries on which choices are made; nothing is learnt from them.
-    pub(crate) held_back: Vec<Asked>,
-    /// How many texts name a dataset: papers, training queries, descriptions of other datasets.
+    /// Queries for training.
+    pub(crate) training: Vec<TrainingQuery>,
+    /// Held-out queries for model selection.
+    pub(crate) held_out: Vec<TrainingQuery>,
+    /// Number of texts that mention a dataset: papers, training queries, other descriptions.
     uses: BTreeMap<String, u16>,
 }
 
-/// A fifth of the labelled queries.
-const HELD_BACK: HeldBack = HeldBack {
-    share: 0.2,
+/// A fifth of the training queries is held out.
+const HELD_OUT: HeldOut = HeldOut {
+    fraction: 0.2,
     seed: 42,
 };
 
-/// A paper in which datasets were tagged, and the sentences that name them.
+/// A paper with tagged datasets and the sentences that mention them.
 #[derive(Deserialize)]
 struct Paper {
     datasets: Vec<String>,
-    /// The training query made from it, where that is established.
+    /// Training query made from the paper, if known.
     aligned_n: Option<u64>,
     snippets: Vec<String>,
 }
 
 impl Sources {
-    /// Reads the files of the collection's folder.
+    /// Reads the files of the collection folder.
     pub(crate) fn read(folder: &Path, datasets: &[Document]) -> Result<Self> {
-        let names = Names::of(datasets);
+        let names = DatasetNames::new(datasets);
         let known: BTreeSet<&str> = datasets.iter().map(|dataset| dataset.id.as_str()).collect();
         let mut sources = Self {
-            learnt: Vec::new(),
-            held_back: Vec::new(),
+            training: Vec::new(),
+            held_out: Vec::new(),
             uses: BTreeMap::new(),
         };
 
-        // A paper uses what it was tagged with, and what else its sentences name.
+        // Datasets of a paper: tagged ones, and those mentioned in its sentences.
         let mut used_by_query: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut papers = Vec::new();
         let path = folder.join("paper_dataset_pairs.jsonl.zst");
         let source = path.display().to_string();
-        let mut lines = Lines::new(ir_data::open(&path)?, &source);
+        let mut lines = LineReader::new(ir_data::open(&path)?, &source);
         while let Some(line) = lines.read()? {
             let place = || format!("{source}:{}", line.number);
             let paper: Paper = serde_json::from_str(line.text).with_context(place)?;
@@ -75,8 +77,8 @@ impl Sources {
             }
         }
 
-        let labelled = queries(&folder.join("train_labelled.jsonl"))?;
-        let labels: BTreeMap<&str, &Vec<String>> = labelled
+        let labeled = queries(&folder.join("train_labelled.jsonl"))?;
+        let labels: BTreeMap<&str, &Vec<String>> = labeled
             .iter()
             .map(|row| (row.query.id.as_str(), &row.positives))
             .collect();
@@ -91,16 +93,16 @@ impl Sources {
             if used.is_empty() {
                 continue;
             }
-            let keyphrases = row.query.attributes.text(name::KEYPHRASES);
-            let asked = Asked {
-                sentence: names.without(&row.query.text),
-                keyphrases: names.without(keyphrases.unwrap_or_default()),
+            let keyphrases = row.query.attributes.text(attribute::KEYPHRASES);
+            let query = TrainingQuery {
+                sentence: names.remove_from(&row.query.text),
+                keyphrases: names.remove_from(keyphrases.unwrap_or_default()),
                 datasets: used.clone(),
             };
-            if HELD_BACK.has(&row.query.text) {
-                sources.held_back.push(asked);
+            if HELD_OUT.contains(&row.query.text) {
+                sources.held_out.push(query);
             } else {
-                sources.learnt.push(asked);
+                sources.training.push(query);
                 papers.push(used);
             }
         }
@@ -115,13 +117,13 @@ impl Sources {
         Ok(sources)
     }
 
-    /// How many texts name a dataset.
+    /// Number of texts that mention a dataset.
     pub(crate) fn uses(&self, dataset: &str) -> u16 {
         self.uses.get(dataset).copied().unwrap_or_default()
     }
 }
 
-fn queries(path: &Path) -> Result<Vec<TestQuery>> {
+fn queries(path: &Path) -> Result<Vec<DatasetQuery>> {
     let source = path.display().to_string();
     let reader = ir_data::open(path)?;
     Ok(read_training_queries(reader, &source, "")?)

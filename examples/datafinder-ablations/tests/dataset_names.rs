@@ -1,24 +1,24 @@
-//! Names of datasets in running text, as `examples/datafinder-ablations` finds them.
+//! Detection of dataset mentions.
 
 #![allow(clippy::unwrap_used)]
 
-use ir_core::{Document, Value};
-use datafinder_ablations::names::Names;
+use ir_core::{AttributeValue, Document};
+use datafinder_ablations::names::DatasetNames;
 
-fn names() -> Names {
-    let of = |id: &str, variants: &[&str]| {
-        let list = variants.iter().map(|&name| Value::Text(name.to_owned()));
-        Document::new(id).with("variants", Value::List(list.collect()))
+fn names() -> DatasetNames {
+    let dataset = |id: &str, variants: &[&str]| {
+        let list = variants.iter().map(|&name| AttributeValue::Text(name.to_owned()));
+        Document::new(id).with("variants", AttributeValue::List(list.collect()))
     };
-    Names::of(&[
-        of("COCO", &["COCO", "MS COCO"]),
-        of("COCO-Text", &["COCO-Text"]),
-        of("Penn_Treebank", &["Penn Treebank", "PTB"]),
-        of("SGD", &["SGD"]),
-        of("Set5", &[]),
-        of("Flying", &["Flying"]),
-        of("WN18", &["WN"]),
-        of("WN18RR", &["WN"]),
+    DatasetNames::new(&[
+        dataset("COCO", &["COCO", "MS COCO"]),
+        dataset("COCO-Text", &["COCO-Text"]),
+        dataset("Penn_Treebank", &["Penn Treebank", "PTB"]),
+        dataset("SGD", &["SGD"]),
+        dataset("Set5", &[]),
+        dataset("Flying", &["Flying"]),
+        dataset("WN18", &["WN"]),
+        dataset("WN18RR", &["WN"]),
     ])
 }
 
@@ -30,12 +30,12 @@ fn names_are_found() {
         ("COCO-Text is not COCO.", vec!["COCO", "COCO-Text"]),
         ("parsing the Penn Treebank (PTB)", vec!["Penn_Treebank"]),
         ("the PTB corpus", vec!["Penn_Treebank"]),
-        // Three capitals are a method more often than not.
+        // Three capitals alone are usually a method.
         ("trained with SGD and momentum", vec![]),
         ("the SGD dataset has dialogues", vec!["SGD"]),
         ("Set5/Set14", vec![]),
         ("Set5.", vec!["Set5"]),
-        // No name by its looks, and whose is this?
+        // Not a name by its form; an ambiguous variant.
         ("Flying robots", vec![]),
         ("the WN dataset", vec![]),
         ("COCOs, coco", vec![]),
@@ -58,6 +58,6 @@ fn names_are_taken_out() {
         ("an open [ bracket, [5", "an open [ bracket, [5"),
         ("SGD", "SGD"),
     ] {
-        assert_eq!(names.without(text), expected, "{text}");
+        assert_eq!(names.remove_from(text), expected, "{text}");
     }
 }

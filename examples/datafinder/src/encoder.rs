@@ -1,28 +1,27 @@
-//! The systems of a transformer as it comes, without training: one compares queries with
-//! descriptions, the other queries with past queries.
+//! Systems of an encoder: dense retrieval of datasets, and kNN over training queries.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Result;
 use ir_core::{Distinct, Document, Encoded, Encoder, Retriever, Side, Years};
-use ir_data::datafinder::in_order_of_row_text;
+use ir_data::datafinder::lexicographic_row_order;
 use ir_data::{Collection, DocTemplate};
 use ir_dense::{BiEncoder, EncoderConfig};
-use ir_knn::{FlatIndex, LabelledQueries, LabelledQueriesConfig, LabelledQuery, Similarity};
+use ir_knn::{FlatIndex, LabelledQueries, LabelledQueriesConfig, LabelledQuery, VectorSimilarity};
 
 use crate::systems::System;
 
 /// An encoder and the vectors of all datasets.
-pub struct OffTheShelf {
+pub struct EncoderSystems {
     encoder: Arc<BiEncoder>,
     index: FlatIndex,
-    /// Of each record: of a dataset with two, that one is found which is old enough.
+    /// Year of each record. Some datasets have two records.
     years: Years,
 }
 
-impl OffTheShelf {
-    /// The model of a folder. Encodes what `text` makes of every dataset, 256 tokens at most.
+impl EncoderSystems {
+    /// Opens the model folder and encodes every dataset with the template, truncated at 256 tokens.
     pub fn open(
         folder: PathBuf,
         collection: &Collection,
@@ -30,12 +29,12 @@ impl OffTheShelf {
     ) -> Result<Self> {
         let config = EncoderConfig::default().with_max_tokens(256);
         let encoder = Arc::new(BiEncoder::open_with(folder, &config)?);
-        let datasets = in_order_of_row_text(collection.corpus())?;
+        let datasets = lexicographic_row_order(collection.corpus())?;
         let texts: Vec<String> = datasets.iter().map(|dataset| text.of(dataset)).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let rows = encoder.encode(Side::Document, &texts)?;
         let ids = datasets.iter().map(|dataset| &dataset.id).collect();
-        let index = FlatIndex::new(ids, encoder.dim(), rows, Similarity::Cosine)?;
+        let index = FlatIndex::from_row_major(ids, encoder.dim(), rows, VectorSimilarity::Cosine)?;
         let year = |dataset: &Document| dataset.attributes.year();
         let years = datasets.iter().map(year).collect();
         Ok(Self {
@@ -45,7 +44,7 @@ impl OffTheShelf {
         })
     }
 
-    /// Past queries, in the form of those that will be asked.
+    /// kNN over training queries, which have the same form as the test queries.
     pub fn knn(&self, training: &[LabelledQuery]) -> Result<System<'_>> {
         let config = LabelledQueriesConfig::default().skip_unknown();
         let ids = self.index.ids().clone();
@@ -55,13 +54,13 @@ impl OffTheShelf {
             name: "kNN (encoder)",
             distinct: Box::new(knn),
             raw: None,
-            // Past queries name datasets, not records.
+            // Training queries name datasets, not records.
             years: self.years.of_first_record(self.index.ids()),
         })
     }
 
-    /// The texts of the datasets.
-    pub fn by_text(&self, name: &'static str) -> System<'_> {
+    /// Dense retrieval of the datasets' texts.
+    pub fn dense(&self, name: &'static str) -> System<'_> {
         System {
             name,
             distinct: Box::new(Distinct(Encoded::new(&*self.encoder, &self.index))),

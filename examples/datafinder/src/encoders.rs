@@ -1,4 +1,4 @@
-//! Which encoders take part: those of folders that variables name, or a tiny one.
+//! Selection of the encoders: from environment variables, or a tiny one trained on the spot.
 
 use std::env::var_os;
 use std::path::PathBuf;
@@ -7,72 +7,72 @@ use anyhow::Result;
 use ir_data::Collection;
 use ir_knn::LabelledQuery;
 
-use crate::encoder::OffTheShelf;
+use crate::encoder::EncoderSystems;
 use crate::systems::System;
 use crate::tiny;
 
-/// An encoder before it was trained for the task, and after.
+/// An encoder without training for the task, and a trained one.
 pub struct Encoders {
-    before: Option<OffTheShelf>,
-    before_is: &'static str,
-    after: Option<OffTheShelf>,
-    /// What is to be said below the table.
+    untrained: Option<EncoderSystems>,
+    untrained_name: &'static str,
+    trained: Option<EncoderSystems>,
+    /// Note below the table.
     pub note: &'static str,
 }
 
 impl Encoders {
-    /// Those of the folders that `IR_MODEL` and `IR_TRAINED` name. Without either, the bundled
-    /// collection has a tiny encoder that is trained here and now.
+    /// Opens the model folders `IR_MODEL` and `IR_TRAINED`. Without either, trains a tiny encoder
+    /// on the bundled collection.
     pub fn open(collection: &Collection, real: bool) -> Result<Self> {
         let text = "{text} [SEP] {title}".parse()?;
-        let [before, after] =
+        let [untrained, trained] =
             ["IR_MODEL", "IR_TRAINED"].map(|name| var_os(name).map(PathBuf::from));
-        let open = |folder| OffTheShelf::open(folder, collection, &text);
-        if before.is_none() && after.is_none() && !real {
+        let open = |folder| EncoderSystems::open(folder, collection, &text);
+        if untrained.is_none() && trained.is_none() && !real {
             let folder = tempfile::tempdir()?;
             tiny::train(collection, &text, folder.path())?;
             return Ok(Self {
-                before: Some(open(folder.path().join("untrained"))?),
-                before_is: "untrained encoder",
-                after: Some(open(folder.path().join("trained"))?),
+                untrained: Some(open(folder.path().join("untrained"))?),
+                untrained_name: "untrained encoder",
+                trained: Some(open(folder.path().join("trained"))?),
                 note: NOTE_TINY,
             });
         }
         Ok(Self {
-            note: match (&before, &after) {
+            note: match (&untrained, &trained) {
                 (None, None) => NOTE_NONE,
                 (Some(_), None) => NOTE_UNTRAINED,
                 (_, Some(_)) => "",
             },
-            before: before.map(open).transpose()?,
-            before_is: "off-the-shelf encoder",
-            after: after.map(open).transpose()?,
+            untrained: untrained.map(open).transpose()?,
+            untrained_name: "off-the-shelf encoder",
+            trained: trained.map(open).transpose()?,
         })
     }
 
-    /// `training` is in the form of the queries that will be asked.
+    /// Systems of the encoders. `training` has the same form as the test queries.
     pub fn systems(&self, training: &[LabelledQuery]) -> Result<Vec<System<'_>>> {
         let mut systems = Vec::new();
-        if let Some(encoder) = &self.before {
+        if let Some(encoder) = &self.untrained {
             systems.push(encoder.knn(training)?);
-            systems.push(encoder.by_text(self.before_is));
+            systems.push(encoder.dense(self.untrained_name));
         }
-        if let Some(encoder) = &self.after {
-            systems.push(encoder.by_text("bi-encoder"));
+        if let Some(encoder) = &self.trained {
+            systems.push(encoder.dense("bi-encoder"));
         }
         Ok(systems)
     }
 }
 
 const NOTE_TINY: &str = "
-The encoder has one layer of 64 dimensions and began with random weights; the bi-encoder is what
-training made of it, on the training queries in both forms and the titles of the datasets' papers.
-IR_MODEL names the folder of another encoder, IR_TRAINED that of one that was trained.";
+The untrained encoder has one layer of 64 dimensions and random weights. The bi-encoder is the same
+model, trained on the training queries in both forms and on the titles of the datasets' papers.
+Set IR_MODEL and IR_TRAINED to model folders to use other encoders.";
 
 const NOTE_UNTRAINED: &str = "
-There is no bi-encoder here: IR_TRAINED names the folder of one that `ir train` or the example
-datafinder-ablations has trained.";
+No trained bi-encoder: set IR_TRAINED to a model folder written by `ir train` or by the example
+datafinder-ablations.";
 
 const NOTE_NONE: &str = "
-There is no encoder here: IR_MODEL names the folder of one, IR_TRAINED that of one that `ir train`
-or the example datafinder-ablations has trained.";
+No encoder: set IR_MODEL to a model folder, and IR_TRAINED to one written by `ir train` or by the
+example datafinder-ablations.";

@@ -1,8 +1,8 @@
-//! Dataset recommendation: given a research idea in a sentence or in keyphrases, which datasets
-//! would it use? Every system of this project, judged as the DataFinder paper (ACL 2023) judges,
-//! beside the paper's own figures.
+//! Dataset recommendation: which datasets fit a research idea, given as a sentence or as
+//! keyphrases? BM25, kNN over training queries and bi-encoders, evaluated as in the DataFinder
+//! paper (ACL 2023), beside the paper's scores.
 //!
-//! Runs on the bundled collection, or on the real one when `IR_DATA` holds it.
+//! Runs on the bundled collection, or on the real one if it is in `IR_DATA`.
 
 use std::io::Write;
 
@@ -12,13 +12,13 @@ use datafinder::table::{self, Table};
 use datafinder::task::{MEASURES, TimeFilter, in_keyphrases, recommend, training};
 use datafinder::systems;
 use ir_core::{Query, Run};
-use ir_data::catalogue::Catalogue;
-use ir_eval::{Evaluator, Measure, Report, Rules, Ties};
+use ir_data::catalog::Catalog;
+use ir_eval::{Evaluator, Measure, Report, Rules, TieBreak};
 
 fn main() -> Result<()> {
-    let catalogue = Catalogue::from_env();
-    let real = catalogue.has("datafinder")?;
-    let collection = catalogue.open(if real { "datafinder" } else { "bundled" })?;
+    let catalog = Catalog::from_env();
+    let real = catalog.has("datafinder")?;
+    let collection = catalog.open(if real { "datafinder" } else { "bundled" })?;
     let sentences = collection.queries("test")?;
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
     let qrels = collection.qrels("test")?;
@@ -33,9 +33,9 @@ fn main() -> Result<()> {
     ));
     table.line("");
 
-    // Equal scores keep the order in which the system listed them.
+    // Ties keep the order of the run.
     let rules = Rules {
-        ties: Ties::RunOrder,
+        ties: TieBreak::RunOrder,
         ..Rules::default()
     };
     let evaluator = Evaluator::with_rules(&qrels, &MEASURES, rules)?;
@@ -56,7 +56,7 @@ fn main() -> Result<()> {
         ),
     ] {
         let systems = systems::all(&index, &training)?;
-            let systems: Vec<_> = systems
+        let systems: Vec<_> = systems
             .into_iter()
             .chain(encoders.systems(&training)?)
             .collect();

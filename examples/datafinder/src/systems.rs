@@ -1,28 +1,29 @@
-//! The systems that take part. A new retriever joins the table by being pushed to [`all`].
+//! The systems of the experiment. Push a retriever in [`all`] to add it to the table.
 
 use anyhow::Result;
 use ir_bm25::{Blank, Bm25, DocOrder, Duplicates, Fields, Index, IndexConfig, Store};
-use ir_core::{Distinct, DocIds, NLTK_STOP_WORDS, NoProgress, Retriever, Years};
+use ir_core::{Distinct, DocIds, NoProgress, Retriever, Years};
+use ir_core::stop_words::NLTK;
 use ir_data::Collection;
-use ir_data::datafinder::in_order_of_row_text;
+use ir_data::datafinder::lexicographic_row_order;
 use ir_knn::{DocFrequency, LabelledQueries, LabelledQueriesConfig, LabelledQuery, TfIdfConfig};
 
-/// One competitor.
+/// A named retriever and its document years.
 pub struct System<'i> {
-    /// Its name in the table.
+    /// Name in the table.
     pub name: &'static str,
-    /// Returns every dataset once.
+    /// Retriever that returns every dataset once.
     pub distinct: Box<dyn Retriever<Query = str> + 'i>,
-    /// The hits before repeated ids are dropped, for the published procedure; `None` for systems
-    /// that the paper's lexical script did not run.
+    /// Retriever with duplicate ids, for the published procedure; `None` for systems to which the
+    /// paper does not apply it.
     pub raw: Option<Box<dyn Retriever<Query = str> + 'i>>,
-    /// The years of its records; datasets with two have one.
+    /// Year of each document number.
     pub years: Years,
 }
 
-/// The index that the paper's BM25 searches: descriptions alone (titles were stored but not
-/// searched), records without one left out, the few repeated ids kept, equal scores in the order
-/// of an index whose ids are the rows.
+/// Builds the index of the paper's BM25: descriptions only (titles are stored, not indexed),
+/// records without a description skipped, duplicate ids kept, ties in lexicographic order of the
+/// row number.
 pub fn bm25_index(collection: &Collection) -> Result<Index> {
     let config = IndexConfig::default()
         .with_fields(Fields::TextOnly)
@@ -30,20 +31,19 @@ pub fn bm25_index(collection: &Collection) -> Result<Index> {
         .with_duplicates(Duplicates::Keep)
         .with_order(DocOrder::Insertion)
         .with_store(Store::Everything);
-    let records = in_order_of_row_text(collection.corpus())?;
+    let records = lexicographic_row_order(collection.corpus())?;
     Ok(Index::build(&records, &config, &mut NoProgress)?)
 }
 
-/// The training queries and the datasets that their papers used, by TF-IDF as the paper has it:
-/// without stop words, and without words of one query only. A label outside of the collection is
-/// passed over.
+/// kNN over training queries with the paper's TF-IDF: no stop words, document frequency of at least
+/// 2. Datasets outside of the collection are ignored.
 pub fn knn(
     training: &[LabelledQuery],
     ids: DocIds,
     config: LabelledQueriesConfig,
 ) -> Result<LabelledQueries> {
     let tfidf = TfIdfConfig::default()
-        .with_stop_words(NLTK_STOP_WORDS)
+        .with_stop_words(NLTK)
         .with_min_df(DocFrequency::Count(2));
     let config = config.skip_unknown();
     Ok(LabelledQueries::tfidf(
@@ -54,7 +54,7 @@ pub fn knn(
     )?)
 }
 
-/// Every system that needs no model. `training` is in the form of the queries that will be asked.
+/// All systems that need no encoder. `training` has the same form as the test queries.
 pub fn all<'i>(index: &'i Index, training: &[LabelledQuery]) -> Result<Vec<System<'i>>> {
     let bm25 = || index.searcher(Bm25::DATAFINDER);
     let years = index.years().of_first_record(index.ids());

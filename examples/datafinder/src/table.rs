@@ -1,11 +1,12 @@
-//! The table in the layout of the paper's Table 1, and a look at single queries.
+//! Table in the layout of the paper's Table 1, and details of single queries.
 
 use anyhow::{Context, Result};
 use ir_bm25::Index;
 use ir_core::{Qrels, Query, Run};
 use ir_eval::{Bootstrap, Measure, Report};
 
-/// A row of the paper's Table 1: system, then mean and deviation of P@5, R@5, MAP, MRR, × 100.
+/// Row of the paper's Table 1: system, then mean and standard deviation of P@5, R@5, MAP, MRR, ×
+/// 100.
 pub type PaperRow = (&'static str, [(f64, f64); 4]);
 
 /// Viswanathan et al., ACL 2023, Table 1, queries in full sentences.
@@ -43,18 +44,18 @@ pub const PAPER_KEYPHRASES: [PaperRow; 4] = [
 ];
 
 pub const NOTE_REAL: &str = "\
-Means × 100 ± bootstrap deviation: 1,000 samples, each the distinct topics among half as many
-draws as there are topics, as the paper's script samples (about a quarter wider than a textbook
-bootstrap). The published filter takes the paper's 25 raw hits and its stop rule; the exact one
-returns the five best datasets that are old enough. kNN has 597 labelled training queries here, all
-that could be reconstructed; the paper has 17,495.";
+Means × 100 ± bootstrap standard deviation: 1,000 samples, each the distinct topics among half as
+many draws as there are topics, as in the paper's script (about a quarter wider than a textbook
+bootstrap). The published filter applies the paper's post-filtering to 25 hits; the exact filter
+returns the top 5 of the datasets that are old enough. kNN has 597 training queries, all that could
+be reconstructed; the paper has 17,495.";
 
 pub const NOTE_BUNDLED: &str = "\
-Means × 100 ± bootstrap deviation. This is the small bundled collection of invented datasets; the
-paper's rows are shown for the layout and are not comparable. Set IR_DATA to a folder that holds
-the real collection (see `ir datasets where datafinder`) to reproduce the paper.";
+Means × 100 ± bootstrap standard deviation, on the small bundled collection of invented datasets. The
+paper's rows show the layout and are not comparable. Set IR_DATA to a folder with the real collection
+(see `ir datasets where datafinder`) to reproduce the paper.";
 
-/// The table and what follows it, as text.
+/// Table and notes as text.
 #[derive(Default)]
 pub struct Table {
     pub text: String,
@@ -95,7 +96,7 @@ impl Table {
         self.line("");
     }
 
-    /// What the figures hide: the query that went worst and the one that went best.
+    /// Prints the queries with the lowest and the highest average precision.
     pub fn worst_and_best(
         &mut self,
         (run, report): &(Run, Report),
@@ -105,7 +106,7 @@ impl Table {
     ) -> Result<()> {
         let value = |query: &Query| report.value(&query.id, Measure::AP).unwrap_or(0.0);
         let relevant = |query: &Query| qrels.get(&query.id).map_or(0, |judged| judged.len());
-        // Among equals the one with most relevant datasets says most.
+        // Ties: the query with the most relevant datasets.
         let order = |a: &&Query, b: &&Query| value(a).total_cmp(&value(b));
         let most = |a: &&Query, b: &&Query| relevant(a).cmp(&relevant(b));
         let worst = queries.iter().min_by(|a, b| order(a, b).then(most(b, a)));
@@ -144,7 +145,7 @@ fn cell(mean: f64, deviation: f64) -> String {
     format!("{:>13}", format!("{mean:.1} ± {deviation:.1}"))
 }
 
-/// A dataset's name, its year, and how its description begins.
+/// Name, year and start of the description of a dataset.
 fn describe(index: &Index, id: &str) -> Result<String> {
     let Some(doc) = index.ids().get(id) else {
         return Ok(format!("{id} (not in the collection)"));

@@ -1,28 +1,30 @@
-//! The task: five datasets for every query, filtered in one of three ways.
+//! The task: five datasets per query, with one of three time filters.
 
 use anyhow::Result;
-use ir_core::{NotLaterThan, Query, Retriever, Run, Search, compat, name};
+use ir_core::{NotLaterThan, Query, Retriever, Run, Search};
+use ir_data::datafinder;
+use ir_data::attribute;
 use ir_data::Collection;
 use ir_eval::Measure;
 use ir_knn::LabelledQuery;
 
 use crate::systems::System;
 
-/// The paper hands in five datasets per query.
+/// Number of datasets per query, as in the paper.
 const LIMIT: usize = 5;
 
 /// P@5, R@5, MAP and MRR, over all judged queries.
 pub const MEASURES: [Measure; 4] =
     [Measure::P.at(5), Measure::R.at(5), Measure::AP, Measure::RR];
 
-/// A dataset that came out after the query's paper cannot have been used by it.
+/// Treatment of datasets that are newer than the query's paper.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum TimeFilter {
-    /// Left alone.
+    /// Newer datasets are returned.
     None,
-    /// As the published code does it: 25 hits, filtered afterwards, with its stop rule.
+    /// Published procedure: post-filtering of 25 hits, with its stop rule.
     Published,
-    /// Exactly: the five best among the datasets that are old enough.
+    /// Filter inside the search: top 5 of the datasets that are old enough.
     Exact,
 }
 
@@ -36,18 +38,18 @@ impl TimeFilter {
     }
 }
 
-/// The same query with its keyphrase form for text.
+/// Replaces the text of a query by its keyphrases.
 pub fn in_keyphrases(query: &Query) -> Query {
     let mut other = query.clone();
     other.text = query
         .attributes
-        .text(name::KEYPHRASES)
+        .text(attribute::KEYPHRASES)
         .unwrap_or_default()
         .to_owned();
     other
 }
 
-/// Queries whose papers' datasets are known, as sentences and in keyphrases.
+/// Training queries, as sentences and as keyphrases.
 pub fn training(collection: &Collection) -> Result<[Vec<LabelledQuery>; 2]> {
     let sentences = collection.queries("train")?;
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
@@ -55,23 +57,23 @@ pub fn training(collection: &Collection) -> Result<[Vec<LabelledQuery>; 2]> {
     Ok([sentences, keyphrases].map(|queries| LabelledQuery::from_qrels(&queries, &qrels)))
 }
 
-/// Five datasets for every query.
+/// Retrieves five datasets per query.
 pub fn recommend(system: &System<'_>, queries: &[Query], filter: TimeFilter) -> Result<Run> {
     let filters: Vec<NotLaterThan<'_>> = queries
         .iter()
         .map(|query| system.years.not_later_than(query.attributes.year()))
         .collect();
     if let (TimeFilter::Published, Some(raw)) = (filter, &system.raw) {
-        let how = Search::top(compat::datafinder_depth(LIMIT));
+        let how = Search::top(datafinder::published_depth(LIMIT));
         let batch: Vec<_> = queries.iter().map(|q| (q.text.as_str(), how)).collect();
         let mut run = Run::new(system.name);
         for ((query, hits), filter) in queries.iter().zip(raw.search_batch(&batch)?).zip(&filters) {
-            let walked = compat::datafinder_walk(&hits, raw.ids(), filter, LIMIT);
+            let walked = datafinder::published_filter(&hits, raw.ids(), filter, LIMIT);
             run.push_ranking(&query.id, &walked, raw.ids());
         }
         return Ok(run);
     }
-    let run = Run::search(system.name, &system.distinct, queries, |n, _| {
+    let run = Run::from_retriever_with(system.name, &system.distinct, queries, |n, _| {
         let how = Search::top(LIMIT);
         match filter {
             TimeFilter::None => how,

@@ -1,25 +1,25 @@
-//! A tiny encoder from nothing, trained in some seconds on what the collection itself has: for
-//! those who have no model at hand.
+//! A tiny encoder trained from scratch in seconds, for runs without a model folder.
 
 use std::path::Path;
 
 use anyhow::Result;
-use ir_core::{NoProgress, TrainingExample, TrainingText};
+use ir_core::NoProgress;
+use ir_core::training::{TrainingExample, TrainingText};
 use ir_data::{Collection, DocTemplate};
 use ir_dense::train::{Trainer, TrainingConfig};
 use ir_dense::{EncoderConfig, NewModel, SideConfig};
 
 use crate::task::training;
 
-/// Makes a model of random weights, the folder `untrained` in `folder`, and of it the folder
-/// `trained`. Nothing of the test queries is looked at.
+/// Writes a randomly initialized model to `folder/untrained`, trains it, and writes it to
+/// `folder/trained`. Test queries are not used.
 pub fn train(collection: &Collection, text: &DocTemplate, folder: &Path) -> Result<()> {
     let datasets: Vec<_> = collection.corpus().docs()?.collect::<Result<_, _>>()?;
     let texts: Vec<String> = datasets.iter().map(|dataset| text.of(dataset)).collect();
     let forms = training(collection)?;
     let queries = || forms.iter().flatten();
 
-    // Word pieces of the datasets and the training queries.
+    // WordPiece vocabulary from the datasets and the training queries.
     let words = queries().map(|query| &query.text).chain(&texts);
     let words: Vec<&str> = words.map(String::as_str).collect();
     let model = NewModel::default()
@@ -27,7 +27,7 @@ pub fn train(collection: &Collection, text: &DocTemplate, folder: &Path) -> Resu
         .with_vocabulary(2000);
     model.create(folder.join("untrained"), &words)?;
 
-    // The training queries, as sentences and in keyphrases, with the datasets that answer them.
+    // Training queries as sentences and as keyphrases, with their relevant datasets.
     let positive = |id: &String| {
         let at = datasets.iter().position(|dataset| dataset.id == *id)?;
         Some(TrainingText::new(&texts[at]).with_id(id))
@@ -39,15 +39,14 @@ pub fn train(collection: &Collection, text: &DocTemplate, folder: &Path) -> Resu
             example
         })
         .collect();
-    // And pairs made from the collection: the title of a paper, and the description of the dataset
-    // that it introduced, without the title.
+    // Pairs from the collection: a paper's title and the description of the dataset it introduced.
     let titled = datasets.iter().filter(|dataset| !dataset.title.is_empty());
     examples.extend(titled.map(|dataset| {
         let description = TrainingText::new(&dataset.text).with_id(&dataset.id);
         TrainingExample::new(&dataset.title).positive(description)
     }));
 
-    // Chosen on training queries that were held back: a quarter of them, twice.
+    // Hyperparameters were chosen on held-out training queries (two splits of a quarter).
     let mut config = TrainingConfig::small_data();
     config.encoder = EncoderConfig::default()
         .with_query(SideConfig::default().with_max_tokens(48))

@@ -1,28 +1,28 @@
-//! Published and measured figures, on the real collections; without `IR_DATA` it says so and skips.
+//! Published and reference scores on the real collections; skipped with a notice without `IR_DATA`.
 //!
-//! Expected values and where they come from are in the README's table of numbers.
+//! `docs/numbers.md` lists the sources of the expected values.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 
 use ir_bm25::{Bm25, Index, IndexConfig};
-use ir_core::trec::{Header, RunScores, read_run, write_run};
+use ir_core::trec::{HeaderLine, ScoreFormat, read_run, write_run};
 use ir_core::{NoProgress, Qrels, Query, Run};
 use ir_data::Collection;
-use ir_data::catalogue::Catalogue;
-use ir_data::datafinder::in_order_of_row_text;
-use ir_eval::{Evaluator, Measure, Rules, Ties};
+use ir_data::catalog::Catalog;
+use ir_data::datafinder::lexicographic_row_order;
+use ir_eval::{Evaluator, Measure, Rules, TieBreak};
 use ir_knn::{LabelledQueriesConfig, Metric};
 use datafinder::task::{MEASURES, TimeFilter, in_keyphrases, recommend};
 
 fn open(name: &str) -> Option<Collection> {
-    let catalogue = Catalogue::from_env();
-    // A damaged copy is a failure, not a reason to skip.
-    if !catalogue.has(name).unwrap() {
+    let catalog = Catalog::from_env();
+    // A damaged collection fails the test.
+    if !catalog.has(name).unwrap() {
         eprintln!("skipped: IR_DATA does not hold {name}");
         return None;
     }
-    Some(catalogue.open(name).unwrap())
+    Some(catalog.open(name).unwrap())
 }
 
 fn values(run: &Run, qrels: &Qrels, measures: &[Measure]) -> Vec<f64> {
@@ -36,11 +36,11 @@ fn values(run: &Run, qrels: &Qrels, measures: &[Measure]) -> Vec<f64> {
         .collect()
 }
 
-/// As a file in that form is judged by trec_eval.
-fn written(run: &Run, scores: RunScores) -> Run {
+/// Round trip of a run through a file in a score format.
+fn written(run: &Run, scores: ScoreFormat) -> Run {
     let mut file = Vec::new();
     write_run(run, scores, &mut file).unwrap();
-    read_run(&file[..], "run", Header::AsData).unwrap().data
+    read_run(&file[..], "run", HeaderLine::AsData).unwrap().data
 }
 
 fn flat_bm25(collection: &Collection) -> Run {
@@ -51,7 +51,7 @@ fn flat_bm25(collection: &Collection) -> Run {
     )
     .unwrap();
     let searcher = index.searcher(Bm25::ANSERINI).unwrap();
-    Run::of(
+    Run::from_retriever(
         "bm25",
         &searcher,
         &collection.queries("test").unwrap(),
@@ -60,17 +60,17 @@ fn flat_bm25(collection: &Collection) -> Run {
     .unwrap()
 }
 
-/// P@5, R@5, MAP and MRR of lists as they stand.
+/// Evaluator in which ties keep the order of the run.
 fn evaluator(qrels: &Qrels) -> Evaluator<'_> {
     let rules = Rules {
-        ties: Ties::RunOrder,
+        ties: TieBreak::RunOrder,
         ..Rules::default()
     };
     Evaluator::with_rules(qrels, &MEASURES, rules).unwrap()
 }
 
-/// [`MEASURES`] × 100.
-fn figures(evaluator: &Evaluator<'_>, run: &Run) -> [f64; 4] {
+/// Scores of [`MEASURES`], × 100.
+fn scores(evaluator: &Evaluator<'_>, run: &Run) -> [f64; 4] {
     let report = evaluator.evaluate(run).unwrap();
     MEASURES.map(|measure| 100.0 * report.summary(measure).unwrap())
 }
@@ -96,7 +96,7 @@ fn nfcorpus_as_anserini() {
         Measure::R.at(100),
         Measure::R.at(1000),
     ];
-    for scores in [RunScores::Anserini, RunScores::Strict] {
+    for scores in [ScoreFormat::Anserini, ScoreFormat::Strict] {
         near(
             &values(&written(&run, scores), &qrels, &measures),
             &[0.3218, 0.2457, 0.3704],
@@ -111,13 +111,13 @@ fn arguana_as_anserini() {
         return;
     };
     let mut run = flat_bm25(&collection);
-    // Its queries are documents of the collection.
-    assert!(run.remove_self() > 1000);
+    // ArguAna's queries are documents of the collection.
+    assert!(run.remove_identical_ids() > 1000);
     let qrels = collection.qrels("test").unwrap();
     let measures = [Measure::NDCG.at(10), Measure::R.at(100)];
-    let anserini = values(&written(&run, RunScores::Anserini), &qrels, &measures);
+    let anserini = values(&written(&run, ScoreFormat::Anserini), &qrels, &measures);
     near(&anserini, &[0.3970, 0.9324], 1e-4);
-    let strict = values(&written(&run, RunScores::Strict), &qrels, &measures);
+    let strict = values(&written(&run, ScoreFormat::Strict), &qrels, &measures);
     near(&strict[..1], &[0.4005], 1e-4);
 }
 
@@ -153,16 +153,16 @@ fn datafinder_with_bm25() {
     ];
     for (queries, filter, expected) in expected {
         let run = recommend(&systems[0], queries, filter).unwrap();
-        let found = figures(&evaluator, &run);
+        let found = scores(&evaluator, &run);
         eprintln!("{}: {found:.2?}", filter.label());
         near(&found, &expected, 0.011);
     }
 }
 
-/// kNN over the labelled training queries. The paper's rows have all 17,495 of them and cannot be
-/// compared; these are scikit-learn 1.9.1's vectors, searched by a loop in Python.
+/// kNN over the 597 training queries. The paper has 17,495 and is not comparable; the expected
+/// values are from a Python loop over scikit-learn 1.9.1's vectors.
 #[test]
-fn datafinder_with_labelled_queries() {
+fn datafinder_with_training_queries() {
     let Some(collection) = open("datafinder") else {
         return;
     };
@@ -180,14 +180,14 @@ fn datafinder_with_labelled_queries() {
         let systems = datafinder::systems::all(&index, training).unwrap();
         for (filter, expected) in [TimeFilter::None, TimeFilter::Exact].iter().zip(expected) {
             let run = recommend(&systems[1], queries, *filter).unwrap();
-            let found = figures(&evaluator, &run);
+            let found = scores(&evaluator, &run);
             eprintln!("{}: {found:.3?}", filter.label());
             near(&found, &expected, 0.011);
         }
     }
 }
 
-/// No time filter; exact time filter.
+/// Without a time filter, and with the exact one.
 const SENTENCES: [[f64; 4]; 2] = [[3.520, 6.008, 3.336, 8.495], [4.184, 7.552, 4.172, 9.600]];
 const KEYPHRASES: [[f64; 4]; 2] = [
     [5.306, 9.623, 6.686, 14.592],
@@ -195,18 +195,18 @@ const KEYPHRASES: [[f64; 4]; 2] = [
 ];
 
 #[test]
-fn makg_with_labelled_queries() {
+fn makg_with_training_queries() {
     let Some(collection) = open("makg") else {
         return;
     };
     let [training, _] = datafinder::task::training(&collection).unwrap();
     assert_eq!(training.len(), 1132);
-    let documents = in_order_of_row_text(collection.corpus()).unwrap();
+    let documents = lexicographic_row_order(collection.corpus()).unwrap();
     let qrels = collection.qrels("test").unwrap();
     let evaluator = evaluator(&qrels);
     let queries = collection.queries("test").unwrap();
-    // Sixteen training queries have no known word. By the published distance these zeros are nearer
-    // to most queries than anything else.
+    // 16 training queries have no term of the vocabulary. By the published squared Euclidean
+    // distance, these zero vectors are the nearest neighbors of most queries.
     for (metric, expected) in [
         (Metric::Cosine, [13.781, 64.064, 48.598, 49.376]),
         (Metric::Euclidean, [1.343, 4.865, 3.934, 4.340]),
@@ -215,17 +215,16 @@ fn makg_with_labelled_queries() {
         let config = LabelledQueriesConfig::default().by(metric);
         let knn = datafinder::systems::knn(&training, ids, config).unwrap();
         assert!(knn.unknown().is_empty());
-        let run = Run::of("knn", &knn, &queries, 5).unwrap();
-        let found = figures(&evaluator, &run);
+        let run = Run::from_retriever("knn", &knn, &queries, 5).unwrap();
+        let found = scores(&evaluator, &run);
         eprintln!("MAKG, {metric:?}: {found:.3?}");
         near(&found, &expected, 0.0011);
     }
 }
 
-/// P@5, R@5, MAP and MRR × 100 of five datasets per query, by the systems of the main job that have an
-/// encoder. Expected is what Python gives with sentence-transformers 5.1.2's vectors, cosines and a
-/// plain loop; where it is published that datasets of one query are in the order of the file, those at one
-/// similarity, of several queries with the same text too, are in the order of the collection here.
+/// Evaluates the encoder systems of the main job. The expected values are from a Python loop over
+/// sentence-transformers 5.1.2's vectors. Datasets of one training query are in file order there
+/// and in collection order here.
 fn off_the_shelf(
     name: &str,
     template: &str,
@@ -241,7 +240,7 @@ fn off_the_shelf(
         return;
     };
     let encoder =
-        datafinder::encoder::OffTheShelf::open(folder, &collection, &template.parse().unwrap()).unwrap();
+        datafinder::encoder::EncoderSystems::open(folder, &collection, &template.parse().unwrap()).unwrap();
     let sentences = collection.queries("test").unwrap();
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
     let qrels = collection.qrels("test").unwrap();
@@ -250,19 +249,19 @@ fn off_the_shelf(
     let forms = [&sentences, &keyphrases].into_iter().zip(&training);
     for ((queries, training), expected) in forms.zip(expected) {
         let knn = encoder.knn(training).unwrap();
-        let systems = [knn, encoder.by_text("off-the-shelf encoder")];
+        let systems = [knn, encoder.dense("off-the-shelf encoder")];
         for ((system, expected), tolerance) in systems.iter().zip(expected).zip(tolerances) {
             let run = recommend(system, queries, filter).unwrap();
-            let found = figures(&evaluator, &run);
+            let found = scores(&evaluator, &run);
             eprintln!("{name}, {}: {found:.3?}", system.name);
             near(&found, expected, tolerance);
         }
     }
 }
 
-/// kNN and the encoder off the shelf; sentences, then keyphrases. Of the encoder, every record passes the
-/// filter or not by its own year: a plain loop over Python's vectors gives the expected figures of sentences
-/// so, and 12.35 27.55 16.92 28.90 for keyphrases, hence the tolerance.
+/// kNN and dense retrieval with the untrained encoder, for sentences and keyphrases. Every record
+/// passes the time filter by its own year. A loop over Python's vectors gives the expected scores
+/// for sentences and 12.35 27.55 16.92 28.90 for keyphrases, hence the tolerance.
 #[test]
 #[ignore = "takes minutes in a release build"]
 fn datafinder_off_the_shelf() {
@@ -288,8 +287,8 @@ fn makg_off_the_shelf() {
     off_the_shelf("makg", "{title}", TimeFilter::None, &expected, [0.05; 2]);
 }
 
-/// kNN by the encoder with the rules of the reference: datasets that stand with one query are in the
-/// order of the file, and of a dataset with two records, the year is that of the last.
+/// kNN with the rules of the reference: datasets of a training query in file order; the year of a
+/// dataset with two records is that of the last.
 fn by_nearest_query(name: &str, file: &str, field: &str, expected: [f64; 4]) {
     let folder = std::env::var_os("IR_MODEL");
     let (Some(folder), Some(collection)) = (folder, open(name)) else {
@@ -335,7 +334,7 @@ fn by_nearest_query(name: &str, file: &str, field: &str, expected: [f64; 4]) {
         let mut items: Vec<String> = Vec::new();
         for (_, row) in nearest {
             for item in row["positives"].as_array().unwrap() {
-                // Ids have no white space in them.
+                // Ids have no white space.
                 let words = item.as_str().unwrap().split_whitespace();
                 let item = words.collect::<Vec<_>>().join("_");
                 if years.contains_key(&item) && !items.contains(&item) && !too_new(&item) {
@@ -358,9 +357,9 @@ fn by_nearest_query(name: &str, file: &str, field: &str, expected: [f64; 4]) {
 fn datafinder_by_nearest_query() {
     let file = "datafinder/train_labelled.jsonl";
     by_nearest_query("datafinder", file, "query", [6.07, 11.71, 7.83, 16.11]);
-    // The reference has 7.04 13.34 10.08 20.95: training queries of equal keyphrases, whose vectors differ
-    // in Python by the rounding of their batches, are in the order of that. Rounded to 5 digits, and then in the
-    // order of the file, its vectors give these.
+    // The reference has 7.04 13.34 10.08 20.95: it orders training queries of equal keyphrases by
+    // the rounding of Python's batches. Its vectors, rounded to 5 digits and in file order, give
+    // these.
     let expected = [7.092, 13.415, 10.120, 21.156];
     by_nearest_query("datafinder", file, "keyphrase_query", expected);
 }

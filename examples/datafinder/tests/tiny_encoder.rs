@@ -1,29 +1,28 @@
-//! The main job's tiny encoder on the bundled collection: it learns, and the same always.
+//! The main job's tiny encoder: training improves it and is deterministic.
 
-// Each test uses a part of the example.
 #![allow(clippy::unwrap_used, clippy::print_stderr, dead_code)]
 
 
 use std::fs;
 use std::path::Path;
 
-use datafinder::encoder::OffTheShelf;
+use datafinder::encoder::EncoderSystems;
 use ir_core::Query;
 use ir_data::Collection;
-use ir_data::catalogue::Catalogue;
+use ir_data::catalog::Catalog;
 use ir_eval::{Evaluator, Measure};
 use datafinder::task::{MEASURES, TimeFilter, in_keyphrases, recommend};
 
 /// P@5, R@5, MAP and MRR of five datasets per query, for sentences and keyphrases.
-fn figures(collection: &Collection, folder: &Path) -> [[f64; 4]; 2] {
+fn scores(collection: &Collection, folder: &Path) -> [[f64; 4]; 2] {
     let text = "{text} [SEP] {title}".parse().unwrap();
-    let encoder = OffTheShelf::open(folder.to_owned(), collection, &text).unwrap();
+    let encoder = EncoderSystems::open(folder.to_owned(), collection, &text).unwrap();
     let sentences = collection.queries("test").unwrap();
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
     let qrels = collection.qrels("test").unwrap();
     let evaluator = Evaluator::new(&qrels, &MEASURES).unwrap();
     [sentences, keyphrases].map(|queries| {
-        let system = encoder.by_text("encoder");
+        let system = encoder.dense("encoder");
         let run = recommend(&system, &queries, TimeFilter::Exact).unwrap();
         let report = evaluator.evaluate(&run).unwrap();
         MEASURES.map(|measure: Measure| report.summary(measure).unwrap())
@@ -31,8 +30,8 @@ fn figures(collection: &Collection, folder: &Path) -> [[f64; 4]; 2] {
 }
 
 #[test]
-fn training_pays_and_does_not_depend_on_threads() {
-    let collection = Catalogue::from_env().open("bundled").unwrap();
+fn training_improves_and_is_independent_of_threads() {
+    let collection = Catalog::from_env().open("bundled").unwrap();
     let text = "{text} [SEP] {title}".parse().unwrap();
     let folders = [1, 2].map(|threads| {
         let folder = tempfile::tempdir().unwrap();
@@ -51,11 +50,11 @@ fn training_pays_and_does_not_depend_on_threads() {
         assert!(one == two, "{file}");
     }
     let folder = folders[0].path();
-    let before = figures(&collection, &folder.join("untrained"));
-    let after = figures(&collection, &folder.join("trained"));
+    let before = scores(&collection, &folder.join("untrained"));
+    let after = scores(&collection, &folder.join("trained"));
     assert_eq!(
         after,
-        figures(&collection, &folders[1].path().join("trained"))
+        scores(&collection, &folders[1].path().join("trained"))
     );
     for (before, after) in before.into_iter().zip(after) {
         eprintln!("before {before:.3?}, after {after:.3?}");

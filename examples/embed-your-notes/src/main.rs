@@ -1,8 +1,8 @@
-//! A folder of notes, embedded paragraph by paragraph, saved, and searched by meaning.
+//! Dense retrieval over a folder of notes: one vector per paragraph, saved and searched.
 //!
-//! `cargo run --release --example embed-your-notes -- FOLDER WORDS...`; without arguments it embeds
-//! the crates' own documentation. With a model folder in `IR_MODEL` the
-//! vectors are a transformer's, otherwise those of latent semantic indexing, fitted on the spot.
+//! `cargo run --release -p embed-your-notes -- FOLDER WORDS...`; the default folder is the crates'
+//! documentation. `IR_MODEL` names the folder of an encoder; without it, the vectors come from
+//! latent semantic indexing fitted to the notes.
 
 #![allow(
     clippy::print_stdout,
@@ -16,7 +16,7 @@ use std::{env, fs};
 use anyhow::{Context, Result, bail};
 use ir_core::{Distinct, DocIds, Encoded, Encoder, Retriever, Search, Side};
 use ir_dense::{BiEncoder, EncoderConfig};
-use ir_knn::{FlatIndex, Lsi, LsiConfig, Similarity, SvdConfig};
+use ir_knn::{FlatIndex, Lsi, LsiConfig, VectorSimilarity, SvdConfig};
 
 fn main() -> Result<()> {
     let mut args = env::args().skip(1);
@@ -28,7 +28,7 @@ fn main() -> Result<()> {
         query = "what happens to files when the program is interrupted".to_owned();
     }
 
-    // A note says many things, so every paragraph gets a vector; all of them carry the note's id.
+    // One vector per paragraph. All paragraphs of a note have the note's id.
     let paragraphs = read_paragraphs(Path::new(&folder))?;
     if paragraphs.is_empty() {
         bail!("{folder}: expected notes (*.md, *.txt), found none");
@@ -37,9 +37,9 @@ fn main() -> Result<()> {
     let (model, encoder) = encoder(&texts)?;
     let vectors = encoder.encode(Side::Document, &texts)?;
     let ids: DocIds = paragraphs.iter().map(|(id, _)| id.as_str()).collect();
-    let index = FlatIndex::new(ids, encoder.dim(), vectors, Similarity::InnerProduct)?;
+    let index = FlatIndex::from_row_major(ids, encoder.dim(), vectors, VectorSimilarity::InnerProduct)?;
 
-    // Embedding takes the time: the vectors go to a file, and a later search opens it at once.
+    // Encoding is slow, so the vectors are saved; later searches open the file instantly.
     let file = env::temp_dir().join(format!("notes-{}.ir", std::process::id()));
     index.with_codes().save(&file)?;
     let index = FlatIndex::open(&file)?;
@@ -48,11 +48,11 @@ fn main() -> Result<()> {
         texts.len()
     );
 
-    // The best paragraph of a note is the note's score.
+    // The score of a note is the maximum over its paragraphs.
     let notes = Distinct(Encoded::new(&encoder, index));
     for hit in &notes.search(&query, &Search::top(3))? {
         println!("{:.2}  {}", hit.score, notes.ids().id(hit.doc));
-        // The hit is the record of the best paragraph.
+        // The document number is that of the best paragraph.
         let text: Vec<&str> = texts[hit.doc.index()].split_whitespace().collect();
         let text = text.join(" ");
         let end = text
@@ -65,7 +65,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The encoder, and what to call it. Its vectors have length 1.
+/// Encoder with unit vectors, and its name.
 fn encoder(texts: &[&str]) -> Result<(String, Box<dyn Encoder>)> {
     if let Some(folder) = env::var_os("IR_MODEL") {
         let config = EncoderConfig::default().with_normalize(true);
@@ -80,8 +80,8 @@ fn encoder(texts: &[&str]) -> Result<(String, Box<dyn Encoder>)> {
     Ok((name, Box::new(Lsi::fit(texts, &config)?)))
 }
 
-/// The paragraphs of all `.md` and `.txt` files of a folder and the folders in it, hidden and built
-/// ones excepted; each with the path of its file.
+/// Reads the paragraphs of all `.md` and `.txt` files below a folder, each with the path of its
+/// file.
 fn read_paragraphs(folder: &Path) -> Result<Vec<(String, String)>> {
     let mut paragraphs = Vec::new();
     let mut folders = vec![folder.to_owned()];

@@ -1,4 +1,4 @@
-//! What is judged: texts and maps with their labels, and the figures that others found.
+//! LabeledTexts and maps with class labels, and reference accuracies.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -6,28 +6,28 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use ir_data::Lines;
-use ir_data::catalogue::{self, Catalogue};
+use ir_data::LineReader;
+use ir_data::catalog::{self, Catalog};
 use ir_knn::{DenseRows, Labels, npy};
 use serde_json::Value;
 
-/// The label of papers that none of the keywords decides for. They are not judged.
-const UNLABELLED: &str = "unlabeled";
+/// Label of papers without a keyword class. They are not classified.
+const UNLABELED: &str = "unlabeled";
 
-/// Which items have a label, and which.
-pub(crate) struct Labelled {
-    /// How many items there are, with a label or without.
+/// Items with a class.
+pub(crate) struct LabeledItems {
+    /// Number of items, including unlabeled ones.
     pub(crate) items: usize,
-    /// The numbers of those with a label.
+    /// Indexes of the labeled items.
     pub(crate) rows: Vec<usize>,
-    /// Theirs, in the same order.
+    /// Classes of the labeled items.
     pub(crate) labels: Labels,
 }
 
-impl Labelled {
-    fn of<S: AsRef<str>>(all: &[S]) -> Self {
+impl LabeledItems {
+    fn new<S: AsRef<str>>(all: &[S]) -> Self {
         let labels = || all.iter().map(AsRef::as_ref).enumerate();
-        let known = || labels().filter(|&(_, label)| label != UNLABELLED);
+        let known = || labels().filter(|&(_, label)| label != UNLABELED);
         Self {
             items: all.len(),
             rows: known().map(|(row, _)| row).collect(),
@@ -35,11 +35,11 @@ impl Labelled {
         }
     }
 
-    /// Prints what is judged, and the names of the columns.
+    /// Prints the number of items and classes, and the column names.
     pub(crate) fn head(&self, name: &str, columns: &[&str]) {
         let (items, known, classes) = (self.items, self.rows.len(), self.labels.classes().len());
-        println!("{name}: {items}, of which {known} have a label, of {classes} classes");
-        println!("accuracy of 10 nearest neighbours, mean of 10 folds, %\n");
+        println!("{name}: {items} items, {known} labeled, {classes} classes");
+        println!("kNN accuracy (k = 10), mean of 10 folds, %\n");
         print!("{:<26}{:>8}", "", "ours");
         for column in columns {
             print!("{column:>16}");
@@ -48,21 +48,22 @@ impl Labelled {
     }
 }
 
-/// Texts with labels, and what is known of them.
-pub(crate) struct Texts {
+/// Labeled texts and reference accuracies.
+pub(crate) struct LabeledTexts {
     pub(crate) name: &'static str,
     pub(crate) texts: Vec<String>,
-    pub(crate) labelled: Labelled,
-    /// Dimensions of the SVD.
+    pub(crate) items: LabeledItems,
+    /// Number of dimensions of the SVD.
     pub(crate) components: usize,
-    /// Who else computed the figures.
+    /// Names of the reference columns.
     pub(crate) columns: &'static [&'static str],
-    /// Theirs, for TF-IDF, SVD, SVD with L2 norm, and its map.
+    /// Reference accuracies of TF-IDF, SVD, normalized SVD, and its map.
     pub(crate) expected: &'static [&'static [&'static str]],
 }
 
-/// Abstracts of three years: scikit-learn on the same, with the map by openTSNE 1.0.4 (seed 42); all
-/// years as published.
+/// Reference columns for the abstracts of three years: scikit-learn on the same texts, with
+/// openTSNE
+/// 1.0.4 (seed 42) for the map; published values for all years.
 const OTHERS: [&str; 2] = ["Python", "all years"];
 const EXPECTED: [&[&str]; 4] = [
     &["59.38", "59.18"],
@@ -71,7 +72,7 @@ const EXPECTED: [&[&str]; 4] = [
     &["55.22", "56.74"],
 ];
 
-/// Name, file and published accuracy of the maps (scripts/05 of berenslab/iclr-dataset).
+/// Name, file and published accuracy of the maps (berenslab/iclr-dataset, scripts/05).
 pub(crate) const MAPS: [(&str, &str, &str); 4] = [
     ("SBERT", "tsne_sbert", "56.8"),
     ("SVD, L2 norm", "tsne_L2_svd", "56.74"),
@@ -79,33 +80,33 @@ pub(crate) const MAPS: [(&str, &str, &str); 4] = [
     ("Cohere v3", "tsne_cohere", "56.40"),
 ];
 
-/// scikit-learn 1.9.1 on the published map.
+/// Fold accuracies of scikit-learn 1.9.1 on the published SBERT map.
 pub(crate) const SBERT_FOLDS: &str =
     "0.5689 0.5934 0.6087 0.6038 0.5785 0.5686 0.5625 0.5448 0.5333 0.5218";
 
-/// What is said of the bundled collection.
+/// Note for the bundled collection.
 pub(crate) const NOTE: &str = "\
-This is the small bundled collection: descriptions of invented datasets and queries for them. With so
-few texts the figures say little. Set IR_DATA to a folder with the real files (iclr/labels_24v2.txt,
-iclr/tsne_*.npy, iclr/abstracts_2017_2018_2021.jsonl.zst) to compare with what is published.";
+This is the small bundled collection of invented datasets and queries; its accuracies are not
+meaningful. Set IR_DATA to a folder with the real files (iclr/labels_24v2.txt, iclr/tsne_*.npy,
+iclr/abstracts_2017_2018_2021.jsonl.zst) to compare with published values.";
 
-/// The folder of the benchmark, if it is there.
+/// Folder of the benchmark files, if present.
 pub(crate) fn iclr() -> Option<PathBuf> {
-    let folder = Catalogue::from_env().root()?.join("iclr");
+    let folder = Catalog::from_env().root()?.join("iclr");
     folder.is_dir().then_some(folder)
 }
 
-/// The bundled collection: a query has the class of the dataset that answers it.
-pub(crate) fn bundled() -> Result<Texts> {
+/// The bundled collection. A query has the class of its relevant dataset.
+pub(crate) fn bundled() -> Result<LabeledTexts> {
     let classes = include_str!("classes.tsv").lines();
     let classes: HashMap<&str, &str> = classes.filter_map(|line| line.split_once('\t')).collect();
     let class = |id: &str| {
         classes
             .get(id)
             .copied()
-            .with_context(|| format!("no class of {id}"))
+            .with_context(|| format!("{id}: no class"))
     };
-    let collection = catalogue::open("bundled")?;
+    let collection = catalog::open("bundled")?;
     let (mut texts, mut labels) = (Vec::new(), Vec::new());
     let mut docs = collection.corpus().docs()?;
     while let Some(doc) = docs.next().transpose()? {
@@ -116,26 +117,26 @@ pub(crate) fn bundled() -> Result<Texts> {
         let qrels = collection.qrels(split)?;
         for query in collection.queries(split)? {
             let mut answers = qrels.get(&query.id).into_iter().flatten();
-            let (doc, _) = answers.next().context("an answer to every query")?;
+            let (doc, _) = answers.next().context("every query has a relevant dataset")?;
             labels.push(class(doc)?);
             texts.push(query.text);
         }
     }
-    Ok(Texts {
+    Ok(LabeledTexts {
         name: "The bundled collection",
         texts,
-        labelled: Labelled::of(&labels),
+        items: LabeledItems::new(&labels),
         components: 20,
         columns: &[],
         expected: &[],
     })
 }
 
-/// The abstracts that can be had.
-pub(crate) fn abstracts(folder: &Path) -> Result<Texts> {
+/// Reads the available abstracts.
+pub(crate) fn abstracts(folder: &Path) -> Result<LabeledTexts> {
     let path = folder.join("abstracts_2017_2018_2021.jsonl.zst");
     let name = path.display().to_string();
-    let mut lines = Lines::new(ir_data::open(&path)?, &name);
+    let mut lines = LineReader::new(ir_data::open(&path)?, &name);
     let (mut texts, mut labels) = (Vec::new(), Vec::new());
     while let Some(line) = lines.read()? {
         let at = || format!("{name}:{}", line.number);
@@ -148,29 +149,29 @@ pub(crate) fn abstracts(folder: &Path) -> Result<Texts> {
         texts.push(field("abstract")?);
         labels.push(field("label")?);
     }
-    Ok(Texts {
+    Ok(LabeledTexts {
         name: "Abstracts of 2017, 2018 and 2021",
         texts,
-        labelled: Labelled::of(&labels),
+        items: LabeledItems::new(&labels),
         components: 100,
         columns: &OTHERS,
         expected: &EXPECTED,
     })
 }
 
-/// The labels of all papers of all years.
-pub(crate) fn labels(folder: &Path) -> Result<Labelled> {
+/// Reads the labels of all papers.
+pub(crate) fn labels(folder: &Path) -> Result<LabeledItems> {
     let path = folder.join("labels_24v2.txt");
     let name = path.display().to_string();
-    let mut lines = Lines::new(ir_data::open(&path)?, &name);
+    let mut lines = LineReader::new(ir_data::open(&path)?, &name);
     let mut labels = Vec::new();
     while let Some(line) = lines.read()? {
         labels.push(line.text.to_owned());
     }
-    Ok(Labelled::of(&labels))
+    Ok(LabeledItems::new(&labels))
 }
 
-/// One of the published maps, for as many papers as there are labels.
+/// Reads a published map with one row per label.
 pub(crate) fn map(folder: &Path, file: &str, papers: usize) -> Result<DenseRows> {
     let path = folder.join(file).with_extension("npy");
     let name = path.display().to_string();

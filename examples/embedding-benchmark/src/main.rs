@@ -1,8 +1,8 @@
-//! How good are embeddings? The ICLR benchmark: the class of a paper is predicted from its nearest
-//! neighbours, among vectors of abstracts and on two-dimensional maps of such vectors.
+//! The ICLR embedding benchmark: kNN classification accuracy of text vectors and of two-dimensional
+//! maps.
 //!
-//! `cargo run --release --example embedding-benchmark -- [FOLDER]`: with a folder, the maps are drawn
-//! there. Runs on the bundled collection, or on the real files when `IR_DATA` holds them.
+//! `cargo run --release -p embedding-benchmark -- [FOLDER]`; with a folder, the maps are plotted
+//! there. Runs on the bundled collection, or on the real files if they are in `IR_DATA`.
 
 #![allow(
     clippy::print_stdout,
@@ -12,7 +12,7 @@
 
 mod data;
 mod map;
-mod picture;
+mod scatter_plot;
 
 use std::env;
 use std::fs;
@@ -20,41 +20,40 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use data::{Labelled, Texts};
-use ir_core::AtomicFile;
+use data::{LabeledItems, LabeledTexts};
+use ir_core::store::AtomicFile;
 use ir_knn::{Accuracy, DenseRows, Knn, KnnError, Rows, Svd, SvdConfig, Tf, TfIdf, TfIdfConfig};
 
 fn main() -> Result<()> {
-    let pictures = env::args_os().nth(1);
-    if let Some(option) = pictures.as_ref().and_then(|name| name.to_str())
+    let plots = env::args_os().nth(1);
+    if let Some(option) = plots.as_ref().and_then(|name| name.to_str())
         && option.starts_with('-')
     {
-        bail!("expected the folder for pictures, or nothing, found {option}");
+        bail!("expected a folder for plots, found {option}");
     }
-    let pictures = pictures.as_deref().map(Path::new);
+    let plots = plots.as_deref().map(Path::new);
     match data::iclr() {
         Some(folder) => {
-            of_texts(&data::abstracts(&folder)?, pictures)?;
-            of_maps(&folder, pictures)
+            evaluate_texts(&data::abstracts(&folder)?, plots)?;
+            evaluate_maps(&folder, plots)
         }
         None => {
-            of_texts(&data::bundled()?, pictures)?;
+            evaluate_texts(&data::bundled()?, plots)?;
             println!("{}", data::NOTE);
             Ok(())
         }
     }
 }
 
-/// Ten folds without shuffling, ten neighbours by Euclidean distance.
-fn judge<'a>(rows: impl Into<Rows<'a>>, labelled: &Labelled) -> Result<Accuracy, KnnError> {
-    Knn::default().cross_validate(rows, &labelled.labels, 10)
+/// kNN accuracy over ten folds without shuffling, k = 10, Euclidean distance.
+fn accuracy<'a>(rows: impl Into<Rows<'a>>, labelled: &LabeledItems) -> Result<Accuracy, KnnError> {
+    Knn::default().cross_validate(rows, &items.labels, 10)
 }
 
-/// Vectors that this project makes of texts, and a map of them.
-fn of_texts(texts: &Texts, pictures: Option<&Path>) -> Result<()> {
-    let labelled = &texts.labelled;
-    // All texts help to weigh words, to find directions and to draw the map; those with a label
-    // are judged.
+/// Evaluates TF-IDF, SVD and a t-SNE map of texts.
+fn evaluate_texts(texts: &LabeledTexts, plots: Option<&Path>) -> Result<()> {
+    let items = &texts.items;
+    // All texts are used to fit; only labeled texts are classified.
     let config = TfIdfConfig::default().with_tf(Tf::Sublinear);
     let (_, tfidf) = TfIdf::fit_transform(&texts.texts, &config)?;
     let svd = Svd::fit(&tfidf, &SvdConfig::components(texts.components))?.transform(&tfidf)?;
@@ -62,27 +61,27 @@ fn of_texts(texts: &Texts, pictures: Option<&Path>) -> Result<()> {
     unit.normalize();
     let map = map::tsne(&unit)?;
 
-    let known = &labelled.rows;
-    let figures = [
-        ("TF-IDF".to_owned(), judge(&tfidf.select(known), labelled)?),
+    let labeled = &items.rows;
+    let results = [
+        ("TF-IDF".to_owned(), accuracy(&tfidf.select(labeled), items)?),
         (
             format!("SVD, {} dimensions", texts.components),
-            judge(&svd.select(known), labelled)?,
+            accuracy(&svd.select(labeled), items)?,
         ),
         (
             "  with L2 norm".to_owned(),
-            judge(&unit.select(known), labelled)?,
+            accuracy(&unit.select(labeled), items)?,
         ),
         (
             "  and its map by t-SNE".to_owned(),
-            judge(&map.select(known), labelled)?,
+            accuracy(&map.select(labeled), items)?,
         ),
     ];
-    labelled.head(texts.name, texts.columns);
-    for (n, (name, accuracy)) in figures.iter().enumerate() {
+    items.head(texts.name, texts.columns);
+    for (n, (name, accuracy)) in results.iter().enumerate() {
         row(name, accuracy, texts.expected.get(n).map_or(&[], |row| row));
     }
-    for small in &figures[0].1.small {
+    for small in &results[0].1.small {
         println!("Fewer than folds: {} {}", small.members, small.class);
     }
     println!();
@@ -90,21 +89,21 @@ fn of_texts(texts: &Texts, pictures: Option<&Path>) -> Result<()> {
         "map-of-svd",
         "SVD with L2 norm, mapped by t-SNE",
         &map,
-        labelled,
-        pictures,
+        items,
+        plots,
     )
 }
 
-/// Maps that were published with the benchmark.
-fn of_maps(folder: &Path, pictures: Option<&Path>) -> Result<()> {
-    let labelled = data::labels(folder)?;
-    labelled.head("Published maps by t-SNE", &["published"]);
+/// Evaluates the published maps.
+fn evaluate_maps(folder: &Path, plots: Option<&Path>) -> Result<()> {
+    let items = data::labels(folder)?;
+    items.head("Published maps by t-SNE", &["published"]);
     let mut folds = Vec::new();
     for (name, file, published) in data::MAPS {
-        let map = data::map(folder, file, labelled.items)?;
-        let accuracy = judge(&map.select(&labelled.rows), &labelled)?;
+        let map = data::map(folder, file, items.items)?;
+        let accuracy = accuracy(&map.select(&items.rows), &items)?;
         row(name, &accuracy, &[published]);
-        draw(file, name, &map, &labelled, pictures)?;
+        draw(file, name, &map, &items, plots)?;
         if name == "SBERT" {
             folds = accuracy.folds;
         }
@@ -117,26 +116,26 @@ fn of_maps(folder: &Path, pictures: Option<&Path>) -> Result<()> {
 
 fn row(name: &str, ours: &Accuracy, others: &[&str]) {
     print!("{name:<26}{:>8.2}", ours.mean() * 100.0);
-    for figure in others {
-        print!("{figure:>16}");
+    for value in others {
+        print!("{value:>16}");
     }
     println!();
 }
 
-/// Draws a map as `name.svg` in a folder, if one is given.
+/// Plots a map as `name.svg` in the folder, if any.
 fn draw(
     name: &str,
     title: &str,
     map: &DenseRows,
-    labelled: &Labelled,
-    pictures: Option<&Path>,
+    items: &LabeledItems,
+    plots: Option<&Path>,
 ) -> Result<()> {
-    let Some(folder) = pictures else {
+    let Some(folder) = plots else {
         return Ok(());
     };
     fs::create_dir_all(folder)?;
     let path = folder.join(name).with_extension("svg");
-    let svg = picture::scatter(title, &map.select(&labelled.rows), &labelled.labels)?;
+    let svg = scatter_plot::scatter(title, &map.select(&items.rows), &items.labels)?;
     let mut file = AtomicFile::create(&path)?;
     file.write_all(svg.as_bytes())?;
     file.commit()?;

@@ -1,18 +1,16 @@
-//! t-SNE, by the crate bhtsne.
+//! t-SNE by the crate bhtsne.
 
 use anyhow::{Context, Result};
 use bhtsne::{Neighbor, tSNE};
 use ir_knn::{DenseRows, Knn, SparseRows, Svd, SvdConfig};
 
-/// A map of vectors in two dimensions, by the settings of the benchmark, which are openTSNE's: 30
-/// effective neighbours, the first two principal axes to begin with, 250 steps with exaggerated
-/// attraction and 500 without, forces by interpolation.
+/// t-SNE map in two dimensions with openTSNE's settings, as in the benchmark: perplexity 30, PCA
+/// initialization, 250 iterations with early exaggeration and 500 without, interpolated forces.
 ///
-/// Same vectors, same map: nearest neighbours are exact, the beginning is no random one, and one
-/// thread adds up the forces.
+/// Deterministic: exact nearest neighbors, PCA initialization, forces summed by one thread.
 pub(crate) fn tsne(rows: &DenseRows) -> Result<DenseRows> {
     let perplexity = 30.0_f64.min((rows.len() - 1) as f64 / 3.0);
-    // Three times as many neighbours as count, and the row itself.
+    // Three times the perplexity, and the row itself.
     let nearest = Knn::new((3.0 * perplexity) as usize + 1).nearest(rows, rows)?;
     let nearest = nearest.iter().enumerate().map(|(row, near)| {
         let others = near.iter().filter(|near| near.row as usize != row);
@@ -35,10 +33,10 @@ pub(crate) fn tsne(rows: &DenseRows) -> Result<DenseRows> {
             .fit_sne_with_neighbors(&nearest)
             .embedding()
     });
-    DenseRows::new(2, map).context("a map of the vectors")
+    DenseRows::new(2, map).context("embedding shape")
 }
 
-/// Where rows lie along the two directions in which they vary most, all close to 0.
+/// Projection on the first two principal components, scaled to small values.
 fn principal_axes(rows: &DenseRows) -> Result<Vec<f64>> {
     let (len, dim) = (rows.len(), rows.dim());
     let mut mean = vec![0.0; dim];
@@ -47,16 +45,16 @@ fn principal_axes(rows: &DenseRows) -> Result<Vec<f64>> {
             .zip(row)
             .for_each(|(mean, value)| *mean += value / len as f64);
     }
-    let centred = rows
+    let centered = rows
         .iter()
         .flat_map(|row| row.iter().zip(&mean).map(|(value, mean)| value - mean));
     let starts = (0..=len).map(|row| row * dim).collect();
     let columns = (0..len).flat_map(|_| 0..dim as u32).collect();
-    let centred = SparseRows::new(dim, starts, columns, centred.collect())?;
-    let svd = Svd::fit(&centred, &SvdConfig::components(2))?;
-    // Along the first, a deviation of 0.0001.
+    let centered = SparseRows::new(dim, starts, columns, centered.collect())?;
+    let svd = Svd::fit(&centered, &SvdConfig::components(2))?;
+    // Standard deviation 0.0001 along the first component.
     let deviation = svd.singular_values()[0] / (len as f64).sqrt();
-    let axes = svd.transform(&centred)?;
+    let axes = svd.transform(&centered)?;
     Ok(axes
         .values()
         .iter()

@@ -1,7 +1,7 @@
-//! Two files, any measures: what `trec_eval` does, as a library, with the rules spelled out.
+//! Evaluates a run against judgments, as trec_eval does, with explicit rules.
 //!
-//! `cargo run --release --example evaluate-a-run -- QRELS RUN`; without arguments it makes a run
-//! over the bundled collection first.
+//! `cargo run --release -p evaluate-a-run -- QRELS RUN`; without arguments it evaluates a BM25 run
+//! on the bundled collection.
 
 #![allow(
     clippy::print_stdout,
@@ -13,42 +13,42 @@ use std::env;
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::{Bm25, Index, IndexConfig};
-use ir_core::trec::{Header, RunScores};
+use ir_core::trec::{HeaderLine, ScoreFormat};
 use ir_core::{NoProgress, Run};
-use ir_eval::trec_eval::{Detail, Selection};
+use ir_eval::trec_eval::{OutputDetail, MeasureSelection};
 use ir_eval::{Evaluator, Measure, Rules};
 
 fn main() -> Result<()> {
     let mut args = env::args().skip(1);
     let (qrels, run) = match (args.next(), args.next()) {
         (Some(qrels), Some(run)) => {
-            let qrels = ir_data::read_qrels_any(&qrels, Header::AsData)?;
-            let run = ir_data::read_run(&run, Header::AsData)?;
-            // What trec_eval passes over in silence: header lines, scores that are no numbers.
-            for oddity in qrels.oddities.iter().chain(&run.oddities) {
-                eprintln!("warning: {oddity}");
+            let qrels = ir_data::read_qrels_any(&qrels, HeaderLine::AsData)?;
+            let run = ir_data::read_run(&run, HeaderLine::AsData)?;
+            // Input that trec_eval accepts silently: header lines, scores that are not numbers.
+            for warning in qrels.warnings.iter().chain(&run.warnings) {
+                eprintln!("warning: {warning}");
             }
             (qrels.data, run.data)
         }
         (Some(_), None) => bail!("expected QRELS and RUN, or nothing; found one argument"),
         (None, _) => {
-            let collection = ir_data::catalogue::open("bundled")?;
+            let collection = ir_data::catalog::open("bundled")?;
             let index = Index::build(
                 collection.corpus(),
                 &IndexConfig::default(),
                 &mut NoProgress,
             )?;
             let searcher = index.searcher(Bm25::ANSERINI)?;
-            let run = Run::of("bm25", &searcher, &collection.queries("test")?, 100)?;
-            // A run goes to a file in trec_eval's format like this, and is read back the same.
+            let run = Run::from_retriever("bm25", &searcher, &collection.queries("test")?, 100)?;
+            // Round trip through the TREC run format.
             let mut file = Vec::new();
-            ir_core::trec::write_run(&run, RunScores::Strict, &mut file)?;
-            let run = ir_core::trec::read_run(&file[..], "bm25", Header::AsData)?;
+            ir_core::trec::write_run(&run, ScoreFormat::Strict, &mut file)?;
+            let run = ir_core::trec::read_run(&file[..], "bm25", HeaderLine::AsData)?;
             (collection.qrels("test")?, run.data)
         }
     };
 
-    // Measures are values: they parse from either spelling, print, compare, and sort.
+    // Measures are values: parsed from trec_eval's or ir_measures' names, printable, comparable.
     let measures: Vec<Measure> = ["nDCG@10", "AP", "recip_rank", "P_5", "R@100", "Success@1"]
         .map(str::parse)
         .into_iter()
@@ -57,7 +57,7 @@ fn main() -> Result<()> {
     let report = evaluator.evaluate(&run)?;
     println!("{report}");
 
-    // Per query first; everything else derives from it.
+    // Per-query values; means and deviations derive from them.
     let ndcg = measures[0];
     let mut queries: Vec<(&str, f64)> = report
         .queries()
@@ -79,10 +79,10 @@ fn main() -> Result<()> {
     );
 
     // And byte for byte what `trec_eval -c -m map -m P.5,10 qrels run` prints.
-    let selection = Selection::parse(&["map", "P.5,10"])?;
+    let selection = MeasureSelection::parse(&["map", "P.5,10"])?;
     let report = selection
         .evaluator(&qrels, Rules::default())?
         .evaluate(&run)?;
-    selection.write(&report, Detail::Summary, &mut std::io::stdout())?;
+    selection.write(&report, OutputDetail::Summary, &mut std::io::stdout())?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Search only what existed at the time: filters as part of the search, and why it matters.
+//! Filters inside the search, and why post-filtering returns too few documents.
 
 #![allow(
     clippy::print_stdout,
@@ -8,10 +8,10 @@
 
 use anyhow::Result;
 use ir_bm25::{Bm25, Index, IndexConfig, Store};
-use ir_core::{AllOf, DocFilter, NoProgress, Predicate, Ranking, Retriever, Search, compat};
+use ir_core::{AllOf, DocFilter, NoProgress, Predicate, Ranking, Retriever, Search};
 
 fn main() -> Result<()> {
-    let collection = ir_data::catalogue::open("bundled")?;
+    let collection = ir_data::catalog::open("bundled")?;
     let config = IndexConfig::default().with_store(Store::Attributes);
     let index = Index::build(collection.corpus(), &config, &mut NoProgress)?;
     let searcher = index.searcher(Bm25::ANSERINI)?;
@@ -29,37 +29,39 @@ fn main() -> Result<()> {
         Ok(())
     };
     println!("query: {query}\n");
-    show("the best five", &searcher.search(query, &Search::top(5))?)?;
+    show("top 5", &searcher.search(query, &Search::top(5))?)?;
 
-    // A filter says which documents a search may return. A document without a year passes.
+    // A filter selects the documents a search may return. Documents without a year pass.
     let years = index.years();
     let by_2018 = years.not_later_than(Some(2018));
     let exact = searcher.search(query, &Search::top(5).within(&by_2018))?;
     show(
-        "\nthe best five of 2018 or before; those of unknown year (----) pass",
+        "\ntop 5 of 2018 or before; documents without a year (----) pass",
         &exact,
     )?;
 
-    // What many programs do instead: cut first, filter afterwards. It returns too few.
-    let cut = compat::filter_after_cut(searcher.search(query, &Search::top(5))?, &by_2018);
-    show("\nthe best five, filtered afterwards", &cut)?;
+    // Post-filtering the truncated ranking returns too few documents.
+    let cut = searcher
+        .search(query, &Search::top(5))?
+        .retain(|hit| by_2018.contains(hit.doc));
+    show("\ntop 5, filtered afterwards", &cut)?;
 
-    // Filters combine, closures are filters, and conditions on attributes are values that can be
-    // stored and sent.
+    // Filters can be combined, closures are filters, and attribute predicates are serializable
+    // values.
     let known_year = index.select(&Predicate::Known {
         name: "year".into(),
     })?;
     let short_name = |doc| index.ids().id(doc).len() <= 10;
     let all = AllOf(vec![&by_2018, &known_year, &short_name]);
     show(
-        "\n... whose year is known and whose name is at most 10 letters long",
+        "\n... with a known year and a name of at most 10 letters",
         &searcher.search(query, &Search::top(5).within(&all))?,
     )?;
     println!(
-        "\n{} of {} datasets state their year",
+        "\n{} of {} datasets have a year",
         known_year.count().unwrap_or(0),
         index.ids().len()
     );
-    assert_eq!(exact.len(), 5, "a filtered search is as long as it can be");
+    assert_eq!(exact.len(), 5, "a filtered search returns k documents if that many pass");
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! BM25 finds words, vectors find meaning: which mixture of both finds most?
+//! Hybrid search: weighted sum, rank fusion and reranking of BM25 and dense retrieval.
 //!
-//! `cargo run --release --example hybrid-search -- [COLLECTION]`; without an argument on the bundled
-//! collection. With a model folder in `IR_MODEL` the vectors are a
-//! transformer's, otherwise those of latent semantic indexing, fitted on the spot.
+//! `cargo run --release -p hybrid-search -- [COLLECTION]`; the default is the bundled collection.
+//! `IR_MODEL` names the folder of an encoder; without it, the vectors come from latent semantic
+//! indexing fitted to the collection.
 
 #![allow(
     clippy::print_stdout,
@@ -14,24 +14,21 @@ use std::env;
 
 use anyhow::{Context, Result};
 use ir_bm25::{Bm25, Duplicates, Index, IndexConfig};
-use ir_core::fuse::Fusion;
-use ir_core::hybrid::{Blend, Fused, Reranked};
-use ir_core::{
-    Distinct, DocIds, Document, Encoded, Encoder, NoProgress, Query, Retriever, Run, Search, Side,
-    Years,
-};
+use ir_core::fusion::Fusion;
+use ir_core::fusion::{Fused, Reranked, WeightedSum};
+use ir_core::{Distinct, DocIds, Document, Encoded, Encoder, NoProgress, Query, Retriever, Run, Search, Side, Years};
 use ir_data::DocTemplate;
 use ir_dense::{BiEncoder, EncoderConfig};
-use ir_eval::{Comparison, Evaluator, Measure, Plan, Sweep};
-use ir_knn::{FlatIndex, Lsi, LsiConfig, Similarity, SvdConfig};
+use ir_eval::{Comparison, Evaluator, Measure, ComparisonConfig, ParameterSweep};
+use ir_knn::{FlatIndex, Lsi, LsiConfig, VectorSimilarity, SvdConfig};
 
-/// Unlike retrievers in one list.
+/// A boxed retriever, so that different types fit in one list.
 type System<'a> = Box<dyn Retriever<Query = str> + 'a>;
 
-/// Hits per query.
+/// Number of hits per query.
 const HITS: usize = 100;
 
-/// What a BM25 score is worth beside a cosine.
+/// Candidate weights of the BM25 score.
 const ALPHAS: [f32; 9] = [0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0];
 
 fn main() -> Result<()> {
@@ -43,18 +40,18 @@ fn main() -> Result<()> {
         .docs()?
         .collect::<Result<Vec<Document>, _>>()?;
 
-    // The two retrievers. Their documents have different numbers and the same ids.
+    // The two retrievers number documents differently; ids are the same.
     let config = IndexConfig::default().with_duplicates(Duplicates::Keep);
     let index = Index::build(&documents, &config, &mut NoProgress)?;
     let bm25 = Distinct(index.searcher(Bm25::ANSERINI)?);
     let template = DocTemplate::default();
-    let texts: Vec<String> = documents.iter().map(|doc| template.of(doc)).collect();
+    let texts: Vec<String> = documents.iter().map(|doc| template.render(doc)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let (model, encoder) = encoder(&texts)?;
     let vectors = encoder.encode(Side::Document, &texts)?;
     let ids: DocIds = documents.iter().map(|doc| doc.id.as_str()).collect();
-    // Vectors have length 1, so that the inner product is the cosine.
-    let flat = FlatIndex::new(ids, encoder.dim(), vectors, Similarity::InnerProduct)?;
+    // Unit vectors: the inner product is the cosine.
+    let flat = FlatIndex::from_row_major(ids, encoder.dim(), vectors, VectorSimilarity::InnerProduct)?;
     let dense = Distinct(Encoded::new(&encoder, flat.with_codes()));
     println!(
         "{}: {} documents, {} queries; vectors by {model}\n",
@@ -63,34 +60,34 @@ fn main() -> Result<()> {
         queries.len()
     );
 
-    // cos + α·BM25 under every α. Each query then gets the α that is best for all other queries.
-    let mut blend = Blend::new([(boxed(&dense), 1.0), (boxed(&bm25), 0.0)])?;
+    // cos + α·BM25 for every α, tuned by leave-one-query-out cross-validation.
+    let mut weighted_sum = WeightedSum::new([(boxed(&dense), 1.0), (boxed(&bm25), 0.0)])?;
     let measure = Measure::NDCG.at(10);
     let evaluator = Evaluator::new(&qrels, &[measure, Measure::AP, Measure::R.at(10)])?;
-    let mut blended = Vec::new();
+    let mut tuned = Vec::new();
     for alpha in ALPHAS {
-        blend.set_weights(&[1.0, alpha])?;
-        let run = search(&format!("cos + {alpha} BM25"), &blend, &queries, &documents)?;
-        blended.push((run.clone(), evaluator.evaluate(&run)?));
+        weighted_sum.set_weights(&[1.0, alpha])?;
+        let run = search(&format!("cos + {alpha} BM25"), &weighted_sum, &queries, &documents)?;
+        tuned.push((run.clone(), evaluator.evaluate(&run)?));
     }
-    let reports: Vec<_> = blended.iter().map(|(_, report)| report.clone()).collect();
-    let sweep = Sweep::new(&reports, measure, None)?;
-    println!("{measure} of cos + α·BM25, and for how many queries α is best by all others:");
+    let reports: Vec<_> = tuned.iter().map(|(_, report)| report.clone()).collect();
+    let sweep = ParameterSweep::new(&reports, measure, None)?;
+    println!("{measure} of cos + α·BM25, and the number of queries for which α is selected:");
     for setting in &sweep.settings {
         println!(
             "  {:<16} {:.4} {:>5}",
-            setting.name, setting.figure, setting.chosen
+            setting.name, setting.score, setting.chosen
         );
     }
     println!(
-        "  chosen without the query that is judged: {:.4}\n",
-        sweep.honest
+        "  leave-one-query-out: {:.4}\n",
+        sweep.held_out_score
     );
 
-    // The mixture of that choice, query by query, beside what has nothing to choose.
+    // The tuned weighted sum, per query, beside methods without a parameter to tune.
     let mut chosen = Run::new("cos + chosen BM25");
     for choice in &sweep.choices {
-        let (run, _) = blended
+        let (run, _) = tuned
             .iter()
             .find(|(run, _)| run.tag == choice.setting)
             .context("every choice is one of the runs")?;
@@ -101,22 +98,22 @@ fn main() -> Result<()> {
     let fused = |fusion| Fused::new([boxed(&dense), boxed(&bm25)], fusion, HITS);
     let runs = [
         search("BM25", &bm25, &queries, &documents)?,
-        search("vectors", &dense, &queries, &documents)?,
+        search("dense", &dense, &queries, &documents)?,
         chosen,
         search(
-            "reciprocal ranks",
+            "RRF",
             &fused(Fusion::rrf())?,
             &queries,
             &documents,
         )?,
         search(
-            "normalised sum",
+            "CombSUM",
             &fused(Fusion::comb_sum())?,
             &queries,
             &documents,
         )?,
         search(
-            "BM25, re-ranked",
+            "BM25, reranked",
             &Reranked::new(&bm25, &dense, 50)?,
             &queries,
             &documents,
@@ -126,7 +123,7 @@ fn main() -> Result<()> {
         .iter()
         .map(|run| evaluator.evaluate(run))
         .collect::<Result<Vec<_>, _>>()?;
-    println!("{}", Comparison::new(&reports, &Plan::default())?);
+    println!("{}", Comparison::new(&reports, &ComparisonConfig::default())?);
     Ok(())
 }
 
@@ -134,8 +131,8 @@ fn boxed<'a>(retriever: &'a (impl Retriever<Query = str> + 'a)) -> System<'a> {
     Box::new(retriever)
 }
 
-/// A run over the queries, each without the documents that are newer than it. Every retriever has
-/// numbers of its own, so years go by its ids.
+/// Searches all queries, excluding documents newer than the query. Years are looked up by id,
+/// because each retriever has its own document numbers.
 fn search(
     tag: &str,
     retriever: &dyn Retriever<Query = str>,
@@ -144,7 +141,7 @@ fn search(
 ) -> Result<Run> {
     let ids = retriever.ids();
     let mut years = vec![None; ids.len()];
-    // The first record of an id counts.
+    // The first record of a duplicate id counts.
     for doc in documents.iter().rev() {
         if let Some(number) = ids.get(&doc.id) {
             years[number.index()] = doc.attributes.year();
@@ -155,12 +152,12 @@ fn search(
         .iter()
         .map(|query| years.not_later_than(query.attributes.year()))
         .collect();
-    Ok(Run::search(tag, retriever, queries, |n, _| {
+    Ok(Run::from_retriever_with(tag, retriever, queries, |n, _| {
         Search::top(HITS).within(&filters[n])
     })?)
 }
 
-/// The encoder, and what to call it.
+/// Encoder with unit vectors, and its name.
 fn encoder(texts: &[&str]) -> Result<(String, Box<dyn Encoder>)> {
     if let Some(folder) = env::var_os("IR_MODEL") {
         let config = EncoderConfig::default().with_normalize(true);

@@ -1,7 +1,7 @@
-//! Full-text search over a folder of notes, in one file.
+//! Full-text search over a folder of notes, with highlights and an explanation.
 //!
-//! `cargo run --release --example search-your-notes -- FOLDER WORDS...`; without arguments it
-//! searches the crates' own documentation.
+//! `cargo run --release -p search-your-notes -- FOLDER WORDS...`; the default folder is the crates'
+//! documentation.
 
 #![allow(
     clippy::print_stdout,
@@ -27,14 +27,14 @@ fn main() -> Result<()> {
         query = "how are equal scores ordered".to_owned();
     }
 
-    // Every note is a document: its path is the id, its first heading the title.
+    // One document per note: the path is the id, the first heading is the title.
     let notes = read_notes(Path::new(&folder))?;
     let config = IndexConfig::default()
         .with_fields(Fields::Separate)
         .with_store(Store::Everything);
     let index = Index::build(&notes, &config, &mut NoProgress)?;
 
-    // Words in the title count double.
+    // The title has twice the weight of the text.
     let searcher = index
         .searcher(Bm25::LUCENE)?
         .with_weights(&[("title", 2.0), ("text", 1.0)])?;
@@ -63,10 +63,10 @@ fn main() -> Result<()> {
         );
     }
     if let Some(first) = ranking.hits().first() {
-        // The whole tree goes down to term counts and lengths: print it with {why} to see all.
+        // The explanation is a tree down to term frequencies and lengths; `{why}` prints all of it.
         let why = searcher.explain(&query, first.doc)?;
-        println!("why the first is first: {} is the {}", why.value, why.what);
-        for part in &why.parts {
+        println!("score of the first note: {} is the {}", why.value, why.what);
+        for part in &why.details {
             let term = part.what.split(": ").next().unwrap_or_default();
             println!("  {:>7.4}  {term}", part.value);
         }
@@ -74,7 +74,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// All `.md` and `.txt` files of a folder and the folders in it, hidden and built ones excepted.
+/// Reads all `.md` and `.txt` files below a folder, except hidden and build folders.
 fn read_notes(folder: &Path) -> Result<Vec<Document>> {
     let mut notes = Vec::new();
     let mut folders = vec![folder.to_owned()];

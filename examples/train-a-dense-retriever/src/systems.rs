@@ -1,28 +1,26 @@
-//! Two ways to use an encoder: by what is written about a dataset, and by who used it before.
+//! Two retrievers of one encoder: by the dataset's text, and by similar training queries.
 
 use anyhow::Result;
-use ir_core::{
-    CachedEncoder, Distinct, DocIds, Encoded, Encoder, NLTK_STOP_WORDS, Retriever, Side,
-};
+use ir_core::{CachedEncoder, Distinct, DocIds, Encoded, Encoder, Retriever, Side};
+use ir_core::stop_words::NLTK;
 use ir_dense::BiEncoder;
 use ir_knn::{
-    DocFrequency, FlatIndex, LabelledQueries, LabelledQueriesConfig, Similarity, TfIdfConfig,
+    DocFrequency, FlatIndex, LabelledQueries, LabelledQueriesConfig, VectorSimilarity, TfIdfConfig,
 };
 
 use crate::task::Task;
 
-/// Any retriever over texts.
+/// A retriever of text queries.
 pub(crate) type System<'a> = &'a dyn Retriever<Query = str>;
 
-/// Unlike retrievers in one list.
+/// Boxes a retriever, so that different types fit in one list.
 pub(crate) fn boxed<'a>(
     retriever: &'a (impl Retriever<Query = str> + ?Sized),
 ) -> Box<dyn Retriever<Query = str> + 'a> {
     Box::new(retriever)
 }
 
-/// An encoder whose vectors are kept: a mixture is tried under thirty settings, and no query needs to
-/// be encoded twice.
+/// An encoder with cached vectors, so that a grid search encodes each query once.
 pub(crate) struct Dense(CachedEncoder<BiEncoder>);
 
 impl Dense {
@@ -30,47 +28,46 @@ impl Dense {
         Self(CachedEncoder::new(encoder))
     }
 
-    /// Datasets by the cosine of their text and the query.
-    pub(crate) fn by_text(&self, task: &Task) -> Result<impl Retriever<Query = str>> {
-        by_text(&self.0, task)
+    /// Ranks datasets by the cosine of their text and the query.
+    pub(crate) fn by_document(&self, task: &Task) -> Result<impl Retriever<Query = str>> {
+        by_document(&self.0, task)
     }
 
-    /// Datasets by the past query that is nearest: the vector of each stands for its datasets, and of
-    /// several vectors of a dataset the best counts.
-    pub(crate) fn by_past(&self, task: &Task) -> Result<impl Retriever<Query = str>> {
+    /// Ranks datasets by the maximum cosine of the query and their training queries.
+    pub(crate) fn by_training_query(&self, task: &Task) -> Result<impl Retriever<Query = str>> {
         let (mut ids, mut texts) = (DocIds::default(), Vec::new());
-        for query in &task.past {
+        for query in &task.training_queries {
             for label in &query.labels {
                 ids.push(label)?;
                 texts.push(query.text.as_str());
             }
         }
         let vectors = self.0.encode(Side::Query, &texts)?;
-        let index = FlatIndex::new(ids, self.0.dim(), vectors, Similarity::Cosine)?;
+        let index = FlatIndex::from_row_major(ids, self.0.dim(), vectors, VectorSimilarity::Cosine)?;
         Ok(Distinct(Encoded::new(&self.0, index)))
     }
 }
 
-/// Datasets by the cosine of their text and the query.
-pub(crate) fn by_text<'a>(
+/// Ranks datasets by the cosine of their text and the query.
+pub(crate) fn by_document<'a>(
     encoder: &'a impl Encoder,
     task: &Task,
 ) -> Result<impl Retriever<Query = str> + 'a> {
     let texts: Vec<&str> = task.texts.iter().map(String::as_str).collect();
     let vectors = encoder.encode(Side::Document, &texts)?;
-    let index = FlatIndex::new(task.ids.clone(), encoder.dim(), vectors, Similarity::Cosine)?;
+    let index = FlatIndex::from_row_major(task.ids.clone(), encoder.dim(), vectors, VectorSimilarity::Cosine)?;
     Ok(Distinct(Encoded::new(encoder, index)))
 }
 
-/// kNN over past queries by their words, as the DataFinder paper has it.
+/// kNN over training queries by TF-IDF, as in the DataFinder paper.
 pub(crate) fn knn_tfidf(task: &Task) -> Result<LabelledQueries> {
     let words = TfIdfConfig::default()
-        .with_stop_words(NLTK_STOP_WORDS)
+        .with_stop_words(NLTK)
         .with_min_df(DocFrequency::Count(2));
     let config = LabelledQueriesConfig::default();
     Ok(LabelledQueries::tfidf(
         task.ids.clone(),
-        task.past.clone(),
+        task.training_queries.clone(),
         &words,
         &config,
     )?)

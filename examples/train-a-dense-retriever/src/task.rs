@@ -1,37 +1,38 @@
-//! The data: what is learned from, what is chosen on, and what is tested on, kept apart.
+//! Training, held-out and test queries, without overlap.
 
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
 use anyhow::Result;
-use ir_core::mine::{Mining, Question};
-use ir_core::{DocIds, HeldBack, Qrels, Query, Run, TrainingExample, TrainingSet, TrainingText};
+use ir_core::training::mining::{MiningConfig, MiningQuery};
+use ir_core::{DocIds, Qrels, Query, Run};
+use ir_core::training::{HeldOut, TrainingExample, TrainingSet, TrainingText};
 use ir_data::Collection;
-use ir_data::training::{Judgements, Texts, Unusable};
-use ir_eval::{Evaluator, Measure, Rules, Ties};
+use ir_data::training::{JudgedTrainingSet, DocumentTexts, OnInvalidExample};
+use ir_eval::{Evaluator, Measure, Rules, TieBreak};
 use ir_knn::LabelledQuery;
 
 use crate::systems::System;
 
-/// Datasets per query.
+/// Number of datasets per query.
 const HITS: usize = 5;
 
-/// A fifth of the training queries is kept for choices.
-const HELD_BACK: HeldBack = HeldBack {
-    share: 0.2,
+/// A fifth of the training queries is held out for model selection.
+const HELD_OUT: HeldOut = HeldOut {
+    fraction: 0.2,
     seed: 42,
 };
 
-/// Queries with the answers that they are judged by.
+/// Queries and their judgments.
 #[derive(Clone)]
-pub(crate) struct Judged {
+pub(crate) struct JudgedQueries {
     pub(crate) queries: Vec<Query>,
     pub(crate) qrels: Qrels,
 }
 
-impl Judged {
-    fn of(queries: Vec<Query>, all: &Qrels) -> Self {
+impl JudgedQueries {
+    fn new(queries: Vec<Query>, all: &Qrels) -> Self {
         let mut qrels = Qrels::new();
         for query in &queries {
             for (doc, grade) in all.get(&query.id).into_iter().flatten() {
@@ -41,41 +42,41 @@ impl Judged {
         Self { queries, qrels }
     }
 
-    /// Equal scores stay in the order in which a system listed them.
+    /// Evaluator in which ties keep the order of the run.
     pub(crate) fn evaluator(&self, measures: &[Measure]) -> Result<Evaluator<'_>> {
         let rules = Rules {
-            ties: Ties::RunOrder,
+            ties: TieBreak::RunOrder,
             ..Rules::default()
         };
         Ok(Evaluator::with_rules(&self.qrels, measures, rules)?)
     }
 
     pub(crate) fn run(&self, tag: &str, system: System<'_>) -> Result<Run> {
-        Ok(Run::of(tag, system, &self.queries, HITS)?)
+        Ok(Run::from_retriever(tag, system, &self.queries, HITS)?)
     }
 }
 
 #[derive(Clone)]
 pub(crate) struct Task {
     name: String,
-    /// The datasets, as they are encoded.
+    /// Ids of the datasets.
     pub(crate) ids: DocIds,
     pub(crate) texts: Vec<String>,
-    /// Queries whose datasets are known.
-    pub(crate) past: Vec<LabelledQuery>,
-    /// Those of them that nothing is trained on.
-    pub(crate) held_back: Judged,
-    pub(crate) test: Judged,
-    learn: Vec<TrainingExample>,
+    /// Training queries for kNN.
+    pub(crate) training_queries: Vec<LabelledQuery>,
+    /// Training queries that are excluded from training.
+    pub(crate) held_out: JudgedQueries,
+    pub(crate) test: JudgedQueries,
+    examples: Vec<TrainingExample>,
     left_out: usize,
 }
 
 impl Task {
     pub(crate) fn open(collection: &Collection, template: &str) -> Result<Self> {
-        let texts = Arc::new(Texts::read(collection.corpus(), &template.parse()?)?);
-        let test = Judged::of(collection.queries("test")?, &collection.qrels("test")?);
+        let texts = Arc::new(DocumentTexts::from_corpus(collection.corpus(), &template.parse()?)?);
+        let test = JudgedQueries::new(collection.queries("test")?, &collection.qrels("test")?);
 
-        // No query of the test is learned from, nor looked up.
+        // Test queries are removed from the training queries.
         let asked: HashSet<&str> = test.queries.iter().map(|q| q.text.trim()).collect();
         let mut training = collection.queries("train")?;
         let all = training.len();
@@ -85,31 +86,31 @@ impl Task {
         let qrels = collection.qrels("train")?;
         let past = LabelledQuery::from_qrels(&training, &qrels);
         let known: HashSet<&str> = training.iter().map(|query| query.id.as_str()).collect();
-        let judged = Judgements::read(collection, "train", texts.clone(), Unusable::Refuse)?;
-        let mut learn = (0..judged.len())
+        let judged = JudgedTrainingSet::from_split(collection, "train", texts.clone(), OnInvalidExample::Reject)?;
+        let mut examples = (0..judged.len())
             .map(|index| judged.get(index))
             .collect::<Result<Vec<_>, _>>()?;
         let id = |example: &TrainingExample| example.query_id.clone().unwrap_or_default();
-        learn.retain(|example| known.contains(&*id(example)) && !HELD_BACK.has(&example.query));
-        training.retain(|query| HELD_BACK.has(&query.text));
+        examples.retain(|example| known.contains(&*id(example)) && !HELD_OUT.contains(&example.query));
+        training.retain(|query| HELD_OUT.contains(&query.text));
         Ok(Self {
             name: collection.name().to_owned(),
             ids: texts.ids().clone(),
             texts: (0..texts.len())
                 .map(|n| texts.text(ir_core::DocNum::new(n as u32)).to_owned())
                 .collect(),
-            past,
-            held_back: Judged::of(training, &qrels),
+            training_queries: past,
+            held_out: JudgedQueries::new(training, &qrels),
             test,
-            learn,
+            examples,
             left_out,
         })
     }
 
-    /// As it is for whoever may not know the datasets of the held-back queries.
-    pub(crate) fn without_held_back(&self) -> Self {
+    /// The task without the held-out training queries.
+    pub(crate) fn without_held_out(&self) -> Self {
         let mut other = self.clone();
-        other.past.retain(|query| !HELD_BACK.has(&query.text));
+        other.training_queries.retain(|query| !HELD_OUT.contains(&query.text));
         other
     }
 
@@ -117,16 +118,15 @@ impl Task {
         self.test.run(tag, system)
     }
 
-    /// What is learned from: queries, their datasets, and datasets that are none of theirs: five that
-    /// the retriever takes for answers, five at random.
-    pub(crate) fn examples(&self, retriever: System<'_>) -> Result<Vec<TrainingExample>> {
-        let mining = Mining {
+    /// Training examples with five hard negatives of the retriever and five random negatives.
+    pub(crate) fn with_negatives(&self, retriever: System<'_>) -> Result<Vec<TrainingExample>> {
+        let mining = MiningConfig {
             hard: 5,
             random: 5,
-            ..Mining::datafinder()
+            ..MiningConfig::default()
         };
         let positives: Vec<Vec<&str>> = self
-            .learn
+            .examples
             .iter()
             .map(|example| {
                 example
@@ -136,11 +136,11 @@ impl Task {
                     .collect()
             })
             .collect();
-        let questions: Vec<Question<'_>> = self
-            .learn
+        let questions: Vec<MiningQuery<'_>> = self
+            .examples
             .iter()
             .zip(&positives)
-            .map(|(example, positives)| Question {
+            .map(|(example, positives)| MiningQuery {
                 text: &example.query,
                 positives,
                 within: None,
@@ -152,7 +152,7 @@ impl Task {
             Some(self.texts[dataset.index()].as_str())
         };
         let mined = mining.mine(retriever, &questions, &|dataset| text(ids.id(dataset)))?;
-        let examples = self.learn.iter().zip(mined).map(|(example, mined)| {
+        let examples = self.examples.iter().zip(mined).map(|(example, mined)| {
             let hard = mined.hard.iter().map(|hit| hit.doc);
             let negatives = hard.chain(mined.random).filter_map(|dataset| {
                 let id = ids.id(dataset);
@@ -168,13 +168,13 @@ impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: {} datasets, {} test queries; {} training queries: {} held back, {} left out because \
-             the test asks them",
+            "{}: {} datasets, {} test queries; {} training queries: {} held out, {} removed because \
+             they are test queries",
             self.name,
             self.ids.len(),
             self.test.queries.len(),
-            self.past.len() + self.left_out,
-            self.held_back.queries.len(),
+            self.training_queries.len() + self.left_out,
+            self.held_out.queries.len(),
             self.left_out
         )
     }

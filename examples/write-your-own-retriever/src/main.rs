@@ -1,4 +1,4 @@
-//! A retriever of your own in thirty lines, judged beside BM25.
+//! A custom retriever in thirty lines, evaluated beside BM25.
 
 #![allow(
     clippy::print_stdout,
@@ -13,7 +13,7 @@ use ir_bm25::{Bm25, Index, IndexConfig};
 use ir_core::{DocIds, DocNum, NoProgress, Ranking, Retriever, Run, Search, SearchError, TopK};
 use ir_eval::{Evaluator, Measure};
 
-/// Ranks documents by the share of the query's letter triples that they contain.
+/// Ranks documents by the fraction of the query's character trigrams that they contain.
 struct Trigrams {
     ids: DocIds,
     documents: Vec<HashSet<String>>,
@@ -34,8 +34,8 @@ impl Retriever for Trigrams {
     fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
         let wanted = trigrams(query);
         let mut best = TopK::new(how.k());
-        for (doc, triples) in (0..).map(DocNum::new).zip(&self.documents) {
-            let shared = wanted.intersection(triples).count();
+        for (doc, trigrams) in (0..).map(DocNum::new).zip(&self.documents) {
+            let shared = wanted.intersection(trigrams).count();
             if shared > 0 && how.allows(doc) {
                 best.push(doc, shared as f32 / wanted.len() as f32);
             }
@@ -45,12 +45,12 @@ impl Retriever for Trigrams {
 }
 
 fn main() -> Result<()> {
-    // A judged collection: documents, queries, and which documents answer which query.
-    let collection = ir_data::catalogue::open("bundled")?;
+    // A test collection: documents, queries and judgments.
+    let collection = ir_data::catalog::open("bundled")?;
     let (queries, qrels) = (collection.queries("test")?, collection.qrels("test")?);
     let documents = collection.corpus().docs()?.collect::<Result<Vec<_>, _>>()?;
 
-    // Two systems that have nothing in common but the trait.
+    // Two systems behind the same trait.
     let index = Index::build(
         collection.corpus(),
         &IndexConfig::default(),
@@ -65,10 +65,10 @@ fn main() -> Result<()> {
     };
     let systems: Vec<(&str, Box<dyn Retriever<Query = str>>)> = vec![
         ("BM25", Box::new(index.searcher(Bm25::ANSERINI)?)),
-        ("letter triples", Box::new(trigrams)),
+        ("trigrams", Box::new(trigrams)),
     ];
 
-    // Judge them alike.
+    // Evaluate both with the same judgments and measures.
     let measures = [Measure::NDCG.at(10), Measure::R.at(10), Measure::RR];
     let evaluator = Evaluator::new(&qrels, &measures)?;
     println!(
@@ -78,7 +78,7 @@ fn main() -> Result<()> {
     );
     println!("{:<16}{:>10}{:>10}{:>10}", "", "nDCG@10", "R@10", "RR");
     for (name, system) in &systems {
-        let run = Run::of(name, system, &queries, 100)?;
+        let run = Run::from_retriever(name, system, &queries, 100)?;
         let report = evaluator.evaluate(&run)?;
         let cells: String = measures
             .iter()

@@ -1,4 +1,4 @@
-//! A map with a colour for every class, as SVG.
+//! SVG scatter plot with a color per class.
 
 use std::cmp::Reverse;
 use std::io;
@@ -15,40 +15,40 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 type Fault = DrawingAreaErrorKind<io::Error>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// plotters counts in whole pixels; ours are tenths of the picture's.
+/// plotters uses integer pixels; one unit is a tenth of a pixel.
 const UNIT: i32 = 10;
-/// The map is a square, in pixels; the legend stands beside it.
+/// Side length of the map in pixels.
 const SIDE: i32 = 640;
-/// The room around the map.
+/// Margin of the map in pixels.
 const MARGIN: i32 = 12;
-/// Where the map and the legend begin, below the title.
+/// Top of the map and the legend in pixels.
 const TOP: i32 = 34;
-/// A column of the legend, and a line.
+/// Width of a legend column and height of a legend line in pixels.
 const COLUMN: i32 = 196;
 const LINE: i32 = 17;
-/// The height of letters.
-const LETTERS: i32 = 11;
+/// Font size in pixels.
+const FONT_SIZE: i32 = 11;
 
-/// Every row of a map as a dot in the colour of its class. The name of a class stands in the middle
-/// of its dots where no larger class has its name; the legend has all, the largest first.
+/// Plots every row of a map in the color of its class. Class names are placed at the median of
+/// their points unless they overlap a larger class's name; the legend lists all classes by size.
 pub(crate) fn scatter(title: &str, map: &DenseRows, labels: &Labels) -> Result<String, Fault> {
-    let picture = Picture::new(map, labels);
+    let plot = ScatterPlot::new(map, labels);
     let lines = ((SIDE - TOP) / LINE) as usize;
-    let columns = picture.classes.len().div_ceil(lines);
+    let columns = plot.classes.len().div_ceil(lines);
     let (width, height) = (SIDE + COLUMN * columns as i32, TOP + SIDE);
     let size = ((width * UNIT) as u32, (height * UNIT) as u32);
     let mut drawn = String::new();
     {
         let area = SVGBackend::with_string(&mut drawn, size).into_drawing_area();
         area.fill(&WHITE)?;
-        let head = letters(LETTERS + 3);
+        let head = text_style(FONT_SIZE + 3);
         area.draw_text(title, &head, (MARGIN * UNIT, MARGIN * UNIT))?;
-        picture.dots(&area)?;
-        picture.names(&area)?;
-        picture.legend(&area, lines)?;
+        plot.dots(&area)?;
+        plot.names(&area)?;
+        plot.legend(&area, lines)?;
         area.present()?;
     }
-    // The first tag of plotters says the size in tenths of a pixel.
+    // Replace the root element of plotters, whose size is in tenths of a pixel.
     let body = drawn.split_once('>').map_or("", |(_, body)| body);
     Ok(format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"{width}\" \
@@ -57,17 +57,17 @@ pub(crate) fn scatter(title: &str, map: &DenseRows, labels: &Labels) -> Result<S
     ))
 }
 
-struct Picture<'a> {
+struct ScatterPlot<'a> {
     labels: &'a Labels,
     members: Vec<usize>,
-    /// The largest first.
+    /// Classes by descending size.
     classes: Vec<usize>,
     colors: Vec<RGBAColor>,
-    /// The place of every row, in tenths of a pixel.
-    places: Vec<(i32, i32)>,
+    /// Position of every row in tenths of a pixel.
+    positions: Vec<(i32, i32)>,
 }
 
-impl<'a> Picture<'a> {
+impl<'a> ScatterPlot<'a> {
     fn new(map: &DenseRows, labels: &'a Labels) -> Self {
         let members = labels.members();
         let mut classes: Vec<usize> = (0..members.len()).collect();
@@ -76,7 +76,7 @@ impl<'a> Picture<'a> {
         for (place, &class) in classes.iter().enumerate() {
             colors[class] = color(place);
         }
-        // Both axes have one scale: a map has distances, and no directions.
+        // Both axes have the same scale.
         let ends = |axis: usize| {
             let values = || map.iter().map(move |row| row[axis]);
             let low = values().fold(f64::INFINITY, f64::min);
@@ -89,31 +89,31 @@ impl<'a> Picture<'a> {
         let place = |value: f64, (low, high): (f64, f64)| {
             (middle + (value - (low + high) / 2.0) * scale).round() as i32
         };
-        let places = map.iter().map(|row| {
+        let positions = map.iter().map(|row| {
             let across = place(row[0], (left, right));
-            // Upwards, as in a plot.
+            // The y axis points up.
             (
                 across,
                 TOP * UNIT + SIDE * UNIT - place(row[1], (low, high)),
             )
         });
-        let places = places.collect();
+        let positions = positions.collect();
         Self {
             labels,
             members,
             classes,
             colors,
-            places,
+            positions,
         }
     }
 
     fn dots(&self, area: &Area<'_>) -> Result<(), Fault> {
-        let radius = match self.places.len() {
+        let radius = match self.positions.len() {
             0..500 => 36,
             500..5_000 => 20,
             _ => 11,
         };
-        for (&place, &class) in self.places.iter().zip(self.labels.codes()) {
+        for (&place, &class) in self.positions.iter().zip(self.labels.codes()) {
             let style = self.colors[class as usize].filled();
             area.draw(&Circle::new(place, radius, style))?;
         }
@@ -121,14 +121,14 @@ impl<'a> Picture<'a> {
     }
 
     fn names(&self, area: &Area<'_>) -> Result<(), Fault> {
-        let style = letters(LETTERS).pos(Pos::new(HPos::Center, VPos::Center));
+        let style = text_style(FONT_SIZE).pos(Pos::new(HPos::Center, VPos::Center));
         let mut taken: Vec<[i32; 4]> = Vec::new();
         for &class in &self.classes {
             let name = &self.labels.classes()[class];
             let (x, y) = self.middle(class);
             let (across, down) = area.estimate_text_size(name, &style)?;
             let (across, down) = (across as i32 / 2 + 10, down as i32 / 2 + 10);
-            // All of it on the map.
+            // Keep the name inside the map.
             let x = x.clamp(across, (SIDE * UNIT - across).max(across));
             let room = [x - across, y - down, x + across, y + down];
             let apart = |other: &[i32; 4]| {
@@ -145,11 +145,11 @@ impl<'a> Picture<'a> {
         Ok(())
     }
 
-    /// The median of a class in both directions.
+    /// Componentwise median of a class.
     fn middle(&self, class: usize) -> (i32, i32) {
         let codes = self.labels.codes();
         let mine = || {
-            self.places
+            self.positions
                 .iter()
                 .zip(codes)
                 .filter(|&(_, &code)| code as usize == class)
@@ -163,7 +163,7 @@ impl<'a> Picture<'a> {
     }
 
     fn legend(&self, area: &Area<'_>, lines: usize) -> Result<(), Fault> {
-        let style = letters(LETTERS).pos(Pos::new(HPos::Left, VPos::Center));
+        let style = text_style(FONT_SIZE).pos(Pos::new(HPos::Left, VPos::Center));
         for (at, &class) in self.classes.iter().enumerate() {
             let left = SIDE + MARGIN + (at / lines) as i32 * COLUMN;
             let y = (TOP + (at % lines) as i32 * LINE + LINE / 2) * UNIT;
@@ -176,16 +176,16 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// Hues far apart for classes that follow one another, in three depths.
+/// Color by rank: golden-ratio hues in three lightness levels.
 fn color(place: usize) -> RGBAColor {
     let hue = (place as f64 * 0.381_966).fract();
     let depth = [0.45, 0.62, 0.32][place / 5 % 3];
     HSLColor(hue, 0.75, depth).to_rgba()
 }
 
-/// Letters of a height in pixels, placed by their upper left corner.
-fn letters(height: i32) -> TextStyle<'static> {
-    // plotters divides by 1.24 again.
+/// Text style of a font size in pixels.
+fn text_style(height: i32) -> TextStyle<'static> {
+    // plotters divides the size by 1.24.
     let size = f64::from(height * UNIT) * 1.24;
     ("sans-serif", size).into_font().color(&BLACK)
 }

@@ -1,4 +1,4 @@
-//! The table, and whether its differences are chance.
+//! Result table and significance tests.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -14,7 +14,7 @@ use crate::task::Task;
 
 const MEASURES: [Measure; 4] = [Measure::P.at(5), Measure::R.at(5), Measure::AP, Measure::RR];
 
-/// Prints the figures of all runs, and p of the last three against the others.
+/// Prints the scores of all runs, and significance tests of two of them against the others.
 pub(crate) fn print(task: &Task, runs: &[Run], data: Option<&Path>) -> Result<()> {
     let evaluator = task.test.evaluator(&MEASURES)?;
     let mut reports = runs
@@ -29,17 +29,17 @@ pub(crate) fn print(task: &Task, runs: &[Run], data: Option<&Path>) -> Result<()
         "test, × 100", "P@5", "R@5", "MAP", "MRR"
     );
     for report in &reports {
-        let figure = |measure| 100.0 * report.summary(measure).unwrap_or(0.0);
-        let cells = MEASURES.map(|measure| format!("{:>8.2}", figure(measure)));
+        let score = |measure| 100.0 * report.summary(measure).unwrap_or(0.0);
+        let cells = MEASURES.map(|measure| format!("{:>8.2}", score(measure)));
         println!("{:<28}{}", report.run(), cells.concat());
     }
-    for system in ["encoder, trained", "mixture"] {
+    for system in ["encoder, trained", "combined"] {
         differences(system, &reports)?;
     }
     Ok(())
 }
 
-/// Every other system against one, by the paired bootstrap.
+/// Compares every system with one by the paired bootstrap.
 fn differences(system: &str, reports: &[Report]) -> Result<()> {
     let plan = ComparisonConfig {
         pairs: ComparedPairs::WithBaseline(system.to_owned()),
@@ -47,7 +47,7 @@ fn differences(system: &str, reports: &[Report]) -> Result<()> {
         ..ComparisonConfig::default()
     };
     let comparison = Comparison::new(reports, &plan)?;
-    println!("\n{system}, less ... ({plan})");
+    println!("\n{system} minus ... ({plan})");
     println!("{:<28}{:>18}{:>18}", "", "R@5", "MRR");
     for report in reports.iter().filter(|report| report.run() != system) {
         let cells = [Measure::R.at(5), Measure::RR].map(|measure| {
@@ -66,7 +66,7 @@ fn differences(system: &str, reports: &[Report]) -> Result<()> {
     Ok(())
 }
 
-/// The run of MAKG's published bi-encoder (Tevatron), under the ids that queries have here.
+/// Reads the run of MAKG's published bi-encoder (Tevatron) and maps its query ids.
 fn published(task: &Task, data: Option<&Path>) -> Result<Option<Run>> {
     let path = data.map(|data| data.join("makg/tevatron.trec"));
     let Some(path) = path.filter(|path| path.exists()) else {
