@@ -11,7 +11,7 @@ use ir_data::attribute;
 use ir_data::catalog::Catalog;
 use ir_data::datafinder::{lexicographic_row_order, keyphrase_query};
 use ir_eval::{Bootstrap, Evaluator, Measure, Report, Rules, TieBreak};
-use ir_knn::{LabelledQueries, LabelledQueriesConfig, LabelledQuery};
+use ir_knn::{TrainingQueryKnn, TrainingQueryKnnConfig, TrainingQuery};
 
 use crate::models::{Model, Representation, train};
 use crate::sources::{TrainingQuery, Sources};
@@ -203,18 +203,18 @@ fn weighted_sum<'a>(
         let uses = f32::from(sources.uses(&dataset.id));
         (dataset.id.as_str(), uses.ln_1p())
     });
-    let training: Vec<LabelledQuery> = sources
+    let training: Vec<TrainingQuery> = sources
         .training
         .iter()
         .flat_map(|asked| {
             [&asked.sentence, &asked.keyphrases]
-                .map(|text| LabelledQuery::new("", text, asked.datasets.iter().cloned()))
+                .map(|text| TrainingQuery::new("", text, asked.datasets.iter().cloned()))
         })
         .filter(|query| !query.text.is_empty())
         .collect();
     let ids = datasets.iter().map(|dataset| &dataset.id).collect();
-    let config = LabelledQueriesConfig::default().skip_unknown();
-    let knn = LabelledQueries::new(ids, training, model.encoder.clone(), &config)?;
+    let config = TrainingQueryKnnConfig::default().skip_unknown_documents();
+    let knn = TrainingQueryKnn::new(ids, training, model.encoder.clone(), &config)?;
     let parts: [(System<'a>, f32); 4] = [
         (Box::new(model.retriever()), 1.0),
         (Box::new(DocumentPrior::new(uses)?), 0.0),

@@ -8,7 +8,7 @@ use ir_core::{Distinct, Document, Encoded, Encoder, Retriever, Side, Years};
 use ir_data::datafinder::lexicographic_row_order;
 use ir_data::{Collection, DocTemplate};
 use ir_dense::{BiEncoder, EncoderConfig};
-use ir_knn::{FlatIndex, LabelledQueries, LabelledQueriesConfig, LabelledQuery, VectorSimilarity};
+use ir_knn::{FlatIndex, TrainingQueryKnn, TrainingQueryKnnConfig, TrainingQuery, VectorSimilarity};
 
 use crate::systems::System;
 
@@ -45,11 +45,11 @@ impl EncoderSystems {
     }
 
     /// kNN over training queries, which have the same form as the test queries.
-    pub fn knn(&self, training: &[LabelledQuery]) -> Result<System<'_>> {
-        let config = LabelledQueriesConfig::default().skip_unknown();
+    pub fn knn(&self, training: &[TrainingQuery]) -> Result<System<'_>> {
+        let config = TrainingQueryKnnConfig::default().skip_unknown_documents();
         let ids = self.index.ids().clone();
         let encoder = self.encoder.clone();
-        let knn = LabelledQueries::new(ids, training.to_vec(), encoder, &config)?;
+        let knn = TrainingQueryKnn::new(ids, training.to_vec(), encoder, &config)?;
         Ok(System {
             name: "kNN (encoder)",
             distinct: Box::new(knn),

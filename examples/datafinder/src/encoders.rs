@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use ir_data::Collection;
-use ir_knn::LabelledQuery;
+use ir_knn::TrainingQuery;
 
 use crate::encoder::EncoderSystems;
 use crate::systems::System;
@@ -51,7 +51,7 @@ impl Encoders {
     }
 
     /// Systems of the encoders. `training` has the same form as the test queries.
-    pub fn systems(&self, training: &[LabelledQuery]) -> Result<Vec<System<'_>>> {
+    pub fn systems(&self, training: &[TrainingQuery]) -> Result<Vec<System<'_>>> {
         let mut systems = Vec::new();
         if let Some(encoder) = &self.untrained {
             systems.push(encoder.knn(training)?);

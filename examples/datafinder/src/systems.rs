@@ -6,7 +6,7 @@ use ir_core::{Distinct, DocIds, NoProgress, Retriever, Years};
 use ir_core::stop_words::NLTK;
 use ir_data::Collection;
 use ir_data::datafinder::lexicographic_row_order;
-use ir_knn::{DocFrequency, LabelledQueries, LabelledQueriesConfig, LabelledQuery, TfIdfConfig};
+use ir_knn::{DocFrequency, TrainingQueryKnn, TrainingQueryKnnConfig, TrainingQuery, TfidfConfig};
 
 /// A named retriever and its document years.
 pub struct System<'i> {
@@ -38,15 +38,15 @@ pub fn bm25_index(collection: &Collection) -> Result<Index> {
 /// kNN over training queries with the paper's TF-IDF: no stop words, document frequency of at least
 /// 2. Datasets outside of the collection are ignored.
 pub fn knn(
-    training: &[LabelledQuery],
+    training: &[TrainingQuery],
     ids: DocIds,
-    config: LabelledQueriesConfig,
-) -> Result<LabelledQueries> {
-    let tfidf = TfIdfConfig::default()
+    config: TrainingQueryKnnConfig,
+) -> Result<TrainingQueryKnn> {
+    let tfidf = TfidfConfig::default()
         .with_stop_words(NLTK)
         .with_min_df(DocFrequency::Count(2));
-    let config = config.skip_unknown();
-    Ok(LabelledQueries::tfidf(
+    let config = config.skip_unknown_documents();
+    Ok(TrainingQueryKnn::tfidf(
         ids,
         training.to_vec(),
         &tfidf,
@@ -55,11 +55,11 @@ pub fn knn(
 }
 
 /// All systems that need no encoder. `training` has the same form as the test queries.
-pub fn all<'i>(index: &'i Index, training: &[LabelledQuery]) -> Result<Vec<System<'i>>> {
+pub fn all<'i>(index: &'i Index, training: &[TrainingQuery]) -> Result<Vec<System<'i>>> {
     let bm25 = || index.searcher(Bm25::DATAFINDER);
     let years = index.years().of_first_record(index.ids());
     let ids = index.ids().iter().collect();
-    let knn = knn(training, ids, LabelledQueriesConfig::default())?;
+    let knn = knn(training, ids, TrainingQueryKnnConfig::default())?;
     Ok(vec![
         System {
             name: "BM25",

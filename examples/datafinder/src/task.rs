@@ -6,7 +6,7 @@ use ir_data::datafinder;
 use ir_data::attribute;
 use ir_data::Collection;
 use ir_eval::Measure;
-use ir_knn::LabelledQuery;
+use ir_knn::TrainingQuery;
 
 use crate::systems::System;
 
@@ -50,11 +50,11 @@ pub fn in_keyphrases(query: &Query) -> Query {
 }
 
 /// Training queries, as sentences and as keyphrases.
-pub fn training(collection: &Collection) -> Result<[Vec<LabelledQuery>; 2]> {
+pub fn training(collection: &Collection) -> Result<[Vec<TrainingQuery>; 2]> {
     let sentences = collection.queries("train")?;
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
     let qrels = collection.qrels("train")?;
-    Ok([sentences, keyphrases].map(|queries| LabelledQuery::from_qrels(&queries, &qrels)))
+    Ok([sentences, keyphrases].map(|queries| TrainingQuery::from_qrels(&queries, &qrels)))
 }
 
 /// Retrieves five datasets per query.

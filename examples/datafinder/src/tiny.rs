@@ -35,7 +35,7 @@ pub fn train(collection: &Collection, text: &DocTemplate, folder: &Path) -> Resu
     let mut examples: Vec<TrainingExample> = queries()
         .map(|query| {
             let mut example = TrainingExample::new(&query.text);
-            example.positives = query.labels.iter().filter_map(positive).collect();
+            example.positives = query.relevant.iter().filter_map(positive).collect();
             example
         })
         .collect();

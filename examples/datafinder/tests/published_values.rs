@@ -12,7 +12,7 @@ use ir_data::Collection;
 use ir_data::catalog::Catalog;
 use ir_data::datafinder::lexicographic_row_order;
 use ir_eval::{Evaluator, Measure, Rules, TieBreak};
-use ir_knn::{LabelledQueriesConfig, Metric};
+use ir_knn::{DistanceMetric, TrainingQueryKnnConfig};
 use datafinder::task::{MEASURES, TimeFilter, in_keyphrases, recommend};
 
 fn open(name: &str) -> Option<Collection> {
@@ -208,13 +208,13 @@ fn makg_with_training_queries() {
     // 16 training queries have no term of the vocabulary. By the published squared Euclidean
     // distance, these zero vectors are the nearest neighbors of most queries.
     for (metric, expected) in [
-        (Metric::Cosine, [13.781, 64.064, 48.598, 49.376]),
-        (Metric::Euclidean, [1.343, 4.865, 3.934, 4.340]),
+        (DistanceMetric::Cosine, [13.781, 64.064, 48.598, 49.376]),
+        (DistanceMetric::Euclidean, [1.343, 4.865, 3.934, 4.340]),
     ] {
         let ids = documents.iter().map(|document| &document.id).collect();
-        let config = LabelledQueriesConfig::default().by(metric);
+        let config = TrainingQueryKnnConfig::default().with_metric(metric);
         let knn = datafinder::systems::knn(&training, ids, config).unwrap();
-        assert!(knn.unknown().is_empty());
+        assert!(knn.unknown_documents().is_empty());
         let run = Run::from_retriever("knn", &knn, &queries, 5).unwrap();
         let found = scores(&evaluator, &run);
         eprintln!("MAKG, {metric:?}: {found:.3?}");

@@ -16,7 +16,7 @@ use std::{env, fs};
 use anyhow::{Context, Result, bail};
 use ir_core::{Distinct, DocIds, Encoded, Encoder, Retriever, Search, Side};
 use ir_dense::{BiEncoder, EncoderConfig};
-use ir_knn::{FlatIndex, Lsi, LsiConfig, VectorSimilarity, SvdConfig};
+use ir_knn::{FlatIndex, Lsi, LsiConfig, VectorSimilarity, TruncatedSvdConfig};
 
 fn main() -> Result<()> {
     let mut args = env::args().skip(1);
@@ -74,8 +74,8 @@ fn encoder(texts: &[&str]) -> Result<(String, Box<dyn Encoder>)> {
     }
     let components = 100.min(texts.len() / 2);
     let config = LsiConfig::default()
-        .with_svd(SvdConfig::components(components))
-        .normalized();
+        .with_svd(TruncatedSvdConfig::new(components))
+        .with_normalize(true);
     let name = format!("latent semantic indexing, {components} dimensions");
     Ok((name, Box::new(Lsi::fit(texts, &config)?)))
 }

@@ -1,4 +1,4 @@
-//! LabeledTexts and maps with class labels, and reference accuracies.
+//! Texts and maps with class labels, and reference accuracies.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use ir_data::LineReader;
 use ir_data::catalog::{self, Catalog};
-use ir_knn::{DenseRows, Labels, npy};
+use ir_knn::{Classes, npy};
+use ndarray::Array2;
 use serde_json::Value;
 
 /// Label of papers without a keyword class. They are not classified.
@@ -21,7 +22,7 @@ pub(crate) struct LabeledItems {
     /// Indexes of the labeled items.
     pub(crate) rows: Vec<usize>,
     /// Classes of the labeled items.
-    pub(crate) labels: Labels,
+    pub(crate) classes: Classes,
 }
 
 impl LabeledItems {
@@ -31,13 +32,13 @@ impl LabeledItems {
         Self {
             items: all.len(),
             rows: known().map(|(row, _)| row).collect(),
-            labels: Labels::new(known().map(|(_, label)| label)),
+            classes: Classes::new(known().map(|(_, label)| label)),
         }
     }
 
     /// Prints the number of items and classes, and the column names.
     pub(crate) fn head(&self, name: &str, columns: &[&str]) {
-        let (items, known, classes) = (self.items, self.rows.len(), self.labels.classes().len());
+        let (items, known, classes) = (self.items, self.rows.len(), self.classes.names().len());
         println!("{name}: {items} items, {known} labeled, {classes} classes");
         println!("kNN accuracy (k = 10), mean of 10 folds, %\n");
         print!("{:<26}{:>8}", "", "ours");
@@ -62,8 +63,7 @@ pub(crate) struct LabeledTexts {
 }
 
 /// Reference columns for the abstracts of three years: scikit-learn on the same texts, with
-/// openTSNE
-/// 1.0.4 (seed 42) for the map; published values for all years.
+/// openTSNE 1.0.4 (seed 42) for the map; published values for all years.
 const OTHERS: [&str; 2] = ["Python", "all years"];
 const EXPECTED: [&[&str]; 4] = [
     &["59.38", "59.18"],
@@ -172,12 +172,12 @@ pub(crate) fn labels(folder: &Path) -> Result<LabeledItems> {
 }
 
 /// Reads a published map with one row per label.
-pub(crate) fn map(folder: &Path, file: &str, papers: usize) -> Result<DenseRows> {
+pub(crate) fn map(folder: &Path, file: &str, papers: usize) -> Result<Array2<f64>> {
     let path = folder.join(file).with_extension("npy");
     let name = path.display().to_string();
     let file = File::open(&path).with_context(|| format!("{name}: could not be opened"))?;
     let map = npy::read(BufReader::new(file), &name)?;
-    let (rows, columns) = (map.len(), map.dim());
+    let (rows, columns) = map.dim();
     let expected = rows == papers && columns == 2;
     ensure!(
         expected,

@@ -22,7 +22,11 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use data::{LabeledItems, LabeledTexts};
 use ir_core::store::AtomicFile;
-use ir_knn::{Accuracy, DenseRows, Knn, KnnError, Rows, Svd, SvdConfig, Tf, TfIdf, TfIdfConfig};
+use ir_knn::{
+    KnnAccuracy, KnnClassifier, KnnError, MatrixView, TfWeighting, TfidfConfig, TfidfVectorizer,
+    TruncatedSvd, TruncatedSvdConfig, normalize_rows,
+};
+use ndarray::{Array2, Axis};
 
 fn main() -> Result<()> {
     let plots = env::args_os().nth(1);
@@ -46,43 +50,46 @@ fn main() -> Result<()> {
 }
 
 /// kNN accuracy over ten folds without shuffling, k = 10, Euclidean distance.
-fn accuracy<'a>(rows: impl Into<Rows<'a>>, labelled: &LabeledItems) -> Result<Accuracy, KnnError> {
-    Knn::default().cross_validate(rows, &items.labels, 10)
+fn accuracy<'a>(
+    rows: impl Into<MatrixView<'a>>,
+    items: &LabeledItems,
+) -> Result<KnnAccuracy, KnnError> {
+    KnnClassifier::default().cross_validate(rows, &items.classes, 10)
 }
 
 /// Evaluates TF-IDF, SVD and a t-SNE map of texts.
 fn evaluate_texts(texts: &LabeledTexts, plots: Option<&Path>) -> Result<()> {
     let items = &texts.items;
     // All texts are used to fit; only labeled texts are classified.
-    let config = TfIdfConfig::default().with_tf(Tf::Sublinear);
-    let (_, tfidf) = TfIdf::fit_transform(&texts.texts, &config)?;
-    let svd = Svd::fit(&tfidf, &SvdConfig::components(texts.components))?.transform(&tfidf)?;
+    let config = TfidfConfig::default().with_tf(TfWeighting::Sublinear);
+    let (_, tfidf) = TfidfVectorizer::fit_transform(&texts.texts, &config)?;
+    let svd = TruncatedSvd::fit(&tfidf, &TruncatedSvdConfig::new(texts.components))?.transform(&tfidf)?;
     let mut unit = svd.clone();
-    unit.normalize();
+    normalize_rows(&mut unit);
     let map = map::tsne(&unit)?;
 
     let labeled = &items.rows;
     let results = [
-        ("TF-IDF".to_owned(), accuracy(&tfidf.select(labeled), items)?),
+        ("TF-IDF".to_owned(), accuracy(&tfidf.select_rows(labeled), items)?),
         (
             format!("SVD, {} dimensions", texts.components),
-            accuracy(&svd.select(labeled), items)?,
+            accuracy(&svd.select(Axis(0), labeled), items)?,
         ),
         (
             "  with L2 norm".to_owned(),
-            accuracy(&unit.select(labeled), items)?,
+            accuracy(&unit.select(Axis(0), labeled), items)?,
         ),
         (
             "  and its map by t-SNE".to_owned(),
-            accuracy(&map.select(labeled), items)?,
+            accuracy(&map.select(Axis(0), labeled), items)?,
         ),
     ];
     items.head(texts.name, texts.columns);
     for (n, (name, accuracy)) in results.iter().enumerate() {
         row(name, accuracy, texts.expected.get(n).map_or(&[], |row| row));
     }
-    for small in &results[0].1.small {
-        println!("Fewer than folds: {} {}", small.members, small.class);
+    for small in &results[0].1.small_classes {
+        println!("Fewer than folds: {} {}", small.size, small.name);
     }
     println!();
     draw(
@@ -101,7 +108,7 @@ fn evaluate_maps(folder: &Path, plots: Option<&Path>) -> Result<()> {
     let mut folds = Vec::new();
     for (name, file, published) in data::MAPS {
         let map = data::map(folder, file, items.items)?;
-        let accuracy = accuracy(&map.select(&items.rows), &items)?;
+        let accuracy = accuracy(&map.select(Axis(0), &items.rows), &items)?;
         row(name, &accuracy, &[published]);
         draw(file, name, &map, &items, plots)?;
         if name == "SBERT" {
@@ -114,7 +121,7 @@ fn evaluate_maps(folder: &Path, plots: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-fn row(name: &str, ours: &Accuracy, others: &[&str]) {
+fn row(name: &str, ours: &KnnAccuracy, others: &[&str]) {
     print!("{name:<26}{:>8.2}", ours.mean() * 100.0);
     for value in others {
         print!("{value:>16}");
@@ -126,7 +133,7 @@ fn row(name: &str, ours: &Accuracy, others: &[&str]) {
 fn draw(
     name: &str,
     title: &str,
-    map: &DenseRows,
+    map: &Array2<f64>,
     items: &LabeledItems,
     plots: Option<&Path>,
 ) -> Result<()> {
@@ -135,7 +142,7 @@ fn draw(
     };
     fs::create_dir_all(folder)?;
     let path = folder.join(name).with_extension("svg");
-    let svg = scatter_plot::scatter(title, &map.select(&items.rows), &items.labels)?;
+    let svg = scatter_plot::scatter(title, &map.select(Axis(0), &items.rows), &items.classes)?;
     let mut file = AtomicFile::create(&path)?;
     file.write_all(svg.as_bytes())?;
     file.commit()?;

@@ -20,7 +20,7 @@ use ir_core::{Distinct, DocIds, Document, Encoded, Encoder, NoProgress, Query, R
 use ir_data::DocTemplate;
 use ir_dense::{BiEncoder, EncoderConfig};
 use ir_eval::{Comparison, Evaluator, Measure, ComparisonConfig, ParameterSweep};
-use ir_knn::{FlatIndex, Lsi, LsiConfig, VectorSimilarity, SvdConfig};
+use ir_knn::{FlatIndex, Lsi, LsiConfig, VectorSimilarity, TruncatedSvdConfig};
 
 /// A boxed retriever, so that different types fit in one list.
 type System<'a> = Box<dyn Retriever<Query = str> + 'a>;
@@ -166,8 +166,8 @@ fn encoder(texts: &[&str]) -> Result<(String, Box<dyn Encoder>)> {
     }
     let components = 100.min(texts.len() / 2);
     let config = LsiConfig::default()
-        .with_svd(SvdConfig::components(components))
-        .normalized();
+        .with_svd(TruncatedSvdConfig::new(components))
+        .with_normalize(true);
     let name = format!("latent semantic indexing, {components} dimensions");
     Ok((name, Box::new(Lsi::fit(texts, &config)?)))
 }

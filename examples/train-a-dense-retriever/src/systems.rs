@@ -5,7 +5,7 @@ use ir_core::{CachedEncoder, Distinct, DocIds, Encoded, Encoder, Retriever, Side
 use ir_core::stop_words::NLTK;
 use ir_dense::BiEncoder;
 use ir_knn::{
-    DocFrequency, FlatIndex, LabelledQueries, LabelledQueriesConfig, VectorSimilarity, TfIdfConfig,
+    DocFrequency, FlatIndex, TrainingQueryKnn, TrainingQueryKnnConfig, VectorSimilarity, TfidfConfig,
 };
 
 use crate::task::Task;
@@ -37,7 +37,7 @@ impl Dense {
     pub(crate) fn by_training_query(&self, task: &Task) -> Result<impl Retriever<Query = str>> {
         let (mut ids, mut texts) = (DocIds::default(), Vec::new());
         for query in &task.training_queries {
-            for label in &query.labels {
+            for label in &query.relevant {
                 ids.push(label)?;
                 texts.push(query.text.as_str());
             }
@@ -60,12 +60,12 @@ pub(crate) fn by_document<'a>(
 }
 
 /// kNN over training queries by TF-IDF, as in the DataFinder paper.
-pub(crate) fn knn_tfidf(task: &Task) -> Result<LabelledQueries> {
-    let words = TfIdfConfig::default()
+pub(crate) fn knn_tfidf(task: &Task) -> Result<TrainingQueryKnn> {
+    let words = TfidfConfig::default()
         .with_stop_words(NLTK)
         .with_min_df(DocFrequency::Count(2));
-    let config = LabelledQueriesConfig::default();
-    Ok(LabelledQueries::tfidf(
+    let config = TrainingQueryKnnConfig::default();
+    Ok(TrainingQueryKnn::tfidf(
         task.ids.clone(),
         task.training_queries.clone(),
         &words,

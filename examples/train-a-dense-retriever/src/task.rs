@@ -11,7 +11,7 @@ use ir_core::training::{HeldOut, TrainingExample, TrainingSet, TrainingText};
 use ir_data::Collection;
 use ir_data::training::{JudgedTrainingSet, DocumentTexts, OnInvalidExample};
 use ir_eval::{Evaluator, Measure, Rules, TieBreak};
-use ir_knn::LabelledQuery;
+use ir_knn::TrainingQuery;
 
 use crate::systems::System;
 
@@ -63,7 +63,7 @@ pub(crate) struct Task {
     pub(crate) ids: DocIds,
     pub(crate) texts: Vec<String>,
     /// Training queries for kNN.
-    pub(crate) training_queries: Vec<LabelledQuery>,
+    pub(crate) training_queries: Vec<TrainingQuery>,
     /// Training queries that are excluded from training.
     pub(crate) held_out: JudgedQueries,
     pub(crate) test: JudgedQueries,
@@ -84,7 +84,7 @@ impl Task {
         let left_out = all - training.len();
 
         let qrels = collection.qrels("train")?;
-        let past = LabelledQuery::from_qrels(&training, &qrels);
+        let past = TrainingQuery::from_qrels(&training, &qrels);
         let known: HashSet<&str> = training.iter().map(|query| query.id.as_str()).collect();
         let judged = JudgedTrainingSet::from_split(collection, "train", texts.clone(), OnInvalidExample::Reject)?;
         let mut examples = (0..judged.len())
