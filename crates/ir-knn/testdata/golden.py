@@ -57,7 +57,7 @@ def rows(matrix):
 
 
 def frequency(bound):
-    return {"count": bound} if isinstance(bound, int) else {"share": bound}
+    return {"count": bound} if isinstance(bound, int) else {"fraction": bound}
 
 
 def tfidf_case(rng):
@@ -73,7 +73,7 @@ def tfidf_case(rng):
     if vocabulary and idf == "plain":
         idf = "smooth"
     config = {"tf": tf, "idf": idf, "norm": norm, "min_df": frequency(min_df), "max_df": frequency(max_df),
-              "shortest": words[0], "longest": words[1], "stop_words": stops, "max_features": features,
+              "min_n": words[0], "max_n": words[1], "stop_words": stops, "max_features": features,
               "vocabulary": vocabulary}
     options = dict(sublinear_tf=tf == "sublinear", binary=tf == "binary", use_idf=idf != "none",
                    smooth_idf=idf == "smooth", norm=None if norm == "none" else norm, min_df=min_df,

@@ -1,11 +1,15 @@
-//! scikit-learn's figures, case by case: `testdata/golden.py` says how they were made.
+//! Golden values of scikit-learn, written by `testdata/golden.py`.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
 use flate2::read::GzDecoder;
-use ir_knn::{DenseRows, Knn, Labels, Metric, SparseRows, Svd, SvdConfig, TfIdf, TfIdfConfig};
+use ir_knn::{
+    Classes, CsrMatrix, DistanceMetric, KnnClassifier, TfidfConfig, TfidfVectorizer, TruncatedSvd,
+    TruncatedSvdConfig,
+};
+use ndarray::Array2;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -16,8 +20,8 @@ enum Case {
         texts: Vec<String>,
         new: Vec<String>,
     },
-    TfIdf {
-        config: Box<TfIdfConfig>,
+    Tfidf {
+        config: Box<TfidfConfig>,
         terms: Vec<String>,
         idf: Option<Vec<f64>>,
         fitted: Pairs,
@@ -31,7 +35,7 @@ enum Case {
     Knn {
         k: usize,
         folds: usize,
-        metric: Metric,
+        metric: DistanceMetric,
         sparse: bool,
         x: Vec<Vec<f64>>,
         labels: Vec<String>,
@@ -67,11 +71,11 @@ fn near(found: f64, expected: f64, tolerance: f64, what: &str) {
 }
 
 #[track_caller]
-fn same_rows(found: &SparseRows, expected: &Pairs, what: &str) {
-    assert_eq!(found.len(), expected.len(), "{what}");
+fn same_rows(found: &CsrMatrix, expected: &Pairs, what: &str) {
+    assert_eq!(found.nrows(), expected.len(), "{what}");
     for (row, expected) in expected.iter().enumerate() {
         let columns: Vec<u32> = expected.iter().map(|pair| pair.0).collect();
-        assert_eq!(found.parts(row).0, columns, "{what}, row {row}");
+        assert_eq!(found.row_slices(row).0, columns, "{what}, row {row}");
         for (found, expected) in found.row(row).zip(expected) {
             near(found.1, expected.1, 1e-15, what);
         }
@@ -85,7 +89,7 @@ fn tfidf() {
     for case in cases() {
         match case {
             Case::MadeWith { texts: t, new: n } => (texts, new) = (t, n),
-            Case::TfIdf {
+            Case::Tfidf {
                 config,
                 terms,
                 idf,
@@ -94,7 +98,7 @@ fn tfidf() {
             } => {
                 count += 1;
                 let what = format!("{config:?}");
-                let (tfidf, rows) = TfIdf::fit_transform(&texts, &config).unwrap();
+                let (tfidf, rows) = TfidfVectorizer::fit_transform(&texts, &config).unwrap();
                 assert_eq!(tfidf.terms().collect::<Vec<_>>(), terms, "{what}");
                 let idf = idf.unwrap_or_else(|| vec![1.0; terms.len()]);
                 for (found, expected) in tfidf.idf().iter().zip(idf) {
@@ -103,9 +107,9 @@ fn tfidf() {
                 same_rows(&rows, &fitted, &what);
                 assert_eq!(tfidf.transform(&texts), rows, "{what}");
                 same_rows(&tfidf.transform(&new), &expected, &what);
-                // Saved and read back, it is the same.
+                // Serialization preserves the vectorizer.
                 let saved = serde_json::to_string(&tfidf).unwrap();
-                let read: TfIdf = serde_json::from_str(&saved).unwrap();
+                let read: TfidfVectorizer = serde_json::from_str(&saved).unwrap();
                 assert_eq!(read.transform(&new), tfidf.transform(&new), "{what}");
                 assert_eq!(read.config(), tfidf.config());
             }
@@ -117,21 +121,21 @@ fn tfidf() {
 
 #[test]
 fn folds() {
-    let (mut count, mut refused) = (0, 0);
+    let (mut count, mut rejected) = (0, 0);
     for case in cases() {
         if let Case::Folds { labels, folds, of } = case {
             count += 1;
-            let found = Labels::new(&labels).stratified_folds(folds);
+            let found = Classes::new(&labels).stratified_folds(folds);
             match of {
-                Some(of) => assert_eq!(found.unwrap().of_items(), of, "{folds} of {labels:?}"),
+                Some(of) => assert_eq!(found.unwrap().assignment(), of, "{folds} of {labels:?}"),
                 None => {
-                    refused += 1;
+                    rejected += 1;
                     assert!(found.is_err(), "{folds} of {labels:?}");
                 }
             }
         }
     }
-    assert!(count == 200 && refused > 10, "{count}, {refused}");
+    assert!(count == 200 && rejected > 10, "{count}, {rejected}");
 }
 
 #[test]
@@ -149,17 +153,17 @@ fn knn() {
         } = case
         {
             count += 1;
-            let rows = DenseRows::of(&x).unwrap();
-            let labels = Labels::new(&labels);
-            let knn = Knn::new(k).by(metric);
-            let dense = knn.cross_validate(&rows, &labels, folds).unwrap();
+            let shape = (x.len(), x[0].len());
+            let rows = Array2::from_shape_vec(shape, x.concat()).unwrap();
+            let classes = Classes::new(&labels);
+            let knn = KnnClassifier::new(k).with_metric(metric);
+            let dense = knn.cross_validate(&rows, &classes, folds).unwrap();
             assert_eq!(
                 dense.folds, accuracies,
                 "case {count}: {knn:?}, sparse: {sparse}"
             );
-            let as_sparse = knn
-                .cross_validate(&rows.to_sparse(), &labels, folds)
-                .unwrap();
+            let rows = CsrMatrix::from_dense(rows.view());
+            let as_sparse = knn.cross_validate(&rows, &classes, folds).unwrap();
             assert_eq!(as_sparse.folds, accuracies);
         }
     }
@@ -186,22 +190,18 @@ fn svd() {
                 Some(*end)
             }));
             let (columns, values) = x.into_iter().flatten().unzip();
-            let rows = SparseRows::new(dim, starts, columns, values).unwrap();
-            let svd = Svd::fit(&rows, &SvdConfig::components(k)).unwrap();
+            let rows = CsrMatrix::new(dim, starts, columns, values).unwrap();
+            let svd = TruncatedSvd::fit(&rows, &TruncatedSvdConfig::new(k)).unwrap();
             let pairs = svd.singular_values().iter().zip(&singular_values);
             for (found, expected) in pairs {
                 near(*found, *expected, 1e-11, "singular value");
             }
-            let pairs = svd
-                .directions()
-                .values()
-                .iter()
-                .zip(components.iter().flatten());
+            let pairs = svd.components().iter().zip(components.iter().flatten());
             for (found, expected) in pairs {
-                near(*found, *expected, 1e-8, &format!("direction, case {count}"));
+                near(*found, *expected, 1e-8, &format!("component, case {count}"));
             }
             let found = svd.transform(&rows).unwrap();
-            let pairs = found.values().iter().zip(transformed.iter().flatten());
+            let pairs = found.iter().zip(transformed.iter().flatten());
             for (found, expected) in pairs {
                 near(
                     *found,
@@ -215,22 +215,30 @@ fn svd() {
     assert_eq!(count, 10);
 }
 
-/// Ties go to the class that comes first, and integers have another order than texts: figures of
-/// scikit-learn 1.9.1, `cross_validate(KNeighborsClassifier(4, algorithm="brute"), x, y, cv=5)`, with
-/// `y` of integers and with the same after a letter.
+/// Ties are broken by the order of the classes, which differs between integers and strings.
+///
+/// # Source
+/// `cross_validate(KNeighborsClassifier(4, algorithm="brute"), x, y, cv=5)` of scikit-learn 1.9.1, with
+/// integers `y` and with strings of a letter and these integers.
 #[test]
 fn ties_between_numbered_classes() {
     let values = (0..240_u32).flat_map(|i| (0..3).map(move |j| (i * 31 + j * 17 + i * j * j) % 23));
-    let rows = DenseRows::new(3, values.map(f64::from).collect()).unwrap();
+    let rows = Array2::from_shape_vec((240, 3), values.map(f64::from).collect()).unwrap();
     let class = |i: u32| (i * i + i / 3) % 12;
-    let integers = Labels::new((0..240).map(|i| class(i).to_string()));
-    let texts = Labels::new((0..240).map(|i| format!("c{}", class(i))));
-    let right = |labels: &Labels| -> Vec<f64> {
-        let accuracy = Knn::new(4).cross_validate(&rows, labels, 5).unwrap();
-        accuracy.folds.iter().map(|share| share * 48.0).collect()
+    let integers = Classes::new((0..240).map(|i| class(i).to_string()));
+    let texts = Classes::new((0..240).map(|i| format!("c{}", class(i))));
+    let correct = |classes: &Classes| -> Vec<f64> {
+        let accuracy = KnnClassifier::new(4)
+            .cross_validate(&rows, classes, 5)
+            .unwrap();
+        accuracy
+            .folds
+            .iter()
+            .map(|fraction| fraction * 48.0)
+            .collect()
     };
-    assert_eq!(right(&integers), [3.0, 5.0, 2.0, 0.0, 8.0]);
-    assert_eq!(right(&texts), [2.0, 7.0, 3.0, 0.0, 7.0]);
-    assert_eq!(integers.classes()[..3], ["0", "1", "2"]);
-    assert_eq!(texts.classes()[..3], ["c0", "c1", "c10"]);
+    assert_eq!(correct(&integers), [3.0, 5.0, 2.0, 0.0, 8.0]);
+    assert_eq!(correct(&texts), [2.0, 7.0, 3.0, 0.0, 7.0]);
+    assert_eq!(integers.names()[..3], ["0", "1", "2"]);
+    assert_eq!(texts.names()[..3], ["c0", "c1", "c10"]);
 }

@@ -1,4 +1,4 @@
-//! The figures of the ICLR benchmark, on the real files.
+//! Published values of the ICLR benchmark, on the original files.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 use std::fs::{self, File};
@@ -7,12 +7,14 @@ use std::path::PathBuf;
 
 use ir_core::{Retriever, Search};
 use ir_knn::{
-    DenseRows, Effort, FlatIndex, HnswConfig, HnswIndex, KeywordLabels, Knn, Labels, Lsi,
-    LsiConfig, Metric, Rows, Similarity, SvdConfig, Tf, TfIdf, TfIdfConfig, npy,
+    Classes, DistanceMetric, EfSearch, FlatIndex, HnswConfig, HnswIndex, KeywordClasses,
+    KnnClassifier, Lsi, LsiConfig, MatrixView, TfWeighting, TfidfConfig, TfidfVectorizer,
+    TruncatedSvdConfig, VectorSimilarity, normalize_rows, npy,
 };
+use ndarray::{Array2, Axis};
 use serde::Deserialize;
 
-/// The folder of the benchmark, or `None` with a notice.
+/// Returns the folder of the benchmark, or `None` with a notice.
 fn data() -> Option<PathBuf> {
     let Some(root) = std::env::var_os("IR_DATA") else {
         eprintln!("skipped: IR_DATA is not set");
@@ -26,29 +28,29 @@ fn data() -> Option<PathBuf> {
     Some(folder)
 }
 
-/// The numbers of the labelled papers, and their labels.
-fn labelled<'a>(labels: impl IntoIterator<Item = &'a str>) -> (Vec<usize>, Labels) {
+/// Returns the numbers of the papers with a class, and their classes.
+fn classified<'a>(labels: impl IntoIterator<Item = &'a str>) -> (Vec<usize>, Classes) {
     let (rows, labels): (Vec<usize>, Vec<&str>) = labels
         .into_iter()
         .enumerate()
         .filter(|&(_, label)| label != "unlabeled")
         .unzip();
-    (rows, Labels::new(labels))
+    (rows, Classes::new(labels))
 }
 
-/// Rounded to so many decimals, in percent.
+/// Formats an accuracy in percent with this number of decimals.
 fn percent(accuracy: f64, decimals: usize) -> String {
     format!("{:.decimals$}", accuracy * 100.0)
 }
 
-/// Published with the benchmark (scripts/05 of berenslab/iclr-dataset) but for SBERT's folds, which
-/// are scikit-learn's on the published coordinates.
+/// Means are published with the benchmark (scripts/05 of berenslab/iclr-dataset); the folds of SBERT
+/// are those of scikit-learn on the published coordinates.
 #[test]
 fn maps_of_24v2() {
     let Some(folder) = data() else { return };
     let labels = fs::read_to_string(folder.join("labels_24v2.txt")).unwrap();
-    let (rows, labels) = labelled(labels.lines());
-    assert_eq!((rows.len(), labels.classes().len()), (13_053, 45));
+    let (rows, classes) = classified(labels.lines());
+    assert_eq!((rows.len(), classes.names().len()), (13_053, 45));
     let expected = [
         ("sbert", "56.844666232478"),
         ("cohere", "56.400614904391"),
@@ -59,11 +61,13 @@ fn maps_of_24v2() {
         let name = format!("tsne_{model}.npy");
         let file = File::open(folder.join(&name)).unwrap();
         let map = npy::read(BufReader::new(file), &name).unwrap();
-        assert_eq!((map.len(), map.dim()), (24_445, 2));
-        let map = map.select(&rows);
-        let accuracy = Knn::default().cross_validate(&map, &labels, 10).unwrap();
+        assert_eq!(map.dim(), (24_445, 2));
+        let map = map.select(Axis(0), &rows);
+        let accuracy = KnnClassifier::default()
+            .cross_validate(&map, &classes, 10)
+            .unwrap();
         assert_eq!(percent(accuracy.mean(), 12), mean, "{model}");
-        assert!(accuracy.small.is_empty());
+        assert!(accuracy.small_classes.is_empty());
         assert_eq!(accuracy.sizes[..4], [1306, 1306, 1306, 1305]);
         if model == "sbert" {
             // scikit-learn 1.9.1 on the same coordinates.
@@ -104,14 +108,19 @@ fn papers(folder: &std::path::Path) -> Vec<Paper> {
         .collect()
 }
 
-/// Among vectors of real texts, too, the graph finds what the exact index finds.
-fn graph_of(rows: &DenseRows) {
-    let ids = (0..rows.len()).map(|n| n.to_string()).collect();
-    let flat = FlatIndex::from_rows(ids, rows, Similarity::Cosine).unwrap();
+/// Recall of the HNSW graph among vectors of real texts.
+fn check_graph(rows: &Array2<f64>) {
+    let ids = (0..rows.nrows()).map(|n| n.to_string()).collect();
+    let flat = FlatIndex::new(
+        ids,
+        rows.mapv(|value| value as f32),
+        VectorSimilarity::Cosine,
+    )
+    .unwrap();
     let index = HnswIndex::new(flat, &HnswConfig::default()).unwrap();
-    let searcher = index.searcher(Effort(64));
+    let searcher = index.searcher(EfSearch(64));
     let (mut found, mut all) = (0, 0);
-    for query in index.flat().rows().chunks_exact(rows.dim()).step_by(20) {
+    for query in index.flat().rows().chunks_exact(rows.ncols()).step_by(20) {
         let how = Search::top(10);
         let exact = index.flat().search(query, &how).unwrap();
         let near = searcher.search(query, &how).unwrap();
@@ -123,19 +132,24 @@ fn graph_of(rows: &DenseRows) {
     eprintln!("recall of the graph among abstracts: {recall:.4}");
 }
 
-/// Points of a plane, closer together than 8 bits tell apart.
+/// Points of a plane, closer together than the resolution of 8-bit codes.
 #[test]
-fn a_graph_of_a_map() {
+fn graph_of_a_map() {
     let Some(folder) = data() else { return };
     let map = File::open(folder.join("tsne_sbert.npy")).unwrap();
     let map = npy::read(BufReader::new(map), "tsne_sbert.npy").unwrap();
-    let ids = (0..map.len()).map(|n| n.to_string()).collect();
-    let flat = FlatIndex::from_rows(ids, &map, Similarity::Euclidean).unwrap();
+    let ids = (0..map.nrows()).map(|n| n.to_string()).collect();
+    let flat = FlatIndex::new(
+        ids,
+        map.mapv(|value| value as f32),
+        VectorSimilarity::Euclidean,
+    )
+    .unwrap();
     let index = HnswIndex::new(flat, &HnswConfig::default()).unwrap();
     for effort in [16, 64] {
-        let searcher = index.searcher(Effort(effort));
+        let searcher = index.searcher(EfSearch(effort));
         let (how, mut found, mut all) = (Search::top(10), 0, 0);
-        for row in index.flat().rows().chunks_exact(map.dim()).step_by(100) {
+        for row in index.flat().rows().chunks_exact(map.ncols()).step_by(100) {
             let exact = index.flat().search(row, &how).unwrap();
             let least = exact.hits()[9].score;
             let near = searcher.search(row, &how).unwrap();
@@ -147,57 +161,58 @@ fn a_graph_of_a_map() {
     }
 }
 
-/// Expected: scikit-learn on the same abstracts. SVD may differ by its last directions.
+/// Expected values are those of scikit-learn on the same abstracts. The last components of the SVD may
+/// differ.
 #[test]
 fn abstracts_of_three_years() {
     let Some(folder) = data() else { return };
     let papers = papers(&folder);
-    let (rows, labels) = labelled(papers.iter().map(|paper| paper.label.as_str()));
+    let (rows, classes) = classified(papers.iter().map(|paper| paper.label.as_str()));
     assert_eq!(
-        (papers.len(), rows.len(), labels.classes().len()),
+        (papers.len(), rows.len(), classes.names().len()),
         (4444, 2262, 41)
     );
     let texts: Vec<&str> = papers.iter().map(|paper| paper.text.as_str()).collect();
-    let config = TfIdfConfig::default().with_tf(Tf::Sublinear);
-    let accuracy = |rows: Rows<'_>, metric| {
-        let knn = Knn::default().by(metric);
-        knn.cross_validate(rows, &labels, 10).unwrap()
+    let config = TfidfConfig::default().with_tf(TfWeighting::Sublinear);
+    let accuracy = |rows: MatrixView<'_>, metric| {
+        let knn = KnnClassifier::default().with_metric(metric);
+        knn.cross_validate(rows, &classes, 10).unwrap()
     };
 
-    let (_, tfidf) = TfIdf::fit_transform(&texts, &config).unwrap();
-    let tfidf = tfidf.select(&rows);
-    let found = accuracy((&tfidf).into(), Metric::Euclidean);
+    let (_, tfidf) = TfidfVectorizer::fit_transform(&texts, &config).unwrap();
+    let tfidf = tfidf.select_rows(&rows);
+    let found = accuracy((&tfidf).into(), DistanceMetric::Euclidean);
     assert_eq!(percent(found.mean(), 2), "59.38");
-    assert!(!found.small.is_empty());
-    // On vectors of length 1 both distances give one order.
-    let cosine = accuracy((&tfidf).into(), Metric::Cosine);
+    assert!(!found.small_classes.is_empty());
+    // On unit vectors both distances have the same order.
+    let cosine = accuracy((&tfidf).into(), DistanceMetric::Cosine);
     assert_eq!(cosine.folds, found.folds);
 
     let lsi = LsiConfig::default()
         .with_tfidf(config)
-        .with_svd(SvdConfig::components(100));
+        .with_svd(TruncatedSvdConfig::new(100));
     let lsi = Lsi::fit(&texts, &lsi).unwrap();
-    let all = lsi.transform(&texts).unwrap();
-    graph_of(&all);
-    let plain: DenseRows = all.select(&rows);
+    let all = lsi.transform(&texts);
+    check_graph(&all);
+    let plain = all.select(Axis(0), &rows);
     let mut unit = plain.clone();
-    unit.normalize();
-    let found = accuracy((&plain).into(), Metric::Euclidean).mean() * 100.0;
+    normalize_rows(&mut unit);
+    let found = accuracy((&plain).into(), DistanceMetric::Euclidean).mean() * 100.0;
     assert!((found - 56.33).abs() < 0.15, "{found}");
-    let found = accuracy((&unit).into(), Metric::Euclidean).mean() * 100.0;
+    let found = accuracy((&unit).into(), DistanceMetric::Euclidean).mean() * 100.0;
     assert!((found - 60.57).abs() < 0.15, "{found}");
-    let cosine = accuracy((&plain).into(), Metric::Cosine).mean() * 100.0;
+    let cosine = accuracy((&plain).into(), DistanceMetric::Cosine).mean() * 100.0;
     assert!((cosine - found).abs() < 1e-9, "{cosine}");
 }
 
 #[test]
-fn labels_from_keywords() {
+fn classes_from_keywords() {
     let Some(folder) = data() else { return };
     let table = File::open(folder.join("keyword_labels.tsv")).unwrap();
-    let labels = KeywordLabels::read(BufReader::new(table), "keyword_labels.tsv").unwrap();
-    assert_eq!(labels.len(), 111);
+    let classes = KeywordClasses::read(BufReader::new(table), "keyword_labels.tsv").unwrap();
+    assert_eq!(classes.len(), 111);
     for paper in papers(&folder) {
         let keywords: Vec<String> = paper.keywords.iter().map(|k| k.to_lowercase()).collect();
-        assert_eq!(labels.label(&keywords).unwrap_or("unlabeled"), paper.label);
+        assert_eq!(classes.class(&keywords).unwrap_or("unlabeled"), paper.label);
     }
 }

@@ -1,10 +1,11 @@
-//! TF-IDF beyond scikit-learn's figures: any analysis, what is refused, what is saved, and the same
-//! bytes on any number of threads.
+//! TF-IDF beyond the values of scikit-learn: custom analyzers, rejected configurations, serialization,
+//! and independence of the number of threads.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_core::{Analyzer, EncodeError, Encoder, Side, Token};
 use ir_knn::{
-    DocFrequency, FitError, Knn, Labels, Lsi, LsiConfig, SvdConfig, Tf, TfIdf, TfIdfConfig,
+    Classes, DocFrequency, KnnClassifier, Lsi, LsiConfig, TfWeighting, TfidfConfig, TfidfFitError,
+    TfidfVectorizer, TruncatedSvdConfig,
 };
 
 fn texts() -> Vec<String> {
@@ -19,27 +20,27 @@ fn texts() -> Vec<String> {
         .collect()
 }
 
-/// Everything, as bytes, on so many threads.
-fn everything(threads: usize) -> (String, String, Vec<f64>) {
+/// Returns all results, serialized, computed on this number of threads.
+fn all_results(threads: usize) -> (String, String, Vec<f64>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
     pool.build().unwrap().install(|| {
         let texts = texts();
-        let config = TfIdfConfig::default()
-            .with_words(1, 2)
-            .with_tf(Tf::Sublinear);
-        let (tfidf, rows) = TfIdf::fit_transform(&texts, &config).unwrap();
+        let config = TfidfConfig::default()
+            .with_ngrams(1, 2)
+            .with_tf(TfWeighting::Sublinear);
+        let (tfidf, rows) = TfidfVectorizer::fit_transform(&texts, &config).unwrap();
         let lsi = LsiConfig::default()
             .with_tfidf(config)
-            .with_svd(SvdConfig::components(9));
+            .with_svd(TruncatedSvdConfig::new(9));
         let lsi = Lsi::fit(&texts, &lsi).unwrap();
-        let labels = Labels::new((0..texts.len()).map(|i| (i % 7).to_string()));
-        let folds = Knn::default()
-            .cross_validate(&rows, &labels, 10)
+        let classes = Classes::new((0..texts.len()).map(|i| (i % 7).to_string()));
+        let folds = KnnClassifier::default()
+            .cross_validate(&rows, &classes, 10)
             .unwrap()
             .folds;
-        let vectors = lsi.transform(&texts).unwrap();
-        let mut more = Knn::default()
-            .cross_validate(&vectors, &labels, 10)
+        let vectors = lsi.transform(&texts);
+        let mut more = KnnClassifier::default()
+            .cross_validate(&vectors, &classes, 10)
             .unwrap()
             .folds;
         more.extend(folds);
@@ -49,10 +50,10 @@ fn everything(threads: usize) -> (String, String, Vec<f64>) {
 }
 
 #[test]
-fn the_number_of_threads_does_not_matter() {
-    let one = everything(1);
-    assert_eq!(everything(3), one);
-    assert_eq!(everything(8), one);
+fn results_do_not_depend_on_the_number_of_threads() {
+    let one = all_results(1);
+    assert_eq!(all_results(3), one);
+    assert_eq!(all_results(8), one);
 }
 
 struct Letters;
@@ -73,15 +74,15 @@ impl Analyzer for Letters {
 }
 
 #[test]
-fn any_analysis_and_the_encoder_seam() {
-    let tfidf = TfIdf::fit_with(Letters, &["ab", "bc"], &TfIdfConfig::default()).unwrap();
+fn custom_analyzers_and_the_encoder_trait() {
+    let tfidf = TfidfVectorizer::fit_with(Letters, &["ab", "bc"], &TfidfConfig::default()).unwrap();
     assert_eq!(tfidf.terms().collect::<Vec<_>>(), ["a", "b", "c"]);
     let dense = tfidf.encode(Side::Query, &["bb", "xyz", "ca"]).unwrap();
     assert_eq!(dense[..6], [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]);
     let half = 0.5_f32.sqrt();
     assert!((dense[6] - half).abs() < 1e-6 && (dense[8] - half).abs() < 1e-6);
-    // Its own sparse rows are those of the default method.
-    struct Dense<'a>(&'a TfIdf<Letters>);
+    // The overridden sparse encoding equals the default one.
+    struct Dense<'a>(&'a TfidfVectorizer<Letters>);
     impl Encoder for Dense<'_> {
         fn dim(&self) -> usize {
             self.0.dim()
@@ -110,29 +111,29 @@ fn any_analysis_and_the_encoder_seam() {
 }
 
 #[test]
-fn configurations_that_cannot_be_fitted() {
+fn invalid_configurations_are_rejected() {
     let texts = ["tea and milk", "tea", "bread"];
-    let error = |config: TfIdfConfig| TfIdf::fit(&texts, &config).unwrap_err();
-    let default = TfIdfConfig::default;
+    let error = |config: TfidfConfig| TfidfVectorizer::fit(&texts, &config).unwrap_err();
+    let default = TfidfConfig::default;
     assert_eq!(
-        TfIdf::fit::<&str>(&[], &default()).unwrap_err(),
-        FitError::NoTexts
+        TfidfVectorizer::fit::<&str>(&[], &default()).unwrap_err(),
+        TfidfFitError::NoTexts
     );
-    let none = TfIdf::fit(&["a", "- I"], &default()).unwrap_err();
-    assert_eq!(none, FitError::NoTerms { texts: 2 });
+    let none = TfidfVectorizer::fit(&["a", "- I"], &default()).unwrap_err();
+    assert_eq!(none, TfidfFitError::NoTerms { texts: 2 });
     let rare = error(default().with_min_df(DocFrequency::Count(3)));
     let text = "none of 4 terms is in at least 3 and at most 3 of 3 texts";
     assert_eq!(rare.to_string(), text);
     let stopped = error(default().with_stop_words(["tea", "and", "milk", "bread"]));
-    assert_eq!(stopped, FitError::NoTerms { texts: 3 });
+    assert_eq!(stopped, TfidfFitError::NoTerms { texts: 3 });
     let zero = error(default().with_min_df(DocFrequency::Count(0)));
-    let text = "min_df: expected a count from 1 or a share from 0 to 1, found Count(0)";
+    let text = "min_df: expected a count ≥ 1 or a fraction from 0 to 1, found Count(0)";
     assert_eq!(zero.to_string(), text);
-    for share in [-0.1, 1.1, f64::NAN] {
-        let wrong = error(default().with_max_df(DocFrequency::Share(share)));
+    for fraction in [-0.1, 1.1, f64::NAN] {
+        let wrong = error(default().with_max_df(DocFrequency::Fraction(fraction)));
         assert!(matches!(
             wrong,
-            FitError::DocFrequency {
+            TfidfFitError::DocFrequency {
                 field: "max_df",
                 ..
             }
@@ -140,35 +141,41 @@ fn configurations_that_cannot_be_fitted() {
     }
     let bounds = default()
         .with_min_df(DocFrequency::Count(3))
-        .with_max_df(DocFrequency::Share(0.5));
-    assert!(matches!(error(bounds), FitError::Bounds { .. }));
+        .with_max_df(DocFrequency::Fraction(0.5));
     assert!(matches!(
-        error(default().with_words(0, 1)),
-        FitError::Words { .. }
+        error(bounds),
+        TfidfFitError::DocFrequencyRange { .. }
     ));
     assert!(matches!(
-        error(default().with_words(2, 1)),
-        FitError::Words { .. }
+        error(default().with_ngrams(0, 1)),
+        TfidfFitError::Ngrams { .. }
     ));
-    assert_eq!(error(default().with_max_features(0)), FitError::MaxFeatures);
-    let given = |terms: &[&str]| default().with_vocabulary(terms.iter().copied());
-    assert_eq!(error(given(&[])), FitError::EmptyVocabulary);
     assert!(matches!(
-        error(given(&["a", "b", "a"])),
-        FitError::RepeatedTerm { .. }
+        error(default().with_ngrams(2, 1)),
+        TfidfFitError::Ngrams { .. }
     ));
-    let plain = given(&["tea", "wine"]).with_idf(ir_knn::Idf::Plain);
-    assert!(matches!(error(plain), FitError::UnseenTerm { .. }));
-    assert!(serde_json::from_str::<TfIdfConfig>(r#"{"ngrams": 2}"#).is_err());
+    assert_eq!(
+        error(default().with_max_features(0)),
+        TfidfFitError::MaxFeatures
+    );
+    let vocabulary = |terms: &[&str]| default().with_vocabulary(terms.iter().copied());
+    assert_eq!(error(vocabulary(&[])), TfidfFitError::EmptyVocabulary);
+    assert!(matches!(
+        error(vocabulary(&["a", "b", "a"])),
+        TfidfFitError::RepeatedTerm { .. }
+    ));
+    let plain = vocabulary(&["tea", "wine"]).with_idf(ir_knn::IdfWeighting::Plain);
+    assert!(matches!(error(plain), TfidfFitError::UnseenTerm { .. }));
+    assert!(serde_json::from_str::<TfidfConfig>(r#"{"ngrams": 2}"#).is_err());
 }
 
 #[test]
-fn damage_in_something_saved() {
-    let tfidf = TfIdf::fit(&["tea milk", "tea"], &TfIdfConfig::default()).unwrap();
+fn damaged_serialized_vectorizers_are_rejected() {
+    let tfidf = TfidfVectorizer::fit(&["tea milk", "tea"], &TfidfConfig::default()).unwrap();
     let saved = serde_json::to_string(&tfidf).unwrap();
     let error = |from: &str, to: &str| {
         assert!(saved.contains(from), "{saved}");
-        serde_json::from_str::<TfIdf>(&saved.replace(from, to))
+        serde_json::from_str::<TfidfVectorizer>(&saved.replace(from, to))
             .unwrap_err()
             .to_string()
     };

@@ -1,0 +1,84 @@
+//! Dense matrices: matrix products block by block.
+
+use nalgebra::{DMatrix, DMatrixView};
+use ndarray::{CowArray, Ix2};
+use rayon::prelude::*;
+
+use super::{FoldFilter, NearestK, Neighbor, SearchMatrix};
+use crate::matrix::normalize;
+
+/// Test rows and training rows of a block, whose products fit into the L2 cache.
+const TEST_ROWS: usize = 64;
+const TRAIN_ROWS: usize = 256;
+
+/// Matrix in standard layout.
+impl SearchMatrix for CowArray<'_, f64, Ix2> {
+    fn normalize_rows(&mut self) {
+        let columns = self.ncols();
+        let values = self.view_mut().into_slice().unwrap_or_default();
+        values.chunks_exact_mut(columns).for_each(normalize);
+    }
+
+    fn search(
+        train: &Self,
+        test: Option<&Self>,
+        k: usize,
+        folds: Option<FoldFilter<'_>>,
+        _: f64,
+        distance: impl Fn(f64, f64, f64) -> f64 + Sync,
+    ) -> Vec<Vec<Neighbor>> {
+        let dim = train.ncols();
+        let train = train.as_slice().unwrap_or_default();
+        let test = test.map_or(train, |test| test.as_slice().unwrap_or_default());
+        nearest(train, test, dim, k, folds, distance)
+    }
+}
+
+/// Returns the nearest rows of matrices in row-major order.
+fn nearest(
+    train: &[f64],
+    test: &[f64],
+    dim: usize,
+    k: usize,
+    folds: Option<FoldFilter<'_>>,
+    distance: impl Fn(f64, f64, f64) -> f64 + Sync,
+) -> Vec<Vec<Neighbor>> {
+    let (train_squares, test_squares) = (squared_lengths(train, dim), squared_lengths(test, dim));
+    let test_blocks = test.par_chunks(TEST_ROWS * dim).enumerate();
+    let search_block = |(block, rows): (usize, &[f64])| {
+        let first = block * TEST_ROWS;
+        let count = rows.len() / dim;
+        // nalgebra is column-major: columns of these matrices are rows.
+        let rows = DMatrixView::from_slice(rows, dim, count).transpose();
+        let mut products = DMatrix::zeros(count, TRAIN_ROWS);
+        let mut best: Vec<NearestK> = (0..count).map(|_| NearestK::new(k)).collect();
+        for (block, others) in train.chunks(TRAIN_ROWS * dim).enumerate() {
+            let before = block * TRAIN_ROWS;
+            let others = DMatrixView::from_slice(others, dim, others.len() / dim);
+            let mut products = products.columns_mut(0, others.ncols());
+            products.gemm(1.0, &rows, &others, 0.0);
+            for (other, products) in products.column_iter().enumerate() {
+                let other = before + other;
+                let square = train_squares[other];
+                let fold = folds.map(|folds| folds.train[other]);
+                let pairs = products.iter().zip(&test_squares[first..]).zip(&mut best);
+                for (row, ((&product, &own), best)) in pairs.enumerate() {
+                    let distance = distance(product, own, square);
+                    if distance < best.worst
+                        && folds.is_none_or(|folds| Some(folds.test[first + row]) != fold)
+                    {
+                        best.offer(other, distance);
+                    }
+                }
+            }
+        }
+        let neighbors = best.into_iter().map(|best| best.neighbors);
+        neighbors.collect::<Vec<_>>()
+    };
+    test_blocks.flat_map_iter(search_block).collect()
+}
+
+fn squared_lengths(rows: &[f64], dim: usize) -> Vec<f64> {
+    let square = |row: &[f64]| row.iter().map(|value| value * value).sum();
+    rows.par_chunks(dim).map(square).collect()
+}

@@ -1,0 +1,184 @@
+//! Configuration of kNN over training queries.
+
+use serde::{Deserialize, Serialize};
+
+use super::TrainingQueryKnnError;
+use crate::DistanceMetric;
+
+/// Configuration of a [`TrainingQueryKnn`](crate::TrainingQueryKnn).
+///
+/// ```
+/// use ir_knn::{DistanceMetric, NeighborAggregation, TrainingQueryKnnConfig};
+/// let config = TrainingQueryKnnConfig::default()
+///     .with_aggregation(NeighborAggregation::WeightedVote { neighbors: 10 })
+///     .with_metric(DistanceMetric::Euclidean);
+/// let text = serde_json::to_string(&config)?;
+/// assert_eq!(serde_json::from_str::<TrainingQueryKnnConfig>(&text)?, config);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct TrainingQueryKnnConfig {
+    /// Distance between queries. Default: cosine. DataFinder's publication uses the squared
+    /// Euclidean distance, under which a zero vector (a query without known words) is closer to
+    /// every unit vector than all vectors with a cosine below 0.5, so it answers almost every query.
+    pub metric: DistanceMetric,
+    /// Aggregation of the distances of training queries into document scores. Default: nearest.
+    pub aggregation: NeighborAggregation,
+    /// Deviations of DataFinder's published program from its description. Default: none.
+    pub quirks: DataFinderQuirks,
+    /// Policy for training queries without relevant documents. Default: error.
+    pub without_relevant: MissingRelevantPolicy,
+    /// Policy for relevant documents that are not in the collection. Default: error.
+    pub unknown_documents: MissingRelevantPolicy,
+}
+
+impl Default for TrainingQueryKnnConfig {
+    fn default() -> Self {
+        Self {
+            metric: DistanceMetric::Cosine,
+            aggregation: NeighborAggregation::default(),
+            quirks: DataFinderQuirks::default(),
+            without_relevant: MissingRelevantPolicy::default(),
+            unknown_documents: MissingRelevantPolicy::default(),
+        }
+    }
+}
+
+impl TrainingQueryKnnConfig {
+    /// Sets the aggregation of distances.
+    #[must_use]
+    pub fn with_aggregation(mut self, aggregation: NeighborAggregation) -> Self {
+        self.aggregation = aggregation;
+        self
+    }
+
+    /// Sets the distance between queries.
+    #[must_use]
+    pub fn with_metric(mut self, metric: DistanceMetric) -> Self {
+        self.metric = metric;
+        self
+    }
+
+    /// Sets the deviations of DataFinder's published program.
+    #[must_use]
+    pub fn with_quirks(mut self, quirks: DataFinderQuirks) -> Self {
+        self.quirks = quirks;
+        self
+    }
+
+    /// Skips training queries without relevant documents;
+    /// [`TrainingQueryKnn::without_relevant`](crate::TrainingQueryKnn::without_relevant) counts them.
+    #[must_use]
+    pub fn skip_without_relevant(mut self) -> Self {
+        self.without_relevant = MissingRelevantPolicy::Skip;
+        self
+    }
+
+    /// Skips relevant documents that are not in the collection;
+    /// [`TrainingQueryKnn::unknown_documents`](crate::TrainingQueryKnn::unknown_documents) lists them.
+    #[must_use]
+    pub fn skip_unknown_documents(mut self) -> Self {
+        self.unknown_documents = MissingRelevantPolicy::Skip;
+        self
+    }
+
+    pub(super) fn validate(&self) -> Result<(), TrainingQueryKnnError> {
+        let Self {
+            aggregation,
+            quirks,
+            ..
+        } = *self;
+        if aggregation == (NeighborAggregation::WeightedVote { neighbors: 0 }) {
+            return Err(TrainingQueryKnnError::ZeroNeighbors);
+        }
+        let exact = aggregation == NeighborAggregation::ExactTop;
+        let vote = matches!(aggregation, NeighborAggregation::WeightedVote { .. });
+        for (name, enabled, applies) in [
+            ("reversed_scores", quirks.reversed_scores, exact),
+            ("four_results", quirks.four_results, exact || vote),
+            ("first_rows", quirks.first_rows, vote),
+        ] {
+            if enabled && !applies {
+                return Err(TrainingQueryKnnError::Quirk { name, aggregation });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Policy for missing relevant documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissingRelevantPolicy {
+    /// Return an error.
+    #[default]
+    Reject,
+    /// Skip and count.
+    Skip,
+}
+
+/// Aggregation of the distances of training queries into document scores. A score is a sum of votes,
+/// which [`TrainingQueryKnn::explain`](crate::TrainingQueryKnn::explain) lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum NeighborAggregation {
+    /// Negated distance of the nearest training query of a document.
+    #[default]
+    Nearest,
+    /// Sum of the similarities of all training queries of a document: the cosine, or 1 / (1 + d) for
+    /// a squared Euclidean distance d. Favors documents with many training queries.
+    Sum,
+    /// Vote of the nearest training queries with weights (D − d) / D, where d is the distance of a
+    /// query and D that of the farthest voter. (For D = 0: 1 if d = 0, otherwise −d.) A document
+    /// without votes gets the weight of its nearest query, which is at most that of the farthest
+    /// voter. Ties are broken by document number.
+    ///
+    /// Queries of documents that a filter excludes vote too, so a filtered ranking is the unfiltered
+    /// one without the excluded documents. With narrow filters, more `neighbors` help.
+    WeightedVote {
+        /// Number of voting queries. Range: ≥ 1. DataFinder's publication uses 10.
+        neighbors: usize,
+    },
+    /// DataFinder's published nearest-neighbor procedure: training queries are visited by distance
+    /// until k documents are found, and the score of a document is the negated *sum* of the
+    /// distances of its visited queries, so a document found twice is ranked lower. Scores depend on
+    /// k and on the filter. [`NeighborAggregation::Nearest`] is the procedure without that defect.
+    ExactTop,
+}
+
+/// Deviations of the published program of the DataFinder paper (ACL 2023) from its description.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DataFinderQuirks {
+    /// [`NeighborAggregation::ExactTop`] returns distances as scores, so sorting by score, as in
+    /// trec_eval, reverses the ranking. Default: false.
+    pub reversed_scores: bool,
+    /// Four results, whatever k is. [`NeighborAggregation::ExactTop`] visits at most 40 queries and
+    /// stops after the one at which four relevant documents were counted, repetitions included.
+    /// [`NeighborAggregation::WeightedVote`] returns the best four documents with votes. Default:
+    /// false.
+    pub four_results: bool,
+    /// [`NeighborAggregation::WeightedVote`] adds the weight of the i-th nearest query to the
+    /// documents of the i-th training query, so only documents of the first training queries are
+    /// found. Default: false.
+    pub first_rows: bool,
+}
+
+impl DataFinderQuirks {
+    /// Quirks of the published `exact_top`.
+    pub const EXACT_TOP: Self = Self {
+        reversed_scores: true,
+        four_results: true,
+        first_rows: false,
+    };
+
+    /// Quirks of the published `weighted`.
+    pub const WEIGHTED: Self = Self {
+        reversed_scores: false,
+        four_results: true,
+        first_rows: true,
+    };
+}

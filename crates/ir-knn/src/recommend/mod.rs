@@ -1,0 +1,472 @@
+//! Recommendation of documents by training queries whose relevant documents are known.
+
+mod config;
+mod error;
+mod votes;
+
+use std::collections::BTreeMap;
+
+use ir_core::{
+    DocIds, DocNum, EncodeError, Encoder, Explanation, Hit, Qrels, Query, Ranking, Retriever,
+    Search, SearchError, Side, TopK,
+};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+pub use config::{
+    DataFinderQuirks, MissingRelevantPolicy, NeighborAggregation, TrainingQueryKnnConfig,
+};
+pub use error::TrainingQueryKnnError;
+use votes::{Vote, max_results, similarity, votes};
+
+use crate::neighbors::{DistanceScan, SparseRow};
+use crate::{DistanceMetric, MatrixError, TfidfConfig, TfidfVectorizer};
+
+/// Query with its relevant documents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainingQuery {
+    /// Query id, shown in explanations.
+    pub id: String,
+    /// Query text.
+    pub text: String,
+    /// Ids of the relevant documents.
+    pub relevant: Vec<String>,
+}
+
+impl TrainingQuery {
+    /// Creates a query from its text and the ids of its relevant documents.
+    #[must_use]
+    pub fn new<S: Into<String>>(
+        id: impl Into<String>,
+        text: impl Into<String>,
+        relevant: impl IntoIterator<Item = S>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            text: text.into(),
+            relevant: relevant.into_iter().map(Into::into).collect(),
+        }
+    }
+
+    /// Creates training queries from judgments: documents with a grade above 0 are relevant. A query
+    /// without judgments has no relevant documents.
+    ///
+    /// ```
+    /// use ir_core::{Qrels, Query};
+    /// use ir_knn::TrainingQuery;
+    /// let mut qrels = Qrels::new();
+    /// qrels.insert("q1", "ships", 1);
+    /// qrels.insert("q1", "tea", 0);
+    /// let training = TrainingQuery::from_qrels(&[Query::new("q1", "radar at sea")], &qrels);
+    /// assert_eq!(training, [TrainingQuery::new("q1", "radar at sea", ["ships"])]);
+    /// ```
+    #[must_use]
+    pub fn from_qrels(queries: &[Query], qrels: &Qrels) -> Vec<Self> {
+        let training_query = |query: &Query| {
+            let judged = qrels.get(&query.id).into_iter().flatten();
+            let relevant = judged.filter(|judged| judged.1 > 0);
+            Self::new(&query.id, &query.text, relevant.map(|(doc, _)| doc))
+        };
+        queries.iter().map(training_query).collect()
+    }
+}
+
+/// kNN over training queries: recommends documents that are relevant to similar training queries.
+///
+/// A document is represented by the vectors of the training queries it is relevant to; its own text
+/// is not used, and documents without training queries are never found. A [`NeighborAggregation`]
+/// maps the distances of training queries to document scores. Filters apply during the search: every
+/// document that passes the filter and has a training query is ranked, so there are `k` hits
+/// whenever there are `k` such documents.
+///
+/// Any [`Encoder`] makes the vectors; [`TrainingQueryKnn::tfidf`] fits TF-IDF on the training
+/// queries. Every query is compared with all training queries, in `f64` and in a fixed order:
+/// rankings do not depend on batching or on the number of threads.
+///
+/// # Examples
+/// ```
+/// use ir_core::{Retriever, Search};
+/// use ir_knn::{TfidfConfig, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig};
+///
+/// let documents = ["harbour-radar", "tea-leaves", "kettles"].into_iter().collect();
+/// let training = vec![
+///     TrainingQuery::new("p1", "detect ships in radar images", ["harbour-radar"]),
+///     TrainingQuery::new("p2", "grade black tea by its leaves", ["tea-leaves"]),
+///     TrainingQuery::new("p3", "how long tea is boiled", ["kettles", "tea-leaves"]),
+/// ];
+/// let config = TrainingQueryKnnConfig::default();
+/// let knn = TrainingQueryKnn::tfidf(documents, training, &TfidfConfig::default(), &config)?;
+///
+/// let search = Search::top(2);
+/// let ranking = knn.search("images of ships at night", &search)?;
+/// let best = ranking.hits()[0];
+/// assert_eq!(knn.ids().id(best.doc), "harbour-radar");
+///
+/// // The training queries that contribute to the score:
+/// let explanation = knn.explain("images of ships at night", best.doc, &search)?;
+/// let explanation = explanation.ok_or("not ranked")?;
+/// assert_eq!(explanation.value, best.score);
+/// assert!(explanation.details[0].description.starts_with("p1, similarity 0."));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Complexity
+/// A search reads the vectors of all training queries; of sparse ones, the columns of the query.
+///
+/// # Source
+/// Viswanathan et al., "DataFinder: Scientific Dataset Recommendation from Natural Language
+/// Descriptions", ACL 2023. [`DataFinderQuirks`] reproduces deviations of its published code.
+#[derive(Debug)]
+pub struct TrainingQueryKnn<E = TfidfVectorizer> {
+    config: TrainingQueryKnnConfig,
+    encoder: E,
+    ids: DocIds,
+    training: TrainingSet,
+    scan: DistanceScan,
+}
+
+/// Training queries in use, and their relevant documents.
+#[derive(Debug, Default)]
+struct TrainingSet {
+    queries: Vec<TrainingQuery>,
+    /// Relevant documents of each query without repetitions, as indices into `documents`.
+    relevant: Vec<Vec<u32>>,
+    /// Documents with training queries, by document number.
+    documents: Vec<JudgedDocument>,
+    without_relevant: usize,
+    unknown_documents: Vec<(String, String)>,
+}
+
+/// Document that is relevant to training queries.
+#[derive(Debug)]
+struct JudgedDocument {
+    doc: DocNum,
+    /// Indices of its training queries, ascending.
+    rows: Vec<u32>,
+}
+
+impl TrainingSet {
+    fn new(
+        ids: &DocIds,
+        queries: Vec<TrainingQuery>,
+        config: &TrainingQueryKnnConfig,
+    ) -> Result<Self, TrainingQueryKnnError> {
+        config.validate()?;
+        let total = queries.len();
+        let mut training = Self::default();
+        let mut rows: BTreeMap<DocNum, Vec<u32>> = BTreeMap::new();
+        let mut docs_by_query: Vec<Vec<DocNum>> = Vec::new();
+        for query in queries {
+            if query.relevant.is_empty() {
+                if config.without_relevant == MissingRelevantPolicy::Reject {
+                    return Err(TrainingQueryKnnError::NoRelevant { query: query.id });
+                }
+                training.without_relevant += 1;
+                continue;
+            }
+            let mut docs = Vec::with_capacity(query.relevant.len());
+            for document in &query.relevant {
+                match ids.get(document) {
+                    Some(doc) if docs.contains(&doc) => {}
+                    Some(doc) => docs.push(doc),
+                    None if config.unknown_documents == MissingRelevantPolicy::Skip => {
+                        let unknown = (query.id.clone(), document.clone());
+                        training.unknown_documents.push(unknown);
+                    }
+                    None => {
+                        return Err(TrainingQueryKnnError::UnknownDocument {
+                            query: query.id,
+                            document: document.clone(),
+                        });
+                    }
+                }
+            }
+            if docs.is_empty() {
+                continue;
+            }
+            for &doc in &docs {
+                let row = docs_by_query.len() as u32;
+                rows.entry(doc).or_default().push(row);
+            }
+            docs_by_query.push(docs);
+            training.queries.push(query);
+        }
+        if training.queries.is_empty() {
+            return Err(TrainingQueryKnnError::Empty { found: total });
+        }
+        let indices: BTreeMap<DocNum, u32> = rows.keys().copied().zip(0..).collect();
+        let documents = rows.into_iter();
+        training.documents = documents
+            .map(|(doc, rows)| JudgedDocument { doc, rows })
+            .collect();
+        let to_indices = |docs: Vec<DocNum>| {
+            docs.iter()
+                .filter_map(|doc| indices.get(doc).copied())
+                .collect()
+        };
+        training.relevant = docs_by_query.into_iter().map(to_indices).collect();
+        Ok(training)
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        self.queries
+            .iter()
+            .map(|query| query.text.as_str())
+            .collect()
+    }
+}
+
+impl TrainingQueryKnn<TfidfVectorizer> {
+    /// Builds a retriever with TF-IDF fitted on the training queries in use.
+    ///
+    /// `ids` are the documents of the collection; of several documents with one id, the first is
+    /// used.
+    ///
+    /// # Errors
+    /// As [`TrainingQueryKnn::new`], and when TF-IDF cannot be fitted on the queries.
+    pub fn tfidf(
+        ids: DocIds,
+        queries: Vec<TrainingQuery>,
+        tfidf: &TfidfConfig,
+        config: &TrainingQueryKnnConfig,
+    ) -> Result<Self, TrainingQueryKnnError> {
+        let training = TrainingSet::new(&ids, queries, config)?;
+        let encoder = TfidfVectorizer::fit(&training.texts(), tfidf)?;
+        Self::from_training_set(ids, training, encoder, config)
+    }
+}
+
+impl<E: Encoder> TrainingQueryKnn<E> {
+    /// Builds a retriever with any encoder, which encodes all texts as queries.
+    ///
+    /// `ids` are the documents of the collection; of several documents with one id, the first is
+    /// used.
+    ///
+    /// # Errors
+    /// When there are no queries, a query has no relevant documents or unknown ones (unless the
+    /// configuration skips them), the configuration is contradictory, or a query cannot be encoded.
+    pub fn new(
+        ids: DocIds,
+        queries: Vec<TrainingQuery>,
+        encoder: E,
+        config: &TrainingQueryKnnConfig,
+    ) -> Result<Self, TrainingQueryKnnError> {
+        let training = TrainingSet::new(&ids, queries, config)?;
+        Self::from_training_set(ids, training, encoder, config)
+    }
+
+    fn from_training_set(
+        ids: DocIds,
+        training: TrainingSet,
+        encoder: E,
+        config: &TrainingQueryKnnConfig,
+    ) -> Result<Self, TrainingQueryKnnError> {
+        let rows = encode(&encoder, &training.texts())?;
+        for (query, row) in training.queries.iter().zip(&rows) {
+            if let Some((at, found)) = row.invalid_component(encoder.dim()) {
+                let query = query.id.clone();
+                return Err(TrainingQueryKnnError::Vector { query, at, found });
+            }
+        }
+        Ok(Self {
+            config: *config,
+            scan: DistanceScan::new(encoder.dim(), &rows),
+            encoder,
+            ids,
+            training,
+        })
+    }
+
+    /// Explains the score of a document for a query: the root is the score, its parts are the votes
+    /// of training queries, nearest first, with their similarities.
+    ///
+    /// Documents beyond the `k` best are explained too. Returns `None` for a document without votes:
+    /// the filter excludes it, it has no training query, or the aggregation visits none of them.
+    ///
+    /// # Errors
+    /// As [`Retriever::search`].
+    pub fn explain(
+        &self,
+        query: &str,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let vector = self.encode_queries(&[query])?.pop().unwrap_or_default();
+        let distances = self.scan.distances(&vector, self.config.metric);
+        let mut votes = votes(&self.training, &self.config, &distances, search);
+        votes.retain(|vote| self.training.documents[vote.document as usize].doc == doc);
+        if votes.is_empty() {
+            return Ok(None);
+        }
+        let sign = if self.config.quirks.reversed_scores {
+            -1.0
+        } else {
+            1.0
+        };
+        let mut tree = Explanation::new(sign * score(&votes), self.describe());
+        votes.sort_by(|a, b| {
+            let distance = |vote: &Vote| distances[vote.row as usize];
+            distance(a).total_cmp(&distance(b)).then(a.row.cmp(&b.row))
+        });
+        for Vote { row, value, .. } in votes {
+            let TrainingQuery { id, text, .. } = &self.training.queries[row as usize];
+            let similarity = similarity(self.config.metric, distances[row as usize]) as f32;
+            let what = format!("{id}, similarity {similarity}: {text}");
+            tree = tree.with_detail(Explanation::new(sign * value as f32, what));
+        }
+        Ok(Some(tree))
+    }
+
+    fn describe(&self) -> String {
+        let distance = match self.config.metric {
+            DistanceMetric::Euclidean => "squared Euclidean distance",
+            DistanceMetric::Cosine => "cosine distance",
+        };
+        match self.config.aggregation {
+            NeighborAggregation::Nearest => {
+                format!("negated {distance} of the nearest training query")
+            }
+            NeighborAggregation::Sum => {
+                "sum of the similarities of all training queries".to_owned()
+            }
+            NeighborAggregation::WeightedVote { neighbors } => {
+                format!("sum of votes weighted by {distance}, relative to neighbor {neighbors}")
+            }
+            NeighborAggregation::ExactTop if self.config.quirks.reversed_scores => {
+                format!("sum of the {distance} of the visited training queries")
+            }
+            NeighborAggregation::ExactTop => {
+                format!("negated sum of the {distance} of the visited training queries")
+            }
+        }
+    }
+
+    fn encode_queries(&self, texts: &[&str]) -> Result<Vec<SparseRow>, SearchError> {
+        let vectors = encode(&self.encoder, texts).map_err(SearchError::Encode)?;
+        let expected = self.encoder.dim();
+        for vector in &vectors {
+            match vector.invalid_component(expected) {
+                None => {}
+                Some((at, value)) if at < expected => {
+                    return Err(SearchError::NotFinite { at, value });
+                }
+                Some((at, _)) => {
+                    let found = at + 1;
+                    return Err(SearchError::Dimensions { expected, found });
+                }
+            }
+        }
+        Ok(vectors)
+    }
+
+    fn rank(&self, vector: &SparseRow, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        let distances = self.scan.distances(vector, self.config.metric);
+        let votes = votes(&self.training, &self.config, &distances, search);
+        let mut best = TopK::new(max_results(&self.config, search.k()));
+        for votes in votes.chunk_by(|a, b| a.document == b.document) {
+            let document = &self.training.documents[votes[0].document as usize];
+            best.push(document.doc, score(votes));
+        }
+        let ranking = best.finish()?;
+        if !self.config.quirks.reversed_scores {
+            return Ok(ranking);
+        }
+        let reversed = ranking.iter().map(|hit| Hit::new(hit.doc, -hit.score));
+        Ranking::from_hits(reversed.collect())
+    }
+}
+
+impl<E> TrainingQueryKnn<E> {
+    /// Training queries in use.
+    #[must_use]
+    pub fn queries(&self) -> &[TrainingQuery] {
+        &self.training.queries
+    }
+
+    /// Number of documents with training queries; no search finds others.
+    #[must_use]
+    pub fn documents(&self) -> usize {
+        self.training.documents.len()
+    }
+
+    /// Number of skipped training queries without relevant documents.
+    #[must_use]
+    pub fn without_relevant(&self) -> usize {
+        self.training.without_relevant
+    }
+
+    /// Skipped relevant documents that are not in the collection, as pairs of query id and document
+    /// id.
+    #[must_use]
+    pub fn unknown_documents(&self) -> &[(String, String)] {
+        &self.training.unknown_documents
+    }
+
+    /// Configuration of the retriever.
+    #[must_use]
+    pub fn config(&self) -> &TrainingQueryKnnConfig {
+        &self.config
+    }
+
+    /// Query encoder.
+    #[must_use]
+    pub fn encoder(&self) -> &E {
+        &self.encoder
+    }
+}
+
+impl<E: Encoder> Retriever for TrainingQueryKnn<E> {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        &self.ids
+    }
+
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        let vector = self.encode_queries(&[query])?.pop().unwrap_or_default();
+        self.rank(&vector, search)
+    }
+
+    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        let texts: Vec<&str> = queries.iter().map(|(text, _)| *text).collect();
+        let vectors = self.encode_queries(&texts)?;
+        let pairs = vectors.par_iter().zip(queries);
+        pairs
+            .map(|(vector, (_, search))| self.rank(vector, search))
+            .collect()
+    }
+}
+
+/// Encodes texts as queries, one row per text.
+fn encode<E: Encoder>(encoder: &E, texts: &[&str]) -> Result<Vec<SparseRow>, EncodeError> {
+    let (mut rows, mut unordered) = (Vec::with_capacity(texts.len()), None);
+    let dim = encoder.dim();
+    encoder.encode_sparse(Side::Query, texts, &mut |columns, values| {
+        if let Some(pair) = columns.windows(2).find(|pair| pair[0] >= pair[1]) {
+            let (row, found) = (rows.len(), pair[1]);
+            unordered.get_or_insert(MatrixError::Column { row, dim, found });
+        }
+        rows.push(SparseRow {
+            columns: columns.to_vec(),
+            values: values.to_vec(),
+        });
+    })?;
+    if let Some(error) = unordered {
+        return Err(EncodeError::Model {
+            model: "the query encoder".to_owned(),
+            source: error.into(),
+        });
+    }
+    if rows.len() != texts.len() {
+        return Err(EncodeError::Shape {
+            expected: texts.len() * dim,
+            found: rows.len() * dim,
+        });
+    }
+    Ok(rows)
+}
+
+fn score(votes: &[Vote]) -> f32 {
+    votes.iter().map(|vote| vote.value).sum::<f64>() as f32
+}

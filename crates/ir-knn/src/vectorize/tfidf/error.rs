@@ -1,0 +1,63 @@
+//! Errors of TF-IDF.
+
+use super::DocFrequency;
+
+/// Error fitting a [`TfidfVectorizer`](crate::TfidfVectorizer).
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named in the messages")]
+pub enum TfidfFitError {
+    /// There are no texts.
+    #[error("expected texts to fit on, found none")]
+    NoTexts,
+    /// No text contains a term: texts are empty, or consist of stop words and dropped tokens.
+    #[error("expected texts with terms, found none in {texts} texts")]
+    NoTerms { texts: usize },
+    /// `min_df` and `max_df` drop every term.
+    #[error("none of {terms} terms is in at least {least} and at most {most} of {texts} texts")]
+    NoTermsLeft {
+        terms: usize,
+        least: f64,
+        most: f64,
+        texts: usize,
+    },
+    /// `min_df` or `max_df` is out of range.
+    #[error("{field}: expected a count ≥ 1 or a fraction from 0 to 1, found {found:?}")]
+    DocFrequency {
+        field: &'static str,
+        found: DocFrequency,
+    },
+    /// `max_df` is smaller than `min_df`.
+    #[error("max_df: expected at least the {least} texts of min_df, found {most}")]
+    DocFrequencyRange { least: f64, most: f64 },
+    /// The range of n-gram lengths is empty or starts at 0.
+    #[error("expected n-grams of 1 or more words, found {min_n} to {max_n}")]
+    Ngrams { min_n: usize, max_n: usize },
+    /// `max_features` is 0.
+    #[error("max_features: expected a number ≥ 1, found 0")]
+    MaxFeatures,
+    /// The fixed vocabulary is empty.
+    #[error("vocabulary: expected terms, found none")]
+    EmptyVocabulary,
+    /// The fixed vocabulary contains a term twice.
+    #[error("vocabulary: expected every term once, found {term:?} twice")]
+    RepeatedTerm { term: String },
+    /// A term of the fixed vocabulary occurs in no text, so its unsmoothed idf is infinite.
+    #[error(
+        "vocabulary: expected terms that occur (idf is not smoothed), found {term:?} in no text"
+    )]
+    UnseenTerm { term: String },
+}
+
+/// Error deserializing a vectorizer that no fit produces.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SavedTfidfError {
+    #[error("expected {terms} idf values, one per term, found {idf}")]
+    Length { terms: usize, idf: usize },
+    #[error("invalid configuration: {0}")]
+    Config(#[from] TfidfFitError),
+    #[error("term {term:?}: expected a positive finite idf, found {found}")]
+    Idf { term: String, found: f64 },
+    #[error("expected every term once, found {term:?} twice")]
+    RepeatedTerm { term: String },
+}

@@ -1,0 +1,236 @@
+//! Fitting: vocabulary and inverse document frequencies.
+
+use ir_core::Analyzer;
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+
+use super::counts::{TermCounter, Vocabulary};
+use super::{IdfWeighting, TextCounts, TfidfConfig, TfidfFitError, TfidfVectorizer, chunk_size};
+
+/// Returns the fitted vectorizer and the term counts of the texts by column.
+pub(super) fn fit<A: Analyzer, T: AsRef<str> + Sync>(
+    analyzer: A,
+    texts: &[T],
+    config: &TfidfConfig,
+) -> Result<(TfidfVectorizer<A>, Vec<TextCounts>), TfidfFitError> {
+    config.validate()?;
+    if texts.is_empty() {
+        return Err(TfidfFitError::NoTexts);
+    }
+    let (seen, mut chunks) = match &config.vocabulary {
+        Some(vocabulary) => count_fixed(&analyzer, vocabulary, texts, config)?,
+        None => count_all(&analyzer, texts, config),
+    };
+    let frequencies = TermFrequencies::new(&chunks, seen.len());
+    let (terms, df) = if config.vocabulary.is_some() {
+        (seen, frequencies.documents)
+    } else {
+        let kept = select_terms(&seen, &frequencies, texts.len(), config)?;
+        let mut columns = vec![None; seen.len()];
+        for (column, &old) in (0..).zip(&kept) {
+            columns[old] = Some(column);
+        }
+        let numbered = || {
+            let mut terms = Vocabulary::default();
+            for term in kept.iter().filter_map(|&old| seen.term(old)) {
+                terms.insert(term);
+            }
+            terms
+        };
+        let renumbered = || {
+            chunks
+                .par_iter_mut()
+                .for_each(|chunk| renumber(chunk, &columns));
+        };
+        let (terms, ()) = rayon::join(numbered, renumbered);
+        let df = kept.iter().map(|&old| frequencies.documents[old]).collect();
+        (terms, df)
+    };
+    let idf = idf_weights(&terms, &df, texts.len(), config.idf)?;
+    let fitted = TfidfVectorizer {
+        analyzer,
+        config: config.clone(),
+        texts: texts.len(),
+        terms: terms.into(),
+        idf,
+    };
+    Ok((fitted, chunks))
+}
+
+/// Counts the terms of a fixed vocabulary.
+fn count_fixed<A: Analyzer, T: AsRef<str> + Sync>(
+    analyzer: &A,
+    vocabulary: &[String],
+    texts: &[T],
+    config: &TfidfConfig,
+) -> Result<(Vocabulary, Vec<TextCounts>), TfidfFitError> {
+    let mut terms = Vocabulary::default();
+    for (column, term) in vocabulary.iter().enumerate() {
+        if terms.insert(term) as usize != column {
+            let term = term.clone();
+            return Err(TfidfFitError::RepeatedTerm { term });
+        }
+    }
+    if vocabulary.is_empty() {
+        return Err(TfidfFitError::EmptyVocabulary);
+    }
+    let count = |texts: &[T]| {
+        let mut counter = TermCounter::new(analyzer, config);
+        let mut chunk = TextCounts::default();
+        for text in texts {
+            counter.count(text.as_ref(), |term| terms.get(term), &mut chunk.counts);
+            chunk.ends.push(chunk.counts.len());
+        }
+        chunk
+    };
+    let chunks = texts
+        .par_chunks(chunk_size(texts.len()))
+        .map(count)
+        .collect();
+    Ok((terms, chunks))
+}
+
+/// Counts all terms, numbered in order of first occurrence.
+fn count_all<A: Analyzer, T: AsRef<str> + Sync>(
+    analyzer: &A,
+    texts: &[T],
+    config: &TfidfConfig,
+) -> (Vocabulary, Vec<TextCounts>) {
+    let mut counted: Vec<(Vocabulary, TextCounts)> = texts
+        .par_chunks(chunk_size(texts.len()))
+        .map(|texts| {
+            let mut counter = TermCounter::new(analyzer, config);
+            let (mut terms, mut chunk) = (Vocabulary::default(), TextCounts::default());
+            for text in texts {
+                let number = |term: &str| Some(terms.insert(term));
+                counter.count(text.as_ref(), number, &mut chunk.counts);
+                chunk.ends.push(chunk.counts.len());
+            }
+            (terms, chunk)
+        })
+        .collect();
+    // Term numbers of each chunk are mapped to global ones, chunk by chunk.
+    let mut all = Vocabulary::default();
+    let numbers: Vec<Vec<u32>> = counted
+        .iter()
+        .map(|(terms, _)| terms.iter().map(|term| all.insert(term)).collect())
+        .collect();
+    let renumbered = counted.par_iter_mut().zip(numbers);
+    let chunks = renumbered
+        .map(|((_, chunk), numbers)| {
+            for (number, _) in &mut chunk.counts {
+                *number = numbers[*number as usize];
+            }
+            std::mem::take(chunk)
+        })
+        .collect();
+    (all, chunks)
+}
+
+/// Document frequency and collection frequency of each term.
+struct TermFrequencies {
+    documents: Vec<u64>,
+    occurrences: Vec<u64>,
+}
+
+impl TermFrequencies {
+    fn new(chunks: &[TextCounts], terms: usize) -> Self {
+        let mut all = Self {
+            documents: vec![0; terms],
+            occurrences: vec![0; terms],
+        };
+        for &(number, count) in chunks.iter().flat_map(|chunk| &chunk.counts) {
+            all.documents[number as usize] += 1;
+            all.occurrences[number as usize] += u64::from(count);
+        }
+        all
+    }
+}
+
+/// Selects the vocabulary by document frequency and size. Returns term numbers by column.
+fn select_terms(
+    seen: &Vocabulary,
+    frequencies: &TermFrequencies,
+    texts: usize,
+    config: &TfidfConfig,
+) -> Result<Vec<usize>, TfidfFitError> {
+    let terms = seen.len();
+    if terms == 0 {
+        return Err(TfidfFitError::NoTerms { texts });
+    }
+    let (least, most) = (config.min_df.bound(texts), config.max_df.bound(texts));
+    if most < least {
+        return Err(TfidfFitError::DocFrequencyRange { least, most });
+    }
+    let inside = |&old: &usize| {
+        let df = frequencies.documents[old] as f64;
+        df >= least && df <= most
+    };
+    let mut kept: Vec<usize> = (0..terms).filter(inside).collect();
+    if kept.is_empty() {
+        return Err(TfidfFitError::NoTermsLeft {
+            terms,
+            least,
+            most,
+            texts,
+        });
+    }
+    // Most comparisons are decided by the first eight bytes, compared as a number.
+    let key = |&old: &usize| {
+        let term = seen.term(old).unwrap_or_default();
+        let mut head = [0; 8];
+        let length = term.len().min(8);
+        head[..length].copy_from_slice(&term.as_bytes()[..length]);
+        (u64::from_be_bytes(head), term, old)
+    };
+    let mut sorted: Vec<_> = kept.par_iter().map(key).collect();
+    sorted.par_sort_unstable();
+    kept = sorted.into_par_iter().map(|(_, _, old)| old).collect();
+    if let Some(limit) = config.max_features.filter(|&limit| limit < kept.len()) {
+        // Binary weights count a term once per text.
+        let weight = |old: usize| match config.tf {
+            super::TfWeighting::Binary => frequencies.documents[old],
+            _ => frequencies.occurrences[old],
+        };
+        let mut frequent = kept.clone();
+        frequent.sort_by_key(|&old| std::cmp::Reverse(weight(old)));
+        let frequent: FxHashSet<usize> = frequent.into_iter().take(limit).collect();
+        kept.retain(|old| frequent.contains(old));
+    }
+    Ok(kept)
+}
+
+/// Replaces term numbers by columns and drops terms without a column.
+fn renumber(chunk: &mut TextCounts, columns: &[Option<u32>]) {
+    let (mut from, mut to) = (0, 0);
+    for end in &mut chunk.ends {
+        while from < *end {
+            let (number, count) = chunk.counts[from];
+            if let Some(column) = columns[number as usize] {
+                chunk.counts[to] = (column, count);
+                to += 1;
+            }
+            from += 1;
+        }
+        *end = to;
+    }
+    chunk.counts.truncate(to);
+}
+
+fn idf_weights(
+    terms: &Vocabulary,
+    df: &[u64],
+    texts: usize,
+    idf: IdfWeighting,
+) -> Result<Vec<f64>, TfidfFitError> {
+    let texts = texts as f64;
+    let weight = |(column, &df): (usize, &u64)| match idf {
+        IdfWeighting::None => Ok(1.0),
+        IdfWeighting::Smooth => Ok(((1.0 + texts) / (1.0 + df as f64)).ln() + 1.0),
+        IdfWeighting::Plain if df == 0 => Err(TfidfFitError::UnseenTerm {
+            term: terms.term(column).unwrap_or_default().to_owned(),
+        }),
+        IdfWeighting::Plain => Ok((texts / df as f64).ln() + 1.0),
+    };
+    df.iter().enumerate().map(weight).collect()
+}

@@ -1,0 +1,601 @@
+//! kNN over training queries: retriever contract, reference implementation, hand-computed cases, invalid
+//! input.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ir_core::{
+    DocFilter, DocIds, DocNum, DocSet, Document, EncodeError, Encoder, Ranking, Retriever, Search,
+    SearchError, Side,
+};
+use ir_knn::{
+    DataFinderQuirks, DistanceMetric, DocFrequency, NeighborAggregation, TfidfConfig,
+    TfidfFitError, TfidfVectorizer, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig,
+    TrainingQueryKnnError,
+};
+use proptest::prelude::*;
+
+const VOTE: NeighborAggregation = NeighborAggregation::WeightedVote { neighbors: 4 };
+
+fn by(aggregation: NeighborAggregation) -> TrainingQueryKnnConfig {
+    let config = TrainingQueryKnnConfig::default().with_metric(DistanceMetric::Euclidean);
+    config.with_aggregation(aggregation)
+}
+
+/// Encoder of texts that are numbers, such as "1 -2 0.5".
+#[derive(Debug)]
+struct Numbers(usize);
+
+impl Encoder for Numbers {
+    fn dim(&self) -> usize {
+        self.0
+    }
+
+    fn encode_into(&self, _: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+        for (text, row) in texts.iter().zip(out.chunks_exact_mut(self.0)) {
+            row.fill(0.0);
+            for (cell, word) in row.iter_mut().zip(text.split_whitespace()) {
+                *cell = word.parse().unwrap_or(0.0);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Dense encoder of the counts of six letters.
+struct Letters;
+
+impl Encoder for Letters {
+    fn dim(&self) -> usize {
+        6
+    }
+
+    fn encode_into(&self, _: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+        for (text, row) in texts.iter().zip(out.chunks_exact_mut(6)) {
+            for (cell, letter) in row.iter_mut().zip("aeklmt".chars()) {
+                *cell = text.chars().filter(|&c| c == letter).count() as f32;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Retriever that finds nothing if there are no training queries.
+struct OrEmpty<E>(Result<TrainingQueryKnn<E>, DocIds>);
+
+impl<E: Encoder> Retriever for OrEmpty<E> {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        match &self.0 {
+            Ok(knn) => knn.ids(),
+            Err(ids) => ids,
+        }
+    }
+
+    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+        match &self.0 {
+            Ok(knn) => knn.search(query, how),
+            Err(_) => Ok(Ranking::default()),
+        }
+    }
+
+    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        match &self.0 {
+            Ok(knn) => knn.search_batch(queries),
+            Err(_) => Ok(vec![Ranking::default(); queries.len()]),
+        }
+    }
+}
+
+/// Training queries that are the texts of the documents.
+fn own_texts(documents: &[Document]) -> (DocIds, Vec<TrainingQuery>) {
+    let ids = documents.iter().map(|doc| doc.id.as_str()).collect();
+    let query = |doc: &Document| {
+        let text = format!("{} {}", doc.title, doc.text);
+        TrainingQuery::new(&doc.id, text, [&doc.id])
+    };
+    (ids, documents.iter().map(query).collect())
+}
+
+#[test]
+fn contract() {
+    for aggregation in [NeighborAggregation::Nearest, NeighborAggregation::Sum, VOTE] {
+        for metric in [DistanceMetric::Euclidean, DistanceMetric::Cosine] {
+            let config = by(aggregation).with_metric(metric);
+            ir_testkit::check_text(|documents| {
+                let (ids, queries) = own_texts(documents);
+                OrEmpty::<TfidfVectorizer>(if queries.is_empty() {
+                    Err(ids)
+                } else {
+                    Ok(
+                        TrainingQueryKnn::tfidf(ids, queries, &TfidfConfig::default(), &config)
+                            .unwrap(),
+                    )
+                })
+            });
+            ir_testkit::check_text(|documents| {
+                let (ids, queries) = own_texts(documents);
+                OrEmpty(if queries.is_empty() {
+                    Err(ids)
+                } else {
+                    Ok(TrainingQueryKnn::new(ids, queries, Letters, &config).unwrap())
+                })
+            });
+        }
+    }
+}
+
+/// One-dimensional queries at 1, 2, 3, 5 and 9; squared distances from 0 are 1, 4, 9, 25, 81.
+fn five(config: &TrainingQueryKnnConfig) -> TrainingQueryKnn<Numbers> {
+    let rows = [("1", "a"), ("2", "b"), ("3", "a"), ("5", "c"), ("9", "d")];
+    let query = |(at, id): (&str, &str)| TrainingQuery::new(format!("p{at}"), at, [id]);
+    let ids = ["a", "b", "c", "d", "never"].into_iter().collect();
+    TrainingQueryKnn::new(ids, rows.map(query).into(), Numbers(1), config).unwrap()
+}
+
+fn named<E: Encoder>(
+    knn: &TrainingQueryKnn<E>,
+    query: &str,
+    how: &Search<'_>,
+) -> Vec<(String, f32)> {
+    let ranking = knn.search(query, how).unwrap();
+    let name = |hit: &ir_core::Hit| (knn.ids().id(hit.doc).to_owned(), hit.score);
+    ranking.iter().map(name).collect()
+}
+
+fn is(found: &[(String, f32)], expected: &[(&str, f32)]) {
+    let found: Vec<(&str, f32)> = found
+        .iter()
+        .map(|(id, score)| (id.as_str(), *score))
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn by_hand() {
+    let all = Search::top(9);
+    let knn = five(&by(NeighborAggregation::Nearest));
+    is(
+        &named(&knn, "0", &all),
+        &[("a", -1.), ("b", -4.), ("c", -25.), ("d", -81.)],
+    );
+    assert_eq!((knn.documents(), knn.queries().len()), (4, 5));
+
+    let knn = five(&by(NeighborAggregation::Sum));
+    is(
+        &named(&knn, "0", &Search::top(2)),
+        &[("a", 0.6), ("b", 0.2)],
+    );
+
+    // D = 25: 24/25 + 16/25, 21/25 and 0. d has no vote: (25 - 81)/25.
+    let knn = five(&by(VOTE));
+    is(
+        &named(&knn, "0", &all),
+        &[("a", 1.6), ("b", 0.84), ("c", 0.), ("d", -2.24)],
+    );
+}
+
+#[test]
+fn published_exact_top_by_hand() {
+    let knn = five(&by(NeighborAggregation::ExactTop));
+    // Two queries yield two documents. The third yields a again: 1 + 9.
+    is(
+        &named(&knn, "0", &Search::top(2)),
+        &[("a", -1.), ("b", -4.)],
+    );
+    is(
+        &named(&knn, "0", &Search::top(3)),
+        &[("b", -4.), ("a", -10.), ("c", -25.)],
+    );
+    // A filter without b and c visits more queries.
+    let filter = |doc: DocNum| doc.get() == 0 || doc.get() == 3;
+    is(
+        &named(&knn, "0", &Search::top(2).within(&filter)),
+        &[("a", -10.), ("d", -81.)],
+    );
+
+    // The published program stops after four relevant documents, a twice: b 4, a 10, c 25, but not d.
+    // Sorted by score, the farthest is first.
+    let knn = five(&by(NeighborAggregation::ExactTop).with_quirks(DataFinderQuirks::EXACT_TOP));
+    is(
+        &named(&knn, "0", &Search::top(5)),
+        &[("c", 25.), ("a", 10.), ("b", 4.)],
+    );
+    // Truncation precedes the reversal.
+    is(&named(&knn, "0", &Search::top(2)), &[("a", 10.), ("b", 4.)]);
+    is(&named(&knn, "0", &Search::top(0)), &[]);
+}
+
+#[test]
+fn published_vote_by_hand() {
+    // From 9, the voters are at 9, 5, 3, 2 with distances 0, 16, 36, 49. Their votes go to the documents
+    // of the queries at 1, 2, 3, 5: a, b, a, c. The relevant document d is never found.
+    let quirks = DataFinderQuirks {
+        first_rows: true,
+        ..DataFinderQuirks::default()
+    };
+    let knn = five(&by(VOTE).with_quirks(quirks));
+    let expected = [("a", 1. + 13. / 49.), ("b", 33. / 49.), ("c", 0.)];
+    is(&named(&knn, "9", &Search::top(5)), &expected);
+    let knn = five(&by(VOTE));
+    assert_eq!(named(&knn, "9", &Search::top(1))[0].0, "d");
+    // At most four results, of documents with votes only.
+    let quirks = DataFinderQuirks {
+        four_results: true,
+        ..DataFinderQuirks::default()
+    };
+    let knn = five(&by(VOTE).with_quirks(quirks));
+    assert_eq!(named(&knn, "0", &Search::top(5)).len(), 3);
+    let rows =
+        (1..8).map(|n| TrainingQuery::new(format!("{n}"), format!("{n}"), [format!("i{n}")]));
+    let ids = (1..8).map(|n| format!("i{n}")).collect();
+    let config = by(NeighborAggregation::WeightedVote { neighbors: 10 }).with_quirks(quirks);
+    let knn = TrainingQueryKnn::new(ids, rows.collect(), Numbers(1), &config).unwrap();
+    assert_eq!(named(&knn, "0", &Search::top(7)).len(), 4);
+}
+
+/// One of two training queries has no known word, so its vector is zero.
+#[test]
+fn zero_vectors_are_near_under_euclidean_distance_only() {
+    let queries = || {
+        vec![
+            TrainingQuery::new("p", "0 0 0", ["nothing"]),
+            TrainingQuery::new("q", "0.6 0.8 0", ["right"]),
+        ]
+    };
+    // Cosine 0.48, squared distance 1.04; the squared distance to zero is 1.
+    let best = |metric| {
+        let ids = ["nothing", "right"].into_iter().collect();
+        let config = by(NeighborAggregation::Nearest).with_metric(metric);
+        let knn = TrainingQueryKnn::new(ids, queries(), Numbers(3), &config).unwrap();
+        named(&knn, "0.8 0 0.6", &Search::top(1))[0].0.clone()
+    };
+    assert_eq!(best(DistanceMetric::Euclidean), "nothing");
+    assert_eq!(best(DistanceMetric::Cosine), "right");
+}
+
+#[test]
+fn explanations_list_the_voting_queries() {
+    let knn = five(&by(VOTE));
+    let why = knn
+        .explain("0", DocNum::new(0), &Search::top(3))
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        why.to_string(),
+        "1.6  sum of votes weighted by squared Euclidean distance, relative to neighbor 4\n  \
+         0.96  p1, similarity 0.5: 1\n  \
+         0.64  p3, similarity 0.1: 3\n"
+    );
+    let never = knn.ids().get("never").unwrap();
+    assert!(knn.explain("0", never, &Search::top(3)).unwrap().is_none());
+}
+
+/// Reference implementation of the definitions. Returns the ranking and the documents with votes.
+fn oracle(
+    rows: &[(Vec<i8>, Vec<usize>)],
+    query: &[i8],
+    config: &TrainingQueryKnnConfig,
+    k: usize,
+    allowed: &dyn Fn(usize) -> bool,
+) -> (Vec<(usize, f64)>, BTreeSet<usize>) {
+    let distance = |row: &[i8]| -> f64 {
+        row.iter()
+            .zip(query)
+            .map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2))
+            .sum()
+    };
+    let mut near: Vec<(f64, usize)> = rows.iter().map(|row| distance(&row.0)).zip(0..).collect();
+    near.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    let mut scores: BTreeMap<usize, f64> = BTreeMap::new();
+    let quirks = config.quirks;
+    let mut cut = k;
+    match config.aggregation {
+        NeighborAggregation::Nearest => {
+            for &(d, row) in &near {
+                for &item in &rows[row].1 {
+                    scores.entry(item).or_insert(-d);
+                }
+            }
+        }
+        NeighborAggregation::Sum => {
+            // In the order of the rows, which defines the sum.
+            for row in rows {
+                for item in row.1.iter().collect::<BTreeSet<_>>() {
+                    *scores.entry(*item).or_insert(0.0) += 1.0 / (1.0 + distance(&row.0));
+                }
+            }
+        }
+        NeighborAggregation::WeightedVote { neighbors } => {
+            let voters = &near[..neighbors.min(near.len())];
+            let farthest = voters.last().unwrap().0;
+            let weight = |d: f64| match (farthest > 0.0, d > 0.0) {
+                (true, _) => (farthest - d) / farthest,
+                (false, true) => -d,
+                (false, false) => 1.0,
+            };
+            for (index, &(d, row)) in voters.iter().enumerate() {
+                let relevant = &rows[if quirks.first_rows { index } else { row }].1;
+                for item in relevant.iter().collect::<BTreeSet<_>>() {
+                    *scores.entry(*item).or_insert(0.0) += weight(d);
+                }
+            }
+            if quirks.four_results {
+                cut = k.min(4);
+            } else if !quirks.first_rows {
+                for &(d, row) in &near {
+                    for &item in &rows[row].1 {
+                        scores.entry(item).or_insert(weight(d));
+                    }
+                }
+            }
+        }
+        _ => {
+            let mut hits = 0;
+            for &(d, row) in near
+                .iter()
+                .take(if quirks.four_results { 40 } else { usize::MAX })
+            {
+                if k == 0
+                    || if quirks.four_results {
+                        hits >= 4
+                    } else {
+                        scores.len() >= k
+                    }
+                {
+                    break;
+                }
+                for &item in rows[row].1.iter().collect::<BTreeSet<_>>() {
+                    if allowed(item) {
+                        hits += 1;
+                        *scores.entry(item).or_insert(0.0) -= d;
+                    }
+                }
+            }
+        }
+    }
+    let mut ranked: Vec<(usize, f64)> = scores
+        .into_iter()
+        .filter(|&(item, _)| allowed(item))
+        .collect();
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let voted = ranked.iter().map(|scored| scored.0).collect();
+    ranked.truncate(cut);
+    if quirks.reversed_scores {
+        for scored in &mut ranked {
+            scored.1 = -scored.1;
+        }
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    }
+    (ranked, voted)
+}
+
+fn configurations() -> Vec<TrainingQueryKnnConfig> {
+    let four = DataFinderQuirks {
+        four_results: true,
+        ..DataFinderQuirks::default()
+    };
+    let vote = |neighbors| by(NeighborAggregation::WeightedVote { neighbors });
+    vec![
+        by(NeighborAggregation::Nearest),
+        by(NeighborAggregation::Sum),
+        vote(1),
+        vote(3),
+        vote(10),
+        vote(3).with_quirks(four),
+        vote(10).with_quirks(DataFinderQuirks::WEIGHTED),
+        by(NeighborAggregation::ExactTop),
+        by(NeighborAggregation::ExactTop).with_quirks(four),
+        by(NeighborAggregation::ExactTop).with_quirks(DataFinderQuirks::EXACT_TOP),
+    ]
+}
+
+const ITEMS: usize = 9;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Integers, so distances are exact and many are equal.
+    #[test]
+    fn rankings_match_the_reference_implementation(
+        rows in prop::collection::vec(
+            (prop::collection::vec(-3_i8..4, 5), prop::collection::vec(0..ITEMS, 1..4)), 1..60),
+        zeros in any::<bool>(),
+        query in prop::collection::vec(-3_i8..4, 5),
+        k in 0_usize..12,
+        allowed in prop::collection::vec(any::<bool>(), ITEMS),
+        filtered in any::<bool>(),
+    ) {
+        // Mostly zeros, so vectors are stored as posting lists.
+        let mut rows = rows;
+        if zeros {
+            for (n, row) in rows.iter_mut().enumerate() {
+                row.0.iter_mut().enumerate().for_each(|(at, v)| if at != n % 5 { *v = 0 });
+            }
+        }
+        let text = |row: &[i8]| row.iter().map(i8::to_string).collect::<Vec<_>>().join(" ");
+        let ids = || (0..ITEMS).map(|n| format!("i{n}")).collect::<DocIds>();
+        let queries = || -> Vec<TrainingQuery> {
+            let query = |(n, row): (usize, &(Vec<i8>, Vec<usize>))| {
+                TrainingQuery::new(format!("p{n}"), text(&row.0), row.1.iter().map(|n| format!("i{n}")))
+            };
+            rows.iter().enumerate().map(query).collect()
+        };
+        let filter = DocSet::select(ITEMS, |doc| allowed[doc.index()]);
+        let how = Search::top(k);
+        let how = if filtered { how.within(&filter) } else { how };
+        for config in configurations() {
+            let passes = |item: usize| !filtered || filter.contains(DocNum::new(item as u32));
+            let (expected, voted) = oracle(&rows, &query, &config, k, &passes);
+            let knn = TrainingQueryKnn::new(ids(), queries(), Numbers(5), &config).unwrap();
+            let found = knn.search(&text(&query), &how).unwrap();
+            prop_assert_eq!(found.len(), expected.len(), "{:?}", config);
+            // Sums may differ in the last bits of f64, so documents equal in f32 may be swapped.
+            for (hit, (item, score)) in found.iter().zip(&expected) {
+                let close = (f64::from(hit.score) - score).abs() <= 1e-6 * score.abs().max(1.0);
+                prop_assert!(close, "{:?}: {:?}, expected {} {}", config, hit, item, score);
+                let why = knn.explain(&text(&query), hit.doc, &how).unwrap().unwrap();
+                prop_assert_eq!(why.value.to_bits(), hit.score.to_bits());
+                prop_assert!(!why.details.is_empty());
+            }
+            // Exactly the documents with votes have explanations, also beyond the last hit.
+            for item in 0..ITEMS {
+                let why = knn.explain(&text(&query), DocNum::new(item as u32), &how).unwrap();
+                prop_assert_eq!(why.is_some(), voted.contains(&item), "{:?}, {}", config, item);
+            }
+            if config.aggregation == NeighborAggregation::Nearest || config.aggregation == NeighborAggregation::ExactTop {
+                let found: Vec<usize> = found.iter().map(|hit| hit.doc.index()).collect();
+                let expected: Vec<usize> = expected.iter().map(|pair| pair.0).collect();
+                prop_assert_eq!(found, expected, "{:?}", config);
+            }
+        }
+    }
+
+    /// Cosine compared with its definition; 0 for zero vectors.
+    #[test]
+    fn cosines(
+        rows in prop::collection::vec(prop::collection::vec(-3_i8..4, 3), 1..20),
+        query in prop::collection::vec(-3_i8..4, 3),
+    ) {
+        let text = |row: &[i8]| row.iter().map(i8::to_string).collect::<Vec<_>>().join(" ");
+        let dot = |a: &[i8], b: &[i8]| -> f64 {
+            a.iter().zip(b).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum()
+        };
+        let queries = rows.iter().enumerate();
+        let queries = queries.map(|(n, row)| TrainingQuery::new(format!("p{n}"), text(row), [format!("{n}")]));
+        let ids = (0..rows.len()).map(|n| n.to_string()).collect();
+        let config = by(NeighborAggregation::Sum).with_metric(DistanceMetric::Cosine);
+        let knn = TrainingQueryKnn::new(ids, queries.collect(), Numbers(3), &config).unwrap();
+        for hit in &knn.search(&text(&query), &Search::top(100)).unwrap() {
+            let row = &rows[hit.doc.index()];
+            let lengths = (dot(row, row) * dot(&query, &query)).sqrt();
+            let expected = if lengths == 0.0 { 0.0 } else { dot(row, &query) / lengths };
+            prop_assert!((f64::from(hit.score) - expected).abs() < 1e-6);
+        }
+    }
+}
+
+#[test]
+fn missing_relevant_documents_are_rejected_or_skipped() {
+    let ids = || ["a", "b", "a"].into_iter().collect::<DocIds>();
+    let queries = || {
+        vec![
+            TrainingQuery::new("p1", "1", ["a", "a", "gone"]),
+            TrainingQuery::new("p2", "2", Vec::<String>::new()),
+            TrainingQuery::new("p3", "3", ["gone"]),
+        ]
+    };
+    let config = TrainingQueryKnnConfig::default();
+    let build = |queries, config: &TrainingQueryKnnConfig| {
+        TrainingQueryKnn::new(ids(), queries, Numbers(1), config)
+    };
+    let error = |queries, config: &TrainingQueryKnnConfig| build(queries, config).unwrap_err();
+    assert!(matches!(
+        error(queries(), &config),
+        TrainingQueryKnnError::UnknownDocument { query, document } if query == "p1" && document == "gone"
+    ));
+    assert!(matches!(
+        error(queries(), &config.skip_unknown_documents()),
+        TrainingQueryKnnError::NoRelevant { query } if query == "p2"
+    ));
+    let all = config.skip_unknown_documents().skip_without_relevant();
+    let knn = build(queries(), &all).unwrap();
+    assert_eq!(
+        (knn.queries().len(), knn.documents(), knn.without_relevant()),
+        (1, 1, 1)
+    );
+    let gone = |query: &str| (query.to_owned(), "gone".to_owned());
+    assert_eq!(knn.unknown_documents(), [gone("p1"), gone("p3")]);
+    // Of two documents with the same id, the first is used.
+    let found = knn.search("1", &Search::top(9)).unwrap();
+    assert_eq!(found.hits().len(), 1);
+    assert_eq!(found.hits()[0].doc, DocNum::new(0));
+    assert!(matches!(
+        error(Vec::new(), &all),
+        TrainingQueryKnnError::Empty { found: 0 }
+    ));
+    let nothing_left = error(queries().split_off(1), &all);
+    assert!(matches!(
+        nothing_left,
+        TrainingQueryKnnError::Empty { found: 2 }
+    ));
+}
+
+#[test]
+fn contradictory_configurations_are_rejected() {
+    let error = |config: TrainingQueryKnnConfig| {
+        let queries = vec![TrainingQuery::new("p", "1", ["a"])];
+        let ids = ["a"].into_iter().collect();
+        TrainingQueryKnn::new(ids, queries, Numbers(1), &config)
+            .unwrap_err()
+            .to_string()
+    };
+    let no_neighbors = NeighborAggregation::WeightedVote { neighbors: 0 };
+    assert_eq!(
+        error(by(no_neighbors)),
+        "neighbors: expected a number ≥ 1, found 0"
+    );
+    let wrong = by(NeighborAggregation::Nearest).with_quirks(DataFinderQuirks::EXACT_TOP);
+    assert_eq!(error(wrong), "reversed_scores does not apply to Nearest");
+    let wrong = by(NeighborAggregation::ExactTop).with_quirks(DataFinderQuirks::WEIGHTED);
+    assert_eq!(error(wrong), "first_rows does not apply to ExactTop");
+}
+
+#[test]
+fn vectors_with_nan_or_infinity_are_rejected() {
+    let build = |text: &str| {
+        let queries = vec![TrainingQuery::new("p", text, ["a"])];
+        let ids = ["a"].into_iter().collect();
+        TrainingQueryKnn::new(ids, queries, Numbers(2), &TrainingQueryKnnConfig::default())
+    };
+    assert!(matches!(
+        build("1 inf"),
+        Err(TrainingQueryKnnError::Vector { query, at: 1, found }) if query == "p" && found == f32::INFINITY
+    ));
+    let found = build("1 2").unwrap().search("NaN 0", &Search::top(1));
+    assert!(matches!(found, Err(SearchError::NotFinite { at: 0, .. })));
+    // min_df drops every term.
+    let queries = vec![
+        TrainingQuery::new("p", "some words", ["a"]),
+        TrainingQuery::new("q", "others", ["a"]),
+    ];
+    let rare = TfidfConfig::default().with_min_df(DocFrequency::Count(2));
+    let ids = ["a"].into_iter().collect();
+    let found = TrainingQueryKnn::tfidf(ids, queries, &rare, &TrainingQueryKnnConfig::default());
+    assert!(
+        matches!(
+            found,
+            Err(TrainingQueryKnnError::Fit(
+                TfidfFitError::NoTermsLeft { .. }
+            ))
+        ),
+        "{found:?}"
+    );
+}
+
+/// Rounding may yield a distance of 1e-16 between equal vectors, which must count as 0.
+#[test]
+fn the_same_query_is_at_distance_zero() {
+    let ids: DocIds = ["a", "b", "c"].into_iter().collect();
+    let config = TrainingQueryKnnConfig::default()
+        .with_aggregation(NeighborAggregation::WeightedVote { neighbors: 10 });
+    for seed in 1..200 {
+        let numbers: Vec<String> = (0..30)
+            .map(|n| format!("{}", f64::from(seed * 7919 % 1009 + n * n) / 7.0))
+            .collect();
+        let text = numbers.join(" ");
+        let mut queries: Vec<TrainingQuery> = (0..10)
+            .map(|n| TrainingQuery::new(format!("p{n}"), &text, [if n < 2 { "a" } else { "b" }]))
+            .collect();
+        queries.push(TrainingQuery::new("far", "1 -1", ["c"]));
+        let knn = TrainingQueryKnn::new(ids.clone(), queries, Numbers(30), &config).unwrap();
+        let found = knn.search(&text, &Search::top(3)).unwrap();
+        let scores: Vec<(&str, f32)> = found
+            .iter()
+            .map(|hit| (ids.id(hit.doc), hit.score))
+            .collect();
+        assert_eq!(scores[..2], [("b", 8.0), ("a", 2.0)]);
+        assert!(scores[2].1 <= 0.0 && scores[2].1 >= -2.0, "{scores:?}");
+    }
+}
