@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use ir_core::{Qrels, Run};
-use ir_eval::trec_eval::{Detail, Selection};
-use ir_eval::{Generation, Measure, Rules};
+use ir_eval::trec_eval::{OutputDetail, MeasureSelection};
+use ir_eval::{TrecEvalVersion, Measure, Rules};
 use libfuzzer_sys::fuzz_target;
 
 fn check(measure: Measure) {
@@ -21,19 +21,19 @@ fuzz_target!(|text: &str| {
     for option in &options {
         if let Ok(measure) = option.parse::<Measure>() {
             check(measure);
-            let selection = Selection::parse(&[measure.to_string()]).expect("a measure");
+            let selection = MeasureSelection::parse(&[measure.to_string()]).expect("a measure");
             assert_eq!(selection.measures(), [measure]);
         }
     }
-    for generation in [Generation::V9, Generation::V10] {
-        let Ok(selection) = Selection::parse_as(&options, generation) else {
+    for generation in [TrecEvalVersion::V9, TrecEvalVersion::V10] {
+        let Ok(selection) = MeasureSelection::parse_for(JudgmentKind::Grades, &options, generation) else {
             continue;
         };
         let measures = selection.measures();
         measures.iter().copied().for_each(check);
         let names: Vec<String> = measures.iter().map(Measure::to_string).collect();
         if !names.is_empty() {
-            let by_name = Selection::parse_as(&names, generation).expect("measures");
+            let by_name = MeasureSelection::parse_for(JudgmentKind::Grades, &names, generation).expect("measures");
             // In another order: names that are not trec_eval's go last.
             let by_name: BTreeSet<Measure> = by_name.measures().into_iter().collect();
             assert_eq!(by_name, measures.into_iter().collect());
@@ -50,7 +50,7 @@ fuzz_target!(|text: &str| {
             let report = evaluator.evaluate(&run).expect("a run");
             let mut out = Vec::new();
             selection
-                .write(&report, Detail::QueriesAndSummary, &mut out)
+                .write(&report, OutputDetail::QueriesAndSummary, &mut out)
                 .expect("memory");
         }
     }

@@ -1,10 +1,12 @@
-//! Exact decimal parameters.
+//! Exact decimal numbers.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A decimal number of at most nine places, kept exactly, so that a measure with a parameter can
-/// be compared, hashed and printed without surprises.
+/// Exact decimal number with at most nine decimal places.
+///
+/// Measures use it for their parameters, so that they can be compared, hashed and printed exactly.
+/// Range: ±9,000,000.
 ///
 /// ```
 /// use ir_eval::Decimal;
@@ -19,8 +21,8 @@ pub struct Decimal(i64);
 
 const PLACES: u32 = 9;
 const UNIT: i64 = 1_000_000_000;
-/// The largest magnitude: up to here the value as `f64` is the nearest one.
-const MOST: i64 = 9_000_000 * UNIT;
+/// Largest magnitude. Up to it, [`Decimal::to_f64`] is correctly rounded.
+const MAX: i64 = 9_000_000 * UNIT;
 
 impl Decimal {
     /// 0.
@@ -28,26 +30,31 @@ impl Decimal {
     /// 1.
     pub const ONE: Self = Self(UNIT);
 
-    /// `digits` / 10^`places`: `Decimal::new(25, 2)` is 0.25.
+    /// Creates `digits` / 10^`places`: `Decimal::new(25, 2)` is 0.25.
     ///
     /// # Panics
-    /// When there are more than nine places, or the magnitude exceeds nine million. In a constant
-    /// that is an error of the compilation.
+    /// If `places` exceeds nine or the magnitude exceeds nine million. In a constant, that is a
+    /// compile-time error.
     #[must_use]
     pub const fn new(digits: i64, places: u32) -> Self {
         assert!(places <= PLACES, "a decimal has at most nine places");
         let scale = 10_i64.pow(PLACES - places);
         assert!(
-            digits <= MOST / scale && digits >= -MOST / scale,
-            "a decimal lies within nine million of zero"
+            digits <= MAX / scale && digits >= -MAX / scale,
+            "a decimal is at most nine million in magnitude"
         );
         Self(digits * scale)
     }
 
-    /// The nearest 64-bit floating-point number.
+    /// Converts to the nearest `f64`.
     #[must_use]
     pub fn to_f64(self) -> f64 {
         self.0 as f64 / UNIT as f64
+    }
+
+    /// Whether the number is between 0 and 1.
+    pub(crate) const fn is_fraction(self) -> bool {
+        0 <= self.0 && self.0 <= UNIT
     }
 }
 
@@ -73,20 +80,20 @@ impl fmt::Debug for Decimal {
     }
 }
 
-/// Why a text is no [`Decimal`].
+/// Error parsing a [`Decimal`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected a decimal number of at most nine places, within nine million of zero, found {found:?}"
 )]
 pub struct ParseDecimalError {
-    /// The text.
+    #[allow(missing_docs)]
     pub found: String,
 }
 
 impl FromStr for Decimal {
     type Err = ParseDecimalError;
 
-    /// Reads `0.9`, `.9`, `-1`, `+4.50`, `3.`.
+    /// Parses `0.9`, `.9`, `-1`, `+4.50`, `3.`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         parse(text).ok_or_else(|| ParseDecimalError {
             found: text.to_owned(),
@@ -120,7 +127,7 @@ fn parse(text: &str) -> Option<Decimal> {
     let magnitude = whole
         .checked_mul(UNIT)?
         .checked_add(rest * 10_i64.pow(PLACES - places))?;
-    (magnitude <= MOST).then_some(Decimal(sign * magnitude))
+    (magnitude <= MAX).then_some(Decimal(sign * magnitude))
 }
 
 #[cfg(test)]
@@ -129,7 +136,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn reads_what_people_write() {
+    fn parses_common_spellings() {
         for (text, printed) in [
             (".25", "0.25"),
             ("0.10", "0.1"),
@@ -158,13 +165,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn prints_and_reads_back(raw in -MOST..=MOST) {
+        fn text_round_trips(raw in -MAX..=MAX) {
             let number = Decimal(raw);
             prop_assert_eq!(number.to_string().parse::<Decimal>().unwrap(), number);
         }
 
         #[test]
-        fn is_the_nearest_float(digits in -9_000_000_i64..9_000_000, places in 0_u32..=6) {
+        fn to_f64_is_correctly_rounded(digits in -9_000_000_i64..9_000_000, places in 0_u32..=6) {
             let number = Decimal::new(digits, places);
             prop_assert_eq!(number.to_f64(), number.to_string().parse::<f64>().unwrap());
         }

@@ -1,17 +1,18 @@
-//! What an evaluation does where two of them could disagree.
+//! Evaluation rules: everything on which two evaluations of the same run could disagree.
 
 use std::fmt;
 
 use ir_core::Grade;
 use serde::{Deserialize, Serialize};
 
-/// The rules of an evaluation. Every [`Report`](crate::Report) carries and prints them.
+/// Evaluation rules: ties, missing queries, unjudged documents, relevance level, depth. Every
+/// [`Report`](crate::Report) contains and prints its rules.
 ///
-/// The default is what `trec_eval -c` of release 10.0 does.
+/// Default: the rules of `trec_eval -c`, release 10.0.
 ///
 /// ```
-/// use ir_eval::{Missing, Rules};
-/// let rules = Rules { level: 2, missing: Missing::Skip, ..Rules::default() };
+/// use ir_eval::{MissingQueries, Rules};
+/// let rules = Rules { level: 2, missing: MissingQueries::Skip, ..Rules::default() };
 /// assert_eq!(
 ///     rules.to_string(),
 ///     "ties: score then id descending; missing queries: skipped; unjudged: not relevant; \
@@ -21,80 +22,83 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {
-    /// The order of documents with equal scores.
-    pub ties: Ties,
-    /// Queries that have judgments and nothing retrieved.
-    pub missing: Missing,
-    /// Queries that have judgments and no relevant document.
-    pub no_relevant: NoRelevant,
-    /// Retrieved documents without a judgment.
-    pub unjudged: Unjudged,
-    /// A retrieved document whose id is the query's.
+    /// Order of documents with equal scores. Default: descending id.
+    pub ties: TieBreak,
+    /// Queries with judgments but without results. Default: count as empty lists.
+    pub missing: MissingQueries,
+    /// Queries with judgments but without a relevant document. Default: count.
+    pub no_relevant: QueriesWithoutRelevant,
+    /// Retrieved documents without a judgment. Default: not relevant.
+    pub unjudged: UnjudgedDocuments,
+    /// Retrieved documents whose id equals the query id. Default: keep.
     pub self_hits: SelfHits,
-    /// The grade from which on a document is relevant, unless the measure says otherwise; not
-    /// negative. trec_eval's `-l`. Default 1.
+    /// Relevance level: documents are relevant from this grade on, unless the measure has a level
+    /// of its own. trec_eval's `-l`. Range: ≥ 0. Default: 1.
     pub level: Grade,
-    /// How many documents of each list count; the others are dropped. trec_eval's `-M`. Default all.
+    /// Maximum number of documents per query; further ones are dropped. trec_eval's `-M`. Default:
+    /// all.
     pub depth: Option<usize>,
-    /// The precision in which scores are compared.
-    pub scores: ScoreWidth,
-    /// The release of trec_eval to go by where they differ.
-    pub generation: Generation,
-    /// The number of documents in the collection, for utility alone. trec_eval's `-N`. Default 0.
-    pub collection: u64,
+    /// Floating-point precision in which scores are compared. Default: 64 bits.
+    pub scores: ScorePrecision,
+    /// Release of trec_eval to follow where releases differ. Default: 10.
+    #[serde(rename = "generation")]
+    pub trec_eval_version: TrecEvalVersion,
+    /// Number of documents in the collection, which only [`Utility`](crate::measure::Utility)
+    /// uses. trec_eval's `-N`. Default: 0.
+    #[serde(rename = "collection")]
+    pub collection_size: u64,
 }
 
 impl Rules {
-    /// `trec_eval -c`, release 10.0: the default.
+    /// Rules of `trec_eval -c`, release 10.0 (the default).
     pub const TREC_EVAL_10: Self = Self {
-        ties: Ties::TrecEval,
-        missing: Missing::Zero,
-        no_relevant: NoRelevant::Count,
-        unjudged: Unjudged::NonRelevant,
+        ties: TieBreak::TrecEval,
+        missing: MissingQueries::Zero,
+        no_relevant: QueriesWithoutRelevant::Count,
+        unjudged: UnjudgedDocuments::NonRelevant,
         self_hits: SelfHits::Keep,
         level: 1,
         depth: None,
-        scores: ScoreWidth::F64,
-        generation: Generation::V10,
-        collection: 0,
+        scores: ScorePrecision::F64,
+        trec_eval_version: TrecEvalVersion::V10,
+        collection_size: 0,
     };
 
-    /// `trec_eval -c`, release 9.0.8 by its tag.
+    /// Rules of `trec_eval -c`, release 9.0.8 (the git tag).
     pub const TREC_EVAL_9_0_8: Self = Self {
-        generation: Generation::V9,
+        trec_eval_version: TrecEvalVersion::V9,
         ..Self::TREC_EVAL_10
     };
 
-    /// `trec_eval -c`, release 9.0.4, which Anserini used for years: scores in 32 bits, so more
-    /// ties. pytrec_eval compares in 32 bits, too (pytrec_eval-terrier 0.5.11): this is its rule.
+    /// Rules of `trec_eval -c`, release 9.0.4, which Anserini used for years. Scores have 32 bits,
+    /// so there are more ties. pytrec_eval (pytrec_eval-terrier 0.5.11) follows the same rules.
     pub const TREC_EVAL_9_0_4: Self = Self {
-        scores: ScoreWidth::F32,
+        scores: ScorePrecision::F32,
         ..Self::TREC_EVAL_9_0_8
     };
-}
 
-impl Rules {
-    /// gdeval: queries without a relevant document are left out, and so are those without results.
-    /// Its `-c` is `Rules { missing: Missing::Zero, ..Rules::GDEVAL }`.
+    /// Rules of gdeval: queries without a relevant document or without results are skipped.
+    /// `gdeval -c` is `Rules { missing: MissingQueries::Zero, ..Rules::GDEVAL }`.
     pub const GDEVAL: Self = Self {
-        missing: Missing::Skip,
-        no_relevant: NoRelevant::Skip,
+        missing: MissingQueries::Skip,
+        no_relevant: QueriesWithoutRelevant::Skip,
         ..Self::TREC_EVAL_10
     };
 
-    /// sample_eval as NIST gives it out: the first 1000 documents of each list count, and queries
-    /// without results are left out. (The total of [`Kind::InfNumRel`](crate::Kind::InfNumRel)
-    /// that it prints takes in all judged queries all the same.)
+    /// Rules of sample_eval as distributed by NIST: the first 1000 documents of each list count, and
+    /// queries without results are skipped. (The total of
+    /// [`StratifiedRelevantCount`](crate::measure::StratifiedRelevantCount) that sample_eval prints
+    /// includes all judged queries nevertheless.)
     pub const SAMPLE_EVAL: Self = Self {
-        missing: Missing::Skip,
+        missing: MissingQueries::Skip,
         depth: Some(1000),
         ..Self::TREC_EVAL_10
     };
 
-    /// ndeval with its option `-traditional`: queries without results are left out. (Without the
-    /// option it goes by the rank column.)
+    /// Rules of ndeval with the option `-traditional`: queries without results are skipped. (Without
+    /// the option, ndeval sorts by the rank column.)
     pub const NDEVAL: Self = Self {
-        missing: Missing::Skip,
+        missing: MissingQueries::Skip,
         ..Self::TREC_EVAL_10
     };
 }
@@ -105,74 +109,75 @@ impl Default for Rules {
     }
 }
 
-/// The order of documents whose scores are equal. All of them sort by descending score first:
-/// the order of the lines and the rank column of a file mean nothing.
+/// Order of documents with equal scores. Documents are always sorted by descending score first;
+/// the line order and the rank column of a run file are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Ties {
-    /// By document id, descending by bytes, as trec_eval does on purpose: an order that no system
-    /// would have chosen in its own favour.
+pub enum TieBreak {
+    /// Descending byte order of the document id, as in trec_eval: an order that no system would have
+    /// chosen in its own favor.
     #[default]
     TrecEval,
-    /// By document id, ascending by bytes.
+    /// Ascending byte order of the document id.
     IdAscending,
-    /// As the run lists them.
+    /// Order of the run.
     RunOrder,
-    /// Not at all: equal scores are an error.
+    /// Equal scores are an error.
     Reject,
 }
 
-/// What queries count that have judgments and nothing retrieved.
+/// Treatment of queries with judgments but without results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Missing {
-    /// As an empty list, so 0 for nearly all measures: trec_eval's `-c`.
+pub enum MissingQueries {
+    /// They count as empty lists, so 0 for nearly all measures: trec_eval's `-c`.
     #[default]
     Zero,
-    /// They are left out of every mean: trec_eval 9 without `-c`. (Release 10.0 stops with an
-    /// error instead.) Figures over different subsets of the queries cannot be compared.
+    /// They are excluded from every mean: trec_eval 9 without `-c`. (Release 10.0 stops with an
+    /// error instead.) Means over different subsets of the queries are not comparable.
     Skip,
 }
 
-/// What queries count of whose judged documents none reaches the relevance level of the rules.
+/// Treatment of queries without a document that reaches the relevance level of the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum NoRelevant {
+pub enum QueriesWithoutRelevant {
     /// They count, as 0 for nearly all measures: trec_eval.
     #[default]
     Count,
-    /// They are left out of every mean: gdeval.
+    /// They are excluded from every mean: gdeval.
     Skip,
 }
 
-/// What becomes of retrieved documents that have no judgment, or a negative one.
+/// Treatment of retrieved documents without a judgment, or with a negative grade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Unjudged {
+pub enum UnjudgedDocuments {
     /// They count as not relevant.
     #[default]
     NonRelevant,
-    /// They are taken out, after sorting and cutting, and the list closes up: trec_eval's `-J`.
+    /// They are removed after sorting and cutting, and the documents below move up: trec_eval's
+    /// `-J`.
     Remove,
 }
 
-/// What becomes of a document whose id is that of the query, in collections where queries are
+/// Treatment of retrieved documents whose id equals the query id, in collections whose queries are
 /// documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SelfHits {
-    /// It stays.
+    /// They count like any other document.
     #[default]
     Keep,
-    /// It is dropped before anything else, as BEIR does.
+    /// They are removed before anything else, as in BEIR.
     Drop,
 }
 
-/// The precision in which scores are compared.
+/// Floating-point precision in which scores are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum ScoreWidth {
+pub enum ScorePrecision {
     /// 32 bits: trec_eval 9.0.4, pytrec_eval.
     F32,
     /// 64 bits: trec_eval from 9.0.8 on.
@@ -180,15 +185,15 @@ pub enum ScoreWidth {
     F64,
 }
 
-/// The release of trec_eval to go by where they differ.
+/// Release of trec_eval to follow where releases differ.
 ///
 /// | | 9 | 10 |
 /// |---|---|---|
 /// | relevant documents needed for recall r of R, in interpolated precision | ⌊rR + 0.9⌋ | rR rounded, halves up |
 /// | per-query output | queries of the run | queries of the qrels, missing ones too where they count |
-/// | [`Yaap`](crate::Kind::Yaap) of a missing query | 0 | ln(1 / (1 + R)) |
+/// | [`Yaap`](crate::measure::Yaap) of a missing query | 0 | ln(1 / (1 + R)) |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub enum Generation {
+pub enum TrecEvalVersion {
     /// 9.0.x.
     #[serde(rename = "9")]
     V9,
@@ -201,30 +206,30 @@ pub enum Generation {
 impl fmt::Display for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ties = match self.ties {
-            Ties::TrecEval => "score then id descending",
-            Ties::IdAscending => "score descending then id ascending",
-            Ties::RunOrder => "score descending then run order",
-            Ties::Reject => "rejected",
+            TieBreak::TrecEval => "score then id descending",
+            TieBreak::IdAscending => "score descending then id ascending",
+            TieBreak::RunOrder => "score descending then run order",
+            TieBreak::Reject => "rejected",
         };
         let missing = match self.missing {
-            Missing::Zero => "count as 0",
-            Missing::Skip => "skipped",
+            MissingQueries::Zero => "count as 0",
+            MissingQueries::Skip => "skipped",
         };
         let unjudged = match self.unjudged {
-            Unjudged::NonRelevant => "not relevant",
-            Unjudged::Remove => "removed",
+            UnjudgedDocuments::NonRelevant => "not relevant",
+            UnjudgedDocuments::Remove => "removed",
         };
         let self_hits = match self.self_hits {
             SelfHits::Keep => "kept",
             SelfHits::Drop => "dropped",
         };
         let scores = match self.scores {
-            ScoreWidth::F32 => "32 bit",
-            ScoreWidth::F64 => "64 bit",
+            ScorePrecision::F32 => "32 bit",
+            ScorePrecision::F64 => "64 bit",
         };
-        let generation = match self.generation {
-            Generation::V9 => "9",
-            Generation::V10 => "10",
+        let generation = match self.trec_eval_version {
+            TrecEvalVersion::V9 => "9",
+            TrecEvalVersion::V10 => "10",
         };
         write!(
             f,
@@ -237,11 +242,11 @@ impl fmt::Display for Rules {
             Some(depth) => write!(f, "{depth}")?,
         }
         write!(f, "; scores: {scores}; generation: {generation}")?;
-        if self.no_relevant == NoRelevant::Skip {
+        if self.no_relevant == QueriesWithoutRelevant::Skip {
             f.write_str("; queries without relevant documents: skipped")?;
         }
-        if self.collection > 0 {
-            write!(f, "; collection: {} documents", self.collection)?;
+        if self.collection_size > 0 {
+            write!(f, "; collection: {} documents", self.collection_size)?;
         }
         Ok(())
     }

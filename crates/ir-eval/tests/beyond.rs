@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use common::{data, qrels, run};
-use ir_core::trec::Header;
+use ir_core::trec::HeaderLine;
 use ir_core::{Grade, Judgments, Qrels, Run, StratifiedQrels};
-use ir_eval::{Evaluator, Measure, Missing, Rules, Unjudged};
+use ir_eval::{Evaluator, Measure, MissingQueries, Rules, UnjudgedDocuments};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
@@ -23,8 +23,8 @@ fn vectors() -> Option<std::path::PathBuf> {
 #[test]
 fn sample_eval_prints() {
     let Some(folder) = vectors() else { return };
-    let judgments = qrels(&folder.join("mini_numeric.qrels"), Header::AsData);
-    let results = run(&folder.join("mini_numeric.run"), Header::AsData);
+    let judgments = qrels(&folder.join("mini_numeric.qrels"), HeaderLine::AsData);
+    let results = run(&folder.join("mini_numeric.run"), HeaderLine::AsData);
     let output = fs::read_to_string(folder.join("mini_numeric.sample_eval.expected.txt")).unwrap();
     // Its depth is a constant: 1000 at NIST, 100 in this copy.
     let rules = Rules {
@@ -32,7 +32,7 @@ fn sample_eval_prints() {
         ..Rules::SAMPLE_EVAL
     };
     let all = Rules {
-        missing: Missing::Zero,
+        missing: MissingQueries::Zero,
         ..rules
     };
     let value = |name: &str, query: &str| {
@@ -69,11 +69,11 @@ fn sample_eval_prints() {
 #[test]
 fn gdeval_prints() {
     let Some(folder) = vectors() else { return };
-    let judgments = qrels(&folder.join("mini_numeric.qrels"), Header::AsData);
-    let results = run(&folder.join("mini_numeric.run"), Header::AsData);
+    let judgments = qrels(&folder.join("mini_numeric.qrels"), HeaderLine::AsData);
+    let results = run(&folder.join("mini_numeric.run"), HeaderLine::AsData);
     let measures = ["nDCG(dcg='exp-log2')@5", "ERR@5"].map(|name| name.parse().unwrap());
     let complete = Rules {
-        missing: Missing::Zero,
+        missing: MissingQueries::Zero,
         ..Rules::GDEVAL
     };
     let report = |rules| {
@@ -128,7 +128,7 @@ fn biocaddie() {
         assert_eq!(format!("{value:.4}"), figure, "{name}");
     }
     let complete = Rules {
-        missing: Missing::Zero,
+        missing: MissingQueries::Zero,
         ..Rules::GDEVAL
     };
     for (name, figure) in [
@@ -140,11 +140,11 @@ fn biocaddie() {
 }
 
 /// A document of a random collection: stratum, grade (negative: not sampled).
-type Pooled = (u8, Grade);
+type PooledDocument = (u8, Grade);
 
 /// The estimators of sample_eval, from the sets that the paper names.
 struct Estimate<'a> {
-    pool: &'a BTreeMap<String, Pooled>,
+    pool: &'a BTreeMap<String, PooledDocument>,
     list: &'a [String],
     level: Grade,
 }
@@ -355,7 +355,7 @@ proptest! {
         }
         let kept: Vec<String> =
             list.iter().filter(|doc| judged.get(*doc).is_some_and(|&g| g >= 0)).cloned().collect();
-        let removing = Rules { unjudged: Unjudged::Remove, ..Rules::default() };
+        let removing = Rules { unjudged: UnjudgedDocuments::Remove, ..Rules::default() };
         for (name, plain) in [
             ("AP(judged_only=True)", "AP"),
             ("P(judged_only=True)@5", "P@5"),

@@ -7,7 +7,7 @@ use ir_core::{Qrels, Run};
 use ir_eval::significance::{Alternative, MultipleTestingCorrection, PairedTTest};
 use ir_eval::{
     Bootstrap, CompareError, ComparedPairs, Comparison, ComparisonConfig, Evaluator,
-    HypothesisFamily, Measure, Missing, RankChanges, Report, Rules, SignificanceTest,
+    HypothesisFamily, Measure, MissingQueries, RankChanges, Report, Rules, SignificanceTest,
 };
 
 /// A run with the relevant document of query i at `ranks[i]`; 0 means no results.
@@ -134,7 +134,10 @@ fn families() {
         4.0
     );
     assert_eq!(
-        factor(config(HypothesisFamily::All, MultipleTestingCorrection::None)),
+        factor(config(
+            HypothesisFamily::All,
+            MultipleTestingCorrection::None
+        )),
         1.0
     );
 }
@@ -142,7 +145,7 @@ fn families() {
 #[test]
 fn skipped_queries_are_skipped_for_all() {
     let rules = Rules {
-        missing: Missing::Skip,
+        missing: MissingQueries::Skip,
         ..Rules::default()
     };
     let runs = [

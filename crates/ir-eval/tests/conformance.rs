@@ -6,13 +6,20 @@ mod common;
 use std::fs;
 
 use common::{data, printed, qrels, run, same};
-use ir_core::trec::Header;
+use ir_core::trec::HeaderLine;
 use ir_eval::preferences;
-use ir_eval::trec_eval::{Detail, Judgments, Selection, Sheet};
-use ir_eval::{Generation, JudgmentGroups, Missing, Rules, Unjudged, ZScores};
+use ir_eval::trec_eval::{JudgmentKind, MeasureSelection, OutputDetail, TrecEvalOutput};
+use ir_eval::{JudgmentGroups, MissingQueries, Rules, TrecEvalVersion, UnjudgedDocuments, ZScores};
 
 /// The expected output, the options, the rules, what is printed, the qrels, the run.
-type Case<'a> = (&'a str, &'a [&'a str], Rules, Detail, &'a str, &'a str);
+type Case<'a> = (
+    &'a str,
+    &'a [&'a str],
+    Rules,
+    OutputDetail,
+    &'a str,
+    &'a str,
+);
 
 /// trec_eval's own regression test, release 10.0.
 #[test]
@@ -21,17 +28,17 @@ fn trec_eval_release_tests() {
         return;
     };
     let plain = Rules {
-        missing: Missing::Skip,
+        missing: MissingQueries::Skip,
         ..Rules::default()
     };
     let complete = Rules::default();
-    let both = Detail::QueriesAndSummary;
+    let both = OutputDetail::QueriesAndSummary;
     let cases: &[Case<'_>] = &[
         (
             "out.test",
             &[],
             plain,
-            Detail::Summary,
+            OutputDetail::Summary,
             "qrels.test",
             "results.test",
         ),
@@ -39,7 +46,7 @@ fn trec_eval_release_tests() {
             "out.test",
             &[],
             plain,
-            Detail::Summary,
+            OutputDetail::Summary,
             "qrels.test.with-comments",
             "results.test",
         ),
@@ -47,7 +54,7 @@ fn trec_eval_release_tests() {
             "out.test.a",
             &["all_trec"],
             plain,
-            Detail::Summary,
+            OutputDetail::Summary,
             "qrels.test",
             "results.test",
         ),
@@ -106,9 +113,9 @@ fn trec_eval_release_tests() {
         ),
     ];
     for (expected, options, rules, detail, judged, results) in cases {
-        let selection = Selection::parse(options).unwrap();
-        let qrels = qrels(&folder.join(judged), Header::AsData);
-        let run = run(&folder.join(results), Header::AsData);
+        let selection = MeasureSelection::parse(options).unwrap();
+        let qrels = qrels(&folder.join(judged), HeaderLine::AsData);
+        let run = run(&folder.join(results), HeaderLine::AsData);
         let found = printed(&selection, *rules, *detail, &qrels, &run);
         same(
             &found,
@@ -118,9 +125,11 @@ fn trec_eval_release_tests() {
     }
 }
 
-fn text(sheet: Sheet<'_>) -> String {
+fn text(output: TrecEvalOutput<'_>) -> String {
     let mut out = Vec::new();
-    sheet.write(Detail::QueriesAndSummary, &mut out).unwrap();
+    output
+        .write(OutputDetail::QueriesAndSummary, &mut out)
+        .unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -131,15 +140,16 @@ fn trec_eval_release_tests_of_other_judgments() {
         return;
     };
     let plain = Rules {
-        missing: Missing::Skip,
+        missing: MissingQueries::Skip,
         ..Rules::default()
     };
     let bytes = |name: &str| fs::read(folder.join(name)).unwrap();
     let expected = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
-    let results = |name: &str| run(&folder.join(name), Header::AsData);
+    let results = |name: &str| run(&folder.join(name), HeaderLine::AsData);
 
     let all = ["all_prefs"];
-    let selection = Selection::parse_for(Judgments::Preferences, &all, Generation::V10).unwrap();
+    let selection =
+        MeasureSelection::parse_for(JudgmentKind::Preferences, &all, TrecEvalVersion::V10).unwrap();
     for (name, judged, found, is_qrels) in [
         ("out.test.prefs", "prefs.test", "prefs.results.test", false),
         (
@@ -158,34 +168,35 @@ fn trec_eval_release_tests_of_other_judgments() {
         let report = read
             .unwrap()
             .data
-            .evaluate(&results(found), &selection.preferences(), plain)
+            .evaluate(&results(found), &selection.preference_measures(), plain)
             .unwrap();
         same(
-            &text(selection.sheet_of_preferences(&report)),
+            &text(selection.preference_output(&report)),
             &expected(name),
             judged,
         );
     }
 
     let groups: [&str; 0] = [];
-    let selection = Selection::parse_for(Judgments::Groups, &groups, Generation::V10).unwrap();
+    let selection =
+        MeasureSelection::parse_for(JudgmentKind::Groups, &groups, TrecEvalVersion::V10).unwrap();
     for judged in ["qrels.123", "qrels.comments.123"] {
         let groups = JudgmentGroups::read(&bytes(judged)[..], judged)
             .unwrap()
             .data;
         let report = groups.evaluate(&results("results.test"), &selection.measures(), plain);
-        let found = text(selection.sheet(&report.unwrap()));
+        let found = text(selection.output(&report.unwrap()));
         same(&found, &expected("out.test.qrels_jg"), judged);
     }
 
-    let selection = Selection::parse(&["all_trec"]).unwrap();
-    let judged = qrels(&folder.join("qrels.test"), Header::AsData);
+    let selection = MeasureSelection::parse(&["all_trec"]).unwrap();
+    let judged = qrels(&folder.join("qrels.test"), HeaderLine::AsData);
     let evaluator = selection.evaluator(&judged, plain).unwrap();
     let report = evaluator.evaluate(&results("results.test")).unwrap();
     let reference = ZScores::read(&bytes("zscores_file")[..], "zscores_file")
         .unwrap()
         .data;
-    let found = text(selection.sheet(&report).standardised(&reference));
+    let found = text(selection.output(&report).standardized(&reference));
     same(&found, &expected("out.test.aqZ"), "out.test.aqZ");
 }
 
@@ -198,10 +209,13 @@ fn specification_vectors() {
     let Some(folder) = data("../spec/vectors") else {
         return;
     };
-    let qrels = qrels(&folder.join("mini.qrels"), Header::AsData);
-    let run = run(&folder.join("mini.run"), Header::AsData);
+    let qrels = qrels(&folder.join("mini.qrels"), HeaderLine::AsData);
+    let run = run(&folder.join("mini.run"), HeaderLine::AsData);
     let mut compared = 0;
-    for (release, generation) in [("9.0.8", Generation::V9), ("10.0", Generation::V10)] {
+    for (release, generation) in [
+        ("9.0.8", TrecEvalVersion::V9),
+        ("10.0", TrecEvalVersion::V10),
+    ] {
         for options in [
             "", ".-c", ".-J", ".-c-J", ".-M3", ".-c-M3", ".-l2", ".-c-l2",
         ] {
@@ -210,27 +224,34 @@ fn specification_vectors() {
                 continue;
             };
             let rules = Rules {
-                generation,
+                trec_eval_version: generation,
                 missing: if options.contains("-c") {
-                    Missing::Zero
+                    MissingQueries::Zero
                 } else {
-                    Missing::Skip
+                    MissingQueries::Skip
                 },
                 unjudged: if options.contains("-J") {
-                    Unjudged::Remove
+                    UnjudgedDocuments::Remove
                 } else {
-                    Unjudged::NonRelevant
+                    UnjudgedDocuments::NonRelevant
                 },
                 depth: options.contains("-M3").then_some(3),
                 level: if options.contains("-l2") { 2 } else { 1 },
                 ..Rules::default()
             };
             let mut chosen: Vec<&str> = MINI.lines().collect();
-            if generation == Generation::V10 {
+            if generation == TrecEvalVersion::V10 {
                 chosen.push("unj.5,10");
             }
-            let selection = Selection::parse_as(&chosen, generation).unwrap();
-            let found = printed(&selection, rules, Detail::QueriesAndSummary, &qrels, &run);
+            let selection =
+                MeasureSelection::parse_for(JudgmentKind::Grades, &chosen, generation).unwrap();
+            let found = printed(
+                &selection,
+                rules,
+                OutputDetail::QueriesAndSummary,
+                &qrels,
+                &run,
+            );
             same(&found, &expected, &path.to_string_lossy());
             compared += 1;
         }
@@ -244,15 +265,18 @@ fn recall_point_vectors() {
     let Some(folder) = data("../spec/vectors") else {
         return;
     };
-    let qrels = qrels(&folder.join("iprec.qrels"), Header::AsData);
-    let run = run(&folder.join("iprec.run"), Header::AsData);
-    for (release, generation) in [("9.0.8", Generation::V9), ("10.0", Generation::V10)] {
+    let qrels = qrels(&folder.join("iprec.qrels"), HeaderLine::AsData);
+    let run = run(&folder.join("iprec.run"), HeaderLine::AsData);
+    for (release, generation) in [
+        ("9.0.8", TrecEvalVersion::V9),
+        ("10.0", TrecEvalVersion::V10),
+    ] {
         let rules = Rules {
-            generation,
+            trec_eval_version: generation,
             ..Rules::default()
         };
-        let selection = Selection::parse(&["iprec_at_recall", "11pt_avg"]).unwrap();
-        let found = printed(&selection, rules, Detail::Summary, &qrels, &run);
+        let selection = MeasureSelection::parse(&["iprec_at_recall", "11pt_avg"]).unwrap();
+        let found = printed(&selection, rules, OutputDetail::Summary, &qrels, &run);
         let path = folder.join(format!("iprec.{release}.expected.txt"));
         same(&found, &fs::read_to_string(&path).unwrap(), release);
     }

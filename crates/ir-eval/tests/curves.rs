@@ -3,8 +3,8 @@
 
 use ir_core::{Qrels, Run};
 use ir_eval::{
-    Evaluator, Judged, Measure, MeasureCurve, Rules, ScoresByRank, SelfHits, Ties, Unjudged,
-    at_cutoffs, eleven_point_precision, log_spaced_cutoffs,
+    Evaluator, JudgmentStatus, Measure, MeasureCurve, Rules, ScoresByRank, SelfHits, TieBreak,
+    UnjudgedDocuments, at_cutoffs, eleven_point_precision, log_spaced_cutoffs,
 };
 use proptest::prelude::*;
 
@@ -109,7 +109,7 @@ proptest! {
     fn ranks_are_those_of_the_evaluator(
         lists in prop::collection::vec(prop::collection::vec((0..12_u8, -2..4_i8), 1..20), 1..6),
         grades in prop::collection::vec((0..6_u8, 0..12_u8, -1..4_i64), 1..60),
-        ties in prop::sample::select(vec![Ties::TrecEval, Ties::IdAscending, Ties::RunOrder]),
+        ties in prop::sample::select(vec![TieBreak::TrecEval, TieBreak::IdAscending, TieBreak::RunOrder]),
         remove: bool,
         drop_self: bool,
         depth in prop::option::of(0..12_usize),
@@ -130,29 +130,29 @@ proptest! {
         let rules = Rules {
             ties,
             depth,
-            unjudged: if remove { Unjudged::Remove } else { Unjudged::NonRelevant },
+            unjudged: if remove { UnjudgedDocuments::Remove } else { UnjudgedDocuments::NonRelevant },
             self_hits: if drop_self { SelfHits::Drop } else { SelfHits::Keep },
             level: 2,
             ..Rules::default()
         };
-        let evaluator = Evaluator::with_rules(&qrels, &[Measure::P.at(1)], rules).unwrap().keeping(100);
+        let evaluator = Evaluator::with_rules(&qrels, &[Measure::P.at(1)], rules).unwrap().with_top_judgments(100);
         let Ok(report) = evaluator.evaluate(&run) else { return Ok(()) };
         let scores = ScoresByRank::new(&run, &qrels, rules, 100);
         let answered: Vec<_> = report.queries().iter().filter(|query| query.retrieved()).collect();
         prop_assert_eq!(scores.lists, answered.len());
         for (rank, at) in scores.ranks.iter().enumerate() {
-            let here: Vec<&Judged> = answered.iter().filter_map(|query| query.top().get(rank)).collect();
-            let relevant = here.iter().filter(|judged| matches!(judged, Judged::Grade(grade) if *grade >= 2));
+            let here: Vec<&JudgmentStatus> = answered.iter().filter_map(|query| query.top_judgments().get(rank)).collect();
+            let relevant = here.iter().filter(|judged| matches!(judged, JudgmentStatus::Grade(grade) if *grade >= 2));
             prop_assert_eq!((at.lists, at.relevant), (here.len(), relevant.count()));
             prop_assert!(at.low <= at.mean + 1e-9 && at.mean <= at.high + 1e-9 || at.lists > 2);
         }
-        let longest = answered.iter().map(|query| query.top().len()).max().unwrap_or(0);
+        let longest = answered.iter().map(|query| query.top_judgments().len()).max().unwrap_or(0);
         prop_assert_eq!(scores.ranks.len(), longest);
         for query in answered {
             let one = ScoresByRank::for_query(&run, &qrels, rules, 100, query.query()).unwrap();
             let means: Vec<f64> = one.ranks.iter().map(|at| at.mean).collect();
             prop_assert!(means.windows(2).all(|pair| pair[0] >= pair[1]));
-            prop_assert_eq!(one.ranks.len(), query.top().len());
+            prop_assert_eq!(one.ranks.len(), query.top_judgments().len());
         }
     }
 }

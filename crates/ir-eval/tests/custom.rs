@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_core::{Qrels, Run};
+use ir_eval::measure::CustomName;
 use ir_eval::{
-    CustomMeasure, Evaluator, Generation, Judged, JudgedList, Measure, Missing, Name, Report,
-    Rules, Summary, Unjudged,
+    CustomMeasure, Evaluator, JudgedList, JudgmentStatus, Measure, MissingQueries, Report, Rules,
+    Summary, TrecEvalVersion, UnjudgedDocuments,
 };
 
 /// Average precision, written by a user.
@@ -44,10 +45,10 @@ impl CustomMeasure for &Seen {
 
     fn value(&self, list: &JudgedList<'_>) -> f64 {
         let words = list.documents().map(|d| {
-            let how = match d.judged {
-                Judged::Grade(grade) => grade.to_string(),
-                Judged::Unjudged => "pooled".to_owned(),
-                Judged::Unpooled => "unknown".to_owned(),
+            let how = match d.judgment {
+                JudgmentStatus::Grade(grade) => grade.to_string(),
+                JudgmentStatus::Unjudged => "pooled".to_owned(),
+                JudgmentStatus::Unpooled => "unknown".to_owned(),
             };
             format!("{}:{}={}:{how}", d.rank, d.doc, d.score)
         });
@@ -117,17 +118,17 @@ fn sees_what_is_there() {
         (vec![whole.clone(), missing.clone()], 5.0)
     );
     let old = Rules {
-        generation: Generation::V9,
+        trec_eval_version: TrecEvalVersion::V9,
         ..Rules::default()
     };
     assert_eq!(lines(old).0, [whole.clone(), missing]);
     let skip = Rules {
-        missing: Missing::Skip,
+        missing: MissingQueries::Skip,
         ..Rules::default()
     };
     assert_eq!(lines(skip).0, [whole]);
     let judged = Rules {
-        unjudged: Unjudged::Remove,
+        unjudged: UnjudgedDocuments::Remove,
         depth: Some(4),
         ..skip
     };
@@ -155,7 +156,7 @@ fn stands_beside_the_others() {
 
 #[test]
 fn names() {
-    let long = "x".repeat(Name::MOST + 1);
+    let long = "x".repeat(CustomName::MAX_LEN + 1);
     for wrong in [
         "",
         "1st",
@@ -168,10 +169,13 @@ fn names() {
         "NumQ@5",
         &long,
     ] {
-        assert_eq!(Name::new(wrong), None, "{wrong}");
+        assert_eq!(Measure::custom(wrong, Summary::Mean), None, "{wrong}");
     }
     for right in ["Fresh@10", "my-measure", "x", &long[1..]] {
-        assert_eq!(Name::new(right).unwrap().as_str(), right);
+        assert_eq!(
+            Measure::custom(right, Summary::Mean).unwrap().to_string(),
+            right
+        );
         for summary in [Summary::Mean, Summary::Sum, Summary::GeometricMean] {
             let measure = Measure::custom(right, summary).unwrap();
             let json = serde_json::to_string(&measure).unwrap();
@@ -209,7 +213,7 @@ fn names() {
     let unknown = Measure::custom("Mine", Summary::Mean).unwrap();
     assert_eq!(
         Evaluator::new(&qrels, &[unknown]).unwrap_err().to_string(),
-        "measure Mine: expected a measure that is known here, found a name alone"
+        "measure Mine: expected a registered measure, found only its name"
     );
 }
 

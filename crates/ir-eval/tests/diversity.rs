@@ -4,9 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use ir_core::trec::{self, Header};
+use ir_core::trec;
+use ir_core::trec::HeaderLine;
 use ir_core::{Grade, Judgments, Qrels, Run, SubtopicQrels};
-use ir_eval::{EvalError, Evaluator, Measure, Rules, Ties};
+use ir_eval::{EvalError, Evaluator, Measure, Rules, TieBreak};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -14,8 +15,8 @@ use proptest::prelude::*;
 fn every_value_of_ndeval() {
     let qrels = include_str!("../testdata/diversity.qrels");
     let run = include_str!("../testdata/diversity.run");
-    let qrels = trec::read_subtopics(qrels.as_bytes(), "qrels", Header::AsData).unwrap();
-    let run = trec::read_run(run.as_bytes(), "run", Header::AsData).unwrap();
+    let qrels = trec::read_subtopic_qrels(qrels.as_bytes(), "qrels", HeaderLine::AsData).unwrap();
+    let run = trec::read_run(run.as_bytes(), "run", HeaderLine::AsData).unwrap();
     let mut rows = 0;
     for line in include_str!("../testdata/diversity.tsv").lines() {
         let fields: Vec<&str> = line.split('\t').collect();
@@ -36,7 +37,7 @@ fn every_value_of_ndeval() {
         let measure: Measure = format!("{base}{parameters}{at}").parse().unwrap();
         let rules = Rules {
             level: level.parse().unwrap(),
-            ties: Ties::IdAscending,
+            ties: TieBreak::IdAscending,
             ..Rules::NDEVAL
         };
         let evaluator = Evaluator::with_rules(&qrels.data, &[measure], rules).unwrap();

@@ -9,7 +9,7 @@ use std::io::Read;
 use common::{data, printed, qrels, run, same};
 use ir_core::trec;
 use ir_core::trec::HeaderLine;
-use ir_eval::trec_eval::{Detail, Selection};
+use ir_eval::trec_eval::{MeasureSelection, OutputDetail};
 use ir_eval::{Bootstrap, Evaluator, Measure, Rules};
 
 /// The public full-sentence run of Tevatron on DataFinder: over the 392 judged queries, and with the
@@ -99,15 +99,15 @@ fn biocaddie() {
         &[("map", "0.0061"), ("P_10", "0.0267")],
     );
     // trec_eval's total of relevant documents does not look at the level where missing queries count.
-    let selection = Selection::parse(&["num_rel"]).unwrap();
-    let text = |rules| printed(&selection, rules, Detail::Summary, &judgments, &made);
+    let selection = MeasureSelection::parse(&["num_rel"]).unwrap();
+    let text = |rules| printed(&selection, rules, OutputDetail::Summary, &judgments, &made);
     let level = Rules {
         level: 2,
         ..Rules::default()
     };
     assert_eq!(text(level), "num_rel               \tall\t3881\n");
     let skip = Rules {
-        missing: ir_eval::Missing::Skip,
+        missing: ir_eval::MissingQueries::Skip,
         ..level
     };
     assert_eq!(text(skip), "num_rel               \tall\t812\n");
@@ -137,13 +137,13 @@ fn commented_files() {
     let results =
         trec::read_run(text.as_slice(), "results.comment.test", HeaderLine::AsData).unwrap();
     let rules = Rules {
-        missing: ir_eval::Missing::Skip,
+        missing: ir_eval::MissingQueries::Skip,
         ..Rules::default()
     };
     let found = printed(
-        &Selection::official(),
+        &MeasureSelection::official(),
         rules,
-        Detail::Summary,
+        OutputDetail::Summary,
         &judgments,
         &results.data,
     );

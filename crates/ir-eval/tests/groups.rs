@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_core::{Qrels, Run};
-use ir_eval::trec_eval::{Cell, Detail, Judgments, Selection};
-use ir_eval::{Evaluator, Generation, JudgmentGroups, Measure, Missing, Rules, ZScores};
+use ir_eval::trec_eval::{JudgmentKind, MeasureSelection, OutputDetail, OutputValue};
+use ir_eval::{
+    Evaluator, JudgmentGroups, Measure, MissingQueries, Rules, TrecEvalVersion, ZScores,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -57,33 +59,33 @@ fn what_is_wrong_is_named() {
     let apart =
         groups("q9 u a 1\n").evaluate(&run(&[("q1", &["a"])]), &[Measure::AP], Rules::default());
     assert!(apart.unwrap_err().to_string().contains("found none"));
-    let parse = |judgments: Judgments, option: &str| {
-        let parsed = Selection::parse_for(judgments, &[option], Generation::V10);
+    let parse = |judgments: JudgmentKind, option: &str| {
+        let parsed = MeasureSelection::parse_for(judgments, &[option], TrecEvalVersion::V10);
         parsed.map(|selection| selection.measures().len())
     };
-    assert_eq!(parse(Judgments::Groups, "P_avgjg.7,3"), Ok(2));
-    assert_eq!(parse(Judgments::Groups, "P_avgjg_5"), Ok(1));
+    assert_eq!(parse(JudgmentKind::Groups, "P_avgjg.7,3"), Ok(2));
+    assert_eq!(parse(JudgmentKind::Groups, "P_avgjg_5"), Ok(1));
     for (judgments, option, needs) in [
-        (Judgments::Groups, "map", "grades (-R qrels)"),
-        (Judgments::Groups, "nDCG@10", "grades (-R qrels)"),
+        (JudgmentKind::Groups, "map", "grades (-R qrels)"),
+        (JudgmentKind::Groups, "nDCG@10", "grades (-R qrels)"),
         (
-            Judgments::Groups,
+            JudgmentKind::Groups,
             "prefs_simp",
             "preferences (-R prefs or qrels_prefs)",
         ),
-        (Judgments::Preferences, "all_trec", "grades (-R qrels)"),
+        (JudgmentKind::Preferences, "all_trec", "grades (-R qrels)"),
         (
-            Judgments::Preferences,
+            JudgmentKind::Preferences,
             "map_avgjg",
             "judgment groups (-R qrels_jg)",
         ),
         (
-            Judgments::Grades,
+            JudgmentKind::Grades,
             "P_avgjg.5",
             "judgment groups (-R qrels_jg)",
         ),
         (
-            Judgments::Grades,
+            JudgmentKind::Grades,
             "all_prefs",
             "preferences (-R prefs or qrels_prefs)",
         ),
@@ -94,8 +96,8 @@ fn what_is_wrong_is_named() {
             "{error}"
         );
     }
-    assert!(parse(Judgments::Preferences, "prefs_simp.5").is_err());
-    assert!(parse(Judgments::Preferences, "nonsense").is_err());
+    assert!(parse(JudgmentKind::Preferences, "prefs_simp.5").is_err());
+    assert!(parse(JudgmentKind::Preferences, "nonsense").is_err());
 }
 
 proptest! {
@@ -142,24 +144,25 @@ fn zscores_and_their_totals() {
     let file = "# mean, deviation\nq1 map 0.5 0.25\nq2 map 0.5 0\nq3 map 0.5 0.5\n\
                 q1 num_ret 2 1\nq2 num_ret 1 1\nq3 num_ret 1 1\n";
     let reference = ZScores::read(file.as_bytes(), "z").unwrap().data;
-    let selection = Selection::parse(&["num_q", "num_ret", "num_rel", "map", "gm_map"]).unwrap();
+    let selection =
+        MeasureSelection::parse(&["num_q", "num_ret", "num_rel", "map", "gm_map"]).unwrap();
     let totals = |rules: Rules| -> Vec<f64> {
         let report = selection
             .evaluator(&qrels, rules)
             .unwrap()
             .evaluate(&run)
             .unwrap();
-        let sheet = selection.sheet(&report).standardised(&reference);
-        let lines: Vec<_> = sheet.lines(Detail::Summary).collect();
+        let sheet = selection.output(&report).standardized(&reference);
+        let lines: Vec<_> = sheet.lines(OutputDetail::Summary).collect();
         assert!(lines.iter().all(|line| line.zscore));
-        let value = |cell: &Cell| match cell {
-            Cell::Figure(figure) => *figure,
+        let value = |cell: &OutputValue| match cell {
+            OutputValue::Number(number) => *number,
             other => panic!("{other:?}"),
         };
         lines.iter().map(|line| value(&line.value)).collect()
     };
     let skip = Rules {
-        missing: Missing::Skip,
+        missing: MissingQueries::Skip,
         ..Rules::default()
     };
     // num_ret: (1 - 2)/1 + (2 - 1)/1; num_rel: no reference; map: (1 - .5)/.25, and equal to the
@@ -177,14 +180,14 @@ fn zscores_and_their_totals() {
         [3.0, 0.0, 3.0, 2.0 / 3.0, 0.0]
     );
 
-    assert_eq!(reference.of("q2", "map", 0.25), None);
+    assert_eq!(reference.zscore("q2", "map", 0.25), None);
     let odd = ZScores::read("q map x 1\nq map 1 1\n".as_bytes(), "z").unwrap();
     let odd: Vec<String> = odd.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(
         odd,
         [
             "z:1: the mean \"x\" was read as 0",
-            "z:2: map of query \"q\" stands there twice; this counts"
+            "z:2: map of query \"q\" is repeated; this line counts"
         ]
     );
     let short = ZScores::read("q map 1\n".as_bytes(), "z").unwrap_err();

@@ -1,7 +1,8 @@
 //! How measures are written and read.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use ir_eval::{Decimal, Gain, GainTable, Kind, Measure, Points, RbpGain};
+use ir_eval::measure::*;
+use ir_eval::{Decimal, Formula, Gain, GainTable, Measure, RecallPoints};
 use proptest::prelude::*;
 
 fn decimal(most: i64) -> impl Strategy<Value = Decimal> {
@@ -9,7 +10,7 @@ fn decimal(most: i64) -> impl Strategy<Value = Decimal> {
 }
 
 fn gain() -> impl Strategy<Value = Gain> {
-    let pairs = prop::collection::btree_map(0_i64..20, -5000_i64..5000, 1..=GainTable::MOST);
+    let pairs = prop::collection::btree_map(0_i64..20, -5000_i64..5000, 1..=GainTable::CAPACITY);
     prop_oneof![
         Just(Gain::Linear),
         Just(Gain::Exponential),
@@ -24,80 +25,78 @@ fn gain() -> impl Strategy<Value = Gain> {
     ]
 }
 
-fn kind() -> impl Strategy<Value = Kind> {
-    let plain = prop::sample::select(vec![
-        Kind::P,
-        Kind::R,
-        Kind::RelativeP,
-        Kind::Success,
-        Kind::RR,
-        Kind::AP,
-        Kind::GeometricAP,
-        Kind::SetAP,
-        Kind::Bpref,
-        Kind::GeometricBpref,
-        Kind::InfAP,
-        Kind::BinG,
-        Kind::Yaap,
-        Kind::Judged,
-        Kind::Unjudged,
-        Kind::NumQ,
-        Kind::NumRet,
-        Kind::NumRel,
-        Kind::NumRelRet,
-        Kind::NumNonRelJudgedRet,
-        Kind::XinfAP,
-        Kind::InfNDCG,
-        Kind::InfNumRel,
-        Kind::InfNumRelRet,
-        Kind::ApIA,
-        Kind::StRecall,
-    ]);
-    let points = prop::collection::vec(decimal(1), 1..=Points::MOST);
-    let worth = [-5000_i64..5000, -5000..5000, -5000..5000, -5000..5000];
+fn formula() -> impl Strategy<Value = Formula> {
+    let plain: Vec<Formula> = vec![
+        Precision { relative: false }.into(),
+        Precision { relative: true }.into(),
+        Recall.into(),
+        Success.into(),
+        ReciprocalRank.into(),
+        AveragePrecision.into(),
+        GeometricAveragePrecision.into(),
+        SetAveragePrecision.into(),
+        Bpref.into(),
+        GeometricBpref.into(),
+        InferredAveragePrecision.into(),
+        BinaryNormalizedGain.into(),
+        Yaap.into(),
+        JudgedFraction.into(),
+        UnjudgedFraction.into(),
+        QueryCount.into(),
+        RetrievedCount.into(),
+        RelevantCount.into(),
+        RelevantRetrievedCount.into(),
+        NonrelevantRetrievedCount.into(),
+        StratifiedAveragePrecision.into(),
+        StratifiedNdcg.into(),
+        StratifiedRelevantCount.into(),
+        StratifiedRelevantRetrievedCount.into(),
+        IntentAwareAveragePrecision.into(),
+        SubtopicRecall.into(),
+    ];
+    let points = prop::collection::vec(decimal(1), 1..=RecallPoints::CAPACITY);
+    let weights = [-5000_i64..5000, -5000..5000, -5000..5000, -5000..5000];
+    let weights = weights.prop_map(|weights| weights.map(|weight| Decimal::new(weight, 2)));
     prop_oneof![
-        plain,
-        decimal(9).prop_map(|weight| Kind::SetF { weight }),
-        decimal(9).prop_map(|multiple| Kind::Rprec { multiple }),
-        decimal(1).prop_map(|recall| Kind::IPrec { recall }),
-        points.prop_map(|points| Kind::IPrecMean {
-            points: Points::new(&points).unwrap()
+        prop::sample::select(plain),
+        decimal(9).prop_map(|beta| SetF { beta }.into()),
+        decimal(9).prop_map(|multiple| RPrecision { multiple }.into()),
+        decimal(1).prop_map(|recall| InterpolatedPrecision { recall }.into()),
+        points.prop_map(|points| {
+            let points = RecallPoints::new(&points).unwrap();
+            MeanInterpolatedPrecision { points }.into()
         }),
-        gain().prop_map(|gain| Kind::NDCG { gain }),
-        gain().prop_map(|gain| Kind::DCG { gain }),
-        gain().prop_map(|gain| Kind::IDCG { gain }),
-        gain().prop_map(|gain| Kind::NDCGRel { gain }),
-        gain().prop_map(|gain| Kind::RNDCG { gain }),
-        gain().prop_map(|gain| Kind::G { gain }),
-        (decimal(1), any::<bool>()).prop_map(|(persistence, graded)| Kind::RBP {
+        gain().prop_map(|gain| Ndcg { gain }.into()),
+        gain().prop_map(|gain| Dcg { gain }.into()),
+        gain().prop_map(|gain| IdealDcg { gain }.into()),
+        gain().prop_map(|gain| NdcgAtRelevant { gain }.into()),
+        gain().prop_map(|gain| NdcgAtGainSteps { gain }.into()),
+        gain().prop_map(|gain| NormalizedGain { gain }.into()),
+        decimal(1).prop_map(|persistence| RankBiasedPrecision { persistence }.into()),
+        decimal(1).prop_map(|persistence| GradedRankBiasedPrecision { persistence }.into()),
+        (decimal(1), any::<bool>()).prop_map(|(persistence, full)| RbpResidual {
             persistence,
-            gain: if graded {
-                RbpGain::Graded
-            } else {
-                RbpGain::Binary
-            },
-        }),
-        (decimal(1), any::<bool>())
-            .prop_map(|(persistence, full)| Kind::RBPResidual { persistence, full }),
-        (1_u8..=62).prop_map(|highest| Kind::ERR { highest }),
-        (0_u8..=10).prop_map(|tenths| Kind::InfIPrec { tenths }),
-        decimal(1).prop_map(|alpha| Kind::ErrIA { alpha }),
-        decimal(1).prop_map(|alpha| Kind::NErrIA { alpha }),
-        decimal(1).prop_map(|alpha| Kind::AlphaDCG { alpha }),
-        decimal(1).prop_map(|alpha| Kind::AlphaNDCG { alpha }),
-        (decimal(1), decimal(1)).prop_map(|(alpha, beta)| Kind::NRBP { alpha, beta }),
-        (decimal(1), decimal(1)).prop_map(|(alpha, beta)| Kind::NNRBP { alpha, beta }),
-        worth.prop_map(|worth| Kind::Utility {
-            worth: worth.map(|w| Decimal::new(w, 2))
-        }),
+            full
+        }
+        .into()),
+        (1_u8..=62).prop_map(|max_grade| ExpectedReciprocalRank { max_grade }.into()),
+        (0_u8..=10).prop_map(|tenths| StratifiedInterpolatedPrecision { tenths }.into()),
+        decimal(1).prop_map(|alpha| IntentAwareErr { alpha }.into()),
+        decimal(1).prop_map(|alpha| NormalizedIntentAwareErr { alpha }.into()),
+        decimal(1).prop_map(|alpha| AlphaDcg { alpha }.into()),
+        decimal(1).prop_map(|alpha| AlphaNdcg { alpha }.into()),
+        (decimal(1), decimal(1)).prop_map(|(alpha, beta)| NoveltyRbp { alpha, beta }.into()),
+        (decimal(1), decimal(1))
+            .prop_map(|(alpha, beta)| NormalizedNoveltyRbp { alpha, beta }.into()),
+        weights.prop_map(|weights| Utility { weights }.into()),
     ]
 }
 
 fn measure() -> impl Strategy<Value = Measure> {
     let level = prop::option::of(0_i64..5);
     let cutoff = prop::option::of(1_u32..2000);
-    (kind(), level, cutoff, any::<bool>()).prop_map(|(kind, level, cutoff, judged_only)| {
-        let measure = Measure::of(kind);
+    (formula(), level, cutoff, any::<bool>()).prop_map(|(formula, level, cutoff, judged_only)| {
+        let measure = Measure::new(formula);
         let measure = if judged_only {
             measure.judged_only()
         } else {
@@ -125,13 +124,13 @@ proptest! {
     #[test]
     fn nothing_panics(text in "\\PC{0,24}") {
         let _ = text.parse::<Measure>();
-        let _ = ir_eval::trec_eval::Selection::parse(&[text]);
+        let _ = ir_eval::trec_eval::MeasureSelection::parse(&[text]);
     }
 
     #[test]
     fn nothing_like_a_measure_panics(text in "(P|nDCG|SetP|IPrec|map|P|ndcg|Rprec_mult|utility|rbp|relstring|11pt_avg|success)[.@_(]{0,2}[0-9a-z=,.{}:)@-]{0,12}") {
         let _ = text.parse::<Measure>();
-        let _ = ir_eval::trec_eval::Selection::parse(&[text]);
+        let _ = ir_eval::trec_eval::MeasureSelection::parse(&[text]);
     }
 }
 
@@ -257,26 +256,26 @@ fn errors_say_what_was_expected() {
             "nDGC@10",
             r#""nDGC@10": no such measure (examples: nDCG@10, AP, RR@10, P_5, recall_100)"#,
         ),
-        ("P", r#""P": expected a cut-off, as in P_5 or P@5"#),
+        ("P", r#""P": expected a cutoff, as in P_5 or P@5"#),
         (
             "R(rel=2)",
-            r#""R(rel=2)": expected a cut-off, as in R@100 (or SetR for whole lists)"#,
+            r#""R(rel=2)": expected a cutoff, as in R@100 (or SetR for whole lists)"#,
         ),
         (
             "P@0",
-            r#""P@0": expected a cut-off, which is a whole number from 1, found "0""#,
+            r#""P@0": expected a cutoff, which is a whole number from 1, found "0""#,
         ),
         (
             "P_0",
-            r#""P_0": expected a cut-off, which is a whole number from 1, found "0""#,
+            r#""P_0": expected a cutoff, which is a whole number from 1, found "0""#,
         ),
         (
             "P@-1",
-            r#""P@-1": expected a cut-off, which is a whole number from 1, found "-1""#,
+            r#""P@-1": expected a cutoff, which is a whole number from 1, found "-1""#,
         ),
         (
             "P@5@5",
-            r#""P@5@5": expected a cut-off, which is a whole number from 1, found "5@5""#,
+            r#""P@5@5": expected a cutoff, which is a whole number from 1, found "5@5""#,
         ),
         (
             "P(rel=x)@5",
@@ -296,11 +295,11 @@ fn errors_say_what_was_expected() {
         ),
         (
             "NumQ@5",
-            r#""NumQ@5": this measure takes no cut-off, found "5""#,
+            r#""NumQ@5": this measure takes no cutoff, found "5""#,
         ),
         (
             "SetP@5",
-            r#""SetP@5": this measure takes no cut-off, found "5""#,
+            r#""SetP@5": this measure takes no cutoff, found "5""#,
         ),
         (
             "IPrec@1.5",
@@ -386,7 +385,7 @@ fn spellings_of_ndeval_gdeval_and_sample_eval() {
             "ERR(max_rel=63)@20",
             "\"ERR(max_rel=63)@20\": expected a highest grade, which is a whole number from 1 to 62, found \"63\"",
         ),
-        ("infP", "\"infP\": expected a cut-off, as in infP@10"),
+        ("infP", "\"infP\": expected a cutoff, as in infP@10"),
         (
             "infIPrec@0.15",
             "\"infIPrec@0.15\": expected a recall of 0, 0.1, 0.2 and so on up to 1, found \"0.15\"",

@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_core::{Grade, Qrels, Run};
+use ir_eval::measure::{Ndcg, Precision};
 use ir_eval::{
-    Evaluator, Gain, Kind, Measure, Missing, Rules, ScoreWidth, SelfHits, Ties, Unjudged,
+    Evaluator, Formula, Gain, Measure, MissingQueries, Rules, ScorePrecision, SelfHits, TieBreak,
+    UnjudgedDocuments,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -91,7 +93,7 @@ fn over(dividend: f64, divisor: f64) -> f64 {
 }
 
 /// The textbook, read aloud.
-fn textbook(kind: Kind, cutoff: Option<u32>, level: Grade, case: &Case) -> f64 {
+fn textbook(formula: &Formula, cutoff: Option<u32>, level: Grade, case: &Case) -> f64 {
     let list = ranked(case);
     let top: Vec<Option<Grade>> = match cutoff {
         Some(k) => list.iter().copied().take(k as usize).collect(),
@@ -112,15 +114,17 @@ fn textbook(kind: Kind, cutoff: Option<u32>, level: Grade, case: &Case) -> f64 {
     let ranks: Vec<usize> = (1..=top.len())
         .filter(|&i| is_relevant(&top[i - 1]))
         .collect();
-    match kind {
-        Kind::P => over(hits(depth), depth as f64),
-        Kind::R => over(hits(depth), relevant),
-        Kind::RelativeP => over(hits(depth), relevant.min(depth as f64)),
-        Kind::Success => f64::from(u8::from(!ranks.is_empty())),
-        Kind::RR => ranks.first().map_or(0.0, |&rank| 1.0 / rank as f64),
-        Kind::AP => over(ranks.iter().map(|&i| precision(i)).sum(), relevant),
-        Kind::Rprec { .. } => over(hits(relevant as usize), relevant),
-        Kind::Bpref => {
+    match formula {
+        Formula::Precision(Precision { relative: false }) => over(hits(depth), depth as f64),
+        Formula::Recall(_) => over(hits(depth), relevant),
+        Formula::Precision(Precision { relative: true }) => {
+            over(hits(depth), relevant.min(depth as f64))
+        }
+        Formula::Success(_) => f64::from(u8::from(!ranks.is_empty())),
+        Formula::ReciprocalRank(_) => ranks.first().map_or(0.0, |&rank| 1.0 / rank as f64),
+        Formula::AveragePrecision(_) => over(ranks.iter().map(|&i| precision(i)).sum(), relevant),
+        Formula::RPrecision(_) => over(hits(relevant as usize), relevant),
+        Formula::Bpref(_) => {
             let mut sum = 0.0;
             for &rank in &ranks {
                 let above = top[..rank - 1]
@@ -132,7 +136,7 @@ fn textbook(kind: Kind, cutoff: Option<u32>, level: Grade, case: &Case) -> f64 {
             }
             over(sum, relevant)
         }
-        Kind::NDCG { gain } => {
+        Formula::Ndcg(Ndcg { gain }) => {
             let worth = |grade: Grade| match gain {
                 Gain::Exponential => 2.0_f64.powf(grade as f64) - 1.0,
                 _ => grade as f64,
@@ -151,9 +155,9 @@ fn textbook(kind: Kind, cutoff: Option<u32>, level: Grade, case: &Case) -> f64 {
             let got: Vec<Grade> = top.iter().map(|g| g.unwrap_or(0)).collect();
             over(dcg(&got), dcg(&ideal))
         }
-        Kind::NumRet => top.len() as f64,
-        Kind::NumRel => relevant,
-        Kind::NumRelRet => ranks.len() as f64,
+        Formula::RetrievedCount(_) => top.len() as f64,
+        Formula::RelevantCount(_) => relevant,
+        Formula::RelevantRetrievedCount(_) => ranks.len() as f64,
         other => panic!("no textbook version of {other:?}"),
     }
 }
@@ -163,7 +167,7 @@ fn measures() -> Vec<Measure> {
     let bases = [
         Measure::P,
         Measure::R,
-        Measure::of(Kind::RelativeP),
+        Precision { relative: true }.into(),
         Measure::SUCCESS,
         Measure::RR,
         Measure::AP,
@@ -182,7 +186,7 @@ fn measures() -> Vec<Measure> {
         }
     }
     // Rprec at a cut-off has no textbook version.
-    all.retain(|m| !matches!(m.kind(), Kind::Rprec { .. }) || m.cutoff().is_none());
+    all.retain(|m| !matches!(m.formula(), Formula::RPrecision(_)) || m.cutoff().is_none());
     all
 }
 
@@ -238,7 +242,7 @@ proptest! {
             for &measure in &all {
                 let found = report.value(&format!("q{number}"), measure).unwrap();
                 let level = measure.level().unwrap_or(1);
-                let expected = textbook(measure.kind(), measure.cutoff(), level, case);
+                let expected = textbook(measure.formula(), measure.cutoff(), level, case);
                 prop_assert!(
                     (found - expected).abs() < 1e-12,
                     "{}: {} instead of {}", measure, found, expected
@@ -249,10 +253,10 @@ proptest! {
             let sum: f64 = (0..)
                 .zip(&cases)
                 .map(|(_, case): (u32, _)| {
-                    textbook(measure.kind(), measure.cutoff(), measure.level().unwrap_or(1), case)
+                    textbook(measure.formula(), measure.cutoff(), measure.level().unwrap_or(1), case)
                 })
                 .sum();
-            let counts = matches!(measure.kind(), Kind::NumRet | Kind::NumRel | Kind::NumRelRet);
+            let counts = matches!(measure.formula(), Formula::RetrievedCount(_) | Formula::RelevantCount(_) | Formula::RelevantRetrievedCount(_));
             let expected = if counts { sum } else { sum / cases.len() as f64 };
             prop_assert!((report.summary(measure).unwrap() - expected).abs() < 1e-9);
         }
@@ -262,7 +266,7 @@ proptest! {
     fn shares_are_shares(cases in vec(case(), 1..5), remove: bool, depth in prop::option::of(0_usize..8)) {
         let (qrels, run) = collection(&cases);
         prop_assume!(!run.is_empty());
-        let unjudged = if remove { Unjudged::Remove } else { Unjudged::NonRelevant };
+        let unjudged = if remove { UnjudgedDocuments::Remove } else { UnjudgedDocuments::NonRelevant };
         let rules = Rules { unjudged, depth, ..Rules::default() };
         let all = shares();
         let report = Evaluator::with_rules(&qrels, &all, rules).unwrap().evaluate(&run).unwrap();
@@ -364,24 +368,24 @@ proptest! {
         };
         let mut list = case.found.clone();
         list.sort_by(|a, b| b.1.partial_cmp(&a.1).unwrap());
-        prop_assert_eq!(by(Rules { ties: Ties::RunOrder, ..plain }, &run), by(plain, &strict(list.clone())));
+        prop_assert_eq!(by(Rules { ties: TieBreak::RunOrder, ..plain }, &run), by(plain, &strict(list.clone())));
         list.sort_by(|a, b| b.1.partial_cmp(&a.1).unwrap().then(a.0.cmp(&b.0)));
-        prop_assert_eq!(by(Rules { ties: Ties::IdAscending, ..plain }, &run), by(plain, &strict(list.clone())));
+        prop_assert_eq!(by(Rules { ties: TieBreak::IdAscending, ..plain }, &run), by(plain, &strict(list.clone())));
         list.sort_by(|a, b| b.1.partial_cmp(&a.1).unwrap().then(b.0.cmp(&a.0)));
         prop_assert_eq!(
-            by(Rules { ties: Ties::Reject, ..plain }, &strict(list.clone())),
+            by(Rules { ties: TieBreak::Reject, ..plain }, &strict(list.clone())),
             by(plain, &run)
         );
         let mut judged = list.clone();
         judged.retain(|(doc, _)| qrels.grade("q0", doc).is_some_and(|g| g >= 0));
-        prop_assert_eq!(by(Rules { unjudged: Unjudged::Remove, ..plain }, &run), by(plain, &strict(judged)));
+        prop_assert_eq!(by(Rules { unjudged: UnjudgedDocuments::Remove, ..plain }, &run), by(plain, &strict(judged)));
         list.truncate(depth);
         prop_assert_eq!(by(Rules { depth: Some(depth), ..plain }, &run), by(plain, &strict(list)));
         let mut narrow = run.clone();
         for (_, list) in narrow.iter_mut() {
             list.iter_mut().for_each(|scored| scored.score = f64::from(scored.score as f32));
         }
-        prop_assert_eq!(by(Rules { scores: ScoreWidth::F32, ..plain }, &run), by(plain, &narrow));
+        prop_assert_eq!(by(Rules { scores: ScorePrecision::F32, ..plain }, &run), by(plain, &narrow));
         let mut without = run.clone();
         for (query, list) in without.iter_mut() {
             list.retain(|scored| scored.doc != query);
@@ -399,7 +403,7 @@ proptest! {
             let rules = Rules { missing, ..Rules::default() };
             Evaluator::with_rules(&qrels, &[Measure::AP, Measure::NUM_Q], rules).unwrap().evaluate(&run).unwrap()
         };
-        let (zero, skip) = (of(Missing::Zero), of(Missing::Skip));
+        let (zero, skip) = (of(MissingQueries::Zero), of(MissingQueries::Skip));
         prop_assert_eq!(zero.summary(Measure::NUM_Q), Some(cases.len() as f64));
         prop_assert_eq!(skip.summary(Measure::NUM_Q), Some(answered));
         let sums = (

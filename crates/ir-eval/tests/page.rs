@@ -1,14 +1,15 @@
-//! The page: whole, self-contained, and safe whatever the names.
+//! HTML page: complete, self-contained, and safe from markup injection.
 #![cfg(feature = "plots")]
 #![allow(clippy::unwrap_used)]
 
 use ir_core::{Qrels, Run};
 use ir_eval::{
-    Comparison, ComparisonConfig, ComparisonPage, Evaluator, Measure, Missing, PageError, Rules,
+    Comparison, ComparisonConfig, ComparisonPage, Evaluator, Measure, MissingQueries, PageError,
+    Rules,
 };
 use roxmltree::{Document, Node};
 
-/// Whatever an id may contain that means something to HTML, XML, CSS or a script.
+/// Names with special characters of HTML, XML, CSS and JavaScript.
 const HOSTILE: [&str; 6] = [
     "<script>alert(1)</script>",
     "\"><img/src=x/onerror=alert(1)>",
@@ -18,7 +19,7 @@ const HOSTILE: [&str; 6] = [
     "\u{0}\u{1b}[31m\u{7f}\u{202e}",
 ];
 
-/// Systems that find each query's document the lower, the higher their number.
+/// Systems that rank the relevant document of each query at different ranks.
 fn collection(
     queries: usize,
     systems: usize,
@@ -73,8 +74,8 @@ fn page(qrels: &Qrels, runs: &[Run], rules: Rules) -> String {
     page.to_html()
 }
 
-/// The page as XML: it is written so that only the doctype, the void elements of its head and the
-/// attribute `open` keep it from being that.
+/// Turns the page into XML. Only the doctype, the void elements of the head and the attribute `open`
+/// are not well-formed.
 fn parsed(html: &str) -> String {
     let mut xml = html.strip_prefix("<!DOCTYPE html>").unwrap().to_owned();
     let end = xml.find("<title>").unwrap();
@@ -201,7 +202,7 @@ fn a_page_of_any_size() {
 }
 
 #[test]
-fn ten_thousand_queries_make_no_large_page() {
+fn page_size_is_bounded() {
     let (qrels, runs) = collection(10_000, 3, |what, at| {
         format!("{what}-with-a-long-name-{at}")
     });
@@ -211,7 +212,7 @@ fn ten_thousand_queries_make_no_large_page() {
 }
 
 #[test]
-fn what_is_shown_and_what_is_left_out() {
+fn contents_and_remarks() {
     let (qrels, runs) = collection(40, 31, |what, at| format!("{what}{at}"));
     let html = page(&qrels, &runs, Rules::default());
     let has = |text: &str| assert!(html.contains(text), "{text}");
@@ -221,15 +222,15 @@ fn what_is_shown_and_what_is_left_out() {
     has("differences per query: the 8 of 30 pairs of systems that differ most");
     has("scores by rank: the first system and the 3 best of 31");
     has(": the first 10 of ");
-    // Four figures, precision and recall, two curves, eight pairs, four scores.
+    // Four score plots, precision and recall, two curves, eight pairs, four plots of scores by rank.
     assert_eq!(html.matches("<figure>").count(), 4 + 1 + 2 + 8 + 4);
     assert_eq!(html.matches("<svg ").count(), 19);
-    // The document that makes the difference comes first: relevant, found higher.
+    // The relevant document with a changed rank is first.
     has("<code>good");
     has(" grade 2, rank ");
 }
 
-/// Where missing queries are skipped, curves go over the same queries as the tables.
+/// With skipped missing queries, curves and tables cover the same queries.
 #[test]
 fn curves_and_tables_count_the_same_queries() {
     let (qrels, mut runs) = collection(6, 2, |what, at| format!("{what}{at}"));
@@ -241,7 +242,7 @@ fn curves_and_tables_count_the_same_queries() {
     }
     runs[1] = short;
     let rules = Rules {
-        missing: Missing::Skip,
+        missing: MissingQueries::Skip,
         ..Rules::default()
     };
     let html = page(&qrels, &runs, rules);
@@ -268,7 +269,7 @@ fn curves_and_tables_count_the_same_queries() {
         .find(|csv| csv.starts_with("system,cut-off k (documents),nDCG@k"))
         .unwrap();
     for (row, system) in ["system0", "short"].iter().enumerate() {
-        // No list is longer than ten documents, so that the last point is nDCG@10.
+        // No list is longer than ten documents: the last point is nDCG@10.
         let last = csv.lines().rfind(|line| line.starts_with(system)).unwrap();
         let value: f64 = last.rsplit(',').next().unwrap().parse().unwrap();
         assert!(

@@ -2,16 +2,17 @@
 //! with ties, near ties, negative grades, unpooled documents, ids beyond ASCII. See testdata/peer.py for what made the figures.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use ir_core::trec::{self, Header};
-use ir_eval::{Evaluator, Measure, Missing, Rules};
+use ir_core::trec;
+use ir_core::trec::HeaderLine;
+use ir_eval::{Evaluator, Measure, MissingQueries, Rules};
 
 #[test]
 fn every_value_of_pytrec_eval() {
     let qrels = include_str!("../testdata/peer.qrels");
     let run = include_str!("../testdata/peer.run");
-    let qrels = trec::read_qrels(qrels.as_bytes(), "peer.qrels", Header::AsData).unwrap();
-    let run = trec::read_run(run.as_bytes(), "peer.run", Header::AsData).unwrap();
-    assert!(qrels.oddities.is_empty() && run.oddities.is_empty());
+    let qrels = trec::read_qrels(qrels.as_bytes(), "peer.qrels", HeaderLine::AsData).unwrap();
+    let run = trec::read_run(run.as_bytes(), "peer.run", HeaderLine::AsData).unwrap();
+    assert!(qrels.warnings.is_empty() && run.warnings.is_empty());
     let expected: Vec<(i64, &str, Measure, f64)> = include_str!("../testdata/peer.tsv")
         .lines()
         .map(|line| {
@@ -34,7 +35,7 @@ fn every_value_of_pytrec_eval() {
     for level in [1, 2] {
         let rules = Rules {
             level,
-            missing: Missing::Skip,
+            missing: MissingQueries::Skip,
             ..Rules::TREC_EVAL_9_0_4
         };
         let evaluator = Evaluator::with_rules(&qrels.data, &measures, rules).unwrap();

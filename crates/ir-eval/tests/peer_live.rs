@@ -9,7 +9,10 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use ir_core::{Grade, Judgments, Qrels, Run, SubtopicQrels};
-use ir_eval::{Evaluator, Kind, Measure, Missing, Report, Rules, Summary, Ties, Unjudged};
+use ir_eval::{
+    Evaluator, Formula, Measure, MissingQueries, Report, Rules, Summary, TieBreak,
+    UnjudgedDocuments,
+};
 use proptest::collection::btree_map;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -138,19 +141,19 @@ fn every_value_of_the_peers() {
 
     let level = |level, judged_only: bool| {
         let unjudged = if judged_only {
-            Unjudged::Remove
+            UnjudgedDocuments::Remove
         } else {
-            Unjudged::NonRelevant
+            UnjudgedDocuments::NonRelevant
         };
         Rules {
             level,
             unjudged,
-            missing: Missing::Skip,
+            missing: MissingQueries::Skip,
             ..Rules::TREC_EVAL_9_0_4
         }
     };
     let ascending = Rules {
-        ties: Ties::IdAscending,
+        ties: TieBreak::IdAscending,
         ..Rules::default()
     };
     let mut expected: HashMap<String, Expected<'_>> = HashMap::new();
@@ -251,10 +254,12 @@ fn every_value_of_the_peers() {
         }
         if value.is_nan() {
             // Interpolated precision of nothing; nNRBP where nothing is relevant.
-            let kind = measure.kind();
+            let kind = measure.formula();
             let undefined = matches!(
                 kind,
-                Kind::IPrec { .. } | Kind::IPrecMean { .. } | Kind::NNRBP { .. }
+                Formula::InterpolatedPrecision(_)
+                    | Formula::MeanInterpolatedPrecision(_)
+                    | Formula::NormalizedNoveltyRbp(_)
             );
             assert!(undefined, "{block}: {query} {measure}");
             value = 0.0;

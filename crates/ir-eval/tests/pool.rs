@@ -130,9 +130,9 @@ fn files_that_are_no_pools() {
     assert_eq!(error("q1 0 d1 1\n"), "p:1: expected 5 columns, found 4");
     assert_eq!(
         error("\nq1 0 d1 1 x\n"),
-        "p:2: expected a whole number as grade, found \"x\""
+        "p:2: expected an integer as grade, found \"x\""
     );
-    let twice = "p:2: document \"d1\" of query \"q1\" stands in an earlier line already";
+    let twice = "p:2: document \"d1\" of query \"q1\" is on an earlier line already";
     assert_eq!(error("q1 0 d1 1 0\nq1 0 d1 2 0\n"), twice);
 }
 

@@ -7,7 +7,7 @@ use ir_core::Run;
 use ir_eval::preferences::{
     self, PreferenceMeasure, PreferenceReport, PreferenceScope, Preferences,
 };
-use ir_eval::{Missing, Rules, Ties};
+use ir_eval::{MissingQueries, Rules, TieBreak};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -210,7 +210,7 @@ fn missing_queries_by_release() {
         )
     };
     let skip = Rules {
-        missing: Missing::Skip,
+        missing: MissingQueries::Skip,
         ..Rules::default()
     };
     assert_eq!(summary(skip), (1, 1.0, 1.0));
@@ -230,14 +230,14 @@ fn ties_and_depth() {
         let report = preferences.evaluate(run, &[Fulfilled], rules).unwrap();
         report.summary(Fulfilled).unwrap()
     };
-    let ties = |ties: Ties| Rules {
+    let ties = |ties: TieBreak| Rules {
         ties,
         ..Rules::default()
     };
     assert_eq!(kept(&tied, Rules::default()), 1.0);
-    assert_eq!(kept(&tied, ties(Ties::RunOrder)), 0.0);
+    assert_eq!(kept(&tied, ties(TieBreak::RunOrder)), 0.0);
     let error = preferences
-        .evaluate(&tied, &[Fulfilled], ties(Ties::Reject))
+        .evaluate(&tied, &[Fulfilled], ties(TieBreak::Reject))
         .unwrap_err();
     assert!(error.to_string().contains("same score"), "{error}");
     let cut = Rules {

@@ -1,16 +1,18 @@
 //! The rules one by one, and what is refused.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use ir_core::trec::{self, Header};
+use ir_core::trec;
+use ir_core::trec::HeaderLine;
 use ir_core::{Qrels, Run};
-use ir_eval::trec_eval::{Detail, Selection};
+use ir_eval::measure::Yaap;
+use ir_eval::trec_eval::{MeasureSelection, OutputDetail};
 use ir_eval::{
-    EvalError, Evaluator, Generation, Judged, Kind, Measure, Missing, Report, Rules, ScoreWidth,
-    SelfHits, Ties, Unjudged,
+    EvalError, Evaluator, JudgmentStatus, Measure, MissingQueries, Report, Rules, ScorePrecision,
+    SelfHits, TieBreak, TrecEvalVersion, UnjudgedDocuments,
 };
 
 fn qrels(text: &str) -> Qrels {
-    trec::read_qrels(text.as_bytes(), "qrels", Header::AsData)
+    trec::read_qrels(text.as_bytes(), "qrels", HeaderLine::AsData)
         .unwrap()
         .data
 }
@@ -35,9 +37,9 @@ fn ties() {
     let qrels = qrels("q 0 a 1\n");
     let run = run(&[("q", &[("b", 1.0), ("a", 1.0), ("c", 1.0), ("d", 0.5)])]);
     for (ties, rank) in [
-        (Ties::IdAscending, 1.0),
-        (Ties::RunOrder, 2.0),
-        (Ties::TrecEval, 3.0),
+        (TieBreak::IdAscending, 1.0),
+        (TieBreak::RunOrder, 2.0),
+        (TieBreak::TrecEval, 3.0),
     ] {
         let rules = Rules {
             ties,
@@ -47,7 +49,7 @@ fn ties() {
         assert_eq!(report.summary(Measure::RR), Some(1.0 / rank));
     }
     let rules = Rules {
-        ties: Ties::Reject,
+        ties: TieBreak::Reject,
         ..Rules::default()
     };
     let evaluator = Evaluator::with_rules(&qrels, &[Measure::RR], rules).unwrap();
@@ -67,7 +69,7 @@ fn score_width() {
     assert_eq!(ap(Rules::TREC_EVAL_9_0_4), Some(0.5));
     assert_eq!(ap(Rules::TREC_EVAL_9_0_8), Some(1.0));
     assert_eq!(ap(Rules::TREC_EVAL_10), Some(1.0));
-    assert_eq!(Rules::TREC_EVAL_9_0_4.scores, ScoreWidth::F32);
+    assert_eq!(Rules::TREC_EVAL_9_0_4.scores, ScorePrecision::F32);
 }
 
 #[test]
@@ -93,7 +95,7 @@ fn levels_depth_unjudged_and_self_hits() {
     let plain = Rules::default();
     assert_eq!(values(plain), [1.0 / 3.0, 6.0, 1.0 / 3.0]);
     let removed = Rules {
-        unjudged: Unjudged::Remove,
+        unjudged: UnjudgedDocuments::Remove,
         ..plain
     };
     assert_eq!(values(removed), [2.0 / 3.0, 4.0, 2.0 / 3.0]);
@@ -127,12 +129,7 @@ fn queries_of_one_file_only() {
         ("z", &[("d", 1.0)]),
         ("c", &[("d", 1.0)]),
     ]);
-    let report = evaluate(
-        &qrels,
-        &run,
-        &[Measure::AP, Measure::of(Kind::Yaap)],
-        Rules::default(),
-    );
+    let report = evaluate(&qrels, &run, &[Measure::AP, Yaap.into()], Rules::default());
     assert_eq!(report.missing().collect::<Vec<_>>(), ["a"]);
     assert_eq!(report.unjudged().collect::<Vec<_>>(), ["z"]);
     // The query without a relevant document counts too.
@@ -146,12 +143,7 @@ fn queries_of_one_file_only() {
     assert!(text.contains("ties: score then id descending; missing queries: count as 0"));
     assert!(text.contains("AP    0.3333\nYAAP  0.0000\n"), "{text}");
     // Release 9 counts a missing query as 0 even where the formula does not.
-    let nine = evaluate(
-        &qrels,
-        &run,
-        &[Measure::of(Kind::Yaap)],
-        Rules::TREC_EVAL_9_0_8,
-    );
+    let nine = evaluate(&qrels, &run, &[Yaap.into()], Rules::TREC_EVAL_9_0_8);
     assert_eq!(nine.queries()[0].values(), [0.0]);
     assert_eq!(report.queries()[0].values()[1], 0.5_f64.ln());
 }
@@ -187,18 +179,20 @@ fn keeps_what_the_judges_said() {
         "q",
         &[("a", 4.0), ("b", 3.0), ("x", 2.0), ("c", 1.0), ("y", 0.0)],
     )]);
-    let evaluator = Evaluator::new(&qrels, &[Measure::AP]).unwrap().keeping(4);
+    let evaluator = Evaluator::new(&qrels, &[Measure::AP])
+        .unwrap()
+        .with_top_judgments(4);
     let report = evaluator.evaluate(&run).unwrap();
     assert_eq!(
-        report.queries()[0].top(),
+        report.queries()[0].top_judgments(),
         [
-            Judged::Grade(12),
-            Judged::Unjudged,
-            Judged::Unpooled,
-            Judged::Grade(0)
+            JudgmentStatus::Grade(12),
+            JudgmentStatus::Unjudged,
+            JudgmentStatus::Unpooled,
+            JudgmentStatus::Grade(0)
         ]
     );
-    let selection = Selection::parse(&["relstring.3"]).unwrap();
+    let selection = MeasureSelection::parse(&["relstring.3"]).unwrap();
     let report = selection
         .evaluator(&qrels, Rules::default())
         .unwrap()
@@ -206,7 +200,7 @@ fn keeps_what_the_judges_said() {
         .unwrap();
     let mut out = Vec::new();
     selection
-        .write(&report, Detail::QueriesAndSummary, &mut out)
+        .write(&report, OutputDetail::QueriesAndSummary, &mut out)
         .unwrap();
     assert_eq!(out, b"relstring_3           \tq\t'>.-'\n");
 }
@@ -262,7 +256,7 @@ fn a_missing_query_is_no_overlap() {
     // Every query of the qrels counts, yet none was answered.
     let qrels = qrels("a 0 d 1\n");
     let other = run(&[("b", &[("d", 1.0)])]);
-    for missing in [Missing::Zero, Missing::Skip] {
+    for missing in [MissingQueries::Zero, MissingQueries::Skip] {
         let rules = Rules {
             missing,
             ..Rules::default()
@@ -285,8 +279,8 @@ fn written_and_read_back() {
     assert_eq!(
         rules,
         Rules {
-            ties: Ties::RunOrder,
-            generation: Generation::V9,
+            ties: TieBreak::RunOrder,
+            trec_eval_version: TrecEvalVersion::V9,
             ..Rules::default()
         }
     );
@@ -309,14 +303,16 @@ fn selections() {
     let qrels = qrels("a 0 d 1\n");
     let run = run(&[("a", &[("d", 1.0)])]);
     let names = |options: &[&str]| -> Vec<String> {
-        let selection = Selection::parse(options).unwrap();
+        let selection = MeasureSelection::parse(options).unwrap();
         let report = selection
             .evaluator(&qrels, Rules::default())
             .unwrap()
             .evaluate(&run)
             .unwrap();
         let mut out = Vec::new();
-        selection.write(&report, Detail::Summary, &mut out).unwrap();
+        selection
+            .write(&report, OutputDetail::Summary, &mut out)
+            .unwrap();
         let text = String::from_utf8(out).unwrap();
         text.lines()
             .map(|line| line.split('\t').next().unwrap().trim_end().to_owned())
@@ -340,7 +336,7 @@ fn selections() {
         "relstring.x",
         "iprec_at_recall.2",
     ] {
-        assert!(Selection::parse(&[bad]).is_err(), "{bad}");
+        assert!(MeasureSelection::parse(&[bad]).is_err(), "{bad}");
     }
 }
 

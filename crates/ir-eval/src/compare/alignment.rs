@@ -101,6 +101,6 @@ pub(super) fn on_common_queries(reports: &[Report]) -> Result<Vec<Cow<'_, Report
 pub(super) fn on_averaging_scale(measure: Measure, values: &[f64]) -> Vec<f64> {
     match measure.summary() {
         Summary::Mean | Summary::Sum => values.to_vec(),
-        Summary::GeometricMean => values.iter().map(|v| v.max(Summary::LEAST).ln()).collect(),
+        Summary::GeometricMean => values.iter().map(|v| v.max(Summary::FLOOR).ln()).collect(),
     }
 }

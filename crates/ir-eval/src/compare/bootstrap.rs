@@ -268,11 +268,15 @@ impl Sampler {
             BootstrapScheme::Textbook => {
                 let sample =
                     pairs.flat_map(|(&times, &value)| std::iter::repeat_n(value, times as usize));
-                measure.summary().of(sample)
+                measure.summary().aggregate(sample)
             }
             BootstrapScheme::Datafinder { header } => {
                 let distinct = pairs.filter(|pair| *pair.0 > 0).map(|pair| *pair.1);
-                round_as_trec_eval(measure.summary().of(distinct.chain(header.then_some(0.0))))
+                round_as_trec_eval(
+                    measure
+                        .summary()
+                        .aggregate(distinct.chain(header.then_some(0.0))),
+                )
             }
         }
     }

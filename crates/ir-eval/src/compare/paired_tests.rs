@@ -75,7 +75,7 @@ impl Comparison {
             };
             Ok(SystemScore {
                 measure,
-                value: measure.summary().of(values.iter().copied()),
+                value: measure.summary().aggregate(values.iter().copied()),
                 interval: ConfidenceInterval {
                     low: rescale(interval.low),
                     high: rescale(interval.high),

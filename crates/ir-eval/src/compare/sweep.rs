@@ -118,14 +118,14 @@ impl ParameterSweep {
         Ok(Self {
             measure,
             decimals,
-            held_out_score: summary.of(choices.iter().map(|choice| choice.value)),
+            held_out_score: summary.aggregate(choices.iter().map(|choice| choice.value)),
             settings: names
                 .into_iter()
                 .zip(values)
                 .zip(chosen)
                 .map(|((name, values), chosen)| SweepSetting {
                     name,
-                    score: summary.of(values.into_iter()),
+                    score: summary.aggregate(values.into_iter()),
                     chosen,
                 })
                 .collect(),

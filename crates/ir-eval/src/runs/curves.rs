@@ -1,6 +1,7 @@
 //! Curves: interpolated precision over recall, and measures over the cutoff.
 
-use crate::{Decimal, Kind, Measure, Points, Report};
+use crate::measure::InterpolatedPrecision;
+use crate::{Decimal, Formula, Measure, RecallPoints, Report};
 
 /// Curve of one system: interpolated precision over recall, or a measure over its cutoff. Points are
 /// in ascending order of x.
@@ -38,11 +39,13 @@ pub struct MeasureCurve {
 }
 
 impl MeasureCurve {
-    /// Interpolated precision over recall, from the [`Kind::IPrec`] measures of a report.
+    /// Interpolated precision over recall, from the [`InterpolatedPrecision`] measures of a report.
     #[must_use]
     pub fn precision_recall(report: &Report) -> Self {
-        Self::from_measures(report, |measure| match measure.kind() {
-            Kind::IPrec { recall } => Some(recall.to_f64()),
+        Self::from_measures(report, |measure| match measure.formula() {
+            Formula::InterpolatedPrecision(InterpolatedPrecision { recall }) => {
+                Some(recall.to_f64())
+            }
             _ => None,
         })
     }
@@ -53,7 +56,7 @@ impl MeasureCurve {
     pub fn over_cutoffs(report: &Report, measure: Measure) -> Self {
         Self::from_measures(report, |other| {
             let cutoff = other.cutoff()?;
-            let same = other.kind() == measure.kind() && other.level() == measure.level();
+            let same = other.formula() == measure.formula() && other.level() == measure.level();
             same.then_some(f64::from(cutoff))
         })
     }
@@ -72,14 +75,14 @@ impl MeasureCurve {
 /// Interpolated precision at the recall levels 0, 0.1, …, 1.
 #[must_use]
 pub fn eleven_point_precision() -> Vec<Measure> {
-    let at = |&recall: &Decimal| Measure::of(Kind::IPrec { recall });
-    Points::ELEVEN.as_slice().iter().map(at).collect()
+    let at = |&recall: &Decimal| Measure::from(InterpolatedPrecision { recall });
+    RecallPoints::ELEVEN.as_slice().iter().map(at).collect()
 }
 
 /// A measure at several cutoffs; zeros are skipped. Empty for a measure without cutoff.
 #[must_use]
 pub fn at_cutoffs(measure: Measure, cutoffs: &[u32]) -> Vec<Measure> {
-    if !measure.kind().takes_cutoff() {
+    if !measure.formula().takes_cutoff() {
         return Vec::new();
     }
     let cutoffs = cutoffs.iter().filter(|&&k| k > 0);

@@ -7,8 +7,9 @@ use ir_core::{Judgments, Run};
 use serde::{Deserialize, Serialize};
 
 use super::scores_by_rank::evaluation_order;
-use crate::rules::Unjudged;
-use crate::{Judged, Kind, Measure, Rules};
+use crate::measure::Precision;
+use crate::rules::UnjudgedDocuments;
+use crate::{Formula, JudgmentStatus, Measure, Rules};
 
 /// Documents whose rank differs between two runs, under the rules of an evaluation.
 ///
@@ -54,7 +55,7 @@ pub struct RankChange {
     /// Document id.
     pub doc: String,
     /// Judgment of the document.
-    pub judged: Judged,
+    pub judged: JudgmentStatus,
     /// Rank in the list of the system, from 1; `None` if not retrieved.
     pub rank: Option<usize>,
     /// Rank in the list of the run that the system is compared with; `None` if not retrieved.
@@ -99,8 +100,8 @@ impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
     /// Whether a document is relevant: at the minimum grade of the measure, or of the rules.
     #[must_use]
     pub fn is_relevant(&self, change: &RankChange) -> bool {
-        let level = self.measure.and_then(|measure| measure.rel);
-        matches!(change.judged, Judged::Grade(grade) if grade >= level.unwrap_or(self.rules.level))
+        let level = self.measure.and_then(|measure| measure.level());
+        matches!(change.judged, JudgmentStatus::Grade(grade) if grade >= level.unwrap_or(self.rules.level))
     }
 
     /// Returns the documents with different ranks on a query, in
@@ -128,22 +129,22 @@ impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
         changes
     }
 
-    fn judged(&self, query: &str, doc: &str) -> Judged {
+    fn judged(&self, query: &str, doc: &str) -> JudgmentStatus {
         match self.qrels.grade(query, doc) {
-            None => Judged::Unpooled,
-            Some(grade) if grade < 0 => Judged::Unjudged,
-            Some(grade) => Judged::Grade(grade),
+            None => JudgmentStatus::Unpooled,
+            Some(grade) if grade < 0 => JudgmentStatus::Unjudged,
+            Some(grade) => JudgmentStatus::Grade(grade),
         }
     }
 
     fn compare(&self, a: &RankChange, b: &RankChange) -> Ordering {
         let class = |change: &RankChange| match change.judged {
             _ if self.is_relevant(change) => 2,
-            Judged::Grade(_) => 1,
-            Judged::Unjudged | Judged::Unpooled => 0,
+            JudgmentStatus::Grade(_) => 1,
+            JudgmentStatus::Unjudged | JudgmentStatus::Unpooled => 0,
         };
         let size = |change: &RankChange| match change.judged {
-            Judged::Grade(grade) if self.is_relevant(change) => {
+            JudgmentStatus::Grade(grade) if self.is_relevant(change) => {
                 self.weight_change(change) * grade.max(1) as f64
             }
             _ => self.weight_change(change),
@@ -161,13 +162,17 @@ impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
 
     fn weight(&self, rank: Option<usize>) -> f64 {
         let Some(rank) = rank else { return 0.0 };
-        let cutoff = self.measure.and_then(|measure| measure.cutoff);
-        if cutoff.is_some_and(|cutoff| rank > cutoff.get() as usize) {
+        let cutoff = self.measure.and_then(|measure| measure.cutoff());
+        if cutoff.is_some_and(|cutoff| rank > cutoff as usize) {
             return 0.0;
         }
-        match self.measure.map(|measure| measure.kind) {
-            Some(Kind::NDCG { .. } | Kind::DCG { .. }) => 1.0 / (rank as f64 + 1.0).log2(),
-            Some(Kind::P | Kind::R | Kind::Success) => 1.0,
+        match self.measure.as_ref().map(Measure::formula) {
+            Some(Formula::Ndcg(_) | Formula::Dcg(_)) => 1.0 / (rank as f64 + 1.0).log2(),
+            Some(
+                Formula::Precision(Precision { relative: false })
+                | Formula::Recall(_)
+                | Formula::Success(_),
+            ) => 1.0,
             _ => 1.0 / rank as f64,
         }
     }
@@ -179,9 +184,9 @@ impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
         list.truncate(rules.depth.unwrap_or(usize::MAX));
         let docs = list.into_iter().map(|scored| scored.doc.as_str());
         docs.filter(|doc| {
-            let judged_only = self.measure.is_some_and(|measure| measure.judged_only);
-            (rules.unjudged == Unjudged::NonRelevant && !judged_only)
-                || matches!(self.judged(query, doc), Judged::Grade(_))
+            let judged_only = self.measure.is_some_and(|measure| measure.is_judged_only());
+            (rules.unjudged == UnjudgedDocuments::NonRelevant && !judged_only)
+                || matches!(self.judged(query, doc), JudgmentStatus::Grade(_))
         })
         .collect()
     }

@@ -3,7 +3,7 @@
 use ir_core::{Grade, Judgments, Run, ScoredDoc};
 
 use crate::statistics::{mean, quantile};
-use crate::{Rules, ScoreWidth, SelfHits, Ties, Unjudged};
+use crate::{Rules, ScorePrecision, SelfHits, TieBreak, UnjudgedDocuments};
 
 /// Distribution of retrieval scores and number of relevant documents at each rank, over all judged
 /// queries of a run or for one query.
@@ -100,7 +100,7 @@ impl ScoresByRank {
             let mut list = evaluation_order(list, query, &rules);
             list.truncate(rules.depth.unwrap_or(usize::MAX));
             let grade = |scored: &ScoredDoc| qrels.grade(query, &scored.doc).unwrap_or(-1);
-            if rules.unjudged == Unjudged::Remove {
+            if rules.unjudged == UnjudgedDocuments::Remove {
                 list.retain(|scored| grade(scored) >= 0);
             }
             list.truncate(depth);
@@ -157,14 +157,14 @@ pub(super) fn evaluation_order<'r>(
     let mut list: Vec<&ScoredDoc> = list.iter().filter(keep).collect();
     // Adding 0 turns −0 into 0.
     let score = |scored: &ScoredDoc| match rules.scores {
-        ScoreWidth::F64 => scored.score + 0.0,
-        ScoreWidth::F32 => f64::from(scored.score as f32 + 0.0),
+        ScorePrecision::F64 => scored.score + 0.0,
+        ScorePrecision::F32 => f64::from(scored.score as f32 + 0.0),
     };
     let falling = |a: &ScoredDoc, b: &ScoredDoc| score(b).total_cmp(&score(a));
     match rules.ties {
-        Ties::RunOrder | Ties::Reject => list.sort_by(|a, b| falling(a, b)),
-        Ties::TrecEval => list.sort_by(|a, b| falling(a, b).then_with(|| b.doc.cmp(&a.doc))),
-        Ties::IdAscending => list.sort_by(|a, b| falling(a, b).then_with(|| a.doc.cmp(&b.doc))),
+        TieBreak::RunOrder | TieBreak::Reject => list.sort_by(|a, b| falling(a, b)),
+        TieBreak::TrecEval => list.sort_by(|a, b| falling(a, b).then_with(|| b.doc.cmp(&a.doc))),
+        TieBreak::IdAscending => list.sort_by(|a, b| falling(a, b).then_with(|| a.doc.cmp(&b.doc))),
     }
     list
 }

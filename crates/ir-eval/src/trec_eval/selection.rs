@@ -1,17 +1,65 @@
-//! What is printed, and in which order.
+//! trec_eval's `-m` options, and the order of its output.
 
 use std::io::{self, Write};
 
-use super::Detail;
-use super::sheet::{Column, ColumnKind, Row, Sheet};
-use crate::names::ParseMeasureError;
-use crate::preferences::{PreferenceMeasure, PreferenceReport};
-use crate::report::Judged;
-use crate::rules::{Generation, Missing};
-use crate::trec_names::{self, MEASURES, OF_GROUPS};
-use crate::{EvalError, Evaluator, Kind, Measure, Report, Rules, Summary};
+use super::output::{ColumnContent, OutputColumn, OutputDetail, OutputRow, TrecEvalOutput};
+use crate::assess::preferences::{PreferenceMeasure, PreferenceReport};
+use crate::evaluate::{EvalError, Evaluator, Report};
+use crate::judged::JudgmentStatus;
+use crate::measure::{Measure, ParseMeasureError, Summary};
+use crate::rules::{MissingQueries, Rules, TrecEvalVersion};
 
-/// The measures trec_eval prints when none is asked for.
+/// Names of all measures with a numeric value, in the order of trec_eval's output.
+const OUTPUT_ORDER: [&str; 38] = [
+    "num_q",
+    "num_ret",
+    "num_rel",
+    "num_rel_ret",
+    "map",
+    "gm_map",
+    "Rprec",
+    "bpref",
+    "recip_rank",
+    "iprec_at_recall",
+    "P",
+    "recall",
+    "infAP",
+    "gm_bpref",
+    "Rprec_mult",
+    "utility",
+    "11pt_avg",
+    "binG",
+    "G",
+    "dcg",
+    "ideal_dcg",
+    "ndcg",
+    "ndcg_rel",
+    "Rndcg",
+    "ndcg_cut",
+    "map_cut",
+    "relative_P",
+    "success",
+    "set_P",
+    "set_relative_P",
+    "set_recall",
+    "set_map",
+    "set_F",
+    "num_nonrel_judged_ret",
+    "yaap",
+    "rbp",
+    "rbp_resid",
+    "unj",
+];
+
+/// Names of the measures over judgment groups, in the order of trec_eval's output, and of the
+/// measures that they average over the groups.
+const GROUP_MEASURES: [(&str, &str); 3] = [
+    ("map_avgjg", "map"),
+    ("P_avgjg", "P"),
+    ("Rprec_mult_avgjg", "Rprec_mult"),
+];
+
+/// Measures that trec_eval prints by default.
 const OFFICIAL: &[&str] = &[
     "runid",
     "num_q",
@@ -41,17 +89,17 @@ const SET: &[&str] = &[
     "set_F",
 ];
 
-/// The first of the measures of preferences, trec_eval's `prefs`.
-const PREFERENCES: usize = 6;
+/// Number of preference measures in trec_eval's `prefs`; they come first in `all_prefs`.
+const PREFS: usize = 6;
 
-/// Not in `all_trec`, in either generation.
-const BESIDE_ALL: &[&str] = &["dcg", "ideal_dcg", "yaap"];
-/// In `all_trec` from release 10 on.
+/// Measures that are not part of `all_trec` in any release.
+const NOT_IN_ALL_TREC: &[&str] = &["dcg", "ideal_dcg", "yaap"];
+/// Measures that are part of `all_trec` from release 10 on.
 const NEW_IN_10: &[&str] = &["rbp", "rbp_resid", "unj"];
 
-/// The judgments a [`Selection`] is for: each kind has its own measures.
+/// Format of the judgments that a [`MeasureSelection`] is for. Each has its own measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Judgments {
+pub enum JudgmentKind {
     /// Grades: trec_eval's `qrels`. Nearly all measures.
     #[default]
     Grades,
@@ -61,130 +109,146 @@ pub enum Judgments {
     Preferences,
 }
 
-/// Which lines trec_eval's output has, in its order.
+/// Measures selected by trec_eval's `-m` options, in the order of its output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Selection {
-    items: Vec<(Place, Item)>,
+pub struct MeasureSelection {
+    items: Vec<(OutputPosition, SelectedItem)>,
 }
 
-/// Where a line stands: trec_eval prints in an order of its own, whatever the order of the options.
+/// Sort key of an output line. trec_eval prints in a fixed order, whatever the order of the options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place(usize);
+struct OutputPosition(usize);
 
-impl Place {
+impl OutputPosition {
     const FIRST: Self = Self(0);
-    /// Of measures that are not trec_eval's.
+    /// Position of measures that trec_eval does not have.
     const LAST: Self = Self(usize::MAX);
 
-    const fn of(measure: usize) -> Self {
+    const fn at(measure: usize) -> Self {
         Self(2 * measure + 1)
     }
 
     const fn after(measure: usize) -> Self {
         Self(2 * measure + 2)
     }
+
+    /// Position of a measure, given by its name or by that of one of its values.
+    fn find(name: &str) -> Option<Self> {
+        let position = |name: &str| {
+            let groups = GROUP_MEASURES.iter().map(|(name, _)| name);
+            OUTPUT_ORDER
+                .iter()
+                .chain(groups)
+                .position(|known| *known == name)
+        };
+        match name {
+            "runid" => Some(Self::FIRST),
+            "relstring" => position("P").map(Self::after),
+            _ => {
+                let ends = name.match_indices('_').map(|(at, _)| at);
+                let mut ends: Vec<usize> = ends.chain([name.len()]).collect();
+                ends.reverse();
+                let mut prefixes = ends.into_iter().map(|end| &name[..end]);
+                prefixes.find_map(position).map(Self::at)
+            }
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Item {
+enum SelectedItem {
     RunId,
     RelString { name: String, length: usize },
     Value { name: String, measure: Measure },
     Preference(PreferenceMeasure),
 }
 
-impl Selection {
-    /// What trec_eval prints when no measure is asked for.
+impl MeasureSelection {
+    /// Returns the measures that trec_eval prints by default.
     #[must_use]
     pub fn official() -> Self {
         Self::parse(&["official"]).unwrap_or_default()
     }
 
-    /// The selection of trec_eval's `-m` options, by release 10.0: `map`, `P` (at all its default
-    /// cut-offs), `P.5,10`, `ndcg.1=3,2=9`, or a group (`official`, `all_trec`, `set`). Single
-    /// measures may also be spelled as in trec_eval's output (`P_5`) or as in ir_measures
-    /// (`nDCG@10`); the latter are printed last, under that name. Without options: `official`.
+    /// Parses trec_eval's `-m` options according to release 10.0: `map`, `P` (at all its default
+    /// cutoffs), `P.5,10`, `ndcg.1=3,2=9`, or a group (`official`, `all_trec`, `set`).
     ///
-    /// A measure that is chosen with parameters is not also printed with its default ones. When
-    /// the same measure is chosen several times, all its parameters count (trec_eval takes the
-    /// first and drops the others in silence).
+    /// Single measures may also be written as in trec_eval's output (`P_5`) or in ir_measures'
+    /// syntax (`nDCG@10`); the latter are printed last, under that name. Without options:
+    /// `official`.
+    ///
+    /// A measure that is selected with parameters is not printed with its default ones as well. If
+    /// the same measure is selected several times, all its parameters count. (trec_eval uses the
+    /// first and silently drops the others.)
     ///
     /// # Errors
-    /// When a text names no measure.
+    /// If an option is not a measure or group.
     pub fn parse<S: AsRef<str>>(options: &[S]) -> Result<Self, ParseMeasureError> {
-        Self::parse_as(options, Generation::V10)
+        Self::parse_for(JudgmentKind::Grades, options, TrecEvalVersion::V10)
     }
 
-    /// Like [`Selection::parse`], with the groups of the given release: `all_trec` grew.
+    /// Parses the options for a kind of judgments and a release of trec_eval, whose `all_trec`
+    /// differ.
+    ///
+    /// Preferences have the groups `prefs` (default) and `all_prefs` and their measures
+    /// (`prefs_simp`, …). Judgment groups have `qrels_jg` (default) and its measures (`map_avgjg`,
+    /// `P_avgjg.5,10`, `Rprec_mult_avgjg`).
     ///
     /// # Errors
-    /// When a text names no measure.
-    pub fn parse_as<S: AsRef<str>>(
-        options: &[S],
-        generation: Generation,
-    ) -> Result<Self, ParseMeasureError> {
-        Self::parse_for(Judgments::Grades, options, generation)
-    }
-
-    /// Like [`Selection::parse_as`], with the measures of other judgments: `prefs` and `all_prefs`
-    /// and what they stand for (`prefs_simp`, ...); `qrels_jg` and what that stands for
-    /// (`map_avgjg`, `P_avgjg.5,10`, `Rprec_mult_avgjg`). Without options: `prefs`, `qrels_jg`.
-    ///
-    /// # Errors
-    /// When a text names no measure, or one for other judgments.
+    /// If an option is not a measure or group, or is one for another kind of judgments.
     pub fn parse_for<S: AsRef<str>>(
-        judgments: Judgments,
+        kind: JudgmentKind,
         options: &[S],
-        generation: Generation,
+        version: TrecEvalVersion,
     ) -> Result<Self, ParseMeasureError> {
-        let usual = match judgments {
-            Judgments::Grades => ["official"],
-            Judgments::Groups => ["qrels_jg"],
-            Judgments::Preferences => ["prefs"],
+        let default = match kind {
+            JudgmentKind::Grades => ["official"],
+            JudgmentKind::Groups => ["qrels_jg"],
+            JudgmentKind::Preferences => ["prefs"],
         };
         let options: Vec<&str> = match options {
-            [] => usual.to_vec(),
+            [] => default.to_vec(),
             options => options.iter().map(AsRef::as_ref).collect(),
         };
-        let mut chosen: Vec<(String, Option<String>)> = Vec::new();
+        let mut selected: Vec<(String, Option<String>)> = Vec::new();
         let mut selection = Self::default();
         for &option in &options {
             let (name, parameters) = match option.split_once('.') {
                 Some((name, parameters)) => (name, Some(parameters.to_owned())),
                 None => (option, None),
             };
-            if let Some(group) = group(judgments, name, generation) {
+            if let Some(group) = kind.group(name, version) {
                 if let Some(found) = parameters {
                     let text = option.to_owned();
                     return Err(ParseMeasureError::NoParameter { text, found });
                 }
-                chosen.extend(group.into_iter().map(|name| (name.to_owned(), None)));
-            } else if is_name(judgments, name) {
-                chosen.push((name.to_owned(), parameters));
-            } else if let Some(needs) = meant_for(judgments, name) {
+                selected.extend(group.into_iter().map(|name| (name.to_owned(), None)));
+            } else if kind.has_measure(name) {
+                selected.push((name.to_owned(), parameters));
+            } else if let Some(needs) = kind.needed_instead(name) {
                 let text = option.to_owned();
                 return Err(ParseMeasureError::OtherJudgments { text, needs });
             } else {
-                selection.choose_single(judgments, option)?;
+                selection.select_single(kind, option)?;
             }
         }
-        for (name, parameters) in &chosen {
-            let given = |other: &(String, Option<String>)| other.0 == *name && other.1.is_some();
-            if parameters.is_some() || !chosen.iter().any(given) {
-                selection.choose(judgments, name, parameters.as_deref())?;
+        for (name, parameters) in &selected {
+            let is_given = |other: &(String, Option<String>)| other.0 == *name && other.1.is_some();
+            if parameters.is_some() || !selected.iter().any(is_given) {
+                selection.select(kind, name, parameters.as_deref())?;
             }
         }
-        selection.items.sort_by_key(|item| item.0);
-        selection.order_cutoffs();
+        selection.items.sort_by_key(|(position, _)| *position);
+        selection.sort_cutoffs();
         Ok(selection)
     }
 
-    /// The measures it needs, each once.
+    /// The measures to evaluate, without duplicates.
     #[must_use]
     pub fn measures(&self) -> Vec<Measure> {
         let mut measures = Vec::new();
         for (_, item) in &self.items {
-            if let Item::Value { measure, .. } = item
+            if let SelectedItem::Value { measure, .. } = item
                 && !measures.contains(measure)
             {
                 measures.push(*measure);
@@ -193,163 +257,170 @@ impl Selection {
         measures
     }
 
-    /// The measures of preferences it needs, each once.
+    /// The preference measures to evaluate, without duplicates.
     #[must_use]
-    pub fn preferences(&self) -> Vec<PreferenceMeasure> {
-        let measure = |(_, item): &(Place, Item)| match item {
-            Item::Preference(measure) => Some(*measure),
+    pub fn preference_measures(&self) -> Vec<PreferenceMeasure> {
+        let measure = |(_, item): &(OutputPosition, SelectedItem)| match item {
+            SelectedItem::Preference(measure) => Some(*measure),
             _ => None,
         };
         self.items.iter().filter_map(measure).collect()
     }
 
-    /// An evaluator that computes what the selection prints.
+    /// Creates an evaluator for the selected measures.
     ///
     /// # Errors
-    /// As [`Evaluator::with_rules`].
+    /// See [`Evaluator::with_rules`].
     pub fn evaluator<'q, J>(&self, qrels: &'q J, rules: Rules) -> Result<Evaluator<'q>, EvalError>
     where
         J: ir_core::Judgments + ?Sized,
     {
         let lengths = self.items.iter().map(|(_, item)| match item {
-            Item::RelString { length, .. } => *length,
+            SelectedItem::RelString { length, .. } => *length,
             _ => 0,
         });
         let evaluator = Evaluator::with_rules(qrels, &self.measures(), rules)?;
-        Ok(evaluator.keeping(lengths.max().unwrap_or(0)))
+        Ok(evaluator.with_top_judgments(lengths.max().unwrap_or(0)))
     }
 
-    /// Prints a report as trec_eval does. Lines of measures that the report does not have are left
-    /// out; take the evaluator from [`Selection::evaluator`].
+    /// Prints a report in trec_eval's kind. Measures that the report does not contain are
+    /// omitted; use [`MeasureSelection::evaluator`] to evaluate all of them.
     ///
-    /// Two of trec_eval's habits are kept here and in [`Selection::sheet`] alone. Where missing
-    /// queries count, its total of `num_rel` takes every grade above 0 for relevant, whatever the
-    /// relevance level. And where nothing is left of a list, interpolated precision at a recall of
-    /// no documents is `-nan`; a [`Report`] counts it as 0.
+    /// Two peculiarities of trec_eval are reproduced here and in [`MeasureSelection::output`]
+    /// alone. If missing queries count, the total of `num_rel` includes every grade above 0,
+    /// whatever the relevance level. And if a list is empty, interpolated precision at a recall
+    /// that needs no relevant document is `-nan`; in a [`Report`] it is 0.
     ///
     /// # Errors
-    /// When `out` cannot be written.
-    pub fn write(&self, report: &Report, detail: Detail, out: &mut dyn Write) -> io::Result<()> {
-        self.sheet(report).write(detail, out)
+    /// If writing to `out` fails.
+    pub fn write(
+        &self,
+        report: &Report,
+        detail: OutputDetail,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        self.output(report).write(detail, out)
     }
 
-    /// The lines that trec_eval would print of a report.
+    /// Returns the lines that trec_eval prints for a report.
     #[must_use]
-    pub fn sheet<'a>(&'a self, report: &'a Report) -> Sheet<'a> {
+    pub fn output<'a>(&'a self, report: &'a Report) -> TrecEvalOutput<'a> {
         let column = |measure: &Measure| {
             let mut columns = report.measures().iter();
             columns.position(|other| other == measure)
         };
         let mut columns = Vec::new();
-        let mut places = Vec::new();
+        let mut measures = Vec::new();
         let mut lengths = Vec::new();
         for (_, item) in &self.items {
             match item {
-                Item::RunId => columns.push(run_id(report.run())),
-                Item::RelString { name, length } => {
+                SelectedItem::RunId => columns.push(run_id(report.run())),
+                SelectedItem::RelString { name, length } => {
                     lengths.push(*length);
-                    let kind = ColumnKind::Marks;
-                    columns.push(Column { name, kind });
+                    let content = ColumnContent::RelString;
+                    columns.push(OutputColumn { name, content });
                 }
-                Item::Value { name, measure } => {
-                    let Some(place) = column(measure) else {
+                SelectedItem::Value { name, measure } => {
+                    let Some(column) = column(measure) else {
                         continue;
                     };
-                    places.push((place, *measure));
+                    measures.push((column, *measure));
                     let summary = measure.summary();
-                    let kind = ColumnKind::Figures {
+                    let content = ColumnContent::Numbers {
                         measure: Some(*measure),
                         summary,
-                        once: *measure == Measure::NUM_Q || summary == Summary::GeometricMean,
+                        total_only: *measure == Measure::NUM_Q || summary == Summary::GeometricMean,
                         total: total(report, *measure),
                     };
-                    columns.push(Column { name, kind });
+                    columns.push(OutputColumn { name, content });
                 }
-                Item::Preference(_) => {}
+                SelectedItem::Preference(_) => {}
             }
         }
-        let rows = report.queries().iter().map(|query| Row {
+        let rows = report.queries().iter().map(|query| OutputRow {
             query: query.query(),
             retrieved: query.retrieved(),
-            figures: places
+            numbers: measures
                 .iter()
-                .map(|&(place, measure)| {
-                    if report.undefined(query, measure) {
+                .map(|&(column, measure)| {
+                    if report.is_undefined(query, measure) {
                         f64::NAN
                     } else {
-                        query.values()[place]
+                        query.values()[column]
                     }
                 })
                 .collect(),
-            marks: lengths
+            relstrings: lengths
                 .iter()
-                .map(|&length| query.top().iter().take(length).map(mark).collect())
+                .map(|&length| {
+                    let top = query.top_judgments().iter().take(length);
+                    top.map(relevance_mark).collect()
+                })
                 .collect(),
         });
-        Sheet {
-            rows: rows.collect(),
-            columns,
-            missing: report.rules().missing,
-            generation: report.rules().generation,
-            standardised: false,
-        }
+        TrecEvalOutput::new(columns, rows, report.rules())
     }
 
-    /// The lines that trec_eval would print of a report about preferences.
+    /// Returns the lines that trec_eval prints for a report on preferences.
     #[must_use]
-    pub fn sheet_of_preferences<'a>(&'a self, report: &'a PreferenceReport) -> Sheet<'a> {
+    pub fn preference_output<'a>(&'a self, report: &'a PreferenceReport) -> TrecEvalOutput<'a> {
         let mut columns = Vec::new();
-        let mut places = Vec::new();
+        let mut report_columns = Vec::new();
         for (_, item) in &self.items {
-            let (name, place, count, measure, total) = match item {
-                Item::RunId => {
+            let (name, column, is_count, measure, total) = match item {
+                SelectedItem::RunId => {
                     columns.push(run_id(report.run()));
                     continue;
                 }
-                Item::Value { name, measure } if *measure == Measure::NUM_Q => {
+                SelectedItem::Value { name, measure } if *measure == Measure::NUM_Q => {
                     let queries = report.queries().len() as f64;
                     (name.as_str(), None, true, Some(*measure), queries)
                 }
-                Item::Preference(measure) => {
+                SelectedItem::Preference(measure) => {
                     let mut all = report.measures().iter();
-                    let place = all.position(|other| other == measure);
-                    let (Some(place), Some(total)) = (place, report.summary(*measure)) else {
+                    let column = all.position(|other| other == measure);
+                    let (Some(column), Some(total)) = (column, report.summary(*measure)) else {
                         continue;
                     };
-                    (measure.name(), Some(place), measure.is_count(), None, total)
+                    (
+                        measure.name(),
+                        Some(column),
+                        measure.is_count(),
+                        None,
+                        total,
+                    )
                 }
                 _ => continue,
             };
-            places.push(place);
-            let kind = ColumnKind::Figures {
+            report_columns.push(column);
+            let content = ColumnContent::Numbers {
                 measure,
-                summary: if count { Summary::Sum } else { Summary::Mean },
-                once: measure.is_some(),
+                summary: if is_count {
+                    Summary::Sum
+                } else {
+                    Summary::Mean
+                },
+                total_only: measure.is_some(),
                 total,
             };
-            columns.push(Column { name, kind });
+            columns.push(OutputColumn { name, content });
         }
-        let rows = report.queries().iter().map(|query| Row {
+        let rows = report.queries().iter().map(|query| OutputRow {
             query: query.query(),
             retrieved: query.retrieved(),
-            figures: places
+            numbers: report_columns
                 .iter()
-                .map(|place| place.map_or(1.0, |place| query.values()[place]))
+                .map(|column| column.map_or(1.0, |column| query.values()[column]))
                 .collect(),
-            marks: Vec::new(),
+            relstrings: Vec::new(),
         });
-        Sheet {
-            rows: rows.collect(),
-            columns,
-            missing: report.rules().missing,
-            generation: report.rules().generation,
-            standardised: false,
-        }
+        TrecEvalOutput::new(columns, rows, report.rules())
     }
 
-    fn choose(
+    /// Adds a measure for the kind of judgments by its name.
+    fn select(
         &mut self,
-        judgments: Judgments,
+        kind: JudgmentKind,
         name: &str,
         parameters: Option<&str>,
     ) -> Result<(), ParseMeasureError> {
@@ -357,25 +428,23 @@ impl Selection {
             None => name.to_owned(),
             Some(parameters) => format!("{name}.{parameters}"),
         };
-        let here = place(name).unwrap_or(Place::LAST);
+        let position = OutputPosition::find(name).unwrap_or(OutputPosition::LAST);
         if name == "runid" {
-            self.add(here, Item::RunId);
+            self.add(position, SelectedItem::RunId);
             return Ok(());
         }
         if name == "relstring" {
             let length = match parameters {
                 None => 10,
-                Some(number) => number.parse().map_err(|_| ParseMeasureError::Value {
-                    text: text.clone(),
-                    expected: "a length",
-                    found: number.to_owned(),
-                })?,
+                Some(number) => number
+                    .parse()
+                    .map_err(|_| ParseMeasureError::invalid(&text, "a length", number))?,
             };
             let name = text.replace('.', "_");
-            self.add(here, Item::RelString { name, length });
+            self.add(position, SelectedItem::RelString { name, length });
             return Ok(());
         }
-        if judgments == Judgments::Preferences
+        if kind == JudgmentKind::Preferences
             && let Ok(measure) = name.parse::<PreferenceMeasure>()
         {
             if let Some(found) = parameters {
@@ -383,70 +452,74 @@ impl Selection {
                 return Err(ParseMeasureError::NoParameter { text, found });
             }
             let at = PreferenceMeasure::ALL.iter().position(|m| *m == measure);
-            let here = Place::of(at.map_or(0, |at| at + 1));
-            self.add(here, Item::Preference(measure));
+            let position = OutputPosition::at(at.map_or(0, |at| at + 1));
+            self.add(position, SelectedItem::Preference(measure));
             return Ok(());
         }
-        for (known, form) in MEASURES.iter().chain(&OF_GROUPS) {
-            if *known == name {
-                for (name, measure) in trec_names::expand(known, *form, parameters, &text)? {
-                    self.add(here, Item::Value { name, measure });
-                }
-            }
+        let group = GROUP_MEASURES.iter().find(|(known, _)| *known == name);
+        let base = group.map_or(name, |(_, base)| base);
+        for (value, measure) in Measure::expand_trec(base, parameters, &text)? {
+            let name = format!("{name}{}", &value[base.len()..]);
+            self.add(position, SelectedItem::Value { name, measure });
         }
         Ok(())
     }
 
-    /// A single measure that is not spelled as on trec_eval's command line.
-    fn choose_single(
-        &mut self,
-        judgments: Judgments,
-        option: &str,
-    ) -> Result<(), ParseMeasureError> {
-        if judgments == Judgments::Groups {
-            let parts = |(name, _): &(&'static str, _)| {
-                let rest = option.strip_prefix(*name)?.strip_prefix('_')?;
-                Some((*name, rest))
+    /// Adds a single measure that is not written as on trec_eval's command line.
+    fn select_single(&mut self, kind: JudgmentKind, option: &str) -> Result<(), ParseMeasureError> {
+        if kind == JudgmentKind::Groups {
+            let split = |(name, _): &(&'static str, _)| {
+                let parameters = option.strip_prefix(*name)?.strip_prefix('_')?;
+                Some((*name, parameters))
             };
-            if let Some((name, parameters)) = OF_GROUPS.iter().find_map(parts) {
-                return self.choose(judgments, name, Some(parameters));
+            if let Some((name, parameters)) = GROUP_MEASURES.iter().find_map(split) {
+                return self.select(kind, name, Some(parameters));
             }
         }
         let measure: Measure = option.parse()?;
-        if judgments != Judgments::Grades {
+        if kind != JudgmentKind::Grades {
             let text = option.to_owned();
-            let needs = Judgments::Grades.option();
+            let needs = JudgmentKind::Grades.option();
             return Err(ParseMeasureError::OtherJudgments { text, needs });
         }
-        let trec = measure.trec_name().filter(|name| name == option);
-        let place = trec.as_ref().and_then(|name| place(name));
+        let trec_name = measure.trec_name().filter(|name| name == option);
+        let position = trec_name.and_then(|name| OutputPosition::find(&name));
         let name = option.to_owned();
-        self.add(place.unwrap_or(Place::LAST), Item::Value { name, measure });
+        let position = position.unwrap_or(OutputPosition::LAST);
+        self.add(position, SelectedItem::Value { name, measure });
         Ok(())
     }
 
-    fn add(&mut self, place: Place, item: Item) {
-        let new = (place, item);
+    fn add(&mut self, position: OutputPosition, item: SelectedItem) {
+        let new = (position, item);
         if !self.items.contains(&new) {
             self.items.push(new);
         }
     }
 
-    /// Cut-offs that came from several options stand in ascending order.
-    fn order_cutoffs(&mut self) {
+    /// Sorts the values of each measure by cutoff or parameter, which may come from several
+    /// options.
+    fn sort_cutoffs(&mut self) {
         for group in self.items.chunk_by_mut(|a, b| a.0 == b.0) {
-            if group.first().is_some_and(|item| item.0 != Place::LAST) {
+            if group
+                .first()
+                .is_some_and(|item| item.0 != OutputPosition::LAST)
+            {
                 group.sort_by_key(|(_, item)| match item {
-                    Item::Value { measure, .. } => (measure.cutoff, measure.kind),
-                    _ => (None, Kind::NumQ),
+                    SelectedItem::Value { measure, .. } => {
+                        Some((measure.cutoff(), *measure.formula()))
+                    }
+                    _ => None,
                 });
             }
         }
     }
 }
 
-impl Judgments {
-    /// trec_eval's option for them.
+impl JudgmentKind {
+    const ALL: [Self; 3] = [Self::Grades, Self::Groups, Self::Preferences];
+
+    /// Name of the kind and trec_eval's option for it.
     const fn option(self) -> &'static str {
         match self {
             Self::Grades => "grades (-R qrels)",
@@ -454,105 +527,98 @@ impl Judgments {
             Self::Preferences => "preferences (-R prefs or qrels_prefs)",
         }
     }
+
+    /// Measures of a group of measures such as `official`.
+    fn group(self, name: &str, version: TrecEvalVersion) -> Option<Vec<&'static str>> {
+        let general = ["runid", "num_q"].into_iter();
+        let preferences = PreferenceMeasure::ALL.iter().map(|measure| measure.name());
+        match (self, name) {
+            (Self::Grades, "official") => Some(OFFICIAL.to_vec()),
+            (Self::Grades, "set") => Some(SET.to_vec()),
+            (Self::Grades, "all_trec") => {
+                let is_included = |name: &&str| {
+                    !NOT_IN_ALL_TREC.contains(name)
+                        && (version == TrecEvalVersion::V10 || !NEW_IN_10.contains(name))
+                };
+                let measures = OUTPUT_ORDER.into_iter().filter(is_included);
+                Some(["runid", "relstring"].into_iter().chain(measures).collect())
+            }
+            (Self::Groups, "qrels_jg") => {
+                let measures = GROUP_MEASURES.iter().map(|(name, _)| *name);
+                Some(general.chain(measures).collect())
+            }
+            (Self::Preferences, "all_prefs") => Some(general.chain(preferences).collect()),
+            (Self::Preferences, "prefs") => Some(general.chain(preferences.take(PREFS)).collect()),
+            _ => None,
+        }
+    }
+
+    fn has_measure(self, name: &str) -> bool {
+        match self {
+            Self::Grades => matches!(name, "runid" | "relstring") || OUTPUT_ORDER.contains(&name),
+            Self::Groups => {
+                let mut groups = GROUP_MEASURES.iter();
+                matches!(name, "runid" | "num_q") || groups.any(|(known, _)| *known == name)
+            }
+            Self::Preferences => {
+                matches!(name, "runid" | "num_q") || name.parse::<PreferenceMeasure>().is_ok()
+            }
+        }
+    }
+
+    /// The other kind of judgments that a name needs, if any.
+    fn needed_instead(self, name: &str) -> Option<&'static str> {
+        Self::ALL
+            .into_iter()
+            .filter(|other| *other != self)
+            .find(|other| {
+                let group = other.group(name, TrecEvalVersion::V10);
+                other.has_measure(name) || group.is_some()
+            })
+            .map(Self::option)
+    }
 }
 
-fn run_id(run: &str) -> Column<'_> {
-    let kind = ColumnKind::RunId(run);
-    Column {
+fn run_id(run: &str) -> OutputColumn<'_> {
+    OutputColumn {
         name: "runid",
-        kind,
+        content: ColumnContent::RunId(run),
     }
 }
 
 fn total(report: &Report, measure: Measure) -> f64 {
     let mut queries = report.queries().iter();
-    if measure == Measure::NUM_REL && report.rules().missing == Missing::Zero {
+    if measure == Measure::NUM_REL && report.rules().missing == MissingQueries::Zero {
         report.positive() as f64
-    } else if queries.any(|query| report.undefined(query, measure)) {
+    } else if queries.any(|query| report.is_undefined(query, measure)) {
         f64::NAN
     } else {
         report.summary(measure).unwrap_or(f64::NAN)
     }
 }
 
-/// The measures of a group.
-fn group(judgments: Judgments, name: &str, generation: Generation) -> Option<Vec<&'static str>> {
-    let general = ["runid", "num_q"];
-    let preferences = PreferenceMeasure::ALL.iter().map(|measure| measure.name());
-    match (judgments, name) {
-        (Judgments::Grades, "official") => Some(OFFICIAL.to_vec()),
-        (Judgments::Grades, "set") => Some(SET.to_vec()),
-        (Judgments::Grades, "all_trec") => {
-            let new = |name: &&str| generation == Generation::V10 || !NEW_IN_10.contains(name);
-            let measures = MEASURES.iter().map(|entry| entry.0);
-            let there = measures
-                .filter(|name| !BESIDE_ALL.contains(name))
-                .filter(new);
-            Some(["runid", "relstring"].into_iter().chain(there).collect())
-        }
-        (Judgments::Groups, "qrels_jg") => {
-            let measures = OF_GROUPS.iter().map(|entry| entry.0);
-            Some(general.into_iter().chain(measures).collect())
-        }
-        (Judgments::Preferences, "all_prefs") => {
-            Some(general.into_iter().chain(preferences).collect())
-        }
-        (Judgments::Preferences, "prefs") => Some(
-            general
-                .into_iter()
-                .chain(preferences.take(PREFERENCES))
-                .collect(),
-        ),
-        _ => None,
-    }
-}
-
-fn is_name(judgments: Judgments, name: &str) -> bool {
-    let known = |list: &[(&str, trec_names::Form)]| list.iter().any(|entry| entry.0 == name);
-    match judgments {
-        Judgments::Grades => matches!(name, "runid" | "relstring") || known(&MEASURES),
-        Judgments::Groups => matches!(name, "runid" | "num_q") || known(&OF_GROUPS),
-        Judgments::Preferences => {
-            matches!(name, "runid" | "num_q") || name.parse::<PreferenceMeasure>().is_ok()
-        }
-    }
-}
-
-/// The judgments that a name needs, where they are others than these.
-fn meant_for(judgments: Judgments, name: &str) -> Option<&'static str> {
-    [Judgments::Grades, Judgments::Groups, Judgments::Preferences]
-        .into_iter()
-        .filter(|other| *other != judgments)
-        .find(|&other| is_name(other, name) || group(other, name, Generation::V10).is_some())
-        .map(Judgments::option)
-}
-
-/// Where the lines of a measure stand, by its name or by that of one of its values.
-fn place(name: &str) -> Option<Place> {
-    let position = |name: &str| {
-        let mut all = MEASURES.iter().chain(&OF_GROUPS);
-        all.position(|entry| entry.0 == name)
-    };
-    match name {
-        "runid" => Some(Place::FIRST),
-        "relstring" => position("P").map(Place::after),
-        _ => {
-            let root = |end: usize| position(&name[..end]);
-            let ends = name.match_indices('_').map(|(at, _)| at);
-            let mut ends: Vec<usize> = ends.chain([name.len()]).collect();
-            ends.reverse();
-            ends.into_iter().find_map(root).map(Place::of)
-        }
-    }
-}
-
-fn mark(judged: &Judged) -> char {
-    match *judged {
-        Judged::Grade(grade) => u32::try_from(grade)
+/// Mark of a document in `relstring`.
+fn relevance_mark(judgment: &JudgmentStatus) -> char {
+    match *judgment {
+        JudgmentStatus::Grade(grade) => u32::try_from(grade)
             .ok()
             .and_then(|grade| char::from_digit(grade, 10))
             .unwrap_or('>'),
-        Judged::Unjudged => '.',
-        Judged::Unpooled => '-',
+        JudgmentStatus::Unjudged => '.',
+        JudgmentStatus::Unpooled => '-',
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Formula;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn output_order_contains_every_trec_eval_measure_once() {
+        let ordered: BTreeSet<&str> = OUTPUT_ORDER.into_iter().collect();
+        assert_eq!(ordered.len(), OUTPUT_ORDER.len());
+        assert_eq!(ordered, Formula::trec_names().collect());
     }
 }

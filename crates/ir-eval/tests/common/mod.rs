@@ -6,10 +6,11 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use ir_core::trec::{self, Header};
+use ir_core::trec;
+use ir_core::trec::HeaderLine;
 use ir_core::{Qrels, Run};
 use ir_eval::Rules;
-use ir_eval::trec_eval::{Detail, Selection};
+use ir_eval::trec_eval::{MeasureSelection, OutputDetail};
 
 /// The folder of real collections, or `None` with a notice.
 pub(crate) fn data(part: &str) -> Option<PathBuf> {
@@ -25,14 +26,14 @@ pub(crate) fn data(part: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
-pub(crate) fn qrels(path: &Path, header: Header) -> Qrels {
+pub(crate) fn qrels(path: &Path, header: HeaderLine) -> Qrels {
     let file = BufReader::new(File::open(path).unwrap());
     trec::read_qrels(file, &path.to_string_lossy(), header)
         .unwrap()
         .data
 }
 
-pub(crate) fn run(path: &Path, header: Header) -> Run {
+pub(crate) fn run(path: &Path, header: HeaderLine) -> Run {
     let file = BufReader::new(File::open(path).unwrap());
     trec::read_run(file, &path.to_string_lossy(), header)
         .unwrap()
@@ -41,9 +42,9 @@ pub(crate) fn run(path: &Path, header: Header) -> Run {
 
 /// What the selection prints.
 pub(crate) fn printed(
-    selection: &Selection,
+    selection: &MeasureSelection,
     rules: Rules,
-    detail: Detail,
+    detail: OutputDetail,
     qrels: &Qrels,
     run: &Run,
 ) -> String {
@@ -75,7 +76,7 @@ pub(crate) fn same(found: &str, expected: &str, what: &str) {
 /// of each topic in the order of the file.
 pub(crate) fn biocaddie() -> Option<(Qrels, Run)> {
     let path = data("biocaddie/qrels")?.join("biocaddie.qrels.test");
-    let judgments = qrels(&path, Header::AsData);
+    let judgments = qrels(&path, HeaderLine::AsData);
     let mut made = Run::new("first-hundred");
     for line in fs::read_to_string(&path).unwrap().lines() {
         let fields: Vec<&str> = line.split_whitespace().collect();

@@ -12,8 +12,9 @@ use super::preference_order::{DocumentPositions, GroupOrder};
 use super::{
     GroupJudgments, PreferenceError, PreferenceMeasure, PreferenceScope, Preferences, balanced,
 };
-use crate::rules::{Generation, Missing, ScoreWidth, Ties};
-use crate::{EvalError, Rules, report};
+use crate::Rules;
+use crate::evaluate::{EvalError, print_report};
+use crate::rules::{MissingQueries, ScorePrecision, TieBreak, TrecEvalVersion};
 
 /// Evaluation report: values of preference measures per query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -108,14 +109,14 @@ impl fmt::Display for PreferenceReport {
         let counts = [&self.missing, &self.unjudged].map(Vec::len);
         let values = self.measures.iter().map(|&m| (m, self.summary(m)));
         let head = (self.run.as_str(), self.queries.len(), counts);
-        report::print(f, head, &self.rules, values)
+        print_report(f, head, &self.rules, values)
     }
 }
 
 impl Preferences {
     /// Evaluates a run.
     ///
-    /// Of the [`Rules`], ties, depth, score width and missing queries apply. With [`Ties::TrecEval`],
+    /// Of the [`Rules`], ties, depth, score width and missing queries apply. With [`TieBreak::TrecEval`],
     /// equal scores are sorted by *ascending* document id, the reverse of trec_eval's order for
     /// grades. A missing query fulfills none of its preferences (generation 10), or counts as 0 in all
     /// measures (generation 9).
@@ -148,11 +149,11 @@ impl Preferences {
             common += usize::from(list.is_some());
             if list.is_none() {
                 report.missing.push(query.clone());
-                if rules.missing == Missing::Skip {
+                if rules.missing == MissingQueries::Skip {
                     continue;
                 }
             }
-            let values = if list.is_none() && rules.generation == Generation::V9 {
+            let values = if list.is_none() && rules.trec_eval_version == TrecEvalVersion::V9 {
                 vec![0.0; report.measures.len()]
             } else {
                 let list = ranked(query, list.unwrap_or_default(), &rules)?;
@@ -205,18 +206,18 @@ fn ranked<'r>(
             });
         }
         let score = match rules.scores {
-            ScoreWidth::F64 => *score,
-            ScoreWidth::F32 => f64::from(*score as f32),
+            ScorePrecision::F64 => *score,
+            ScorePrecision::F32 => f64::from(*score as f32),
         };
         sorted.push((score, doc.as_str()));
     }
-    let by_id = matches!(rules.ties, Ties::TrecEval | Ties::IdAscending);
+    let by_id = matches!(rules.ties, TieBreak::TrecEval | TieBreak::IdAscending);
     sorted.sort_by(|a, b| {
         let by_score = b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal);
         by_score.then_with(|| if by_id { a.1.cmp(b.1) } else { Ordering::Equal })
     });
     let tie = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0);
-    if let (Ties::Reject, Some(pair)) = (rules.ties, tie) {
+    if let (TieBreak::Reject, Some(pair)) = (rules.ties, tie) {
         return Err(EvalError::Tie {
             query: query.to_owned(),
             first: pair[0].1.to_owned(),

@@ -2,7 +2,7 @@
 
 use super::table::{ComparisonTable, SignificanceMark, TableCell};
 use crate::compare::Comparison;
-use crate::{Measure, Missing};
+use crate::{Measure, MissingQueries};
 
 /// Line width of LaTeX's article class, in points.
 const LINE_WIDTH: usize = 345;
@@ -87,8 +87,8 @@ impl Comparison {
     /// Number of queries: `225 queries`.
     fn query_count(&self) -> String {
         let answered = match self.rules.missing {
-            Missing::Skip => " that all systems answered",
-            Missing::Zero => "",
+            MissingQueries::Skip => " that all systems answered",
+            MissingQueries::Zero => "",
         };
         format!("{} queries{answered}", self.queries.len())
     }

@@ -6,7 +6,7 @@ use crate::compare::significance::{
     Alternative, ConfidenceInterval, MultipleTestingCorrection, NullDistribution,
 };
 use crate::compare::{ComparedSystem, Comparison, HypothesisFamily, PairwiseTest};
-use crate::{Measure, Missing, Summary};
+use crate::{Measure, MissingQueries, Summary};
 
 /// Table with a title, a header and rows of equal length.
 pub(crate) struct ComparisonTable {
@@ -114,7 +114,7 @@ impl Comparison {
             (!counts.is_empty()).then(|| counts.join(", "))
         };
         let mut text = format!("queries: {}", self.queries.len());
-        if self.rules.missing == Missing::Skip {
+        if self.rules.missing == MissingQueries::Skip {
             text += " that all systems answered";
             if self.left_out > 0 {
                 text += &format!(", {} left out that only some did", self.left_out);
@@ -122,7 +122,7 @@ impl Comparison {
         }
         if let Some(missing) = positive(|system| system.missing) {
             text += &format!("; judged without results: {missing}");
-            if self.rules.missing == Missing::Zero {
+            if self.rules.missing == MissingQueries::Zero {
                 text += " (count as 0)";
             }
         }

@@ -1,4 +1,4 @@
-//! Reading in any way gives what the run in memory gives, or the same error.
+//! RunFileOptions in any way gives what the run in memory gives, or the same error.
 
 use std::io::{self, Write};
 use std::sync::atomic::AtomicU64;
@@ -8,7 +8,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    CustomMeasure, JudgedList, Measure, Missing, Rules, ScoreWidth, SelfHits, Ties, Unjudged,
+    CustomMeasure, JudgedList, Measure, MissingQueries, Rules, ScorePrecision, SelfHits, TieBreak,
+    UnjudgedDocuments,
 };
 
 /// A file of its own, removed at the end.
@@ -92,18 +93,18 @@ fn in_memory(
     evaluator: &Evaluator<'_>,
     bytes: &[u8],
     name: &str,
-    header: Header,
-) -> Result<Parsed<Report>, FileError> {
+    header: HeaderLine,
+) -> Result<Parsed<Report>, RunFileError> {
     let run: Parsed<Run> = trec::read_run(bytes, name, header)?;
-    let oddities = run.oddities;
+    let warnings = run.warnings;
     match evaluator.evaluate(&run.data) {
-        Ok(data) => Ok(Parsed { data, oddities }),
-        Err(error) => Err(FileError::Eval { error, oddities }),
+        Ok(data) => Ok(Parsed { data, warnings }),
+        Err(error) => Err(RunFileError::Eval { error, warnings }),
     }
 }
 
 /// The report in full precision, or the error.
-fn shown(outcome: Result<Parsed<Report>, FileError>) -> String {
+fn shown(outcome: Result<Parsed<Report>, RunFileError>) -> String {
     match outcome {
         Ok(parsed) => {
             let bits: Vec<Vec<u64>> = parsed
@@ -112,21 +113,21 @@ fn shown(outcome: Result<Parsed<Report>, FileError>) -> String {
                 .iter()
                 .map(|query| query.values().iter().map(|value| value.to_bits()).collect())
                 .collect();
-            format!("{:?} {:?} {bits:?}", parsed.data, parsed.oddities)
+            format!("{:?} {:?} {bits:?}", parsed.data, parsed.warnings)
         }
-        Err(FileError::Eval { error, oddities }) => format!("{error} {oddities:?}"),
+        Err(RunFileError::Eval { error, warnings }) => format!("{error} {warnings:?}"),
         Err(error) => error.to_string(),
     }
 }
 
 /// Compares all ways of reading, and gives what they give.
-fn check(evaluator: &Evaluator<'_>, bytes: &[u8], header: Header) -> String {
+fn check(evaluator: &Evaluator<'_>, bytes: &[u8], header: HeaderLine) -> String {
     let file = Temporary::of(bytes);
     let name = file.0.display().to_string();
     let expected = shown(in_memory(evaluator, bytes, &name, header));
     for threads in 1..=4 {
         for least in [1, 7, 60, 1 << 20] {
-            let how = Reading {
+            let how = RunFileOptions {
                 header,
                 threads: NonZeroUsize::new(threads),
             };
@@ -137,7 +138,7 @@ fn check(evaluator: &Evaluator<'_>, bytes: &[u8], header: Header) -> String {
     let trickle = || Trickle(bytes, 3);
     let found = evaluator.evaluate_reader(trickle(), &name, header);
     assert_eq!(shown(found), expected, "read once");
-    let open = || Ok::<_, FileError>(trickle());
+    let open = || Ok::<_, RunFileError>(trickle());
     let found = evaluator.evaluate_stream(&name, header, open);
     assert_eq!(shown(found), expected, "read as a stream");
     expected
@@ -145,10 +146,10 @@ fn check(evaluator: &Evaluator<'_>, bytes: &[u8], header: Header) -> String {
 
 fn rules() -> impl Strategy<Value = Rules> {
     let ties = prop_oneof![
-        4 => Just(Ties::TrecEval),
-        1 => Just(Ties::IdAscending),
-        1 => Just(Ties::RunOrder),
-        1 => Just(Ties::Reject),
+        4 => Just(TieBreak::TrecEval),
+        1 => Just(TieBreak::IdAscending),
+        1 => Just(TieBreak::RunOrder),
+        1 => Just(TieBreak::Reject),
     ];
     let depth = prop_oneof![Just(None), (0..4_usize).prop_map(Some)];
     (ties, any::<[bool; 4]>(), depth, 0..3_i64).prop_map(|(ties, choice, depth, level)| {
@@ -156,14 +157,14 @@ fn rules() -> impl Strategy<Value = Rules> {
         Rules {
             ties,
             missing: if missing {
-                Missing::Zero
+                MissingQueries::Zero
             } else {
-                Missing::Skip
+                MissingQueries::Skip
             },
             unjudged: if unjudged {
-                Unjudged::Remove
+                UnjudgedDocuments::Remove
             } else {
-                Unjudged::NonRelevant
+                UnjudgedDocuments::NonRelevant
             },
             self_hits: if self_hits {
                 SelfHits::Drop
@@ -171,9 +172,9 @@ fn rules() -> impl Strategy<Value = Rules> {
                 SelfHits::Keep
             },
             scores: if width {
-                ScoreWidth::F32
+                ScorePrecision::F32
             } else {
-                ScoreWidth::F64
+                ScorePrecision::F64
             },
             depth,
             level,
@@ -265,8 +266,8 @@ proptest! {
     ) {
         let qrels = qrels();
         let evaluator = Evaluator::with_rules(&qrels, &measures(), rules).unwrap();
-        let evaluator = evaluator.keeping(3).with(Digest).unwrap();
-        let header = if skip { Header::Skip } else { Header::AsData };
+        let evaluator = evaluator.with_top_judgments(3).with(Digest).unwrap();
+        let header = if skip { HeaderLine::Skip } else { HeaderLine::AsData };
         check(&evaluator, &file, header);
     }
 }
@@ -276,7 +277,7 @@ fn the_first_fault_of_the_file_is_told() {
     let qrels = qrels();
     let evaluator = Evaluator::new(&qrels, &measures()).unwrap();
     let told = |text: &[u8]| {
-        let shown = check(&evaluator, text, Header::AsData);
+        let shown = check(&evaluator, text, HeaderLine::AsData);
         shown
             .split_once(':')
             .map(|(_, what)| what.to_owned())
@@ -307,7 +308,7 @@ fn oddities_of_all_parts_are_listed_with_their_lines() {
             text += &format!("query{n} Q0 d1 1 {score} t\n");
         }
         text += "q1 Q0 d1 1 1 t\n";
-        let shown = check(&evaluator, text.as_bytes(), Header::AsData);
+        let shown = check(&evaluator, text.as_bytes(), HeaderLine::AsData);
         assert_eq!(
             shown.matches("was read as 3").count(),
             if odd > 20 { 19 } else { odd }
@@ -354,8 +355,8 @@ fn a_stream_of_any_length_is_read_through_a_small_buffer() {
     };
     let mut once = Some(&mut generated);
     let report = evaluator
-        .evaluate_stream("made", Header::AsData, || {
-            once.take().ok_or(FileError::Open {
+        .evaluate_stream("made", HeaderLine::AsData, || {
+            once.take().ok_or(RunFileError::Open {
                 path: "made".into(),
                 cause: io::ErrorKind::Other.into(),
             })

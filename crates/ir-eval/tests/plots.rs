@@ -1,5 +1,4 @@
-//! Pictures: their marks stand where the axes say, nothing overlaps or is cut off, and nothing
-//! that a name may contain gets out of its place.
+//! Plots: marks are at their values, nothing overlaps or is cut off, and names cannot inject markup.
 #![cfg(feature = "plots")]
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +10,7 @@ use ir_eval::{QueryDifference, RankStatistics, ScoresByRank};
 use proptest::prelude::*;
 use roxmltree::{Document, Node};
 
-/// Names that look like markup, or that XML does not allow, or that are too long.
+/// Names that look like markup, contain characters that XML does not allow, or are too long.
 const HOSTILE: [&str; 5] = [
     "<script>alert('x')</script>",
     "a&amp;\"b' onload=\"c",
@@ -58,7 +57,7 @@ fn recall(count: usize, name: impl Fn(usize) -> String) -> CurvePlot {
         },
         y: "interpolated precision".to_owned(),
         curves: (0..count).map(curve).collect(),
-        front: None,
+        highlighted: None,
     }
 }
 
@@ -82,7 +81,7 @@ fn cutoffs(count: usize, depth: u32) -> CurvePlot {
 }
 
 fn differences(count: usize, query: impl Fn(usize) -> String) -> QueryDifferencePlot {
-    let figures = |at: usize| {
+    let values = |at: usize| {
         let value = (at * 7919 % 10007) as f64 / 10007.0;
         QueryDifference {
             query: query(at),
@@ -95,7 +94,7 @@ fn differences(count: usize, query: impl Fn(usize) -> String) -> QueryDifference
         measure: "nDCG@10".to_owned(),
         system: "new".to_owned(),
         against: "old".to_owned(),
-        queries: (0..count).map(figures).collect(),
+        queries: (0..count).map(values).collect(),
     }
 }
 
@@ -119,7 +118,7 @@ fn scores(depth: usize, query: Option<&str>) -> ScoresByRankPlot {
     })
 }
 
-/// Every picture in every shape that is laid out in its own way.
+/// Every plot in every layout.
 fn all() -> Vec<(String, Box<dyn Plot>)> {
     let mut all: Vec<(String, Box<dyn Plot>)> = Vec::new();
     for count in [0, 1, 2, 8, 9, 30, 100] {
@@ -184,15 +183,15 @@ fn elements<'a>(
         .filter(move |node| node.has_tag_name(name))
 }
 
-/// Where the letters stand, about: left, top, right, bottom.
+/// Text element with its estimated bounding box: left, top, right, bottom.
 #[derive(Debug)]
-struct Letters {
+struct TextBox {
     text: String,
     at: (f64, f64),
     frame: [f64; 4],
 }
 
-fn letters(document: &Document<'_>) -> Vec<Letters> {
+fn text_boxes(document: &Document<'_>) -> Vec<TextBox> {
     let texts = document
         .descendants()
         .filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "text")));
@@ -226,7 +225,7 @@ fn letters(document: &Document<'_>) -> Vec<Letters> {
                     [x - above, y + before - width, x - above + tall, y + before]
                 }
             };
-            Letters {
+            TextBox {
                 text,
                 at: (x, y),
                 frame,
@@ -237,8 +236,8 @@ fn letters(document: &Document<'_>) -> Vec<Letters> {
 
 #[test]
 fn nothing_is_cut_off_or_written_over() {
-    for (name, picture) in all() {
-        let svg = picture.to_svg();
+    for (name, plot) in all() {
+        let svg = plot.to_svg();
         let document = Document::parse(&svg).unwrap_or_else(|e| panic!("{name}: {e}\n{svg}"));
         let root = document.root_element();
         let (width, height) = (number(root, "width") * 10.0, number(root, "height") * 10.0);
@@ -246,7 +245,7 @@ fn nothing_is_cut_off_or_written_over() {
             root.attribute("viewBox").unwrap(),
             format!("0 0 {width} {height}")
         );
-        let all = letters(&document);
+        let all = text_boxes(&document);
         for (i, one) in all.iter().enumerate() {
             let [left, top, right, bottom] = one.frame;
             assert!(
@@ -277,14 +276,14 @@ fn nothing_is_cut_off_or_written_over() {
             );
         }
         assert!(svg.len() < 300_000, "{name}: {} bytes", svg.len());
-        assert_eq!(svg, picture.to_svg());
+        assert_eq!(svg, plot.to_svg());
     }
 }
 
 #[test]
-fn a_picture_says_what_it_is_and_loads_nothing() {
-    for (name, picture) in all() {
-        let svg = picture.to_svg();
+fn svg_is_described_and_self_contained() {
+    for (name, plot) in all() {
+        let svg = plot.to_svg();
         let document = Document::parse(&svg).unwrap();
         let text = |tag: &str| {
             elements(&document, tag)
@@ -295,8 +294,8 @@ fn a_picture_says_what_it_is_and_loads_nothing() {
                 .to_owned()
         };
         let shown = |text: String| text.replace(|c: char| c.is_control(), "\u{fffd}");
-        assert_eq!(text("title"), shown(picture.title()), "{name}");
-        assert_eq!(text("desc"), shown(picture.alt()), "{name}");
+        assert_eq!(text("title"), shown(plot.title()), "{name}");
+        assert_eq!(text("desc"), shown(plot.alt()), "{name}");
         assert_eq!(document.root_element().attribute("role"), Some("img"));
         for node in document.descendants().filter(Node::is_element) {
             let tag = node.tag_name().name();
@@ -315,22 +314,22 @@ fn a_picture_says_what_it_is_and_loads_nothing() {
     }
 }
 
-/// Position against value, by the labels of an axis.
+/// Position as a function of the value, from the tick labels of an axis.
 fn scale(marks: &[(f64, f64)]) -> impl Fn(f64) -> f64 + use<> {
     let (first, last) = (marks[0], *marks.last().unwrap());
     move |value| last.1 + (value - last.0) * (last.1 - first.1) / (last.0 - first.0)
 }
 
-/// The labels of the lower axis (numbers in one row) or of the left one (in one column).
+/// Tick labels of the horizontal axis (numbers in one row) or of the vertical one (in one column).
 fn labels(document: &Document<'_>, lower: bool) -> Vec<(f64, f64)> {
-    let all = letters(document);
+    let all = text_boxes(document);
     let numbers: Vec<(f64, (f64, f64))> = all
         .iter()
         .filter_map(|one| Some((one.text.replace('−', "-").parse().ok()?, one.at)))
         .collect();
     let line = |at: (f64, f64)| if lower { at.1 } else { at.0 };
     let here = |at: (f64, f64)| if lower { at.0 } else { at.1 };
-    // The axis is the line that holds the most numbers.
+    // The axis is the row or column with the most numbers.
     let count = |at: (f64, f64)| {
         numbers
             .iter()
@@ -343,9 +342,9 @@ fn labels(document: &Document<'_>, lower: bool) -> Vec<(f64, f64)> {
 }
 
 #[test]
-fn dots_and_whiskers_stand_at_their_values() {
-    let picture = means(4, |at| format!("s{at}"));
-    let svg = picture.to_svg();
+fn dots_and_whiskers_are_at_their_values() {
+    let plot = means(4, |at| format!("s{at}"));
+    let svg = plot.to_svg();
     let document = Document::parse(&svg).unwrap();
     let at = scale(&labels(&document, true));
     let dots: Vec<f64> = elements(&document, "circle")
@@ -353,7 +352,7 @@ fn dots_and_whiskers_stand_at_their_values() {
         .collect();
     assert_eq!(dots.len(), 4);
     let lines: Vec<Vec<(f64, f64)>> = elements(&document, "polyline").map(points).collect();
-    for (mean, dot) in picture.systems.iter().zip(dots) {
+    for (mean, dot) in plot.systems.iter().zip(dots) {
         assert!(
             (at(mean.value) - dot).abs() <= 2.0,
             "{} {dot}",
@@ -372,8 +371,8 @@ fn dots_and_whiskers_stand_at_their_values() {
 
 #[test]
 fn curves_pass_through_their_points() {
-    let picture = recall(1, |_| "mine".to_owned());
-    let svg = picture.to_svg();
+    let plot = recall(1, |_| "mine".to_owned());
+    let svg = plot.to_svg();
     let document = Document::parse(&svg).unwrap();
     let (x, y) = (
         scale(&labels(&document, true)),
@@ -383,15 +382,15 @@ fn curves_pass_through_their_points() {
         .map(points)
         .find(|line| line.len() == 11)
         .unwrap();
-    for (drawn, point) in line.iter().zip(&picture.curves[0].points) {
+    for (drawn, point) in line.iter().zip(&plot.curves[0].points) {
         assert!(
             (drawn.0 - x(point.0)).abs() <= 2.0 && (drawn.1 - y(point.1)).abs() <= 2.0,
             "{point:?}"
         );
     }
 
-    let picture = cutoffs(1, 1000);
-    let svg = picture.to_svg();
+    let plot = cutoffs(1, 1000);
+    let svg = plot.to_svg();
     let document = Document::parse(&svg).unwrap();
     let marks: Vec<(f64, f64)> = labels(&document, true)
         .iter()
@@ -403,7 +402,7 @@ fn curves_pass_through_their_points() {
         .map(points)
         .find(|line| line.len() == 80)
         .unwrap();
-    for (drawn, point) in line.iter().zip(&picture.curves[0].points) {
+    for (drawn, point) in line.iter().zip(&plot.curves[0].points) {
         assert!(
             (drawn.0 - x(point.0.log10())).abs() <= 2.0 && (drawn.1 - y(point.1)).abs() <= 2.0,
             "{point:?}"
@@ -411,9 +410,9 @@ fn curves_pass_through_their_points() {
     }
 }
 
-/// Eight of twelve are named: the first and the highest, or those that are asked for.
+/// Eight of twelve curves are highlighted: the first and the highest, or the given ones.
 #[test]
-fn curves_that_stand_in_front() {
+fn highlighted_curves() {
     let mut curves = recall(12, |at| format!("system-{at}"));
     let named = |curves: &CurvePlot| -> Vec<usize> {
         let alt = curves.alt();
@@ -422,22 +421,18 @@ fn curves_that_stand_in_front() {
             .collect()
     };
     assert_eq!(named(&curves), [0, 5, 6, 7, 8, 9, 10, 11]);
-    curves.front = Some(vec![0, 3, 1, 99, 2, 5, 4, 6, 7, 11]);
+    curves.highlighted = Some(vec![0, 3, 1, 99, 2, 5, 4, 6, 7, 11]);
     assert_eq!(named(&curves), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
 #[test]
 fn bars_reach_their_differences() {
     for count in [30, 323, 10_000] {
-        let picture = differences(count, |at| format!("q{at}"));
-        let svg = picture.to_svg();
+        let plot = differences(count, |at| format!("q{at}"));
+        let svg = plot.to_svg();
         let document = Document::parse(&svg).unwrap();
         let y = scale(&labels(&document, false));
-        let gains: Vec<f64> = picture
-            .queries
-            .iter()
-            .map(|query| query.difference)
-            .collect();
+        let gains: Vec<f64> = plot.queries.iter().map(|query| query.difference).collect();
         let (best, worst) = gains
             .iter()
             .fold((0.0_f64, 0.0_f64), |(best, worst), &gain| {
@@ -460,13 +455,13 @@ fn bars_reach_their_differences() {
 }
 
 #[test]
-fn names_that_were_shortened_stay_different() {
-    let picture = means(30, |at| {
+fn elided_names_stay_different() {
+    let plot = means(30, |at| {
         format!("{}{:02}{}", "x".repeat(60), at, "y".repeat(60))
     });
-    let svg = picture.to_svg();
+    let svg = plot.to_svg();
     let document = Document::parse(&svg).unwrap();
-    let mut names: Vec<String> = letters(&document)
+    let mut names: Vec<String> = text_boxes(&document)
         .into_iter()
         .map(|one| one.text)
         .filter(|text| text.contains('…'))
@@ -478,14 +473,14 @@ fn names_that_were_shortened_stay_different() {
 }
 
 #[test]
-fn the_numbers_behind_a_picture() {
-    let picture = means(2, |at| format!("a,\"b\"{at}"));
+fn csv_data() {
+    let plot = means(2, |at| format!("a,\"b\"{at}"));
     assert_eq!(
-        picture.to_csv(),
+        plot.to_csv(),
         "system,nDCG@10,low,high\n\"a,\"\"b\"\"0\",0.25,0.1875,0.375\n\"a,\"\"b\"\"1\",0.359375,0.296875,0.484375\n"
     );
-    let picture = differences(3, |at| format!("q{at}"));
-    let csv = picture.to_csv();
+    let plot = differences(3, |at| format!("q{at}"));
+    let csv = plot.to_csv();
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines[0], "query,nDCG@10 of old,nDCG@10 of new,difference");
     assert!(lines[1].starts_with("q1,0.5,0.79"), "{csv}");
@@ -496,7 +491,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn any_numbers_and_names_give_a_picture(
+    fn any_numbers_and_names_give_a_plot(
         values in prop::collection::vec((any::<f64>(), any::<f64>(), any::<f64>(), ".{0,40}"), 0..40),
         logarithmic: bool,
     ) {
@@ -504,7 +499,7 @@ proptest! {
             system: name.to_owned(),
             points: values.iter().map(|value| (value.0, value.1)).collect(),
         };
-        let pictures: [Box<dyn Plot>; 4] = [
+        let plots: [Box<dyn Plot>; 4] = [
             Box::new(SystemScorePlot {
                 measure: "m".to_owned(),
                 interval: String::new(),
@@ -541,11 +536,11 @@ proptest! {
                 ..ScoresByRank::default()
             })),
         ];
-        for picture in pictures {
-            let svg = picture.to_svg();
+        for plot in plots {
+            let svg = plot.to_svg();
             let document = Document::parse(&svg);
             prop_assert!(document.is_ok(), "{:?}: {svg}", document.err());
-            let csv = picture.to_csv();
+            let csv = plot.to_csv();
             prop_assert!(!csv.is_empty());
         }
     }

@@ -1,16 +1,16 @@
-//! What an evaluation found.
+//! Results of an evaluation.
 
 use std::fmt;
 
-use ir_core::Grade;
 use serde::{Deserialize, Serialize};
 
-use crate::topic::{UNJUDGED, UNPOOLED};
-use crate::{Measure, Rules};
+use crate::judged::JudgmentStatus;
+use crate::measure::Measure;
+use crate::rules::Rules;
 
-/// The values of a run: of every query first, and what follows from them.
+/// Results of evaluating a run: the values of every query, and aggregates derived from them.
 ///
-/// Printed, it shows the rules, what was left out, and a line per measure.
+/// `Display` shows the rules, the number of missing and unjudged queries, and one line per measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub(crate) run: String,
@@ -22,104 +22,82 @@ pub struct Report {
     pub(crate) positive: u64,
 }
 
-/// The values of one query.
+/// Values of one query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QueryValues {
     pub(crate) query: String,
     pub(crate) retrieved: bool,
     pub(crate) values: Vec<f64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) top: Vec<Judged>,
-    /// Columns of values that trec_eval leaves undefined (0/0) and we count as 0.
+    pub(crate) top: Vec<JudgmentStatus>,
+    /// Columns whose values are undefined (0/0) in trec_eval; they are 0 here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) undefined: Vec<usize>,
 }
 
-/// How a retrieved document was judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Judged {
-    /// It has a grade, 0 or higher.
-    Grade(Grade),
-    /// It was in the pool and not judged: its grade is negative.
-    Unjudged,
-    /// It is not in the qrels.
-    Unpooled,
-}
-
-impl Judged {
-    pub(crate) const fn of(state: Grade) -> Self {
-        match state {
-            UNPOOLED => Self::Unpooled,
-            UNJUDGED => Self::Unjudged,
-            grade => Self::Grade(grade),
-        }
-    }
-}
-
 impl QueryValues {
-    /// The query's id.
+    /// Query id.
     #[must_use]
     pub fn query(&self) -> &str {
         &self.query
     }
 
-    /// Whether the run has a list for it.
+    /// Whether the run contains the query.
     #[must_use]
     pub const fn retrieved(&self) -> bool {
         self.retrieved
     }
 
-    /// The values, in the order of [`Report::measures`].
+    /// Values in the order of [`Report::measures`].
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// How the first documents were judged, as far as
-    /// [`Evaluator::keeping`](crate::Evaluator::keeping) asked for it.
+    /// Judgments of the first documents, up to the depth set by
+    /// [`Evaluator::with_top_judgments`](crate::Evaluator::with_top_judgments).
     #[must_use]
-    pub fn top(&self) -> &[Judged] {
+    pub fn top_judgments(&self) -> &[JudgmentStatus] {
         &self.top
     }
 }
 
 impl Report {
-    /// The same report of a run that goes by another name.
+    /// Sets the name of the run.
     #[must_use]
-    pub fn named(self, run: impl Into<String>) -> Self {
+    pub fn with_run_name(self, run: impl Into<String>) -> Self {
         Self {
             run: run.into(),
             ..self
         }
     }
 
-    /// The run's tag.
+    /// Name (tag) of the run.
     #[must_use]
     pub fn run(&self) -> &str {
         &self.run
     }
 
-    /// The rules by which the values were computed.
+    /// Rules by which the values were computed.
     #[must_use]
     pub const fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// The measures, each once.
+    /// The measures, without duplicates.
     #[must_use]
     pub fn measures(&self) -> &[Measure] {
         &self.measures
     }
 
-    /// The values of the queries that count, by query id in ascending byte order.
+    /// Values of the queries that count, in ascending byte order of the query ids.
     #[must_use]
     pub fn queries(&self) -> &[QueryValues] {
         &self.queries
     }
 
-    /// The value of a measure for a query. `None` when the query does not count or the measure was
-    /// not asked for.
+    /// Value of a measure for a query. `None` if the query does not count or the measure was not
+    /// evaluated.
     #[must_use]
     pub fn value(&self, query: &str, measure: Measure) -> Option<f64> {
         let column = self.column(measure)?;
@@ -129,40 +107,38 @@ impl Report {
         Some(self.queries[found.ok()?].values[column])
     }
 
-    /// The values of a measure, in the order of [`Report::queries`]. `None` when it was not asked
-    /// for.
+    /// Values of a measure, in the order of [`Report::queries`]. `None` if it was not evaluated.
     pub fn values(&self, measure: Measure) -> Option<impl ExactSizeIterator<Item = f64> + Clone> {
         let column = self.column(measure)?;
         Some(self.queries.iter().map(move |query| query.values[column]))
     }
 
-    /// One value for all queries: the mean, the sum or the geometric mean, as
-    /// [`Measure::summary`] has it, accumulated in the order of the queries. `None` when the
-    /// measure was not asked for.
+    /// Aggregate over all queries that count: mean, sum or geometric mean according to
+    /// [`Measure::summary`], accumulated in query order. `None` if the measure was not evaluated.
     #[must_use]
     pub fn summary(&self, measure: Measure) -> Option<f64> {
-        self.values(measure)
-            .map(|values| measure.summary().of(values))
+        let values = self.values(measure)?;
+        Some(measure.summary().aggregate(values))
     }
 
-    /// The queries that have judgments and no list in the run.
+    /// Queries with judgments but without results.
     pub fn missing(&self) -> impl ExactSizeIterator<Item = &str> {
         self.missing.iter().map(String::as_str)
     }
 
-    /// The queries that have a list in the run and no judgments. They never count.
+    /// Queries with results but without judgments. They never count.
     pub fn unjudged(&self) -> impl ExactSizeIterator<Item = &str> {
         self.unjudged.iter().map(String::as_str)
     }
 
-    /// How many judgments have a grade above 0, over all queries of the qrels.
+    /// Number of judgments with a grade above 0, over all queries of the qrels.
     #[must_use]
     pub const fn positive(&self) -> u64 {
         self.positive
     }
 
-    /// Whether trec_eval divides 0 by 0 for this measure and query.
-    pub(crate) fn undefined(&self, query: &QueryValues, measure: Measure) -> bool {
+    /// Whether the value of a measure for a query is undefined (0/0) in trec_eval.
+    pub(crate) fn is_undefined(&self, query: &QueryValues, measure: Measure) -> bool {
         let column = self.column(measure);
         column.is_some_and(|column| query.undefined.contains(&column))
     }
@@ -177,12 +153,12 @@ impl fmt::Display for Report {
         let counts = [&self.missing, &self.unjudged].map(Vec::len);
         let values = self.measures.iter().map(|&m| (m, self.summary(m)));
         let head = (self.run.as_str(), self.queries.len(), counts);
-        print(f, head, &self.rules, values)
+        print_report(f, head, &self.rules, values)
     }
 }
 
-/// What people read of a report: the run and how many queries count, the rules, the values.
-pub(crate) fn print<M: fmt::Display>(
+/// Prints the run's name, the number of queries, the rules and the values of a report.
+pub(crate) fn print_report<M: fmt::Display>(
     f: &mut fmt::Formatter<'_>,
     (run, counted, [missing, unjudged]): (&str, usize, [usize; 2]),
     rules: &Rules,

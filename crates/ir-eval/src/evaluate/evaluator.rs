@@ -1,0 +1,527 @@
+//! The evaluator: judgments and measures, prepared once for any number of runs.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::thread;
+
+use ir_core::{Grade, Judgments, Run, ScoredDoc};
+
+use super::error::EvalError;
+use super::report::{QueryValues, Report};
+use crate::judged::{
+    JudgedRanking, JudgmentStatus, NoveltySettings, PreparedQuery, Requirements, RetrievedList,
+    Strata, Subtopics,
+};
+use crate::measure::{
+    CustomMeasure, CustomName, Formula, JudgedList, Measure, MeasureInput, RequirementIndices,
+};
+use crate::rules::{
+    MissingQueries, QueriesWithoutRelevant, Rules, TrecEvalVersion, UnjudgedDocuments,
+};
+
+/// Computes measures of runs against fixed relevance judgments.
+///
+/// Construction prepares everything that depends on the judgments alone (relevant counts, ideal
+/// rankings), so use one evaluator for many runs. It can be shared between threads. From 1,000
+/// queries on, construction uses all CPU cores.
+///
+/// ```
+/// use ir_core::{Qrels, Run};
+/// use ir_eval::{Evaluator, Measure};
+///
+/// let mut qrels = Qrels::new();
+/// qrels.insert("q1", "d1", 2);
+/// qrels.insert("q1", "d2", 1);
+/// qrels.insert("q2", "d1", 1);
+/// let mut run = Run::new("mine");
+/// run.push("q1", "d3", 0.9);
+/// run.push("q1", "d1", 0.8);
+///
+/// let evaluator = Evaluator::new(&qrels, &[Measure::RR, Measure::NDCG.at(10)])?;
+/// let report = evaluator.evaluate(&run)?;
+/// // The run has no results for q2, which counts as 0.
+/// assert_eq!(report.summary(Measure::RR), Some(0.25));
+/// assert_eq!(report.value("q1", Measure::RR), Some(0.5));
+/// assert_eq!(report.missing().collect::<Vec<_>>(), ["q2"]);
+/// # Ok::<(), ir_eval::EvalError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Evaluator<'q> {
+    rules: Rules,
+    measures: Vec<Measure>,
+    planned: Vec<PlannedMeasure>,
+    requirements: Requirements,
+    queries: Vec<PreparedQuery<'q>>,
+    custom: Vec<RegisteredMeasure<'q>>,
+    top_judgments: usize,
+}
+
+/// A measure and the indices of what was prepared for it.
+#[derive(Debug, Clone, Copy)]
+struct PlannedMeasure {
+    measure: Measure,
+    level: Grade,
+    indices: RequirementIndices,
+    /// Index in `Evaluator::custom`.
+    custom: usize,
+}
+
+/// Buffers that are reused from query to query.
+#[derive(Debug, Default)]
+pub(super) struct QueryBuffers {
+    pub(super) list: RetrievedList,
+    ranking: JudgedRanking,
+    /// `ranking` without unjudged documents.
+    condensed: JudgedRanking,
+}
+
+/// Number of a judged query, and its evaluation.
+pub(super) type QueryEvaluation = (usize, Result<QueryValues, EvalError>);
+
+impl<'q> Evaluator<'q> {
+    /// Creates an evaluator with the default [`Rules`]: those of `trec_eval -c`, release 10.0.
+    ///
+    /// # Errors
+    /// See [`Evaluator::with_rules`].
+    pub fn new<J>(qrels: &'q J, measures: &[Measure]) -> Result<Self, EvalError>
+    where
+        J: Judgments + ?Sized,
+    {
+        Self::with_rules(qrels, measures, Rules::default())
+    }
+
+    /// Creates an evaluator with the given rules. Duplicate measures are computed once.
+    ///
+    /// # Errors
+    /// If the relevance level of the rules or of a measure is negative, if a grade is too high for
+    /// a measure, if a measure needs subtopic judgments and there are none, or if a measure is a
+    /// custom one; register those with [`Evaluator::with`].
+    pub fn with_rules<J>(
+        qrels: &'q J,
+        measures: &[Measure],
+        rules: Rules,
+    ) -> Result<Self, EvalError>
+    where
+        J: Judgments + ?Sized,
+    {
+        let mut evaluator = Self {
+            rules,
+            measures: Vec::new(),
+            planned: Vec::new(),
+            requirements: Requirements::default(),
+            queries: Vec::new(),
+            custom: Vec::new(),
+            top_judgments: 0,
+        };
+        index_of(
+            &mut evaluator.requirements.levels,
+            valid_level(rules.level)?,
+        );
+        for &measure in measures {
+            if evaluator.measures.contains(&measure) {
+                continue;
+            }
+            if let Some(name) = custom_name(measure) {
+                let name = name.to_string();
+                return Err(EvalError::Unregistered { name });
+            }
+            let level = valid_level(measure.level().unwrap_or(rules.level))?;
+            let requirements = &mut evaluator.requirements;
+            let formula = measure.formula();
+            let gain = formula.gain();
+            let novelty = formula
+                .alpha()
+                .map(|alpha| NoveltySettings { level, alpha });
+            requirements.condensed |= measure.is_judged_only();
+            requirements.strata |= measure.needs_strata();
+            evaluator.measures.push(measure);
+            evaluator.planned.push(PlannedMeasure {
+                measure,
+                level,
+                indices: RequirementIndices {
+                    level: index_of(&mut requirements.levels, level),
+                    gain: gain.map_or(0, |gain| index_of(&mut requirements.gains, gain)),
+                    novelty: novelty.map_or(0, |n| index_of(&mut requirements.novelties, n)),
+                },
+                custom: 0,
+            });
+        }
+        let queries: Vec<&'q str> = qrels.queries().collect();
+        evaluator.queries = evaluator.prepare(qrels, &queries)?;
+        Ok(evaluator)
+    }
+
+    /// Registers a custom measure.
+    ///
+    /// # Errors
+    /// If its name is invalid ([`Measure::custom`]) or already registered.
+    pub fn with(mut self, measure: impl CustomMeasure + 'q) -> Result<Self, EvalError> {
+        let name = measure.name().to_owned();
+        let registered = Measure::custom(&name, measure.summary());
+        let is_new = |m: &Measure| {
+            let mut others = self.custom.iter();
+            !others.any(|other| custom_name(other.measure) == custom_name(*m))
+        };
+        let Some(registered) = registered.filter(is_new) else {
+            return Err(EvalError::Name { found: name });
+        };
+        self.measures.push(registered);
+        self.planned.push(PlannedMeasure {
+            measure: registered,
+            level: self.rules.level,
+            indices: RequirementIndices {
+                level: 0,
+                gain: 0,
+                novelty: 0,
+            },
+            custom: self.custom.len(),
+        });
+        self.custom.push(RegisteredMeasure {
+            measure: registered,
+            computation: Arc::new(measure),
+        });
+        Ok(self)
+    }
+
+    /// Includes the judgments of the first `depth` documents of each list in the report:
+    /// [`QueryValues::top_judgments`]. Default: 0.
+    #[must_use]
+    pub fn with_top_judgments(mut self, depth: usize) -> Self {
+        self.top_judgments = depth;
+        self
+    }
+
+    /// The rules.
+    #[must_use]
+    pub const fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// The measures, without duplicates.
+    #[must_use]
+    pub fn measures(&self) -> &[Measure] {
+        &self.measures
+    }
+
+    /// Evaluates a run. The report lists queries in ascending byte order of their ids.
+    ///
+    /// # Errors
+    /// If no query of the run has judgments, if a list has a NaN score or a document twice, or if
+    /// scores are equal and the rules reject ties.
+    pub fn evaluate(&self, run: &Run) -> Result<Report, EvalError> {
+        let mut evaluated = Vec::with_capacity(self.queries.len());
+        let mut buffers = QueryBuffers::default();
+        for (n, query) in self.queries.iter().enumerate() {
+            if let Some(scored) = run.get(query.id) {
+                buffers.list.start(Some(query));
+                for (line, ScoredDoc { doc, score }) in (1..).zip(scored) {
+                    let ids = || (query.id.to_owned(), doc.clone());
+                    if score.is_nan() {
+                        let (query, doc) = ids();
+                        return Err(EvalError::NanScore { query, doc });
+                    }
+                    if buffers.list.push(doc, *score, line, Some(query)).is_err() {
+                        let (query, doc) = ids();
+                        return Err(EvalError::Repeated { query, doc });
+                    }
+                }
+                evaluated.push((n, Ok(self.evaluate_list(n, &mut buffers)?)));
+            }
+        }
+        let queries = run.iter().map(|(query, _)| query);
+        let unjudged = queries.filter(|query| self.query_number(query).is_none());
+        self.report(
+            run.tag.clone(),
+            evaluated,
+            unjudged.map(str::to_owned).collect(),
+        )
+    }
+
+    /// The judged queries, in ascending byte order of their ids.
+    pub(super) fn queries(&self) -> &[PreparedQuery<'q>] {
+        &self.queries
+    }
+
+    /// Number of a judged query.
+    pub(super) fn query_number(&self, id: &str) -> Option<usize> {
+        self.queries.binary_search_by(|query| query.id.cmp(id)).ok()
+    }
+
+    /// Evaluates the `n`-th judged query from its complete list.
+    pub(super) fn evaluate_list(
+        &self,
+        n: usize,
+        buffers: &mut QueryBuffers,
+    ) -> Result<QueryValues, EvalError> {
+        let query = &self.queries[n];
+        let QueryBuffers { list, ranking, .. } = buffers;
+        list.rank(query, &self.rules, ranking)
+            .map_err(|tie| EvalError::Tie {
+                query: query.id.to_owned(),
+                first: tie.first,
+                second: tie.second,
+                score: tie.score,
+            })?;
+        self.values(query, buffers, true)
+    }
+
+    /// Builds the report from the evaluated queries of a run, which come in any order.
+    pub(super) fn report(
+        &self,
+        run: String,
+        mut evaluated: Vec<QueryEvaluation>,
+        mut unjudged: Vec<String>,
+    ) -> Result<Report, EvalError> {
+        unjudged.sort_unstable();
+        if evaluated.is_empty() {
+            return Err(EvalError::NothingInCommon {
+                qrels: self.queries.len(),
+                run: unjudged.len(),
+                qrels_example: self.queries.first().map(|query| query.id.to_owned()),
+                run_example: unjudged.into_iter().next(),
+            });
+        }
+        let common = evaluated.len();
+        evaluated.sort_unstable_by_key(|(n, _)| *n);
+        let mut evaluated = evaluated.into_iter().peekable();
+        let mut queries = Vec::with_capacity(self.queries.len());
+        let mut missing = Vec::new();
+        let mut buffers = QueryBuffers::default();
+        let Rules { no_relevant, .. } = self.rules;
+        for (n, query) in self.queries.iter().enumerate() {
+            // Level 0 of the requirements is that of the rules.
+            let counts = no_relevant == QueriesWithoutRelevant::Count || query.relevant(0) > 0;
+            if let Some((_, values)) = evaluated.next_if(|(evaluated, _)| *evaluated == n) {
+                let values = values?;
+                if counts {
+                    queries.push(values);
+                }
+                continue;
+            }
+            missing.push(query.id.to_owned());
+            if counts && self.rules.missing == MissingQueries::Zero {
+                queries.push(self.values(query, &mut buffers, false)?);
+            }
+        }
+        if queries.is_empty() {
+            let level = self.rules.level;
+            return Err(EvalError::NothingRelevant { common, level });
+        }
+        Ok(Report {
+            run,
+            rules: self.rules,
+            measures: self.measures.clone(),
+            queries,
+            missing,
+            unjudged,
+            positive: self.queries.iter().map(PreparedQuery::positive).sum(),
+        })
+    }
+
+    /// Computes all measures of a query from `buffers.ranking`.
+    fn values(
+        &self,
+        query: &PreparedQuery<'_>,
+        buffers: &mut QueryBuffers,
+        retrieved: bool,
+    ) -> Result<QueryValues, EvalError> {
+        let QueryBuffers {
+            list,
+            ranking,
+            condensed,
+        } = buffers;
+        ranking.accumulate(&self.requirements);
+        if self.requirements.condensed {
+            condensed.clear();
+            for (&ordinal, &state) in ranking.ordinals.iter().zip(&ranking.states) {
+                if state >= 0 {
+                    condensed.push(ordinal, state);
+                }
+            }
+            condensed.accumulate(&self.requirements);
+        }
+        let (ranking, condensed, rules) = (&*ranking, &*condensed, &self.rules);
+        let is_zero = !retrieved && rules.trec_eval_version == TrecEvalVersion::V9;
+        let judged_list = JudgedList {
+            query: query.id,
+            retrieved,
+            list,
+            states: &ranking.states,
+            grades: query.grades(),
+            rules,
+        };
+        let input = |planned: &PlannedMeasure, ranking| {
+            let cutoff = planned.measure.cutoff();
+            MeasureInput::new(
+                query,
+                ranking,
+                rules,
+                planned.level,
+                cutoff,
+                planned.indices,
+            )
+        };
+        let value = |planned: &PlannedMeasure| match planned.measure.formula() {
+            Formula::CustomFormula(_) => {
+                match self.custom[planned.custom].computation.value(&judged_list) {
+                    value if value.is_finite() => Ok(value),
+                    found => Err(EvalError::Value {
+                        query: query.id.to_owned(),
+                        measure: Box::new(planned.measure),
+                        found,
+                    }),
+                }
+            }
+            formula if is_zero => Ok(formula.missing_value(&input(planned, ranking))),
+            formula if planned.measure.is_judged_only() => {
+                Ok(formula.value(&input(planned, condensed)))
+            }
+            formula => Ok(formula.value(&input(planned, ranking))),
+        };
+        // Whether trec_eval's list is empty too. Release 10 adds a made-up document to the list of a
+        // missing query, which these rules remove again.
+        let is_empty = ranking.states.is_empty()
+            && !is_zero
+            && (rules.unjudged == UnjudgedDocuments::Remove || rules.depth == Some(0));
+        let is_undefined = |column: &usize| {
+            let planned = &self.planned[*column];
+            is_empty
+                && planned
+                    .measure
+                    .formula()
+                    .is_undefined(&input(planned, ranking))
+        };
+        let top = ranking.states.iter().take(self.top_judgments);
+        Ok(QueryValues {
+            undefined: (0..self.planned.len()).filter(is_undefined).collect(),
+            query: query.id.to_owned(),
+            retrieved,
+            values: self.planned.iter().map(value).collect::<Result<_, _>>()?,
+            top: top
+                .map(|&state| JudgmentStatus::from_state(state))
+                .collect(),
+        })
+    }
+
+    /// Prepares the judgments of all queries; of many queries, in parallel.
+    fn prepare<J>(
+        &self,
+        qrels: &'q J,
+        queries: &[&'q str],
+    ) -> Result<Vec<PreparedQuery<'q>>, EvalError>
+    where
+        J: Judgments + ?Sized,
+    {
+        const MIN_QUERIES_PER_THREAD: usize = 1000;
+        let prepare = |queries: &[&'q str]| {
+            let prepared = queries.iter().map(|query| self.prepare_query(qrels, query));
+            prepared.collect::<Result<Vec<_>, _>>()
+        };
+        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let size = queries.len().div_ceil(cores).max(MIN_QUERIES_PER_THREAD);
+        if queries.len() <= size {
+            return prepare(queries);
+        }
+        let chunks: Vec<_> = thread::scope(|scope| {
+            let threads: Vec<_> = queries
+                .chunks(size)
+                .map(|queries| scope.spawn(move || prepare(queries)))
+                .collect();
+            let joined = threads.into_iter().map(|thread| thread.join());
+            joined.collect()
+        });
+        let mut prepared = Vec::with_capacity(queries.len());
+        for chunk in chunks {
+            match chunk {
+                Ok(chunk) => prepared.extend(chunk?),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Ok(prepared)
+    }
+
+    fn prepare_query<J>(&self, qrels: &'q J, query: &'q str) -> Result<PreparedQuery<'q>, EvalError>
+    where
+        J: Judgments + ?Sized,
+    {
+        self.check_grades(query, qrels)?;
+        let requirements = &self.requirements;
+        let mut prepared = PreparedQuery::new(query, qrels.judged(query), requirements);
+        prepared.strata = requirements.strata.then(|| Strata::new(qrels, query));
+        if !requirements.novelties.is_empty() {
+            prepared.subtopics = Subtopics::new(qrels, query, &requirements.novelties);
+            self.check_subtopics(prepared.subtopics.is_some())?;
+        }
+        Ok(prepared)
+    }
+
+    fn check_subtopics(&self, has_subtopics: bool) -> Result<(), EvalError> {
+        let needs_subtopics = |measure: &&Measure| measure.formula().alpha().is_some();
+        match self.measures.iter().find(needs_subtopics) {
+            Some(&measure) if !has_subtopics => Err(EvalError::NoSubtopics {
+                measure: Box::new(measure),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_grades<J>(&self, query: &str, qrels: &J) -> Result<(), EvalError>
+    where
+        J: Judgments + ?Sized,
+    {
+        let limits = self.measures.iter();
+        let limits = limits.filter_map(|m| Some((m.formula().highest_grade()?, *m)));
+        let Some((highest, measure)) = limits.min_by_key(|(highest, _)| *highest) else {
+            return Ok(());
+        };
+        match qrels.judged(query).find(|&(_, grade)| grade > highest) {
+            None => Ok(()),
+            Some((doc, found)) => Err(EvalError::Grade {
+                query: query.to_owned(),
+                doc: doc.to_owned(),
+                found,
+                highest,
+                measure: Box::new(measure),
+            }),
+        }
+    }
+}
+
+/// A registered custom measure.
+#[derive(Clone)]
+struct RegisteredMeasure<'q> {
+    measure: Measure,
+    computation: Arc<dyn CustomMeasure + 'q>,
+}
+
+impl fmt::Debug for RegisteredMeasure<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CustomMeasure").field(&self.measure).finish()
+    }
+}
+
+/// Name of a custom measure; `None` for the others.
+fn custom_name(measure: Measure) -> Option<CustomName> {
+    match measure.formula() {
+        Formula::CustomFormula(custom) => Some(custom.name),
+        _ => None,
+    }
+}
+
+fn valid_level(level: Grade) -> Result<Grade, EvalError> {
+    if level < 0 {
+        return Err(EvalError::Level { found: level });
+    }
+    Ok(level)
+}
+
+/// Index of a value in a list, appended if it is new.
+fn index_of<T: PartialEq>(list: &mut Vec<T>, value: T) -> usize {
+    list.iter()
+        .position(|other| *other == value)
+        .unwrap_or_else(|| {
+            list.push(value);
+            list.len() - 1
+        })
+}

@@ -1,0 +1,351 @@
+//! What a measure's definition consists of.
+
+use std::num::NonZeroU32;
+
+use ir_core::Grade;
+
+use super::parameters::{MeasureText, Parameters, ParseMeasureError};
+use super::trec_names::TrecSyntax;
+use crate::decimal::Decimal;
+use crate::judged::{
+    CumulativeGain, DocOrdinal, Gain, IdealRanking, JudgedRanking, PreparedQuery,
+    PreparedSubtopics, RelevantRanks, Strata, Subtopics,
+};
+use crate::rules::Rules;
+
+/// Definition of one measure: its parameters (the fields of the type that implements it), its
+/// names, and its computation. The measure exists once its type is listed in
+/// [`Formula`](super::Formula).
+pub(crate) trait Definition: Copy + PartialEq + Sized + 'static {
+    /// Names in ir_measures' syntax, and which options the measure takes.
+    const PROPERTIES: Properties;
+
+    /// The measure with default parameters.
+    const DEFAULT: Self;
+
+    /// Names in trec_eval's syntax, if trec_eval has the measure.
+    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] = &[];
+
+    /// Whether a text refers to this measure. Exactly one measure claims each name.
+    fn claims(given: &Parameters<'_>) -> bool {
+        Self::PROPERTIES.is_name(given.name)
+    }
+
+    /// Reads the measure's own parameters.
+    #[allow(unused_variables)]
+    fn read(given: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
+        Ok(Self::DEFAULT)
+    }
+
+    /// Name to print.
+    fn name(&self, options: &MeasureOptions) -> &str {
+        Self::PROPERTIES.name(options.cutoff.is_some())
+    }
+
+    /// Writes the measure's own parameters, as far as they differ from the default.
+    #[allow(unused_variables)]
+    fn write(&self, text: &mut MeasureText) {}
+
+    /// Parameters in trec_eval's syntax: the text after `name_`.
+    fn trec_parameters(&self) -> Option<String> {
+        None
+    }
+
+    /// Gain by which [`MeasureInput::gains`] and [`MeasureInput::ideal`] are prepared.
+    fn gain(&self) -> Option<Gain> {
+        None
+    }
+
+    /// α by which [`MeasureInput::subtopics`] is prepared; 0 for measures that only need subtopics.
+    fn alpha(&self) -> Option<Decimal> {
+        None
+    }
+
+    /// Highest grade for which the measure is defined.
+    fn highest_grade(&self) -> Option<Grade> {
+        match self.gain() {
+            Some(Gain::Exponential) => Some(Gain::MAX_EXPONENTIAL_GRADE),
+            _ => None,
+        }
+    }
+
+    /// Aggregation of the per-query values.
+    fn summary(&self) -> Summary {
+        Self::PROPERTIES.summary
+    }
+
+    /// Value for one query.
+    fn value(&self, input: &MeasureInput<'_>) -> f64;
+
+    /// Value for a query without results in trec_eval 9, which counts it as 0 whatever the formula
+    /// yields for an empty list.
+    #[allow(unused_variables)]
+    fn missing_value(&self, input: &MeasureInput<'_>) -> f64 {
+        0.0
+    }
+
+    /// Whether trec_eval divides 0 by 0 if the list is empty.
+    #[allow(unused_variables)]
+    fn is_undefined(&self, input: &MeasureInput<'_>) -> bool {
+        false
+    }
+}
+
+/// Names of a measure and the options it takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Properties {
+    /// Names in ir_measures' syntax and in those of other tools; the first is printed.
+    names: &'static [&'static str],
+    /// Names of the measure without a cutoff, if it has a name of its own there.
+    set_names: &'static [&'static str],
+    /// Example for the error message if a name of `names` lacks a required cutoff.
+    pub(crate) cutoff_example: Option<&'static str>,
+    pub(crate) takes_cutoff: bool,
+    pub(crate) takes_level: bool,
+    pub(crate) takes_judged_only: bool,
+    /// Whether the measure needs [`MeasureInput::strata`].
+    pub(crate) needs_strata: bool,
+    pub(crate) is_count: bool,
+    summary: Summary,
+}
+
+impl Properties {
+    /// A measure that takes all options and is averaged over queries.
+    pub(crate) const fn new(names: &'static [&'static str]) -> Self {
+        Self {
+            names,
+            set_names: &[],
+            cutoff_example: None,
+            takes_cutoff: true,
+            takes_level: true,
+            takes_judged_only: true,
+            needs_strata: false,
+            is_count: false,
+            summary: Summary::Mean,
+        }
+    }
+
+    /// Sets the names of the measure over whole lists.
+    pub(crate) const fn with_set_names(mut self, names: &'static [&'static str]) -> Self {
+        self.set_names = names;
+        self
+    }
+
+    pub(crate) const fn require_cutoff(mut self, example: &'static str) -> Self {
+        self.cutoff_example = Some(example);
+        self
+    }
+
+    pub(crate) const fn without_cutoff(mut self) -> Self {
+        self.takes_cutoff = false;
+        self
+    }
+
+    pub(crate) const fn without_level(mut self) -> Self {
+        self.takes_level = false;
+        self
+    }
+
+    pub(crate) const fn without_judged_only(mut self) -> Self {
+        self.takes_judged_only = false;
+        self
+    }
+
+    pub(crate) const fn with_strata(mut self) -> Self {
+        self.needs_strata = true;
+        self.without_judged_only()
+    }
+
+    pub(crate) const fn summed(mut self) -> Self {
+        self.summary = Summary::Sum;
+        self
+    }
+
+    /// A whole number, summed over queries.
+    pub(crate) const fn count(mut self) -> Self {
+        self.is_count = true;
+        self.summed()
+    }
+
+    pub(crate) const fn geometric(mut self) -> Self {
+        self.summary = Summary::GeometricMean;
+        self
+    }
+
+    /// All names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.names.iter().chain(self.set_names).copied()
+    }
+
+    pub(crate) fn is_name(&self, name: &str) -> bool {
+        self.names().any(|known| known == name)
+    }
+
+    /// Whether a name refers to the measure over whole lists.
+    pub(crate) fn is_set_name(&self, name: &str) -> bool {
+        self.set_names.contains(&name)
+    }
+
+    fn name(&self, has_cutoff: bool) -> &'static str {
+        match self.set_names {
+            [name, ..] if !has_cutoff => name,
+            _ => self.names[0],
+        }
+    }
+}
+
+/// Options that measures have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub(crate) struct MeasureOptions {
+    /// Relevance level; `None` for that of the rules.
+    pub(crate) level: Option<Grade>,
+    pub(crate) cutoff: Option<NonZeroU32>,
+    pub(crate) judged_only: bool,
+}
+
+/// Aggregation of per-query values.
+///
+/// In text: `mean`, `sum`, `geometric`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Summary {
+    /// Arithmetic mean.
+    Mean,
+    /// Sum: counts.
+    Sum,
+    /// Geometric mean: exp of the mean of ln(max(value, [`Summary::FLOOR`])).
+    GeometricMean,
+}
+
+impl Summary {
+    /// Lower bound of the values in a geometric mean.
+    pub const FLOOR: f64 = 1e-5;
+
+    /// Aggregates values; NaN if there are none.
+    #[must_use]
+    pub fn aggregate(self, values: impl Iterator<Item = f64>) -> f64 {
+        let (mut sum, mut count) = (0.0, 0_u64);
+        for value in values {
+            sum += match self {
+                Self::Mean | Self::Sum => value,
+                Self::GeometricMean => value.max(Self::FLOOR).ln(),
+            };
+            count += 1;
+        }
+        match self {
+            Self::Sum => sum,
+            Self::Mean => sum / count as f64,
+            Self::GeometricMean => (sum / count as f64).exp(),
+        }
+    }
+}
+
+/// One query as a measure sees it: the ranking, cut at the measure's cutoff, and the judgments.
+pub(crate) struct MeasureInput<'a> {
+    pub(crate) query: &'a PreparedQuery<'a>,
+    pub(crate) rules: &'a Rules,
+    /// Relevance level: that of the measure, or else of the rules.
+    pub(crate) level: Grade,
+    pub(crate) cutoff: Option<usize>,
+    ranking: &'a JudgedRanking,
+    indices: RequirementIndices,
+    /// Number of ranks up to the cutoff.
+    retrieved: usize,
+}
+
+/// Indices of a measure's level, gain and novelty in
+/// [`Requirements`](crate::judged::Requirements).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequirementIndices {
+    pub(crate) level: usize,
+    pub(crate) gain: usize,
+    pub(crate) novelty: usize,
+}
+
+impl<'a> MeasureInput<'a> {
+    pub(crate) fn new(
+        query: &'a PreparedQuery<'a>,
+        ranking: &'a JudgedRanking,
+        rules: &'a Rules,
+        level: Grade,
+        cutoff: Option<u32>,
+        indices: RequirementIndices,
+    ) -> Self {
+        let cutoff = cutoff.map(|k| k as usize);
+        let retrieved = ranking.states.len();
+        Self {
+            query,
+            rules,
+            level,
+            cutoff,
+            ranking,
+            indices,
+            retrieved: cutoff.map_or(retrieved, |k| k.min(retrieved)),
+        }
+    }
+
+    /// States of the documents up to the cutoff: grade, [`UNPOOLED`](crate::judged::UNPOOLED) or
+    /// [`UNJUDGED`](crate::judged::UNJUDGED).
+    pub(crate) fn states(&self) -> &'a [Grade] {
+        &self.ranking.states[..self.retrieved]
+    }
+
+    /// Ordinals of the documents up to the cutoff.
+    pub(crate) fn ordinals(&self) -> &'a [DocOrdinal] {
+        &self.ranking.ordinals[..self.retrieved]
+    }
+
+    /// Number of documents up to the cutoff.
+    pub(crate) fn retrieved(&self) -> usize {
+        self.retrieved
+    }
+
+    /// The cutoff, or else the length of the list.
+    pub(crate) fn depth(&self) -> usize {
+        self.cutoff.unwrap_or(self.ranking.states.len())
+    }
+
+    /// Ranks of the relevant documents, also beyond the cutoff.
+    pub(crate) fn relevant_ranks(&self) -> &'a RelevantRanks {
+        &self.ranking.relevant[self.indices.level]
+    }
+
+    /// Number of relevant documents up to the cutoff.
+    pub(crate) fn found(&self) -> usize {
+        self.relevant_ranks().within(self.depth())
+    }
+
+    /// Number of relevant documents in the qrels.
+    pub(crate) fn relevant(&self) -> u64 {
+        self.query.relevant(self.indices.level)
+    }
+
+    /// Gains of the ranking, also beyond the cutoff.
+    pub(crate) fn gains(&self) -> &'a CumulativeGain {
+        &self.ranking.gains[self.indices.gain]
+    }
+
+    /// Ideal ranking, not cut.
+    pub(crate) fn ideal(&self) -> &'a IdealRanking {
+        self.query.ideal(self.indices.gain)
+    }
+
+    /// Sampling strata of the query.
+    pub(crate) fn strata(&self) -> Option<&'a Strata> {
+        self.query.strata.as_ref()
+    }
+
+    /// Subtopics of the query, and as prepared for the measure's α and level.
+    pub(crate) fn subtopics(&self) -> Option<(&'a Subtopics, &'a PreparedSubtopics)> {
+        let subtopics = self.query.subtopics.as_ref()?;
+        Some((subtopics, subtopics.prepared(self.indices.novelty)))
+    }
+}
+
+/// Quotient, or 0 if the divisor is 0.
+pub(crate) fn ratio(dividend: f64, divisor: f64) -> f64 {
+    if divisor == 0.0 {
+        0.0
+    } else {
+        dividend / divisor
+    }
+}
