@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `corpus.jsonl` | one document per line: `_id`, `title`, `text`, `metadata` ([`jsonl`]) |
 //! | `queries.jsonl` | one query of any split per line: `_id`, `text`, `metadata` |
-//! | `qrels/test.tsv`, `qrels/dev.tsv`, ... | header line, then query id, document id and grade, tab-separated |
+//! | `qrels/test.tsv`, `qrels/dev.tsv`, ... | header; query id, document id, grade, tab-separated |
 //!
 //! Every file may be compressed, with or without `.gz` or `.zst` in its name.
 //!

@@ -148,7 +148,7 @@ impl Collection {
 pub struct InMemoryJudgedQueries {
     /// Queries of all splits.
     pub queries: Vec<Query>,
-    /// Judgments by split.
+    /// Judgments by name of the split.
     pub qrels: BTreeMap<String, Qrels>,
 }
 
@@ -175,6 +175,18 @@ impl JudgedQueries for InMemoryJudgedQueries {
                 known: self.splits(),
             })
     }
+}
+
+/// Checks the split of a collection that has only one.
+pub(crate) fn check_only_split(collection: &str, only: &str, split: &str) -> Result<(), DataError> {
+    if split == only {
+        return Ok(());
+    }
+    Err(DataError::UnknownSplit {
+        collection: collection.to_owned(),
+        split: split.to_owned(),
+        known: vec![only.to_owned()],
+    })
 }
 
 /// Corpus with a known number of documents. A reader returns an error at the end if the number

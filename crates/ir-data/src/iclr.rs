@@ -7,10 +7,10 @@
 //! | `year` | integer | no |
 //! | `id`, `title`, `abstract` | text | no |
 //! | `authors` | text, comma-separated names | yes |
-//! | `author_ids` | text; from version 25v2 on | yes, or absent |
+//! | `author_ids` | string; from version 25v2 on | yes, or absent |
 //! | `decision` | text | yes |
 //! | `scores` | list of integers | yes |
-//! | `keywords` | list of texts | yes |
+//! | `keywords` | list of strings | yes |
 //! | `labels` | text: the class, or `unlabeled` | no |
 //!
 //! Columns are identified by name; other columns, such as the index that pandas adds, are ignored.
@@ -34,18 +34,18 @@ use parquet::schema::types::Type;
 
 use crate::error::name_of;
 
-/// Submission to ICLR.
+/// Row of the dataset: a submission to ICLR.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Paper {
     /// Year of the conference.
     pub year: i32,
-    /// Id on OpenReview.
+    /// Id of the submission on OpenReview.
     pub id: String,
     /// Title of the paper.
     pub title: String,
     /// Abstract of the paper.
     pub text: String,
-    /// Comma-separated author names.
+    /// Names of the authors, comma-separated.
     pub authors: String,
     /// OpenReview ids of the authors; empty if the file has none.
     pub author_ids: String,
@@ -136,9 +136,9 @@ impl ColumnType {
     fn name(self) -> &'static str {
         match self {
             Self::Integer => "integers",
-            Self::Text => "texts",
+            Self::Text => "strings",
             Self::Integers => "lists of integers",
-            Self::DocumentTexts => "lists of texts",
+            Self::DocumentTexts => "lists of strings",
         }
     }
 }
@@ -325,7 +325,7 @@ impl RowReader<'_> {
                 let items = list.elements().iter();
                 items.map(|field| item(self, column, field)).collect()
             }
-            other => Err(self.wrong(column, "an array", describe_cell(&other))),
+            other => Err(self.wrong(column, "a list", describe_cell(&other))),
         }
     }
 
@@ -348,7 +348,7 @@ fn describe_cell(field: &Field) -> String {
     }
 }
 
-/// Error reading papers.
+/// Error reading papers from a Parquet file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)]

@@ -13,13 +13,16 @@
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
+use std::path::PathBuf;
 
-use ir_core::{Document, Qrels, Query};
+use ir_core::{Corpus, CorpusError, DocReader, Document, Qrels, Query};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::collection::{JudgedQueries, check_only_split};
+use crate::compression::open;
 use crate::duplicates::DuplicateFinder;
-use crate::error::{DataError, excerpt};
+use crate::error::{DataError, excerpt, name_of};
 use crate::json::{JsonLineNumbers, json_error};
 use crate::lines::read_all;
 
@@ -31,12 +34,12 @@ pub struct Squad {
     pub articles: Vec<Article>,
 }
 
-/// Article of Wikipedia.
+/// Wikipedia article with its paragraphs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Article {
     /// Title with `_` for spaces.
     pub title: String,
-    /// Paragraphs in order.
+    /// Paragraphs in the order of the article.
     pub paragraphs: Vec<Paragraph>,
 }
 
@@ -72,20 +75,81 @@ pub struct Answer {
     pub start: usize,
 }
 
+/// SQuAD file as a test collection with the split `dev`. Every call reads the file again.
+#[derive(Debug, Clone)]
+pub struct SquadFile {
+    path: PathBuf,
+}
+
+impl SquadFile {
+    /// A file of SQuAD 1.1, possibly compressed.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// See [`Squad::read`].
+    pub fn read(&self) -> Result<Squad, DataError> {
+        Squad::read(open(&self.path)?, &name_of(&self.path))
+    }
+}
+
+impl Corpus for SquadFile {
+    fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
+        Ok(Box::new(ParagraphReader(
+            self.read()?.documents().into_iter(),
+        )))
+    }
+}
+
+struct ParagraphReader(std::vec::IntoIter<Document>);
+
+impl DocReader for ParagraphReader {
+    fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
+        let Some(next) = self.0.next() else {
+            return Ok(false);
+        };
+        *doc = next;
+        Ok(true)
+    }
+}
+
+impl JudgedQueries for SquadFile {
+    fn source(&self) -> String {
+        name_of(&self.path)
+    }
+
+    fn splits(&self) -> Vec<String> {
+        vec!["dev".to_owned()]
+    }
+
+    fn all_queries(&self) -> Result<Vec<Query>, DataError> {
+        Ok(self.read()?.queries())
+    }
+
+    fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
+        check_only_split("squad", "dev", split)?;
+        Ok(self.read()?.qrels())
+    }
+}
+
 impl Squad {
     /// Reads a file; `source` names the reader in errors.
     ///
     /// ```
-    /// let text = r#"{"version": "1.1", "data": [{"title": "Tea", "paragraphs": [{"context": "Tea is grün.",
-    ///     "qas": [{"id": "q1", "question": "What is tea?", "answers": [{"text": "grün", "answer_start": 7}]}]}]}]}"#;
+    /// let text = r#"{"version": "1.1", "data": [{"title": "Tea", "paragraphs": [
+    ///     {"context": "Tea is grün.", "qas": [{"id": "q1", "question": "What is tea?",
+    ///      "answers": [{"text": "grün", "answer_start": 7}]}]}]}]}"#;
     /// let squad = ir_data::squad::Squad::read(text.as_bytes(), "dev.json")?;
     /// assert_eq!(squad.qrels().grade("q1", "Tea/0"), Some(1));
     /// # Ok::<(), ir_data::DataError>(())
     /// ```
     ///
     /// # Errors
-    /// The source cannot be read or does not have this structure, a question id is not unique, or an
-    /// answer does not occur at its offset.
+    /// The source cannot be read or does not have this structure, a question id is not unique, or
+    /// an answer does not occur at its offset.
     pub fn read(reader: impl BufRead, source: &str) -> Result<Self, DataError> {
         let text = read_all(reader, source)?;
         let squad: Self =
@@ -145,7 +209,7 @@ impl Squad {
             .collect()
     }
 
-    /// Questions as queries.
+    /// Questions as queries with the question's id.
     #[must_use]
     pub fn queries(&self) -> Vec<Query> {
         self.paragraphs()

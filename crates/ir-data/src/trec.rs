@@ -61,7 +61,8 @@ pub fn parse_qrels_any(
         .map_err(|error| crate::lines::at_line(error, source, 1))?;
     let first = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
     let first = String::from_utf8_lossy(first);
-    // Two tabs without a header are BEIR format too, for which its reader reports the missing header.
+    // Two tabs without a header are BEIR format too, for which its reader reports the missing
+    // header.
     let beir = beir::is_header(first.split_ascii_whitespace())
         || (first.split('\t').count() == 3 && first.split_ascii_whitespace().count() == 3);
     let reader = Cursor::new(head).chain(reader);

@@ -39,7 +39,7 @@ pub enum Column {
     Title,
     /// String attribute of this name; omitted if empty.
     Attribute(String),
-    /// Ignored column.
+    /// Column that is not read.
     Skip,
 }
 
@@ -222,8 +222,8 @@ impl TsvWriter {
     /// Writes a document.
     ///
     /// # Errors
-    /// The file cannot be written, the layout lacks a column for a field of the document, or a value
-    /// is not a string without tabs and line ends.
+    /// The file cannot be written, the layout lacks a column for a field of the document, or a
+    /// value is not a string without tabs and line ends.
     pub fn document(&mut self, doc: &Document) -> Result<(), DataError> {
         self.record(&doc.id, &doc.title, &doc.text, &doc.attributes)
     }

@@ -31,7 +31,7 @@ fn paper(number: usize) -> Paper {
         (
             "unlabeled",
             "tea",
-            "leaves are steeped, and the colour of the water is predicted",
+            "leaves are steeped, and the colour of the water is predicted", // language: allow
         ),
     ][number % 3];
     let if_not = |exception: usize, text: String| {
@@ -111,20 +111,20 @@ fn what_is_wrong_is_named() {
     );
     assert_eq!(
         message("year-is-text.parquet"),
-        "year-is-text.parquet: expected integers in the column \"year\", found texts"
+        "year-is-text.parquet: expected integers in the column \"year\", found strings"
     );
     assert_eq!(
         message("keywords-are-text.parquet"),
-        "keywords-are-text.parquet: expected lists of texts in the column \"keywords\", found texts"
+        "keywords-are-text.parquet: expected lists of strings in the column \"keywords\", found strings"
     );
     assert_eq!(
         message("second-abstract-is-null.parquet"),
-        "second-abstract-is-null.parquet: row 1: expected a text in the column \"abstract\", \
+        "second-abstract-is-null.parquet: row 1: expected a string in the column \"abstract\", \
          found null"
     );
     assert_eq!(
         message("third-has-a-null-keyword.parquet"),
-        "third-has-a-null-keyword.parquet: row 2: expected a text in the column \"keywords\", \
+        "third-has-a-null-keyword.parquet: row 2: expected a string in the column \"keywords\", \
          found null"
     );
     assert_eq!(

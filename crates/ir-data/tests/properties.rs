@@ -93,7 +93,7 @@ proptest! {
         writer.documents(&docs).unwrap().queries(&queries).unwrap().qrels("test", &qrels).unwrap();
         let collection = ir_data::open_path_or_name(&folder.path().to_string_lossy()).unwrap();
         let read: Result<Vec<Document>, _> = collection.corpus().docs().unwrap().collect();
-        // A folder without documents can be written, and is refused by whoever reads it.
+        // A folder without documents can be written, and is rejected by whoever reads it.
         prop_assert_eq!(read.is_err(), docs.is_empty());
         prop_assert_eq!(read.unwrap_or_default(), docs);
         prop_assert_eq!(collection.all_queries().unwrap(), queries);

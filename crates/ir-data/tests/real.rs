@@ -43,10 +43,10 @@ fn docs(catalog: &Catalog, name: &str) -> Vec<Document> {
 }
 
 #[test]
-fn every_collection_is_what_the_catalogue_says() {
+fn every_collection_matches_the_catalog() {
     let catalog = Catalog::from_env();
     for entry in entries() {
-        // A million documents take their time without optimisation.
+        // A million documents take their time without optimization.
         if entry.documents > 100_000 && cfg!(debug_assertions) {
             eprintln!("skipped: {} in a debug build", entry.name);
             continue;
@@ -245,7 +245,7 @@ fn training_examples_of_the_real_files() {
         assert_eq!((set.len(), count(&set)), (1132, (1226, 11_261)));
     }
     if let Some(catalog) = catalog("datafinder") {
-        let path = file("datafinder/train_labelled.jsonl").unwrap();
+        let path = file("datafinder/train_labelled.jsonl").unwrap(); // language: allow
         let form = form(texts(&catalog, "datafinder"));
         let error = TrainingFile::open_with(&path, form.clone()).unwrap_err();
         assert!(error.to_string().ends_with("found \"UCSD\""), "{error}");

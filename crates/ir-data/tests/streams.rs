@@ -91,7 +91,7 @@ fn a_frame_of_the_reference_implementation() {
     let error = read(&whole).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "file: expected zstd data, found it damaged (another checksum than stated)"
+        "file: expected zstd data, found it corrupt (wrong checksum)"
     );
 }
 
@@ -175,7 +175,7 @@ fn folders_and_missing_files() {
     let path = folder.path().display().to_string();
     assert_eq!(
         open(folder.path()).err().unwrap().to_string(),
-        format!("{path}: expected a file, found a folder")
+        format!("{path}: expected a file, found a directory")
     );
     let missing = open(folder.path().join("none")).err().unwrap();
     assert!(missing.is_missing());
@@ -228,7 +228,7 @@ fn lines_that_are_no_text() {
         ),
         (
             b"ok\nte\xffa\n",
-            "f:2: expected UTF-8 text, found other bytes at column 3",
+            "f:2: expected UTF-8 text, found invalid bytes at column 3",
         ),
         (
             &[b'x'; 101],
@@ -255,7 +255,7 @@ fn lines_that_are_no_text() {
         }
     ));
     let wrong = InvalidText::Invalid { column: 3 };
-    assert_eq!(wrong.to_string(), "other bytes at column 3");
+    assert_eq!(wrong.to_string(), "invalid bytes at column 3");
 }
 
 /// A disk that is full half-way, played by a limit on the size of files: the test runs itself once
@@ -321,7 +321,7 @@ fn gzip_and_then_something_else() {
         let error = lines.read().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "a.gz:2: expected gzip data, found it damaged (other data behind the end)"
+            "a.gz:2: expected gzip data, found it corrupt (other data after the end)"
         );
         assert!(read(&[&whole, behind].concat()).is_err());
     }

@@ -34,7 +34,7 @@ impl Checksum {
         Self::GitBlob(digits.into().to_ascii_lowercase())
     }
 
-    /// Hexadecimal digits.
+    /// Lowercase hexadecimal digits of the checksum.
     #[must_use]
     pub fn digits(&self) -> &str {
         match self {

@@ -15,13 +15,13 @@ pub struct CatalogEntry {
     pub(crate) format: CatalogFormat,
     /// Files below the data folder.
     pub files: Vec<CatalogFile>,
-    /// Number of documents.
+    /// Number of documents, duplicates included.
     pub documents: u64,
     /// Number of distinct document ids.
     pub distinct_ids: u64,
     /// Number of queries, judged or not.
     pub queries: u64,
-    /// Counts by split.
+    /// Numbers of judged queries and judgments by split.
     pub splits: BTreeMap<String, SplitCounts>,
     /// License stated by the publishers.
     pub license: String,
@@ -30,7 +30,7 @@ pub struct CatalogEntry {
     /// Public archive with the files, if there is one.
     #[serde(default)]
     pub archive: Option<PublicArchive>,
-    /// Notes for users.
+    /// Properties of the data that users should know.
     pub notes: Vec<String>,
 }
 
@@ -44,6 +44,10 @@ pub(crate) enum CatalogFormat {
     Makg,
     Cranfield,
     Cisi,
+    Squad,
+    Iclr,
+    /// Files without documents and queries.
+    Files,
 }
 
 /// File of a collection.
@@ -68,7 +72,7 @@ pub struct CatalogFile {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FileContent {
-    /// Size in bytes.
+    /// Size of the content in bytes.
     pub bytes: u64,
     /// SHA-256 in hexadecimal digits.
     pub sha256: String,
@@ -81,11 +85,11 @@ pub struct FileContent {
 pub struct SplitCounts {
     /// Number of queries with judgments.
     pub queries: u64,
-    /// Number of judgments.
+    /// Number of judgments of these queries.
     pub judgments: u64,
 }
 
-/// Public zip archive.
+/// Public zip archive of a collection.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -148,15 +152,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_catalogue_can_be_read() {
+    fn catalog_is_valid() {
         let read: Vec<CatalogEntry> = serde_json::from_str(TEXT).unwrap();
         assert_eq!(read.len(), entries().len());
-        assert!(read.len() >= 9);
+        assert!(read.len() >= 14);
         for entry in entries() {
             for file in &entry.files {
                 assert_eq!(file.sha256.len(), 64);
-                assert_eq!(file.plain.is_some(), file.path.ends_with(".zst"));
-                assert!(!file.content().0.ends_with(".zst"));
+                let compressed = [".zst", ".gz"].iter().any(|end| file.path.ends_with(end));
+                assert_eq!(file.plain.is_some(), compressed);
+                assert_eq!(file.content().0 != file.path, compressed);
             }
             assert!(entry.distinct_ids <= entry.documents);
         }

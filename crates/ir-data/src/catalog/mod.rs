@@ -1,19 +1,22 @@
 //! Collections by name.
 //!
-//! | name | what | splits |
+//! | name | content | splits |
 //! |---|---|---|
-//! | `bundled` | invented datasets, part of the library | test, train |
-//! | `datafinder`, `datafinder/3327` | dataset recommendation, two sizes of the corpus | test, train |
+//! | `bundled` | invented dataset descriptions inside the library | test, train |
+//! | `datafinder`, `datafinder/3327` | dataset recommendation, two corpus sizes | test, train |
 //! | `makg` | dataset recommendation from abstracts | test, train |
-//! | `beir/nfcorpus` | BEIR | dev, test, train |
-//! | `beir/arguana` | BEIR | test |
-//! | `cranfield`, `cisi` | the classics | test |
-//! | `packages` | 1.1 million short documents, for scale | none |
+//! | `beir/nfcorpus` | BEIR: NFCorpus | dev, test, train |
+//! | `beir/arguana` | BEIR: ArguAna | test |
+//! | `cranfield`, `cisi` | SMART collections | test |
+//! | `packages` | 1.1 million short documents for scaling tests | none |
+//! | `squad` | SQuAD 1.1: paragraphs and questions | dev |
+//! | `iclr` | ICLR abstracts with classes | none |
+//! | `biocaddie`, `trec_eval`, `snowball` | files without a corpus, only listed | none |
 //!
-//! All but the first are read from a folder: the one in the environment variable [`IR_DATA`], or
-//! one that is [named](Catalog::new). An [`CatalogEntry`] states which files it expects there, with
-//! size, SHA-256 and counts. Opening compares sizes; reading to the end compares counts; and
-//! [`Catalog::verify`] compares everything.
+//! All but the first are files in a data folder: that of the environment variable [`IR_DATA`] or of
+//! [`Catalog::new`]. A [`CatalogEntry`] lists the expected files with size and SHA-256, and the
+//! counts. Opening compares sizes, reading compares counts, [`Catalog::verify`] compares
+//! everything.
 //!
 //! ```
 //! let collection = ir_data::catalog::open("bundled")?;
@@ -66,7 +69,7 @@ impl Catalog {
         }
     }
 
-    /// Data folder.
+    /// Data folder, if one is configured.
     #[must_use]
     pub fn root(&self) -> Option<&Path> {
         self.root.as_deref()
@@ -89,8 +92,8 @@ impl Catalog {
     /// Whether all files of a collection exist with the expected sizes. Content is not verified.
     ///
     /// # Errors
-    /// The name is unknown; or the first file exists, but a file is missing, unreadable or of another
-    /// size. An incomplete copy is an error rather than a missing collection.
+    /// The name is unknown; or the first file exists, but a file is missing, unreadable or of
+    /// another size. An incomplete copy is an error rather than a missing collection.
     pub fn has(&self, name: &str) -> Result<bool, DataError> {
         let entry = self.entry(name)?;
         for (n, file) in entry.files.iter().enumerate() {
@@ -109,7 +112,12 @@ impl Catalog {
     /// # Errors
     /// The name is unknown, a file is missing or of another size, or the entry only lists files.
     pub fn open(&self, name: &str) -> Result<Collection, DataError> {
-        open::open_entry(self, self.entry(name)?)
+        self.open_entry(self.entry(name)?)
+    }
+
+    fn open_entry(&self, entry: &'static CatalogEntry) -> Result<Collection, DataError> {
+        let paths = entry.files.iter().map(|file| self.locate(entry, file));
+        open::open_entry(entry, paths.collect::<Result<_, _>>()?)
     }
 
     /// Path of a file of a collection: as listed or decompressed.
@@ -182,14 +190,15 @@ pub fn open(name: &str) -> Result<Collection, DataError> {
 /// exist, even if they are corrupt. Write `./name` for the folder.
 ///
 /// # Errors
-/// The argument is neither; otherwise see [`Catalog::open`], [`Catalog::has`] and [`BeirFolder::open`].
+/// The argument is neither; otherwise see [`Catalog::open`], [`Catalog::has`] and
+/// [`BeirFolder::open`].
 pub fn open_path_or_name(argument: &str) -> Result<Collection, DataError> {
     named_or_at(&Catalog::from_env(), argument, Path::new(argument))
 }
 
 fn named_or_at(catalog: &Catalog, argument: &str, folder: &Path) -> Result<Collection, DataError> {
     match catalog.entry(argument) {
-        Ok(entry) if !folder.is_dir() || catalog.has(argument)? => open::open_entry(catalog, entry),
+        Ok(entry) if !folder.is_dir() || catalog.has(argument)? => catalog.open_entry(entry),
         _ if folder.is_dir() => Ok(BeirFolder::open(folder)?.into_collection()),
         _ if folder.is_file() => Err(DataError::WrongType {
             path: argument.to_owned(),
@@ -198,7 +207,7 @@ fn named_or_at(catalog: &Catalog, argument: &str, folder: &Path) -> Result<Colle
             expected: "a folder with corpus.jsonl, queries.jsonl and qrels",
             found: "a file",
         }),
-        Ok(entry) => open::open_entry(catalog, entry),
+        Ok(entry) => catalog.open_entry(entry),
         Err(unknown) => Err(unknown),
     }
 }

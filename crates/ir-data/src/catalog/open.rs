@@ -4,31 +4,28 @@ use std::path::PathBuf;
 use ir_core::trec::HeaderLine;
 use ir_core::{Corpus, Qrels, Query};
 
-use super::entry::CatalogFormat;
-use super::{Catalog, CatalogEntry};
+use super::entry::{CatalogEntry, CatalogFormat};
 use crate::beir::BeirFolder;
 use crate::bundled::{self, BundledQueries};
-use crate::collection::{Collection, CountedCorpus, JudgedQueries};
+use crate::collection::{Collection, CountedCorpus, InMemoryJudgedQueries, JudgedQueries};
 use crate::compression::open as open_file;
 use crate::datafinder::{self, DatasetCorpus, DatasetQuery};
 use crate::error::{DataError, name_of};
 use crate::json::JsonFields;
-use crate::jsonl;
+use crate::jsonl::{self, JsonlCorpus};
 use crate::smart::{Cisi, Cranfield};
+use crate::squad::SquadFile;
 
+/// Opens the collection of an entry, whose files are at `paths`.
 pub(super) fn open_entry(
-    catalog: &Catalog,
     entry: &'static CatalogEntry,
+    paths: Vec<PathBuf>,
 ) -> Result<Collection, DataError> {
-    let mut paths = Vec::new();
-    for file in &entry.files {
-        paths.push(catalog.locate(entry, file)?);
-    }
     let file = |n: usize| paths.get(n).cloned().unwrap_or_default();
     Ok(match entry.format {
         CatalogFormat::Bundled => counted(entry, bundled::corpus(), BundledQueries),
         CatalogFormat::Beir => {
-            let folder = BeirFolder::from_files(entry.name.as_str().into(), paths.clone());
+            let folder = BeirFolder::from_files(entry.name.as_str().into(), paths);
             counted(entry, folder.corpus(), folder)
         }
         CatalogFormat::DataFinder => counted(
@@ -54,6 +51,23 @@ pub(super) fn open_entry(
             Cranfield::corpus(file(0)),
             Cranfield::new(file(1), file(2)),
         ),
+        CatalogFormat::Squad => {
+            let file = SquadFile::new(file(0));
+            counted(entry, file.clone(), file)
+        }
+        CatalogFormat::Iclr => {
+            let fields = JsonFields {
+                text: "abstract".to_owned(),
+                ..JsonFields::anserini()
+            };
+            let corpus = JsonlCorpus::new(file(0)).with_fields(fields);
+            counted(entry, corpus, InMemoryJudgedQueries::default())
+        }
+        CatalogFormat::Files => {
+            return Err(DataError::NotACollection {
+                name: entry.name.clone(),
+            });
+        }
         CatalogFormat::Cisi => counted(entry, Cisi::corpus(file(0)), Cisi::new(file(1), file(2))),
     })
 }

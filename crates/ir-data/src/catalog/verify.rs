@@ -7,17 +7,18 @@ use ir_core::{Document, Flow, Progress};
 use sha2::{Digest, Sha256};
 
 use super::Catalog;
+use super::entry::CatalogFormat;
 use crate::error::{DataError, name_of};
 
-/// Counts of a verified collection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Counts of a verified collection; of an entry that only lists files, `files` and `bytes`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VerifiedCollection {
     /// Files with the expected size and SHA-256.
     pub files: u64,
     /// Total size in bytes.
     pub bytes: u64,
-    /// Number of documents.
+    /// Number of documents, duplicates included.
     pub documents: u64,
     /// Number of distinct document ids.
     pub distinct_ids: u64,
@@ -28,8 +29,8 @@ pub struct VerifiedCollection {
 }
 
 impl Catalog {
-    /// Verifies sizes, SHA-256 and counts of a collection. Reads all files and keeps a hash of every
-    /// document id in memory.
+    /// Verifies sizes, SHA-256 and counts of a collection. Reads all files and keeps a hash of
+    /// every document id in memory.
     ///
     /// # Errors
     /// The first difference from the catalog, or [`DataError::Canceled`].
@@ -63,6 +64,13 @@ impl Catalog {
                 });
             }
             bytes += length;
+        }
+        if entry.format == CatalogFormat::Files {
+            return Ok(VerifiedCollection {
+                files: entry.files.len() as u64,
+                bytes,
+                ..VerifiedCollection::default()
+            });
         }
         let collection = self.open(name)?;
         let mut reader = collection.corpus().open()?;

@@ -44,8 +44,8 @@ pub enum DatasetIdStyle {
 /// Corpus of datasets.
 ///
 /// The text is the field `contents`, the title that of the paper that introduced the dataset.
-/// DataFinder's BM25 searches `contents` only. Attributes are `name`, `year`, `date`, `variants` and
-/// any other field.
+/// DataFinder's BM25 searches `contents` only. Attributes are `name`, `year`, `date`, `variants`
+/// and any other field.
 #[derive(Debug, Clone)]
 pub struct DatasetCorpus {
     source: CorpusSource,

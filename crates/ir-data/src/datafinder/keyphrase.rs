@@ -4,9 +4,9 @@ use ir_core::stop_words::NLTK;
 
 /// Builds the keyphrase query of an annotation from its fields.
 ///
-/// Fields that are empty, `None` or `N/A` are skipped; the others are joined and lower-cased. A word
-/// is dropped if it is an [NLTK stop word](ir_core::stop_words) or a substring of the preceding
-/// words: "image" and "age" after "images". Commas are part of their words.
+/// Fields that are empty, `None` or `N/A` are skipped; the others are joined and lower-cased. A
+/// word is dropped if it is an [NLTK stop word](ir_core::stop_words) or a substring of the
+/// preceding words: "image" and "age" after "images". Commas are part of their words.
 ///
 /// ```
 /// let query = ir_data::datafinder::keyphrase_query(["image retrieval", "Images", "", "English"]);
@@ -36,8 +36,8 @@ pub fn keyphrase_query<'a>(fields: impl IntoIterator<Item = &'a str>) -> String 
 /// Builds the keyphrase query of a test query from its attributes task, modality, domain and
 /// language.
 ///
-/// The text length is an attribute, too, but the published program used a wrong name for it, so that
-/// it is part of the training queries only.
+/// The text length is an attribute, too, but the published program used a wrong name for it, so
+/// that it is part of the training queries only.
 #[must_use]
 pub fn keyphrase_query_from_attributes(attributes: &Attributes) -> String {
     keyphrase_query(

@@ -68,8 +68,8 @@ pub fn read_test_queries(
 
 /// Reads training queries: `query`, `keyphrase_query` and, if labeled, `positives`.
 ///
-/// The id of a query is `prefix` and its field `n` (the index in the published list) or else its row
-/// number from 0.
+/// The id of a query is `prefix` and its field `n` (the index in the published list) or else its
+/// row number from 0.
 ///
 /// # Errors
 /// See [`read_test_queries`].

@@ -186,7 +186,7 @@ impl<'de> Visitor<'de> for &mut DocumentVisitor<'_> {
                     let field = &self.fields.id;
                     match found {
                         TextValue::Text if self.doc.id.is_empty() => {
-                            return Err(self.wrong_type(field, "an id", "an empty text"));
+                            return Err(self.wrong_type(field, "an id", "an empty string"));
                         }
                         TextValue::Text | TextValue::Integer => self.has_id = true,
                         // `null` counts as absent.

@@ -9,7 +9,7 @@
 pub struct JsonFields {
     /// Id field, a string or an integer. Required.
     pub id: String,
-    /// Title field. Optional.
+    /// Title field. None: documents have no title.
     pub title: Option<String>,
     /// Text field. Required; may be empty or `null`.
     pub text: String,

@@ -7,7 +7,7 @@ use super::qrels::{
     CranfieldGrades, CranfieldSourceDocument, read_cisi_judgments, read_cranfield_judgments,
 };
 use super::records::{RepeatedMarker, SmartRecords};
-use crate::collection::JudgedQueries;
+use crate::collection::{JudgedQueries, check_only_split};
 use crate::compression::open;
 use crate::error::{DataError, name_of};
 
@@ -57,8 +57,8 @@ impl<R: BufRead + Send> DocReader for SmartReader<R> {
 /// ignored.
 ///
 /// # Errors
-/// The source cannot be read, does not start with `.I`, has an unknown marker, a record without `.W`
-/// or a duplicate number.
+/// The source cannot be read, does not start with `.I`, has an unknown marker, a record without
+/// `.W` or a duplicate number.
 pub fn read_documents(reader: impl BufRead, source: &str) -> Result<Vec<Document>, DataError> {
     let mut reader = SmartReader {
         records: SmartRecords::new(reader, source, RepeatedMarker::Ignored),
@@ -133,17 +133,6 @@ impl Cranfield {
     }
 }
 
-fn check_split(collection: &str, split: &str) -> Result<(), DataError> {
-    if split == "test" {
-        return Ok(());
-    }
-    Err(DataError::UnknownSplit {
-        collection: collection.to_owned(),
-        split: split.to_owned(),
-        known: vec!["test".to_owned()],
-    })
-}
-
 impl JudgedQueries for Cranfield {
     fn source(&self) -> String {
         name_of(&self.queries)
@@ -163,7 +152,7 @@ impl JudgedQueries for Cranfield {
     }
 
     fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        check_split("cranfield", split)?;
+        check_only_split("cranfield", "test", split)?;
         read_cranfield_judgments(
             open(&self.judgments)?,
             &name_of(&self.judgments),
@@ -212,7 +201,7 @@ impl JudgedQueries for Cisi {
     }
 
     fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        check_split("cisi", split)?;
+        check_only_split("cisi", "test", split)?;
         read_cisi_judgments(open(&self.judgments)?, &name_of(&self.judgments))
     }
 }

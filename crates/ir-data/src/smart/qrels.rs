@@ -7,8 +7,8 @@ use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, excerpt};
 use crate::lines::LineReader;
 
-/// Interpretation of Cranfield's codes: 1 complete answer, 2 highly relevant, 3 useful, 4 of minimum
-/// interest.
+/// Interpretation of Cranfield's codes: 1 complete answer, 2 highly relevant, 3 useful, 4 of
+/// minimum interest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum CranfieldGrades {
     /// Grades 4, 3, 2, 1 for codes 1, 2, 3, 4: higher is more relevant.
@@ -26,7 +26,7 @@ pub enum CranfieldSourceDocument {
     /// Judged with the lowest relevant grade, 1, or -1 with [`CranfieldGrades::Raw`].
     #[default]
     Relevant,
-    /// Not judged.
+    /// Not part of the judgments.
     Drop,
 }
 

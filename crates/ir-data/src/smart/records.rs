@@ -82,7 +82,7 @@ impl SmartRecord {
     }
 }
 
-/// Reader of records.
+/// Reader of the records of a file.
 pub(super) struct SmartRecords<R> {
     lines: LineReader<R>,
     source: Arc<str>,

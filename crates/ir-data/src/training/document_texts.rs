@@ -48,7 +48,7 @@ impl DocumentTexts {
         Some((self.ids.id(doc), self.text(doc)))
     }
 
-    /// Number of documents.
+    /// Number of documents, duplicates included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.texts.len()

@@ -140,8 +140,8 @@ impl TrainingFile {
         Ok(file)
     }
 
-    /// What was left out, because [`OnInvalidExample::Skip`](super::OnInvalidExample) was asked for: the errors
-    /// that it would have been.
+    /// What was left out, because [`OnInvalidExample::Skip`](super::OnInvalidExample) was asked
+    /// for: the errors that it would have been.
     #[must_use]
     pub fn skipped(&self) -> &[DataError] {
         &self.skipped

@@ -11,7 +11,7 @@ use crate::json::{parse_object, type_name};
 /// Treatment of invalid training examples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnInvalidExample {
-    /// Returns an error.
+    /// Returns the error of the first invalid example.
     #[default]
     Reject,
     /// Skips unknown document ids, then examples that remain invalid.
@@ -43,7 +43,8 @@ impl Default for TrainingFormat {
 }
 
 impl TrainingFormat {
-    /// Field of the query, for example `keyphrase_query` for DataFinder's keyphrases. Default: `query`.
+    /// Field of the query, for example `keyphrase_query` for DataFinder's keyphrases. Default:
+    /// `query`.
     #[must_use]
     pub fn with_query_field(mut self, field: impl Into<String>) -> Self {
         self.query_field = field.into();
@@ -159,11 +160,11 @@ impl LineParser<'_> {
         };
         let kind = |field: &str, expected, found| self.fault(field, expected, found);
         Err(LineError::Invalid(match fault {
-            InvalidExample::EmptyQuery => kind(field, "a query", "an empty text"),
+            InvalidExample::EmptyQuery => kind(field, "a query", "an empty string"),
             InvalidExample::NoPositives => kind(positive_field, "at least one text", "none"),
             InvalidExample::EmptyPositive { positive } => {
                 let field = format!("{positive_field}[{positive}]");
-                kind(&field, "a string", "an empty text")
+                kind(&field, "a string", "an empty string")
             }
             InvalidExample::PositiveIsNegative { positive, negative } => {
                 let text = &example.negatives[negative];

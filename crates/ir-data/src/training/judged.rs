@@ -9,8 +9,8 @@ use super::{DocumentTexts, OnInvalidExample};
 use crate::collection::Collection;
 use crate::error::DataError;
 
-/// Training set from the judgments of a split: documents of grade 1 or more are positives, documents
-/// of grade 0 negatives. Judgments rarely contain negatives; `ir mine` adds mined ones.
+/// Training set from the judgments of a split: documents of grade 1 or more are positives,
+/// documents of grade 0 negatives. Judgments rarely contain negatives; `ir mine` adds mined ones.
 ///
 /// Queries are in file order, their documents in id order.
 ///
@@ -46,8 +46,8 @@ impl JudgedTrainingSet {
     /// Joins queries and judgments of a split with the texts of the corpus.
     ///
     /// # Errors
-    /// A file cannot be read or there is no such split. With [`OnInvalidExample::Reject`] also a query
-    /// without positives or a judged document that is not in the corpus.
+    /// A file cannot be read or there is no such split. With [`OnInvalidExample::Reject`] also a
+    /// query without positives or a judged document that is not in the corpus.
     pub fn from_split(
         collection: &Collection,
         split: &str,

@@ -195,21 +195,21 @@ fn faults_name_line_and_field() {
     );
     assert_eq!(
         plain("\n{\"query\": \" \", \"positives\": [\"b\"]}"),
-        "f:2: expected a query in \"query\", found an empty text"
+        "f:2: expected a query in \"query\", found an empty string"
     );
     assert_eq!(
         plain(r#"{"query": "a", "positives": ["b", "\t"]}"#),
-        "f:1: expected a text in \"positives[1]\", found an empty text"
+        "f:1: expected a string in \"positives[1]\", found an empty string"
     );
     assert_eq!(
         plain(r#"{"query": "a", "positives": ["b", "c"], "negatives": ["d", "c"]}"#),
-        "f:1: expected other texts in negatives[1] than in positives[1], found \"c\" in both"
+        "f:1: expected different texts in negatives[1] and positives[1], found \"c\" in both"
     );
     let both = r#"{"query": "a", "positive_passages": [{"docid": "d", "text": "b"}],
         "negative_passages": [{"docid": "d", "text": "c"}]}"#;
     assert_eq!(
         plain(&both.replace('\n', " ")),
-        "f:1: expected other texts in negative_passages[0] than in positive_passages[0], found \"d\" in both"
+        "f:1: expected different texts in negative_passages[0] and positive_passages[0], found \"d\" in both"
     );
     assert_eq!(
         plain(r#"{"query": "a", "positives": [{"docid": "d"}]}"#),
@@ -217,11 +217,11 @@ fn faults_name_line_and_field() {
     );
     assert_eq!(
         plain(r#"{"query": "a", "positives": ["b", 3.5]}"#),
-        "f:1: expected a text or an object in \"positives[1]\", found a number"
+        "f:1: expected a string or an object in \"positives[1]\", found a number"
     );
     assert_eq!(
         plain(r#"{"query": ["a"], "positives": ["b"]}"#),
-        "f:1: expected a text in \"query\", found a list"
+        "f:1: expected a string in \"query\", found an array"
     );
     assert_eq!(
         plain(r#"{"query": "a", "positives": ["b"], "positive_passages": []}"#),
@@ -259,13 +259,13 @@ fn a_file_cut_while_in_use() {
     let error = set.get(2).unwrap_err();
     let source = std::error::Error::source(&error).unwrap().to_string();
     assert!(
-        source.ends_with("a.jsonl:3: could not be read from here on"),
+        source.ends_with("a.jsonl:3: cannot read from this line on"),
         "{source}"
     );
 }
 
 #[test]
-fn judgements_of_a_collection() {
+fn judged_split_of_a_collection() {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 

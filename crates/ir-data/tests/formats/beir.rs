@@ -31,7 +31,7 @@ fn beir_qrels() {
     ] {
         let error = read(&format!("{first}\nq2\td2\t1\n")).unwrap_err();
         let expected =
-            "f:1: expected the header line `query-id corpus-id score` between tabs, found ";
+            "f:1: expected the tab-separated header line `query-id corpus-id score`, found ";
         assert_eq!(error.to_string(), format!("{expected}{first:?}"));
     }
     for nothing in ["", "\n\r\n"] {
@@ -39,14 +39,14 @@ fn beir_qrels() {
         assert!(error.is_corrupt());
         assert_eq!(
             error.to_string(),
-            "f: expected the header line `query-id corpus-id score` between tabs, found none"
+            "f: expected the tab-separated header line `query-id corpus-id score`, found none"
         );
     }
     assert!(read(head).unwrap().is_empty());
     for (text, expected) in [
         (
             "q1\td1\t1\n".to_owned(),
-            "f:1: expected the header line `query-id corpus-id score` between tabs, found \"q1\\td1\\t1\"",
+            "f:1: expected the tab-separated header line `query-id corpus-id score`, found \"q1\\td1\\t1\"",
         ),
         (
             format!("{head}q1 d1 1\n"),
@@ -58,11 +58,11 @@ fn beir_qrels() {
         ),
         (
             format!("{head}q1\td1\tyes\n"),
-            "f:2: expected a whole number as grade, found \"yes\"",
+            "f:2: expected an integer as grade, found \"yes\"",
         ),
         (
             format!("{head}q1\td1\t1.0\n"),
-            "f:2: expected a whole number as grade, found \"1.0\"",
+            "f:2: expected an integer as grade, found \"1.0\"",
         ),
         (
             format!("{head}\td1\t1\n"),
@@ -70,7 +70,7 @@ fn beir_qrels() {
         ),
         (
             format!("{head}q1\td1\t1\nq1\td1\t1\n"),
-            "f:3: expected a new pair, found query \"q1\" and document \"d1\" of line 2",
+            "f:3: expected one judgment per pair, found query \"q1\" and document \"d1\" of line 2 again",
         ),
     ] {
         assert_eq!(read(&text).unwrap_err().to_string(), expected);
@@ -195,7 +195,7 @@ fn qrels_of_either_form() {
         read("q1 0 d1\n").unwrap_err().to_string(),
         "f:1: expected 4 columns, found 3"
     );
-    let header = "`query-id corpus-id score` between tabs, found \"query-id corpus-id score\"";
+    let header = "header line `query-id corpus-id score`, found \"query-id corpus-id score\"";
     let error = read("query-id corpus-id score\nq d 1\n").unwrap_err();
     assert!(error.to_string().ends_with(header), "{error}");
     let folder = tempfile::tempdir().unwrap();

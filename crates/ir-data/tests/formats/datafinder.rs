@@ -1,4 +1,4 @@
-//! DataFinder's files.
+//! DataFinder: corpus, queries, qrels and runs.
 
 use ir_core::Document;
 use ir_data::attribute;
@@ -31,13 +31,13 @@ fn datafinder_rows() {
     for (text, expected) in [
         (
             "q\tQ0\td\t1\nq\tQ0\td\t2\n",
-            "f:2: expected a new pair, found query \"q\" and document \"d\" of line 1",
+            "f:2: expected one judgment per pair, found query \"q\" and document \"d\" of line 1 again",
         ),
         ("q\tQ0\td\t1\t5\n", "f:1: expected 4 columns, found 5"),
         ("q Q0 d 1\n", "f:1: expected 4 columns, found 1"),
         (
             "q\tQ0\td\t1\nr\tQ0\td\tone\n",
-            "f:2: expected a whole number as grade, found \"one\"",
+            "f:2: expected an integer as grade, found \"one\"",
         ),
         (
             "\"q\tQ0\td\t1\n",
@@ -118,11 +118,11 @@ fn datafinder_queries() {
         ),
         (
             "{\"query\": 1, \"documents\": []}",
-            "f:1: expected a text in query, found a number",
+            "f:1: expected a string in query, found a number",
         ),
         (
             "{\"query\": \"a\", \"documents\": [1]}",
-            "f:1: expected a list of texts in documents, found a number",
+            "f:1: expected an array of strings in documents, found a number",
         ),
         (
             "[{\"query\": \"a\", \"documents\": []},\n{\"query\": \"a\"}]",
@@ -134,11 +134,11 @@ fn datafinder_queries() {
         ),
         (
             "[{\"query\": \"a\", \"documents\": []}",
-            "f:1: expected JSON, found a fault at column 32 (EOF while parsing a list)",
+            "f:1: expected JSON, found an error at column 32 (EOF while parsing a list)",
         ),
         (
             "{\"id\": \"x\", \"query\": \"a\", \"documents\": []}\n{\"id\": \"x\", \"query\": \"a\", \"documents\": []}",
-            "f:2: expected a new id, found \"x\", which is that of line 1",
+            "f:2: expected a unique id, found \"x\", which is also on line 1",
         ),
     ] {
         assert_eq!(read(text).unwrap_err().to_string(), expected, "{text}");

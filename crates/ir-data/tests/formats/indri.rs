@@ -1,4 +1,4 @@
-//! Indri's topics.
+//! Topics in Indri parameter files.
 
 use ir_data::{DataError, indri};
 

@@ -1,4 +1,4 @@
-//! JSON lines.
+//! Documents and queries as JSON lines.
 
 use ir_core::{AttributeValue, Document};
 use ir_data::datafinder;
@@ -24,27 +24,27 @@ fn json_lines_that_are_wrong() {
     for (text, expected) in [
         (
             "{\"_id\": \"a\"",
-            "f:1: expected JSON, found a fault at column 11 (EOF while parsing an object)",
+            "f:1: expected JSON, found an error at column 11 (EOF while parsing an object)",
         ),
         (
             "{\"_id\": \"a\", \"text\": \"b}",
-            "f:1: expected JSON, found a fault at column 24 (EOF while parsing a string)",
+            "f:1: expected JSON, found an error at column 24 (EOF while parsing a string)",
         ),
         (
             "\n\n{]",
-            "f:3: expected JSON, found a fault at column 2 (key must be a string)",
+            "f:3: expected JSON, found an error at column 2 (key must be a string)",
         ),
         (
             "{\"_id\": \"a\", \"text\": \"\"} x",
-            "f:1: expected JSON, found a fault at column 26 (trailing characters)",
+            "f:1: expected JSON, found an error at column 26 (trailing characters)",
         ),
         (
             "[1, 2]",
-            "f:1: expected an object in the line, found a list",
+            "f:1: expected an object in the line, found an array",
         ),
         (
             "\"text\"",
-            "f:1: expected an object in the line, found a text",
+            "f:1: expected an object in the line, found a string",
         ),
         ("17", "f:1: expected an object in the line, found a number"),
         ("null", "f:1: expected an object in the line, found null"),
@@ -62,11 +62,11 @@ fn json_lines_that_are_wrong() {
         ),
         (
             "{\"_id\": \"\", \"text\": \"b\"}",
-            "f:1: expected an id in \"_id\", found an empty text",
+            "f:1: expected an id in \"_id\", found an empty string",
         ),
         (
             "{\"_id\": 1.5, \"text\": \"b\"}",
-            "f:1: expected an id in \"_id\", found a number with a fraction",
+            "f:1: expected an id in \"_id\", found a non-integer number",
         ),
         (
             "{\"_id\": 123456789012345678901234567890, \"text\": \"b\"}",
@@ -74,19 +74,19 @@ fn json_lines_that_are_wrong() {
         ),
         (
             "{\"_id\": [\"a\"], \"text\": \"b\"}",
-            "f:1: expected an id in \"_id\", found a list",
+            "f:1: expected an id in \"_id\", found an array",
         ),
         (
             "{\"_id\": \"a\", \"text\": {\"b\": 1}}",
-            "f:1: expected a text in \"text\", found an object",
+            "f:1: expected a string in \"text\", found an object",
         ),
         (
             "{\"_id\": \"a\", \"text\": 7}",
-            "f:1: expected a text in \"text\", found a number",
+            "f:1: expected a string in \"text\", found a number",
         ),
         (
             "{\"_id\": \"a\", \"text\": \"b\", \"title\": true}",
-            "f:1: expected a text in \"title\", found a truth value",
+            "f:1: expected a string in \"title\", found a Boolean",
         ),
         (
             "{\"_id\": \"a\", \"text\": \"b\", \"metadata\": 3}",
@@ -102,15 +102,15 @@ fn json_lines_that_are_wrong() {
         ),
         (
             "{\"_id\": \"a\", \"text\": \"b\"}\n\n{\"_id\": \"a\", \"text\": \"c\"}",
-            "f:3: expected a new id, found \"a\", which is that of line 1",
+            "f:3: expected a unique id, found \"a\", which is also on line 1",
         ),
         (
             "{\"_id\": 7, \"text\": \"b\"}\n{\"_id\": \"7\", \"text\": \"c\"}",
-            "f:2: expected a new id, found \"7\", which is that of line 1",
+            "f:2: expected a unique id, found \"7\", which is also on line 1",
         ),
         (
             "{\"_id\": \"a\", \"text\": \"\\ud800\"}",
-            "f:1: expected JSON, found a fault at column 29 (unexpected end of hex escape)",
+            "f:1: expected JSON, found an error at column 29 (unexpected end of hex escape)",
         ),
     ] {
         assert_eq!(json(text).unwrap_err().to_string(), expected, "{text}");
@@ -147,17 +147,17 @@ fn json_lines_that_are_right() {
 fn unwritable_json() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("docs.jsonl");
-    let refused = |fields: JsonFields, doc: Document| {
+    let rejected = |fields: JsonFields, doc: Document| {
         let mut writer = ir_data::JsonlWriter::create(&path)
             .unwrap()
             .with_fields(fields);
         writer.document(&doc).unwrap_err().to_string()
     };
     let doc = Document::new("a").with("x", f64::NAN);
-    assert!(refused(JsonFields::beir(), doc).contains("that JSON can hold"));
+    assert!(rejected(JsonFields::beir(), doc).contains("finite numbers in attributes"));
     let doc = Document::new("a").with("contents", "b");
-    assert!(refused(JsonFields::anserini(), doc).contains("called otherwise"));
-    assert!(refused(JsonFields::beir(), Document::new("")).contains("an id"));
+    assert!(rejected(JsonFields::anserini(), doc).contains("without the name of a field"));
+    assert!(rejected(JsonFields::beir(), Document::new("")).contains("an id"));
     assert!(!path.exists());
 }
 

@@ -1,4 +1,4 @@
-//! TREC runs.
+//! TREC runs in compressed files.
 
 use ir_data::DataError;
 

@@ -29,11 +29,11 @@ fn classic_records() {
     for (text, expected) in [
         (
             "a\n.I 1\n",
-            "f:1: expected a record that begins with .I and a mark, found \"a\"",
+            "f:1: expected a record that starts with .I and a marker, found \"a\"",
         ),
         (
             ".I 1\na\n.W\n",
-            "f:2: expected a record that begins with .I and a mark, found \"a\"",
+            "f:2: expected a record that starts with .I and a marker, found \"a\"",
         ),
         (".I\n.W\n", "f:1: expected a number after .I, found \".I\""),
         (
@@ -50,11 +50,11 @@ fn classic_records() {
         ),
         (
             ".I 1\n.W\n.I 1\n.W\n",
-            "f:3: expected a new id, found \"1\", which is that of line 1",
+            "f:3: expected a unique id, found \"1\", which is also on line 1",
         ),
         (
             ".I 1\n.W\n.X\n1 2\n",
-            "f:1: expected three whole numbers in each line of the record's .X, found \"1 2\"",
+            "f:1: expected three integers in each line of .X, found \"1 2\"",
         ),
     ] {
         assert_eq!(docs(text).unwrap_err().to_string(), expected);
@@ -98,10 +98,10 @@ fn classic_judgments() {
             "1 184 5\n",
             "f:1: expected a code: -1, 1, 2, 3 or 4, found \"5\"",
         ),
-        ("q 184 1\n", "f:1: expected a whole number, found \"q\""),
+        ("q 184 1\n", "f:1: expected an integer, found \"q\""),
         (
             "1 184 1\n1 184 2\n",
-            "f:2: expected a new pair, found query \"1\" and document \"184\" of line 1",
+            "f:2: expected one judgment per pair, found query \"1\" and document \"184\" of line 1 again",
         ),
     ] {
         let error = read(

@@ -1,4 +1,4 @@
-//! SQuAD.
+//! Articles, answers and errors of SQuAD.
 
 use ir_data::DataError;
 use ir_data::squad::Squad;
@@ -50,7 +50,7 @@ fn squad_files() {
     };
     assert_eq!(
         lines(""),
-        "f:6: expected a new id, found \"a\", which is that of line 3"
+        "f:6: expected a unique id, found \"a\", which is also on line 3"
     );
     assert!(matches!(
         Squad::read(&b"{}"[..], "f"),

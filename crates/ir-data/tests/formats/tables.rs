@@ -1,4 +1,4 @@
-//! Tables.
+//! Documents and queries in TSV files.
 
 use ir_core::Document;
 use ir_data::tsv;
@@ -17,21 +17,23 @@ fn tab_separated() {
         ("\tb\n", "f:1: expected an id, found \"\\tb\""),
         (
             "a\tb\na\tc\n",
-            "f:2: expected a new id, found \"a\", which is that of line 1",
+            "f:2: expected a unique id, found \"a\", which is also on line 1",
         ),
     ] {
         assert_eq!(read(text).unwrap_err().to_string(), expected);
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("docs.tsv");
-    let refused = |doc: Document| {
+    let rejected = |doc: Document| {
         let mut writer = tsv::TsvWriter::create(&path, &tsv::ID_TEXT_TITLE[..2]).unwrap();
         writer.document(&doc).unwrap_err().to_string()
     };
     let doc = || Document::new("a");
-    assert!(refused(doc().with_text("b\tc")).ends_with("found \"b\\tc\""));
-    assert!(refused(doc().with_title("t")).contains("no title"));
-    assert!(refused(doc().with("year", 2017_i64)).contains("attributes that have a column"));
-    assert!(refused(Document::new("")).contains("expected an id"));
+    assert!(rejected(doc().with_text("b\tc")).ends_with("found \"b\\tc\""));
+    assert!(rejected(doc().with_title("t")).contains("no title"));
+    assert!(
+        rejected(doc().with("year", 2017_i64)).contains("attributes with a column in the layout")
+    );
+    assert!(rejected(Document::new("")).contains("expected an id"));
     assert!(!path.exists());
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 /// Response of the server to one request.
 #[derive(Clone, Copy, Debug)]
 pub enum Reply {
-    /// The requested range.
+    /// The requested range or complete file.
     Serve,
     /// The requested range, interrupted after this number of bytes of the body.
     Cut(usize),
@@ -29,7 +29,8 @@ pub struct Server {
     pub ranges: Arc<Mutex<Vec<String>>>,
 }
 
-/// Serves `content` on the loopback interface. Request `n` gets reply `n`, later ones the last reply.
+/// Serves `content` on the loopback interface. Request `n` gets reply `n`, later ones the last
+/// reply.
 pub fn server(content: Vec<u8>, replies: &[Reply]) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/file", listener.local_addr().unwrap());
