@@ -14,7 +14,13 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::shared::options::{Cli, Command};
+use crate::cli::{Cli, Command};
+use crate::commands::{
+    agree, buckets, compare, datasets, diff, eval, fuse, index, interleave, knn_accuracy, mine,
+    overlap, pool, search, sweep,
+};
+#[cfg(feature = "dense")]
+use crate::commands::{encode, models, train};
 use crate::shared::console::Console;
 
 fn main() -> ExitCode {

@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     let mut qrels = Vec::new();
     for file in &args.qrels {
-        let read = source::qrels(file, args.reading.header())?;
+        let read = input::qrels(file, args.reading.header())?;
         read.warnings.iter().for_each(|warning| console.warn(warning));
         qrels.push((file.as_str(), read.data));
     }
@@ -130,9 +130,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 
 /// Reads a table with a header: an item column, then one label column per coder.
 fn read_table(file: &str) -> Result<Ratings> {
-    let name = source::name(file);
+    let name = input::name(file);
     let mut text = String::new();
-    std::io::Read::read_to_string(&mut source::text(file)?, &mut text)
+    std::io::Read::read_to_string(&mut input::text(file)?, &mut text)
         .with_context(|| format!("{name}: could not be read"))?;
     let head = text.lines().next().unwrap_or_default();
     let delimiter = if head.contains('\t') { b'\t' } else { b',' };
@@ -234,7 +234,7 @@ fn agreement_text(ratings: &Ratings) -> Vec<String> {
             ratings.coders()[1]
         )]];
         rows[0].extend(labels);
-        for (label, counts) in confusion.labels.iter().zip(&confusion.counts) {
+        for (label, counts) in confusion.categories.iter().zip(&confusion.counts) {
             let mut row = vec![label.to_string()];
             row.extend(counts.iter().map(u64::to_string));
             rows.push(row);

@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let qrels = judgments(&args.qrels, console)?;
     let mut runs = Vec::with_capacity(args.runs.len());
     for file in &args.runs {
-        let run = with_warnings(source::run(file, HeaderLine::Skip)?, console);
+        let run = with_warnings(input::run(file, HeaderLine::Skip)?, console);
         let common = qrels.iter().any(|(query, _)| run.get(query).is_some());
         if !common {
             bail!(
@@ -127,7 +127,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         run: run.tag.clone(),
         order: plan.order,
         level: plan.level,
-        buckets: plan.of(&qrels, run, &counts),
+        buckets: plan.evaluate(&qrels, run, &counts),
     };
     let all: Vec<RunRecall> = runs.iter().map(of).collect();
     let mut out = OutputSink::open(None)?;
@@ -141,7 +141,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 }
 
 fn judgments(file: &str, console: &Console) -> Result<Qrels> {
-    Ok(with_warnings(source::qrels(file, HeaderLine::Skip)?, console))
+    Ok(with_warnings(input::qrels(file, HeaderLine::Skip)?, console))
 }
 
 fn count(qrels: &Qrels, level: Grade) -> BTreeMap<String, u64> {
@@ -155,7 +155,7 @@ fn count(qrels: &Qrels, level: Grade) -> BTreeMap<String, u64> {
 }
 
 fn read_counts(file: &str) -> Result<BTreeMap<String, u64>> {
-    let (input, name) = source::open(file)?;
+    let (input, name) = input::open(file)?;
     let mut rows = ColumnReader::new(input, name.as_str());
     let mut counts = BTreeMap::new();
     while let Some((line, [doc, count])) = rows.next_row("2")? {

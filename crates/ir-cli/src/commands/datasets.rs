@@ -7,6 +7,7 @@ use ir_data::catalog::{Catalog, CatalogEntry, entries};
 use serde_json::json;
 
 use crate::shared::console::{Console, stop_on_interrupt};
+use crate::shared::format::grouped;
 use crate::shared::output::OutputSink;
 
 const EXAMPLES: &str = "\

@@ -160,7 +160,7 @@ impl Args {
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let fusion = args.fusion()?;
     let reading = RunOptions {
-        order: crate::shared::runs::Order::TrecEval,
+        order: crate::shared::runs::RunOrderOption::TrecEval,
         skip_header: args.skip_header,
     };
     reject_input_as_output(args.output.as_deref(), "--output", &args.runs)?;

@@ -11,9 +11,10 @@ use ir_bm25::{
 use ir_core::store::AtomicFile;
 use ir_data::datafinder::lexicographic_row_order;
 
-use crate::shared::options::{bytes, positive};
+use crate::shared::options::{positive, use_threads};
 use crate::shared::console::{Console, stop_on_interrupt};
 use crate::shared::format::grouped;
+use crate::shared::indexing::{IndexOptions, build_index};
 use crate::shared::input::{DocumentSource, FieldLayout, CollectionSource, open_collection};
 
 const EXAMPLES: &str = "\

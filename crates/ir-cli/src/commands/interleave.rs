@@ -171,7 +171,7 @@ fn write_teams(merged: &Lists, names: &[&str], out: &mut OutputSink) -> std::io:
 
 /// Reads a click file: line number, topic, document.
 fn clicks(file: &str) -> Result<Vec<(u64, String, String)>> {
-    let mut rows = source::rows(file)?;
+    let mut rows = input::rows(file)?;
     let mut clicks = Vec::new();
     while let Some((line, [topic, doc])) = rows.next_row("2 (topic, document)")? {
         clicks.push((line, topic.to_owned(), doc.to_owned()));
@@ -185,7 +185,7 @@ fn credits<'a>(
     clicks: &[(u64, String, String)],
     file: &str,
 ) -> Result<BTreeMap<&'a str, Vec<usize>>> {
-    let file = source::name(file);
+    let file = input::name(file);
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (line, topic, doc) in clicks {
         let Some((topic, list)) = merged.get_key_value(topic.as_str()) else {

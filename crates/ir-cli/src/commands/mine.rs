@@ -11,7 +11,7 @@ use ir_core::trec::HeaderLine;
 use ir_core::{AllOf, DocFilter, DocNum, DocSet, Flow, Hit, Predicate, Progress, Ranking, Run, Years};
 use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
 use ir_data::attribute;
-use ir_data::training::{JudgedTrainingSet, DocumentTexts, TrainingFile, TrainingFormat, InvalidExamples, write_example};
+use ir_data::training::{JudgedTrainingSet, DocumentTexts, TrainingFile, TrainingFormat, OnInvalidExample, write_example};
 use ir_data::{DataError, DocTemplate};
 
 use crate::shared::options::{b, k1, positive};
@@ -226,11 +226,11 @@ impl Args {
         bm25
     }
 
-    fn unusable(&self) -> InvalidExamples {
+    fn unusable(&self) -> OnInvalidExample {
         if self.leave_out {
-            InvalidExamples::Skip
+            OnInvalidExample::Skip
         } else {
-            InvalidExamples::Reject
+            OnInvalidExample::Reject
         }
     }
 }
@@ -261,11 +261,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     let mut out = OutputSink::open(args.output.as_deref())?;
     let other = args.run.as_deref();
-    let other = other.map(|run| source::run(run, HeaderLine::AsData));
+    let other = other.map(|run| input::run(run, HeaderLine::AsData));
     let other = other.transpose()?.map(|run| with_warnings(run, console));
 
     let template = args.template.clone().unwrap_or(match documents.layout {
-        FieldLayout::Text => DocTemplate::text(),
+        FieldLayout::Text => DocTemplate::text_only(),
         FieldLayout::One | FieldLayout::Separate => DocTemplate::default(),
     });
     let texts = DocumentTexts::from_corpus(documents.collection.corpus(), &template)?;
@@ -357,12 +357,12 @@ fn read_examples(
     if let Some(path) = &args.examples {
         let mut form = TrainingFormat::default()
             .with_texts(Arc::clone(texts))
-            .with_invalid_examples(args.unusable());
+            .on_invalid_example(args.unusable());
         if keyphrases {
             form = form.with_query_field(attribute::KEYPHRASES);
         }
         let mut bar = console.bar();
-        let set = TrainingFile::open_watched(path, form, &mut bar).map_err(advise)?;
+        let set = TrainingFile::open_with_progress(path, form, &mut bar).map_err(advise)?;
         return Ok(MiningInput {
             left_out: with_warnings(set.skipped()),
             set: Box::new(set),

@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     at_most_one_stdin(&args.runs.iter().chain(&args.qrels).collect::<Vec<_>>())?;
     let qrels = match &args.qrels {
         Some(qrels) => {
-            let read = source::qrels(qrels, args.reading.header())?;
+            let read = input::qrels(qrels, args.reading.header())?;
             read.warnings.iter().for_each(|warning| console.warn(warning));
             Some(read.data)
         }

@@ -160,7 +160,7 @@ fn draw(args: &Args, console: &Console) -> Result<()> {
     }
     let judged = match &args.judged {
         Some(qrels) => {
-            let read = source::qrels(qrels, args.reading.header())?;
+            let read = input::qrels(qrels, args.reading.header())?;
             read.warnings.iter().for_each(|warning| console.warn(warning));
             Some(read.data)
         }
@@ -204,7 +204,7 @@ fn merge(args: &Args, file: &str, console: &Console) -> Result<()> {
         .collect();
     at_most_one_stdin(&files)?;
     reject_input_as_output(args.output.as_deref(), "--output", &args.files)?;
-    let mut pool = Pool::read(source::text(file)?, source::name(file))?;
+    let mut pool = Pool::read(input::text(file)?, input::name(file))?;
     let mut blank = 0;
     for list in &args.files {
         blank += judge(&mut pool, list)?;
@@ -233,9 +233,9 @@ fn merge(args: &Args, file: &str, console: &Console) -> Result<()> {
 
 /// Merges the grades of a judging list into a pool. Returns the number of lines without a grade.
 fn judge(pool: &mut Pool, file: &str) -> Result<usize> {
-    let name = source::name(file);
+    let name = input::name(file);
     let mut blank = 0;
-    for (number, line) in (1..).zip(source::text(file)?.lines()) {
+    for (number, line) in (1..).zip(input::text(file)?.lines()) {
         let line = line.with_context(|| format!("{name}:{number}: could not be read"))?;
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         let (query, doc, grade) = match fields[..] {

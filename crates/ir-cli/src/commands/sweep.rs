@@ -4,13 +4,12 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use ir_eval::trec_eval::Selection;
-use ir_eval::{Missing, Report, Rules, ParameterSweep};
+use ir_eval::trec_eval::MeasureSelection;
+use ir_eval::{MissingQueries, Report, Rules, ParameterSweep};
 use serde::Serialize;
 
-use crate::shared::systems::{RunEvaluator, expected_two_runs, usage_error};
+use crate::shared::systems::{QrelsAndRuns, RunEvaluator, expected_two_runs, usage_error};
 use crate::shared::console::{Console, Usage};
-use crate::shared::qrels::QrelsFormat;
 use crate::shared::rules::RuleOptions;
 use crate::shared::output::OutputSink;
 
@@ -30,19 +29,8 @@ Settings are listed and named by their files.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Relevance judgments: a file, a collection by name such as `beir/nfcorpus`, or `-`
-    qrels: String,
-
-    /// TREC runs, one per parameter setting
-    #[arg(required = true, num_args = 1.., value_name = "RUN")]
-    runs: Vec<String>,
-
-    /// Format of the judgments
-    #[arg(
-        short = 'R', long = "judgments", value_enum, default_value_t = QrelsFormat::Qrels,
-        value_name = "FORM"
-    )]
-    form: QrelsFormat,
+    #[command(flatten)]
+    input: QrelsAndRuns,
 
     /// Measure to optimize, as in `ir eval`
     #[arg(short = 'm', long, value_name = "MEASURE", default_value = "AP")]
@@ -70,40 +58,40 @@ pub(crate) struct Args {
 
 /// Runs `ir sweep`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    if args.runs.len() < 2 {
-        return Err(expected_two_runs(&args.qrels).into());
+    if args.input.runs.len() < 2 {
+        return Err(expected_two_runs(&args.input.qrels).into());
     }
-    if args.qrels == "-" && args.runs.iter().any(|run| run == "-") {
+    if args.input.qrels == "-" && args.input.runs.iter().any(|run| run == "-") {
         return Err(
             Usage("expected `-` for one of <QRELS> and <RUN>, found it twice".into()).into(),
         );
     }
     let missing = if args.common {
-        Missing::Skip
+        MissingQueries::Skip
     } else {
-        Missing::Zero
+        MissingQueries::Zero
     };
     let rules = args.rules.rules(missing);
-    let selection = Selection::parse_as(&[&args.measure], rules.generation)
+    let selection = Selection::parse_for(JudgmentKind::Grades, &[&args.measure], rules.trec_eval_version)
         .map_err(|error| Usage(format!("--measure {error}")))?;
     let [measure] = selection.measures()[..] else {
         let found = &args.measure;
         return Err(Usage(format!("--measure: expected one measure, found {found:?}")).into());
     };
-    let qrels = (args.form).read(&args.qrels, args.rules.header(), console)?;
-    let mut files = args.runs.clone();
+    let qrels = (args.input.form).read(&args.input.qrels, args.rules.header(), console)?;
+    let mut files = args.input.runs.clone();
     files.sort();
     let evaluator = selection.evaluator(&*qrels, rules)?;
     let judged = RunEvaluator {
         evaluator: &evaluator,
-        qrels: &args.qrels,
+        qrels: &args.input.qrels,
         header: args.rules.header(),
         lists: false,
     };
     let systems = judged.systems(&files, console)?.into_iter();
     let named = systems.zip(labels(&files));
     let reports: Vec<Report> = named
-        .map(|(system, label)| system.report.named(label))
+        .map(|(system, label)| system.report.with_run_name(label))
         .collect();
     let decimals = args.trec_eval.then_some(ParameterSweep::TREC_EVAL);
     let sweep = ParameterSweep::new(&reports, measure, decimals).map_err(usage_error)?;

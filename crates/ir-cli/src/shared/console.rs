@@ -187,7 +187,7 @@ pub(crate) fn stop_on_interrupt() {
         // If the handler cannot be installed, the default action applies.
         let _ = ctrlc::set_handler(|| {
             if STOP.swap(true, Ordering::SeqCst) {
-                ir_core::remove_resumable();
+                ir_core::store::remove_temporary_files();
                 std::process::exit(i32::from(INTERRUPTED_CODE));
             }
         });

@@ -30,9 +30,9 @@ impl QrelsFormat {
         console: &Console,
     ) -> Result<Box<dyn Judgments>> {
         Ok(match self {
-            Self::Qrels => Box::new(with_warnings(source::qrels(file, header)?, console)),
+            Self::Qrels => Box::new(with_warnings(input::qrels(file, header)?, console)),
             Self::Strata => {
-                let (input, name) = source::open(file)?;
+                let (input, name) = input::open(file)?;
                 let strata = with_warnings(trec::read_stratified_qrels(input, &name, header)?, console);
                 let grades = strata.qrels().iter().flat_map(|(_, docs)| docs.grades());
                 let unjudged = grades.filter(|&grade| grade == Pool::TO_JUDGE).count();
@@ -44,7 +44,7 @@ impl QrelsFormat {
                 Box::new(strata)
             }
             Self::Subtopics => {
-                let (input, name) = source::open(file)?;
+                let (input, name) = input::open(file)?;
                 Box::new(with_warnings(trec::read_subtopic_qrels(input, &name, header)?, console))
             }
         })

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use ir_core::Grade;
 use ir_core::trec::HeaderLine;
-use ir_eval::{Generation, Missing, NoRelevant, Rules, ScoreWidth, SelfHits, Unjudged};
+use ir_eval::{TrecEvalVersion, MissingQueries, QueriesWithoutRelevant, Rules, ScorePrecision, SelfHits, UnjudgedDocuments};
 
 use crate::shared::options::positive;
 use crate::shared::console::Usage;
@@ -70,18 +70,18 @@ enum TrecEvalRelease {
 
 impl RuleOptions {
     /// Evaluation rules; `missing` is the treatment of queries without results.
-    pub(crate) fn rules(&self, missing: Missing) -> Rules {
+    pub(crate) fn rules(&self, missing: MissingQueries) -> Rules {
         let (generation, scores) = match self.generation {
-            TrecEvalRelease::V904 => (Generation::V9, ScoreWidth::F32),
-            TrecEvalRelease::V9 => (Generation::V9, ScoreWidth::F64),
-            TrecEvalRelease::V10 => (Generation::V10, ScoreWidth::F64),
+            TrecEvalRelease::V904 => (TrecEvalVersion::V9, ScorePrecision::F32),
+            TrecEvalRelease::V9 => (TrecEvalVersion::V9, ScorePrecision::F64),
+            TrecEvalRelease::V10 => (TrecEvalVersion::V10, ScorePrecision::F64),
         };
         Rules {
             missing,
             unjudged: if self.judged_only {
-                Unjudged::Remove
+                UnjudgedDocuments::Remove
             } else {
-                Unjudged::NonRelevant
+                UnjudgedDocuments::NonRelevant
             },
             self_hits: if self.remove_self {
                 SelfHits::Drop
@@ -89,9 +89,9 @@ impl RuleOptions {
                 SelfHits::Keep
             },
             no_relevant: if self.skip_no_relevant {
-                NoRelevant::Skip
+                QueriesWithoutRelevant::Skip
             } else {
-                NoRelevant::Count
+                QueriesWithoutRelevant::Count
             },
             level: self.level,
             depth: self.max_retrieved,

@@ -16,8 +16,8 @@ use crate::shared::input;
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct RunOptions {
     /// Ranking order: by score as in trec_eval, or by line order
-    #[arg(long, value_enum, default_value_t = RunOrder::TrecEval, value_name = "ORDER")]
-    pub(crate) order: RunOrder,
+    #[arg(long, value_enum, default_value_t = RunOrderOption::TrecEval, value_name = "ORDER")]
+    pub(crate) order: RunOrderOption,
 
     /// Skip a header line (text in a numeric column); trec_eval parses it as data
     #[arg(long)]
@@ -25,18 +25,18 @@ pub(crate) struct RunOptions {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RunOrder {
+pub(crate) enum RunOrderOption {
     /// Descending score; ties by descending document id
     TrecEval,
     /// Line order of the file
     File,
 }
 
-impl From<RunOrder> for RunOrder {
-    fn from(order: RunOrder) -> Self {
+impl From<RunOrderOption> for RunOrder {
+    fn from(order: RunOrderOption) -> Self {
         match order {
-            RunOrder::TrecEval => Self::Score,
-            RunOrder::File => Self::File,
+            RunOrderOption::TrecEval => Self::Score,
+            RunOrderOption::File => Self::File,
         }
     }
 }
@@ -54,7 +54,7 @@ impl RunOptions {
     pub(crate) fn read(self, files: &[String], console: &Console) -> Result<Vec<Run>> {
         at_most_one_stdin(files)?;
         let read = |file: &String| -> Result<Run> {
-            let run = with_warnings(source::run(file, self.header())?, console);
+            let run = with_warnings(input::run(file, self.header())?, console);
             if run.is_empty() {
                 console.warn(format_args!("{file}: no results"));
             }

@@ -1,18 +1,47 @@
 //! Evaluated runs under unique names, for `ir compare` and `ir sweep`.
 
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use ir_core::Run;
+use ir_core::trec::HeaderLine;
+use ir_eval::{CompareError, Evaluator, Report, RunFileOptions};
+
+use crate::shared::console::{Console, Usage, check_stopped};
+use crate::shared::input;
+use crate::shared::qrels::{QrelsFormat, with_warnings};
+
+/// Arguments of commands that evaluate several runs.
+#[derive(Debug, clap::Args)]
+pub(crate) struct QrelsAndRuns {
+    /// Relevance judgments: a file, a collection by name such as `beir/nfcorpus`, or `-`
+    pub(crate) qrels: String,
+
+    /// TREC runs (six columns); one may be `-` (standard input)
+    #[arg(required = true, num_args = 1.., value_name = "RUN")]
+    pub(crate) runs: Vec<String>,
+
+    /// Format of the judgments
+    #[arg(
+        short = 'R', long = "judgments", value_enum, default_value_t = QrelsFormat::Qrels,
+        value_name = "FORM"
+    )]
+    pub(crate) form: QrelsFormat,
+}
+
 /// A run and its evaluation.
 pub(crate) struct EvaluatedRun {
     /// Report under the run's unique name.
     pub(crate) report: Report,
     pub(crate) file: String,
     /// Tag in the run file.
-    tag: String,
+    pub(crate) tag: String,
     /// Rankings, if they were requested.
-    list: Option<Run>,
+    pub(crate) list: Option<Run>,
 }
 
 impl EvaluatedRun {
-    fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.report.run()
     }
 }
@@ -21,7 +50,7 @@ pub(crate) struct RunEvaluator<'a> {
     pub(crate) evaluator: &'a Evaluator<'a>,
     /// Judgment file, for error messages.
     pub(crate) qrels: &'a str,
-    pub(crate) header: Header,
+    pub(crate) header: HeaderLine,
     /// Whether to keep the rankings in memory; otherwise runs are streamed.
     pub(crate) lists: bool,
 }
@@ -65,7 +94,7 @@ impl RunEvaluator<'_> {
                 _ => format!("{name} ({})", before + 1),
             };
             EvaluatedRun {
-                report: system.report.named(name),
+                report: system.report.with_run_name(name),
                 ..system
             }
         };
@@ -74,16 +103,16 @@ impl RunEvaluator<'_> {
 
     fn system(&self, file: &str, console: &Console) -> Result<EvaluatedRun> {
         let (report, list) = if self.lists {
-            let run = with_warnings(source::run(file, self.header)?, console);
+            let run = with_warnings(input::run(file, self.header)?, console);
             let report = self.evaluator.evaluate(&run);
             let report = report.with_context(|| format!("{file} with {}", self.qrels))?;
             (report, Some(run))
         } else {
-            let how = Reading {
+            let how = RunFileOptions {
                 header: self.header,
                 threads: None,
             };
-            let report = source::evaluate(self.evaluator, file, self.qrels, how, console)?;
+            let report = input::evaluate(self.evaluator, file, self.qrels, how, console)?;
             (report, None)
         };
         Ok(EvaluatedRun {
@@ -95,7 +124,7 @@ impl RunEvaluator<'_> {
     }
 }
 
-fn file_name(file: &str) -> String {
+pub(crate) fn file_name(file: &str) -> String {
     Path::new(file).file_name().map_or_else(
         || file.to_owned(),
         |name| name.to_string_lossy().into_owned(),
@@ -112,7 +141,7 @@ pub(crate) fn expected_two_runs(qrels: &str) -> Usage {
 /// Converts a comparison error that is caused by the options into a usage error.
 pub(crate) fn usage_error(error: CompareError) -> anyhow::Error {
     match error {
-        CompareError::Unknown { .. } | CompareError::TwoSided => Usage(error.to_string()).into(),
+        CompareError::UnknownSystem { .. } | CompareError::TwoSided => Usage(error.to_string()).into(),
         error => error.into(),
     }
 }

@@ -48,7 +48,7 @@ fn comparison_table() {
     let out = folder.ir(&args).ok().out;
     // Equal tags: the file names tell them apart.
     let figures = "\
-Figures
+Scores
 
 system           RR
 ---------------------

@@ -17,7 +17,7 @@ fn model(name: &str) -> String {
 
 fn rows(path: PathBuf) -> Vec<Vec<f64>> {
     let rows = npy::read(fs::File::open(path).unwrap(), "rows").unwrap();
-    rows.iter().map(<[f64]>::to_vec).collect()
+    rows.rows().into_iter().map(|row| row.to_vec()).collect()
 }
 
 /// The vectors are those that sentence-transformers gave for these texts (`testdata/golden.py`).
@@ -84,7 +84,7 @@ fn index_equals_npy() {
     encode("docs.npy", &["--threads", "1", "--batch-tokens", "1"]).ok();
     let index = FlatIndex::open(here.at("docs.ir")).unwrap();
     assert_eq!(index.ids().iter().collect::<Vec<_>>(), ["d1", "d2", "d3"]);
-    let values: Vec<f64> = index.rows().iter().map(|&x| f64::from(x)).collect();
+    let values: Vec<f64> = index.vectors().iter().map(|&x| f64::from(x)).collect();
     assert_eq!(values, rows(here.at("docs.npy")).concat());
     // What of a document is encoded shows in the vectors, a template like the default does not.
     encode("text.ir", &["--template", "{text}"]).ok();
@@ -177,7 +177,7 @@ fn killed_encode_resumes_to_same_bytes() {
     assert!(ran.err.contains("going on after "), "{}", ran.err);
     let index = FlatIndex::open(here.at("whole.ir")).unwrap();
     let mut expected = Vec::new();
-    npy::write_flat(index.rows(), index.dim(), &mut expected).unwrap();
+    npy::write(index.vectors(), &mut expected).unwrap();
     assert!(bytes("killed.npy") == expected);
     let names = ["killed.ir", "killed.npy", "many.tsv", "whole.ir"];
     assert_eq!(here.files(), names.map(|name| here.at(name)));

@@ -4,9 +4,9 @@ use crate::common::{Folder, data};
 
 /// Rows of two numbers each, as NumPy would save them.
 fn npy(rows: &[[f64; 2]]) -> Vec<u8> {
-    let rows = ir_knn::DenseRows::of(rows).unwrap();
+    let rows = ndarray::arr2(rows).mapv(|value| value as f32);
     let mut file = Vec::new();
-    ir_knn::npy::write(&rows, ir_knn::npy::Float::F32, &mut file).unwrap();
+    ir_knn::npy::write(rows.view(), &mut file).unwrap();
     file
 }
 
@@ -142,9 +142,9 @@ fn random_indexing() {
         let mut config = ir_knn::RandomIndexingConfig::default().with_dim(dim);
         config.nonzero = nonzero;
         let (_, rows) = ir_knn::RandomIndexing::fit_transform(&texts, &config).unwrap();
-        let labels = ir_knn::Labels::new(["sea", "sea", "sea", "tea", "tea", "tea"]);
-        let knn = ir_knn::Knn::new(1);
-        let accuracy = knn.cross_validate(&rows.select(&[0, 1, 2, 4, 5, 6]), &labels, 3);
+        let classes = ir_knn::Classes::new(["sea", "sea", "sea", "tea", "tea", "tea"]);
+        let knn = ir_knn::KnnClassifier::new(1);
+        let accuracy = knn.cross_validate(&rows.select(ndarray::Axis(0), &[0, 1, 2, 4, 5, 6]), &classes, 3);
         accuracy.unwrap().mean()
     };
     let found = json(&[]);
@@ -180,7 +180,7 @@ fn zero_vectors_are_reported_with_line() {
     ];
     let vectors = ["knn-accuracy", "--vectors", "x.npy"];
     here.ir(&[&vectors[..], &common].concat())
-        .fails(1, &["x.npy: row 4: expected a vector with a direction"]);
+        .fails(1, &["x.npy: row 4: expected a non-zero vector"]);
     here.write("lines.txt", "a ship\nmilk\nmilk\nmilk\n?\na boat\n");
     let texts = ["knn-accuracy", "--texts", "lines.txt"];
     here.ir(&[&texts[..], &common].concat())
@@ -298,17 +298,17 @@ fn mistakes() {
     fails(
         "knn-accuracy --vectors x.npy --labels labels.txt",
         1,
-        &["x.npy: expected at most one fold an item, found 10 folds for 6 items"],
+        &["x.npy: expected at most one fold per item, found 10 folds for 6 items"],
     );
     fails(
         "knn-accuracy --vectors x.npy --labels labels.txt --folds 3",
         1,
-        &["expected at least k = 10 rows to search in, found 4"],
+        &["expected at least k = 10 training rows, found 4"],
     );
     fails(
         "knn-accuracy --vectors x.npy --labels labels.txt --folds 3 -k 1 --metric cosine",
         1,
-        &["row 0: expected a vector with a direction"],
+        &["row 0: expected a non-zero vector"],
     );
     fails(
         "knn-accuracy --texts papers.jsonl",

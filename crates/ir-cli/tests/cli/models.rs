@@ -121,7 +121,7 @@ fn known_model_prefixes() {
         ir(&here, NOBODY, &args).ok();
         let file = std::fs::File::open(here.at("out.npy")).unwrap();
         let rows = npy::read(file, "out.npy").unwrap();
-        rows.iter().next().unwrap().to_vec()
+        rows.row(0).to_vec()
     };
     let template = ["--template", "{text}"];
     let named = encode("e5-small-v2", "corpus.jsonl", &template);

@@ -15,7 +15,7 @@ use ir_data::Collection;
 use ir_data::catalog::Catalog;
 use ir_dense::{Backend, Batch, BiEncoder, EncoderConfig};
 use ir_eval::{Evaluator, Measure};
-use ir_knn::{FlatIndex, Similarity};
+use ir_knn::{FlatIndex, VectorSimilarity};
 
 fn open(name: &str) -> Option<Collection> {
     let catalog = Catalog::from_env();
@@ -214,7 +214,7 @@ fn ndcg(name: &str, expected: f64) {
     let ids: Vec<String> = ids.collect();
     let ids = ids.iter().map(String::as_str).collect();
     let dim = encoder.dim();
-    let index = FlatIndex::new(ids, dim, rows, Similarity::InnerProduct).unwrap();
+    let index = FlatIndex::from_row_major(ids, dim, rows, VectorSimilarity::InnerProduct).unwrap();
     let retriever = Encoded::new(encoder, index);
     let queries = collection.queries("test").unwrap();
     let mut run = Run::from_retriever("minilm", &retriever, &queries, 100).unwrap();

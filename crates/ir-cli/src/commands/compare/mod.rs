@@ -13,19 +13,20 @@ use ir_core::trec::HeaderLine;
 use ir_eval::significance::{
     Alternative, MultipleTestingCorrection, IntervalMethod, RandomizationTest, BootstrapResampling, PairedTTest, WilcoxonTest,
 };
-use ir_eval::trec_eval::Selection;
+use ir_eval::trec_eval::MeasureSelection;
 use ir_eval::{
-    ComparedPairs, Bootstrap, CompareError, Comparison, Evaluator, HypothesisFamily, Measure, Missing, ComparisonConfig,
-    Reading, Report, Rules, SignificanceTest,
+    ComparedPairs, Bootstrap, CompareError, Comparison, Evaluator, HypothesisFamily, Measure, MissingQueries, ComparisonConfig,
+    RunFileOptions, Report, Rules, SignificanceTest,
 };
 use serde::Serialize;
 
 use crate::shared::options::positive;
 use crate::shared::console::{Console, Usage, check_stopped};
-use crate::shared::qrels::{QrelsFormat, with_warnings};
+use crate::shared::qrels::with_warnings;
 use crate::shared::rules::RuleOptions;
 use crate::shared::runs::reject_input_as_output;
 use crate::shared::output::OutputSink;
+use crate::shared::systems::{QrelsAndRuns, EvaluatedRun, RunEvaluator, expected_two_runs, file_name, usage_error};
 use crate::shared::input;
 
 const EXAMPLES: &str = "\
@@ -63,19 +64,8 @@ const MEASURES: [&str; 5] = ["nDCG@10", "AP", "RR", "P@5", "R@100"];
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Relevance judgments: a file, a collection by name such as `beir/nfcorpus`, or `-`
-    qrels: String,
-
-    /// TREC runs (six columns); one may be `-` (standard input)
-    #[arg(required = true, num_args = 1.., value_name = "RUN")]
-    runs: Vec<String>,
-
-    /// Format of the judgments
-    #[arg(
-        short = 'R', long = "judgments", value_enum, default_value_t = QrelsFormat::Qrels,
-        value_name = "FORM"
-    )]
-    form: QrelsFormat,
+    #[command(flatten)]
+    input: QrelsAndRuns,
 
     /// Measure, as in `ir eval`; repeatable [default: nDCG@10, AP, RR, P@5, R@100]
     #[arg(short = 'm', long, value_name = "MEASURE")]
@@ -225,7 +215,7 @@ impl Args {
         let seed = self.seed;
         let samples = |test| self.samples.unwrap_or(test);
         ComparisonConfig {
-            against: match baseline {
+            pairs: match baseline {
                 _ if self.all_pairs => ComparedPairs::AllPairs,
                 None => ComparedPairs::WithFirst,
                 Some(name) => ComparedPairs::WithBaseline(name),
@@ -242,7 +232,7 @@ impl Args {
                     seed,
                 }),
                 TestName::Datafinder => SignificanceTest::BootstrapWins(Bootstrap {
-                    resamples: samples(Bootstrap::DATAFINDER.resamples),
+                    samples: samples(Bootstrap::DATAFINDER.samples),
                     seed,
                     ..Bootstrap::DATAFINDER
                 }),
@@ -274,10 +264,10 @@ impl Args {
 
     /// Checks that need no input file.
     fn check(&self) -> Result<(), Usage> {
-        if self.runs.len() < 2 {
-            return Err(expected_two_runs(&self.qrels));
+        if self.input.runs.len() < 2 {
+            return Err(expected_two_runs(&self.input.qrels));
         }
-        let files = std::iter::once(&self.qrels).chain(&self.runs);
+        let files = std::iter::once(&self.input.qrels).chain(&self.input.runs);
         if files.filter(|file| *file == "-").count() > 1 {
             return Err(Usage(
                 "expected `-` at most once among <QRELS> and <RUN>, found it more than once".to_owned(),
@@ -290,7 +280,7 @@ impl Args {
             ));
         }
         let number = |file: &&String| file.bytes().all(|b| b.is_ascii_digit());
-        let files = std::iter::once(&self.qrels).chain(&self.runs);
+        let files = std::iter::once(&self.input.qrels).chain(&self.input.runs);
         if let (Some(_), Some(number)) = (
             self.per_topic,
             files.filter(number).find(|file| !Path::new(file).exists()),
@@ -322,9 +312,9 @@ impl Args {
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     args.check()?;
     let missing = if args.common {
-        Missing::Skip
+        MissingQueries::Skip
     } else {
-        Missing::Zero
+        MissingQueries::Zero
     };
     let rules = args.rules.rules(missing);
     let measures = if args.measure.is_empty() {
@@ -337,9 +327,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let found = args.measure.join(", ");
         return Err(Usage(format!("--measure: expected a measure with one value, found {found}")).into());
     }
-    let read = std::iter::once(&args.qrels).chain(&args.runs);
+    let read = std::iter::once(&args.input.qrels).chain(&args.input.runs);
     reject_input_as_output(args.output.as_deref(), "--output", read)?;
-    let qrels = (args.form).read(&args.qrels, args.rules.header(), console)?;
+    let qrels = (args.input.form).read(&args.input.qrels, args.rules.header(), console)?;
     let folder = args.plots.as_deref();
     folder.map(page::make_folder).transpose()?;
     let evaluator = Evaluator::with_rules(&*qrels, &measures, rules)?;
@@ -347,11 +337,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let needs_page = args.format == OutputFormat::Html || folder.is_some();
     let judged = RunEvaluator {
         evaluator: &evaluator,
-        qrels: &args.qrels,
+        qrels: &args.input.qrels,
         header: args.rules.header(),
         lists: needs_page || args.per_topic.is_some(),
     };
-    let systems = judged.systems(&args.runs, console)?;
+    let systems = judged.systems(&args.input.runs, console)?;
     let baseline = args.baseline.as_ref();
     let baseline = baseline.map(|name| resolve(name, &systems)).transpose()?;
     let reports: Vec<Report> = systems.iter().map(|system| system.report.clone()).collect();
@@ -384,7 +374,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 fn in_order(options: &[String], rules: &Rules) -> Result<Vec<Measure>> {
     let mut measures = Vec::new();
     for option in options {
-        let selection = Selection::parse_as(&[option], rules.generation)
+        let selection = Selection::parse_for(JudgmentKind::Grades, &[option], rules.trec_eval_version)
             .map_err(|error| Usage(format!("--measure {error}")))?;
         measures.extend(selection.measures());
     }

@@ -9,8 +9,9 @@ use anyhow::{Context, Result};
 use ir_core::{Judgments, Run};
 use ir_eval::{Comparison, ComparisonPage, PageError};
 
-use super::{Args, EvaluatedRun};
+use super::Args;
 use crate::shared::console::check_stopped;
+use crate::shared::systems::EvaluatedRun;
 use crate::shared::output::OutputSink;
 
 /// Default number of wins and losses shown for each pair of systems.
@@ -29,7 +30,7 @@ pub(super) fn of<'c>(
             [one, other] => format!("{one} and {other}"),
             _ => format!("{} systems", names.len()),
         };
-        format!("{systems} on {}", args.qrels)
+        format!("{systems} on {}", args.input.qrels)
     });
     let lists: Vec<&Run> = systems
         .iter()
@@ -38,7 +39,7 @@ pub(super) fn of<'c>(
     let topics = args.per_topic.unwrap_or(TOPICS);
     let mut page = ComparisonPage::from_runs(&title, comparison, qrels, &lists, topics)?;
     page.files
-        .push(("judgments".to_owned(), args.qrels.clone()));
+        .push(("judgments".to_owned(), args.input.qrels.clone()));
     let file = |system: &EvaluatedRun| (system.name().to_owned(), system.file.clone());
     page.files.extend(systems.iter().map(file));
     Ok(page)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use ir_core::{Judgments, Run};
-use ir_eval::{Comparison, Judged, Measure, RankChange, RankChanges, QueryDifference};
+use ir_eval::{Comparison, JudgmentStatus, Measure, RankChange, RankChanges, QueryDifference};
 use serde::Serialize;
 
 /// Number of documents shown per query.
@@ -53,11 +53,11 @@ pub(super) fn of(
         if contrast.measure != measure {
             continue;
         }
-        let moves = RankChanges::new(qrels, *comparison.rules(), run, other).by(measure);
+        let moves = RankChanges::new(qrels, *comparison.rules(), run, other).for_measure(measure);
         let topics = comparison.query_differences(system, against, measure);
         let topics = topics.unwrap_or_default();
         let whole = |difference: &QueryDifference| {
-            let mut moved = moves.of(&difference.query);
+            let mut moved = moves.on_query(&difference.query);
             let rest = moved.iter().skip(DOCUMENTS);
             let further_relevant = rest.filter(|moved| moves.is_relevant(moved)).count();
             let further = moved.len().saturating_sub(DOCUMENTS);
@@ -216,8 +216,8 @@ fn code(name: &str) -> String {
 /// Formats a rank change: `grade 2, rank 14 -> 3`.
 fn line(moved: &RankChange) -> String {
     let judged = match moved.judged {
-        Judged::Grade(grade) => format!("grade {grade}"),
-        Judged::Unjudged | Judged::Unpooled => "unjudged".to_owned(),
+        JudgmentStatus::Grade(grade) => format!("grade {grade}"),
+        JudgmentStatus::Unjudged | JudgmentStatus::Unpooled => "unjudged".to_owned(),
     };
     let rank = |rank: Option<usize>| rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
     format!(

@@ -143,7 +143,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     let template = match (&args.template, documents.layout) {
         (Some(template), _) => template.clone(),
-        (None, FieldLayout::Text) => DocTemplate::text(),
+        (None, FieldLayout::Text) => DocTemplate::text_only(),
         (None, FieldLayout::One | FieldLayout::Separate) => DocTemplate::default(),
     };
     let corpus = documents.collection.corpus();
@@ -179,7 +179,7 @@ impl Iterator for DocumentReader<'_> {
         let reader = self.reader.as_mut()?;
         match reader.read(&mut self.document) {
             Ok(true) => {
-                let text = self.template.of(&self.document);
+                let text = self.template.render(&self.document);
                 Some(Ok((self.document.id.clone(), text)))
             }
             Ok(false) => None,

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use ir_core::{DocIds, DocNum, Encoder, Retriever, Side};
 use ir_core::store::AtomicFile;
 use ir_dense::BiEncoder;
-use ir_knn::{FlatIndex, FlatIndexWriter, Similarity, npy};
+use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity, npy};
 use serde::{Deserialize, Serialize};
 
 use crate::shared::console::{Resumable, Usage};
@@ -62,7 +62,7 @@ impl VectorOutput {
         path: &Path,
         ids: Option<&Path>,
         job: &EncodingJob,
-        similarity: Similarity,
+        similarity: VectorSimilarity,
         restart: bool,
     ) -> Result<Self> {
         // Fail early if an output path is invalid.
@@ -99,7 +99,7 @@ impl VectorOutput {
         }
         let dim = job.probe.len();
         let similarity = if is_npy(path) {
-            Similarity::InnerProduct
+            VectorSimilarity::InnerProduct
         } else {
             similarity
         };
@@ -204,7 +204,7 @@ impl VectorOutput {
         if is_npy(&self.path) {
             let index = FlatIndex::open(&self.index)?;
             let mut out = BufWriter::new(create(&self.path)?);
-            let file = npy::write_flat(index.rows(), index.dim(), &mut out)
+            let file = npy::write(index.vectors(), &mut out)
                 .and_then(|()| out.into_inner().map_err(|error| error.into_error()));
             file.and_then(AtomicFile::commit)
                 .with_context(|| failed(&self.path))?;

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use anyhow::{Context, Result};
 use clap::{ArgAction, ValueEnum};
 use ir_core::trec::HeaderLine;
-use ir_eval::trec_eval::{Cell, Detail, Judgments, Selection, Sheet};
-use ir_eval::{JudgmentGroups, Missing, Rules, ZScores, preferences};
+use ir_eval::trec_eval::{OutputValue, OutputDetail, JudgmentKind, MeasureSelection, TrecEvalOutput};
+use ir_eval::{JudgmentGroups, MissingQueries, Rules, ZScores, preferences};
 use serde_json::json;
 
 use crate::shared::console::{Console, Usage};
@@ -89,11 +89,11 @@ impl FormArgs {
     }
 
     /// Measures applicable to the judgment format.
-    pub(super) fn judgments(&self) -> Judgments {
+    pub(super) fn judgments(&self) -> JudgmentKind {
         match self.form {
-            JudgmentFormat::Qrels | JudgmentFormat::Strata | JudgmentFormat::Subtopics => Judgments::Grades,
-            JudgmentFormat::Groups => Judgments::Groups,
-            JudgmentFormat::Prefs | JudgmentFormat::QrelsPrefs => Judgments::Preferences,
+            JudgmentFormat::Qrels | JudgmentFormat::Strata | JudgmentFormat::Subtopics => JudgmentKind::Grades,
+            JudgmentFormat::Groups => JudgmentKind::Groups,
+            JudgmentFormat::Prefs | JudgmentFormat::QrelsPrefs => JudgmentKind::Preferences,
         }
     }
 
@@ -112,7 +112,7 @@ impl FormArgs {
         let Some(file) = &self.zscores else {
             return Ok(None);
         };
-        let (input, name) = source::open(file)?;
+        let (input, name) = input::open(file)?;
         Ok(Some(with_warnings(ZScores::read(input, &name)?, console)))
     }
 
@@ -120,28 +120,28 @@ impl FormArgs {
     pub(super) fn evaluate(
         &self,
         (judged, run_file): (&str, &str),
-        (selection, rules): (&Selection, Rules),
+        (selection, rules): (&MeasureSelection, Rules),
         out: &Output<'_>,
         console: &Console,
     ) -> Result<()> {
-        let (input, name) = source::open(judged)?;
+        let (input, name) = input::open(judged)?;
         let both = || format!("{run_file} with {judged}");
-        let run = || -> Result<_> { Ok(with_warnings(source::run(run_file, HeaderLine::AsData)?, console)) };
+        let run = || -> Result<_> { Ok(with_warnings(input::run(run_file, HeaderLine::AsData)?, console)) };
         if self.form == JudgmentFormat::Groups {
             let groups = with_warnings(JudgmentGroups::read(input, &name)?, console);
             let report = groups.evaluate(&run()?, &selection.measures(), rules);
             let report = report.with_context(both)?;
             warn_of_gaps(&rules, report.missing(), report.unjudged(), console);
-            return out.print(selection.sheet(&report));
+            return out.print(selection.output(&report));
         }
         let read = match self.form {
             JudgmentFormat::Prefs => preferences::read(input, &name)?,
             _ => preferences::read_qrels(input, &name)?,
         };
-        let report = with_warnings(read, console).evaluate(&run()?, &selection.preferences(), rules);
+        let report = with_warnings(read, console).evaluate(&run()?, &selection.preference_measures(), rules);
         let report = report.with_context(both)?;
         warn_of_gaps(&rules, report.missing(), report.unjudged(), console);
-        out.print(selection.sheet_of_preferences(&report))
+        out.print(selection.preference_output(&report))
     }
 }
 
@@ -153,7 +153,7 @@ pub(super) fn warn_of_gaps<'a>(
     console: &Console,
 ) {
     let (missed, others) = (missing.len(), unjudged.len());
-    if rules.missing == Missing::Skip
+    if rules.missing == MissingQueries::Skip
         && let Some(first) = missing.next()
     {
         console.warn(format_args!(
@@ -171,7 +171,7 @@ pub(super) fn warn_of_gaps<'a>(
 /// Output options of a result sheet.
 pub(super) struct Output<'a> {
     /// Printed detail; `None` prints nothing.
-    pub(super) detail: Option<Detail>,
+    pub(super) detail: Option<OutputDetail>,
     pub(super) json: bool,
     pub(super) rules: &'a Rules,
     pub(super) reference: Option<&'a ZScores>,
@@ -179,12 +179,12 @@ pub(super) struct Output<'a> {
 
 impl Output<'_> {
     /// Prints a result sheet to standard output.
-    pub(super) fn print(&self, mut sheet: Sheet<'_>) -> Result<()> {
+    pub(super) fn print(&self, mut sheet: TrecEvalOutput<'_>) -> Result<()> {
         let Some(detail) = self.detail else {
             return Ok(());
         };
         if let Some(reference) = self.reference {
-            sheet = sheet.standardised(reference);
+            sheet = sheet.standardized(reference);
         }
         let mut out = OutputSink::open(None)?;
         let written = if self.json {
@@ -198,16 +198,16 @@ impl Output<'_> {
 }
 
 fn write_json(
-    sheet: &Sheet<'_>,
+    sheet: &TrecEvalOutput<'_>,
     rules: &Rules,
-    detail: Detail,
+    detail: OutputDetail,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     for line in sheet.lines(detail) {
         let value = match line.value {
-            Cell::Text(text) => json!(text),
-            Cell::Count(count) => json!(count as i64),
-            Cell::Figure(figure) => json!(figure),
+            OutputValue::Text(text) => json!(text),
+            OutputValue::Count(count) => json!(count as i64),
+            OutputValue::Figure(figure) => json!(figure),
         };
         let name = format!("{}{}", if line.zscore { "Z" } else { "" }, line.name);
         let object = json!({

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 
 use anyhow::{Context, Result};
-use ir_eval::trec_eval::{Cell, Detail, Selection};
-use ir_eval::{EvalError, Measure, Missing, Reading, Report, Rules};
+use ir_eval::trec_eval::{OutputValue, OutputDetail, MeasureSelection};
+use ir_eval::{EvalError, Measure, MissingQueries, RunFileOptions, Report, Rules};
 use serde_json::json;
 
 use crate::shared::console::{Console, Usage};
@@ -98,25 +98,25 @@ pub(crate) struct Args {
 impl Args {
     fn rules(&self) -> Rules {
         self.rules.rules(if self.complete {
-            Missing::Zero
+            MissingQueries::Zero
         } else {
-            Missing::Skip
+            MissingQueries::Skip
         })
     }
 
-    fn reading(&self) -> Reading {
-        Reading {
+    fn reading(&self) -> RunFileOptions {
+        RunFileOptions {
             header: self.rules.header(),
             threads: self.threads,
         }
     }
 
     /// Printed detail; `None` prints nothing.
-    fn detail(&self) -> Option<Detail> {
+    fn detail(&self) -> Option<OutputDetail> {
         match (self.queries, self.no_summary) {
-            (true, true) => Some(Detail::Queries),
-            (true, false) => Some(Detail::QueriesAndSummary),
-            (false, false) => Some(Detail::Summary),
+            (true, true) => Some(OutputDetail::Queries),
+            (true, false) => Some(OutputDetail::QueriesAndSummary),
+            (false, false) => Some(OutputDetail::Summary),
             (false, true) => None,
         }
     }
@@ -131,7 +131,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     args.forms.check()?;
     let rules = args.rules();
-    let selection = Selection::parse_for(args.forms.judgments(), &args.measure, rules.generation)
+    let selection = MeasureSelection::parse_for(args.forms.judgments(), &args.measure, rules.trec_eval_version)
         .map_err(|error| Usage(format!("--measure {error}")))?;
     let reference = args.forms.reference(console)?;
     let out = forms::Output {
@@ -159,10 +159,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         anyhow::anyhow!("{}: {error}{hint}", args.qrels)
     })?;
     let reading = args.reading();
-    let report = source::evaluate(&evaluator, &args.run, &args.qrels, reading, console)?;
+    let report = input::evaluate(&evaluator, &args.run, &args.qrels, reading, console)?;
     forms::warn_of_gaps(&rules, report.missing(), report.unjudged(), console);
     if reference.is_some() || !args.json {
-        return out.print(selection.sheet(&report));
+        return out.print(selection.output(&report));
     }
     let Some(detail) = out.detail else {
         return Ok(());
@@ -174,13 +174,13 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 }
 
 fn write_json(
-    selection: &Selection,
+    selection: &MeasureSelection,
     report: &Report,
-    detail: Detail,
+    detail: OutputDetail,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    for line in selection.sheet(report).lines(detail) {
-        if let Cell::Text(text) = line.value {
+    for line in selection.output(report).lines(detail) {
+        if let OutputValue::Text(text) = line.value {
             let line = json!({
                 "measure": line.name,
                 "trec_eval": line.name,
@@ -204,14 +204,14 @@ fn write_json(
         });
         writeln!(out, "{line}")
     };
-    if detail != Detail::Summary {
+    if detail != OutputDetail::Summary {
         for query in report.queries() {
             for (&measure, &value) in report.measures().iter().zip(query.values()) {
                 line(query.query(), measure, value)?;
             }
         }
     }
-    if detail != Detail::Queries {
+    if detail != OutputDetail::Queries {
         for measure in selection.measures() {
             if let Some(value) = report.summary(measure) {
                 line("all", measure, value)?;

@@ -8,9 +8,11 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use ir_core::Progress;
 use ir_knn::{
-    Accuracy, DenseRows, DocFrequency, Knn, KnnError, Labels, Metric, RandomIndexing,
-    RandomIndexingConfig, Rows, SparseRows, Svd, SvdConfig, Tf, TfIdf, TfIdfConfig,
+    Classes, CsrMatrix, DocFrequency, KnnAccuracy, KnnClassifier, KnnError, MatrixView,
+    RandomIndexing, RandomIndexingConfig, TfWeighting, TfidfConfig, TfidfVectorizer, TruncatedSvd,
+    TruncatedSvdConfig, normalize_rows,
 };
+use ndarray::{Array2, Axis};
 use serde_json::json;
 
 use crate::shared::options::positive;
@@ -150,10 +152,10 @@ enum DistanceMetric {
 fn frequency(text: &str) -> Result<DocFrequency, String> {
     let expected = || format!("expected a count of at least 1 or a fraction like 0.1, found {text:?}");
     if text.contains('.') {
-        let share: f64 = text.parse().map_err(|_| expected())?;
-        let inside = (0.0..=1.0).contains(&share);
+        let fraction: f64 = text.parse().map_err(|_| expected())?;
+        let inside = (0.0..=1.0).contains(&fraction);
         return inside
-            .then_some(DocFrequency::Share(share))
+            .then_some(DocFrequency::Fraction(fraction))
             .ok_or_else(expected);
     }
     match text.parse() {
@@ -164,12 +166,12 @@ fn frequency(text: &str) -> Result<DocFrequency, String> {
 
 /// Sparse or dense vectors.
 enum ItemVectors {
-    Dense(DenseRows),
-    Sparse(SparseRows),
+    Dense(Array2<f64>),
+    Sparse(CsrMatrix),
 }
 
 impl ItemVectors {
-    fn rows(&self) -> Rows<'_> {
+    fn rows(&self) -> MatrixView<'_> {
         match self {
             Self::Dense(rows) => rows.into(),
             Self::Sparse(rows) => rows.into(),
@@ -178,15 +180,15 @@ impl ItemVectors {
 
     fn select(self, rows: &[usize]) -> Self {
         match self {
-            Self::Dense(all) => Self::Dense(all.select(rows)),
-            Self::Sparse(all) => Self::Sparse(all.select(rows)),
+            Self::Dense(all) => Self::Dense(all.select(Axis(0), rows)),
+            Self::Sparse(all) => Self::Sparse(all.select_rows(rows)),
         }
     }
 
     fn normalize(&mut self) {
         match self {
-            Self::Dense(rows) => rows.normalize(),
-            Self::Sparse(rows) => rows.normalize(),
+            Self::Dense(rows) => normalize_rows(rows),
+            Self::Sparse(rows) => rows.normalize_rows(),
         }
     }
 }
@@ -227,7 +229,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let vectors = vectorize(&texts.texts, args)?;
         (name, vectors, texts.labels, Some(texts.lines))
     };
-    let (found, expected) = (labels.len(), vectors.rows().len());
+    let (found, expected) = (labels.len(), vectors.rows().nrows());
     if found != expected {
         let labels = args.labels.as_deref().unwrap_or(source);
         anyhow::bail!("{labels}: expected {expected} labels as {source} has, found {found}");
@@ -241,13 +243,13 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if args.normalize {
         vectors.normalize();
     }
-    let classes = Labels::new(rows.iter().map(|&row| &labels[row]));
+    let classes = Classes::new(rows.iter().map(|&row| &labels[row]));
     let _ = stage("comparing");
     let metric = match args.metric {
-        DistanceMetric::Euclidean => Metric::Euclidean,
-        DistanceMetric::Cosine => Metric::Cosine,
+        DistanceMetric::Euclidean => ir_knn::DistanceMetric::Euclidean,
+        DistanceMetric::Cosine => ir_knn::DistanceMetric::Cosine,
     };
-    let knn = Knn::new(args.k).by(metric);
+    let knn = KnnClassifier::new(args.k).with_metric(metric);
     let accuracy = knn
         .cross_validate(vectors.rows(), &classes, args.folds)
         .map_err(|error| placed(error, source, &rows, lines.as_deref()))?;
@@ -257,22 +259,22 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         "{} of {} items are labeled, {} classes",
         rows.len(),
         labels.len(),
-        classes.classes().len()
+        classes.names().len()
     ));
     let mut out = OutputSink::open(None)?;
     let written = if args.json {
-        let small = accuracy.small.iter();
+        let small = accuracy.small_classes.iter();
         let line = json!({
             "accuracy": accuracy.mean(),
             "folds": accuracy.folds,
             "sizes": accuracy.sizes,
             "items": rows.len(),
             "unlabeled": labels.len() - rows.len(),
-            "classes": classes.classes().len(),
-            "dimensions": vectors.rows().dim(),
+            "classes": classes.names().len(),
+            "dimensions": vectors.rows().ncols(),
             "k": args.k,
             "metric": metric,
-            "small_classes": small.map(|s| (s.class.clone(), s.members.into())).collect::<serde_json::Map<_, _>>(),
+            "small_classes": small.map(|s| (s.name.clone(), s.size.into())).collect::<serde_json::Map<_, _>>(),
         });
         writeln!(out, "{line}")
     } else {
@@ -304,9 +306,9 @@ fn placed(error: KnnError, source: &str, rows: &[usize], lines: Option<&[u64]>) 
 }
 
 fn vectorize(texts: &[String], args: &Args) -> Result<ItemVectors> {
-    let mut config = TfIdfConfig::default().with_words(1, args.ngrams.unwrap_or(1));
+    let mut config = TfidfConfig::default().with_ngrams(1, args.ngrams.unwrap_or(1));
     if args.sublinear {
-        config = config.with_tf(Tf::Sublinear);
+        config = config.with_tf(TfWeighting::Sublinear);
     }
     if let Some(least) = args.min_df {
         config = config.with_min_df(least);
@@ -325,11 +327,11 @@ fn vectorize(texts: &[String], args: &Args) -> Result<ItemVectors> {
         let (_, rows) = RandomIndexing::fit_transform(texts, &indexing).with_context(name)?;
         return Ok(ItemVectors::Dense(rows));
     }
-    let (_, rows) = TfIdf::fit_transform(texts, &config).with_context(name)?;
+    let (_, rows) = TfidfVectorizer::fit_transform(texts, &config).with_context(name)?;
     Ok(match args.model {
         Vectorizer::Lsi => {
-            let config = SvdConfig::components(args.components.unwrap_or(100));
-            let svd = Svd::fit(&rows, &config).with_context(name)?;
+            let config = TruncatedSvdConfig::new(args.components.unwrap_or(100));
+            let svd = TruncatedSvd::fit(&rows, &config).with_context(name)?;
             ItemVectors::Dense(svd.transform(&rows)?)
         }
         Vectorizer::Tfidf | Vectorizer::RandomIndexing => ItemVectors::Sparse(rows),
@@ -337,11 +339,11 @@ fn vectorize(texts: &[String], args: &Args) -> Result<ItemVectors> {
 }
 
 /// Warns about classes with fewer items than folds, as scikit-learn does.
-fn warn(accuracy: &Accuracy, args: &Args, console: &Console) {
+fn warn(accuracy: &KnnAccuracy, args: &Args, console: &Console) {
     let small: Vec<String> = accuracy
-        .small
+        .small_classes
         .iter()
-        .map(|small| format!("{} ({})", small.class, small.members))
+        .map(|small| format!("{} ({})", small.name, small.size))
         .collect();
     if !small.is_empty() {
         let classes = match small.len() {
@@ -356,7 +358,7 @@ fn warn(accuracy: &Accuracy, args: &Args, console: &Console) {
     }
 }
 
-fn write_folds(accuracy: &Accuracy, items: usize, out: &mut dyn Write) -> std::io::Result<()> {
+fn write_folds(accuracy: &KnnAccuracy, items: usize, out: &mut dyn Write) -> std::io::Result<()> {
     for (number, (fold, size)) in (1..).zip(accuracy.folds.iter().zip(&accuracy.sizes)) {
         writeln!(out, "{number}\t{size}\t{fold:.4}")?;
     }

@@ -5,7 +5,8 @@ use std::io::Read as _;
 
 use anyhow::{Result, bail};
 use ir_data::LineReader;
-use ir_knn::{DenseRows, npy};
+use ir_knn::npy;
+use ndarray::Array2;
 use serde_json::{Map, Value};
 
 use super::Args;
@@ -14,14 +15,14 @@ use crate::shared::console::Usage;
 use crate::shared::input;
 
 /// Reads a `.npy` file.
-pub(super) fn vectors(argument: &str) -> Result<DenseRows> {
-    let (reader, name) = source::open(argument)?;
+pub(super) fn vectors(argument: &str) -> Result<Array2<f64>> {
+    let (reader, name) = input::open(argument)?;
     Ok(npy::read(reader, &name)?)
 }
 
 /// Reads one label per line.
 pub(super) fn labels(argument: &str) -> Result<Vec<String>> {
-    let (reader, name) = source::open(argument)?;
+    let (reader, name) = input::open(argument)?;
     let mut lines = LineReader::new(reader, &name);
     let mut labels = Vec::new();
     while let Some(line) = lines.read()? {
@@ -49,7 +50,7 @@ pub(super) fn texts(argument: &str, args: &Args) -> Result<LabeledTexts> {
     if is_parquet(argument) {
         return papers(argument, args);
     }
-    let (reader, name) = source::open(argument)?;
+    let (reader, name) = input::open(argument)?;
     let mut lines = LineReader::new(reader, &name);
     let (mut texts, mut numbers, mut own) = (Vec::new(), Vec::new(), Vec::new());
     let mut json = None;
@@ -146,7 +147,7 @@ fn papers(argument: &str, args: &Args) -> Result<LabeledTexts> {
     let papers = ir_data::iclr::read(argument)?;
     let papers = papers.into_iter().map(|paper| {
         let text = if title { paper.title } else { paper.text };
-        (text, paper.label)
+        (text, paper.class)
     });
     let (texts, own): (_, Vec<String>) = papers.unzip();
     let labels = match &args.labels {

@@ -152,8 +152,8 @@ pub(crate) struct Args {
     tag: Option<String>,
 
     /// Score format of the run (see below)
-    #[arg(long, value_enum, default_value_t = ScoreFormat::Anserini, value_name = "FORMAT", help_heading = "Output")]
-    pub(crate) scores: ScoreFormat,
+    #[arg(long, value_enum, default_value_t = ScoreFormatOption::Anserini, value_name = "FORMAT", help_heading = "Output")]
+    pub(crate) scores: ScoreFormatOption,
 
     /// Print one JSON object per hit, with title, attributes and text if stored
     #[arg(long, help_heading = "Output")]
@@ -225,7 +225,7 @@ pub(crate) enum TimeFilter {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ScoreFormat {
+pub(crate) enum ScoreFormatOption {
     /// f32, rounded to 4 decimals, ties separated by 0.000001
     Anserini,
     /// Ties separated by the smallest possible difference: preserves the order
@@ -234,12 +234,12 @@ pub(crate) enum ScoreFormat {
     Exact,
 }
 
-impl From<ScoreFormat> for ScoreFormat {
-    fn from(scores: ScoreFormat) -> Self {
+impl From<ScoreFormatOption> for ScoreFormat {
+    fn from(scores: ScoreFormatOption) -> Self {
         match scores {
-            ScoreFormat::Anserini => Self::Anserini,
-            ScoreFormat::Strict => Self::Strict,
-            ScoreFormat::Exact => Self::Exact,
+            ScoreFormatOption::Anserini => Self::Anserini,
+            ScoreFormatOption::Strict => Self::Strict,
+            ScoreFormatOption::Exact => Self::Exact,
         }
     }
 }

@@ -2,7 +2,6 @@
 
 mod args;
 mod engine;
-mod filter;
 mod list;
 mod rank;
 #[cfg(feature = "dense")]
@@ -18,16 +17,14 @@ use ir_core::trec::write_run;
 use ir_core::{Query, Ranking, Run};
 use ir_data::attribute;
 
-pub(crate) use args::{Args, Preset, QueryForm};
+pub(crate) use args::Args;
 use engine::SearchIndex;
-pub(crate) use filter::Condition;
 use list::{ShownHit, ListStyle};
 use rank::QueryRunner;
-pub(crate) use rank::choose;
 
 use crate::shared::console::{Console, Usage, stop_on_interrupt};
 use crate::shared::format::grouped;
-use crate::shared::options::use_threads;
+use crate::shared::options::{QueryForm, take_keyphrases, use_threads};
 use crate::shared::output::OutputSink;
 use crate::shared::input;
 
@@ -49,7 +46,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     let asked = args
         .queries
         .as_deref()
-        .map(source::read_queries)
+        .map(input::read_queries)
         .transpose()?;
     let mut out = OutputSink::open(args.output.as_deref())?;
 
@@ -73,9 +70,9 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     let k = args
         .hits
         .unwrap_or(if to_read { LIST_HITS } else { RUN_HITS });
-    let ranker = QueryRunner::new(&engine.index, &args, console)?;
+    let runner = QueryRunner::new(&engine.index, &args, console)?;
     let began = Instant::now();
-    let mut rankings = ranker
+    let mut rankings = runner
         .rank(&queries, k, console)
         .with_context(|| format!("{}: search failed", engine.name))?;
     let took = began.elapsed();
@@ -87,10 +84,8 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     }
 
     let found: usize = rankings.iter().map(Ranking::len).sum();
-    if args.json {
-        json(&engine, &ranker, &queries, &rankings, &args, &mut out)?;
-    } else if to_read {
-        list(&engine, &ranker, &queries, &rankings, &args, &mut out)?;
+    if args.json || to_read {
+        print_hits(&engine, &runner, &queries, &rankings, &args, &mut out)?;
     } else {
         trec(&engine, &queries, &rankings, &args, &mut out)?;
     }
@@ -105,7 +100,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
             "{} queries ({empty} without hits), {} hits of {documents} documents, {seconds:.2} s, {}",
             grouped(queries.len() as u64),
             grouped(found as u64),
-            ranker.what(),
+            runner.what(),
         ));
     }
     Ok(())
@@ -171,9 +166,10 @@ fn trec(
         .with_context(|| format!("{}: could not be written", out.name()))
 }
 
-fn list(
+/// Prints the hits of every query, as a list or as JSON lines.
+fn print_hits(
     engine: &SearchIndex,
-    ranker: &QueryRunner,
+    runner: &QueryRunner,
     queries: &[Query],
     rankings: &[Ranking],
     args: &Args,
@@ -182,25 +178,13 @@ fn list(
     let style = ListStyle::for_stdout();
     let analyzer = engine.index.config().analysis.build()?;
     for (query, ranking) in queries.iter().zip(rankings) {
-        let words = Highlighter::new(&analyzer, &query.text);
-        each(engine, ranker, query, ranking, args.explain, |hit| {
-            list::write(hit, &words, style, out)
-        })?;
-    }
-    Ok(())
-}
-
-fn json(
-    engine: &SearchIndex,
-    ranker: &QueryRunner,
-    queries: &[Query],
-    rankings: &[Ranking],
-    args: &Args,
-    out: &mut OutputSink,
-) -> Result<()> {
-    for (query, ranking) in queries.iter().zip(rankings) {
-        each(engine, ranker, query, ranking, args.explain, |hit| {
-            list::write_json(&query.id, hit, out)
+        let highlighter = Highlighter::new(&analyzer, &query.text);
+        each(engine, runner, query, ranking, args.explain, |hit| {
+            if args.json {
+                list::write_json(&query.id, hit, out)
+            } else {
+                list::write(hit, &highlighter, style, out)
+            }
         })?;
     }
     Ok(())
@@ -208,7 +192,7 @@ fn json(
 
 fn each(
     engine: &SearchIndex,
-    ranker: &QueryRunner,
+    runner: &QueryRunner,
     query: &Query,
     ranking: &Ranking,
     explain: bool,
@@ -222,7 +206,7 @@ fn each(
             .transpose()
             .with_context(|| format!("{}: could not be read", engine.name))?;
         let explanation = explain
-            .then(|| ranker.explain(&query.text, hit.doc))
+            .then(|| runner.explain(&query.text, hit.doc))
             .transpose()?;
         show(&ShownHit {
             rank,

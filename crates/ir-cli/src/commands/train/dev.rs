@@ -13,7 +13,7 @@ use ir_data::{Collection, DocTemplate};
 use ir_dense::BiEncoder;
 use ir_dense::train::TrainingConfig;
 use ir_eval::{Evaluator, Measure};
-use ir_knn::{FlatIndex, Similarity};
+use ir_knn::{FlatIndex, VectorSimilarity};
 
 use super::Args;
 use super::evaluation::Evaluation;
@@ -36,7 +36,7 @@ pub(super) fn documents(
     };
     let template = match (template, documents.layout) {
         (Some(template), _) => template.clone(),
-        (None, FieldLayout::Text) => DocTemplate::text(),
+        (None, FieldLayout::Text) => DocTemplate::text_only(),
         (None, FieldLayout::One | FieldLayout::Separate) => DocTemplate::default(),
     };
     Ok((documents.collection, template))
@@ -49,7 +49,7 @@ pub(super) struct DevSet {
     queries: Vec<Query>,
     qrels: Qrels,
     measure: Measure,
-    similarity: Similarity,
+    similarity: VectorSimilarity,
     remove_self: bool,
     /// Years of the documents, with `--not-later-than-query`.
     years: Option<Years>,
@@ -154,7 +154,7 @@ impl DevSet {
                 own: ids.get(&query.id).filter(|_| self.remove_self),
             })
             .collect();
-        let index = FlatIndex::new(ids, encoder.dim(), vectors, self.similarity)?;
+        let index = FlatIndex::from_row_major(ids, encoder.dim(), vectors, self.similarity)?;
         let run = Run::from_retriever_with(
             "dev",
             &Encoded::new(encoder, index),

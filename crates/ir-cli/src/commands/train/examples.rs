@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use ir_data::training::{DocumentTexts, TrainingFile, TrainingFormat, InvalidExamples};
+use ir_data::training::{DocumentTexts, TrainingFile, TrainingFormat, OnInvalidExample};
 use serde_json::Value;
 
 use super::Args;
@@ -21,7 +21,7 @@ pub(super) fn read(
 ) -> Result<TrainingFile> {
     let mut format = TrainingFormat::default().with_query_field(&args.query_field);
     if args.leave_out {
-        format = format.with_invalid_examples(InvalidExamples::Skip);
+        format = format.on_invalid_example(OnInvalidExample::Skip);
     }
     if let Some(texts) = &args.texts {
         let texts = match dev_set {
@@ -33,7 +33,7 @@ pub(super) fn read(
         };
         format = format.with_texts(texts);
     }
-    let data = TrainingFile::open_watched(&args.examples, format, bar)?;
+    let data = TrainingFile::open_with_progress(&args.examples, format, bar)?;
     if let [first, rest @ ..] = data.skipped() {
         console.warn(format_args!("skipped: {first}, and {} more", rest.len()));
     }

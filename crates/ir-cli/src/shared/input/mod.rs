@@ -15,7 +15,7 @@ use ir_core::{Fnv1a, Qrels, Run};
 use ir_data::beir::BeirFolder;
 use ir_data::catalog::{Catalog, entries};
 use ir_data::{Compression, DataError};
-use ir_eval::{Evaluator, FileError, Reading, Report};
+use ir_eval::{Evaluator, RunFileError, RunFileOptions, Report};
 
 use crate::shared::console::Console;
 use crate::shared::qrels::with_warnings;
@@ -65,13 +65,13 @@ pub(crate) fn evaluate(
     evaluator: &Evaluator<'_>,
     argument: &str,
     qrels: &str,
-    how: Reading,
+    how: RunFileOptions,
     console: &Console,
 ) -> Result<Report> {
     let read = read_and_evaluate(evaluator, argument, how);
     let read = read.map_err(|error| match error.downcast() {
         // Other errors already name the run.
-        Ok(FileError::Eval { error, warnings }) => {
+        Ok(RunFileError::Eval { error, warnings }) => {
             warnings.iter().for_each(|warning| console.warn(warning));
             anyhow::Error::new(error).context(format!("{argument} with {qrels}"))
         }
@@ -84,7 +84,7 @@ pub(crate) fn evaluate(
 fn read_and_evaluate(
     evaluator: &Evaluator<'_>,
     argument: &str,
-    how: Reading,
+    how: RunFileOptions,
 ) -> Result<Parsed<Report>> {
     if argument == "-" {
         return Ok(evaluator.evaluate_reader(stdin()?, STDIN, how.header)?);
