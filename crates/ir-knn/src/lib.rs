@@ -1,45 +1,39 @@
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
-#[cfg(feature = "faiss")]
-mod faiss_index;
-mod flat;
-mod hnsw;
-mod keywords;
-mod knn;
-mod labelled;
-mod labels;
-mod lsi;
-mod nearest;
+mod classify;
+mod index;
+mod matrix;
+mod neighbors;
 pub mod npy;
-mod random_indexing;
-mod rows;
-mod sparse;
-mod svd;
-mod tfidf;
-mod words;
+mod recommend;
+#[allow(
+    unsafe_code,
+    reason = "vector instructions and advice about memory; the modules say why they are sound"
+)]
+mod simd;
+mod vectorize;
 
+pub use classify::{
+    Classes, KeywordClasses, KeywordTableError, KnnAccuracy, KnnClassifier, KnnError, SmallClass,
+    StratifiedFolds, StratifiedFoldsError,
+};
+pub use index::{
+    EfSearch, EncodedSparse, EncodedSparseError, FlatIndex, FlatIndexWriteError, FlatIndexWriter,
+    HnswConfig, HnswError, HnswIndex, HnswSearcher, SaveVectorIndexError, SparseIndex,
+    SparseVector, SparseVectorError, VectorError, VectorSimilarity,
+};
 #[cfg(feature = "faiss")]
-pub use faiss_index::{FaissError, FaissIndex, FaissSearcher, NativeError};
-pub use flat::{
-    FlatIndex, FlatIndexWriter, HalfIndex, OpenError, Rounding, SaveError, Similarity, VectorError,
-    Verify, WriteError,
+pub use index::{FaissError, FaissIndex, FaissNativeError, FaissSearcher};
+pub use matrix::{CsrMatrix, MatrixError, MatrixView, normalize_rows};
+pub use neighbors::{DistanceMetric, Neighbor};
+pub use recommend::{
+    DataFinderQuirks, MissingRelevantPolicy, NeighborAggregation, TrainingQuery, TrainingQueryKnn,
+    TrainingQueryKnnConfig, TrainingQueryKnnError,
 };
-pub use hnsw::{Effort, HnswConfig, HnswError, HnswIndex, HnswSearcher};
-pub use keywords::{KeywordLabels, KeywordsError};
-pub use knn::{Accuracy, Knn, KnnError};
-pub use labelled::{
-    Aggregate, LabelledQueries, LabelledQueriesConfig, LabelledQueriesError, LabelledQuery,
-    Missing, Oddities,
+pub use vectorize::{
+    DocFrequency, ElementalVectors, IdfWeighting, Lsi, LsiConfig, LsiError, RandomIndexing,
+    RandomIndexingConfig, RandomIndexingError, RowNorm, TermWeighting, TfWeighting, TfidfConfig,
+    TfidfFitError, TfidfVectorizer, TruncatedSvd, TruncatedSvdConfig, TruncatedSvdError,
+    WordAnalyzer,
 };
-pub use labels::{Folds, FoldsError, Labels, SmallClass};
-pub use lsi::{Lsi, LsiConfig, LsiError};
-pub use nearest::{Metric, Neighbour};
-pub use random_indexing::{
-    RandomIndexing, RandomIndexingConfig, RandomIndexingError, Start, TermWeight,
-};
-pub use rows::{DenseRows, Rows, RowsError, SparseRows};
-pub use sparse::{EncodedSparse, SparseIndex, SparseTextsError, SparseVector, SparseVectorError};
-pub use svd::{Svd, SvdConfig, SvdError};
-pub use tfidf::{DocFrequency, FitError, Idf, Norm, SavedError, Tf, TfIdf, TfIdfConfig};
-pub use words::Words;

@@ -6,13 +6,13 @@ use std::error::Error as _;
 use std::fs;
 
 use ir_core::{DocIds, DocNum, Retriever, Search};
-use ir_knn::{Effort, FaissError, FaissIndex, FlatIndex, Similarity};
+use ir_knn::{EfSearch, FaissError, FaissIndex, FlatIndex, VectorSimilarity};
 use ir_testkit::check_vectors_saved;
 
-const ALL: [Similarity; 3] = [
-    Similarity::InnerProduct,
-    Similarity::Cosine,
-    Similarity::Euclidean,
+const ALL: [VectorSimilarity; 3] = [
+    VectorSimilarity::InnerProduct,
+    VectorSimilarity::Cosine,
+    VectorSimilarity::Euclidean,
 ];
 
 const DIM: usize = 32;
@@ -39,7 +39,7 @@ fn random(seed: u64, count: usize) -> Vec<Vec<f32>> {
 }
 
 /// Vectors around twenty centres, as those of texts are.
-fn heaps(count: usize, similarity: Similarity) -> FlatIndex {
+fn heaps(count: usize, similarity: VectorSimilarity) -> FlatIndex {
     let centres = random(1, 20);
     let mut rows = random(2, count);
     for (n, row) in rows.iter_mut().enumerate() {
@@ -77,7 +77,7 @@ fn recall(exact: &FlatIndex, other: &dyn Retriever<Query = [f32]>) -> f64 {
 #[test]
 fn flat_keeps_the_contract() {
     let folder = tempfile::tempdir().unwrap();
-    for similarity in [Similarity::InnerProduct, Similarity::Euclidean] {
+    for similarity in [VectorSimilarity::InnerProduct, VectorSimilarity::Euclidean] {
         let build = |ids: DocIds, rows: Vec<Vec<f32>>| {
             let flat = FlatIndex::of(ids, &rows, similarity).unwrap();
             FaissIndex::new(&flat, "Flat").unwrap()
@@ -117,25 +117,25 @@ fn recall_grows_with_effort() {
         let graph = FaissIndex::new(&exact, "HNSW16").unwrap();
         // Graphs are made for distances.
         let least = match similarity {
-            Similarity::InnerProduct => 0.8,
+            VectorSimilarity::InnerProduct => 0.8,
             _ => 0.97,
         };
         let (low, high) = (
-            recall(&exact, &graph.searcher(Effort(2))),
-            recall(&exact, &graph.searcher(Effort(200))),
+            recall(&exact, &graph.searcher(EfSearch(2))),
+            recall(&exact, &graph.searcher(EfSearch(200))),
         );
         assert!(low <= high && high > least, "{similarity}: {low} {high}");
         let cells = FaissIndex::new(&exact, "IVF32,Flat").unwrap();
-        let shares = [1, 4, 32].map(|effort| recall(&exact, &cells.searcher(Effort(effort))));
+        let shares = [1, 4, 32].map(|effort| recall(&exact, &cells.searcher(EfSearch(effort))));
         assert!(
             shares[0] < shares[1] && shares[1] <= shares[2],
             "{similarity}: {shares:?}"
         );
         assert_eq!(shares[2], 1.0, "{similarity}: every cell is read");
         // And back again: the effort belongs to the searcher.
-        assert_eq!(recall(&exact, &cells.searcher(Effort(1))), shares[0]);
+        assert_eq!(recall(&exact, &cells.searcher(EfSearch(1))), shares[0]);
         let coded = FaissIndex::new(&exact, "IVF32,PQ16x4").unwrap();
-        let share = recall(&exact, &coded.searcher(Effort(32)));
+        let share = recall(&exact, &coded.searcher(EfSearch(32)));
         assert!(share > 0.3, "{similarity}: {share}");
     }
 }
@@ -143,7 +143,7 @@ fn recall_grows_with_effort() {
 /// Whatever the effort, a search finds k that pass the filter, and no other.
 #[test]
 fn filters_are_part_of_the_search() {
-    let exact = heaps(2_000, Similarity::Euclidean);
+    let exact = heaps(2_000, VectorSimilarity::Euclidean);
     let seldom = |doc: DocNum| doc.get().is_multiple_of(47);
     let how = Search::top(30).within(&seldom);
     for description in ["Flat", "HNSW16", "IVF32,Flat", "IVF32,PQ16x4"] {
@@ -167,16 +167,16 @@ fn filters_are_part_of_the_search() {
 /// Searchers of several efforts, on several threads.
 #[test]
 fn threads_do_not_disturb_one_another() {
-    let exact = heaps(2_000, Similarity::InnerProduct);
+    let exact = heaps(2_000, VectorSimilarity::InnerProduct);
     let index = FaissIndex::new(&exact, "IVF16,Flat").unwrap();
-    let alone = [1, 2, 16].map(|effort| recall(&exact, &index.searcher(Effort(effort))));
+    let alone = [1, 2, 16].map(|effort| recall(&exact, &index.searcher(EfSearch(effort))));
     std::thread::scope(|scope| {
         for round in 0..6 {
             let (exact, index) = (&exact, &index);
             scope.spawn(move || {
                 let effort = [1, 2, 16][round % 3];
                 assert_eq!(
-                    recall(exact, &index.searcher(Effort(effort))),
+                    recall(exact, &index.searcher(EfSearch(effort))),
                     alone[round % 3]
                 );
             });
@@ -186,7 +186,7 @@ fn threads_do_not_disturb_one_another() {
 
 #[test]
 fn what_is_wrong_is_named() {
-    let exact = heaps(50, Similarity::Cosine);
+    let exact = heaps(50, VectorSimilarity::Cosine);
     for description in ["", "LSH", "PCA8,Flat", "IVF4,PQ8,RFlat"] {
         let error = FaissIndex::new(&exact, description).unwrap_err();
         assert!(matches!(error, FaissError::Description { .. }), "{error}");
@@ -207,13 +207,13 @@ fn damaged_and_foreign_files() {
     let ids = folder.path().join("index.faiss.ids");
     let error = || FaissIndex::open(&path).unwrap_err();
     assert!(matches!(error(), FaissError::Io { .. }));
-    let index = FaissIndex::new(&heaps(50, Similarity::Cosine), "HNSW8").unwrap();
+    let index = FaissIndex::new(&heaps(50, VectorSimilarity::Cosine), "HNSW8").unwrap();
     index.save(&path).unwrap();
     let names: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
     assert_eq!(names.len(), 2, "{names:?}");
     let opened = FaissIndex::open(&path).unwrap();
     assert_eq!((opened.description(), opened.dim()), ("HNSW8", DIM));
-    let error_as = FaissIndex::open_as(&path, Similarity::Euclidean).unwrap_err();
+    let error_as = FaissIndex::open_as(&path, VectorSimilarity::Euclidean).unwrap_err();
     assert!(
         error_as
             .to_string()

@@ -1,17 +1,18 @@
-//! The exact index beside scoring every vector in 64 bits, and the contract of retrievers.
+//! Flat index: rankings against an f64 oracle, and the contract of retrievers.
 
 #![allow(clippy::unwrap_used)]
 
 mod cases;
 
-use cases::{ALL, check, numbered, random_vectors};
-use ir_core::{DocIds, DocNum, Retriever, Search, SearchError, SplitMix};
-use ir_knn::{DenseRows, FlatIndex, HalfIndex, Similarity, VectorError};
+use cases::{ALL, check, flat_index, matrix, numbered, random_vectors};
+use ir_core::{DocIds, DocNum, Retriever, Search, SearchError, SplitMix64};
+use ir_knn::{FlatIndex, VectorError, VectorSimilarity};
 use ir_testkit::{Contract, check_vectors, check_vectors_saved, toy};
+use ndarray::{Array2, arr2};
 
 #[test]
-fn ten_thousand_cases_equal_the_oracle() -> Result<(), Box<dyn std::error::Error>> {
-    let mut random = SplitMix::new(1, 0);
+fn ten_thousand_searches_equal_the_oracle() -> Result<(), Box<dyn std::error::Error>> {
+    let mut random = SplitMix64::new(1, 0);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build()?;
     let mut cases = 0;
     let mut round = 0;
@@ -42,7 +43,7 @@ fn ten_thousand_cases_equal_the_oracle() -> Result<(), Box<dyn std::error::Error
                 (&query[..], if filtered { how.within(&filter) } else { how })
             })
             .collect();
-        let index = FlatIndex::of(numbered(count), &rows, similarity)?;
+        let index = flat_index(&rows, similarity);
         let together = index.search_batch(&asked)?;
         let coded = index.clone().with_codes();
         assert_eq!(coded.has_codes(), count > 0);
@@ -60,15 +61,15 @@ fn ten_thousand_cases_equal_the_oracle() -> Result<(), Box<dyn std::error::Error
     Ok(())
 }
 
-/// Enough vectors that the rows are split among threads and queries come in several groups.
+/// Threads divide the rows, and the batch has several query groups.
 #[test]
-fn larger_batches_on_any_number_of_threads() -> Result<(), Box<dyn std::error::Error>> {
-    let mut random = SplitMix::new(2, 0);
+fn large_batches_on_any_number_of_threads() -> Result<(), Box<dyn std::error::Error>> {
+    let mut random = SplitMix64::new(2, 0);
     let (count, dim) = (5000, 48);
     let rows = random_vectors(&mut random, 7, count, dim);
     let queries = random_vectors(&mut random, 7, 500, dim);
     for similarity in ALL {
-        let index = FlatIndex::of(numbered(count), &rows, similarity)?;
+        let index = flat_index(&rows, similarity);
         let coded = index.clone().with_codes();
         let asked: Vec<(&[f32], Search<'_>)> = queries
             .iter()
@@ -94,54 +95,46 @@ fn larger_batches_on_any_number_of_threads() -> Result<(), Box<dyn std::error::E
     Ok(())
 }
 
-/// Enough vectors that the rows are split among threads for a single query.
+/// Threads divide the rows for a single query.
 #[test]
 fn single_queries_on_any_number_of_threads() -> Result<(), Box<dyn std::error::Error>> {
-    let mut random = SplitMix::new(3, 0);
+    let mut random = SplitMix64::new(3, 0);
     let (count, dim, how) = (50_000, 48, Search::top(100));
     let rows = random_vectors(&mut random, 7, count, dim);
     let pools = [1, 2, 5].map(|threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build().unwrap()
     });
-    // The best of each is the vector itself: in the first part, in the middle and the very last.
+    // The nearest vector is the query itself: the first, one in the middle, and the last.
     let queries = [0, 23_456, count - 1];
-    for similarity in [Similarity::Cosine, Similarity::Euclidean] {
-        let index = FlatIndex::of(numbered(count), &rows, similarity)?;
-        let (half, _) = HalfIndex::of(&index)?;
+    for similarity in [VectorSimilarity::Cosine, VectorSimilarity::Euclidean] {
+        let index = flat_index(&rows, similarity);
         let coded = index.clone().with_codes();
-        let near: Vec<Vec<f32>> = (0..count as u32)
-            .map(|n| half.row(DocNum::new(n)))
-            .collect();
         for query in queries {
             let (query, own) = (&rows[query], DocNum::new(query as u32));
-            let [expected, rounded] = [&index as &dyn Retriever<Query = [f32]>, &half]
-                .map(|index| pools[0].install(|| index.search(query, &how)).unwrap());
-            assert_eq!([expected.hits()[0].doc, rounded.hits()[0].doc], [own; 2]);
+            let expected = pools[0].install(|| index.search(query, &how))?;
+            assert_eq!(expected.hits()[0].doc, own);
             check(similarity, query, &rows, 100, &|_| true, &expected);
-            check(similarity, query, &near, 100, &|_| true, &rounded);
             for pool in &pools {
                 let found = pool.install(|| index.search(query, &how))?;
                 assert_eq!(found, expected);
                 let found = pool.install(|| coded.search(query, &how))?;
                 assert_eq!(found, expected);
-                let found = pool.install(|| half.search(query, &how))?;
-                assert_eq!(found, rounded);
             }
         }
     }
     Ok(())
 }
 
-fn build(similarity: Similarity, coded: bool) -> impl Fn(DocIds, Vec<Vec<f32>>) -> FlatIndex {
+fn build(similarity: VectorSimilarity, coded: bool) -> impl Fn(DocIds, Vec<Vec<f32>>) -> FlatIndex {
     move |ids, rows| {
-        let index = FlatIndex::of(ids, &rows, similarity).unwrap();
+        let index = FlatIndex::new(ids, matrix(&rows), similarity).unwrap();
         if coded { index.with_codes() } else { index }
     }
 }
 
 #[test]
-fn it_keeps_the_contract() {
+fn contract() {
     let folder = tempfile::tempdir().unwrap();
     let reload = |index: &FlatIndex| {
         let path = folder.path().join("vectors.ir");
@@ -149,16 +142,16 @@ fn it_keeps_the_contract() {
         FlatIndex::open(&path).unwrap()
     };
     for coded in [false, true] {
-        check_vectors_saved(build(Similarity::InnerProduct, coded), reload);
-        check_vectors(build(Similarity::Euclidean, coded));
-        // Cosine refuses the zeros among the toys.
-        let directed = |count| -> Vec<Vec<f32>> {
+        check_vectors_saved(build(VectorSimilarity::InnerProduct, coded), reload);
+        check_vectors(build(VectorSimilarity::Euclidean, coded));
+        // Cosine similarity rejects the zero vectors of the toy collection.
+        let nonzero = |count| -> Vec<Vec<f32>> {
             let mut vectors = toy::vectors(count, 6);
             vectors.iter_mut().for_each(|vector| vector[0] += 0.125);
             vectors
         };
-        let index = build(Similarity::Cosine, coded)(numbered(70), directed(70));
-        let (queries, zeros) = (directed(9), [0.0; 6]);
+        let index = build(VectorSimilarity::Cosine, coded)(numbered(70), nonzero(70));
+        let (queries, zeros) = (nonzero(9), [0.0; 6]);
         let contract = Contract {
             good: queries.iter().map(Vec::as_slice).collect(),
             bad: vec![&zeros, &zeros[1..], &[f32::NAN; 6]],
@@ -169,70 +162,92 @@ fn it_keeps_the_contract() {
 }
 
 #[test]
-fn vectors_that_cannot_be_searched() {
-    let error = |rows: &[&[f32]], similarity| {
-        FlatIndex::of(numbered(rows.len()), rows, similarity).unwrap_err()
+fn invalid_vectors_and_queries() {
+    use VectorSimilarity::{Cosine, InnerProduct};
+    let build = |count, values: Vec<f32>, dim, similarity| {
+        let vectors = Array2::from_shape_vec((values.len() / dim, dim), values).unwrap();
+        FlatIndex::new(numbered(count), vectors, similarity)
     };
-    let text = |rows: &[&[f32]], similarity| error(rows, similarity).to_string();
-    use Similarity::{Cosine, InnerProduct};
-    assert_eq!(
-        text(&[&[1.0, 2.0], &[3.0]], InnerProduct),
-        "row 1: expected 2 dimensions, found 1"
-    );
-    assert_eq!(
-        text(&[&[1.0, 2.0], &[3.0, f32::NAN]], InnerProduct),
-        "row 1, column 1: expected a finite number, found NaN"
-    );
-    assert_eq!(
-        text(&[&[f32::NEG_INFINITY, 2.0]], Cosine),
-        "row 0, column 0: expected a finite number, found -inf"
-    );
-    assert_eq!(
-        text(&[&[1.0], &[1.0], &[-0.0]], Cosine),
-        "row 2: expected a vector with a direction for cosine, found zeros"
-    );
-    assert_eq!(error(&[&[], &[]], InnerProduct), VectorError::NoDimensions);
-    let rows = DenseRows::of(&[[1.0, 0.1], [1.0, -1e39]]).unwrap();
-    let from_rows = |count, rows: &DenseRows| {
-        FlatIndex::from_rows(numbered(count), rows, InnerProduct).map(|index| index.rows().to_vec())
-    };
-    assert_eq!(from_rows(1, &rows.select(&[0])), Ok(vec![1.0, 0.1]));
-    let wrong = from_rows(2, &rows).unwrap_err();
-    assert_eq!(
-        wrong.to_string(),
-        "row 1, column 1: expected a finite number, found -inf"
-    );
+    for (values, dim, similarity, message) in [
+        (
+            vec![1.0, 2.0, 3.0, f32::NAN],
+            2,
+            InnerProduct,
+            "row 1, column 1: expected a finite number, found NaN",
+        ),
+        (
+            vec![f32::NEG_INFINITY, 2.0],
+            2,
+            Cosine,
+            "row 0, column 0: expected a finite number, found -inf",
+        ),
+        (
+            vec![1.0, 1.0, -0.0],
+            1,
+            Cosine,
+            "row 2: expected a nonzero vector for cosine similarity, found a zero vector",
+        ),
+    ] {
+        let error = build(values.len() / dim, values, dim, similarity).unwrap_err();
+        assert_eq!(error.to_string(), message);
+    }
+    let error = FlatIndex::new(numbered(2), Array2::zeros((2, 0)), InnerProduct).unwrap_err();
+    assert_eq!(error, VectorError::NoDimensions);
+    let error = build(3, vec![0.5; 4], 2, InnerProduct).unwrap_err();
     let (documents, found) = (3, 2);
-    let wrong = from_rows(3, &rows).unwrap_err();
-    assert_eq!(wrong, VectorError::Documents { documents, found });
-    let wrong = FlatIndex::new(numbered(2), 3, vec![0.0; 5], InnerProduct).unwrap_err();
+    assert_eq!(error, VectorError::Documents { documents, found });
+    let error = FlatIndex::from_row_major(numbered(2), 3, vec![0.0; 5], InnerProduct).unwrap_err();
     assert_eq!(
-        wrong.to_string(),
+        error.to_string(),
         "expected 2 vectors of 3 values, found 5 values"
     );
-    let wrong = FlatIndex::of(numbered(2), &[[1.0]], InnerProduct).unwrap_err();
+    let error = build(2, vec![1.0], 1, InnerProduct).unwrap_err();
     assert_eq!(
-        wrong.to_string(),
+        error.to_string(),
         "expected a vector for each of 2 ids, found 1"
     );
-    let index = FlatIndex::of(numbered(1), &[[1.0]], Cosine).unwrap();
+    let index = build(1, vec![1.0], 1, Cosine).unwrap();
     assert!(matches!(
         index.search(&[0.0], &Search::top(1)),
         Err(SearchError::ZeroVector)
     ));
-    // A length that was said is kept without vectors.
-    let empty = FlatIndex::new(DocIds::new(), 3, Vec::new(), Cosine).unwrap();
+    // An index without vectors keeps its dimension.
+    let empty = FlatIndex::new(DocIds::new(), Array2::zeros((0, 3)), Cosine).unwrap();
     assert!(empty.search(&[1.0; 2], &Search::top(1)).is_err());
     assert!(empty.search(&[1.0; 3], &Search::top(1)).unwrap().is_empty());
 }
 
-/// Scores beyond 32 bits are infinite, and equal.
+/// A view, a transposed matrix and f64 values give the same index as an owned matrix.
 #[test]
-fn scores_that_overflow() {
+fn matrices_of_any_layout() {
+    let vectors = arr2(&[[1.0_f32, 0.1], [1.0, -3.0], [0.5, 7.0]]);
+    let columns = arr2(&[[1.0_f32, 1.0, 0.5], [0.1, -3.0, 7.0]]);
+    let similarity = VectorSimilarity::InnerProduct;
+    let wide = vectors.mapv(f64::from);
+    for index in [
+        FlatIndex::new(numbered(3), &vectors, similarity),
+        FlatIndex::new(numbered(3), columns.t(), similarity),
+        FlatIndex::new(numbered(3), wide.mapv(|value| value as f32), similarity),
+        FlatIndex::from_row_major(
+            numbered(3),
+            2,
+            vectors.iter().copied().collect(),
+            similarity,
+        ),
+    ] {
+        let index = index.unwrap();
+        assert_eq!(index.vectors(), vectors);
+        assert_eq!(index.vector(DocNum::new(2)), [0.5, 7.0]);
+    }
+}
+
+/// Scores beyond the range of f32 are infinite and tie.
+#[test]
+fn overflowing_scores() {
     let rows = [[f32::MAX, 1.0], [f32::MAX, 2.0], [1.0, f32::MIN]];
     for coded in [false, true] {
         let rows = rows.map(Vec::from).to_vec();
-        let index = build(Similarity::InnerProduct, coded)(numbered(3), rows);
+        let index = build(VectorSimilarity::InnerProduct, coded)(numbered(3), rows);
         let found = index.search(&[f32::MAX, 0.0], &Search::top(2)).unwrap();
         assert!(found.iter().all(|hit| hit.score == f32::INFINITY));
         assert_eq!(found.hits()[0].doc, DocNum::new(0));

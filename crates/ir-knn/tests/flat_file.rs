@@ -1,4 +1,4 @@
-//! Saved indexes: what comes back, and what is refused.
+//! Files of flat indexes: round trips, damage, errors.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,22 +7,17 @@ mod cases;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cases::{ALL, refuses_every_cut, refuses_every_flip};
-use ir_core::{DocNum, Retriever, Search};
-use ir_knn::{FlatIndex, OpenError, Similarity, Verify};
+use cases::{ALL, check_every_cut, check_every_flip};
+use ir_core::store::{OpenIndexError, Verify};
+use ir_core::{DocIds, DocNum, Retriever, Search};
+use ir_knn::{FlatIndex, VectorSimilarity};
+use ndarray::Array2;
 
-/// Small enough that every byte of the file can be tried.
-fn small() -> FlatIndex {
-    let rows: Vec<[f32; 3]> = (0..9).map(|n| [n as f32 + 0.5, 1.0, -1.0]).collect();
-    let ids = (0..9).map(|n| format!("ü{n}")).collect();
-    FlatIndex::of(ids, &rows, Similarity::Cosine).unwrap()
-}
-
-fn index(similarity: Similarity) -> FlatIndex {
-    let row = |n: u32| [n as f32 + 0.5, (n * 7 % 11) as f32, -1.0];
-    let rows: Vec<[f32; 3]> = (0..70).map(row).collect();
-    let ids = (0..70).map(|n| format!("ü{n}")).collect();
-    FlatIndex::of(ids, &rows, similarity).unwrap()
+fn index(count: usize, similarity: VectorSimilarity) -> FlatIndex {
+    let row = |n: usize| [n as f32 + 0.5, (n * 7 % 11) as f32, -1.0];
+    let vectors = Array2::from_shape_fn((count, 3), |(n, column)| row(n)[column]);
+    let ids = (0..count).map(|n| format!("ü{n}")).collect();
+    FlatIndex::new(ids, vectors, similarity).unwrap()
 }
 
 fn saved(folder: &Path, index: &FlatIndex) -> PathBuf {
@@ -32,14 +27,14 @@ fn saved(folder: &Path, index: &FlatIndex) -> PathBuf {
 }
 
 #[test]
-fn what_was_saved_comes_back() {
+fn save_and_open() {
     let folder = tempfile::tempdir().unwrap();
     for similarity in ALL {
-        for index in [index(similarity), index(similarity).with_codes()] {
+        for index in [index(70, similarity), index(70, similarity).with_codes()] {
             let path = saved(folder.path(), &index);
             let opened = FlatIndex::open_as(&path, similarity, 3).unwrap();
-            assert_eq!(opened.rows(), index.rows());
-            assert_eq!(opened.row(DocNum::new(1)), index.row(DocNum::new(1)));
+            assert_eq!(opened.vectors(), index.vectors());
+            assert_eq!(opened.vector(DocNum::new(1)), index.vector(DocNum::new(1)));
             assert_eq!(opened.ids(), index.ids());
             assert_eq!(opened.has_codes(), index.has_codes());
             let (query, how) = ([1.0, 2.0, 3.0], Search::top(7));
@@ -47,101 +42,106 @@ fn what_was_saved_comes_back() {
                 opened.search(&query, &how).unwrap(),
                 index.search(&query, &how).unwrap()
             );
-            // The same bytes again, also from a file that is open.
+            // Saving again, over the open file, writes the same bytes.
             let bytes = fs::read(&path).unwrap();
             opened.save(&path).unwrap();
             assert_eq!(fs::read(&path).unwrap(), bytes);
-            assert_eq!(opened.ids().len(), 70, "the old file is still there");
-            // Little more than the vectors.
+            assert_eq!(opened.ids().len(), 70, "the old file remains mapped");
             if !index.has_codes() {
-                let room = 70 * (4 * 3 + 4 + 4) + 64 * 4 + 400;
-                assert!(bytes.len() < room, "{} of {room}", bytes.len());
+                let max = 70 * (4 * 3 + 4 + 4) + 64 * 4 + 400;
+                assert!(bytes.len() < max, "{} of {max}", bytes.len());
             }
         }
     }
-    let none = FlatIndex::new([""; 0].into_iter().collect(), 4, vec![], Similarity::Cosine);
-    let none = none.unwrap().with_codes();
-    let opened = FlatIndex::open(saved(folder.path(), &none)).unwrap();
+    let empty = FlatIndex::new(
+        DocIds::new(),
+        Array2::zeros((0, 4)),
+        VectorSimilarity::Cosine,
+    );
+    let empty = empty.unwrap().with_codes();
+    let opened = FlatIndex::open(saved(folder.path(), &empty)).unwrap();
     assert!(opened.is_empty());
     assert_eq!(opened.dim(), 4);
 }
 
-/// The promise to those who know the size of their vectors: at most a twentieth more.
+/// A file is at most 5 % larger than its vectors.
 #[test]
-fn a_file_is_hardly_larger_than_its_vectors() {
+fn file_size() {
     let folder = tempfile::tempdir().unwrap();
-    let values = (0..1000 * 384).map(|n| (n % 997) as f32).collect();
+    let vectors = Array2::from_shape_fn((1000, 384), |(n, m)| ((n * 384 + m) % 997) as f32);
     let ids = (0..1000).map(|n| format!("document-{n}")).collect();
-    let index = FlatIndex::new(ids, 384, values, Similarity::InnerProduct).unwrap();
+    let index = FlatIndex::new(ids, vectors, VectorSimilarity::InnerProduct).unwrap();
     let size = fs::metadata(saved(folder.path(), &index)).unwrap().len();
     let raw = 1000 * 384 * 4;
     assert!(size > raw && size * 100 <= raw * 105, "{size} of {raw}");
 }
 
 #[test]
-fn every_flipped_byte_is_found() {
+fn every_flipped_byte_is_detected() {
     let folder = tempfile::tempdir().unwrap();
-    let path = saved(folder.path(), &small().with_codes());
-    refuses_every_flip(&path, FlatIndex::open);
+    let index = index(9, VectorSimilarity::Cosine).with_codes();
+    check_every_flip(&saved(folder.path(), &index), FlatIndex::open);
 }
 
 #[test]
-fn every_cut_is_found() {
+fn every_truncation_is_detected() {
     let folder = tempfile::tempdir().unwrap();
-    for index in [small(), small().with_codes()] {
-        let path = saved(folder.path(), &index);
-        refuses_every_cut(&path, FlatIndex::open);
+    let index = index(9, VectorSimilarity::Cosine);
+    for index in [index.clone(), index.with_codes()] {
+        check_every_cut(&saved(folder.path(), &index), FlatIndex::open);
     }
 }
 
 #[test]
-fn errors_say_what_was_found() {
+fn error_messages() {
     let folder = tempfile::tempdir().unwrap();
-    let path = saved(folder.path(), &index(Similarity::Cosine));
+    let path = saved(folder.path(), &index(70, VectorSimilarity::Cosine));
     let name = path.display().to_string();
-    let text = |result: Result<FlatIndex, OpenError>| {
+    let text = |result: Result<FlatIndex, OpenIndexError>| {
         let error = result.unwrap_err().to_string();
         error.replace(&name, "FILE")
     };
     assert_eq!(
-        text(FlatIndex::open_as(&path, Similarity::Euclidean, 3)),
-        "FILE: expected an index of Euclidean similarity, found cosine"
+        text(FlatIndex::open_as(&path, VectorSimilarity::Euclidean, 3)),
+        "FILE: expected an index with similarity Euclidean, found cosine"
     );
     assert_eq!(
-        text(FlatIndex::open_as(&path, Similarity::Cosine, 4)),
-        "FILE: expected an index of 4 dimensions, found 3"
+        text(FlatIndex::open_as(&path, VectorSimilarity::Cosine, 4)),
+        "FILE: expected an index with dimension 4, found 3"
     );
     let bytes = fs::read(&path).unwrap();
     let mut other = bytes.clone();
-    other[8] = 9;
+    other[8] = 1;
     let checksum = crc32fast::hash(&other[..12]);
     other[12..16].copy_from_slice(&checksum.to_le_bytes());
     fs::write(&path, &other).unwrap();
     assert_eq!(
         text(FlatIndex::open(&path)),
-        "FILE: expected version 1 of the format, found 9"
+        "FILE: expected version 2 of the index format, found 1; build the index again"
     );
     let mut damaged = bytes.clone();
     damaged[100] ^= 1;
     fs::write(&path, &damaged).unwrap();
-    assert!(text(FlatIndex::open(&path)).starts_with("FILE: damaged: section rows has checksum"));
-    // Opening without the vectors does not see it; checking afterwards does.
-    let opened = FlatIndex::open_with(&path, Verify::Tables).unwrap();
+    let message = text(FlatIndex::open(&path));
+    assert!(message.starts_with("FILE: damaged: expected checksum "));
+    assert!(message.contains(" in section vectors, found "));
+    // Opening without the checksums of the vectors succeeds; verifying later detects the damage.
+    let opened = FlatIndex::open_with(&path, Verify::SmallSections).unwrap();
     assert!(matches!(
         opened.verify(),
-        Err(OpenError::Checksum { section, .. }) if section == "rows"
+        Err(OpenIndexError::Checksum { section, .. }) if section == "vectors"
     ));
     fs::write(&path, "PK\u{3}\u{4}").unwrap();
     assert_eq!(
         text(FlatIndex::open(&path)),
-        r#"FILE: not a flat index: expected it to begin with "ir-flat\n", found "PK\u{3}\u{4}""#
+        r#"FILE: not a flat index: expected it to start with "ir-flat\n", found "PK\u{3}\u{4}""#
     );
     assert!(matches!(
         FlatIndex::open(folder.path()),
-        Err(OpenError::Directory { .. })
+        Err(OpenIndexError::Directory { .. })
     ));
     assert!(matches!(
         FlatIndex::open(folder.path().join("none")),
-        Err(OpenError::Io { .. })
+        Err(OpenIndexError::Io { .. })
     ));
 }

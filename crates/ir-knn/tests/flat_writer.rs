@@ -1,4 +1,4 @@
-//! Indexes that are written vector by vector, and what is left of those that were interrupted.
+//! Streaming writer of flat indexes: complete and interrupted files.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,15 +7,15 @@ mod cases;
 use std::fs;
 use std::path::Path;
 
-use cases::{ALL, random_vectors};
-use ir_core::{DocIds, SplitMix};
-use ir_knn::{FlatIndex, FlatIndexWriter, Similarity, VectorError, WriteError};
+use cases::{ALL, matrix, random_vectors};
+use ir_core::{DocIds, SplitMix64};
+use ir_knn::{FlatIndex, FlatIndexWriteError, FlatIndexWriter, VectorError, VectorSimilarity};
 
 const DIM: usize = 40_000;
 
-/// Vectors of which 26 fill a block, and what an index of them is.
+/// Vectors, of which 26 fill a block.
 fn vectors(count: usize) -> Vec<Vec<f32>> {
-    random_vectors(&mut SplitMix::new(5, 0), 7, count, DIM)
+    random_vectors(&mut SplitMix64::new(5, 0), 7, count, DIM)
 }
 
 fn id(n: usize) -> String {
@@ -25,7 +25,7 @@ fn id(n: usize) -> String {
 fn saved(folder: &Path, vectors: &[Vec<f32>]) -> Vec<u8> {
     let ids: DocIds = (0..vectors.len()).map(id).collect();
     let path = folder.join("saved.ir");
-    let index = FlatIndex::new(ids, DIM, vectors.concat(), Similarity::Euclidean).unwrap();
+    let index = FlatIndex::new(ids, matrix(vectors), VectorSimilarity::Euclidean).unwrap();
     index.save(&path).unwrap();
     fs::read(path).unwrap()
 }
@@ -37,14 +37,14 @@ fn push(writer: &mut FlatIndexWriter, vectors: &[Vec<f32>]) {
 }
 
 #[test]
-fn the_bytes_are_those_of_saving() {
+fn written_and_saved_files_are_equal() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vectors.ir");
     for similarity in ALL {
         for count in [0, 1, 70] {
-            let rows = random_vectors(&mut SplitMix::new(6, 0), 7, count, 3);
+            let rows = random_vectors(&mut SplitMix64::new(6, 0), 7, count, 3);
             let ids = (0..count).map(id).collect();
-            let index = FlatIndex::new(ids, 3, rows.concat(), similarity).unwrap();
+            let index = FlatIndex::from_row_major(ids, 3, rows.concat(), similarity).unwrap();
             index.save(&path).unwrap();
             let expected = fs::read(&path).unwrap();
             let mut writer = FlatIndexWriter::create(&path, 3, similarity).unwrap();
@@ -59,9 +59,9 @@ fn the_bytes_are_those_of_saving() {
     }
 }
 
-/// However much of both files was written when the program ended, the rest makes the same index.
+/// Wherever the process ended, the resumed writer completes the same index.
 #[test]
-fn interrupted_anywhere() {
+fn interrupted_at_any_byte() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vectors.ir");
     let (partial, journal) = (
@@ -70,7 +70,7 @@ fn interrupted_anywhere() {
     );
     let rows = vectors(60);
     let expected = saved(folder.path(), &rows);
-    let similarity = Similarity::Euclidean;
+    let similarity = VectorSimilarity::Euclidean;
     let mut writer = FlatIndexWriter::create(&path, DIM, similarity).unwrap();
     push(&mut writer, &rows[..58]);
     drop(writer);
@@ -78,7 +78,7 @@ fn interrupted_anywhere() {
     let (whole, entries) = (fs::read(&partial).unwrap(), fs::read(&journal).unwrap());
     let block = 26 * DIM * 4;
     let cases = [
-        // What of both files is there, and how many vectors that makes.
+        // Lengths of both files, and the number of vectors recovered.
         (whole.len(), entries.len(), 58),
         (whole.len() - 1, entries.len(), 52),
         (whole.len(), entries.len() - 1, 52),
@@ -92,18 +92,21 @@ fn interrupted_anywhere() {
         (whole.len(), 20, 0),
         (whole.len(), 0, 0),
     ];
-    for (of_rows, of_ids, expect) in cases {
-        fs::write(&partial, &whole[..of_rows]).unwrap();
-        fs::write(&journal, &entries[..of_ids]).unwrap();
+    for (partial_len, journal_len, expected_len) in cases {
+        fs::write(&partial, &whole[..partial_len]).unwrap();
+        fs::write(&journal, &entries[..journal_len]).unwrap();
         let mut writer = FlatIndexWriter::resume(&path, DIM, similarity).unwrap();
-        assert_eq!(writer.len(), expect, "{of_rows} {of_ids}");
-        assert!(writer.ids().iter().eq((0..expect).map(id)));
+        assert_eq!(writer.len(), expected_len, "{partial_len} {journal_len}");
+        assert!(writer.ids().iter().eq((0..expected_len).map(id)));
         push(&mut writer, &rows);
         writer.finish().unwrap();
-        assert!(fs::read(&path).unwrap() == expected, "{of_rows} {of_ids}");
+        assert!(
+            fs::read(&path).unwrap() == expected,
+            "{partial_len} {journal_len}"
+        );
         fs::remove_file(&path).unwrap();
     }
-    // Damaged vectors end what is kept, and so does a damaged entry.
+    // Vectors before the first damaged vector or journal block are recovered.
     for (at, file, expect) in [(64 + block + 9, &partial, 26), (400, &journal, 26)] {
         fs::write(&partial, &whole).unwrap();
         fs::write(&journal, &entries).unwrap();
@@ -119,11 +122,11 @@ fn interrupted_anywhere() {
 }
 
 #[test]
-fn resumed_again_and_again() {
+fn resumed_repeatedly() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vectors.ir");
     let rows = vectors(9);
-    let similarity = Similarity::Euclidean;
+    let similarity = VectorSimilarity::Euclidean;
     for count in 0..=rows.len() {
         let mut writer = FlatIndexWriter::resume(&path, DIM, similarity).unwrap();
         assert_eq!(writer.len(), count.saturating_sub(1));
@@ -134,7 +137,7 @@ fn resumed_again_and_again() {
         .finish()
         .unwrap();
     assert!(fs::read(&path).unwrap() == saved(folder.path(), &rows));
-    // A new beginning forgets what is there.
+    // Creating a writer discards the partial files.
     let writer = FlatIndexWriter::create(&path, DIM, similarity).unwrap();
     assert!(writer.is_empty());
     writer.discard().unwrap();
@@ -142,11 +145,11 @@ fn resumed_again_and_again() {
 }
 
 #[test]
-fn errors() {
+fn error_messages() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vectors.ir");
     let name = path.display().to_string();
-    let create = || FlatIndexWriter::create(&path, 2, Similarity::Cosine);
+    let create = || FlatIndexWriter::create(&path, 2, VectorSimilarity::Cosine);
     let mut writer = create().unwrap();
     writer.push("a", &[1.0, 2.0]).unwrap();
     let mut text = |vector: &[f32]| writer.push("b", vector).unwrap_err().to_string();
@@ -157,40 +160,37 @@ fn errors() {
     );
     assert_eq!(
         text(&[0.0, 0.0]),
-        "row 1: expected a vector with a direction for cosine, found zeros"
+        "row 1: expected a nonzero vector for cosine similarity, found a zero vector"
     );
     assert_eq!(writer.len(), 1);
     let error = create().unwrap_err().to_string().replace(&name, "FILE");
-    assert_eq!(
-        error,
-        "FILE.partial-ids: expected to be the only writer, found another at work"
-    );
+    assert_eq!(error, "FILE.partial-ids: locked by another writer");
     drop(writer);
-    let error = FlatIndexWriter::resume(&path, 3, Similarity::Euclidean).unwrap_err();
+    let error = FlatIndexWriter::resume(&path, 3, VectorSimilarity::Euclidean).unwrap_err();
     assert_eq!(
         error.to_string().replace(&name, "FILE"),
-        "FILE.partial-ids: expected to go on with Euclidean similarity in 3 dimensions, found cosine in 2"
+        "FILE.partial-ids: expected Euclidean similarity and dimension 3 to resume, found cosine and 2"
     );
-    let mut writer = FlatIndexWriter::resume(&path, 2, Similarity::Cosine).unwrap();
-    assert_eq!(writer.len(), 1, "what was refused is still there");
+    let mut writer = FlatIndexWriter::resume(&path, 2, VectorSimilarity::Cosine).unwrap();
+    assert_eq!(writer.len(), 1, "the rejected writer changed the files");
     writer.push("b", &[3.0, 4.0]).unwrap();
     writer.finish().unwrap();
     let ids = FlatIndex::open(&path).unwrap();
     assert_eq!(ids.len(), 2);
     assert!(matches!(
-        FlatIndexWriter::create(&path, 0, Similarity::Cosine),
-        Err(WriteError::Vector(VectorError::NoDimensions))
+        FlatIndexWriter::create(&path, 0, VectorSimilarity::Cosine),
+        Err(FlatIndexWriteError::Vector(VectorError::NoDimensions))
     ));
-    for place in [
+    for path in [
         folder.path(),
         &folder.path().join("none/vectors.ir"),
         Path::new(""),
     ] {
-        let error = FlatIndexWriter::create(place, 2, Similarity::Cosine).unwrap_err();
+        let error = FlatIndexWriter::create(path, 2, VectorSimilarity::Cosine).unwrap_err();
         assert!(
-            matches!(error, WriteError::Io { .. }),
+            matches!(error, FlatIndexWriteError::Io { .. }),
             "{}",
-            place.display()
+            path.display()
         );
     }
 }

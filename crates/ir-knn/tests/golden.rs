@@ -218,8 +218,8 @@ fn svd() {
 /// Ties are broken by the order of the classes, which differs between integers and strings.
 ///
 /// # Source
-/// `cross_validate(KNeighborsClassifier(4, algorithm="brute"), x, y, cv=5)` of scikit-learn 1.9.1, with
-/// integers `y` and with strings of a letter and these integers.
+/// `cross_validate(KNeighborsClassifier(4, algorithm="brute"), x, y, cv=5)` of scikit-learn 1.9.1,
+/// with integers `y` and with strings of a letter and these integers.
 #[test]
 fn ties_between_numbered_classes() {
     let values = (0..240_u32).flat_map(|i| (0..3).map(move |j| (i * 31 + j * 17 + i * j * j) % 23));

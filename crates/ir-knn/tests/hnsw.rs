@@ -5,18 +5,20 @@
 mod cases;
 
 use cases::{ALL, normal, numbered};
-use ir_core::{DocIds, DocNum, DocSet, Ranking, Retriever, Search, SearchError, SplitMix};
-use ir_knn::{Effort, FlatIndex, HnswConfig, HnswError, HnswIndex, HnswSearcher, Similarity};
+use ir_core::{DocIds, DocNum, DocSet, Ranking, Retriever, Search, SearchError, SplitMix64};
+use ir_knn::{
+    EfSearch, FlatIndex, HnswConfig, HnswError, HnswIndex, HnswSearcher, VectorSimilarity,
+};
 use ir_testkit::{check_vectors, check_vectors_saved};
 
-fn vector(random: &mut SplitMix, dim: usize) -> Vec<f32> {
+fn vector(random: &mut SplitMix64, dim: usize) -> Vec<f32> {
     (0..dim).map(|_| normal(random)).collect()
 }
 
 /// Around thirty centres, in 12 of 48 dimensions, with a little noise in all.
 fn clustered(seed: u64, count: usize) -> Vec<Vec<f32>> {
-    let random = &mut SplitMix::new(seed, 1);
-    let world = &mut SplitMix::new(1, 2);
+    let random = &mut SplitMix64::new(seed, 1);
+    let world = &mut SplitMix64::new(1, 2);
     let map: Vec<Vec<f32>> = (0..12).map(|_| vector(world, 48)).collect();
     let centres: Vec<Vec<f32>> = (0..30).map(|_| vector(world, 12)).collect();
     let mut row = || {
@@ -33,7 +35,7 @@ fn clustered(seed: u64, count: usize) -> Vec<Vec<f32>> {
     (0..count).map(|_| row()).collect()
 }
 
-fn build(rows: &[Vec<f32>], similarity: Similarity, config: &HnswConfig) -> HnswIndex {
+fn build(rows: &[Vec<f32>], similarity: VectorSimilarity, config: &HnswConfig) -> HnswIndex {
     let flat = FlatIndex::of(numbered(rows.len()), rows, similarity).unwrap();
     HnswIndex::new(flat, config).unwrap()
 }
@@ -71,7 +73,13 @@ fn most_of_the_best_are_found() -> Result<(), Box<dyn std::error::Error>> {
     let queries = clustered(2, 100);
     for similarity in ALL {
         let index = build(&rows, similarity, &HnswConfig::default());
-        let of = |effort| recall(&index.searcher(Effort(effort)), &queries, &Search::top(10));
+        let of = |effort| {
+            recall(
+                &index.searcher(EfSearch(effort)),
+                &queries,
+                &Search::top(10),
+            )
+        };
         let (some, more, most) = (of(10)?, of(40)?, of(160)?);
         assert!(some >= 0.75, "{similarity}: {some}");
         assert!(more >= 0.95, "{similarity}: {more}");
@@ -89,9 +97,9 @@ fn vectors_that_share_a_direction() -> Result<(), Box<dyn std::error::Error>> {
         rows
     };
     let (rows, queries) = (far(clustered(1, 5000)), far(clustered(2, 50)));
-    for similarity in [Similarity::Cosine, Similarity::Euclidean] {
+    for similarity in [VectorSimilarity::Cosine, VectorSimilarity::Euclidean] {
         let index = build(&rows, similarity, &HnswConfig::default());
-        let searcher = index.searcher(Effort(64));
+        let searcher = index.searcher(EfSearch(64));
         let found = recall(&searcher, &queries, &Search::top(10))?;
         assert!(found >= 0.95, "{similarity}: {found}");
     }
@@ -100,9 +108,9 @@ fn vectors_that_share_a_direction() -> Result<(), Box<dyn std::error::Error>> {
 
 /// Copies of sixty vectors, each with slight changes of its own.
 fn copies(seed: u64, count: usize, change: f32) -> Vec<Vec<f32>> {
-    let world = &mut SplitMix::new(1, 3);
+    let world = &mut SplitMix64::new(1, 3);
     let topics: Vec<Vec<f32>> = (0..60).map(|_| vector(world, 48)).collect();
-    let random = &mut SplitMix::new(seed, 4);
+    let random = &mut SplitMix64::new(seed, 4);
     let mut copy = |topic: &Vec<f32>| topic.iter().map(|x| x + change * normal(random)).collect();
     (0..count).map(|n| copy(&topics[n % 60])).collect()
 }
@@ -126,8 +134,8 @@ fn as_near(searcher: &HnswSearcher, queries: &[Vec<f32>]) -> Result<f64, SearchE
 fn copies_with_slight_changes() -> Result<(), Box<dyn std::error::Error>> {
     for change in [0.1, 0.03, 0.003] {
         let rows = copies(1, 4500, change);
-        let index = build(&rows, Similarity::Cosine, &HnswConfig::default());
-        let found = as_near(&index.searcher(Effort(64)), &copies(2, 60, change))?;
+        let index = build(&rows, VectorSimilarity::Cosine, &HnswConfig::default());
+        let found = as_near(&index.searcher(EfSearch(64)), &copies(2, 60, change))?;
         assert!(found >= 0.98, "{change}: {found}");
     }
     Ok(())
@@ -138,11 +146,11 @@ fn copies_with_slight_changes() -> Result<(), Box<dyn std::error::Error>> {
 fn one_vector_far_off() -> Result<(), Box<dyn std::error::Error>> {
     let queries = clustered(2, 50);
     for far in [1e6, 1e8, 1e15] {
-        for similarity in [Similarity::Cosine, Similarity::Euclidean] {
+        for similarity in [VectorSimilarity::Cosine, VectorSimilarity::Euclidean] {
             let mut rows = clustered(1, 4500);
             rows[17] = vec![far; 48];
             let index = build(&rows, similarity, &HnswConfig::default());
-            let found = as_near(&index.searcher(Effort(64)), &queries)?;
+            let found = as_near(&index.searcher(EfSearch(64)), &queries)?;
             assert!(found >= 0.98, "{similarity}, {far:e}: {found}");
         }
     }
@@ -162,17 +170,17 @@ fn same_graph(rows: &[Vec<f32>]) -> Result<(), Box<dyn std::error::Error>> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build()?;
-        let config = HnswConfig::default().with_build_effort(40);
+        let config = HnswConfig::default().with_ef_construction(40);
         let path = folder.path().join(threads.to_string());
-        let index = pool.install(|| build(rows, Similarity::Euclidean, &config));
+        let index = pool.install(|| build(rows, VectorSimilarity::Euclidean, &config));
         index.save(&path)?;
         files.push(std::fs::read(path)?);
     }
     assert!(files.windows(2).all(|pair| pair[0] == pair[1]));
     // Another seed gives another graph.
-    let config = HnswConfig::default().with_build_effort(40).seeded(1);
+    let config = HnswConfig::default().with_ef_construction(40).with_seed(1);
     let path = folder.path().join("other");
-    build(rows, Similarity::Euclidean, &config).save(&path)?;
+    build(rows, VectorSimilarity::Euclidean, &config).save(&path)?;
     assert_ne!(std::fs::read(path)?, files[0]);
     Ok(())
 }
@@ -181,8 +189,8 @@ fn same_graph(rows: &[Vec<f32>]) -> Result<(), Box<dyn std::error::Error>> {
 fn batches_are_what_queries_give_one_by_one() -> Result<(), Box<dyn std::error::Error>> {
     let rows = clustered(4, 4000);
     let queries = clustered(5, 60);
-    let index = build(&rows, Similarity::Cosine, &HnswConfig::default());
-    let searcher = index.searcher(Effort(30));
+    let index = build(&rows, VectorSimilarity::Cosine, &HnswConfig::default());
+    let searcher = index.searcher(EfSearch(30));
     let even = |doc: DocNum| doc.get().is_multiple_of(2);
     let asked: Vec<(&[f32], Search<'_>)> = queries
         .iter()
@@ -212,10 +220,10 @@ fn batches_are_what_queries_give_one_by_one() -> Result<(), Box<dyn std::error::
 fn filters_of_every_width() -> Result<(), Box<dyn std::error::Error>> {
     let rows = clustered(6, 6000);
     let queries = clustered(7, 30);
-    let index = build(&rows, Similarity::Euclidean, &HnswConfig::default());
+    let index = build(&rows, VectorSimilarity::Euclidean, &HnswConfig::default());
     for every in [1, 2, 3, 10, 50, 1000, 5999] {
         // As wide as still is a walk.
-        let searcher = index.searcher(Effort(if every == 3 { 20 } else { 40 }));
+        let searcher = index.searcher(EfSearch(if every == 3 { 20 } else { 40 }));
         let closure = move |doc: DocNum| doc.index().is_multiple_of(every);
         let set = DocSet::select(rows.len(), closure);
         for how in [
@@ -226,7 +234,7 @@ fn filters_of_every_width() -> Result<(), Box<dyn std::error::Error>> {
             assert!(found >= 0.9, "every {every}: {found}");
         }
     }
-    let searcher = index.searcher(Effort(40));
+    let searcher = index.searcher(EfSearch(40));
     // Those that pass are where the query is not: all that is near is shut out.
     for query in &queries[..5] {
         let exact = index.flat();
@@ -246,9 +254,13 @@ fn filters_of_every_width() -> Result<(), Box<dyn std::error::Error>> {
 fn any_number_of_hits() -> Result<(), Box<dyn std::error::Error>> {
     let rows = clustered(8, 3000);
     let query = &clustered(9, 1)[0];
-    let index = build(&rows, Similarity::InnerProduct, &HnswConfig::default());
+    let index = build(
+        &rows,
+        VectorSimilarity::InnerProduct,
+        &HnswConfig::default(),
+    );
     for effort in [0, 1, 100, 10_000, usize::MAX] {
-        let searcher = index.searcher(Effort(effort));
+        let searcher = index.searcher(EfSearch(effort));
         for k in [0, 1, 7, 500, 2999, 3000, 3001, usize::MAX] {
             let found = searcher.search(query, &Search::top(k))?;
             assert_eq!(found.len(), k.min(3000), "effort {effort}");
@@ -256,7 +268,7 @@ fn any_number_of_hits() -> Result<(), Box<dyn std::error::Error>> {
     }
     // All in view: exact.
     let how = Search::top(10);
-    let all = index.searcher(Effort(usize::MAX)).search(query, &how)?;
+    let all = index.searcher(EfSearch(usize::MAX)).search(query, &how)?;
     assert_eq!(all, index.flat().search(query, &how)?);
     Ok(())
 }
@@ -275,12 +287,12 @@ fn equal_vectors_do_not_shut_others_out() -> Result<(), Box<dyn std::error::Erro
     }
     for similarity in ALL {
         let index = build(&rows, similarity, &HnswConfig::default());
-        let searcher = index.searcher(Effort(48));
+        let searcher = index.searcher(EfSearch(48));
         let found = recall(&searcher, &clustered(11, 50), &Search::top(10))?;
         assert!(found >= 0.95, "{similarity}: {found}");
         // Ties by document number.
         let crowd = searcher.search(&different[7], &Search::top(20))?;
-        if similarity == Similarity::Euclidean {
+        if similarity == VectorSimilarity::Euclidean {
             let first = crowd.hits()[0].doc.get();
             let docs: Vec<u32> = crowd.iter().map(|hit| hit.doc.get()).collect();
             assert_eq!(docs, (first..first + 20).collect::<Vec<_>>());
@@ -288,9 +300,9 @@ fn equal_vectors_do_not_shut_others_out() -> Result<(), Box<dyn std::error::Erro
     }
     // Nothing but one vector.
     let rows = vec![vec![1.0, 2.0]; 5000];
-    let index = build(&rows, Similarity::Cosine, &HnswConfig::default());
+    let index = build(&rows, VectorSimilarity::Cosine, &HnswConfig::default());
     let found = index
-        .searcher(Effort(1))
+        .searcher(EfSearch(1))
         .search(&[1.0, 0.0], &Search::top(3))?;
     let docs: Vec<u32> = found.iter().map(|hit| hit.doc.get()).collect();
     assert_eq!(docs, [0, 1, 2]);
@@ -298,9 +310,9 @@ fn equal_vectors_do_not_shut_others_out() -> Result<(), Box<dyn std::error::Erro
     let rows: Vec<Vec<f32>> = (1..=3000)
         .map(|n| vec![n as f32, (n % 3) as f32 * n as f32])
         .collect();
-    let index = build(&rows, Similarity::Cosine, &HnswConfig::default());
+    let index = build(&rows, VectorSimilarity::Cosine, &HnswConfig::default());
     let found = index
-        .searcher(Effort(10))
+        .searcher(EfSearch(10))
         .search(&[1.0, 2.0], &Search::top(10))?;
     let exact = index.flat().search(&[1.0, 2.0], &Search::top(10))?;
     assert!((found.hits()[9].score - exact.hits()[9].score).abs() < 1e-6);
@@ -326,18 +338,20 @@ fn odd_vectors() -> Result<(), Box<dyn std::error::Error>> {
         let rows: Vec<Vec<f32>> = (1..2500).map(row).collect();
         let dim = rows[0].len();
         for similarity in ALL {
-            let index = build(&rows, similarity, &HnswConfig::default().with_links(4));
+            let index = build(&rows, similarity, &HnswConfig::default().with_m(4));
             for query in [&rows[17], &vec![1.0; dim], &vec![f32::MAX; dim]] {
-                let found = index.searcher(Effort(32)).search(query, &Search::top(5))?;
+                let found = index
+                    .searcher(EfSearch(32))
+                    .search(query, &Search::top(5))?;
                 assert_eq!(found.len(), 5, "{kind} {similarity}");
             }
         }
     }
     // On a line, the nearest are found.
     let rows: Vec<Vec<f32>> = (1..2500).map(kinds[0]).collect();
-    let index = build(&rows, Similarity::Euclidean, &HnswConfig::default());
+    let index = build(&rows, VectorSimilarity::Euclidean, &HnswConfig::default());
     let found = index
-        .searcher(Effort(64))
+        .searcher(EfSearch(64))
         .search(&[1234.2], &Search::top(1))?;
     assert!((f64::from(found.hits()[0].score)).abs() < 10.0, "{found:?}");
     Ok(())
@@ -351,7 +365,7 @@ fn it_keeps_the_contract() {
         move |ids, rows: Vec<Vec<f32>>| {
             let flat = FlatIndex::of(ids, &rows, similarity).unwrap();
             let index = HnswIndex::new(flat, &HnswConfig::default()).unwrap();
-            index.searcher(Effort(effort))
+            index.searcher(EfSearch(effort))
         }
     };
     let reload = |searcher: &HnswSearcher| {
@@ -359,21 +373,28 @@ fn it_keeps_the_contract() {
         let index = HnswIndex::open(&path).unwrap();
         index.searcher(searcher.effort())
     };
-    check_vectors_saved(searcher(Similarity::InnerProduct, 64), reload);
-    check_vectors(searcher(Similarity::Euclidean, 5));
+    check_vectors_saved(searcher(VectorSimilarity::InnerProduct, 64), reload);
+    check_vectors(searcher(VectorSimilarity::Euclidean, 5));
 }
 
 #[test]
 fn bad_parameters_and_queries() -> Result<(), Box<dyn std::error::Error>> {
-    let flat = FlatIndex::of(numbered(2), &[[1.0, 0.0], [0.0, 1.0]], Similarity::Cosine)?;
+    let flat = FlatIndex::of(
+        numbered(2),
+        &[[1.0, 0.0], [0.0, 1.0]],
+        VectorSimilarity::Cosine,
+    )?;
     let error = |config| HnswIndex::new(flat.clone(), &config).unwrap_err();
     let config = HnswConfig::default();
     assert_eq!(
-        error(config.with_links(1)).to_string(),
+        error(config.with_m(1)).to_string(),
         "links: expected 2 to 1024, found 1"
     );
-    assert_eq!(error(config.with_build_effort(0)), HnswError::BuildEffort);
-    let searcher = HnswIndex::new(flat, &config)?.searcher(Effort::default());
+    assert_eq!(
+        error(config.with_ef_construction(0)),
+        HnswError::BuildEffort
+    );
+    let searcher = HnswIndex::new(flat, &config)?.searcher(EfSearch::default());
     let fails = |query: &[f32]| searcher.search(query, &Search::top(1)).unwrap_err();
     assert!(matches!(fails(&[0.0; 2]), SearchError::ZeroVector));
     assert!(matches!(
@@ -387,7 +408,12 @@ fn bad_parameters_and_queries() -> Result<(), Box<dyn std::error::Error>> {
             found: 3
         }
     ));
-    let long = FlatIndex::new(numbered(1), 70_000, vec![1.0; 70_000], Similarity::Cosine)?;
+    let long = FlatIndex::new(
+        numbered(1),
+        70_000,
+        vec![1.0; 70_000],
+        VectorSimilarity::Cosine,
+    )?;
     assert_eq!(
         HnswIndex::new(long, &config).unwrap_err(),
         HnswError::Dimensions {
@@ -395,8 +421,8 @@ fn bad_parameters_and_queries() -> Result<(), Box<dyn std::error::Error>> {
             found: 70_000
         }
     );
-    let empty = FlatIndex::new(DocIds::new(), 0, Vec::new(), Similarity::Cosine)?;
-    let empty = HnswIndex::new(empty, &config)?.searcher(Effort(3));
+    let empty = FlatIndex::new(DocIds::new(), 0, Vec::new(), VectorSimilarity::Cosine)?;
+    let empty = HnswIndex::new(empty, &config)?.searcher(EfSearch(3));
     assert!(empty.search(&[1.0], &Search::top(3))?.is_empty());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Saved graph indexes: what comes back, and what is refused.
+//! Files of HNSW indexes: round trips, damage, errors.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,35 +7,37 @@ mod cases;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cases::{ALL, refuses_every_cut, refuses_every_flip};
-use ir_core::{Retriever, Search};
-use ir_knn::{Effort, FlatIndex, HnswConfig, HnswIndex, OpenError, Similarity, Verify};
+use cases::{ALL, check_every_cut, check_every_flip};
+use ir_core::store::{OpenIndexError, Verify};
+use ir_core::{DocIds, Retriever, Search};
+use ir_knn::{EfSearch, FlatIndex, HnswConfig, HnswIndex, VectorSimilarity};
+use ndarray::Array2;
 
-/// Few links, so that there are five layers; two vectors are equal.
-fn index(similarity: Similarity) -> HnswIndex {
+/// Index with few links, and so five layers. Two vectors are equal.
+fn index(similarity: VectorSimilarity) -> HnswIndex {
     let row = |n: u32| [n as f32 + 0.5, (n * 7 % 11) as f32, -1.0];
     let mut rows: Vec<[f32; 3]> = (0..24).map(row).collect();
     rows[14] = rows[3];
     let ids = (0..24).map(|n| format!("ü{n}")).collect();
-    let flat = FlatIndex::of(ids, &rows, similarity).unwrap();
-    HnswIndex::new(flat, &HnswConfig::default().with_links(2)).unwrap()
+    let flat = FlatIndex::new(ids, Array2::from(rows), similarity).unwrap();
+    HnswIndex::new(flat, &HnswConfig::default().with_m(2)).unwrap()
 }
 
-/// Two crowds, each too close together for 8 bits.
-fn crowds() -> HnswIndex {
+/// Two clusters, each too dense for 8-bit codes.
+fn dense_clusters() -> HnswIndex {
     let row = |n: u32| {
-        let place = if n.is_multiple_of(2) { 1e4 } else { -1e4 };
-        [place + n as f32, (n * 7 % 11) as f32, place]
+        let center = if n.is_multiple_of(2) { 1e4 } else { -1e4 };
+        [center + n as f32, (n * 7 % 11) as f32, center]
     };
     let rows: Vec<[f32; 3]> = (0..40).map(row).collect();
     let ids = (0..40).map(|n| format!("ü{n}")).collect();
-    let flat = FlatIndex::of(ids, &rows, Similarity::Euclidean).unwrap();
-    HnswIndex::new(flat, &HnswConfig::default().with_links(2)).unwrap()
+    let flat = FlatIndex::new(ids, Array2::from(rows), VectorSimilarity::Euclidean).unwrap();
+    HnswIndex::new(flat, &HnswConfig::default().with_m(2)).unwrap()
 }
 
-/// Whether the walk is by 8 bits.
+/// Whether the file contains 8-bit codes of the nodes.
 fn is_coded(bytes: &[u8]) -> bool {
-    bytes.windows(9).any(|some| some == br#""records""#)
+    bytes.windows(10).any(|window| window == b"node_codes")
 }
 
 fn saved(folder: &Path, index: &HnswIndex) -> PathBuf {
@@ -44,11 +46,11 @@ fn saved(folder: &Path, index: &HnswIndex) -> PathBuf {
     path
 }
 
-/// Searches that walk, and one that scans.
-fn answers(index: &HnswIndex) -> Vec<ir_core::Ranking> {
+/// Rankings of graph searches, and of one scan.
+fn rankings(index: &HnswIndex) -> Vec<ir_core::Ranking> {
     let queries = [[1.0, 2.0, 3.0], [40.0, 5.0, -1.0], [-70.0, 0.1, 0.0]];
     let search = |query: &[f32; 3], effort| {
-        let searcher = index.searcher(Effort(effort));
+        let searcher = index.searcher(EfSearch(effort));
         searcher.search(query, &Search::top(3)).unwrap()
     };
     [1, 4, 100]
@@ -58,7 +60,7 @@ fn answers(index: &HnswIndex) -> Vec<ir_core::Ranking> {
 }
 
 #[test]
-fn what_was_saved_comes_back() {
+fn save_and_open() {
     let folder = tempfile::tempdir().unwrap();
     for similarity in ALL {
         let index = index(similarity);
@@ -66,46 +68,51 @@ fn what_was_saved_comes_back() {
         let opened = HnswIndex::open_as(&path, similarity, 3).unwrap();
         assert_eq!(opened.ids(), index.ids());
         assert_eq!(opened.config(), index.config());
-        assert_eq!(opened.flat().rows(), index.flat().rows());
-        assert_eq!(answers(&opened), answers(&index));
+        assert_eq!(opened.flat().vectors(), index.flat().vectors());
+        assert_eq!(rankings(&opened), rankings(&index));
         assert!(is_coded(&fs::read(&path).unwrap()));
         opened.verify().unwrap();
-        // The same bytes again, also from a file that is open.
+        // Saving again, over the open file, writes the same bytes.
         let bytes = fs::read(&path).unwrap();
         opened.save(&path).unwrap();
         assert_eq!(fs::read(&path).unwrap(), bytes);
         assert_eq!(
-            answers(&opened),
-            answers(&index),
-            "the old file is still there"
+            rankings(&opened),
+            rankings(&index),
+            "the old file remains mapped"
         );
     }
-    let index_of_crowds = crowds();
-    let path = saved(folder.path(), &index_of_crowds);
+    let clusters = dense_clusters();
+    let path = saved(folder.path(), &clusters);
     assert!(!is_coded(&fs::read(&path).unwrap()));
     let opened = HnswIndex::open(&path).unwrap();
-    assert_eq!(answers(&opened), answers(&index_of_crowds));
-    let none = FlatIndex::new([""; 0].into_iter().collect(), 4, vec![], Similarity::Cosine);
-    let none = HnswIndex::new(none.unwrap(), &HnswConfig::default()).unwrap();
-    let opened = HnswIndex::open(saved(folder.path(), &none)).unwrap();
+    assert_eq!(rankings(&opened), rankings(&clusters));
+    let empty = FlatIndex::new(
+        DocIds::new(),
+        Array2::zeros((0, 4)),
+        VectorSimilarity::Cosine,
+    );
+    let empty = HnswIndex::new(empty.unwrap(), &HnswConfig::default()).unwrap();
+    let opened = HnswIndex::open(saved(folder.path(), &empty)).unwrap();
     assert!(opened.flat().is_empty());
-    // Codes for exact search are kept.
-    let flat = index(Similarity::Cosine).flat().clone().with_codes();
+    // The codes of the flat index are saved too.
+    let flat = index(VectorSimilarity::Cosine).flat().clone().with_codes();
     let coded = HnswIndex::new(flat, &HnswConfig::default()).unwrap();
     let opened = HnswIndex::open(saved(folder.path(), &coded)).unwrap();
     assert!(opened.flat().has_codes());
 }
 
-/// Every byte: an error, and where only tables are checked, an error or an answer, never a panic.
+/// A flipped byte is an error; without the checksums of large sections, it is an error or another
+/// ranking, never a panic.
 #[test]
-fn every_flipped_byte_is_found() {
+fn every_flipped_byte_is_detected() {
     let folder = tempfile::tempdir().unwrap();
-    for index in [index(Similarity::Cosine), crowds()] {
+    for index in [index(VectorSimilarity::Cosine), dense_clusters()] {
         let path = saved(folder.path(), &index);
-        refuses_every_flip(&path, |path| {
-            if let Ok(opened) = HnswIndex::open_with(path, Verify::Tables) {
+        check_every_flip(&path, |path| {
+            if let Ok(opened) = HnswIndex::open_with(path, Verify::SmallSections) {
                 assert!(opened.verify().is_err());
-                let searcher = opened.searcher(Effort(1));
+                let searcher = opened.searcher(EfSearch(1));
                 let _ = searcher.search(&[1.0, 2.0, 3.0], &Search::top(3));
             }
             HnswIndex::open(path)
@@ -113,36 +120,36 @@ fn every_flipped_byte_is_found() {
     }
 }
 
-/// Links and records that are anything at all.
+/// Arbitrary links and codes never cause a panic.
 #[test]
-fn nonsense_in_the_graph_is_no_panic() {
+fn arbitrary_graph_bytes() {
     let folder = tempfile::tempdir().unwrap();
-    for index in [index(Similarity::Euclidean), crowds()] {
-        write_nonsense(&saved(folder.path(), &index));
+    for index in [index(VectorSimilarity::Euclidean), dense_clusters()] {
+        check_arbitrary_bytes(&saved(folder.path(), &index));
     }
 }
 
-fn write_nonsense(path: &Path) {
+fn check_arbitrary_bytes(path: &Path) {
     let bytes = fs::read(path).unwrap();
-    let mut random = ir_core::SplitMix::new(5, 5);
+    let mut random = ir_core::SplitMix64::new(5, 5);
     for _ in 0..300 {
         let mut damaged = bytes.clone();
         let from = 64 + random.below(bytes.len() - 64);
         let to = bytes.len().min(from + 1 + random.below(3000));
-        let bits = random.bits();
+        let bits = random.next_u64();
         for byte in &mut damaged[from..to] {
             *byte = match bits % 3 {
-                0 => random.bits() as u8,
-                // Numbers that are small enough to be links.
-                1 => (random.bits() & 0x41) as u8,
+                0 => random.next_u64() as u8,
+                // Small enough for valid links.
+                1 => (random.next_u64() & 0x41) as u8,
                 _ => 0,
             };
         }
         fs::write(path, &damaged).unwrap();
-        if let Ok(opened) = HnswIndex::open_with(path, Verify::Tables) {
+        if let Ok(opened) = HnswIndex::open_with(path, Verify::SmallSections) {
             for effort in [1, 2, 5] {
                 let _ = opened
-                    .searcher(Effort(effort))
+                    .searcher(EfSearch(effort))
                     .search(&[1.0, 2.0, 3.0], &Search::top(1));
             }
         }
@@ -150,35 +157,35 @@ fn write_nonsense(path: &Path) {
 }
 
 #[test]
-fn every_cut_is_found() {
+fn every_truncation_is_detected() {
     let folder = tempfile::tempdir().unwrap();
-    let path = saved(folder.path(), &index(Similarity::InnerProduct));
-    for verify in [Verify::Everything, Verify::Tables] {
-        refuses_every_cut(&path, |path| HnswIndex::open_with(path, verify));
+    let path = saved(folder.path(), &index(VectorSimilarity::InnerProduct));
+    for verify in [Verify::AllSections, Verify::SmallSections] {
+        check_every_cut(&path, |path| HnswIndex::open_with(path, verify));
     }
 }
 
 #[test]
-fn errors_say_what_was_found() {
+fn error_messages() {
     let folder = tempfile::tempdir().unwrap();
-    let path = saved(folder.path(), &index(Similarity::Cosine));
+    let path = saved(folder.path(), &index(VectorSimilarity::Cosine));
     let name = path.display().to_string();
-    let text = |error: OpenError| error.to_string().replace(&name, "FILE");
+    let text = |error: OpenIndexError| error.to_string().replace(&name, "FILE");
     assert_eq!(
-        text(HnswIndex::open_as(&path, Similarity::Euclidean, 3).unwrap_err()),
-        "FILE: expected an index of Euclidean similarity, found cosine"
+        text(HnswIndex::open_as(&path, VectorSimilarity::Euclidean, 3).unwrap_err()),
+        "FILE: expected an index with similarity Euclidean, found cosine"
     );
     assert_eq!(
-        text(HnswIndex::open_as(&path, Similarity::Cosine, 4).unwrap_err()),
-        "FILE: expected an index of 4 dimensions, found 3"
+        text(HnswIndex::open_as(&path, VectorSimilarity::Cosine, 4).unwrap_err()),
+        "FILE: expected an index with dimension 4, found 3"
     );
     assert_eq!(
         text(FlatIndex::open(&path).unwrap_err()),
-        r#"FILE: not a flat index: expected it to begin with "ir-flat\n", found "ir-hnsw\n""#
+        r#"FILE: not a flat index: expected it to start with "ir-flat\n", found "ir-hnsw\n""#
     );
-    index(Similarity::Cosine).flat().save(&path).unwrap();
+    index(VectorSimilarity::Cosine).flat().save(&path).unwrap();
     assert_eq!(
         text(HnswIndex::open(&path).unwrap_err()),
-        r#"FILE: not an HNSW index: expected it to begin with "ir-hnsw\n", found "ir-flat\n""#
+        r#"FILE: not an HNSW index: expected it to start with "ir-hnsw\n", found "ir-flat\n""#
     );
 }

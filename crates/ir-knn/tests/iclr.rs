@@ -43,8 +43,8 @@ fn percent(accuracy: f64, decimals: usize) -> String {
     format!("{:.decimals$}", accuracy * 100.0)
 }
 
-/// Means are published with the benchmark (scripts/05 of berenslab/iclr-dataset); the folds of SBERT
-/// are those of scikit-learn on the published coordinates.
+/// Means are published with the benchmark (scripts/05 of berenslab/iclr-dataset); the folds of
+/// SBERT are those of scikit-learn on the published coordinates.
 #[test]
 fn maps_of_24v2() {
     let Some(folder) = data() else { return };
@@ -161,8 +161,8 @@ fn graph_of_a_map() {
     }
 }
 
-/// Expected values are those of scikit-learn on the same abstracts. The last components of the SVD may
-/// differ.
+/// Expected values are those of scikit-learn on the same abstracts. The last components of the SVD
+/// may differ.
 #[test]
 fn abstracts_of_three_years() {
     let Some(folder) = data() else { return };

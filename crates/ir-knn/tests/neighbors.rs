@@ -121,8 +121,8 @@ fn random_rows() -> impl FnMut(usize, &[f64]) -> CsrMatrix {
     }
 }
 
-/// Several blocks of rows with frequent and rare columns, repeated rows, negative values, and lengths
-/// from 1e-6 to 1e6. Distances are bit-equal on any number of threads.
+/// Several blocks of rows with frequent and rare columns, repeated rows, negative values, and
+/// lengths from 1e-6 to 1e6. Distances are bit-equal on any number of threads.
 #[test]
 fn many_sparse_rows() {
     let mut rows = random_rows();
@@ -147,8 +147,8 @@ fn many_sparse_rows() {
     }
 }
 
-/// Folds of several blocks, several folds per block, and small folds: the accuracy of each fold is that
-/// of classifying it by the others.
+/// Folds of several blocks, several folds per block, and small folds: the accuracy of each fold is
+/// that of classifying it by the others.
 #[test]
 fn many_sparse_rows_by_folds() {
     let rows = random_rows()(4_500, &[1.0, 0.3]);
@@ -354,8 +354,8 @@ fn invalid_searches_are_rejected() {
     ));
 }
 
-/// Scaled rows have the same neighbors within the supported range of lengths and are rejected beyond
-/// it. Cosine distance supports any length.
+/// Scaled rows have the same neighbors within the supported range of lengths and are rejected
+/// beyond it. Cosine distance supports any length.
 #[test]
 fn rows_of_any_length() {
     let rows = |size: f64| {

@@ -1,5 +1,5 @@
-//! kNN over training queries: retriever contract, reference implementation, hand-computed cases, invalid
-//! input.
+//! kNN over training queries: retriever contract, reference implementation, hand-computed cases,
+//! invalid input.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -195,8 +195,8 @@ fn published_exact_top_by_hand() {
         &[("a", -10.), ("d", -81.)],
     );
 
-    // The published program stops after four relevant documents, a twice: b 4, a 10, c 25, but not d.
-    // Sorted by score, the farthest is first.
+    // The published program stops after four relevant documents, a twice: b 4, a 10, c 25, but not
+    // d. Sorted by score, the farthest is first.
     let knn = five(&by(NeighborAggregation::ExactTop).with_quirks(DataFinderQuirks::EXACT_TOP));
     is(
         &named(&knn, "0", &Search::top(5)),
@@ -209,8 +209,8 @@ fn published_exact_top_by_hand() {
 
 #[test]
 fn published_vote_by_hand() {
-    // From 9, the voters are at 9, 5, 3, 2 with distances 0, 16, 36, 49. Their votes go to the documents
-    // of the queries at 1, 2, 3, 5: a, b, a, c. The relevant document d is never found.
+    // From 9, the voters are at 9, 5, 3, 2 with distances 0, 16, 36, 49. Their votes go to the
+    // documents of the queries at 1, 2, 3, 5: a, b, a, c. The relevant document d is never found.
     let quirks = DataFinderQuirks {
         first_rows: true,
         ..DataFinderQuirks::default()

@@ -1,10 +1,9 @@
-//! What is saved and loaded: errors name the file, and configurations that no fit has are refused.
+//! Saving of indexes: errors name the file.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_core::{DocIds, Retriever};
 use ir_knn::{
-    FlatIndex, HalfIndex, HnswConfig, HnswIndex, RandomIndexing, RandomIndexingConfig, SaveError,
-    Similarity, SparseIndex, SparseVector, TfIdf, TfIdfConfig,
+    FlatIndex, HalfIndex, HnswConfig, HnswIndex, SaveError, Similarity, SparseIndex, SparseVector,
 };
 
 fn flat() -> FlatIndex {
@@ -46,28 +45,4 @@ fn codes_are_added_without_copying_the_rows() {
     let coded = flat.clone().with_codes();
     assert!(coded.has_codes() && !flat.has_codes());
     assert_eq!(coded.rows().as_ptr(), flat.rows().as_ptr());
-}
-
-#[test]
-fn configurations_that_no_fit_has_are_refused() {
-    let fitted = TfIdf::fit(&["ships at sea", "green tea"], &TfIdfConfig::default()).unwrap();
-    let saved = serde_json::to_value(&fitted).unwrap();
-    for (field, value) in [("shortest", 0), ("longest", 0), ("max_features", 0)] {
-        let mut changed = saved.clone();
-        changed["config"][field] = value.into();
-        let error = serde_json::from_value::<TfIdf>(changed).unwrap_err();
-        assert_eq!(error.to_string(), "the configuration cannot be used");
-    }
-    serde_json::from_value::<TfIdf>(saved).unwrap();
-
-    let config = RandomIndexingConfig::default();
-    let fitted = RandomIndexing::fit_transform(&["ships at sea", "green tea"], &config)
-        .unwrap()
-        .0;
-    let mut saved = serde_json::to_value(&fitted).unwrap();
-    let dim = saved["config"]["dim"].as_u64().unwrap();
-    saved["config"]["dim"] = (dim + 10).into();
-    let error = serde_json::from_value::<RandomIndexing>(saved).unwrap_err();
-    let expected = format!("row 0: expected {} dimensions, found {dim}", dim + 10);
-    assert_eq!(error.to_string(), expected);
 }

@@ -1,5 +1,5 @@
-//! The sparse index beside scoring every vector in 64 bits, beside the dense index, and the contract
-//! of retrievers.
+//! Sparse index: rankings against an f64 oracle and the flat index, files, and the contract of
+//! retrievers.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,37 +7,38 @@ mod cases;
 
 use std::fs;
 
-use cases::{ALL, check, numbered, random_vectors, refuses_every_cut, refuses_every_flip};
-use ir_core::{DocNum, Encoded, Encoder, Retriever, Search, SearchError, Side, SplitMix};
+use cases::{ALL, check, check_every_cut, check_every_flip, flat_index, numbered, random_vectors};
+use ir_core::store::OpenIndexError;
+use ir_core::{DocNum, Encoded, Encoder, Retriever, Search, SearchError, Side, SplitMix64};
 use ir_knn::{
-    EncodedSparse, FlatIndex, OpenError, Similarity, SparseIndex, SparseRows, SparseTextsError,
-    SparseVector, SparseVectorError, TfIdf, TfIdfConfig, VectorError,
+    CsrMatrix, EncodedSparse, EncodedSparseError, FlatIndex, SparseIndex, SparseVector,
+    SparseVectorError, TfidfConfig, TfidfVectorizer, VectorError, VectorSimilarity,
 };
 use ir_testkit::{Contract, check_text, toy};
 
 fn sparse(rows: &[Vec<f32>]) -> Vec<SparseVector> {
     rows.iter()
-        .map(|row| SparseVector::of(row).unwrap())
+        .map(|row| SparseVector::from_dense(row).unwrap())
         .collect()
 }
 
 #[test]
-fn thousands_of_cases_equal_the_oracle_and_the_dense_index()
+fn thousands_of_searches_equal_the_oracle_and_the_flat_index()
 -> Result<(), Box<dyn std::error::Error>> {
-    let mut random = SplitMix::new(3, 0);
+    let mut random = SplitMix64::new(3, 0);
     let folder = tempfile::tempdir()?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build()?;
     let mut cases = 0;
     let mut round = 0;
     while cases < 5_000 {
         let similarity = ALL[round % 3];
-        // Mostly zeros; few values; all others too.
-        let kind = [4, 4, 4, 0, 2, 3, 5, 7][random.below(8)];
+        // Mostly sparse distributions.
+        let distribution = [4, 4, 4, 0, 2, 3, 5, 7][random.below(8)];
         let dim = 1 + random.below(if round % 4 == 0 { 300 } else { 60 });
         let count = random.below(if round % 5 == 0 { 500 } else { 120 });
-        let rows = random_vectors(&mut random, kind, count, dim);
+        let rows = random_vectors(&mut random, distribution, count, dim);
         let batch = 1 + random.below(25);
-        let mut queries = random_vectors(&mut random, kind, batch, dim);
+        let mut queries = random_vectors(&mut random, distribution, batch, dim);
         if let Some(row) = rows.get(count / 2) {
             queries[0].clone_from(row);
         }
@@ -48,7 +49,7 @@ fn thousands_of_cases_equal_the_oracle_and_the_dense_index()
             let how = Search::top(k);
             if n % 3 == 1 { how.within(&filter) } else { how }
         };
-        let dense = FlatIndex::new(numbered(count), dim, rows.concat(), similarity)?;
+        let dense = FlatIndex::from_row_major(numbered(count), dim, rows.concat(), similarity)?;
         let index = SparseIndex::new(numbered(count), dim, sparse(&rows), similarity)?;
         let vectors = sparse(&queries);
         let pairs = || queries.iter().zip(&vectors).enumerate();
@@ -76,16 +77,16 @@ fn thousands_of_cases_equal_the_oracle_and_the_dense_index()
 }
 
 #[test]
-fn it_keeps_the_contract() {
+fn contract() {
     let folder = tempfile::tempdir().unwrap();
     for similarity in ALL {
-        let directed = |count| -> Vec<SparseVector> {
+        let nonzero = |count| -> Vec<SparseVector> {
             let mut vectors = toy::vectors(count, 6);
             vectors.iter_mut().for_each(|vector| vector[0] += 0.125);
             sparse(&vectors)
         };
-        let index = SparseIndex::new(numbered(70), 6, directed(70), similarity).unwrap();
-        let queries = directed(9);
+        let index = SparseIndex::new(numbered(70), 6, nonzero(70), similarity).unwrap();
+        let queries = nonzero(9);
         let long = SparseVector::new(vec![6], vec![1.0]).unwrap();
         let contract = Contract {
             good: queries.iter().collect(),
@@ -96,31 +97,31 @@ fn it_keeps_the_contract() {
         index.save(&path).unwrap();
         contract.check_equal(&index, &SparseIndex::open(&path).unwrap());
     }
-    let none = SparseIndex::new(numbered(0), 0, [], Similarity::Cosine).unwrap();
-    assert!(none.is_empty());
+    let empty = SparseIndex::new(numbered(0), 0, [], VectorSimilarity::Cosine).unwrap();
+    assert!(empty.is_empty());
 }
 
 #[test]
-fn texts_keep_the_contract() {
+fn text_contract() {
     check_text(|documents| {
         let ids = documents.iter().map(|document| &document.id).collect();
         let texts: Vec<&str> = documents
             .iter()
             .map(|document| &document.text[..])
             .collect();
-        // Nothing can be learned from no texts.
-        let learned = if texts.is_empty() {
+        // A vocabulary cannot be fitted to no texts.
+        let corpus = if texts.is_empty() {
             &["tea"]
         } else {
             &texts[..]
         };
-        let tfidf = TfIdf::fit(learned, &TfIdfConfig::default()).unwrap();
-        EncodedSparse::build(tfidf, ids, &texts, Similarity::InnerProduct).unwrap()
+        let tfidf = TfidfVectorizer::fit(corpus, &TfidfConfig::default()).unwrap();
+        EncodedSparse::build(tfidf, ids, &texts, VectorSimilarity::InnerProduct).unwrap()
     });
 }
 
 #[test]
-fn texts_are_found_as_densely() {
+fn text_search_equals_dense_search() {
     let texts = [
         "ships seen by radar",
         "",
@@ -128,10 +129,10 @@ fn texts_are_found_as_densely() {
         "a cup of green tea",
         "tea tea tea",
     ];
-    let tfidf = TfIdf::fit(&texts, &TfIdfConfig::default()).unwrap();
+    let tfidf = TfidfVectorizer::fit(&texts, &TfidfConfig::default()).unwrap();
     let rows = tfidf.encode(Side::Document, &texts).unwrap();
-    let similarity = Similarity::InnerProduct;
-    let index = FlatIndex::new(numbered(5), tfidf.dim(), rows, similarity).unwrap();
+    let similarity = VectorSimilarity::InnerProduct;
+    let index = FlatIndex::from_row_major(numbered(5), tfidf.dim(), rows, similarity).unwrap();
     let dense = Encoded::new(&tfidf, index);
     let sparse = EncodedSparse::build(&tfidf, numbered(5), &texts, similarity).unwrap();
     for query in ["green tea", "radar", "nothing known", ""] {
@@ -146,17 +147,21 @@ fn texts_are_found_as_densely() {
     }
     let rows = tfidf.transform(&texts);
     let same = SparseIndex::from_rows(numbered(5), &rows, similarity).unwrap();
-    assert_eq!(same.stored(), sparse.index().stored());
+    assert_eq!(same.nnz(), sparse.index().nnz());
     for n in 0..5 {
-        assert_eq!(same.row(DocNum::new(n)), sparse.index().row(DocNum::new(n)));
+        assert_eq!(
+            same.vector(DocNum::new(n)),
+            sparse.index().vector(DocNum::new(n))
+        );
     }
-    // A text of no known word has no direction.
-    let error = EncodedSparse::build(&tfidf, numbered(5), &texts, Similarity::Cosine).unwrap_err();
+    // The vector of a text without known words is zero.
+    let error =
+        EncodedSparse::build(&tfidf, numbered(5), &texts, VectorSimilarity::Cosine).unwrap_err();
     assert!(matches!(
         error,
-        SparseTextsError::Vectors(VectorError::Zero { row: 1 })
+        EncodedSparseError::Vectors(VectorError::Zero { row: 1 })
     ));
-    // An index of another encoder.
+    // The index of another encoder has another dimension.
     let other = SparseIndex::new(numbered(0), 3, [], similarity).unwrap();
     let error = EncodedSparse::new(&tfidf, other)
         .search("tea", &Search::top(1))
@@ -165,9 +170,10 @@ fn texts_are_found_as_densely() {
 }
 
 #[test]
-fn vectors_that_cannot_be_searched() {
+fn invalid_vectors_and_queries() {
     for dim in [(1 << 26) + 1, u32::MAX as usize, usize::MAX] {
-        let error = SparseIndex::new(numbered(0), dim, [], Similarity::InnerProduct).unwrap_err();
+        let error =
+            SparseIndex::new(numbered(0), dim, [], VectorSimilarity::InnerProduct).unwrap_err();
         let expected = format!("expected at most 67108864 columns, found {dim}");
         assert_eq!(error.to_string(), expected);
     }
@@ -178,7 +184,7 @@ fn vectors_that_cannot_be_searched() {
     };
     assert_eq!(
         wrong(&[1], &[]),
-        "expected one value a column, found 1 columns and 0 values"
+        "expected one value per column, found 1 columns and 0 values"
     );
     assert_eq!(
         wrong(&[3, 3], &[1.0, 1.0]),
@@ -189,7 +195,7 @@ fn vectors_that_cannot_be_searched() {
         "column 7: expected a finite number, found inf"
     );
     assert!(matches!(
-        SparseVector::of(&[f32::NAN]),
+        SparseVector::from_dense(&[f32::NAN]),
         Err(SparseVectorError::NotFinite { column: 0, .. })
     ));
     let vector =
@@ -199,7 +205,7 @@ fn vectors_that_cannot_be_searched() {
     let build =
         |rows: Vec<SparseVector>, similarity| SparseIndex::new(numbered(2), 5, rows, similarity);
     let text = |rows, similarity| build(rows, similarity).unwrap_err().to_string();
-    use Similarity::{Cosine, Euclidean, InnerProduct};
+    use VectorSimilarity::{Cosine, Euclidean, InnerProduct};
     assert_eq!(
         text(vec![vector(&[0]), vector(&[1, 5])], Euclidean),
         "row 1: expected 5 dimensions, found 6"
@@ -210,7 +216,7 @@ fn vectors_that_cannot_be_searched() {
     );
     assert_eq!(
         text(vec![zeros.clone(), vector(&[1])], Cosine),
-        "row 0: expected a vector with a direction for cosine, found zeros"
+        "row 0: expected a nonzero vector for cosine similarity, found a zero vector"
     );
     let index = build(vec![vector(&[0]), vector(&[1])], Cosine).unwrap();
     assert!(matches!(
@@ -224,7 +230,7 @@ fn vectors_that_cannot_be_searched() {
             found: 10
         })
     ));
-    let huge = SparseRows::new(5, vec![0, 1, 2], vec![0, 3], vec![1.0, 1e39]).unwrap();
+    let huge = CsrMatrix::new(5, vec![0, 1, 2], vec![0, 3], vec![1.0, 1e39]).unwrap();
     assert_eq!(
         SparseIndex::from_rows(numbered(2), &huge, InnerProduct).unwrap_err(),
         VectorError::NotFinite {
@@ -236,36 +242,39 @@ fn vectors_that_cannot_be_searched() {
 }
 
 #[test]
-fn damage_is_found() {
+fn save_open_and_damage() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sparse.ir");
-    let rows = random_vectors(&mut SplitMix::new(9, 0), 4, 30, 12);
-    let index = SparseIndex::new(numbered(30), 12, sparse(&rows), Similarity::Cosine).unwrap();
+    let rows = random_vectors(&mut SplitMix64::new(9, 0), 4, 30, 12);
+    let index =
+        SparseIndex::new(numbered(30), 12, sparse(&rows), VectorSimilarity::Cosine).unwrap();
     index.save(&path).unwrap();
     let bytes = fs::read(&path).unwrap();
     SparseIndex::open(&path).unwrap().save(&path).unwrap();
     assert_eq!(fs::read(&path).unwrap(), bytes);
-    assert!(SparseIndex::open_as(&path, Similarity::Cosine, 12).is_ok());
+    assert!(SparseIndex::open_as(&path, VectorSimilarity::Cosine, 12).is_ok());
     assert!(matches!(
-        SparseIndex::open_as(&path, Similarity::InnerProduct, 12),
-        Err(OpenError::Similarity { .. })
-    ));
-    assert!(matches!(
-        SparseIndex::open_as(&path, Similarity::Cosine, 13),
-        Err(OpenError::Dimensions {
-            expected: 13,
-            found: 12,
+        SparseIndex::open_as(&path, VectorSimilarity::InnerProduct, 12),
+        Err(OpenIndexError::Mismatch {
+            property: "similarity",
             ..
         })
     ));
-    refuses_every_flip(&path, SparseIndex::open);
-    refuses_every_cut(&path, SparseIndex::open);
-    let dense = FlatIndex::new(numbered(30), 12, rows.concat(), Similarity::Cosine).unwrap();
+    assert!(matches!(
+        SparseIndex::open_as(&path, VectorSimilarity::Cosine, 13),
+        Err(OpenIndexError::Mismatch {
+            property: "dimension",
+            ..
+        })
+    ));
+    check_every_flip(&path, SparseIndex::open);
+    check_every_cut(&path, SparseIndex::open);
+    let dense = flat_index(&rows, VectorSimilarity::Cosine);
     dense.save(&path).unwrap();
     assert!(matches!(
         SparseIndex::open(&path),
-        Err(OpenError::NotAnIndex {
-            kind: "a sparse index",
+        Err(OpenIndexError::NotAnIndex {
+            name: "a sparse index",
             ..
         })
     ));

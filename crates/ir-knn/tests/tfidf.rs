@@ -1,11 +1,11 @@
-//! TF-IDF beyond the values of scikit-learn: custom analyzers, rejected configurations, serialization,
-//! and independence of the number of threads.
+//! TF-IDF beyond the values of scikit-learn: custom analyzers, rejected configurations,
+//! serialization, and independence of the number of threads.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_core::{Analyzer, EncodeError, Encoder, Side, Token};
 use ir_knn::{
-    Classes, DocFrequency, KnnClassifier, Lsi, LsiConfig, TfWeighting, TfidfConfig, TfidfFitError,
-    TfidfVectorizer, TruncatedSvdConfig,
+    Classes, DocFrequency, KnnClassifier, Lsi, LsiConfig, RandomIndexing, RandomIndexingConfig,
+    TfWeighting, TfidfConfig, TfidfFitError, TfidfVectorizer, TruncatedSvdConfig,
 };
 
 fn texts() -> Vec<String> {
@@ -182,4 +182,37 @@ fn damaged_serialized_vectorizers_are_rejected() {
     assert!(error("\"milk\",", "").contains("expected 1 idf values"));
     assert!(error("\"milk\",", "\"tea\",").contains("found \"tea\" twice"));
     assert!(error("1.0]", "-1.0]").contains("expected a positive finite idf"));
+}
+
+#[test]
+fn serialized_models_with_invalid_configurations_are_rejected() {
+    let fitted =
+        TfidfVectorizer::fit(&["ships at sea", "green tea"], &TfidfConfig::default()).unwrap();
+    let saved = serde_json::to_value(&fitted).unwrap();
+    let ngrams = "expected n-grams of 1 or more words, found";
+    for (field, cause) in [
+        ("min_n", &format!("{ngrams} 0 to 1")),
+        ("max_n", &format!("{ngrams} 1 to 0")),
+        (
+            "max_features",
+            &"max_features: expected a number ≥ 1, found 0".to_owned(),
+        ),
+    ] {
+        let mut changed = saved.clone();
+        changed["config"][field] = 0.into();
+        let error = serde_json::from_value::<TfidfVectorizer>(changed).unwrap_err();
+        assert_eq!(error.to_string(), format!("invalid configuration: {cause}"));
+    }
+    serde_json::from_value::<TfidfVectorizer>(saved).unwrap();
+
+    let config = RandomIndexingConfig::default();
+    let fitted = RandomIndexing::fit_transform(&["ships at sea", "green tea"], &config)
+        .unwrap()
+        .0;
+    let mut saved = serde_json::to_value(&fitted).unwrap();
+    let dim = saved["config"]["dim"].as_u64().unwrap();
+    saved["config"]["dim"] = (dim + 10).into();
+    let error = serde_json::from_value::<RandomIndexing>(saved).unwrap_err();
+    let expected = format!("row 0: expected {} dimensions, found {dim}", dim + 10);
+    assert_eq!(error.to_string(), expected);
 }

@@ -58,7 +58,7 @@ impl Classes {
         Self { names, codes }
     }
 
-    /// Number of items.
+    /// Returns the number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.codes.len()
@@ -116,8 +116,8 @@ impl Classes {
     /// ```
     ///
     /// # Errors
-    /// When the number of folds is below 2, or exceeds the number of items or the size of the largest
-    /// class. Smaller classes are returned by [`StratifiedFolds::small_classes`].
+    /// When the number of folds is below 2, or exceeds the number of items or the size of the
+    /// largest class. Smaller classes are returned by [`StratifiedFolds::small_classes`].
     pub fn stratified_folds(&self, folds: usize) -> Result<StratifiedFolds, StratifiedFoldsError> {
         if folds < 2 {
             return Err(StratifiedFoldsError::TooFew { found: folds });
@@ -131,8 +131,8 @@ impl Classes {
         if folds > largest {
             return Err(StratifiedFoldsError::SmallClasses { folds, largest });
         }
-        // With items sorted by the first occurrence of their class, fold f gets as many items of each
-        // class as there are at positions f, f + folds, f + 2 folds and so on.
+        // With items sorted by the first occurrence of their class, fold f gets as many items of
+        // each class as there are at positions f, f + folds, f + 2 folds and so on.
         let mut first = vec![None; sizes.len()];
         let mut order = Vec::with_capacity(sizes.len());
         for &code in &self.codes {
@@ -179,7 +179,7 @@ pub struct StratifiedFolds {
 }
 
 impl StratifiedFolds {
-    /// Number of folds.
+    /// Returns the number of folds.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count
@@ -191,8 +191,8 @@ impl StratifiedFolds {
         &self.assignment
     }
 
-    /// Classes with fewer items than folds, which are missing in some folds. scikit-learn warns about
-    /// them.
+    /// Classes with fewer items than folds, which are missing in some folds. scikit-learn warns
+    /// about them.
     #[must_use]
     pub fn small_classes(&self) -> &[SmallClass] {
         &self.small_classes
@@ -214,7 +214,7 @@ impl StratifiedFolds {
 pub struct SmallClass {
     /// Name of the class.
     pub name: String,
-    /// Number of items.
+    /// Number of items of the class.
     pub size: usize,
 }
 

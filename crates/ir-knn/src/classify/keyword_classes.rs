@@ -124,7 +124,7 @@ impl KeywordClasses {
             .map(|(_, class)| class.as_str())
     }
 
-    /// Number of keywords.
+    /// Returns the number of keywords.
     #[must_use]
     pub fn len(&self) -> usize {
         self.keywords.len()

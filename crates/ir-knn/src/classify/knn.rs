@@ -14,8 +14,8 @@ use crate::{MatrixError, MatrixView};
 /// The search is exact, in `f64`. Ties between equally distant rows are broken by row number, ties
 /// between classes by the order of [`Classes`](crate::Classes).
 ///
-/// Under Euclidean distance, rows must be zero or have a length from 1e-120 to 1e120: the squares of
-/// others overflow or vanish. Cosine distance accepts any length, as do rows scaled by
+/// Under Euclidean distance, rows must be zero or have a length from 1e-120 to 1e120: the squares
+/// of others overflow or vanish. Cosine distance accepts any length, as do rows scaled by
 /// [`normalize_rows`](crate::normalize_rows).
 ///
 /// ```
@@ -25,7 +25,8 @@ use crate::{MatrixError, MatrixView};
 /// let classes = Classes::new(["low", "low", "low", "high", "high", "high"]);
 /// let knn = KnnClassifier::new(2);
 /// let predicted = knn.classify(&rows, &classes, &array![[8.0], [1.0]])?;
-/// assert_eq!(predicted.iter().map(|&code| classes.name(code)).collect::<Vec<_>>(), ["high", "low"]);
+/// let names: Vec<&str> = predicted.iter().map(|&code| classes.name(code)).collect();
+/// assert_eq!(names, ["high", "low"]);
 /// // Quality of an embedding: accuracy over folds.
 /// let accuracy = knn.cross_validate(&rows, &classes, 3)?;
 /// assert_eq!(accuracy.folds, [1.0, 1.0, 1.0]);
@@ -77,8 +78,8 @@ impl KnnClassifier {
     /// `kneighbors`.
     ///
     /// # Errors
-    /// When the numbers of columns differ, `train` has fewer than k rows, k is 0, a component is not
-    /// finite, a row is zero under cosine or out of range under Euclidean distance.
+    /// When the numbers of columns differ, `train` has fewer than k rows, k is 0, a component is
+    /// not finite, a row is zero under cosine or out of range under Euclidean distance.
     pub fn neighbors<'a, 'b>(
         &self,
         train: impl Into<MatrixView<'a>>,
@@ -261,7 +262,7 @@ impl KnnAccuracy {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named in the messages")]
 pub enum KnnError {
-    /// k is 0.
+    /// The number of neighbors is 0.
     #[error("k: expected a number ≥ 1, found 0")]
     ZeroK,
     /// There are fewer than k training rows.

@@ -2,18 +2,19 @@
 
 use std::borrow::Cow;
 
-use super::align::Lines;
-use super::file::Part;
+use ir_core::store::SectionBytes;
 
-/// Numbers of 32 bits, little-endian in files.
-pub(crate) trait Number: bytemuck::Pod {
+use crate::simd::AlignedBytes;
+
+/// 32-bit number, little-endian in files.
+pub(super) trait LittleEndian: bytemuck::Pod {
     fn from_le(bytes: [u8; 4]) -> Self;
     fn to_le(self) -> [u8; 4];
 }
 
-macro_rules! number {
+macro_rules! little_endian {
     ($($number:ty),*) => {$(
-        impl Number for $number {
+        impl LittleEndian for $number {
             fn from_le(bytes: [u8; 4]) -> Self {
                 Self::from_le_bytes(bytes)
             }
@@ -25,37 +26,37 @@ macro_rules! number {
     )*};
 }
 
-number!(f32, u32);
+little_endian!(f32, u32);
 
+/// Numbers in memory or in a mapped file.
 #[derive(Debug)]
-pub(crate) enum Numbers<T> {
+pub(super) enum NumberBuffer<T> {
     Owned(Vec<T>),
-    /// The numbers of a buffer that begins at a line of the cache.
-    Aligned(Lines),
-    Mapped(Part),
+    Aligned(AlignedBytes),
+    Mapped(SectionBytes),
 }
 
-impl<T: Number> Numbers<T> {
-    /// Those of a file; copied only where the bytes are not as this machine has them.
-    pub(crate) fn of(part: Part) -> Self {
+impl<T: LittleEndian> NumberBuffer<T> {
+    /// Numbers of a section; copied only on big-endian machines or if the section is unaligned.
+    pub(super) fn from_section(section: SectionBytes) -> Self {
         if cfg!(target_endian = "little")
-            && bytemuck::try_cast_slice::<u8, T>(part.as_ref()).is_ok()
+            && bytemuck::try_cast_slice::<u8, T>(section.as_ref()).is_ok()
         {
-            return Self::Mapped(part);
+            return Self::Mapped(section);
         }
-        let (fours, _) = part.as_ref().as_chunks();
-        Self::Owned(fours.iter().map(|&four| T::from_le(four)).collect())
+        let (numbers, _) = section.as_ref().as_chunks();
+        Self::Owned(numbers.iter().map(|&bytes| T::from_le(bytes)).collect())
     }
 
-    pub(crate) fn get(&self) -> &[T] {
+    pub(super) fn get(&self) -> &[T] {
         match self {
             Self::Owned(values) => values,
-            Self::Aligned(lines) => bytemuck::try_cast_slice(lines.as_ref()).unwrap_or_default(),
-            Self::Mapped(part) => bytemuck::try_cast_slice(part.as_ref()).unwrap_or_default(),
+            Self::Aligned(bytes) => bytemuck::try_cast_slice(bytes.as_ref()).unwrap_or_default(),
+            Self::Mapped(section) => bytemuck::try_cast_slice(section.as_ref()).unwrap_or_default(),
         }
     }
 
-    pub(crate) fn bytes(&self) -> Cow<'_, [u8]> {
+    pub(super) fn to_bytes(&self) -> Cow<'_, [u8]> {
         if cfg!(target_endian = "little") {
             return Cow::Borrowed(bytemuck::cast_slice(self.get()));
         }
@@ -65,16 +66,16 @@ impl<T: Number> Numbers<T> {
 
 /// Bytes in memory or in a mapped file.
 #[derive(Debug)]
-pub(crate) enum Bytes {
-    Owned(Lines),
-    Mapped(Part),
+pub(super) enum ByteBuffer {
+    Owned(AlignedBytes),
+    Mapped(SectionBytes),
 }
 
-impl AsRef<[u8]> for Bytes {
+impl AsRef<[u8]> for ByteBuffer {
     fn as_ref(&self) -> &[u8] {
         match self {
             Self::Owned(bytes) => bytes.as_ref(),
-            Self::Mapped(part) => part.as_ref(),
+            Self::Mapped(section) => section.as_ref(),
         }
     }
 }

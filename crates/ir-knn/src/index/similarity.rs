@@ -1,27 +1,30 @@
-//! What a score is.
+//! Vector similarities and exact scores.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::simd::Cpu;
+use crate::simd::Cpu;
 
-/// How alike two vectors are. Higher is nearer, as in every [`Ranking`](ir_core::Ranking).
-/// (The distances of kNN classification are another thing: [`Metric`](crate::Metric).) Scores are
-/// summed in 64 bits and given in 32: one that is too large for these is infinite, and ties with others.
+/// Similarity of two vectors: the score of a vector index. Higher is more similar.
+///
+/// Scores are summed in f64 and rounded to f32. A score beyond the range of f32 is infinite and ties
+/// with other infinite scores. The distances of kNN classification are in
+/// [`Metric`](crate::Metric).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Similarity {
-    /// The inner product, of any sign.
+pub enum VectorSimilarity {
+    /// Inner product. Range: any number.
     InnerProduct,
-    /// The cosine of the angle between the vectors, from −1 to 1. Vectors of zeros have none.
+    /// Cosine of the angle between the vectors. Range: −1 to 1. Undefined for zero vectors, which
+    /// are rejected.
     Cosine,
-    /// Minus the square of the Euclidean distance, at most 0.
+    /// Negative squared Euclidean distance. Range: ≤ 0.
     Euclidean,
 }
 
-impl fmt::Display for Similarity {
+impl fmt::Display for VectorSimilarity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::InnerProduct => "inner product",
@@ -31,43 +34,42 @@ impl fmt::Display for Similarity {
     }
 }
 
-/// A query in 64 bits.
+/// Query widened to f64.
 #[derive(Debug, Default)]
-pub(crate) struct Wide {
+pub(crate) struct WideQuery {
     values: Vec<f64>,
-    /// The square of its length.
-    pub(crate) square: f64,
+    pub(crate) squared_norm: f64,
 }
 
-impl Wide {
+impl WideQuery {
     pub(crate) fn new(cpu: Cpu, query: &[f32]) -> Self {
         let mut wide = Self::default();
         wide.set(cpu, query);
         wide
     }
 
-    /// Another query, in the same room.
+    /// Replaces the query and reuses the allocation.
     pub(crate) fn set(&mut self, cpu: Cpu, query: &[f32]) {
         self.values.clear();
         self.values
             .extend(query.iter().map(|&value| f64::from(value)));
-        self.square = cpu.dot(&self.values, query);
+        self.squared_norm = cpu.dot(&self.values, query);
     }
 }
 
-impl Similarity {
-    /// The score of a row: summed in 64 bits in an order that depends on the length alone, then
-    /// rounded to 32.
+impl VectorSimilarity {
+    /// Score of a row: summed in f64, in an order that depends on the dimension alone, and rounded
+    /// to f32.
     #[inline]
-    pub(crate) fn score(self, cpu: Cpu, query: &Wide, row: &[f32]) -> f32 {
+    pub(crate) fn score(self, cpu: Cpu, query: &WideQuery, row: &[f32]) -> f32 {
         let score = match self {
             Self::InnerProduct => cpu.dot(&query.values, row),
             Self::Cosine => {
-                let (product, square) = cpu.dot_and_square(&query.values, row);
-                product / (query.square.sqrt() * square.sqrt())
+                let (product, squared_norm) = cpu.dot_and_squared_norm(&query.values, row);
+                product / (query.squared_norm.sqrt() * squared_norm.sqrt())
             }
-            // Not -0.
-            Self::Euclidean => 0.0 - cpu.distance(&query.values, row),
+            // Subtracted from 0 so that equal vectors score 0, not -0.
+            Self::Euclidean => 0.0 - cpu.squared_distance(&query.values, row),
         };
         score as f32
     }

@@ -1,4 +1,4 @@
-//! Compressed sparse rows.
+//! Sparse matrices in compressed sparse row layout.
 
 use ndarray::{Array2, ArrayView2};
 use rayon::prelude::*;
@@ -149,19 +149,19 @@ impl CsrMatrix {
         dense
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn nrows(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     #[must_use]
     pub fn ncols(&self) -> usize {
         self.ncols
     }
 
-    /// Number of stored values.
+    /// Returns the number of stored values.
     #[must_use]
     pub fn nnz(&self) -> usize {
         self.values.len()

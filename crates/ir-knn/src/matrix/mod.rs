@@ -1,6 +1,7 @@
 //! Dense and sparse matrices of row vectors.
 //!
-//! Dense matrices are [`ndarray`] arrays of `f64`, one vector per row. Sparse ones are [`CsrMatrix`].
+//! Dense matrices are [`ndarray`] arrays of `f64`, one vector per row. Sparse ones are
+//! [`CsrMatrix`].
 
 mod csr;
 pub(crate) mod saved;
@@ -22,7 +23,7 @@ pub use csr::CsrMatrix;
 pub enum MatrixView<'a> {
     /// Dense array, shape `[nrows, ncols]`, any memory layout.
     Dense(ArrayView2<'a, f64>),
-    /// Compressed sparse rows.
+    /// Matrix in compressed sparse row layout.
     Sparse(&'a CsrMatrix),
 }
 
@@ -45,7 +46,7 @@ impl<'a> From<&'a CsrMatrix> for MatrixView<'a> {
 }
 
 impl MatrixView<'_> {
-    /// Number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn nrows(&self) -> usize {
         match self {
@@ -54,7 +55,7 @@ impl MatrixView<'_> {
         }
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     #[must_use]
     pub fn ncols(&self) -> usize {
         match self {

@@ -9,8 +9,8 @@ use super::fold_order::FoldOrder;
 use crate::CsrMatrix;
 use crate::simd::{AlignedBytes, MAX_DIM, MAX_QUERIES, TILE_ROWS, prefetch, tile_size};
 
-/// A column is frequent if more than 1/10 of the rows have it: multiplying codes is then faster than
-/// adding up its posting list.
+/// A column is frequent if more than 1/10 of the rows have it: multiplying codes is then faster
+/// than adding up its posting list.
 const FREQUENT_FRACTION: usize = 10;
 /// Default number of rows per block, whose sums and lists fit into the L2 cache.
 const BLOCK_ROWS: usize = 2048;
@@ -29,7 +29,7 @@ pub(super) struct BlockLayout {
     size: usize,
 }
 
-/// Consecutive rows.
+/// Block of consecutive rows.
 pub(super) struct RowBlock {
     pub(super) rows: Range<usize>,
     /// Offsets of the posting lists of rare columns, and the end of the last.
@@ -42,9 +42,11 @@ pub(super) struct RowBlock {
     rare: Vec<(u32, f32)>,
     /// End of each row in `rare`.
     ends: Vec<usize>,
-    /// Codes of frequent columns as training rows: in tiles of [`TILE_ROWS`] rows, four columns at a time.
+    /// Codes of frequent columns as training rows: in tiles of [`TILE_ROWS`] rows, four columns at
+    /// a time.
     codes: AlignedBytes,
-    /// Codes of frequent columns as test rows: in groups of [`MAX_QUERIES`] rows, four columns at a time.
+    /// Codes of frequent columns as test rows: in groups of [`MAX_QUERIES`] rows, four columns at a
+    /// time.
     queries: Vec<i8>,
     /// Of each row, −128 times the sum of its codes, since the codes of tiles have 128 added.
     offsets: Vec<i32>,
@@ -52,19 +54,19 @@ pub(super) struct RowBlock {
     pub(super) bounds: Vec<TileBounds>,
 }
 
-/// Terms of the bounds of the rows of a tile. The frequent columns of a row are x = s c + r with step
-/// s, codes c and quantization error r.
+/// Terms of the bounds of the rows of a tile. The frequent columns of a row are x = s c + r with
+/// step s, codes c and quantization error r.
 #[derive(Clone)]
 pub(super) struct TileBounds {
-    /// s.
+    /// Step s of the quantization.
     pub(super) step: [f32; TILE_ROWS],
-    /// ‖r‖, rounded up.
+    /// Length of the quantization error, ‖r‖, rounded up.
     pub(super) error: [f32; TILE_ROWS],
-    /// ‖x‖, rounded up.
+    /// Length of the frequent columns, ‖x‖, rounded up.
     pub(super) length: [f32; TILE_ROWS],
     /// Half the squared length of the whole row minus its margin; infinite where there is no row.
     pub(super) half: [f32; TILE_ROWS],
-    /// Twice the margin.
+    /// Twice the margin of the row.
     pub(super) slack: [f32; TILE_ROWS],
 }
 

@@ -43,7 +43,7 @@ impl<'a> FoldOrder<'a> {
         self.rows.ncols()
     }
 
-    /// Rows by position.
+    /// Returns the row at each position.
     pub(super) fn order(&self) -> &[u32] {
         &self.order
     }
@@ -80,8 +80,8 @@ impl<'a> FoldOrder<'a> {
         (self.fold(positions.end - 1) == Some(first)).then_some(first)
     }
 
-    /// Partitions all positions into ranges of at most `size`: small folds share one, large folds are
-    /// split.
+    /// Partitions all positions into ranges of at most `size`: small folds share one, large folds
+    /// are split.
     pub(super) fn blocks(&self, size: usize) -> Vec<Range<usize>> {
         let folds: Vec<usize> = match &self.folds[..] {
             [] => vec![self.order.len()],

@@ -18,8 +18,8 @@ use crate::{CsrMatrix, MatrixView};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum DistanceMetric {
-    /// Squared Euclidean distance, computed as ‖x‖² − 2x·y + ‖y‖² as in scikit-learn: distances that
-    /// are equal in exact arithmetic may differ in their last bits. Range: ≥ 0.
+    /// Squared Euclidean distance, computed as ‖x‖² − 2x·y + ‖y‖² as in scikit-learn: distances
+    /// that are equal in exact arithmetic may differ in their last bits. Range: ≥ 0.
     #[default]
     Euclidean,
     /// Cosine distance, 1 − cosine. Range: 0..=2.
@@ -135,7 +135,7 @@ fn search<M: SearchMatrix>(
 /// The nearest rows found so far of one row.
 struct NearestK {
     k: usize,
-    /// Nearest first.
+    /// Neighbors in ascending order of distance.
     neighbors: Vec<Neighbor>,
     /// Distance of the last of `k` neighbors; infinite while there are fewer.
     worst: f64,

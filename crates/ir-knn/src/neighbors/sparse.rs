@@ -7,11 +7,11 @@
 //!
 //! ⟨x, y⟩ = s t ⟨c, d⟩ + ⟨s c, q⟩ + ⟨r, y⟩ ≤ s t ⟨c, d⟩ + (‖x‖ + ‖r‖) ‖q‖ + ‖r‖ ‖y‖.
 //!
-//! When a matrix is searched for its own rows, each pair of rows is bounded once, for both. Rows are
-//! sorted by fold and identified by their position in this order, so pairs of blocks within one fold
-//! are skipped. A row is a candidate while its upper bound reaches the lower bounds of k others.
-//! Remaining candidates are computed in `f64`, column by column, by descending bound, until no bound
-//! reaches the k-th neighbor.
+//! When a matrix is searched for its own rows, each pair of rows is bounded once, for both. Rows
+//! are sorted by fold and identified by their position in this order, so pairs of blocks within one
+//! fold are skipped. A row is a candidate while its upper bound reaches the lower bounds of k
+//! others. Remaining candidates are computed in `f64`, column by column, by descending bound, until
+//! no bound reaches the k-th neighbor.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -334,8 +334,8 @@ impl TestRow {
         self.reach * tile.error[at] + self.error * tile.length[at]
     }
 
-    /// Replaces the sums over rare columns by upper bounds of products. Returns the lanes, as bits, in
-    /// which a bound reaches the threshold of either row.
+    /// Replaces the sums over rare columns by upper bounds of products. Returns the lanes, as bits,
+    /// in which a bound reaches the threshold of either row.
     #[inline(always)]
     fn bound(
         &self,

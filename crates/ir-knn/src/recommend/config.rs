@@ -22,7 +22,8 @@ use crate::DistanceMetric;
 pub struct TrainingQueryKnnConfig {
     /// Distance between queries. Default: cosine. DataFinder's publication uses the squared
     /// Euclidean distance, under which a zero vector (a query without known words) is closer to
-    /// every unit vector than all vectors with a cosine below 0.5, so it answers almost every query.
+    /// every unit vector than all vectors with a cosine below 0.5, so it answers almost every
+    /// query.
     pub metric: DistanceMetric,
     /// Aggregation of the distances of training queries into document scores. Default: nearest.
     pub aggregation: NeighborAggregation,
@@ -69,7 +70,8 @@ impl TrainingQueryKnnConfig {
     }
 
     /// Skips training queries without relevant documents;
-    /// [`TrainingQueryKnn::without_relevant`](crate::TrainingQueryKnn::without_relevant) counts them.
+    /// [`TrainingQueryKnn::without_relevant`](crate::TrainingQueryKnn::without_relevant) counts
+    /// them.
     #[must_use]
     pub fn skip_without_relevant(mut self) -> Self {
         self.without_relevant = MissingRelevantPolicy::Skip;
@@ -77,7 +79,8 @@ impl TrainingQueryKnnConfig {
     }
 
     /// Skips relevant documents that are not in the collection;
-    /// [`TrainingQueryKnn::unknown_documents`](crate::TrainingQueryKnn::unknown_documents) lists them.
+    /// [`TrainingQueryKnn::unknown_documents`](crate::TrainingQueryKnn::unknown_documents) lists
+    /// them.
     #[must_use]
     pub fn skip_unknown_documents(mut self) -> Self {
         self.unknown_documents = MissingRelevantPolicy::Skip;
@@ -112,15 +115,15 @@ impl TrainingQueryKnnConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingRelevantPolicy {
-    /// Return an error.
+    /// Return an error for the first one.
     #[default]
     Reject,
-    /// Skip and count.
+    /// Skip missing documents and record them.
     Skip,
 }
 
-/// Aggregation of the distances of training queries into document scores. A score is a sum of votes,
-/// which [`TrainingQueryKnn::explain`](crate::TrainingQueryKnn::explain) lists.
+/// Aggregation of the distances of training queries into document scores. A score is a sum of
+/// votes, which [`TrainingQueryKnn::explain`](crate::TrainingQueryKnn::explain) lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -128,24 +131,25 @@ pub enum NeighborAggregation {
     /// Negated distance of the nearest training query of a document.
     #[default]
     Nearest,
-    /// Sum of the similarities of all training queries of a document: the cosine, or 1 / (1 + d) for
-    /// a squared Euclidean distance d. Favors documents with many training queries.
+    /// Sum of the similarities of all training queries of a document: the cosine, or 1 / (1 + d)
+    /// for a squared Euclidean distance d. Favors documents with many training queries.
     Sum,
     /// Vote of the nearest training queries with weights (D − d) / D, where d is the distance of a
     /// query and D that of the farthest voter. (For D = 0: 1 if d = 0, otherwise −d.) A document
     /// without votes gets the weight of its nearest query, which is at most that of the farthest
     /// voter. Ties are broken by document number.
     ///
-    /// Queries of documents that a filter excludes vote too, so a filtered ranking is the unfiltered
-    /// one without the excluded documents. With narrow filters, more `neighbors` help.
+    /// Queries of documents that a filter excludes vote too, so a filtered ranking is the
+    /// unfiltered one without the excluded documents. With narrow filters, more `neighbors` help.
     WeightedVote {
         /// Number of voting queries. Range: ≥ 1. DataFinder's publication uses 10.
         neighbors: usize,
     },
     /// DataFinder's published nearest-neighbor procedure: training queries are visited by distance
     /// until k documents are found, and the score of a document is the negated *sum* of the
-    /// distances of its visited queries, so a document found twice is ranked lower. Scores depend on
-    /// k and on the filter. [`NeighborAggregation::Nearest`] is the procedure without that defect.
+    /// distances of its visited queries, so a document found twice is ranked lower. Scores depend
+    /// on k and on the filter. [`NeighborAggregation::Nearest`] is the procedure without that
+    /// defect.
     ExactTop,
 }
 

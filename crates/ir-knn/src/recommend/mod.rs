@@ -28,7 +28,7 @@ use crate::{DistanceMetric, MatrixError, TfidfConfig, TfidfVectorizer};
 pub struct TrainingQuery {
     /// Query id, shown in explanations.
     pub id: String,
-    /// Query text.
+    /// Text that the encoder encodes.
     pub text: String,
     /// Ids of the relevant documents.
     pub relevant: Vec<String>,
@@ -49,8 +49,8 @@ impl TrainingQuery {
         }
     }
 
-    /// Creates training queries from judgments: documents with a grade above 0 are relevant. A query
-    /// without judgments has no relevant documents.
+    /// Creates training queries from judgments: documents with a grade above 0 are relevant. A
+    /// query without judgments has no relevant documents.
     ///
     /// ```
     /// use ir_core::{Qrels, Query};
@@ -76,8 +76,8 @@ impl TrainingQuery {
 ///
 /// A document is represented by the vectors of the training queries it is relevant to; its own text
 /// is not used, and documents without training queries are never found. A [`NeighborAggregation`]
-/// maps the distances of training queries to document scores. Filters apply during the search: every
-/// document that passes the filter and has a training query is ranked, so there are `k` hits
+/// maps the distances of training queries to document scores. Filters apply during the search:
+/// every document that passes the filter and has a training query is ranked, so there are `k` hits
 /// whenever there are `k` such documents.
 ///
 /// Any [`Encoder`] makes the vectors; [`TrainingQueryKnn::tfidf`] fits TF-IDF on the training
@@ -281,8 +281,9 @@ impl<E: Encoder> TrainingQueryKnn<E> {
     /// Explains the score of a document for a query: the root is the score, its parts are the votes
     /// of training queries, nearest first, with their similarities.
     ///
-    /// Documents beyond the `k` best are explained too. Returns `None` for a document without votes:
-    /// the filter excludes it, it has no training query, or the aggregation visits none of them.
+    /// Documents beyond the `k` best are explained too. Returns `None` for a document without
+    /// votes: the filter excludes it, it has no training query, or the aggregation visits none of
+    /// them.
     ///
     /// # Errors
     /// As [`Retriever::search`].
@@ -409,7 +410,7 @@ impl<E> TrainingQueryKnn<E> {
         &self.config
     }
 
-    /// Query encoder.
+    /// Returns the query encoder.
     #[must_use]
     pub fn encoder(&self) -> &E {
         &self.encoder

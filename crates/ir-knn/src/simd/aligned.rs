@@ -1,20 +1,20 @@
-//! Bytes that begin at a line of the cache.
+//! Byte buffers aligned to cache lines.
 
-/// What processors load at once, at most.
-pub(crate) const LINE: usize = 64;
+/// Size of a cache line, and of the widest vector register.
+pub(crate) const CACHE_LINE: usize = 64;
 
-/// A buffer of bytes whose first is at a multiple of [`LINE`].
+/// Buffer whose first byte is aligned to [`CACHE_LINE`].
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct AlignedBytes {
     buffer: Vec<u8>,
     start: usize,
     len: usize,
 }
 
-impl Lines {
+impl AlignedBytes {
     pub(crate) fn zeros(len: usize) -> Self {
-        let buffer = vec![0; len + LINE];
-        let start = buffer.as_ptr().align_offset(LINE).min(LINE);
+        let buffer = vec![0; len + CACHE_LINE];
+        let start = buffer.as_ptr().align_offset(CACHE_LINE).min(CACHE_LINE);
         Self { buffer, start, len }
     }
 
@@ -23,7 +23,7 @@ impl Lines {
     }
 }
 
-impl AsRef<[u8]> for Lines {
+impl AsRef<[u8]> for AlignedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.buffer[self.start..][..self.len]
     }

@@ -1,9 +1,9 @@
-//! Processors with 256-bit registers.
+//! AVX2 kernels.
 
 use std::arch::x86_64::*;
 
-use super::super::tile::{Probe, Stats};
-use super::{QUERIES, Quantised, ROWS, portable, prefetch};
+use super::portable;
+use super::tile::{MAX_QUERIES, QuantizedRow, ScreenQuery, TILE_ROWS, TileStats, prefetch};
 
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn dot(query: &[f64], row: &[f32]) -> f64 {
@@ -11,27 +11,27 @@ pub(super) fn dot(query: &[f64], row: &[f32]) -> f64 {
 }
 
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn dot_and_square(query: &[f64], row: &[f32]) -> (f64, f64) {
-    let square = portable::sum(query, row, |sum, _, row| row.mul_add(row, sum));
-    (dot(query, row), square)
+pub(super) fn dot_and_squared_norm(query: &[f64], row: &[f32]) -> (f64, f64) {
+    let squared_norm = portable::sum(query, row, |sum, _, row| row.mul_add(row, sum));
+    (dot(query, row), squared_norm)
 }
 
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn distance(query: &[f64], row: &[f32]) -> f64 {
-    portable::distance(query, row)
+pub(super) fn squared_distance(query: &[f64], row: &[f32]) -> f64 {
+    portable::squared_distance(query, row)
 }
 
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn quantise(row: &[f32], codes: &mut [u8]) -> Quantised {
-    portable::quantise(row, codes)
+pub(super) fn quantize(row: &[f32], codes: &mut [u8]) -> QuantizedRow {
+    portable::quantize(row, codes)
 }
 
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn products(records: &[u8], which: &[u32], query: &[i8], sums: &mut [i32]) {
-    let record = |which: u32| &records[which as usize * query.len()..][..query.len()];
+pub(super) fn dot_records(records: &[u8], indices: &[u32], query: &[i8], sums: &mut [i32]) {
+    let record = |index: u32| &records[index as usize * query.len()..][..query.len()];
     let (parts, _) = query.as_chunks::<16>();
-    for (at, (&this, sum)) in which.iter().zip(sums).enumerate() {
-        if let Some(&next) = which.get(at + 2) {
+    for (at, (&this, sum)) in indices.iter().zip(sums).enumerate() {
+        if let Some(&next) = indices.get(at + 2) {
             prefetch(record(next));
         }
         let mut four = [_mm256_setzero_si256(); 2];
@@ -56,49 +56,45 @@ pub(super) fn products(records: &[u8], which: &[u32], query: &[i8], sums: &mut [
     }
 }
 
-/// Rows that one pass takes: two registers.
-const PART: usize = 16;
+/// Rows per pass: two registers.
+const PASS_ROWS: usize = 16;
 
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn screen(
     codes: &[u8],
-    stats: Stats<'_>,
-    queries: &[i8],
-    probes: &[Probe],
-    bits: &mut [u64; QUERIES],
+    stats: TileStats<'_>,
+    query_codes: &[i8],
+    queries: &[ScreenQuery],
+    passed: &mut [u64; MAX_QUERIES],
 ) {
-    *bits = [0; QUERIES];
-    for part in 0..ROWS / PART {
-        match probes.len() {
-            1 => some::<1>(part, codes, stats, queries, probes, bits),
-            2 => some::<2>(part, codes, stats, queries, probes, bits),
-            3 => some::<3>(part, codes, stats, queries, probes, bits),
-            4 => some::<4>(part, codes, stats, queries, probes, bits),
-            5 => some::<5>(part, codes, stats, queries, probes, bits),
-            _ => some::<QUERIES>(part, codes, stats, queries, probes, bits),
-        }
+    *passed = [0; MAX_QUERIES];
+    for pass in 0..TILE_ROWS / PASS_ROWS {
+        by_query_count!(
+            queries.len(),
+            screen_n(pass, codes, stats, query_codes, queries, passed)
+        )
     }
 }
 
-/// The product of bytes of this level adds pairs in 16 bits, which overflow; so bytes are widened
-/// to 16 bits first, even and odd places apart.
+/// AVX2's product of bytes adds pairs in 16 bits, which overflow, so bytes are widened to 16 bits
+/// first, even and odd dimensions apart.
 #[target_feature(enable = "avx2,fma")]
 #[inline]
-fn tile<const N: usize>(
-    part: usize,
+fn tile_sums<const N: usize>(
+    pass: usize,
     codes: &[u8],
-    queries: &[i8],
-    starts: &[i32; N],
+    query_codes: &[i8],
+    initial_sums: &[i32; N],
 ) -> [[__m256i; 2]; N] {
     let mut sums = [[_mm256_setzero_si256(); 2]; N];
-    for (sums, &start) in sums.iter_mut().zip(starts) {
-        *sums = [_mm256_set1_epi32(start); 2];
+    for (sums, &initial) in sums.iter_mut().zip(initial_sums) {
+        *sums = [_mm256_set1_epi32(initial); 2];
     }
     let low = _mm256_set1_epi16(0xff);
-    let (rows, _) = codes.as_chunks::<{ 4 * ROWS }>();
-    let (queries, _) = queries.as_chunks::<4>();
+    let (rows, _) = codes.as_chunks::<{ 4 * TILE_ROWS }>();
+    let (queries, _) = query_codes.as_chunks::<4>();
     for (rows, queries) in rows.iter().zip(queries.as_chunks::<N>().0) {
-        let (halves, _) = rows[4 * PART * part..][..4 * PART].as_chunks::<32>();
+        let (halves, _) = rows[4 * PASS_ROWS * pass..][..4 * PASS_ROWS].as_chunks::<32>();
         let mut even = [_mm256_setzero_si256(); 2];
         let mut odd = even;
         for (half, bytes) in halves.iter().enumerate() {
@@ -128,85 +124,83 @@ fn tile<const N: usize>(
 
 #[target_feature(enable = "avx2,fma")]
 #[inline]
-fn some<const N: usize>(
-    part: usize,
+fn screen_n<const N: usize>(
+    pass: usize,
     codes: &[u8],
-    stats: Stats<'_>,
-    queries: &[i8],
-    probes: &[Probe],
-    bits: &mut [u64; QUERIES],
+    stats: TileStats<'_>,
+    query_codes: &[i8],
+    queries: &[ScreenQuery],
+    passed: &mut [u64; MAX_QUERIES],
 ) {
-    let Some(probes) = probes.first_chunk::<N>() else {
+    let Some(queries) = queries.first_chunk::<N>() else {
         return;
     };
-    let sums = tile(
-        part,
+    let sums = tile_sums(
+        pass,
         codes,
-        queries,
-        &probes.each_ref().map(|probe| probe.start),
+        query_codes,
+        &queries.each_ref().map(|query| query.initial_sum),
     );
-    for ((sums, probe), bits) in sums.iter().zip(probes).zip(bits) {
+    for ((sums, query), passed) in sums.iter().zip(queries).zip(passed) {
         for (half, &sum) in sums.iter().enumerate() {
-            let of = |values: &[f32; ROWS]| {
+            let load_stat = |values: &[f32; TILE_ROWS]| {
                 let (eights, _) = values.as_chunks::<8>();
                 // SAFETY: 8 floats are read from an array of 8 floats, at any alignment.
-                unsafe { _mm256_loadu_ps(eights[2 * part + half].as_ptr()) }
+                unsafe { _mm256_loadu_ps(eights[2 * pass + half].as_ptr()) }
             };
-            let bound = _mm256_mul_ps(_mm256_set1_ps(probe.error), of(stats.norm));
-            let bound = _mm256_fmadd_ps(_mm256_set1_ps(probe.lift), of(stats.lift), bound);
-            let bound = _mm256_fmadd_ps(_mm256_set1_ps(probe.norm), of(stats.error), bound);
-            let bound = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), of(stats.scale), bound);
-            let threshold = _mm256_set1_ps(probe.threshold);
+            let bound = _mm256_mul_ps(_mm256_set1_ps(query.error), load_stat(stats.norm));
+            let bound = _mm256_fmadd_ps(_mm256_set1_ps(query.bias), load_stat(stats.bias), bound);
+            let bound = _mm256_fmadd_ps(_mm256_set1_ps(query.norm), load_stat(stats.error), bound);
+            let bound = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), load_stat(stats.scale), bound);
+            let threshold = _mm256_set1_ps(query.threshold);
             let above = _mm256_cmp_ps::<_CMP_NLE_UQ>(bound, threshold);
             let mask = u64::from(_mm256_movemask_ps(above) as u8);
-            *bits |= mask << (PART * part + 8 * half);
+            *passed |= mask << (PASS_ROWS * pass + 8 * half);
         }
     }
 }
 
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn dots(
+pub(super) fn dot_tile(
     codes: &[u8],
-    queries: &[i8],
-    starts: &[i32],
-    sums: &mut [[i32; ROWS]; QUERIES],
+    query_codes: &[i8],
+    initial_sums: &[i32],
+    sums: &mut [[i32; TILE_ROWS]; MAX_QUERIES],
 ) {
-    for part in 0..ROWS / PART {
-        match starts.len() {
-            1 => some_dots::<1>(part, codes, queries, starts, sums),
-            2 => some_dots::<2>(part, codes, queries, starts, sums),
-            3 => some_dots::<3>(part, codes, queries, starts, sums),
-            4 => some_dots::<4>(part, codes, queries, starts, sums),
-            5 => some_dots::<5>(part, codes, queries, starts, sums),
-            _ => some_dots::<QUERIES>(part, codes, queries, starts, sums),
-        }
+    for pass in 0..TILE_ROWS / PASS_ROWS {
+        by_query_count!(
+            initial_sums.len(),
+            dot_tile_n(pass, codes, query_codes, initial_sums, sums)
+        )
     }
 }
 
 #[target_feature(enable = "avx2,fma")]
 #[inline]
-fn some_dots<const N: usize>(
-    part: usize,
+fn dot_tile_n<const N: usize>(
+    pass: usize,
     codes: &[u8],
-    queries: &[i8],
-    starts: &[i32],
-    sums: &mut [[i32; ROWS]; QUERIES],
+    query_codes: &[i8],
+    initial_sums: &[i32],
+    sums: &mut [[i32; TILE_ROWS]; MAX_QUERIES],
 ) {
-    let Some(starts) = starts.first_chunk::<N>() else {
+    let Some(initial_sums) = initial_sums.first_chunk::<N>() else {
         return;
     };
-    for (own, out) in tile(part, codes, queries, starts).iter().zip(sums) {
+    for (found, out) in tile_sums(pass, codes, query_codes, initial_sums)
+        .iter()
+        .zip(sums)
+    {
         let (eights, _) = out.as_chunks_mut::<8>();
-        for (half, &own) in own.iter().enumerate() {
+        for (half, &found) in found.iter().enumerate() {
             // SAFETY: 8 numbers are written to an array of 8, at any alignment.
-            unsafe { _mm256_storeu_si256(eights[2 * part + half].as_mut_ptr().cast(), own) };
+            unsafe { _mm256_storeu_si256(eights[2 * pass + half].as_mut_ptr().cast(), found) };
         }
     }
 }
 
-/// Does a job whose loops the compiler may then turn into instructions of this level.
 #[target_feature(enable = "avx2,fma")]
 #[inline]
-pub(super) fn wide<R>(job: impl FnOnce() -> R) -> R {
-    job()
+pub(super) fn vectorized<R>(closure: impl FnOnce() -> R) -> R {
+    closure()
 }

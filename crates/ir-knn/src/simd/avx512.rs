@@ -1,14 +1,13 @@
-//! Processors with 512-bit registers and the sums of products of bytes (VNNI).
+//! AVX-512 VNNI kernels.
 
 use std::arch::x86_64::*;
 
-use super::super::align::LINE;
-use super::super::tile::{Probe, Stats};
+use super::aligned::CACHE_LINE;
 use super::portable::{self, LANES};
-use super::{QUERIES, Quantised, ROWS, prefetch};
+use super::tile::{MAX_QUERIES, QuantizedRow, ScreenQuery, TILE_ROWS, TileStats, prefetch};
 
-/// [`portable::sum`] with its 32 lanes in four registers: the compiler keeps them in memory between
-/// the loop and the rest, which costs a third of the time of a row of 384 that is in the cache.
+/// [`portable::sum`] with its 32 lanes in four registers. The compiler keeps them in memory between
+/// the loop and the rest, which costs a third of the time of a cached row of 384 dimensions.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 #[inline]
 fn sum(query: &[f64], row: &[f32], add: impl Fn(__m512d, __m512d, __m512d) -> __m512d) -> f64 {
@@ -30,7 +29,7 @@ fn sum(query: &[f64], row: &[f32], add: impl Fn(__m512d, __m512d, __m512d) -> __
         step(query, row);
     }
     if !row_rest.is_empty() {
-        // Zeros add nothing.
+        // Padding with zeros does not change the sum.
         let (mut query, mut row) = ([0.0; LANES], [0.0; LANES]);
         query[..query_rest.len()].copy_from_slice(query_rest);
         row[..row_rest.len()].copy_from_slice(row_rest);
@@ -53,33 +52,33 @@ pub(super) fn dot(query: &[f64], row: &[f32]) -> f64 {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-pub(super) fn dot_and_square(query: &[f64], row: &[f32]) -> (f64, f64) {
-    let square = sum(query, row, |sum, _, row| _mm512_fmadd_pd(row, row, sum));
-    (dot(query, row), square)
+pub(super) fn dot_and_squared_norm(query: &[f64], row: &[f32]) -> (f64, f64) {
+    let squared_norm = sum(query, row, |sum, _, row| _mm512_fmadd_pd(row, row, sum));
+    (dot(query, row), squared_norm)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-pub(super) fn distance(query: &[f64], row: &[f32]) -> f64 {
+pub(super) fn squared_distance(query: &[f64], row: &[f32]) -> f64 {
     sum(query, row, |sum, query, row| {
         let apart = _mm512_sub_pd(query, row);
-        // Squares of differences are not exact: rounded first, as everywhere.
+        // Squares of differences are inexact: they are rounded before the sum at every level.
         _mm512_add_pd(sum, _mm512_mul_pd(apart, apart))
     })
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-pub(super) fn quantise(row: &[f32], codes: &mut [u8]) -> Quantised {
-    portable::quantise(row, codes)
+pub(super) fn quantize(row: &[f32], codes: &mut [u8]) -> QuantizedRow {
+    portable::quantize(row, codes)
 }
 
-/// Four records at a time, while the next four are on their way from the memory.
+/// Processes four records at a time and prefetches the next four.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
-pub(super) fn products(records: &[u8], which: &[u32], query: &[i8], sums: &mut [i32]) {
-    let record = |which: u32| &records[which as usize * query.len()..][..query.len()];
-    let (queries, _) = query.as_chunks::<LINE>();
-    let (fours, rest) = which.as_chunks::<4>();
+pub(super) fn dot_records(records: &[u8], indices: &[u32], query: &[i8], sums: &mut [i32]) {
+    let record = |index: u32| &records[index as usize * query.len()..][..query.len()];
+    let (queries, _) = query.as_chunks::<CACHE_LINE>();
+    let (fours, rest) = indices.as_chunks::<4>();
     let (four_sums, rest_sums) = sums.split_at_mut(sums.len().min(4 * fours.len()));
-    let mut ahead = which.iter();
+    let mut ahead = indices.iter();
     let mut prefetch_some = |count: usize| {
         for &next in ahead.by_ref().take(count) {
             prefetch(record(next));
@@ -87,7 +86,7 @@ pub(super) fn products(records: &[u8], which: &[u32], query: &[i8], sums: &mut [
     };
     prefetch_some(8);
     for (four, sums) in fours.iter().zip(four_sums.as_chunks_mut::<4>().0) {
-        let rows = four.map(|which| record(which).as_chunks::<LINE>().0);
+        let rows = four.map(|index| record(index).as_chunks::<CACHE_LINE>().0);
         let mut lanes = [_mm512_setzero_si512(); 4];
         for (at, query) in queries.iter().enumerate() {
             let query = load(query);
@@ -98,9 +97,14 @@ pub(super) fn products(records: &[u8], which: &[u32], query: &[i8], sums: &mut [
         prefetch_some(4);
         *sums = lanes.map(|lanes| _mm512_reduce_add_epi32(lanes));
     }
-    for (&which, sum) in rest.iter().zip(rest_sums) {
+    for (&index, sum) in rest.iter().zip(rest_sums) {
         let mut lanes = _mm512_setzero_si512();
-        for (row, query) in record(which).as_chunks::<LINE>().0.iter().zip(queries) {
+        for (row, query) in record(index)
+            .as_chunks::<CACHE_LINE>()
+            .0
+            .iter()
+            .zip(queries)
+        {
             lanes = _mm512_dpbusd_epi32(lanes, load(row), load(query));
         }
         *sum = _mm512_reduce_add_epi32(lanes);
@@ -109,7 +113,7 @@ pub(super) fn products(records: &[u8], which: &[u32], query: &[i8], sums: &mut [
 
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn load<T: bytemuck::Pod>(bytes: &[T; LINE]) -> __m512i {
+fn load<T: bytemuck::Pod>(bytes: &[T; CACHE_LINE]) -> __m512i {
     const { assert!(size_of::<T>() == 1) };
     // SAFETY: 64 bytes are read from an array of 64 bytes, at any alignment.
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
@@ -118,31 +122,31 @@ fn load<T: bytemuck::Pod>(bytes: &[T; LINE]) -> __m512i {
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 pub(super) fn screen(
     codes: &[u8],
-    stats: Stats<'_>,
-    queries: &[i8],
-    probes: &[Probe],
-    bits: &mut [u64; QUERIES],
+    stats: TileStats<'_>,
+    query_codes: &[i8],
+    queries: &[ScreenQuery],
+    passed: &mut [u64; MAX_QUERIES],
 ) {
-    match probes.len() {
-        1 => some::<1>(codes, stats, queries, probes, bits),
-        2 => some::<2>(codes, stats, queries, probes, bits),
-        3 => some::<3>(codes, stats, queries, probes, bits),
-        4 => some::<4>(codes, stats, queries, probes, bits),
-        5 => some::<5>(codes, stats, queries, probes, bits),
-        _ => some::<QUERIES>(codes, stats, queries, probes, bits),
-    }
+    by_query_count!(
+        queries.len(),
+        screen_n(codes, stats, query_codes, queries, passed)
+    )
 }
 
-/// Four registers hold the rows, and four a query their sums: 24 for six queries.
+/// Four registers hold the rows, and four per query the sums: 24 for six queries.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 #[inline]
-fn tile<const N: usize>(codes: &[u8], queries: &[i8], starts: &[i32; N]) -> [[__m512i; 4]; N] {
+fn tile_sums<const N: usize>(
+    codes: &[u8],
+    query_codes: &[i8],
+    initial_sums: &[i32; N],
+) -> [[__m512i; 4]; N] {
     let mut sums = [[_mm512_setzero_si512(); 4]; N];
-    for (sums, &start) in sums.iter_mut().zip(starts) {
-        *sums = [_mm512_set1_epi32(start); 4];
+    for (sums, &initial) in sums.iter_mut().zip(initial_sums) {
+        *sums = [_mm512_set1_epi32(initial); 4];
     }
-    let (rows, _) = codes.as_chunks::<{ 4 * ROWS }>();
-    let (queries, _) = queries.as_chunks::<4>();
+    let (rows, _) = codes.as_chunks::<{ 4 * TILE_ROWS }>();
+    let (queries, _) = query_codes.as_chunks::<4>();
     for (rows, queries) in rows.iter().zip(queries.as_chunks::<N>().0) {
         let (parts, _) = rows.as_chunks::<64>();
         let mut loaded = [_mm512_setzero_si512(); 4];
@@ -162,75 +166,74 @@ fn tile<const N: usize>(codes: &[u8], queries: &[i8], starts: &[i32; N]) -> [[__
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 #[inline]
-fn some<const N: usize>(
+fn screen_n<const N: usize>(
     codes: &[u8],
-    stats: Stats<'_>,
-    queries: &[i8],
-    probes: &[Probe],
-    bits: &mut [u64; QUERIES],
+    stats: TileStats<'_>,
+    query_codes: &[i8],
+    queries: &[ScreenQuery],
+    passed: &mut [u64; MAX_QUERIES],
 ) {
-    let Some(probes) = probes.first_chunk::<N>() else {
+    let Some(queries) = queries.first_chunk::<N>() else {
         return;
     };
-    let sums = tile(codes, queries, &probes.each_ref().map(|probe| probe.start));
-    for ((sums, probe), bits) in sums.iter().zip(probes).zip(bits) {
-        *bits = 0;
+    let sums = tile_sums(
+        codes,
+        query_codes,
+        &queries.each_ref().map(|query| query.initial_sum),
+    );
+    for ((sums, query), passed) in sums.iter().zip(queries).zip(passed) {
+        *passed = 0;
         for (part, &sum) in sums.iter().enumerate() {
-            let of = |values: &[f32; ROWS]| {
+            let load_stat = |values: &[f32; TILE_ROWS]| {
                 let (parts, _) = values.as_chunks::<16>();
                 // SAFETY: 16 floats are read from an array of 16 floats, at any alignment.
                 unsafe { _mm512_loadu_ps(parts[part].as_ptr()) }
             };
-            let bound = _mm512_mul_ps(_mm512_set1_ps(probe.error), of(stats.norm));
-            let bound = _mm512_fmadd_ps(_mm512_set1_ps(probe.lift), of(stats.lift), bound);
-            let bound = _mm512_fmadd_ps(_mm512_set1_ps(probe.norm), of(stats.error), bound);
-            let bound = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), of(stats.scale), bound);
-            let threshold = _mm512_set1_ps(probe.threshold);
+            let bound = _mm512_mul_ps(_mm512_set1_ps(query.error), load_stat(stats.norm));
+            let bound = _mm512_fmadd_ps(_mm512_set1_ps(query.bias), load_stat(stats.bias), bound);
+            let bound = _mm512_fmadd_ps(_mm512_set1_ps(query.norm), load_stat(stats.error), bound);
+            let bound = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), load_stat(stats.scale), bound);
+            let threshold = _mm512_set1_ps(query.threshold);
             let mask = _mm512_cmp_ps_mask::<_CMP_NLE_UQ>(bound, threshold);
-            *bits |= u64::from(mask) << (16 * part);
+            *passed |= u64::from(mask) << (16 * part);
         }
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
-pub(super) fn dots(
+pub(super) fn dot_tile(
     codes: &[u8],
-    queries: &[i8],
-    starts: &[i32],
-    sums: &mut [[i32; ROWS]; QUERIES],
+    query_codes: &[i8],
+    initial_sums: &[i32],
+    sums: &mut [[i32; TILE_ROWS]; MAX_QUERIES],
 ) {
-    match starts.len() {
-        1 => some_dots::<1>(codes, queries, starts, sums),
-        2 => some_dots::<2>(codes, queries, starts, sums),
-        3 => some_dots::<3>(codes, queries, starts, sums),
-        4 => some_dots::<4>(codes, queries, starts, sums),
-        5 => some_dots::<5>(codes, queries, starts, sums),
-        _ => some_dots::<QUERIES>(codes, queries, starts, sums),
-    }
+    by_query_count!(
+        initial_sums.len(),
+        dot_tile_n(codes, query_codes, initial_sums, sums)
+    )
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 #[inline]
-fn some_dots<const N: usize>(
+fn dot_tile_n<const N: usize>(
     codes: &[u8],
-    queries: &[i8],
-    starts: &[i32],
-    sums: &mut [[i32; ROWS]; QUERIES],
+    query_codes: &[i8],
+    initial_sums: &[i32],
+    sums: &mut [[i32; TILE_ROWS]; MAX_QUERIES],
 ) {
-    let Some(starts) = starts.first_chunk::<N>() else {
+    let Some(initial_sums) = initial_sums.first_chunk::<N>() else {
         return;
     };
-    for (own, out) in tile(codes, queries, starts).iter().zip(sums) {
-        for (&own, out) in own.iter().zip(out.as_chunks_mut::<16>().0) {
+    for (found, out) in tile_sums(codes, query_codes, initial_sums).iter().zip(sums) {
+        for (&found, out) in found.iter().zip(out.as_chunks_mut::<16>().0) {
             // SAFETY: 16 numbers are written to an array of 16, at any alignment.
-            unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), own) };
+            unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), found) };
         }
     }
 }
 
-/// Does a job whose loops the compiler may then turn into instructions of this level.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 #[inline]
-pub(super) fn wide<R>(job: impl FnOnce() -> R) -> R {
-    job()
+pub(super) fn vectorized<R>(closure: impl FnOnce() -> R) -> R {
+    closure()
 }

@@ -1,32 +1,48 @@
-//! Kernels, chosen when the program runs by what the processor can do, and the only unsafe code of
-//! the search.
+//! SIMD kernels, selected at run time by the features of the CPU, and the aligned buffers that they
+//! read.
 //!
-//! Two kinds: exact scores of one row ([`Cpu::dot`] and its like), whose order of summation is fixed,
-//! so that every processor gives the same bits (a product of two 32-bit numbers is exact in 64, so that it
-//! does not matter whether it is rounded before it is added); and the screen of a tile of 8-bit rows
-//! ([`Cpu::screen`]), whose sums are of whole numbers and so exact in any order.
+//! Two groups: exact scores of one row ([`Cpu::dot`], [`Cpu::squared_distance`]), whose order of
+//! summation is fixed, so that every CPU returns the same bits (the product of two f32 is exact in
+//! f64, so a fused multiply-add rounds like a separate product and sum); and products of 8-bit codes
+//! ([`Cpu::screen`], [`Cpu::dot_tile`], [`Cpu::dot_records`]), whose sums are of integers and so exact
+//! in any order.
 
+/// Calls a kernel that is generic over the number of queries, 1 to [`MAX_QUERIES`].
+#[cfg(target_arch = "x86_64")]
+macro_rules! by_query_count {
+    ($count:expr, $function:ident($($argument:expr),*)) => {
+        match $count {
+            1 => $function::<1>($($argument),*),
+            2 => $function::<2>($($argument),*),
+            3 => $function::<3>($($argument),*),
+            4 => $function::<4>($($argument),*),
+            5 => $function::<5>($($argument),*),
+            _ => $function::<MAX_QUERIES>($($argument),*),
+        }
+    };
+}
+
+mod aligned;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+pub(crate) mod huge_pages;
 mod portable;
+mod tile;
 
-use super::align::LINE;
-use super::tile::{Probe, Stats};
+pub(crate) use aligned::{AlignedBytes, CACHE_LINE};
 pub(crate) use portable::{LANES, fold};
+pub(crate) use tile::{
+    MAX_DIM, MAX_QUERIES, QuantizedRow, ScreenQuery, TILE_ROWS, TileStats, prefetch, tile_size,
+};
 
-/// Rows of a tile.
-pub(crate) const ROWS: usize = 64;
-/// The most queries that one call of [`Cpu::screen`] takes.
-pub(crate) const QUERIES: usize = 6;
-
-/// What the processor can do.
+/// Instruction set of the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Cpu(Level);
+pub(crate) struct Cpu(SimdLevel);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Level {
+enum SimdLevel {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -34,155 +50,143 @@ enum Level {
     Avx512,
 }
 
-/// Calls a function of the level's module. Its features were found when the level was made.
-macro_rules! on {
+/// Calls a function of the level's module. Its features were detected when the level was made.
+macro_rules! dispatch {
     ($cpu:expr, $function:ident($($argument:expr),*)) => {
         match $cpu.0 {
-            Level::Portable => portable::$function($($argument),*),
-            // SAFETY: `Cpu::detect` and `Cpu::all` make this level only where avx2 and fma are there.
+            SimdLevel::Portable => portable::$function($($argument),*),
+            // SAFETY: `Cpu::detect` and `Cpu::all` return this level only on CPUs with avx2 and fma.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => unsafe { avx2::$function($($argument),*) },
-            // SAFETY: they make this level only where avx512f, bw, vl and vnni are there.
+            SimdLevel::Avx2 => unsafe { avx2::$function($($argument),*) },
+            // SAFETY: they return this level only on CPUs with avx512f, bw, vl and vnni.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => unsafe { avx512::$function($($argument),*) },
+            SimdLevel::Avx512 => unsafe { avx512::$function($($argument),*) },
         }
     };
 }
 
 impl Cpu {
-    /// The best that runs here.
+    /// The best level that this CPU supports.
     pub(crate) fn detect() -> Self {
-        Self::all().last().copied().unwrap_or(Self(Level::Portable))
+        Self::all()
+            .last()
+            .copied()
+            .unwrap_or(Self(SimdLevel::Portable))
     }
 
-    /// All that run here, the best last.
+    /// All levels that this CPU supports, the best last.
     pub(crate) fn all() -> Vec<Self> {
-        #[allow(unused_mut, reason = "other processors have one level")]
-        let mut all = vec![Self(Level::Portable)];
+        #[allow(unused_mut, reason = "other architectures have one level")]
+        let mut all = vec![Self(SimdLevel::Portable)];
         #[cfg(target_arch = "x86_64")]
         {
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                all.push(Self(Level::Avx2));
+                all.push(Self(SimdLevel::Avx2));
             }
             if is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512vl")
                 && is_x86_feature_detected!("avx512vnni")
             {
-                all.push(Self(Level::Avx512));
+                all.push(Self(SimdLevel::Avx512));
             }
         }
         all
     }
 
-    /// Does a job whose loops, where they are inlined, become instructions of this processor. Its
-    /// results are the same on every one.
+    /// Runs a closure compiled for this level: its inlined loops are vectorized with the level's
+    /// instructions. Results are the same at every level.
     #[inline]
-    pub(crate) fn wide<R>(self, job: impl FnOnce() -> R) -> R {
-        on!(self, wide(job))
+    pub(crate) fn vectorized<R>(self, closure: impl FnOnce() -> R) -> R {
+        dispatch!(self, vectorized(closure))
     }
 
-    /// The inner product. The slices are of one length.
+    /// Inner product of two slices of equal length.
     #[inline]
     pub(crate) fn dot(self, query: &[f64], row: &[f32]) -> f64 {
-        on!(self, dot(query, row))
+        dispatch!(self, dot(query, row))
     }
 
-    /// The inner product, and that of the row with itself.
+    /// Inner product, and the squared norm of the row.
     #[inline]
-    pub(super) fn dot_and_square(self, query: &[f64], row: &[f32]) -> (f64, f64) {
-        on!(self, dot_and_square(query, row))
+    pub(crate) fn dot_and_squared_norm(self, query: &[f64], row: &[f32]) -> (f64, f64) {
+        dispatch!(self, dot_and_squared_norm(query, row))
     }
 
-    /// The square of the Euclidean distance.
+    /// Squared Euclidean distance.
     #[inline]
-    pub(super) fn distance(self, query: &[f64], row: &[f32]) -> f64 {
-        on!(self, distance(query, row))
+    pub(crate) fn squared_distance(self, query: &[f64], row: &[f32]) -> f64 {
+        dispatch!(self, squared_distance(query, row))
     }
 
-    /// One row in 8 bits: see [`portable::quantise`].
+    /// Quantizes one row to 8 bits: see [`portable::quantize`].
     #[inline]
-    pub(crate) fn quantise(self, row: &[f32], codes: &mut [u8]) -> Quantised {
-        on!(self, quantise(row, codes))
+    pub(crate) fn quantize(self, row: &[f32], codes: &mut [u8]) -> QuantizedRow {
+        dispatch!(self, quantize(row, codes))
     }
 
-    /// The inner products of a query with some of the records that lie one after another, each as
-    /// long as the query and a multiple of [`LINE`]: sums of whole numbers, exact in any order. Stops
-    /// at the shorter of `which` and `sums`.
+    /// Inner products of a query with the records of `indices`. Records are contiguous, each as long
+    /// as the query and a multiple of [`CACHE_LINE`]. Stops at the shorter of `indices` and `sums`.
     #[inline]
-    pub(crate) fn products(self, records: &[u8], which: &[u32], query: &[i8], sums: &mut [i32]) {
+    pub(crate) fn dot_records(
+        self,
+        records: &[u8],
+        indices: &[u32],
+        query: &[i8],
+        sums: &mut [i32],
+    ) {
         assert!(
-            query.len().is_multiple_of(LINE),
+            query.len().is_multiple_of(CACHE_LINE),
             "a query as long as a record"
         );
-        on!(self, products(records, which, query, sums))
+        dispatch!(self, dot_records(records, indices, query, sums))
     }
 
-    /// For each of up to [`QUERIES`] queries, the rows of a tile whose bound is above the query's
-    /// threshold, as bits. `codes` is the tile's ([`ROWS`] × 4 bytes for four dimensions), `queries`
-    /// the queries' (four bytes each for four dimensions).
+    /// Bit mask, for each of up to [`MAX_QUERIES`] queries, of the tile's rows whose upper bound
+    ///
+    /// > query.error × row.norm + query.bias × row.bias + query.norm × row.error + ⟨codes⟩ × row.scale
+    ///
+    /// exceeds the query's threshold. `codes` are those of a tile ([`TILE_ROWS`] × 4 bytes per four
+    /// dimensions), `query_codes` those of the queries (four bytes per query and four dimensions).
     #[inline]
-    pub(super) fn screen(
+    pub(crate) fn screen(
         self,
         codes: &[u8],
-        stats: Stats<'_>,
-        queries: &[i8],
-        probes: &[Probe],
-        bits: &mut [u64; QUERIES],
+        stats: TileStats<'_>,
+        query_codes: &[i8],
+        queries: &[ScreenQuery],
+        passed: &mut [u64; MAX_QUERIES],
     ) {
-        let groups = codes.len() / (4 * ROWS);
-        assert!(
-            codes.len() == groups * 4 * ROWS
-                && queries.len() == groups * 4 * probes.len()
-                && (1..=QUERIES).contains(&probes.len()),
-            "a tile and queries of one dimension"
-        );
-        on!(self, screen(codes, stats, queries, probes, bits))
+        check_tile(codes, query_codes, queries.len());
+        dispatch!(self, screen(codes, stats, query_codes, queries, passed))
     }
 
-    /// The inner products of up to [`QUERIES`] queries with the rows of a tile, as in
-    /// [`Cpu::screen`], each query's added to its start.
+    /// Inner products of up to [`MAX_QUERIES`] queries with the rows of a tile, laid out as in
+    /// [`Cpu::screen`], each added to the query's initial sum.
     #[inline]
-    pub(crate) fn dots(
+    pub(crate) fn dot_tile(
         self,
         codes: &[u8],
-        queries: &[i8],
-        starts: &[i32],
-        sums: &mut [[i32; ROWS]; QUERIES],
+        query_codes: &[i8],
+        initial_sums: &[i32],
+        sums: &mut [[i32; TILE_ROWS]; MAX_QUERIES],
     ) {
-        let groups = codes.len() / (4 * ROWS);
-        assert!(
-            codes.len() == groups * 4 * ROWS
-                && queries.len() == groups * 4 * starts.len()
-                && (1..=QUERIES).contains(&starts.len()),
-            "a tile and queries of one dimension"
-        );
-        on!(self, dots(codes, queries, starts, sums))
+        check_tile(codes, query_codes, initial_sums.len());
+        dispatch!(self, dot_tile(codes, query_codes, initial_sums, sums))
     }
 }
 
-/// Tells the processor that these bytes will be read soon.
+/// # Panics
+/// If the codes are not those of a tile and of 1 to [`MAX_QUERIES`] queries of the same dimension.
 #[inline]
-pub(crate) fn prefetch(bytes: &[u8]) {
-    #[cfg(target_arch = "x86_64")]
-    for line in bytes.chunks(LINE) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint; the address is one of a slice, and nothing is read.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = bytes;
-}
-
-/// What [`Cpu::quantise`] tells of a row, all but `scale` in units of it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Quantised {
-    /// What one step is worth.
-    pub(crate) scale: f32,
-    /// The sum of the squares of the codes' errors.
-    pub(crate) error: f32,
-    /// The sum of the squares of the components.
-    pub(crate) square: f32,
+fn check_tile(codes: &[u8], query_codes: &[i8], queries: usize) {
+    let groups = codes.len() / (4 * TILE_ROWS);
+    assert!(
+        codes.len() == groups * 4 * TILE_ROWS
+            && query_codes.len() == groups * 4 * queries
+            && (1..=MAX_QUERIES).contains(&queries),
+        "a tile and queries of one dimension"
+    );
 }
 
 #[cfg(test)]

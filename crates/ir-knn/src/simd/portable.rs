@@ -1,12 +1,11 @@
-//! Kernels in plain Rust. The other levels compile some of them for their processors.
+//! Kernels in portable Rust. The other levels compile some of them with their target features.
 
-use super::super::tile::{Probe, Stats};
-use super::{QUERIES, Quantised, ROWS};
+use super::tile::{MAX_QUERIES, QuantizedRow, ScreenQuery, TILE_ROWS, TileStats};
 
-/// Sums run side by side in so many places, whatever the processor.
+/// Number of partial sums of an exact score, at every level.
 pub(crate) const LANES: usize = 32;
 
-/// The sum over all places, to which `add` adds one: lane by lane, then the lanes by halves.
+/// Sum over all dimensions, in [`LANES`] partial sums; `add` accumulates one dimension.
 #[inline(always)]
 pub(super) fn sum(query: &[f64], row: &[f32], add: impl Fn(f64, f64, f64) -> f64) -> f64 {
     let mut lanes = [0.0; LANES];
@@ -23,7 +22,7 @@ pub(super) fn sum(query: &[f64], row: &[f32], add: impl Fn(f64, f64, f64) -> f64
     fold(lanes)
 }
 
-/// The sum of all lanes.
+/// Pairwise sum of the lanes.
 #[inline(always)]
 pub(crate) fn fold(mut lanes: [f64; LANES]) -> f64 {
     let mut half = LANES / 2;
@@ -42,25 +41,25 @@ pub(super) fn dot(query: &[f64], row: &[f32]) -> f64 {
 }
 
 #[inline(always)]
-pub(super) fn dot_and_square(query: &[f64], row: &[f32]) -> (f64, f64) {
-    let square = sum(query, row, |sum, _, row| sum + row * row);
-    (dot(query, row), square)
+pub(super) fn dot_and_squared_norm(query: &[f64], row: &[f32]) -> (f64, f64) {
+    let squared_norm = sum(query, row, |sum, _, row| sum + row * row);
+    (dot(query, row), squared_norm)
 }
 
 #[inline(always)]
-pub(super) fn distance(query: &[f64], row: &[f32]) -> f64 {
+pub(super) fn squared_distance(query: &[f64], row: &[f32]) -> f64 {
     sum(query, row, |sum, query, row| {
         sum + (query - row) * (query - row)
     })
 }
 
-/// Added to a number below 2²², it leaves the nearest whole number in the low bits.
+/// Adding this to a number below 2²² leaves the nearest integer in the low bits.
 const ROUND: f32 = 12_582_912.0;
 
-/// Codes of one row: its components in steps of the largest over 127, to the nearest, plus 128.
-/// Sums of squares run in 16 places, so that their rounding is known.
+/// Codes of one row: its components divided by max |x| / 127, rounded to nearest, plus 128. Sums of
+/// squares run in 16 lanes at every level, which bounds their rounding error.
 #[inline(always)]
-pub(super) fn quantise(row: &[f32], codes: &mut [u8]) -> Quantised {
+pub(super) fn quantize(row: &[f32], codes: &mut [u8]) -> QuantizedRow {
     const LANES: usize = 16;
     let (chunks, rest) = row.as_chunks::<LANES>();
     let mut tail = [0.0; LANES];
@@ -93,17 +92,17 @@ pub(super) fn quantise(row: &[f32], codes: &mut [u8]) -> Quantised {
         *codes = step(chunk);
     }
     last.copy_from_slice(&step(&tail)[..last.len()]);
-    Quantised {
+    QuantizedRow {
         scale,
-        error: errors.iter().sum(),
-        square: squares.iter().sum(),
+        squared_error: errors.iter().sum(),
+        squared_norm: squares.iter().sum(),
     }
 }
 
 #[inline(always)]
-pub(super) fn products(records: &[u8], which: &[u32], query: &[i8], sums: &mut [i32]) {
-    for (&which, sum) in which.iter().zip(sums) {
-        let record = &records[which as usize * query.len()..][..query.len()];
+pub(super) fn dot_records(records: &[u8], indices: &[u32], query: &[i8], sums: &mut [i32]) {
+    for (&index, sum) in indices.iter().zip(sums) {
+        let record = &records[index as usize * query.len()..][..query.len()];
         let products = record.iter().zip(query);
         *sum = products
             .map(|(&a, &b)| i32::from(a) * i32::from(b))
@@ -114,38 +113,44 @@ pub(super) fn products(records: &[u8], which: &[u32], query: &[i8], sums: &mut [
 #[inline(always)]
 pub(super) fn screen(
     codes: &[u8],
-    stats: Stats<'_>,
-    queries: &[i8],
-    probes: &[Probe],
-    bits: &mut [u64; QUERIES],
+    stats: TileStats<'_>,
+    query_codes: &[i8],
+    queries: &[ScreenQuery],
+    passed: &mut [u64; MAX_QUERIES],
 ) {
-    let count = probes.len();
-    for (at, (probe, bits)) in probes.iter().zip(bits).enumerate() {
-        let sums = tile(codes, queries, count, at, probe.start);
-        *bits = 0;
+    let count = queries.len();
+    for (at, (query, passed)) in queries.iter().zip(passed).enumerate() {
+        let sums = tile_sums(codes, query_codes, count, at, query.initial_sum);
+        *passed = 0;
         for (row, &sum) in sums.iter().enumerate() {
-            let mut bound = probe.error * stats.norm[row];
-            bound += probe.lift * stats.lift[row];
-            bound += probe.norm * stats.error[row];
+            let mut bound = query.error * stats.norm[row];
+            bound += query.bias * stats.bias[row];
+            bound += query.norm * stats.error[row];
             bound += sum as f32 * stats.scale[row];
-            // NaN is not below.
-            let below = bound <= probe.threshold;
-            *bits |= u64::from(!below) << row;
+            // A NaN passes.
+            let below = bound <= query.threshold;
+            *passed |= u64::from(!below) << row;
         }
     }
 }
 
-/// The products of one of `count` queries with the rows of a tile.
-fn tile(codes: &[u8], queries: &[i8], count: usize, at: usize, start: i32) -> [i32; ROWS] {
-    let mut sums = [start; ROWS];
+/// Inner products of query `at` of `count` with the rows of a tile.
+fn tile_sums(
+    codes: &[u8],
+    query_codes: &[i8],
+    count: usize,
+    at: usize,
+    initial_sum: i32,
+) -> [i32; TILE_ROWS] {
+    let mut sums = [initial_sum; TILE_ROWS];
     for (rows, queries) in codes
-        .chunks_exact(4 * ROWS)
-        .zip(queries.chunks_exact(4 * count))
+        .chunks_exact(4 * TILE_ROWS)
+        .zip(query_codes.chunks_exact(4 * count))
     {
         let query = &queries[4 * at..][..4];
         for (sum, row) in sums.iter_mut().zip(rows.as_chunks::<4>().0) {
-            for place in 0..4 {
-                let product = i32::from(row[place]) * i32::from(query[place]);
+            for dim in 0..4 {
+                let product = i32::from(row[dim]) * i32::from(query[dim]);
                 *sum = sum.wrapping_add(product);
             }
         }
@@ -153,19 +158,18 @@ fn tile(codes: &[u8], queries: &[i8], count: usize, at: usize, start: i32) -> [i
     sums
 }
 
-pub(super) fn dots(
+pub(super) fn dot_tile(
     codes: &[u8],
-    queries: &[i8],
-    starts: &[i32],
-    sums: &mut [[i32; ROWS]; QUERIES],
+    query_codes: &[i8],
+    initial_sums: &[i32],
+    sums: &mut [[i32; TILE_ROWS]; MAX_QUERIES],
 ) {
-    for (at, (sums, &start)) in sums.iter_mut().zip(starts).enumerate() {
-        *sums = tile(codes, queries, starts.len(), at, start);
+    for (at, (sums, &initial_sum)) in sums.iter_mut().zip(initial_sums).enumerate() {
+        *sums = tile_sums(codes, query_codes, initial_sums.len(), at, initial_sum);
     }
 }
 
-/// Does a job whose loops the compiler may then turn into instructions of this level.
 #[inline]
-pub(super) fn wide<R>(job: impl FnOnce() -> R) -> R {
-    job()
+pub(super) fn vectorized<R>(closure: impl FnOnce() -> R) -> R {
+    closure()
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Numbers of many sizes, the same every time.
+/// Pseudorandom numbers of many magnitudes.
 fn numbers(seed: u32, count: usize) -> Vec<f32> {
     let mut state = seed.wrapping_mul(2_654_435_769).wrapping_add(1);
     let mut next = || {
@@ -13,7 +13,7 @@ fn numbers(seed: u32, count: usize) -> Vec<f32> {
 }
 
 #[test]
-fn all_levels_give_the_same_bits() {
+fn all_levels_return_the_same_bits() {
     let all = Cpu::all();
     for dim in [1, 2, 7, 8, 15, 16, 31, 32, 33, 64, 100, 384, 1000] {
         let row = numbers(dim as u32, dim);
@@ -29,70 +29,73 @@ fn all_levels_give_the_same_bits() {
             .sum();
         let (dot, both, distance) = (
             all[0].dot(&query, &row),
-            all[0].dot_and_square(&query, &row),
-            all[0].distance(&query, &row),
+            all[0].dot_and_squared_norm(&query, &row),
+            all[0].squared_distance(&query, &row),
         );
         assert!((dot - plain).abs() <= 1e-14 * size);
         assert_eq!(both.0.to_bits(), dot.to_bits());
         let mut codes = vec![0; dim];
-        let quantised = all[0].quantise(&row, &mut codes);
+        let quantised = all[0].quantize(&row, &mut codes);
         for &cpu in &all[1..] {
             assert_eq!(cpu.dot(&query, &row).to_bits(), dot.to_bits(), "{cpu:?}");
-            assert_eq!(cpu.dot_and_square(&query, &row), both, "{cpu:?}");
-            assert_eq!(cpu.distance(&query, &row).to_bits(), distance.to_bits());
+            assert_eq!(cpu.dot_and_squared_norm(&query, &row), both, "{cpu:?}");
+            assert_eq!(
+                cpu.squared_distance(&query, &row).to_bits(),
+                distance.to_bits()
+            );
             let mut others = vec![0; dim];
-            assert_eq!(cpu.quantise(&row, &mut others), quantised, "{cpu:?}");
+            assert_eq!(cpu.quantize(&row, &mut others), quantised, "{cpu:?}");
             assert_eq!(others, codes, "{cpu:?}");
         }
     }
 }
 
 #[test]
-fn products_of_records_are_exact() {
+fn dot_records_is_exact() {
     for lines in [1, 2, 7] {
-        let size = LINE * lines;
+        let size = CACHE_LINE * lines;
         let records: Vec<u8> = (0..20 * size).map(|n| (n * 31 % 256) as u8).collect();
         let query: Vec<i8> = (0..size).map(|n| (n * 57 % 255) as u8 as i8).collect();
         let extremes = (vec![255; 3 * size], vec![-128; size]);
         for cpu in Cpu::all() {
             for count in 0..12 {
-                let which: Vec<u32> = (0..count).map(|n| n * 7 % 20).collect();
+                let indices: Vec<u32> = (0..count).map(|n| n * 7 % 20).collect();
                 let mut sums = vec![0; count as usize];
-                cpu.products(&records, &which, &query, &mut sums);
-                for (&which, &sum) in which.iter().zip(&sums) {
-                    let record = &records[which as usize * size..][..size];
+                cpu.dot_records(&records, &indices, &query, &mut sums);
+                for (&index, &sum) in indices.iter().zip(&sums) {
+                    let record = &records[index as usize * size..][..size];
                     let pairs = record.iter().zip(&query);
                     let expected: i32 = pairs.map(|(&a, &b)| i32::from(a) * i32::from(b)).sum();
                     assert_eq!(sum, expected, "{cpu:?}");
                 }
             }
             let mut sums = [0; 2];
-            cpu.products(&extremes.0, &[0, 2], &extremes.1, &mut sums);
+            cpu.dot_records(&extremes.0, &[0, 2], &extremes.1, &mut sums);
             assert_eq!(sums, [-128 * 255 * size as i32; 2], "{cpu:?}");
         }
     }
 }
 
-/// With scales of 1 and no errors, the bound is the sum itself: a threshold between two whole
-/// numbers tells it exactly.
+/// With scales of 1 and no errors, the bound is the sum itself: a threshold between two integers
+/// determines it exactly.
 #[test]
-fn sums_of_bytes_are_exact() {
-    let zeros = [0.0; ROWS];
-    let ones = [1.0; ROWS];
-    let stats = Stats {
+fn sums_of_codes_are_exact() {
+    let zeros = [0.0; TILE_ROWS];
+    let ones = [1.0; TILE_ROWS];
+    let stats = TileStats {
         scale: &ones,
         error: &zeros,
         norm: &zeros,
-        lift: &zeros,
+        bias: &zeros,
     };
     for dim in [4, 8, 36, 384] {
-        for count in 1..=QUERIES {
+        for count in 1..=MAX_QUERIES {
             let code = |n: usize| match n % 11 {
                 0 => 1,
                 1 => 255,
                 other => (other * n * 7 % 255 + 1) as u8,
             };
-            let codes: Vec<u8> = (0..dim * ROWS).map(code).collect();
+            let codes: Vec<u8> = (0..dim * TILE_ROWS).map(code).collect();
             let queries: Vec<i8> = (0..dim * count)
                 .map(|n| match n % 5 {
                     0 => 127,
@@ -103,31 +106,32 @@ fn sums_of_bytes_are_exact() {
             let sum = |query: usize, row: usize| -> i32 {
                 (0..dim)
                     .map(|d| {
-                        let code = codes[d / 4 * 4 * ROWS + 4 * row + d % 4];
+                        let code = codes[d / 4 * 4 * TILE_ROWS + 4 * row + d % 4];
                         let query = queries[d / 4 * 4 * count + 4 * query + d % 4];
                         (i32::from(code) - 128) * i32::from(query)
                     })
                     .sum()
             };
             for reference in [0, 17, 63] {
-                let probes: Vec<Probe> = (0..count)
-                    .map(|query| Probe {
-                        start: -128
+                let screened: Vec<ScreenQuery> = (0..count)
+                    .map(|query| ScreenQuery {
+                        initial_sum: -128
                             * (0..dim)
                                 .map(|d| i32::from(queries[d / 4 * 4 * count + 4 * query + d % 4]))
                                 .sum::<i32>(),
                         norm: 1.0,
                         error: 1.0,
-                        lift: 1.0,
+                        bias: 1.0,
                         threshold: sum(query, reference) as f32 - 0.5,
                     })
                     .collect();
                 for cpu in Cpu::all() {
-                    let mut bits = [0; QUERIES];
-                    cpu.screen(&codes, stats, &queries, &probes, &mut bits);
-                    let mut sums = [[0; ROWS]; QUERIES];
-                    let starts: Vec<i32> = probes.iter().map(|probe| probe.start).collect();
-                    cpu.dots(&codes, &queries, &starts, &mut sums);
+                    let mut bits = [0; MAX_QUERIES];
+                    cpu.screen(&codes, stats, &queries, &screened, &mut bits);
+                    let mut sums = [[0; TILE_ROWS]; MAX_QUERIES];
+                    let initial_sums: Vec<i32> =
+                        screened.iter().map(|query| query.initial_sum).collect();
+                    cpu.dot_tile(&codes, &queries, &initial_sums, &mut sums);
                     for (query, (bits, sums)) in bits.iter().zip(&sums).enumerate().take(count) {
                         for (row, &found) in sums.iter().enumerate() {
                             assert_eq!(found, sum(query, row), "{cpu:?} {query} {row}");
@@ -142,28 +146,28 @@ fn sums_of_bytes_are_exact() {
 }
 
 #[test]
-fn what_is_not_a_number_passes() {
-    let zeros = [0.0; ROWS];
+fn nan_bounds_and_thresholds_pass() {
+    let zeros = [0.0; TILE_ROWS];
     let mut errors = zeros;
     errors[5] = f32::INFINITY;
     errors[6] = f32::NAN;
-    let stats = Stats {
+    let stats = TileStats {
         scale: &zeros,
         error: &errors,
         norm: &zeros,
-        lift: &zeros,
+        bias: &zeros,
     };
-    let probe = |norm, threshold| Probe {
-        start: 0,
+    let query = |norm, threshold| ScreenQuery {
+        initial_sum: 0,
         norm,
         error: 0.0,
-        lift: 0.0,
+        bias: 0.0,
         threshold,
     };
     for cpu in Cpu::all() {
-        let mut bits = [0; QUERIES];
-        let probes = [probe(1.0, 9.0), probe(0.0, 9.0), probe(1.0, f32::NAN)];
-        cpu.screen(&[128; 4 * ROWS], stats, &[0; 12], &probes, &mut bits);
+        let mut bits = [0; MAX_QUERIES];
+        let queries = [query(1.0, 9.0), query(0.0, 9.0), query(1.0, f32::NAN)];
+        cpu.screen(&[128; 4 * TILE_ROWS], stats, &[0; 12], &queries, &mut bits);
         assert_eq!(bits[..3], [3 << 5, 3 << 5, u64::MAX], "{cpu:?}");
     }
 }

@@ -144,13 +144,13 @@ impl<A: Analyzer> Lsi<A> {
 }
 
 impl<A> Lsi<A> {
-    /// Fitted TF-IDF vectorizer.
+    /// Returns the fitted TF-IDF vectorizer.
     #[must_use]
     pub fn tfidf(&self) -> &TfidfVectorizer<A> {
         &self.tfidf
     }
 
-    /// Fitted truncated SVD.
+    /// Returns the fitted truncated SVD.
     #[must_use]
     pub fn svd(&self) -> &TruncatedSvd {
         &self.svd

@@ -21,8 +21,8 @@ use crate::{CsrMatrix, MatrixError};
 pub struct RandomIndexingConfig {
     /// Number of dimensions. Range: ≥ 2. Default: 200.
     pub dim: usize,
-    /// Number of non-zero entries of an elemental vector, half of them 1, half −1. Range: even, 2 to
-    /// `dim`. Default: 10.
+    /// Number of non-zero entries of an elemental vector, half of them 1, half −1. Range: even, 2
+    /// to `dim`. Default: 10.
     pub nonzero: usize,
     /// Objects with elemental vectors. Default: texts.
     pub elemental: ElementalVectors,
@@ -33,8 +33,8 @@ pub struct RandomIndexingConfig {
     pub weight: TermWeighting,
     /// Seed of the elemental vectors. Default: 0.
     pub seed: u64,
-    /// Vocabulary: document-frequency bounds, stop words and n-gram lengths. Weightings and norm are
-    /// ignored.
+    /// Vocabulary: document-frequency bounds, stop words and n-gram lengths. Weightings and norm
+    /// are ignored.
     pub terms: TfidfConfig,
 }
 
@@ -101,8 +101,8 @@ pub enum ElementalVectors {
     Terms,
 }
 
-/// Weighting of a term in a text: a local weight, from the number tf of its occurrences in the text,
-/// times a global one, from the number N of texts and the document frequency df.
+/// Weighting of a term in a text: a local weight, from the number tf of its occurrences in the
+/// text, times a global one, from the number N of texts and the document frequency df.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TermWeighting {
@@ -112,9 +112,9 @@ pub enum TermWeighting {
     /// log₁₀(1 + tf) · (1 + Σ p log₂ p / log₂ N), where p is the fraction of the occurrences of the
     /// term in a text.
     LogEntropy,
-    /// √tf.
+    /// √tf, without a global weight.
     Root,
-    /// 1.
+    /// 1 for every term that occurs.
     None,
 }
 

@@ -6,12 +6,12 @@ use ir_core::{Analyzer, Token};
 use serde::{Deserialize, Serialize};
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
-/// scikit-learn's default word analyzer: lowercasing, then every run of at least two letters, digits
-/// or underscores (Python's `\w\w+`).
+/// scikit-learn's default word analyzer: lowercasing, then every run of at least two letters,
+/// digits or underscores (Python's `\w\w+`).
 ///
-/// Letters and digits are those of Unicode. Combining marks are neither and end a word. Words of one
-/// character are dropped: "don't" becomes "don", "co-operative" becomes "co" and "operative". There
-/// is no stemming and no accent stripping.
+/// Letters and digits are those of Unicode. Combining marks are neither and end a word. Words of
+/// one character are dropped: "don't" becomes "don", "co-operative" becomes "co" and "operative".
+/// There is no stemming and no accent stripping.
 ///
 /// ```
 /// use ir_core::Analyzer;

@@ -15,7 +15,7 @@ use faiss::index::{Index as _, IndexImpl};
 use faiss::search_params::{SearchParameters, SearchParametersIVF};
 use faiss::selector::IdSelector;
 
-use super::{Kind, NativeError};
+use super::{FaissNativeError, Kind};
 
 /// A trained index with its vectors.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Engine {
         what(&state.unwrap_or_else(PoisonError::into_inner).index)
     }
 
-    /// Numbers and FAISS's distances of at most `k` vectors near to the query; `allowed` has a bit
+    /// NumberBuffer and FAISS's distances of at most `k` vectors near to the query; `allowed` has a bit
     /// a vector, the lowest first.
     pub(super) fn search(
         &self,
@@ -54,7 +54,7 @@ impl Engine {
         k: usize,
         effort: usize,
         allowed: Option<&[u8]>,
-    ) -> Result<Vec<(u32, f32)>, NativeError> {
+    ) -> Result<Vec<(u32, f32)>, FaissNativeError> {
         {
             let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
             if state.effort == effort || self.kind == Kind::Exact {
@@ -79,7 +79,7 @@ impl State {
         k: usize,
         effort: usize,
         allowed: Option<&[u8]>,
-    ) -> Result<Vec<(u32, f32)>, NativeError> {
+    ) -> Result<Vec<(u32, f32)>, FaissNativeError> {
         let filter = allowed.map(|bits| Filter::new(bits, kind, effort));
         let filter = filter.transpose()?;
         let params = filter.as_ref().map(|filter| filter.params.inner_ptr());
@@ -119,7 +119,7 @@ struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    fn new(bits: &'a [u8], kind: Kind, effort: usize) -> Result<Self, NativeError> {
+    fn new(bits: &'a [u8], kind: Kind, effort: usize) -> Result<Self, FaissNativeError> {
         let selector = IdSelector::bitmap(bits)?;
         let pointer = selector.inner_ptr();
         let params = match kind {
@@ -141,12 +141,12 @@ impl Drop for Filter<'_> {
     }
 }
 
-fn last_error() -> NativeError {
+fn last_error() -> FaissNativeError {
     // SAFETY: after a failure FAISS has a message, which ends in zero and stays until the next
     // failure on this thread.
     let message = unsafe {
         let message = faiss_sys::faiss_get_last_error();
         (!message.is_null()).then(|| CStr::from_ptr(message).to_string_lossy().into_owned())
     };
-    NativeError(message.unwrap_or_else(|| "an unknown fault".to_owned()))
+    FaissNativeError(message.unwrap_or_else(|| "an unknown fault".to_owned()))
 }

@@ -8,9 +8,9 @@ use crate::Similarity;
 /// What FAISS said.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct NativeError(pub(super) String);
+pub struct FaissNativeError(pub(super) String);
 
-impl From<faiss::error::Error> for NativeError {
+impl From<faiss::error::Error> for FaissNativeError {
     fn from(error: faiss::error::Error) -> Self {
         match error {
             faiss::error::Error::Native(error) => Self(error.msg().to_owned()),
@@ -41,7 +41,7 @@ pub enum FaissError {
         dim: usize,
         /// What it said.
         #[source]
-        source: NativeError,
+        source: FaissNativeError,
     },
     /// A file could not be written or read.
     #[error("{}: could not be {}", path.display(), if *writing { "written" } else { "read" })]
@@ -61,7 +61,7 @@ pub enum FaissError {
         path: PathBuf,
         /// What it said.
         #[source]
-        source: NativeError,
+        source: FaissNativeError,
     },
     /// The file of the ids is another, or damaged.
     #[error("{}: expected the ids of an index of FAISS", path.display())]
@@ -86,12 +86,12 @@ pub enum FaissError {
     },
     /// The index is of another similarity.
     #[error("{}: expected an index of {expected} similarity, found {found}", path.display())]
-    Similarity {
+    VectorSimilarity {
         /// The file.
         path: PathBuf,
         /// What was asked for.
-        expected: Similarity,
+        expected: VectorSimilarity,
         /// That of the index.
-        found: Similarity,
+        found: VectorSimilarity,
     },
 }

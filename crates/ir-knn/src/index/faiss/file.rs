@@ -5,7 +5,8 @@ use std::io::{self, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
 
 use faiss::Index as _;
-use ir_core::{AtomicFile, DocIds};
+use ir_core::DocIds;
+use ir_core::store::AtomicFile;
 use serde::{Deserialize, Serialize};
 
 use super::engine::Engine;
@@ -19,7 +20,7 @@ struct Saved {
     /// Of this form.
     version: Version,
     description: String,
-    similarity: Similarity,
+    similarity: VectorSimilarity,
     dim: usize,
     /// Of FAISS's file; none without vectors.
     size: u64,
@@ -177,7 +178,10 @@ impl FaissIndex {
     ///
     /// # Errors
     /// As [`FaissIndex::open`], and when it is not.
-    pub fn open_as(path: impl AsRef<Path>, similarity: Similarity) -> Result<Self, FaissError> {
+    pub fn open_as(
+        path: impl AsRef<Path>,
+        similarity: VectorSimilarity,
+    ) -> Result<Self, FaissError> {
         let index = Self::open(&path)?;
         if index.similarity != similarity {
             return Err(FaissError::Similarity {

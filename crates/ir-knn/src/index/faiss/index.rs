@@ -1,23 +1,17 @@
 //! Indexes of the C++ library FAISS.
 
-#[allow(
-    unsafe_code,
-    reason = "calls of a C interface; the reasons are in the module"
-)]
-mod engine;
-mod error;
-mod file;
-
 use std::borrow::Cow;
 
 use faiss::Index as _;
 use ir_core::{DocIds, DocNum, Hit, Ranking, Retriever, Search, SearchError};
 
-use engine::Engine;
-pub use error::{FaissError, NativeError};
+use super::engine::Engine;
+use super::error::{FaissError, FaissNativeError};
 
-use crate::flat::check_query;
-use crate::{Effort, FlatIndex, Similarity};
+use crate::index::flat::FlatIndex;
+use crate::index::hnsw::EfSearch;
+use crate::index::similarity::VectorSimilarity;
+use crate::index::validate::check_query;
 
 /// A vector index of FAISS, named by FAISS's own description. The feature `faiss` has it.
 ///
@@ -40,11 +34,11 @@ use crate::{Effort, FlatIndex, Similarity};
 ///
 /// ```
 /// use ir_core::{Retriever, Search};
-/// use ir_knn::{FaissIndex, FlatIndex, Similarity};
+/// use ir_knn::{FaissIndex, FlatIndex, VectorSimilarity};
 ///
 /// let ids = ["north", "east", "north-east"].into_iter().collect();
 /// let rows = [[0.0, 1.0], [1.0, 0.0], [0.7, 0.7]];
-/// let flat = FlatIndex::of(ids, &rows, Similarity::Cosine)?;
+/// let flat = FlatIndex::of(ids, &rows, VectorSimilarity::Cosine)?;
 /// let index = FaissIndex::new(&flat, "Flat")?;
 /// let ranking = index.search(&[0.1, 0.9], &Search::top(1))?;
 /// assert_eq!(index.ids().id(ranking.hits()[0].doc), "north");
@@ -56,7 +50,7 @@ use crate::{Effort, FlatIndex, Similarity};
 #[derive(Debug)]
 pub struct FaissIndex {
     ids: DocIds,
-    similarity: Similarity,
+    similarity: VectorSimilarity,
     description: String,
     dim: usize,
     kind: Kind,
@@ -120,14 +114,16 @@ impl FaissIndex {
     /// few vectors.
     pub fn new(flat: &FlatIndex, description: &str) -> Result<Self, FaissError> {
         let kind = Kind::of(description)?;
-        let build = || -> Result<Engine, NativeError> {
+        let build = || -> Result<Engine, FaissNativeError> {
             let metric = match flat.similarity() {
-                Similarity::Euclidean => faiss::MetricType::L2,
-                Similarity::InnerProduct | Similarity::Cosine => faiss::MetricType::InnerProduct,
+                VectorSimilarity::Euclidean => faiss::MetricType::L2,
+                VectorSimilarity::InnerProduct | VectorSimilarity::Cosine => {
+                    faiss::MetricType::InnerProduct
+                }
             };
             let mut index = faiss::index_factory(flat.dim() as u32, description, metric)?;
-            let mut rows = Cow::Borrowed(flat.rows());
-            if flat.similarity() == Similarity::Cosine {
+            let mut rows = Cow::Borrowed(flat.values());
+            if flat.similarity() == VectorSimilarity::Cosine {
                 rows.to_mut().chunks_exact_mut(flat.dim()).for_each(unit);
             }
             if !index.is_trained() {
@@ -157,7 +153,7 @@ impl FaissIndex {
     /// much. Searchers of one effort search side by side; those of different efforts wait for
     /// one another.
     #[must_use]
-    pub fn searcher(&self, effort: Effort) -> FaissSearcher<'_> {
+    pub fn searcher(&self, effort: EfSearch) -> FaissSearcher<'_> {
         FaissSearcher {
             index: self,
             effort: effort.0.max(1),
@@ -172,7 +168,7 @@ impl FaissIndex {
 
     /// What its scores are.
     #[must_use]
-    pub fn similarity(&self) -> Similarity {
+    pub fn similarity(&self) -> VectorSimilarity {
         self.similarity
     }
 
@@ -188,7 +184,7 @@ impl FaissIndex {
         };
         check_query(self.dim, self.similarity, query)?;
         let mut query = query.to_vec();
-        if self.similarity == Similarity::Cosine {
+        if self.similarity == VectorSimilarity::Cosine {
             unit(&mut query);
         }
         let documents = self.ids.len();
@@ -229,7 +225,7 @@ impl FaissIndex {
         let hits = found.into_iter().map(|(doc, distance)| Hit {
             doc: DocNum::new(doc),
             score: match self.similarity {
-                Similarity::Euclidean => 0.0 - distance,
+                VectorSimilarity::Euclidean => 0.0 - distance,
                 _ => distance,
             },
         });

@@ -1,204 +1,167 @@
-//! Rows and queries in 8 bits, and a bound of what the exact score can be.
+//! 8-bit codes of rows and queries, and an upper bound of the exact score.
 //!
-//! A row is x = s (c + r): s the step, c whole numbers of at most 127, r what rounding left. So is a
-//! query, q = t (b + p). Then
+//! A row is x = s (c + r): scale s, integer codes |c| ≤ 127, rounding error r. Likewise, a query is
+//! q = t (b + p). Then
 //!
-//! ⟨q, x⟩ / t = s ⟨b, c⟩ + s ⟨b, r⟩ + ⟨p, x⟩ ≤ s ⟨b, c⟩ + ‖b‖ · s‖r‖ + ‖p‖ · ‖x‖.
+//! > ⟨q, x⟩ / t = s ⟨b, c⟩ + s ⟨b, r⟩ + ⟨p, x⟩ ≤ s ⟨b, c⟩ + ‖b‖ · s‖r‖ + ‖p‖ · ‖x‖.
 //!
-//! ⟨b, c⟩ is a sum of whole numbers, exact. The lengths are those of this row and this query, not
-//! what they are at worst. A row whose bound is not above the worst score kept cannot get in;
-//! every other is scored exactly. So the answer is that of scoring all rows exactly.
+//! ⟨b, c⟩ is a sum of integers, and so exact. The norms are those of this row and this query, not
+//! worst cases. A row whose bound is at most the lowest score in the top k cannot enter it; every
+//! other row is scored exactly. So the ranking is that of scoring all rows exactly.
 //!
-//! The bound itself is computed in 32 bits, so the lengths are enlarged by more than all rounding
-//! on the way, [`slack`]. Where 32 bits would overflow or underflow, the bound is infinite or not a
-//! number, and the row is scored exactly.
+//! The bound itself is computed in f32, so the norms are enlarged by more than all rounding errors of
+//! that computation ([`rounding_margin`]). Where f32 would overflow or underflow, the bound is
+//! infinite or NaN, and the row is scored exactly.
 
-use super::Similarity;
-use super::align::Lines;
-use super::pages;
-use super::simd::{Cpu, ROWS};
+use rayon::prelude::*;
 
-/// The longest rows whose sums fit 32 bits.
-pub(crate) const LONGEST: usize = 65_536;
-/// Steps between these are far from overflow and underflow.
-const SAFE: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
-/// Numbers that are kept of a tile besides its codes.
-pub(super) const STATS: usize = 4 * ROWS;
+use crate::index::similarity::VectorSimilarity;
+use crate::simd::{AlignedBytes, Cpu, ScreenQuery, TILE_ROWS, TileStats, huge_pages, tile_size};
 
-/// What is known of the rows of a tile.
+/// Scales in this range are far from overflow and underflow.
+const SAFE_SCALES: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
+/// Number of f32 statistics of a tile: scale, error, norm and bias of every row.
+pub(super) const STATS_PER_TILE: usize = 4 * TILE_ROWS;
+
+/// Contiguous tiles of 8-bit rows and their statistics.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stats<'a> {
-    /// Their steps: s.
-    pub(super) scale: &'a [f32; ROWS],
-    /// The lengths of their errors, enlarged: s‖r‖.
-    pub(super) error: &'a [f32; ROWS],
-    /// Their lengths, enlarged: ‖x‖.
-    pub(super) norm: &'a [f32; ROWS],
-    /// What is added whatever the direction: −‖x‖²/2, reduced, for Euclidean; else 0.
-    pub(super) lift: &'a [f32; ROWS],
-}
-
-/// What is known of a query.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Probe {
-    /// Minus 128 times the sum of its codes: the codes of rows are stored with 128 added.
-    pub(super) start: i32,
-    /// The length of its codes, enlarged: ‖b‖.
-    pub(super) norm: f32,
-    /// The length of its error, enlarged: ‖p‖.
-    pub(super) error: f32,
-    /// The factor of the rows' lift: 1/t for Euclidean.
-    pub(super) lift: f32,
-    /// What a bound must be above. NaN: every row passes.
-    pub(super) threshold: f32,
-}
-
-/// Tiles of 8-bit rows, one after another.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Tiles<'a> {
+pub(super) struct CodeTiles<'a> {
     codes: &'a [u8],
     stats: &'a [f32],
     size: usize,
 }
 
-/// The bytes of a tile's codes.
-pub(crate) const fn tile_size(dim: usize) -> usize {
-    dim.div_ceil(4) * 4 * ROWS
-}
-
-impl<'a> Tiles<'a> {
+impl<'a> CodeTiles<'a> {
     pub(super) fn new(dim: usize, codes: &'a [u8], stats: &'a [f32]) -> Self {
         let size = tile_size(dim);
         Self { codes, stats, size }
     }
 
-    /// One tile.
-    pub(super) fn get(self, tile: usize) -> (&'a [u8], Stats<'a>) {
+    pub(super) fn get(self, tile: usize) -> (&'a [u8], TileStats<'a>) {
         let codes = &self.codes[tile * self.size..][..self.size];
-        let (parts, _) = self.stats[tile * STATS..][..STATS].as_chunks::<ROWS>();
-        let stats = Stats {
-            scale: &parts[0],
-            error: &parts[1],
-            norm: &parts[2],
-            lift: &parts[3],
+        let (stats, _) = self.stats[tile * STATS_PER_TILE..][..STATS_PER_TILE].as_chunks();
+        let stats = TileStats {
+            scale: &stats[0],
+            error: &stats[1],
+            norm: &stats[2],
+            bias: &stats[3],
         };
         (codes, stats)
     }
 }
 
-/// Makes tiles.
+/// Quantizes rows into tiles.
 #[derive(Debug)]
-pub(super) struct Packer {
+pub(super) struct TileEncoder {
     cpu: Cpu,
-    similarity: Similarity,
+    similarity: VectorSimilarity,
     dim: usize,
-    row: Vec<u8>,
+    row_codes: Vec<u8>,
 }
 
-/// More than what rounding can do, relative to the lengths: 16 sums side by side, then their sum,
-/// and a dozen steps, each within 2⁻²⁴.
-fn slack(dim: usize) -> f64 {
+/// Upper bound of the relative rounding error of a bound: 16 partial sums, their sum, and a dozen
+/// further operations, each within 2⁻²⁴.
+fn rounding_margin(dim: usize) -> f64 {
     (dim as f64 / 16.0 + 24.0) * 2.0_f64.powi(-23) + 2.0_f64.powi(-18)
 }
 
-impl Packer {
-    pub(super) fn new(cpu: Cpu, similarity: Similarity, dim: usize) -> Self {
+impl TileEncoder {
+    pub(super) fn new(cpu: Cpu, similarity: VectorSimilarity, dim: usize) -> Self {
         Self {
             cpu,
             similarity,
             dim,
-            row: vec![128; dim.div_ceil(4) * 4],
+            row_codes: vec![128; dim.div_ceil(4) * 4],
         }
     }
 
-    /// Packs up to [`ROWS`] rows into a tile.
-    pub(super) fn pack(&mut self, rows: &[f32], codes: &mut [u8], stats: &mut [f32]) {
+    /// Quantizes up to [`TILE_ROWS`] rows into a tile.
+    pub(super) fn encode(&mut self, rows: &[f32], codes: &mut [u8], stats: &mut [f32]) {
         for (at, row) in rows.chunks_exact(self.dim).enumerate() {
-            let known = self.row(row);
+            let row_stats = self.encode_row(row);
             for (group, four) in codes
-                .chunks_exact_mut(4 * ROWS)
-                .zip(self.row.as_chunks::<4>().0)
+                .chunks_exact_mut(4 * TILE_ROWS)
+                .zip(self.row_codes.as_chunks::<4>().0)
             {
                 group[4 * at..][..4].copy_from_slice(four);
             }
-            for (kind, value) in known.into_iter().enumerate() {
-                stats[kind * ROWS + at] = value;
+            for (stat, value) in row_stats.into_iter().enumerate() {
+                stats[stat * TILE_ROWS + at] = value;
             }
         }
     }
 
-    /// Codes one row; gives its scale, error, norm and lift.
-    fn row(&mut self, row: &[f32]) -> [f32; 4] {
-        let found = self.cpu.quantise(row, &mut self.row[..self.dim]);
-        let scale = f64::from(found.scale);
+    /// Quantizes one row and returns its scale, error, norm and bias.
+    fn encode_row(&mut self, row: &[f32]) -> [f32; 4] {
+        let quantized = self.cpu.quantize(row, &mut self.row_codes[..self.dim]);
+        let scale = f64::from(quantized.scale);
         if scale == 0.0 && row.iter().all(|&value| value == 0.0) {
             return [0.0; 4];
         }
-        let length = f64::from(found.square).sqrt();
-        if !SAFE.contains(&scale) || !length.is_finite() {
+        let norm = f64::from(quantized.squared_norm).sqrt();
+        if !SAFE_SCALES.contains(&scale) || !norm.is_finite() {
             return [0.0, f32::INFINITY, 0.0, 0.0];
         }
-        let slack = slack(self.dim);
-        let most = length * (1.0 + slack);
-        let error = f64::from(found.error).sqrt() * (1.0 + slack) + slack * most + 1e-6;
-        let (scale, lift) = match self.similarity {
-            Similarity::InnerProduct => (scale, 0.0),
-            // Of the row's direction: its length is one.
-            Similarity::Cosine => (1.0 / length, 0.0),
-            Similarity::Euclidean => {
-                let square = scale * scale * f64::from(found.square);
-                (scale, square * -0.5 * (1.0 - slack))
+        let margin = rounding_margin(self.dim);
+        let max_norm = norm * (1.0 + margin);
+        let error =
+            f64::from(quantized.squared_error).sqrt() * (1.0 + margin) + margin * max_norm + 1e-6;
+        let (scale, bias) = match self.similarity {
+            VectorSimilarity::InnerProduct => (scale, 0.0),
+            // Scale of the normalized row.
+            VectorSimilarity::Cosine => (1.0 / norm, 0.0),
+            VectorSimilarity::Euclidean => {
+                let squared_norm = scale * scale * f64::from(quantized.squared_norm);
+                (scale, squared_norm * -0.5 * (1.0 - margin))
             }
         };
-        let error = (error + slack * most) * scale * (1.0 + slack);
-        [scale, error, most * scale * (1.0 + slack), lift].map(|value| value as f32)
+        let error = (error + margin * max_norm) * scale * (1.0 + margin);
+        [scale, error, max_norm * scale * (1.0 + margin), bias].map(|value| value as f32)
     }
 }
 
-/// All rows as tiles: codes and what is known of them.
-pub(super) fn pack_all(
+/// Quantizes all rows; returns the codes and the statistics of all tiles.
+pub(super) fn encode_tiles(
     cpu: Cpu,
-    similarity: Similarity,
+    similarity: VectorSimilarity,
     dim: usize,
     rows: &[f32],
-) -> (Lines, Vec<f32>) {
-    use rayon::prelude::*;
-    let (tile, tiles) = (tile_size(dim), rows.len().div_ceil(dim * ROWS));
-    let mut codes = Lines::zeros(tiles * tile);
-    pages::enlarge(codes.as_ref());
-    let mut stats = vec![0.0; tiles * STATS];
+) -> (AlignedBytes, Vec<f32>) {
+    let (tile, tiles) = (tile_size(dim), rows.len().div_ceil(dim * TILE_ROWS));
+    let mut codes = AlignedBytes::zeros(tiles * tile);
+    huge_pages::advise(codes.as_ref());
+    let mut stats = vec![0.0; tiles * STATS_PER_TILE];
     codes
         .as_mut()
         .par_chunks_mut(tile)
-        .zip(stats.par_chunks_mut(STATS))
-        .zip(rows.par_chunks(dim * ROWS))
+        .zip(stats.par_chunks_mut(STATS_PER_TILE))
+        .zip(rows.par_chunks(dim * TILE_ROWS))
         .for_each_init(
-            || Packer::new(cpu, similarity, dim),
-            |packer, ((codes, stats), rows)| packer.pack(rows, codes, stats),
+            || TileEncoder::new(cpu, similarity, dim),
+            |encoder, ((codes, stats), rows)| encoder.encode(rows, codes, stats),
         );
     (codes, stats)
 }
 
-/// A query in 8 bits.
+/// Query in 8 bits.
 #[derive(Debug)]
-pub(super) struct Coded {
+pub(super) struct QuantizedQuery {
     codes: Vec<i8>,
-    /// t, or NaN when the query is out of range and no row may be left out.
+    /// The scale t, or NaN if it is out of range, so that no row is screened out.
     scale: f64,
-    /// The square of its length.
-    square: f64,
-    probe: Probe,
+    squared_norm: f64,
+    screen: ScreenQuery,
 }
 
-impl Coded {
-    pub(super) fn new(similarity: Similarity, query: &[f32], square: f64) -> Self {
-        let most = query
+impl QuantizedQuery {
+    pub(super) fn new(similarity: VectorSimilarity, query: &[f32], squared_norm: f64) -> Self {
+        let largest = query
             .iter()
-            .fold(0.0_f32, |most, value| most.max(value.abs()));
-        let scale = if most == 0.0 {
+            .fold(0.0_f32, |largest, value| largest.max(value.abs()));
+        let scale = if largest == 0.0 {
             1.0
         } else {
-            f64::from(most) / 127.0
+            f64::from(largest) / 127.0
         };
         let mut codes = vec![0; query.len().div_ceil(4) * 4];
         let (mut sum, mut norm, mut error) = (0_i32, 0.0, 0.0);
@@ -210,18 +173,18 @@ impl Coded {
             norm += rounded * rounded;
             error += (exact - rounded) * (exact - rounded);
         }
-        let enlarged = |square: f64| (square.sqrt() * (1.0 + 1e-6) + 1e-9) as f32;
-        let probe = Probe {
-            start: -128 * sum,
+        let enlarged = |squared: f64| (squared.sqrt() * (1.0 + 1e-6) + 1e-9) as f32;
+        let screen = ScreenQuery {
+            initial_sum: -128 * sum,
             norm: enlarged(norm),
             error: enlarged(error),
-            lift: match similarity {
-                Similarity::Euclidean => (1.0 / scale) as f32,
+            bias: match similarity {
+                VectorSimilarity::Euclidean => (1.0 / scale) as f32,
                 _ => 0.0,
             },
             threshold: f32::NAN,
         };
-        let scale = if SAFE.contains(&scale) {
+        let scale = if SAFE_SCALES.contains(&scale) {
             scale
         } else {
             f64::NAN
@@ -229,31 +192,31 @@ impl Coded {
         Self {
             codes,
             scale,
-            square,
-            probe,
+            squared_norm,
+            screen,
         }
     }
 
-    pub(super) const fn probe(&self) -> Probe {
-        self.probe
+    pub(super) const fn screen(&self) -> ScreenQuery {
+        self.screen
     }
 
-    /// What a bound must be above, so that the score can be above `score`.
-    pub(super) fn threshold(&self, similarity: Similarity, score: f32) -> f32 {
+    /// Threshold that the bound of a row must exceed for its score to exceed `score`.
+    pub(super) fn threshold(&self, similarity: VectorSimilarity, score: f32) -> f32 {
         let score = f64::from(score);
         let (wanted, size) = match similarity {
-            Similarity::InnerProduct => (score, score.abs()),
-            Similarity::Cosine => {
-                let wanted = score * self.square.sqrt();
+            VectorSimilarity::InnerProduct => (score, score.abs()),
+            VectorSimilarity::Cosine => {
+                let wanted = score * self.squared_norm.sqrt();
                 (wanted, wanted.abs())
             }
-            Similarity::Euclidean => (
-                (score + self.square) / 2.0,
-                (score.abs() + self.square) / 2.0,
+            VectorSimilarity::Euclidean => (
+                (score + self.squared_norm) / 2.0,
+                (score.abs() + self.squared_norm) / 2.0,
             ),
         };
         let threshold = (wanted - size * 2.0_f64.powi(-20)) / self.scale;
-        // Also where 32 bits would round it to zero.
+        // Rounded down, also where f32 would round it to zero.
         let threshold = (threshold as f32).next_down();
         if threshold.is_finite() {
             threshold
@@ -262,37 +225,37 @@ impl Coded {
         }
     }
 
-    /// The codes of some queries as [`Cpu::screen`] takes them: for four dimensions, four bytes a
-    /// query.
-    pub(super) fn together<'a>(queries: impl Iterator<Item = &'a Self> + Clone) -> Vec<i8> {
+    /// Interleaved codes of some queries, as [`Cpu::screen`] takes them: four bytes per query and
+    /// four dimensions.
+    pub(super) fn interleave<'a>(queries: impl Iterator<Item = &'a Self> + Clone) -> Vec<i8> {
         let groups = queries
             .clone()
             .next()
             .map_or(0, |first| first.codes.len() / 4);
-        let mut together = Vec::new();
+        let mut interleaved = Vec::new();
         for group in 0..groups {
             for query in queries.clone() {
-                together.extend_from_slice(&query.codes[4 * group..][..4]);
+                interleaved.extend_from_slice(&query.codes[4 * group..][..4]);
             }
         }
-        together
+        interleaved
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::simd::QUERIES;
-    use super::super::similarity::Wide;
     use super::*;
+    use crate::index::similarity::WideQuery;
+    use crate::simd::MAX_QUERIES;
 
-    const ALL: [Similarity; 3] = [
-        Similarity::InnerProduct,
-        Similarity::Cosine,
-        Similarity::Euclidean,
+    const ALL: [VectorSimilarity; 3] = [
+        VectorSimilarity::InnerProduct,
+        VectorSimilarity::Cosine,
+        VectorSimilarity::Euclidean,
     ];
 
-    /// A row of one of several kinds.
-    fn row(kind: usize, seed: usize, dim: usize) -> Vec<f32> {
+    /// Row of one of nine distributions.
+    fn row(distribution: usize, seed: usize, dim: usize) -> Vec<f32> {
         let mut state = (seed as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut next = || {
             state = state
@@ -301,7 +264,7 @@ mod tests {
             (state >> 40) as f32 / 8_388_608.0 - 1.0
         };
         (0..dim)
-            .map(|at| match kind {
+            .map(|at| match distribution {
                 0 => next(),
                 1 => 50.0 + next(),
                 // Codes whose rounding errors all have one sign.
@@ -316,31 +279,31 @@ mod tests {
             .collect()
     }
 
-    /// What makes the search exact: a row whose score is above another is never left out for it.
+    /// Exactness of the search: a row whose score exceeds another's is never screened out for it.
     #[test]
-    fn the_bound_is_one() {
+    fn bound_is_never_below_the_score() {
         for (dim, similarity) in [1, 3, 17, 64, 129, 384].into_iter().zip(ALL.repeat(2)) {
-            for (kind, query_kind) in (0..81).map(|n| (n / 9, n % 9)) {
-                let rows: Vec<f32> = (0..ROWS).flat_map(|n| row(kind, n, dim)).collect();
-                let query = row(query_kind, 1000 + kind, dim);
+            for (of_rows, of_query) in (0..81).map(|n| (n / 9, n % 9)) {
+                let rows: Vec<f32> = (0..TILE_ROWS).flat_map(|n| row(of_rows, n, dim)).collect();
+                let query = row(of_query, 1000 + of_rows, dim);
                 for cpu in Cpu::all() {
-                    let (codes, stats) = pack_all(cpu, similarity, dim, &rows);
-                    let (codes, stats) = Tiles::new(dim, codes.as_ref(), &stats).get(0);
-                    let wide = Wide::new(cpu, &query);
-                    let coded = Coded::new(similarity, &query, wide.square);
-                    let together = Coded::together([&coded].into_iter());
+                    let (codes, stats) = encode_tiles(cpu, similarity, dim, &rows);
+                    let (codes, stats) = CodeTiles::new(dim, codes.as_ref(), &stats).get(0);
+                    let wide = WideQuery::new(cpu, &query);
+                    let quantized = QuantizedQuery::new(similarity, &query, wide.squared_norm);
+                    let query_codes = QuantizedQuery::interleave([&quantized].into_iter());
                     for (at, row) in rows.chunks_exact(dim).enumerate() {
                         let score = similarity.score(cpu, &wide, row);
                         if !score.is_finite() {
                             continue;
                         }
-                        let mut probe = coded.probe();
-                        probe.threshold = coded.threshold(similarity, score.next_down());
-                        let mut bits = [0; QUERIES];
-                        cpu.screen(codes, stats, &together, &[probe], &mut bits);
+                        let mut screen = quantized.screen();
+                        screen.threshold = quantized.threshold(similarity, score.next_down());
+                        let mut passed = [0; MAX_QUERIES];
+                        cpu.screen(codes, stats, &query_codes, &[screen], &mut passed);
                         assert!(
-                            bits[0] >> at & 1 == 1,
-                            "{similarity} {dim} {kind} {query_kind} row {at} {cpu:?}"
+                            passed[0] >> at & 1 == 1,
+                            "{similarity} {dim} {of_rows} {of_query} row {at} {cpu:?}"
                         );
                     }
                 }
@@ -348,34 +311,34 @@ mod tests {
         }
     }
 
-    /// And what makes it fast: for ordinary vectors, few rows are in doubt.
+    /// Speed of the search: for ordinary vectors, few rows pass the screen.
     #[test]
-    fn the_bound_is_close() {
+    fn bound_is_tight() {
         let dim = 384;
-        let rows: Vec<f32> = (0..ROWS * 20).flat_map(|n| row(0, n, dim)).collect();
+        let rows: Vec<f32> = (0..TILE_ROWS * 20).flat_map(|n| row(0, n, dim)).collect();
         let query = row(0, 5000, dim);
         let cpu = Cpu::detect();
         for similarity in ALL {
-            let (codes, stats) = pack_all(cpu, similarity, dim, &rows);
-            let tiles = Tiles::new(dim, codes.as_ref(), &stats);
-            let wide = Wide::new(cpu, &query);
-            let coded = Coded::new(similarity, &query, wide.square);
-            let together = Coded::together([&coded].into_iter());
+            let (codes, stats) = encode_tiles(cpu, similarity, dim, &rows);
+            let tiles = CodeTiles::new(dim, codes.as_ref(), &stats);
+            let wide = WideQuery::new(cpu, &query);
+            let quantized = QuantizedQuery::new(similarity, &query, wide.squared_norm);
+            let query_codes = QuantizedQuery::interleave([&quantized].into_iter());
             let mut scores: Vec<f32> = rows
                 .chunks_exact(dim)
                 .map(|row| similarity.score(cpu, &wide, row))
                 .collect();
             scores.sort_by(f32::total_cmp);
-            let mut probe = coded.probe();
-            probe.threshold = coded.threshold(similarity, scores[scores.len() - 11]);
-            let mut passed = 0;
+            let mut screen = quantized.screen();
+            screen.threshold = quantized.threshold(similarity, scores[scores.len() - 11]);
+            let mut count = 0;
             for tile in 0..20 {
                 let (codes, stats) = tiles.get(tile);
-                let mut bits = [0; QUERIES];
-                cpu.screen(codes, stats, &together, &[probe], &mut bits);
-                passed += bits[0].count_ones();
+                let mut passed = [0; MAX_QUERIES];
+                cpu.screen(codes, stats, &query_codes, &[screen], &mut passed);
+                count += passed[0].count_ones();
             }
-            assert!((10..40).contains(&passed), "{similarity}: {passed}");
+            assert!((10..40).contains(&count), "{similarity}: {count}");
         }
     }
 }

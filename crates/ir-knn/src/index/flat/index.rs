@@ -1,76 +1,52 @@
-//! Exact search among vectors.
-
-pub(crate) mod align;
-mod error;
-pub(crate) mod file;
-mod half;
-#[allow(
-    unsafe_code,
-    reason = "mapping a file is unsafe by nature; the reasons are in the module"
-)]
-mod mmap;
-pub(crate) mod numbers;
-#[allow(
-    unsafe_code,
-    reason = "advice to the system about memory; the reasons are in the module"
-)]
-pub(crate) mod pages;
-mod scan;
-#[allow(
-    unsafe_code,
-    reason = "kernels for the processor at hand; the reasons are in the module"
-)]
-pub(crate) mod simd;
-pub(crate) mod similarity;
-pub(crate) mod tile;
-mod writer;
+//! The flat index: building, saving, opening.
 
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use ir_core::{AtomicFile, DocIds, DocNum, Ranking, Retriever, Search, SearchError};
+use ir_core::store::{IndexFileWriter, OpenIndexError, Verify};
+use ir_core::{DocIds, DocNum, Ranking, Retriever, Search, SearchError};
+use ndarray::{ArrayView2, CowArray, Ix2};
 
-pub use error::{OpenError, SaveError, VectorError};
-pub use file::Verify;
-use file::{FLAT, Mapped, Writer, section};
-pub use half::{HalfIndex, Rounding};
-use numbers::{Bytes, Numbers};
-use scan::{Scan, Values};
-use simd::{Cpu, ROWS};
-pub use similarity::Similarity;
-use tile::{LONGEST, STATS, Tiles, pack_all, tile_size};
-pub use writer::{FlatIndexWriter, WriteError};
+use super::codes::{CodeTiles, STATS_PER_TILE, encode_tiles};
+use super::search::FlatScan;
+use crate::index::buffer::{ByteBuffer, NumberBuffer};
+use crate::index::error::{SaveVectorIndexError, VectorError};
+use crate::index::file::{
+    FLAT, VectorFile, VectorMetadata, section, write_file, write_ids_and_metadata,
+};
+use crate::index::similarity::VectorSimilarity;
+use crate::index::validate::{check_query, check_vector};
+use crate::simd::{Cpu, MAX_DIM, TILE_ROWS, huge_pages, tile_size};
 
-use crate::DenseRows;
-
-/// The vectors of a collection, searched exactly: every answer is that of scoring every vector.
+/// Flat vector index: exact search by scanning all vectors.
 ///
-/// Vectors are kept as given, in 32 bits; nothing else is, but the ids. Scores are summed in
-/// 64 bits and rounded to 32, and equal scores are broken by document number, so an answer is the
-/// same bytes alone or in a batch, on any number of threads and on any processor.
+/// Vectors are stored unchanged, in f32. Scores are summed in f64 and rounded to f32; equal scores
+/// are ordered by document number. So rankings are bit-identical for single queries and batches, with
+/// and without codes, on any number of threads and on any CPU.
 ///
 /// # Speed
-/// A single query reads all vectors once, which is bound by the memory; [`FlatIndex::with_codes`]
-/// makes it read a quarter. Batches ([`Retriever::search_batch`]) compare 8-bit forms first, and score
-/// only the rows that the error of those forms leaves in doubt. Both run on the threads of the
-/// rayon pool they are called in.
+/// A single query reads all vectors and is bound by memory bandwidth; [`FlatIndex::with_codes`]
+/// reduces the bytes read to a quarter. A batch ([`Retriever::search_batch`]) compares 8-bit codes
+/// first and scores only rows whose upper bound exceeds the lowest score in the top k. Both run on
+/// the current rayon thread pool.
 ///
 /// # Memory
-/// An index that was made holds its vectors in memory, and its codes beside them. One that was saved
-/// and opened holds neither: they stay in the file. To search by 8 bits and have the 32 on the disk
-/// alone, save it [with codes](FlatIndex::with_codes) and open it with [`Verify::Tables`]: a search
-/// then reads the codes, a quarter of the vectors, and of these the rows in doubt. The answers are
-/// exact as always; where the codes leave every row in doubt, every row is read.
+/// A built index holds vectors and codes in memory. An opened index maps them from its file. To keep
+/// only the codes in memory, save an index [with codes](FlatIndex::with_codes) and open it with
+/// [`Verify::SmallSections`]: a search then reads all codes, a quarter of the size of the vectors,
+/// and the pages of rows that the codes cannot screen out. Rankings are exact in every case; if the
+/// codes screen out no row, every row is read.
 ///
 /// # Examples
 /// ```
 /// use ir_core::{DocNum, Retriever, Search};
-/// use ir_knn::{FlatIndex, Similarity};
+/// use ir_knn::{FlatIndex, VectorSimilarity};
+/// use ndarray::array;
 ///
 /// let ids = ["north", "east", "north-east"].into_iter().collect();
-/// let rows = vec![0.0, 1.0, 1.0, 0.0, 0.7, 0.7];
-/// let index = FlatIndex::new(ids, 2, rows, Similarity::Cosine)?;
+/// let vectors = array![[0.0, 1.0], [1.0, 0.0], [0.7, 0.7]];
+/// let index = FlatIndex::new(ids, vectors, VectorSimilarity::Cosine)?;
 ///
 /// let ranking = index.search(&[0.1, 0.9], &Search::top(2))?;
 /// let found: Vec<&str> = ranking.iter().map(|hit| index.ids().id(hit.doc)).collect();
@@ -89,138 +65,101 @@ pub struct FlatIndex {
 #[derive(Debug)]
 struct Inner {
     cpu: Cpu,
-    similarity: Similarity,
+    similarity: VectorSimilarity,
     dim: usize,
     ids: DocIds,
-    /// Shared by an index with codes and the one without that it was made of.
-    rows: Arc<Numbers<f32>>,
-    codes: Option<Codes>,
-    file: Option<Mapped>,
+    /// Shared with the index without codes that this one was made from.
+    rows: Arc<NumberBuffer<f32>>,
+    codes: Option<FlatCodes>,
+    file: Option<VectorFile>,
 }
 
-/// The rows in 8 bits, and how far off those are.
+/// Rows in 8 bits and their statistics.
 #[derive(Debug)]
-struct Codes {
-    codes: Bytes,
-    stats: Numbers<f32>,
+struct FlatCodes {
+    codes: ByteBuffer,
+    stats: NumberBuffer<f32>,
 }
 
 impl FlatIndex {
-    /// An index of vectors that lie one after another: those of the first id, of the second, ...
+    /// Builds an index; row n of `vectors` is the vector of the n-th id.
     ///
-    /// Ids may repeat ([`DocIds::check_unique`] finds them; [`ir_core::Distinct`] searches so that
-    /// each comes once).
+    /// Ids may repeat ([`DocIds::check_unique`] finds repeated ones; [`ir_core::Distinct`] removes
+    /// them from rankings).
     ///
     /// # Shapes
-    /// `rows` is row-major `[ids.len(), dim]`. It is not copied.
+    /// `vectors`: `[ids.len(), dim]`. A row-major [`Array2`](ndarray::Array2) is moved into the index
+    /// without a copy; a view is copied once.
     ///
     /// # Errors
-    /// When `dim` is 0 and there are ids, the values are not `dim` an id, one is NaN or infinite, or a
-    /// vector is zero under cosine.
-    pub fn new(
+    /// If the numbers of ids and vectors differ, the dimension is 0 and there are ids, a value is NaN
+    /// or infinite, or a vector is zero under cosine similarity.
+    pub fn new<'v>(
+        ids: DocIds,
+        vectors: impl Into<CowArray<'v, f32, Ix2>>,
+        similarity: VectorSimilarity,
+    ) -> Result<Self, VectorError> {
+        let vectors = vectors.into();
+        let (found, dim) = vectors.dim();
+        let documents = ids.len();
+        if documents != found {
+            return Err(VectorError::Documents { documents, found });
+        }
+        Self::from_row_major(ids, dim, row_major(vectors), similarity)
+    }
+
+    /// Builds an index of row-major vectors, such as the output of
+    /// [`Encoder::encode`](ir_core::Encoder::encode). They are not copied.
+    ///
+    /// # Shapes
+    /// `values`: row-major `[ids.len(), dim]`.
+    ///
+    /// # Errors
+    /// As [`FlatIndex::new`].
+    pub fn from_row_major(
         ids: DocIds,
         dim: usize,
-        rows: Vec<f32>,
-        similarity: Similarity,
+        values: Vec<f32>,
+        similarity: VectorSimilarity,
     ) -> Result<Self, VectorError> {
         if dim == 0 && !ids.is_empty() {
             return Err(VectorError::NoDimensions);
         }
-        if ids.len().checked_mul(dim) != Some(rows.len()) {
+        if ids.len().checked_mul(dim) != Some(values.len()) {
             return Err(VectorError::Values {
                 documents: ids.len(),
                 dim,
-                found: rows.len(),
+                found: values.len(),
             });
         }
-        for (row, values) in rows.chunks_exact(dim.max(1)).enumerate() {
-            check_row(row, values, similarity)?;
+        for (row, values) in values.chunks_exact(dim.max(1)).enumerate() {
+            check_vector(row, values, similarity)?;
         }
-        pages::enlarge(bytemuck::cast_slice(&rows));
+        huge_pages::advise(bytemuck::cast_slice(&values));
         Ok(Self::from(Inner {
             cpu: Cpu::detect(),
             similarity,
             dim,
             ids,
-            rows: Arc::new(Numbers::Owned(rows)),
+            rows: Arc::new(NumberBuffer::Owned(values)),
             codes: None,
             file: None,
         }))
     }
 
-    /// The same from one slice a vector. Without any, the index takes queries of every length.
+    /// Adds 8-bit codes of the vectors, a quarter of their size, which every search reads first.
     ///
-    /// # Errors
-    /// As [`FlatIndex::new`], and when a vector has another length than the first.
-    pub fn of<R: AsRef<[f32]>>(
-        ids: DocIds,
-        rows: &[R],
-        similarity: Similarity,
-    ) -> Result<Self, VectorError> {
-        let dim = rows.first().map_or(0, |row| row.as_ref().len());
-        if rows.len() != ids.len() {
-            return Err(VectorError::Documents {
-                documents: ids.len(),
-                found: rows.len(),
-            });
-        }
-        let mut values = Vec::with_capacity(rows.len() * dim);
-        for (row, vector) in rows.iter().enumerate() {
-            let vector = vector.as_ref();
-            if vector.len() != dim {
-                return Err(VectorError::Dimensions {
-                    row,
-                    expected: dim,
-                    found: vector.len(),
-                });
-            }
-            values.extend_from_slice(vector);
-        }
-        Self::new(ids, dim, values, similarity)
-    }
-
-    /// An index of rows, as those of a `.npy` file, rounded to 32 bits.
+    /// Single queries become several times faster. In an index opened from a file, a search reads the
+    /// codes and the pages of rows that they cannot screen out. Rankings remain bit-identical, since
+    /// every such row is scored from its f32 values. [`FlatIndex::save`] saves the codes too.
     ///
-    /// ```
-    /// use ir_core::{Retriever, Search};
-    /// use ir_knn::{DenseRows, FlatIndex, Similarity, npy};
-    /// # let mut file = Vec::new();
-    /// # npy::write(&DenseRows::of(&[[1.0, 2.0], [3.0, 4.0]])?, npy::Float::F32, &mut file)?;
-    /// # let file = &file[..];
-    /// let rows = npy::read(file, "x.npy")?;
-    /// let ids = (0..rows.len()).map(|n| n.to_string()).collect();
-    /// let index = FlatIndex::from_rows(ids, &rows, Similarity::InnerProduct)?;
-    /// assert_eq!(index.search(&[1.0, 1.0], &Search::top(1))?.hits()[0].score, 7.0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`FlatIndex::new`], and when a value is too large for 32 bits.
-    pub fn from_rows(
-        ids: DocIds,
-        rows: &DenseRows,
-        similarity: Similarity,
-    ) -> Result<Self, VectorError> {
-        let (documents, found) = (ids.len(), rows.len());
-        if documents != found {
-            return Err(VectorError::Documents { documents, found });
-        }
-        let narrow = rows.values().iter().map(|&value| value as f32).collect();
-        Self::new(ids, rows.dim(), narrow, similarity)
-    }
-
-    /// Adds the vectors in 8 bits, a quarter of their size, which every search then reads first:
-    /// single queries become several times faster, and of an index that is open from a file, little
-    /// but those bytes is read: of the vectors, the pages with rows in doubt. Answers remain the same to the last bit, since every row
-    /// that the 8 bits leave in doubt is scored from its 32. [`FlatIndex::save`] saves them too.
-    ///
-    /// Vectors longer than 65,536 are left as they are.
+    /// Vectors of more than 65,536 dimensions get no codes.
     ///
     /// ```
     /// # use ir_core::{Retriever, Search};
-    /// # use ir_knn::{FlatIndex, Similarity};
-    /// # let ids = ["a", "b"].into_iter().collect();
-    /// # let index = FlatIndex::of(ids, &[[1.0, 2.0], [3.0, 4.0]], Similarity::InnerProduct)?;
+    /// # use ir_knn::{FlatIndex, VectorSimilarity};
+    /// # let (ids, vectors) = (["a", "b"].into_iter().collect(), ndarray::array![[1.0, 2.0], [3.0, 4.0]]);
+    /// # let index = FlatIndex::new(ids, vectors, VectorSimilarity::InnerProduct)?;
     /// let coded = index.clone().with_codes();
     /// let how = Search::top(1);
     /// assert_eq!(coded.search(&[1.0, 1.0], &how)?, index.search(&[1.0, 1.0], &how)?);
@@ -229,213 +168,214 @@ impl FlatIndex {
     #[must_use]
     pub fn with_codes(self) -> Self {
         let inner = &*self.inner;
-        if inner.codes.is_some() || inner.rows.get().is_empty() || inner.dim > LONGEST {
+        if inner.codes.is_some() || inner.rows.get().is_empty() || inner.dim > MAX_DIM {
             return self;
         }
-        let (codes, stats) = pack_all(inner.cpu, inner.similarity, inner.dim, inner.rows.get());
-        let codes = Codes {
-            codes: Bytes::Owned(codes),
-            stats: Numbers::Owned(stats),
+        let (codes, stats) = encode_tiles(inner.cpu, inner.similarity, inner.dim, inner.rows.get());
+        let codes = FlatCodes {
+            codes: ByteBuffer::Owned(codes),
+            stats: NumberBuffer::Owned(stats),
         };
-        let inner = Arc::try_unwrap(self.inner).unwrap_or_else(|shared| shared.copy());
+        let inner = Arc::try_unwrap(self.inner).unwrap_or_else(|shared| shared.without_codes());
         Self::from(Inner {
             codes: Some(codes),
             ..inner
         })
     }
 
-    /// Whether the vectors are there in 8 bits too.
+    /// Whether the index has 8-bit codes.
     #[must_use]
     pub fn has_codes(&self) -> bool {
         self.inner.codes.is_some()
     }
 
-    /// Saves the index in one file, which appears when it is complete.
+    /// Saves the index to one file by an atomic write.
     ///
     /// # Errors
-    /// When the file cannot be written; then nothing appears, and what was there stays.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveError> {
+    /// If the file cannot be written. An existing file at `path` is then unchanged.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveVectorIndexError> {
         let path = path.as_ref();
-        self.write_file(path).map_err(SaveError::at(path))
-    }
-
-    fn write_file(&self, path: &Path) -> io::Result<()> {
-        let inner = &*self.inner;
-        let sink = AtomicFile::create(path)?;
-        let mut writer = Writer::new(&FLAT, sink, inner.similarity, inner.dim, inner.ids.len())?;
-        self.write(&mut writer)?;
-        writer.finish()?.commit()
+        write_file(&FLAT, path, |writer| self.write_sections(writer))
+            .map_err(SaveVectorIndexError::at(path))
     }
 
     /// Writes the sections of a flat index.
-    pub(crate) fn write<W: io::Write>(&self, writer: &mut Writer<W>) -> io::Result<()> {
+    pub(in crate::index) fn write_sections<W: io::Write>(
+        &self,
+        writer: &mut IndexFileWriter<W>,
+    ) -> io::Result<()> {
         let inner = &*self.inner;
-        writer.section(section::ROWS, &inner.rows.bytes())?;
+        writer.section(section::VECTORS, &inner.rows.to_bytes())?;
         if let Some(codes) = &inner.codes {
             writer.section(section::CODES, codes.codes.as_ref())?;
-            writer.section(section::BOUNDS, &codes.stats.bytes())?;
+            writer.section(section::CODE_STATS, &codes.stats.to_bytes())?;
         }
-        writer.section(section::IDS, &file::ids_to_bytes(&inner.ids))
+        let metadata = VectorMetadata::new(inner.similarity, inner.dim, inner.ids.len());
+        write_ids_and_metadata(writer, &inner.ids, &metadata)
     }
 
-    /// Opens a saved index by mapping it into memory: the vectors are not copied. Every byte is
-    /// checked against its checksum first; [`FlatIndex::open_with`] can leave out the vectors.
+    /// Opens a saved index by mapping it into memory, without copying the vectors. Verifies all
+    /// checksums; [`FlatIndex::open_with`] can skip those of the vectors.
     ///
-    /// The file must not be changed in place while it is open. Saving an index to the same path is
-    /// safe: that makes a new file.
+    /// The file must not be modified in place while it is open. Saving an index to the same path is
+    /// safe: it replaces the file.
     ///
     /// # Errors
-    /// [`OpenError`] says which file, what was expected and what was found.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
-        Self::open_with(path, Verify::Everything)
+    /// If the file cannot be read, is of another format or version, or is damaged.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenIndexError> {
+        Self::open_with(path, Verify::AllSections)
     }
 
-    /// Opens a saved index, and checks as much of it as is asked for.
+    /// Opens a saved index and verifies the given checksums.
     ///
     /// ```
     /// # use ir_core::{Retriever, Search};
-    /// # use ir_knn::{FlatIndex, Similarity};
-    /// use ir_knn::Verify;
+    /// # use ir_knn::{FlatIndex, VectorSimilarity};
+    /// use ir_core::store::Verify;
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("vectors.ir");
-    /// # let ids = ["a", "b"].into_iter().collect();
-    /// # let index = FlatIndex::of(ids, &[[1.0, 2.0], [3.0, 4.0]], Similarity::InnerProduct)?;
+    /// # let (ids, vectors) = (["a", "b"].into_iter().collect(), ndarray::array![[1.0, 2.0], [3.0, 4.0]]);
+    /// # let index = FlatIndex::new(ids, vectors, VectorSimilarity::InnerProduct)?;
     /// index.with_codes().save(&path)?;
-    /// // Nothing is read yet of vectors and codes.
-    /// let index = FlatIndex::open_with(&path, Verify::Tables)?;
+    /// // Reads neither vectors nor codes.
+    /// let index = FlatIndex::open_with(&path, Verify::SmallSections)?;
     /// assert_eq!(index.search(&[1.0, 1.0], &Search::top(1))?.hits()[0].doc.get(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// As [`FlatIndex::open`].
-    pub fn open_with(path: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenError> {
-        Self::read(Mapped::open(&FLAT, path.as_ref(), verify)?)
+    pub fn open_with(path: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenIndexError> {
+        Self::from_file(VectorFile::open(&FLAT, path.as_ref(), verify)?)
     }
 
-    /// What [`FlatIndex::write`] wrote.
-    pub(crate) fn read(file: Mapped) -> Result<Self, OpenError> {
-        let (dim, documents) = (file.table.dim, file.table.documents);
-        let rows = file.vectors(section::ROWS, 4)?;
-        let tiles = documents.div_ceil(ROWS);
-        let codes = if file.part(section::CODES).is_some() && dim > 0 && dim <= LONGEST {
+    /// Opens a saved index of the given similarity and dimension.
+    ///
+    /// # Errors
+    /// As [`FlatIndex::open`], and if the similarity or the dimension differs.
+    pub fn open_as(
+        path: impl AsRef<Path>,
+        similarity: VectorSimilarity,
+        dim: usize,
+    ) -> Result<Self, OpenIndexError> {
+        Self::from_file(VectorFile::open_as(&FLAT, path.as_ref(), similarity, dim)?)
+    }
+
+    /// Reads the sections that [`FlatIndex::write_sections`] wrote.
+    pub(in crate::index) fn from_file(file: VectorFile) -> Result<Self, OpenIndexError> {
+        let VectorMetadata {
+            similarity,
+            dim,
+            documents,
+            ..
+        } = file.metadata;
+        let size = documents.checked_mul(dim).and_then(|n| n.checked_mul(4));
+        let rows = file.section(section::VECTORS, size, "a vector for every document")?;
+        let tiles = documents.div_ceil(TILE_ROWS);
+        let codes = if file.has(section::CODES) && dim > 0 && dim <= MAX_DIM {
             let size = tiles.checked_mul(tile_size(dim));
-            let codes = file.sized(section::CODES, size, "a code for every value")?;
-            // Searches read the codes first, and then a row here and there.
-            rows.scattered();
-            let size = tiles.checked_mul(4 * STATS);
-            let stats = file.sized(section::BOUNDS, size, "bounds for every vector")?;
-            Some(Codes {
-                codes: Bytes::Mapped(codes),
-                stats: Numbers::of(stats),
+            let codes = file.section(section::CODES, size, "a code for every value")?;
+            // Searches read all codes, but few rows.
+            rows.advise_random();
+            let size = tiles.checked_mul(4 * STATS_PER_TILE);
+            let stats = file.section(section::CODE_STATS, size, "bounds for every vector")?;
+            Some(FlatCodes {
+                codes: ByteBuffer::Mapped(codes),
+                stats: NumberBuffer::from_section(stats),
             })
         } else {
             None
         };
         Ok(Self::from(Inner {
             cpu: Cpu::detect(),
-            similarity: file.table.similarity,
+            similarity,
             dim,
             ids: file.ids()?,
-            rows: Arc::new(Numbers::of(rows)),
+            rows: Arc::new(NumberBuffer::from_section(rows)),
             codes,
             file: Some(file),
         }))
     }
 
-    /// Opens a saved index that must be of this similarity and of vectors of this length.
+    /// Verifies the checksums of all sections, also those that [`Verify::SmallSections`] skipped.
+    /// Does nothing for an index that was not opened from a file.
     ///
     /// # Errors
-    /// As [`FlatIndex::open`], and when it is not.
-    pub fn open_as(
-        path: impl AsRef<Path>,
-        similarity: Similarity,
-        dim: usize,
-    ) -> Result<Self, OpenError> {
-        Self::read(Mapped::open_as(&FLAT, path.as_ref(), similarity, dim)?)
-    }
-
-    /// Checks every byte of the file against the checksums, as [`FlatIndex::open`] does and
-    /// [`Verify::Tables`] does not. An index that is not from a file has nothing to check.
-    ///
-    /// # Errors
-    /// [`OpenError::Checksum`].
-    pub fn verify(&self) -> Result<(), OpenError> {
+    /// If a checksum differs.
+    pub fn verify(&self) -> Result<(), OpenIndexError> {
         match &self.inner.file {
-            Some(file) => file.verify(|_| true),
+            Some(file) => file.verify(),
             None => Ok(()),
         }
     }
 
-    /// How many vectors there are.
+    /// Number of vectors.
     #[must_use]
     pub fn len(&self) -> usize {
         self.inner.ids.len()
     }
 
-    /// Whether there are none.
+    /// Whether the index has no vectors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.inner.ids.is_empty()
     }
 
-    /// The length of every vector. 0 when there are none and it was not said.
+    /// Dimension of the vectors.
     #[must_use]
     pub fn dim(&self) -> usize {
         self.inner.dim
     }
 
-    /// What a score is.
+    /// Similarity that scores are.
     #[must_use]
-    pub fn similarity(&self) -> Similarity {
+    pub fn similarity(&self) -> VectorSimilarity {
         self.inner.similarity
     }
 
-    /// All vectors, row-major `[len, dim]`.
+    /// All vectors, `[len, dim]`, row-major.
     #[must_use]
-    pub fn rows(&self) -> &[f32] {
+    pub fn vectors(&self) -> ArrayView2<'_, f32> {
+        ArrayView2::from_shape((self.len(), self.dim()), self.values())
+            .unwrap_or_else(|_| unreachable!("an index has `dim` values per id"))
+    }
+
+    /// Vector of a document.
+    ///
+    /// # Panics
+    /// If `doc` is not a document of this index.
+    #[must_use]
+    pub fn vector(&self, doc: DocNum) -> &[f32] {
+        &self.values()[doc.index() * self.dim()..][..self.dim()]
+    }
+
+    /// All vectors, row by row.
+    pub(in crate::index) fn values(&self) -> &[f32] {
         self.inner.rows.get()
     }
 
-    /// The vector of a document.
-    ///
-    /// # Panics
-    /// When `doc` is not of this index.
-    #[must_use]
-    pub fn row(&self, doc: DocNum) -> &[f32] {
-        &self.rows()[doc.index() * self.dim()..][..self.dim()]
-    }
-
-    pub(crate) fn cpu(&self) -> Cpu {
+    pub(in crate::index) fn cpu(&self) -> Cpu {
         self.inner.cpu
     }
 
-    /// Fails when a query is not one that this index answers.
-    pub(crate) fn check_query(&self, query: &[f32]) -> Result<(), SearchError> {
+    pub(in crate::index) fn check_query(&self, query: &[f32]) -> Result<(), SearchError> {
         check_query(self.dim(), self.similarity(), query)
     }
 }
 
-/// Fails when a query is not one that an index like this answers.
-pub(crate) fn check_query(
-    dim: usize,
-    similarity: Similarity,
-    query: &[f32],
-) -> Result<(), SearchError> {
-    if query.len() != dim && dim > 0 {
-        return Err(SearchError::Dimensions {
-            expected: dim,
-            found: query.len(),
-        });
-    }
-    if let Some(at) = query.iter().position(|value| !value.is_finite()) {
-        let value = query[at];
-        return Err(SearchError::NotFinite { at, value });
-    }
-    if similarity == Similarity::Cosine && query.iter().all(|&value| value == 0.0) {
-        return Err(SearchError::ZeroVector);
-    }
-    Ok(())
+/// Values of a matrix in row-major order; copied only if they are borrowed or in another order.
+fn row_major(vectors: CowArray<'_, f32, Ix2>) -> Vec<f32> {
+    let len = vectors.len();
+    let owned = if vectors.is_standard_layout() {
+        vectors.into_owned()
+    } else {
+        vectors.as_standard_layout().into_owned()
+    };
+    let (mut values, offset) = owned.into_raw_vec_and_offset();
+    let offset = offset.unwrap_or(0);
+    values.truncate(offset + len);
+    values.drain(..offset);
+    values
 }
 
 impl From<Inner> for FlatIndex {
@@ -447,8 +387,8 @@ impl From<Inner> for FlatIndex {
 }
 
 impl Inner {
-    /// The same again, without codes. The rows are shared.
-    fn copy(&self) -> Self {
+    /// Copy that shares the rows.
+    fn without_codes(&self) -> Self {
         Self {
             cpu: self.cpu,
             similarity: self.similarity,
@@ -459,17 +399,6 @@ impl Inner {
             file: self.file.clone(),
         }
     }
-}
-
-fn check_row(row: usize, values: &[f32], similarity: Similarity) -> Result<(), VectorError> {
-    if let Some(column) = values.iter().position(|value| !value.is_finite()) {
-        let found = values[column];
-        return Err(VectorError::NotFinite { row, column, found });
-    }
-    if similarity == Similarity::Cosine && values.iter().all(|&value| value == 0.0) {
-        return Err(VectorError::Zero { row });
-    }
-    Ok(())
 }
 
 impl Retriever for FlatIndex {
@@ -484,22 +413,22 @@ impl Retriever for FlatIndex {
         Ok(rankings.pop().unwrap_or_default())
     }
 
-    /// On the threads of the rayon pool that it is called in: rows are read once for many queries, so
-    /// that a thousand take far less than a thousand times one.
+    /// Searches on the current rayon thread pool. Rows are read once for many queries, so a batch is
+    /// much faster than single queries.
     fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
         let inner = &*self.inner;
         for (query, _) in queries {
-            check_query(inner.dim, inner.similarity, query)?;
+            self.check_query(query)?;
         }
         let tiles = inner
             .codes
             .as_ref()
-            .map(|codes| Tiles::new(inner.dim, codes.codes.as_ref(), codes.stats.get()));
-        let scan = Scan {
+            .map(|codes| CodeTiles::new(inner.dim, codes.codes.as_ref(), codes.stats.get()));
+        let scan = FlatScan {
             cpu: inner.cpu,
             similarity: inner.similarity,
             dim: inner.dim,
-            rows: Values::Single(inner.rows.get()),
+            rows: inner.rows.get(),
             tiles,
         };
         scan.search(queries)
@@ -508,23 +437,45 @@ impl Retriever for FlatIndex {
 
 #[cfg(test)]
 mod tests {
+    use ndarray::{Array2, Axis, arr2};
+
     use super::*;
+    use crate::simd::CACHE_LINE;
 
     #[test]
-    fn nothing_is_copied_from_a_file() {
+    fn opening_copies_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("vectors.ir");
         let ids = (0..100).map(|n| n.to_string()).collect();
-        let rows = (0..100 * 5).map(|n| n as f32).collect();
-        let index = FlatIndex::new(ids, 5, rows, Similarity::Euclidean).unwrap();
+        let vectors = Array2::from_shape_fn((100, 5), |(n, m)| (5 * n + m) as f32);
+        let index = FlatIndex::new(ids, vectors, VectorSimilarity::Euclidean).unwrap();
         index.with_codes().save(&path).unwrap();
         let opened = FlatIndex::open(&path).unwrap();
         for index in [opened.clone(), opened.clone().with_codes()] {
-            assert!(matches!(&*index.inner.rows, Numbers::Mapped(_)));
-            assert_eq!(index.rows().as_ptr().align_offset(align::LINE), 0);
+            assert!(matches!(&*index.inner.rows, NumberBuffer::Mapped(_)));
+            assert_eq!(index.values().as_ptr().align_offset(CACHE_LINE), 0);
             let codes = index.inner.codes.as_ref().unwrap();
-            assert!(matches!(&codes.codes, Bytes::Mapped(_)));
-            assert!(matches!(&codes.stats, Numbers::Mapped(_)));
+            assert!(matches!(&codes.codes, ByteBuffer::Mapped(_)));
+            assert!(matches!(&codes.stats, NumberBuffer::Mapped(_)));
         }
+    }
+
+    #[test]
+    fn building_copies_only_views_and_other_layouts() {
+        let vectors = arr2(&[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]);
+        let pointer = vectors.as_ptr();
+        let moved = row_major(vectors.clone().into());
+        assert_eq!(moved, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        assert_eq!(row_major(vectors.view().into()), moved);
+        assert_eq!(
+            row_major(vectors.t().into()),
+            [1.0, 3.0, 5.0, 2.0, 4.0, 6.0]
+        );
+        let tail = vectors.clone().slice_move(ndarray::s![1.., ..]);
+        assert_eq!(row_major(tail.into()), [3.0, 4.0, 5.0, 6.0]);
+        let mut reversed = vectors.clone();
+        reversed.invert_axis(Axis(0));
+        assert_eq!(row_major(reversed.into()), [5.0, 6.0, 3.0, 4.0, 1.0, 2.0]);
+        assert_eq!(row_major(vectors.into()).as_ptr(), pointer);
     }
 }

@@ -1,125 +1,110 @@
-//! The search: every row is met, few are scored.
+//! Exact top-k search: every row is screened, few are scored.
 
 use std::ops::Range;
 
 use ir_core::{DocNum, Ranking, Search, SearchError, TopK};
 use rayon::prelude::*;
 
-use super::Similarity;
-use super::align::Lines;
-use super::half::widen;
-use super::simd::{Cpu, QUERIES, ROWS};
-use super::similarity::Wide;
-use super::tile::{Coded, LONGEST, Packer, Probe, STATS, Tiles, tile_size};
+use super::codes::{CodeTiles, QuantizedQuery, STATS_PER_TILE, TileEncoder};
+use crate::index::similarity::{VectorSimilarity, WideQuery};
+use crate::simd::{
+    AlignedBytes, Cpu, MAX_DIM, MAX_QUERIES, ScreenQuery, TILE_ROWS, TileStats, tile_size,
+};
 
-/// Fewer queries than these are not worth coding the rows for.
-const FEW: usize = 4;
-/// The most queries that are searched together: their codes stay in the cache.
-const MANY: usize = 1008;
-/// Queries that are worth coding the rows once more, on another thread.
-const SEVERAL: usize = 240;
-/// Multiplications that are worth a thread.
-const WORTH: usize = 1 << 19;
+/// Minimum batch size at which rows are quantized during the search.
+const MIN_BATCH_TO_QUANTIZE: usize = 4;
+/// Maximum size of a query group, so that the codes of its queries stay in the L2 cache.
+const MAX_GROUP: usize = 1008;
+/// Minimum size of a query group. Every group quantizes all rows again, on its own thread.
+const MIN_GROUP: usize = 240;
+/// Minimum number of multiplications per thread.
+const MIN_WORK_PER_THREAD: usize = 1 << 19;
 
-/// What is searched.
+/// Vectors to search.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scan<'a> {
+pub(super) struct FlatScan<'a> {
     pub(super) cpu: Cpu,
-    pub(super) similarity: Similarity,
+    pub(super) similarity: VectorSimilarity,
     pub(super) dim: usize,
-    pub(super) rows: Values<'a>,
-    /// The rows in 8 bits, when they are there already.
-    pub(super) tiles: Option<Tiles<'a>>,
+    pub(super) rows: &'a [f32],
+    /// The rows in 8 bits, if the index has codes.
+    pub(super) tiles: Option<CodeTiles<'a>>,
 }
 
-/// The values of all rows.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Values<'a> {
-    Single(&'a [f32]),
-    /// In 16 bits, little-endian.
-    Half(&'a [u8]),
-}
-
-impl<'a> Values<'a> {
-    fn len(self) -> usize {
-        match self {
-            Self::Single(values) => values.len(),
-            Self::Half(bytes) => bytes.len() / 2,
-        }
-    }
-
-    /// Some of them: as they are, or widened into `room`.
-    #[inline]
-    fn get<'r>(self, range: Range<usize>, room: &'r mut Vec<f32>) -> &'r [f32]
-    where
-        'a: 'r,
-    {
-        match self {
-            Self::Single(values) => &values[range],
-            Self::Half(bytes) => {
-                room.resize(range.len(), 0.0);
-                widen(&bytes[2 * range.start..2 * range.end], room);
-                room
-            }
-        }
-    }
-}
-
-/// A query that is searched for.
-struct Wanted<'q, 's> {
-    wide: Wide,
-    coded: Option<Coded>,
+/// Query in the precisions of scoring and screening.
+struct PreparedQuery<'q, 's> {
+    wide: WideQuery,
+    /// [`None`] if every row is scored.
+    quantized: Option<QuantizedQuery>,
     how: &'q Search<'s>,
 }
 
-impl Scan<'_> {
+impl FlatScan<'_> {
     fn len(&self) -> usize {
         self.rows.len() / self.dim
     }
 
-    /// The rankings of all queries, which have the right length and are finite.
+    /// Rankings of all queries. The queries have been validated.
     pub(super) fn search(
         &self,
         queries: &[(&[f32], Search<'_>)],
     ) -> Result<Vec<Ranking>, SearchError> {
         let count = queries.len();
-        if count == 0 || self.rows.len() == 0 {
+        if count == 0 || self.rows.is_empty() {
             return Ok(vec![Ranking::default(); count]);
         }
-        let coding = self.dim <= LONGEST && (self.tiles.is_some() || count >= FEW);
-        let wanted: Vec<Wanted<'_, '_>> = queries
+        let screens =
+            self.dim <= MAX_DIM && (self.tiles.is_some() || count >= MIN_BATCH_TO_QUANTIZE);
+        let prepared: Vec<PreparedQuery<'_, '_>> = queries
             .iter()
             .map(|(query, how)| {
-                let wide = Wide::new(self.cpu, query);
-                // When a good part of all rows is wanted, bounds leave none out.
-                let coded = coding && how.k() < self.len() / 4;
-                let coded = coded.then(|| Coded::new(self.similarity, query, wide.square));
-                Wanted { wide, coded, how }
+                let wide = WideQuery::new(self.cpu, query);
+                // If k is a large fraction of all rows, bounds screen out none.
+                let screens = screens && how.k() < self.len() / 4;
+                let quantized =
+                    screens.then(|| QuantizedQuery::new(self.similarity, query, wide.squared_norm));
+                PreparedQuery {
+                    wide,
+                    quantized,
+                    how,
+                }
             })
             .collect();
-        self.all(&wanted)
+        self.search_prepared(&prepared)
     }
 
-    fn all(&self, wanted: &[Wanted<'_, '_>]) -> Result<Vec<Ranking>, SearchError> {
-        let tiles = self.len().div_ceil(ROWS);
-        let work = wanted.len().saturating_mul(self.rows.len());
-        let threads = rayon::current_num_threads().min(work / WORTH).max(1);
-        let many = wanted.len().div_ceil(threads).next_multiple_of(QUERIES);
-        let many = many.clamp(SEVERAL, MANY);
-        let groups = wanted.len().div_ceil(many);
-        // Parts of the rows for the threads that are left over; more than one each, as they may not
-        // be equally fast.
-        let parts = if threads == 1 || groups >= threads {
+    /// Divides queries and tiles among threads and merges the rankings.
+    fn search_prepared(
+        &self,
+        queries: &[PreparedQuery<'_, '_>],
+    ) -> Result<Vec<Ranking>, SearchError> {
+        let tiles = self.len().div_ceil(TILE_ROWS);
+        let work = queries.len().saturating_mul(self.rows.len());
+        let threads = rayon::current_num_threads()
+            .min(work / MIN_WORK_PER_THREAD)
+            .max(1);
+        let group_size = queries
+            .len()
+            .div_ceil(threads)
+            .next_multiple_of(MAX_QUERIES)
+            .clamp(MIN_GROUP, MAX_GROUP);
+        let groups = queries.len().div_ceil(group_size);
+        // Remaining threads divide the rows: several ranges per thread, as threads may not be
+        // equally fast.
+        let ranges = if threads == 1 || groups >= threads {
             1
         } else {
             (4 * threads / groups).min(tiles)
         };
-        let tile = |part: usize| part * tiles / parts;
-        let tasks = groups * parts;
+        let first_tile = |range: usize| range * tiles / ranges;
+        let tasks = groups * ranges;
         let run = |task: usize| {
-            let (group, part) = (task / parts, task % parts);
-            let end = wanted.len().min((group + 1) * many);
-            self.part(tile(part)..tile(part + 1), &wanted[group * many..end])
+            let (group, range) = (task / ranges, task % ranges);
+            let end = queries.len().min((group + 1) * group_size);
+            self.search_tiles(
+                first_tile(range)..first_tile(range + 1),
+                &queries[group * group_size..end],
+            )
         };
         let found: Vec<Vec<TopK>> = if threads == 1 {
             (0..tasks).map(run).collect()
@@ -130,18 +115,18 @@ impl Scan<'_> {
                 .map(run)
                 .collect()
         };
-        let mut rankings = Vec::with_capacity(wanted.len());
+        let mut rankings = Vec::with_capacity(queries.len());
         let mut found = found.into_iter();
         for group in 0..groups {
             let mut best = found.next().unwrap_or_default();
-            for part in found.by_ref().take(parts - 1) {
-                for (best, part) in best.iter_mut().zip(part) {
-                    for hit in &part.finish()? {
+            for range in found.by_ref().take(ranges - 1) {
+                for (best, range) in best.iter_mut().zip(range) {
+                    for hit in &range.finish()? {
                         best.push(hit.doc, hit.score);
                     }
                 }
             }
-            debug_assert!(best.len() <= many && group * many < wanted.len());
+            debug_assert!(best.len() <= group_size && group * group_size < queries.len());
             for best in best {
                 rankings.push(best.finish()?);
             }
@@ -149,49 +134,49 @@ impl Scan<'_> {
         Ok(rankings)
     }
 
-    /// The best of some tiles.
-    fn part(&self, tiles: Range<usize>, wanted: &[Wanted<'_, '_>]) -> Vec<TopK> {
-        let mut best: Vec<TopK> = wanted.iter().map(|one| TopK::new(one.how.k())).collect();
-        let (coded, plain): (Vec<usize>, Vec<usize>) = (0..wanted.len())
-            .filter(|&at| wanted[at].how.k() > 0)
-            .partition(|&at| wanted[at].coded.is_some());
-        let mut screens: Vec<Screen> = coded
-            .chunks(QUERIES)
-            .map(|some| Screen::new(some, wanted))
+    /// Top k of each query among the rows of some tiles.
+    fn search_tiles(&self, tiles: Range<usize>, queries: &[PreparedQuery<'_, '_>]) -> Vec<TopK> {
+        let mut best: Vec<TopK> = queries
+            .iter()
+            .map(|query| TopK::new(query.how.k()))
             .collect();
-        let mut own = (!screens.is_empty() && self.tiles.is_none()).then(|| Own::new(self));
-        let mut room = Vec::new();
+        let (screened, unscreened): (Vec<usize>, Vec<usize>) = (0..queries.len())
+            .filter(|&at| queries[at].how.k() > 0)
+            .partition(|&at| queries[at].quantized.is_some());
+        let mut batches: Vec<ScreenBatch> = screened
+            .chunks(MAX_QUERIES)
+            .map(|some| ScreenBatch::new(some, queries))
+            .collect();
+        let mut buffer =
+            (!batches.is_empty() && self.tiles.is_none()).then(|| TileBuffer::new(self));
         for tile in tiles {
-            let first = tile * ROWS;
-            let count = ROWS.min(self.len() - first);
-            let values = first * self.dim..(first + count) * self.dim;
-            if !plain.is_empty() {
-                let rows = self.rows.get(values.clone(), &mut room);
-                for &at in &plain {
-                    self.plain(first, rows, &wanted[at], &mut best[at]);
-                }
+            let first = tile * TILE_ROWS;
+            let count = TILE_ROWS.min(self.len() - first);
+            let rows = &self.rows[first * self.dim..(first + count) * self.dim];
+            for &at in &unscreened {
+                self.score_all(first, rows, &queries[at], &mut best[at]);
             }
-            if screens.is_empty() {
+            if batches.is_empty() {
                 continue;
             }
-            let (codes, stats) = match (&mut own, self.tiles) {
-                (Some(own), _) => own.pack(self.dim, self.rows.get(values, &mut room)),
+            let (codes, stats) = match (&mut buffer, self.tiles) {
+                (Some(buffer), _) => buffer.encode(self.dim, rows),
                 (None, Some(tiles)) => tiles.get(tile),
                 (None, None) => continue,
             };
-            let there = u64::MAX >> (ROWS - count);
-            let mut bits = [0; QUERIES];
-            for screen in &mut screens {
+            let existing = u64::MAX >> (TILE_ROWS - count);
+            let mut passed = [0; MAX_QUERIES];
+            for batch in &mut batches {
                 self.cpu
-                    .screen(codes, stats, &screen.codes, &screen.probes, &mut bits);
-                for (at, bits) in bits.iter().enumerate().take(screen.at.len()) {
-                    if bits & there != 0 {
-                        let query = screen.at[at];
-                        let (one, best) = (&wanted[query], &mut best[query]);
-                        self.passed(first, bits & there, one, best, &mut room);
-                        if let (Some(worst), Some(coded)) = (best.worst(), &one.coded) {
-                            screen.probes[at].threshold =
-                                coded.threshold(self.similarity, worst.score);
+                    .screen(codes, stats, &batch.codes, &batch.screens, &mut passed);
+                for (at, passed) in passed.iter().enumerate().take(batch.queries.len()) {
+                    if passed & existing != 0 {
+                        let number = batch.queries[at];
+                        let (query, best) = (&queries[number], &mut best[number]);
+                        self.score_passed(first, passed & existing, query, best);
+                        if let (Some(worst), Some(quantized)) = (best.worst(), &query.quantized) {
+                            batch.screens[at].threshold =
+                                quantized.threshold(self.similarity, worst.score);
                         }
                     }
                 }
@@ -200,15 +185,21 @@ impl Scan<'_> {
         best
     }
 
-    fn plain(&self, first: usize, rows: &[f32], one: &Wanted<'_, '_>, best: &mut TopK) {
+    fn score_all(
+        &self,
+        first: usize,
+        rows: &[f32],
+        query: &PreparedQuery<'_, '_>,
+        best: &mut TopK,
+    ) {
         let mut worst = best.worst();
         for (doc, row) in (first as u32..).zip(rows.chunks_exact(self.dim)) {
             let doc = DocNum::new(doc);
-            if !one.how.allows(doc) {
+            if !query.how.allows(doc) {
                 continue;
             }
-            let score = self.similarity.score(self.cpu, &one.wide, row);
-            // Of equal scores, the one that is kept has the lower number.
+            let score = self.similarity.score(self.cpu, &query.wide, row);
+            // Among equal scores, the earlier document has the lower number and stays.
             if worst.is_some_and(|worst| score <= worst.score) {
                 continue;
             }
@@ -217,63 +208,65 @@ impl Scan<'_> {
         }
     }
 
-    fn passed(
+    /// Scores the rows of a tile that passed the screen, given as a bit mask.
+    fn score_passed(
         &self,
         first: usize,
-        mut bits: u64,
-        one: &Wanted<'_, '_>,
+        mut passed: u64,
+        query: &PreparedQuery<'_, '_>,
         best: &mut TopK,
-        room: &mut Vec<f32>,
     ) {
-        while bits != 0 {
-            let at = bits.trailing_zeros() as usize;
-            bits &= bits - 1;
+        while passed != 0 {
+            let at = passed.trailing_zeros() as usize;
+            passed &= passed - 1;
             let doc = DocNum::new((first + at) as u32);
-            if one.how.allows(doc) {
+            if query.how.allows(doc) {
                 let start = (first + at) * self.dim;
-                let row = self.rows.get(start..start + self.dim, room);
-                best.push(doc, self.similarity.score(self.cpu, &one.wide, row));
+                let row = &self.rows[start..start + self.dim];
+                best.push(doc, self.similarity.score(self.cpu, &query.wide, row));
             }
         }
     }
 }
 
-/// Queries that are screened together.
-struct Screen {
-    at: Vec<usize>,
+/// Queries that are screened in one call.
+struct ScreenBatch {
+    /// Indices of the queries.
+    queries: Vec<usize>,
     codes: Vec<i8>,
-    probes: Vec<Probe>,
+    screens: Vec<ScreenQuery>,
 }
 
-impl Screen {
-    fn new(at: &[usize], wanted: &[Wanted<'_, '_>]) -> Self {
-        let coded = at.iter().filter_map(|&at| wanted[at].coded.as_ref());
+impl ScreenBatch {
+    fn new(at: &[usize], queries: &[PreparedQuery<'_, '_>]) -> Self {
+        let quantized = at.iter().filter_map(|&at| queries[at].quantized.as_ref());
         Self {
-            at: at.to_vec(),
-            codes: Coded::together(coded.clone()),
-            probes: coded.map(Coded::probe).collect(),
+            queries: at.to_vec(),
+            codes: QuantizedQuery::interleave(quantized.clone()),
+            screens: quantized.map(QuantizedQuery::screen).collect(),
         }
     }
 }
 
-/// One tile, coded for this search.
-struct Own {
-    packer: Packer,
-    codes: Lines,
+/// Tile quantized during the search.
+struct TileBuffer {
+    encoder: TileEncoder,
+    codes: AlignedBytes,
     stats: Vec<f32>,
 }
 
-impl Own {
-    fn new(scan: &Scan<'_>) -> Self {
+impl TileBuffer {
+    fn new(scan: &FlatScan<'_>) -> Self {
         Self {
-            packer: Packer::new(scan.cpu, scan.similarity, scan.dim),
-            codes: Lines::zeros(tile_size(scan.dim)),
-            stats: vec![0.0; STATS],
+            encoder: TileEncoder::new(scan.cpu, scan.similarity, scan.dim),
+            codes: AlignedBytes::zeros(tile_size(scan.dim)),
+            stats: vec![0.0; STATS_PER_TILE],
         }
     }
 
-    fn pack(&mut self, dim: usize, rows: &[f32]) -> (&[u8], super::tile::Stats<'_>) {
-        self.packer.pack(rows, self.codes.as_mut(), &mut self.stats);
-        Tiles::new(dim, self.codes.as_ref(), &self.stats).get(0)
+    fn encode(&mut self, dim: usize, rows: &[f32]) -> (&[u8], TileStats<'_>) {
+        self.encoder
+            .encode(rows, self.codes.as_mut(), &mut self.stats);
+        CodeTiles::new(dim, self.codes.as_ref(), &self.stats).get(0)
     }
 }

@@ -1,9 +1,8 @@
-//! Building the graph.
+//! Construction of the graph.
 //!
-//! Vectors are linked in batches, each a small part of those that are linked already: every vector of
-//! a batch finds its neighbours in the graph as it was before, then all links back are added at once,
-//! in order. So threads never wait for each other, and the graph does not depend on how many there
-//! are.
+//! Nodes are linked in batches, each a small fraction of the linked nodes. All nodes of a batch
+//! search their neighbors in the graph before the batch; then all reverse links are added at once,
+//! in order. So threads never wait for each other, and the graph does not depend on their number.
 //!
 //! # Sources
 //! Malkov and Yashunin, "Efficient and robust approximate nearest neighbor search using hierarchical
@@ -12,270 +11,244 @@
 
 use rayon::prelude::*;
 
-use super::HnswConfig;
-use super::graph::{Graph, NONE, Shape};
-use super::records::{Key, Probe};
-use super::vectors::Vectors;
-use super::walk::{Scratch, Seen, Walk};
-use crate::flat::align::Lines;
-use crate::flat::pages::enlarge;
+use super::beam::{Candidate, Proximity};
+use super::codes::GraphQuery;
+use super::config::HnswConfig;
+use super::distance::NodeVectors;
+use super::graph::{HnswGraph, LayerLayout, NO_LINK};
+use super::search::{GraphSearch, SearchScratch};
+use crate::simd::{AlignedBytes, huge_pages};
 
-/// A batch is at most one in so many of the vectors that are linked.
-const PART: usize = 32;
+/// Minimum ratio of linked nodes to the size of a batch.
+const LINKED_PER_BATCH: usize = 32;
 
-/// A link back: layer, from, to.
-type Back = (usize, u32, u32);
+/// Reverse link: layer, from, to.
+type ReverseLink = (usize, u32, u32);
 
-/// What a thread needs.
+/// Buffers of a thread.
 #[derive(Default)]
-struct Worker {
-    scratch: Scratch,
-    probe: Probe,
-    other: Probe,
-    seen: Vec<Seen>,
+struct BuildScratch {
+    search: SearchScratch,
+    query: GraphQuery,
+    other: GraphQuery,
+    candidates: Vec<Candidate>,
 }
 
-struct Builder<'a> {
-    vectors: Vectors<'a>,
-    shape: &'a Shape,
-    effort: usize,
+struct GraphBuilder<'a> {
+    vectors: NodeVectors<'a>,
+    layout: &'a LayerLayout,
+    ef_construction: usize,
 }
 
-/// The links of all vectors.
-pub(super) fn build(vectors: Vectors<'_>, shape: &Shape, config: &HnswConfig) -> Lines {
-    let mut links = Lines::zeros(4 * shape.total());
-    enlarge(links.as_ref());
+/// Builds the links of all nodes.
+pub(super) fn build_links(
+    vectors: NodeVectors<'_>,
+    layout: &LayerLayout,
+    config: &HnswConfig,
+) -> AlignedBytes {
+    let mut links = AlignedBytes::zeros(4 * layout.total_links());
+    huge_pages::advise(links.as_ref());
     links.as_mut().fill(0xff);
-    if shape.layers() == 0 {
+    if layout.layers() == 0 {
         return links;
     }
-    let builder = Builder {
+    let builder = GraphBuilder {
         vectors,
-        shape,
-        effort: config.build_effort.max(config.links),
+        layout,
+        ef_construction: config.ef_construction.max(config.m),
     };
     let all: &mut [u32] = bytemuck::cast_slice_mut(links.as_mut());
-    let (count, mut linked) = (shape.size(0), 1);
+    let (count, mut linked) = (layout.size(0), 1);
     while linked < count {
-        let batch = (linked / PART).clamp(1, count - linked);
-        builder.link(linked, batch, all);
+        let batch = (linked / LINKED_PER_BATCH).clamp(1, count - linked);
+        builder.link_batch(linked, batch, all);
         linked += batch;
     }
     builder.connect(all);
     links
 }
 
-impl Builder<'_> {
-    fn walk<'w>(&'w self, links: &'w [u32], count: usize) -> Walk<'w> {
-        let shape = self.shape;
-        Walk {
-            graph: Graph { shape, links },
+impl GraphBuilder<'_> {
+    fn graph_search<'w>(&'w self, links: &'w [u32], count: usize) -> GraphSearch<'w> {
+        let layout = self.layout;
+        GraphSearch {
+            graph: HnswGraph { layout, links },
             vectors: self.vectors,
             count,
         }
     }
 
-    /// Links the vectors after the first `linked`.
-    fn link(&self, linked: usize, batch: usize, links: &mut [u32]) {
-        let walk = self.walk(links, linked);
+    /// Links `batch` nodes after the first `linked`.
+    fn link_batch(&self, linked: usize, batch: usize, links: &mut [u32]) {
+        let search = self.graph_search(links, linked);
         let found: Vec<Vec<Vec<u32>>> = (linked as u32..(linked + batch) as u32)
             .into_par_iter()
-            .map_init(Worker::default, |worker, node| {
-                self.neighbours(walk, node, worker)
+            .map_init(BuildScratch::default, |scratch, node| {
+                self.search_neighbors(search, node, scratch)
             })
             .collect();
-        let mut back: Vec<Back> = Vec::new();
+        let mut reverse: Vec<ReverseLink> = Vec::new();
         for (node, layers) in (linked as u32..).zip(found) {
-            for (layer, neighbours) in layers.into_iter().enumerate() {
-                let room = &mut links[self.shape.range(layer, node)];
-                room[..neighbours.len()].copy_from_slice(&neighbours);
-                back.extend(neighbours.into_iter().map(|other| (layer, other, node)));
+            for (layer, neighbors) in layers.into_iter().enumerate() {
+                let range = &mut links[self.layout.range(layer, node)];
+                range[..neighbors.len()].copy_from_slice(&neighbors);
+                reverse.extend(neighbors.into_iter().map(|other| (layer, other, node)));
             }
         }
-        back.par_sort_unstable();
-        let groups: Vec<&[Back]> = back
+        reverse.par_sort_unstable();
+        let groups: Vec<&[ReverseLink]> = reverse
             .chunk_by(|one, other| (one.0, one.1) == (other.0, other.1))
             .collect();
-        let graph = self.walk(links, linked).graph;
-        let changed: Vec<Vec<u32>> = groups
+        let graph = self.graph_search(links, linked).graph;
+        let merged: Vec<Vec<u32>> = groups
             .par_iter()
-            .map_init(Worker::default, |worker, group| {
-                self.merge(graph, group, worker)
+            .map_init(BuildScratch::default, |scratch, group| {
+                self.merge_neighbors(graph, group, scratch)
             })
             .collect();
-        for (group, neighbours) in groups.into_iter().zip(changed) {
+        for (group, neighbors) in groups.into_iter().zip(merged) {
             let (layer, node, _) = group[0];
-            let room = &mut links[self.shape.range(layer, node)];
-            let (some, rest) = room.split_at_mut(neighbours.len());
-            some.copy_from_slice(&neighbours);
-            rest.fill(NONE);
+            let range = &mut links[self.layout.range(layer, node)];
+            let (used, rest) = range.split_at_mut(neighbors.len());
+            used.copy_from_slice(&neighbors);
+            rest.fill(NO_LINK);
         }
     }
 
-    /// The neighbours of a new vector in all layers that it is in, the lowest first.
-    fn neighbours(&self, walk: Walk<'_>, node: u32, worker: &mut Worker) -> Vec<Vec<u32>> {
-        let top = self.shape.top(node);
-        let Worker {
-            scratch,
-            probe,
+    /// Neighbors of a new node in all of its layers, the lowest first.
+    fn search_neighbors(
+        &self,
+        search: GraphSearch<'_>,
+        node: u32,
+        scratch: &mut BuildScratch,
+    ) -> Vec<Vec<u32>> {
+        let top = self.layout.top_layer(node);
+        let BuildScratch {
+            search: buffers,
+            query,
             other,
             ..
-        } = worker;
-        self.vectors.probe_of(node, probe);
-        walk.descend(probe, top, scratch);
+        } = scratch;
+        self.vectors.set_query_to_node(node, query);
+        search.descend(query, top, buffers);
         let mut layers = vec![Vec::new(); top + 1];
         for layer in (0..=top).rev() {
-            scratch.beam.widen(self.effort);
-            walk.search(probe, layer, scratch);
-            layers[layer] = self.select(node, scratch.beam.seen(), self.shape.links(), other);
+            buffers.beam.widen(self.ef_construction);
+            search.search_layer(query, layer, buffers);
+            let candidates = buffers.beam.candidates();
+            layers[layer] = self.select_neighbors(node, candidates, self.layout.m(), other);
         }
         layers
     }
 
-    /// The neighbours of a vector that others have linked to.
-    fn merge(&self, graph: Graph<'_>, group: &[Back], worker: &mut Worker) -> Vec<u32> {
+    /// Neighbors of a node after the reverse links of a group are added.
+    fn merge_neighbors(
+        &self,
+        graph: HnswGraph<'_>,
+        group: &[ReverseLink],
+        scratch: &mut BuildScratch,
+    ) -> Vec<u32> {
         let (layer, node, _) = group[0];
-        let mut neighbours: Vec<u32> = graph.neighbours(layer, node).collect();
-        neighbours.extend(group.iter().map(|&(_, _, new)| new));
-        let width = self.shape.width(layer);
-        if neighbours.len() <= width {
-            return neighbours;
+        let mut neighbors: Vec<u32> = graph.neighbors(layer, node).collect();
+        neighbors.extend(group.iter().map(|&(_, _, new)| new));
+        let max = self.layout.max_links(layer);
+        if neighbors.len() <= max {
+            return neighbors;
         }
-        let Worker {
-            probe, other, seen, ..
-        } = worker;
-        self.vectors.probe_of(node, probe);
-        let mut sums = vec![0; neighbours.len()];
-        let mut keys = vec![Key::default(); neighbours.len()];
-        self.vectors.keys(probe, &neighbours, &mut sums, &mut keys);
-        seen.clear();
-        let pairs = keys.into_iter().zip(neighbours);
-        seen.extend(pairs.map(|(key, node)| Seen::new(key, node)));
-        seen.sort_unstable_by(|one, other| other.cmp(one));
-        self.select(node, seen, width, other)
+        let BuildScratch {
+            query,
+            other,
+            candidates,
+            ..
+        } = scratch;
+        self.vectors.set_query_to_node(node, query);
+        let mut sums = vec![0; neighbors.len()];
+        let mut proximities = vec![Proximity::default(); neighbors.len()];
+        self.vectors
+            .proximities(query, &neighbors, &mut sums, &mut proximities);
+        candidates.clear();
+        let pairs = proximities.into_iter().zip(neighbors);
+        candidates.extend(pairs.map(|(proximity, node)| Candidate::new(proximity, node)));
+        candidates.sort_unstable_by(|one, other| other.cmp(one));
+        self.select_neighbors(node, candidates, max, other)
     }
 
-    /// Of vectors that are near to `node`, nearest first, those that are nearer to it than to any that
-    /// was taken before.
-    fn select(&self, node: u32, near: &[Seen], most: usize, probe: &mut Probe) -> Vec<u32> {
-        const TOGETHER: usize = 8;
-        let (mut sums, mut keys) = ([0; TOGETHER], [Key::default(); TOGETHER]);
-        let mut taken: Vec<u32> = Vec::with_capacity(most);
-        for one in near {
-            if taken.len() == most {
+    /// Selects, among candidates sorted by proximity, those that are nearer to `node` than to any
+    /// neighbor selected before (algorithm 4).
+    fn select_neighbors(
+        &self,
+        node: u32,
+        candidates: &[Candidate],
+        max: usize,
+        query: &mut GraphQuery,
+    ) -> Vec<u32> {
+        const CHUNK: usize = 8;
+        let (mut sums, mut proximities) = ([0; CHUNK], [Proximity::default(); CHUNK]);
+        let mut selected: Vec<u32> = Vec::with_capacity(max);
+        for candidate in candidates {
+            if selected.len() == max {
                 break;
             }
-            let one = one.node();
-            self.vectors.probe_of(one, probe);
-            let own = self.vectors.key(probe, node);
-            let apart = taken.chunks(TOGETHER).all(|some| {
-                let (sums, keys) = (&mut sums[..some.len()], &mut keys[..some.len()]);
-                self.vectors.keys(probe, some, sums, keys);
-                keys.iter().all(|key| *key < own)
+            let candidate = candidate.node();
+            self.vectors.set_query_to_node(candidate, query);
+            let to_node = self.vectors.proximity(query, node);
+            let is_diverse = selected.chunks(CHUNK).all(|some| {
+                let (sums, proximities) = (&mut sums[..some.len()], &mut proximities[..some.len()]);
+                self.vectors.proximities(query, some, sums, proximities);
+                proximities.iter().all(|proximity| *proximity < to_node)
             });
-            if apart {
-                taken.push(one);
+            if is_diverse {
+                selected.push(candidate);
             }
         }
-        taken
+        selected
     }
 
-    /// Links what cannot be reached from the first vector in the lowest layer, as long as there is
-    /// room for links to it.
+    /// Links nodes of the lowest layer that are unreachable from the first node, as far as reachable
+    /// nodes have free links.
     fn connect(&self, links: &mut [u32]) {
-        let count = self.shape.size(0);
+        let count = self.layout.size(0);
         let mut reached = vec![false; count];
-        let mut worker = Worker::default();
-        self.reach(links, 0, &mut reached);
+        let mut scratch = BuildScratch::default();
+        self.mark_reachable(links, 0, &mut reached);
         for node in 0..count as u32 {
             if reached[node as usize] {
                 continue;
             }
-            let walk = self.walk(links, count);
-            let Worker { scratch, probe, .. } = &mut worker;
-            self.vectors.probe_of(node, probe);
-            walk.descend(probe, 0, scratch);
-            scratch.beam.widen(self.effort);
-            walk.search(probe, 0, scratch);
-            let near = scratch.beam.seen().iter().map(|one| one.node());
-            // Further off than the beam: any.
-            let from = near
+            let search = self.graph_search(links, count);
+            let BuildScratch {
+                search: buffers,
+                query,
+                ..
+            } = &mut scratch;
+            self.vectors.set_query_to_node(node, query);
+            search.descend(query, 0, buffers);
+            buffers.beam.widen(self.ef_construction);
+            search.search_layer(query, 0, buffers);
+            let nearest = buffers.beam.candidates().iter().map(|one| one.node());
+            // Any other node if no candidate has a free link.
+            let from = nearest
                 .chain(0..count as u32)
                 .filter(|&near| reached[near as usize])
-                .find(|&near| walk.graph.room(0, near).last() == Some(&NONE));
+                .find(|&near| search.graph.links(0, near).last() == Some(&NO_LINK));
             let Some(from) = from else { continue };
-            let room = &mut links[self.shape.range(0, from)];
-            if let Some(free) = room.iter_mut().find(|link| **link == NONE) {
+            let range = &mut links[self.layout.range(0, from)];
+            if let Some(free) = range.iter_mut().find(|link| **link == NO_LINK) {
                 *free = node;
             }
-            self.reach(links, node, &mut reached);
+            self.mark_reachable(links, node, &mut reached);
         }
     }
 
-    fn reach(&self, links: &[u32], from: u32, reached: &mut [bool]) {
-        let graph = self.walk(links, 0).graph;
+    fn mark_reachable(&self, links: &[u32], from: u32, reached: &mut [bool]) {
+        let graph = self.graph_search(links, 0).graph;
         let mut rest = vec![from];
         reached[from as usize] = true;
         while let Some(node) = rest.pop() {
-            for next in graph.neighbours(0, node) {
+            for next in graph.neighbors(0, node) {
                 if !std::mem::replace(&mut reached[next as usize], true) {
                     rest.push(next);
                 }
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{FlatIndex, HnswIndex, Similarity};
-    use ir_core::SplitMix;
-
-    /// Crowds far from each other, lines, and directions that many vectors share.
-    fn rows(kind: usize) -> Vec<[f32; 3]> {
-        let mut random = SplitMix::new(3, kind as u64);
-        let mut any = move || (random.bits() >> 40) as f32 / 16_777_216.0;
-        (0..3000)
-            .map(|n| match kind {
-                0 => [any(), any(), any()],
-                1 => [(n % 20) as f32 * 1e4 + any(), any(), any()],
-                2 => [n as f32, 1.0, 0.0],
-                _ => [(n % 5) as f32, 1.0, 2.0].map(|x| x * (n + 1) as f32),
-            })
-            .collect()
-    }
-
-    #[test]
-    fn the_graph_hangs_together() {
-        for kind in 0..4 {
-            for similarity in [Similarity::Cosine, Similarity::Euclidean] {
-                let ids = (0..3000).map(|n| n.to_string()).collect();
-                let flat = FlatIndex::of(ids, &rows(kind), similarity).unwrap();
-                let config = HnswConfig::default().with_build_effort(50).with_links(6);
-                let index = HnswIndex::new(flat, &config).unwrap();
-                let graph = index.inner.walk().graph;
-                assert!(graph.shape.layers() > 3);
-                for layer in 0..graph.shape.layers() {
-                    let size = graph.shape.size(layer) as u32;
-                    for node in 0..size {
-                        let mut links: Vec<u32> = graph.neighbours(layer, node).collect();
-                        assert!(links.iter().all(|&other| other < size && other != node));
-                        let count = links.len();
-                        links.sort_unstable();
-                        links.dedup();
-                        assert_eq!(links.len(), count, "a link twice");
-                    }
-                }
-                let mut reached = vec![false; graph.shape.size(0)];
-                let (mut rest, mut count) = (vec![0], 0);
-                while let Some(node) = rest.pop() {
-                    if !std::mem::replace(&mut reached[node as usize], true) {
-                        count += 1;
-                        rest.extend(graph.neighbours(0, node));
-                    }
-                }
-                assert_eq!(count, reached.len(), "{similarity}, kind {kind}");
             }
         }
     }

@@ -1,94 +1,91 @@
-//! The vectors in 8 bits, one after another, as the graph is walked by them.
+//! 8-bit codes of the nodes' vectors.
 //!
-//! The middle of the vectors, dimension by dimension, is taken off first (of their directions, under cosine), so that the
-//! 8 bits tell apart what is far from the origin and close together. A vector is then y = s c: s a
-//! step of its own, c whole numbers of at most 127. What is compared is, for a query z = t b,
+//! The centroid is subtracted from the vectors first (from the normalized ones, under cosine
+//! similarity), so that 8 bits can distinguish vectors that are far from the origin and close
+//! together. A vector is then y ≈ s c: scale s, integer codes |c| ≤ 127. For a query z = t b, the
+//! proximity is
 //!
-//! | similarity | key of a vector y for a query z |
+//! | similarity | proximity |
 //! |---|---|
-//! | Euclidean, cosine (of directions) | ⟨z, y⟩ − ‖y‖²/2 = t (s ⟨b, c⟩ + lift / t), lift = −‖y‖²/2 |
-//! | inner product, middle m | ⟨z, y⟩ + ⟨m, y⟩ for a vector as query, from which m was taken; ⟨z, y⟩ for another |
+//! | Euclidean, cosine (of normalized vectors) | ⟨z, y⟩ − ‖y‖²/2 = t (s ⟨b, c⟩ + bias / t), bias = −‖y‖²/2 |
+//! | inner product, centroid m | ⟨z, y⟩ + ⟨m, y⟩ for a node as query, whose centroid was subtracted; ⟨z, y⟩ otherwise |
 //!
-//! The order of keys is that of the similarities, but for rounding to 8 bits. All steps are relative to the largest,
-//! so nothing overflows.
+//! The order of proximities is that of similarities, except for quantization errors. All scales are
+//! relative to the largest one, so that nothing overflows.
 //!
-//! A record is the codes, 128 added, then zeros, and in its last eight bytes s and the lift: as
-//! many lines of the cache as that takes.
-
-use std::cmp::Ordering;
+//! A record contains the codes with 128 added, zeros, and in its last eight bytes scale and bias. Its
+//! size is a multiple of a cache line.
 
 use rayon::prelude::*;
 
-use crate::Similarity;
-use crate::flat::align::{LINE, Lines};
-use crate::flat::pages::enlarge;
-use crate::flat::simd::Cpu;
-use crate::flat::similarity::Wide;
+use super::beam::Proximity;
+use crate::index::similarity::{VectorSimilarity, WideQuery};
+use crate::simd::{AlignedBytes, CACHE_LINE, Cpu, huge_pages};
 
-/// Bytes at the end of a record: step and lift.
-const END: usize = 8;
+/// Bytes of scale and bias at the end of a record.
+const TRAILER: usize = 8;
 
-/// The bytes of a record.
+/// Size of a record in bytes.
 pub(super) const fn record_size(dim: usize) -> usize {
-    (dim + END).next_multiple_of(LINE)
+    (dim + TRAILER).next_multiple_of(CACHE_LINE)
 }
 
-/// A query as records are compared with.
+/// Query of a graph search.
 #[derive(Debug, Default)]
-pub(super) struct Probe {
-    /// As long as a record, zeros after the codes.
+pub(super) struct GraphQuery {
+    /// Codes, padded with zeros to the size of a record.
     codes: Vec<i8>,
-    /// Minus 128 times the sum of the codes.
-    start: i32,
-    /// The factor of the lift.
-    lift: f32,
-    /// The query itself, where there are no codes.
-    pub(super) wide: Wide,
+    /// −128 × the sum of the codes.
+    initial_sum: i32,
+    /// Factor of the records' bias.
+    bias: f32,
+    /// The query in f64, if nodes have no codes.
+    pub(super) wide: WideQuery,
 }
 
-/// What all records are relative to.
+/// Reference frame of the codes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Frame<'a> {
+pub(super) struct CodeFrame<'a> {
     pub(super) cpu: Cpu,
-    pub(super) similarity: Similarity,
-    /// The middle.
-    pub(super) middle: &'a [f32],
-    /// The largest step, in which the others are.
+    pub(super) similarity: VectorSimilarity,
+    pub(super) centroid: &'a [f32],
+    /// The largest scale, the unit of the others.
     pub(super) step: f64,
 }
 
-/// All records.
+/// Codes of all nodes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Records<'a> {
-    pub(super) frame: Frame<'a>,
+pub(super) struct NodeCodes<'a> {
+    pub(super) frame: CodeFrame<'a>,
     pub(super) bytes: &'a [u8],
 }
 
-/// Vectors that the middle is taken from.
-const SAMPLE: usize = 1023;
+/// Number of vectors that determine the centroid.
+const CENTROID_SAMPLE: usize = 1023;
 
-/// The middle of the first of `count` rows, which are in random order (of their directions, under
-/// cosine): of each dimension the median, which a few vectors far off do not move.
-pub(super) fn middle<'r>(
-    similarity: Similarity,
+/// Centroid of the first of `count` vectors, which are in random order (of the normalized ones, under
+/// cosine similarity): the median of each dimension, which is robust against outliers.
+pub(super) fn centroid<'r>(
+    similarity: VectorSimilarity,
     dim: usize,
     count: usize,
-    row: impl Fn(usize) -> &'r [f32],
+    vector: impl Fn(usize) -> &'r [f32],
 ) -> Vec<f32> {
-    let rows: Vec<(&[f32], f64)> = (0..count.min(SAMPLE))
-        .map(row)
-        .map(|row| (row, direction(similarity, row)))
+    let sample: Vec<(&[f32], f64)> = (0..count.min(CENTROID_SAMPLE))
+        .map(vector)
+        .map(|vector| (vector, normalization(similarity, vector)))
         .collect();
-    if rows.is_empty() {
+    if sample.is_empty() {
         return vec![0.0; dim];
     }
-    let mut values = Vec::with_capacity(rows.len());
+    let mut values = Vec::with_capacity(sample.len());
     (0..dim)
         .map(|column| {
             values.clear();
             values.extend(
-                rows.iter()
-                    .map(|(row, factor)| f64::from(row[column]) * factor),
+                sample
+                    .iter()
+                    .map(|(vector, factor)| f64::from(vector[column]) * factor),
             );
             let half = values.len() / 2;
             let (_, &mut median, _) = values.select_nth_unstable_by(half, f64::total_cmp);
@@ -97,202 +94,195 @@ pub(super) fn middle<'r>(
         .collect()
 }
 
-/// What makes a vector a direction, under cosine; 1 otherwise.
-fn direction(similarity: Similarity, row: &[f32]) -> f64 {
+/// Factor that normalizes a vector under cosine similarity; else 1.
+fn normalization(similarity: VectorSimilarity, vector: &[f32]) -> f64 {
     match similarity {
-        Similarity::Cosine => {
-            let square: f64 = row.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
-            1.0 / square.sqrt()
+        VectorSimilarity::Cosine => {
+            let squared_norm: f64 = vector.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+            1.0 / squared_norm.sqrt()
         }
         _ => 1.0,
     }
 }
 
-/// A vector in 8 bits.
-struct Coded {
-    /// What one step is worth.
-    step: f64,
+/// Scale and bias of a quantized vector.
+struct CodeStats {
+    scale: f64,
     /// −‖y‖²/2 or ⟨m, y⟩.
-    lift: f64,
+    bias: f64,
 }
 
-/// Makes records.
-pub(super) struct Coder<'a> {
+/// Quantizes vectors.
+struct NodeEncoder<'a> {
     cpu: Cpu,
-    similarity: Similarity,
-    middle: &'a [f32],
+    similarity: VectorSimilarity,
+    centroid: &'a [f32],
     wide: Vec<f64>,
     narrow: Vec<f32>,
 }
 
-impl<'a> Coder<'a> {
-    pub(super) fn new(cpu: Cpu, similarity: Similarity, middle: &'a [f32]) -> Self {
+impl<'a> NodeEncoder<'a> {
+    fn new(cpu: Cpu, similarity: VectorSimilarity, centroid: &'a [f32]) -> Self {
         Self {
             cpu,
             similarity,
-            middle,
-            wide: vec![0.0; middle.len()],
-            narrow: vec![0.0; middle.len()],
+            centroid,
+            wide: vec![0.0; centroid.len()],
+            narrow: vec![0.0; centroid.len()],
         }
     }
 
-    /// Codes a vector, 128 added; `off` is whether the middle is taken off.
-    fn code(&mut self, row: &[f32], off: bool, codes: &mut [u8]) -> Coded {
-        let factor = direction(self.similarity, row);
-        let mut most = 0.0_f64;
-        for ((wide, &value), &middle) in self.wide.iter_mut().zip(row).zip(self.middle) {
+    /// Writes the codes of a vector, with 128 added, and returns scale and bias.
+    fn encode(&mut self, vector: &[f32], subtract_centroid: bool, codes: &mut [u8]) -> CodeStats {
+        let factor = normalization(self.similarity, vector);
+        let mut largest = 0.0_f64;
+        for ((wide, &value), &center) in self.wide.iter_mut().zip(vector).zip(self.centroid) {
             *wide = f64::from(value) * factor;
-            if off {
-                *wide -= f64::from(middle);
+            if subtract_centroid {
+                *wide -= f64::from(center);
             }
-            most = most.max(wide.abs());
+            largest = largest.max(wide.abs());
         }
-        let inverse = if most > 0.0 { 1.0 / most } else { 0.0 };
+        let inverse = if largest > 0.0 { 1.0 / largest } else { 0.0 };
         for (narrow, &wide) in self.narrow.iter_mut().zip(&self.wide) {
             *narrow = (wide * inverse) as f32;
         }
-        let quantised = self.cpu.quantise(&self.narrow, codes);
-        let lift = match self.similarity {
-            Similarity::InnerProduct => self.cpu.dot(&self.wide, self.middle),
+        let quantized = self.cpu.quantize(&self.narrow, codes);
+        let bias = match self.similarity {
+            VectorSimilarity::InnerProduct => self.cpu.dot(&self.wide, self.centroid),
             _ => -self.wide.iter().map(|y| y * y).sum::<f64>() / 2.0,
         };
-        Coded {
-            step: most * f64::from(quantised.scale),
-            lift,
+        CodeStats {
+            scale: largest * f64::from(quantized.scale),
+            bias,
         }
     }
 }
 
-/// Codes rows into records, in the order of `rows`; gives them and the largest step.
-pub(super) fn code_all<'r>(
+/// Quantizes the vectors of all nodes; returns the records and the largest scale.
+pub(super) fn encode_nodes<'r>(
     cpu: Cpu,
-    similarity: Similarity,
-    middle: &[f32],
+    similarity: VectorSimilarity,
+    centroid: &[f32],
     count: usize,
-    row: impl Fn(usize) -> &'r [f32] + Sync,
-) -> (Lines, f64) {
-    let dim = middle.len();
+    vector: impl Fn(usize) -> &'r [f32] + Sync,
+) -> (AlignedBytes, f64) {
+    let dim = centroid.len();
     let size = record_size(dim);
-    let mut records = Lines::zeros(count * size);
-    enlarge(records.as_ref());
-    let known: Vec<Coded> = records
+    let mut records = AlignedBytes::zeros(count * size);
+    huge_pages::advise(records.as_ref());
+    let stats: Vec<CodeStats> = records
         .as_mut()
         .par_chunks_mut(size)
         .enumerate()
         .map_init(
-            || Coder::new(cpu, similarity, middle),
-            |coder, (at, record)| coder.code(row(at), true, &mut record[..dim]),
+            || NodeEncoder::new(cpu, similarity, centroid),
+            |encoder, (at, record)| encoder.encode(vector(at), true, &mut record[..dim]),
         )
         .collect();
-    let largest = known.iter().fold(0.0, |most, coded| coded.step.max(most));
+    let largest = stats
+        .iter()
+        .fold(0.0, |largest, stats| stats.scale.max(largest));
     let largest = if largest > 0.0 { largest } else { 1.0 };
-    for (record, coded) in records.as_mut().chunks_exact_mut(size).zip(known) {
-        let step = (coded.step / largest) as f32;
-        let lift = (coded.lift / largest / largest) as f32;
-        let lift = lift.clamp(f32::MIN, f32::MAX);
-        record[size - END..size - 4].copy_from_slice(&step.to_le_bytes());
-        record[size - 4..].copy_from_slice(&lift.to_le_bytes());
+    for (record, stats) in records.as_mut().chunks_exact_mut(size).zip(stats) {
+        let scale = (stats.scale / largest) as f32;
+        let bias = (stats.bias / largest / largest) as f32;
+        let bias = bias.clamp(f32::MIN, f32::MAX);
+        record[size - TRAILER..size - 4].copy_from_slice(&scale.to_le_bytes());
+        record[size - 4..].copy_from_slice(&bias.to_le_bytes());
     }
     (records, largest)
 }
 
-impl Probe {
-    fn finish(&mut self, size: usize, lift: f32) {
+impl GraphQuery {
+    /// Completes a query whose codes are set.
+    fn finish(&mut self, size: usize, bias: f32) {
         let sum: i32 = self.codes.iter().map(|&code| i32::from(code)).sum();
         self.codes.resize(size, 0);
-        self.start = -128 * sum;
-        self.lift = lift;
+        self.initial_sum = -128 * sum;
+        self.bias = bias;
     }
 }
 
-/// The factor of the lift for a query of a step: far from zero, so that nothing is infinite.
-fn lift_factor(step: f64) -> f32 {
-    (1.0 / step.clamp(1e-18, 1e18)) as f32
+/// Factor of the bias for a query of the given scale, clamped to remain finite.
+fn bias_factor(scale: f64) -> f32 {
+    (1.0 / scale.clamp(1e-18, 1e18)) as f32
 }
 
-impl<'a> Records<'a> {
+impl<'a> NodeCodes<'a> {
     fn size(self) -> usize {
-        record_size(self.frame.middle.len())
+        record_size(self.frame.centroid.len())
     }
 
-    pub(super) fn record(self, node: u32) -> &'a [u8] {
+    fn record(self, node: u32) -> &'a [u8] {
         &self.bytes[node as usize * self.size()..][..self.size()]
     }
 
-    fn end(self, node: u32) -> (f32, f32) {
+    /// Scale and bias of a node.
+    fn stats(self, node: u32) -> (f32, f32) {
         let record = self.record(node);
-        let (_, &[a, b, c, d, e, f, g, h]) = record.split_last_chunk().unwrap_or((&[], &[0; END]));
+        let (_, &[a, b, c, d, e, f, g, h]) =
+            record.split_last_chunk().unwrap_or((&[], &[0; TRAILER]));
         (
             f32::from_le_bytes([a, b, c, d]),
             f32::from_le_bytes([e, f, g, h]),
         )
     }
 
-    /// A query of the same length, finite, not zero under cosine.
-    pub(super) fn probe(self, query: &[f32]) -> Probe {
-        let Frame {
+    /// Quantizes a validated query.
+    pub(super) fn query(self, vector: &[f32]) -> GraphQuery {
+        let CodeFrame {
             cpu,
             similarity,
-            middle,
+            centroid,
             step,
         } = self.frame;
-        let off = similarity != Similarity::InnerProduct;
-        let mut codes = vec![0; middle.len()];
-        let coded = Coder::new(cpu, similarity, middle).code(query, off, &mut codes);
-        let mut probe = Probe {
+        let subtract_centroid = similarity != VectorSimilarity::InnerProduct;
+        let mut codes = vec![0; centroid.len()];
+        let stats = NodeEncoder::new(cpu, similarity, centroid).encode(
+            vector,
+            subtract_centroid,
+            &mut codes,
+        );
+        let mut query = GraphQuery {
             codes: codes.iter().map(|&code| (code ^ 0x80) as i8).collect(),
-            ..Probe::default()
+            ..GraphQuery::default()
         };
-        let lift = if off {
-            lift_factor(coded.step / step)
+        let bias = if subtract_centroid {
+            bias_factor(stats.scale / step)
         } else {
             0.0
         };
-        probe.finish(self.size(), lift);
-        probe
+        query.finish(self.size(), bias);
+        query
     }
 
-    /// One of the vectors as a query.
-    pub(super) fn probe_of(self, node: u32, probe: &mut Probe) {
-        let codes = &self.record(node)[..self.frame.middle.len()];
-        probe.codes.clear();
-        probe
+    /// Replaces the query by a node's codes.
+    pub(super) fn set_query_to_node(self, node: u32, query: &mut GraphQuery) {
+        let codes = &self.record(node)[..self.frame.centroid.len()];
+        query.codes.clear();
+        query
             .codes
             .extend(codes.iter().map(|&code| (code ^ 0x80) as i8));
-        let (step, _) = self.end(node);
-        probe.finish(self.size(), lift_factor(f64::from(step)));
+        let (scale, _) = self.stats(node);
+        query.finish(self.size(), bias_factor(f64::from(scale)));
     }
 
-    /// The keys of some vectors. `sums` and `keys` are as long as `nodes`.
-    pub(super) fn keys(self, probe: &Probe, nodes: &[u32], sums: &mut [i32], keys: &mut [Key]) {
+    /// Proximities of some nodes. `sums` and `proximities` are at least as long as `nodes`.
+    pub(super) fn proximities(
+        self,
+        query: &GraphQuery,
+        nodes: &[u32],
+        sums: &mut [i32],
+        proximities: &mut [Proximity],
+    ) {
         self.frame
             .cpu
-            .products(self.bytes, nodes, &probe.codes, sums);
-        for ((key, &node), &sum) in keys.iter_mut().zip(nodes).zip(&*sums) {
-            let (step, lift) = self.end(node);
-            let value = sum.wrapping_add(probe.start) as f32 * step + probe.lift * lift;
-            *key = Key::new(value);
+            .dot_records(self.bytes, nodes, &query.codes, sums);
+        for ((proximity, &node), &sum) in proximities.iter_mut().zip(nodes).zip(&*sums) {
+            let (scale, bias) = self.stats(node);
+            let value = sum.wrapping_add(query.initial_sum) as f32 * scale + query.bias * bias;
+            *proximity = Proximity::new(value);
         }
-    }
-}
-
-/// How near a vector is to a query: a 32-bit float, none of them NaN, as a number of the same order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(super) struct Key(pub(super) u32);
-
-impl Key {
-    #[inline]
-    pub(super) fn new(value: f32) -> Self {
-        // NaN, which only a damaged file has, is as far as can be.
-        let bits = match value.partial_cmp(&0.0) {
-            None => return Self(0),
-            Some(Ordering::Equal) => 0,
-            Some(_) => value.to_bits(),
-        };
-        Self(if bits >> 31 == 0 {
-            bits | 1 << 31
-        } else {
-            !bits
-        })
     }
 }

@@ -1,120 +1,107 @@
-//! Parameters, of building and of searching, and what can be wrong with them.
+//! Parameters of HNSW indexes and their errors.
 
 use serde::{Deserialize, Serialize};
 
-/// How the graph of an [`HnswIndex`](crate::HnswIndex) is built. The same vectors and the same
-/// values give the same graph, whatever the number of threads.
+/// Construction parameters of an [`HnswIndex`](crate::HnswIndex). The same vectors and parameters
+/// give the same graph on any number of threads.
 ///
 /// ```
 /// use ir_knn::HnswConfig;
-/// let config = HnswConfig::default().with_links(32);
-/// assert_eq!((config.links, config.build_effort), (32, 200));
+/// let config = HnswConfig::default().with_m(32);
+/// assert_eq!((config.m, config.ef_construction), (32, 200));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct HnswConfig {
-    /// How many neighbours a new vector is linked to (M of the paper): 16 unless told otherwise. In
-    /// the lowest layer a vector may come to have twice as many links. More are better for vectors
-    /// of many dimensions and for recall near 1, and take more memory.
-    pub links: usize,
-    /// How many near vectors are looked at to find those neighbours (efConstruction of the paper):
-    /// 200 unless told otherwise. More make a better graph, and take longer.
-    pub build_effort: usize,
-    /// Which vectors are in the upper layers, and the order in which all are linked, is drawn at
-    /// random from this.
+    /// M, the number of neighbors that a new node is linked to. The lowest layer allows 2M links per
+    /// node. Higher values improve recall for vectors of many dimensions and take more memory.
+    /// Range: 2 to 1024. Default: 16.
+    pub m: usize,
+    /// efConstruction, the beam width with which neighbors of a new node are searched. Higher values
+    /// improve the graph and take longer to build. Range: ≥ 1. Default: 200.
+    pub ef_construction: usize,
+    /// Seed of the order in which nodes are linked, and so of the nodes of the upper layers.
+    /// Default: 0.
     pub seed: u64,
 }
 
 impl Default for HnswConfig {
     fn default() -> Self {
         Self {
-            links: 16,
-            build_effort: 200,
+            m: 16,
+            ef_construction: 200,
             seed: 0,
         }
     }
 }
 
 impl HnswConfig {
-    /// The same with another number of links.
+    /// Sets the number of links per new node.
     #[must_use]
-    pub const fn with_links(mut self, links: usize) -> Self {
-        self.links = links;
+    pub const fn with_m(mut self, m: usize) -> Self {
+        self.m = m;
         self
     }
 
-    /// The same with another effort of building.
+    /// Sets the beam width of construction.
     #[must_use]
-    pub const fn with_build_effort(mut self, effort: usize) -> Self {
-        self.build_effort = effort;
+    pub const fn with_ef_construction(mut self, ef_construction: usize) -> Self {
+        self.ef_construction = ef_construction;
         self
     }
 
-    /// The same with another seed.
+    /// Sets the seed.
     #[must_use]
-    pub const fn seeded(mut self, seed: u64) -> Self {
+    pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    pub(super) fn check(&self) -> Result<(), HnswError> {
-        if !(2..=MOST_LINKS).contains(&self.links) {
-            return Err(HnswError::Links { found: self.links });
+    pub(super) fn validate(&self) -> Result<(), HnswError> {
+        if !(2..=MAX_M).contains(&self.m) {
+            return Err(HnswError::M { found: self.m });
         }
-        if self.build_effort == 0 {
-            return Err(HnswError::BuildEffort);
+        if self.ef_construction == 0 {
+            return Err(HnswError::EfConstruction);
         }
         Ok(())
     }
 }
 
-/// More links than these make a list of neighbours, not a graph.
-pub(super) const MOST_LINKS: usize = 1024;
+/// Maximum of [`HnswConfig::m`].
+const MAX_M: usize = 1024;
 
-/// How many near vectors a search keeps in view (ef of the paper): the more, the better the recall,
-/// and the longer it takes, about in proportion. A search for the best k keeps at least k in view.
+/// efSearch, the beam width of a search: the number of nearest nodes that it keeps. Higher values
+/// improve recall; search time grows about linearly. A search for the top k uses at least k.
+/// Default: 64.
 ///
-/// It belongs to the search, not to the index: [`HnswIndex::searcher`](crate::HnswIndex::searcher)
-/// makes as many searchers of one index as are wanted.
+/// It belongs to the [searcher](crate::HnswIndex::searcher), not to the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Effort(pub usize);
+pub struct EfSearch(pub usize);
 
-impl Default for Effort {
-    /// 64.
+impl Default for EfSearch {
     fn default() -> Self {
         Self(64)
     }
 }
 
-/// Why a graph cannot be built.
+/// Error building an HNSW index.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum HnswError {
-    /// Too few links for a graph that hangs together, or very many.
-    #[error("links: expected 2 to {MOST_LINKS}, found {found}")]
-    Links {
-        /// What was given.
-        found: usize,
-    },
-    /// No vectors to choose neighbours from.
-    #[error("build effort: expected at least 1, found 0")]
-    BuildEffort,
-    /// More different vectors than the graph can number.
-    #[error("expected at most {most} different vectors, found {found}")]
-    Vectors {
-        /// How many it can number.
-        most: usize,
-        /// How many there are.
-        found: usize,
-    },
-    /// Vectors too long for sums of 8-bit products.
-    #[error("expected vectors of at most {most} dimensions, found {found}")]
-    Dimensions {
-        /// The most.
-        most: usize,
-        /// How many there are.
-        found: usize,
-    },
+    /// [`HnswConfig::m`] is out of range.
+    #[error("m: expected 2 to {MAX_M}, found {found}")]
+    M { found: usize },
+    /// [`HnswConfig::ef_construction`] is 0.
+    #[error("ef_construction: expected at least 1, found 0")]
+    EfConstruction,
+    /// There are too many distinct vectors.
+    #[error("expected at most {max} distinct vectors, found {found}")]
+    Vectors { max: usize, found: usize },
+    /// The vectors have too many dimensions for 8-bit products.
+    #[error("expected vectors of at most {max} dimensions, found {found}")]
+    Dimensions { max: usize, found: usize },
 }

@@ -1,164 +1,169 @@
-//! The vectors as the graph is walked by them: in 8 bits, or as they are where 8 bits would mislead.
+//! Proximities of nodes: from 8-bit codes, or from f32 vectors where codes are too coarse.
 //!
-//! Codes are relative to one middle. Vectors that are much closer to each other than to it, copies
-//! with slight changes or points of a plane, get codes that are equal or in the wrong order. That
-//! is measured when a graph is built, on vectors of a sample: how many of the nearest are among those
-//! that are nearest by their codes.
+//! Codes are relative to one centroid. Vectors that are much closer to each other than to the centroid
+//! (near-duplicates, points of a plane) get equal or misordered codes. Building an index measures
+//! this on a sample of vectors: the fraction of exact nearest neighbors among the nearest by code.
 
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use ir_core::{Retriever, Search};
 use rayon::prelude::*;
 
-use super::distinct::Documents;
-use super::records::{Key, Probe, Records};
-use super::walk::Seen;
-use crate::FlatIndex;
-use crate::flat::simd::prefetch;
-use crate::flat::similarity::Wide;
+use super::beam::{Candidate, Proximity};
+use super::codes::{GraphQuery, NodeCodes};
+use super::documents::NodeDocuments;
+use crate::index::flat::FlatIndex;
+use crate::index::similarity::WideQuery;
+use crate::simd::prefetch;
 
-/// Vectors whose neighbours are compared.
-const SAMPLE: usize = 64;
-/// Neighbours of each that should be found,
-const NEAR: usize = 10;
-/// among so many that are nearest by codes.
-const AMONG: usize = 16;
-/// The share of them that has to be found for a walk by codes.
-const FAITHFUL: f64 = 0.98;
+/// Number of sampled nodes.
+const SAMPLE_SIZE: usize = 64;
+/// Number of exact nearest neighbors of each sampled node.
+const NEIGHBORS: usize = 10;
+/// Number of nearest nodes by code among which they are looked for.
+const CODE_NEIGHBORS: usize = 16;
+/// Minimum fraction of neighbors found for the codes to be used.
+const MIN_CODE_RECALL: f64 = 0.98;
 
-/// What distances are measured by.
+/// Vectors from which proximities are computed.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Vectors<'a> {
-    /// In 8 bits.
-    Coded(Records<'a>),
-    /// As they are.
-    Plain(Rows<'a>),
+pub(super) enum NodeVectors<'a> {
+    Coded(NodeCodes<'a>),
+    Exact(ExactVectors<'a>),
 }
 
-/// The vectors themselves, in the order of the graph.
+/// f32 vectors of the nodes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rows<'a> {
+pub(super) struct ExactVectors<'a> {
     pub(super) flat: &'a FlatIndex,
-    pub(super) documents: &'a Documents,
+    pub(super) documents: &'a NodeDocuments,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> ExactVectors<'a> {
     #[inline]
-    pub(super) fn row(self, node: u32) -> &'a [f32] {
-        self.flat.row(self.documents.first(node as usize))
+    fn get(self, node: u32) -> &'a [f32] {
+        self.flat.vector(self.documents.first(node as usize))
     }
 
-    /// Sets the query; room is used again.
-    fn aim(self, query: &[f32], probe: &mut Probe) {
-        probe.wide.set(self.flat.cpu(), query);
+    fn set_query(self, vector: &[f32], query: &mut GraphQuery) {
+        query.wide.set(self.flat.cpu(), vector);
     }
 
-    /// The exact scores, rounded to 32 bits, as keys.
-    fn keys(self, probe: &Probe, nodes: &[u32], keys: &mut [Key]) {
-        for (at, (key, &node)) in keys.iter_mut().zip(nodes).enumerate() {
+    /// Exact scores as proximities.
+    fn proximities(self, query: &GraphQuery, nodes: &[u32], proximities: &mut [Proximity]) {
+        for (at, (proximity, &node)) in proximities.iter_mut().zip(nodes).enumerate() {
             if let Some(&next) = nodes.get(at + 2) {
-                prefetch(bytemuck::cast_slice(self.row(next)));
+                prefetch(bytemuck::cast_slice(self.get(next)));
             }
             let (similarity, cpu) = (self.flat.similarity(), self.flat.cpu());
-            *key = Key::new(similarity.score(cpu, &probe.wide, self.row(node)));
+            *proximity = Proximity::new(similarity.score(cpu, &query.wide, self.get(node)));
         }
     }
 }
 
-impl Vectors<'_> {
-    /// A query of the same length, finite, not zero under cosine.
-    pub(super) fn probe(self, query: &[f32]) -> Probe {
+impl NodeVectors<'_> {
+    /// Prepares a validated query.
+    pub(super) fn query(self, vector: &[f32]) -> GraphQuery {
         match self {
-            Self::Coded(records) => records.probe(query),
-            Self::Plain(rows) => {
-                let mut probe = Probe::default();
-                rows.aim(query, &mut probe);
-                probe
+            Self::Coded(codes) => codes.query(vector),
+            Self::Exact(vectors) => {
+                let mut query = GraphQuery::default();
+                vectors.set_query(vector, &mut query);
+                query
             }
         }
     }
 
-    /// One of the vectors as a query.
-    pub(super) fn probe_of(self, node: u32, probe: &mut Probe) {
+    /// Replaces the query by a node's vector and reuses its buffers.
+    pub(super) fn set_query_to_node(self, node: u32, query: &mut GraphQuery) {
         match self {
-            Self::Coded(records) => records.probe_of(node, probe),
-            Self::Plain(rows) => rows.aim(rows.row(node), probe),
+            Self::Coded(codes) => codes.set_query_to_node(node, query),
+            Self::Exact(vectors) => vectors.set_query(vectors.get(node), query),
         }
     }
 
-    /// The keys of some vectors. `sums` and `keys` are as long as `nodes`.
+    /// Proximities of some nodes. `sums` and `proximities` are at least as long as `nodes`.
     #[inline]
-    pub(super) fn keys(self, probe: &Probe, nodes: &[u32], sums: &mut [i32], keys: &mut [Key]) {
+    pub(super) fn proximities(
+        self,
+        query: &GraphQuery,
+        nodes: &[u32],
+        sums: &mut [i32],
+        proximities: &mut [Proximity],
+    ) {
         match self {
-            Self::Coded(records) => records.keys(probe, nodes, sums, keys),
-            Self::Plain(rows) => rows.keys(probe, nodes, keys),
+            Self::Coded(codes) => codes.proximities(query, nodes, sums, proximities),
+            Self::Exact(vectors) => vectors.proximities(query, nodes, proximities),
         }
     }
 
-    /// The key of one vector.
-    pub(super) fn key(self, probe: &Probe, node: u32) -> Key {
-        let (mut sum, mut key) = ([0], [Key::default()]);
-        self.keys(probe, &[node], &mut sum, &mut key);
-        key[0]
+    /// Proximity of one node.
+    pub(super) fn proximity(self, query: &GraphQuery, node: u32) -> Proximity {
+        let (mut sum, mut proximity) = ([0], [Proximity::default()]);
+        self.proximities(query, &[node], &mut sum, &mut proximity);
+        proximity[0]
     }
 }
 
-/// Whether the nearest vectors are nearest by their codes too.
-pub(super) fn faithful(records: Records<'_>, rows: Rows<'_>) -> bool {
-    // Where scores are beyond 32 bits, only codes are left.
-    share(records, rows).is_none_or(|share| share >= FAITHFUL)
+/// Whether exact nearest neighbors are nearest by code too.
+pub(super) fn codes_are_faithful(codes: NodeCodes<'_>, vectors: ExactVectors<'_>) -> bool {
+    // If exact scores exceed the range of f32, only codes can order nodes.
+    code_recall(codes, vectors).is_none_or(|recall| recall >= MIN_CODE_RECALL)
 }
 
-/// Of the nearest documents of some vectors, the share that is found by codes. Documents that are as
-/// near as the last of the nearest count as well.
-fn share(records: Records<'_>, rows: Rows<'_>) -> Option<f64> {
-    let Rows { flat, documents } = rows;
+/// Fraction of the exact nearest documents of sampled nodes that codes find. Documents that are as
+/// near as the last of them count as found.
+fn code_recall(codes: NodeCodes<'_>, vectors: ExactVectors<'_>) -> Option<f64> {
+    let ExactVectors { flat, documents } = vectors;
     let count = documents.nodes();
-    // The order of the graph is random.
-    let sample = 0..count.min(SAMPLE) as u32;
-    let near = NEAR.min(flat.len());
-    if near == 0 {
+    // Nodes are in random order.
+    let sample = 0..count.min(SAMPLE_SIZE) as u32;
+    let k = NEIGHBORS.min(flat.len());
+    if k == 0 {
         return None;
     }
     let queries: Vec<(&[f32], Search<'_>)> = sample
         .clone()
-        .map(|node| (rows.row(node), Search::top(near)))
+        .map(|node| (vectors.get(node), Search::top(k)))
         .collect();
     let exact = flat.search_batch(&queries).ok()?;
     let found: usize = (sample.clone(), exact)
         .into_par_iter()
         .map(|(node, exact)| {
             let last = exact.hits().last().map_or(f32::MIN, |hit| hit.score);
-            let wide = Wide::new(flat.cpu(), rows.row(node));
-            let score = |other: u32| flat.similarity().score(flat.cpu(), &wide, rows.row(other));
-            let found = nearest(records, node, count)
+            let wide = WideQuery::new(flat.cpu(), vectors.get(node));
+            let score = |other: u32| {
+                flat.similarity()
+                    .score(flat.cpu(), &wide, vectors.get(other))
+            };
+            let found = nearest_by_code(codes, node, count)
                 .filter(|&other| score(other) >= last)
                 .map(|other| documents.get(other as usize).len())
                 .sum::<usize>();
-            found.min(near)
+            found.min(k)
         })
         .sum();
-    let all = sample.len() * near;
+    let all = sample.len() * k;
     Some(found as f64 / all as f64)
 }
 
-/// The nearest vectors by codes.
-fn nearest(records: Records<'_>, node: u32, count: usize) -> impl Iterator<Item = u32> {
-    const TOGETHER: usize = 256;
-    let mut probe = Probe::default();
-    records.probe_of(node, &mut probe);
-    let (mut sums, mut keys) = ([0; TOGETHER], [Key::default(); TOGETHER]);
-    let mut best: BinaryHeap<std::cmp::Reverse<Seen>> = BinaryHeap::new();
+fn nearest_by_code(codes: NodeCodes<'_>, node: u32, count: usize) -> impl Iterator<Item = u32> {
+    const CHUNK: usize = 256;
+    let mut query = GraphQuery::default();
+    codes.set_query_to_node(node, &mut query);
+    let (mut sums, mut proximities) = ([0; CHUNK], [Proximity::default(); CHUNK]);
+    let mut best: BinaryHeap<Reverse<Candidate>> = BinaryHeap::new();
     let all: Vec<u32> = (0..count as u32).collect();
-    for some in all.chunks(TOGETHER) {
-        let (sums, keys) = (&mut sums[..some.len()], &mut keys[..some.len()]);
-        records.keys(&probe, some, sums, keys);
-        for (&other, &key) in some.iter().zip(&*keys) {
-            best.push(std::cmp::Reverse(Seen::new(key, other)));
-            if best.len() > AMONG {
+    for some in all.chunks(CHUNK) {
+        let (sums, proximities) = (&mut sums[..some.len()], &mut proximities[..some.len()]);
+        codes.proximities(&query, some, sums, proximities);
+        for (&other, &proximity) in some.iter().zip(&*proximities) {
+            best.push(Reverse(Candidate::new(proximity, other)));
+            if best.len() > CODE_NEIGHBORS {
                 best.pop();
             }
         }
     }
-    best.into_iter().map(|one| one.0.node())
+    best.into_iter().map(|candidate| candidate.0.node())
 }

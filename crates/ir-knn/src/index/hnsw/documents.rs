@@ -1,29 +1,31 @@
-//! Equal vectors are one in the graph: links among them would use up the room for others.
+//! Documents of the graph's nodes. Equal vectors are one node: links among them would displace links
+//! to others.
 
+use std::hash::Hasher;
 use std::io;
 
-use ir_core::{DocNum, SplitMix};
+use ir_core::store::{IndexFileWriter, OpenIndexError};
+use ir_core::{DocNum, SplitMix64};
 use rayon::prelude::*;
 use rustc_hash::FxHasher;
-use std::hash::Hasher;
 
-use crate::flat::file::{Mapped, Writer, section};
-use crate::flat::numbers::Numbers;
-use crate::{FlatIndex, OpenError};
+use crate::index::buffer::NumberBuffer;
+use crate::index::file::{VectorFile, section};
+use crate::index::flat::FlatIndex;
 
-/// The documents of each vector of the graph.
+/// Documents of each node. Nodes are in random order.
 #[derive(Debug)]
-pub(super) struct Documents {
-    /// All documents, those of one vector after those of another.
-    order: Numbers<u32>,
-    /// Where those of each begin, and the end; empty when each has one.
-    starts: Numbers<u32>,
+pub(super) struct NodeDocuments {
+    /// Documents ordered by node.
+    order: NumberBuffer<u32>,
+    /// Offset of each node's first document, and the end; empty if each node has one document.
+    starts: NumberBuffer<u32>,
 }
 
-impl Documents {
-    /// Those of an index, in an order that is drawn from a seed.
-    pub(super) fn of(flat: &FlatIndex, seed: u64) -> Self {
-        let bits = |doc: u32| -> &[u8] { bytemuck::cast_slice(flat.row(DocNum::new(doc))) };
+impl NodeDocuments {
+    /// Groups the documents of an index by vector, in an order that depends on the seed.
+    pub(super) fn new(flat: &FlatIndex, seed: u64) -> Self {
+        let bits = |doc: u32| -> &[u8] { bytemuck::cast_slice(flat.vector(DocNum::new(doc))) };
         let hash = |doc: u32| {
             let mut hasher = FxHasher::default();
             hasher.write(bits(doc));
@@ -31,7 +33,7 @@ impl Documents {
         };
         let mut hashes: Vec<(u64, u32)> =
             (0..flat.len() as u32).into_par_iter().map(hash).collect();
-        // Of one hash: by content, then by number.
+        // Equal hashes are ordered by content, then by number.
         hashes.par_sort_unstable_by(|one, other| {
             one.0
                 .cmp(&other.0)
@@ -42,10 +44,10 @@ impl Documents {
             .chunk_by(|one, other| one.0 == other.0 && bits(one.1) == bits(other.1))
             .map(|group| {
                 let first = u64::from(group[0].1);
-                (SplitMix::new(seed, first).bits(), group)
+                (SplitMix64::new(seed, first).next_u64(), group)
             })
             .collect();
-        groups.par_sort_unstable_by_key(|(place, group)| (*place, group[0].1));
+        groups.par_sort_unstable_by_key(|(random, group)| (*random, group[0].1));
         let mut order = Vec::with_capacity(flat.len());
         let mut starts = vec![0];
         for (_, group) in &groups {
@@ -56,51 +58,51 @@ impl Documents {
             starts.clear();
         }
         Self {
-            order: Numbers::Owned(order),
-            starts: Numbers::Owned(starts),
+            order: NumberBuffer::Owned(order),
+            starts: NumberBuffer::Owned(starts),
         }
     }
 
-    pub(super) fn write<W: io::Write>(&self, writer: &mut Writer<W>) -> io::Result<()> {
-        writer.section(section::ORDER, &self.order.bytes())?;
+    pub(super) fn write<W: io::Write>(&self, writer: &mut IndexFileWriter<W>) -> io::Result<()> {
+        writer.section(section::NODE_DOCUMENTS, &self.order.to_bytes())?;
         if !self.starts.get().is_empty() {
-            writer.section(section::STARTS, &self.starts.bytes())?;
+            writer.section(section::NODE_STARTS, &self.starts.to_bytes())?;
         }
         Ok(())
     }
 
-    /// What [`Documents::write`] wrote.
-    pub(super) fn read(file: &Mapped, nodes: usize) -> Result<Self, OpenError> {
-        let documents = file.table.documents;
-        let each = "every document once";
+    pub(super) fn from_file(file: &VectorFile, nodes: usize) -> Result<Self, OpenIndexError> {
+        let documents = file.metadata.documents;
+        let each_once = "every document once";
         let size = documents.checked_mul(4);
-        let order = Numbers::of(file.sized(section::ORDER, size, each)?);
-        let mut met = vec![false; documents];
+        let order = file.section(section::NODE_DOCUMENTS, size, each_once)?;
+        let order = NumberBuffer::from_section(order);
+        let mut seen = vec![false; documents];
         for &doc in order.get() {
-            match met.get_mut(doc as usize) {
-                Some(met) if !*met => *met = true,
-                _ => return Err(file.malformed(section::ORDER, each)),
+            match seen.get_mut(doc as usize) {
+                Some(seen) if !*seen => *seen = true,
+                _ => return Err(file.malformed(section::NODE_DOCUMENTS, each_once)),
             }
         }
-        let starts = if file.part(section::STARTS).is_some() {
+        let starts = if file.has(section::NODE_STARTS) {
             let size = nodes.checked_add(1).and_then(|n| n.checked_mul(4));
-            let part = file.sized(section::STARTS, size, "a start for every vector")?;
-            let starts = Numbers::<u32>::of(part);
+            let starts = file.section(section::NODE_STARTS, size, "an offset for every node")?;
+            let starts = NumberBuffer::<u32>::from_section(starts);
             let all = starts.get();
-            let ends = all.first() == Some(&0) && all.last() == Some(&(documents as u32));
-            if !ends || !all.is_sorted_by(|one, other| one < other) {
-                return Err(file.malformed(section::STARTS, "rising numbers of documents"));
+            let is_covering = all.first() == Some(&0) && all.last() == Some(&(documents as u32));
+            if !is_covering || !all.is_sorted_by(|one, other| one < other) {
+                return Err(file.malformed(section::NODE_STARTS, "ascending offsets"));
             }
             starts
         } else if nodes == documents {
-            Numbers::Owned(Vec::new())
+            NumberBuffer::Owned(Vec::new())
         } else {
-            return Err(file.malformed(section::STARTS, "a start for every vector"));
+            return Err(file.malformed(section::NODE_STARTS, "an offset for every node"));
         };
         Ok(Self { order, starts })
     }
 
-    /// How many different vectors there are.
+    /// Number of nodes.
     pub(super) fn nodes(&self) -> usize {
         match self.starts.get() {
             [] => self.order.get().len(),
@@ -108,7 +110,7 @@ impl Documents {
         }
     }
 
-    /// The documents of a vector.
+    /// Documents of a node.
     #[inline]
     pub(super) fn get(&self, node: usize) -> &[u32] {
         let order = self.order.get();
@@ -118,12 +120,12 @@ impl Documents {
         }
     }
 
-    /// The first of them.
+    /// First document of a node.
     pub(super) fn first(&self, node: usize) -> DocNum {
         DocNum::new(self.get(node)[0])
     }
 
-    /// All documents, in random order, but for those of one vector.
+    /// All documents, ordered by node, and so in random order.
     pub(super) fn all(&self) -> &[u32] {
         self.order.get()
     }

@@ -1,112 +1,109 @@
-//! The layers and their links.
+//! Layers and links of the graph.
 //!
-//! Vectors are numbered in the order in which they were linked, which is random, so that the upper
-//! layers are the first so many of them: layer l has n / M^l. No levels need be kept.
+//! Nodes are numbered in the order in which they were linked, which is random. So layer l contains
+//! the first n / Mˡ nodes, and no levels are stored.
 
 use std::ops::Range;
 
-/// No further link.
-pub(super) const NONE: u32 = u32::MAX;
+/// Padding after the links of a node.
+pub(super) const NO_LINK: u32 = u32::MAX;
 
-/// Where the links of each layer are among all.
+/// Positions of the links of all layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Shape {
-    links: usize,
-    /// How many vectors each layer has, the lowest first.
+pub(super) struct LayerLayout {
+    m: usize,
+    /// Number of nodes of each layer, the lowest first.
     sizes: Vec<usize>,
-    /// Where its links begin.
+    /// Offset of each layer's links.
     starts: Vec<usize>,
     total: usize,
 }
 
-impl Shape {
-    /// The layers of `count` vectors. [`None`] when there would be more links than can be.
-    pub(super) fn new(count: usize, links: usize) -> Option<Self> {
+impl LayerLayout {
+    /// Layers of `count` nodes. [`None`] if the number of links overflows.
+    pub(super) fn new(count: usize, m: usize) -> Option<Self> {
         let (mut sizes, mut starts, mut total) = (Vec::new(), Vec::new(), 0_usize);
         let mut size = count;
-        while size > 0 && links > 1 {
+        while size > 0 && m > 1 {
             let width = if sizes.is_empty() {
-                links.checked_mul(2)?
+                m.checked_mul(2)?
             } else {
-                links
+                m
             };
             sizes.push(size);
             starts.push(total);
             total = total.checked_add(size.checked_mul(width)?)?;
-            size /= links;
+            size /= m;
         }
         Some(Self {
-            links,
+            m,
             sizes,
             starts,
             total,
         })
     }
 
-    /// How many links a new vector gets.
-    pub(super) fn links(&self) -> usize {
-        self.links
+    /// Number of links of a new node.
+    pub(super) fn m(&self) -> usize {
+        self.m
     }
 
-    /// How many links there is room for.
-    pub(super) fn total(&self) -> usize {
+    /// Maximum number of links of all nodes in all layers.
+    pub(super) fn total_links(&self) -> usize {
         self.total
     }
 
+    /// Number of layers.
     pub(super) fn layers(&self) -> usize {
         self.sizes.len()
     }
 
-    /// How many vectors a layer has.
+    /// Number of nodes of a layer.
     pub(super) fn size(&self, layer: usize) -> usize {
         self.sizes[layer]
     }
 
-    /// The most links of a vector.
-    pub(super) fn width(&self, layer: usize) -> usize {
-        if layer == 0 {
-            2 * self.links
-        } else {
-            self.links
-        }
+    /// Maximum number of links of a node.
+    pub(super) fn max_links(&self, layer: usize) -> usize {
+        if layer == 0 { 2 * self.m } else { self.m }
     }
 
-    /// Where the links of a vector are.
+    /// Range of the links of a node.
     pub(super) fn range(&self, layer: usize, node: u32) -> Range<usize> {
-        let width = self.width(layer);
+        let width = self.max_links(layer);
         let start = self.starts[layer] + node as usize * width;
         start..start + width
     }
 
-    /// The topmost layer that a vector is in.
-    pub(super) fn top(&self, node: u32) -> usize {
-        let above = self.sizes.iter().take_while(|&&size| size > node as usize);
-        above.count().saturating_sub(1)
+    /// Highest layer that contains a node.
+    pub(super) fn top_layer(&self, node: u32) -> usize {
+        let containing = self.sizes.iter().take_while(|&&size| size > node as usize);
+        containing.count().saturating_sub(1)
     }
 }
 
-/// A graph to walk on.
+/// Borrowed graph.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Graph<'a> {
-    pub(super) shape: &'a Shape,
+pub(super) struct HnswGraph<'a> {
+    pub(super) layout: &'a LayerLayout,
     pub(super) links: &'a [u32],
 }
 
-impl<'a> Graph<'a> {
-    /// The room for the links of a vector: its neighbours, then [`NONE`]. Empty for one that is not of
-    /// this layer, to which only a damaged file links.
+impl<'a> HnswGraph<'a> {
+    /// Links of a node, padded with [`NO_LINK`]. Empty for a node outside the layer, which only a
+    /// damaged file links to.
     #[inline]
-    pub(super) fn room(self, layer: usize, node: u32) -> &'a [u32] {
-        if node as usize >= self.shape.size(layer) {
+    pub(super) fn links(self, layer: usize, node: u32) -> &'a [u32] {
+        if node as usize >= self.layout.size(layer) {
             return &[];
         }
-        &self.links[self.shape.range(layer, node)]
+        &self.links[self.layout.range(layer, node)]
     }
 
-    /// The neighbours of a vector.
+    /// Neighbors of a node.
     #[inline]
-    pub(super) fn neighbours(self, layer: usize, node: u32) -> impl Iterator<Item = u32> + 'a {
-        let room = self.room(layer, node).iter().copied();
-        room.take_while(|&next| next != NONE)
+    pub(super) fn neighbors(self, layer: usize, node: u32) -> impl Iterator<Item = u32> + 'a {
+        let links = self.links(layer, node).iter().copied();
+        links.take_while(|&next| next != NO_LINK)
     }
 }

@@ -1,58 +1,54 @@
-//! Approximate search among vectors, by a graph of neighbours.
+//! The HNSW index: building, saving, opening.
 
-mod build;
-mod config;
-mod distinct;
-mod graph;
-mod records;
-mod searcher;
-mod vectors;
-mod walk;
-
-use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use ir_core::{AtomicFile, DocIds};
+use ir_core::DocIds;
+use ir_core::store::{OpenIndexError, Verify};
+use serde::{Deserialize, Serialize};
 
-use crate::flat::file::{GraphTable, HNSW, Mapped, Writer, section};
-use crate::flat::numbers::{Bytes, Numbers};
-use crate::flat::tile::LONGEST;
-use crate::{FlatIndex, OpenError, SaveError, Similarity, Verify};
-pub use config::{Effort, HnswConfig, HnswError};
-use distinct::Documents;
-use graph::{Graph, Shape};
-use records::{Frame, Records, code_all, middle, record_size};
-pub use searcher::HnswSearcher;
-use vectors::{Rows, Vectors, faithful};
-use walk::{MOST, Scratch, Walk};
+use super::build;
+use super::codes::{CodeFrame, NodeCodes, centroid, encode_nodes, record_size};
+use super::config::{HnswConfig, HnswError};
+use super::distance::{ExactVectors, NodeVectors, codes_are_faithful};
+use super::documents::NodeDocuments;
+use super::graph::{HnswGraph, LayerLayout};
+use super::search::{GraphSearch, MAX_NODES, SearchScratch};
+use crate::index::buffer::{ByteBuffer, NumberBuffer};
+use crate::index::error::SaveVectorIndexError;
+use crate::index::file::{HNSW, VectorFile, section, write_file, write_json};
+use crate::index::flat::FlatIndex;
+use crate::index::similarity::VectorSimilarity;
+use crate::simd::MAX_DIM;
 
-/// The vectors of a [`FlatIndex`], searched through a graph of neighbours: many times faster, and
-/// now and then a vector is missed.
+/// HNSW index: approximate search with a hierarchical navigable small world graph over a
+/// [`FlatIndex`].
 ///
-/// How many are missed depends on the [`Effort`] of the searcher; the scores of those that are
-/// found are exactly the flat index's. Vectors in 8 bits and the graph come to about 40 % of the
-/// 32-bit vectors, for 384 dimensions. Vectors so close together that 8 bits would mislead (copies with
-/// slight changes, points of a plane) are found by their 32 bits instead, which takes longer.
+/// Many times faster than exact search, with a recall that grows with the [`EfSearch`] of the
+/// searcher. Scores are bit-identical to those of the flat index. 8-bit codes and links take about
+/// 40 % of the size of f32 vectors of 384 dimensions. If vectors are too close together for 8-bit
+/// codes (near-duplicates, points of a plane), distances are computed from f32 vectors instead, which
+/// takes longer.
 ///
 /// # Examples
 /// ```
 /// use ir_core::{Retriever, Search};
-/// use ir_knn::{Effort, FlatIndex, HnswConfig, HnswIndex, Similarity};
+/// use ir_knn::{EfSearch, FlatIndex, HnswConfig, HnswIndex, VectorSimilarity};
+/// use ndarray::Array2;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("vectors.ir");
 /// let ids = (0..2000).map(|n| n.to_string()).collect();
-/// let rows: Vec<[f32; 2]> = (0..2000).map(|n| (n as f32).sin_cos().into()).collect();
-/// let flat = FlatIndex::of(ids, &rows, Similarity::Cosine)?;
+/// let point = |n: f32| <[f32; 2]>::from(n.sin_cos());
+/// let vectors = Array2::from_shape_fn((2000, 2), |(n, axis)| point(n as f32)[axis]);
+/// let flat = FlatIndex::new(ids, vectors, VectorSimilarity::Cosine)?;
 /// let index = HnswIndex::new(flat, &HnswConfig::default())?;
 ///
-/// let query: [f32; 2] = 7_f32.sin_cos().into();
-/// let ranking = index.searcher(Effort(20)).search(&query, &Search::top(1))?;
+/// let ranking = index.searcher(EfSearch(20)).search(&point(7.0), &Search::top(1))?;
 /// assert_eq!(index.ids().id(ranking.hits()[0].doc), "7");
 /// index.save(&path)?;
 /// let index = HnswIndex::open(&path)?;
-/// assert_eq!(index.searcher(Effort(20)).search(&query, &Search::top(1))?, ranking);
+/// assert_eq!(index.searcher(EfSearch(20)).search(&point(7.0), &Search::top(1))?, ranking);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -61,233 +57,235 @@ use walk::{MOST, Scratch, Walk};
 /// navigable small world graphs", TPAMI 2020.
 #[derive(Debug, Clone)]
 pub struct HnswIndex {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
 #[derive(Debug)]
-struct Inner {
-    flat: FlatIndex,
+pub(super) struct Inner {
+    pub(super) flat: FlatIndex,
+    pub(super) config: HnswConfig,
+    /// [`None`] if distances are computed from f32 vectors.
+    codes: Option<HnswCodes>,
+    layout: LayerLayout,
+    links: NumberBuffer<u32>,
+    pub(super) documents: NodeDocuments,
+    file: Option<VectorFile>,
+    /// One per concurrent search.
+    scratches: Mutex<Vec<SearchScratch>>,
+}
+
+/// Graph parameters in the file.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct GraphMetadata {
     config: HnswConfig,
-    /// [`None`] when the graph is walked by the vectors as they are.
-    codes: Option<Codes>,
-    shape: Shape,
-    links: Numbers<u32>,
-    documents: Documents,
-    file: Option<Mapped>,
-    /// For as many searches as ever ran at once.
-    scratches: Mutex<Vec<Scratch>>,
+    /// Number of distinct vectors.
+    nodes: usize,
+    /// [`CodeFrame::step`]; [`None`] if there are no codes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    step: Option<f64>,
 }
 
-/// The vectors in 8 bits.
+/// Vectors in 8 bits.
 #[derive(Debug)]
-struct Codes {
-    middle: Numbers<f32>,
+struct HnswCodes {
+    centroid: NumberBuffer<f32>,
     step: f64,
-    records: Bytes,
+    records: ByteBuffer,
 }
 
-impl Codes {
-    fn records(&self, flat: &FlatIndex) -> Records<'_> {
-        let frame = Frame {
+impl HnswCodes {
+    fn view(&self, flat: &FlatIndex) -> NodeCodes<'_> {
+        let frame = CodeFrame {
             cpu: flat.cpu(),
             similarity: flat.similarity(),
-            middle: self.middle.get(),
+            centroid: self.centroid.get(),
             step: self.step,
         };
         let bytes = self.records.as_ref();
-        Records { frame, bytes }
+        NodeCodes { frame, bytes }
     }
 }
 
 impl HnswIndex {
-    /// Builds the graph of the vectors of an exact index, on the threads of the rayon pool it is
-    /// called in.
+    /// Builds the graph over the vectors of a flat index, on the current rayon thread pool.
     ///
     /// # Errors
-    /// When a parameter is out of range, or vectors are longer than 65,536 or more than 2³¹.
+    /// If a parameter is out of range, there are more than 2³¹ distinct vectors, or they have more
+    /// than 65,536 dimensions.
     pub fn new(flat: FlatIndex, config: &HnswConfig) -> Result<Self, HnswError> {
-        config.check()?;
+        config.validate()?;
         let (dim, similarity, cpu) = (flat.dim(), flat.similarity(), flat.cpu());
-        if dim > LONGEST {
+        if dim > MAX_DIM {
             return Err(HnswError::Dimensions {
-                most: LONGEST,
+                max: MAX_DIM,
                 found: dim,
             });
         }
-        let documents = Documents::of(&flat, config.seed);
-        let too_many = |found| HnswError::Vectors { most: MOST, found };
+        let documents = NodeDocuments::new(&flat, config.seed);
+        let too_many = |found| HnswError::Vectors {
+            max: MAX_NODES,
+            found,
+        };
         let count = documents.nodes();
-        if count > MOST {
+        if count > MAX_NODES {
             return Err(too_many(count));
         }
-        let shape = Shape::new(count, config.links).ok_or_else(|| too_many(count))?;
-        let row = |node: usize| flat.row(documents.first(node));
-        let middle = middle(similarity, dim, count, row);
-        let (records, step) = code_all(cpu, similarity, &middle, count, row);
-        let codes = Codes {
-            middle: Numbers::Owned(middle),
+        let layout = LayerLayout::new(count, config.m).ok_or_else(|| too_many(count))?;
+        let vector = |node: usize| flat.vector(documents.first(node));
+        let centroid = centroid(similarity, dim, count, vector);
+        let (records, step) = encode_nodes(cpu, similarity, &centroid, count, vector);
+        let codes = HnswCodes {
+            centroid: NumberBuffer::Owned(centroid),
             step,
-            records: Bytes::Owned(records),
+            records: ByteBuffer::Owned(records),
         };
-        let rows = Rows {
+        let exact = ExactVectors {
             flat: &flat,
             documents: &documents,
         };
-        let codes = faithful(codes.records(&flat), rows).then_some(codes);
+        let codes = codes_are_faithful(codes.view(&flat), exact).then_some(codes);
         let vectors = match &codes {
-            Some(codes) => Vectors::Coded(codes.records(&flat)),
-            None => Vectors::Plain(rows),
+            Some(codes) => NodeVectors::Coded(codes.view(&flat)),
+            None => NodeVectors::Exact(exact),
         };
-        let links = build::build(vectors, &shape, config);
+        let links = build::build_links(vectors, &layout, config);
         Ok(Self::from(Inner {
             flat,
             config: *config,
             codes,
-            shape,
-            links: Numbers::Aligned(links),
+            layout,
+            links: NumberBuffer::Aligned(links),
             documents,
             file: None,
             scratches: Mutex::default(),
         }))
     }
 
-    /// The index with an effort of searching: a [`Retriever`](ir_core::Retriever).
-    #[must_use]
-    pub fn searcher(&self, effort: Effort) -> HnswSearcher {
-        HnswSearcher::new(self.clone(), effort)
-    }
-
-    /// The exact index of the same vectors.
+    /// The flat index over which the graph was built.
     #[must_use]
     pub fn flat(&self) -> &FlatIndex {
         &self.inner.flat
     }
 
-    /// How the graph was built.
+    /// Parameters with which the graph was built.
     #[must_use]
     pub fn config(&self) -> &HnswConfig {
         &self.inner.config
     }
 
-    /// The ids of the documents.
+    /// Document ids.
     #[must_use]
     pub fn ids(&self) -> &DocIds {
         ir_core::Retriever::ids(self.flat())
     }
 
-    /// Saves vectors and graph in one file, which appears when it is complete.
+    /// Saves vectors and graph to one file by an atomic write.
     ///
     /// # Errors
-    /// When the file cannot be written; then nothing appears, and what was there stays.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveError> {
-        let path = path.as_ref();
-        self.write_file(path).map_err(SaveError::at(path))
+    /// If the file cannot be written. An existing file at `path` is then unchanged.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveVectorIndexError> {
+        let (path, inner) = (path.as_ref(), &*self.inner);
+        write_file(&HNSW, path, |writer| {
+            inner.flat.write_sections(writer)?;
+            let metadata = GraphMetadata {
+                config: inner.config,
+                nodes: inner.documents.nodes(),
+                step: inner.codes.as_ref().map(|codes| codes.step),
+            };
+            write_json(writer, section::GRAPH, &metadata)?;
+            if let Some(codes) = &inner.codes {
+                writer.section(section::CENTROID, &codes.centroid.to_bytes())?;
+                writer.section(section::NODE_CODES, codes.records.as_ref())?;
+            }
+            writer.section(section::LINKS, &inner.links.to_bytes())?;
+            inner.documents.write(writer)
+        })
+        .map_err(SaveVectorIndexError::at(path))
     }
 
-    fn write_file(&self, path: &Path) -> io::Result<()> {
-        let inner = &*self.inner;
-        let flat = &inner.flat;
-        let sink = AtomicFile::create(path)?;
-        let mut writer = Writer::new(&HNSW, sink, flat.similarity(), flat.dim(), flat.len())?;
-        writer.graph(GraphTable {
-            config: inner.config,
-            nodes: inner.documents.nodes(),
-            step: inner.codes.as_ref().map(|codes| codes.step),
-        });
-        flat.write(&mut writer)?;
-        if let Some(codes) = &inner.codes {
-            writer.section(section::MIDDLE, &codes.middle.bytes())?;
-            writer.section(section::RECORDS, codes.records.as_ref())?;
-        }
-        writer.section(section::LINKS, &inner.links.bytes())?;
-        inner.documents.write(&mut writer)?;
-        writer.finish()?.commit()
-    }
-
-    /// Opens a saved index by mapping it into memory: neither vectors nor graph are copied. Every
-    /// byte is checked against its checksum first; [`HnswIndex::open_with`] can leave out what is
-    /// large.
+    /// Opens a saved index by mapping it into memory, without copying vectors or graph. Verifies all
+    /// checksums; [`HnswIndex::open_with`] can skip those of large sections.
     ///
-    /// The file must not be changed in place while it is open. Saving an index to the same path is
-    /// safe: that makes a new file.
+    /// The file must not be modified in place while it is open. Saving an index to the same path is
+    /// safe: it replaces the file.
     ///
     /// # Errors
-    /// [`OpenError`] says which file, what was expected and what was found.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
-        Self::open_with(path, Verify::Everything)
+    /// If the file cannot be read, is of another format or version, or is damaged.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenIndexError> {
+        Self::open_with(path, Verify::AllSections)
     }
 
-    /// Opens a saved index, and checks as much of it as is asked for.
+    /// Opens a saved index and verifies the given checksums.
     ///
     /// # Errors
     /// As [`HnswIndex::open`].
-    pub fn open_with(path: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenError> {
-        Self::read(Mapped::open(&HNSW, path.as_ref(), verify)?)
+    pub fn open_with(path: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenIndexError> {
+        Self::from_file(VectorFile::open(&HNSW, path.as_ref(), verify)?)
     }
 
-    /// What [`HnswIndex::save`] wrote.
-    fn read(file: Mapped) -> Result<Self, OpenError> {
-        let flat = FlatIndex::read(file.clone())?;
-        let graph = file.table.graph.as_ref();
-        let graph = graph.filter(|graph| {
-            let parameters = graph.config.check().is_ok() && graph.nodes <= MOST;
-            let step = graph.step.is_none_or(|step| step.is_finite() && step > 0.0);
-            parameters && step && flat.dim() <= LONGEST
-        });
-        let malformed = || file.malformed("table", "the parameters of a graph");
-        let GraphTable {
+    fn from_file(file: VectorFile) -> Result<Self, OpenIndexError> {
+        let flat = FlatIndex::from_file(file.clone())?;
+        let GraphMetadata {
             config,
             nodes,
             step,
-        } = *graph.ok_or_else(malformed)?;
-        let documents = Documents::read(&file, nodes)?;
-        let shape = Shape::new(nodes, config.links).ok_or_else(malformed)?;
+        } = file.json(section::GRAPH)?;
+        let malformed = || file.malformed(section::GRAPH, "the parameters of a graph");
+        let is_valid = config.validate().is_ok()
+            && nodes <= MAX_NODES
+            && step.is_none_or(|step: f64| step.is_finite() && step > 0.0)
+            && flat.dim() <= MAX_DIM;
+        if !is_valid {
+            return Err(malformed());
+        }
+        let documents = NodeDocuments::from_file(&file, nodes)?;
+        let layout = LayerLayout::new(nodes, config.m).ok_or_else(malformed)?;
         let codes = |step| {
             let size = flat.dim().checked_mul(4);
-            let middle = file.sized(section::MIDDLE, size, "a number for every dimension")?;
+            let centroid = file.section(section::CENTROID, size, "a number per dimension")?;
             let size = nodes.checked_mul(record_size(flat.dim()));
-            let records = file.sized(section::RECORDS, size, "a record for every vector")?;
-            Ok::<_, OpenError>(Codes {
-                middle: Numbers::of(middle),
+            let records = file.section(section::NODE_CODES, size, "codes for every node")?;
+            Ok::<_, OpenIndexError>(HnswCodes {
+                centroid: NumberBuffer::from_section(centroid),
                 step,
-                records: Bytes::Mapped(records),
+                records: ByteBuffer::Mapped(records),
             })
         };
         let codes = step.map(codes).transpose()?;
-        let size = shape.total().checked_mul(4);
-        let links = file.sized(section::LINKS, size, "the links of every vector")?;
+        let size = layout.total_links().checked_mul(4);
+        let links = file.section(section::LINKS, size, "the links of every node")?;
         Ok(Self::from(Inner {
             flat,
             config,
             codes,
-            shape,
-            links: Numbers::of(links),
+            layout,
+            links: NumberBuffer::from_section(links),
             documents,
             file: Some(file),
             scratches: Mutex::default(),
         }))
     }
 
-    /// Opens a saved index that must be of this similarity and of vectors of this length.
+    /// Opens a saved index of the given similarity and dimension.
     ///
     /// # Errors
-    /// As [`HnswIndex::open`], and when it is not.
+    /// As [`HnswIndex::open`], and if the similarity or the dimension differs.
     pub fn open_as(
         path: impl AsRef<Path>,
-        similarity: Similarity,
+        similarity: VectorSimilarity,
         dim: usize,
-    ) -> Result<Self, OpenError> {
-        Self::read(Mapped::open_as(&HNSW, path.as_ref(), similarity, dim)?)
+    ) -> Result<Self, OpenIndexError> {
+        Self::from_file(VectorFile::open_as(&HNSW, path.as_ref(), similarity, dim)?)
     }
 
-    /// Checks every byte of the file against the checksums, as [`HnswIndex::open`] does and
-    /// [`Verify::Tables`] does not. An index that is not from a file has nothing to check.
+    /// Verifies the checksums of all sections, also those that [`Verify::SmallSections`] skipped.
+    /// Does nothing for an index that was not opened from a file.
     ///
     /// # Errors
-    /// [`OpenError::Checksum`].
-    pub fn verify(&self) -> Result<(), OpenError> {
+    /// If a checksum differs.
+    pub fn verify(&self) -> Result<(), OpenIndexError> {
         match &self.inner.file {
-            Some(file) => file.verify(|_| true),
+            Some(file) => file.verify(),
             None => Ok(()),
         }
     }
@@ -302,17 +300,17 @@ impl From<Inner> for HnswIndex {
 }
 
 impl Inner {
-    fn walk(&self) -> Walk<'_> {
+    pub(super) fn graph_search(&self) -> GraphSearch<'_> {
         let vectors = match &self.codes {
-            Some(codes) => Vectors::Coded(codes.records(&self.flat)),
-            None => Vectors::Plain(Rows {
+            Some(codes) => NodeVectors::Coded(codes.view(&self.flat)),
+            None => NodeVectors::Exact(ExactVectors {
                 flat: &self.flat,
                 documents: &self.documents,
             }),
         };
-        Walk {
-            graph: Graph {
-                shape: &self.shape,
+        GraphSearch {
+            graph: HnswGraph {
+                layout: &self.layout,
                 links: self.links.get(),
             },
             vectors,
@@ -320,15 +318,15 @@ impl Inner {
         }
     }
 
-    /// Runs something with room of its own.
-    fn with_scratch<T>(&self, run: impl FnOnce(&mut Scratch) -> T) -> T {
-        let held = || match self.scratches.lock() {
-            Ok(held) => held,
+    /// Runs a closure with a scratch buffer of its own.
+    pub(super) fn with_scratch<T>(&self, run: impl FnOnce(&mut SearchScratch) -> T) -> T {
+        let locked = || match self.scratches.lock() {
+            Ok(scratches) => scratches,
             Err(poisoned) => poisoned.into_inner(),
         };
-        let mut scratch = held().pop().unwrap_or_default();
+        let mut scratch = locked().pop().unwrap_or_default();
         let found = run(&mut scratch);
-        held().push(scratch);
+        locked().push(scratch);
         found
     }
 }

@@ -1,103 +1,118 @@
-//! The search: a walk, then exact scores.
+//! Retriever over an HNSW index: a graph search, then exact scores.
 
 use ir_core::{DocIds, DocNum, Ranking, Retriever, Search, SearchError, TopK};
 use rayon::prelude::*;
 
-use super::{Effort, HnswIndex};
-use crate::flat::simd::prefetch;
-use crate::flat::similarity::Wide;
+use super::config::EfSearch;
+use super::index::HnswIndex;
+use crate::index::similarity::WideQuery;
+use crate::simd::prefetch;
 
-/// Documents that a filter is tried on, to estimate how many pass.
-const SAMPLE: usize = 1000;
+/// Number of documents on which the selectivity of a filter is estimated.
+const FILTER_SAMPLE: usize = 1000;
 
-/// More vectors in view are too many to keep sorted.
-const WIDEST: usize = 1 << 14;
+/// Maximum beam width; keeping a wider beam sorted is slower than a scan.
+const MAX_BEAM: usize = 1 << 14;
 
-/// An [`HnswIndex`] with an [`Effort`], ready to search: implements [`Retriever`].
+/// [`HnswIndex`] with a beam width, as a [`Retriever`]. Cheap to create, to clone and to share among
+/// threads.
 ///
-/// Cheap to make, to clone and to send to other threads; it holds its index.
-///
-/// # What is promised
-/// Scores are exactly those of the [`FlatIndex`](crate::FlatIndex), equal ones in the order of the
-/// documents. There are k hits whenever k documents pass the filter. The same query gives the same
-/// answer, alone or in a batch, on any number of threads. Which documents are found is approximate,
-/// so more hits may begin otherwise than fewer, and a filter may let a document in that the
-/// search without it missed.
+/// # Contract
+/// - Scores are bit-identical to those of the [`FlatIndex`](crate::FlatIndex); equal scores are
+///   ordered by document number.
+/// - A ranking has k hits whenever k documents pass the filter.
+/// - The same query gives the same ranking, alone or in a batch, on any number of threads.
+/// - Approximate: which documents are found. So the top k of a search need not be the head of a
+///   search for more hits, and a filtered ranking may contain a document that the unfiltered search
+///   misses. The contract of [`Retriever`] for k and for filters holds exactly only where the search
+///   is exact: if all documents that pass are scanned (below), or if the beam finds the exact top k.
 ///
 /// # Filters
-/// Where a share p of the documents passes, 1/p times as many vectors are kept in view. When that
-/// would cost more than scoring those that pass (few pass, k or the effort is large, or the collection
-/// is small: fewer than 2 × links documents for each vector in view, or fewer than a fifth of that
-/// pass), or when fewer than k are found, those that pass are all scored, and the answer is exact.
-/// How many pass is what the filter says, or is estimated from 1,000 documents.
+/// If a fraction p of the documents passes, the beam is 1/p times as wide. All documents that pass
+/// are scanned instead, and the ranking is exact, if that is less work than the graph search (fewer
+/// than 2 × M × beam width documents, or fewer than a fifth of that pass), or if the graph search
+/// finds fewer than k. The number of documents that pass comes from
+/// [`DocFilter::count`](ir_core::DocFilter::count) or is estimated from 1,000 documents.
 #[derive(Debug, Clone)]
 pub struct HnswSearcher {
     index: HnswIndex,
-    effort: Effort,
+    ef_search: EfSearch,
+}
+
+impl HnswIndex {
+    /// Searcher with the given beam width.
+    #[must_use]
+    pub fn searcher(&self, ef_search: EfSearch) -> HnswSearcher {
+        HnswSearcher {
+            index: self.clone(),
+            ef_search,
+        }
+    }
 }
 
 impl HnswSearcher {
-    pub(super) fn new(index: HnswIndex, effort: Effort) -> Self {
-        Self { index, effort }
-    }
-
-    /// The index.
+    /// Index that is searched.
     #[must_use]
     pub fn index(&self) -> &HnswIndex {
         &self.index
     }
 
-    /// The effort.
+    /// Beam width.
     #[must_use]
-    pub fn effort(&self) -> Effort {
-        self.effort
+    pub fn ef_search(&self) -> EfSearch {
+        self.ef_search
     }
 
-    /// How many vectors to keep in view; [`None`] when scoring all that pass is less work.
-    fn width(&self, how: &Search<'_>) -> Option<usize> {
+    /// Beam width of a search; [`None`] if scanning all documents that pass is less work.
+    fn beam_width(&self, how: &Search<'_>) -> Option<usize> {
         let inner = &*self.index.inner;
         let all = inner.documents.all();
-        let allowed = how.filter().map_or(all.len(), |filter| {
+        let passing = how.filter().map_or(all.len(), |filter| {
             filter.count().unwrap_or_else(|| {
-                let sample = &all[..all.len().min(SAMPLE)];
-                let passing = |doc: &&u32| filter.contains(DocNum::new(**doc));
-                sample.iter().filter(passing).count() * all.len() / sample.len().max(1)
+                let sample = &all[..all.len().min(FILTER_SAMPLE)];
+                let passes = |doc: &&u32| filter.contains(DocNum::new(**doc));
+                sample.iter().filter(passes).count() * all.len() / sample.len().max(1)
             })
         });
-        let allowed = allowed.min(all.len());
-        let width = self.effort.0.max(how.k()).saturating_mul(all.len());
-        let width = width.checked_div(allowed)?;
-        // About as long as a walk takes the scoring of so many rows that lie one after another. A row
-        // that does not takes as long as five.
-        let walk = width.saturating_mul(2 * inner.config.links);
-        let scan = all.len().min(allowed.saturating_mul(5));
-        (walk < scan && width <= WIDEST).then_some(width)
+        let passing = passing.min(all.len());
+        let width = self.ef_search.0.max(how.k()).saturating_mul(all.len());
+        let width = width.checked_div(passing)?;
+        // A graph search takes about as long as scoring so many contiguous rows. A scattered row
+        // takes as long as five contiguous ones.
+        let graph_cost = width.saturating_mul(2 * inner.config.m);
+        let scan_cost = all.len().min(passing.saturating_mul(5));
+        (graph_cost < scan_cost && width <= MAX_BEAM).then_some(width)
     }
 
-    fn walk(&self, query: &[f32], how: &Search<'_>, width: usize) -> Result<Ranking, SearchError> {
+    fn search_graph(
+        &self,
+        query: &[f32],
+        how: &Search<'_>,
+        width: usize,
+    ) -> Result<Ranking, SearchError> {
         let inner = &*self.index.inner;
-        let walk = inner.walk();
+        let search = inner.graph_search();
         let flat = &inner.flat;
-        let wide = Wide::new(flat.cpu(), query);
+        let wide = WideQuery::new(flat.cpu(), query);
         inner.with_scratch(|scratch| {
-            let probe = walk.vectors.probe(query);
-            walk.descend(&probe, 0, scratch);
+            let graph_query = search.vectors.query(query);
+            search.descend(&graph_query, 0, scratch);
             scratch.beam.widen(width);
-            walk.search(&probe, 0, scratch);
+            search.search_layer(&graph_query, 0, scratch);
             let mut best = TopK::new(how.k());
-            let seen = scratch.beam.seen();
-            for (at, one) in seen.iter().enumerate() {
-                if let Some(next) = seen.get(at + 2) {
-                    let row = flat.row(inner.documents.first(next.node() as usize));
-                    prefetch(bytemuck::cast_slice(row));
+            let candidates = scratch.beam.candidates();
+            for (at, candidate) in candidates.iter().enumerate() {
+                if let Some(next) = candidates.get(at + 2) {
+                    let vector = flat.vector(inner.documents.first(next.node() as usize));
+                    prefetch(bytemuck::cast_slice(vector));
                 }
                 let mut score = None;
-                for &doc in inner.documents.get(one.node() as usize) {
+                for &doc in inner.documents.get(candidate.node() as usize) {
                     let doc = DocNum::new(doc);
                     if how.allows(doc) {
                         let score = score.get_or_insert_with(|| {
-                            let row = flat.row(doc);
-                            flat.similarity().score(flat.cpu(), &wide, row)
+                            let vector = flat.vector(doc);
+                            flat.similarity().score(flat.cpu(), &wide, vector)
                         });
                         best.push(doc, *score);
                     }
@@ -107,10 +122,10 @@ impl HnswSearcher {
         })
     }
 
-    /// The answer to a query that was checked.
-    fn answer(&self, query: &[f32], how: &Search<'_>) -> Result<Ranking, SearchError> {
-        if let Some(width) = self.width(how) {
-            let ranking = self.walk(query, how, width)?;
+    /// Ranking for a validated query.
+    fn search_valid(&self, query: &[f32], how: &Search<'_>) -> Result<Ranking, SearchError> {
+        if let Some(width) = self.beam_width(how) {
+            let ranking = self.search_graph(query, how, width)?;
             if ranking.len() == how.k() {
                 return Ok(ranking);
             }
@@ -128,15 +143,15 @@ impl Retriever for HnswSearcher {
 
     fn search(&self, query: &[f32], how: &Search<'_>) -> Result<Ranking, SearchError> {
         self.index.flat().check_query(query)?;
-        self.answer(query, how)
+        self.search_valid(query, how)
     }
 
-    /// On the threads of the rayon pool that it is called in, a query on one of them.
+    /// Searches on the current rayon thread pool, one query per thread.
     fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
         for (query, _) in queries {
             self.index.flat().check_query(query)?;
         }
-        let answer = |(query, how): &(&[f32], Search<'_>)| self.answer(query, how);
-        queries.par_iter().map(answer).collect()
+        let search = |(query, how): &(&[f32], Search<'_>)| self.search_valid(query, how);
+        queries.par_iter().map(search).collect()
     }
 }

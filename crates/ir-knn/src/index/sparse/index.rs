@@ -1,143 +1,136 @@
-//! Exact search among vectors that are mostly zeros.
+//! The sparse index: building, saving, opening.
 
-mod file;
-mod search;
-mod texts;
-mod vector;
-
-use std::path::Path;
 use std::sync::Arc;
 
 use ir_core::{DocIds, DocNum, Ranking, Retriever, Search, SearchError};
 use rayon::prelude::*;
 
-use crate::flat::numbers::Numbers;
-use crate::{OpenError, SaveError, Similarity, SparseRows, VectorError};
-use search::{Lists, Scan, square};
-pub use texts::{EncodedSparse, SparseTextsError};
-pub use vector::{SparseVector, SparseVectorError};
+use super::search::{CsrView, SparseScan, squared_norm};
+use super::vector::SparseVector;
+use crate::CsrMatrix;
+use crate::index::buffer::NumberBuffer;
+use crate::index::error::VectorError;
+use crate::index::similarity::VectorSimilarity;
 
-/// Vectors that are mostly zeros, searched exactly: every answer is that of scoring every vector.
+/// Sparse vector index: exact search of sparse vectors with an inverted index.
 ///
-/// Answers are those of a [`FlatIndex`](crate::FlatIndex) of the same vectors, to the last bit:
-/// scores are summed in 64 bits and rounded to 32, equal scores are broken by document number, and
-/// vectors that share nothing with the query are ranked too, if k reaches that far.
+/// Rankings are bit-identical to those of a [`FlatIndex`](crate::FlatIndex) of the same vectors:
+/// scores are summed in f64 and rounded to f32, equal scores are ordered by document number, and
+/// vectors that share no column with the query are ranked too, if k reaches that far.
 ///
-/// A search reads the lists of the columns that the query has, and one number for each vector. A
-/// vector takes 16 bytes for each value that is not zero.
+/// A search reads the posting lists of the query's columns and one number per vector. The index
+/// takes 16 bytes per nonzero value.
 ///
 /// # Examples
 /// ```
 /// use ir_core::{Retriever, Search};
-/// use ir_knn::{Similarity, SparseIndex, SparseVector};
+/// use ir_knn::{SparseIndex, SparseVector, VectorSimilarity};
 ///
-/// let rows = [
+/// let vectors = [
 ///     SparseVector::new(vec![0, 70_000], vec![0.6, 0.8])?,
 ///     SparseVector::new(vec![5], vec![1.0])?,
 /// ];
 /// let ids = ["a", "b"].into_iter().collect();
-/// let index = SparseIndex::new(ids, 100_000, rows, Similarity::InnerProduct)?;
+/// let index = SparseIndex::new(ids, 100_000, vectors, VectorSimilarity::InnerProduct)?;
 /// let ranking = index.search(&SparseVector::new(vec![5, 6], vec![2.0, 1.0])?, &Search::top(1))?;
 /// assert_eq!(index.ids().id(ranking.hits()[0].doc), "b");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-/// Texts are searched through [`EncodedSparse`].
+/// [`EncodedSparse`](crate::EncodedSparse) searches texts.
 #[derive(Debug, Clone)]
 pub struct SparseIndex {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
 #[derive(Debug)]
-struct Inner {
-    similarity: Similarity,
-    dim: usize,
-    ids: DocIds,
-    rows: Kept,
-    columns: Kept,
-    squares: Vec<f64>,
-    longest: usize,
+pub(super) struct Inner {
+    pub(super) similarity: VectorSimilarity,
+    pub(super) dim: usize,
+    pub(super) ids: DocIds,
+    pub(super) rows: CsrStorage,
+    /// The transpose: the posting list of every column.
+    pub(super) columns: CsrStorage,
+    squared_norms: Vec<f64>,
+    max_nonzeros: usize,
 }
 
-/// Every column has a list, and every list a place where it starts: 512 MiB for so many.
-const MOST_COLUMNS: usize = 1 << 26;
+/// Maximum number of columns. The offsets of as many posting lists take 512 MiB.
+const MAX_COLUMNS: usize = 1 << 26;
 
-/// [`Lists`] in memory or in a file.
+/// Matrix in compressed sparse row format, in memory or in a mapped file.
 #[derive(Debug)]
-struct Kept {
-    starts: Vec<usize>,
-    places: Numbers<u32>,
-    values: Numbers<f32>,
+pub(super) struct CsrStorage {
+    pub(super) starts: Vec<usize>,
+    pub(super) indices: NumberBuffer<u32>,
+    pub(super) values: NumberBuffer<f32>,
 }
 
-impl Kept {
-    fn lists(&self) -> Lists<'_> {
-        Lists {
+impl CsrStorage {
+    pub(super) fn view(&self) -> CsrView<'_> {
+        CsrView {
             starts: &self.starts,
-            places: self.places.get(),
+            indices: self.indices.get(),
             values: self.values.get(),
         }
-    }
-
-    fn count(&self) -> usize {
-        self.starts.len() - 1
     }
 }
 
 impl SparseIndex {
-    /// An index of vectors of `dim` columns: that of the first id, of the second, ... Ids may repeat.
+    /// Builds an index of vectors of `dim` columns; the n-th vector is that of the n-th id. Ids may
+    /// repeat.
     ///
     /// # Errors
-    /// When there are more or fewer vectors than ids, `dim` is over 2²⁶, a column is not below `dim`,
-    /// or a vector is zero under cosine. (For texts, some of which may have no known word, take the inner product: TF-IDF
-    /// makes vectors of length one.)
+    /// If the numbers of ids and vectors differ, `dim` exceeds 2²⁶, a column is not below `dim`, or a
+    /// vector is zero under cosine similarity. For texts without any known word, use the inner
+    /// product: TF-IDF vectors are normalized already.
     pub fn new(
         ids: DocIds,
         dim: usize,
-        rows: impl IntoIterator<Item = SparseVector>,
-        similarity: Similarity,
+        vectors: impl IntoIterator<Item = SparseVector>,
+        similarity: VectorSimilarity,
     ) -> Result<Self, VectorError> {
-        if dim > MOST_COLUMNS {
-            let (most, found) = (MOST_COLUMNS, dim);
-            return Err(VectorError::Columns { most, found });
+        if dim > MAX_COLUMNS {
+            let (max, found) = (MAX_COLUMNS, dim);
+            return Err(VectorError::Columns { max, found });
         }
-        let (mut starts, mut places, mut values) = (vec![0], Vec::new(), Vec::new());
-        for (row, vector) in rows.into_iter().enumerate() {
+        let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for (row, vector) in vectors.into_iter().enumerate() {
             check_columns(&vector, dim).map_err(|found| VectorError::Dimensions {
                 row,
                 expected: dim,
                 found,
             })?;
-            if similarity == Similarity::Cosine && vector.values().is_empty() {
+            if similarity == VectorSimilarity::Cosine && vector.values().is_empty() {
                 return Err(VectorError::Zero { row });
             }
-            places.extend_from_slice(vector.columns());
+            indices.extend_from_slice(vector.columns());
             values.extend_from_slice(vector.values());
-            starts.push(places.len());
+            starts.push(indices.len());
         }
         let (documents, found) = (ids.len(), starts.len() - 1);
         if documents != found {
             return Err(VectorError::Documents { documents, found });
         }
-        let rows = Kept {
+        let rows = CsrStorage {
             starts,
-            places: Numbers::Owned(places),
-            values: Numbers::Owned(values),
+            indices: NumberBuffer::Owned(indices),
+            values: NumberBuffer::Owned(values),
         };
-        let columns = transposed(dim, rows.lists());
-        Ok(Self::of(similarity, dim, ids, rows, columns))
+        let columns = transpose(dim, rows.view());
+        Ok(Self::from_matrices(similarity, dim, ids, rows, columns))
     }
 
-    /// An index of rows, rounded to 32 bits.
+    /// Builds an index of the rows of a matrix, rounded to f32.
     ///
     /// # Errors
-    /// As [`SparseIndex::new`], and when a value is too large for 32 bits.
+    /// As [`SparseIndex::new`], and if a value exceeds the range of f32.
     pub fn from_rows(
         ids: DocIds,
-        rows: &SparseRows,
-        similarity: Similarity,
+        rows: &CsrMatrix,
+        similarity: VectorSimilarity,
     ) -> Result<Self, VectorError> {
         let vector = |row: usize| {
-            let (columns, values) = rows.parts(row);
+            let (columns, values) = rows.row_slices(row);
             let narrow: Vec<f32> = values.iter().map(|&value| value as f32).collect();
             match narrow.iter().position(|value| !value.is_finite()) {
                 Some(at) => Err(VectorError::NotFinite {
@@ -145,116 +138,94 @@ impl SparseIndex {
                     column: columns[at] as usize,
                     found: narrow[at],
                 }),
-                None => Ok(SparseVector::trusted(columns.to_vec(), narrow)),
+                None => Ok(SparseVector::from_valid(columns.to_vec(), narrow)),
             }
         };
-        let vectors = (0..rows.len()).map(vector);
+        let vectors = (0..rows.nrows()).map(vector);
         let vectors = vectors.collect::<Result<Vec<_>, _>>()?;
-        Self::new(ids, rows.dim(), vectors, similarity)
+        Self::new(ids, rows.ncols(), vectors, similarity)
     }
 
-    fn of(similarity: Similarity, dim: usize, ids: DocIds, rows: Kept, columns: Kept) -> Self {
-        let lists = rows.lists();
-        let squares = (0..rows.count()).into_par_iter();
-        let squares = squares.map(|row| square(lists.get(row))).collect();
+    pub(super) fn from_matrices(
+        similarity: VectorSimilarity,
+        dim: usize,
+        ids: DocIds,
+        rows: CsrStorage,
+        columns: CsrStorage,
+    ) -> Self {
+        let view = rows.view();
+        let squared_norms = (0..rows.starts.len() - 1).into_par_iter();
+        let squared_norms = squared_norms
+            .map(|row| squared_norm(view.row(row)))
+            .collect();
         let lengths = rows.starts.windows(2).map(|pair| pair[1] - pair[0]);
-        let longest = lengths.max().unwrap_or(0);
+        let max_nonzeros = lengths.max().unwrap_or(0);
         let inner = Inner {
             similarity,
             dim,
             ids,
             rows,
             columns,
-            squares,
-            longest,
+            squared_norms,
+            max_nonzeros,
         };
         Self {
             inner: Arc::new(inner),
         }
     }
 
-    /// Saves the index in one file, which appears when it is complete.
-    ///
-    /// # Errors
-    /// When the file cannot be written; then nothing appears, and what was there stays.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveError> {
-        let path = path.as_ref();
-        file::save(&self.inner, path).map_err(SaveError::at(path))
-    }
-
-    /// Opens a saved index by mapping it into memory: the vectors are not copied. Every byte is
-    /// checked first. The file must not be changed in place while it is open.
-    ///
-    /// # Errors
-    /// [`OpenError`] says which file, what was expected and what was found.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
-        file::open(path.as_ref())
-    }
-
-    /// Opens a saved index that must be of this similarity and of vectors of this length.
-    ///
-    /// # Errors
-    /// As [`SparseIndex::open`], and when it is not.
-    pub fn open_as(
-        path: impl AsRef<Path>,
-        similarity: Similarity,
-        dim: usize,
-    ) -> Result<Self, OpenError> {
-        file::open_as(path.as_ref(), similarity, dim)
-    }
-
-    /// How many vectors there are.
+    /// Number of vectors.
     #[must_use]
     pub fn len(&self) -> usize {
         self.inner.ids.len()
     }
 
-    /// Whether there are none.
+    /// Whether the index has no vectors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.inner.ids.is_empty()
     }
 
-    /// The number of columns, zeros counted.
+    /// Dimension of the vectors: the number of columns.
     #[must_use]
     pub fn dim(&self) -> usize {
         self.inner.dim
     }
 
-    /// How many values that are not zero are stored in all.
+    /// Total number of nonzero values.
     #[must_use]
-    pub fn stored(&self) -> usize {
+    pub fn nnz(&self) -> usize {
         self.inner.rows.values.get().len()
     }
 
-    /// What a score is.
+    /// Similarity that scores are.
     #[must_use]
-    pub fn similarity(&self) -> Similarity {
+    pub fn similarity(&self) -> VectorSimilarity {
         self.inner.similarity
     }
 
-    /// The columns and the values of a document's vector.
+    /// Columns and values of a document's vector.
     ///
     /// # Panics
-    /// When `doc` is not of this index.
+    /// If `doc` is not a document of this index.
     #[must_use]
-    pub fn row(&self, doc: DocNum) -> (&[u32], &[f32]) {
-        let parts = self.inner.rows.lists().get(doc.index());
-        (parts.columns, parts.values)
+    pub fn vector(&self, doc: DocNum) -> (&[u32], &[f32]) {
+        let vector = self.inner.rows.view().row(doc.index());
+        (vector.columns, vector.values)
     }
 
     fn check_query(&self, query: &SparseVector) -> Result<(), SearchError> {
         let expected = self.inner.dim;
         check_columns(query, expected)
             .map_err(|found| SearchError::Dimensions { expected, found })?;
-        if self.inner.similarity == Similarity::Cosine && query.values().is_empty() {
+        if self.inner.similarity == VectorSimilarity::Cosine && query.values().is_empty() {
             return Err(SearchError::ZeroVector);
         }
         Ok(())
     }
 }
 
-/// Fails with the least number of columns that the vector can have, when that is too many.
+/// Returns the number of columns that the vector needs as the error, if it exceeds `dim`.
 fn check_columns(vector: &SparseVector, dim: usize) -> Result<(), usize> {
     match vector.columns().last() {
         Some(&last) if last as usize >= dim => Err(last as usize + 1),
@@ -262,30 +233,30 @@ fn check_columns(vector: &SparseVector, dim: usize) -> Result<(), usize> {
     }
 }
 
-fn transposed(dim: usize, rows: Lists<'_>) -> Kept {
+fn transpose(dim: usize, rows: CsrView<'_>) -> CsrStorage {
     let mut starts = vec![0; dim + 1];
-    for &column in rows.places {
+    for &column in rows.indices {
         starts[column as usize + 1] += 1;
     }
     for column in 0..dim {
         starts[column + 1] += starts[column];
     }
     let mut next = starts.clone();
-    let mut places = vec![0; rows.places.len()];
+    let mut indices = vec![0; rows.indices.len()];
     let mut values = vec![0.0; rows.values.len()];
     for row in 0..rows.starts.len() - 1 {
-        let vector = rows.get(row);
+        let vector = rows.row(row);
         for (&column, &value) in vector.columns.iter().zip(vector.values) {
-            let place = &mut next[column as usize];
-            places[*place] = row as u32;
-            values[*place] = value;
-            *place += 1;
+            let at = &mut next[column as usize];
+            indices[*at] = row as u32;
+            values[*at] = value;
+            *at += 1;
         }
     }
-    Kept {
+    CsrStorage {
         starts,
-        places: Numbers::Owned(places),
-        values: Numbers::Owned(values),
+        indices: NumberBuffer::Owned(indices),
+        values: NumberBuffer::Owned(values),
     }
 }
 
@@ -298,12 +269,10 @@ impl Retriever for SparseIndex {
 
     fn search(&self, query: &SparseVector, how: &Search<'_>) -> Result<Ranking, SearchError> {
         self.check_query(query)?;
-        self.inner
-            .scan()
-            .search(query.parts(), how, &mut Vec::new())
+        self.inner.scan().search(query.view(), how, &mut Vec::new())
     }
 
-    /// On the threads of the rayon pool that it is called in, a query on one of them.
+    /// Searches on the current rayon thread pool, one query per thread.
     fn search_batch(
         &self,
         queries: &[(&SparseVector, Search<'_>)],
@@ -315,20 +284,20 @@ impl Retriever for SparseIndex {
         queries
             .par_iter()
             .map_init(Vec::new, |products, (query, how)| {
-                scan.search(query.parts(), how, products)
+                scan.search(query.view(), how, products)
             })
             .collect()
     }
 }
 
 impl Inner {
-    fn scan(&self) -> Scan<'_> {
-        Scan {
+    fn scan(&self) -> SparseScan<'_> {
+        SparseScan {
             similarity: self.similarity,
-            rows: self.rows.lists(),
-            columns: self.columns.lists(),
-            squares: &self.squares,
-            longest: self.longest,
+            rows: self.rows.view(),
+            columns: self.columns.view(),
+            squared_norms: &self.squared_norms,
+            max_nonzeros: self.max_nonzeros,
         }
     }
 }

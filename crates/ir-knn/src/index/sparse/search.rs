@@ -1,48 +1,48 @@
-//! The search: every vector that shares a column with the query is met, few are scored.
+//! Exact top-k search: all vectors that share a column with the query are bounded, few are scored.
 //!
-//! Products are added column by column, through the lists of the vectors that have a column. That is
-//! not the order of a dense vector's sum, so the outcome is off by some of its last bits; by how much
-//! at most, follows from the lengths of both vectors. Who may be among the best k for all that is
-//! known, is scored once more, in the order that [`FlatIndex`](crate::FlatIndex) sums in.
+//! Products are accumulated column by column through the inverted index. That is not the order of
+//! summation of a dense score, so the sum may differ in its last bits; the norms of both vectors bound
+//! by how much. Vectors that may be in the top k under these bounds are scored again in the order of
+//! [`FlatIndex`](crate::FlatIndex).
 
 use ir_core::{DocNum, Ranking, Search, SearchError, TopK};
 
-use super::vector::Parts;
-use crate::Similarity;
-use crate::flat::simd::{LANES, fold};
+use super::vector::SparseVectorView;
+use crate::index::similarity::VectorSimilarity;
+use crate::simd::{LANES, fold};
 
-/// What is searched.
+/// Vectors to search.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scan<'a> {
-    pub(super) similarity: Similarity,
-    pub(super) rows: Lists<'a>,
-    pub(super) columns: Lists<'a>,
-    /// The square of the length of every vector.
-    pub(super) squares: &'a [f64],
-    /// The most values that a vector has.
-    pub(super) longest: usize,
+pub(super) struct SparseScan<'a> {
+    pub(super) similarity: VectorSimilarity,
+    pub(super) rows: CsrView<'a>,
+    pub(super) columns: CsrView<'a>,
+    /// Squared norm of each vector.
+    pub(super) squared_norms: &'a [f64],
+    /// Maximum number of nonzero values of a vector.
+    pub(super) max_nonzeros: usize,
 }
 
-/// Vectors one after another, or the lists of all columns.
+/// Matrix in compressed sparse row format.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Lists<'a> {
+pub(super) struct CsrView<'a> {
     pub(super) starts: &'a [usize],
-    pub(super) places: &'a [u32],
+    pub(super) indices: &'a [u32],
     pub(super) values: &'a [f32],
 }
 
-impl<'a> Lists<'a> {
-    pub(super) fn get(self, at: usize) -> Parts<'a> {
-        let range = self.starts[at]..self.starts[at + 1];
-        Parts {
-            columns: &self.places[range.clone()],
+impl<'a> CsrView<'a> {
+    pub(super) fn row(self, row: usize) -> SparseVectorView<'a> {
+        let range = self.starts[row]..self.starts[row + 1];
+        SparseVectorView {
+            columns: &self.indices[range.clone()],
             values: &self.values[range],
         }
     }
 }
 
-/// The sum of the products of two vectors, zeros included, as [`FlatIndex`](crate::FlatIndex) has it.
-fn product(a: Parts<'_>, b: Parts<'_>) -> f64 {
+/// Inner product, in the order of summation of [`FlatIndex`](crate::FlatIndex).
+fn dot(a: SparseVectorView<'_>, b: SparseVectorView<'_>) -> f64 {
     let mut lanes = [0.0; LANES];
     let mut other = b.iter().peekable();
     for (column, value) in a.iter() {
@@ -54,10 +54,12 @@ fn product(a: Parts<'_>, b: Parts<'_>) -> f64 {
     fold(lanes)
 }
 
-/// The square of the distance of two vectors, likewise.
-fn distance(a: Parts<'_>, b: Parts<'_>) -> f64 {
+/// Squared Euclidean distance, in the order of summation of [`FlatIndex`](crate::FlatIndex).
+fn squared_distance(a: SparseVectorView<'_>, b: SparseVectorView<'_>) -> f64 {
     let mut lanes = [0.0; LANES];
-    let mut add = |column: u32, apart: f64| lanes[column as usize % LANES] += apart * apart;
+    let mut add = |column: u32, difference: f64| {
+        lanes[column as usize % LANES] += difference * difference;
+    };
     let mut other = b.iter().peekable();
     for (column, value) in a.iter() {
         while let Some((next, weight)) = other.next_if(|&(next, _)| next < column) {
@@ -74,19 +76,18 @@ fn distance(a: Parts<'_>, b: Parts<'_>) -> f64 {
     fold(lanes)
 }
 
-/// The square of a vector's length.
-pub(super) fn square(vector: Parts<'_>) -> f64 {
-    product(vector, vector)
+pub(super) fn squared_norm(vector: SparseVectorView<'_>) -> f64 {
+    dot(vector, vector)
 }
 
-/// The sum of no products: adding anything but zero changes it.
-const UNTOUCHED: f64 = -0.0;
+/// Sum of no products. Adding any product but a zero one changes it.
+const NO_PRODUCTS: f64 = -0.0;
 
-impl Scan<'_> {
-    /// The best of all vectors. `products` is room that is used again.
+impl SparseScan<'_> {
+    /// Ranks all vectors. `products` is a reusable buffer.
     pub(super) fn search(
         self,
-        query: Parts<'_>,
+        query: SparseVectorView<'_>,
         how: &Search<'_>,
         products: &mut Vec<f64>,
     ) -> Result<Ranking, SearchError> {
@@ -94,71 +95,74 @@ impl Scan<'_> {
             return Ok(Ranking::default());
         }
         products.clear();
-        products.resize(self.squares.len(), UNTOUCHED);
+        products.resize(self.squared_norms.len(), NO_PRODUCTS);
         for (column, value) in query.iter() {
-            for (row, weight) in self.columns.get(column as usize).iter() {
+            for (row, weight) in self.columns.row(column as usize).iter() {
                 products[row as usize] += value * weight;
             }
         }
-        let own = square(query);
-        // More than sums of so many terms, in whatever order, can differ by.
-        let terms = query.columns.len() + self.longest + 2 * LANES;
-        let slack = terms as f64 * f64::EPSILON * 4.0;
+        let query_norm = squared_norm(query);
+        // Upper bound of the relative difference of two orders of summation of so many terms.
+        let terms = query.columns.len() + self.max_nonzeros + 2 * LANES;
+        let margin = terms as f64 * f64::EPSILON * 4.0;
         let allowed = || {
             let docs = (0..products.len()).map(|n| DocNum::new(n as u32));
             docs.filter(|&doc| how.allows(doc))
         };
-        let range = |doc: DocNum| {
-            let product = products[doc.index()];
-            self.range(own, product, self.squares[doc.index()], slack)
+        let bounds = |doc: DocNum| {
+            let norm = self.squared_norms[doc.index()];
+            self.score_bounds(query_norm, products[doc.index()], norm, margin)
         };
-        let mut least = TopK::new(how.k());
+        let mut lowest = TopK::new(how.k());
         let mut worst = None;
         for doc in allowed() {
-            let (low, _) = range(doc);
+            let (low, _) = bounds(doc);
             if worst.is_none_or(|worst| low > worst) {
-                least.push(doc, low);
-                worst = least.worst().map(|hit| hit.score);
+                lowest.push(doc, low);
+                worst = lowest.worst().map(|hit| hit.score);
             }
         }
         let mut best = TopK::new(how.k());
         for doc in allowed() {
-            let (_, high) = range(doc);
+            let (_, high) = bounds(doc);
             if worst.is_none_or(|worst| high >= worst) {
-                best.push(doc, self.score(query, own, doc, products[doc.index()]));
+                best.push(
+                    doc,
+                    self.score(query, query_norm, doc, products[doc.index()]),
+                );
             }
         }
         best.finish()
     }
 
-    /// What the score of a vector is at least and at most.
-    fn range(self, own: f64, product: f64, square: f64, slack: f64) -> (f32, f32) {
+    /// Lower and upper bound of a score. `query_norm` and `norm` are squared norms.
+    fn score_bounds(self, query_norm: f64, product: f64, norm: f64, margin: f64) -> (f32, f32) {
         let (score, size) = match self.similarity {
-            Similarity::InnerProduct => (product, (own * square).sqrt()),
-            Similarity::Cosine => (product / (own.sqrt() * square.sqrt()), 1.0),
-            Similarity::Euclidean => {
-                let lengths = own.sqrt() + square.sqrt();
-                (2.0 * product - own - square, lengths * lengths)
+            VectorSimilarity::InnerProduct => (product, (query_norm * norm).sqrt()),
+            VectorSimilarity::Cosine => (product / (query_norm.sqrt() * norm.sqrt()), 1.0),
+            VectorSimilarity::Euclidean => {
+                let norms = query_norm.sqrt() + norm.sqrt();
+                (2.0 * product - query_norm - norm, norms * norms)
             }
         };
-        let nothing = product.to_bits() == UNTOUCHED.to_bits();
-        let off = match self.similarity {
-            Similarity::InnerProduct | Similarity::Cosine if nothing => 0.0,
-            _ => size * slack,
+        let disjoint = product.to_bits() == NO_PRODUCTS.to_bits();
+        let margin = match self.similarity {
+            VectorSimilarity::InnerProduct | VectorSimilarity::Cosine if disjoint => 0.0,
+            _ => size * margin,
         };
-        ((score - off) as f32, (score + off) as f32)
+        ((score - margin) as f32, (score + margin) as f32)
     }
 
-    fn score(self, query: Parts<'_>, own: f64, doc: DocNum, found: f64) -> f32 {
-        let row = self.rows.get(doc.index());
-        let nothing = found.to_bits() == UNTOUCHED.to_bits();
+    fn score(self, query: SparseVectorView<'_>, query_norm: f64, doc: DocNum, product: f64) -> f32 {
+        let row = self.rows.row(doc.index());
+        let disjoint = product.to_bits() == NO_PRODUCTS.to_bits();
         let score = match self.similarity {
-            Similarity::InnerProduct | Similarity::Cosine if nothing => 0.0,
-            Similarity::InnerProduct => product(query, row),
-            Similarity::Cosine => {
-                product(query, row) / (own.sqrt() * self.squares[doc.index()].sqrt())
+            VectorSimilarity::InnerProduct | VectorSimilarity::Cosine if disjoint => 0.0,
+            VectorSimilarity::InnerProduct => dot(query, row),
+            VectorSimilarity::Cosine => {
+                dot(query, row) / (query_norm.sqrt() * self.squared_norms[doc.index()].sqrt())
             }
-            Similarity::Euclidean => 0.0 - distance(query, row),
+            VectorSimilarity::Euclidean => 0.0 - squared_distance(query, row),
         };
         score as f32
     }

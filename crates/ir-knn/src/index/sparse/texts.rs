@@ -1,27 +1,29 @@
-//! Texts, searched through their sparse vectors.
+//! Text search with sparse vectors.
 
 use ir_core::{DocIds, EncodeError, Encoder, Ranking, Retriever, Search, SearchError, Side};
 
-use super::{SparseIndex, SparseVector, SparseVectorError};
-use crate::{Similarity, VectorError};
+use super::index::SparseIndex;
+use super::vector::{SparseVector, SparseVectorError};
+use crate::index::error::VectorError;
+use crate::index::similarity::VectorSimilarity;
 
-/// Texts that are encoded at once while an index is built.
-const TEXTS: usize = 1024;
+/// Number of texts per encoding batch.
+const BATCH_SIZE: usize = 1024;
 
-/// A text retriever made of an encoder whose vectors are mostly zeros and a [`SparseIndex`]:
-/// what [`ir_core::Encoded`] is to dense vectors.
+/// Text retriever: a sparse encoder and a [`SparseIndex`]. The counterpart of [`ir_core::Encoded`]
+/// for dense vectors.
 ///
 /// ```
 /// use ir_core::{Retriever, Search};
-/// use ir_knn::{EncodedSparse, Similarity, TfIdf, TfIdfConfig};
+/// use ir_knn::{EncodedSparse, TfidfVectorizer, TfidfConfig, VectorSimilarity};
 ///
 /// let texts = ["ships seen by radar", "black tea with milk", "a cup of green tea"];
 /// let ids = ["radar", "black", "green"].into_iter().collect();
-/// let tfidf = TfIdf::fit(&texts, &TfIdfConfig::default())?;
-/// let search = EncodedSparse::build(tfidf, ids, &texts, Similarity::InnerProduct)?;
+/// let tfidf = TfidfVectorizer::fit(&texts, &TfidfConfig::default())?;
+/// let search = EncodedSparse::build(tfidf, ids, &texts, VectorSimilarity::InnerProduct)?;
 /// let ranking = search.search("milk and tea", &Search::top(1))?;
 /// assert_eq!(search.ids().id(ranking.hits()[0].doc), "black");
-/// // The index is saved by itself, the encoder as it likes.
+/// // Index and encoder are saved separately.
 /// assert_eq!(search.index().len(), 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -32,42 +34,42 @@ pub struct EncodedSparse<E> {
 }
 
 impl<E: Encoder> EncodedSparse<E> {
-    /// Encodes queries with `encoder` and searches `index` with the vectors. When they are of different
-    /// lengths, every search fails.
+    /// Combines a query encoder and an index. If their dimensions differ, every search returns an
+    /// error.
     pub const fn new(encoder: E, index: SparseIndex) -> Self {
         Self { encoder, index }
     }
 
-    /// Encodes the texts of all ids, some at a time, and makes an index of them.
+    /// Encodes the text of each id and builds an index of the vectors.
     ///
     /// # Errors
-    /// When the encoder fails, there are more or fewer texts than ids, or a vector is zero under
-    /// cosine. By inner product a text without any known word is no error, and its score is 0.
+    /// If encoding fails, the numbers of texts and ids differ, or a vector is zero under cosine
+    /// similarity. Under the inner product a text without any known word scores 0.
     pub fn build(
         encoder: E,
         ids: DocIds,
         texts: &[&str],
-        similarity: Similarity,
-    ) -> Result<Self, SparseTextsError> {
-        let mut rows = Vec::with_capacity(texts.len());
-        for texts in texts.chunks(TEXTS) {
-            rows.extend(encode(&encoder, Side::Document, texts)?);
+        similarity: VectorSimilarity,
+    ) -> Result<Self, EncodedSparseError> {
+        let mut vectors = Vec::with_capacity(texts.len());
+        for texts in texts.chunks(BATCH_SIZE) {
+            vectors.extend(encode(&encoder, Side::Document, texts)?);
         }
-        let index = SparseIndex::new(ids, encoder.dim(), rows, similarity)?;
+        let index = SparseIndex::new(ids, encoder.dim(), vectors, similarity)?;
         Ok(Self::new(encoder, index))
     }
 
-    /// The encoder.
+    /// Query encoder.
     pub const fn encoder(&self) -> &E {
         &self.encoder
     }
 
-    /// The index.
+    /// Index of the document vectors.
     pub const fn index(&self) -> &SparseIndex {
         &self.index
     }
 
-    fn queries(&self, texts: &[&str]) -> Result<Vec<SparseVector>, SearchError> {
+    fn encode_queries(&self, texts: &[&str]) -> Result<Vec<SparseVector>, SearchError> {
         let (expected, found) = (self.index.dim(), self.encoder.dim());
         if expected != found {
             return Err(SearchError::Dimensions { expected, found });
@@ -81,20 +83,20 @@ fn encode(
     side: Side,
     texts: &[&str],
 ) -> Result<Vec<SparseVector>, EncodeError> {
-    let (mut vectors, mut wrong) = (Vec::with_capacity(texts.len()), None);
+    let (mut vectors, mut invalid) = (Vec::with_capacity(texts.len()), None);
     encoder.encode_sparse(side, texts, &mut |columns, values| match SparseVector::new(
         columns.to_vec(),
         values.to_vec(),
     ) {
         Ok(vector) => vectors.push(vector),
-        Err(error) => wrong = wrong.take().or(Some(error)),
+        Err(error) => invalid = invalid.take().or(Some(error)),
     })?;
-    let foreign = |source: SparseVectorError| EncodeError::Model {
+    let model_error = |source: SparseVectorError| EncodeError::Model {
         model: "the sparse encoder".to_owned(),
         source: source.into(),
     };
-    match wrong {
-        Some(error) => Err(foreign(error)),
+    match invalid {
+        Some(error) => Err(model_error(error)),
         None if vectors.len() != texts.len() => Err(EncodeError::Shape {
             expected: texts.len(),
             found: vectors.len(),
@@ -117,7 +119,7 @@ impl<E: Encoder> Retriever for EncodedSparse<E> {
 
     fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
         let texts: Vec<&str> = queries.iter().map(|(text, _)| *text).collect();
-        let vectors = self.queries(&texts)?;
+        let vectors = self.encode_queries(&texts)?;
         let batch: Vec<(&SparseVector, Search<'_>)> = vectors
             .iter()
             .zip(queries)
@@ -127,14 +129,14 @@ impl<E: Encoder> Retriever for EncodedSparse<E> {
     }
 }
 
-/// Why texts are not an index.
+/// Error building an [`EncodedSparse`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum SparseTextsError {
-    /// A text could not be encoded.
-    #[error("the texts could not be encoded")]
+pub enum EncodedSparseError {
+    /// A text cannot be encoded.
+    #[error("cannot encode the texts")]
     Encode(#[from] EncodeError),
-    /// Their vectors are not an index.
-    #[error("the vectors of the texts are not an index")]
+    /// The vectors cannot be indexed.
+    #[error("cannot index the vectors of the texts")]
     Vectors(#[from] VectorError),
 }

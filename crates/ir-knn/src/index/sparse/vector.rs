@@ -1,11 +1,11 @@
-//! A vector without its zeros.
+//! Sparse vectors.
 
-/// A vector whose zeros are left out: what a [`SparseIndex`](crate::SparseIndex) holds and is asked.
+/// Sparse vector: the nonzero values of a vector and their columns.
 ///
 /// ```
 /// use ir_knn::SparseVector;
 /// let vector = SparseVector::new(vec![1, 4], vec![0.5, -2.0])?;
-/// assert_eq!(vector, SparseVector::of(&[0.0, 0.5, 0.0, 0.0, -2.0, 0.0])?);
+/// assert_eq!(vector, SparseVector::from_dense(&[0.0, 0.5, 0.0, 0.0, -2.0, 0.0])?);
 /// assert!(SparseVector::new(vec![4, 1], vec![0.5, -2.0]).is_err());
 /// # Ok::<(), ir_knn::SparseVectorError>(())
 /// ```
@@ -16,10 +16,10 @@ pub struct SparseVector {
 }
 
 impl SparseVector {
-    /// A vector of these columns, ascending, and their values. Zeros among them are left out.
+    /// Builds a vector from ascending columns and their values. Zero values are removed.
     ///
     /// # Errors
-    /// When there are not as many columns as values, columns do not ascend, or a value is not finite.
+    /// If the numbers of columns and values differ, columns do not ascend, or a value is not finite.
     pub fn new(columns: Vec<u32>, values: Vec<f32>) -> Result<Self, SparseVectorError> {
         if columns.len() != values.len() {
             return Err(SparseVectorError::Pairs {
@@ -39,11 +39,11 @@ impl SparseVector {
                 found: values[at],
             });
         }
-        Ok(Self::trusted(columns, values))
+        Ok(Self::from_valid(columns, values))
     }
 
-    /// In order and finite.
-    pub(super) fn trusted(columns: Vec<u32>, values: Vec<f32>) -> Self {
+    /// Builds a vector from ascending columns and finite values.
+    pub(super) fn from_valid(columns: Vec<u32>, values: Vec<f32>) -> Self {
         if !values.contains(&0.0) {
             return Self { columns, values };
         }
@@ -52,72 +52,58 @@ impl SparseVector {
         Self { columns, values }
     }
 
-    /// The same from all values, zeros included.
+    /// Converts a dense vector.
     ///
     /// # Errors
-    /// When a value is not finite.
-    pub fn of(values: &[f32]) -> Result<Self, SparseVectorError> {
+    /// If a value is not finite.
+    pub fn from_dense(values: &[f32]) -> Result<Self, SparseVectorError> {
         Self::new((0..values.len() as u32).collect(), values.to_vec())
     }
 
-    /// The columns whose values are not zero, ascending.
+    /// Columns of the nonzero values, ascending.
     #[must_use]
     pub fn columns(&self) -> &[u32] {
         &self.columns
     }
 
-    /// Their values.
+    /// Nonzero values.
     #[must_use]
     pub fn values(&self) -> &[f32] {
         &self.values
     }
 
-    pub(super) fn parts(&self) -> Parts<'_> {
-        Parts {
+    pub(super) fn view(&self) -> SparseVectorView<'_> {
+        SparseVectorView {
             columns: &self.columns,
             values: &self.values,
         }
     }
 }
 
-/// Why columns and values are not a vector.
+/// Error building a sparse vector.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum SparseVectorError {
-    /// Columns and values differ in number.
-    #[error("expected one value a column, found {columns} columns and {values} values")]
-    Pairs {
-        /// How many columns there are.
-        columns: usize,
-        /// How many values there are.
-        values: usize,
-    },
-    /// A column is not behind the one before it.
+    /// The numbers of columns and values differ.
+    #[error("expected one value per column, found {columns} columns and {values} values")]
+    Pairs { columns: usize, values: usize },
+    /// A column is not greater than the one before it.
     #[error("expected ascending columns, found {found} after {before}")]
-    Order {
-        /// The column before.
-        before: u32,
-        /// The column.
-        found: u32,
-    },
-    /// NaN or infinity.
+    Order { before: u32, found: u32 },
+    /// A value is NaN or infinite.
     #[error("column {column}: expected a finite number, found {found}")]
-    NotFinite {
-        /// The column.
-        column: u32,
-        /// What stands there.
-        found: f32,
-    },
+    NotFinite { column: u32, found: f32 },
 }
 
-/// A vector, borrowed.
+/// Borrowed sparse vector.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Parts<'a> {
+pub(super) struct SparseVectorView<'a> {
     pub(super) columns: &'a [u32],
     pub(super) values: &'a [f32],
 }
 
-impl Parts<'_> {
+impl SparseVectorView<'_> {
     pub(super) fn iter(self) -> impl Iterator<Item = (u32, f64)> {
         let values = self.values.iter().map(|&value| f64::from(value));
         self.columns.iter().copied().zip(values)

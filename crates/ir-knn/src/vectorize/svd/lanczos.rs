@@ -84,8 +84,8 @@ pub(super) fn largest(
             return Some(EigenPairs { values, vectors });
         }
         if converged {
-            // A Krylov space contains one vector of each eigenspace only. Another round from a random
-            // vector finds the others of repeated eigenvalues.
+            // A Krylov space contains one vector of each eigenspace only. Another round from a
+            // random vector finds the others of repeated eigenvalues.
             kept = wanted;
             basis.restart(&vectors, kept);
             basis.pop();
@@ -123,7 +123,7 @@ impl RitzPairs {
     }
 }
 
-/// Orthonormal vectors, concatenated.
+/// Orthonormal basis of a Krylov space, concatenated.
 struct KrylovBasis {
     size: usize,
     values: Vec<f64>,
@@ -191,7 +191,8 @@ impl KrylovBasis {
         None
     }
 
-    /// Returns `count` linear combinations of the basis with the coefficients in the columns of `by`.
+    /// Returns `count` linear combinations of the basis with the coefficients in the columns of
+    /// `by`.
     fn combine(&self, by: &DMatrix<f64>, count: usize) -> Vec<f64> {
         let mut combined = vec![0.0; count * self.size];
         let vectors = combined.par_chunks_exact_mut(self.size).enumerate();

@@ -55,8 +55,8 @@ impl TruncatedSvdConfig {
 /// `TruncatedSVD` with ARPACK. Rows are not centered.
 ///
 /// [`transform`](TruncatedSvd::transform) projects rows on the right singular vectors, so the rows
-/// of the fit become U·Σ. The entry of largest magnitude of each right singular vector (the first of
-/// equal ones) is positive, which fixes the signs. Components beyond the rank of the matrix
+/// of the fit become U·Σ. The entry of largest magnitude of each right singular vector (the first
+/// of equal ones) is positive, which fixes the signs. Components beyond the rank of the matrix
 /// (singular values below 1e-7 of the largest) are zero. The same matrix and seed give the same
 /// bytes on any number of threads.
 ///
@@ -71,8 +71,9 @@ impl TruncatedSvdConfig {
 /// ```
 ///
 /// # Source
-/// Deerwester and others, "Indexing by latent semantic analysis", JASIS 41(6), 1990. Eigenvectors of
-/// the smaller of XXᵀ and XᵀX by the thick-restart Lanczos method (Wu and Simon, SIMAX 22(2), 2000).
+/// Deerwester and others, "Indexing by latent semantic analysis", JASIS 41(6), 1990. Eigenvectors
+/// of the smaller of XXᵀ and XᵀX by the thick-restart Lanczos method (Wu and Simon, SIMAX 22(2),
+/// 2000).
 ///
 /// # Complexity
 /// For n rows, d columns and k components: memory of 2k + 1 vectors of length min(n, d) and of two
@@ -120,8 +121,8 @@ impl TruncatedSvd {
     /// Decomposes a matrix.
     ///
     /// # Errors
-    /// When the number of components is 0 or exceeds the number of rows or columns, the tolerance is
-    /// out of range, all values are zero, or the iteration does not converge.
+    /// When the number of components is 0 or exceeds the number of rows or columns, the tolerance
+    /// is out of range, all values are zero, or the iteration does not converge.
     pub fn fit(rows: &CsrMatrix, config: &TruncatedSvdConfig) -> Result<Self, TruncatedSvdError> {
         let (len, dim, wanted) = (rows.nrows(), rows.ncols(), config.components);
         if wanted == 0 || wanted > len.min(dim) {

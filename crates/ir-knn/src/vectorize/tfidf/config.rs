@@ -1,4 +1,4 @@
-//! Configuration of TF-IDF.
+//! Configuration of TF-IDF vectorizers.
 
 use std::collections::BTreeSet;
 
@@ -78,12 +78,12 @@ impl Default for TfidfConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TfWeighting {
-    /// tf.
+    /// tf, the raw count.
     #[default]
     Count,
     /// 1 + ln tf.
     Sublinear,
-    /// 1.
+    /// 1 for every term that occurs.
     Binary,
 }
 
@@ -96,7 +96,7 @@ pub enum IdfWeighting {
     Smooth,
     /// ln(n / df) + 1.
     Plain,
-    /// 1.
+    /// 1 for every term.
     None,
 }
 
@@ -104,12 +104,12 @@ pub enum IdfWeighting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowNorm {
-    /// Euclidean length.
+    /// Euclidean length of the vector.
     #[default]
     L2,
     /// Sum of absolute values.
     L1,
-    /// No normalization.
+    /// Vectors are not normalized.
     None,
 }
 
@@ -197,7 +197,7 @@ impl TfidfConfig {
         self
     }
 
-    /// Fixes the vocabulary.
+    /// Fixes the vocabulary, one term per column.
     #[must_use]
     pub fn with_vocabulary<S: Into<String>>(mut self, terms: impl IntoIterator<Item = S>) -> Self {
         self.vocabulary = Some(terms.into_iter().map(Into::into).collect());

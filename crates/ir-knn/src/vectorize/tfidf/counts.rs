@@ -96,7 +96,7 @@ impl<'a, A: Analyzer> TermCounter<'a, A> {
 /// Vocabulary: terms numbered from 0 in order of insertion.
 #[derive(Debug, Default)]
 pub(super) struct Vocabulary {
-    /// Concatenated terms.
+    /// Concatenation of all terms.
     text: String,
     /// End of each term in `text`.
     ends: Vec<usize>,

@@ -1,4 +1,4 @@
-//! Errors of TF-IDF.
+//! Errors of fitting and deserializing TF-IDF vectorizers.
 
 use super::DocFrequency;
 

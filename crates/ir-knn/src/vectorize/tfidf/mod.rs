@@ -119,7 +119,8 @@ impl TfidfVectorizer {
     /// Fits a vectorizer on texts analyzed by [`WordAnalyzer`].
     ///
     /// # Errors
-    /// When there are no texts or no terms in them, the configuration is invalid or drops every term.
+    /// When there are no texts or no terms in them, the configuration is invalid or drops every
+    /// term.
     pub fn fit<T: AsRef<str> + Sync>(
         texts: &[T],
         config: &TfidfConfig,
@@ -262,7 +263,7 @@ impl<A> TfidfVectorizer<A> {
         self.texts
     }
 
-    /// Terms by column.
+    /// Returns the terms by column.
     pub fn terms(&self) -> impl ExactSizeIterator<Item = &str> {
         self.terms.iter()
     }

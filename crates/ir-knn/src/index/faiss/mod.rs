@@ -1,0 +1,13 @@
+//! Indexes of the C++ library FAISS.
+
+#[allow(
+    unsafe_code,
+    reason = "calls of a C interface; the module says why they are sound"
+)]
+mod engine;
+mod error;
+mod file;
+mod index;
+
+pub use error::{FaissError, FaissNativeError};
+pub use index::{FaissIndex, FaissSearcher};
