@@ -8,6 +8,7 @@ use std::fs;
 use ir_core::{DocIds, DocNum, Retriever, Search};
 use ir_knn::{EfSearch, FaissError, FaissIndex, FlatIndex, VectorSimilarity};
 use ir_testkit::check_vectors_saved;
+use ndarray::Array2;
 
 const ALL: [VectorSimilarity; 3] = [
     VectorSimilarity::InnerProduct,
@@ -48,7 +49,7 @@ fn heaps(count: usize, similarity: VectorSimilarity) -> FlatIndex {
         }
     }
     let ids = (0..count).map(|n| n.to_string()).collect();
-    FlatIndex::of(ids, &rows, similarity).unwrap()
+    FlatIndex::from_row_major(ids, DIM, rows.concat(), similarity).unwrap()
 }
 
 fn queries() -> Vec<Vec<f32>> {
@@ -79,7 +80,9 @@ fn flat_keeps_the_contract() {
     let folder = tempfile::tempdir().unwrap();
     for similarity in [VectorSimilarity::InnerProduct, VectorSimilarity::Euclidean] {
         let build = |ids: DocIds, rows: Vec<Vec<f32>>| {
-            let flat = FlatIndex::of(ids, &rows, similarity).unwrap();
+            let dim = rows.first().map_or(0, Vec::len);
+            let vectors = Array2::from_shape_vec((rows.len(), dim), rows.concat()).unwrap();
+            let flat = FlatIndex::new(ids, vectors, similarity).unwrap();
             FaissIndex::new(&flat, "Flat").unwrap()
         };
         check_vectors_saved(build, |index| {

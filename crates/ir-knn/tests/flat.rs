@@ -241,6 +241,14 @@ fn matrices_of_any_layout() {
     }
 }
 
+#[test]
+fn codes_share_the_vectors() {
+    let flat = flat_index(&[vec![1.0, 2.0], vec![3.0, 4.0]], VectorSimilarity::Cosine);
+    let coded = flat.clone().with_codes();
+    assert!(coded.has_codes() && !flat.has_codes());
+    assert_eq!(coded.vectors().as_ptr(), flat.vectors().as_ptr());
+}
+
 /// Scores beyond the range of f32 are infinite and tie.
 #[test]
 fn overflowing_scores() {

@@ -120,7 +120,8 @@ fn check_graph(rows: &Array2<f64>) {
     let index = HnswIndex::new(flat, &HnswConfig::default()).unwrap();
     let searcher = index.searcher(EfSearch(64));
     let (mut found, mut all) = (0, 0);
-    for query in index.flat().rows().chunks_exact(rows.ncols()).step_by(20) {
+    for query in index.flat().vectors().outer_iter().step_by(20) {
+        let query = query.to_slice().unwrap();
         let how = Search::top(10);
         let exact = index.flat().search(query, &how).unwrap();
         let near = searcher.search(query, &how).unwrap();
@@ -149,7 +150,8 @@ fn graph_of_a_map() {
     for effort in [16, 64] {
         let searcher = index.searcher(EfSearch(effort));
         let (how, mut found, mut all) = (Search::top(10), 0, 0);
-        for row in index.flat().rows().chunks_exact(map.ncols()).step_by(100) {
+        for row in index.flat().vectors().outer_iter().step_by(100) {
+            let row = row.to_slice().unwrap();
             let exact = index.flat().search(row, &how).unwrap();
             let least = exact.hits()[9].score;
             let near = searcher.search(row, &how).unwrap();

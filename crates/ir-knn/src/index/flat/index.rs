@@ -476,6 +476,7 @@ mod tests {
         let mut reversed = vectors.clone();
         reversed.invert_axis(Axis(0));
         assert_eq!(row_major(reversed.into()), [5.0, 6.0, 3.0, 4.0, 1.0, 2.0]);
-        assert_eq!(row_major(vectors.into()).as_ptr(), pointer);
+        let moved = row_major(vectors.into());
+        assert_eq!(moved.as_ptr(), pointer);
     }
 }
