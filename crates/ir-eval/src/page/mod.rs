@@ -1,21 +1,22 @@
-//! A comparison as a page to read and to pass on.
+//! HTML page of a comparison.
 
-mod full;
+mod from_runs;
 mod tables;
 
-pub use full::PageError;
+pub use from_runs::PageError;
 
 use ir_core::Judgments;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::plots::{Plot, printable};
-use crate::{Comparison, Judged, Measure, QueryDifference, RankChange, RankChanges};
+use crate::{Comparison, JudgmentStatus, Measure, QueryDifference, RankChange, RankChanges};
 
-/// A comparison as one self-contained page (HTML): its rules, its tables with marks, pictures with
-/// the numbers behind them, and the queries that made the difference. It needs no network, no
-/// script and no other file; it follows the reader's light or dark colours, and prints.
+/// HTML page of a comparison: tables with significance marks, rules, plots with their data, and the
+/// queries with the largest differences.
 ///
-/// [`ComparisonPage::from_runs`] puts everything on it that the runs give; [`ComparisonPage::new`] leaves the choice to you.
+/// The page is self-contained: no scripts, no network access, no other files. It follows the light or
+/// dark color scheme of the reader, and prints. [`ComparisonPage::from_runs`] adds all plots and
+/// queries; [`ComparisonPage::new`] starts with tables only.
 ///
 /// ```
 /// # use ir_core::{Qrels, Run};
@@ -38,112 +39,116 @@ use crate::{Comparison, Judged, Measure, QueryDifference, RankChange, RankChange
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct ComparisonPage<'a> {
-    /// What stands above all.
+    /// Title of the page.
     pub title: String,
-    /// What the page is about.
+    /// Comparison that the page shows.
     pub comparison: &'a Comparison,
-    /// The files that were compared: what each is ("judgments", "run bm25"), and its name.
+    /// Input files: description ("judgments", "run bm25") and file name.
     pub files: Vec<(String, String)>,
-    /// The pictures, in their order.
+    /// Plots, in page order.
     pub plots: Vec<Box<dyn Plot + 'a>>,
-    /// The queries that made the difference, for each pair of systems that is shown.
-    pub topics: Vec<WinsAndLosses>,
-    /// What else the reader should know, in paragraphs: what was left out, for example.
+    /// Queries with the largest differences, for each pair of systems.
+    pub wins_and_losses: Vec<WinsAndLosses>,
+    /// Additional notes, for example on omitted plots.
     pub remarks: Vec<String>,
 }
 
-/// The queries on which a system gains most over another, and on which it loses most, with the
-/// documents that moved.
+/// Queries with the largest gains and losses of one system against another, with the documents whose
+/// rank changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WinsAndLosses {
-    /// The system.
+    /// Name of the system.
     pub system: String,
-    /// The one it is compared with.
+    /// Name of the system that it is compared with.
     pub against: String,
-    /// The measure.
+    /// Measure of the differences.
     pub measure: Measure,
-    /// The greatest gains, the greatest first.
+    /// Largest gains, in descending order.
     pub wins: Vec<QueryRankChanges>,
-    /// The greatest losses, the greatest first.
+    /// Largest losses, in descending order.
     pub losses: Vec<QueryRankChanges>,
-    /// How many queries are won and lost in all, and how many are neither.
+    /// Total numbers of won, lost and tied queries.
     pub counts: [usize; 3],
 }
 
-/// A query and the documents that moved on it.
+/// Query and the documents whose rank changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryRankChanges {
-    /// The figures.
-    pub topic: QueryDifference,
-    /// The documents that moved, those that matter most first.
-    pub moved: Vec<RankChange>,
-    /// How many more there are.
-    pub left_out: usize,
-    /// How many of those are relevant.
-    pub relevant_left_out: usize,
+    /// Values of both systems.
+    pub values: QueryDifference,
+    /// Documents with different ranks, in order of influence on the measure.
+    pub changes: Vec<RankChange>,
+    /// Number of omitted documents.
+    pub omitted: usize,
+    /// Number of relevant documents among the omitted ones.
+    pub relevant_omitted: usize,
 }
 
 impl WinsAndLosses {
-    /// Up to `most` wins and `most` losses, each with up to `documents` of the documents that
-    /// moved: [`RankChanges::for_measure`] tells which matter to the measure. `None` where the comparison does not have the systems or the measure.
+    /// Selects up to `queries` wins and `queries` losses, each with up to `documents` rank changes;
+    /// see [`RankChanges::for_measure`]. `None` if the comparison does not have the systems or the
+    /// measure.
     #[must_use]
     pub fn new<J>(
         comparison: &Comparison,
-        moves: &RankChanges<'_, J>,
+        changes: &RankChanges<'_, J>,
         system: &str,
         against: &str,
         measure: Measure,
-        most: usize,
+        queries: usize,
         documents: usize,
     ) -> Option<Self>
     where
         J: Judgments + ?Sized,
     {
-        let topics = comparison.query_differences(system, against, measure)?;
-        let count = |sign: fn(f64) -> bool| topics.iter().filter(|t| sign(t.difference)).count();
+        let differences = comparison.query_differences(system, against, measure)?;
+        let count = |sign: fn(f64) -> bool| {
+            let matching = differences.iter().filter(|d| sign(d.difference));
+            matching.count()
+        };
         let (won, lost) = (count(|d| d > 0.0), count(|d| d < 0.0));
-        let with_moves = |topic: &QueryDifference| {
-            let mut moved = moves.on_query(&topic.query);
-            let rest = moved.iter().skip(documents);
-            let relevant_left_out = rest.filter(|moved| moves.is_relevant(moved)).count();
-            let left_out = moved.len().saturating_sub(documents);
-            moved.truncate(documents);
+        let with_changes = |values: &QueryDifference| {
+            let mut shown = changes.on_query(&values.query);
+            let rest = shown.iter().skip(documents);
+            let relevant_omitted = rest.filter(|change| changes.is_relevant(change)).count();
+            let omitted = shown.len().saturating_sub(documents);
+            shown.truncate(documents);
             QueryRankChanges {
-                topic: topic.clone(),
-                moved,
-                left_out,
-                relevant_left_out,
+                values: values.clone(),
+                changes: shown,
+                omitted,
+                relevant_omitted,
             }
         };
-        let wins = topics.iter().take(won.min(most)).map(with_moves).collect();
-        let losses = topics.iter().rev().take(lost.min(most));
+        let wins = differences.iter().take(won.min(queries));
+        let losses = differences.iter().rev().take(lost.min(queries));
         Some(Self {
             system: system.to_owned(),
             against: against.to_owned(),
             measure,
-            wins,
-            losses: losses.map(with_moves).collect(),
-            counts: [won, lost, topics.len() - won - lost],
+            wins: wins.map(with_changes).collect(),
+            losses: losses.map(with_changes).collect(),
+            counts: [won, lost, differences.len() - won - lost],
         })
     }
 }
 
 impl std::fmt::Debug for ComparisonPage<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let pictures: Vec<String> = self.plots.iter().map(|picture| picture.title()).collect();
-        f.debug_struct("Page")
+        let plots: Vec<String> = self.plots.iter().map(|plot| plot.title()).collect();
+        f.debug_struct("ComparisonPage")
             .field("title", &self.title)
             .field("files", &self.files)
-            .field("plots", &pictures)
+            .field("plots", &plots)
             .finish_non_exhaustive()
     }
 }
 
-/// The looks of the page.
+/// Style sheet.
 const STYLE: &str = include_str!("page.css");
 
 impl<'a> ComparisonPage<'a> {
-    /// A page without pictures.
+    /// Creates a page with tables and rules only.
     #[must_use]
     pub fn new(title: &str, comparison: &'a Comparison) -> Self {
         Self {
@@ -151,12 +156,12 @@ impl<'a> ComparisonPage<'a> {
             comparison,
             files: Vec::new(),
             plots: Vec::new(),
-            topics: Vec::new(),
+            wins_and_losses: Vec::new(),
             remarks: Vec::new(),
         }
     }
 
-    /// The page.
+    /// Renders the page.
     #[must_use]
     pub fn to_html(&self) -> String {
         let page = html! {
@@ -166,12 +171,12 @@ impl<'a> ComparisonPage<'a> {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
-                    title { (shown(&self.title)) }
+                    title { (printable_lines(&self.title)) }
                     style { (PreEscaped(STYLE)) }
                 }
                 body {
                     main {
-                        h1 { (shown(&self.title)) }
+                        h1 { (printable_lines(&self.title)) }
                         (self.contents())
                         section id="tables" {
                             h2 { "Tables" }
@@ -193,8 +198,8 @@ impl<'a> ComparisonPage<'a> {
                 ul {
                     li { a href="#tables" { "Tables" } }
                     li { a href="#rules" { "What was compared, and how" } }
-                    @if !self.plots.is_empty() { li { a href="#pictures" { "Pictures" } } }
-                    @if !self.topics.is_empty() { li { a href="#queries" { "Wins and losses" } } }
+                    @if !self.plots.is_empty() { li { a href="#plots" { "Plots" } } }
+                    @if !self.wins_and_losses.is_empty() { li { a href="#queries" { "Wins and losses" } } }
                 }
             }
         }
@@ -205,14 +210,14 @@ impl<'a> ComparisonPage<'a> {
             section id="rules" {
                 h2 { "What was compared, and how" }
                 ul {
-                    @for note in self.comparison.notes() { li { (shown(&note)) } }
-                    @for remark in &self.remarks { li { (shown(remark)) } }
+                    @for note in self.comparison.notes() { li { (printable_lines(&note)) } }
+                    @for remark in &self.remarks { li { (printable_lines(remark)) } }
                 }
                 @if !self.files.is_empty() {
                     dl {
                         @for (what, name) in &self.files {
-                            dt { (shown(what)) }
-                            dd { code { (shown(name)) } }
+                            dt { (printable_lines(what)) }
+                            dd { code { (printable_lines(name)) } }
                         }
                     }
                 }
@@ -223,17 +228,17 @@ impl<'a> ComparisonPage<'a> {
     fn gallery(&self) -> Markup {
         html! {
             @if !self.plots.is_empty() {
-                section id="pictures" {
-                    h2 { "Pictures" }
+                section id="plots" {
+                    h2 { "Plots" }
                     div.gallery {
-                        @for picture in &self.plots {
-                            @let csv = picture.to_csv();
+                        @for plot in &self.plots {
+                            @let csv = plot.to_csv();
                             figure {
-                                figcaption { (shown(&picture.title())) }
-                                (PreEscaped(picture.to_svg()))
+                                figcaption { (printable_lines(&plot.title())) }
+                                (PreEscaped(plot.to_svg()))
                                 details {
                                     summary { "Numbers (CSV, " (csv.lines().count().saturating_sub(1)) " rows)" }
-                                    pre { (shown(&csv)) }
+                                    pre { (printable_lines(&csv)) }
                                 }
                             }
                         }
@@ -245,15 +250,15 @@ impl<'a> ComparisonPage<'a> {
 
     fn queries(&self) -> Markup {
         html! {
-            @if !self.topics.is_empty() {
+            @if !self.wins_and_losses.is_empty() {
                 section id="queries" {
                     h2 { "Wins and losses" }
                     p {
-                        "Ranks lead from the list of the one that is compared with to that of the system; – is not retrieved. "
-                        "Grades are those of the judgments; – is not judged. "
-                        "Documents with a high grade come first."
+                        "Ranks change from the second system to the first one; – means not retrieved. "
+                        "– as a grade means not judged. "
+                        "Relevant documents come first."
                     }
-                    @for pair in &self.topics { (wins_and_losses(pair)) }
+                    @for pair in &self.wins_and_losses { (wins_and_losses(pair)) }
                 }
             }
         }
@@ -265,29 +270,29 @@ fn wins_and_losses(pair: &WinsAndLosses) -> Markup {
     html! {
         details.pair open[won + lost <= 10] {
             summary {
-                b { (shown(&pair.system)) } " against " b { (shown(&pair.against)) } " on " (pair.measure)
+                b { (printable_lines(&pair.system)) } " against " b { (printable_lines(&pair.against)) } " on " (pair.measure)
                 ": " (won) " won, " (equal) " equal, " (lost) " lost"
             }
-            @for (name, all, topics) in [("Won", won, &pair.wins), ("Lost", lost, &pair.losses)] {
-                @if !topics.is_empty() {
+            @for (name, all, queries) in [("Won", won, &pair.wins), ("Lost", lost, &pair.losses)] {
+                @if !queries.is_empty() {
                     div.wide {
                         table {
                             caption {
                                 (name)
-                                @if all > topics.len() {
-                                    ": the first " (topics.len()) " of " (all) ", " (all - topics.len()) " left out"
+                                @if all > queries.len() {
+                                    ": the first " (queries.len()) " of " (all) ", " (all - queries.len()) " left out"
                                 }
                             }
                             thead {
                                 tr {
                                     th scope="col" { "query" }
-                                    th.n scope="col" { (shown(&pair.system)) }
-                                    th.n scope="col" { (shown(&pair.against)) }
+                                    th.n scope="col" { (printable_lines(&pair.system)) }
+                                    th.n scope="col" { (printable_lines(&pair.against)) }
                                     th.n scope="col" { "difference" }
-                                    th scope="col" { "documents that moved" }
+                                    th scope="col" { "documents with another rank" }
                                 }
                             }
-                            tbody { @for topic in topics { (moves(topic)) } }
+                            tbody { @for query in queries { (query_row(query)) } }
                         }
                     }
                 }
@@ -296,31 +301,31 @@ fn wins_and_losses(pair: &WinsAndLosses) -> Markup {
     }
 }
 
-fn moves(topic: &QueryRankChanges) -> Markup {
-    let figures = &topic.topic;
+fn query_row(query: &QueryRankChanges) -> Markup {
+    let values = &query.values;
     let rank = |rank: Option<usize>| rank.map_or_else(|| "–".to_owned(), |rank| rank.to_string());
-    let grade = |judged: Judged| match judged {
-        Judged::Grade(grade) => grade.to_string(),
-        Judged::Unjudged | Judged::Unpooled => "–".to_owned(),
+    let grade = |judged: JudgmentStatus| match judged {
+        JudgmentStatus::Grade(grade) => grade.to_string(),
+        JudgmentStatus::Unjudged | JudgmentStatus::Unpooled => "–".to_owned(),
     };
     html! {
         tr {
-            th scope="row" { (shown(&figures.query)) }
-            td.n { (format!("{:.4}", figures.value)) }
-            td.n { (format!("{:.4}", figures.against)) }
-            td.n { (format!("{:+.4}", figures.difference).replace('-', "−")) }
+            th scope="row" { (printable_lines(&values.query)) }
+            td.n { (format!("{:.4}", values.value)) }
+            td.n { (format!("{:.4}", values.against)) }
+            td.n { (format!("{:+.4}", values.difference).replace('-', "−")) }
             td {
-                @if topic.moved.is_empty() { "none" } @else {
+                @if query.changes.is_empty() { "none" } @else {
                     ul.moves {
-                        @for moved in &topic.moved {
+                        @for change in &query.changes {
                             li {
-                                code { (shown(&moved.doc)) }
-                                " grade " (grade(moved.judged))
-                                ", rank " (rank(moved.against)) " → " (rank(moved.rank))
+                                code { (printable_lines(&change.doc)) }
+                                " grade " (grade(change.judged))
+                                ", rank " (rank(change.against)) " → " (rank(change.rank))
                             }
                         }
-                        @if topic.left_out > 0 {
-                            li { "and " (topic.left_out) " others, " (topic.relevant_left_out) " of them relevant" }
+                        @if query.omitted > 0 {
+                            li { "and " (query.omitted) " others, " (query.relevant_omitted) " of them relevant" }
                         }
                     }
                 }
@@ -329,7 +334,7 @@ fn moves(topic: &QueryRankChanges) -> Markup {
     }
 }
 
-/// Text in which nothing is invisible.
-fn shown(text: &str) -> String {
+/// Makes control characters visible, line by line.
+fn printable_lines(text: &str) -> String {
     text.lines().map(printable).collect::<Vec<_>>().join("\n")
 }

@@ -1,4 +1,4 @@
-//! What the pictures share: size, letters, colours, frames, and SVG around what plotters draws.
+//! Shared parts of the plots: size, fonts, colors, axes, series styles, SVG document.
 
 use std::io;
 
@@ -14,39 +14,39 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::labels::printable;
 
-/// plotters counts in whole pixels; ours are tenths of the picture's.
+/// plotters has integer coordinates; one pixel of a plot is ten of its units.
 pub(super) const UNIT: i32 = 10;
-/// The width of all pictures, in pixels: at the width of a paper's column (240 points) the letters
-/// have about 7 points.
+/// Width of all plots in pixels. In a paper column of 240 points, text has about 7 points.
 pub(super) const WIDTH: i32 = 400;
-/// The height of letters, in tenths of a pixel.
-pub(super) const LETTERS: i32 = 125;
-/// The height of smaller letters.
-pub(super) const SMALL: i32 = 100;
+/// Font height in tenths of a pixel.
+pub(super) const TEXT_HEIGHT: i32 = 125;
+/// Small font height in tenths of a pixel.
+pub(super) const SMALL_TEXT_HEIGHT: i32 = 100;
 
 pub(super) const INK: RGBColor = RGBColor(0, 0, 0);
 pub(super) const PAPER: RGBColor = RGBColor(255, 255, 255);
-/// For what is in the background: other systems, reference lines.
+/// Color of background systems and reference lines.
 pub(super) const FAINT: RGBColor = RGBColor(136, 136, 136);
-/// For grid lines and bands.
+/// Color of grid lines and bands.
 pub(super) const PALE: RGBColor = RGBColor(221, 221, 221);
 pub(super) const BLUE: RGBColor = RGBColor(0, 114, 178);
 pub(super) const VERMILION: RGBColor = RGBColor(213, 94, 0);
 
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-pub(super) type Fault = DrawingAreaErrorKind<io::Error>;
-pub(super) type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Marked, Marked>>;
+pub(super) type DrawError = DrawingAreaErrorKind<io::Error>;
+pub(super) type Chart<'a, 'b> =
+    ChartContext<'a, SVGBackend<'b>, Cartesian2d<TickedRange, TickedRange>>;
 
-/// A range with the values that are marked on it.
+/// Axis range with ticks.
 #[derive(Clone)]
-pub(super) struct Marked {
+pub(super) struct TickedRange {
     low: f64,
     high: f64,
     ticks: Vec<f64>,
 }
 
-impl Marked {
-    fn new(scale: &Scale<'_>) -> Self {
+impl TickedRange {
+    fn new(scale: &AxisScale<'_>) -> Self {
         Self {
             low: scale.low,
             high: scale.high,
@@ -55,15 +55,15 @@ impl Marked {
     }
 }
 
-impl Ranged for Marked {
+impl Ranged for TickedRange {
     type FormatOption = DefaultFormatting;
     type ValueType = f64;
 
     fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
-        // Nothing is drawn outside of the plot.
-        let share = ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0);
+        // Values are clamped to the plotting area.
+        let fraction = ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0);
         let length = f64::from(limit.1 - limit.0);
-        limit.0 + (share * length).round() as i32
+        limit.0 + (fraction * length).round() as i32
     }
 
     fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
@@ -75,12 +75,12 @@ impl Ranged for Marked {
     }
 }
 
-/// A picture as SVG: a title and a description for those who cannot see it, and what `draw` draws.
+/// Renders an SVG document with a title, a description and the drawing of `draw`.
 pub(super) fn svg(
     height: i32,
     title: &str,
     alt: &str,
-    draw: impl FnOnce(&Area<'_>) -> Result<(), Fault>,
+    draw: impl FnOnce(&Area<'_>) -> Result<(), DrawError>,
 ) -> String {
     let size = ((WIDTH * UNIT) as u32, (height.max(1) * UNIT) as u32);
     let mut drawn = String::new();
@@ -91,52 +91,56 @@ pub(super) fn svg(
             .and_then(|()| draw(&area))
             .and_then(|()| area.present());
         #[allow(clippy::expect_used, reason = "a string can always be written")]
-        done.expect("a picture in memory");
+        done.expect("a plot in memory");
     }
-    // plotters' own first tag knows neither the scale nor the title.
+    // The root element of plotters has neither a scale nor a title.
     let body = drawn.split_once('>').map_or("", |(_, body)| body);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"{WIDTH}\" \
          height=\"{height}\" viewBox=\"0 0 {} {}\">\n<title>{}</title>\n<desc>{}</desc>{body}",
         size.0,
         size.1,
-        escaped(title),
-        escaped(alt),
+        escape(title),
+        escape(alt),
     )
 }
 
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let text = printable(text);
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
 }
 
-/// Letters of a height in tenths of a pixel.
-pub(super) fn letters(height: i32) -> TextStyle<'static> {
-    // plotters divides by 1.24 again.
+/// Text style with a font height in tenths of a pixel.
+pub(super) fn text_style(height: i32) -> TextStyle<'static> {
+    // plotters divides font sizes by 1.24.
     let size = f64::from(height) * 1.24;
     ("sans-serif", size).into_font().color(&INK)
 }
 
-/// The same, placed by another corner than the upper left.
-pub(super) fn placed(style: TextStyle<'_>, across: HPos, down: VPos) -> TextStyle<'_> {
+/// Text style with another anchor than the upper left corner.
+pub(super) fn anchored(style: TextStyle<'_>, across: HPos, down: VPos) -> TextStyle<'_> {
     style.pos(Pos::new(across, down))
 }
 
-/// The same, read from below.
-pub(super) fn upwards(style: TextStyle<'_>) -> TextStyle<'_> {
+/// Text style rotated to read upwards.
+pub(super) fn rotated(style: TextStyle<'_>) -> TextStyle<'_> {
     style.transform(FontTransform::Rotate270)
 }
 
-/// A line of a width in tenths of a pixel.
-pub(super) fn stroke(color: RGBColor, tenths: u32) -> ShapeStyle {
+/// Line style with a width in tenths of a pixel.
+pub(super) fn line_style(color: RGBColor, tenths: u32) -> ShapeStyle {
     color.stroke_width(tenths)
 }
 
-/// A thin line of reference.
-pub(super) fn reference(area: &Area<'_>, from: (i32, i32), to: (i32, i32)) -> Result<(), Fault> {
-    let style = stroke(FAINT, 10);
+/// Draws a thin dashed reference line.
+pub(super) fn reference_line(
+    area: &Area<'_>,
+    from: (i32, i32),
+    to: (i32, i32),
+) -> Result<(), DrawError> {
+    let style = line_style(FAINT, 10);
     area.draw(&DashedPathElement::new(
         [from, to],
         4 * UNIT,
@@ -145,8 +149,8 @@ pub(super) fn reference(area: &Area<'_>, from: (i32, i32), to: (i32, i32)) -> Re
     ))
 }
 
-/// One axis: its range, the values that are marked, and what stands beside it.
-pub(super) struct Scale<'a> {
+/// Axis: range, ticks, title and tick labels.
+pub(super) struct AxisScale<'a> {
     pub(super) low: f64,
     pub(super) high: f64,
     pub(super) ticks: Vec<f64>,
@@ -154,9 +158,9 @@ pub(super) struct Scale<'a> {
     pub(super) label: &'a dyn Fn(f64) -> String,
 }
 
-impl Scale<'_> {
-    /// A range without marks.
-    pub(super) fn plain(low: f64, high: f64) -> Self {
+impl AxisScale<'_> {
+    /// Axis without ticks and labels.
+    pub(super) fn without_ticks(low: f64, high: f64) -> Self {
         Self {
             low,
             high,
@@ -167,29 +171,29 @@ impl Scale<'_> {
     }
 }
 
-/// The room around the plotting area, in pixels.
-pub(super) struct Room {
+/// Margins around the plotting area, in pixels.
+pub(super) struct PlotMargins {
     pub(super) left: i32,
     pub(super) below: i32,
     pub(super) right: i32,
     pub(super) above: i32,
 }
 
-/// Axes with grid lines. Empty titles and labels take no room but that of `room`.
+/// Draws axes and grid lines. Titles and tick labels must fit into the margins.
 pub(super) fn axes<'a, 'b>(
     area: &'a Area<'b>,
-    room: &Room,
-    x: &Scale<'_>,
-    y: &Scale<'_>,
-) -> Result<Chart<'a, 'b>, Fault> {
+    margins: &PlotMargins,
+    x: &AxisScale<'_>,
+    y: &AxisScale<'_>,
+) -> Result<Chart<'a, 'b>, DrawError> {
     let mut chart = ChartBuilder::on(area)
-        .margin_top(room.above * UNIT)
-        .margin_right(room.right * UNIT)
+        .margin_top(margins.above * UNIT)
+        .margin_right(margins.right * UNIT)
         .margin_left(2 * UNIT)
-        .x_label_area_size(room.below * UNIT)
-        .y_label_area_size((room.left - 2) * UNIT)
-        .build_cartesian_2d(Marked::new(x), Marked::new(y))?;
-    let (across, upwards) = (
+        .x_label_area_size(margins.below * UNIT)
+        .y_label_area_size((margins.left - 2) * UNIT)
+        .build_cartesian_2d(TickedRange::new(x), TickedRange::new(y))?;
+    let (x_label, y_label) = (
         |value: &f64| (x.label)(*value),
         |value: &f64| (y.label)(*value),
     );
@@ -197,12 +201,12 @@ pub(super) fn axes<'a, 'b>(
     mesh.max_light_lines(0)
         .x_labels(x.ticks.len().max(1))
         .y_labels(y.ticks.len().max(1))
-        .x_label_formatter(&across)
-        .y_label_formatter(&upwards)
-        .label_style(letters(LETTERS))
-        .axis_desc_style(letters(LETTERS))
-        .axis_style(stroke(INK, 8))
-        .bold_line_style(stroke(PALE, 6))
+        .x_label_formatter(&x_label)
+        .y_label_formatter(&y_label)
+        .label_style(text_style(TEXT_HEIGHT))
+        .axis_desc_style(text_style(TEXT_HEIGHT))
+        .axis_style(line_style(INK, 8))
+        .bold_line_style(line_style(PALE, 6))
         .set_all_tick_mark_size(3 * UNIT);
     if !x.title.is_empty() {
         mesh.x_desc(x.title);
@@ -215,17 +219,17 @@ pub(super) fn axes<'a, 'b>(
     Ok(chart)
 }
 
-/// How a system's line is told from the others without colour.
+/// Style of a system's curve: color, dash and marker.
 #[derive(Clone, Copy)]
-pub(super) struct Look {
+pub(super) struct SeriesStyle {
     color: RGBColor,
-    /// Dash and gap in pixels; none is a solid line.
+    /// Dash and gap lengths in pixels; `None` is a solid line.
     dash: Option<(i32, i32)>,
-    marker: Marker,
+    marker: MarkerShape,
 }
 
 #[derive(Clone, Copy)]
-enum Marker {
+enum MarkerShape {
     Dot,
     Ring,
     Square,
@@ -236,31 +240,35 @@ enum Marker {
     Cross,
 }
 
-/// Colours by Okabe and Ito, "Color universal design", 2008, which the colour-blind can tell
-/// apart; each with a dash and a marker of its own.
-pub(super) const LOOKS: [Look; 8] = [
-    look(INK, None, Marker::Dot),
-    look(BLUE, Some((9, 4)), Marker::Box),
-    look(VERMILION, Some((3, 3)), Marker::Triangle),
-    look(RGBColor(0, 158, 115), None, Marker::Diamond),
-    look(RGBColor(204, 121, 167), Some((9, 4)), Marker::Ring),
-    look(RGBColor(230, 159, 0), Some((3, 3)), Marker::Square),
-    look(RGBColor(86, 180, 233), None, Marker::Wedge),
-    look(RGBColor(85, 85, 85), Some((9, 4)), Marker::Cross),
+/// Colorblind-safe colors of Okabe and Ito, "Color universal design", 2008, each with its own dash and
+/// marker.
+pub(super) const SERIES_STYLES: [SeriesStyle; 8] = [
+    series_style(INK, None, MarkerShape::Dot),
+    series_style(BLUE, Some((9, 4)), MarkerShape::Box),
+    series_style(VERMILION, Some((3, 3)), MarkerShape::Triangle),
+    series_style(RGBColor(0, 158, 115), None, MarkerShape::Diamond),
+    series_style(RGBColor(204, 121, 167), Some((9, 4)), MarkerShape::Ring),
+    series_style(RGBColor(230, 159, 0), Some((3, 3)), MarkerShape::Square),
+    series_style(RGBColor(86, 180, 233), None, MarkerShape::Wedge),
+    series_style(RGBColor(85, 85, 85), Some((9, 4)), MarkerShape::Cross),
 ];
 
-const fn look(color: RGBColor, dash: Option<(i32, i32)>, marker: Marker) -> Look {
-    Look {
+const fn series_style(
+    color: RGBColor,
+    dash: Option<(i32, i32)>,
+    marker: MarkerShape,
+) -> SeriesStyle {
+    SeriesStyle {
         color,
         dash,
         marker,
     }
 }
 
-impl Look {
-    /// A line through points.
-    pub(super) fn line(self, area: &Area<'_>, points: &[(i32, i32)]) -> Result<(), Fault> {
-        let style = stroke(self.color, 15);
+impl SeriesStyle {
+    /// Draws a line through points.
+    pub(super) fn line(self, area: &Area<'_>, points: &[(i32, i32)]) -> Result<(), DrawError> {
+        let style = line_style(self.color, 15);
         match self.dash {
             None => area.draw(&PathElement::new(points, style)),
             Some((dash, gap)) => area.draw(&DashedPathElement::new(
@@ -272,8 +280,8 @@ impl Look {
         }
     }
 
-    /// A marker.
-    pub(super) fn mark(self, area: &Area<'_>, (x, y): (i32, i32)) -> Result<(), Fault> {
+    /// Draws a marker.
+    pub(super) fn mark(self, area: &Area<'_>, (x, y): (i32, i32)) -> Result<(), DrawError> {
         let shape = |corners: &[(i32, i32)]| -> Vec<(i32, i32)> {
             corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect()
         };
@@ -282,22 +290,22 @@ impl Look {
             let mut corners = shape(corners);
             area.draw(&Polygon::new(corners.clone(), PAPER))?;
             corners.extend_from_within(..2.min(corners.len()));
-            area.draw(&PathElement::new(corners, stroke(self.color, 12)))
+            area.draw(&PathElement::new(corners, line_style(self.color, 12)))
         };
         const SQUARE: [(i32, i32); 4] = [(-28, -28), (28, -28), (28, 28), (-28, 28)];
         match self.marker {
-            Marker::Dot => area.draw(&Circle::new((x, y), 32, self.color.filled())),
-            Marker::Ring => {
+            MarkerShape::Dot => area.draw(&Circle::new((x, y), 32, self.color.filled())),
+            MarkerShape::Ring => {
                 area.draw(&Circle::new((x, y), 30, PAPER.filled()))?;
-                area.draw(&Circle::new((x, y), 30, stroke(self.color, 12)))
+                area.draw(&Circle::new((x, y), 30, line_style(self.color, 12)))
             }
-            Marker::Square => filled(&SQUARE),
-            Marker::Box => hollow(&SQUARE),
-            Marker::Triangle => filled(&[(0, -40), (36, 26), (-36, 26)]),
-            Marker::Wedge => hollow(&[(0, 40), (36, -26), (-36, -26)]),
-            Marker::Diamond => filled(&[(0, -42), (42, 0), (0, 42), (-42, 0)]),
-            Marker::Cross => {
-                let style = stroke(self.color, 14);
+            MarkerShape::Square => filled(&SQUARE),
+            MarkerShape::Box => hollow(&SQUARE),
+            MarkerShape::Triangle => filled(&[(0, -40), (36, 26), (-36, 26)]),
+            MarkerShape::Wedge => hollow(&[(0, 40), (36, -26), (-36, -26)]),
+            MarkerShape::Diamond => filled(&[(0, -42), (42, 0), (0, 42), (-42, 0)]),
+            MarkerShape::Cross => {
+                let style = line_style(self.color, 14);
                 area.draw(&PathElement::new(shape(&[(-30, -30), (30, 30)]), style))?;
                 area.draw(&PathElement::new(shape(&[(-30, 30), (30, -30)]), style))
             }

@@ -1,47 +1,46 @@
-//! Lines of several systems: precision over recall, a measure over its cut-off.
+//! Curves of several systems: precision over recall, a measure over its cutoff.
 
 use plotters::prelude::PathElement;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::canvas::{
-    Area, FAINT, Fault, LETTERS, LOOKS, Look, Room, Scale, UNIT, WIDTH, axes, letters, placed,
-    stroke, svg,
+    Area, AxisScale, DrawError, FAINT, PlotMargins, SERIES_STYLES, SeriesStyle, TEXT_HEIGHT, UNIT,
+    WIDTH, anchored, axes, line_style, svg, text_style,
 };
-use super::labels::{MOST, labels, powers, short_number, ticks, width};
+use super::labels::{MAX_DRAWN, elided_labels, format_number, linear_ticks, log_ticks, text_width};
 use super::{Plot, csv};
 use crate::{Measure, MeasureCurve, Report};
 
-/// Curves of one or more systems in one plot.
+/// Plot of the curves of one or more systems.
 ///
-/// Up to eight are told apart by line, marker and colour. Of more than eight, the first and the
-/// seven with the highest mean figure are; the others stand behind them in grey, and the legend
-/// counts them.
+/// Up to eight curves differ in dash, marker and color. Of more than eight, the first and the seven
+/// with the highest mean are highlighted; the others are gray, and the legend counts them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CurvePlot {
-    /// A short name of the picture.
+    /// Title of the plot.
     pub title: String,
-    /// What the curves run over.
+    /// Horizontal axis.
     pub x: PlotAxis,
-    /// What is drawn upwards.
+    /// Title of the vertical axis.
     pub y: String,
-    /// The curves.
+    /// Curves.
     pub curves: Vec<MeasureCurve>,
-    /// Where there are more than eight curves, the places of those that are told apart, the first
-    /// eight of them; `None` for the first curve and those with the highest means.
-    pub front: Option<Vec<usize>>,
+    /// Indices of the highlighted curves among more than eight; the first eight count. Default: the
+    /// first curve and those with the highest mean.
+    pub highlighted: Option<Vec<usize>>,
 }
 
-/// The horizontal axis of [`CurvePlot`].
+/// Horizontal axis of [`CurvePlot`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlotAxis {
-    /// What it shows.
+    /// Title of the axis.
     pub title: String,
-    /// Whether it is logarithmic; values of 0 and less are then left out.
+    /// Whether the axis is logarithmic; values ≤ 0 are then skipped.
     pub logarithmic: bool,
 }
 
 impl CurvePlot {
-    /// Interpolated precision over recall, of reports that have
+    /// Precision-recall plot of reports that contain
     /// [`eleven_point_precision`](crate::eleven_point_precision).
     #[must_use]
     pub fn precision_recall(reports: &[Report]) -> Self {
@@ -53,12 +52,12 @@ impl CurvePlot {
             },
             y: "interpolated precision".to_owned(),
             curves: reports.iter().map(MeasureCurve::precision_recall).collect(),
-            front: None,
+            highlighted: None,
         }
     }
 
-    /// A measure over its cut-off, of reports that have it
-    /// [`at_cutoffs`](crate::at_cutoffs). The axis is logarithmic beyond a cut-off of 20.
+    /// Plot of a measure over its cutoff, of reports that contain it
+    /// [`at_cutoffs`](crate::at_cutoffs). The axis is logarithmic beyond a cutoff of 20.
     #[must_use]
     pub fn over_cutoffs(reports: &[Report], measure: Measure) -> Self {
         let curves: Vec<MeasureCurve> = reports
@@ -75,21 +74,21 @@ impl CurvePlot {
             },
             y: format!("{name}@k"),
             curves,
-            front: None,
+            highlighted: None,
         }
     }
 }
 
-/// The measure without its cut-off: `P(rel=2)`.
+/// Name of the measure without its cutoff: `P(rel=2)`.
 fn family(measure: Measure) -> String {
     let name = measure.at(1).to_string();
     name.strip_suffix("@1").unwrap_or(&name).to_owned()
 }
 
-/// The height of the plot with its axes, in pixels.
-const PLOT: i32 = 274;
-/// The height of a line of the legend.
-const LINE: i32 = 17;
+/// Height of the plot with its axes, in pixels.
+const PLOT_HEIGHT: i32 = 274;
+/// Height of a line of the legend, in pixels.
+const LINE_HEIGHT: i32 = 17;
 
 impl Plot for CurvePlot {
     fn title(&self) -> String {
@@ -104,17 +103,17 @@ impl Plot for CurvePlot {
             self.x.title,
             if all == 1 { "system" } else { "systems" }
         );
-        for &(at, _) in &self.chosen() {
+        for &(at, _) in &self.highlighted_curves() {
             let curve = &self.curves[at];
             let ends = (curve.points.first(), curve.points.last());
             if let (Some(first), Some(last)) = ends {
                 alt += &format!(
                     " {}: {} at {}, {} at {}.",
                     curve.system,
-                    short_number(first.1),
-                    short_number(first.0),
-                    short_number(last.1),
-                    short_number(last.0)
+                    format_number(first.1),
+                    format_number(first.0),
+                    format_number(last.1),
+                    format_number(last.0)
                 );
             }
         }
@@ -122,11 +121,14 @@ impl Plot for CurvePlot {
     }
 
     fn to_svg(&self) -> String {
-        let chosen = self.chosen();
-        let legend = Legend::new(self, &chosen);
-        let height = PLOT + legend.height();
+        let highlighted = self.highlighted_curves();
+        let legend = CurveLegend::new(self, &highlighted);
+        let height = PLOT_HEIGHT + legend.height();
         svg(height, &self.title, &self.alt(), |area| {
-            self.plot(&area.split_vertically((PLOT - 6) * UNIT).0, &chosen)?;
+            self.plot(
+                &area.split_vertically((PLOT_HEIGHT - 6) * UNIT).0,
+                &highlighted,
+            )?;
             legend.draw(area)
         })
     }
@@ -142,126 +144,135 @@ impl Plot for CurvePlot {
 }
 
 impl CurvePlot {
-    /// The curves that are told apart, in their order, and how.
-    fn chosen(&self) -> Vec<(usize, Look)> {
-        let mut chosen: Vec<usize> = (0..self.curves.len()).collect();
-        if chosen.len() > LOOKS.len() {
-            if let Some(front) = &self.front {
-                chosen = front.clone();
-                chosen.retain(|&at| at < self.curves.len());
-                chosen.truncate(LOOKS.len());
-                chosen.sort_unstable();
-                chosen.dedup();
-                return chosen.into_iter().zip(LOOKS).collect();
+    /// Highlighted curves, in order, with their styles.
+    fn highlighted_curves(&self) -> Vec<(usize, SeriesStyle)> {
+        let mut highlighted: Vec<usize> = (0..self.curves.len()).collect();
+        if highlighted.len() > SERIES_STYLES.len() {
+            if let Some(indices) = &self.highlighted {
+                highlighted = indices.clone();
+                highlighted.retain(|&at| at < self.curves.len());
+                highlighted.truncate(SERIES_STYLES.len());
+                highlighted.sort_unstable();
+                highlighted.dedup();
+                return highlighted.into_iter().zip(SERIES_STYLES).collect();
             }
             let mean = |at: usize| {
                 let points = &self.curves[at].points;
                 points.iter().map(|point| point.1).sum::<f64>() / points.len().max(1) as f64
             };
-            chosen[1..].sort_by(|&a, &b| mean(b).total_cmp(&mean(a)));
-            chosen.truncate(LOOKS.len());
-            chosen.sort_unstable();
+            highlighted[1..].sort_by(|&a, &b| mean(b).total_cmp(&mean(a)));
+            highlighted.truncate(SERIES_STYLES.len());
+            highlighted.sort_unstable();
         }
-        chosen.into_iter().zip(LOOKS).collect()
+        highlighted.into_iter().zip(SERIES_STYLES).collect()
     }
 
-    /// Where a value stands on the axis.
-    fn across(&self, x: f64) -> Option<f64> {
+    /// Position of a value on the axis, if it can be drawn.
+    fn axis_position(&self, x: f64) -> Option<f64> {
         let x = if self.x.logarithmic { x.log10() } else { x };
-        (x.abs() < MOST).then_some(x)
+        (x.abs() < MAX_DRAWN).then_some(x)
     }
 
-    /// The points of a curve that can be drawn.
+    /// Points of a curve that can be drawn.
     fn points<'c>(
         &self,
         curve: &'c MeasureCurve,
     ) -> impl Iterator<Item = (f64, f64)> + use<'_, 'c> {
         let drawn = curve.points.iter();
-        drawn.filter_map(|&(x, y)| Some((self.across(x)?, (y.abs() < MOST).then_some(y)?)))
+        drawn.filter_map(|&(x, y)| {
+            Some((self.axis_position(x)?, (y.abs() < MAX_DRAWN).then_some(y)?))
+        })
     }
 
-    fn plot(&self, area: &Area<'_>, chosen: &[(usize, Look)]) -> Result<(), Fault> {
+    fn plot(&self, area: &Area<'_>, highlighted: &[(usize, SeriesStyle)]) -> Result<(), DrawError> {
         let all = || self.curves.iter().flat_map(|curve| self.points(curve));
-        let (mut low, mut high, mut marks) = ticks(all().map(|point| point.0), 10.0);
+        let (mut low, mut high, mut x_ticks) = linear_ticks(all().map(|point| point.0), 10.0);
         let label: &dyn Fn(f64) -> String = if self.x.logarithmic {
-            (low, high, marks) = powers(all().map(|point| point.0));
-            &|value| short_number(10_f64.powf(value).round())
+            (low, high, x_ticks) = log_ticks(all().map(|point| point.0));
+            &|value| format_number(10_f64.powf(value).round())
         } else {
-            &short_number
+            &format_number
         };
         if all().all(|point| point.0.fract() == 0.0) {
-            // There is no cut-off of 1.5.
-            marks.retain(|mark| self.x.logarithmic || mark.fract() == 0.0);
+            // Cutoffs are integers.
+            x_ticks.retain(|tick| self.x.logarithmic || tick.fract() == 0.0);
         }
-        // Most measures start at 0; where all figures are high, the axis need not.
+        // The axis starts at 0 unless all values are high.
         let least = all().map(|point| point.1).fold(f64::INFINITY, f64::min);
         let most = all().map(|point| point.1).fold(f64::NEG_INFINITY, f64::max);
         let zero = (least > 0.0 && least < 0.5 * most).then_some(0.0);
         let heights = all().map(|point| point.1).chain(zero);
-        let (bottom, top, lines) = ticks(heights, 6.0);
-        let room = Room {
+        let (bottom, top, y_ticks) = linear_ticks(heights, 6.0);
+        let margins = PlotMargins {
             left: 52,
             below: 40,
             right: 22,
             above: 8,
         };
-        let x = Scale {
+        let x = AxisScale {
             low,
             high,
-            ticks: marks.clone(),
+            ticks: x_ticks.clone(),
             title: &self.x.title,
             label,
         };
-        let y = Scale {
+        let y = AxisScale {
             low: bottom,
             high: top,
-            ticks: lines,
+            ticks: y_ticks,
             title: &self.y,
-            label: &short_number,
+            label: &format_number,
         };
-        let chart = axes(area, &room, &x, &y)?;
+        let chart = axes(area, &margins, &x, &y)?;
         let path = |curve: &MeasureCurve| -> Vec<(i32, i32)> {
             let points = self.points(curve);
             points.map(|point| chart.backend_coord(&point)).collect()
         };
-        let known = |at: &usize| chosen.iter().any(|(known, _)| known == at);
-        for at in (0..self.curves.len()).filter(|at| !known(at)) {
-            area.draw(&PathElement::new(path(&self.curves[at]), stroke(FAINT, 6)))?;
+        let is_highlighted = |at: &usize| highlighted.iter().any(|(other, _)| other == at);
+        for at in (0..self.curves.len()).filter(|at| !is_highlighted(at)) {
+            area.draw(&PathElement::new(
+                path(&self.curves[at]),
+                line_style(FAINT, 6),
+            ))?;
         }
-        for &(at, look) in chosen.iter().rev() {
+        for &(at, style) in highlighted.iter().rev() {
             let curve = &self.curves[at];
-            look.line(area, &path(curve))?;
+            style.line(area, &path(curve))?;
             let few = curve.points.len() <= 12;
-            let marked = |x: f64| few || marks.iter().any(|mark| (mark - x).abs() < 1e-9);
+            let marked = |x: f64| few || x_ticks.iter().any(|tick| (tick - x).abs() < 1e-9);
             for point in self.points(curve).filter(|point| marked(point.0)) {
-                look.mark(area, chart.backend_coord(&point))?;
+                style.mark(area, chart.backend_coord(&point))?;
             }
         }
         Ok(())
     }
 }
 
-/// The names of the systems beside samples of their lines.
-struct Legend {
-    entries: Vec<(Option<Look>, String)>,
+/// Legend: names of the systems and samples of their lines.
+struct CurveLegend {
+    entries: Vec<(Option<SeriesStyle>, String)>,
     columns: usize,
 }
 
-impl Legend {
+impl CurveLegend {
     const SAMPLE: i32 = 30;
     const LEFT: i32 = 14;
 
-    fn new(curves: &CurvePlot, chosen: &[(usize, Look)]) -> Self {
-        let name = |&(at, _): &(usize, Look)| curves.curves[at].system.as_str();
-        let names: Vec<&str> = chosen.iter().map(name).collect();
-        let widest = names.iter().map(|name| width(name, LETTERS)).max();
-        let room = |columns: i32| (WIDTH - Self::LEFT) / columns - Self::SAMPLE - 14;
-        // One column when a name needs it.
-        let columns = if widest.unwrap_or(0) <= room(2) { 2 } else { 1 };
-        let names = labels(&names, room(columns), LETTERS);
-        let looks = chosen.iter().map(|&(_, look)| Some(look));
-        let mut entries: Vec<_> = looks.zip(names).collect();
-        let others = curves.curves.len() - chosen.len();
+    fn new(curves: &CurvePlot, highlighted: &[(usize, SeriesStyle)]) -> Self {
+        let name = |&(at, _): &(usize, SeriesStyle)| curves.curves[at].system.as_str();
+        let names: Vec<&str> = highlighted.iter().map(name).collect();
+        let widest = names.iter().map(|name| text_width(name, TEXT_HEIGHT)).max();
+        let max_width = |columns: i32| (WIDTH - Self::LEFT) / columns - Self::SAMPLE - 14;
+        // One column if a name is too long for two.
+        let columns = if widest.unwrap_or(0) <= max_width(2) {
+            2
+        } else {
+            1
+        };
+        let names = elided_labels(&names, max_width(columns), TEXT_HEIGHT);
+        let styles = highlighted.iter().map(|&(_, style)| Some(style));
+        let mut entries: Vec<_> = styles.zip(names).collect();
+        let others = curves.curves.len() - highlighted.len();
         if others > 0 {
             entries.push((None, format!("{others} others")));
         }
@@ -272,24 +283,25 @@ impl Legend {
     }
 
     fn height(&self) -> i32 {
-        self.entries.len().div_ceil(self.columns) as i32 * LINE + 6
+        self.entries.len().div_ceil(self.columns) as i32 * LINE_HEIGHT + 6
     }
 
-    fn draw(&self, area: &Area<'_>) -> Result<(), Fault> {
-        let style = placed(letters(LETTERS), HPos::Left, VPos::Center);
+    fn draw(&self, area: &Area<'_>) -> Result<(), DrawError> {
+        let text = anchored(text_style(TEXT_HEIGHT), HPos::Left, VPos::Center);
         let across = (WIDTH - Self::LEFT) / self.columns as i32;
-        for (at, (look, name)) in self.entries.iter().enumerate() {
+        for (at, (style, name)) in self.entries.iter().enumerate() {
             let left = Self::LEFT + (at % self.columns) as i32 * across;
-            let y = (PLOT + (at / self.columns) as i32 * LINE + LINE / 2) * UNIT;
+            let y =
+                (PLOT_HEIGHT + (at / self.columns) as i32 * LINE_HEIGHT + LINE_HEIGHT / 2) * UNIT;
             let sample = [(left * UNIT, y), ((left + Self::SAMPLE) * UNIT, y)];
-            match look {
-                None => area.draw(&PathElement::new(sample, stroke(FAINT, 6)))?,
-                Some(look) => {
-                    look.line(area, &sample)?;
-                    look.mark(area, ((left + Self::SAMPLE / 2) * UNIT, y))?;
+            match style {
+                None => area.draw(&PathElement::new(sample, line_style(FAINT, 6)))?,
+                Some(style) => {
+                    style.line(area, &sample)?;
+                    style.mark(area, ((left + Self::SAMPLE / 2) * UNIT, y))?;
                 }
             }
-            area.draw_text(name, &style, ((left + Self::SAMPLE + 6) * UNIT, y))?;
+            area.draw_text(name, &text, ((left + Self::SAMPLE + 6) * UNIT, y))?;
         }
         Ok(())
     }

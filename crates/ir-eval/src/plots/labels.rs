@@ -1,6 +1,6 @@
-//! Names and numbers as they fit beside a picture.
+//! Tick values, tick labels and names fitted to the available width.
 
-/// Control characters, which XML does not allow, made visible.
+/// Replaces control characters, which XML does not allow, by U+FFFD.
 pub(crate) fn printable(text: &str) -> String {
     let visible = |c: char| {
         if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') {
@@ -12,15 +12,15 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 
-/// About how wide a text is, in pixels, in a sans-serif face of a height in tenths of a pixel.
-pub(super) fn width(text: &str, height: i32) -> i32 {
-    let em: f64 = text.chars().map(share).sum();
+/// Estimated width of a text in pixels, in a sans-serif font with a height in tenths of a pixel.
+pub(super) fn text_width(text: &str, height: i32) -> i32 {
+    let em: f64 = text.chars().map(em_width).sum();
     (em * f64::from(height) / 10.0).ceil() as i32
 }
 
-/// Those of DejaVu Sans, or a little more: of the faces that stand for sans-serif on usual systems
-/// it is the widest.
-fn share(c: char) -> f64 {
+/// Width of a character in em. Upper bounds for DejaVu Sans, the widest of the common sans-serif
+/// fonts.
+fn em_width(c: char) -> f64 {
     match c {
         'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '|' | '\'' | ' ' | 'I' | 'f' | '-' => 0.36,
         't' | 'r' | '(' | ')' | '[' | ']' | '!' | '/' => 0.42,
@@ -32,31 +32,31 @@ fn share(c: char) -> f64 {
     }
 }
 
-/// A text that is no wider than the room: where it is too long, an ellipsis stands for its middle.
-pub(super) fn shorten(text: &str, room: i32, height: i32) -> String {
+/// Fits a text into a width in pixels; an ellipsis replaces the middle of longer texts.
+pub(super) fn elide(text: &str, max_width: i32, height: i32) -> String {
     let text = printable(text);
-    if width(&text, height) <= room {
+    if text_width(&text, height) <= max_width {
         return text;
     }
-    let letters: Vec<char> = text.chars().collect();
+    let chars: Vec<char> = text.chars().collect();
     let short = |keep: usize| -> String {
         let head = keep.div_ceil(2);
-        let tail = &letters[letters.len() - (keep - head)..];
-        letters[..head].iter().chain(&['…']).chain(tail).collect()
+        let tail = &chars[chars.len() - (keep - head)..];
+        chars[..head].iter().chain(&['…']).chain(tail).collect()
     };
-    (1..letters.len())
+    (1..chars.len())
         .rev()
         .map(short)
-        .find(|short| width(short, height) <= room)
+        .find(|short| text_width(short, height) <= max_width)
         .unwrap_or_else(|| "…".to_owned())
 }
 
-/// Names that fit into the room and differ where the whole names do: those that an ellipsis made
-/// alike get their number, from 1.
-pub(super) fn labels(names: &[&str], room: i32, height: i32) -> Vec<String> {
+/// Fits names into a width in pixels. Different names stay different: names that elision makes equal
+/// are prefixed by their number, from 1.
+pub(super) fn elided_labels(names: &[&str], max_width: i32, height: i32) -> Vec<String> {
     let mut short: Vec<String> = names
         .iter()
-        .map(|name| shorten(name, room, height))
+        .map(|name| elide(name, max_width, height))
         .collect();
     let mut known = std::collections::HashMap::<String, usize>::new();
     for label in &short {
@@ -65,16 +65,15 @@ pub(super) fn labels(names: &[&str], room: i32, height: i32) -> Vec<String> {
     for (at, (label, name)) in short.iter_mut().zip(names).enumerate() {
         if known.get(label).is_some_and(|&times| times > 1) {
             let number = format!("{}: ", at + 1);
-            let rest = room - width(&number, height);
-            *label = number + &shorten(name, rest, height);
+            let rest = max_width - text_width(&number, height);
+            *label = number + &elide(name, rest, height);
         }
     }
     short
 }
 
-/// A figure as it is usual beside an axis: no more than four significant digits, no zeros at the
-/// end.
-pub(super) fn short_number(value: f64) -> String {
+/// Tick label of a number: at most four significant digits, without trailing zeros.
+pub(super) fn format_number(value: f64) -> String {
     let places = match value.abs() {
         size if size >= 1000.0 || size == 0.0 => 0,
         size => (3 - size.log10().floor() as i32).clamp(0, 9) as usize,
@@ -94,17 +93,22 @@ pub(super) fn short_number(value: f64) -> String {
     }
 }
 
-/// Larger values cannot be drawn.
-pub(super) const MOST: f64 = 1e100;
+/// Upper bound of absolute values that can be drawn.
+pub(super) const MAX_DRAWN: f64 = 1e100;
 
-/// A range that holds the values and ends at round numbers, and the round numbers in it.
-pub(super) fn ticks(values: impl Iterator<Item = f64>, about: f64) -> (f64, f64, Vec<f64>) {
-    let finite = values.filter(|value| value.abs() < MOST);
-    let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+/// Minimum and maximum of the values with an absolute value below `limit`.
+fn range(values: impl Iterator<Item = f64>, limit: f64) -> (f64, f64) {
+    let finite = values.filter(|value| value.abs() < limit);
+    finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(value), high.max(value))
-    });
-    let all_the_same = high - low <= 1e-9 * low.abs().max(high.abs());
-    let (low, high) = match (low <= high, all_the_same) {
+    })
+}
+
+/// Linear axis: range with round bounds that contains the values, and about `count` round ticks.
+pub(super) fn linear_ticks(values: impl Iterator<Item = f64>, count: f64) -> (f64, f64, Vec<f64>) {
+    let (low, high) = range(values, MAX_DRAWN);
+    let constant = high - low <= 1e-9 * low.abs().max(high.abs());
+    let (low, high) = match (low <= high, constant) {
         (false, _) => (0.0, 1.0),
         (_, true) => {
             let around = if low == 0.0 { 1.0 } else { low.abs() * 0.1 };
@@ -112,7 +116,7 @@ pub(super) fn ticks(values: impl Iterator<Item = f64>, about: f64) -> (f64, f64,
         }
         _ => (low, high),
     };
-    let rough = (high - low) / about;
+    let rough = (high - low) / count;
     let power = 10_f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0]
         .map(|digit| digit * power)
@@ -121,7 +125,7 @@ pub(super) fn ticks(values: impl Iterator<Item = f64>, about: f64) -> (f64, f64,
         .unwrap_or(10.0 * power);
     let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
     let count = (last - first).clamp(1.0, 100.0) as i32;
-    // Dividing by a whole number keeps 0.3 from becoming 0.30000000000000004.
+    // Division by an integer gives 0.3 instead of 0.30000000000000004.
     let at = |i: f64| {
         if (1e-9..1.0).contains(&step) {
             i / (1.0 / step).round()
@@ -133,13 +137,10 @@ pub(super) fn ticks(values: impl Iterator<Item = f64>, about: f64) -> (f64, f64,
     (at(first), at(first + f64::from(count)), ticks)
 }
 
-/// The same for decimal logarithms of a logarithmic axis: 1, 2, 5, 10, 20, …, or the powers of ten
-/// alone where there are many.
-pub(super) fn powers(logarithms: impl Iterator<Item = f64>) -> (f64, f64, Vec<f64>) {
-    let finite = logarithms.filter(|value| value.abs() < 100.0);
-    let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-        (low.min(value), high.max(value))
-    });
+/// Logarithmic axis over decimal logarithms: ticks at 1, 2, 5, 10, 20, …, or at powers of ten only
+/// for more than 4.5 decades.
+pub(super) fn log_ticks(logarithms: impl Iterator<Item = f64>) -> (f64, f64, Vec<f64>) {
+    let (low, high) = range(logarithms, 100.0);
     let (low, high) = match (low <= high, low == high) {
         (false, _) => (0.0, 1.0),
         (_, true) => (low, low + 1.0),
@@ -167,7 +168,7 @@ mod tests {
 
     /// Widths of DejaVu Sans 2.37, measured with Pillow 13 (`ImageFont.getlength`) at 1000 pixels.
     #[test]
-    fn texts_are_not_thought_narrower_than_they_are() {
+    fn estimated_widths_are_upper_bounds() {
         for (text, pixels) in [
             ("bm25-k1=1.5000000000000002-b=0.4", 19_850),
             ("qqqqqqqqqqqqqqqqqqqqqqqqqqqqqq", 19_040),
@@ -175,9 +176,9 @@ mod tests {
             ("bm25+rm3-porter-robust04.default", 17_750),
             ("ColBERT-v2_HNSW", 9_230),
         ] {
-            let thought = width(text, 10_000);
-            assert!(thought >= pixels, "{text}: {thought} {pixels}");
-            assert!(thought < pixels * 5 / 4, "{text}: {thought} {pixels}");
+            let estimated = text_width(text, 10_000);
+            assert!(estimated >= pixels, "{text}: {estimated} {pixels}");
+            assert!(estimated < pixels * 5 / 4, "{text}: {estimated} {pixels}");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Pictures of reports and comparisons, as SVG: for a paper, a page, a screen. The feature `pictures` has them.
+//! SVG plots of reports and comparisons, for papers, HTML pages and screens. Requires the feature
+//! `plots`.
 //!
-//! Each picture is a value: fill it from reports or by hand, then take its SVG, its data as CSV,
-//! or its description. They are drawn by the library plotters. Nothing depends on colour alone:
-//! systems differ in dashes and markers too, and are named beside the plot. All have the width of a
-//! paper's column, name generic fonts only, and are the same bytes for the same figures.
+//! A plot is a value, filled from reports or by hand. It renders to SVG, to CSV and to a text
+//! description. Systems differ in dashes and markers as well as in color. All plots have the width of
+//! a paper column, use generic fonts only, and render to the same bytes for the same data.
 //!
 //! ```
 //! use ir_core::{Qrels, Run};
@@ -13,45 +13,45 @@
 //! qrels.insert("q1", "d1", 1);
 //! run.push("q1", "d1", 0.5);
 //! let report = Evaluator::new(&qrels, &eleven_point_precision())?.evaluate(&run)?;
-//! let picture = CurvePlot::precision_recall(&[report]);
-//! assert!(picture.to_svg().starts_with("<svg"));
-//! assert!(picture.to_csv().starts_with("system,recall,interpolated precision\nmine,0,1\n"));
+//! let plot = CurvePlot::precision_recall(&[report]);
+//! assert!(plot.to_svg().starts_with("<svg"));
+//! assert!(plot.to_csv().starts_with("system,recall,interpolated precision\nmine,0,1\n"));
 //! # Ok::<(), ir_eval::EvalError>(())
 //! ```
 
 mod canvas;
 mod curves;
-mod differences;
 mod labels;
-mod means;
-mod scores;
+mod query_differences;
+mod scores_by_rank;
+mod system_scores;
 
 pub use curves::{CurvePlot, PlotAxis};
-pub use differences::QueryDifferencePlot;
+pub use query_differences::QueryDifferencePlot;
 
 pub(crate) use labels::printable;
-pub use means::{PlottedScore, SystemScorePlot};
-pub use scores::ScoresByRankPlot;
+pub use scores_by_rank::ScoresByRankPlot;
+pub use system_scores::{PlottedScore, SystemScorePlot};
 
-/// Something that can be drawn.
+/// Plot that renders to SVG and CSV.
 pub trait Plot {
-    /// A short name, to be put above it.
+    /// Returns a short title.
     fn title(&self) -> String;
 
-    /// What it shows, in words, for those who cannot see it. It stands in the SVG too.
+    /// Returns a text description for accessibility. The SVG contains it too.
     fn alt(&self) -> String;
 
-    /// The picture: one SVG document of a fixed width of 400 pixels, on white.
+    /// Renders the plot as an SVG document, 400 pixels wide, on white.
     fn to_svg(&self) -> String;
 
-    /// The numbers behind it: CSV with a header line, in full precision.
+    /// Returns the plotted data as CSV with a header line, in full precision.
     fn to_csv(&self) -> String;
 }
 
-/// CSV out of rows of equal length.
+/// Formats rows of equal length as CSV.
 fn csv(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    // Writing rows of one length to memory cannot fail.
+    // Writing rows of equal length to memory cannot fail.
     let written: Result<(), csv::Error> =
         std::iter::once(header.iter().map(|h| (*h).to_owned()).collect())
             .chain(rows)

@@ -1,4 +1,4 @@
-//! Everything that a page shows of runs.
+//! Plots and queries of a page, from runs.
 
 use std::collections::HashSet;
 
@@ -11,48 +11,44 @@ use crate::{
     ScoresByRank, Summary, at_cutoffs, eleven_point_precision, log_spaced_cutoffs,
 };
 
-/// How much is shown at most. What is left out is told.
-const MEASURES: usize = 8;
-const FAMILIES: usize = 4;
-const PAIRS: usize = 8;
-const SCORES: usize = 4;
-const DOCUMENTS: usize = 5;
-const DEPTH: usize = 1000;
+// Limits of a page; remarks name what is omitted.
+const MAX_MEASURES: usize = 8;
+const MAX_CUTOFF_CURVES: usize = 4;
+const MAX_PAIRS: usize = 8;
+const MAX_SCORE_PLOTS: usize = 4;
+const MAX_DOCUMENTS: usize = 5;
+const MAX_DEPTH: usize = 1000;
 
-/// Why there is no page.
+/// Error creating a page from runs.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum PageError {
-    /// The runs are not those of the comparison.
+    /// A number of runs that differs from the number of compared systems.
     #[error("expected the runs of {expected} systems, found {found}")]
-    Runs {
-        /// How many systems are compared.
-        expected: usize,
-        /// How many runs there are.
-        found: usize,
-    },
-    /// A run could not be evaluated.
+    Runs { expected: usize, found: usize },
+    /// A run that cannot be evaluated.
     #[error(transparent)]
     Evaluation(#[from] EvalError),
 }
 
 impl<'a> ComparisonPage<'a> {
-    /// A page with all pictures and the queries that made the difference. `runs` are those of the
-    /// comparison, in its order.
+    /// Creates a page with all plots and the queries with the largest differences. `runs` are those
+    /// of the comparison, in the same order.
     ///
-    /// The first measure is the one of which differences per query are shown: for up to eight pairs
-    /// of systems, those that differ most, with up to `topics` wins and `topics` losses each. Curves run to the length of the longest list, at most
-    /// 1000, for up to four of the measures that have a cut-off, or for nDCG, P and R. Remarks on
-    /// the page tell what was left out.
+    /// Differences per query are those of the first measure, for up to eight pairs of systems with
+    /// the largest differences, each with up to `queries` wins and losses. Curves extend to the length
+    /// of the longest list, at most 1000, for up to four of the measures with a cutoff, or for nDCG, P
+    /// and R. [`ComparisonPage::remarks`] name what is omitted.
     ///
     /// # Errors
-    /// When there are not as many runs as systems, and as [`Evaluator::evaluate`].
+    /// When the number of runs and systems differs, and as [`Evaluator::evaluate`].
     pub fn from_runs<J>(
         title: &str,
         comparison: &'a Comparison,
         qrels: &J,
         runs: &[&Run],
-        topics: usize,
+        queries: usize,
     ) -> Result<Self, PageError>
     where
         J: Judgments + ?Sized,
@@ -64,31 +60,31 @@ impl<'a> ComparisonPage<'a> {
             });
         }
         let mut page = Self::new(title, comparison);
-        // Where missing queries are skipped, only those count that all systems answered.
-        let counted = Counted {
+        // If the rules skip missing queries, only those that all systems answered count.
+        let compared = ComparedQueries {
             queries: comparison.queries(),
             judgments: qrels,
         };
-        let full = Full {
+        let builder = PageBuilder {
             comparison,
-            qrels: &counted,
+            qrels: &compared,
             runs,
         };
-        full.means(&mut page);
-        full.curves(&mut page)?;
-        full.differences(&mut page, topics);
-        full.scores(&mut page);
+        builder.add_system_scores(&mut page);
+        builder.add_curves(&mut page)?;
+        builder.add_query_differences(&mut page, queries);
+        builder.add_scores_by_rank(&mut page);
         Ok(page)
     }
 }
 
-/// The judgments of some queries, in ascending byte order.
-struct Counted<'q, J: ?Sized> {
+/// Judgments of the compared queries, in ascending byte order.
+struct ComparedQueries<'q, J: ?Sized> {
     queries: &'q [String],
     judgments: &'q J,
 }
 
-impl<J: Judgments + ?Sized> Judgments for Counted<'_, J> {
+impl<J: Judgments + ?Sized> Judgments for ComparedQueries<'_, J> {
     fn queries(&self) -> Box<dyn Iterator<Item = &str> + '_> {
         Box::new(self.queries.iter().map(String::as_str))
     }
@@ -110,38 +106,38 @@ impl<J: Judgments + ?Sized> Judgments for Counted<'_, J> {
     }
 }
 
-/// What a page is made of.
-struct Full<'a, 'r> {
+/// Adds plots to a page.
+struct PageBuilder<'a, 'r> {
     comparison: &'a Comparison,
     qrels: &'r dyn Judgments,
     runs: &'r [&'r Run],
 }
 
-impl<'a> Full<'a, '_> {
-    fn means(&self, page: &mut ComparisonPage<'a>) {
+impl<'a> PageBuilder<'a, '_> {
+    fn add_system_scores(&self, page: &mut ComparisonPage<'a>) {
         let measures = self.comparison.measures();
-        for &measure in measures.iter().take(MEASURES) {
-            let means = SystemScorePlot::new(self.comparison, measure);
-            page.plots.extend(means.map(|means| Box::new(means) as _));
+        for &measure in measures.iter().take(MAX_MEASURES) {
+            let plot = SystemScorePlot::new(self.comparison, measure);
+            page.plots.extend(plot.map(|plot| Box::new(plot) as _));
         }
-        if measures.len() > MEASURES {
+        if measures.len() > MAX_MEASURES {
             page.remarks.push(format!(
-                "pictures of figures: the first {MEASURES} of {} measures",
+                "plots of scores: the first {MAX_MEASURES} of {} measures",
                 measures.len()
             ));
         }
     }
 
-    /// Precision and recall, and measures by cut-off.
-    fn curves(&self, page: &mut ComparisonPage<'a>) -> Result<(), EvalError> {
+    /// Adds precision-recall curves and measures over their cutoff.
+    fn add_curves(&self, page: &mut ComparisonPage<'a>) -> Result<(), EvalError> {
         let rules = self.comparison.rules();
         let lists = self.runs.iter().flat_map(|run| run.iter());
         let longest = lists.map(|(_, list)| list.len()).max().unwrap_or(0);
-        let depth = longest.min(DEPTH).min(rules.depth.unwrap_or(DEPTH));
+        let depth = longest.min(MAX_DEPTH).min(rules.depth.unwrap_or(MAX_DEPTH));
         let cutoffs = log_spaced_cutoffs(depth as u32);
-        let families = self.families();
+        let curve_measures = self.cutoff_measures();
         let mut measures = eleven_point_precision();
-        for &measure in families.iter().take(FAMILIES) {
+        for &measure in curve_measures.iter().take(MAX_CUTOFF_CURVES) {
             measures.extend(at_cutoffs(measure, &cutoffs));
         }
         let evaluator = Evaluator::with_rules(self.qrels, &measures, *rules)?;
@@ -149,98 +145,97 @@ impl<'a> Full<'a, '_> {
         for run in self.runs {
             reports.push(evaluator.evaluate(run)?);
         }
-        let front = self.front();
+        let highlighted = self.highlighted();
         let mut add = |mut curves: CurvePlot| {
-            self.name(&mut curves.curves);
-            curves.front = Some(front.clone());
+            self.rename(&mut curves.curves);
+            curves.highlighted = Some(highlighted.clone());
             page.plots.push(Box::new(curves));
         };
         add(CurvePlot::precision_recall(&reports));
-        for &measure in families.iter().take(FAMILIES) {
+        for &measure in curve_measures.iter().take(MAX_CUTOFF_CURVES) {
             add(CurvePlot::over_cutoffs(&reports, measure));
         }
-        if families.len() > FAMILIES {
+        if curve_measures.len() > MAX_CUTOFF_CURVES {
             page.remarks.push(format!(
-                "curves by cut-off: the first {FAMILIES} of {} measures that have one",
-                families.len()
+                "curves by cut-off: the first {MAX_CUTOFF_CURVES} of {} measures that have one",
+                curve_measures.len()
             ));
         }
         Ok(())
     }
 
-    /// The systems from the best one on the first measure down, but the first one before all: a
-    /// page tells the same ones apart in every picture.
-    fn front(&self) -> Vec<usize> {
+    /// Systems in descending order of the first measure, after the first system: all plots of a page
+    /// highlight the same ones.
+    fn highlighted(&self) -> Vec<usize> {
         let systems = self.comparison.systems();
         let score = |at: usize| systems[at].scores.first().map_or(0.0, |score| score.value);
-        let mut front: Vec<usize> = (0..systems.len()).collect();
-        if let Some(others) = front.get_mut(1..) {
+        let mut order: Vec<usize> = (0..systems.len()).collect();
+        if let Some(others) = order.get_mut(1..) {
             others.sort_by(|&a, &b| score(b).total_cmp(&score(a)));
         }
-        front
+        order
     }
 
-    /// The names of the comparison, which are unlike each other.
-    fn name(&self, curves: &mut [MeasureCurve]) {
+    /// Sets the unique names of the comparison.
+    fn rename(&self, curves: &mut [MeasureCurve]) {
         for (curve, system) in curves.iter_mut().zip(self.comparison.systems()) {
             curve.system.clone_from(&system.name);
         }
     }
 
-    /// The measures that have cut-offs, each once.
-    fn families(&self) -> Vec<Measure> {
+    /// Measures with a cutoff, without duplicates.
+    fn cutoff_measures(&self) -> Vec<Measure> {
         let measures = self.comparison.measures().iter();
-        let mut families: Vec<Measure> = Vec::new();
+        let mut distinct: Vec<Measure> = Vec::new();
         for measure in measures.filter(|m| m.cutoff().is_some() && m.summary() == Summary::Mean) {
-            let family = measure.at(1);
-            if !families.contains(&family) {
-                families.push(family);
+            let base = measure.at(1);
+            if !distinct.contains(&base) {
+                distinct.push(base);
             }
         }
-        if families.is_empty() {
-            families.extend([Measure::NDCG, Measure::P, Measure::R]);
+        if distinct.is_empty() {
+            distinct.extend([Measure::NDCG, Measure::P, Measure::R]);
         }
-        families
+        distinct
     }
 
-    /// The differences per query on the first measure.
-    fn differences(&self, page: &mut ComparisonPage<'a>, topics: usize) {
+    /// Adds the differences per query on the first measure.
+    fn add_query_differences(&self, page: &mut ComparisonPage<'a>, queries: usize) {
         let pairs = self.pairs();
         let mut shown: Vec<usize> = (0..pairs.len()).collect();
-        if pairs.len() > PAIRS {
+        if pairs.len() > MAX_PAIRS {
             let size = |at: usize| pairs[at].difference.abs();
             shown.sort_by(|&a, &b| size(b).total_cmp(&size(a)));
-            shown.truncate(PAIRS);
+            shown.truncate(MAX_PAIRS);
             shown.sort_unstable();
             page.remarks.push(format!(
-                "differences per query: the {PAIRS} of {} pairs of systems that differ most",
+                "differences per query: the {MAX_PAIRS} of {} pairs of systems that differ most",
                 pairs.len()
             ));
         }
         for pairwise in shown.into_iter().map(|at| pairs[at]) {
             let (system, against, measure) =
                 (&pairwise.system, &pairwise.against, pairwise.measure);
-            let picture = QueryDifferencePlot::new(self.comparison, system, against, measure);
-            page.plots
-                .extend(picture.map(|picture| Box::new(picture) as _));
+            let plot = QueryDifferencePlot::new(self.comparison, system, against, measure);
+            page.plots.extend(plot.map(|plot| Box::new(plot) as _));
             let (Some(run), Some(other)) = (self.run(system), self.run(against)) else {
                 continue;
             };
-            let moves =
-                RankChanges::new(self.qrels, *self.comparison.rules(), run, other).for_measure(measure);
-            page.topics.extend(WinsAndLosses::new(
+            let changes = RankChanges::new(self.qrels, *self.comparison.rules(), run, other)
+                .for_measure(measure);
+            page.wins_and_losses.extend(WinsAndLosses::new(
                 self.comparison,
-                &moves,
+                &changes,
                 system,
                 against,
                 measure,
-                topics,
-                DOCUMENTS,
+                queries,
+                MAX_DOCUMENTS,
             ));
         }
     }
 
-    /// The pairs that were tested on the first measure, each once.
+    /// Pairs that were tested on the first measure, without duplicates.
     fn pairs(&self) -> Vec<&'a PairwiseTest> {
         let first = self.comparison.measures().first();
         let mut known = HashSet::new();
@@ -260,24 +255,22 @@ impl<'a> Full<'a, '_> {
         self.runs.get(at).copied()
     }
 
-    /// The scores of the first system and of the best ones.
-    fn scores(&self, page: &mut ComparisonPage<'a>) {
+    /// Adds the scores by rank of the first system and of the best ones.
+    fn add_scores_by_rank(&self, page: &mut ComparisonPage<'a>) {
         let systems = self.comparison.systems();
-        let mut shown: Vec<usize> = (0..systems.len()).collect();
-        if shown.len() > SCORES {
-            let value = |at: usize| systems[at].scores.first().map_or(0.0, |score| score.value);
-            shown[1..].sort_by(|&a, &b| value(b).total_cmp(&value(a)));
-            shown.truncate(SCORES);
-            shown.sort_unstable();
+        let mut shown = self.highlighted();
+        shown.truncate(MAX_SCORE_PLOTS);
+        shown.sort_unstable();
+        if systems.len() > MAX_SCORE_PLOTS {
             page.remarks.push(format!(
                 "scores by rank: the first system and the {} best of {}",
-                SCORES - 1,
+                MAX_SCORE_PLOTS - 1,
                 systems.len()
             ));
         }
         for at in shown {
             let rules = *self.comparison.rules();
-            let mut scores = ScoresByRank::new(self.runs[at], self.qrels, rules, DEPTH);
+            let mut scores = ScoresByRank::new(self.runs[at], self.qrels, rules, MAX_DEPTH);
             scores.system.clone_from(&systems[at].name);
             page.plots.push(Box::new(ScoresByRankPlot(scores)));
         }

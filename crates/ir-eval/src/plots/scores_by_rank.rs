@@ -1,31 +1,30 @@
-//! Scores by rank.
+//! Retrieval scores and relevant documents by rank.
 
 use plotters::prelude::{Color, PathElement, Polygon, Rectangle};
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::canvas::{
-    Area, BLUE, Chart, Fault, INK, LETTERS, LOOKS, PALE, Room, Scale, UNIT, WIDTH, axes, letters,
-    placed, stroke, svg,
+    Area, AxisScale, BLUE, Chart, DrawError, INK, PALE, PlotMargins, SERIES_STYLES, TEXT_HEIGHT,
+    UNIT, WIDTH, anchored, axes, line_style, svg, text_style,
 };
-use super::labels::{MOST, powers, short_number, shorten, ticks, width};
+use super::labels::{MAX_DRAWN, elide, format_number, linear_ticks, log_ticks, text_width};
 use super::{Plot, csv};
 use crate::{RankStatistics, ScoresByRank, log_spaced_cutoffs};
 
-/// How scores fall with the rank, and where the relevant documents are.
+/// Plot of retrieval scores and relevant documents by rank.
 ///
-/// Over several queries: the mean score, a band that holds the middle four fifths of the scores,
-/// and below it the share of relevant documents. For one query: its scores, with a dot for each
-/// relevant document.
+/// Over several queries: the mean score, a band from the 10th to the 90th percentile, and bars of the
+/// proportion of relevant documents. For one query: its scores, with a dot for each relevant document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoresByRankPlot(
-    /// What is drawn.
+    /// Plotted data.
     pub ScoresByRank,
 );
 
-/// The heights of the two plots, in pixels.
-const PLOT: i32 = 210;
-const SHARES: i32 = 110;
-const LINE: i32 = 18;
+/// Heights of score plot, relevance plot and header, in pixels.
+const SCORE_HEIGHT: i32 = 210;
+const RELEVANCE_HEIGHT: i32 = 110;
+const HEADER_HEIGHT: i32 = 18;
 const LEFT: i32 = 52;
 
 impl Plot for ScoresByRankPlot {
@@ -41,7 +40,7 @@ impl Plot for ScoresByRankPlot {
         let mut alt = match self.0.query {
             None => format!(
                 "Line of the mean score at each rank over {} queries, with a band from the tenth \
-                 to the ninetieth percentile, and bars of the share of relevant documents.",
+                 to the ninetieth percentile, and bars of the proportion of relevant documents.",
                 self.0.lists
             ),
             Some(_) => "Line of the score at each rank, relevant documents marked.".to_owned(),
@@ -49,8 +48,8 @@ impl Plot for ScoresByRankPlot {
         if let (Some(first), Some(last)) = (ranks.first(), ranks.last()) {
             alt += &format!(
                 " Score {} at rank 1, {} at rank {}.",
-                short_number(first.mean),
-                short_number(last.mean),
+                format_number(first.mean),
+                format_number(last.mean),
                 ranks.len()
             );
         }
@@ -76,17 +75,21 @@ impl Plot for ScoresByRankPlot {
     }
 
     fn to_svg(&self) -> String {
-        let shares = if self.0.query.is_none() { SHARES } else { 0 };
-        let height = LINE + PLOT + shares + 34;
+        let relevance = if self.0.query.is_none() {
+            RELEVANCE_HEIGHT
+        } else {
+            0
+        };
+        let height = HEADER_HEIGHT + SCORE_HEIGHT + relevance + 34;
         svg(height, &self.title(), &self.alt(), |area| {
-            self.header(area)?;
-            let plots = area.split_vertically(LINE * UNIT).1;
+            self.draw_header(area)?;
+            let plots = area.split_vertically(HEADER_HEIGHT * UNIT).1;
             if self.0.query.is_some() {
-                return self.lines(area, &plots, "rank");
+                return self.draw_scores(area, &plots, "rank");
             }
-            let (upper, lower) = plots.split_vertically(PLOT * UNIT);
-            self.lines(area, &upper, "")?;
-            self.shares(area, &lower)
+            let (upper, lower) = plots.split_vertically(SCORE_HEIGHT * UNIT);
+            self.draw_scores(area, &upper, "")?;
+            self.draw_relevance(area, &lower)
         })
     }
 
@@ -109,7 +112,7 @@ impl Plot for ScoresByRankPlot {
 }
 
 impl ScoresByRankPlot {
-    /// The ranks of relevant documents.
+    /// Ranks of relevant documents.
     fn relevant(&self) -> impl Iterator<Item = usize> {
         let ranks = (1..).zip(&self.0.ranks);
         ranks
@@ -117,7 +120,7 @@ impl ScoresByRankPlot {
             .map(|(rank, _)| rank)
     }
 
-    /// The ranks that are drawn: enough for a smooth line, and those that are marked.
+    /// Plotted ranks: enough for a smooth line, and those with a marker.
     fn drawn(&self) -> Vec<(usize, RankStatistics)> {
         let mut drawn = self.smooth();
         if self.0.query.is_some() {
@@ -126,7 +129,7 @@ impl ScoresByRankPlot {
             drawn.dedup();
         }
         let points = drawn.into_iter().map(|rank| (rank, self.0.ranks[rank - 1]));
-        points.filter(|(_, at)| at.mean.abs() < MOST).collect()
+        points.filter(|(_, at)| at.mean.abs() < MAX_DRAWN).collect()
     }
 
     fn smooth(&self) -> Vec<usize> {
@@ -138,10 +141,10 @@ impl ScoresByRankPlot {
     fn x(&self) -> (f64, f64, Vec<f64>, bool) {
         let most = self.0.ranks.len().max(1) as f64;
         if most > 50.0 {
-            let (low, high, ticks) = powers([0.0, most.log10()].into_iter());
+            let (low, high, ticks) = log_ticks([0.0, most.log10()].into_iter());
             return (low, high, ticks, true);
         }
-        let ticks = ticks([1.0, most].into_iter(), 8.0).2;
+        let ticks = linear_ticks([1.0, most].into_iter(), 8.0).2;
         let whole = |tick: &f64| tick.fract() == 0.0 && (1.0..=most).contains(tick);
         let mut ticks: Vec<f64> = ticks.into_iter().filter(whole).collect();
         if ticks.first() != Some(&1.0) {
@@ -154,15 +157,15 @@ impl ScoresByRankPlot {
         &self,
         area: &'a Area<'b>,
         title: &str,
-        y: &Scale<'_>,
-    ) -> Result<(Chart<'a, 'b>, bool), Fault> {
+        y: &AxisScale<'_>,
+    ) -> Result<(Chart<'a, 'b>, bool), DrawError> {
         let (low, high, ticks, logarithmic) = self.x();
         let label: &dyn Fn(f64) -> String = match (title.is_empty(), logarithmic) {
             (true, _) => &|_| String::new(),
-            (_, true) => &|value| short_number(10_f64.powf(value).round()),
-            (_, false) => &short_number,
+            (_, true) => &|value| format_number(10_f64.powf(value).round()),
+            (_, false) => &format_number,
         };
-        let x = Scale {
+        let x = AxisScale {
             low,
             high,
             ticks,
@@ -170,26 +173,26 @@ impl ScoresByRankPlot {
             label,
         };
         let below = if title.is_empty() { 8 } else { 38 };
-        let room = Room {
+        let margins = PlotMargins {
             left: LEFT,
             below,
             right: 22,
             above: 4,
         };
-        Ok((axes(area, &room, &x, y)?, logarithmic))
+        Ok((axes(area, &margins, &x, y)?, logarithmic))
     }
 
-    /// The scores.
-    fn lines(&self, area: &Area<'_>, plot: &Area<'_>, title: &str) -> Result<(), Fault> {
+    /// Draws the scores.
+    fn draw_scores(&self, area: &Area<'_>, plot: &Area<'_>, title: &str) -> Result<(), DrawError> {
         let drawn = self.drawn();
         let ends = drawn.iter().flat_map(|(_, at)| [at.low, at.mean, at.high]);
-        let (low, high, lines) = ticks(ends, 7.0);
-        let y = Scale {
+        let (low, high, y_ticks) = linear_ticks(ends, 7.0);
+        let y = AxisScale {
             low,
             high,
-            ticks: lines,
+            ticks: y_ticks,
             title: "score",
-            label: &short_number,
+            label: &format_number,
         };
         let (chart, logarithmic) = self.chart(plot, title, &y)?;
         let at = |rank: usize, score: f64| {
@@ -207,56 +210,56 @@ impl ScoresByRankPlot {
             .map(|(rank, here)| at(*rank, here.mean))
             .collect();
         line.dedup();
-        area.draw(&PathElement::new(line.clone(), stroke(INK, 15)))?;
+        area.draw(&PathElement::new(line.clone(), line_style(INK, 15)))?;
         if self.0.query.is_some() {
             let mut last = None;
             for rank in self.relevant() {
                 let score = self.0.ranks[rank - 1].mean;
                 let here = at(rank, score);
-                // Dots less than a pixel apart are one.
+                // Dots less than a pixel apart are merged.
                 let near =
                     |(x, y): (i32, i32)| (x - here.0).abs() < UNIT && (y - here.1).abs() < UNIT;
-                if score.abs() < MOST && !last.is_some_and(near) {
-                    LOOKS[0].mark(area, here)?;
+                if score.abs() < MAX_DRAWN && !last.is_some_and(near) {
+                    SERIES_STYLES[0].mark(area, here)?;
                     last = Some(here);
                 }
             }
         } else if let [one] = line[..] {
-            LOOKS[0].mark(area, one)?;
+            SERIES_STYLES[0].mark(area, one)?;
         }
         Ok(())
     }
 
-    /// The share of relevant documents, in bars that are about equally wide on the axis.
-    fn shares(&self, area: &Area<'_>, plot: &Area<'_>) -> Result<(), Fault> {
+    /// Draws bars of the proportion of relevant documents, of about equal width on the axis.
+    fn draw_relevance(&self, area: &Area<'_>, plot: &Area<'_>) -> Result<(), DrawError> {
         let mut bars = Vec::new();
         let mut from = 0;
         for to in self.smooth() {
             let sum = |of: fn(&RankStatistics) -> usize| {
                 self.0.ranks[from..to].iter().map(of).sum::<usize>()
             };
-            let share = sum(|at| at.relevant) as f64 / sum(|at| at.lists).max(1) as f64;
-            bars.push((from, to, share * 100.0));
+            let proportion = sum(|at| at.relevant) as f64 / sum(|at| at.lists).max(1) as f64;
+            bars.push((from, to, proportion * 100.0));
             from = to;
         }
-        let (_, high, lines) = ticks(bars.iter().map(|bar| bar.2).chain([0.0]), 3.0);
-        let y = Scale {
+        let (_, high, y_ticks) = linear_ticks(bars.iter().map(|bar| bar.2).chain([0.0]), 3.0);
+        let y = AxisScale {
             low: 0.0,
             high,
-            ticks: lines,
+            ticks: y_ticks,
             title: "relevant (%)",
-            label: &short_number,
+            label: &format_number,
         };
         let (chart, logarithmic) = self.chart(plot, "rank", &y)?;
         let (low, high, ..) = self.x();
-        for (from, to, share) in bars {
-            // Ranks from + 1 to `to`, half a rank to either side.
+        for (from, to, percent) in bars {
+            // Ranks from + 1 to `to`, with half a rank on either side.
             let edge = |rank: usize| {
                 let rank = rank as f64 + 0.5;
                 (if logarithmic { rank.log10() } else { rank }).clamp(low, high)
             };
             let corners =
-                [(edge(from), share), (edge(to), 0.0)].map(|corner| chart.backend_coord(&corner));
+                [(edge(from), percent), (edge(to), 0.0)].map(|corner| chart.backend_coord(&corner));
             let [(left, top), (right, bottom)] = corners;
             let gap = if right - left > 30 { 5 } else { 0 };
             area.draw(&Rectangle::new(
@@ -267,15 +270,15 @@ impl ScoresByRankPlot {
         Ok(())
     }
 
-    /// What the marks mean.
-    fn header(&self, area: &Area<'_>) -> Result<(), Fault> {
-        let style = placed(letters(LETTERS), HPos::Left, VPos::Center);
+    /// Draws system name and legend.
+    fn draw_header(&self, area: &Area<'_>) -> Result<(), DrawError> {
+        let style = anchored(text_style(TEXT_HEIGHT), HPos::Left, VPos::Center);
         let rest = match &self.0.query {
-            Some(query) => format!(", query {}; ● relevant", shorten(query, 120, LETTERS)),
+            Some(query) => format!(", query {}; ● relevant", elide(query, 120, TEXT_HEIGHT)),
             None => format!("; mean of {} lists, band: middle 80 %", self.0.lists),
         };
-        let room = WIDTH - 20 - width(&rest, LETTERS);
-        let text = shorten(&self.0.system, room, LETTERS) + &rest;
-        area.draw_text(&text, &style, (10 * UNIT, LINE / 2 * UNIT))
+        let max_width = WIDTH - 20 - text_width(&rest, TEXT_HEIGHT);
+        let text = elide(&self.0.system, max_width, TEXT_HEIGHT) + &rest;
+        area.draw_text(&text, &style, (10 * UNIT, HEADER_HEIGHT / 2 * UNIT))
     }
 }

@@ -1,45 +1,45 @@
-//! Two systems, query by query.
+//! Differences between two systems per query.
 
 use plotters::prelude::{PathElement, Polygon, RGBColor};
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::canvas::{
-    Area, BLUE, Chart, Fault, INK, LETTERS, Room, SMALL, Scale, UNIT, VERMILION, WIDTH, axes,
-    letters, placed, reference, stroke, svg, upwards,
+    Area, AxisScale, BLUE, Chart, DrawError, INK, PlotMargins, SMALL_TEXT_HEIGHT, TEXT_HEIGHT,
+    UNIT, VERMILION, WIDTH, anchored, axes, line_style, reference_line, rotated, svg, text_style,
 };
-use super::labels::{MOST, labels, short_number, shorten, ticks, width};
+use super::labels::{MAX_DRAWN, elide, elided_labels, format_number, linear_ticks, text_width};
 use super::{Plot, csv};
 use crate::{Comparison, Measure, QueryDifference};
 
-/// What one system gains over another on each query: bars from the greatest gain to the greatest
-/// loss, and the mean as a dashed line.
+/// Bar chart of the differences between two systems per query, in descending order, with the mean as a
+/// dashed line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryDifferencePlot {
-    /// The measure.
+    /// Name of the measure.
     pub measure: String,
-    /// The system that is compared.
+    /// Name of the system.
     pub system: String,
-    /// The one it is compared with.
+    /// Name of the system that it is compared with.
     pub against: String,
-    /// The queries, in any order.
+    /// Differences, in any order.
     pub queries: Vec<QueryDifference>,
 }
 
-/// Up to how many queries are named, and stand in bars of their own.
-const NAMED: usize = 30;
-/// The height of the plot, in pixels.
-const PLOT: i32 = 220;
-/// The room below it for names, for the title of the axis, and for each line below that.
-const NAMES: i32 = 74;
-const AXIS: i32 = 22;
-const LINE: i32 = 17;
+/// Maximum number of queries with labels and separate bars.
+const MAX_LABELED: usize = 30;
+/// Height of the plot, in pixels.
+const PLOT_HEIGHT: i32 = 220;
+/// Heights below the plot, in pixels: query labels, axis title, and each line of the legend.
+const LABEL_HEIGHT: i32 = 74;
+const AXIS_HEIGHT: i32 = 22;
+const LINE_HEIGHT: i32 = 17;
 const LEFT: i32 = 52;
 const RIGHT: i32 = 10;
-/// The filling of losses.
+/// Fill color of losses.
 const LOSS: RGBColor = RGBColor(250, 214, 190);
 
 impl QueryDifferencePlot {
-    /// Two systems of a comparison on a measure; `None` where it does not have them.
+    /// Plot of two systems of a comparison; `None` if it does not have the systems or the measure.
     #[must_use]
     pub fn new(
         comparison: &Comparison,
@@ -55,14 +55,14 @@ impl QueryDifferencePlot {
         })
     }
 
-    /// The queries by falling gain.
+    /// Queries in descending order of difference.
     fn sorted(&self) -> Vec<&QueryDifference> {
         let mut sorted: Vec<&QueryDifference> = self.queries.iter().collect();
-        let falling = |a: &&QueryDifference, b: &&QueryDifference| {
+        let descending = |a: &&QueryDifference, b: &&QueryDifference| {
             let gains = b.difference.total_cmp(&a.difference);
             gains.then_with(|| a.query.cmp(&b.query))
         };
-        sorted.sort_by(falling);
+        sorted.sort_by(descending);
         sorted
     }
 
@@ -79,7 +79,7 @@ impl QueryDifferencePlot {
     fn mean_text(&self) -> String {
         match self.mean() {
             mean if mean.is_nan() => "no mean difference".to_owned(),
-            mean => format!("mean difference {}", signed(mean)),
+            mean => format!("mean difference {}", format_signed(mean)),
         }
     }
 
@@ -115,9 +115,9 @@ impl Plot for QueryDifferencePlot {
         if let (Some(best), Some(worst)) = (sorted.first(), sorted.last()) {
             alt += &format!(
                 " Greatest: {} on {}; least: {} on {}.",
-                signed(best.difference),
+                format_signed(best.difference),
                 best.query,
-                signed(worst.difference),
+                format_signed(worst.difference),
                 worst.query
             );
         }
@@ -125,7 +125,7 @@ impl Plot for QueryDifferencePlot {
     }
 
     fn to_svg(&self) -> String {
-        let height = self.below() + AXIS + 3 * LINE;
+        let height = self.below() + AXIS_HEIGHT + 3 * LINE_HEIGHT;
         svg(height, &self.title(), &self.alt(), |area| self.plot(area))
     }
 
@@ -148,79 +148,90 @@ impl Plot for QueryDifferencePlot {
 }
 
 impl QueryDifferencePlot {
-    /// Whether the queries are named.
-    fn named(&self) -> bool {
-        (1..=NAMED).contains(&self.queries.len())
+    /// Whether queries have labels.
+    fn labeled(&self) -> bool {
+        (1..=MAX_LABELED).contains(&self.queries.len())
     }
 
-    /// Where the title of the horizontal axis begins.
+    /// Vertical position of the axis title, in pixels.
     fn below(&self) -> i32 {
-        PLOT + if self.named() { NAMES } else { 0 }
+        PLOT_HEIGHT + if self.labeled() { LABEL_HEIGHT } else { 0 }
     }
 
-    fn plot(&self, area: &Area<'_>) -> Result<(), Fault> {
+    fn plot(&self, area: &Area<'_>) -> Result<(), DrawError> {
         let sorted = self.sorted();
         let gains: Vec<f64> = sorted.iter().map(|query| query.difference).collect();
-        let (low, high, lines) = ticks(gains.iter().copied().chain([0.0]), 8.0);
+        let (low, high, y_ticks) = linear_ticks(gains.iter().copied().chain([0.0]), 8.0);
         let title = format!("difference in {}", self.measure);
-        let title = shorten(&title, PLOT - 20, LETTERS);
-        let room = Room {
+        let title = elide(&title, PLOT_HEIGHT - 20, TEXT_HEIGHT);
+        let margins = PlotMargins {
             left: LEFT,
             below: 8,
             right: RIGHT,
             above: 8,
         };
         let count = gains.len().max(1) as f64;
-        let x = Scale::plain(0.0, count);
-        let y = Scale {
+        let x = AxisScale::without_ticks(0.0, count);
+        let y = AxisScale {
             low,
             high,
-            ticks: lines,
+            ticks: y_ticks,
             title: &title,
-            label: &short_number,
+            label: &format_number,
         };
-        let plot = area.split_vertically(PLOT * UNIT).0;
-        let chart = axes(&plot, &room, &x, &y)?;
+        let plot = area.split_vertically(PLOT_HEIGHT * UNIT).0;
+        let chart = axes(&plot, &margins, &x, &y)?;
         let at = |x: f64, y: f64| chart.backend_coord(&(x, y));
-        if self.named() {
-            bars(area, &chart, &gains)?;
-            let style = upwards(placed(letters(SMALL), HPos::Right, VPos::Center));
+        if self.labeled() {
+            draw_bars(area, &chart, &gains)?;
+            let style = rotated(anchored(
+                text_style(SMALL_TEXT_HEIGHT),
+                HPos::Right,
+                VPos::Center,
+            ));
             let names: Vec<&str> = sorted.iter().map(|query| query.query.as_str()).collect();
-            for (i, name) in labels(&names, NAMES - 8, SMALL).iter().enumerate() {
+            for (i, name) in elided_labels(&names, LABEL_HEIGHT - 8, SMALL_TEXT_HEIGHT)
+                .iter()
+                .enumerate()
+            {
                 let x = at(i as f64 + 0.5, low).0;
-                area.draw_text(name, &style, (x, (PLOT - 4) * UNIT))?;
+                area.draw_text(name, &style, (x, (PLOT_HEIGHT - 4) * UNIT))?;
             }
         } else {
-            hills(area, &chart, &gains)?;
+            draw_outline(area, &chart, &gains)?;
         }
         area.draw(&PathElement::new(
             [at(0.0, 0.0), at(count, 0.0)],
-            stroke(INK, 8),
+            line_style(INK, 8),
         ))?;
         let mean = self.mean();
-        if mean.abs() < MOST {
-            reference(area, at(0.0, mean), at(count, mean))?;
+        if mean.abs() < MAX_DRAWN {
+            reference_line(area, at(0.0, mean), at(count, mean))?;
         }
-        self.explain(area)
+        self.draw_legend(area)
     }
 
-    /// What stands below the bars.
-    fn explain(&self, area: &Area<'_>) -> Result<(), Fault> {
+    /// Draws axis title and legend.
+    fn draw_legend(&self, area: &Area<'_>) -> Result<(), DrawError> {
         let axis = match self.queries.len() {
             0 => "no queries".to_owned(),
             1 => "1 query".to_owned(),
             n => format!("{n} queries, by falling difference"),
         };
-        let centred = placed(letters(LETTERS), HPos::Center, VPos::Center);
+        let centered = anchored(text_style(TEXT_HEIGHT), HPos::Center, VPos::Center);
         let middle = (LEFT + (WIDTH - LEFT - RIGHT) / 2) * UNIT;
         let top = self.below();
-        area.draw_text(&axis, &centred, (middle, (top + AXIS / 2) * UNIT))?;
+        area.draw_text(&axis, &centered, (middle, (top + AXIS_HEIGHT / 2) * UNIT))?;
 
         let (better, worse, equal) = self.counts();
-        let room = WIDTH - LEFT - 30;
+        let max_width = WIDTH - LEFT - 30;
         let line = |count: usize, name: &str| {
             let count = format!("better on {count}: ");
-            let name = shorten(name, room - width(&count, LETTERS), LETTERS);
+            let name = elide(
+                name,
+                max_width - text_width(&count, TEXT_HEIGHT),
+                TEXT_HEIGHT,
+            );
             count + &name
         };
         let lines = [
@@ -228,12 +239,12 @@ impl QueryDifferencePlot {
             line(worse, &self.against),
             format!("{}; equal on {equal}", self.mean_text()),
         ];
-        let style = placed(letters(LETTERS), HPos::Left, VPos::Center);
+        let style = anchored(text_style(TEXT_HEIGHT), HPos::Left, VPos::Center);
         for (i, text) in lines.iter().enumerate() {
-            let y = (top + AXIS + i as i32 * LINE + LINE / 2 - 2) * UNIT;
+            let y = (top + AXIS_HEIGHT + i as i32 * LINE_HEIGHT + LINE_HEIGHT / 2 - 2) * UNIT;
             let (from, to) = ((LEFT * UNIT, y), ((LEFT + 20) * UNIT, y));
             match i {
-                2 => reference(area, from, to)?,
+                2 => reference_line(area, from, to)?,
                 _ => bar(area, (from.0, y - 50), (to.0, y + 50), i == 0)?,
             }
             area.draw_text(text, &style, ((LEFT + 26) * UNIT, y))?;
@@ -242,17 +253,17 @@ impl QueryDifferencePlot {
     }
 }
 
-/// A difference with its sign.
-fn signed(value: f64) -> String {
+/// Formats a difference with its sign.
+fn format_signed(value: f64) -> String {
     format!("{value:+.4}").replace('-', "−")
 }
 
-/// A bar between two corners: dark for a gain, light with an edge for a loss.
-fn bar(area: &Area<'_>, from: (i32, i32), to: (i32, i32), gain: bool) -> Result<(), Fault> {
+/// Draws a bar between two corners: dark for a gain, light with an outline for a loss.
+fn bar(area: &Area<'_>, from: (i32, i32), to: (i32, i32), gain: bool) -> Result<(), DrawError> {
     shape(area, vec![from, (to.0, from.1), to, (from.0, to.1)], gain)
 }
 
-fn shape(area: &Area<'_>, mut corners: Vec<(i32, i32)>, gain: bool) -> Result<(), Fault> {
+fn shape(area: &Area<'_>, mut corners: Vec<(i32, i32)>, gain: bool) -> Result<(), DrawError> {
     let (fill, edge) = if gain {
         (BLUE, BLUE)
     } else {
@@ -260,16 +271,16 @@ fn shape(area: &Area<'_>, mut corners: Vec<(i32, i32)>, gain: bool) -> Result<()
     };
     area.draw(&Polygon::new(corners.clone(), fill))?;
     corners.extend_from_within(..1);
-    area.draw(&PathElement::new(corners, stroke(edge, 6)))
+    area.draw(&PathElement::new(corners, line_style(edge, 6)))
 }
 
-/// A bar for each query.
-fn bars(area: &Area<'_>, chart: &Chart<'_, '_>, gains: &[f64]) -> Result<(), Fault> {
+/// Draws one bar per query.
+fn draw_bars(area: &Area<'_>, chart: &Chart<'_, '_>, gains: &[f64]) -> Result<(), DrawError> {
     let at = |x: f64, y: f64| chart.backend_coord(&(x, y));
     let half = (at(1.0, 0.0).0 - at(0.0, 0.0).0) * 4 / 10;
     let half = half.min(15 * UNIT);
     for (i, &gain) in gains.iter().enumerate() {
-        if gain == 0.0 || gain.abs() >= MOST || gain.is_nan() {
+        if gain == 0.0 || gain.abs() >= MAX_DRAWN || gain.is_nan() {
             continue;
         }
         let (x, end) = at(i as f64 + 0.5, gain);
@@ -283,12 +294,12 @@ fn bars(area: &Area<'_>, chart: &Chart<'_, '_>, gains: &[f64]) -> Result<(), Fau
     Ok(())
 }
 
-/// The outline of bars that are too many to be seen one by one.
-fn hills(area: &Area<'_>, chart: &Chart<'_, '_>, gains: &[f64]) -> Result<(), Fault> {
+/// Draws the outline of all bars.
+fn draw_outline(area: &Area<'_>, chart: &Chart<'_, '_>, gains: &[f64]) -> Result<(), DrawError> {
     let at = |x: f64, y: f64| chart.backend_coord(&(x, y));
     let ground = at(0.0, 0.0).1;
     let (left, right) = (at(0.0, 0.0).0, at(gains.len() as f64, 0.0).0);
-    // Half a pixel each.
+    // Columns are half a pixel wide.
     let columns = if gains.is_empty() {
         0
     } else {
@@ -302,10 +313,10 @@ fn hills(area: &Area<'_>, chart: &Chart<'_, '_>, gains: &[f64]) -> Result<(), Fa
             let last = ((column + 1) * gains.len() / columns)
                 .saturating_sub(1)
                 .max(first);
-            // They are sorted: the best is the first.
+            // Differences are sorted in descending order.
             let value = gains[if gain { first } else { last }];
             let there = if gain { value > 0.0 } else { value < 0.0 };
-            if !there || value.abs() >= MOST {
+            if !there || value.abs() >= MAX_DRAWN {
                 continue;
             }
             let (from, to) = (left + column as i32 * 5, left + column as i32 * 5 + 5);

@@ -1,57 +1,55 @@
-//! A measure per system, with intervals.
+//! Scores of systems on one measure, with confidence intervals.
 
 use plotters::prelude::{Circle, Color, PathElement};
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::canvas::{
-    Area, Fault, INK, LETTERS, Room, Scale, UNIT, WIDTH, axes, letters, placed, reference, stroke,
-    svg,
+    Area, AxisScale, DrawError, INK, PlotMargins, TEXT_HEIGHT, UNIT, WIDTH, anchored, axes,
+    line_style, reference_line, svg, text_style,
 };
-use super::labels::{MOST, labels, short_number, ticks, width};
+use super::labels::{MAX_DRAWN, elide, elided_labels, format_number, linear_ticks, text_width};
 use super::{Plot, csv};
 use crate::{ComparedSystem, Comparison, Measure};
 
-/// A measure of one or more systems, one below the other, each with its interval.
+/// Dot plot of the scores of systems on one measure, with confidence intervals.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SystemScorePlot {
-    /// The measure.
+    /// Name of the measure.
     pub measure: String,
-    /// What the intervals are: "95 % interval, bootstrap", for example. Empty without any.
+    /// Description of the intervals, for example "95 % interval, bootstrap". Empty without intervals.
     pub interval: String,
-    /// Over how many queries.
+    /// Number of queries.
     pub queries: usize,
-    /// A value to compare all with, drawn as a dashed line: that of the baseline.
+    /// Score of the baseline, drawn as a dashed reference line.
     pub reference: Option<f64>,
-    /// The systems.
+    /// Systems, from top to bottom.
     pub systems: Vec<PlottedScore>,
 }
 
-/// A system's figure.
+/// Score of one system in a [`SystemScorePlot`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlottedScore {
-    /// The system's name.
+    /// Name of the system.
     pub system: String,
-    /// The figure over all queries.
+    /// Score over all queries.
     pub value: f64,
-    /// The lower and the upper end of its interval.
+    /// Lower and upper bound of the confidence interval.
     pub interval: Option<(f64, f64)>,
 }
 
-/// The height of a system's line, in pixels.
-const LINE: i32 = 18;
-/// The room for a name, and for a figure.
-const NAMES: i32 = 160;
-const FIGURES: i32 = 46;
+/// Height of a system's row, in pixels.
+const ROW_HEIGHT: i32 = 18;
+/// Maximum width of a name, in pixels.
+const MAX_NAME_WIDTH: i32 = 160;
+/// Width of the column of scores, in pixels.
+const SCORE_WIDTH: i32 = 46;
 
 impl SystemScorePlot {
-    /// The systems of a comparison, with its intervals; `None` where it does not have the measure.
+    /// Plot of the systems of a comparison; `None` if it does not have the measure.
     #[must_use]
     pub fn new(comparison: &Comparison, measure: Measure) -> Option<Self> {
-        let mean = |system: &ComparedSystem| {
-            let score = system
-                .scores
-                .iter()
-                .find(|score| score.measure == measure)?;
+        let plotted = |system: &ComparedSystem| {
+            let score = comparison.score(&system.name, measure)?;
             Some(PlottedScore {
                 system: system.name.clone(),
                 value: score.value,
@@ -61,7 +59,7 @@ impl SystemScorePlot {
         let confidence = (1.0 - comparison.config().level) * 100.0;
         Some(Self {
             measure: measure.to_string(),
-            interval: format!("{} % intervals", short_number(confidence)),
+            interval: format!("{} % intervals", format_number(confidence)),
             queries: comparison.queries().len(),
             reference: comparison
                 .baseline()
@@ -69,7 +67,7 @@ impl SystemScorePlot {
             systems: comparison
                 .systems()
                 .iter()
-                .map(mean)
+                .map(plotted)
                 .collect::<Option<_>>()?,
         })
     }
@@ -114,7 +112,7 @@ impl Plot for SystemScorePlot {
     }
 
     fn to_svg(&self) -> String {
-        let height = self.systems.len().max(1) as i32 * LINE + 56;
+        let height = self.systems.len().max(1) as i32 * ROW_HEIGHT + 56;
         svg(height, &self.title(), &self.alt(), |area| {
             self.plot(area, height)
         })
@@ -135,49 +133,49 @@ impl Plot for SystemScorePlot {
 }
 
 impl SystemScorePlot {
-    fn plot(&self, area: &Area<'_>, height: i32) -> Result<(), Fault> {
+    fn plot(&self, area: &Area<'_>, height: i32) -> Result<(), DrawError> {
         let names: Vec<&str> = self
             .systems
             .iter()
             .map(|mean| mean.system.as_str())
             .collect();
-        let widest = names.iter().map(|name| width(name, LETTERS)).max();
-        let left = widest.unwrap_or(0).min(NAMES) + 12;
-        let names = labels(&names, NAMES, LETTERS);
+        let widest = names.iter().map(|name| text_width(name, TEXT_HEIGHT)).max();
+        let left = widest.unwrap_or(0).min(MAX_NAME_WIDTH) + 12;
+        let names = elided_labels(&names, MAX_NAME_WIDTH, TEXT_HEIGHT);
         let ends = self.systems.iter().flat_map(|mean| {
             let (low, high) = mean.interval.unwrap_or((mean.value, mean.value));
             [low, mean.value, high]
         });
-        let (low, high, marks) = ticks(ends.chain(self.reference), 5.0);
+        let (low, high, x_ticks) = linear_ticks(ends.chain(self.reference), 5.0);
         let axis = self.axis();
-        let room = Room {
+        let margins = PlotMargins {
             left,
             below: 22,
-            right: FIGURES + 4,
+            right: SCORE_WIDTH + 4,
             above: 6,
         };
         let upper = area.split_vertically((height - 20) * UNIT).0;
-        let x = Scale {
+        let x = AxisScale {
             low,
             high,
-            ticks: marks,
+            ticks: x_ticks,
             title: "",
-            label: &short_number,
+            label: &format_number,
         };
         let rows = self.systems.len().max(1) as f64;
-        let y = Scale::plain(rows, 0.0);
-        let chart = axes(&upper, &room, &x, &y)?;
-        // The title of the axis is longer than the axis.
-        let below = placed(letters(LETTERS), HPos::Center, VPos::Center);
-        let title = super::labels::shorten(&axis, WIDTH - 8, LETTERS);
+        let y = AxisScale::without_ticks(rows, 0.0);
+        let chart = axes(&upper, &margins, &x, &y)?;
+        // The title can be wider than the axis.
+        let below = anchored(text_style(TEXT_HEIGHT), HPos::Center, VPos::Center);
+        let title = elide(&axis, WIDTH - 8, TEXT_HEIGHT);
         area.draw_text(&title, &below, (WIDTH / 2 * UNIT, (height - 12) * UNIT))?;
 
-        let drawn = |value: f64| value.abs() < MOST;
+        let drawn = |value: f64| value.abs() < MAX_DRAWN;
         if let Some(value) = self.reference.filter(|value| drawn(*value)) {
             let (x, top) = chart.backend_coord(&(value, 0.0));
-            reference(area, (x, top), (x, chart.backend_coord(&(value, rows)).1))?;
+            reference_line(area, (x, top), (x, chart.backend_coord(&(value, rows)).1))?;
         }
-        let right = placed(letters(LETTERS), HPos::Right, VPos::Center);
+        let right = anchored(text_style(TEXT_HEIGHT), HPos::Right, VPos::Center);
         for (at, (mean, name)) in self.systems.iter().zip(&names).enumerate() {
             let at = at as f64 + 0.5;
             let y = chart.backend_coord(&(low, at)).1;
@@ -193,7 +191,7 @@ impl SystemScorePlot {
                     chart.backend_coord(&(from, at)).0,
                     chart.backend_coord(&(to, at)).0,
                 );
-                let style = stroke(INK, 12);
+                let style = line_style(INK, 12);
                 area.draw(&PathElement::new([(from, y), (to, y)], style))?;
                 for end in [from, to] {
                     area.draw(&PathElement::new([(end, y - 30), (end, y + 30)], style))?;
