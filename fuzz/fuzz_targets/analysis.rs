@@ -1,7 +1,7 @@
-//! Analyses of any text: terms have content, come from a piece of the text, in order and apart;
-//! highlighted spans and snippets are pieces of the text, too.
+//! Analysis of any text: terms are non-empty and in text order without overlap; highlighted spans
+//! and snippets are substrings.
 //!
-//! The first three bytes choose the analysis, the first line is the query, the rest the text.
+//! The first three bytes select the analyzer, the first line is the query, the rest the text.
 #![no_main]
 
 use ir_bm25::analysis::{

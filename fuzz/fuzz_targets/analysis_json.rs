@@ -1,5 +1,5 @@
-//! Descriptions of analyses and indexes as JSON: read or refused; what is read is written and read
-//! alike, and is built or refused.
+//! Analyzers and index configurations as JSON: a round trip preserves them, and they are built or
+//! rejected.
 #![no_main]
 
 use ir_bm25::analysis::QueryCleaning;

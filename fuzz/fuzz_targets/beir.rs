@@ -1,17 +1,17 @@
-//! BEIR's files: ids are there and unique, and qrels survive being written out and read again.
+//! BEIR files: ids exist and are unique, and a round trip preserves qrels.
 #![no_main]
 
 use std::collections::HashSet;
 use std::fmt::Write;
 
 use ir_core::Document;
-use ir_data::{JsonFields, Repeats, beir, jsonl};
+use ir_data::{JsonFields, DuplicateIds, beir, jsonl};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut docs = jsonl::Docs::new(bytes, "fuzz", JsonFields::beir(), Repeats::Refuse);
+    let mut docs = jsonl::JsonlReader::new(bytes, "fuzz", JsonFields::beir(), DuplicateIds::Reject);
     let (mut doc, mut ids) = (Document::default(), HashSet::new());
-    while let Ok(true) = docs.next_into(&mut doc) {
+    while let Ok(true) = docs.read_into(&mut doc) {
         assert!(!doc.id.is_empty() && ids.insert(doc.id.clone()));
     }
     if let Ok(queries) = jsonl::read_queries(bytes, "fuzz", &JsonFields::beir()) {

@@ -1,28 +1,28 @@
-//! DataFinder's files: ids are there, queries' ids are unique, and a pair is judged and listed once.
+//! DataFinder files: document ids exist, query ids are unique, a pair is judged and listed once.
 #![no_main]
 
 use std::collections::HashSet;
 
 use ir_core::Document;
 use ir_data::datafinder::{
-    DatasetCorpus, Header, IdForm, Quoting, TestQuery, keyphrase_query_of, read_qrels, read_run,
+    DatasetCorpus, HeaderLine, DatasetIdStyle, Quoting, DatasetQuery, keyphrase_query_from_attributes, read_qrels, read_run,
     read_test_queries, read_training_queries,
 };
 use libfuzzer_sys::fuzz_target;
 
-fn check(queries: &[TestQuery]) {
+fn check(queries: &[DatasetQuery]) {
     let ids: HashSet<&str> = queries.iter().map(|test| test.query.id.as_str()).collect();
     assert_eq!(ids.len(), queries.len());
-    let qrels = TestQuery::qrels(queries);
+    let qrels = DatasetQuery::qrels(queries);
     for test in queries {
         let judged = qrels.get(&test.query.id).map_or(0, |judged| judged.len());
         assert!(judged <= test.positives.len());
-        let _ = keyphrase_query_of(&test.query.attributes);
+        let _ = keyphrase_query_from_attributes(&test.query.attributes);
     }
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    for form in [IdForm::Underscored, IdForm::Name] {
+    for form in [DatasetIdStyle::Underscored, DatasetIdStyle::Name] {
         let mut docs = DatasetCorpus::read(bytes, "fuzz", form);
         let mut doc = Document::default();
         while let Ok(true) = docs.read(&mut doc) {
@@ -37,7 +37,7 @@ fuzz_target!(|bytes: &[u8]| {
         check(&queries);
     }
     for quoting in [Quoting::Raw, Quoting::Csv] {
-        for header in [Header::AsData, Header::Skip] {
+        for header in [HeaderLine::AsData, HeaderLine::Skip] {
             if let Ok(qrels) = read_qrels(bytes, "fuzz", quoting, header) {
                 let lines = bytes.split(|&byte| byte == b'\n').count();
                 assert!(qrels.data.judgments() <= lines);

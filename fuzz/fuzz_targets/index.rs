@@ -1,10 +1,10 @@
-//! Index files: any bytes are opened or refused; what opens is searched, explained and looked up
-//! without a panic and without an endless loop.
+//! BM25 index files: any bytes are opened or rejected. An index that opens is searched, explained
+//! and looked up without panics and endless loops.
 //!
-//! The first byte chooses: the rest is the file; the rest is written over places of a good file, and
-//! then one changed byte is always noticed; the same and all checksums are made right again; a
-//! section is replaced and all checksums are made right. The dictionary of terms is left out of the
-//! last two: the `fst` crate takes one whose checksum is right at its word.
+//! The first byte selects: the rest is the file; the rest overwrites bytes of a valid file, where
+//! one changed byte must be detected; the same with corrected checksums; a section is replaced with
+//! a correct checksum. The term dictionary is excluded from the last two: the `fst` crate trusts
+//! its bytes.
 #![no_main]
 
 use std::sync::OnceLock;
@@ -120,7 +120,7 @@ fuzz_target!(|input: &[u8]| {
             let changed = bytes.iter().zip(whole).filter(|(a, b)| a != b).count();
             let opened = Index::from_bytes(bytes.clone(), Verify::Everything).is_ok();
             assert!(changed != 1 || !opened, "one changed byte was not noticed");
-            assert!(changed != 0 || opened, "a good index was refused");
+            assert!(changed != 0 || opened, "a good index was rejected");
             bytes
         }
         form => {

@@ -1,4 +1,4 @@
-//! Indri's topics: numbers are unique, and topics survive being written out and read again.
+//! Indri topics: numbers are unique, and a round trip preserves the topics.
 #![no_main]
 
 use std::collections::HashSet;

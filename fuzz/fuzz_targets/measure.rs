@@ -1,5 +1,5 @@
-//! Names of measures: what is read prints as a text that reads as the same, in ir_measures' and in
-//! trec_eval's spelling, and every selection can be computed and printed.
+//! Measure names: a measure prints as a text that parses to it, in the spellings of ir_measures and
+//! trec_eval. Every selection is computed and printed.
 #![no_main]
 
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! SQuAD: every question is a query with one judgment, of a paragraph that is there, and answers
-//! stand where they say.
+//! SQuAD: every question has one judgment, of an existing paragraph, and answers occur at their
+//! offsets.
 #![no_main]
 
 use std::collections::HashSet;

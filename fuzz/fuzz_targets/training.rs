@@ -1,18 +1,18 @@
-//! Training examples: what opens can be learnt from, example by example, and is itself again once
-//! it is written and read.
+//! Training examples: every example of a valid file is valid, and a round trip preserves the
+//! fingerprint.
 #![no_main]
 
 use std::fs;
 
-use ir_core::TrainingSet;
-use ir_data::training::{TrainingFile, TrainingForm, Unusable, write_example};
+use ir_core::training::TrainingSet;
+use ir_data::training::{TrainingFile, TrainingFormat, OnInvalidExample, write_example};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let path = std::env::temp_dir().join(format!("ir-fuzz-{}.jsonl", std::process::id()));
     fs::write(&path, bytes).expect("a temporary file");
-    for unusable in [Unusable::Refuse, Unusable::LeaveOut] {
-        let form = TrainingForm::default().with_unusable(unusable);
+    for unusable in [OnInvalidExample::Reject, OnInvalidExample::Skip] {
+        let form = TrainingFormat::default().on_invalid_example(unusable);
         let Ok(file) = TrainingFile::open_with(&path, form) else {
             continue;
         };

@@ -16,10 +16,10 @@
 //! - Any other element is an error.
 //!
 //! ```
-//! let text = "<parameters><query><number>T1</number><text> p53 &amp; mice
-//! </text></query></parameters>"; let queries = ir_data::indri::read_queries(text.as_bytes(),
-//! "topics")?; assert_eq!((queries[0].id.as_str(), queries[0].text.as_str()), ("T1", "p53 &
-//! mice"));
+//! let text = "<parameters><query><number>T1</number>
+//!     <text> p53 &amp; mice </text></query></parameters>";
+//! let queries = ir_data::indri::read_queries(text.as_bytes(), "topics")?;
+//! assert_eq!((queries[0].id.as_str(), queries[0].text.as_str()), ("T1", "p53 & mice"));
 //! # Ok::<(), ir_data::DataError>(())
 //! ```
 

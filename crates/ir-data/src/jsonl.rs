@@ -11,13 +11,16 @@
 //! Lines end with `\n`. Blank lines are skipped. Field names are configurable ([`JsonFields`]).
 //!
 //! ```
-//! use ir_core::{DocReader, Document}; use ir_data::{JsonFields, DuplicateIds, jsonl}; let lines =
-//! "{\"_id\": \"d1\", \"text\": \"tea\", \"year\": 2017}\n{\"_id\": 7}\n"; let mut docs =
-//! jsonl::JsonlReader::new(lines.as_bytes(), "corpus.jsonl", JsonFields::beir(),
-//! DuplicateIds::Reject); let mut doc = Document::default(); assert!(docs.read(&mut doc)?);
-//! assert_eq!((doc.id.as_str(), doc.attributes.year()), ("d1", Some(2017))); let error =
-//! docs.read_into(&mut doc).unwrap_err(); assert_eq!(error.to_string(), "corpus.jsonl:2: expected a
-//! field \"text\", found none");
+//! use ir_core::{DocReader, Document};
+//! use ir_data::{DuplicateIds, JsonFields, jsonl};
+//! let lines = "{\"_id\": \"d1\", \"text\": \"tea\", \"year\": 2017}\n{\"_id\": 7}\n";
+//! let (fields, duplicates) = (JsonFields::beir(), DuplicateIds::Reject);
+//! let mut docs = jsonl::JsonlReader::new(lines.as_bytes(), "corpus.jsonl", fields, duplicates);
+//! let mut doc = Document::default();
+//! assert!(docs.read(&mut doc)?);
+//! assert_eq!((doc.id.as_str(), doc.attributes.year()), ("d1", Some(2017)));
+//! let error = docs.read_into(&mut doc).unwrap_err();
+//! assert_eq!(error.to_string(), "corpus.jsonl:2: expected a field \"text\", found none");
 //! # Ok::<(), ir_core::CorpusError>(())
 //! ```
 

@@ -15,6 +15,7 @@ use crate::json::JsonFields;
 use crate::jsonl::{self, JsonlCorpus};
 use crate::smart::{Cisi, Cranfield};
 use crate::squad::SquadFile;
+use crate::trec::read_qrels;
 
 /// Opens the collection of an entry, whose files are at `paths`.
 pub(super) fn open_entry(
@@ -200,7 +201,7 @@ impl JudgedQueries for DataFinder {
         if split == "train" {
             return Ok(DatasetQuery::qrels(&self.train()?));
         }
-        Ok(crate::read_qrels(&self.qrels, HeaderLine::AsData)?.data)
+        Ok(read_qrels(&self.qrels, HeaderLine::AsData)?.data)
     }
 }
 

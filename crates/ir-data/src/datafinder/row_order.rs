@@ -8,10 +8,12 @@ use ir_core::{Corpus, CorpusError, Document};
 /// is ranked first.
 ///
 /// ```
-/// use ir_core::Document; use ir_data::datafinder::lexicographic_row_order; let corpus:
-/// Vec<Document> = (0..11).map(|n| Document::new(format!("d{n}"))).collect(); let order:
-/// Vec<String> = lexicographic_row_order(&corpus)?.into_iter().map(|doc| doc.id).collect();
-/// assert_eq!(order[..4], ["d0", "d1", "d10", "d2"]);
+/// use ir_core::Document;
+/// use ir_data::datafinder::lexicographic_row_order;
+/// let corpus: Vec<Document> = (0..11).map(|n| Document::new(format!("d{n}"))).collect();
+/// let ordered = lexicographic_row_order(&corpus)?;
+/// let ids: Vec<&str> = ordered.iter().map(|doc| doc.id.as_str()).collect();
+/// assert_eq!(ids[..4], ["d0", "d1", "d10", "d2"]);
 /// # Ok::<(), ir_core::CorpusError>(())
 /// ```
 ///

@@ -22,9 +22,8 @@
 //! - **Title and text** of a passage are joined by a space, as in Tevatron.
 //! - **Query ids** are in `query_id`, `id`, `_id` or `n`. They are optional.
 //! - **Invalid examples** have no query or no positive, a text that is both positive and
-//!   negative, or
-//! an unknown document id. They are errors by default ([`OnInvalidExample`]). DataFinder's labeled
-//! queries contain one, whose only dataset is in no corpus.
+//!   negative, or an unknown document id. They are errors by default ([`OnInvalidExample`]).
+//!   DataFinder's labeled queries contain one, whose only dataset is in no corpus.
 //! - **Long texts** are not truncated. Encoders truncate by tokens.
 
 mod document_texts;

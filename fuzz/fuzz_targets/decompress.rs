@@ -1,10 +1,10 @@
-//! Plain, gzip or zstd by content: any bytes are decoded or refused, alike in large and in small
-//! steps; what is not compressed comes through as it is.
+//! Uncompressed, gzip and zstd data: any bytes are decompressed or rejected, independently of the
+//! size of reads. Uncompressed data is unchanged.
 #![no_main]
 
 use std::io::Read;
 
-use ir_data::{Lines, decode};
+use ir_data::{LineReader, decompress};
 use libfuzzer_sys::fuzz_target;
 
 /// A few bytes can stand for gigabytes.
@@ -12,7 +12,7 @@ const MOST: u64 = 1 << 22;
 
 fn read(bytes: &[u8], step: usize) -> (Vec<u8>, bool) {
     let mut out = Vec::new();
-    let Ok(reader) = decode(bytes, "fuzz") else {
+    let Ok(reader) = decompress(bytes, "fuzz") else {
         return (out, false);
     };
     let (mut reader, mut buffer) = (reader.take(MOST), vec![0; step]);
@@ -43,8 +43,8 @@ fuzz_target!(
         if !matches!(bytes, [0x1f | 0x28 | 0x50..=0x5f, ..]) {
             assert!(fine && whole == bytes);
         }
-        if let Ok(reader) = decode(bytes, "fuzz") {
-            let mut lines = Lines::new(reader.take(MOST), "fuzz").with_limit(100);
+        if let Ok(reader) = decompress(bytes, "fuzz") {
+            let mut lines = LineReader::new(reader.take(MOST), "fuzz").with_limit(100);
             let mut last = 0;
             while let Ok(Some(line)) = lines.read() {
                 assert!(line.number == last + 1 && line.text.len() <= 100);

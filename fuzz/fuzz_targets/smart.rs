@@ -1,11 +1,11 @@
-//! Cranfield and CISI: numbers of records are unique, grades are in the range of their reading.
+//! Cranfield and CISI: record numbers are unique, grades are in range.
 #![no_main]
 
 use std::collections::HashSet;
 
 use ir_core::Qrels;
-use ir_data::classic::{
-    Codes, SourceDocument, read_cisi_judgments, read_cranfield_judgments, read_documents,
+use ir_data::smart::{
+    CranfieldGrades, CranfieldSourceDocument, read_cisi_judgments, read_cranfield_judgments, read_documents,
     read_queries,
 };
 use libfuzzer_sys::fuzz_target;
@@ -24,13 +24,13 @@ fuzz_target!(|bytes: &[u8]| {
         let ids: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();
         assert!(ids.len() == queries.len() && !ids.contains(""));
     }
-    for source in [SourceDocument::Relevant, SourceDocument::Drop] {
+    for source in [CranfieldSourceDocument::Relevant, CranfieldSourceDocument::Drop] {
         let read = |codes| read_cranfield_judgments(bytes, "fuzz", codes, source);
-        if let Ok(qrels) = read(Codes::Graded) {
+        if let Ok(qrels) = read(CranfieldGrades::Graded) {
             check(&qrels, &[1, 2, 3, 4]);
-            check(&read(Codes::Binary).expect("read before"), &[1]);
+            check(&read(CranfieldGrades::Binary).expect("read before"), &[1]);
             check(
-                &read(Codes::AsWritten).expect("read before"),
+                &read(CranfieldGrades::Raw).expect("read before"),
                 &[-1, 1, 2, 3, 4],
             );
         }

@@ -1,0 +1,34 @@
+//! Parquet files of the ICLR dataset: an error or papers.
+//!
+//! Odd first byte: the rest is the file. Even: the rest overwrites bytes of a valid file.
+#![no_main]
+
+use std::fs;
+
+use ir_data::iclr::read;
+use libfuzzer_sys::fuzz_target;
+
+const VALID: &[u8] = include_bytes!("../../crates/ir-data/testdata/iclr/papers.parquet");
+
+fuzz_target!(
+    // The reader catches panics of the Parquet library; the hook must not abort before.
+    init: drop(std::panic::take_hook()),
+    |input: &[u8]| {
+        let Some((&kind, rest)) = input.split_first() else {
+            return;
+        };
+        let mut bytes = rest.to_vec();
+        if kind % 2 == 0 {
+            bytes = VALID.to_vec();
+            for change in rest.chunks_exact(3) {
+                let at = usize::from(u16::from_le_bytes([change[0], change[1]])) % bytes.len();
+                bytes[at] = change[2];
+            }
+        }
+        let path = std::env::temp_dir().join(format!("ir-fuzz-{}.parquet", std::process::id()));
+        fs::write(&path, bytes).expect("a temporary file");
+        if let Ok(papers) = read(&path) {
+            let _ = papers.len();
+        }
+    }
+);
