@@ -2,9 +2,8 @@
 
 use ir_core::Grade;
 
-use super::definition::{Definition, MeasureInput, MeasureOptions, Properties};
+use super::definition::{Definition, MeasureInput, MeasureOptions, Properties, TrecSyntax};
 use super::parameters::Parameters;
-use super::trec_names::TrecSyntax;
 
 /// Number of queries.
 ///

@@ -5,7 +5,6 @@ use std::num::NonZeroU32;
 use ir_core::Grade;
 
 use super::parameters::{MeasureText, Parameters, ParseMeasureError};
-use super::trec_names::TrecSyntax;
 use crate::decimal::Decimal;
 use crate::judged::{
     CumulativeGain, DocOrdinal, Gain, IdealRanking, JudgedRanking, PreparedQuery,
@@ -193,6 +192,26 @@ impl Properties {
         }
     }
 }
+
+/// Syntax of a measure on trec_eval's command line: the parameters that follow its name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum TrecSyntax<M> {
+    /// No parameters.
+    Plain(M),
+    /// Cutoffs, one value each; these by default.
+    Cutoffs(M, &'static [u32]),
+    /// Fractions, one value each; by default from, to and step in tenths.
+    Fractions(fn(Decimal) -> Option<M>, (i64, i64, usize)),
+    /// Numbers for one value; how many is the second field.
+    Numbers(fn(&[Decimal]) -> Option<M>, &'static str),
+    /// Gains by grade for one value.
+    Gains(fn(Gain) -> M),
+    /// Persistence for one value.
+    Persistence(fn(Decimal) -> M),
+}
+
+/// Cutoffs that trec_eval evaluates by default.
+pub(crate) const CUTOFFS: &[u32] = &[5, 10, 15, 20, 30, 100, 200, 500, 1000];
 
 /// Options that measures have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

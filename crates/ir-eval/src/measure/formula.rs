@@ -157,6 +157,26 @@ macro_rules! formulas {
                 names
             }
 
+            /// Names of the formulas that claim a text.
+            #[cfg(test)]
+            fn claimants(given: &Parameters<'_>) -> Vec<&'static str> {
+                let mut claimants = Vec::new();
+                $(
+                    if <$family::$name>::claims(given) {
+                        claimants.push(stringify!($name));
+                    }
+                )*
+                claimants
+            }
+
+            /// All names in ir_measures' syntax.
+            #[cfg(test)]
+            fn native_names() -> Vec<&'static str> {
+                let mut names = Vec::new();
+                $(names.extend(<$family::$name>::PROPERTIES.names());)*
+                names
+            }
+
             /// Whether a name with an underscore is in ir_measures' syntax.
             fn is_native_name(name: &str) -> bool {
                 name.contains('_')
@@ -327,5 +347,21 @@ pub(super) fn trec_name(formula: &Formula, options: &MeasureOptions) -> Option<S
             cutoff,
         } => formula.write_trec(*cutoff),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_name_belongs_to_one_measure() {
+        for name in Formula::native_names() {
+            for parameters in ["", "(gain=graded)", "(rel=2)"] {
+                let text = format!("{name}{parameters}");
+                let claimants = Formula::claimants(&Parameters::split(&text).unwrap());
+                assert_eq!(claimants.len(), 1, "{text}: {claimants:?}");
+            }
+        }
     }
 }

@@ -1,8 +1,7 @@
 //! Measures of cumulative gain: the nDCG family.
 
-use super::definition::{Definition, MeasureInput, Properties, ratio};
+use super::definition::{CUTOFFS, Definition, MeasureInput, Properties, TrecSyntax, ratio};
 use super::parameters::{MeasureText, Parameters, ParseMeasureError};
-use super::trec_names::{CUTOFFS, TrecSyntax};
 use crate::judged::{Gain, sum};
 
 /// The methods of a definition whose only parameter is `gain`.

@@ -28,34 +28,18 @@ use serde::{Deserialize, Serialize};
 use crate::decimal::Decimal;
 use crate::judged::Gain;
 
-pub use counts::{
-    NonrelevantRetrievedCount, QueryCount, RelevantCount, RelevantRetrievedCount, RetrievedCount,
-};
-pub use custom::{CustomFormula, CustomMeasure, CustomName, JudgedDocument, JudgedList};
+pub use counts::*;
+pub use custom::*;
 pub use definition::Summary;
-pub use diversity::{
-    AlphaDcg, AlphaNdcg, IntentAwareAveragePrecision, IntentAwareErr, IntentAwarePrecision,
-    NormalizedIntentAwareErr, NormalizedNoveltyRbp, NoveltyRbp, SubtopicRecall,
-};
-pub use err::ExpectedReciprocalRank;
+pub use diversity::*;
+pub use err::*;
 pub use formula::Formula;
-pub use gain::{
-    BinaryNormalizedGain, Dcg, IdealDcg, Ndcg, NdcgAtGainSteps, NdcgAtRelevant, NormalizedGain,
-};
+pub use gain::*;
 pub use parameters::ParseMeasureError;
-pub use ranked::{
-    AveragePrecision, Bpref, GeometricAveragePrecision, GeometricBpref, InterpolatedPrecision,
-    MeanInterpolatedPrecision, RPrecision, RecallPoints, ReciprocalRank, Yaap,
-};
-pub use rbp::{GradedRankBiasedPrecision, RankBiasedPrecision, RbpResidual};
-pub use sampled::{
-    InferredAveragePrecision, StratifiedAveragePrecision, StratifiedInterpolatedPrecision,
-    StratifiedNdcg, StratifiedPrecision, StratifiedRelevantCount, StratifiedRelevantRetrievedCount,
-};
-pub use set::{
-    JudgedFraction, Precision, Recall, SetAveragePrecision, SetF, Success, UnjudgedFraction,
-    Utility,
-};
+pub use ranked::*;
+pub use rbp::*;
+pub use sampled::*;
+pub use set::*;
 
 pub(crate) use definition::{MeasureInput, RequirementIndices};
 

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use super::definition::{Definition, MeasureInput, Properties, ratio};
+use super::definition::{CUTOFFS, Definition, MeasureInput, Properties, TrecSyntax, ratio};
 use super::parameters::{MeasureText, Parameters, ParseMeasureError, braced};
-use super::trec_names::{CUTOFFS, TrecSyntax};
 use crate::decimal::Decimal;
 use crate::judged::sum;
 use crate::rules::TrecEvalVersion;

@@ -2,9 +2,8 @@
 
 use ir_core::Grade;
 
-use super::definition::{Definition, MeasureInput, Properties};
+use super::definition::{Definition, MeasureInput, Properties, TrecSyntax};
 use super::parameters::{MeasureText, Parameters, ParseMeasureError};
-use super::trec_names::TrecSyntax;
 use crate::decimal::Decimal;
 
 /// Rank-biased precision: (1 − p) · Σ rel(i) · p^(i−1). Range: 0 to 1.

@@ -5,9 +5,8 @@
 
 use ir_core::Grade;
 
-use super::definition::{Definition, MeasureInput, Properties, ratio};
+use super::definition::{Definition, MeasureInput, Properties, TrecSyntax, ratio};
 use super::parameters::{MeasureText, Parameters, ParseMeasureError};
-use super::trec_names::TrecSyntax;
 use crate::decimal::Decimal;
 use crate::judged::{DocOrdinal, Strata, UNPOOLED, sum};
 

@@ -1,8 +1,7 @@
 //! Measures of the retrieved set, in which the order of the documents does not matter.
 
-use super::definition::{Definition, MeasureInput, Properties, ratio};
+use super::definition::{CUTOFFS, Definition, MeasureInput, Properties, TrecSyntax, ratio};
 use super::parameters::{MeasureText, Parameters, ParseMeasureError};
-use super::trec_names::{CUTOFFS, TrecSyntax};
 use crate::decimal::Decimal;
 use crate::judged::UNPOOLED;
 

@@ -4,30 +4,10 @@ use std::num::NonZeroU32;
 
 use ir_core::Grade;
 
-use super::definition::Definition;
+use super::definition::{Definition, TrecSyntax};
 use super::parameters::{CUTOFF, ParseMeasureError};
 use crate::decimal::Decimal;
 use crate::judged::{Gain, GainTable};
-
-/// Parameters that follow a measure's name on trec_eval's command line.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum TrecSyntax<M> {
-    /// No parameters.
-    Plain(M),
-    /// Cutoffs, one value each; these by default.
-    Cutoffs(M, &'static [u32]),
-    /// Fractions, one value each; by default from, to and step in tenths.
-    Fractions(fn(Decimal) -> Option<M>, (i64, i64, usize)),
-    /// Numbers for one value; how many is the second field.
-    Numbers(fn(&[Decimal]) -> Option<M>, &'static str),
-    /// Gains by grade for one value.
-    Gains(fn(Gain) -> M),
-    /// Persistence for one value.
-    Persistence(fn(Decimal) -> M),
-}
-
-/// Cutoffs that trec_eval evaluates by default.
-pub(crate) const CUTOFFS: &[u32] = &[5, 10, 15, 20, 30, 100, 200, 500, 1000];
 
 /// trec_eval's default persistence of `rbp` and `rbp_resid`.
 const PERSISTENCE: Decimal = Decimal::new(9, 1);
