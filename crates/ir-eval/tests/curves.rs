@@ -8,9 +8,9 @@ use ir_eval::{
 };
 use proptest::prelude::*;
 
-/// The example in the appendix "Common evaluation measures" of TREC's proceedings: 20 documents retrieved, 4
-/// relevant, at ranks 1, 2, 4 and 15. Interpolated precision is 1.0 to recall 0.5, 0.75 at 0.6 and
-/// 0.7, and 4/15 from 0.8 on.
+/// The example in the appendix "Common evaluation measures" of TREC's proceedings: 20 documents
+/// retrieved, 4 relevant, at ranks 1, 2, 4 and 15. Interpolated precision is 1.0 to recall 0.5,
+/// 0.75 at 0.6 and 0.7, and 4/15 from 0.8 on.
 #[test]
 fn the_example_of_trec() {
     let (mut qrels, mut run) = (Qrels::new(), Run::new("example"));

@@ -74,8 +74,8 @@ fn page(qrels: &Qrels, runs: &[Run], rules: Rules) -> String {
     page.to_html()
 }
 
-/// Turns the page into XML. Only the doctype, the void elements of the head and the attribute `open`
-/// are not well-formed.
+/// Turns the page into XML. Only the doctype, the void elements of the head and the attribute
+/// `open` are not well-formed.
 fn parsed(html: &str) -> String {
     let mut xml = html.strip_prefix("<!DOCTYPE html>").unwrap().to_owned();
     let end = xml.find("<title>").unwrap();
@@ -222,7 +222,8 @@ fn contents_and_remarks() {
     has("differences per query: the 8 of 30 pairs of systems that differ most");
     has("scores by rank: the first system and the 3 best of 31");
     has(": the first 10 of ");
-    // Four score plots, precision and recall, two curves, eight pairs, four plots of scores by rank.
+    // Four score plots, precision and recall, two curves, eight pairs, four plots of scores by
+    // rank.
     assert_eq!(html.matches("<figure>").count(), 4 + 1 + 2 + 8 + 4);
     assert_eq!(html.matches("<svg ").count(), 19);
     // The relevant document with a changed rank is first.

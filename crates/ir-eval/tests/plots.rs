@@ -1,4 +1,5 @@
-//! Plots: marks are at their values, nothing overlaps or is cut off, and names cannot inject markup.
+//! Plots: marks are at their values, nothing overlaps or is cut off, and names cannot inject
+//! markup.
 #![cfg(feature = "plots")]
 #![allow(clippy::unwrap_used)]
 

@@ -330,8 +330,8 @@ fn monte_carlo_p_is_never_0_and_depends_on_the_seed_only() {
     assert_ne!((p(1), p(2)), (p(3), p(4)));
 }
 
-/// Under the null hypothesis p values are uniform: a test at level 0.1 rejects in 10 % of cases. The
-/// percentile bootstrap is known to reject slightly too often.
+/// Under the null hypothesis p values are uniform: a test at level 0.1 rejects in 10 % of cases.
+/// The percentile bootstrap is known to reject slightly too often.
 #[test]
 fn type_i_error_rate_equals_the_level() {
     let mut random = Random(3);

@@ -38,7 +38,7 @@ pub struct Ratings {
 pub enum RatingCategory {
     /// Integer, such as a relevance grade.
     Number(i64),
-    /// Any other category.
+    /// Category that is not an integer.
     Text(String),
 }
 
@@ -192,7 +192,7 @@ impl Ratings {
         &self.coders
     }
 
-    /// Number of items.
+    /// Returns the number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
@@ -252,8 +252,8 @@ impl Ratings {
         values.filter(|values| !values.is_empty())
     }
 
-    /// Observed agreement: the fraction of items on which two coders agree, over the items that both
-    /// rated; the mean over all pairs of coders.
+    /// Observed agreement: the fraction of items on which two coders agree, over the items that
+    /// both rated; the mean over all pairs of coders.
     #[must_use]
     pub fn observed_agreement(&self) -> Option<f64> {
         Some(mean(&self.over_pairs(|c| Some(c.agreement()?.0))?))
@@ -281,8 +281,8 @@ impl Ratings {
     }
 
     /// Weighted Cohen's kappa of two coders. Weights depend on the distance of two categories in
-    /// their order: numbers first, then texts in byte order. As in scikit-learn, distances are those
-    /// of ranks: of the categories 0, 1 and 4, the last two are neighbors.
+    /// their order: numbers first, then texts in byte order. As in scikit-learn, distances are
+    /// those of ranks: of the categories 0, 1 and 4, the last two are neighbors.
     ///
     /// # Panics
     /// When a coder index is out of range.
@@ -306,9 +306,9 @@ impl Ratings {
         self.confusion(first, second).weighted(weight)
     }
 
-    /// Davies and Fleiss' kappa of any number of coders: chance-corrected agreement from the means of
-    /// observed and chance agreement over all pairs of coders. Equal to Cohen's kappa for two coders.
-    /// `multi_kappa` in NLTK.
+    /// Davies and Fleiss' kappa of any number of coders: chance-corrected agreement from the means
+    /// of observed and chance agreement over all pairs of coders. Equal to Cohen's kappa for two
+    /// coders. `multi_kappa` in NLTK.
     ///
     /// # Source
     /// Davies and Fleiss, "Measuring agreement for multinomial data", Biometrics 1982.
@@ -349,8 +349,8 @@ impl Ratings {
         chance_corrected((agreeing as f64 / pairs, expected))
     }
 
-    /// Krippendorff's alpha of any number of coders, with missing ratings. Items with fewer than two
-    /// ratings are ignored.
+    /// Krippendorff's alpha of any number of coders, with missing ratings. Items with fewer than
+    /// two ratings are ignored.
     ///
     /// # Source
     /// Krippendorff, "Computing Krippendorff's alpha-reliability", 2011.
@@ -358,7 +358,8 @@ impl Ratings {
     pub fn krippendorff_alpha(&self, level: MeasurementLevel) -> Option<f64> {
         let categories: Vec<&RatingCategory> = self.categories.iter().collect();
         let rank = |category: &RatingCategory| categories.binary_search(&category).ok();
-        // Coincidence matrix: pairs of ratings within an item, weighted so that each rating counts once.
+        // Coincidence matrix: pairs of ratings within an item, weighted so that each rating counts
+        // once.
         let mut coincidences = vec![vec![0.0; categories.len()]; categories.len()];
         for (_, row) in &self.items {
             let present: Vec<usize> = row.iter().flatten().filter_map(rank).collect();

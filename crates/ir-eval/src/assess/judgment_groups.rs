@@ -8,8 +8,8 @@ use ir_core::{Grade, Qrels, Run};
 
 use crate::{EvalError, Evaluator, Measure, Report, Rules};
 
-/// Relevance judgments by several assessors or groups of assessors, who may disagree. The value of a
-/// query is the mean of the measure over its judgment groups.
+/// Relevance judgments by several assessors or groups of assessors, who may disagree. The value of
+/// a query is the mean of the measure over its judgment groups.
 ///
 /// trec_eval's format `qrels_jg` and its measures `map_avgjg`, `P_avgjg` and `Rprec_mult_avgjg`.
 ///
@@ -138,8 +138,8 @@ impl JudgmentGroups {
         self.queries.get(query).map_or(0, BTreeMap::len)
     }
 
-    /// Judgments of the n-th group of every query, or of the last group of queries with fewer, so that
-    /// the reports of all layers have the same queries.
+    /// Judgments of the n-th group of every query, or of the last group of queries with fewer, so
+    /// that the reports of all layers have the same queries.
     fn layer(&self, n: usize) -> Qrels {
         let mut qrels = Qrels::new();
         for (query, groups) in &self.queries {

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 /// let mut run = Run::new("a");
 /// for rank in 0..100 { run.push("q1", format!("d{rank:02}"), -f64::from(rank)); }
 /// // All of ranks 1 to 10, and a tenth of ranks 11 to 100.
-/// let pooling = PoolDesign::depth(10).with_stratum(100, StratumSample::Fraction(0.1)).with_seed(42);
-/// let pool = pooling.pool(&[run], None)?;
+/// let design = PoolDesign::depth(10).with_stratum(100, StratumSample::Fraction(0.1));
+/// let pool = design.with_seed(42).pool(&[run], None)?;
 /// assert_eq!(pool.to_judge().count(), 10 + 9);
 /// assert_eq!(pool.documents(), 100);
 /// # Ok::<(), ir_eval::PoolDesignError>(())
@@ -43,7 +43,7 @@ pub struct PoolDesign {
 pub struct PoolStratum {
     /// Last rank, inclusive. The stratum starts after the last rank of the previous one.
     pub last_rank: usize,
-    /// Sample to judge.
+    /// Sample of the stratum to judge.
     pub sample: StratumSample,
 }
 
@@ -51,10 +51,10 @@ pub struct PoolStratum {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StratumSample {
-    /// All documents.
+    /// All documents of the stratum.
     All,
-    /// Random sample of this fraction of the documents, rounded, at least one. Range: above 0, up to
-    /// 1.
+    /// Random sample of this fraction of the documents, rounded, at least one. Range: above 0, up
+    /// to 1.
     Fraction(f64),
     /// Random sample of this many documents, or all if there are fewer. Range: ≥ 1.
     Count(usize),
@@ -65,7 +65,7 @@ pub enum StratumSample {
 #[non_exhaustive]
 #[allow(missing_docs)]
 pub enum PoolDesignError {
-    /// No strata.
+    /// A design without strata.
     #[error("expected at least one stratum, found none")]
     NoStrata,
     /// A stratum that does not end below the previous one, whose last rank is `after`.
@@ -98,7 +98,7 @@ pub enum PoolJudgmentError {
         before: Grade,
         found: Grade,
     },
-    /// A negative grade.
+    /// A grade below 0.
     #[error("query {query:?}, document {doc:?}: expected a grade from 0, found {found}")]
     Negative {
         query: String,
@@ -179,9 +179,9 @@ impl PoolDesign {
         Ok(())
     }
 
-    /// Draws the pool of these runs. Documents with a grade of at least 0 in `judged` are not judged
-    /// again: all judgments of `judged` form stratum 0, because they are not a random sample of any
-    /// other stratum.
+    /// Draws the pool of these runs. Documents with a grade of at least 0 in `judged` are not
+    /// judged again: all judgments of `judged` form stratum 0, because they are not a random sample
+    /// of any other stratum.
     ///
     /// # Errors
     /// When the strata are not in ascending order, or a sample is out of range.
@@ -321,8 +321,8 @@ impl Pool {
     /// Records an assessor's grade.
     ///
     /// # Errors
-    /// When the document is not in the pool or was not drawn, the grade is negative, or the document
-    /// has a different grade already.
+    /// When the document is not in the pool or was not drawn, the grade is negative, or the
+    /// document has a different grade already.
     pub fn judge(&mut self, query: &str, doc: &str, grade: Grade) -> Result<(), PoolJudgmentError> {
         let (query_id, doc_id) = (|| query.to_owned(), || doc.to_owned());
         let docs = self.queries.get_mut(query);

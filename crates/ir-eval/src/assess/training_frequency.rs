@@ -7,13 +7,13 @@ use std::str::FromStr;
 use ir_core::{Grade, Judgments, Run, RunOrder, ScoredDoc};
 use serde::{Deserialize, Serialize};
 
-/// Range of training frequencies, bounds included. Parsed and displayed as `6-20`; `501-` has no upper
-/// bound.
+/// Range of training frequencies, bounds included. Parsed and displayed as `6-20`; `501-` has no
+/// upper bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FrequencyBucket {
-    /// Lowest frequency.
+    /// Lowest frequency of the range.
     pub least: u64,
-    /// Highest frequency.
+    /// Highest frequency of the range.
     pub most: u64,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for FrequencyBucket {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected a range of counts like 6-20 or 501-, found {found:?}")]
 pub struct ParseFrequencyBucketError {
-    /// Parsed text.
+    /// The text that is not a range.
     pub found: String,
 }
 
@@ -81,9 +81,9 @@ impl FromStr for FrequencyBucket {
 
 /// Recall by training frequency: how often a document occurs in the training data.
 ///
-/// For each query and bucket with a relevant document: the fraction of these documents among the top
-/// R of the list, where R is the number of *all* relevant documents of the query. The recall of a
-/// bucket is the mean over these queries; queries without results count as 0.
+/// For each query and bucket with a relevant document: the fraction of these documents among the
+/// top R of the list, where R is the number of *all* relevant documents of the query. The recall of
+/// a bucket is the mean over these queries; queries without results count as 0.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -134,7 +134,7 @@ impl Default for RecallByFrequency {
 /// Recall of one [`FrequencyBucket`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FrequencyBucketRecall {
-    /// Frequency range.
+    /// Training frequencies of the bucket.
     pub bucket: FrequencyBucket,
     /// Number of queries with a relevant document in the range.
     pub queries: usize,
@@ -147,8 +147,8 @@ pub struct FrequencyBucketRecall {
 }
 
 impl RecallByFrequency {
-    /// Computes the recall of each bucket, in order. `counts` maps documents to training frequencies;
-    /// absent documents have frequency 0.
+    /// Computes the recall of each bucket, in order. `counts` maps documents to training
+    /// frequencies; absent documents have frequency 0.
     #[must_use]
     pub fn evaluate<J>(
         &self,

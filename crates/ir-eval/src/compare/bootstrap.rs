@@ -45,7 +45,8 @@ pub struct Bootstrap {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BootstrapScheme {
-    /// n draws with replacement; the variance divides by the number of samples minus 1. The default.
+    /// n draws with replacement; the variance divides by the number of samples minus 1. The
+    /// default.
     #[default]
     Textbook,
     /// The published evaluation of DataFinder (Viswanathan et al., ACL 2023).
@@ -190,13 +191,13 @@ impl fmt::Display for BootstrapEstimate {
 pub struct PairedBootstrapResult {
     /// Number of samples in which the first system scores higher; ties do not count.
     pub wins: u32,
-    /// Number of samples.
+    /// Number of bootstrap samples drawn.
     pub samples: u32,
 }
 
 impl PairedBootstrapResult {
-    /// One-sided p value of the alternative that the first system is better: the fraction of samples
-    /// that it does not win.
+    /// One-sided p value of the alternative that the first system is better: the fraction of
+    /// samples that it does not win.
     #[must_use]
     pub fn p(&self) -> f64 {
         f64::from(self.samples - self.wins) / f64::from(self.samples)
@@ -222,7 +223,7 @@ pub enum BootstrapError {
     Queries { first: usize, second: usize },
 }
 
-/// Sampler of queries.
+/// Sampler of queries with reusable buffers.
 struct Sampler {
     seed: u64,
     scheme: BootstrapScheme,

@@ -23,9 +23,10 @@ use crate::{Measure, Rules};
 /// for query in 0..30 {
 ///     let id = format!("q{query:02}");
 ///     qrels.insert(&id, "d", 1);
-///     for rank in 0..=query % 3 {
-///         old.push(&id, if rank == query % 3 { "d".to_owned() } else { format!("x{rank}") }, -f64::from(rank));
+///     for rank in 0..query % 3 {
+///         old.push(&id, format!("x{rank}"), -f64::from(rank));
 ///     }
+///     old.push(&id, "d", -3.0);
 ///     new.push(&id, if query == 7 { "e" } else { "d" }, 1.0);
 /// }
 /// let evaluator = Evaluator::new(&qrels, &[Measure::RR])?;
@@ -65,7 +66,7 @@ pub struct ComparedSystem {
 /// Score of one system on one measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SystemScore {
-    /// The measure.
+    /// Measure that was computed.
     pub measure: Measure,
     /// Value over all queries: mean, sum or geometric mean, depending on the measure.
     pub value: f64,
@@ -81,7 +82,7 @@ pub struct SystemScore {
 /// logarithms of the values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairwiseTest {
-    /// The measure.
+    /// Measure on which the systems are compared.
     pub measure: Measure,
     /// Name of the system.
     pub system: String,
@@ -105,7 +106,7 @@ pub struct PairwiseTest {
 }
 
 impl Comparison {
-    /// Returns the configuration.
+    /// Returns the configuration of the comparison.
     #[must_use]
     pub const fn config(&self) -> &ComparisonConfig {
         &self.config

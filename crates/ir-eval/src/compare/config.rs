@@ -117,14 +117,14 @@ impl fmt::Display for HypothesisFamily {
 pub enum SignificanceTest {
     /// Student's paired t-test. The default.
     PairedT(PairedTTest),
-    /// Wilcoxon signed-rank test.
+    /// Wilcoxon signed-rank test of the differences.
     Wilcoxon(WilcoxonTest),
-    /// Fisher's randomization test.
+    /// Fisher's randomization test of the mean difference.
     Randomization(RandomizationTest),
-    /// Paired bootstrap test.
+    /// Paired bootstrap test of the mean difference.
     Bootstrap(BootstrapResampling),
-    /// One-sided bootstrap test on the scores of both systems: p is the fraction of samples that the
-    /// system does not win, ties included; the statistic is the number of samples won. With
+    /// One-sided bootstrap test on the scores of both systems: p is the fraction of samples that
+    /// the system does not win, ties included; the statistic is the number of samples won. With
     /// [`BootstrapScheme::Datafinder`], the test of DataFinder's published evaluation.
     BootstrapWins(Bootstrap),
 }

@@ -4,7 +4,7 @@ use super::bootstrap::BootstrapError;
 use super::significance::SignificanceError;
 use crate::Measure;
 
-/// Error comparing systems.
+/// Error comparing systems or sweeping parameters.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)]
@@ -42,7 +42,7 @@ pub enum CompareError {
     /// A two-sided alternative for a one-sided test.
     #[error("expected a one-sided alternative for a test by wins, found a two-sided one")]
     TwoSided,
-    /// A failed significance test.
+    /// A significance test that cannot be computed.
     #[error("{measure} of {system:?} and {against:?} could not be tested")]
     Test {
         measure: Box<Measure>,
@@ -51,7 +51,7 @@ pub enum CompareError {
         #[source]
         source: SignificanceError,
     },
-    /// A failed bootstrap.
+    /// A bootstrap that cannot be computed.
     #[error("{measure} of {system:?} and {against:?} could not be resampled")]
     Resample {
         measure: Box<Measure>,
@@ -60,7 +60,7 @@ pub enum CompareError {
         #[source]
         source: BootstrapError,
     },
-    /// A failed confidence interval.
+    /// A confidence interval that cannot be computed.
     #[error("{measure} of {system:?} has no confidence interval")]
     Interval {
         measure: Box<Measure>,

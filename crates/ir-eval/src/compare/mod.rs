@@ -1,5 +1,5 @@
-//! Comparing systems: significance tests, bootstrap, parameter sweeps, and tables in text, Markdown,
-//! LaTeX and CSV.
+//! Comparing systems: significance tests, bootstrap, parameter sweeps, and tables in text,
+//! Markdown, LaTeX and CSV.
 
 mod alignment;
 mod bootstrap;

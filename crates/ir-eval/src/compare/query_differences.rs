@@ -8,7 +8,7 @@ use crate::Measure;
 /// Values of two systems on one query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QueryDifference {
-    /// Query id.
+    /// Id of the query.
     pub query: String,
     /// Value of the system.
     pub value: f64,

@@ -11,7 +11,7 @@ use crate::{Measure, Report};
 ///
 /// For each query, the setting with the highest score over all *other* queries is selected, and its
 /// value on the held-out query counts. The score over these values is an unbiased estimate for a
-/// tuned system; the score of the setting that is best over all queries is an optimistic one.
+/// tuned system; the score of the setting that is best over all queries overestimates it.
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
@@ -71,8 +71,8 @@ pub struct HeldOutChoice {
 }
 
 impl ParameterSweep {
-    /// Number of decimals in trec_eval's output. `ParameterSweep::new(..., Some(TREC_EVAL))` selects
-    /// settings as a script does that parses this output.
+    /// Number of decimals in trec_eval's output. `ParameterSweep::new(..., Some(TREC_EVAL))`
+    /// selects settings as a script does that parses this output.
     pub const TREC_EVAL: u8 = 4;
 
     /// Tolerance within which scores count as equal.
@@ -83,8 +83,8 @@ impl ParameterSweep {
     /// The first of equally good settings is selected. `decimals` rounds values per query first.
     ///
     /// # Errors
-    /// When there are fewer than two reports; they differ in rules, measures or judged queries; they
-    /// do not have the measure; or fewer than two queries are left.
+    /// When there are fewer than two reports; they differ in rules, measures or judged queries;
+    /// they do not have the measure; or fewer than two queries are left.
     pub fn new(
         reports: &[Report],
         measure: Measure,

@@ -37,9 +37,9 @@ impl<'a> ComparisonPage<'a> {
     /// of the comparison, in the same order.
     ///
     /// Differences per query are those of the first measure, for up to eight pairs of systems with
-    /// the largest differences, each with up to `queries` wins and losses. Curves extend to the length
-    /// of the longest list, at most 1000, for up to four of the measures with a cutoff, or for nDCG, P
-    /// and R. [`ComparisonPage::remarks`] name what is omitted.
+    /// the largest differences, each with up to `queries` wins and losses. Curves extend to the
+    /// length of the longest list, at most 1000, for up to four of the measures with a cutoff, or
+    /// for nDCG, P and R. [`ComparisonPage::remarks`] name what is omitted.
     ///
     /// # Errors
     /// When the number of runs and systems differs, and as [`Evaluator::evaluate`].
@@ -164,8 +164,8 @@ impl<'a> PageBuilder<'a, '_> {
         Ok(())
     }
 
-    /// Systems in descending order of the first measure, after the first system: all plots of a page
-    /// highlight the same ones.
+    /// Systems in descending order of the first measure, after the first system: all plots of a
+    /// page highlight the same ones.
     fn highlighted(&self) -> Vec<usize> {
         let systems = self.comparison.systems();
         let score = |at: usize| systems[at].scores.first().map_or(0.0, |score| score.value);

@@ -14,8 +14,8 @@ use crate::{Comparison, JudgmentStatus, Measure, QueryDifference, RankChange, Ra
 /// HTML page of a comparison: tables with significance marks, rules, plots with their data, and the
 /// queries with the largest differences.
 ///
-/// The page is self-contained: no scripts, no network access, no other files. It follows the light or
-/// dark color scheme of the reader, and prints. [`ComparisonPage::from_runs`] adds all plots and
+/// The page is self-contained: no scripts, no network access, no other files. It follows the light
+/// or dark color scheme of the reader, and prints. [`ComparisonPage::from_runs`] adds all plots and
 /// queries; [`ComparisonPage::new`] starts with tables only.
 ///
 /// ```
@@ -30,10 +30,11 @@ use crate::{Comparison, JudgmentStatus, Measure, QueryDifference, RankChange, Ra
 /// # }
 /// let runs = [old, new];
 /// let evaluator = Evaluator::new(&qrels, &[Measure::RR])?;
-/// let reports: Vec<_> = runs.iter().map(|run| evaluator.evaluate(run)).collect::<Result<_, _>>()?;
+/// let reports = [evaluator.evaluate(&runs[0])?, evaluator.evaluate(&runs[1])?];
 /// let comparison = Comparison::new(&reports, &ComparisonConfig::default())?;
 ///
-/// let page = ComparisonPage::from_runs("Two systems", &comparison, &qrels, &[&runs[0], &runs[1]], 10)?;
+/// let lists = [&runs[0], &runs[1]];
+/// let page = ComparisonPage::from_runs("Two systems", &comparison, &qrels, &lists, 10)?;
 /// let html = page.to_html();
 /// assert!(html.starts_with("<!DOCTYPE html>") && html.contains("<svg"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -53,8 +54,8 @@ pub struct ComparisonPage<'a> {
     pub remarks: Vec<String>,
 }
 
-/// Queries with the largest gains and losses of one system against another, with the documents whose
-/// rank changed.
+/// Queries with the largest gains and losses of one system against another, with the documents
+/// whose rank changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WinsAndLosses {
     /// Name of the system.
@@ -144,7 +145,6 @@ impl std::fmt::Debug for ComparisonPage<'_> {
     }
 }
 
-/// Style sheet.
 const STYLE: &str = include_str!("page.css");
 
 impl<'a> ComparisonPage<'a> {
@@ -161,7 +161,7 @@ impl<'a> ComparisonPage<'a> {
         }
     }
 
-    /// Renders the page.
+    /// Renders the page as one HTML document.
     #[must_use]
     pub fn to_html(&self) -> String {
         let page = html! {

@@ -240,8 +240,8 @@ enum MarkerShape {
     Cross,
 }
 
-/// Colorblind-safe colors of Okabe and Ito, "Color universal design", 2008, each with its own dash and
-/// marker.
+/// Colorblind-safe colors of Okabe and Ito, "Color universal design", 2008, each with its own dash
+/// and marker.
 pub(super) const SERIES_STYLES: [SeriesStyle; 8] = [
     series_style(INK, None, MarkerShape::Dot),
     series_style(BLUE, Some((9, 4)), MarkerShape::Box),
@@ -280,7 +280,7 @@ impl SeriesStyle {
         }
     }
 
-    /// Draws a marker.
+    /// Draws a marker, centered at a point.
     pub(super) fn mark(self, area: &Area<'_>, (x, y): (i32, i32)) -> Result<(), DrawError> {
         let shape = |corners: &[(i32, i32)]| -> Vec<(i32, i32)> {
             corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect()

@@ -19,11 +19,11 @@ use crate::{Measure, MeasureCurve, Report};
 pub struct CurvePlot {
     /// Title of the plot.
     pub title: String,
-    /// Horizontal axis.
+    /// Horizontal axis: title and scale.
     pub x: PlotAxis,
     /// Title of the vertical axis.
     pub y: String,
-    /// Curves.
+    /// Curves in the order of the legend.
     pub curves: Vec<MeasureCurve>,
     /// Indices of the highlighted curves among more than eight; the first eight count. Default: the
     /// first curve and those with the highest mean.

@@ -51,8 +51,8 @@ pub(super) fn elide(text: &str, max_width: i32, height: i32) -> String {
         .unwrap_or_else(|| "…".to_owned())
 }
 
-/// Fits names into a width in pixels. Different names stay different: names that elision makes equal
-/// are prefixed by their number, from 1.
+/// Fits names into a width in pixels. Different names stay different: names that elision makes
+/// equal are prefixed by their number, from 1.
 pub(super) fn elided_labels(names: &[&str], max_width: i32, height: i32) -> Vec<String> {
     let mut short: Vec<String> = names
         .iter()

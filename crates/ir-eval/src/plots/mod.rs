@@ -2,8 +2,8 @@
 //! `plots`.
 //!
 //! A plot is a value, filled from reports or by hand. It renders to SVG, to CSV and to a text
-//! description. Systems differ in dashes and markers as well as in color. All plots have the width of
-//! a paper column, use generic fonts only, and render to the same bytes for the same data.
+//! description. Systems differ in dashes and markers as well as in color. All plots have the width
+//! of a paper column, use generic fonts only, and render to the same bytes for the same data.
 //!
 //! ```
 //! use ir_core::{Qrels, Run};

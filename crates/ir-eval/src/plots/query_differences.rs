@@ -11,8 +11,8 @@ use super::labels::{MAX_DRAWN, elide, elided_labels, format_number, linear_ticks
 use super::{Plot, csv};
 use crate::{Comparison, Measure, QueryDifference};
 
-/// Bar chart of the differences between two systems per query, in descending order, with the mean as a
-/// dashed line.
+/// Bar chart of the differences between two systems per query, in descending order, with the mean
+/// as a dashed line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryDifferencePlot {
     /// Name of the measure.

@@ -13,11 +13,12 @@ use crate::{RankStatistics, ScoresByRank, log_spaced_cutoffs};
 
 /// Plot of retrieval scores and relevant documents by rank.
 ///
-/// Over several queries: the mean score, a band from the 10th to the 90th percentile, and bars of the
-/// proportion of relevant documents. For one query: its scores, with a dot for each relevant document.
+/// Over several queries: the mean score, a band from the 10th to the 90th percentile, and bars of
+/// the proportion of relevant documents. For one query: its scores, with a dot for each relevant
+/// document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoresByRankPlot(
-    /// Plotted data.
+    /// Statistics that are plotted.
     pub ScoresByRank,
 );
 
@@ -182,7 +183,7 @@ impl ScoresByRankPlot {
         Ok((axes(area, &margins, &x, y)?, logarithmic))
     }
 
-    /// Draws the scores.
+    /// Draws the scores with their percentile band or markers.
     fn draw_scores(&self, area: &Area<'_>, plot: &Area<'_>, title: &str) -> Result<(), DrawError> {
         let drawn = self.drawn();
         let ends = drawn.iter().flat_map(|(_, at)| [at.low, at.mean, at.high]);

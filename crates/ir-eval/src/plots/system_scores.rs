@@ -16,9 +16,10 @@ use crate::{ComparedSystem, Comparison, Measure};
 pub struct SystemScorePlot {
     /// Name of the measure.
     pub measure: String,
-    /// Description of the intervals, for example "95 % interval, bootstrap". Empty without intervals.
+    /// Description of the intervals, for example "95 % interval, bootstrap". Empty without
+    /// intervals.
     pub interval: String,
-    /// Number of queries.
+    /// Number of evaluated queries.
     pub queries: usize,
     /// Score of the baseline, drawn as a dashed reference line.
     pub reference: Option<f64>,

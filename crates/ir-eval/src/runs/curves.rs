@@ -3,11 +3,11 @@
 use crate::measure::InterpolatedPrecision;
 use crate::{Decimal, Formula, Measure, RecallPoints, Report};
 
-/// Curve of one system: interpolated precision over recall, or a measure over its cutoff. Points are
-/// in ascending order of x.
+/// Curve of one system: interpolated precision over recall, or a measure over its cutoff. Points
+/// are in ascending order of x.
 ///
-/// The report must contain the measures of all points; [`eleven_point_precision`] and [`at_cutoffs`]
-/// list them.
+/// The report must contain the measures of all points; [`eleven_point_precision`] and
+/// [`at_cutoffs`] list them.
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
@@ -89,8 +89,8 @@ pub fn at_cutoffs(measure: Measure, cutoffs: &[u32]) -> Vec<Measure> {
     cutoffs.map(|&k| measure.at(k)).collect()
 }
 
-/// Cutoffs up to a depth for a smooth curve on a logarithmic axis: all up to 20, then 35 per decade,
-/// round numbers included, and the depth itself.
+/// Cutoffs up to a depth for a smooth curve on a logarithmic axis: all up to 20, then 35 per
+/// decade, round numbers included, and the depth itself.
 ///
 /// ```
 /// let cutoffs = ir_eval::log_spaced_cutoffs(1000);

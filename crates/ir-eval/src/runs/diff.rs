@@ -18,7 +18,8 @@ pub struct DiffRules {
     pub depth: Option<usize>,
     /// Persistence of rank-biased overlap. Range: between 0 and 1. Default: 0.9.
     pub p: f64,
-    /// Absolute tolerance for equal scores; infinity compares rankings only. Range: ≥ 0. Default: 0.
+    /// Absolute tolerance for equal scores; infinity compares rankings only. Range: ≥ 0. Default:
+    /// 0.
     pub tolerance: f64,
 }
 
@@ -63,7 +64,7 @@ pub struct RunDiff {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct QueryDiff {
-    /// Query id.
+    /// Id of the query.
     pub query: String,
     /// Number of documents of the first and of the second run.
     pub retrieved: [usize; 2],
@@ -86,7 +87,7 @@ pub struct QueryDiff {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RankDiff {
-    /// Rank, from 1.
+    /// Rank of both documents, from 1.
     pub rank: usize,
     /// Document of the first run; `None` beyond the end of its list.
     pub first: Option<String>,
@@ -98,7 +99,7 @@ pub struct RankDiff {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ScoreDiff {
-    /// Document id.
+    /// Id of the document.
     pub doc: String,
     /// Score in the first run.
     pub first: f64,
@@ -209,7 +210,7 @@ impl QueryDiff {
 }
 
 impl RunDiff {
-    /// Compares two runs.
+    /// Compares two runs query by query.
     #[must_use]
     pub fn new(first: &Run, second: &Run, rules: DiffRules) -> Self {
         let ids = |run: &Run| -> BTreeSet<String> {
@@ -228,8 +229,8 @@ impl RunDiff {
         }
     }
 
-    /// Whether both runs have the same queries with the same documents at the same ranks, and scores
-    /// within the tolerance.
+    /// Whether both runs have the same queries with the same documents at the same ranks, and
+    /// scores within the tolerance.
     #[must_use]
     pub fn identical(&self) -> bool {
         self.same_rankings() && self.queries.iter().all(QueryDiff::identical)

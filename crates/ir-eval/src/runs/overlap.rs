@@ -27,8 +27,8 @@ impl Default for OverlapRules {
     }
 }
 
-/// Number of documents that exactly a set of runs retrieves, for every set of runs. Counts are summed
-/// over queries: a document that is retrieved for two queries counts twice.
+/// Number of documents that exactly a set of runs retrieves, for every set of runs. Counts are
+/// summed over queries: a document that is retrieved for two queries counts twice.
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
@@ -47,7 +47,7 @@ impl Default for OverlapRules {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RunOverlap {
-    /// Run tags.
+    /// Tags of the runs.
     pub runs: Vec<String>,
     /// Options of the count.
     pub rules: OverlapRules,
@@ -61,16 +61,16 @@ pub struct RunOverlap {
 pub struct OverlapRegion {
     /// Indices of the runs, ascending.
     pub runs: Vec<usize>,
-    /// Document counts.
+    /// Numbers of documents in the region.
     #[serde(flatten)]
     pub count: OverlapCounts,
 }
 
-/// Document counts.
+/// Number of retrieved, relevant and judged documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct OverlapCounts {
-    /// Number of documents.
+    /// Number of retrieved documents.
     pub documents: u64,
     /// Number of relevant documents; `None` without judgments.
     pub relevant: Option<u64>,
@@ -96,7 +96,7 @@ pub enum OverlapError {
     /// More than [`RunOverlap::MAX_RUNS`] runs.
     #[error("expected at most {} runs, found {found}", RunOverlap::MAX_RUNS)]
     TooMany {
-        /// Number of runs.
+        /// Number of runs that were given.
         found: usize,
     },
 }
@@ -105,7 +105,8 @@ impl RunOverlap {
     /// Maximum number of runs; there are 2¹⁶ sets of them.
     pub const MAX_RUNS: usize = 16;
 
-    /// Counts the documents of each set of runs; with judgments, also relevant and judged documents.
+    /// Counts the documents of each set of runs; with judgments, also relevant and judged
+    /// documents.
     ///
     /// # Errors
     /// When there are more than [`RunOverlap::MAX_RUNS`] runs.

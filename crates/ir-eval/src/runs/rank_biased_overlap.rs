@@ -1,12 +1,12 @@
-//! Rank-biased overlap.
+//! Rank-biased overlap of two ranked lists.
 
 use std::collections::HashSet;
 use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
-/// Rank-biased overlap (RBO) of two ranked lists, which may contain different items and be truncated
-/// at different depths.
+/// Rank-biased overlap (RBO) of two ranked lists, which may contain different items and be
+/// truncated at different depths.
 ///
 /// ```
 /// use ir_eval::RankBiasedOverlap;
@@ -103,7 +103,7 @@ impl RankBiasedOverlap {
         })
     }
 
-    /// Upper bound.
+    /// Upper bound: [`min`](Self::min) + [`residual`](Self::residual).
     #[must_use]
     pub fn max(&self) -> f64 {
         (self.min + self.residual).min(1.0)

@@ -52,7 +52,7 @@ pub struct RankChanges<'a, J: ?Sized> {
 /// Document that two runs rank differently.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankChange {
-    /// Document id.
+    /// Id of the document.
     pub doc: String,
     /// Judgment of the document.
     pub judged: JudgmentStatus,
@@ -75,8 +75,8 @@ impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
         }
     }
 
-    /// Restricts changes to documents that can influence `measure`: those whose rank weight changes.
-    /// Documents beyond the cutoff in both lists are excluded.
+    /// Restricts changes to documents that can influence `measure`: those whose rank weight
+    /// changes. Documents beyond the cutoff in both lists are excluded.
     ///
     /// ```
     /// # use ir_core::{Qrels, Run};

@@ -3,8 +3,8 @@
 //! Both take two scores for each of the same items, higher is better: two measures of some systems,
 //! or the scores of systems under two sets of judgments.
 
-/// Kendall's tau-b between two scorings of the same items: 1 for the same order, −1 for the reverse.
-/// Without ties equal to Kendall's tau.
+/// Kendall's tau-b between two scorings of the same items: 1 for the same order, −1 for the
+/// reverse. Without ties equal to Kendall's tau.
 ///
 /// Returns `None` for fewer than two items, if all items of one scoring are tied, or for NaN.
 ///

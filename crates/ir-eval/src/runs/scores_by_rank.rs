@@ -29,7 +29,7 @@ pub struct ScoresByRank {
     pub system: String,
     /// Query id; `None` for all judged queries.
     pub query: Option<String>,
-    /// Number of lists.
+    /// Number of lists in the statistics.
     pub lists: usize,
     /// Statistics of each rank, from rank 1.
     pub ranks: Vec<RankStatistics>,

@@ -5,8 +5,8 @@ use super::fulfilled::{FulfilledCount, GroupCounts};
 use super::preference_order::{GroupOrder, LevelOrder, PartialOrder};
 
 /// Fraction of fulfilled preferences of one group for
-/// [`Balanced`](super::PreferenceMeasure::Balanced), or between retrieved documents only. NaN without
-/// preferences.
+/// [`Balanced`](super::PreferenceMeasure::Balanced), or between retrieved documents only. NaN
+/// without preferences.
 pub(super) fn fraction(
     order: &GroupOrder,
     counts: &GroupCounts,
@@ -42,8 +42,8 @@ pub(super) fn fraction(
     count.fulfilled as f64 / count.total as f64
 }
 
-/// Counts the first `keep` documents of the lowest level. trec_eval compares them with all documents,
-/// including those of the same level.
+/// Counts the first `keep` documents of the lowest level. trec_eval compares them with all
+/// documents, including those of the same level.
 fn by_level(levels: &LevelOrder, keep: usize, retrieved: usize, limit: usize) -> FulfilledCount {
     let members = levels.members.iter().filter(|member| member.0 < limit);
     let lowest = levels

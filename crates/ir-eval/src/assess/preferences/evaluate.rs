@@ -80,8 +80,8 @@ impl PreferenceReport {
         &self.queries
     }
 
-    /// Value over all queries: the sum of a count, otherwise the mean. `None` if the report does not
-    /// have the measure.
+    /// Value over all queries: the sum of a count, otherwise the mean. `None` if the report does
+    /// not have the measure.
     #[must_use]
     pub fn summary(&self, measure: PreferenceMeasure) -> Option<f64> {
         let column = self.measures.iter().position(|&other| other == measure)?;
@@ -116,14 +116,14 @@ impl fmt::Display for PreferenceReport {
 impl Preferences {
     /// Evaluates a run.
     ///
-    /// Of the [`Rules`], ties, depth, score width and missing queries apply. With [`TieBreak::TrecEval`],
-    /// equal scores are sorted by *ascending* document id, the reverse of trec_eval's order for
-    /// grades. A missing query fulfills none of its preferences (generation 10), or counts as 0 in all
-    /// measures (generation 9).
+    /// Of the [`Rules`], ties, depth, score width and missing queries apply. With
+    /// [`TieBreak::TrecEval`], equal scores are sorted by *ascending* document id, the reverse of
+    /// trec_eval's order for grades. A missing query fulfills none of its preferences (generation
+    /// 10), or counts as 0 in all measures (generation 9).
     ///
     /// # Errors
-    /// When no query of the run is judged, a list has a NaN score or a duplicate document, scores are
-    /// tied and the rules reject ties, or a group contradicts itself.
+    /// When no query of the run is judged, a list has a NaN score or a duplicate document, scores
+    /// are tied and the rules reject ties, or a group contradicts itself.
     pub fn evaluate(
         &self,
         run: &Run,

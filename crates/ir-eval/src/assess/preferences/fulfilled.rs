@@ -29,8 +29,8 @@ impl FulfilledCount {
     }
 }
 
-/// Whether a document is relevant to a group: at levels above 0. Levels below 0 are undefined (`None`)
-/// in groups with subgroups, and not relevant otherwise.
+/// Whether a document is relevant to a group: at levels above 0. Levels below 0 are undefined
+/// (`None`) in groups with subgroups, and not relevant otherwise.
 pub(super) fn relevant(order: &GroupOrder, level: f64) -> Option<bool> {
     match order {
         GroupOrder::Partial(_) if level < 0.0 => None,
@@ -102,8 +102,8 @@ pub(super) struct PairFractions {
 }
 
 impl PairFractions {
-    /// Computes the fractions over `judged` documents, of which the first `retrieved` are in the list.
-    /// Sums run in trec_eval's order: pairs of retrieved documents first.
+    /// Computes the fractions over `judged` documents, of which the first `retrieved` are in the
+    /// list. Sums run in trec_eval's order: pairs of retrieved documents first.
     pub(super) fn new(orders: &[GroupOrder], judged: usize, retrieved: usize) -> Self {
         let mut row = vec![FulfilledCount::default(); judged];
         let mut found = Self::default();

@@ -18,7 +18,8 @@ pub enum PreferenceScope {
     Implied,
 }
 
-/// Measure of how many preferences a ranked list fulfills. Displayed and parsed by trec_eval's name.
+/// Measure of how many preferences a ranked list fulfills. Displayed and parsed by trec_eval's
+/// name.
 ///
 /// After Carterette, Bennett, Chickering and Dumais, "Here or there: preference judgments for
 /// relevance", ECIR 2008, in the forms that trec_eval gave them.
@@ -37,23 +38,23 @@ pub enum PreferenceMeasure {
     Possible,
     /// Number of fulfilled preferences: `prefs_num_prefs_ful`. Summed over queries.
     Fulfilled,
-    /// Number of fulfilled preferences between retrieved documents: `prefs_num_prefs_ful_ret`. Summed
-    /// over queries.
+    /// Number of fulfilled preferences between retrieved documents: `prefs_num_prefs_ful_ret`.
+    /// Summed over queries.
     FulfilledRetrieved,
     /// Fraction of fulfilled preferences: `prefs_simp`, `prefs_simp_ret`, `prefs_simp_imp`.
     Simple(PreferenceScope),
-    /// Mean over document pairs of the fraction of fulfilled preferences, over the groups that judged
-    /// the pair: `prefs_pair`, `prefs_pair_ret`, `prefs_pair_imp`.
+    /// Mean over document pairs of the fraction of fulfilled preferences, over the groups that
+    /// judged the pair: `prefs_pair`, `prefs_pair_ret`, `prefs_pair_imp`.
     Pair(PreferenceScope),
     /// Mean over groups of the fraction of fulfilled preferences; all groups have equal weight:
     /// `prefs_avgjg`, `prefs_avgjg_ret`, `prefs_avgjg_imp`.
     Group(PreferenceScope),
-    /// [`PreferenceMeasure::Group`] with as many nonrelevant documents (level 0) as relevant ones, R,
-    /// in each group: the first R of the list count, or R − N unretrieved documents are added.
+    /// [`PreferenceMeasure::Group`] with as many nonrelevant documents (level 0) as relevant ones,
+    /// R, in each group: the first R of the list count, or R − N unretrieved documents are added.
     /// Similar to [`Bpref`](crate::measure::Bpref): `prefs_avgjg_Rnonrel`.
     ///
-    /// As in trec_eval, in a group without subgroups and with more than R nonrelevant documents, the
-    /// counted ones are also compared with all others of level 0, as if those were preferred.
+    /// As in trec_eval, in a group without subgroups and with more than R nonrelevant documents,
+    /// the counted ones are also compared with all others of level 0, as if those were preferred.
     Balanced,
     /// [`PreferenceMeasure::Balanced`] between retrieved documents: `prefs_avgjg_Rnonrel_ret`.
     BalancedRetrieved,
@@ -130,7 +131,7 @@ impl fmt::Display for PreferenceMeasure {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?}: no such measure of preferences (examples: prefs_simp, prefs_avgjg_ret)")]
 pub struct ParsePreferenceMeasureError {
-    /// Parsed text.
+    /// The text that is not the name of a measure.
     pub text: String,
 }
 

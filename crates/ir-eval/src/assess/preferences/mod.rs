@@ -62,8 +62,8 @@ impl Preferences {
         Self::default()
     }
 
-    /// Inserts the level of a document in a subgroup. The document is preferred to all documents of a
-    /// lower level in the same subgroup.
+    /// Inserts the level of a document in a subgroup. The document is preferred to all documents of
+    /// a lower level in the same subgroup.
     pub fn insert(
         &mut self,
         query: &str,

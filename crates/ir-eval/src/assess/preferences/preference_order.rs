@@ -6,8 +6,8 @@ use rustc_hash::FxBuildHasher;
 
 use super::{GroupJudgments, PreferenceError, Subgroup};
 
-/// Positions of the judged documents of a query: those in the list in rank order, then the others by
-/// id.
+/// Positions of the judged documents of a query: those in the list in rank order, then the others
+/// by id.
 #[derive(Debug, Default)]
 pub(super) struct DocumentPositions<'a> {
     positions: HashMap<&'a str, usize, FxBuildHasher>,
@@ -132,8 +132,8 @@ impl GroupOrder {
         }
     }
 
-    /// Visits all preferences between the document at `position` and a lower-ranked one: the position
-    /// of the latter, and whether the former is better.
+    /// Visits all preferences between the document at `position` and a lower-ranked one: the
+    /// position of the latter, and whether the former is better.
     pub(super) fn against(&self, position: usize, mut preference: impl FnMut(usize, bool)) {
         match self {
             Self::Levels(LevelOrder { members }) => {

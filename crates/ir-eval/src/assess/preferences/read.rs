@@ -20,7 +20,8 @@ pub fn read(input: impl BufRead, source: &str) -> Result<Parsed<Preferences>, Pr
     Ok(builder.finish())
 }
 
-/// Reads trec_eval's format `qrels_prefs`: query, group, document, level. Each group has one subgroup.
+/// Reads trec_eval's format `qrels_prefs`: query, group, document, level. Each group has one
+/// subgroup.
 ///
 /// # Errors
 /// When a line has a different number of columns, a level is NaN, or reading fails.

@@ -11,9 +11,9 @@ use crate::statistics::{mean, quantile, standard_deviation};
 /// Confidence interval. Displayed as `[0.1234, 0.2345]`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ConfidenceInterval {
-    /// Lower bound.
+    /// Inclusive lower bound of the interval.
     pub low: f64,
-    /// Upper bound.
+    /// Inclusive upper bound of the interval.
     pub high: f64,
 }
 

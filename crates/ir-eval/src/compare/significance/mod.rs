@@ -81,8 +81,8 @@ impl fmt::Display for Alternative {
 /// Result of a significance test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TestResult {
-    /// Test statistic: t, Wilcoxon's W, the mean difference, or the number of bootstrap samples won.
-    /// An infinite t is serialized as text.
+    /// Test statistic: t, Wilcoxon's W, the mean difference, or the number of bootstrap samples
+    /// won. An infinite t is serialized as text.
     #[serde(with = "crate::significance::extended")]
     pub statistic: f64,
     /// The p value: probability, under the null hypothesis, of a statistic at least as extreme as
@@ -108,10 +108,10 @@ impl TestResult {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum NullDistribution {
-    /// Student's t distribution.
+    /// Student's t distribution with n − 1 degrees of freedom.
     #[allow(missing_docs)]
     StudentT { degrees_of_freedom: u64 },
-    /// Normal approximation.
+    /// Normal approximation of the statistic.
     Normal,
     /// Exact distribution, by enumeration.
     Exact,
@@ -147,7 +147,7 @@ pub enum SignificanceError {
     /// An infinite difference or NaN; `position` counts from 0.
     #[error("expected finite differences, found {found} at position {position}")]
     NotFinite { position: usize, found: f64 },
-    /// Zero random samples.
+    /// A number of random samples of 0.
     #[error("expected at least 1 random sample, found 0")]
     NoSamples,
     /// A significance level or confidence outside (0, 1).

@@ -26,7 +26,7 @@ pub enum MultipleTestingCorrection {
     Holm,
     /// Every p value times the number of tests.
     Bonferroni,
-    /// No adjustment.
+    /// No adjustment of p values.
     None,
 }
 

@@ -1,4 +1,4 @@
-//! Fisher's randomization test.
+//! Fisher's randomization test (paired permutation test).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Paired bootstrap test.
+//! Bootstrap resampling and the paired bootstrap test.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Paired t-test.
+//! Paired t-test and critical values of Student's t.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};

@@ -1,4 +1,4 @@
-//! Wilcoxon signed-rank test.
+//! Wilcoxon signed-rank test, exact and approximate.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Tables in LaTeX.
+//! Tables of a comparison in LaTeX.
 
 use super::table::{ComparisonTable, SignificanceMark, TableCell};
 use crate::compare::Comparison;
@@ -49,8 +49,8 @@ impl Comparison {
     /// graphicx packages: one row per measure and system or pair, in small type, fitted to the line
     /// width, and split into tables that fit on a page.
     ///
-    /// The labels are `tab:comparison-intervals` and `tab:comparison-differences`, numbered from the
-    /// second part on.
+    /// The labels are `tab:comparison-intervals` and `tab:comparison-differences`, numbered from
+    /// the second part on.
     #[must_use]
     pub fn to_latex_details(&self) -> String {
         let [scores, intervals, differences] = self.tables();
@@ -122,7 +122,7 @@ fn estimated_width(table: &ComparisonTable) -> usize {
 /// Width of a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TableWidth {
-    /// Natural width.
+    /// Natural width of the columns.
     Natural,
     /// Shrunk to the line width if wider.
     FitLine,

@@ -1,4 +1,4 @@
-//! Tables in Markdown.
+//! Tables of a comparison in Markdown.
 
 use super::table::{ComparisonTable, SignificanceMark, TableCell};
 use crate::Comparison;
