@@ -1,4 +1,4 @@
-//! Exact decimal numbers.
+//! Exact decimal numbers, the parameters of measures.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,9 +25,9 @@ const UNIT: i64 = 1_000_000_000;
 const MAX: i64 = 9_000_000 * UNIT;
 
 impl Decimal {
-    /// 0.
+    #[allow(missing_docs)]
     pub const ZERO: Self = Self(0);
-    /// 1.
+    #[allow(missing_docs)]
     pub const ONE: Self = Self(UNIT);
 
     /// Creates `digits` / 10^`places`: `Decimal::new(25, 2)` is 0.25.

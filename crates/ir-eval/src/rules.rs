@@ -85,18 +85,18 @@ impl Rules {
         ..Self::TREC_EVAL_10
     };
 
-    /// Rules of sample_eval as distributed by NIST: the first 1000 documents of each list count, and
-    /// queries without results are skipped. (The total of
-    /// [`StratifiedRelevantCount`](crate::measure::StratifiedRelevantCount) that sample_eval prints
-    /// includes all judged queries nevertheless.)
+    /// Rules of sample_eval as distributed by NIST: the first 1000 documents of each list count,
+    /// and queries without results are skipped. (The total of
+    /// [`StratifiedRelevantCount`](crate::measure::StratifiedRelevantCount) that sample_eval
+    /// prints includes all judged queries nevertheless.)
     pub const SAMPLE_EVAL: Self = Self {
         missing: MissingQueries::Skip,
         depth: Some(1000),
         ..Self::TREC_EVAL_10
     };
 
-    /// Rules of ndeval with the option `-traditional`: queries without results are skipped. (Without
-    /// the option, ndeval sorts by the rank column.)
+    /// Rules of ndeval with the option `-traditional`: queries without results are skipped.
+    /// (Without the option, ndeval sorts by the rank column.)
     pub const NDEVAL: Self = Self {
         missing: MissingQueries::Skip,
         ..Self::TREC_EVAL_10
@@ -115,8 +115,8 @@ impl Default for Rules {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum TieBreak {
-    /// Descending byte order of the document id, as in trec_eval: an order that no system would have
-    /// chosen in its own favor.
+    /// Descending byte order of the document id, as in trec_eval: an order that no system would
+    /// have chosen in its own favor.
     #[default]
     TrecEval,
     /// Ascending byte order of the document id.
@@ -131,10 +131,10 @@ pub enum TieBreak {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingQueries {
-    /// They count as empty lists, so 0 for nearly all measures: trec_eval's `-c`.
+    /// Queries count with an empty list, so 0 for nearly all measures: trec_eval's `-c`.
     #[default]
     Zero,
-    /// They are excluded from every mean: trec_eval 9 without `-c`. (Release 10.0 stops with an
+    /// Queries are excluded from every mean: trec_eval 9 without `-c`. (Release 10.0 stops with an
     /// error instead.) Means over different subsets of the queries are not comparable.
     Skip,
 }
@@ -143,10 +143,10 @@ pub enum MissingQueries {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueriesWithoutRelevant {
-    /// They count, as 0 for nearly all measures: trec_eval.
+    /// Queries count, as 0 for nearly all measures: trec_eval.
     #[default]
     Count,
-    /// They are excluded from every mean: gdeval.
+    /// Queries are excluded from every mean: gdeval.
     Skip,
 }
 
@@ -154,11 +154,10 @@ pub enum QueriesWithoutRelevant {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnjudgedDocuments {
-    /// They count as not relevant.
+    /// Documents count as not relevant.
     #[default]
     NonRelevant,
-    /// They are removed after sorting and cutting, and the documents below move up: trec_eval's
-    /// `-J`.
+    /// Documents are removed after sorting and cutting, and those below move up: trec_eval's `-J`.
     Remove,
 }
 
@@ -167,10 +166,10 @@ pub enum UnjudgedDocuments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SelfHits {
-    /// They count like any other document.
+    /// Documents count like any other.
     #[default]
     Keep,
-    /// They are removed before anything else, as in BEIR.
+    /// Documents are removed before anything else, as in BEIR.
     Drop,
 }
 
@@ -189,15 +188,15 @@ pub enum ScorePrecision {
 ///
 /// | | 9 | 10 |
 /// |---|---|---|
-/// | relevant documents needed for recall r of R, in interpolated precision | ⌊rR + 0.9⌋ | rR rounded, halves up |
-/// | per-query output | queries of the run | queries of the qrels, missing ones too where they count |
+/// | hits at which recall r is reached in interpolated precision | ⌊rR + 0.9⌋ | rR rounded |
+/// | per-query output | queries of the run | queries of the qrels |
 /// | [`Yaap`](crate::measure::Yaap) of a missing query | 0 | ln(1 / (1 + R)) |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum TrecEvalVersion {
-    /// 9.0.x.
+    /// Releases 9.0.4 to 9.0.8.
     #[serde(rename = "9")]
     V9,
-    /// 10.0.
+    /// Release 10.0 and later.
     #[default]
     #[serde(rename = "10")]
     V10,

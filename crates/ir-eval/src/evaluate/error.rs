@@ -1,4 +1,4 @@
-//! Errors of evaluation.
+//! Errors of evaluating runs and run files.
 
 use std::io;
 

@@ -192,18 +192,6 @@ impl<'q> Evaluator<'q> {
         self
     }
 
-    /// The rules.
-    #[must_use]
-    pub const fn rules(&self) -> &Rules {
-        &self.rules
-    }
-
-    /// The measures, without duplicates.
-    #[must_use]
-    pub fn measures(&self) -> &[Measure] {
-        &self.measures
-    }
-
     /// Evaluates a run. The report lists queries in ascending byte order of their ids.
     ///
     /// # Errors
@@ -379,8 +367,8 @@ impl<'q> Evaluator<'q> {
             }
             formula => Ok(formula.value(&input(planned, ranking))),
         };
-        // Whether trec_eval's list is empty too. Release 10 adds a made-up document to the list of a
-        // missing query, which these rules remove again.
+        // Whether trec_eval's list is empty too. Release 10 adds an artificial document to the list
+        // of a missing query, which these rules remove again.
         let is_empty = ranking.states.is_empty()
             && !is_zero
             && (rules.unjudged == UnjudgedDocuments::Remove || rules.depth == Some(0));

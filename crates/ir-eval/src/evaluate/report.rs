@@ -36,7 +36,7 @@ pub struct QueryValues {
 }
 
 impl QueryValues {
-    /// Query id.
+    /// Id of the query.
     #[must_use]
     pub fn query(&self) -> &str {
         &self.query

@@ -20,10 +20,9 @@ pub(crate) struct JudgedRanking {
     pub(crate) gains: Vec<CumulativeGain>,
 }
 
-/// Ranks of the relevant documents.
+/// Ranks of the relevant documents, ascending.
 #[derive(Debug, Default)]
 pub(crate) struct RelevantRanks {
-    /// Ascending.
     pub(crate) ranks: Vec<usize>,
     /// Sum of the precisions at the first i + 1 relevant ranks.
     precision_sums: Vec<f64>,

@@ -11,7 +11,7 @@ use crate::rules::{Rules, ScorePrecision, SelfHits, TieBreak, UnjudgedDocuments}
 /// Documents retrieved for one query. Its buffers are reused from query to query.
 #[derive(Debug, Default)]
 pub(crate) struct RetrievedList {
-    /// Concatenated document ids.
+    /// Document ids, concatenated without separators.
     ids: String,
     entries: Vec<Entry>,
     table: IdTable,

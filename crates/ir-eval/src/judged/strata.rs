@@ -22,11 +22,10 @@ pub(crate) struct Strata {
 /// Counts of one stratum.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StratumCounts {
-    /// Documents, judged or not.
+    /// Number of documents, judged or not.
     size: f64,
-    /// Judged documents.
     judged: f64,
-    /// Documents of each grade ≥ 0.
+    /// Number of documents of each grade ≥ 0.
     grades: BTreeMap<Grade, f64>,
 }
 

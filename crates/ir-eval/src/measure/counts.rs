@@ -2,7 +2,9 @@
 
 use ir_core::Grade;
 
-use super::definition::{Definition, MeasureInput, MeasureOptions, Properties, TrecSyntax};
+use super::definition::{
+    Definition, MeasureInput, MeasureOptions, Properties, TrecNames, TrecSyntax,
+};
 use super::parameters::Parameters;
 
 /// Number of queries.
@@ -18,8 +20,7 @@ impl Definition for QueryCount {
         .without_level()
         .without_judged_only();
     const DEFAULT: Self = Self;
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("num_q", TrecSyntax::Plain(Self))];
+    const TREC_NAMES: TrecNames<Self> = &[("num_q", TrecSyntax::Plain(Self))];
 
     fn value(&self, _: &MeasureInput<'_>) -> f64 {
         1.0
@@ -39,8 +40,7 @@ pub struct RetrievedCount;
 impl Definition for RetrievedCount {
     const PROPERTIES: Properties = Properties::new(&["NumRet"]).count().without_level();
     const DEFAULT: Self = Self;
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("num_ret", TrecSyntax::Plain(Self))];
+    const TREC_NAMES: TrecNames<Self> = &[("num_ret", TrecSyntax::Plain(Self))];
 
     fn claims(given: &Parameters<'_>) -> bool {
         given.name == "NumRet" && !given.has("rel")
@@ -63,8 +63,7 @@ impl Definition for RelevantCount {
         .without_cutoff()
         .without_judged_only();
     const DEFAULT: Self = Self;
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("num_rel", TrecSyntax::Plain(Self))];
+    const TREC_NAMES: TrecNames<Self> = &[("num_rel", TrecSyntax::Plain(Self))];
 
     fn value(&self, input: &MeasureInput<'_>) -> f64 {
         input.relevant() as f64
@@ -84,8 +83,7 @@ pub struct RelevantRetrievedCount;
 impl Definition for RelevantRetrievedCount {
     const PROPERTIES: Properties = Properties::new(&["NumRelRet"]).count();
     const DEFAULT: Self = Self;
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("num_rel_ret", TrecSyntax::Plain(Self))];
+    const TREC_NAMES: TrecNames<Self> = &[("num_rel_ret", TrecSyntax::Plain(Self))];
 
     fn claims(given: &Parameters<'_>) -> bool {
         given.name == "NumRelRet" || given.name == "NumRet" && given.has("rel")
@@ -112,8 +110,7 @@ pub struct NonrelevantRetrievedCount;
 impl Definition for NonrelevantRetrievedCount {
     const PROPERTIES: Properties = Properties::new(&["NumNonRelJudgedRet"]).count();
     const DEFAULT: Self = Self;
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("num_nonrel_judged_ret", TrecSyntax::Plain(Self))];
+    const TREC_NAMES: TrecNames<Self> = &[("num_nonrel_judged_ret", TrecSyntax::Plain(Self))];
 
     fn value(&self, input: &MeasureInput<'_>) -> f64 {
         let nonrelevant = |state: &&Grade| (0..input.level).contains(*state);

@@ -1,7 +1,7 @@
 //! Measures of the user's own.
 
 use std::fmt;
-use std::sync::Arc;
+use std::ops::Deref;
 
 use ir_core::Grade;
 
@@ -56,21 +56,11 @@ pub trait CustomMeasure: Send + Sync {
     fn value(&self, list: &JudgedList<'_>) -> f64;
 }
 
-impl<M: CustomMeasure + ?Sized> CustomMeasure for Box<M> {
-    fn name(&self) -> &str {
-        (**self).name()
-    }
-
-    fn summary(&self) -> Summary {
-        (**self).summary()
-    }
-
-    fn value(&self, list: &JudgedList<'_>) -> f64 {
-        (**self).value(list)
-    }
-}
-
-impl<M: CustomMeasure + ?Sized> CustomMeasure for Arc<M> {
+/// Pointers to a measure (`&M`, `Box<M>`, `Arc<M>`) are measures themselves.
+impl<P> CustomMeasure for P
+where
+    P: Deref<Target: CustomMeasure> + Send + Sync,
+{
     fn name(&self) -> &str {
         (**self).name()
     }
@@ -88,7 +78,7 @@ impl<M: CustomMeasure + ?Sized> CustomMeasure for Arc<M> {
 /// with the evaluator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CustomFormula {
-    /// Name in reports.
+    /// Name that reports show.
     pub name: CustomName,
     /// Aggregation of the per-query values.
     pub summary: Summary,
@@ -212,13 +202,13 @@ pub struct JudgedList<'a> {
 /// Document of a [`JudgedList`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JudgedDocument<'a> {
-    /// Rank, from 1.
+    /// Rank, starting at 1.
     pub rank: usize,
-    /// Document id.
+    /// Id of the document.
     pub doc: &'a str,
     /// Score, in the precision of the rules.
     pub score: f64,
-    /// Judgment.
+    /// Judgment of the document.
     pub judgment: JudgmentStatus,
 }
 
@@ -234,7 +224,7 @@ impl JudgedDocument<'_> {
 }
 
 impl<'a> JudgedList<'a> {
-    /// Query id.
+    /// Id of the query.
     #[must_use]
     pub const fn query(&self) -> &'a str {
         self.query

@@ -23,7 +23,7 @@ pub(crate) trait Definition: Copy + PartialEq + Sized + 'static {
     const DEFAULT: Self;
 
     /// Names in trec_eval's syntax, if trec_eval has the measure.
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] = &[];
+    const TREC_NAMES: TrecNames<Self> = &[];
 
     /// Whether a text refers to this measure. Exactly one measure claims each name.
     fn claims(given: &Parameters<'_>) -> bool {
@@ -36,7 +36,7 @@ pub(crate) trait Definition: Copy + PartialEq + Sized + 'static {
         Ok(Self::DEFAULT)
     }
 
-    /// Name to print.
+    /// Name that is printed.
     fn name(&self, options: &MeasureOptions) -> &str {
         Self::PROPERTIES.name(options.cutoff.is_some())
     }
@@ -171,7 +171,6 @@ impl Properties {
         self
     }
 
-    /// All names.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.names.iter().chain(self.set_names).copied()
     }
@@ -193,10 +192,13 @@ impl Properties {
     }
 }
 
+/// trec_eval's names of a measure, each with the syntax of its parameters.
+pub(crate) type TrecNames<M> = &'static [(&'static str, TrecSyntax<M>)];
+
 /// Syntax of a measure on trec_eval's command line: the parameters that follow its name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TrecSyntax<M> {
-    /// No parameters.
+    /// A measure without parameters.
     Plain(M),
     /// Cutoffs, one value each; these by default.
     Cutoffs(M, &'static [u32]),
@@ -227,9 +229,9 @@ pub(crate) struct MeasureOptions {
 /// In text: `mean`, `sum`, `geometric`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Summary {
-    /// Arithmetic mean.
+    /// Arithmetic mean of the values.
     Mean,
-    /// Sum: counts.
+    /// Sum of the values, for counts.
     Sum,
     /// Geometric mean: exp of the mean of ln(max(value, [`Summary::FLOOR`])).
     GeometricMean,

@@ -1,4 +1,4 @@
-//! Expected reciprocal rank.
+//! Measures of the cascade model: expected reciprocal rank.
 
 use ir_core::Grade;
 

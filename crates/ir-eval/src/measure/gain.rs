@@ -1,6 +1,8 @@
 //! Measures of cumulative gain: the nDCG family.
 
-use super::definition::{CUTOFFS, Definition, MeasureInput, Properties, TrecSyntax, ratio};
+use super::definition::{
+    CUTOFFS, Definition, MeasureInput, Properties, TrecNames, TrecSyntax, ratio,
+};
 use super::parameters::{MeasureText, Parameters, ParseMeasureError};
 use crate::judged::{Gain, sum};
 
@@ -45,7 +47,7 @@ pub struct Ndcg {
 
 impl Definition for Ndcg {
     const PROPERTIES: Properties = Properties::new(&["nDCG", "NDCG", "ndcg"]).without_level();
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] = &[
+    const TREC_NAMES: TrecNames<Self> = &[
         ("ndcg", TrecSyntax::Gains(|gain| Self { gain })),
         ("ndcg_cut", TrecSyntax::Cutoffs(Self::DEFAULT, CUTOFFS)),
     ];
@@ -77,8 +79,7 @@ pub struct Dcg {
 
 impl Definition for Dcg {
     const PROPERTIES: Properties = Properties::new(&["DCG"]).without_level();
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("dcg", TrecSyntax::Gains(|gain| Self { gain }))];
+    const TREC_NAMES: TrecNames<Self> = &[("dcg", TrecSyntax::Gains(|gain| Self { gain }))];
     gain_parameter!();
 
     fn value(&self, input: &MeasureInput<'_>) -> f64 {
@@ -99,8 +100,7 @@ impl Definition for IdealDcg {
     const PROPERTIES: Properties = Properties::new(&["IDCG"])
         .without_level()
         .without_judged_only();
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("ideal_dcg", TrecSyntax::Gains(|gain| Self { gain }))];
+    const TREC_NAMES: TrecNames<Self> = &[("ideal_dcg", TrecSyntax::Gains(|gain| Self { gain }))];
     gain_parameter!();
 
     fn value(&self, input: &MeasureInput<'_>) -> f64 {
@@ -120,8 +120,7 @@ pub struct NdcgAtRelevant {
 
 impl Definition for NdcgAtRelevant {
     const PROPERTIES: Properties = Properties::new(&["nDCGrel"]).without_level();
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("ndcg_rel", TrecSyntax::Gains(|gain| Self { gain }))];
+    const TREC_NAMES: TrecNames<Self> = &[("ndcg_rel", TrecSyntax::Gains(|gain| Self { gain }))];
     gain_parameter!();
 
     fn value(&self, input: &MeasureInput<'_>) -> f64 {
@@ -151,8 +150,7 @@ pub struct NdcgAtGainSteps {
 
 impl Definition for NdcgAtGainSteps {
     const PROPERTIES: Properties = Properties::new(&["Rndcg"]);
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("Rndcg", TrecSyntax::Gains(|gain| Self { gain }))];
+    const TREC_NAMES: TrecNames<Self> = &[("Rndcg", TrecSyntax::Gains(|gain| Self { gain }))];
     gain_parameter!();
 
     fn value(&self, input: &MeasureInput<'_>) -> f64 {
@@ -187,8 +185,7 @@ pub struct NormalizedGain {
 
 impl Definition for NormalizedGain {
     const PROPERTIES: Properties = Properties::new(&["G"]).without_level();
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("G", TrecSyntax::Gains(|gain| Self { gain }))];
+    const TREC_NAMES: TrecNames<Self> = &[("G", TrecSyntax::Gains(|gain| Self { gain }))];
     gain_parameter!();
 
     fn value(&self, input: &MeasureInput<'_>) -> f64 {
@@ -226,8 +223,7 @@ pub struct BinaryNormalizedGain;
 impl Definition for BinaryNormalizedGain {
     const PROPERTIES: Properties = Properties::new(&["binG"]);
     const DEFAULT: Self = Self;
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("binG", TrecSyntax::Plain(Self))];
+    const TREC_NAMES: TrecNames<Self> = &[("binG", TrecSyntax::Plain(Self))];
 
     fn value(&self, input: &MeasureInput<'_>) -> f64 {
         let gains = (1..)

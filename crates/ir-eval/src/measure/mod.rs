@@ -183,7 +183,7 @@ impl Measure {
         self
     }
 
-    /// The formula.
+    /// Formula of the measure.
     #[must_use]
     pub const fn formula(&self) -> &Formula {
         &self.formula
@@ -195,7 +195,7 @@ impl Measure {
         self.options.level
     }
 
-    /// The cutoff.
+    /// Cutoff; `None` for whole lists.
     #[must_use]
     pub const fn cutoff(&self) -> Option<u32> {
         match self.options.cutoff {

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::definition::{CUTOFFS, Definition, MeasureInput, Properties, TrecSyntax, ratio};
+use super::definition::{
+    CUTOFFS, Definition, MeasureInput, Properties, TrecNames, TrecSyntax, ratio,
+};
 use super::parameters::{MeasureText, Parameters, ParseMeasureError, braced};
 use crate::decimal::Decimal;
 use crate::judged::sum;
@@ -19,8 +21,7 @@ pub struct ReciprocalRank;
 impl Definition for ReciprocalRank {
     const PROPERTIES: Properties = Properties::new(&["RR", "MRR", "mrr"]);
     const DEFAULT: Self = Self;
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("recip_rank", TrecSyntax::Plain(Self))];
+    const TREC_NAMES: TrecNames<Self> = &[("recip_rank", TrecSyntax::Plain(Self))];
 
     fn value(&self, input: &MeasureInput<'_>) -> f64 {
         match input.relevant_ranks().ranks.first() {
@@ -42,7 +43,7 @@ pub struct AveragePrecision;
 impl Definition for AveragePrecision {
     const PROPERTIES: Properties = Properties::new(&["AP", "MAP", "map"]);
     const DEFAULT: Self = Self;
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] = &[
+    const TREC_NAMES: TrecNames<Self> = &[
         ("map", TrecSyntax::Plain(Self)),
         ("map_cut", TrecSyntax::Cutoffs(Self, CUTOFFS)),
     ];
@@ -64,8 +65,7 @@ pub struct GeometricAveragePrecision;
 impl Definition for GeometricAveragePrecision {
     const PROPERTIES: Properties = Properties::new(&["GMAP"]).geometric();
     const DEFAULT: Self = Self;
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("gm_map", TrecSyntax::Plain(Self))];
+    const TREC_NAMES: TrecNames<Self> = &[("gm_map", TrecSyntax::Plain(Self))];
 
     fn value(&self, input: &MeasureInput<'_>) -> f64 {
         AveragePrecision.value(input)
@@ -86,7 +86,7 @@ impl Definition for RPrecision {
     const DEFAULT: Self = Self {
         multiple: Decimal::ONE,
     };
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] = &[
+    const TREC_NAMES: TrecNames<Self> = &[
         ("Rprec", TrecSyntax::Plain(Self::DEFAULT)),
         (
             "Rprec_mult",
@@ -134,8 +134,7 @@ pub struct Bpref;
 impl Definition for Bpref {
     const PROPERTIES: Properties = Properties::new(&["Bpref", "BPref"]);
     const DEFAULT: Self = Self;
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("bpref", TrecSyntax::Plain(Self))];
+    const TREC_NAMES: TrecNames<Self> = &[("bpref", TrecSyntax::Plain(Self))];
 
     fn value(&self, input: &MeasureInput<'_>) -> f64 {
         let relevant = input.relevant();
@@ -164,8 +163,7 @@ pub struct GeometricBpref;
 impl Definition for GeometricBpref {
     const PROPERTIES: Properties = Properties::new(&["GMBpref"]).geometric();
     const DEFAULT: Self = Self;
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("gm_bpref", TrecSyntax::Plain(Self))];
+    const TREC_NAMES: TrecNames<Self> = &[("gm_bpref", TrecSyntax::Plain(Self))];
 
     fn value(&self, input: &MeasureInput<'_>) -> f64 {
         Bpref.value(input)
@@ -187,7 +185,7 @@ impl Definition for InterpolatedPrecision {
     const DEFAULT: Self = Self {
         recall: Decimal::ZERO,
     };
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] = &[(
+    const TREC_NAMES: TrecNames<Self> = &[(
         "iprec_at_recall",
         TrecSyntax::Fractions(
             |recall| recall.is_fraction().then_some(Self { recall }),
@@ -270,7 +268,7 @@ impl Definition for MeanInterpolatedPrecision {
     const DEFAULT: Self = Self {
         points: RecallPoints::ELEVEN,
     };
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] = &[(
+    const TREC_NAMES: TrecNames<Self> = &[(
         "11pt_avg",
         TrecSyntax::Numbers(
             |numbers| {
@@ -358,7 +356,7 @@ impl RecallPoints {
         })
     }
 
-    /// The points, ascending.
+    /// The points in ascending order.
     #[must_use]
     pub fn as_slice(&self) -> &[Decimal] {
         &self.values[..usize::from(self.len)]
@@ -385,7 +383,8 @@ impl fmt::Debug for RecallPoints {
     }
 }
 
-/// ln((1 + S) / (1 + R − S)) with S = Σ rel(i) · hits(i) / i: average precision on a log-odds scale.
+/// Average precision on a log-odds scale: ln((1 + S) / (1 + R − S)), where
+/// S = Σ rel(i) · hits(i) / i.
 ///
 /// `YAAP`; trec_eval's `yaap`.
 ///
@@ -396,8 +395,7 @@ pub struct Yaap;
 impl Definition for Yaap {
     const PROPERTIES: Properties = Properties::new(&["YAAP"]);
     const DEFAULT: Self = Self;
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("yaap", TrecSyntax::Plain(Self))];
+    const TREC_NAMES: TrecNames<Self> = &[("yaap", TrecSyntax::Plain(Self))];
 
     fn value(&self, input: &MeasureInput<'_>) -> f64 {
         let sum = input.relevant_ranks().precision_sum(input.found());

@@ -1,8 +1,8 @@
-//! Rank-biased precision.
+//! Rank-biased precision and its residual.
 
 use ir_core::Grade;
 
-use super::definition::{Definition, MeasureInput, Properties, TrecSyntax};
+use super::definition::{Definition, MeasureInput, Properties, TrecNames, TrecSyntax};
 use super::parameters::{MeasureText, Parameters, ParseMeasureError};
 use crate::decimal::Decimal;
 
@@ -66,7 +66,7 @@ impl Definition for GradedRankBiasedPrecision {
     const DEFAULT: Self = Self {
         persistence: Decimal::new(8, 1),
     };
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] = &[(
+    const TREC_NAMES: TrecNames<Self> = &[(
         "rbp",
         TrecSyntax::Persistence(|persistence| Self { persistence }),
     )];
@@ -134,7 +134,7 @@ impl Definition for RbpResidual {
         persistence: Decimal::new(9, 1),
         full: false,
     };
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] = &[(
+    const TREC_NAMES: TrecNames<Self> = &[(
         "rbp_resid",
         TrecSyntax::Persistence(|persistence| Self {
             persistence,

@@ -1,11 +1,11 @@
 //! Measures estimated from pools of which only a sample was judged.
 //!
-//! [`InferredAveragePrecision`] is trec_eval's; the others are those of sample_eval, which estimates
-//! by stratum.
+//! [`InferredAveragePrecision`] is trec_eval's. The others are those of sample_eval, which
+//! estimates each stratum of the pool by itself.
 
 use ir_core::Grade;
 
-use super::definition::{Definition, MeasureInput, Properties, TrecSyntax, ratio};
+use super::definition::{Definition, MeasureInput, Properties, TrecNames, TrecSyntax, ratio};
 use super::parameters::{MeasureText, Parameters, ParseMeasureError};
 use crate::decimal::Decimal;
 use crate::judged::{DocOrdinal, Strata, UNPOOLED, sum};
@@ -27,8 +27,7 @@ pub struct InferredAveragePrecision;
 impl Definition for InferredAveragePrecision {
     const PROPERTIES: Properties = Properties::new(&["infAP"]).without_judged_only();
     const DEFAULT: Self = Self;
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("infAP", TrecSyntax::Plain(Self))];
+    const TREC_NAMES: TrecNames<Self> = &[("infAP", TrecSyntax::Plain(Self))];
 
     fn value(&self, input: &MeasureInput<'_>) -> f64 {
         let (mut relevant, mut nonrelevant, mut unjudged, mut sum) = (0.0, 0.0, 0.0, 0.0);
@@ -266,7 +265,7 @@ struct SeenStratum {
     relevant: f64,
     /// Sum of the estimated precisions at the relevant documents.
     precisions: f64,
-    /// Discounted gain.
+    /// Sum of the discounted gains.
     dcg: f64,
 }
 

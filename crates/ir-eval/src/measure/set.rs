@@ -1,6 +1,8 @@
 //! Measures of the retrieved set, in which the order of the documents does not matter.
 
-use super::definition::{CUTOFFS, Definition, MeasureInput, Properties, TrecSyntax, ratio};
+use super::definition::{
+    CUTOFFS, Definition, MeasureInput, Properties, TrecNames, TrecSyntax, ratio,
+};
 use super::parameters::{MeasureText, Parameters, ParseMeasureError};
 use crate::decimal::Decimal;
 use crate::judged::UNPOOLED;
@@ -21,7 +23,7 @@ impl Definition for Precision {
         .with_set_names(&["SetP", "SetRelP"])
         .require_cutoff("P@5 (or SetP for whole lists)");
     const DEFAULT: Self = Self { relative: false };
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] = &[
+    const TREC_NAMES: TrecNames<Self> = &[
         ("P", TrecSyntax::Cutoffs(Self { relative: false }, CUTOFFS)),
         ("set_P", TrecSyntax::Plain(Self { relative: false })),
         (
@@ -62,7 +64,7 @@ impl Definition for Recall {
         .with_set_names(&["SetR"])
         .require_cutoff("R@100 (or SetR for whole lists)");
     const DEFAULT: Self = Self;
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] = &[
+    const TREC_NAMES: TrecNames<Self> = &[
         ("recall", TrecSyntax::Cutoffs(Self, CUTOFFS)),
         ("set_recall", TrecSyntax::Plain(Self)),
     ];
@@ -81,8 +83,7 @@ pub struct Success;
 impl Definition for Success {
     const PROPERTIES: Properties = Properties::new(&["Success", "hit_rate"]);
     const DEFAULT: Self = Self;
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("success", TrecSyntax::Cutoffs(Self, &[1, 5, 10]))];
+    const TREC_NAMES: TrecNames<Self> = &[("success", TrecSyntax::Cutoffs(Self, &[1, 5, 10]))];
 
     fn value(&self, input: &MeasureInput<'_>) -> f64 {
         f64::from(u8::from(input.found() > 0))
@@ -99,8 +100,7 @@ pub struct SetAveragePrecision;
 impl Definition for SetAveragePrecision {
     const PROPERTIES: Properties = Properties::new(&["SetAP"]).without_cutoff();
     const DEFAULT: Self = Self;
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("set_map", TrecSyntax::Plain(Self))];
+    const TREC_NAMES: TrecNames<Self> = &[("set_map", TrecSyntax::Plain(Self))];
 
     fn value(&self, input: &MeasureInput<'_>) -> f64 {
         let (found, relevant) = (input.found() as f64, input.relevant() as f64);
@@ -122,7 +122,7 @@ pub struct SetF {
 impl Definition for SetF {
     const PROPERTIES: Properties = Properties::new(&["SetF"]).without_cutoff();
     const DEFAULT: Self = Self { beta: Decimal::ONE };
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] = &[(
+    const TREC_NAMES: TrecNames<Self> = &[(
         "set_F",
         TrecSyntax::Numbers(
             |numbers| match *numbers {
@@ -176,7 +176,7 @@ impl Definition for Utility {
             Decimal::ZERO,
         ],
     };
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] = &[(
+    const TREC_NAMES: TrecNames<Self> = &[(
         "utility",
         TrecSyntax::Numbers(
             |numbers| {
@@ -252,8 +252,7 @@ impl Definition for UnjudgedFraction {
         .without_level()
         .without_judged_only();
     const DEFAULT: Self = Self;
-    const TREC_NAMES: &'static [(&'static str, TrecSyntax<Self>)] =
-        &[("unj", TrecSyntax::Cutoffs(Self, &[5, 10, 20]))];
+    const TREC_NAMES: TrecNames<Self> = &[("unj", TrecSyntax::Cutoffs(Self, &[5, 10, 20]))];
 
     fn value(&self, input: &MeasureInput<'_>) -> f64 {
         let unjudged = input.states().iter().filter(|&&state| state < 0).count();

@@ -6,13 +6,13 @@
 //! values.
 //!
 //! ```
-//! use ir_core::trec;
-//! use ir_core::trec::HeaderLine;
+//! use ir_core::trec::{self, HeaderLine};
 //! use ir_eval::Rules;
 //! use ir_eval::trec_eval::{MeasureSelection, OutputDetail};
 //!
 //! let qrels = trec::read_qrels("q1 0 d1 1\nq1 0 d2 0\n".as_bytes(), "qrels", HeaderLine::AsData)?;
-//! let run = trec::read_run("q1 Q0 d2 1 2.5 me\nq1 Q0 d1 2 1.5 me\n".as_bytes(), "run", HeaderLine::AsData)?;
+//! let run = "q1 Q0 d2 1 2.5 me\nq1 Q0 d1 2 1.5 me\n";
+//! let run = trec::read_run(run.as_bytes(), "run", HeaderLine::AsData)?;
 //! let selection = MeasureSelection::parse(&["P.1,5", "map"])?;
 //! let report = selection.evaluator(&qrels.data, Rules::default())?.evaluate(&run.data)?;
 //! let mut out = Vec::new();

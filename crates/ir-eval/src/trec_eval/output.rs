@@ -40,7 +40,7 @@ pub struct OutputLine<'a> {
     pub measure: Option<Measure>,
     /// The query, or `all`.
     pub query: &'a str,
-    /// The value.
+    /// Value that is printed.
     pub value: OutputValue,
 }
 
@@ -49,7 +49,7 @@ pub struct OutputLine<'a> {
 pub enum OutputValue {
     /// Name of the run (`runid`) or judgments of the first documents (`relstring`).
     Text(String),
-    /// A count.
+    /// A count, printed as a whole number.
     Count(f64),
     /// Any other number, printed with four decimals. NaN where trec_eval divides 0 by 0.
     Number(f64),
@@ -68,7 +68,7 @@ pub(super) enum ColumnContent<'a> {
     RunId(&'a str),
     /// A string of relevance marks per query.
     RelString,
-    /// Numbers.
+    /// Values of a measure.
     Numbers {
         measure: Option<Measure>,
         summary: Summary,

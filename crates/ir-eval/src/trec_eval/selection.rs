@@ -59,28 +59,13 @@ const GROUP_MEASURES: [(&str, &str); 3] = [
     ("Rprec_mult_avgjg", "Rprec_mult"),
 ];
 
-/// Measures that trec_eval prints by default.
-const OFFICIAL: &[&str] = &[
-    "runid",
-    "num_q",
-    "num_ret",
-    "num_rel",
-    "num_rel_ret",
-    "map",
-    "gm_map",
-    "Rprec",
-    "bpref",
-    "recip_rank",
-    "iprec_at_recall",
-    "P",
-];
+/// Number of measures that trec_eval prints by default; they come first in [`OUTPUT_ORDER`].
+const OFFICIAL: usize = 11;
 
+/// Number of counts with which [`OUTPUT_ORDER`] starts.
+const COUNTS: usize = 4;
+/// Measures of trec_eval's group `set`, besides the counts.
 const SET: &[&str] = &[
-    "runid",
-    "num_q",
-    "num_ret",
-    "num_rel",
-    "num_rel_ret",
     "utility",
     "set_P",
     "set_recall",
@@ -115,7 +100,7 @@ pub struct MeasureSelection {
     items: Vec<(OutputPosition, SelectedItem)>,
 }
 
-/// Sort key of an output line. trec_eval prints in a fixed order, whatever the order of the options.
+/// Sort key of an output line. trec_eval's order does not depend on that of the options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct OutputPosition(usize);
 
@@ -530,18 +515,25 @@ impl JudgmentKind {
 
     /// Measures of a group of measures such as `official`.
     fn group(self, name: &str, version: TrecEvalVersion) -> Option<Vec<&'static str>> {
-        let general = ["runid", "num_q"].into_iter();
+        let run_id = ["runid"].into_iter();
+        let general = run_id.clone().chain(["num_q"]);
         let preferences = PreferenceMeasure::ALL.iter().map(|measure| measure.name());
         match (self, name) {
-            (Self::Grades, "official") => Some(OFFICIAL.to_vec()),
-            (Self::Grades, "set") => Some(SET.to_vec()),
+            (Self::Grades, "official") => {
+                let official = OUTPUT_ORDER.into_iter().take(OFFICIAL);
+                Some(run_id.chain(official).collect())
+            }
+            (Self::Grades, "set") => {
+                let counts = OUTPUT_ORDER.into_iter().take(COUNTS);
+                Some(run_id.chain(counts).chain(SET.iter().copied()).collect())
+            }
             (Self::Grades, "all_trec") => {
                 let is_included = |name: &&str| {
                     !NOT_IN_ALL_TREC.contains(name)
                         && (version == TrecEvalVersion::V10 || !NEW_IN_10.contains(name))
                 };
                 let measures = OUTPUT_ORDER.into_iter().filter(is_included);
-                Some(["runid", "relstring"].into_iter().chain(measures).collect())
+                Some(run_id.chain(["relstring"]).chain(measures).collect())
             }
             (Self::Groups, "qrels_jg") => {
                 let measures = GROUP_MEASURES.iter().map(|(name, _)| *name);

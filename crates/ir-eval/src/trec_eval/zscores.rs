@@ -30,12 +30,6 @@ impl ZScores {
     /// Value that trec_eval prints if there is no z-score.
     pub const MISSING: f64 = -1_000_000.0;
 
-    /// Creates an empty reference.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Sets the mean and standard deviation of a query and measure. Returns the previous ones.
     pub fn insert(
         &mut self,
@@ -56,7 +50,7 @@ impl ZScores {
     pub fn read(input: impl BufRead, source: &str) -> Result<Parsed<Self>, TrecReadError> {
         let mut rows = ColumnReader::new(input, source);
         let mut warnings = TrecWarnings::new(source);
-        let mut data = Self::new();
+        let mut data = Self::default();
         while let Some((line, [query, measure, mean, deviation])) = rows.next_row("4")? {
             let mut read = |name: &str, text: &str| {
                 let number = parse_number(text).unwrap_or(0.0);
@@ -78,8 +72,8 @@ impl ZScores {
         })
     }
 
-    /// z-score of a value. `None` if the reference does not contain the query and measure, or if the
-    /// standard deviation is 0 and the value differs from the mean.
+    /// z-score of a value. `None` if the reference does not contain the query and measure, or if
+    /// the standard deviation is 0 and the value differs from the mean.
     #[must_use]
     pub fn zscore(&self, query: &str, measure: &str, value: f64) -> Option<f64> {
         let &(mean, deviation) = self.queries.get(query)?.get(measure)?;
