@@ -1,12 +1,12 @@
-//! Measure names: a measure prints as a text that parses to it, in the spellings of ir_measures and
+//! Measure names: a measure prints as a text that parses to it, in the syntaxes of ir_measures and
 //! trec_eval. Every selection is computed and printed.
 #![no_main]
 
 use std::collections::BTreeSet;
 
 use ir_core::{Qrels, Run};
-use ir_eval::trec_eval::{OutputDetail, MeasureSelection};
-use ir_eval::{TrecEvalVersion, Measure, Rules};
+use ir_eval::trec_eval::{JudgmentKind, MeasureSelection, OutputDetail};
+use ir_eval::{Measure, Rules, TrecEvalVersion};
 use libfuzzer_sys::fuzz_target;
 
 fn check(measure: Measure) {
@@ -25,15 +25,17 @@ fuzz_target!(|text: &str| {
             assert_eq!(selection.measures(), [measure]);
         }
     }
-    for generation in [TrecEvalVersion::V9, TrecEvalVersion::V10] {
-        let Ok(selection) = MeasureSelection::parse_for(JudgmentKind::Grades, &options, generation) else {
+    for version in [TrecEvalVersion::V9, TrecEvalVersion::V10] {
+        let Ok(selection) = MeasureSelection::parse_for(JudgmentKind::Grades, &options, version)
+        else {
             continue;
         };
         let measures = selection.measures();
         measures.iter().copied().for_each(check);
         let names: Vec<String> = measures.iter().map(Measure::to_string).collect();
         if !names.is_empty() {
-            let by_name = MeasureSelection::parse_for(JudgmentKind::Grades, &names, generation).expect("measures");
+            let by_name = MeasureSelection::parse_for(JudgmentKind::Grades, &names, version)
+                .expect("measures");
             // In another order: names that are not trec_eval's go last.
             let by_name: BTreeSet<Measure> = by_name.measures().into_iter().collect();
             assert_eq!(by_name, measures.into_iter().collect());
