@@ -4,17 +4,17 @@
 pub const YEAR: &str = ir_core::Attributes::YEAR;
 /// Keyphrase form of a query.
 pub const KEYPHRASES: &str = "keyphrase_query";
-/// Task of a model, for example "question answering".
+/// Task: "question answering".
 pub const TASK: &str = "task";
-/// Modality of the data, for example "images".
+/// Modality of the data: "images".
 pub const MODALITY: &str = "modality";
-/// Application domain, for example "biomedicine".
+/// Application domain: "biomedicine".
 pub const DOMAIN: &str = "domain";
 /// Language of the data.
 pub const LANGUAGE: &str = "language";
-/// Length of the texts, for example "sentence-level".
+/// Length of the texts: "sentence-level".
 pub const TEXT_LENGTH: &str = "text_length";
-/// Training style of a model, for example "unsupervised".
+/// Training style of a model: "unsupervised".
 pub const TRAINING_STYLE: &str = "training_style";
 /// Repository that a record comes from.
 pub const REPOSITORY: &str = "repository";

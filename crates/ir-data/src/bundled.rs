@@ -1,12 +1,12 @@
 //! The bundled collection: invented dataset descriptions inside the library.
 
-use ir_core::trec;
-use ir_core::trec::HeaderLine;
-use ir_core::{Qrels, Query};
-
-use crate::collection::JudgedQueries;
-use crate::datafinder::{DatasetCorpus, DatasetQuery, read_test_queries, read_training_queries};
+use crate::datafinder::{
+    DatasetCorpus, DatasetQuery, TRAINING_PREFIX, TestAndTrain, read_test_queries,
+    read_training_queries,
+};
 use crate::error::DataError;
+use ir_core::Qrels;
+use ir_core::trec::{self, HeaderLine};
 
 const CORPUS: &str = include_str!("../bundled/corpus.jsonl");
 const TEST: &str = include_str!("../bundled/test_queries.jsonl");
@@ -20,32 +20,22 @@ pub(crate) fn corpus() -> DatasetCorpus {
 /// Test and training queries of the bundled collection.
 pub(crate) struct BundledQueries;
 
-fn test_queries() -> Result<Vec<DatasetQuery>, DataError> {
-    read_test_queries(TEST.as_bytes(), "bundled/test_queries.jsonl", "q")
-}
-
-fn training_queries() -> Result<Vec<DatasetQuery>, DataError> {
-    read_training_queries(TRAIN.as_bytes(), "bundled/train_queries.jsonl", "train-")
-}
-
-impl JudgedQueries for BundledQueries {
+impl TestAndTrain for BundledQueries {
     fn source(&self) -> String {
         "bundled".to_owned()
     }
 
-    fn splits(&self) -> Vec<String> {
-        vec!["test".to_owned(), "train".to_owned()]
+    fn test(&self) -> Result<Vec<DatasetQuery>, DataError> {
+        read_test_queries(TEST.as_bytes(), "bundled/test_queries.jsonl", "q")
     }
 
-    fn all_queries(&self) -> Result<Vec<Query>, DataError> {
-        let rows = test_queries()?.into_iter().chain(training_queries()?);
-        Ok(rows.map(|row| row.query).collect())
+    fn train(&self) -> Result<Vec<DatasetQuery>, DataError> {
+        let source = "bundled/train_queries.jsonl";
+        read_training_queries(TRAIN.as_bytes(), source, TRAINING_PREFIX)
     }
 
-    fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        if split == "train" {
-            return Ok(DatasetQuery::qrels(&training_queries()?));
-        }
-        Ok(trec::read_qrels(QRELS.as_bytes(), "bundled/qrels.tsv", HeaderLine::AsData)?.data)
+    fn test_qrels(&self) -> Result<Qrels, DataError> {
+        let header = HeaderLine::AsData;
+        Ok(trec::read_qrels(QRELS.as_bytes(), "bundled/qrels.tsv", header)?.data)
     }
 }

@@ -8,8 +8,11 @@ use super::entry::{CatalogEntry, CatalogFormat};
 use crate::beir::BeirFolder;
 use crate::bundled::{self, BundledQueries};
 use crate::collection::{Collection, CountedCorpus, InMemoryJudgedQueries, JudgedQueries};
-use crate::compression::open as open_file;
-use crate::datafinder::{self, DatasetCorpus, DatasetQuery};
+use crate::compression::open;
+use crate::datafinder::{
+    DatasetCorpus, DatasetQuery, DatasetSplits, TRAINING_PREFIX, TestAndTrain, read_test_queries,
+    read_training_queries,
+};
 use crate::error::{DataError, name_of};
 use crate::json::JsonFields;
 use crate::jsonl::{self, JsonlCorpus};
@@ -24,7 +27,7 @@ pub(super) fn open_entry(
 ) -> Result<Collection, DataError> {
     let file = |n: usize| paths.get(n).cloned().unwrap_or_default();
     Ok(match entry.format {
-        CatalogFormat::Bundled => counted(entry, bundled::corpus(), BundledQueries),
+        CatalogFormat::Bundled => counted(entry, bundled::corpus(), DatasetSplits(BundledQueries)),
         CatalogFormat::Beir => {
             let folder = BeirFolder::from_files(entry.name.as_str().into(), paths);
             counted(entry, folder.corpus(), folder)
@@ -32,20 +35,20 @@ pub(super) fn open_entry(
         CatalogFormat::DataFinder => counted(
             entry,
             DatasetCorpus::new(file(0)),
-            DataFinder {
+            DatasetSplits(DataFinder {
                 test: file(1),
                 ids: file(2),
                 qrels: file(3),
                 train: file(4),
-            },
+            }),
         ),
         CatalogFormat::Makg => counted(
             entry,
             DatasetCorpus::new(file(0)),
-            Makg {
+            DatasetSplits(Makg {
                 test: file(1),
                 train: file(2),
-            },
+            }),
         ),
         CatalogFormat::Cranfield => counted(
             entry,
@@ -137,13 +140,6 @@ impl<J: JudgedQueries> JudgedQueries for CountedQueries<J> {
     }
 }
 
-/// Id prefix of training queries.
-const TRAIN: &str = "train-";
-
-fn queries_of(rows: Vec<DatasetQuery>) -> impl Iterator<Item = Query> {
-    rows.into_iter().map(|row| row.query)
-}
-
 struct DataFinder {
     test: PathBuf,
     ids: PathBuf,
@@ -151,24 +147,21 @@ struct DataFinder {
     train: PathBuf,
 }
 
-impl DataFinder {
-    fn train(&self) -> Result<Vec<DatasetQuery>, DataError> {
-        let file = open_file(&self.train)?;
-        datafinder::read_training_queries(file, &name_of(&self.train), TRAIN)
+impl TestAndTrain for DataFinder {
+    fn source(&self) -> String {
+        name_of(&self.test)
     }
 
     /// Queries of the published file with the ids of the cleaned file.
-    fn test(&self) -> Result<Vec<Query>, DataError> {
+    fn test(&self) -> Result<Vec<DatasetQuery>, DataError> {
         let ids_name = name_of(&self.ids);
-        let cleaned = jsonl::read_queries(open_file(&self.ids)?, &ids_name, &JsonFields::beir())?;
+        let cleaned = jsonl::read_queries(open(&self.ids)?, &ids_name, &JsonFields::beir())?;
         let mut ids: HashMap<String, String> = cleaned
             .into_iter()
             .map(|query| (query.text, query.id))
             .collect();
-        let name = name_of(&self.test);
-        let rows = datafinder::read_test_queries(open_file(&self.test)?, &name, "t")?;
-        let mut queries = Vec::with_capacity(rows.len());
-        for mut query in queries_of(rows) {
+        let mut rows = read_test_queries(open(&self.test)?, &self.source(), "t")?;
+        for DatasetQuery { query, .. } in &mut rows {
             query.id = ids
                 .remove(&query.text)
                 .ok_or_else(|| DataError::JudgedQueryMissing {
@@ -176,31 +169,15 @@ impl DataFinder {
                     missing: 1,
                     query: query.id.clone(),
                 })?;
-            queries.push(query);
         }
-        Ok(queries)
-    }
-}
-
-impl JudgedQueries for DataFinder {
-    fn source(&self) -> String {
-        name_of(&self.test)
+        Ok(rows)
     }
 
-    fn splits(&self) -> Vec<String> {
-        vec!["test".to_owned(), "train".to_owned()]
+    fn train(&self) -> Result<Vec<DatasetQuery>, DataError> {
+        read_training_queries(open(&self.train)?, &name_of(&self.train), TRAINING_PREFIX)
     }
 
-    fn all_queries(&self) -> Result<Vec<Query>, DataError> {
-        let mut queries = self.test()?;
-        queries.extend(queries_of(self.train()?));
-        Ok(queries)
-    }
-
-    fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        if split == "train" {
-            return Ok(DatasetQuery::qrels(&self.train()?));
-        }
+    fn test_qrels(&self) -> Result<Qrels, DataError> {
         Ok(read_qrels(&self.qrels, HeaderLine::AsData)?.data)
     }
 }
@@ -210,31 +187,16 @@ struct Makg {
     train: PathBuf,
 }
 
-impl Makg {
-    fn rows(&self, split: &str) -> Result<Vec<DatasetQuery>, DataError> {
-        if split == "train" {
-            let file = open_file(&self.train)?;
-            return datafinder::read_training_queries(file, &name_of(&self.train), TRAIN);
-        }
-        datafinder::read_test_queries(open_file(&self.test)?, &name_of(&self.test), "test-")
-    }
-}
-
-impl JudgedQueries for Makg {
+impl TestAndTrain for Makg {
     fn source(&self) -> String {
         name_of(&self.test)
     }
 
-    fn splits(&self) -> Vec<String> {
-        vec!["test".to_owned(), "train".to_owned()]
+    fn test(&self) -> Result<Vec<DatasetQuery>, DataError> {
+        read_test_queries(open(&self.test)?, &self.source(), "test-")
     }
 
-    fn all_queries(&self) -> Result<Vec<Query>, DataError> {
-        let test = queries_of(self.rows("test")?);
-        Ok(test.chain(queries_of(self.rows("train")?)).collect())
-    }
-
-    fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        Ok(DatasetQuery::qrels(&self.rows(split)?))
+    fn train(&self) -> Result<Vec<DatasetQuery>, DataError> {
+        read_training_queries(open(&self.train)?, &name_of(&self.train), TRAINING_PREFIX)
     }
 }

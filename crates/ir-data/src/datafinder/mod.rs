@@ -36,6 +36,7 @@ mod keyphrase;
 mod published;
 mod queries;
 mod row_order;
+mod splits;
 
 pub use corpus::{DatasetCorpus, DatasetIdStyle, NAME, underscored};
 pub use files::{HeaderLine, Quoting, read_qrels, read_run};
@@ -43,3 +44,4 @@ pub use keyphrase::{keyphrase_query, keyphrase_query_from_attributes};
 pub use published::{published_depth, published_filter};
 pub use queries::{DatasetQuery, PUBLISHED_ID, read_test_queries, read_training_queries};
 pub use row_order::lexicographic_row_order;
+pub(crate) use splits::{DatasetSplits, TRAINING_PREFIX, TestAndTrain};

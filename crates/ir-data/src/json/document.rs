@@ -114,12 +114,26 @@ impl DocumentVisitor<'_> {
         name: &str,
         value: AttributeValue,
     ) -> Result<(), E> {
-        if self.doc.attributes.get(name).is_some() {
-            let field = name.to_owned();
-            return Err(self.fail(RecordError::RepeatedField { field }));
-        }
+        self.check_first(self.doc.attributes.get(name).is_some(), name)?;
         self.doc.attributes.set(name, value);
         Ok(())
+    }
+
+    fn check_first<E: serde::de::Error>(&mut self, exists: bool, field: &str) -> Result<(), E> {
+        if exists {
+            let field = field.to_owned();
+            return Err(self.fail(RecordError::RepeatedField { field }));
+        }
+        Ok(())
+    }
+
+    fn check_text<E: serde::de::Error>(&mut self, field: &str, found: TextValue) -> Result<(), E> {
+        let found = match found {
+            TextValue::Text | TextValue::Other("null") => return Ok(()),
+            TextValue::Integer => "a number",
+            TextValue::Other(found) => found,
+        };
+        Err(self.wrong_type(field, "a string", found))
     }
 }
 
@@ -174,17 +188,13 @@ impl<'de> Visitor<'de> for &mut DocumentVisitor<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        const TEXT: &str = "a string";
-        while let Some(name) = map.next_key_seed(FieldNameVisitor(self.fields))? {
+        let fields = self.fields;
+        while let Some(name) = map.next_key_seed(FieldNameVisitor(fields))? {
             match name {
                 FieldRole::Id => {
-                    if self.has_id {
-                        let field = self.fields.id.clone();
-                        return Err(self.fail(RecordError::RepeatedField { field }));
-                    }
-                    let found = map.next_value_seed(TextVisitor(&mut self.doc.id))?;
-                    let field = &self.fields.id;
-                    match found {
+                    let field = &fields.id;
+                    self.check_first(self.has_id, field)?;
+                    match map.next_value_seed(TextVisitor(&mut self.doc.id))? {
                         TextValue::Text if self.doc.id.is_empty() => {
                             return Err(self.wrong_type(field, "an id", "an empty string"));
                         }
@@ -197,30 +207,17 @@ impl<'de> Visitor<'de> for &mut DocumentVisitor<'_> {
                     }
                 }
                 FieldRole::Title => {
-                    let field = self.fields.title.as_deref().unwrap_or_default();
-                    if self.has_title {
-                        let field = field.to_owned();
-                        return Err(self.fail(RecordError::RepeatedField { field }));
-                    }
+                    let field = fields.title.as_deref().unwrap_or_default();
+                    self.check_first(self.has_title, field)?;
                     self.has_title = true;
-                    match map.next_value_seed(TextVisitor(&mut self.doc.title))? {
-                        TextValue::Text | TextValue::Other("null") => {}
-                        TextValue::Integer => return Err(self.wrong_type(field, TEXT, "a number")),
-                        TextValue::Other(found) => return Err(self.wrong_type(field, TEXT, found)),
-                    }
+                    let found = map.next_value_seed(TextVisitor(&mut self.doc.title))?;
+                    self.check_text(field, found)?;
                 }
                 FieldRole::Text => {
-                    let field = &self.fields.text;
-                    if self.has_text {
-                        let field = field.clone();
-                        return Err(self.fail(RecordError::RepeatedField { field }));
-                    }
+                    self.check_first(self.has_text, &fields.text)?;
                     self.has_text = true;
-                    match map.next_value_seed(TextVisitor(&mut self.doc.text))? {
-                        TextValue::Text | TextValue::Other("null") => {}
-                        TextValue::Integer => return Err(self.wrong_type(field, TEXT, "a number")),
-                        TextValue::Other(found) => return Err(self.wrong_type(field, TEXT, found)),
-                    }
+                    let found = map.next_value_seed(TextVisitor(&mut self.doc.text))?;
+                    self.check_text(&fields.text, found)?;
                 }
                 FieldRole::Metadata => match map.next_value_seed(AnyValue)? {
                     None => {}
@@ -230,7 +227,7 @@ impl<'de> Visitor<'de> for &mut DocumentVisitor<'_> {
                         }
                     }
                     Some(other) => {
-                        let field = self.fields.metadata.as_deref().unwrap_or_default();
+                        let field = fields.metadata.as_deref().unwrap_or_default();
                         return Err(self.wrong_type(field, "an object", type_name(&other)));
                     }
                 },
