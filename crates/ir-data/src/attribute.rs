@@ -4,11 +4,11 @@
 pub const YEAR: &str = ir_core::Attributes::YEAR;
 /// Keyphrase form of a query.
 pub const KEYPHRASES: &str = "keyphrase_query";
-/// Task: "question answering".
+/// Task of a model, for example "question answering".
 pub const TASK: &str = "task";
 /// Modality of the data: "images".
 pub const MODALITY: &str = "modality";
-/// Application domain: "biomedicine".
+/// Application domain, for example "biomedicine".
 pub const DOMAIN: &str = "domain";
 /// Language of the data.
 pub const LANGUAGE: &str = "language";

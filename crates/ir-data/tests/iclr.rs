@@ -1,4 +1,4 @@
-//! Papers from Parquet files that pyarrow wrote (`testdata/iclr/papers.py`).
+//! Papers in Parquet files written by pyarrow (`testdata/iclr/papers.py`).
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -85,10 +85,10 @@ fn message(name: &str) -> String {
 }
 
 #[test]
-fn as_written() {
+fn papers_of_valid_files() {
     let expected: Vec<Paper> = (0..24).map(paper).collect();
     assert_eq!(iclr::read(file("papers.parquet")).unwrap(), expected);
-    // Without author_ids, in other widths, with another encoding.
+    // Without author_ids, with other integer widths and another encoding.
     let found = iclr::read(file("older.parquet")).unwrap();
     for (found, mut expected) in found.into_iter().zip(expected) {
         expected.author_ids.clear();
@@ -103,7 +103,7 @@ fn as_written() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn errors_name_file_column_and_row() {
     assert_eq!(
         message("no-abstract.parquet"),
         "no-abstract.parquet: expected a column \"abstract\", found year, id, title, authors, \
@@ -147,9 +147,9 @@ fn what_is_wrong_is_named() {
     ));
 }
 
-/// Any cut and any damage gives an error or papers, and no panic.
+/// A truncated or corrupt file is an error or a list of papers, never a panic.
 #[test]
-fn damage() {
+fn corrupt_files_never_panic() {
     let whole = fs::read(file("papers.parquet")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.parquet");

@@ -1,4 +1,4 @@
-//! What is written is read back equal, and no bytes make a parser panic.
+//! Round trips preserve data, and parsers never panic.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::collections::{BTreeMap, HashSet};
@@ -93,7 +93,7 @@ proptest! {
         writer.documents(&docs).unwrap().queries(&queries).unwrap().qrels("test", &qrels).unwrap();
         let collection = ir_data::open_path_or_name(&folder.path().to_string_lossy()).unwrap();
         let read: Result<Vec<Document>, _> = collection.corpus().docs().unwrap().collect();
-        // A folder without documents can be written, and is rejected by whoever reads it.
+        // A folder without documents can be written, but not opened.
         prop_assert_eq!(read.is_err(), docs.is_empty());
         prop_assert_eq!(read.unwrap_or_default(), docs);
         prop_assert_eq!(collection.all_queries().unwrap(), queries);
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn tab_separated(
+    fn tsv_files(
         rows in btree_map("[^\t\n\r\0\u{feff}]{1,8}", ("[^\t\n\r\0]{0,8}", "[^\t\n\r\0]{0,8}", "[^\t\n\r\0]{1,8}"), 0..8),
         kind in 0..3_usize,
     ) {
@@ -162,7 +162,7 @@ proptest! {
     }
 }
 
-/// Bytes that look like the formats, so that the parsers are taken beyond the first sign.
+/// Bytes that resemble the formats, so that parsers get beyond the first bytes.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     const WORDS: &[&str] = &[
         "{",
@@ -213,7 +213,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     vec(word, 0..60).prop_map(|words| words.concat())
 }
 
-/// All parsers, one after the other; what they say does not matter here.
+/// Runs all parsers and ignores their results.
 fn parse(bytes: &[u8]) {
     let mut plain = Vec::new();
     if let Ok(mut reader) = decompress(bytes, "f") {
@@ -255,12 +255,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn no_bytes_make_a_parser_panic(bytes in bytes()) {
+    fn parsers_never_panic(bytes in bytes()) {
         parse(&bytes);
     }
 
     #[test]
-    fn no_damage_makes_a_decoder_panic(
+    fn decoders_never_panic(
         kind in 1..3_usize,
         at in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         seed in any::<u64>(),

@@ -1,5 +1,4 @@
-//! The collections of the catalog as they are on the disk: figures that their publishers state.
-//! Skipped where `IR_DATA` does not hold them.
+//! Published counts and contents of the catalog's collections. Skipped if `IR_DATA` lacks them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 use std::collections::HashSet;
@@ -17,7 +16,7 @@ use ir_data::training::{
 };
 use ir_data::{DocTemplate, JsonFields, JsonlCorpus, indri, open};
 
-/// The catalog, if it holds a collection.
+/// The catalog, if the files of a collection exist.
 fn catalog(collection: &str) -> Option<Catalog> {
     let catalog = Catalog::from_env();
     if catalog.has(collection).unwrap() {
@@ -46,7 +45,7 @@ fn docs(catalog: &Catalog, name: &str) -> Vec<Document> {
 fn every_collection_matches_the_catalog() {
     let catalog = Catalog::from_env();
     for entry in entries() {
-        // A million documents take their time without optimization.
+        // Too slow without optimization.
         if entry.documents > 100_000 && cfg!(debug_assertions) {
             eprintln!("skipped: {} in a debug build", entry.name);
             continue;
@@ -62,7 +61,7 @@ fn every_collection_matches_the_catalog() {
 }
 
 #[test]
-fn datafinder_as_published() {
+fn datafinder_corpus_queries_and_judgments() {
     let Some(catalog) = catalog("datafinder") else {
         return;
     };
@@ -118,7 +117,7 @@ fn datafinder_as_published() {
 }
 
 #[test]
-fn datafinder_qrels_raw_and_as_csv() {
+fn datafinder_qrels_raw_and_csv() {
     let Some(path) = file("datafinder/test_dataset_collection.qrels") else {
         return;
     };
@@ -139,7 +138,7 @@ fn datafinder_qrels_raw_and_as_csv() {
         .count();
     assert_eq!(quoted, 3);
 
-    // The same judgments as the cleaned ones, by way of the ids that the queries carry.
+    // Equal to the cleaned judgments under the published ids.
     let csv = read(Quoting::Csv, HeaderLine::Skip).data;
     let Some(catalog) = catalog("datafinder") else {
         return;
@@ -150,7 +149,7 @@ fn datafinder_qrels_raw_and_as_csv() {
         let published = query.attributes.text(datafinder::PUBLISHED_ID).unwrap();
         assert_eq!(csv.get(published), clean.get(&query.id), "{}", query.id);
     }
-    // trec_eval's way of reading finds what the raw way finds.
+    // The TREC reader agrees with the raw reader.
     let trec = ir_data::read_qrels(&path, HeaderLine::Skip).unwrap().data;
     assert_eq!(trec, raw);
 
@@ -189,7 +188,7 @@ fn datafinder_runs() {
 }
 
 #[test]
-fn keyphrase_queries_follow_from_the_fields() {
+fn keyphrase_queries_match_the_published_ones() {
     let Some(path) = file("datafinder/test_data_411.json") else {
         return;
     };
@@ -228,7 +227,7 @@ fn datafinder_training_queries() {
 }
 
 #[test]
-fn training_examples_of_the_real_files() {
+fn training_examples_of_published_files() {
     let texts = |catalog: &Catalog, name: &str| {
         let collection = catalog.open(name).unwrap();
         DocumentTexts::from_corpus(collection.corpus(), &DocTemplate::default()).unwrap()
@@ -249,12 +248,12 @@ fn training_examples_of_the_real_files() {
         let form = form(texts(&catalog, "datafinder"));
         let error = TrainingFile::open_with(&path, form.clone()).unwrap_err();
         assert!(error.to_string().ends_with("found \"UCSD\""), "{error}");
-        // 597 queries and 663 pairs; one query has nothing but a dataset that no corpus has.
+        // 597 queries and 663 pairs; the only positive of one query is in no corpus.
         let form = form.on_invalid_example(OnInvalidExample::Skip);
         let set = TrainingFile::open_with(&path, form.clone()).unwrap();
         assert_eq!((set.len(), count(&set)), (596, (662, 0)));
         assert_eq!(set.skipped().len(), 2);
-        // It is also the only one without keyphrases.
+        // That query is also the only one without keyphrases.
         let keyphrases = form.with_query_field("keyphrase_query");
         let set = TrainingFile::open_with(&path, keyphrases).unwrap();
         assert_eq!((set.len(), set.skipped().len()), (596, 1));
@@ -270,7 +269,7 @@ fn training_examples_of_the_real_files() {
 }
 
 #[test]
-fn makg_as_published() {
+fn makg_corpus_and_judgments() {
     let Some(path) = file("makg/qrels.tsv") else {
         return;
     };
@@ -296,7 +295,7 @@ fn makg_as_published() {
 }
 
 #[test]
-fn beir_as_published() {
+fn beir_corpora_and_judgments() {
     let Some(catalog) = catalog("beir/nfcorpus") else {
         return;
     };
@@ -330,7 +329,7 @@ fn beir_as_published() {
 }
 
 #[test]
-fn the_classics() {
+fn cranfield_and_cisi() {
     let Some(catalog) = catalog("cranfield") else {
         return;
     };
@@ -353,7 +352,7 @@ fn the_classics() {
         .map(|doc| doc.id.as_str())
         .collect();
     assert_eq!(empty, ["471", "995"]);
-    // Documents 240, 576 and 578 have marks inside their text.
+    // Documents 240, 576 and 578 have markers inside their text.
     assert!(
         docs[239]
             .text
@@ -441,7 +440,7 @@ fn biocaddie_topics_and_judgments() {
 }
 
 #[test]
-fn squad_as_published() {
+fn squad_counts() {
     let Some(path) = file("squad/dev-v1.1.json.zst") else {
         return;
     };
@@ -467,7 +466,7 @@ fn squad_as_published() {
     );
 }
 
-/// A collection that needs no reader of its own: the names of its fields are enough.
+/// Field names are sufficient to read another JSON collection.
 #[test]
 fn iclr_as_json_lines() {
     let Some(path) = file("iclr/abstracts_2017_2018_2021.jsonl.zst") else {

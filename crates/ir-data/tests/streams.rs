@@ -1,4 +1,4 @@
-//! Compressed files, whole and damaged, and lines that are no lines.
+//! Compressed files, complete and corrupt, and invalid lines.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ir_data::{Compression, DataError, InvalidText, LineReader, create, decompress, open};
 
-/// Text that compresses a little, several blocks of it.
+/// Moderately compressible text of several blocks.
 fn text(bytes: usize) -> Vec<u8> {
     let mut state = 7_u64;
     let mut text = Vec::with_capacity(bytes + 16);
@@ -35,12 +35,12 @@ fn read(bytes: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 #[test]
-fn compressed_by_name_and_opened_by_content() {
+fn compression_by_name_and_detection_by_content() {
     let folder = tempfile::tempdir().unwrap();
     for content in [text(0), text(10), text(300_000), text(9 << 20)] {
         for name in ["a.txt", "a.gz", "a.zst"] {
             let path = written(folder.path(), name, &content);
-            // The name does not matter for reading.
+            // Reading ignores the name.
             let other = folder.path().join("renamed");
             fs::rename(&path, &other).unwrap();
             let mut back = Vec::new();
@@ -55,7 +55,7 @@ fn compressed_by_name_and_opened_by_content() {
 }
 
 #[test]
-fn members_and_frames_in_a_row() {
+fn concatenated_members_and_frames() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["a.gz", "a.zst"] {
         let one = fs::read(written(folder.path(), name, b"green ")).unwrap();
@@ -67,7 +67,7 @@ fn members_and_frames_in_a_row() {
             "{name}"
         );
     }
-    // A frame that is to be skipped, before and between frames.
+    // A skippable frame before and between frames.
     let skip = [0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3];
     let frame = fs::read(written(folder.path(), "a.zst", b"tea")).unwrap();
     assert_eq!(
@@ -77,9 +77,9 @@ fn members_and_frames_in_a_row() {
     assert!(read(&[&skip[..9], &[]].concat()).is_err());
 }
 
-/// A frame of the reference implementation, zstd 1.5.4.
+/// Frame written by zstd 1.5.4.
 #[test]
-fn a_frame_of_the_reference_implementation() {
+fn frame_of_the_reference_implementation() {
     // printf 'tea and milk\n' | zstd -c
     let piped = [
         0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x58, 0x69, 0x00, 0x00, 0x74, 0x65, 0x61, 0x20, 0x61, 0x6e,
@@ -96,7 +96,7 @@ fn a_frame_of_the_reference_implementation() {
 }
 
 #[test]
-fn every_cut_is_noticed() {
+fn every_truncation_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     for (name, compression) in [("a.gz", Compression::Gzip), ("a.zst", Compression::Zstd)] {
         let small = text(2000);
@@ -111,7 +111,7 @@ fn every_cut_is_noticed() {
             assert_eq!(error.to_string(), expected, "{cut}");
             assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
         }
-        // Two members: only the cut between them is a whole file.
+        // Only the truncation between the two members leaves a complete file.
         let twice = [&*bytes, &bytes].concat();
         for cut in bytes.len() - 3..twice.len() {
             assert_eq!(
@@ -125,7 +125,7 @@ fn every_cut_is_noticed() {
 }
 
 #[test]
-fn a_cut_names_file_and_line() {
+fn truncation_error_names_file_and_line() {
     let folder = tempfile::tempdir().unwrap();
     let lines = text(400_000);
     for name in ["a.gz", "a.zst"] {
@@ -150,10 +150,9 @@ fn a_cut_names_file_and_line() {
     }
 }
 
-/// No flipped bit leads to other data unnoticed, and none to a panic. (A few bits of the headers
-/// mean nothing for the data.)
+/// A flipped bit is an error or leaves the data unchanged, as a few header bits do.
 #[test]
-fn flipped_bits_are_noticed() {
+fn flipped_bits_are_detected() {
     let folder = tempfile::tempdir().unwrap();
     let content = text(3000);
     for name in ["a.gz", "a.zst"] {
@@ -162,7 +161,7 @@ fn flipped_bits_are_noticed() {
             let mut damaged = bytes.clone();
             damaged[at / 8] ^= 1 << (at % 8);
             if let Ok(out) = read(&damaged) {
-                // Without its first bytes right, a file is a plain one.
+                // With wrong first bytes, a file counts as uncompressed.
                 assert!(at < 32 || out == content, "{name}, bit {at}");
             }
         }
@@ -170,7 +169,7 @@ fn flipped_bits_are_noticed() {
 }
 
 #[test]
-fn folders_and_missing_files() {
+fn directories_and_missing_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().display().to_string();
     assert_eq!(
@@ -191,7 +190,7 @@ fn folders_and_missing_files() {
 }
 
 #[test]
-fn nothing_is_left_of_an_abandoned_file() {
+fn abandoned_file_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["a", "a.gz", "a.zst"] {
         let mut file = create(folder.path().join(name)).unwrap();
@@ -202,7 +201,7 @@ fn nothing_is_left_of_an_abandoned_file() {
 }
 
 #[test]
-fn lines_that_are_no_text() {
+fn invalid_lines() {
     let fault = |bytes: &[u8]| {
         let mut lines = LineReader::new(bytes, "f").with_limit(100);
         loop {
@@ -258,11 +257,10 @@ fn lines_that_are_no_text() {
     assert_eq!(wrong.to_string(), "invalid bytes at column 3");
 }
 
-/// A disk that is full half-way, played by a limit on the size of files: the test runs itself once
-/// more under that limit.
+/// A full disk, simulated by a limit on file sizes, under which the test runs itself again.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk() {
+fn full_disk() {
     const FOLDER: &str = "IR_DATA_TEST_FULL_DISK";
     if let Some(folder) = std::env::var_os(FOLDER) {
         let folder = Path::new(&folder);
@@ -292,10 +290,10 @@ fn a_full_disk() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    // The signal that goes with the limit is ignored, so that writing fails as on a full disk.
+    // Ignoring the signal of the limit makes writing fail as on a full disk.
     let output = std::process::Command::new("sh")
         .arg("-c")
-        .arg("trap '' XFSZ; ulimit -f 64; exec \"$0\" --exact a_full_disk --nocapture")
+        .arg("trap '' XFSZ; ulimit -f 64; exec \"$0\" --exact full_disk --nocapture")
         .arg(std::env::current_exe().unwrap())
         .env(FOLDER, folder.path())
         .output()
@@ -308,9 +306,9 @@ fn a_full_disk() {
     );
 }
 
-/// Whatever stands behind a member that is no member: not "cut short".
+/// Data after the last member is corrupt, not truncated.
 #[test]
-fn gzip_and_then_something_else() {
+fn trailing_data_after_gzip() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(folder.path(), "a.gz", b"green tea\n");
     let whole = fs::read(&path).unwrap();
@@ -325,7 +323,7 @@ fn gzip_and_then_something_else() {
         );
         assert!(read(&[&whole, behind].concat()).is_err());
     }
-    // The head of another member, and no more.
+    // Only the first bytes of another member.
     assert_eq!(
         read(&[&whole, &whole[..5]].concat())
             .unwrap_err()

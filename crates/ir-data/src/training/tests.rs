@@ -1,4 +1,4 @@
-//! Every form and every fault.
+//! Formats and errors of training files.
 
 use std::fs;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ fn text(id: &str, text: &str) -> TrainingText {
     TrainingText::new(text).with_id(id)
 }
 
-/// The message of a file of one line, without its name.
+/// Error message for a file of one line, without the path.
 fn fault(line: &str, form: TrainingFormat) -> String {
     let folder = Folder::new("training-fault");
     let path = folder.file("a.jsonl", line);
@@ -58,7 +58,7 @@ fn fault(line: &str, form: TrainingFormat) -> String {
 }
 
 #[test]
-fn tevatrons_form() {
+fn tevatron_format() {
     let folder = Folder::new("training-tevatron");
     let line = r#"{"query_id": "q1", "query": "tea",
         "positive_passages": [{"docid": "d1", "title": "Green", "text": "Leaves."}],
@@ -74,7 +74,7 @@ fn tevatrons_form() {
 }
 
 #[test]
-fn ids_of_a_collection() {
+fn document_ids_of_a_collection() {
     let folder = Folder::new("training-ids");
     let lines = concat!(
         r#"{"n": 3, "query": "parsing", "keyphrase_query": "parse", "positives": ["Penn Treebank"]}"#,
@@ -130,7 +130,7 @@ fn ids_of_a_collection() {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn round_trip() {
     let folder = Folder::new("training-round");
     let long = "ärger\u{2028} \"\\ \u{1F375}".repeat(60_000);
     let examples = vec![
@@ -149,7 +149,7 @@ fn what_is_written_is_read_back() {
         assert!(!path.exists());
         writer.commit().unwrap();
         let set = TrainingFile::open(&path).unwrap();
-        // In any order, and more than once.
+        // In any order and repeatedly.
         for n in [1, 0, 1] {
             assert_eq!(set.get(n).unwrap(), examples[n], "{name}");
         }
@@ -168,10 +168,10 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
-fn lines_are_found_again() {
+fn random_access_to_lines() {
     let folder = Folder::new("training-lines");
     let line = |n: usize| format!("{{\"query\": \"é{n}\", \"positives\": [\"{n}\"]}}");
-    // A byte order mark, blank lines, both line ends, no end at the end.
+    // Byte order mark, blank lines, both line ends, no final line end.
     let content = format!("\u{feff}{}\r\n\n \r\n{}\n\n{}", line(0), line(1), line(2));
     let set = TrainingFile::open(folder.file("a.jsonl", content)).unwrap();
     for n in 0..3 {
@@ -183,7 +183,7 @@ fn lines_are_found_again() {
 }
 
 #[test]
-fn faults_name_line_and_field() {
+fn errors_name_line_and_field() {
     let plain = |line: &str| fault(line, TrainingFormat::default());
     assert_eq!(
         plain(r#"{"query": "a", "positives": []}"#),
@@ -249,7 +249,7 @@ fn faults_name_line_and_field() {
 }
 
 #[test]
-fn a_file_cut_while_in_use() {
+fn file_truncated_while_in_use() {
     let folder = Folder::new("training-cut");
     let line = "{\"query\": \"a\", \"positives\": [\"b\"]}\n";
     let path = folder.file("a.jsonl", line.repeat(3));

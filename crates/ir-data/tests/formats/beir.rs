@@ -1,4 +1,4 @@
-//! BEIR's folders and qrels.
+//! Folders and qrels in BEIR format.
 
 use std::fs;
 
@@ -14,14 +14,14 @@ fn beir_qrels() {
         (qrels.grade("q 1", "d"), qrels.grade("q 1", "e")),
         (Some(2), Some(-1))
     );
-    // The names of the columns in the other spellings that are about.
+    // Other spellings of the column names.
     for head in [
         "Query_ID\tCorpus_ID\tScore\n",
         "QUERY-ID\tcorpus-id\tscore\r\n",
     ] {
         assert_eq!(read(&format!("{head}q\td\t1\n")).unwrap().judgments(), 1);
     }
-    // Without a header, the first judgment is not taken for one, whatever its grade.
+    // The first judgment never counts as a header, whatever its grade.
     for first in [
         "q1\td1\t1.0",
         "q1\td1\tyes",
@@ -145,7 +145,7 @@ fn beir_folders() {
 }
 
 #[test]
-fn beir_folders_of_nothing() {
+fn empty_beir_folders() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     let fault = || {
@@ -171,7 +171,7 @@ fn beir_folders_of_nothing() {
             corpus.display()
         );
         assert_eq!(fault(), expected);
-        // Compressed, and nothing in it.
+        // An empty compressed file.
         ir_data::create(&corpus).unwrap().commit().unwrap();
         let expected = format!("{}: expected documents, found none", corpus.display());
         assert_eq!(fault(), expected);
@@ -180,7 +180,7 @@ fn beir_folders_of_nothing() {
 }
 
 #[test]
-fn qrels_of_either_form() {
+fn qrels_in_trec_or_beir_format() {
     let read = |text: &str| {
         trec::parse_qrels_any(text.as_bytes(), "f", HeaderLine::AsData).map(|p| p.data)
     };
@@ -190,7 +190,7 @@ fn qrels_of_either_form() {
     assert!(read("").unwrap().is_empty());
     assert!(matches!(read("q\td\t1\n"), Err(DataError::Syntax { .. })));
     assert!(matches!(read("q 0 d 1 x\n"), Err(DataError::Trec(_))));
-    // A TREC line that lacks a column is none of BEIR's.
+    // A TREC line without one column is not BEIR format.
     assert_eq!(
         read("q1 0 d1\n").unwrap_err().to_string(),
         "f:1: expected 4 columns, found 3"

@@ -5,7 +5,7 @@ use ir_data::attribute;
 use ir_data::datafinder::{self, DatasetIdStyle, HeaderLine, Quoting};
 
 #[test]
-fn datafinder_rows() {
+fn datafinder_qrels_and_runs() {
     let qrels =
         |text: &str, quoting, header| datafinder::read_qrels(text.as_bytes(), "f", quoting, header);
     let header = "QueryID\t0\tDocID\tRelevance\r\n";
@@ -25,7 +25,7 @@ fn datafinder_rows() {
     );
     let csv = qrels(&quoted, Quoting::Csv, HeaderLine::Skip).unwrap();
     assert_eq!(csv.data.grade("a_\"b\"", "X"), Some(1));
-    // Without a header line, nothing is dropped.
+    // Without a header line, no line is skipped.
     let plain = qrels("q\tQ0\td\t1\n", Quoting::Raw, HeaderLine::Skip).unwrap();
     assert_eq!(plain.data.judgments(), 1);
     for (text, expected) in [

@@ -20,7 +20,7 @@ fn json(text: &str) -> Result<Vec<Document>, DataError> {
 }
 
 #[test]
-fn json_lines_that_are_wrong() {
+fn invalid_json_lines() {
     for (text, expected) in [
         (
             "{\"_id\": \"a\"",
@@ -123,7 +123,7 @@ fn json_lines_that_are_wrong() {
 }
 
 #[test]
-fn json_lines_that_are_right() {
+fn valid_json_lines() {
     let text = "\u{feff}{\"_id\": 7, \"text\": null, \"a\": null, \"year\": 2017, \"big\": 18446744073709551615}\r\n\
                 \n  \n{\"text\": \"u\u{2028}v \\u0041\\n\", \"title\": null, \"_id\": \"x y\", \"metadata\": {\"l\": [1, null, {\"m\": null}]}}";
     let docs = json(text).unwrap();
@@ -162,7 +162,7 @@ fn unwritable_json() {
 }
 
 #[test]
-fn a_json_array_of_queries() {
+fn json_array_of_queries() {
     let read = |text: &str| datafinder::read_test_queries(text.as_bytes(), "f", "t");
     let row = "{\"query\": \"tea\", \"documents\": []}";
     for before in ["", "\u{feff}", "\u{feff} \n\n  ", "\n\n\n\n\n\n"] {

@@ -1,12 +1,12 @@
-//! Small inputs for every trap of every format: what is read, or the one error that is given.
+//! Small inputs for the properties of every format: the parsed data or the error.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod beir;
-mod collections;
+mod catalog;
 mod datafinder;
 mod indri;
 mod json;
 mod runs;
 mod smart;
 mod squad;
-mod tables;
+mod tsv;

@@ -3,7 +3,7 @@
 use ir_data::DataError;
 
 #[test]
-fn a_run_that_cannot_be_read_back_is_not_written() {
+fn unwritable_runs() {
     use ir_core::Run;
     use ir_data::trec::{ScoreFormat, TrecWriteError};
     let folder = tempfile::tempdir().unwrap();

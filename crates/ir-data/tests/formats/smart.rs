@@ -1,11 +1,11 @@
-//! Cranfield, CISI and their kind.
+//! Records and judgments in SMART format.
 
 use ir_core::AttributeValue;
 use ir_data::DataError;
 use ir_data::smart::{self, CranfieldGrades, CranfieldSourceDocument};
 
 #[test]
-fn classic_records() {
+fn smart_records() {
     let docs = |text: &str| smart::read_documents(text.as_bytes(), "f");
     let text = "\n.I 12\r\n.T \r\na\r\nb .\r\n.A\r\n.B\r\n.W\r\n  one\r\n\r\n.5 two\r\n.A\r\nthree\r\n.I 3\n.W\n.X\n1\t2\t3\n";
     let read = docs(text).unwrap();
@@ -69,7 +69,7 @@ fn classic_records() {
 }
 
 #[test]
-fn classic_judgments() {
+fn smart_judgments() {
     let read = |text: &str, codes, source| {
         smart::read_cranfield_judgments(text.as_bytes(), "f", codes, source)
     };

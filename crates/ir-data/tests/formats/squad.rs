@@ -37,7 +37,7 @@ fn squad_files() {
         file("Tee", 9, "a"),
         Err(DataError::RepeatedId { .. })
     ));
-    // Places are lines, also of questions that look alike.
+    // Errors name the line, also of equal questions.
     let question = |answers: &str| {
         format!("\n\n{{\"id\": \"a\", \"question\": \"?\",\n\"answers\": [{answers}]}}")
     };

@@ -1,4 +1,4 @@
-//! Collections of the catalog.
+//! Incomplete and miscounted collections.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use ir_core::Document;
 use ir_data::{DataError, catalog};
 
 #[test]
-fn a_damaged_copy_of_a_collection() {
+fn incomplete_copy_of_a_collection() {
     let folder = tempfile::tempdir().unwrap();
     let here = catalog::Catalog::new(folder.path());
     let entry = here.entry("cranfield").unwrap();
@@ -45,7 +45,7 @@ fn a_damaged_copy_of_a_collection() {
 }
 
 #[test]
-fn counts_are_compared() {
+fn wrong_document_count() {
     use ir_core::Corpus;
     let docs = vec![Document::new("a"), Document::new("b")];
     let all = |expected| {

@@ -4,7 +4,7 @@ use ir_core::Document;
 use ir_data::tsv;
 
 #[test]
-fn tab_separated() {
+fn tsv_files() {
     let read = |text: &str| tsv::read_documents(text.as_bytes(), "f", &tsv::ID_TEXT_TITLE);
     let docs = read("a\tgreen tea\r\n\nb\t\ttitle\n").unwrap();
     assert_eq!(
