@@ -15,9 +15,9 @@ use crate::SearcherError;
 /// A document's score is the sum of its parts, added up in double precision and rounded to single once.
 ///
 /// ```
-/// use ir_bm25::{Bm25, Lengths};
+/// use ir_bm25::{Bm25, DocLengths};
 /// assert_eq!(Bm25::ANSERINI.to_string(), "bm25(k1=0.9,b=0.4,lengths=one-byte)");
-/// let exact = Bm25::new(1.5, 0.75).with_lengths(Lengths::Exact);
+/// let exact = Bm25::new(1.5, 0.75).with_lengths(DocLengths::Exact);
 /// assert!(exact.validate().is_ok());
 /// assert!(Bm25::new(-1.0, 0.75).validate().is_err());
 /// ```
@@ -33,14 +33,14 @@ pub struct Bm25 {
     /// How far a document's length is taken into account: 0 not at all, 1 fully. From 0 to 1.
     pub b: f32,
     /// The form of the lengths.
-    pub lengths: Lengths,
+    pub lengths: DocLengths,
 }
 
 /// The form in which BM25 takes the lengths of documents.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Lengths {
+pub enum DocLengths {
     /// In one byte as Lucene, Anserini and Pyserini store them: exact up to 40 tokens, rounded down to four
     /// significant bits above. The average is exact.
     #[default]
@@ -63,13 +63,13 @@ impl Bm25 {
         Self {
             k1,
             b,
-            lengths: Lengths::OneByte,
+            lengths: DocLengths::OneByte,
         }
     }
 
     /// The same with the other form of lengths.
     #[must_use]
-    pub const fn with_lengths(self, lengths: Lengths) -> Self {
+    pub const fn with_lengths(self, lengths: DocLengths) -> Self {
         Self { lengths, ..self }
     }
 
@@ -106,8 +106,8 @@ impl Default for Bm25 {
 impl fmt::Display for Bm25 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lengths = match self.lengths {
-            Lengths::OneByte => "one-byte",
-            Lengths::Exact => "exact",
+            DocLengths::OneByte => "one-byte",
+            DocLengths::Exact => "exact",
         };
         write!(f, "bm25(k1={},b={},lengths={lengths})", self.k1, self.b)
     }

@@ -10,11 +10,11 @@ use crate::Analysis;
 /// Nor are memory and threads, which do not show in the result: see [`IndexBuilder`](crate::IndexBuilder).
 ///
 /// ```
-/// use ir_bm25::{Analysis, Fields, IndexConfig, Store};
+/// use ir_bm25::{Analysis, IndexedFields, IndexConfig, StoredFields};
 /// let config = IndexConfig::default()
 ///     .with_analysis(Analysis::english())
-///     .with_fields(Fields::Separate)
-///     .with_store(Store::Everything);
+///     .with_fields(IndexedFields::Separate)
+///     .with_store(StoredFields::Everything);
 /// assert_eq!(config.fields.names(), ["title", "text"]);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,15 +24,15 @@ pub struct IndexConfig {
     /// How text becomes terms, of documents and of queries. Default: Anserini's English.
     pub analysis: Analysis,
     /// What is searched. Default: title and text as one field.
-    pub fields: Fields,
+    pub fields: IndexedFields,
     /// How documents are numbered, and so how equal scores are ordered. Default: by id.
     pub order: DocOrder,
     /// What happens when an id occurs twice. Default: an error.
-    pub duplicates: Duplicates,
+    pub duplicates: DuplicateIds,
     /// What happens to documents without content. Default: they are kept, and match nothing.
-    pub blank: Blank,
+    pub blank: BlankDocs,
     /// What is kept beside the inverted index. Default: nothing (but ids and years).
-    pub store: Store,
+    pub store: StoredFields,
 }
 
 macro_rules! with {
@@ -48,11 +48,11 @@ macro_rules! with {
 impl IndexConfig {
     with! {
         with_analysis: analysis, Analysis;
-        with_fields: fields, Fields;
+        with_fields: fields, IndexedFields;
         with_order: order, DocOrder;
-        with_duplicates: duplicates, Duplicates;
-        with_blank: blank, Blank;
-        with_store: store, Store;
+        with_duplicates: duplicates, DuplicateIds;
+        with_blank: blank, BlankDocs;
+        with_store: store, StoredFields;
     }
 }
 
@@ -60,7 +60,7 @@ impl IndexConfig {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Fields {
+pub enum IndexedFields {
     /// Title, a line break and text as one field, `contents`: Anserini's flat form.
     #[default]
     One,
@@ -70,7 +70,7 @@ pub enum Fields {
     Separate,
 }
 
-impl Fields {
+impl IndexedFields {
     /// The names of the fields, in their order.
     #[must_use]
     pub const fn names(self) -> &'static [&'static str] {
@@ -98,7 +98,7 @@ pub enum DocOrder {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Duplicates {
+pub enum DuplicateIds {
     /// Building fails and names the id.
     #[default]
     Reject,
@@ -112,11 +112,11 @@ pub enum Duplicates {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Blank {
+pub enum BlankDocs {
     /// They get a number and match no query. Scores do not depend on them.
     #[default]
     Keep,
-    /// They are left out and counted in [`Stats::blank_dropped`](crate::Stats::blank_dropped), as Anserini does.
+    /// They are left out and counted in [`IndexStats::blank_dropped`](crate::IndexStats::blank_dropped), as Anserini does.
     Drop,
 }
 
@@ -124,7 +124,7 @@ pub enum Blank {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Store {
+pub enum StoredFields {
     /// Nothing more.
     #[default]
     Nothing,

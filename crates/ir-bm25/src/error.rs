@@ -1,240 +1,123 @@
-//! What can go wrong, one enum a kind of operation.
+//! Error types, one per operation.
 
-use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
+use ir_core::store::OpenIndexError;
 use ir_core::{CorpusError, IdError};
 
 use crate::analysis::AnalysisError;
 
-/// Why an index could not be built.
+/// Error building an index.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(
+    missing_docs,
+    reason = "the variants are documented, their fields are named"
+)]
 pub enum BuildError {
-    /// The collection could not be read.
-    #[error("the documents could not be read")]
+    /// The collection cannot be read.
+    #[error("cannot read the documents")]
     Corpus(#[from] CorpusError),
-    /// Ids are repeated, or there are too many documents.
-    #[error("the document ids cannot be used")]
+    /// Document ids are repeated, or there are too many documents.
+    #[error("invalid document ids")]
     Ids(#[from] IdError),
-    /// The analysis is not valid.
-    #[error("the analysis cannot be built")]
+    /// The analysis configuration is invalid.
+    #[error("invalid analysis configuration")]
     Analysis(#[from] AnalysisError),
-    /// A field of a document is longer than an index can say.
-    #[error("field {field} of document {id:?} has more than {limit} tokens")]
+    /// A field of a document has more tokens than the format can represent.
+    #[error("field {field} of document {id:?}: expected at most {limit} tokens")]
     TooLong {
-        /// The document.
         id: String,
-        /// The field.
         field: &'static str,
-        /// The most that fit.
         limit: u32,
     },
-    /// An attribute that is to be stored holds a number that is NaN or infinite.
-    #[error("attribute {name:?} of document {id:?} holds a number that is not finite")]
-    NotFinite {
-        /// The document.
-        id: String,
-        /// The attribute.
-        name: String,
-    },
-    /// The list of one term does not fit the format (some billions of postings).
-    #[error("the postings of term {term:?} take more than {limit} bytes")]
-    ListTooLong {
-        /// The term.
-        term: String,
-        /// The most that fit.
-        limit: u32,
-    },
-    /// The analyzer panicked.
+    /// An attribute to be stored holds NaN or infinity.
     #[error(
-        "the analyzer panicked on one of {documents} documents, the first of which is {first:?}"
+        "attribute {name:?} of document {id:?}: expected finite numbers, found NaN or infinity"
     )]
-    Panicked {
-        /// How many documents were at work.
-        documents: usize,
-        /// The id of the first of them.
-        first: String,
-    },
-    /// The system gave no thread.
-    #[error("a thread could not be started")]
+    NotFinite { id: String, name: String },
+    /// The posting list of a term exceeds the format's limit (some billions of postings).
+    #[error("posting list of term {term:?}: expected at most {limit} bytes")]
+    ListTooLong { term: String, limit: u32 },
+    /// The analyzer panicked.
+    #[error("the analyzer panicked on one of {documents} documents, starting with {first:?}")]
+    Panicked { documents: usize, first: String },
+    /// A worker thread cannot be started.
+    #[error("cannot start a thread")]
     Thread(#[source] io::Error),
-    /// A temporary file could not be written or read: the memory budget was used up.
-    #[error("a temporary file for the part of the index that exceeds the memory budget failed")]
+    /// A temporary file for data beyond the memory budget cannot be written or read.
+    #[error("cannot write or read a temporary file of the index builder")]
     Spill(#[source] io::Error),
-    /// The index could not be written.
-    #[error("{}: could not be written", path.display())]
+    /// The index file cannot be written.
+    #[error("{}: cannot write the index", path.display())]
     Write {
-        /// The destination.
         path: PathBuf,
-        /// What the system said.
         #[source]
         source: io::Error,
     },
-    /// The new index could not be opened.
-    #[error("the index that was just written cannot be opened")]
-    Open(#[from] OpenError),
-    /// The caller asked to stop.
-    #[error("stopped on request")]
+    /// The finished index cannot be opened.
+    #[error("cannot open the finished index")]
+    Open(#[from] OpenIndexError),
+    /// The progress callback returned [`Flow::Stop`](ir_core::Flow::Stop).
+    #[error("indexing was cancelled")]
     Cancelled,
-    /// A document was pushed, or the index finished, after an earlier error.
-    #[error("an earlier error ended the building of this index")]
+    /// The builder was used after an error.
+    #[error("the index builder cannot be used after an error")]
     Abandoned,
 }
 
-/// Why an index could not be opened.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// The system could not open or read the file.
-    #[error("{}: could not be read", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-    /// A directory was given.
-    #[error("{}: expected an index file, found a directory", path.display())]
-    Directory {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// The file does not begin as an index does.
-    #[error("{}: not an index: expected it to begin with {expected:?}, found {found:?}", path.display())]
-    NotAnIndex {
-        /// The file.
-        path: PathBuf,
-        /// How an index begins.
-        expected: String,
-        /// How the file begins.
-        found: String,
-    },
-    /// The file was written by a newer version of this crate.
-    #[error("{}: index format {found} is newer than {expected}, the newest that this version reads", path.display())]
-    NewerVersion {
-        /// The file.
-        path: PathBuf,
-        /// The newest version that can be read.
-        expected: u32,
-        /// The version of the file.
-        found: u32,
-    },
-    /// The end is missing.
-    #[error("{}: cut short, or damaged at the end: no closing mark in the last of its {found} bytes", path.display())]
-    CutShort {
-        /// The file.
-        path: PathBuf,
-        /// Its size in bytes.
-        found: u64,
-    },
-    /// Bytes have changed since the index was written.
-    #[error("{}: damaged: section {section} has checksum {found:08x}, expected {expected:08x}", path.display())]
-    Checksum {
-        /// The file.
-        path: PathBuf,
-        /// The damaged section.
-        section: String,
-        /// The checksum that was written.
-        expected: u32,
-        /// The checksum of what is there.
-        found: u32,
-    },
-    /// A part of the index is missing or does not fit the rest.
-    #[error("{}: damaged: section {section} does not hold {expected}", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// The section.
-        section: String,
-        /// What it should hold.
-        expected: &'static str,
-    },
-    /// The description of the index cannot be understood.
-    #[error("{}: the description of the index cannot be read", path.display())]
-    Description {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: Box<dyn Error + Send + Sync>,
-    },
-}
-
-impl OpenError {
-    /// Whether the file is an index of this format that was cut or changed after it was written.
-    #[must_use]
-    pub const fn is_damage(&self) -> bool {
-        matches!(
-            self,
-            Self::CutShort { .. } | Self::Checksum { .. } | Self::Malformed { .. }
-        )
-    }
-}
-
-/// Why a searcher could not be made.
+/// Error creating a searcher.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(
+    missing_docs,
+    reason = "the variants are documented, their fields are named"
+)]
 pub enum SearcherError {
-    /// A parameter outside its range.
-    #[error("{name} is {found}, expected {expected}")]
+    /// A parameter is out of range.
+    #[error("{name}: expected {expected}, found {found}")]
     Parameter {
-        /// The parameter.
         name: &'static str,
-        /// The range.
         expected: &'static str,
-        /// What was given.
         found: f32,
     },
-    /// A weight for a field that the index does not have.
-    #[error("the index has no field {found:?}, its fields are {expected:?}")]
+    /// A weight was given for a field that the index does not have.
+    #[error("unknown field {found:?}: expected one of {expected:?}")]
     UnknownField {
-        /// The fields of the index.
         expected: Vec<&'static str>,
-        /// What was given.
         found: String,
     },
-    /// The index was built with an analyzer of the caller's own, which is needed to search it.
+    /// The index was built with a custom analyzer, which searching needs.
     #[error(
-        "the index was built with the caller's own analyzer {name:?}; pass it to `Index::with_analyzer`"
+        "the index was built with the custom analyzer {name:?}: pass it to `Index::with_analyzer`"
     )]
-    NeedsAnalyzer {
-        /// The name that was given to the analyzer.
-        name: String,
-    },
+    NeedsAnalyzer { name: String },
 }
 
-/// Why a stored document could not be had.
+/// Error reading the stored fields of a document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum StoreError {
-    /// The index was built without.
-    #[error("the index holds no {what}: it was built with `Store::{found:?}`")]
+#[allow(
+    missing_docs,
+    reason = "the variants are documented, their fields are named"
+)]
+pub enum StoredFieldsError {
+    /// The index was built without storing them.
+    #[error("the index stores no {what}: it was built with `StoredFields::{found:?}`")]
     NotStored {
-        /// What was asked for.
         what: &'static str,
-        /// What the index was built with.
-        found: crate::Store,
+        found: crate::StoredFields,
     },
-    /// The index has no such document.
-    #[error("document number {found} in an index of {documents} documents")]
-    NoSuchDocument {
-        /// The number of documents.
-        documents: usize,
-        /// What was asked for.
-        found: u32,
-    },
+    /// The document number is out of range.
+    #[error("expected a document number below {documents}, found {found}")]
+    NoSuchDocument { documents: usize, found: u32 },
     /// The stored bytes are damaged.
-    #[error("the stored form of document number {doc} is damaged")]
-    Damaged {
-        /// The document.
-        doc: u32,
-    },
+    #[error("the stored fields of document number {doc} are damaged")]
+    Damaged { doc: u32 },
 }
 
-/// A list of postings that cannot be what was written.
+/// A posting list is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the postings of a term are damaged")]
-pub(crate) struct Damaged;
+#[error("the posting list of a term is damaged")]
+pub(crate) struct DamagedPostings;

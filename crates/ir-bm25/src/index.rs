@@ -1,23 +1,26 @@
-//! The index: immutable data, in memory or mapped.
+//! The inverted index: immutable, in memory or memory-mapped.
 
 use std::fmt;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use ir_core::store::{
+    AtomicFile, ByteReader, IndexBytes, IndexFile, OpenIndexError, SectionBytes, Verify, read_ids,
+};
 use ir_core::{
-    Analyzer, AtomicFile, Attributes, Corpus, DocIds, DocNum, DocSet, Document, Predicate,
-    Progress, Years,
+    Analyzer, Attributes, Corpus, DocIds, DocNum, DocSet, Document, Predicate, Progress, Years,
 };
 
-use crate::build::IndexBuilder;
-use crate::codec::{Input, u64_at, unzigzag};
-use crate::error::Damaged;
-use crate::file::{Bytes, FieldStats, Meta, Part, Sections, Verify, open_bytes, section};
-use crate::postings::Cursor;
+use crate::codec::{u64_at, unzigzag};
+use crate::error::DamagedPostings;
+use crate::format::{FORMAT, FieldStats, Metadata, section};
+use crate::indexer::IndexBuilder;
+use crate::postings::PostingsCursor;
 use crate::search::Searcher;
-use crate::stored;
-use crate::{Bm25, BuildError, IndexConfig, OpenError, SearcherError, Store, StoreError};
+use crate::{
+    Bm25, BuildError, IndexConfig, SearcherError, StoredFields, StoredFieldsError, stored_fields,
+};
 
 /// An inverted index over a collection of documents. Immutable, and cheap to clone and share between threads.
 ///
@@ -45,17 +48,17 @@ pub struct Index {
 
 #[derive(Clone)]
 struct Inner {
-    sections: Sections,
-    meta: Meta,
+    file: IndexFile,
+    meta: Metadata,
     ids: Arc<DocIds>,
     analyzer: Option<Arc<dyn Analyzer>>,
-    terms: fst::Map<Part>,
-    postings: Part,
-    lengths: Part,
-    codes: Part,
+    terms: fst::Map<SectionBytes>,
+    postings: SectionBytes,
+    lengths: SectionBytes,
+    codes: SectionBytes,
     years: OnceLock<Years>,
-    stored: Part,
-    stored_ends: Part,
+    stored: SectionBytes,
+    stored_ends: SectionBytes,
 }
 
 impl Index {
@@ -88,99 +91,84 @@ impl Index {
         builder.finish_to_with(path, progress)
     }
 
-    /// Opens an index file by mapping it into memory (with the feature `mmap`; else it is read). Every byte is
-    /// checked against its checksum first; [`Index::open_with`] can leave out the large parts.
+    /// Opens an index file and verifies the checksums of all sections. The file is memory-mapped
+    /// with the feature `mmap`, else read into memory.
     ///
-    /// The file must not be changed in place while it is open. Writing an index to the same path is safe: that
-    /// makes a new file.
-    ///
-    /// # Errors
-    /// [`OpenError`] says which file, what was expected and what was found.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
-        Self::open_with(path, Verify::Everything)
-    }
-
-    /// Opens an index file, and checks as much of it as is asked for.
+    /// The file must not be changed in place while it is open. Saving another index to the same
+    /// path is safe: that makes a new file.
     ///
     /// # Errors
-    /// As [`Index::open`].
-    pub fn open_with(path: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenError> {
-        let path = path.as_ref();
-        Self::load(open_bytes(path)?, path, verify)
+    /// [`OpenIndexError`] names the file, what was expected and what was found.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenIndexError> {
+        Self::open_with(path, Verify::AllSections)
     }
 
-    /// An index whose bytes are in memory already: those of a file, or of [`Index::as_bytes`].
+    /// Opens an index file and verifies the chosen checksums. [`Verify::SmallSections`] skips
+    /// postings and stored fields, so that large indexes open at once.
     ///
     /// # Errors
     /// As [`Index::open`].
-    pub fn from_bytes(bytes: impl Into<Bytes>, verify: Verify) -> Result<Self, OpenError> {
-        Self::load(bytes.into(), Path::new("(memory)"), verify)
+    pub fn open_with(path: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenIndexError> {
+        Self::load(IndexFile::open(&FORMAT, path.as_ref(), verify)?)
     }
 
-    fn load(bytes: Bytes, path: &Path, verify: Verify) -> Result<Self, OpenError> {
-        let sections = Sections::open(bytes, path, verify)?;
-        let description =
-            |source: Box<dyn std::error::Error + Send + Sync>| OpenError::Description {
-                path: path.to_owned(),
-                source,
-            };
-        let meta: Meta = serde_json::from_slice(sections.part(section::META).as_ref())
-            .map_err(|error| description(error.into()))?;
+    /// Opens an index whose bytes ([`Index::as_bytes`] or the content of a file) are in memory.
+    ///
+    /// # Errors
+    /// As [`Index::open`].
+    pub fn from_bytes(
+        bytes: impl Into<IndexBytes>,
+        verify: Verify,
+    ) -> Result<Self, OpenIndexError> {
+        Self::load(IndexFile::from_bytes(&FORMAT, bytes, verify)?)
+    }
+
+    fn load(file: IndexFile) -> Result<Self, OpenIndexError> {
+        let section = |name| file.section(name).unwrap_or_default();
+        let malformed = |name, expected| Err(file.malformed(name, expected));
+        let meta: Metadata = serde_json::from_slice(section(section::META).as_ref())
+            .map_err(|error| file.metadata_error(error))?;
         let n = meta.documents as usize;
-        let wrong = |name, expected| Err(sections.malformed(name, expected));
         let names = meta.config.fields.names();
-        if !meta
-            .fields
-            .iter()
-            .map(|field| &*field.name)
-            .eq(names.iter().copied())
-        {
-            return wrong(section::META, "the statistics of the fields");
+        let found_names = meta.fields.iter().map(|field| &*field.name);
+        if !found_names.eq(names.iter().copied()) {
+            return malformed(section::META, "the statistics of the fields");
         }
         if meta.fields.iter().any(|field| field.docs > n as u64) {
-            return wrong(section::META, "as many documents as its fields have");
+            return malformed(section::META, "as many documents as its fields have");
         }
-        let Some(ids) = read_ids(sections.part(section::IDS).as_ref(), n) else {
-            return wrong(section::IDS, "an id for every document");
+        let Some(ids) = read_ids(section(section::IDS).as_ref(), n) else {
+            return malformed(section::IDS, "an id for every document");
         };
-        let cells = n.saturating_mul(names.len());
-        let (lengths, codes) = (
-            sections.part(section::LENGTHS),
-            sections.part(section::CODES),
-        );
-        if lengths.as_ref().len() != cells.saturating_mul(4) {
-            return wrong(section::LENGTHS, "a length for every document and field");
-        }
-        if codes.as_ref().len() != cells {
-            return wrong(section::CODES, "a length for every document and field");
-        }
-        let stored = sections.part(section::STORED);
-        let stored_ends = sections.part(section::STORED_ENDS);
-        let expected = if meta.config.store == Store::Nothing {
-            0
-        } else {
-            n
+        let cells = n.checked_mul(names.len());
+        let expected = "a length for every document and field";
+        let size = cells.and_then(|cells| cells.checked_mul(4));
+        let lengths = file.section_with_len(section::LENGTHS, size, expected)?;
+        let codes = file.section_with_len(section::CODES, cells, expected)?;
+        let stored_ends = section(section::STORED_ENDS);
+        let stored_documents = match meta.config.store {
+            StoredFields::Nothing => 0,
+            _ => n,
         };
-        if stored_ends.as_ref().len() != expected.saturating_mul(8) {
-            return wrong(section::STORED_ENDS, "an end for every document");
+        if stored_ends.as_ref().len() != stored_documents.saturating_mul(8) {
+            return malformed(section::STORED_ENDS, "an end for every document");
         }
-        let years = sections.part(section::YEARS);
-        if read_years(years.as_ref(), n).is_none() {
-            return wrong(section::YEARS, "a year for every document");
+        if read_years(section(section::YEARS).as_ref(), n).is_none() {
+            return malformed(section::YEARS, "a year for every document");
         }
-        let terms = fst::Map::new(sections.part(section::TERMS))
-            .map_err(|error| description(error.into()))?;
+        let terms =
+            fst::Map::new(section(section::TERMS)).map_err(|error| file.metadata_error(error))?;
         let analyzer: Option<Arc<dyn Analyzer>> = match &meta.analyzer {
             Some(_) => None,
             None => {
                 let built = meta.config.analysis.build();
-                Some(Arc::new(built.map_err(|error| description(error.into()))?))
+                Some(Arc::new(built.map_err(|error| file.metadata_error(error))?))
             }
         };
-        let postings = sections.part(section::POSTINGS);
+        let (postings, stored) = (section(section::POSTINGS), section(section::STORED));
         Ok(Self {
             inner: Arc::new(Inner {
-                sections,
+                file,
                 meta,
                 ids: Arc::new(ids),
                 analyzer,
@@ -195,12 +183,12 @@ impl Index {
         })
     }
 
-    /// Checks every byte against the checksums, as [`Index::open`] does and [`Verify::Tables`] does not.
+    /// Verifies the checksums of all sections, as [`Index::open`] does.
     ///
     /// # Errors
-    /// [`OpenError::Checksum`] names the first section that is damaged.
-    pub fn verify(&self) -> Result<(), OpenError> {
-        self.inner.sections.verify(|_| true)
+    /// [`OpenIndexError::Checksum`] names the first damaged section.
+    pub fn verify(&self) -> Result<(), OpenIndexError> {
+        self.inner.file.verify()
     }
 
     /// Writes the index to a file, which appears when it is complete.
@@ -223,7 +211,7 @@ impl Index {
     /// The bytes of the index: the same as of its file.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        self.inner.sections.bytes()
+        self.inner.file.as_bytes()
     }
 
     /// The same index with an analyzer of the caller's own, which must be the one that it was built with:
@@ -279,9 +267,9 @@ impl Index {
 
     /// Counts and sizes.
     #[must_use]
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> IndexStats {
         let meta = &self.inner.meta;
-        Stats {
+        IndexStats {
             program: meta.program.clone(),
             documents: self.len(),
             blank_dropped: meta.blank_dropped,
@@ -289,52 +277,52 @@ impl Index {
             bytes: self.as_bytes().len() as u64,
             sections: self
                 .inner
-                .sections
-                .sizes()
+                .file
+                .sections()
                 .map(|(name, bytes)| (name.to_owned(), bytes as u64))
                 .collect(),
         }
     }
 
-    /// The years of the documents, from their attribute [`YEAR`](ir_core::name::YEAR), for the time filter.
+    /// The years of the documents, from their attribute [`YEAR`](ir_core::Attributes::YEAR), for the time filter.
     /// They are in every index, whatever is stored.
     #[must_use]
     pub fn years(&self) -> &Years {
         self.inner.years.get_or_init(|| {
-            let part = self.inner.sections.part(section::YEARS);
-            let years = read_years(part.as_ref(), self.len());
+            let section = self.inner.file.section(section::YEARS).unwrap_or_default();
+            let years = read_years(section.as_ref(), self.len());
             years.unwrap_or_default().into_iter().collect()
         })
     }
 
-    /// A document as it was indexed, with [`Store::Everything`].
+    /// A document as it was indexed, with [`StoredFields::Everything`].
     ///
     /// # Errors
     /// When the index does not store documents, has no such number, or is damaged there.
-    pub fn document(&self, doc: DocNum) -> Result<Document, StoreError> {
-        self.check_store("documents", |store| store == Store::Everything)?;
+    pub fn document(&self, doc: DocNum) -> Result<Document, StoredFieldsError> {
+        self.check_store("documents", |store| store == StoredFields::Everything)?;
         let bytes = self.record(doc)?;
         let id = self.ids().id(doc);
-        stored::document(id, bytes).ok_or(StoreError::Damaged { doc: doc.get() })
+        stored_fields::document(id, bytes).ok_or(StoredFieldsError::Damaged { doc: doc.get() })
     }
 
-    /// The attributes of a document, with [`Store::Attributes`] or [`Store::Everything`].
+    /// The attributes of a document, with [`StoredFields::Attributes`] or [`StoredFields::Everything`].
     ///
     /// # Errors
     /// As [`Index::document`].
-    pub fn attributes(&self, doc: DocNum) -> Result<Attributes, StoreError> {
-        self.check_store("attributes", |store| store != Store::Nothing)?;
+    pub fn attributes(&self, doc: DocNum) -> Result<Attributes, StoredFieldsError> {
+        self.check_store("attributes", |store| store != StoredFields::Nothing)?;
         let bytes = self.record(doc)?;
         let store = self.config().store;
-        stored::attributes(store, bytes).ok_or(StoreError::Damaged { doc: doc.get() })
+        stored_fields::attributes(store, bytes).ok_or(StoredFieldsError::Damaged { doc: doc.get() })
     }
 
     /// The documents whose attributes meet a condition, as a filter. Looks at every document.
     ///
     /// # Errors
     /// As [`Index::attributes`].
-    pub fn select(&self, condition: &Predicate) -> Result<DocSet, StoreError> {
-        self.check_store("attributes", |store| store != Store::Nothing)?;
+    pub fn select(&self, condition: &Predicate) -> Result<DocSet, StoredFieldsError> {
+        self.check_store("attributes", |store| store != StoredFields::Nothing)?;
         let mut selected = DocSet::new();
         for n in 0..self.inner.meta.documents {
             let doc = DocNum::new(n);
@@ -348,19 +336,19 @@ impl Index {
     fn check_store(
         &self,
         what: &'static str,
-        enough: impl Fn(Store) -> bool,
-    ) -> Result<(), StoreError> {
+        enough: impl Fn(StoredFields) -> bool,
+    ) -> Result<(), StoredFieldsError> {
         let found = self.config().store;
         if enough(found) {
             Ok(())
         } else {
-            Err(StoreError::NotStored { what, found })
+            Err(StoredFieldsError::NotStored { what, found })
         }
     }
 
-    fn record(&self, doc: DocNum) -> Result<&[u8], StoreError> {
+    fn record(&self, doc: DocNum) -> Result<&[u8], StoredFieldsError> {
         if doc.index() >= self.len() {
-            return Err(StoreError::NoSuchDocument {
+            return Err(StoredFieldsError::NoSuchDocument {
                 documents: self.len(),
                 found: doc.get(),
             });
@@ -371,7 +359,7 @@ impl Index {
         let range = start.zip(end(doc.index()));
         range
             .and_then(|(start, end)| self.inner.stored.as_ref().get(start..end))
-            .ok_or(StoreError::Damaged { doc: doc.get() })
+            .ok_or(StoredFieldsError::Damaged { doc: doc.get() })
     }
 
     pub(crate) fn field_stats(&self) -> &[FieldStats] {
@@ -397,7 +385,11 @@ impl Index {
     }
 
     /// The list of a term of a field; `None` when no document has it.
-    pub(crate) fn cursor(&self, field: usize, term: &str) -> Result<Option<Cursor<'_>>, Damaged> {
+    pub(crate) fn cursor(
+        &self,
+        field: usize,
+        term: &str,
+    ) -> Result<Option<PostingsCursor<'_>>, DamagedPostings> {
         let mut key = Vec::with_capacity(term.len() + 1);
         key.push(field as u8);
         key.extend(term.as_bytes());
@@ -405,7 +397,7 @@ impl Index {
             return Ok(None);
         };
         let postings = self.inner.postings.as_ref();
-        Cursor::open(postings, offset, self.inner.meta.documents).map(Some)
+        PostingsCursor::open(postings, offset, self.inner.meta.documents).map(Some)
     }
 
     /// How often a term, as the analyzer makes it, occurs in a field; `None` when it does not, when there is no such
@@ -433,9 +425,8 @@ impl Index {
 
     /// The file that the index was opened from.
     #[must_use]
-    pub fn path(&self) -> Option<PathBuf> {
-        let path = &self.inner.sections.path;
-        (path != Path::new("(memory)")).then(|| path.clone())
+    pub fn path(&self) -> Option<&Path> {
+        self.inner.file.path()
     }
 }
 
@@ -451,12 +442,12 @@ impl fmt::Debug for Index {
 /// Counts and sizes of an index.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
-pub struct Stats {
+pub struct IndexStats {
     /// The crate that wrote it, and its version.
     pub program: String,
     /// How many documents it holds.
     pub documents: usize,
-    /// Documents that were left out because of [`Blank::Drop`](crate::Blank::Drop).
+    /// Documents that were left out because of [`BlankDocs::Drop`](crate::BlankDocs::Drop).
     pub blank_dropped: u64,
     /// Terms, tokens and lengths of every field.
     pub fields: Vec<FieldStats>,
@@ -476,28 +467,19 @@ pub struct TermStats {
     pub occurrences: u64,
 }
 
-fn read_ids(bytes: &[u8], n: usize) -> Option<DocIds> {
-    let mut input = Input::new(bytes);
-    let mut ids = DocIds::new();
-    for _ in 0..n {
-        ids.push(std::str::from_utf8(input.sized()?).ok()?).ok()?;
-    }
-    input.is_empty().then_some(ids)
-}
-
 /// `None` when damaged; empty when no document has a year.
 fn read_years(bytes: &[u8], n: usize) -> Option<Vec<Option<i64>>> {
     if bytes.is_empty() {
         return Some(Vec::new());
     }
-    let mut input = Input::new(bytes);
+    let mut reader = ByteReader::new(bytes);
     let mut years = Vec::new();
     for _ in 0..n {
-        years.push(match input.varint()? {
+        years.push(match reader.varint()? {
             0 => None,
-            1 => Some(unzigzag(input.varint()?)),
+            1 => Some(unzigzag(reader.varint()?)),
             _ => return None,
         });
     }
-    input.is_empty().then_some(years)
+    reader.is_empty().then_some(years)
 }

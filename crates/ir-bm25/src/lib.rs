@@ -1,27 +1,27 @@
 #![doc = include_str!("../README.md")]
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 #[cfg(target_endian = "big")]
-compile_error!("the index format is read in place on little-endian machines only");
+compile_error!("the index format is read in place, on little-endian machines only");
 
 pub mod analysis;
 mod bm25;
-mod build;
 mod codec;
 mod config;
 mod error;
-mod file;
+mod format;
 mod index;
-mod norm;
+mod indexer;
 mod postings;
 mod search;
-mod stored;
+mod small_float;
+mod stored_fields;
 
-pub use analysis::{Analysis, Pipeline};
-pub use bm25::{Bm25, Lengths};
-pub use build::{DEFAULT_MEMORY, IndexBuilder};
-pub use config::{Blank, DocOrder, Duplicates, Fields, IndexConfig, Store};
-pub use error::{BuildError, OpenError, SearcherError, StoreError};
-pub use file::{Bytes, FieldStats, Verify};
-pub use index::{Index, Stats, TermStats};
+pub use analysis::Analysis;
+pub use bm25::{Bm25, DocLengths};
+pub use config::{BlankDocs, DocOrder, DuplicateIds, IndexConfig, IndexedFields, StoredFields};
+pub use error::{BuildError, SearcherError, StoredFieldsError};
+pub use format::FieldStats;
+pub use index::{Index, IndexStats, TermStats};
+pub use indexer::{DEFAULT_MEMORY, IndexBuilder};
 pub use search::{Pruning, Searcher};

@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ir_bm25::analysis::{Analysis, StopWords};
 use ir_bm25::{
-    Blank, Bm25, BuildError, DocOrder, Duplicates, Fields, Index, IndexBuilder, IndexConfig,
-    OpenError, SearcherError, Store, StoreError, Verify,
+    BlankDocs, Bm25, BuildError, DocOrder, DuplicateIds, Index, IndexBuilder, IndexConfig,
+    IndexedFields, SearcherError, StoredFields, StoredFieldsError,
 };
+use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{
-    Analyzer, Attributes, Corpus, CorpusError, DocFilter, DocNum, DocReader, Document, Flow,
-    IdError, NoProgress, Predicate, Retriever, Search, Token, Value,
+    Analyzer, AttributeValue, Attributes, Corpus, CorpusError, DocFilter, DocNum, DocReader,
+    Document, Flow, IdError, NoProgress, Predicate, Retriever, Search, Token,
 };
 use proptest::prelude::*;
 
@@ -48,10 +49,18 @@ fn documents() -> impl Strategy<Value = Vec<Document>> {
 }
 
 fn configs() -> impl Strategy<Value = IndexConfig> {
-    let fields = prop::sample::select(vec![Fields::One, Fields::TextOnly, Fields::Separate]);
+    let fields = prop::sample::select(vec![
+        IndexedFields::One,
+        IndexedFields::TextOnly,
+        IndexedFields::Separate,
+    ]);
     let order = prop::sample::select(vec![DocOrder::Id, DocOrder::Insertion]);
-    let store = prop::sample::select(vec![Store::Nothing, Store::Attributes, Store::Everything]);
-    let blank = prop::sample::select(vec![Blank::Keep, Blank::Drop]);
+    let store = prop::sample::select(vec![
+        StoredFields::Nothing,
+        StoredFields::Attributes,
+        StoredFields::Everything,
+    ]);
+    let blank = prop::sample::select(vec![BlankDocs::Keep, BlankDocs::Drop]);
     (fields, order, store, blank).prop_map(|(fields, order, store, blank)| {
         IndexConfig::default()
             .with_fields(fields)
@@ -68,9 +77,9 @@ proptest! {
     fn everything_comes_back(documents in documents(), config in configs()) {
         let index = built(&documents, config.clone());
         let blank = |text: &str| text.trim().is_empty();
-        let is_blank = |d: &Document| blank(&d.text) && (config.fields == Fields::TextOnly || blank(&d.title));
+        let is_blank = |d: &Document| blank(&d.text) && (config.fields == IndexedFields::TextOnly || blank(&d.title));
         let mut expected: Vec<Document> = documents.clone();
-        if config.blank == Blank::Drop {
+        if config.blank == BlankDocs::Drop {
             expected.retain(|d| !is_blank(d));
         }
         prop_assert_eq!(index.stats().blank_dropped as usize, documents.len() - expected.len());
@@ -80,23 +89,23 @@ proptest! {
         prop_assert_eq!(index.len(), expected.len());
         prop_assert_eq!(index.config(), &config);
         let bytes = index.as_bytes().to_vec();
-        let again = Index::from_bytes(bytes, Verify::Everything).unwrap();
+        let again = Index::from_bytes(bytes, Verify::AllSections).unwrap();
         for index in [&index, &again] {
             for (d, n) in expected.iter().zip(0..) {
                 prop_assert_eq!(index.ids().id(doc(n)), &d.id);
                 prop_assert_eq!(index.years().get(doc(n)), d.attributes.year());
                 match config.store {
-                    Store::Nothing => prop_assert!(index.attributes(doc(n)).is_err()),
-                    Store::Attributes => prop_assert!(index.document(doc(n)).is_err()),
+                    StoredFields::Nothing => prop_assert!(index.attributes(doc(n)).is_err()),
+                    StoredFields::Attributes => prop_assert!(index.document(doc(n)).is_err()),
                     _ => prop_assert_eq!(&index.document(doc(n)).unwrap(), d),
                 }
-                if config.store != Store::Nothing {
+                if config.store != StoredFields::Nothing {
                     prop_assert_eq!(&index.attributes(doc(n)).unwrap(), &d.attributes);
                 }
             }
             let beyond = index.attributes(doc(expected.len() as u32)).unwrap_err();
-            let is_beyond = matches!(beyond, StoreError::NoSuchDocument { .. });
-            prop_assert_eq!(is_beyond, config.store != Store::Nothing);
+            let is_beyond = matches!(beyond, StoredFieldsError::NoSuchDocument { .. });
+            prop_assert_eq!(is_beyond, config.store != StoredFields::Nothing);
         }
     }
 
@@ -132,7 +141,7 @@ fn many_chunks_many_threads_little_memory() {
                 .with("year", 2000 + n as i64 % 20)
         })
         .collect();
-    let config = IndexConfig::default().with_store(Store::Everything);
+    let config = IndexConfig::default().with_store(StoredFields::Everything);
     let folder = tempfile::tempdir().unwrap();
     let mut seen = Vec::new();
     for (threads, memory) in [(1, usize::MAX), (2, 1), (8, 1 << 20), (3, 3 << 20)] {
@@ -212,7 +221,7 @@ fn repeated_ids() {
     );
     let index = built(
         &documents,
-        IndexConfig::default().with_duplicates(Duplicates::Keep),
+        IndexConfig::default().with_duplicates(DuplicateIds::Keep),
     );
     assert_eq!(index.len(), 3);
 }
@@ -232,7 +241,7 @@ fn years_and_conditions_are_filters() {
     ];
     let index = built(
         &documents,
-        IndexConfig::default().with_store(Store::Attributes),
+        IndexConfig::default().with_store(StoredFields::Attributes),
     );
     let searcher = index.searcher(Bm25::ANSERINI).unwrap();
     let ids = |filter: &dyn DocFilter| -> Vec<String> {
@@ -254,18 +263,20 @@ fn years_and_conditions_are_filters() {
     assert_eq!(without.years().get(doc(2)), Some(2020));
     assert_eq!(
         without.select(&kind).unwrap_err(),
-        StoreError::NotStored {
+        StoredFieldsError::NotStored {
             what: "attributes",
-            found: Store::Nothing
+            found: StoredFields::Nothing
         }
     );
 }
 
 #[test]
 fn numbers_that_json_cannot_hold_are_not_stored() {
-    let documents =
-        [Document::new("a").with("weights", vec![Value::Float(1.0), Value::Float(f64::NAN)])];
-    let config = IndexConfig::default().with_store(Store::Attributes);
+    let documents = [Document::new("a").with(
+        "weights",
+        vec![AttributeValue::Float(1.0), AttributeValue::Float(f64::NAN)],
+    )];
+    let config = IndexConfig::default().with_store(StoredFields::Attributes);
     let error = Index::build(&documents[..], &config, &mut NoProgress).unwrap_err();
     assert!(matches!(error, BuildError::NotFinite { id, name } if id == "a" && name == "weights"));
     assert_eq!(built(&documents, IndexConfig::default()).len(), 1);
@@ -292,7 +303,7 @@ impl Analyzer for Upper {
 #[test]
 fn an_analyzer_of_the_callers_own() {
     let builder = || {
-        IndexBuilder::new(IndexConfig::default().with_fields(Fields::TextOnly))
+        IndexBuilder::new(IndexConfig::default().with_fields(IndexedFields::TextOnly))
             .unwrap()
             .with_analyzer("upper", Arc::new(Upper))
     };
@@ -306,7 +317,7 @@ fn an_analyzer_of_the_callers_own() {
             .search("TEA time", &Search::top(1))
     };
     assert_eq!(found(&index).unwrap().len(), 1);
-    let again = Index::from_bytes(index.as_bytes().to_vec(), Verify::Everything).unwrap();
+    let again = Index::from_bytes(index.as_bytes().to_vec(), Verify::AllSections).unwrap();
     let error = again.searcher(Bm25::ANSERINI).unwrap_err();
     assert_eq!(
         error,
@@ -341,8 +352,8 @@ fn the_configuration_is_a_value() {
     let config: IndexConfig =
         serde_json::from_str(r#"{"fields": "separate", "store": "everything"}"#).unwrap();
     let expected = IndexConfig::default()
-        .with_fields(Fields::Separate)
-        .with_store(Store::Everything);
+        .with_fields(IndexedFields::Separate)
+        .with_store(StoredFields::Everything);
     assert_eq!(config, expected);
     assert!(serde_json::from_str::<IndexConfig>(r#"{"feilds": "one"}"#).is_err());
     let bm25: Bm25 = serde_json::from_str(r#"{"k1": 1.5, "lengths": "exact"}"#).unwrap();
@@ -421,11 +432,11 @@ fn destinations_that_cannot_be_written() {
     }
     assert!(matches!(
         Index::open(folder.path()),
-        Err(OpenError::Directory { .. })
+        Err(OpenIndexError::Directory { .. })
     ));
     assert!(matches!(
         Index::open(folder.path().join("none")),
-        Err(OpenError::Io { .. })
+        Err(OpenIndexError::Io { .. })
     ));
     let no_space = std::path::Path::new("/dev/full");
     if no_space.exists() {
@@ -467,7 +478,7 @@ fn an_index_is_replaced_while_it_is_open() {
 fn a_real_collection_gives_the_same_bytes() {
     let Some(folder) = common::data() else { return };
     let documents = common::corpus(&folder.join("beir/nfcorpus"));
-    let config = IndexConfig::default().with_store(Store::Everything);
+    let config = IndexConfig::default().with_store(StoredFields::Everything);
     let usual = built(&documents, config.clone());
     let mut builder = IndexBuilder::new(config)
         .unwrap()

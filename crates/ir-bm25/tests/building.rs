@@ -7,10 +7,12 @@ use std::fs;
 use std::path::Path;
 
 use ir_bm25::{
-    Blank, Bm25, BuildError, DocOrder, Duplicates, Fields, Index, IndexBuilder, IndexConfig, Store,
+    BlankDocs, Bm25, BuildError, DocOrder, DuplicateIds, Index, IndexBuilder, IndexConfig,
+    IndexedFields, StoredFields,
 };
 use ir_core::{
-    Distinct, DocNum, Document, Flow, IdError, NoProgress, Predicate, Retriever, Search, Value,
+    AttributeValue, Distinct, DocNum, Document, Flow, IdError, NoProgress, Predicate, Retriever,
+    Search,
 };
 use proptest::prelude::*;
 
@@ -42,8 +44,8 @@ fn the_same_file_from_one_thread_and_eight_and_from_little_memory() {
     for order in [DocOrder::Id, DocOrder::Insertion] {
         let config = IndexConfig::default()
             .with_order(order)
-            .with_fields(Fields::Separate)
-            .with_store(Store::Attributes);
+            .with_fields(IndexedFields::Separate)
+            .with_store(StoredFields::Attributes);
         let folder = tempfile::tempdir().unwrap();
         let save = |threads: usize, memory: usize| {
             let path = folder.path().join("same.ir");
@@ -148,8 +150,8 @@ fn repeated_ids_are_named_or_kept() {
     assert!(names(folder.path()).is_empty());
 
     let config = config
-        .with_duplicates(Duplicates::Keep)
-        .with_store(Store::Everything);
+        .with_duplicates(DuplicateIds::Keep)
+        .with_store(StoredFields::Everything);
     let index = Index::build_to(&path, &documents[..], &config, &mut NoProgress).unwrap();
     assert_eq!(index.len(), 4);
     let searcher = index.searcher(Bm25::ANSERINI).unwrap();
@@ -190,7 +192,7 @@ fn blank_documents_are_counted() {
     let config = IndexConfig::default().with_order(DocOrder::Insertion);
     let keep = built(&documents, &config);
     assert_eq!((keep.len(), keep.stats().blank_dropped), (7, 0));
-    let config = config.with_blank(Blank::Drop);
+    let config = config.with_blank(BlankDocs::Drop);
     let drop = built(&documents, &config);
     assert_eq!((drop.len(), drop.stats().blank_dropped), (5, 2));
     let ids: Vec<&str> = drop.ids().iter().collect();
@@ -206,7 +208,7 @@ fn blank_documents_are_counted() {
             .collect()
     };
     assert_eq!(scores(&keep), scores(&drop));
-    let only_texts = built(&documents, &config.with_fields(Fields::TextOnly));
+    let only_texts = built(&documents, &config.with_fields(IndexedFields::TextOnly));
     assert_eq!(only_texts.stats().blank_dropped, 3);
 }
 
@@ -214,8 +216,8 @@ fn blank_documents_are_counted() {
 fn no_documents() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("empty.ir");
-    for store in [Store::Nothing, Store::Everything] {
-        for fields in [Fields::One, Fields::Separate] {
+    for store in [StoredFields::Nothing, StoredFields::Everything] {
+        for fields in [IndexedFields::One, IndexedFields::Separate] {
             let config = IndexConfig::default().with_store(store).with_fields(fields);
             let none: [Document; 0] = [];
             Index::build_to(&path, &none[..], &config, &mut NoProgress).unwrap();
@@ -232,7 +234,7 @@ fn no_documents() {
 }
 
 /// Values as they come from JSON files, and as callers may make them.
-fn values() -> impl Strategy<Value = Value> {
+fn values() -> impl Strategy<Value = AttributeValue> {
     let float = prop_oneof![
         any::<f64>().prop_filter("not in JSON", |x| x.is_finite()),
         0.0..1.0_f64,
@@ -242,15 +244,15 @@ fn values() -> impl Strategy<Value = Value> {
         Just(f64::MIN_POSITIVE / 8.0),
     ];
     let leaf = prop_oneof![
-        any::<bool>().prop_map(Value::Bool),
-        any::<i64>().prop_map(Value::Int),
-        float.prop_map(Value::Float),
-        any::<String>().prop_map(Value::Text),
+        any::<bool>().prop_map(AttributeValue::Bool),
+        any::<i64>().prop_map(AttributeValue::Int),
+        float.prop_map(AttributeValue::Float),
+        any::<String>().prop_map(AttributeValue::Text),
     ];
     leaf.prop_recursive(3, 12, 4, |inner| {
         prop_oneof![
-            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::List),
-            prop::collection::btree_map(any::<String>(), inner, 0..4).prop_map(Value::Map),
+            prop::collection::vec(inner.clone(), 0..4).prop_map(AttributeValue::List),
+            prop::collection::btree_map(any::<String>(), inner, 0..4).prop_map(AttributeValue::Map),
         ]
     })
 }
@@ -275,7 +277,7 @@ proptest! {
             })
             .collect();
         let order = if id { DocOrder::Id } else { DocOrder::Insertion };
-        let config = IndexConfig::default().with_order(order).with_store(Store::Everything);
+        let config = IndexConfig::default().with_order(order).with_store(StoredFields::Everything);
         let index = built(&documents, &config);
         for document in &documents {
             let doc = index.ids().get(&document.id).unwrap();
@@ -316,7 +318,7 @@ fn conditions_select_by_number_and_list() {
         .collect();
     let index = built(
         &documents,
-        &IndexConfig::default().with_store(Store::Attributes),
+        &IndexConfig::default().with_store(StoredFields::Attributes),
     );
     let even = Predicate::OneOf {
         name: "tags".into(),

@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used)]
 
 use ir_bm25::{
-    Analysis, Blank, Bm25, DocOrder, Duplicates, Fields, Index, IndexConfig, Lengths, Pruning,
-    Searcher, Store, Verify,
+    Analysis, BlankDocs, Bm25, DocLengths, DocOrder, DuplicateIds, Index, IndexConfig,
+    IndexedFields, Pruning, Searcher, StoredFields,
 };
-use ir_core::hybrid::Blend;
+use ir_core::fusion::WeightedSum;
+use ir_core::store::Verify;
 use ir_core::{Distinct, Document, NoProgress};
 use ir_testkit::{check_text, check_text_saved};
 
@@ -41,7 +42,7 @@ fn check(config: &IndexConfig, finish: impl Fn(Index) -> Searcher) {
         },
         |searcher| {
             let bytes = searcher.index().as_bytes().to_vec();
-            finish(Index::from_bytes(bytes, Verify::Tables).unwrap())
+            finish(Index::from_bytes(bytes, Verify::SmallSections).unwrap())
         },
     );
 }
@@ -56,7 +57,7 @@ fn one_field() {
 #[test]
 fn text_only() {
     let config = IndexConfig::default()
-        .with_fields(Fields::TextOnly)
+        .with_fields(IndexedFields::TextOnly)
         .with_analysis(Analysis::lucene_standard());
     check(&config, |index| index.searcher(Bm25::LUCENE).unwrap());
 }
@@ -64,8 +65,8 @@ fn text_only() {
 #[test]
 fn weighted_fields() {
     let config = IndexConfig::default()
-        .with_fields(Fields::Separate)
-        .with_store(Store::Attributes);
+        .with_fields(IndexedFields::Separate)
+        .with_store(StoredFields::Attributes);
     check(&config, |index| {
         let searcher = index.searcher(Bm25::new(1.2, 0.75)).unwrap();
         searcher
@@ -89,9 +90,9 @@ fn weighted_fields() {
 fn exact_lengths_in_the_order_of_insertion() {
     let config = IndexConfig::default()
         .with_order(DocOrder::Insertion)
-        .with_store(Store::Everything);
+        .with_store(StoredFields::Everything);
     check(&config, |index| {
-        let bm25 = Bm25::new(1.5, 1.0).with_lengths(Lengths::Exact);
+        let bm25 = Bm25::new(1.5, 1.0).with_lengths(DocLengths::Exact);
         index.searcher(bm25).unwrap()
     });
 }
@@ -115,7 +116,7 @@ fn exhaustive_search() {
 
 #[test]
 fn each_id_once() {
-    let config = IndexConfig::default().with_duplicates(Duplicates::Keep);
+    let config = IndexConfig::default().with_duplicates(DuplicateIds::Keep);
     check_text(|documents| {
         let index = Index::build(documents, &config, &mut NoProgress).unwrap();
         Distinct(index.searcher(Bm25::ANSERINI).unwrap())
@@ -126,9 +127,9 @@ fn each_id_once() {
 fn a_weighted_sum_of_two() {
     // Two indexes that number their documents differently; the second lacks blank ones.
     let other = IndexConfig::default()
-        .with_fields(Fields::TextOnly)
+        .with_fields(IndexedFields::TextOnly)
         .with_order(DocOrder::Insertion)
-        .with_blank(Blank::Drop);
+        .with_blank(BlankDocs::Drop);
     for weight in [0.0, 0.4, 100.0] {
         check_text(|documents| {
             let one = build(documents, &IndexConfig::default(), &|index| {
@@ -137,7 +138,7 @@ fn a_weighted_sum_of_two() {
             let two = build(documents, &other, &|index| {
                 index.searcher(Bm25::LUCENE).unwrap()
             });
-            Blend::new([(one, 1.0), (two, weight)]).unwrap()
+            WeightedSum::new([(one, 1.0), (two, weight)]).unwrap()
         });
     }
 }

@@ -4,7 +4,8 @@
 
 use std::sync::OnceLock;
 
-use ir_bm25::{Bm25, Fields, Index, IndexConfig, Lengths, OpenError, Pruning, Store, Verify};
+use ir_bm25::{Bm25, DocLengths, Index, IndexConfig, IndexedFields, Pruning, StoredFields};
+use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{DocNum, DocSet, Document, NoProgress, Predicate, Retriever, Search};
 
 /// All sections, lists with and without full blocks.
@@ -26,8 +27,8 @@ fn sound() -> &'static [u8] {
             })
             .collect();
         let config = IndexConfig::default()
-            .with_fields(Fields::Separate)
-            .with_store(Store::Everything);
+            .with_fields(IndexedFields::Separate)
+            .with_store(StoredFields::Everything);
         Index::build(&documents, &config, &mut NoProgress).unwrap()
     });
     index.as_bytes()
@@ -36,7 +37,7 @@ fn sound() -> &'static [u8] {
 /// Does everything that can be done with an index; results may be wrong or errors.
 fn use_it(index: &Index) {
     let few = DocSet::select(5, |_| true);
-    for lengths in [Lengths::OneByte, Lengths::Exact] {
+    for lengths in [DocLengths::OneByte, DocLengths::Exact] {
         let searcher = index
             .searcher(Bm25::ANSERINI.with_lengths(lengths))
             .unwrap();
@@ -63,7 +64,7 @@ fn use_it(index: &Index) {
     let _ = (index.stats(), index.term("text", "tea"), index.verify());
 }
 
-fn open(bytes: &[u8], verify: Verify) -> Result<Index, OpenError> {
+fn open(bytes: &[u8], verify: Verify) -> Result<Index, OpenIndexError> {
     Index::from_bytes(bytes.to_vec(), verify)
 }
 
@@ -73,11 +74,13 @@ fn cut_anywhere() {
         .step_by(7)
         .chain(sound().len() - 60..sound().len())
     {
-        for verify in [Verify::Everything, Verify::Tables] {
+        for verify in [Verify::AllSections, Verify::SmallSections] {
             let error = open(&sound()[..n], verify).unwrap_err();
             let expected = match n {
-                0 => matches!(error, OpenError::NotAnIndex { .. }),
-                _ => matches!(error, OpenError::CutShort { found, .. } if found as usize == n),
+                0 => matches!(error, OpenIndexError::NotAnIndex { .. }),
+                _ => {
+                    matches!(error, OpenIndexError::Truncated { found, .. } if found as usize == n)
+                }
             };
             assert!(expected, "{n} bytes: {error}");
         }
@@ -91,13 +94,13 @@ fn flipped_anywhere() {
     for at in 0..bytes.len() {
         for flip in [0x01, 0xff] {
             bytes[at] ^= flip;
-            let error = open(&bytes, Verify::Everything).unwrap_err();
+            let error = open(&bytes, Verify::AllSections).unwrap_err();
             let expected = match at {
-                0..8 => matches!(error, OpenError::NotAnIndex { .. }),
+                0..8 => matches!(error, OpenIndexError::NotAnIndex { .. }),
                 _ => error.is_damage(),
             };
             assert!(expected, "byte {at}: {error}");
-            if let Ok(index) = open(&bytes, Verify::Tables) {
+            if let Ok(index) = open(&bytes, Verify::SmallSections) {
                 assert!(index.verify().is_err());
                 if flip == 0xff && at % 3 == 0 {
                     use_it(&index);
@@ -112,17 +115,17 @@ fn flipped_anywhere() {
         "postings and stored documents are not looked at"
     );
     assert_eq!(bytes, sound());
-    use_it(&open(&bytes, Verify::Everything).unwrap());
+    use_it(&open(&bytes, Verify::AllSections).unwrap());
 }
 
 #[test]
 fn longer_than_written() {
     for extra in [&b"\0"[..], b"\nir-end\n", &sound()[..1000]] {
         let bytes = [sound(), extra].concat();
-        assert!(open(&bytes, Verify::Everything).unwrap_err().is_damage());
+        assert!(open(&bytes, Verify::AllSections).unwrap_err().is_damage());
     }
     let twice = [sound(), sound()].concat();
-    assert!(open(&twice, Verify::Everything).unwrap_err().is_damage());
+    assert!(open(&twice, Verify::AllSections).unwrap_err().is_damage());
 }
 
 #[test]
@@ -133,8 +136,11 @@ fn other_kinds_and_versions() {
         b"\x28\xb5\x2f\xfd....",
         &[0; 100],
     ] {
-        let error = open(other, Verify::Everything).unwrap_err();
-        assert!(matches!(error, OpenError::NotAnIndex { .. }), "{error}");
+        let error = open(other, Verify::AllSections).unwrap_err();
+        assert!(
+            matches!(error, OpenIndexError::NotAnIndex { .. }),
+            "{error}"
+        );
     }
     let mut newer = sound().to_vec();
     newer[8..12].copy_from_slice(&7_u32.to_le_bytes());
@@ -146,7 +152,7 @@ fn other_kinds_and_versions() {
     let error = Index::open(&path).unwrap_err();
     assert!(matches!(
         error,
-        OpenError::NewerVersion {
+        OpenIndexError::Version {
             expected: 1,
             found: 7,
             ..
@@ -160,7 +166,7 @@ fn other_kinds_and_versions() {
     std::fs::write(&path, b"").unwrap();
     assert!(matches!(
         Index::open(&path),
-        Err(OpenError::NotAnIndex { .. })
+        Err(OpenIndexError::NotAnIndex { .. })
     ));
 }
 
@@ -169,7 +175,7 @@ fn other_kinds_and_versions() {
 #[test]
 fn flipped_under_a_fitting_checksum() {
     let mut bytes = sound().to_vec();
-    let sizes = open(&bytes, Verify::Everything).unwrap().stats().sections;
+    let sizes = open(&bytes, Verify::AllSections).unwrap().stats().sections;
     let end = bytes.len() - 24;
     let table = u64::from_le_bytes(bytes[end..end + 8].try_into().unwrap()) as usize;
     let (mut start, mut row, mut opened) = (16, table + 4, 0);
@@ -193,7 +199,7 @@ fn flipped_under_a_fitting_checksum() {
                 bytes[checksum..checksum + 4].copy_from_slice(&fitting);
                 let all = crc32fast::hash(&bytes[table..end + 12]).to_le_bytes();
                 bytes[end + 12..end + 16].copy_from_slice(&all);
-                if let Ok(index) = open(&bytes, Verify::Everything) {
+                if let Ok(index) = open(&bytes, Verify::AllSections) {
                     use_it(&index);
                     opened += 1;
                 }

@@ -73,7 +73,7 @@ fn check(collection: &str, remove_self: bool, queries_with_hits: usize) {
         compared += found.len();
         for hit in ranking.iter().take(2) {
             let why = searcher.explain(&query.text, hit.doc).unwrap();
-            let sum: f64 = why.parts.iter().map(|part| f64::from(part.value)).sum();
+            let sum: f64 = why.details.iter().map(|part| f64::from(part.value)).sum();
             assert_eq!((why.value, sum as f32), (hit.score, hit.score));
         }
     }

@@ -7,7 +7,8 @@ use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
 
-use ir_bm25::{Bm25, Fields, Index, IndexConfig, OpenError, Pruning, Store, Verify};
+use ir_bm25::{Bm25, Index, IndexConfig, IndexedFields, Pruning, StoredFields};
+use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{DocNum, Document, NoProgress, Retriever, Search};
 use tempfile::TempDir;
 
@@ -23,8 +24,8 @@ fn small() -> Vec<u8> {
             .with("tags", vec!["x", "y"]),
     ];
     let config = IndexConfig::default()
-        .with_fields(Fields::Separate)
-        .with_store(Store::Everything);
+        .with_fields(IndexedFields::Separate)
+        .with_store(StoredFields::Everything);
     let index = Index::build(&documents[..], &config, &mut NoProgress).unwrap();
     index.as_bytes().to_vec()
 }
@@ -76,18 +77,18 @@ fn try_everything(index: &Index) {
 fn cut_at_every_length() {
     let bytes = small();
     for n in 0..bytes.len() {
-        for verify in [Verify::Everything, Verify::Tables] {
+        for verify in [Verify::AllSections, Verify::SmallSections] {
             let error = Index::from_bytes(bytes[..n].to_vec(), verify).unwrap_err();
             assert_eq!(error.is_damage(), n > 0, "{n} bytes: {error}");
         }
         // And without its beginning.
         let rest = bytes[n + 1..].to_vec();
-        assert!(Index::from_bytes(rest, Verify::Tables).is_err());
+        assert!(Index::from_bytes(rest, Verify::SmallSections).is_err());
     }
     for n in (0..bytes.len()).step_by(97) {
         let (_folder, path) = file(&bytes[..n]);
         assert!(Index::open(&path).is_err());
-        assert!(Index::open_with(&path, Verify::Tables).is_err());
+        assert!(Index::open_with(&path, Verify::SmallSections).is_err());
     }
 }
 
@@ -98,9 +99,9 @@ fn every_bit_flipped() {
     for at in 0..bytes.len() {
         for pattern in (0..8).map(|bit| 1 << bit).chain([0x0f, 0xaa, 0xff]) {
             bytes[at] ^= pattern;
-            let flipped = Index::from_bytes(bytes.clone(), Verify::Everything);
+            let flipped = Index::from_bytes(bytes.clone(), Verify::AllSections);
             assert!(flipped.is_err(), "byte {at} ^ {pattern:#x} goes unnoticed");
-            if let Ok(index) = Index::from_bytes(bytes.clone(), Verify::Tables) {
+            if let Ok(index) = Index::from_bytes(bytes.clone(), Verify::SmallSections) {
                 assert!(index.verify().is_err());
                 try_everything(&index);
                 opened += 1;
@@ -112,7 +113,7 @@ fn every_bit_flipped() {
         opened > 0,
         "postings and stored documents are not checked at once"
     );
-    try_everything(&Index::from_bytes(bytes, Verify::Everything).unwrap());
+    try_everything(&Index::from_bytes(bytes, Verify::AllSections).unwrap());
 }
 
 /// Two bytes exchanged, and a byte too many or too few in the middle.
@@ -130,9 +131,9 @@ fn moved() {
             if other == bytes {
                 continue;
             }
-            for verify in [Verify::Everything, Verify::Tables] {
+            for verify in [Verify::AllSections, Verify::SmallSections] {
                 if let Ok(index) = Index::from_bytes(other.clone(), verify) {
-                    assert_eq!(verify, Verify::Tables, "unnoticed at {at}");
+                    assert_eq!(verify, Verify::SmallSections, "unnoticed at {at}");
                     try_everything(&index);
                 }
             }
@@ -184,29 +185,29 @@ fn what_the_errors_say() {
     ];
     for (bytes, expected) in cases {
         let (_folder, path) = file(&bytes);
-        for verify in [Verify::Everything, Verify::Tables] {
+        for verify in [Verify::AllSections, Verify::SmallSections] {
             assert_eq!(message(&path, verify), expected);
         }
     }
     // The first section holds the ids; the table lies before the tail.
     for (at, section) in [(9, "head"), (16, "ids"), (n - 30, "table")] {
         let (_folder, path) = file(&flipped(at));
-        let text = message(&path, Verify::Everything);
+        let text = message(&path, Verify::AllSections);
         let start = format!("FILE: damaged: section {section} has checksum ");
         assert!(text.starts_with(&start), "{text}");
         assert!(Index::open(&path).unwrap_err().is_damage());
     }
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(
-        message(folder.path(), Verify::Everything),
+        message(folder.path(), Verify::AllSections),
         "FILE: expected an index file, found a directory"
     );
     let missing = folder.path().join("none.ir");
-    let text = message(&missing, Verify::Everything);
+    let text = message(&missing, Verify::AllSections);
     assert!(text.starts_with("FILE: could not be read: "), "{text}");
     let error = Index::open(&missing).unwrap_err();
     assert!(
-        matches!(&error, OpenError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
+        matches!(&error, OpenIndexError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
     );
     assert!(!error.is_damage());
 }

@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 
 use ir_bm25::{
-    Analysis, Bm25, DocOrder, Fields, Index, IndexConfig, Lengths, Pruning, Searcher, Verify,
+    Analysis, Bm25, DocLengths, DocOrder, Index, IndexConfig, IndexedFields, Pruning, Searcher,
 };
+use ir_core::store::Verify;
 use ir_core::{DocFilter, DocNum, DocSet, Document, NoProgress, Ranking, Retriever, Search};
 use ir_testkit::oracle::NaiveBm25;
 use ir_testkit::toy;
@@ -151,9 +152,9 @@ fn ways() -> impl Strategy<Value = Ways> {
     };
     (k1, b, any::<bool>(), weight(), weight()).prop_map(|(k1, b, exact, title, text)| {
         let lengths = if exact {
-            Lengths::Exact
+            DocLengths::Exact
         } else {
-            Lengths::OneByte
+            DocLengths::OneByte
         };
         Ways {
             bm25: Bm25::new(k1, b).with_lengths(lengths),
@@ -164,7 +165,11 @@ fn ways() -> impl Strategy<Value = Ways> {
 }
 
 fn configs() -> impl Strategy<Value = IndexConfig> {
-    let fields = prop::sample::select(vec![Fields::One, Fields::Separate, Fields::TextOnly]);
+    let fields = prop::sample::select(vec![
+        IndexedFields::One,
+        IndexedFields::Separate,
+        IndexedFields::TextOnly,
+    ]);
     let order = prop::sample::select(vec![DocOrder::Id, DocOrder::Insertion]);
     (fields, order).prop_map(|(fields, order)| {
         IndexConfig::default()
@@ -181,7 +186,9 @@ fn build(documents: &[Document], config: &IndexConfig) -> Index {
 fn searcher(index: &Index, ways: Ways) -> Searcher {
     let searcher = index.searcher(ways.bm25).unwrap();
     match index.config().fields {
-        Fields::Separate => searcher.with_weights(&[("title", ways.title), ("text", ways.text)]),
+        IndexedFields::Separate => {
+            searcher.with_weights(&[("title", ways.title), ("text", ways.text)])
+        }
         // One weight changes no order, but every score; the others are tried too.
         _ => searcher.with_weights(&[(index.config().fields.names()[0], ways.text)]),
     }
@@ -258,16 +265,23 @@ fn check_explanations(searcher: &Searcher, query: &str, full: &Ranking) {
             hit.score.to_bits(),
             "{query:?}: {why:?}"
         );
-        let sum: f64 = why.parts.iter().map(|part| f64::from(part.value)).sum();
+        let sum: f64 = why.details.iter().map(|part| f64::from(part.value)).sum();
         assert_eq!((sum as f32).to_bits(), why.value.to_bits(), "{why:?}");
-        assert!(!why.parts.is_empty(), "{query:?} has a hit without a term");
+        assert!(
+            !why.details.is_empty(),
+            "{query:?} has a hit without a term"
+        );
     }
     let found: DocSet = full.iter().map(|hit| hit.doc).collect();
     let n = searcher.index().len() as u32;
     // Those that are not found, and a number that the index does not have.
     for doc in (0..=n).map(DocNum::new).filter(|doc| !found.contains(*doc)) {
         let why = searcher.explain(query, doc).unwrap();
-        assert_eq!((why.value, why.parts.len()), (0.0, 0), "{query:?}, {doc:?}");
+        assert_eq!(
+            (why.value, why.details.len()),
+            (0.0, 0),
+            "{query:?}, {doc:?}"
+        );
     }
 }
 
@@ -323,7 +337,7 @@ fn naive(
 }
 
 fn check_textbook(documents: &[Document], bm25: Bm25, queries: &[String]) {
-    let bm25 = bm25.with_lengths(Lengths::Exact);
+    let bm25 = bm25.with_lengths(DocLengths::Exact);
     let config = IndexConfig::default()
         .with_analysis(Analysis::lucene_standard())
         .with_order(DocOrder::Insertion);
@@ -335,7 +349,7 @@ fn check_textbook(documents: &[Document], bm25: Bm25, queries: &[String]) {
     }
 
     let (title, text) = (3.0, 0.25);
-    let config = config.with_fields(Fields::Separate);
+    let config = config.with_fields(IndexedFields::Separate);
     let separate = build(documents, &config)
         .searcher(bm25)
         .unwrap()
@@ -401,7 +415,7 @@ proptest! {
     fn lists_of_several_blocks(shape in shapes(300..3000), config in configs(), ways in ways()) {
         let documents = generate(shape);
         let built = build(&documents, &config);
-        let index = Index::from_bytes(built.as_bytes().to_vec(), Verify::Everything).unwrap();
+        let index = Index::from_bytes(built.as_bytes().to_vec(), Verify::AllSections).unwrap();
         let searcher = searcher(&index, ways);
         for (query, seed) in queries(shape, 8).iter().zip(shape.seed..) {
             with_filters(documents.len(), seed, |filters| check(&searcher, query, filters));
@@ -437,7 +451,7 @@ fn many_stretches() {
     let documents = generate(shape);
     let index = build(
         &documents,
-        &IndexConfig::default().with_fields(Fields::Separate),
+        &IndexConfig::default().with_fields(IndexedFields::Separate),
     );
     let ways = [(0.9, 0.4, 1.0), (1.2, 1.0, 3.0), (0.0, 0.75, 0.0)];
     for ((k1, b, title), seed) in ways.into_iter().zip(0..) {

@@ -7,9 +7,10 @@ use std::sync::OnceLock;
 
 use ir_bm25::analysis::Analysis;
 use ir_bm25::{
-    Bm25, DocOrder, Duplicates, Fields, Index, IndexBuilder, IndexConfig, Lengths, Pruning,
-    Searcher, SearcherError, Verify,
+    Bm25, DocLengths, DocOrder, DuplicateIds, Index, IndexBuilder, IndexConfig, IndexedFields,
+    Pruning, Searcher, SearcherError,
 };
+use ir_core::store::Verify;
 use ir_core::{Distinct, DocNum, DocSet, Document, Hit, NoProgress, Ranking, Retriever, Search};
 use ir_testkit::{check_text, check_text_saved};
 use proptest::prelude::*;
@@ -21,11 +22,11 @@ struct Oracle {
 }
 
 impl Oracle {
-    fn new(documents: &[Document], fields: Fields) -> Self {
+    fn new(documents: &[Document], fields: IndexedFields) -> Self {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         let fields_of = |doc: &Document| match fields {
-            Fields::Separate => vec![words(&doc.title), words(&doc.text)],
-            Fields::TextOnly => vec![words(&doc.text)],
+            IndexedFields::Separate => vec![words(&doc.title), words(&doc.text)],
+            IndexedFields::TextOnly => vec![words(&doc.text)],
             _ => vec![words(&format!("{}\n{}", doc.title, doc.text))],
         };
         Self {
@@ -33,9 +34,9 @@ impl Oracle {
         }
     }
 
-    fn length(exact: usize, lengths: Lengths) -> f32 {
+    fn length(exact: usize, lengths: DocLengths) -> f32 {
         match lengths {
-            Lengths::Exact => exact as f32,
+            DocLengths::Exact => exact as f32,
             _ => {
                 // Rounded down to four significant bits beyond 40, counted from 24.
                 let rest = exact.saturating_sub(24);
@@ -88,13 +89,13 @@ impl Oracle {
     }
 }
 
-fn config(fields: Fields) -> IndexConfig {
+fn config(fields: IndexedFields) -> IndexConfig {
     IndexConfig::default()
         .with_analysis(Analysis::whitespace())
         .with_fields(fields)
 }
 
-fn index(documents: &[Document], fields: Fields) -> Index {
+fn index(documents: &[Document], fields: IndexedFields) -> Index {
     Index::build(documents, &config(fields), &mut NoProgress).unwrap()
 }
 
@@ -139,7 +140,7 @@ fn parameters() -> impl Strategy<Value = Bm25> {
         Just(f32::MAX)
     ];
     let b = prop_oneof![Just(0.0_f32), Just(1.0), 0.0_f32..=1.0];
-    let lengths = prop_oneof![Just(Lengths::OneByte), Just(Lengths::Exact)];
+    let lengths = prop_oneof![Just(DocLengths::OneByte), Just(DocLengths::Exact)];
     (k1, b, lengths).prop_map(|(k1, b, lengths)| Bm25::new(k1, b).with_lengths(lengths))
 }
 
@@ -197,7 +198,7 @@ proptest! {
         filter in filters(),
         k in prop_oneof![0..12_usize, Just(1000), Just(usize::MAX)],
     ) {
-        let fields = if separate { Fields::Separate } else { Fields::One };
+        let fields = if separate { IndexedFields::Separate } else { IndexedFields::One };
         let index = index(&documents, fields);
         let mut searcher = index.searcher(bm25).unwrap();
         let mut by_field = vec![1.0];
@@ -219,7 +220,7 @@ proptest! {
             }
             for hit in found.iter().take(3) {
                 let why = searcher.explain(&query, hit.doc).unwrap();
-                let sum: f64 = why.parts.iter().map(|part| f64::from(part.value)).sum();
+                let sum: f64 = why.details.iter().map(|part| f64::from(part.value)).sum();
                 prop_assert_eq!(why.value.to_bits(), hit.score.to_bits());
                 prop_assert_eq!((sum as f32).to_bits(), hit.score.to_bits());
             }
@@ -256,7 +257,7 @@ fn large() -> &'static Index {
                     .with_text(words.join(" ")),
             );
         }
-        index(&docs, Fields::Separate)
+        index(&docs, IndexedFields::Separate)
     })
 }
 
@@ -314,7 +315,7 @@ fn the_contract_of_retrievers() {
     let build = |documents: &[Document]| -> Searcher {
         let config = IndexConfig::default()
             .with_order(DocOrder::Insertion)
-            .with_duplicates(Duplicates::Keep);
+            .with_duplicates(DuplicateIds::Keep);
         Index::build(documents, &config, &mut NoProgress)
             .unwrap()
             .searcher(Bm25::ANSERINI)
@@ -323,13 +324,13 @@ fn the_contract_of_retrievers() {
     check_text(build);
     check_text_saved(build, |searcher: &Searcher| {
         let bytes = searcher.index().as_bytes().to_vec();
-        Index::from_bytes(bytes, Verify::Everything)
+        Index::from_bytes(bytes, Verify::AllSections)
             .unwrap()
             .searcher(searcher.bm25())
             .unwrap()
     });
     let by_id = |documents: &[Document]| -> Searcher {
-        index(documents, Fields::One)
+        index(documents, IndexedFields::One)
             .searcher(Bm25::LUCENE)
             .unwrap()
     };
@@ -373,7 +374,7 @@ fn batches_equal_single_searches_on_any_number_of_threads() {
 
 #[test]
 fn parameters_are_checked() {
-    let index = index(&[], Fields::Separate);
+    let index = index(&[], IndexedFields::Separate);
     for (bm25, name) in [
         (Bm25::new(-0.1, 0.5), "k1"),
         (Bm25::new(f32::NAN, 0.5), "k1"),
@@ -399,7 +400,7 @@ fn parameters_are_checked() {
     }
     assert!(searcher.search("w1", &Search::top(5)).unwrap().is_empty());
     let why = searcher.explain("w1", DocNum::new(3)).unwrap();
-    assert_eq!((why.value, why.parts.len()), (0.0, 0));
+    assert_eq!((why.value, why.details.len()), (0.0, 0));
 }
 
 #[test]
@@ -408,21 +409,21 @@ fn repeated_terms_count() {
         Document::new("a").with_text("x y"),
         Document::new("b").with_text("z"),
     ];
-    let searcher = index(&documents, Fields::TextOnly)
+    let searcher = index(&documents, IndexedFields::TextOnly)
         .searcher(Bm25::ANSERINI)
         .unwrap();
     let score = |query: &str| searcher.search(query, &Search::top(1)).unwrap().hits()[0].score;
     assert_eq!(score("x x"), 2.0 * score("x"));
     let why = searcher.explain("x y x", DocNum::new(0)).unwrap();
-    assert_eq!(why.parts.len(), 2);
-    assert!(why.parts[0].what.starts_with("text:x"));
+    assert_eq!(why.details.len(), 2);
+    assert!(why.details[0].description.starts_with("text:x"));
 }
 
 #[test]
 fn distinct_ids() {
     let documents = ["a", "b", "a", "c", "a"].map(|id| Document::new(id).with_text("tea"));
     let mut builder =
-        IndexBuilder::new(config(Fields::One).with_duplicates(Duplicates::Keep)).unwrap();
+        IndexBuilder::new(config(IndexedFields::One).with_duplicates(DuplicateIds::Keep)).unwrap();
     documents.iter().for_each(|doc| builder.push(doc).unwrap());
     let searcher = Distinct(builder.finish().unwrap().searcher(Bm25::ANSERINI).unwrap());
     let ranking = searcher.search("tea", &Search::top(2)).unwrap();

@@ -20,19 +20,19 @@
 mod cleaning;
 mod error;
 mod highlight;
-mod lower;
+mod lowercase;
 mod pipeline;
-mod stem;
-mod stop;
-mod tokenize;
+mod stemmer;
+mod stop_words;
+mod tokenizer;
 
 pub use cleaning::QueryCleaning;
 pub use error::AnalysisError;
 pub use highlight::{Highlighter, Snippet, mark};
 pub use pipeline::Pipeline;
-pub use stem::Stemmer;
-pub use stop::StopWords;
-pub use tokenize::Tokenizer;
+pub use stemmer::Stemmer;
+pub use stop_words::StopWords;
+pub use tokenizer::Tokenizer;
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,9 +1,9 @@
 //! An analysis at work.
 
 use super::Analysis;
-use super::lower::push_lower;
-use super::stem::Stem;
-use super::stop::StopSet;
+use super::lowercase::push_lower;
+use super::stemmer::Stem;
+use super::stop_words::StopSet;
 use ir_core::{Analyzer, Token};
 
 /// An [`Analysis`] made ready to run; see [`Analysis::build`].

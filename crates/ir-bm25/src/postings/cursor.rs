@@ -1,34 +1,35 @@
-//! Reading the list of one term, from left to right.
+//! Cursor over a posting list.
 //!
-//! What a cursor can do comes in steps, each dearer than the one before: which block a document
-//! would be in and what bounds it ([`Cursor::shallow`], [`Cursor::points`]), which documents are
-//! in it ([`Cursor::seek`]), and how often the term occurs in them ([`Cursor::tf`], [`Cursor::postings`]).
+//! The operations of a cursor decode no more than they need: the block of a document and its
+//! impacts ([`PostingsCursor::shallow`], [`PostingsCursor::impacts`]) need no decoding, its
+//! documents ([`PostingsCursor::seek`]) the gaps, and term frequencies ([`PostingsCursor::tf`],
+//! [`PostingsCursor::postings`]) the whole block.
 
 use bitpacking::{BitPacker, BitPacker4x};
 
-use super::skyline::Point;
-use super::{BLOCK, BLOCK_POINTS, ENTRY, LIST_POINTS, VARINTS};
-use crate::codec::Input;
-use crate::error::Damaged;
+use super::impacts::Impact;
+use super::{BLOCK, BLOCK_IMPACTS, ENTRY, LIST_IMPACTS, VARINTS};
+use crate::error::DamagedPostings;
+use ir_core::store::ByteReader;
 
-/// The document after the last.
+/// Document number past the last posting.
 pub(crate) const END: u32 = u32::MAX;
 
-/// No block.
+/// Marks that no block is decoded.
 const NONE: usize = usize::MAX;
 
-/// A place in the list of one term. It only moves forward.
+/// Forward-only cursor over the posting list of one term.
 #[derive(Debug, Clone)]
-pub(crate) struct Cursor<'a> {
+pub(crate) struct PostingsCursor<'a> {
     df: u32,
     occurrences: u64,
     documents: u32,
-    list_points: &'a [u8],
+    list_impacts: &'a [u8],
     entries: &'a [u8],
     data: &'a [u8],
     blocks: usize,
     block: usize,
-    /// Last document of `block`.
+    /// The last document of `block`.
     last: u32,
     loaded: usize,
     with_tfs: usize,
@@ -39,20 +40,24 @@ pub(crate) struct Cursor<'a> {
     damaged: bool,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> PostingsCursor<'a> {
     /// Opens the list at `offset` of the section, in an index of `documents` documents.
-    pub(crate) fn open(section: &'a [u8], offset: u64, documents: u32) -> Result<Self, Damaged> {
-        Self::parse(section, offset, documents).ok_or(Damaged)
+    pub(crate) fn open(
+        section: &'a [u8],
+        offset: u64,
+        documents: u32,
+    ) -> Result<Self, DamagedPostings> {
+        Self::parse(section, offset, documents).ok_or(DamagedPostings)
     }
 
     fn parse(section: &'a [u8], offset: u64, documents: u32) -> Option<Self> {
         let list = section.get(usize::try_from(offset).ok()?..)?;
-        let mut input = Input::new(list);
+        let mut input = ByteReader::new(list);
         let df = input.varint32().filter(|&df| df > 0 && df <= documents)?;
         let occurrences = input.varint()?.checked_add(u64::from(df))?;
-        let list_points = if df > 1 {
+        let list_impacts = if df > 1 {
             let n = usize::from(input.u8()?);
-            (1..=LIST_POINTS).contains(&n).then_some(())?;
+            (1..=LIST_IMPACTS).contains(&n).then_some(())?;
             input.take(2 * n)?
         } else {
             &[]
@@ -67,7 +72,7 @@ impl<'a> Cursor<'a> {
             df,
             occurrences,
             documents,
-            list_points,
+            list_impacts,
             entries,
             data: input.rest(),
             blocks,
@@ -85,24 +90,24 @@ impl<'a> Cursor<'a> {
         Some(cursor)
     }
 
-    /// How many documents hold the term.
+    /// Document frequency.
     pub(crate) const fn df(&self) -> u32 {
         self.df
     }
 
-    /// How often the term occurs in all.
+    /// Total number of occurrences of the term.
     pub(crate) const fn occurrences(&self) -> u64 {
         self.occurrences
     }
 
-    /// Whether something was found that cannot have been written; the list then seems to end there.
+    /// Returns whether the list is damaged. A damaged list ends at the damaged block.
     pub(crate) const fn is_damaged(&self) -> bool {
         self.damaged
     }
 
-    /// The points of the whole list; `None` for a list of one posting.
-    pub(crate) fn list_points(&self) -> Option<impl Iterator<Item = Point> + use<'a>> {
-        (self.df > 1).then(|| points(self.list_points))
+    /// The impacts of the whole list; [`None`] for a list of one posting.
+    pub(crate) fn list_impacts(&self) -> Option<impl Iterator<Item = Impact> + use<'a>> {
+        (self.df > 1).then(|| impacts(self.list_impacts))
     }
 
     /// Moves to the block that `doc` is in, if it is in any: the first that does not end before it.
@@ -133,20 +138,20 @@ impl<'a> Cursor<'a> {
         self.last = self.last_of(low);
     }
 
-    /// The number of the present block; as many as there are blocks at the end.
+    /// The number of the current block; [`PostingsCursor::blocks`] at the end.
     #[inline]
     pub(crate) const fn block(&self) -> usize {
         self.block
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     #[inline]
     pub(crate) const fn blocks(&self) -> usize {
         self.blocks
     }
 
-    /// A document at or after the last one of a block and before the next block; [`END`] for the
-    /// last block of a short list and beyond the last block.
+    /// Upper bound of the documents in a block, below the first document of the next block;
+    /// [`END`] for the last block of a short list and past the last block.
     #[inline]
     pub(crate) fn last_of(&self, block: usize) -> u32 {
         match self.entries.get(block.saturating_mul(ENTRY)..) {
@@ -155,17 +160,18 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The points of a block.
+    /// The impacts of a block.
     #[inline]
-    pub(crate) fn points(&self, block: usize) -> impl Iterator<Item = Point> + use<'a> {
+    pub(crate) fn impacts(&self, block: usize) -> impl Iterator<Item = Impact> + use<'a> {
         let start = block.saturating_mul(ENTRY).saturating_add(10);
-        let own = self
+        let block_impacts = self
             .entries
-            .get(start..start.saturating_add(2 * BLOCK_POINTS));
-        points(own.unwrap_or(self.list_points))
+            .get(start..start.saturating_add(2 * BLOCK_IMPACTS));
+        impacts(block_impacts.unwrap_or(self.list_impacts))
     }
 
-    /// Moves to the first posting at or after `doc`, and gives its document; [`END`] when there is none.
+    /// Moves to the first posting at or after `doc` and returns its document; [`END`] if there is
+    /// none.
     #[inline]
     pub(crate) fn seek(&mut self, doc: u32) -> u32 {
         self.shallow(doc);
@@ -183,7 +189,7 @@ impl<'a> Cursor<'a> {
             if self.at < self.len {
                 return self.docs.get(self.at).copied().unwrap_or(END);
             }
-            // Only when the entry of the block told a later end than it has.
+            // Reached only if the block ends before its entry says.
             self.next_block();
             if self.block >= self.blocks {
                 return END;
@@ -191,13 +197,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes on to the next block, wherever the cursor stands in the present one.
+    /// Moves to the next block.
     pub(crate) fn next_block(&mut self) {
         self.block = (self.block + 1).min(self.blocks);
         self.last = self.last_of(self.block);
     }
 
-    /// The documents and frequencies of the present block from the present posting on, after [`Cursor::seek`].
+    /// The documents and term frequencies from the current posting to the end of its block, after
+    /// [`PostingsCursor::seek`].
     #[inline]
     pub(crate) fn postings(&mut self) -> (&[u32], &[u32]) {
         self.load_tfs();
@@ -207,14 +214,14 @@ impl<'a> Cursor<'a> {
         )
     }
 
-    /// How often the term occurs in the document of the present posting.
+    /// Term frequency of the current posting.
     #[inline]
     pub(crate) fn tf(&mut self) -> u32 {
         self.load_tfs();
         self.tfs.get(self.at).copied().unwrap_or(1)
     }
 
-    /// Decodes the documents of the present block; `false` at the end.
+    /// Decodes the documents of the current block; `false` at the end.
     fn load(&mut self) -> bool {
         if self.block >= self.blocks {
             return false;
@@ -231,12 +238,12 @@ impl<'a> Cursor<'a> {
         true
     }
 
-    /// Bits per gap, bits per frequency, and the bytes of a block.
+    /// Bits per gap, bits per frequency, and the content of a block.
     fn block_data(&self, block: usize) -> Option<(u8, u8, &'a [u8])> {
         if self.entries.is_empty() {
             return Some((VARINTS, 0, self.data));
         }
-        let entry = |block: usize| Some(Input::new(self.entries.get(block * ENTRY..)?));
+        let entry = |block: usize| Some(ByteReader::new(self.entries.get(block * ENTRY..)?));
         let start = match block.checked_sub(1) {
             Some(before) => {
                 let mut input = entry(before)?;
@@ -273,7 +280,7 @@ impl<'a> Cursor<'a> {
 
     fn decode_varints(&mut self, previous: Option<u32>, data: &[u8]) -> Option<()> {
         let n = self.df as usize - self.block * BLOCK;
-        let mut input = Input::new(data);
+        let mut input = ByteReader::new(data);
         let mut next = previous.map_or(0, |doc| u64::from(doc) + 1);
         for (doc, tf) in self.docs.iter_mut().zip(&mut self.tfs).take(n) {
             let code = input.varint()?;
@@ -315,12 +322,12 @@ impl<'a> Cursor<'a> {
 
 /// Points ascend by frequency; where they stop to, the rest is filling.
 #[inline]
-fn points(bytes: &[u8]) -> impl Iterator<Item = Point> + use<'_> {
+fn impacts(bytes: &[u8]) -> impl Iterator<Item = Impact> + use<'_> {
     let mut before = 0;
-    let point = |pair: &[u8]| Point {
+    let impact = |pair: &[u8]| Impact {
         tf: pair[0],
         length: pair[1],
     };
-    let points = bytes.chunks_exact(2).map(point);
-    points.take_while(move |point| std::mem::replace(&mut before, point.tf) < point.tf)
+    let impacts = bytes.chunks_exact(2).map(impact);
+    impacts.take_while(move |impact| std::mem::replace(&mut before, impact.tf) < impact.tf)
 }

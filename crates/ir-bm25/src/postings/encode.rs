@@ -1,33 +1,33 @@
-//! Writing the list of one term.
+//! Encoding of a posting list.
 
 use bitpacking::{BitPacker, BitPacker4x};
 
-use super::skyline::{Point, skyline};
-use super::{BLOCK, BLOCK_POINTS, LIST_POINTS, VARINTS};
-use crate::codec::put;
+use super::impacts::{Impact, competitive_impacts};
+use super::{BLOCK, BLOCK_IMPACTS, LIST_IMPACTS, VARINTS};
+use ir_core::store::write_varint;
 
-/// One document of the list of a term.
+/// An entry of a posting list: document number and term frequency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Posting {
     pub(crate) doc: u32,
     pub(crate) tf: u32,
 }
 
-/// Appends a list. `postings` ascend by document and are not empty; `length` gives the length of
-/// a document's field. `None` when the blocks take more than 4 GiB.
+/// Appends a posting list. `postings` must not be empty and must ascend by document; `length`
+/// returns the length of a document's field. [`None`] if the blocks take more than 4 GiB.
 pub(crate) fn encode(
     postings: &[Posting],
     length: impl Fn(u32) -> u32,
     to: &mut Vec<u8>,
 ) -> Option<()> {
-    let point = |posting: &Posting| Point::of(posting.tf, length(posting.doc));
+    let impact = |posting: &Posting| Impact::new(posting.tf, length(posting.doc));
     let occurrences: u64 = postings.iter().map(|p| u64::from(p.tf)).sum();
-    put(to, postings.len() as u64);
-    put(to, occurrences - postings.len() as u64);
+    write_varint(to, postings.len() as u64);
+    write_varint(to, occurrences - postings.len() as u64);
     if postings.len() > 1 {
-        let points = skyline(postings.iter().map(point), LIST_POINTS);
-        to.push(points.len() as u8);
-        points.iter().for_each(|p| to.extend([p.tf, p.length]));
+        let impacts = competitive_impacts(postings.iter().map(impact), LIST_IMPACTS);
+        to.push(impacts.len() as u8);
+        impacts.iter().for_each(|p| to.extend([p.tf, p.length]));
     }
     let mut blocks = Vec::new();
     let mut previous = None;
@@ -35,7 +35,7 @@ pub(crate) fn encode(
         let (doc_bits, tf_bits) = if block.len() == BLOCK {
             pack(previous, block, &mut blocks)
         } else {
-            varints(previous, block, &mut blocks);
+            encode_varints(previous, block, &mut blocks);
             (VARINTS, 0)
         };
         previous = block.last().map(|p| p.doc);
@@ -44,10 +44,10 @@ pub(crate) fn encode(
             to.extend(last.to_le_bytes());
             to.extend(u32::try_from(blocks.len()).ok()?.to_le_bytes());
             to.extend([doc_bits, tf_bits]);
-            let points = skyline(block.iter().map(point), BLOCK_POINTS);
-            let last = points.last().copied().unwrap_or(Point::of(0, 0));
-            for at in 0..BLOCK_POINTS {
-                let p = points.get(at).copied().unwrap_or(last);
+            let impacts = competitive_impacts(block.iter().map(impact), BLOCK_IMPACTS);
+            let last = impacts.last().copied().unwrap_or(Impact::new(0, 0));
+            for at in 0..BLOCK_IMPACTS {
+                let p = impacts.get(at).copied().unwrap_or(last);
                 to.extend([p.tf, p.length]);
             }
         }
@@ -59,30 +59,30 @@ pub(crate) fn encode(
 fn pack(previous: Option<u32>, block: &[Posting], to: &mut Vec<u8>) -> (u8, u8) {
     let packer = BitPacker4x::new();
     let mut numbers = [0_u32; BLOCK];
-    let mut room = [0_u8; 4 * BLOCK];
+    let mut packed = [0_u8; 4 * BLOCK];
     for (number, posting) in numbers.iter_mut().zip(block) {
         *number = posting.doc;
     }
     let doc_bits = packer.num_bits_strictly_sorted(previous, &numbers);
-    let n = packer.compress_strictly_sorted(previous, &numbers, &mut room, doc_bits);
-    to.extend(&room[..n]);
+    let n = packer.compress_strictly_sorted(previous, &numbers, &mut packed, doc_bits);
+    to.extend(&packed[..n]);
     for (number, posting) in numbers.iter_mut().zip(block) {
         *number = posting.tf.saturating_sub(1);
     }
     let tf_bits = packer.num_bits(&numbers);
-    let n = packer.compress(&numbers, &mut room, tf_bits);
-    to.extend(&room[..n]);
+    let n = packer.compress(&numbers, &mut packed, tf_bits);
+    to.extend(&packed[..n]);
     (doc_bits, tf_bits)
 }
 
-fn varints(previous: Option<u32>, block: &[Posting], to: &mut Vec<u8>) {
+fn encode_varints(previous: Option<u32>, block: &[Posting], to: &mut Vec<u8>) {
     let mut next = previous.map_or(0, |doc| u64::from(doc) + 1);
     for posting in block {
         let gap = u64::from(posting.doc) - next;
         next = u64::from(posting.doc) + 1;
-        put(to, gap << 1 | u64::from(posting.tf == 1));
+        write_varint(to, gap << 1 | u64::from(posting.tf == 1));
         if posting.tf != 1 {
-            put(to, u64::from(posting.tf));
+            write_varint(to, u64::from(posting.tf));
         }
     }
 }

@@ -1,34 +1,35 @@
-//! The lists of documents of the terms: how they are written, and how they are read.
+//! Posting lists: encoding and decoding.
 //!
-//! One list, at an offset of the section `postings`, with `varint` numbers of seven bits a byte:
-//! - the number of documents `df`, and the number of occurrences beyond one a document;
-//! - when `df` > 1, the points of the whole list (see below): a byte that counts them, two bytes each;
-//! - when `df` >= 128, one entry of 18 bytes for every block: last document (4), where the block
-//!   ends from the start of the first (4), bits per document gap and per frequency (1 + 1), and
-//!   four points (8);
-//! - the blocks: 128 postings as bit-packed gaps and frequencies less one; the last, incomplete
-//!   block as varints (twice the gap, and one more when the frequency is one; else the frequency follows).
+//! A posting list starts at an offset of the section `postings`. Varints have seven bits per byte.
+//! - document frequency `df`, and the total term frequency minus `df` (varints);
+//! - if `df` > 1: the impacts of the whole list (see below): their number (1), then two bytes each;
+//! - if `df` >= 128: an 18-byte entry for every block: last document (4), end offset of the block
+//!   from the start of the first (4), bits per document gap and per frequency (1 + 1), and four
+//!   impacts (8);
+//! - the blocks: 128 postings as bit-packed gaps and frequencies minus one; the last, incomplete
+//!   block as varints (twice the gap, plus one if the frequency is one; else the frequency
+//!   follows).
 //!
-//! A *point* is a pair (frequency rounded up, length rounded down), a byte each. The points of a
-//! block are a skyline: every posting has a point with no smaller frequency and no greater length.
-//! Any score that grows with the frequency and falls with the length, so BM25 for all k1 >= 0 and
-//! 0 <= b <= 1 and for both forms of lengths, is bounded by its largest value at the points.
+//! An *impact* is a pair of a frequency (rounded up) and a length (rounded down), one byte each.
+//! The impacts of a block are a skyline: every posting is dominated by an impact with no lower
+//! frequency and no greater length. They bound every score that increases with the frequency and
+//! decreases with the length: BM25 for all `k1` >= 0, 0 <= `b` <= 1 and both length encodings.
 
 mod cursor;
 mod encode;
-mod skyline;
+mod impacts;
 
-pub(crate) use cursor::{Cursor, END};
+pub(crate) use cursor::{END, PostingsCursor};
 pub(crate) use encode::{Posting, encode};
-pub(crate) use skyline::Point;
+pub(crate) use impacts::Impact;
 
-/// Postings in a block.
+/// Postings per block.
 pub(crate) const BLOCK: usize = 128;
-/// Bytes of the entry of a block.
+/// Bytes per block entry.
 const ENTRY: usize = 18;
-/// Points in the entry of a block.
-const BLOCK_POINTS: usize = 4;
-/// Points of a whole list.
-const LIST_POINTS: usize = 12;
-/// Marks a block of varints in the place of the bits per document gap.
+/// Impacts per block entry.
+const BLOCK_IMPACTS: usize = 4;
+/// Maximum number of impacts of a whole list.
+const LIST_IMPACTS: usize = 12;
+/// Marks a block of varints in place of the bits per document gap.
 const VARINTS: u8 = u8::MAX;

@@ -1,21 +1,26 @@
-//! Scoring everything: the obvious ways, which pruning must equal.
+//! Exhaustive scoring, the reference for pruning.
 
 use ir_core::{DocNum, Search, TopK};
 
-use super::plan::Slot;
-use super::window::{WIDTH, Window};
+use super::query::QueryTerm;
+use super::score_window::{ScoreWindow, WINDOW_DOCS};
 use crate::postings::END;
 
-/// Scores every document that has a term of the query.
-pub(super) fn all(slots: &mut [Slot<'_>], documents: u32, how: &Search<'_>, best: &mut TopK) {
-    let mut window = Window::new();
+/// Scores every document that contains a query term.
+pub(super) fn score_all(
+    terms: &mut [QueryTerm<'_>],
+    documents: u32,
+    how: &Search<'_>,
+    best: &mut TopK,
+) {
+    let mut window = ScoreWindow::new();
     let mut start = 0;
     while start < documents {
-        let end = start.saturating_add(WIDTH).min(documents);
-        window.place(start, end);
+        let end = start.saturating_add(WINDOW_DOCS).min(documents);
+        window.reset(start, end);
         let mut next = END;
-        for slot in &mut *slots {
-            let after = window.add(&mut slot.cursor, &slot.scorer, |_| false);
+        for term in &mut *terms {
+            let after = window.add(&mut term.cursor, &term.scorer, |_| false);
             next = next.min(after);
         }
         window.drain(|doc, sum| {
@@ -28,26 +33,32 @@ pub(super) fn all(slots: &mut [Slot<'_>], documents: u32, how: &Search<'_>, best
     }
 }
 
-/// Scores every document that the search allows: good when these are few.
-pub(super) fn members(slots: &mut [Slot<'_>], documents: u32, how: &Search<'_>, best: &mut TopK) {
+/// Scores every document that the filter allows. Fast if these are few.
+pub(super) fn score_allowed(
+    terms: &mut [QueryTerm<'_>],
+    documents: u32,
+    how: &Search<'_>,
+    best: &mut TopK,
+) {
     for doc in (0..documents)
         .map(DocNum::new)
         .filter(|&doc| how.allows(doc))
     {
-        if let Some(score) = one(slots, doc) {
+        if let Some(score) = score_doc(terms, doc) {
             best.push(doc, score);
         }
     }
 }
 
-/// The score of one document; `None` when it has no term of the query. Documents must come in ascending order.
-pub(super) fn one(slots: &mut [Slot<'_>], doc: DocNum) -> Option<f32> {
+/// The score of one document; [`None`] if it contains no query term. Successive calls must pass
+/// ascending documents.
+pub(super) fn score_doc(terms: &mut [QueryTerm<'_>], doc: DocNum) -> Option<f32> {
     let mut sum = None;
-    for slot in slots {
-        let found = slot.cursor.seek(doc.get());
+    for term in terms {
+        let found = term.cursor.seek(doc.get());
         if found == doc.get() && found != END {
-            let part = slot.scorer.part(found, slot.cursor.tf());
-            *sum.get_or_insert(0.0) += f64::from(part);
+            let score = term.scorer.score(found, term.cursor.tf());
+            *sum.get_or_insert(0.0) += f64::from(score);
         }
     }
     sum.map(|sum| sum as f32)

@@ -1,11 +1,11 @@
-//! Searching an index: [`Searcher`].
+//! Query processing: BM25 scoring with dynamic pruning.
 
+mod block_max;
 mod exhaustive;
 mod explain;
-mod plan;
-mod prune;
-mod score;
-mod window;
+mod query;
+mod score_window;
+mod scorer;
 
 use std::sync::Arc;
 
@@ -13,32 +13,32 @@ use ir_core::{
     Analyzer, DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, TopK,
 };
 
-use crate::error::Damaged;
+use crate::error::DamagedPostings;
 use crate::{Bm25, Index, SearcherError};
-use plan::{Plan, terms_of};
-use score::FieldModel;
+use query::{QueryPlan, count_terms};
+use scorer::FieldModel;
 
-/// The range of field weights, 0 apart.
+/// The range of nonzero field weights.
 const WEIGHTS: std::ops::RangeInclusive<f32> = 1e-9..=1e9;
 
-/// With more lists than this everything is scored. No list of a long query is of much importance, so nearly every
-/// document stays a candidate, and the bookkeeping costs more than it saves: with arguments of 130 words over 1.1
-/// million one-line documents, pruning took 3.1 ms a query and adding up everything 2.3 ms.
-const MANY_LISTS: usize = 40;
+/// Maximum number of posting lists for pruning. In a long query no list contributes much, so nearly
+/// every document stays a candidate and bookkeeping costs more than it saves: for queries of 130
+/// words over 1.1 million one-line documents, pruning took 3.1 ms per query, exhaustive scoring 2.3.
+const MAX_PRUNED_LISTS: usize = 40;
 
-/// An [`Index`] with BM25's parameters, ready to search: implements [`Retriever`].
+/// BM25 searcher over an [`Index`]; implements [`Retriever`].
 ///
-/// Cheap to make, to clone and to send to other threads; it holds its index.
+/// Cheap to create and to clone. It shares the index.
 ///
 /// ```
-/// use ir_bm25::{Bm25, Fields, Index, IndexConfig};
+/// use ir_bm25::{Bm25, IndexedFields, Index, IndexConfig};
 /// use ir_core::{Document, NoProgress, Retriever, Search};
 ///
 /// let documents = vec![
 ///     Document::new("a").with_title("Tea").with_text("A drink made of leaves"),
 ///     Document::new("b").with_title("Drinks").with_text("Tea, coffee, milk"),
 /// ];
-/// let config = IndexConfig::default().with_fields(Fields::Separate);
+/// let config = IndexConfig::default().with_fields(IndexedFields::Separate);
 /// let index = Index::build(&documents, &config, &mut NoProgress)?;
 /// let searcher = index.searcher(Bm25::new(1.2, 0.75))?.with_weights(&[("title", 3.0), ("text", 1.0)])?;
 /// let ranking = searcher.search("tea", &Search::top(2))?;
@@ -54,14 +54,14 @@ pub struct Searcher {
     pruning: Pruning,
 }
 
-/// How the best documents are found. The result is the same, to the last bit.
+/// Top-k algorithm. Results are bit-identical; only speed differs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pruning {
-    /// By block-max MaxScore, which passes over documents that cannot get into the top k.
+    /// Block-max MaxScore: skips documents that cannot enter the top k.
     #[default]
     BlockMax,
-    /// By scoring every document that has a term of the query.
+    /// Scores every document that contains a query term.
     Exhaustive,
 }
 
@@ -85,10 +85,11 @@ impl Searcher {
         })
     }
 
-    /// The same with other weights of some fields. All are 1 at first; a field of weight 0 is not searched.
+    /// Sets field weights: factors of the term scores of a field. 0 excludes the field. Range: 0 or
+    /// 1e-9..=1e9. Default: 1.
     ///
     /// # Errors
-    /// When the index has no such field, or a weight is neither 0 nor from 1e-9 to 1e9.
+    /// When the index has no such field, or a weight is out of range.
     pub fn with_weights(mut self, weights: &[(&str, f32)]) -> Result<Self, SearcherError> {
         let names = self.index.config().fields.names();
         for &(name, weight) in weights {
@@ -101,7 +102,7 @@ impl Searcher {
             if weight != 0.0 && !WEIGHTS.contains(&weight) {
                 return Err(SearcherError::Parameter {
                     name: "weight",
-                    expected: "0, or a number from 1e-9 to 1e9",
+                    expected: "0 or a number from 1e-9 to 1e9",
                     found: weight,
                 });
             }
@@ -110,27 +111,27 @@ impl Searcher {
         Ok(self)
     }
 
-    /// The same with another way to find the best documents; only the time differs.
+    /// Sets the top-k algorithm. Default: [`Pruning::BlockMax`].
     #[must_use]
     pub fn with_pruning(self, pruning: Pruning) -> Self {
         Self { pruning, ..self }
     }
 
-    /// The index.
+    /// The searched index.
     #[must_use]
     pub const fn index(&self) -> &Index {
         &self.index
     }
 
-    /// The parameters.
+    /// The BM25 parameters.
     #[must_use]
     pub const fn bm25(&self) -> Bm25 {
         self.bm25
     }
 
-    /// Why a document has its score for a query. The value of the root is the score of [`Retriever::search`], bit
-    /// for bit, and the sum of its parts, taken in double precision and rounded to single once. A document without
-    /// a term of the query has a root of value 0 without parts.
+    /// Explains the score of a document. The root value equals the score of [`Retriever::search`] bit
+    /// for bit: the sum of its details in double precision, rounded to single once. A document that
+    /// contains no query term has value 0 and no details.
     ///
     /// ```
     /// use ir_bm25::{Bm25, Index, IndexConfig};
@@ -142,28 +143,28 @@ impl Searcher {
     /// let best = searcher.search("black tea", &Search::top(1))?.hits()[0];
     /// let why = searcher.explain("black tea", best.doc)?;
     /// assert_eq!(why.value, best.score);
-    /// assert_eq!(why.parts.iter().map(|part| f64::from(part.value)).sum::<f64>() as f32, best.score);
+    /// assert_eq!(why.details.iter().map(|term| f64::from(term.value)).sum::<f64>() as f32, best.score);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// When the index is damaged.
     pub fn explain(&self, query: &str, doc: DocNum) -> Result<Explanation, SearchError> {
-        let terms = terms_of(self.analyzer(), query);
+        let terms = count_terms(self.analyzer(), query);
         let mut plan = self.plan(&terms)?;
         let names = self.index.config().fields.names();
         let tree = explain::explain(&mut plan, names, &terms, doc.get());
-        plan.check().map_err(engine)?;
+        plan.check().map_err(search_error)?;
         Ok(tree)
     }
 
     fn analyzer(&self) -> &dyn Analyzer {
-        // `new` has made sure that there is one.
+        // `new` rejects an index without an analyzer.
         self.index.analyzer().unwrap_or(&NoTerms)
     }
 
-    fn plan(&self, terms: &[(String, u32)]) -> Result<Plan<'_>, SearchError> {
-        Plan::new(&self.index, &self.models, &self.weights, terms).map_err(engine)
+    fn plan(&self, terms: &[(String, u32)]) -> Result<QueryPlan<'_>, SearchError> {
+        QueryPlan::new(&self.index, &self.models, &self.weights, terms).map_err(search_error)
     }
 }
 
@@ -179,23 +180,23 @@ impl Retriever for Searcher {
         if how.k() == 0 || allowed == Some(0) {
             return Ok(Ranking::default());
         }
-        let mut plan = self.plan(&terms_of(self.analyzer(), query))?;
-        if plan.slots.is_empty() {
+        let mut plan = self.plan(&count_terms(self.analyzer(), query))?;
+        if plan.terms.is_empty() {
             return Ok(Ranking::default());
         }
         let documents = self.index.len() as u32;
         let mut best = TopK::new(how.k());
-        if allowed.is_some_and(|allowed| few(allowed, documents, &plan)) {
-            exhaustive::members(&mut plan.slots, documents, how, &mut best);
+        if allowed.is_some_and(|allowed| prefers_seeking(allowed, documents, &plan)) {
+            exhaustive::score_allowed(&mut plan.terms, documents, how, &mut best);
         } else if self.pruning == Pruning::BlockMax
-            && plan.slots.len() <= MANY_LISTS
+            && plan.terms.len() <= MAX_PRUNED_LISTS
             && plan.is_order_free()
         {
-            prune::search(&mut plan.slots, documents, how, &mut best);
+            block_max::search(&mut plan.terms, documents, how, &mut best);
         } else {
-            exhaustive::all(&mut plan.slots, documents, how, &mut best);
+            exhaustive::score_all(&mut plan.terms, documents, how, &mut best);
         }
-        plan.check().map_err(engine)?;
+        plan.check().map_err(search_error)?;
         best.finish()
     }
 
@@ -210,20 +211,21 @@ impl Retriever for Searcher {
     }
 }
 
-/// Whether looking for the allowed documents one by one is likely cheaper than going through the lists: asking the
-/// filter costs about half a posting, finding a document in a list about thirty.
-fn few(allowed: usize, documents: u32, plan: &Plan<'_>) -> bool {
-    let seeks = (allowed as u64).saturating_mul(30 * plan.slots.len() as u64);
+/// Returns whether seeking the allowed documents one by one is cheaper than scanning the lists. A
+/// filter check costs about half a posting, a seek about thirty.
+fn prefers_seeking(allowed: usize, documents: u32, plan: &QueryPlan<'_>) -> bool {
+    let seeks = (allowed as u64).saturating_mul(30 * plan.terms.len() as u64);
     seeks.saturating_add(u64::from(documents) / 2) < plan.postings()
 }
 
-fn engine(damaged: Damaged) -> SearchError {
+fn search_error(damaged: DamagedPostings) -> SearchError {
     SearchError::Engine {
         engine: "the BM25 index",
         source: Box::new(damaged),
     }
 }
 
+/// Analyzer without output.
 struct NoTerms;
 
 impl Analyzer for NoTerms {

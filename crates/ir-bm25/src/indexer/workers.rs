@@ -8,41 +8,41 @@ use std::thread;
 
 use ir_core::{Analyzer, Document};
 
-use super::invert::{Inverted, invert};
+use super::inverter::{InvertedChunk, invert};
 use crate::{BuildError, IndexConfig};
 
 /// Documents that are inverted together.
 #[derive(Debug, Default)]
-pub(super) struct Chunk {
+pub(super) struct DocChunk {
     pub(super) docs: Vec<Document>,
     /// The number of the first.
     pub(super) first: u32,
 }
 
-type Outcome = (u64, Result<Inverted, BuildError>);
+type ChunkResult = (u64, Result<InvertedChunk, BuildError>);
 
 /// Inverts chunks and gives the results back in the order in which the chunks came, whatever the
 /// number of threads.
 #[derive(Debug)]
 pub(super) struct Workers {
     /// `None` with one thread: the work is then done where it is submitted.
-    jobs: Option<Sender<(u64, Chunk)>>,
-    outcomes: Receiver<Outcome>,
-    done: Sender<Outcome>,
-    early: BTreeMap<u64, Result<Inverted, BuildError>>,
+    jobs: Option<Sender<(u64, DocChunk)>>,
+    outcomes: Receiver<ChunkResult>,
+    done: Sender<ChunkResult>,
+    out_of_order: BTreeMap<u64, Result<InvertedChunk, BuildError>>,
     submitted: u64,
     returned: u64,
     threads: u64,
 }
 
 #[derive(Clone)]
-pub(super) struct Job {
+pub(super) struct InversionConfig {
     pub(super) config: IndexConfig,
     pub(super) analyzer: Arc<dyn Analyzer>,
 }
 
-impl Job {
-    fn run(&self, chunk: &Chunk) -> Result<Inverted, BuildError> {
+impl InversionConfig {
+    fn run(&self, chunk: &DocChunk) -> Result<InvertedChunk, BuildError> {
         let (fields, store) = (self.config.fields, self.config.store);
         let work = || invert(&chunk.docs, chunk.first, fields, store, &*self.analyzer);
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
@@ -58,27 +58,28 @@ impl Job {
 }
 
 impl Workers {
-    pub(super) fn start(threads: usize, job: &Job) -> Result<Self, BuildError> {
+    pub(super) fn start(threads: usize, config: &InversionConfig) -> Result<Self, BuildError> {
         let (done, outcomes) = channel();
         let mut workers = Self {
             jobs: None,
             outcomes,
             done,
-            early: BTreeMap::new(),
+            out_of_order: BTreeMap::new(),
             submitted: 0,
             returned: 0,
             threads: threads as u64,
         };
         if threads > 1 {
-            let (jobs, queue) = channel::<(u64, Chunk)>();
+            let (jobs, queue) = channel::<(u64, DocChunk)>();
             let queue = Arc::new(Mutex::new(queue));
             for _ in 0..threads {
-                let (job, queue, done) = (job.clone(), Arc::clone(&queue), workers.done.clone());
+                let (config, queue, done) =
+                    (config.clone(), Arc::clone(&queue), workers.done.clone());
                 let work = move || {
                     loop {
                         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
                         let Ok((number, chunk)) = next else { break };
-                        if done.send((number, job.run(&chunk))).is_err() {
+                        if done.send((number, config.run(&chunk))).is_err() {
                             break;
                         }
                     }
@@ -92,20 +93,20 @@ impl Workers {
     }
 
     /// Hands a chunk over; with one thread, does the work.
-    pub(super) fn submit(&mut self, chunk: Chunk, job: &Job) {
+    pub(super) fn submit(&mut self, chunk: DocChunk, config: &InversionConfig) {
         let number = self.submitted;
         self.submitted += 1;
         match &self.jobs {
             // The workers live as long as the sender, so sending does not fail.
             Some(jobs) => drop(jobs.send((number, chunk))),
-            None => drop(self.early.insert(number, job.run(&chunk))),
+            None => drop(self.out_of_order.insert(number, config.run(&chunk))),
         }
     }
 
     /// The next result in order. Waits for it while more chunks are under way than `backlog`; `None` otherwise.
-    pub(super) fn next(&mut self, backlog: u64) -> Option<Result<Inverted, BuildError>> {
+    pub(super) fn next(&mut self, backlog: u64) -> Option<Result<InvertedChunk, BuildError>> {
         loop {
-            if let Some(outcome) = self.early.remove(&self.returned) {
+            if let Some(outcome) = self.out_of_order.remove(&self.returned) {
                 self.returned += 1;
                 return Some(outcome);
             }
@@ -113,7 +114,7 @@ impl Workers {
                 return None;
             }
             let (number, outcome) = self.outcomes.recv().ok()?;
-            self.early.insert(number, outcome);
+            self.out_of_order.insert(number, outcome);
         }
     }
 

@@ -1,19 +1,21 @@
-//! What a term adds to the score of a document, and what it can add at most.
+//! BM25 term scores and their upper bounds.
 //!
-//! This is all that the engine knows of BM25. Another model of the form "a sum over terms of something that grows
-//! with the frequency and falls with the length" needs its own [`FieldModel`] (the length table) and
-//! [`TermScorer::part`], and the bounds of the postings serve it as they are.
+//! This module is the only one that depends on BM25. To add another scoring function that is a sum
+//! over terms, increases with the frequency and decreases with the length, replace [`FieldModel`]
+//! (the table of length factors) and [`TermScorer::score`]; the impacts of the postings bound it
+//! too.
 //!
-//! Every step is one correctly rounded float operation that is monotone in the frequency and in the length. So the
-//! value of the same steps at a [`Point`] is an upper bound of the *computed* scores, not only of the true ones.
+//! Every step is one correctly rounded float operation that is monotone in the frequency and in
+//! the length. So the same steps applied to an [`Impact`] give an upper bound of the *computed*
+//! scores, not only of the exact ones.
 
-use crate::bm25::{Bm25, Lengths};
+use crate::bm25::{Bm25, DocLengths};
 use crate::codec::u32_at;
-use crate::file::FieldStats;
-use crate::norm;
-use crate::postings::Point;
+use crate::format::FieldStats;
+use crate::postings::Impact;
+use crate::small_float;
 
-/// Exact lengths below this have their factor in a table.
+/// Exact lengths up to this have their factor in a table.
 const TABLE: u32 = 1 << 14;
 
 /// BM25 bound to the statistics of one field.
@@ -28,10 +30,9 @@ pub(crate) struct FieldModel {
 
 impl FieldModel {
     pub(crate) fn new(bm25: Bm25, stats: &FieldStats) -> Self {
-        let average = if stats.docs == 0 {
-            1.0
-        } else {
-            (stats.tokens as f64 / stats.docs as f64) as f32
+        let average = match stats.docs {
+            0 => 1.0,
+            _ => stats.average_length() as f32,
         };
         let mut model = Self {
             bm25,
@@ -41,16 +42,16 @@ impl FieldModel {
             by_length: Box::default(),
         };
         model.by_code = (0..=u8::MAX)
-            .map(|code| model.inverse_of(norm::decode(code)))
+            .map(|code| model.inverse_of(small_float::decode(code)))
             .collect();
-        if bm25.lengths == Lengths::Exact {
+        if bm25.lengths == DocLengths::Exact {
             let lengths = 0..=stats.longest.min(TABLE);
             model.by_length = lengths.map(|length| model.inverse_of(length)).collect();
         }
         model
     }
 
-    /// `1 / (k1 · (1 - b + b · length / average))`, step by step as Lucene.
+    /// `1 / (k1 · (1 - b + b · length / average))`, with the rounding steps of Lucene.
     fn inverse_of(&self, length: u32) -> f32 {
         let Bm25 { k1, b, .. } = self.bm25;
         1.0 / (k1 * ((1.0 - b) + b * length as f32 / self.average))
@@ -68,7 +69,7 @@ impl FieldModel {
         }
     }
 
-    /// `ln(1 + (N - df + 0.5) / (df + 0.5))`, in double, rounded to single.
+    /// `ln(1 + (N - df + 0.5) / (df + 0.5))`, in double precision, rounded to single.
     pub(crate) fn idf(&self, df: u32) -> f32 {
         let (n, df) = (self.documents as f64, f64::from(df));
         (1.0 + (n - df + 0.5) / (df + 0.5)).ln() as f32
@@ -87,15 +88,15 @@ impl FieldModel {
     }
 }
 
-/// One term of a query, ready to score postings of one field.
+/// Scorer of the postings of a query term in one field.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TermScorer<'a> {
     pub(crate) model: &'a FieldModel,
-    /// One byte a document.
+    /// One-byte encoded document lengths.
     pub(crate) codes: &'a [u8],
-    /// Four bytes a document.
+    /// Exact document lengths, four bytes each.
     pub(crate) lengths: &'a [u8],
-    /// What the part of the term in a score approaches as its frequency grows.
+    /// The limit of the term score as the frequency grows: boost × idf.
     pub(crate) weight: f32,
 }
 
@@ -105,62 +106,68 @@ impl TermScorer<'_> {
         weight - weight / (1.0 + tf as f32 * inverse)
     }
 
-    /// The length of a document as the model takes it.
+    /// The document length that scoring uses.
     pub(crate) fn length(&self, doc: u32) -> u32 {
         match self.model.bm25.lengths {
-            Lengths::OneByte => norm::decode(self.codes.get(doc as usize).copied().unwrap_or(0)),
-            Lengths::Exact => u32_at(self.lengths, doc as usize).unwrap_or(0),
+            DocLengths::OneByte => {
+                small_float::decode(self.codes.get(doc as usize).copied().unwrap_or(0))
+            }
+            DocLengths::Exact => u32_at(self.lengths, doc as usize).unwrap_or(0),
         }
     }
 
     #[inline]
     fn inverse(&self, doc: u32) -> f32 {
         match self.model.bm25.lengths {
-            Lengths::OneByte => {
+            DocLengths::OneByte => {
                 let code = self.codes.get(doc as usize).copied().unwrap_or(0);
                 self.model.inverse_of_code(code)
             }
-            Lengths::Exact => {
+            DocLengths::Exact => {
                 let length = u32_at(self.lengths, doc as usize).unwrap_or(0);
                 self.model.inverse_of_exact(length)
             }
         }
     }
 
-    /// What `tf` occurrences in a document add to its score.
+    /// The term score of `tf` occurrences in a document.
     #[inline]
-    pub(crate) fn part(&self, doc: u32, tf: u32) -> f32 {
+    pub(crate) fn score(&self, doc: u32, tf: u32) -> f32 {
         Self::formula(self.weight, tf, self.inverse(doc))
     }
 
-    /// The parts of several postings at once; the slices are equally long.
+    /// The term scores of several postings. The slices have equal length.
     #[inline]
-    pub(crate) fn parts(&self, docs: &[u32], tfs: &[u32], parts: &mut [f32]) {
+    pub(crate) fn scores(&self, docs: &[u32], tfs: &[u32], scores: &mut [f32]) {
         match self.model.bm25.lengths {
-            Lengths::OneByte => {
-                for (part, &doc) in parts.iter_mut().zip(docs) {
+            DocLengths::OneByte => {
+                for (score, &doc) in scores.iter_mut().zip(docs) {
                     let code = self.codes.get(doc as usize).copied().unwrap_or(0);
-                    *part = self.model.inverse_of_code(code);
+                    *score = self.model.inverse_of_code(code);
                 }
             }
-            Lengths::Exact => {
-                for (part, &doc) in parts.iter_mut().zip(docs) {
+            DocLengths::Exact => {
+                for (score, &doc) in scores.iter_mut().zip(docs) {
                     let length = u32_at(self.lengths, doc as usize).unwrap_or(0);
-                    *part = self.model.inverse_of_exact(length);
+                    *score = self.model.inverse_of_exact(length);
                 }
             }
         }
-        for (part, &tf) in parts.iter_mut().zip(tfs) {
-            *part = Self::formula(self.weight, tf, *part);
+        for (score, &tf) in scores.iter_mut().zip(tfs) {
+            *score = Self::formula(self.weight, tf, *score);
         }
     }
 
-    /// The most that a posting covered by one of these points can add.
+    /// The maximum term score of postings with these impacts.
     #[inline]
-    pub(crate) fn bound(&self, points: impl Iterator<Item = Point>) -> f32 {
-        points.fold(0.0, |most: f32, point| {
-            let inverse = self.model.inverse_of_code(point.length);
-            most.max(Self::formula(self.weight, norm::decode(point.tf), inverse))
+    pub(crate) fn bound(&self, impacts: impl Iterator<Item = Impact>) -> f32 {
+        impacts.fold(0.0, |most: f32, impact| {
+            let inverse = self.model.inverse_of_code(impact.length);
+            most.max(Self::formula(
+                self.weight,
+                small_float::decode(impact.tf),
+                inverse,
+            ))
         })
     }
 }

@@ -1,8 +1,8 @@
 //! Tokenizers: a text to the places of its words.
 
 mod classes;
-mod ranges;
-mod words;
+mod code_points;
+mod word_break;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ impl Tokenizer {
     /// is cut into pieces.
     pub(super) fn split(self, text: &str, max: usize, emit: &mut dyn FnMut(usize, usize)) {
         match self {
-            Self::Unicode => words::split(text, max, emit),
+            Self::Unicode => word_break::split(text, max, emit),
             Self::Whitespace => split_whitespace(text, max, emit),
         }
     }

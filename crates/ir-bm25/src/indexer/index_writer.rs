@@ -3,23 +3,23 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use ir_core::store::{IndexFileWriter, write_id, write_varint};
 use ir_core::{DocNum, Flow, Progress};
 
-use super::Made;
-use super::run::{Merge, Term};
-use super::workers::Job;
-use crate::codec::{put, zigzag};
-use crate::file::{FieldStats, FileWriter, Meta, section};
+use super::IndexedDocs;
+use super::sorted_run::{MergedTerm, RunMerge};
+use crate::codec::zigzag;
+use crate::format::{FORMAT, FieldStats, Metadata, section};
 use crate::postings::{self, Posting};
-use crate::{BuildError, DocOrder, Store, norm};
+use crate::{BuildError, DocOrder, IndexConfig, StoredFields, small_float};
 
 /// Lists are encoded in parallel in batches of so many postings.
 const BATCH: usize = 1 << 20;
 
 /// Writes all sections to `sink` and gives it back. `path` is for errors.
-pub(super) fn assemble<W: Write>(
-    made: Made,
-    job: &Job,
+pub(super) fn write_index<W: Write>(
+    indexed: IndexedDocs,
+    config: &IndexConfig,
     analyzer: Option<String>,
     sink: W,
     path: &Path,
@@ -29,7 +29,7 @@ pub(super) fn assemble<W: Write>(
         path: path.to_owned(),
         source,
     };
-    let Made {
+    let IndexedDocs {
         ids,
         blank_dropped,
         years,
@@ -37,20 +37,17 @@ pub(super) fn assemble<W: Write>(
         runs,
         mut stored,
         ..
-    } = made;
-    let config = &job.config;
+    } = indexed;
     let order = match config.order {
-        DocOrder::Id => Order::of(ids.order()),
-        DocOrder::Insertion => Order::Kept(ids.len() as u32),
+        DocOrder::Id => DocNumbering::from_order(ids.order()),
+        DocOrder::Insertion => DocNumbering::Unchanged(ids.len() as u32),
     };
 
-    let mut file = FileWriter::new(sink).map_err(write)?;
+    let mut file = IndexFileWriter::new(&FORMAT, sink).map_err(write)?;
     let mut buffer = Vec::new();
-    file.begin(section::IDS);
+    file.begin(section::IDS).map_err(write)?;
     for old in order.old_numbers() {
-        let id = ids.id(DocNum::new(old));
-        put(&mut buffer, id.len() as u64);
-        buffer.extend(id.as_bytes());
+        write_id(&mut buffer, ids.id(DocNum::new(old)));
         flush(&mut file, &mut buffer, 1 << 16).map_err(write)?;
     }
     flush(&mut file, &mut buffer, 0).map_err(write)?;
@@ -59,9 +56,9 @@ pub(super) fn assemble<W: Write>(
     if !years.is_empty() {
         for old in order.old_numbers() {
             let year = years.get(old as usize).copied().flatten();
-            put(&mut buffer, u64::from(year.is_some()));
+            write_varint(&mut buffer, u64::from(year.is_some()));
             if let Some(year) = year {
-                put(&mut buffer, zigzag(year));
+                write_varint(&mut buffer, zigzag(year));
             }
         }
         file.section(section::YEARS, &buffer).map_err(write)?;
@@ -72,18 +69,23 @@ pub(super) fn assemble<W: Write>(
     for field in &mut lengths {
         order.arrange(field);
     }
-    file.begin(section::LENGTHS);
+    file.begin(section::LENGTHS).map_err(write)?;
     for length in lengths.iter().flatten() {
         buffer.extend(length.to_le_bytes());
         flush(&mut file, &mut buffer, 1 << 16).map_err(write)?;
     }
     flush(&mut file, &mut buffer, 0).map_err(write)?;
-    file.begin(section::CODES);
-    buffer.extend(lengths.iter().flatten().map(|&length| norm::encode(length)));
+    file.begin(section::CODES).map_err(write)?;
+    buffer.extend(
+        lengths
+            .iter()
+            .flatten()
+            .map(|&length| small_float::encode(length)),
+    );
     flush(&mut file, &mut buffer, 0).map_err(write)?;
 
-    if config.store != Store::Nothing {
-        file.begin(section::STORED);
+    if config.store != StoredFields::Nothing {
+        file.begin(section::STORED).map_err(write)?;
         let (mut ends, mut end) = (Vec::new(), 0_u64);
         for old in order.old_numbers() {
             stored
@@ -111,7 +113,7 @@ pub(super) fn assemble<W: Write>(
         })
         .collect();
     let merge = runs.merge().map_err(BuildError::Spill)?;
-    let mut lists = Lists {
+    let mut lists = PostingsWriter {
         order: &order,
         lengths: &lengths,
         fields: &mut fields,
@@ -123,11 +125,11 @@ pub(super) fn assemble<W: Write>(
         tokens: 0,
         offset: 0,
     };
-    file.begin(section::POSTINGS);
+    file.begin(section::POSTINGS).map_err(write)?;
     let terms = lists.write(merge, &mut file, path, progress)?;
     file.section(section::TERMS, &terms).map_err(write)?;
 
-    let meta = Meta {
+    let meta = Metadata {
         program: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
         config: config.clone(),
         analyzer,
@@ -140,58 +142,62 @@ pub(super) fn assemble<W: Write>(
     file.finish().map_err(write)
 }
 
-fn flush<W: Write>(file: &mut FileWriter<W>, buffer: &mut Vec<u8>, above: usize) -> io::Result<()> {
+fn flush<W: Write>(
+    file: &mut IndexFileWriter<W>,
+    buffer: &mut Vec<u8>,
+    above: usize,
+) -> io::Result<()> {
     if buffer.len() > above {
-        file.put(buffer)?;
+        file.write_all(buffer)?;
         buffer.clear();
     }
     Ok(())
 }
 
 /// How the documents are numbered in the end.
-enum Order {
+enum DocNumbering {
     /// As they came.
-    Kept(u32),
+    Unchanged(u32),
     /// `old[new]` and `new[old]`.
-    Changed { old: Vec<u32>, new: Vec<u32> },
+    Permuted { old: Vec<u32>, new: Vec<u32> },
 }
 
-impl Order {
-    fn of(old: &[u32]) -> Self {
+impl DocNumbering {
+    fn from_order(old: &[u32]) -> Self {
         if old.iter().zip(0..).all(|(&old, new)| old == new) {
-            return Self::Kept(old.len() as u32);
+            return Self::Unchanged(old.len() as u32);
         }
         let mut new = vec![0; old.len()];
         for (&old, number) in old.iter().zip(0..) {
             new[old as usize] = number;
         }
         let old = old.to_vec();
-        Self::Changed { old, new }
+        Self::Permuted { old, new }
     }
 
     fn len(&self) -> u32 {
         match self {
-            Self::Kept(n) => *n,
-            Self::Changed { old, .. } => old.len() as u32,
+            Self::Unchanged(n) => *n,
+            Self::Permuted { old, .. } => old.len() as u32,
         }
     }
 
     /// The old numbers in the order of the new ones.
     fn old_numbers(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.len()).map(|n| match self {
-            Self::Kept(_) => n,
-            Self::Changed { old, .. } => old.get(n as usize).copied().unwrap_or(n),
+            Self::Unchanged(_) => n,
+            Self::Permuted { old, .. } => old.get(n as usize).copied().unwrap_or(n),
         })
     }
 
     fn arrange(&self, values: &mut Vec<u32>) {
-        if let Self::Changed { old, .. } = self {
+        if let Self::Permuted { old, .. } = self {
             *values = old.iter().map(|&old| values[old as usize]).collect();
         }
     }
 
     fn renumber(&self, postings: &mut [Posting]) {
-        if let Self::Changed { new, .. } = self {
+        if let Self::Permuted { new, .. } = self {
             for posting in &mut *postings {
                 posting.doc = new
                     .get(posting.doc as usize)
@@ -204,8 +210,8 @@ impl Order {
 }
 
 /// Writes the lists and the dictionary.
-struct Lists<'a> {
-    order: &'a Order,
+struct PostingsWriter<'a> {
+    order: &'a DocNumbering,
     lengths: &'a [Vec<u32>],
     fields: &'a mut [FieldStats],
     total: u64,
@@ -214,30 +220,30 @@ struct Lists<'a> {
 }
 
 /// A key, its postings, and then their encoded form.
-struct List {
+struct TermPostings {
     key: Vec<u8>,
     postings: Vec<Posting>,
     bytes: Option<Vec<u8>>,
 }
 
-impl Lists<'_> {
+impl PostingsWriter<'_> {
     fn write<W: Write>(
         &mut self,
-        mut merge: Merge,
-        file: &mut FileWriter<W>,
+        mut merge: RunMerge,
+        file: &mut IndexFileWriter<W>,
         path: &Path,
         progress: &mut dyn Progress,
     ) -> Result<Vec<u8>, BuildError> {
         let mut terms = fst::MapBuilder::memory();
-        let mut term = Term::default();
-        let mut batch: Vec<List> = Vec::new();
+        let mut term = MergedTerm::default();
+        let mut batch: Vec<TermPostings> = Vec::new();
         let mut waiting = 0;
         loop {
             let more = merge.next(&mut term).map_err(BuildError::Spill)?;
             if more {
                 let postings = term.postings().map_err(BuildError::Spill)?;
                 waiting += postings.len();
-                batch.push(List {
+                batch.push(TermPostings {
                     key: term.key.clone(),
                     postings,
                     bytes: None,
@@ -259,13 +265,13 @@ impl Lists<'_> {
 
     fn batch<W: Write>(
         &mut self,
-        batch: &mut Vec<List>,
+        batch: &mut Vec<TermPostings>,
         terms: &mut fst::MapBuilder<Vec<u8>>,
-        file: &mut FileWriter<W>,
+        file: &mut IndexFileWriter<W>,
         path: &Path,
     ) -> Result<(), BuildError> {
         let (order, lengths) = (self.order, self.lengths);
-        let encode = |list: &mut List| {
+        let encode = |list: &mut TermPostings| {
             order.renumber(&mut list.postings);
             let field = lengths
                 .get(field_of(&list.key))
@@ -290,7 +296,7 @@ impl Lists<'_> {
             terms
                 .insert(&list.key, self.offset)
                 .map_err(|error| unsorted(path, error))?;
-            file.put(&bytes).map_err(|source| BuildError::Write {
+            file.write_all(&bytes).map_err(|source| BuildError::Write {
                 path: path.to_owned(),
                 source,
             })?;

@@ -1,8 +1,8 @@
 //! Stop words: words that are dropped because they are everywhere.
 
 use super::error::AnalysisError;
-use super::lower::push_lower;
-use ir_core::NLTK_STOP_WORDS;
+use super::lowercase::push_lower;
+use ir_core::stop_words::NLTK;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ impl StopWords {
         let (listed, own): (&[&str], _) = match self {
             Self::None => (&[], None),
             Self::Lucene33 => (&LUCENE, None),
-            Self::Nltk179 => (&NLTK_STOP_WORDS, None),
+            Self::Nltk179 => (&NLTK, None),
             Self::Custom(words) => (&[], Some(words)),
         };
         let own = own.into_iter().flatten().map(String::as_str);

@@ -2,14 +2,14 @@
 
 use ir_core::{Analyzer, Document};
 
-use super::run::RunWriter;
-use crate::norm::MAX_TOKENS;
+use super::sorted_run::RunWriter;
 use crate::postings::Posting;
-use crate::{BuildError, Fields, Store, stored};
+use crate::small_float::MAX_TOKENS;
+use crate::{BuildError, IndexedFields, StoredFields, stored_fields};
 
 /// A chunk of documents, inverted.
 #[derive(Debug, Default)]
-pub(super) struct Inverted {
+pub(super) struct InvertedChunk {
     /// Terms in ascending order with their postings, in the form of [`super::run`].
     pub(super) run: Vec<u8>,
     /// For every field the number of tokens of every document.
@@ -24,11 +24,11 @@ pub(super) struct Inverted {
 pub(super) fn invert(
     docs: &[Document],
     first: u32,
-    fields: Fields,
-    store: Store,
+    fields: IndexedFields,
+    store: StoredFields,
     analyzer: &dyn Analyzer,
-) -> Result<Inverted, BuildError> {
-    let mut result = Inverted::default();
+) -> Result<InvertedChunk, BuildError> {
+    let mut result = InvertedChunk::default();
     let mut run = RunWriter::default();
     for (field, &name) in fields.names().iter().enumerate() {
         let mut inverter = Inverter::default();
@@ -36,15 +36,15 @@ pub(super) fn invert(
         let mut joined = String::new();
         for (doc, number) in docs.iter().zip(first..) {
             let text = match (fields, field) {
-                (Fields::One, _) => {
+                (IndexedFields::One, _) => {
                     joined.clear();
                     joined.push_str(&doc.title);
                     joined.push('\n');
                     joined.push_str(&doc.text);
                     &joined
                 }
-                (Fields::Separate, 0) => &doc.title,
-                (Fields::Separate | Fields::TextOnly, _) => &doc.text,
+                (IndexedFields::Separate, 0) => &doc.title,
+                (IndexedFields::Separate | IndexedFields::TextOnly, _) => &doc.text,
             };
             analyzer.analyze(text, &mut |token| inverter.add(token.term.as_bytes()));
             let length = inverter.end_document(number);
@@ -61,9 +61,9 @@ pub(super) fn invert(
         inverter.finish(field as u8, &mut run);
     }
     result.run = run.into_bytes();
-    if store != Store::Nothing {
+    if store != StoredFields::Nothing {
         for doc in docs {
-            stored::write(doc, store, &mut result.stored).map_err(|name| {
+            stored_fields::write(doc, store, &mut result.stored).map_err(|name| {
                 BuildError::NotFinite {
                     id: doc.id.clone(),
                     name,

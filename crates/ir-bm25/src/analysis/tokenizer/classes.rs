@@ -1,6 +1,6 @@
 //! The word-break class of a character.
 
-use super::ranges::{self, Range};
+use super::code_points::{self, Range};
 use std::sync::LazyLock;
 
 /// What a character does at word boundaries: the classes of Unicode's annex 29, with emoji and the scripts that are
@@ -80,22 +80,25 @@ static TABLE: LazyLock<Table> = LazyLock::new(Table::build);
 impl Table {
     fn build() -> Self {
         let listed: [(Class, &[Range]); 16] = [
-            (Class::Letter, &ranges::ALETTER),
-            (Class::Hebrew, &ranges::HEBREW),
-            (Class::Numeric, &ranges::NUMERIC),
-            (Class::Katakana, &ranges::KATAKANA),
-            (Class::Ideograph, &ranges::IDEOGRAPH),
-            (Class::SoutheastAsian, &ranges::SOUTHEAST_ASIAN),
-            (Class::SoutheastAsianMark, &ranges::SOUTHEAST_ASIAN_MARK),
-            (Class::ExtendNumLet, &ranges::EXTEND_NUM_LET),
-            (Class::MidLetter, &ranges::MID_LETTER),
-            (Class::MidNum, &ranges::MID_NUM),
-            (Class::MidNumLet, &ranges::MID_NUM_LET),
-            (Class::Extend, &ranges::EXTEND),
-            (Class::Emoji, &ranges::EMOJI),
-            (Class::EmojiLetter, &ranges::EMOJI_LETTER),
-            (Class::Modifier, &ranges::MODIFIER),
-            (Class::Regional, &ranges::REGIONAL),
+            (Class::Letter, &code_points::ALETTER),
+            (Class::Hebrew, &code_points::HEBREW),
+            (Class::Numeric, &code_points::NUMERIC),
+            (Class::Katakana, &code_points::KATAKANA),
+            (Class::Ideograph, &code_points::IDEOGRAPH),
+            (Class::SoutheastAsian, &code_points::SOUTHEAST_ASIAN),
+            (
+                Class::SoutheastAsianMark,
+                &code_points::SOUTHEAST_ASIAN_MARK,
+            ),
+            (Class::ExtendNumLet, &code_points::EXTEND_NUM_LET),
+            (Class::MidLetter, &code_points::MID_LETTER),
+            (Class::MidNum, &code_points::MID_NUM),
+            (Class::MidNumLet, &code_points::MID_NUM_LET),
+            (Class::Extend, &code_points::EXTEND),
+            (Class::Emoji, &code_points::EMOJI),
+            (Class::EmojiLetter, &code_points::EMOJI_LETTER),
+            (Class::Modifier, &code_points::MODIFIER),
+            (Class::Regional, &code_points::REGIONAL),
         ];
         let single: [(Class, Range); 9] = [
             (Class::DoubleQuote, (0x22, 0x22)),
@@ -164,10 +167,10 @@ mod tests {
     #[test]
     fn the_ranges_do_not_overlap() {
         let lists: [&[Range]; 4] = [
-            &ranges::ALETTER,
-            &ranges::EXTEND,
-            &ranges::EMOJI,
-            &ranges::NUMERIC,
+            &code_points::ALETTER,
+            &code_points::EXTEND,
+            &code_points::EMOJI,
+            &code_points::NUMERIC,
         ];
         for list in lists {
             assert!(list.windows(2).all(|w| w[0].0 <= w[0].1 && w[0].1 < w[1].0));

@@ -1,44 +1,45 @@
-//! Adding up the parts of many documents at once, term by term.
+//! Term-at-a-time scoring of a window of documents.
 
-use super::score::TermScorer;
-use crate::postings::{BLOCK, Cursor, END};
+use super::scorer::TermScorer;
+use crate::postings::{BLOCK, END, PostingsCursor};
 
-/// Documents in a window: their sums fill the first-level cache and no more.
-pub(super) const WIDTH: u32 = 4096;
+/// Documents per window: their scores just fit the L1 cache.
+pub(super) const WINDOW_DOCS: u32 = 4096;
 
-/// Sums of the documents from `start` to at most `start + WIDTH`, and which of them were met.
-pub(super) struct Window {
+/// Score accumulators for the documents from `start` to at most `start + WINDOW_DOCS`, and a bit set
+/// of the documents that contain a query term.
+pub(super) struct ScoreWindow {
     start: u32,
     end: u32,
     sums: Box<[f64]>,
-    met: Box<[u64]>,
+    matched: Box<[u64]>,
 }
 
-impl Window {
+impl ScoreWindow {
     pub(super) fn new() -> Self {
         Self {
             start: 0,
             end: 0,
-            sums: vec![0.0; WIDTH as usize].into(),
-            met: vec![0; WIDTH as usize / 64].into(),
+            sums: vec![0.0; WINDOW_DOCS as usize].into(),
+            matched: vec![0; WINDOW_DOCS as usize / 64].into(),
         }
     }
 
-    /// Moves an empty window to the documents from `start` to before `end`, at most [`WIDTH`] of them.
-    pub(super) fn place(&mut self, start: u32, end: u32) {
+    /// Moves an empty window to the documents `start..end`, at most [`WINDOW_DOCS`] of them.
+    pub(super) fn reset(&mut self, start: u32, end: u32) {
         self.start = start;
         self.end = end;
     }
 
-    /// Adds the parts of one term. Present blocks of the cursor that `skip` says so of are passed over.
-    /// Gives a document, not before the end, before which the list has no further one that counts.
+    /// Adds the scores of one term. Skips the blocks for which `skip` returns true when the cursor
+    /// is at them. Returns a lower bound, at least `end`, of the next document to score.
     pub(super) fn add(
         &mut self,
-        cursor: &mut Cursor<'_>,
+        cursor: &mut PostingsCursor<'_>,
         scorer: &TermScorer<'_>,
-        mut skip: impl FnMut(&Cursor<'_>) -> bool,
+        mut skip: impl FnMut(&PostingsCursor<'_>) -> bool,
     ) -> u32 {
-        let mut parts = [0.0; BLOCK];
+        let mut scores = [0.0; BLOCK];
         let (mut from, end) = (self.start, self.end);
         loop {
             cursor.shallow(from);
@@ -55,21 +56,23 @@ impl Window {
                 return doc;
             }
             let (docs, tfs) = cursor.postings();
-            let whole = docs.last().is_some_and(|&last| last < end);
-            let n = if whole {
+            let all_inside = docs.last().is_some_and(|&last| last < end);
+            let n = if all_inside {
                 docs.len()
             } else {
                 docs.partition_point(|&doc| doc < end)
             };
             let next = docs.get(n).copied();
             let (docs, tfs) = (&docs[..n.min(docs.len())], &tfs[..n.min(tfs.len())]);
-            let parts = &mut parts[..n.min(BLOCK)];
-            scorer.parts(docs, tfs, parts);
-            for (&doc, &part) in docs.iter().zip(&*parts) {
+            let scores = &mut scores[..n.min(BLOCK)];
+            scorer.scores(docs, tfs, scores);
+            for (&doc, &score) in docs.iter().zip(&*scores) {
                 let at = doc.wrapping_sub(self.start) as usize;
-                if let (Some(sum), Some(met)) = (self.sums.get_mut(at), self.met.get_mut(at / 64)) {
-                    *sum += f64::from(part);
-                    *met |= 1 << (at % 64);
+                if let (Some(sum), Some(matched)) =
+                    (self.sums.get_mut(at), self.matched.get_mut(at / 64))
+                {
+                    *sum += f64::from(score);
+                    *matched |= 1 << (at % 64);
                 }
             }
             match (next, docs.last()) {
@@ -80,10 +83,11 @@ impl Window {
         }
     }
 
-    /// Gives every document that was met, ascending, with its sum, and empties the window.
+    /// Visits every document that contains a query term, ascending, with its score, and empties the
+    /// window.
     pub(super) fn drain(&mut self, mut visit: impl FnMut(u32, f64)) {
         let words = (self.end.saturating_sub(self.start) as usize).div_ceil(64);
-        for (word_at, word) in self.met.iter_mut().take(words).enumerate() {
+        for (word_at, word) in self.matched.iter_mut().take(words).enumerate() {
             let mut bits = std::mem::take(word);
             while bits != 0 {
                 let at = word_at * 64 + bits.trailing_zeros() as usize;

@@ -5,14 +5,14 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 /// Grows at the end; records are found by where they end.
 #[derive(Debug, Default)]
-pub(super) struct Spool {
+pub(super) struct RecordSpool {
     memory: Vec<u8>,
     file: Option<File>,
     in_file: u64,
     ends: Vec<u64>,
 }
 
-impl Spool {
+impl RecordSpool {
     /// Appends records; `ends` counts from the first byte of `bytes`.
     pub(super) fn extend(&mut self, bytes: &[u8], ends: &[u64]) {
         let start = self.in_file + self.memory.len() as u64;
@@ -40,7 +40,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Reads the `n`-th record. Must not be followed by [`Spool::spill`].
+    /// Reads the `n`-th record. Must not be followed by [`RecordSpool::spill`].
     pub(super) fn read(&mut self, n: usize, to: &mut Vec<u8>) -> io::Result<()> {
         let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let start = n
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn records_come_back_in_any_order() {
         for spill_at in [None, Some(0), Some(1), Some(2)] {
-            let mut spool = Spool::default();
+            let mut spool = RecordSpool::default();
             for n in 0..3_u8 {
                 spool.extend(&[n, n, n + 10], &[2, 3]);
                 if Some(n) == spill_at {

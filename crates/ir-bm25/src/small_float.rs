@@ -1,6 +1,6 @@
-//! Lengths in one byte, as Lucene writes them (`SmallFloat.intToByte4`).
+//! DocLengths in one byte, as Lucene writes them (`SmallFloat.intToByte4`).
 
-/// Lengths below this are written exactly.
+/// DocLengths below this are written exactly.
 const FREE: u32 = 24;
 
 /// The largest number of tokens in one field of one document: what the largest byte stands for.

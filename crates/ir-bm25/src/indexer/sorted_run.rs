@@ -10,11 +10,11 @@ use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 
-use crate::codec::{Input, put};
 use crate::postings::Posting;
+use ir_core::store::{ByteReader, write_varint};
 
 /// So many runs are merged at once.
-const WAYS: usize = 64;
+const MERGE_FACTOR: usize = 64;
 
 /// Writes a run.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl RunWriter {
             push_posting(&mut self.rest, last, posting);
             last = posting.doc;
         }
-        let head = Head {
+        let head = ListHead {
             first: *first,
             last,
             count: postings.len() as u64,
@@ -50,39 +50,39 @@ impl RunWriter {
 
 fn push_posting(to: &mut Vec<u8>, last: u32, posting: Posting) {
     let gap = u64::from(posting.doc.saturating_sub(last));
-    put(to, gap << 1 | u64::from(posting.tf == 1));
+    write_varint(to, gap << 1 | u64::from(posting.tf == 1));
     if posting.tf != 1 {
-        put(to, u64::from(posting.tf));
+        write_varint(to, u64::from(posting.tf));
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Head {
+struct ListHead {
     first: Posting,
     last: u32,
     count: u64,
 }
 
-fn write_entry(to: &mut Vec<u8>, key: &[u8], head: Head, rest: &[u8]) {
-    put(to, key.len() as u64);
+fn write_entry(to: &mut Vec<u8>, key: &[u8], head: ListHead, rest: &[u8]) {
+    write_varint(to, key.len() as u64);
     to.extend(key);
     for number in [head.first.doc, head.first.tf, head.last] {
-        put(to, u64::from(number));
+        write_varint(to, u64::from(number));
     }
-    put(to, head.count);
-    put(to, rest.len() as u64);
+    write_varint(to, head.count);
+    write_varint(to, rest.len() as u64);
     to.extend(rest);
 }
 
 /// The runs of an index in the making, in the order of their documents.
 #[derive(Debug, Default)]
-pub(super) struct Runs {
+pub(super) struct SortedRuns {
     spilled: Vec<(File, u64)>,
     memory: Vec<Vec<u8>>,
     in_memory: usize,
 }
 
-impl Runs {
+impl SortedRuns {
     pub(super) fn push(&mut self, run: Vec<u8>) {
         self.in_memory += run.len();
         self.memory.push(run);
@@ -100,32 +100,34 @@ impl Runs {
         if runs.is_empty() {
             return Ok(());
         }
-        let sources = runs.into_iter().map(Source::memory).collect();
+        let sources = runs.into_iter().map(RunReader::memory).collect();
         self.spilled.push(merge_to_file(sources, new_file()?)?);
-        if self.spilled.len() >= WAYS {
+        if self.spilled.len() >= MERGE_FACTOR {
             let sources = Self::files(&mut self.spilled)?;
             self.spilled.push(merge_to_file(sources, new_file()?)?);
         }
         Ok(())
     }
 
-    fn files(spilled: &mut Vec<(File, u64)>) -> io::Result<Vec<Source>> {
+    fn files(spilled: &mut Vec<(File, u64)>) -> io::Result<Vec<RunReader>> {
         let files = std::mem::take(spilled).into_iter();
-        files.map(|(file, size)| Source::file(file, size)).collect()
+        files
+            .map(|(file, size)| RunReader::file(file, size))
+            .collect()
     }
 
     /// All terms in ascending order with all their postings.
-    pub(super) fn merge(mut self) -> io::Result<Merge> {
+    pub(super) fn merge(mut self) -> io::Result<RunMerge> {
         let mut sources = Self::files(&mut self.spilled)?;
-        sources.extend(self.memory.into_iter().map(Source::memory));
-        Merge::new(sources)
+        sources.extend(self.memory.into_iter().map(RunReader::memory));
+        RunMerge::new(sources)
     }
 }
 
-fn merge_to_file(sources: Vec<Source>, file: File) -> io::Result<(File, u64)> {
-    let mut merge = Merge::new(sources)?;
+fn merge_to_file(sources: Vec<RunReader>, file: File) -> io::Result<(File, u64)> {
+    let mut merge = RunMerge::new(sources)?;
     let mut to = BufWriter::with_capacity(1 << 18, file);
-    let (mut term, mut entry) = (Term::default(), Vec::new());
+    let (mut term, mut entry) = (MergedTerm::default(), Vec::new());
     let mut size = 0;
     while merge.next(&mut term)? {
         let Some(head) = term.head else { continue };
@@ -140,13 +142,13 @@ fn merge_to_file(sources: Vec<Source>, file: File) -> io::Result<(File, u64)> {
 
 /// One term with all its postings, still in the form of a run.
 #[derive(Debug, Default)]
-pub(super) struct Term {
+pub(super) struct MergedTerm {
     pub(super) key: Vec<u8>,
-    head: Option<Head>,
+    head: Option<ListHead>,
     rest: Vec<u8>,
 }
 
-impl Term {
+impl MergedTerm {
     /// The postings in the order of the documents.
     pub(super) fn postings(&self) -> io::Result<Vec<Posting>> {
         let Some(head) = self.head else {
@@ -154,24 +156,24 @@ impl Term {
         };
         let mut postings = Vec::with_capacity(self.rest.len().min(head.count as usize) + 1);
         postings.push(head.first);
-        let mut input = Input::new(&self.rest);
+        let mut input = ByteReader::new(&self.rest);
         let mut doc = head.first.doc;
         while !input.is_empty() {
-            let code = input.varint().ok_or_else(broken)?;
+            let code = input.varint().ok_or_else(corrupt)?;
             doc = u32::try_from(code >> 1)
                 .ok()
                 .and_then(|gap| doc.checked_add(gap))
-                .ok_or_else(broken)?;
+                .ok_or_else(corrupt)?;
             let tf = match code & 1 {
                 1 => 1,
-                _ => input.varint32().ok_or_else(broken)?,
+                _ => input.varint32().ok_or_else(corrupt)?,
             };
             postings.push(Posting { doc, tf });
         }
         Ok(postings)
     }
 
-    fn join(&mut self, head: Head, rest: &[u8]) {
+    fn join(&mut self, head: ListHead, rest: &[u8]) {
         match &mut self.head {
             None => self.head = Some(head),
             Some(mine) => {
@@ -184,7 +186,7 @@ impl Term {
     }
 }
 
-fn broken() -> io::Error {
+fn corrupt() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
         "a temporary file does not hold what was written to it",
@@ -192,25 +194,25 @@ fn broken() -> io::Error {
 }
 
 /// One run that is being read.
-struct Source {
-    from: From,
+struct RunReader {
+    from: RunInput,
     key: Vec<u8>,
-    head: Head,
+    head: ListHead,
     rest: Vec<u8>,
 }
 
-enum From {
+enum RunInput {
     Memory(io::Cursor<Vec<u8>>),
     File(io::Take<BufReader<File>>),
 }
 
-impl Source {
-    fn of(from: From) -> Self {
+impl RunReader {
+    fn new(from: RunInput) -> Self {
         let first = Posting { doc: 0, tf: 0 };
         Self {
             from,
             key: Vec::new(),
-            head: Head {
+            head: ListHead {
                 first,
                 last: 0,
                 count: 0,
@@ -220,20 +222,22 @@ impl Source {
     }
 
     fn memory(run: Vec<u8>) -> Self {
-        Self::of(From::Memory(io::Cursor::new(run)))
+        Self::new(RunInput::Memory(io::Cursor::new(run)))
     }
 
     fn file(mut file: File, size: u64) -> io::Result<Self> {
         file.rewind()?;
         let reader = BufReader::with_capacity(1 << 17, file).take(size);
-        Ok(Self::of(From::File(reader)))
+        Ok(Self::new(RunInput::File(reader)))
     }
 
     /// Reads the next entry; `false` at the end.
     fn advance(&mut self) -> io::Result<bool> {
         match &mut self.from {
-            From::Memory(from) => read_entry(from, &mut self.key, &mut self.head, &mut self.rest),
-            From::File(from) => read_entry(from, &mut self.key, &mut self.head, &mut self.rest),
+            RunInput::Memory(from) => {
+                read_entry(from, &mut self.key, &mut self.head, &mut self.rest)
+            }
+            RunInput::File(from) => read_entry(from, &mut self.key, &mut self.head, &mut self.rest),
         }
     }
 }
@@ -241,7 +245,7 @@ impl Source {
 fn read_entry(
     from: &mut impl BufRead,
     key: &mut Vec<u8>,
-    head: &mut Head,
+    head: &mut ListHead,
     rest: &mut Vec<u8>,
 ) -> io::Result<bool> {
     if from.fill_buf()?.is_empty() {
@@ -249,7 +253,7 @@ fn read_entry(
     }
     let n = read_varint(from)?;
     read_bytes(from, n, key)?;
-    let mut number = || u32::try_from(read_varint(from)?).map_err(|_| broken());
+    let mut number = || u32::try_from(read_varint(from)?).map_err(|_| corrupt());
     let (doc, tf, last) = (number()?, number()?, number()?);
     head.first = Posting { doc, tf };
     head.last = last;
@@ -269,7 +273,7 @@ fn read_varint(from: &mut impl BufRead) -> io::Result<u64> {
             return Ok(number);
         }
     }
-    Err(broken())
+    Err(corrupt())
 }
 
 fn read_bytes(from: &mut impl Read, n: u64, to: &mut Vec<u8>) -> io::Result<()> {
@@ -277,37 +281,37 @@ fn read_bytes(from: &mut impl Read, n: u64, to: &mut Vec<u8>) -> io::Result<()> 
     if from.take(n).read_to_end(to)? as u64 == n {
         Ok(())
     } else {
-        Err(broken())
+        Err(corrupt())
     }
 }
 
 /// Merges runs: term by term in ascending order, the postings of a term in the order of the runs.
-pub(super) struct Merge {
-    sources: Vec<Source>,
-    heap: BinaryHeap<Next>,
+pub(super) struct RunMerge {
+    sources: Vec<RunReader>,
+    heap: BinaryHeap<HeapEntry>,
 }
 
 /// The key that a source stands at; the smallest key is the greatest, then the first source.
 #[derive(PartialEq, Eq)]
-struct Next {
+struct HeapEntry {
     key: Vec<u8>,
     source: usize,
 }
 
-impl Ord for Next {
+impl Ord for HeapEntry {
     fn cmp(&self, other: &Self) -> Ordering {
         (&other.key, other.source).cmp(&(&self.key, self.source))
     }
 }
 
-impl PartialOrd for Next {
+impl PartialOrd for HeapEntry {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Merge {
-    fn new(sources: Vec<Source>) -> io::Result<Self> {
+impl RunMerge {
+    fn new(sources: Vec<RunReader>) -> io::Result<Self> {
         let mut merge = Self {
             sources,
             heap: BinaryHeap::new(),
@@ -322,16 +326,16 @@ impl Merge {
         let from = &mut self.sources[source];
         if from.advance()? {
             std::mem::swap(&mut key, &mut from.key);
-            self.heap.push(Next { key, source });
+            self.heap.push(HeapEntry { key, source });
         } else {
             // Its memory, or its file, is of no more use.
-            *from = Source::memory(Vec::new());
+            *from = RunReader::memory(Vec::new());
         }
         Ok(())
     }
 
     /// The next term; `false` at the end.
-    pub(super) fn next(&mut self, term: &mut Term) -> io::Result<bool> {
+    pub(super) fn next(&mut self, term: &mut MergedTerm) -> io::Result<bool> {
         term.head = None;
         term.rest.clear();
         while let Some(next) = self.heap.peek() {
@@ -340,7 +344,7 @@ impl Merge {
             } else if next.key != term.key {
                 break;
             }
-            let Some(Next { key, source }) = self.heap.pop() else {
+            let Some(HeapEntry { key, source }) = self.heap.pop() else {
                 break;
             };
             let from = &self.sources[source];
@@ -367,7 +371,7 @@ mod tests {
             spill_every in 1usize..8,
         ) {
             let mut expected: BTreeMap<Vec<u8>, Vec<Posting>> = BTreeMap::new();
-            let mut runs = Runs::default();
+            let mut runs = SortedRuns::default();
             for (n, chunk) in chunks.into_iter().enumerate() {
                 let mut run = RunWriter::default();
                 for (key, tfs) in chunk {
@@ -383,7 +387,7 @@ mod tests {
                 }
             }
             let mut merge = runs.merge().unwrap();
-            let (mut term, mut found) = (Term::default(), BTreeMap::new());
+            let (mut term, mut found) = (MergedTerm::default(), BTreeMap::new());
             while merge.next(&mut term).unwrap() {
                 prop_assert!(found.insert(term.key.clone(), term.postings().unwrap()).is_none());
             }

@@ -4,26 +4,26 @@
 //! The result depends on the documents and the [`IndexConfig`] alone: chunks are merged in the order of their
 //! documents, and every list is encoded from the whole of its postings.
 
-mod assemble;
-mod invert;
-mod run;
-mod spool;
+mod index_writer;
+mod inverter;
+mod record_spool;
+mod sorted_run;
 mod workers;
 
 use std::fmt;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ir_core::{Analyzer, AtomicFile, Corpus, DocIds, Document, Flow, NoProgress, Progress};
+use ir_core::store::{AtomicFile, Verify};
+use ir_core::{Analyzer, Corpus, DocIds, Document, Flow, NoProgress, Progress};
 
-use crate::file::Verify;
-use crate::{Blank, BuildError, Duplicates, Fields, Index, IndexConfig};
-use invert::Inverted;
-use run::Runs;
-use spool::Spool;
-use workers::{Chunk, Job, Workers};
+use crate::{BlankDocs, BuildError, DuplicateIds, Index, IndexConfig, IndexedFields};
+use inverter::InvertedChunk;
+use record_spool::RecordSpool;
+use sorted_run::SortedRuns;
+use workers::{DocChunk, InversionConfig, Workers};
 
 /// Memory that an index in the making may take by default, in bytes: 256 MiB.
 pub const DEFAULT_MEMORY: usize = 256 << 20;
@@ -57,21 +57,21 @@ const CHUNK_BYTES: usize = 2 << 20;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct IndexBuilder {
-    job: Job,
-    custom: Option<String>,
+    inversion: InversionConfig,
+    analyzer_name: Option<String>,
     memory: usize,
     threads: usize,
     temporary: Option<PathBuf>,
     workers: Option<Workers>,
-    chunk: Chunk,
+    chunk: DocChunk,
     chunk_bytes: usize,
     failed: bool,
-    made: Made,
+    indexed: IndexedDocs,
 }
 
-/// What has been made of the documents so far.
+/// What has been indexed of the documents so far.
 #[derive(Debug, Default)]
-struct Made {
+struct IndexedDocs {
     ids: DocIds,
     id_bytes: usize,
     blank_dropped: u64,
@@ -79,8 +79,8 @@ struct Made {
     years: Vec<Option<i64>>,
     /// For every field the tokens of every document.
     lengths: Vec<Vec<u32>>,
-    runs: Runs,
-    stored: Spool,
+    runs: SortedRuns,
+    stored: RecordSpool,
 }
 
 impl IndexBuilder {
@@ -90,21 +90,21 @@ impl IndexBuilder {
     /// When the analysis is not valid.
     pub fn new(config: IndexConfig) -> Result<Self, BuildError> {
         let analyzer = Arc::new(config.analysis.build()?);
-        let made = Made {
+        let indexed = IndexedDocs {
             lengths: vec![Vec::new(); config.fields.names().len()],
-            ..Made::default()
+            ..IndexedDocs::default()
         };
         Ok(Self {
-            job: Job { config, analyzer },
-            custom: None,
+            inversion: InversionConfig { config, analyzer },
+            analyzer_name: None,
             memory: DEFAULT_MEMORY,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             temporary: None,
             workers: None,
-            chunk: Chunk::default(),
+            chunk: DocChunk::default(),
             chunk_bytes: 0,
             failed: false,
-            made,
+            indexed,
         })
     }
 
@@ -140,8 +140,8 @@ impl IndexBuilder {
     /// the index, only its name; who opens the index gives it again with [`Index::with_analyzer`].
     #[must_use]
     pub fn with_analyzer(mut self, name: impl Into<String>, analyzer: Arc<dyn Analyzer>) -> Self {
-        self.custom = Some(name.into());
-        self.job.analyzer = analyzer;
+        self.analyzer_name = Some(name.into());
+        self.inversion.analyzer = analyzer;
         self
     }
 
@@ -187,7 +187,7 @@ impl IndexBuilder {
     /// How many documents have been added.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.made.ids.len()
+        self.indexed.ids.len()
     }
 
     /// Whether none has been added.
@@ -209,48 +209,58 @@ impl IndexBuilder {
     /// # Errors
     /// As [`IndexBuilder::finish`], and when the progress says stop.
     pub fn finish_with(mut self, progress: &mut dyn Progress) -> Result<Index, BuildError> {
-        let analyzer = self.own_analyzer();
-        let (job, custom) = (self.job.clone(), self.custom.clone());
-        let memory = Path::new("(memory)");
-        let bytes =
-            assemble::assemble(self.all_made()?, &job, custom, Vec::new(), memory, progress)?;
-        let index = Index::from_bytes(bytes, Verify::Tables)?;
-        Ok(analyzer.map_or_else(|| index.clone(), |analyzer| index.with_analyzer(analyzer)))
+        let path = Path::new("(memory)");
+        let bytes = self.write_index(Vec::new(), path, progress)?;
+        Ok(self.finished(Index::from_bytes(bytes, Verify::SmallSections)?))
     }
 
-    /// The index in a file, which appears when it is complete, and opened from there.
+    /// Writes the index to a file and opens it. The write is atomic.
     ///
     /// # Errors
-    /// As [`IndexBuilder::finish`], and when the file cannot be written: what was there before stays.
+    /// As [`IndexBuilder::finish`], and when the file cannot be written; an existing file at `path`
+    /// is unchanged then.
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Index, BuildError> {
         self.finish_to_with(path, &mut NoProgress)
     }
 
-    /// [`IndexBuilder::finish_to`] with reports on the way.
+    /// [`IndexBuilder::finish_to`] with progress reports.
     ///
     /// # Errors
-    /// As [`IndexBuilder::finish_to`], and when the progress says stop.
+    /// As [`IndexBuilder::finish_to`], and [`BuildError::Cancelled`].
     pub fn finish_to_with(
         mut self,
         path: impl AsRef<Path>,
         progress: &mut dyn Progress,
     ) -> Result<Index, BuildError> {
         let path = path.as_ref();
-        let analyzer = self.own_analyzer();
-        let (job, custom) = (self.job.clone(), self.custom.clone());
         let write = |source| BuildError::Write {
             path: path.to_owned(),
             source,
         };
         let file = AtomicFile::create(path).map_err(write)?;
-        let file = assemble::assemble(self.all_made()?, &job, custom, file, path, progress)?;
+        let file = self.write_index(file, path, progress)?;
         file.commit().map_err(write)?;
-        let index = Index::open_with(path, Verify::Tables)?;
-        Ok(analyzer.map_or_else(|| index.clone(), |analyzer| index.with_analyzer(analyzer)))
+        Ok(self.finished(Index::open_with(path, Verify::SmallSections)?))
     }
 
-    fn own_analyzer(&self) -> Option<Arc<dyn Analyzer>> {
-        self.custom.as_ref().map(|_| Arc::clone(&self.job.analyzer))
+    /// Writes the index to `sink` and returns the sink. `path` is for errors.
+    fn write_index<W: Write>(
+        &mut self,
+        sink: W,
+        path: &Path,
+        progress: &mut dyn Progress,
+    ) -> Result<W, BuildError> {
+        let indexed = self.take_indexed()?;
+        let (config, analyzer) = (&self.inversion.config, self.analyzer_name.clone());
+        index_writer::write_index(indexed, config, analyzer, sink, path, progress)
+    }
+
+    /// The finished index with the custom analyzer, if there is one.
+    fn finished(&self, index: Index) -> Index {
+        match self.analyzer_name {
+            Some(_) => index.with_analyzer(Arc::clone(&self.inversion.analyzer)),
+            None => index,
+        }
     }
 
     fn guard<T>(
@@ -266,19 +276,19 @@ impl IndexBuilder {
     }
 
     fn add(&mut self, doc: &Document) -> Result<(), BuildError> {
-        let config = &self.job.config;
-        if config.blank == Blank::Drop && is_blank(doc, config.fields) {
-            self.made.blank_dropped += 1;
+        let config = &self.inversion.config;
+        if config.blank == BlankDocs::Drop && is_blank(doc, config.fields) {
+            self.indexed.blank_dropped += 1;
             return Ok(());
         }
-        let number = self.made.ids.push(&doc.id)?;
-        self.made.id_bytes += doc.id.len();
+        let number = self.indexed.ids.push(&doc.id)?;
+        self.indexed.id_bytes += doc.id.len();
         let year = doc.attributes.year();
-        if year.is_some() && self.made.years.is_empty() {
-            self.made.years = vec![None; number.index()];
+        if year.is_some() && self.indexed.years.is_empty() {
+            self.indexed.years = vec![None; number.index()];
         }
-        if year.is_some() || !self.made.years.is_empty() {
-            self.made.years.push(year);
+        if year.is_some() || !self.indexed.years.is_empty() {
+            self.indexed.years.push(year);
         }
         if self.chunk.docs.is_empty() {
             self.chunk.first = number.get();
@@ -299,9 +309,9 @@ impl IndexBuilder {
         self.chunk_bytes = 0;
         let mut workers = match self.workers.take() {
             Some(workers) => workers,
-            None => Workers::start(self.threads, &self.job)?,
+            None => Workers::start(self.threads, &self.inversion)?,
         };
-        workers.submit(chunk, &self.job);
+        workers.submit(chunk, &self.inversion);
         let backlog = workers.backlog();
         while let Some(outcome) = workers.next(backlog) {
             self.take(outcome?)?;
@@ -310,24 +320,26 @@ impl IndexBuilder {
         Ok(())
     }
 
-    fn take(&mut self, inverted: Inverted) -> Result<(), BuildError> {
-        let made = &mut self.made;
-        for (all, lengths) in made.lengths.iter_mut().zip(inverted.lengths) {
+    fn take(&mut self, inverted: InvertedChunk) -> Result<(), BuildError> {
+        let indexed = &mut self.indexed;
+        for (all, lengths) in indexed.lengths.iter_mut().zip(inverted.lengths) {
             all.extend(lengths);
         }
-        made.runs.push(inverted.run);
-        made.stored.extend(&inverted.stored, &inverted.stored_ends);
-        if made.runs.in_memory() + made.stored.in_memory() > self.memory {
+        indexed.runs.push(inverted.run);
+        indexed
+            .stored
+            .extend(&inverted.stored, &inverted.stored_ends);
+        if indexed.runs.in_memory() + indexed.stored.in_memory() > self.memory {
             let folder = self.temporary.clone();
             let new_file = || new_file(folder.as_deref());
-            made.runs.spill(&new_file).map_err(BuildError::Spill)?;
-            made.stored.spill(&new_file).map_err(BuildError::Spill)?;
+            indexed.runs.spill(&new_file).map_err(BuildError::Spill)?;
+            indexed.stored.spill(&new_file).map_err(BuildError::Spill)?;
         }
         Ok(())
     }
 
     /// Waits for all work.
-    fn all_made(&mut self) -> Result<Made, BuildError> {
+    fn take_indexed(&mut self) -> Result<IndexedDocs, BuildError> {
         self.guard(|builder| {
             builder.submit()?;
             if let Some(mut workers) = builder.workers.take() {
@@ -335,10 +347,10 @@ impl IndexBuilder {
                     builder.take(outcome?)?;
                 }
             }
-            if builder.job.config.duplicates == Duplicates::Reject {
-                builder.made.ids.check_unique()?;
+            if builder.inversion.config.duplicates == DuplicateIds::Reject {
+                builder.indexed.ids.check_unique()?;
             }
-            Ok(std::mem::take(&mut builder.made))
+            Ok(std::mem::take(&mut builder.indexed))
         })
     }
 }
@@ -350,16 +362,16 @@ fn new_file(folder: Option<&Path>) -> io::Result<File> {
     }
 }
 
-fn is_blank(doc: &Document, fields: Fields) -> bool {
+fn is_blank(doc: &Document, fields: IndexedFields) -> bool {
     let blank = |text: &str| text.bytes().all(|byte| byte <= b' ');
-    blank(&doc.text) && (fields == Fields::TextOnly || blank(&doc.title))
+    blank(&doc.text) && (fields == IndexedFields::TextOnly || blank(&doc.title))
 }
 
 impl fmt::Debug for IndexBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IndexBuilder")
             .field("documents", &self.len())
-            .field("config", &self.job.config)
+            .field("config", &self.inversion.config)
             .field("memory", &self.memory)
             .field("threads", &self.threads)
             .finish_non_exhaustive()

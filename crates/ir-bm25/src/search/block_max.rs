@@ -1,0 +1,378 @@
+//! Top-k retrieval by block-max MaxScore.
+//!
+//! The document space is divided into ranges in which no essential list changes its block. In every
+//! range the lists are sorted by their maximum contribution there. The first lists that together
+//! cannot lift a document into the top k are *non-essential*: only documents of the other,
+//! *essential* lists are candidates. Essential lists are scored term at a time in a window; then
+//! the candidates that can still reach the top k are completed from the non-essential lists, the
+//! one with the highest bound first. Blocks of essential lists that cannot matter are not decoded.
+//!
+//! Why not WAND: it moves one document at a time and keeps the lists sorted by document, which is
+//! slow for long queries (an ArguAna argument has a hundred terms); here a posting of an essential
+//! list costs one addition in a loop.
+//!
+//! The result equals exhaustive scoring bit for bit: bounds are computed by the same monotone float
+//! operations as scores ([`super::scorer`]), sums of scores and bounds are exact
+//! ([`QueryPlan::is_order_free`](super::query::QueryPlan::is_order_free); otherwise the caller
+//! scores exhaustively), and rounding to single precision is monotone. So a skipped document never
+//! scores above the worst hit of the top k, and since documents come in ascending order, an equal
+//! score does not enter either.
+//!
+//! # Source
+//! Turtle and Flood, "Query Evaluation: Strategies and Optimizations", IPM 1995 (MaxScore); Ding
+//! and Suel, "Faster Top-k Document Retrieval Using Block-Max Indexes", SIGIR 2011; Grand, Muir,
+//! Ferenczi and Lin, "From MaxScore to Block-Max WAND: The Story of How Lucene Significantly
+//! Improved Query Evaluation Performance", ECIR 2020.
+
+use ir_core::{DocNum, Search, TopK};
+
+use super::query::QueryTerm;
+use super::score_window::{ScoreWindow, WINDOW_DOCS};
+use super::scorer::TermScorer;
+use crate::postings::{BLOCK, END, PostingsCursor};
+
+/// Minimum number of documents per range, plus [`PER_LIST`] for every list: sorting the lists does
+/// not pay for less.
+const MIN_RANGE: u32 = 2048;
+const PER_LIST: u32 = 64;
+/// Maximum number of documents per range: the partition into essential and non-essential lists must
+/// follow the rising threshold.
+const MAX_RANGE: u32 = 1 << 16;
+/// Cost of a seek in a list, relative to scoring a posting.
+const SEEK_COST: f64 = 4.0;
+/// A list with more blocks in a range is bounded there by the bound of the whole list.
+const MANY_BLOCKS: usize = 32;
+
+pub(super) fn search(
+    terms: &mut [QueryTerm<'_>],
+    documents: u32,
+    how: &Search<'_>,
+    best: &mut TopK,
+) {
+    let lists = terms.iter_mut().map(BoundedList::new).collect();
+    BlockMaxSearch {
+        lists,
+        non_essential: 0,
+        prefix_bounds: Vec::new(),
+        total_bound: 0.0,
+        candidates: Vec::new(),
+        previous: (0, 1),
+        how,
+        best,
+        threshold: None,
+    }
+    .run(documents);
+}
+
+/// A posting list and its bounds in the current range.
+struct BoundedList<'s, 'a> {
+    term: &'s mut QueryTerm<'a>,
+    /// Maximum term score in the range.
+    bound: f32,
+    /// The bound divided by the number of postings: among lists with low bounds, long ones should be
+    /// non-essential.
+    bound_per_posting: f32,
+    /// A block and its maximum term score.
+    block: (usize, f32),
+}
+
+/// A document and the sum of its term scores so far.
+#[derive(Clone, Copy)]
+struct PartialScore {
+    doc: u32,
+    sum: f64,
+}
+
+struct BlockMaxSearch<'s, 'a> {
+    /// First the non-essential lists by ascending bound per posting, then the essential ones.
+    lists: Vec<BoundedList<'s, 'a>>,
+    /// Number of non-essential lists: these alone cannot lift a document into the top k.
+    non_essential: usize,
+    /// `prefix_bounds[i]` is the sum of the bounds of the first `i` non-essential lists.
+    prefix_bounds: Vec<f64>,
+    /// The sum of all bounds.
+    total_bound: f64,
+    candidates: Vec<PartialScore>,
+    /// Number of candidates in the previous range, and number of documents of that range.
+    previous: (usize, u32),
+    how: &'s Search<'s>,
+    best: &'s mut TopK,
+    /// The score that a document must exceed; [`None`] while fewer than k documents are kept.
+    threshold: Option<f32>,
+}
+
+impl<'s, 'a> BlockMaxSearch<'s, 'a> {
+    fn run(&mut self, documents: u32) {
+        let mut window = ScoreWindow::new();
+        let mut start = 0;
+        while start < documents {
+            let end = self.range_end(start).min(documents);
+            for list in &mut self.lists {
+                list.update_bounds(start, end);
+            }
+            self.partition(documents);
+            self.previous = (0, end - start);
+            match self.lists.len() - self.non_essential {
+                0 => {}
+                1 => self.score_one_list(start, end),
+                _ => self.score_lists(&mut window, start, end),
+            }
+            start = end;
+        }
+    }
+
+    /// The end of the range from `start`: the first end of a block of an essential list, at threshold the
+    /// minimum range.
+    fn range_end(&mut self, start: u32) -> u32 {
+        let mut end = start.saturating_add(MAX_RANGE);
+        // If no list was essential, the last one stands in.
+        let essential = self.non_essential.min(self.lists.len().saturating_sub(1));
+        for list in self.lists.get_mut(essential..).unwrap_or_default() {
+            let cursor = &mut list.term.cursor;
+            cursor.shallow(start);
+            end = end.min(cursor.last_of(cursor.block()).saturating_add(1));
+        }
+        end.max(start.saturating_add(MIN_RANGE + PER_LIST * self.lists.len() as u32))
+    }
+
+    /// Makes as many lists non-essential as the threshold allows, those with the lowest bound per
+    /// posting first.
+    fn partition(&mut self, documents: u32) {
+        self.total_bound = self.lists.iter().map(|list| f64::from(list.bound)).sum();
+        self.prefix_bounds.clear();
+        self.non_essential = 0;
+        if self.threshold.is_none() {
+            return;
+        }
+        // Stable; nearly sorted from the previous range.
+        self.lists
+            .sort_by(|a, b| a.bound_per_posting.total_cmp(&b.bound_per_posting));
+        let mut sum = 0.0;
+        for at in 0..self.lists.len() {
+            let with = sum + f64::from(self.lists[at].bound);
+            if is_pruned(with, self.threshold) {
+                self.lists[self.non_essential..=at].rotate_right(1);
+                self.prefix_bounds.push(sum);
+                self.non_essential += 1;
+                sum = with;
+            }
+        }
+        self.prefix_bounds.push(sum);
+        // For many candidates, scoring a whole list is cheaper than seeking in it.
+        let seeks =
+            SEEK_COST * self.previous.0 as f64 / f64::from(self.previous.1) * f64::from(documents);
+        while self.non_essential > 0
+            && f64::from(self.lists[self.non_essential - 1].term.cursor.df()) < seeks
+        {
+            self.non_essential -= 1;
+            self.prefix_bounds.pop();
+        }
+    }
+
+    /// The sum of the bounds of the first `n` non-essential lists.
+    fn bound_of_first(&self, n: usize) -> f64 {
+        self.prefix_bounds.get(n).copied().unwrap_or(0.0)
+    }
+
+    fn score_one_list(&mut self, start: u32, end: u32) {
+        let others = self.bound_of_first(self.non_essential);
+        let mut scores = [0.0; BLOCK];
+        let mut from = start;
+        while from < end {
+            let Some(list) = self.lists.last_mut() else {
+                return;
+            };
+            list.term.cursor.shallow(from);
+            let block = list.term.cursor.block();
+            if block >= list.term.cursor.blocks() {
+                return;
+            }
+            let last = list.term.cursor.last_of(block);
+            if is_pruned(others + f64::from(list.block_bound()), self.threshold) {
+                from = last.saturating_add(1);
+                continue;
+            }
+            if list.term.cursor.seek(from) >= end {
+                return;
+            }
+            let (docs, tfs) = list.term.cursor.postings();
+            list.term.scorer.scores(docs, tfs, &mut scores);
+            let threshold = self.threshold;
+            let scored = docs.iter().zip(&scores).take_while(|&(&doc, _)| doc < end);
+            let candidates = scored.map(|(&doc, &score)| PartialScore {
+                doc,
+                sum: f64::from(score),
+            });
+            self.candidates.extend(
+                candidates.filter(|candidate| !is_pruned(candidate.sum + others, threshold)),
+            );
+            from = docs.last().map_or(END, |&last| last.saturating_add(1));
+            self.complete();
+        }
+    }
+
+    fn score_lists(&mut self, window: &mut ScoreWindow, start: u32, end: u32) {
+        let others = self.bound_of_first(self.non_essential);
+        let mut from = start;
+        while from < end {
+            let to = from.saturating_add(WINDOW_DOCS).min(end);
+            let threshold = self.threshold;
+            window.reset(from, to);
+            let mut next = END;
+            for list in self.lists.get_mut(self.non_essential..).unwrap_or_default() {
+                let others = self.total_bound - f64::from(list.bound);
+                let QueryTerm {
+                    cursor,
+                    scorer,
+                    bound,
+                    ..
+                } = &mut *list.term;
+                let block_bound_cache = &mut list.block;
+                let after = window.add(cursor, scorer, |cursor| {
+                    threshold.is_some()
+                        && cursor.block() < cursor.blocks()
+                        && is_pruned(
+                            others
+                                + f64::from(block_bound(cursor, scorer, *bound, block_bound_cache)),
+                            threshold,
+                        )
+                });
+                next = next.min(after);
+            }
+            let candidates = &mut self.candidates;
+            window.drain(|doc, sum| {
+                if !is_pruned(sum + others, threshold) {
+                    candidates.push(PartialScore { doc, sum });
+                }
+            });
+            self.complete();
+            from = next;
+        }
+    }
+
+    /// Completes the scores of the candidates that can still reach the top k from the non-essential
+    /// lists, and collects them.
+    fn complete(&mut self) {
+        let (how, threshold) = (self.how, self.threshold);
+        self.previous.0 += self.candidates.len();
+        if how.filter().is_some() {
+            self.candidates
+                .retain(|candidate| how.allows(DocNum::new(candidate.doc)));
+        }
+        for at in (0..self.non_essential).rev() {
+            if self.candidates.is_empty() {
+                return;
+            }
+            let (others, list) = (self.prefix_bounds[at], &mut self.lists[at]);
+            let with = others + f64::from(list.bound);
+            self.candidates.retain_mut(|candidate| {
+                !is_pruned(candidate.sum + with, threshold)
+                    && list.add_to(candidate, others, threshold)
+            });
+        }
+        for candidate in self.candidates.drain(..) {
+            if !is_pruned(candidate.sum, self.threshold) {
+                self.best
+                    .push(DocNum::new(candidate.doc), candidate.sum as f32);
+                self.threshold = self.best.worst().map(|hit| hit.score);
+            }
+        }
+    }
+}
+
+impl<'s, 'a> BoundedList<'s, 'a> {
+    fn new(term: &'s mut QueryTerm<'a>) -> Self {
+        Self {
+            term,
+            bound: 0.0,
+            bound_per_posting: 0.0,
+            block: (usize::MAX, 0.0),
+        }
+    }
+
+    /// Computes the bounds of the list for the documents `start..end`.
+    fn update_bounds(&mut self, start: u32, end: u32) {
+        let cursor = &mut self.term.cursor;
+        cursor.shallow(start);
+        let first = cursor.block();
+        self.bound = if first < cursor.blocks() {
+            self.block_bound()
+        } else {
+            0.0
+        };
+        let cursor = &self.term.cursor;
+        let mut block = first;
+        while block < cursor.blocks() && cursor.last_of(block) < end - 1 {
+            block += 1;
+            if block - first == MANY_BLOCKS {
+                self.bound = self.term.bound;
+                break;
+            }
+            if block < cursor.blocks() {
+                let bound = self.term.scorer.bound(cursor.impacts(block));
+                self.bound = self.bound.max(bound);
+            }
+        }
+        self.bound_per_posting = self.bound / cursor.df() as f32;
+    }
+
+    #[inline]
+    fn block_bound(&mut self) -> f32 {
+        let QueryTerm {
+            cursor,
+            scorer,
+            bound,
+            ..
+        } = &*self.term;
+        block_bound(cursor, scorer, *bound, &mut self.block)
+    }
+
+    /// Adds the term score of this list. Returns false if the candidate cannot reach the threshold,
+    /// given that the remaining lists add at most `others`.
+    #[inline]
+    fn add_to(
+        &mut self,
+        candidate: &mut PartialScore,
+        others: f64,
+        threshold: Option<f32>,
+    ) -> bool {
+        let doc = candidate.doc;
+        self.term.cursor.shallow(doc);
+        if self.term.cursor.block() >= self.term.cursor.blocks() {
+            return true;
+        }
+        let most = f64::from(self.block_bound());
+        if is_pruned(candidate.sum + others + most, threshold) {
+            return false;
+        }
+        if self.term.cursor.seek(doc) == doc {
+            let score = self.term.scorer.score(doc, self.term.cursor.tf());
+            candidate.sum += f64::from(score);
+        }
+        true
+    }
+}
+
+/// Maximum term score of the current block; `cached` holds the last block and its bound. The cursor
+/// must not be at the end.
+#[inline]
+fn block_bound(
+    cursor: &PostingsCursor<'_>,
+    scorer: &TermScorer<'_>,
+    list: f32,
+    cached: &mut (usize, f32),
+) -> f32 {
+    if cursor.blocks() == 1 {
+        return list;
+    }
+    if cached.0 != cursor.block() {
+        *cached = (cursor.block(), scorer.bound(cursor.impacts(cursor.block())));
+    }
+    cached.1
+}
+
+/// Returns whether a document with a score of at most `sum` cannot enter the top k.
+#[inline]
+fn is_pruned(sum: f64, threshold: Option<f32>) -> bool {
+    threshold.is_some_and(|threshold| sum as f32 <= threshold)
+}

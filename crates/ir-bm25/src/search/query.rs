@@ -1,0 +1,130 @@
+//! A query bound to an index: one posting list for every pair of a query term and a field.
+
+use std::collections::HashMap;
+
+use ir_core::Analyzer;
+
+use super::scorer::{FieldModel, TermScorer};
+use crate::Index;
+use crate::error::DamagedPostings;
+use crate::postings::PostingsCursor;
+
+/// A query term in one field, with its posting list.
+#[derive(Debug)]
+pub(super) struct QueryTerm<'a> {
+    pub(super) cursor: PostingsCursor<'a>,
+    pub(super) scorer: TermScorer<'a>,
+    /// Upper bound of the term score.
+    pub(super) bound: f32,
+    pub(super) field: usize,
+    /// Number of the term in the query.
+    pub(super) number: usize,
+    pub(super) idf: f32,
+    pub(super) boost: f32,
+}
+
+/// The posting lists of a query, ordered by query term, then by field. Term scores are summed in
+/// this order.
+#[derive(Debug)]
+pub(super) struct QueryPlan<'a> {
+    pub(super) terms: Vec<QueryTerm<'a>>,
+}
+
+/// The distinct terms of a query with their counts, in order of first occurrence.
+pub(super) fn count_terms(analyzer: &dyn Analyzer, query: &str) -> Vec<(String, u32)> {
+    let mut terms: Vec<(String, u32)> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    analyzer.analyze(query, &mut |token| match known.get(token.term) {
+        Some(&at) => terms[at].1 = terms[at].1.saturating_add(1),
+        None => {
+            known.insert(token.term.to_owned(), terms.len());
+            terms.push((token.term.to_owned(), 1));
+        }
+    });
+    terms
+}
+
+impl<'a> QueryPlan<'a> {
+    /// Looks up the posting lists. Terms that do not occur and fields of weight 0 have none.
+    pub(super) fn new(
+        index: &'a Index,
+        models: &'a [FieldModel],
+        weights: &[f32],
+        terms: &[(String, u32)],
+    ) -> Result<Self, DamagedPostings> {
+        let mut query_terms = Vec::with_capacity(terms.len());
+        for (number, (text, count)) in terms.iter().enumerate() {
+            for (field, (model, &weight)) in models.iter().zip(weights).enumerate() {
+                if weight == 0.0 {
+                    continue;
+                }
+                let Some(mut cursor) = index.cursor(field, text)? else {
+                    continue;
+                };
+                if u64::from(cursor.df()) > model.documents() {
+                    return Err(DamagedPostings);
+                }
+                let (idf, boost) = (model.idf(cursor.df()), *count as f32 * weight);
+                let scorer = TermScorer {
+                    model,
+                    codes: index.codes(field),
+                    lengths: index.lengths(field),
+                    weight: boost * idf,
+                };
+                let bound = match cursor.list_impacts() {
+                    Some(impacts) => scorer.bound(impacts),
+                    None => match cursor.seek(0) {
+                        crate::postings::END => return Err(DamagedPostings),
+                        doc => scorer.score(doc, cursor.tf()),
+                    },
+                };
+                query_terms.push(QueryTerm {
+                    cursor,
+                    scorer,
+                    bound,
+                    field,
+                    number,
+                    idf,
+                    boost,
+                });
+            }
+        }
+        Ok(Self { terms: query_terms })
+    }
+
+    /// Returns whether the sum of term scores in double precision is independent of their order.
+    ///
+    /// Every term score is `w - y` with `y = w / (1 + x)` rounded to single precision,
+    /// `0 <= y <= w`. For `y >= w/2` the difference is exact and a multiple of the spacing of floats
+    /// at `w/2`; otherwise it is rounded to a float of at least `w/2`. So all scores of a term, and
+    /// all bounds of them, are multiples of half the spacing of floats at `w`; and sums below 2^53
+    /// multiples of the smallest such step are exact. That holds unless the weights of one query are
+    /// more than 2^28 apart.
+    pub(super) fn is_order_free(&self) -> bool {
+        let weights = self.terms.iter().map(|term| f64::from(term.scorer.weight));
+        let sum: f64 = weights.clone().sum();
+        let smallest = weights.fold(f64::INFINITY, f64::min);
+        if smallest < f64::from(f32::MIN_POSITIVE) {
+            return false;
+        }
+        // The largest power of two that is not above `smallest`.
+        let power = f64::from_bits(smallest.to_bits() & !((1 << 52) - 1));
+        let step = power * 2_f64.powi(-24);
+        sum < step * 2_f64.powi(53)
+    }
+
+    /// Total number of postings.
+    pub(super) fn postings(&self) -> u64 {
+        let dfs = self.terms.iter().map(|term| u64::from(term.cursor.df()));
+        dfs.sum()
+    }
+
+    pub(super) fn check(&self) -> Result<(), DamagedPostings> {
+        let damaged = self.terms.iter().any(|term| term.cursor.is_damaged());
+        if damaged {
+            Err(DamagedPostings)
+        } else {
+            Ok(())
+        }
+    }
+}
