@@ -29,7 +29,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use collection::Collection;
 use bench_common::{Clock, Options, Seconds};
-use ir_knn::{Knn, Labels, Tf, TfIdf, TfIdfConfig};
+use ir_knn::{Classes, KnnClassifier, TfWeighting, TfidfConfig, TfidfVectorizer};
 use peer_sklearn::{Sklearn, Timed};
 
 fn main() -> Result<()> {
@@ -41,7 +41,7 @@ fn main() -> Result<()> {
         collection.texts.len(),
         collection.texts.iter().map(String::len).sum::<usize>() as f64 / 1e6,
         collection.rows.len(),
-        Labels::new(&collection.labels).classes().len(),
+        Classes::new(&collection.labels).names().len(),
     );
 
     let folder = tempfile::tempdir()?;
@@ -100,19 +100,19 @@ fn main() -> Result<()> {
 /// Runs fit, transform and cross-validation once in this thread pool.
 fn round(collection: &Collection) -> Result<Timed> {
     let clock = Clock::of_all_threads();
-    let config = TfIdfConfig::default().with_tf(Tf::Sublinear);
-    let (_, rows) = TfIdf::fit_transform(&collection.texts, &config)?;
+    let config = TfidfConfig::default().with_tf(TfWeighting::Sublinear);
+    let (_, rows) = TfidfVectorizer::fit_transform(&collection.texts, &config)?;
     let fit = clock.seconds();
     let selected;
-    let rows = if collection.rows.len() == rows.len() {
+    let rows = if collection.rows.len() == rows.nrows() {
         &rows
     } else {
-        selected = rows.select(&collection.rows);
+        selected = rows.select_rows(&collection.rows);
         &selected
     };
     let clock = Clock::of_all_threads();
-    let labels = Labels::new(&collection.labels);
-    let accuracy = Knn::default().cross_validate(rows, &labels, 10)?;
+    let classes = Classes::new(&collection.labels);
+    let accuracy = KnnClassifier::default().cross_validate(rows, &classes, 10)?;
     Ok(Timed {
         fit,
         folds: clock.seconds(),

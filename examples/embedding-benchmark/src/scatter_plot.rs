@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::io;
 
-use ir_knn::{DenseRows, Labels};
+use ir_knn::Classes;
+use ndarray::Array2;
 use plotters::coord::Shift;
 use plotters::prelude::{
     BLACK, Circle, Color, DrawingArea, DrawingAreaErrorKind, HSLColor, IntoDrawingArea, IntoFont,
@@ -31,10 +32,10 @@ const FONT_SIZE: i32 = 11;
 
 /// Plots every row of a map in the color of its class. Class names are placed at the median of
 /// their points unless they overlap a larger class's name; the legend lists all classes by size.
-pub(crate) fn scatter(title: &str, map: &DenseRows, labels: &Labels) -> Result<String, Fault> {
-    let plot = ScatterPlot::new(map, labels);
+pub(crate) fn scatter(title: &str, map: &Array2<f64>, classes: &Classes) -> Result<String, Fault> {
+    let plot = ScatterPlot::new(map, classes);
     let lines = ((SIDE - TOP) / LINE) as usize;
-    let columns = plot.classes.len().div_ceil(lines);
+    let columns = plot.by_size.len().div_ceil(lines);
     let (width, height) = (SIDE + COLUMN * columns as i32, TOP + SIDE);
     let size = ((width * UNIT) as u32, (height * UNIT) as u32);
     let mut drawn = String::new();
@@ -58,27 +59,28 @@ pub(crate) fn scatter(title: &str, map: &DenseRows, labels: &Labels) -> Result<S
 }
 
 struct ScatterPlot<'a> {
-    labels: &'a Labels,
-    members: Vec<usize>,
+    classes: &'a Classes,
+    /// Number of items of each class.
+    sizes: Vec<usize>,
     /// Classes by descending size.
-    classes: Vec<usize>,
+    by_size: Vec<usize>,
     colors: Vec<RGBAColor>,
     /// Position of every row in tenths of a pixel.
     positions: Vec<(i32, i32)>,
 }
 
 impl<'a> ScatterPlot<'a> {
-    fn new(map: &DenseRows, labels: &'a Labels) -> Self {
-        let members = labels.members();
-        let mut classes: Vec<usize> = (0..members.len()).collect();
-        classes.sort_by_key(|&class| Reverse(members[class]));
-        let mut colors = vec![BLACK.to_rgba(); classes.len()];
-        for (place, &class) in classes.iter().enumerate() {
-            colors[class] = color(place);
+    fn new(map: &Array2<f64>, classes: &'a Classes) -> Self {
+        let sizes = classes.sizes();
+        let mut by_size: Vec<usize> = (0..sizes.len()).collect();
+        by_size.sort_by_key(|&class| Reverse(sizes[class]));
+        let mut colors = vec![BLACK.to_rgba(); by_size.len()];
+        for (rank, &class) in by_size.iter().enumerate() {
+            colors[class] = color(rank);
         }
         // Both axes have the same scale.
         let ends = |axis: usize| {
-            let values = || map.iter().map(move |row| row[axis]);
+            let values = || map.column(axis).into_iter().copied();
             let low = values().fold(f64::INFINITY, f64::min);
             (low, values().fold(f64::NEG_INFINITY, f64::max))
         };
@@ -89,7 +91,7 @@ impl<'a> ScatterPlot<'a> {
         let place = |value: f64, (low, high): (f64, f64)| {
             (middle + (value - (low + high) / 2.0) * scale).round() as i32
         };
-        let positions = map.iter().map(|row| {
+        let positions = map.rows().into_iter().map(|row| {
             let across = place(row[0], (left, right));
             // The y axis points up.
             (
@@ -99,9 +101,9 @@ impl<'a> ScatterPlot<'a> {
         });
         let positions = positions.collect();
         Self {
-            labels,
-            members,
             classes,
+            sizes,
+            by_size,
             colors,
             positions,
         }
@@ -113,7 +115,7 @@ impl<'a> ScatterPlot<'a> {
             500..5_000 => 20,
             _ => 11,
         };
-        for (&place, &class) in self.positions.iter().zip(self.labels.codes()) {
+        for (&place, &class) in self.positions.iter().zip(self.classes.codes()) {
             let style = self.colors[class as usize].filled();
             area.draw(&Circle::new(place, radius, style))?;
         }
@@ -123,8 +125,8 @@ impl<'a> ScatterPlot<'a> {
     fn names(&self, area: &Area<'_>) -> Result<(), Fault> {
         let style = text_style(FONT_SIZE).pos(Pos::new(HPos::Center, VPos::Center));
         let mut taken: Vec<[i32; 4]> = Vec::new();
-        for &class in &self.classes {
-            let name = &self.labels.classes()[class];
+        for &class in &self.by_size {
+            let name = &self.classes.names()[class];
             let (x, y) = self.middle(class);
             let (across, down) = area.estimate_text_size(name, &style)?;
             let (across, down) = (across as i32 / 2 + 10, down as i32 / 2 + 10);
@@ -147,7 +149,7 @@ impl<'a> ScatterPlot<'a> {
 
     /// Componentwise median of a class.
     fn middle(&self, class: usize) -> (i32, i32) {
-        let codes = self.labels.codes();
+        let codes = self.classes.codes();
         let mine = || {
             self.positions
                 .iter()
@@ -164,12 +166,12 @@ impl<'a> ScatterPlot<'a> {
 
     fn legend(&self, area: &Area<'_>, lines: usize) -> Result<(), Fault> {
         let style = text_style(FONT_SIZE).pos(Pos::new(HPos::Left, VPos::Center));
-        for (at, &class) in self.classes.iter().enumerate() {
+        for (at, &class) in self.by_size.iter().enumerate() {
             let left = SIDE + MARGIN + (at / lines) as i32 * COLUMN;
             let y = (TOP + (at % lines) as i32 * LINE + LINE / 2) * UNIT;
             let dot = Circle::new((left * UNIT, y), 45, self.colors[class].filled());
             area.draw(&dot)?;
-            let name = format!("{} ({})", self.labels.classes()[class], self.members[class]);
+            let name = format!("{} ({})", self.classes.names()[class], self.sizes[class]);
             area.draw_text(&name, &style, ((left + 10) * UNIT, y))?;
         }
         Ok(())
