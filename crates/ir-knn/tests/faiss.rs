@@ -1,55 +1,34 @@
-//! FAISS's indexes beside the exact one: `cargo test -p ir-knn --features faiss --test faiss`.
+//! FAISS indexes against the flat index: `cargo test -p ir-knn --features faiss --test faiss`.
 
 #![allow(clippy::unwrap_used)]
+
+mod cases;
 
 use std::error::Error as _;
 use std::fs;
 
-use ir_core::{DocIds, DocNum, Retriever, Search};
-use ir_knn::{EfSearch, FaissError, FaissIndex, FlatIndex, VectorSimilarity};
+use cases::{ALL, flat_index, matrix, random_vectors};
+use ir_core::{DocIds, DocNum, Retriever, Search, SplitMix64};
+use ir_knn::{FaissError, FaissIndex, FlatIndex, VectorSimilarity};
 use ir_testkit::check_vectors_saved;
-use ndarray::Array2;
-
-const ALL: [VectorSimilarity; 3] = [
-    VectorSimilarity::InnerProduct,
-    VectorSimilarity::Cosine,
-    VectorSimilarity::Euclidean,
-];
 
 const DIM: usize = 32;
 
-/// Vectors of about normal values.
+/// Normal vectors.
 fn random(seed: u64, count: usize) -> Vec<Vec<f32>> {
-    let mut state = seed;
-    let mut value = || {
-        let sum: f64 = (0..12)
-            .map(|_| {
-                // SplitMix64.
-                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-                let mut bits = state;
-                bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-                ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-            })
-            .sum();
-        (sum - 6.0) as f32
-    };
-    (0..count)
-        .map(|_| (0..DIM).map(|_| value()).collect())
-        .collect()
+    random_vectors(&mut SplitMix64::new(seed, 0), 7, count, DIM)
 }
 
-/// Vectors around twenty centres, as those of texts are.
-fn heaps(count: usize, similarity: VectorSimilarity) -> FlatIndex {
-    let centres = random(1, 20);
+/// Vectors in twenty clusters.
+fn clustered(count: usize, similarity: VectorSimilarity) -> FlatIndex {
+    let centers = random(1, 20);
     let mut rows = random(2, count);
     for (n, row) in rows.iter_mut().enumerate() {
-        for (value, centre) in row.iter_mut().zip(&centres[n % 20]) {
-            *value = *value * 0.5 + centre;
+        for (value, center) in row.iter_mut().zip(&centers[n % 20]) {
+            *value = *value * 0.5 + center;
         }
     }
-    let ids = (0..count).map(|n| n.to_string()).collect();
-    FlatIndex::from_row_major(ids, DIM, rows.concat(), similarity).unwrap()
+    flat_index(&rows, similarity)
 }
 
 fn queries() -> Vec<Vec<f32>> {
@@ -61,7 +40,7 @@ fn found(retriever: &dyn Retriever<Query = [f32]>, query: &[f32], how: &Search<'
     ranking.iter().map(|hit| hit.doc).collect()
 }
 
-/// The share of the exact top ten that is found.
+/// Recall of the exact top ten.
 fn recall(exact: &FlatIndex, other: &dyn Retriever<Query = [f32]>) -> f64 {
     let how = Search::top(10);
     let of = |query: &Vec<f32>| {
@@ -74,15 +53,14 @@ fn recall(exact: &FlatIndex, other: &dyn Retriever<Query = [f32]>) -> f64 {
     queries.iter().map(of).sum::<usize>() as f64 / (10 * queries.len()) as f64
 }
 
-/// The contract of exact retrievers, before and after saving. Cosine has none for zeros.
+/// The contract of exact retrievers, before and after saving. Cosine similarity rejects the zero
+/// vectors of the toy collection.
 #[test]
-fn flat_keeps_the_contract() {
+fn contract_of_flat() {
     let folder = tempfile::tempdir().unwrap();
     for similarity in [VectorSimilarity::InnerProduct, VectorSimilarity::Euclidean] {
         let build = |ids: DocIds, rows: Vec<Vec<f32>>| {
-            let dim = rows.first().map_or(0, Vec::len);
-            let vectors = Array2::from_shape_vec((rows.len(), dim), rows.concat()).unwrap();
-            let flat = FlatIndex::new(ids, vectors, similarity).unwrap();
+            let flat = FlatIndex::new(ids, matrix(&rows), similarity).unwrap();
             FaissIndex::new(&flat, "Flat").unwrap()
         };
         check_vectors_saved(build, |index| {
@@ -94,9 +72,9 @@ fn flat_keeps_the_contract() {
 }
 
 #[test]
-fn scores_are_those_of_the_exact_index() {
+fn scores_equal_those_of_the_flat_index() {
     for similarity in ALL {
-        let exact = heaps(500, similarity);
+        let exact = clustered(500, similarity);
         let index = FaissIndex::new(&exact, "Flat").unwrap();
         assert_eq!(recall(&exact, &index), 1.0);
         for query in queries() {
@@ -114,48 +92,48 @@ fn scores_are_those_of_the_exact_index() {
 }
 
 #[test]
-fn recall_grows_with_effort() {
+fn recall_grows_with_the_search_parameter() {
     for similarity in ALL {
-        let exact = heaps(2_000, similarity);
+        let exact = clustered(2_000, similarity);
         let graph = FaissIndex::new(&exact, "HNSW16").unwrap();
-        // Graphs are made for distances.
+        // HNSW is designed for metrics.
         let least = match similarity {
             VectorSimilarity::InnerProduct => 0.8,
             _ => 0.97,
         };
         let (low, high) = (
-            recall(&exact, &graph.searcher(EfSearch(2))),
-            recall(&exact, &graph.searcher(EfSearch(200))),
+            recall(&exact, &graph.searcher(2)),
+            recall(&exact, &graph.searcher(200)),
         );
         assert!(low <= high && high > least, "{similarity}: {low} {high}");
         let cells = FaissIndex::new(&exact, "IVF32,Flat").unwrap();
-        let shares = [1, 4, 32].map(|effort| recall(&exact, &cells.searcher(EfSearch(effort))));
+        let recalls = [1, 4, 32].map(|nprobe| recall(&exact, &cells.searcher(nprobe)));
         assert!(
-            shares[0] < shares[1] && shares[1] <= shares[2],
-            "{similarity}: {shares:?}"
+            recalls[0] < recalls[1] && recalls[1] <= recalls[2],
+            "{similarity}: {recalls:?}"
         );
-        assert_eq!(shares[2], 1.0, "{similarity}: every cell is read");
-        // And back again: the effort belongs to the searcher.
-        assert_eq!(recall(&exact, &cells.searcher(EfSearch(1))), shares[0]);
+        assert_eq!(recalls[2], 1.0, "{similarity}: reads every cell");
+        // The search parameter belongs to the searcher.
+        assert_eq!(recall(&exact, &cells.searcher(1)), recalls[0]);
         let coded = FaissIndex::new(&exact, "IVF32,PQ16x4").unwrap();
-        let share = recall(&exact, &coded.searcher(EfSearch(32)));
-        assert!(share > 0.3, "{similarity}: {share}");
+        let found = recall(&exact, &coded.searcher(32));
+        assert!(found > 0.3, "{similarity}: {found}");
     }
 }
 
-/// Whatever the effort, a search finds k that pass the filter, and no other.
+/// A search finds k documents that pass the filter, and no other, with any search parameter.
 #[test]
-fn filters_are_part_of_the_search() {
-    let exact = heaps(2_000, VectorSimilarity::Euclidean);
-    let seldom = |doc: DocNum| doc.get().is_multiple_of(47);
-    let how = Search::top(30).within(&seldom);
+fn filters() {
+    let exact = clustered(2_000, VectorSimilarity::Euclidean);
+    let is_rare = |doc: DocNum| doc.get().is_multiple_of(47);
+    let how = Search::top(30).within(&is_rare);
     for description in ["Flat", "HNSW16", "IVF32,Flat", "IVF32,PQ16x4"] {
         let index = FaissIndex::new(&exact, description).unwrap();
         for query in queries() {
             let expected = found(&exact, &query, &how);
             let found = found(&index, &query, &how);
             assert_eq!(found.len(), 30, "{description}");
-            assert!(found.iter().all(|&doc| seldom(doc)), "{description}");
+            assert!(found.iter().all(|&doc| is_rare(doc)), "{description}");
             if description == "Flat" {
                 assert_eq!(found, expected);
             }
@@ -167,29 +145,26 @@ fn filters_are_part_of_the_search() {
     }
 }
 
-/// Searchers of several efforts, on several threads.
+/// Searchers with different search parameters on several threads.
 #[test]
-fn threads_do_not_disturb_one_another() {
-    let exact = heaps(2_000, VectorSimilarity::InnerProduct);
+fn concurrent_searchers() {
+    let exact = clustered(2_000, VectorSimilarity::InnerProduct);
     let index = FaissIndex::new(&exact, "IVF16,Flat").unwrap();
-    let alone = [1, 2, 16].map(|effort| recall(&exact, &index.searcher(EfSearch(effort))));
+    let alone = [1, 2, 16].map(|nprobe| recall(&exact, &index.searcher(nprobe)));
     std::thread::scope(|scope| {
         for round in 0..6 {
             let (exact, index) = (&exact, &index);
             scope.spawn(move || {
-                let effort = [1, 2, 16][round % 3];
-                assert_eq!(
-                    recall(exact, &index.searcher(EfSearch(effort))),
-                    alone[round % 3]
-                );
+                let nprobe = [1, 2, 16][round % 3];
+                assert_eq!(recall(exact, &index.searcher(nprobe)), alone[round % 3]);
             });
         }
     });
 }
 
 #[test]
-fn what_is_wrong_is_named() {
-    let exact = heaps(50, VectorSimilarity::Cosine);
+fn invalid_descriptions() {
+    let exact = clustered(50, VectorSimilarity::Cosine);
     for description in ["", "LSH", "PCA8,Flat", "IVF4,PQ8,RFlat"] {
         let error = FaissIndex::new(&exact, description).unwrap_err();
         assert!(matches!(error, FaissError::Description { .. }), "{error}");
@@ -209,8 +184,8 @@ fn damaged_and_foreign_files() {
     let path = folder.path().join("index.faiss");
     let ids = folder.path().join("index.faiss.ids");
     let error = || FaissIndex::open(&path).unwrap_err();
-    assert!(matches!(error(), FaissError::Io { .. }));
-    let index = FaissIndex::new(&heaps(50, VectorSimilarity::Cosine), "HNSW8").unwrap();
+    assert!(matches!(error(), FaissError::Read { .. }));
+    let index = FaissIndex::new(&clustered(50, VectorSimilarity::Cosine), "HNSW8").unwrap();
     index.save(&path).unwrap();
     let names: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
     assert_eq!(names.len(), 2, "{names:?}");
@@ -220,7 +195,7 @@ fn damaged_and_foreign_files() {
     assert!(
         error_as
             .to_string()
-            .ends_with("expected an index of Euclidean similarity, found cosine")
+            .ends_with("expected an index with similarity Euclidean, found cosine")
     );
 
     let whole = fs::read(&path).unwrap();
@@ -230,17 +205,20 @@ fn damaged_and_foreign_files() {
     assert!(matches!(
         error(),
         FaissError::Mismatch {
-            what: "as checksum",
+            property: "checksum",
             ..
         }
     ));
     fs::write(&path, &whole[..whole.len() - 1]).unwrap();
     assert!(matches!(
         error(),
-        FaissError::Mismatch { what: "bytes", .. }
+        FaissError::Mismatch {
+            property: "size",
+            ..
+        }
     ));
     fs::remove_file(&path).unwrap();
-    assert!(matches!(error(), FaissError::Io { .. }));
+    assert!(matches!(error(), FaissError::Read { .. }));
     fs::write(&path, &whole).unwrap();
     fs::write(&ids, "{}").unwrap();
     assert!(matches!(error(), FaissError::Ids { .. }));

@@ -64,8 +64,8 @@ fn recall(
     Ok(found as f64 / all as f64)
 }
 
-/// Recall to expect of M = 16 among thousands of vectors of low intrinsic dimension (figure 12 of the
-/// paper): most neighbors with efSearch 20, nearly all with 100.
+/// Recall to expect of M = 16 among thousands of vectors of low intrinsic dimension (figure 12 of
+/// the paper): most neighbors with efSearch 20, nearly all with 100.
 #[test]
 fn recall_grows_with_ef_search() -> Result<(), Box<dyn std::error::Error>> {
     let rows = clustered(1, 6000);
@@ -81,8 +81,8 @@ fn recall_grows_with_ef_search() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Vectors far from the origin and close together, whose cosines all exceed .99. Without subtracting
-/// the centroid, 8-bit codes could not distinguish them.
+/// Vectors far from the origin and close together, whose cosines all exceed .99. Without
+/// subtracting the centroid, 8-bit codes could not distinguish them.
 #[test]
 fn vectors_far_from_the_origin() -> Result<(), Box<dyn std::error::Error>> {
     let far = |mut rows: Vec<Vec<f32>>| {
@@ -120,9 +120,9 @@ fn recall_by_score(searcher: &HnswSearcher, queries: &[Vec<f32>]) -> Result<f64,
     Ok(found as f64 / (10 * queries.len()) as f64)
 }
 
-/// Vectors so close together that 8-bit codes misorder them. Bound: with 100 near-duplicates each of
-/// 200 vectors, hnswlib 0.8.0 (M = 16, efConstruction = 200, ef = 64) reaches a recall of .9995 for
-/// noise of .03 and .952 for .003; 8-bit codes reach about .7.
+/// Vectors so close together that 8-bit codes misorder them. Bound: with 100 near-duplicates each
+/// of 200 vectors, hnswlib 0.8.0 (M = 16, efConstruction = 200, ef = 64) reaches a recall of .9995
+/// for noise of .03 and .952 for .003; 8-bit codes reach about .7.
 #[test]
 fn near_duplicates_are_found() -> Result<(), Box<dyn std::error::Error>> {
     for noise in [0.1, 0.03, 0.003] {
@@ -373,8 +373,8 @@ fn contract() {
     check_vectors(searcher(VectorSimilarity::Euclidean, 5));
 }
 
-/// The contract of exact retrievers where graph searches find the exact top k: 6,000 points of three
-/// dimensions, and a beam of 300, which is narrow enough not to fall back to a scan.
+/// The contract of exact retrievers where graph searches find the exact top k: 6,000 points of
+/// three dimensions, and a beam of 300, which is narrow enough not to fall back to a scan.
 #[test]
 fn contract_of_an_exact_graph_search() {
     let mut random = SplitMix64::new(12, 0);

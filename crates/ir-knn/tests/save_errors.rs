@@ -1,4 +1,4 @@
-//! Errors saving indexes.
+//! Messages of errors saving vector indexes.
 
 #![allow(clippy::unwrap_used)]
 

@@ -56,7 +56,7 @@ pub(super) static HNSW: IndexFormat = IndexFormat {
     ],
 };
 
-/// Section names.
+/// Names of the sections in the table above.
 pub(super) mod section {
     pub(crate) const VECTORS: &str = "vectors";
     pub(crate) const CODES: &str = "codes";

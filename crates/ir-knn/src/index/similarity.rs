@@ -8,8 +8,8 @@ use crate::simd::Cpu;
 
 /// Similarity of two vectors: the score of a vector index. Higher is more similar.
 ///
-/// Scores are summed in f64 and rounded to f32. A score beyond the range of f32 is infinite and ties
-/// with other infinite scores. The distances of kNN classification are in
+/// Scores are summed in f64 and rounded to f32. A score beyond the range of f32 is infinite and
+/// ties with other infinite scores. The distances of kNN classification are in
 /// [`Metric`](crate::Metric).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,4 +1,4 @@
-//! AVX2 kernels.
+//! Kernels with AVX2 and FMA instructions.
 
 use std::arch::x86_64::*;
 
@@ -76,8 +76,8 @@ pub(super) fn screen(
     }
 }
 
-/// AVX2's product of bytes adds pairs in 16 bits, which overflow, so bytes are widened to 16 bits
-/// first, even and odd dimensions apart.
+/// AVX2's product of bytes adds pairs of products as i16, which overflows, so bytes are widened to
+/// i16 first, even and odd dimensions apart.
 #[target_feature(enable = "avx2,fma")]
 #[inline]
 fn tile_sums<const N: usize>(

@@ -1,4 +1,4 @@
-//! AVX-512 VNNI kernels.
+//! Kernels with AVX-512 instructions, including VNNI.
 
 use std::arch::x86_64::*;
 

@@ -1,9 +1,9 @@
 //! Huge pages (Linux).
 //!
-//! A search that reads all rows is bound by memory, and with pages of 4 KiB a large part of the time
-//! goes into page-table walks, since hardware prefetching stops at page boundaries. With pages of
-//! 2 MiB, 100,000 × 384 vectors are read about 1.8 times as fast. Software prefetching, and sums in
-//! f32 before those in f64, were measured too: neither adds anything.
+//! A search that reads all rows is bound by memory, and with pages of 4 KiB a large part of the
+//! time goes into page-table walks, since hardware prefetching stops at page boundaries. With pages
+//! of 2 MiB, 100,000 × 384 vectors are read about 1.8 times as fast. Software prefetching, and sums
+//! in f32 before those in f64, were measured too: neither adds anything.
 
 /// Asks the kernel to back these bytes with huge pages. Has no effect where that is not possible.
 pub(crate) fn advise(bytes: &[u8]) {
@@ -27,10 +27,10 @@ mod linux {
         };
         let length = bytes.len() / HUGE_PAGE * HUGE_PAGE;
         for advice in [libc::MADV_HUGEPAGE, libc::MADV_COLLAPSE] {
-            // SAFETY: the range is part of a borrowed slice, so it is mapped. Neither advice changes
-            // the content or the addresses of the bytes: the first affects pages that are not yet
-            // allocated, the second collapses allocated pages into huge ones. Both apply to private
-            // memory; a kernel that does not support or grant them ignores them.
+            // SAFETY: the range is part of a borrowed slice, so it is mapped. Neither advice
+            // changes the content or the addresses of the bytes: the first affects pages that are
+            // not yet allocated, the second collapses allocated pages into huge ones. Both apply to
+            // private memory; a kernel that does not support or grant them ignores them.
             unsafe {
                 libc::madvise(bytes.as_ptr().cast_mut().cast(), length, advice);
             }

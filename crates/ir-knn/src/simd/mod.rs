@@ -3,9 +3,9 @@
 //!
 //! Two groups: exact scores of one row ([`Cpu::dot`], [`Cpu::squared_distance`]), whose order of
 //! summation is fixed, so that every CPU returns the same bits (the product of two f32 is exact in
-//! f64, so a fused multiply-add rounds like a separate product and sum); and products of 8-bit codes
-//! ([`Cpu::screen`], [`Cpu::dot_tile`], [`Cpu::dot_records`]), whose sums are of integers and so exact
-//! in any order.
+//! f64, so a fused multiply-add rounds like a separate product and sum); and products of 8-bit
+//! codes ([`Cpu::screen`], [`Cpu::dot_tile`], [`Cpu::dot_records`]), whose sums are of integers and
+//! so exact in any order.
 
 /// Calls a kernel that is generic over the number of queries, 1 to [`MAX_QUERIES`].
 #[cfg(target_arch = "x86_64")]
@@ -55,7 +55,8 @@ macro_rules! dispatch {
     ($cpu:expr, $function:ident($($argument:expr),*)) => {
         match $cpu.0 {
             SimdLevel::Portable => portable::$function($($argument),*),
-            // SAFETY: `Cpu::detect` and `Cpu::all` return this level only on CPUs with avx2 and fma.
+            // SAFETY: `Cpu::detect` and `Cpu::all` return this level only on CPUs with avx2 and
+            // fma.
             #[cfg(target_arch = "x86_64")]
             SimdLevel::Avx2 => unsafe { avx2::$function($($argument),*) },
             // SAFETY: they return this level only on CPUs with avx512f, bw, vl and vnni.
@@ -113,7 +114,7 @@ impl Cpu {
         dispatch!(self, dot_and_squared_norm(query, row))
     }
 
-    /// Squared Euclidean distance.
+    /// Squared Euclidean distance of two slices of equal length.
     #[inline]
     pub(crate) fn squared_distance(self, query: &[f64], row: &[f32]) -> f64 {
         dispatch!(self, squared_distance(query, row))
@@ -125,8 +126,9 @@ impl Cpu {
         dispatch!(self, quantize(row, codes))
     }
 
-    /// Inner products of a query with the records of `indices`. Records are contiguous, each as long
-    /// as the query and a multiple of [`CACHE_LINE`]. Stops at the shorter of `indices` and `sums`.
+    /// Inner products of a query with the records of `indices`. Records are contiguous, each as
+    /// long as the query and a multiple of [`CACHE_LINE`]. Stops at the shorter of `indices` and
+    /// `sums`.
     #[inline]
     pub(crate) fn dot_records(
         self,

@@ -35,7 +35,7 @@ fn all_levels_return_the_same_bits() {
         assert!((dot - plain).abs() <= 1e-14 * size);
         assert_eq!(both.0.to_bits(), dot.to_bits());
         let mut codes = vec![0; dim];
-        let quantised = all[0].quantize(&row, &mut codes);
+        let quantized = all[0].quantize(&row, &mut codes);
         for &cpu in &all[1..] {
             assert_eq!(cpu.dot(&query, &row).to_bits(), dot.to_bits(), "{cpu:?}");
             assert_eq!(cpu.dot_and_squared_norm(&query, &row), both, "{cpu:?}");
@@ -44,7 +44,7 @@ fn all_levels_return_the_same_bits() {
                 distance.to_bits()
             );
             let mut others = vec![0; dim];
-            assert_eq!(cpu.quantize(&row, &mut others), quantised, "{cpu:?}");
+            assert_eq!(cpu.quantize(&row, &mut others), quantized, "{cpu:?}");
             assert_eq!(others, codes, "{cpu:?}");
         }
     }

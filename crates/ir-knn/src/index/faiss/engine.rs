@@ -1,10 +1,9 @@
-//! One search in FAISS's own index.
+//! Searches in a native FAISS index.
 //!
 //! # Why there is `unsafe` here
-//! The crate `faiss` lets only the owner of an index search it (`&mut`), though FAISS's processor
-//! indexes may be searched by many threads at a time as long as nobody changes them, and it loses
-//! the memory of a selector after every filtered search. Three calls of FAISS's C interface mend
-//! both; all else goes through the crate.
+//! The crate `faiss` requires `&mut` to search an index, although FAISS CPU indexes support
+//! concurrent searches while nobody modifies them, and it leaks the selector of every filtered
+//! search. Three calls of FAISS's C interface avoid both; everything else goes through the crate.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -15,81 +14,85 @@ use faiss::index::{Index as _, IndexImpl};
 use faiss::search_params::{SearchParameters, SearchParametersIVF};
 use faiss::selector::IdSelector;
 
-use super::{FaissNativeError, Kind};
+use super::error::FaissNativeError;
+use super::family::FaissFamily;
 
-/// A trained index with its vectors.
+/// Trained index with its vectors.
 #[derive(Debug)]
-pub(super) struct Engine {
-    kind: Kind,
-    state: RwLock<State>,
+pub(super) struct FaissEngine {
+    family: FaissFamily,
+    state: RwLock<EngineState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct EngineState {
     index: IndexImpl,
-    /// The effort that the index is set to. 0: not yet.
-    effort: usize,
+    /// Current search parameter of the index; 0 until it is set.
+    parameter: usize,
 }
 
-impl Engine {
-    pub(super) fn new(index: IndexImpl, kind: Kind) -> Self {
-        let state = State { index, effort: 0 };
+impl FaissEngine {
+    pub(super) fn new(index: IndexImpl, family: FaissFamily) -> Self {
+        let state = EngineState {
+            index,
+            parameter: 0,
+        };
         Self {
-            kind,
+            family,
             state: RwLock::new(state),
         }
     }
 
-    /// For what reads the index.
-    pub(super) fn read<T>(&self, what: impl FnOnce(&IndexImpl) -> T) -> T {
+    /// Runs a closure on the native index.
+    pub(super) fn with_index<T>(&self, run: impl FnOnce(&IndexImpl) -> T) -> T {
         let state = self.state.read();
-        what(&state.unwrap_or_else(PoisonError::into_inner).index)
+        run(&state.unwrap_or_else(PoisonError::into_inner).index)
     }
 
-    /// NumberBuffer and FAISS's distances of at most `k` vectors near to the query; `allowed` has a bit
-    /// a vector, the lowest first.
+    /// Row numbers and FAISS distances of up to `k` nearest vectors. `allowed` is a bitmap of the
+    /// rows, least significant bit first.
     pub(super) fn search(
         &self,
         query: &[f32],
         k: usize,
-        effort: usize,
+        parameter: usize,
         allowed: Option<&[u8]>,
     ) -> Result<Vec<(u32, f32)>, FaissNativeError> {
         {
             let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-            if state.effort == effort || self.kind == Kind::Exact {
-                return state.search(self.kind, query, k, effort, allowed);
+            if state.parameter == parameter || self.family == FaissFamily::Flat {
+                return state.search(self.family, query, k, parameter, allowed);
             }
         }
-        // The effort of HNSW is a property of the index, so others wait while it changes.
+        // The search parameter is a property of the index, so other searches wait while it changes.
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(name) = self.kind.parameter() {
-            ParameterSpace::new()?.set_index_parameter(&state.index, name, effort as f64)?;
+        if let Some(name) = self.family.parameter_name() {
+            ParameterSpace::new()?.set_index_parameter(&state.index, name, parameter as f64)?;
         }
-        state.effort = effort;
-        state.search(self.kind, query, k, effort, allowed)
+        state.parameter = parameter;
+        state.search(self.family, query, k, parameter, allowed)
     }
 }
 
-impl State {
+impl EngineState {
     fn search(
         &self,
-        kind: Kind,
+        family: FaissFamily,
         query: &[f32],
         k: usize,
-        effort: usize,
+        parameter: usize,
         allowed: Option<&[u8]>,
     ) -> Result<Vec<(u32, f32)>, FaissNativeError> {
-        let filter = allowed.map(|bits| Filter::new(bits, kind, effort));
+        let filter = allowed.map(|bits| BitmapFilter::new(bits, family, parameter));
         let filter = filter.transpose()?;
         let params = filter.as_ref().map(|filter| filter.params.inner_ptr());
         debug_assert_eq!(query.len(), self.index.d() as usize);
-        let (mut distances, mut labels) = (vec![0.0_f32; k], vec![-1_i64; k]);
-        // SAFETY: the index is alive and, behind the lock, nobody changes it; FAISS's processor
-        // indexes take searches of several threads. The query has the length of the index's
-        // vectors (checked by the caller), and both outputs have room for k values. The parameters
-        // are those of the index's kind or null, and the filter, with the bits that it
-        // borrows, lives until the end of this function.
+        let (mut distances, mut rows) = (vec![0.0_f32; k], vec![-1_i64; k]);
+        // SAFETY: the index is alive and, behind the lock, nobody modifies it; FAISS CPU indexes
+        // support concurrent searches. The query has the dimension of the index (checked by the
+        // caller), and both outputs have room for k values. The parameters are those of the index's
+        // family or null, and the filter, with the bits that it borrows, lives until the end of
+        // this function.
         let code = unsafe {
             faiss_sys::faiss_Index_search_with_params(
                 self.index.inner_ptr(),
@@ -98,33 +101,37 @@ impl State {
                 k as faiss_sys::idx_t,
                 params.unwrap_or(ptr::null_mut()),
                 distances.as_mut_ptr(),
-                labels.as_mut_ptr(),
+                rows.as_mut_ptr(),
             )
         };
         if code != 0 {
             return Err(last_error());
         }
-        let found = labels.into_iter().zip(distances);
-        // -1 stands where there are no more.
-        let found = found.filter_map(|(label, distance)| Some((label.try_into().ok()?, distance)));
+        let found = rows.into_iter().zip(distances);
+        // FAISS pads the output with -1.
+        let found = found.filter_map(|(row, distance)| Some((row.try_into().ok()?, distance)));
         Ok(found.collect())
     }
 }
 
-/// A selector and the parameters that refer to it.
-struct Filter<'a> {
+/// Selector of rows and the search parameters that refer to it.
+struct BitmapFilter<'a> {
     params: SearchParameters,
     selector: *mut faiss_sys::FaissIDSelector,
     _bits: &'a [u8],
 }
 
-impl<'a> Filter<'a> {
-    fn new(bits: &'a [u8], kind: Kind, effort: usize) -> Result<Self, FaissNativeError> {
+impl<'a> BitmapFilter<'a> {
+    fn new(
+        bits: &'a [u8],
+        family: FaissFamily,
+        parameter: usize,
+    ) -> Result<Self, FaissNativeError> {
         let selector = IdSelector::bitmap(bits)?;
         let pointer = selector.inner_ptr();
-        let params = match kind {
-            Kind::Probes => SearchParametersIVF::new_with(selector, effort, 0)?.upcast(),
-            Kind::Exact | Kind::View => SearchParameters::new(selector)?,
+        let params = match family {
+            FaissFamily::Ivf => SearchParametersIVF::new_with(selector, parameter, 0)?.upcast(),
+            FaissFamily::Flat | FaissFamily::Hnsw => SearchParameters::new(selector)?,
         };
         Ok(Self {
             params,
@@ -134,19 +141,19 @@ impl<'a> Filter<'a> {
     }
 }
 
-impl Drop for Filter<'_> {
+impl Drop for BitmapFilter<'_> {
     fn drop(&mut self) {
-        // SAFETY: the parameters took the selector over and do not free it; nobody uses them after this.
+        // SAFETY: the parameters own the selector and do not free it; nothing uses them afterwards.
         unsafe { faiss_sys::faiss_IDSelector_free(self.selector) }
     }
 }
 
 fn last_error() -> FaissNativeError {
-    // SAFETY: after a failure FAISS has a message, which ends in zero and stays until the next
+    // SAFETY: after a failure FAISS returns a null-terminated message that is valid until the next
     // failure on this thread.
     let message = unsafe {
         let message = faiss_sys::faiss_get_last_error();
         (!message.is_null()).then(|| CStr::from_ptr(message).to_string_lossy().into_owned())
     };
-    FaissNativeError(message.unwrap_or_else(|| "an unknown fault".to_owned()))
+    FaissNativeError(message.unwrap_or_else(|| "unknown error".to_owned()))
 }

@@ -1,11 +1,11 @@
-//! What can go wrong.
+//! Errors of FAISS indexes.
 
 use std::io;
 use std::path::PathBuf;
 
-use crate::Similarity;
+use crate::index::similarity::VectorSimilarity;
 
-/// What FAISS said.
+/// Error reported by the FAISS library.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct FaissNativeError(pub(super) String);
@@ -19,79 +19,64 @@ impl From<faiss::error::Error> for FaissNativeError {
     }
 }
 
-/// Why there is no index of FAISS.
+/// Error building, saving or opening a FAISS index.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum FaissError {
-    /// A description of another kind of index.
+    /// The factory description is of an unsupported family.
     #[error("expected Flat, HNSW... or IVF... without refinement, found {found:?}")]
-    Description {
-        /// What was given.
-        found: String,
-    },
-    /// FAISS could not build the index: it does not know the description, or the vectors are too few
-    /// to train it.
+    Description { found: String },
+    /// FAISS rejects the description, or the vectors are too few for training.
     #[error("{description}: FAISS could not build it from {documents} vectors of {dim} dimensions")]
     Build {
-        /// The description.
         description: String,
-        /// How many vectors there are.
         documents: usize,
-        /// Their length.
         dim: usize,
-        /// What it said.
         #[source]
         source: FaissNativeError,
     },
-    /// A file could not be written or read.
-    #[error("{}: could not be {}", path.display(), if *writing { "written" } else { "read" })]
-    Io {
-        /// The file.
+    /// A file cannot be written.
+    #[error("{}: cannot write the index file", path.display())]
+    Write {
         path: PathBuf,
-        /// Which of both.
-        writing: bool,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// FAISS could not write or read a file.
+    /// A file cannot be read.
+    #[error("{}: cannot read the index file", path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// FAISS cannot write or read the file.
     #[error("{}: FAISS failed", path.display())]
     Native {
-        /// The file.
         path: PathBuf,
-        /// What it said.
         #[source]
         source: FaissNativeError,
     },
-    /// The file of the ids is another, or damaged.
-    #[error("{}: expected the ids of an index of FAISS", path.display())]
+    /// The file of the ids is damaged or of another format.
+    #[error("{}: expected the ids of a FAISS index", path.display())]
     Ids {
-        /// The file.
         path: PathBuf,
-        /// Why not.
         #[source]
         source: serde_json::Error,
     },
-    /// Both files do not belong together, or one is damaged.
-    #[error("{}: expected {expected} {what}, found {found}", path.display())]
+    /// The two files do not belong together, or one is damaged.
+    #[error("{}: expected {property} {expected}, found {found}", path.display())]
     Mismatch {
-        /// The file.
         path: PathBuf,
-        /// What differs.
-        what: &'static str,
-        /// What the file of the ids says.
+        property: &'static str,
         expected: u64,
-        /// What is there.
         found: u64,
     },
-    /// The index is of another similarity.
-    #[error("{}: expected an index of {expected} similarity, found {found}", path.display())]
-    VectorSimilarity {
-        /// The file.
+    /// The index has another similarity.
+    #[error("{}: expected an index with similarity {expected}, found {found}", path.display())]
+    Similarity {
         path: PathBuf,
-        /// What was asked for.
         expected: VectorSimilarity,
-        /// That of the index.
         found: VectorSimilarity,
     },
 }

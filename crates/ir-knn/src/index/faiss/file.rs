@@ -1,4 +1,4 @@
-//! Two files: the index as FAISS writes it, and the ids beside it.
+//! Files of a FAISS index: the native index file, and a sidecar with the ids.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write as _};
@@ -9,74 +9,74 @@ use ir_core::DocIds;
 use ir_core::store::AtomicFile;
 use serde::{Deserialize, Serialize};
 
-use super::engine::Engine;
-use super::{FaissError, FaissIndex, Kind};
-use crate::Similarity;
+use super::engine::FaissEngine;
+use super::error::FaissError;
+use super::family::FaissFamily;
+use super::index::FaissIndex;
+use crate::index::similarity::VectorSimilarity;
 
-/// What FAISS does not save, and by what its file is known again.
+/// Properties that the native file lacks, and its size and checksum.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Saved {
-    /// Of this form.
-    version: Version,
+struct FaissSidecar {
+    version: SidecarVersion,
     description: String,
     similarity: VectorSimilarity,
     dim: usize,
-    /// Of FAISS's file; none without vectors.
+    /// Size of the native file; 0 if there are no vectors, and so no file.
     size: u64,
     crc32: u32,
     ids: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
-enum Version {
+enum SidecarVersion {
     #[serde(rename = "ir-knn faiss 1")]
     One,
 }
 
-/// The file of the ids: `x.faiss.ids`.
-fn ids_of(path: &Path) -> PathBuf {
+/// Path of the sidecar: `x.faiss.ids`.
+fn sidecar_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".ids");
     name.into()
 }
 
-fn io_error(path: &Path, writing: bool) -> impl FnOnce(io::Error) -> FaissError {
+fn write_error(path: &Path) -> impl FnOnce(io::Error) -> FaissError {
     let path = path.to_owned();
-    move |source| FaissError::Io {
-        path,
-        writing,
-        source,
-    }
+    move |source| FaissError::Write { path, source }
 }
 
-/// FAISS takes names that are UTF-8.
-fn name(path: &Path) -> Result<&str, FaissError> {
-    let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "FAISS takes a name in UTF-8");
-    let name = path.to_str().ok_or_else(wrong);
-    name.map_err(io_error(path, true))
+fn read_error(path: &Path) -> impl FnOnce(io::Error) -> FaissError {
+    let path = path.to_owned();
+    move |source| FaissError::Read { path, source }
 }
 
-/// Size and checksum.
-fn known_by(path: &Path) -> io::Result<(u64, u32)> {
+/// The path as FAISS requires it.
+fn utf8_path(path: &Path) -> Result<&str, FaissError> {
+    let invalid = || io::Error::new(io::ErrorKind::InvalidInput, "FAISS requires a UTF-8 path");
+    path.to_str().ok_or_else(invalid).map_err(write_error(path))
+}
+
+fn size_and_crc32(path: &Path) -> io::Result<(u64, u32)> {
     let mut reader = BufReader::new(File::open(path)?);
-    let (mut size, mut crc, mut block) = (0, crc32fast::Hasher::new(), vec![0; 1 << 16]);
+    let (mut size, mut crc32, mut block) = (0, crc32fast::Hasher::new(), vec![0; 1 << 16]);
     loop {
         let read = reader.read(&mut block)?;
         if read == 0 {
-            return Ok((size, crc.finalize()));
+            return Ok((size, crc32.finalize()));
         }
         size += read as u64;
-        crc.update(&block[..read]);
+        crc32.update(&block[..read]);
     }
 }
 
 impl FaissIndex {
-    /// Saves the index as a file of FAISS, which its other programs read too, and beside it the ids
-    /// (`path` and `.ids`) with a checksum of the first. Each file appears when it is complete.
+    /// Saves the index to `path`, in FAISS's own format, which other FAISS programs read, and the
+    /// ids with a checksum of that file to `path` + `.ids`. Each file is written atomically.
     ///
     /// # Errors
-    /// When one cannot be written.
+    /// If a file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FaissError> {
         let path = path.as_ref();
         let (mut size, mut crc32) = (0, 0);
@@ -84,24 +84,25 @@ impl FaissIndex {
             let mut partial = path.as_os_str().to_owned();
             partial.push(format!(".{}.partial", std::process::id()));
             let partial = PathBuf::from(partial);
-            let written = engine.read(|index| {
-                faiss::write_index(index, name(&partial)?).map_err(|source| FaissError::Native {
-                    path: path.to_owned(),
-                    source: source.into(),
+            let written = engine.with_index(|index| {
+                faiss::write_index(index, utf8_path(&partial)?).map_err(|source| {
+                    FaissError::Native {
+                        path: path.to_owned(),
+                        source: source.into(),
+                    }
                 })
             });
             let renamed = written.and_then(|()| {
-                (size, crc32) = known_by(&partial).map_err(io_error(&partial, false))?;
-                fs::rename(&partial, path).map_err(io_error(path, true))
+                (size, crc32) = size_and_crc32(&partial).map_err(read_error(&partial))?;
+                fs::rename(&partial, path).map_err(write_error(path))
             });
             if renamed.is_err() {
-                // What FAISS began.
                 let _ = fs::remove_file(&partial);
             }
             renamed?;
         }
-        let saved = Saved {
-            version: Version::One,
+        let sidecar = FaissSidecar {
+            version: SidecarVersion::One,
             description: self.description.clone(),
             similarity: self.similarity,
             dim: self.dim,
@@ -109,75 +110,75 @@ impl FaissIndex {
             crc32,
             ids: self.ids.iter().map(str::to_owned).collect(),
         };
-        let ids = ids_of(path);
+        let ids_path = sidecar_path(path);
         let write = || -> io::Result<()> {
-            let mut file = AtomicFile::create(&ids)?;
-            serde_json::to_writer(&mut file, &saved)?;
+            let mut file = AtomicFile::create(&ids_path)?;
+            serde_json::to_writer(&mut file, &sidecar)?;
             file.write_all(b"\n")?;
             file.commit()
         };
-        write().map_err(io_error(&ids, true))
+        write().map_err(write_error(&ids_path))
     }
 
-    /// Opens a saved index. Every byte is checked first; FAISS's part is then read into memory.
+    /// Opens a saved index. Verifies the checksum, then reads the native file into memory.
     ///
     /// # Errors
-    /// When one of both files cannot be read, is damaged or foreign, or belongs to another.
+    /// If a file cannot be read, is damaged or of another format, or the two do not belong
+    /// together.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FaissError> {
         let path = path.as_ref();
-        let ids_path = ids_of(path);
-        let text = fs::read(&ids_path).map_err(io_error(&ids_path, false))?;
-        let saved: Saved = serde_json::from_slice(&text).map_err(|source| FaissError::Ids {
-            path: ids_path.clone(),
-            source,
-        })?;
-        let mut ids = DocIds::new();
-        for id in &saved.ids {
-            ids.push(id).map_err(|error| FaissError::Io {
+        let ids_path = sidecar_path(path);
+        let text = fs::read(&ids_path).map_err(read_error(&ids_path))?;
+        let sidecar: FaissSidecar =
+            serde_json::from_slice(&text).map_err(|source| FaissError::Ids {
                 path: ids_path.clone(),
-                writing: false,
-                source: io::Error::other(error),
+                source,
             })?;
+        let mut ids = DocIds::new();
+        for id in &sidecar.ids {
+            ids.push(id)
+                .map_err(|error| read_error(&ids_path)(io::Error::other(error)))?;
         }
-        let kind = Kind::of(&saved.description)?;
-        let engine = (!ids.is_empty()).then(|| -> Result<Engine, FaissError> {
-            let same = |what, expected: u64, found: u64| {
+        let family = FaissFamily::from_description(&sidecar.description)?;
+        let engine = (!ids.is_empty()).then(|| -> Result<FaissEngine, FaissError> {
+            let check = |property, expected: u64, found: u64| {
                 if expected == found {
                     return Ok(());
                 }
                 Err(FaissError::Mismatch {
                     path: path.to_owned(),
-                    what,
+                    property,
                     expected,
                     found,
                 })
             };
-            let (size, crc32) = known_by(path).map_err(io_error(path, false))?;
-            same("bytes", saved.size, size)?;
-            same("as checksum", saved.crc32.into(), crc32.into())?;
-            let index = faiss::read_index(name(path)?).map_err(|source| FaissError::Native {
-                path: path.to_owned(),
-                source: source.into(),
-            })?;
-            same("vectors", ids.len() as u64, index.ntotal())?;
-            same("dimensions", saved.dim as u64, index.d().into())?;
-            Ok(Engine::new(index, kind))
+            let (size, crc32) = size_and_crc32(path).map_err(read_error(path))?;
+            check("size", sidecar.size, size)?;
+            check("checksum", sidecar.crc32.into(), crc32.into())?;
+            let index =
+                faiss::read_index(utf8_path(path)?).map_err(|source| FaissError::Native {
+                    path: path.to_owned(),
+                    source: source.into(),
+                })?;
+            check("number of vectors", ids.len() as u64, index.ntotal())?;
+            check("dimension", sidecar.dim as u64, index.d().into())?;
+            Ok(FaissEngine::new(index, family))
         });
         let engine = engine.transpose()?;
         Ok(Self {
             ids,
-            similarity: saved.similarity,
-            description: saved.description,
-            dim: saved.dim,
-            kind,
+            similarity: sidecar.similarity,
+            description: sidecar.description,
+            dim: sidecar.dim,
+            family,
             engine,
         })
     }
 
-    /// Opens a saved index that must be of this similarity.
+    /// Opens a saved index of the given similarity.
     ///
     /// # Errors
-    /// As [`FaissIndex::open`], and when it is not.
+    /// As [`FaissIndex::open`], and if the similarity differs.
     pub fn open_as(
         path: impl AsRef<Path>,
         similarity: VectorSimilarity,

@@ -6,6 +6,7 @@
 )]
 mod engine;
 mod error;
+mod family;
 mod file;
 mod index;
 

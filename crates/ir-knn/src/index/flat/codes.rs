@@ -9,8 +9,8 @@
 //! worst cases. A row whose bound is at most the lowest score in the top k cannot enter it; every
 //! other row is scored exactly. So the ranking is that of scoring all rows exactly.
 //!
-//! The bound itself is computed in f32, so the norms are enlarged by more than all rounding errors of
-//! that computation ([`rounding_margin`]). Where f32 would overflow or underflow, the bound is
+//! The bound itself is computed in f32, so the norms are enlarged by more than all rounding errors
+//! of that computation ([`rounding_margin`]). Where f32 would overflow or underflow, the bound is
 //! infinite or NaN, and the row is scored exactly.
 
 use rayon::prelude::*;
@@ -143,7 +143,7 @@ pub(super) fn encode_tiles(
     (codes, stats)
 }
 
-/// Query in 8 bits.
+/// Query quantized to 8-bit codes.
 #[derive(Debug)]
 pub(super) struct QuantizedQuery {
     codes: Vec<i8>,

@@ -22,8 +22,8 @@ use crate::simd::{Cpu, MAX_DIM, TILE_ROWS, huge_pages, tile_size};
 /// Flat vector index: exact search by scanning all vectors.
 ///
 /// Vectors are stored unchanged, in f32. Scores are summed in f64 and rounded to f32; equal scores
-/// are ordered by document number. So rankings are bit-identical for single queries and batches, with
-/// and without codes, on any number of threads and on any CPU.
+/// are ordered by document number. So rankings are bit-identical for single queries and batches,
+/// with and without codes, on any number of threads and on any CPU.
 ///
 /// # Speed
 /// A single query reads all vectors and is bound by memory bandwidth; [`FlatIndex::with_codes`]
@@ -32,11 +32,11 @@ use crate::simd::{Cpu, MAX_DIM, TILE_ROWS, huge_pages, tile_size};
 /// the current rayon thread pool.
 ///
 /// # Memory
-/// A built index holds vectors and codes in memory. An opened index maps them from its file. To keep
-/// only the codes in memory, save an index [with codes](FlatIndex::with_codes) and open it with
-/// [`Verify::SmallSections`]: a search then reads all codes, a quarter of the size of the vectors,
-/// and the pages of rows that the codes cannot screen out. Rankings are exact in every case; if the
-/// codes screen out no row, every row is read.
+/// A built index holds vectors and codes in memory. An opened index maps them from its file. To
+/// keep only the codes in memory, save an index [with codes](FlatIndex::with_codes) and open it
+/// with [`Verify::SmallSections`]: a search then reads all codes, a quarter of the size of the
+/// vectors, and the pages of rows that the codes cannot screen out. Rankings are exact in every
+/// case; if the codes screen out no row, every row is read.
 ///
 /// # Examples
 /// ```
@@ -74,7 +74,7 @@ struct Inner {
     file: Option<VectorFile>,
 }
 
-/// Rows in 8 bits and their statistics.
+/// 8-bit codes of the rows and their statistics.
 #[derive(Debug)]
 struct FlatCodes {
     codes: ByteBuffer,
@@ -88,12 +88,12 @@ impl FlatIndex {
     /// them from rankings).
     ///
     /// # Shapes
-    /// `vectors`: `[ids.len(), dim]`. A row-major [`Array2`](ndarray::Array2) is moved into the index
-    /// without a copy; a view is copied once.
+    /// `vectors`: `[ids.len(), dim]`. A row-major [`Array2`](ndarray::Array2) is moved into the
+    /// index without a copy; a view is copied once.
     ///
     /// # Errors
-    /// If the numbers of ids and vectors differ, the dimension is 0 and there are ids, a value is NaN
-    /// or infinite, or a vector is zero under cosine similarity.
+    /// If the numbers of ids and vectors differ, the dimension is 0 and there are ids, a value is
+    /// NaN or infinite, or a vector is zero under cosine similarity.
     pub fn new<'v>(
         ids: DocIds,
         vectors: impl Into<CowArray<'v, f32, Ix2>>,
@@ -149,9 +149,9 @@ impl FlatIndex {
 
     /// Adds 8-bit codes of the vectors, a quarter of their size, which every search reads first.
     ///
-    /// Single queries become several times faster. In an index opened from a file, a search reads the
-    /// codes and the pages of rows that they cannot screen out. Rankings remain bit-identical, since
-    /// every such row is scored from its f32 values. [`FlatIndex::save`] saves the codes too.
+    /// Single queries become several times faster. In an index opened from a file, a search reads
+    /// the codes and the pages of rows that they cannot screen out. Rankings remain bit-identical,
+    /// since every such row is scored from its f32 values. [`FlatIndex::save`] saves the codes too.
     ///
     /// Vectors of more than 65,536 dimensions get no codes.
     ///
@@ -309,7 +309,7 @@ impl FlatIndex {
         }
     }
 
-    /// Number of vectors.
+    /// Number of indexed vectors; one per id.
     #[must_use]
     pub fn len(&self) -> usize {
         self.inner.ids.len()
@@ -413,8 +413,8 @@ impl Retriever for FlatIndex {
         Ok(rankings.pop().unwrap_or_default())
     }
 
-    /// Searches on the current rayon thread pool. Rows are read once for many queries, so a batch is
-    /// much faster than single queries.
+    /// Searches on the current rayon thread pool. Rows are read once for many queries, so a batch
+    /// is much faster than single queries.
     fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
         let inner = &*self.inner;
         for (query, _) in queries {

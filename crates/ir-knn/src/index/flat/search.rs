@@ -20,14 +20,14 @@ const MIN_GROUP: usize = 240;
 /// Minimum number of multiplications per thread.
 const MIN_WORK_PER_THREAD: usize = 1 << 19;
 
-/// Vectors to search.
+/// Borrowed vectors and codes of a flat index.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FlatScan<'a> {
     pub(super) cpu: Cpu,
     pub(super) similarity: VectorSimilarity,
     pub(super) dim: usize,
     pub(super) rows: &'a [f32],
-    /// The rows in 8 bits, if the index has codes.
+    /// 8-bit codes of the rows, if the index has them.
     pub(super) tiles: Option<CodeTiles<'a>>,
 }
 

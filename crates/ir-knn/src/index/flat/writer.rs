@@ -1,7 +1,7 @@
 //! Streaming writer of flat indexes.
 //!
-//! Two files exist beside the destination until the index is complete: `NAME.partial`, which becomes
-//! the index, and `NAME.partial-ids`, a journal of blocks:
+//! Two files exist beside the destination until the index is complete: `NAME.partial`, which
+//! becomes the index, and `NAME.partial-ids`, a journal of blocks:
 //!
 //! | part | bytes | content |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! | content | | first block: [`JournalHeader`] as JSON; others: number of vectors (4), CRC-32 of all vectors so far (4), their ids |
 //! | checksum | 4 | CRC-32 of the content |
 //!
-//! A block is written after its vectors. After an interruption, the blocks before the first one that is
-//! truncated, damaged, or whose checksum differs from that of the vectors are complete.
+//! A block is written after its vectors. After an interruption, the blocks before the first one
+//! that is truncated, damaged, or whose checksum differs from that of the vectors are complete.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -33,15 +33,15 @@ const BLOCK_SIZE: usize = 4 << 20;
 /// vectors than fit into memory. Holds the ids and a few megabytes of vectors in memory.
 ///
 /// [`FlatIndexWriter::finish`] completes the file, with the same bytes as
-/// [`FlatIndex::save`](crate::FlatIndex::save). Until then two files exist beside it, `NAME.partial`
-/// and `NAME.partial-ids`. They remain if the writer is dropped or the process is killed, and
-/// [`FlatIndexWriter::resume`] continues them: at most the last 4 MiB of vectors are lost (2,730
-/// vectors of 384 dimensions). Vectors are verified by checksum; damaged ones and those after them
-/// are discarded.
+/// [`FlatIndex::save`](crate::FlatIndex::save). Until then two files exist beside it,
+/// `NAME.partial` and `NAME.partial-ids`. They remain if the writer is dropped or the process is
+/// killed, and [`FlatIndexWriter::resume`] continues them: at most the last 4 MiB of vectors are
+/// lost (2,730 vectors of 384 dimensions). Vectors are verified by checksum; damaged ones and those
+/// after them are discarded.
 ///
 /// # Examples
-/// The loop completes the index whether it starts or resumes. If the index is already complete, it is
-/// written again: check first whether the file exists.
+/// The loop completes the index whether it starts or resumes. If the index is already complete, it
+/// is written again: check first whether the file exists.
 /// ```
 /// use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity};
 ///
@@ -115,13 +115,13 @@ impl FlatIndexWriter {
         Ok(writer)
     }
 
-    /// Resumes the index of an interrupted writer, of which [`FlatIndexWriter::len`] vectors remain.
-    /// Starts a new index if there are no partial files; a complete index at `path` is replaced by
-    /// [`FlatIndexWriter::finish`].
+    /// Resumes the index of an interrupted writer, of which [`FlatIndexWriter::len`] vectors
+    /// remain. Starts a new index if there are no partial files; a complete index at `path` is
+    /// replaced by [`FlatIndexWriter::finish`].
     ///
     /// # Errors
-    /// As [`FlatIndexWriter::create`], and if the partial index has another similarity, dimension or
-    /// format version.
+    /// As [`FlatIndexWriter::create`], and if the partial index has another similarity, dimension
+    /// or format version.
     pub fn resume(
         path: impl AsRef<Path>,
         dim: usize,
@@ -283,8 +283,8 @@ impl FlatIndexWriter {
     /// Appends a vector. Ids may repeat, as in [`FlatIndex::new`](crate::FlatIndex::new).
     ///
     /// # Errors
-    /// If the vector has another dimension, is not finite, or is zero under cosine similarity: it is
-    /// then not appended, and the writer remains usable. If the file cannot be written.
+    /// If the vector has another dimension, is not finite, or is zero under cosine similarity: it
+    /// is then not appended, and the writer remains usable. If the file cannot be written.
     pub fn push(&mut self, id: &str, vector: &[f32]) -> Result<(), FlatIndexWriteError> {
         let row = self.len();
         let (expected, found) = (self.dim, vector.len());

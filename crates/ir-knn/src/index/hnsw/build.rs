@@ -5,9 +5,9 @@
 //! in order. So threads never wait for each other, and the graph does not depend on their number.
 //!
 //! # Sources
-//! Malkov and Yashunin, "Efficient and robust approximate nearest neighbor search using hierarchical
-//! navigable small world graphs", TPAMI 2020 (algorithms 1, 2 and 4); the batches are those of Manohar
-//! et al., "ParlayANN", PPoPP 2024.
+//! Malkov and Yashunin, "Efficient and robust approximate nearest neighbor search using
+//! hierarchical navigable small world graphs", TPAMI 2020 (algorithms 1, 2 and 4); the batches are
+//! those of Manohar et al., "ParlayANN", PPoPP 2024.
 
 use rayon::prelude::*;
 
@@ -204,8 +204,8 @@ impl GraphBuilder<'_> {
         selected
     }
 
-    /// Links nodes of the lowest layer that are unreachable from the first node, as far as reachable
-    /// nodes have free links.
+    /// Links nodes of the lowest layer that are unreachable from the first node, as far as
+    /// reachable nodes have free links.
     fn connect(&self, links: &mut [u32]) {
         let count = self.layout.size(0);
         let mut reached = vec![false; count];

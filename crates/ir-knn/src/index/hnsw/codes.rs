@@ -13,8 +13,8 @@
 //! The order of proximities is that of similarities, except for quantization errors. All scales are
 //! relative to the largest one, so that nothing overflows.
 //!
-//! A record contains the codes with 128 added, zeros, and in its last eight bytes scale and bias. Its
-//! size is a multiple of a cache line.
+//! A record contains the codes with 128 added, zeros, and in its last eight bytes scale and bias.
+//! Its size is a multiple of a cache line.
 
 use rayon::prelude::*;
 
@@ -63,8 +63,8 @@ pub(super) struct NodeCodes<'a> {
 /// Number of vectors that determine the centroid.
 const CENTROID_SAMPLE: usize = 1023;
 
-/// Centroid of the first of `count` vectors, which are in random order (of the normalized ones, under
-/// cosine similarity): the median of each dimension, which is robust against outliers.
+/// Centroid of the first of `count` vectors, which are in random order (of the normalized ones,
+/// under cosine similarity): the median of each dimension, which is robust against outliers.
 pub(super) fn centroid<'r>(
     similarity: VectorSimilarity,
     dim: usize,
@@ -112,7 +112,7 @@ struct CodeStats {
     bias: f64,
 }
 
-/// Quantizes vectors.
+/// Quantizer with reusable buffers.
 struct NodeEncoder<'a> {
     cpu: Cpu,
     similarity: VectorSimilarity,

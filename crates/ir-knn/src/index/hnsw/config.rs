@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct HnswConfig {
-    /// M, the number of neighbors that a new node is linked to. The lowest layer allows 2M links per
-    /// node. Higher values improve recall for vectors of many dimensions and take more memory.
+    /// M, the number of neighbors that a new node is linked to. The lowest layer allows 2M links
+    /// per node. Higher values improve recall for vectors of many dimensions and take more memory.
     /// Range: 2 to 1024. Default: 16.
     pub m: usize,
-    /// efConstruction, the beam width with which neighbors of a new node are searched. Higher values
-    /// improve the graph and take longer to build. Range: ≥ 1. Default: 200.
+    /// efConstruction, the beam width with which neighbors of a new node are searched. Higher
+    /// values improve the graph and take longer to build. Range: ≥ 1. Default: 200.
     pub ef_construction: usize,
     /// Seed of the order in which nodes are linked, and so of the nodes of the upper layers.
     /// Default: 0.
@@ -51,7 +51,7 @@ impl HnswConfig {
         self
     }
 
-    /// Sets the seed.
+    /// Sets the seed of the linking order.
     #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;

@@ -1,8 +1,9 @@
 //! Proximities of nodes: from 8-bit codes, or from f32 vectors where codes are too coarse.
 //!
-//! Codes are relative to one centroid. Vectors that are much closer to each other than to the centroid
-//! (near-duplicates, points of a plane) get equal or misordered codes. Building an index measures
-//! this on a sample of vectors: the fraction of exact nearest neighbors among the nearest by code.
+//! Codes are relative to one centroid. Vectors that are much closer to each other than to the
+//! centroid (near-duplicates, points of a plane) get equal or misordered codes. Building an index
+//! measures this on a sample of vectors: the fraction of exact nearest neighbors among the nearest
+//! by code.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

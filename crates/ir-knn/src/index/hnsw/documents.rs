@@ -1,5 +1,5 @@
-//! Documents of the graph's nodes. Equal vectors are one node: links among them would displace links
-//! to others.
+//! Documents of the graph's nodes. Equal vectors are one node: links among them would displace
+//! links to others.
 
 use std::hash::Hasher;
 use std::io;
@@ -102,7 +102,6 @@ impl NodeDocuments {
         Ok(Self { order, starts })
     }
 
-    /// Number of nodes.
     pub(super) fn nodes(&self) -> usize {
         match self.starts.get() {
             [] => self.order.get().len(),

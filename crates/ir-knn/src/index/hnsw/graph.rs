@@ -53,7 +53,6 @@ impl LayerLayout {
         self.total
     }
 
-    /// Number of layers.
     pub(super) fn layers(&self) -> usize {
         self.sizes.len()
     }
@@ -82,7 +81,7 @@ impl LayerLayout {
     }
 }
 
-/// Borrowed graph.
+/// Graph as its layout and links.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HnswGraph<'a> {
     pub(super) layout: &'a LayerLayout,

@@ -27,8 +27,8 @@ use crate::simd::MAX_DIM;
 /// Many times faster than exact search, with a recall that grows with the [`EfSearch`] of the
 /// searcher. Scores are bit-identical to those of the flat index. 8-bit codes and links take about
 /// 40 % of the size of f32 vectors of 384 dimensions. If vectors are too close together for 8-bit
-/// codes (near-duplicates, points of a plane), distances are computed from f32 vectors instead, which
-/// takes longer.
+/// codes (near-duplicates, points of a plane), distances are computed from f32 vectors instead,
+/// which takes longer.
 ///
 /// # Examples
 /// ```
@@ -53,8 +53,8 @@ use crate::simd::MAX_DIM;
 /// ```
 ///
 /// # Source
-/// Malkov and Yashunin, "Efficient and robust approximate nearest neighbor search using hierarchical
-/// navigable small world graphs", TPAMI 2020.
+/// Malkov and Yashunin, "Efficient and robust approximate nearest neighbor search using
+/// hierarchical navigable small world graphs", TPAMI 2020.
 #[derive(Debug, Clone)]
 pub struct HnswIndex {
     pub(super) inner: Arc<Inner>,
@@ -85,7 +85,7 @@ struct GraphMetadata {
     step: Option<f64>,
 }
 
-/// Vectors in 8 bits.
+/// 8-bit codes of the distinct vectors.
 #[derive(Debug)]
 struct HnswCodes {
     centroid: NumberBuffer<f32>,
@@ -173,7 +173,7 @@ impl HnswIndex {
         &self.inner.config
     }
 
-    /// Document ids.
+    /// Ids of the documents, as those of the flat index.
     #[must_use]
     pub fn ids(&self) -> &DocIds {
         ir_core::Retriever::ids(self.flat())
@@ -203,8 +203,8 @@ impl HnswIndex {
         .map_err(SaveVectorIndexError::at(path))
     }
 
-    /// Opens a saved index by mapping it into memory, without copying vectors or graph. Verifies all
-    /// checksums; [`HnswIndex::open_with`] can skip those of large sections.
+    /// Opens a saved index by mapping it into memory, without copying vectors or graph. Verifies
+    /// all checksums; [`HnswIndex::open_with`] can skip those of large sections.
     ///
     /// The file must not be modified in place while it is open. Saving an index to the same path is
     /// safe: it replaces the file.

@@ -56,8 +56,8 @@ pub(super) struct GraphSearch<'a> {
 }
 
 impl GraphSearch<'_> {
-    /// Descends greedily from the top layer through the layers above `layer`, and leaves the nearest
-    /// node found in the beam. The graph has at least one node.
+    /// Descends greedily from the top layer through the layers above `layer`, and leaves the
+    /// nearest node found in the beam. The graph has at least one node.
     pub(super) fn descend(self, query: &GraphQuery, layer: usize, scratch: &mut SearchScratch) {
         scratch.beam.clear(1);
         let entry = Candidate::new(self.vectors.proximity(query, 0), 0);

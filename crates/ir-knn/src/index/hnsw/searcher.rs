@@ -14,8 +14,8 @@ const FILTER_SAMPLE: usize = 1000;
 /// Maximum beam width; keeping a wider beam sorted is slower than a scan.
 const MAX_BEAM: usize = 1 << 14;
 
-/// [`HnswIndex`] with a beam width, as a [`Retriever`]. Cheap to create, to clone and to share among
-/// threads.
+/// [`HnswIndex`] with a beam width, as a [`Retriever`]. Cheap to create, to clone and to share
+/// among threads.
 ///
 /// # Contract
 /// - Scores are bit-identical to those of the [`FlatIndex`](crate::FlatIndex); equal scores are
@@ -23,9 +23,9 @@ const MAX_BEAM: usize = 1 << 14;
 /// - A ranking has k hits whenever k documents pass the filter.
 /// - The same query gives the same ranking, alone or in a batch, on any number of threads.
 /// - Approximate: which documents are found. So the top k of a search need not be the head of a
-///   search for more hits, and a filtered ranking may contain a document that the unfiltered search
-///   misses. The contract of [`Retriever`] for k and for filters holds exactly only where the search
-///   is exact: if all documents that pass are scanned (below), or if the beam finds the exact top k.
+/// search for more hits, and a filtered ranking may contain a document that the unfiltered search
+/// misses. The contract of [`Retriever`] for k and for filters holds exactly only where the search
+/// is exact: if all documents that pass are scanned (below), or if the beam finds the exact top k.
 ///
 /// # Filters
 /// If a fraction p of the documents passes, the beam is 1/p times as wide. All documents that pass
@@ -57,7 +57,7 @@ impl HnswSearcher {
         &self.index
     }
 
-    /// Beam width.
+    /// Beam width of its searches.
     #[must_use]
     pub fn ef_search(&self) -> EfSearch {
         self.ef_search

@@ -80,8 +80,8 @@ impl SparseIndex {
     /// repeat.
     ///
     /// # Errors
-    /// If the numbers of ids and vectors differ, `dim` exceeds 2²⁶, a column is not below `dim`, or a
-    /// vector is zero under cosine similarity. For texts without any known word, use the inner
+    /// If the numbers of ids and vectors differ, `dim` exceeds 2²⁶, a column is not below `dim`, or
+    /// a vector is zero under cosine similarity. For texts without any known word, use the inner
     /// product: TF-IDF vectors are normalized already.
     pub fn new(
         ids: DocIds,
@@ -174,7 +174,7 @@ impl SparseIndex {
         }
     }
 
-    /// Number of vectors.
+    /// Number of indexed vectors; one per id.
     #[must_use]
     pub fn len(&self) -> usize {
         self.inner.ids.len()

@@ -1,9 +1,9 @@
 //! Exact top-k search: all vectors that share a column with the query are bounded, few are scored.
 //!
 //! Products are accumulated column by column through the inverted index. That is not the order of
-//! summation of a dense score, so the sum may differ in its last bits; the norms of both vectors bound
-//! by how much. Vectors that may be in the top k under these bounds are scored again in the order of
-//! [`FlatIndex`](crate::FlatIndex).
+//! summation of a dense score, so the sum may differ in its last bits; the norms of both vectors
+//! bound by how much. Vectors that may be in the top k under these bounds are scored again in the
+//! order of [`FlatIndex`](crate::FlatIndex).
 
 use ir_core::{DocNum, Ranking, Search, SearchError, TopK};
 
@@ -11,7 +11,7 @@ use super::vector::SparseVectorView;
 use crate::index::similarity::VectorSimilarity;
 use crate::simd::{LANES, fold};
 
-/// Vectors to search.
+/// Borrowed matrices of a sparse index.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SparseScan<'a> {
     pub(super) similarity: VectorSimilarity,

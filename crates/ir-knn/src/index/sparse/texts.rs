@@ -59,7 +59,7 @@ impl<E: Encoder> EncodedSparse<E> {
         Ok(Self::new(encoder, index))
     }
 
-    /// Query encoder.
+    /// Encoder of documents and queries.
     pub const fn encoder(&self) -> &E {
         &self.encoder
     }

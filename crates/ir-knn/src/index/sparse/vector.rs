@@ -1,4 +1,4 @@
-//! Sparse vectors.
+//! Sparse vectors: ascending columns and their nonzero values.
 
 /// Sparse vector: the nonzero values of a vector and their columns.
 ///
@@ -19,7 +19,8 @@ impl SparseVector {
     /// Builds a vector from ascending columns and their values. Zero values are removed.
     ///
     /// # Errors
-    /// If the numbers of columns and values differ, columns do not ascend, or a value is not finite.
+    /// If the numbers of columns and values differ, columns do not ascend, or a value is not
+    /// finite.
     pub fn new(columns: Vec<u32>, values: Vec<f32>) -> Result<Self, SparseVectorError> {
         if columns.len() != values.len() {
             return Err(SparseVectorError::Pairs {
@@ -66,7 +67,7 @@ impl SparseVector {
         &self.columns
     }
 
-    /// Nonzero values.
+    /// Nonzero values, in the order of [`columns`](Self::columns).
     #[must_use]
     pub fn values(&self) -> &[f32] {
         &self.values
@@ -96,7 +97,7 @@ pub enum SparseVectorError {
     NotFinite { column: u32, found: f32 },
 }
 
-/// Borrowed sparse vector.
+/// Columns and values of a borrowed sparse vector.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SparseVectorView<'a> {
     pub(super) columns: &'a [u32],
