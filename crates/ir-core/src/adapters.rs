@@ -1,9 +1,10 @@
-//! Retrievers made of retrievers.
+//! Adapters: retrievers that wrap a retriever.
 
 use crate::{DocIds, Query, Ranking, Retriever, Search, SearchError};
 
-/// Lets a retriever over texts take whole [`Query`] records and search their text, so that it
-/// stands in one list with retrievers that also use a query's attributes.
+/// Adapter that lets a text retriever take whole [`Query`] records and search their text.
+///
+/// It makes the retriever compatible with retrievers that also use attributes of the query.
 ///
 /// # Examples
 /// `ByText(bm25)` implements `Retriever<Query = Query>`.
@@ -30,17 +31,18 @@ impl<R: Retriever<Query = str>> Retriever for ByText<R> {
     }
 }
 
-/// Returns every id once, for collections in which several records carry one id: the best-ranked
-/// record of an id wins. So an item with several vectors (an answer and its questions) has the
-/// score of the best of them.
+/// Adapter that returns every id once, for collections in which several records share an id.
 ///
-/// Exact: `k` different ids whenever there are so many. It asks for some more hits than are wanted,
-/// and again for more where that was not enough.
+/// The best-ranked record of an id is kept, so an item with several vectors (an answer and its
+/// questions) gets the score of the best of them.
+///
+/// Exact: returns `k` distinct ids if that many match. Requests more hits than `k`, and repeats the
+/// search with more hits where these do not suffice.
 #[derive(Debug, Clone)]
 pub struct Distinct<R>(pub R);
 
 impl<R: Retriever> Distinct<R> {
-    fn once(&self, ranking: Ranking, k: usize) -> Ranking {
+    fn deduplicate(&self, ranking: Ranking, k: usize) -> Ranking {
         let mut seen = std::collections::HashSet::new();
         ranking
             .retain(|hit| seen.insert(self.ids().id(hit.doc)))
@@ -67,14 +69,14 @@ impl<R: Retriever> Retriever for Distinct<R> {
         let records = self.ids().len();
         let mut rankings = vec![Ranking::default(); queries.len()];
         let mut open: Vec<usize> = (0..queries.len()).collect();
-        let mut wider = 1_usize;
+        let mut factor = 1_usize;
         while !open.is_empty() {
             let batch: Vec<(&R::Query, Search<'_>)> = open
                 .iter()
                 .map(|&n| {
                     let (query, how) = queries[n];
-                    let more = (how.k().saturating_add(how.k() / 4)).saturating_add(8);
-                    let k = more.saturating_mul(wider).min(records);
+                    let padded = (how.k().saturating_add(how.k() / 4)).saturating_add(8);
+                    let k = padded.saturating_mul(factor).min(records);
                     (query, how.with_k(if how.k() == 0 { 0 } else { k }))
                 })
                 .collect();
@@ -82,7 +84,7 @@ impl<R: Retriever> Retriever for Distinct<R> {
             let mut still = Vec::new();
             for ((&n, (_, asked)), ranking) in open.iter().zip(&batch).zip(found) {
                 let all = ranking.len() < asked.k() || asked.k() == records;
-                let once = self.once(ranking, queries[n].1.k());
+                let once = self.deduplicate(ranking, queries[n].1.k());
                 if once.len() < queries[n].1.k() && !all {
                     still.push(n);
                 } else {
@@ -90,7 +92,7 @@ impl<R: Retriever> Retriever for Distinct<R> {
                 }
             }
             open = still;
-            wider = wider.saturating_mul(4);
+            factor = factor.saturating_mul(4);
         }
         Ok(rankings)
     }
@@ -103,7 +105,7 @@ mod tests {
     use super::*;
     use crate::{DocNum, TopK};
 
-    /// Scores records by the last digits of their numbers.
+    /// Scores records by the last digits of their number.
     struct Digits(DocIds, u32);
 
     impl Retriever for Digits {
@@ -126,13 +128,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_id_once(
+        fn distinct_returns_every_id_once(
             ids in prop::collection::vec(0_u8..30, 0..400), k in 0_usize..40, scores in 1_u32..90,
         ) {
             let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
             let inner = Digits(ids.iter().map(String::as_str).collect(), scores);
             let odd = |doc: DocNum| doc.get() % 2 == 1;
-            // The whole ranking, and each id where it stands first.
+            // The exhaustive ranking, reduced to the first record of each id.
             let whole = inner.search("", &Search::top(usize::MAX).within(&odd)).unwrap();
             let mut seen = std::collections::HashSet::new();
             let expected = whole.retain(|hit| seen.insert(ids[hit.doc.index()].clone())).top(k);

@@ -1,19 +1,21 @@
-//! Text to terms: the seam that lets any crate use any analysis.
+//! The [`Analyzer`] trait: text to terms.
 
-/// One term of a text, with the place in the original text that it came from.
+/// Term of a text, with its offsets and position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token<'a> {
-    /// The term as it is indexed: lower-cased, stemmed, ...
+    /// Term as indexed: lowercased, stemmed, ...
     pub term: &'a str,
-    /// Where the term's text begins in the input, in bytes.
+    /// Start offset in the input, in bytes.
     pub start: usize,
-    /// Where it ends, in bytes (exclusive).
+    /// End offset in the input, in bytes (exclusive).
     pub end: usize,
-    /// The position among the tokens before any was removed, from 0: a removed stop word leaves a gap.
+    /// Position before stop-word removal, from 0; a removed stop word leaves a gap.
     pub position: u32,
 }
 
-/// Turns a text into terms. Deterministic, and safe to share between threads.
+/// Converts text into terms.
+///
+/// Deterministic and thread-safe.
 ///
 /// ```
 /// use ir_core::{Analyzer, Token};
@@ -32,10 +34,10 @@ pub struct Token<'a> {
 /// assert_eq!(Blanks.terms("to be"), ["to", "be"]);
 /// ```
 pub trait Analyzer: Send + Sync {
-    /// Calls `emit` for every term of `text`, in their order.
+    /// Calls `emit` for every term of `text`, in order.
     fn analyze(&self, text: &str, emit: &mut dyn FnMut(Token<'_>));
 
-    /// The terms alone.
+    /// Returns the terms without offsets.
     fn terms(&self, text: &str) -> Vec<String> {
         let mut terms = Vec::new();
         self.analyze(text, &mut |token| terms.push(token.term.to_owned()));

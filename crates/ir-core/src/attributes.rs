@@ -4,24 +4,24 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The value of one attribute, as JSON has it.
+/// Value of an attribute, in the types of JSON.
 ///
-/// A whole number that `i64` cannot hold is read as a [`AttributeValue::Float`]. An attribute that is `null`
-/// is absent ([`Attributes`]); a `null` inside a list or a map is refused.
+/// An integer that does not fit in `i64` is read as [`AttributeValue::Float`]. A `null` attribute
+/// is absent ([`Attributes`]); a `null` inside a list or map is a deserialization error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AttributeValue {
-    /// A truth value.
+    /// Boolean.
     Bool(bool),
-    /// A whole number.
+    /// Integer.
     Int(i64),
-    /// Any other number.
+    /// Floating-point number.
     Float(f64),
-    /// A text.
+    /// String.
     Text(String),
-    /// Several values.
+    /// List of values.
     List(Vec<AttributeValue>),
-    /// Named values.
+    /// Map from names to values.
     Map(BTreeMap<String, AttributeValue>),
 }
 
@@ -61,9 +61,9 @@ impl<V: Into<AttributeValue>> From<Vec<V>> for AttributeValue {
     }
 }
 
-/// Named, typed attributes of a document or a query: year, repository, task, keyphrase form, ...
+/// Named, typed attributes of a document or a query: year, repository, task, ...
 ///
-/// Read from JSON, an attribute that is `null` is absent.
+/// When deserialized, a `null` attribute is absent.
 ///
 /// ```
 /// use ir_core::Attributes;
@@ -89,27 +89,27 @@ impl<'de> Deserialize<'de> for Attributes {
 }
 
 impl Attributes {
-    /// Name of the attribute that [`Attributes::year`] reads.
+    /// Name of the attribute that [`Attributes::year`] reads: publication year, an integer.
     pub const YEAR: &'static str = "year";
 
-    /// No attributes.
+    /// Creates an empty set of attributes.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets an attribute, in place of an earlier value.
+    /// Sets an attribute, replacing an earlier value.
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<AttributeValue>) {
         self.0.insert(name.into(), value.into());
     }
 
-    /// The value of an attribute.
+    /// Returns the value of an attribute.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&AttributeValue> {
         self.0.get(name)
     }
 
-    /// The value of a text attribute.
+    /// Returns the value of a string attribute; `None` for other types.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.get(name) {
@@ -118,7 +118,7 @@ impl Attributes {
         }
     }
 
-    /// The value of a whole-number attribute.
+    /// Returns the value of an integer attribute; `None` for other types.
     #[must_use]
     pub fn int(&self, name: &str) -> Option<i64> {
         match self.get(name) {
@@ -127,24 +127,24 @@ impl Attributes {
         }
     }
 
-    /// The attribute [`Attributes::YEAR`].
+    /// Returns the integer attribute [`Attributes::YEAR`].
     #[must_use]
     pub fn year(&self) -> Option<i64> {
         self.int(Self::YEAR)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no attributes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Removes all.
+    /// Removes all attributes.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Names and values, by name.
+    /// Iterates over names and values, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &AttributeValue)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }

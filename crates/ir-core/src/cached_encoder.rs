@@ -1,4 +1,4 @@
-//! [`CachedEncoder`]: texts that are asked again and again are encoded once.
+//! [`CachedEncoder`]: an encoder with an in-memory cache.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -6,20 +6,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{EncodeError, Encoder, Side};
 
-/// An encoder that keeps every vector it has made, for as long as it lives.
+/// Encoder that caches every vector in memory, for as long as it lives.
 ///
-/// For experiments: the same queries go to several indexes, under dozens of settings, and a
-/// transformer takes longer for a query than an index. A [`WeightedSum`](crate::hybrid::WeightedSum) asks each part
-/// twice or more. The vectors are those of the encoder itself, since a text's vector depends on
-/// neither its batch nor its place in it.
+/// For experiments that send the same queries to several indexes under many settings, and for
+/// [`WeightedSum`](crate::fusion::WeightedSum), which searches each retriever at least twice.
+/// Vectors equal those of the wrapped encoder, since the vector of a text does not depend on its
+/// batch.
 ///
-/// It keeps texts and vectors: what a collection of millions needs is an index, not this.
+/// Texts and vectors stay in memory; not meant for collections of millions of documents.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// use ir_core::{CachedEncoder, EncodeError, Encoder, Side};
 ///
-/// /// Counts letters, and how often it was asked to.
+/// /// Encodes texts as their length and counts the encoded texts.
 /// struct Length(AtomicUsize);
 /// impl Encoder for Length {
 ///     fn dim(&self) -> usize { 1 }
@@ -37,14 +37,14 @@ use crate::{EncodeError, Encoder, Side};
 /// ```
 pub struct CachedEncoder<E> {
     inner: E,
-    /// Of queries, of documents.
+    /// Cached vectors of queries and of documents.
     cache: [Mutex<VectorCache>; 2],
 }
 
 type VectorCache = HashMap<Box<str>, Box<[f32]>>;
 
 impl<E: Encoder> CachedEncoder<E> {
-    /// Keeps what `encoder` makes from now on.
+    /// Wraps `encoder` with an empty cache.
     pub fn new(encoder: E) -> Self {
         Self {
             inner: encoder,
@@ -52,13 +52,12 @@ impl<E: Encoder> CachedEncoder<E> {
         }
     }
 
-    /// The encoder behind it.
+    /// Returns the wrapped encoder.
     pub const fn inner(&self) -> &E {
         &self.inner
     }
 
-    /// Nothing that panics is done under the lock but copying whole vectors, so what a thread left
-    /// behind that did is whole.
+    /// Locks the cache of a side. A poisoned lock is usable: only whole vectors are inserted.
     fn cache(&self, side: Side) -> MutexGuard<'_, VectorCache> {
         let cache = match side {
             Side::Query => &self.cache[0],
@@ -89,7 +88,7 @@ impl<E: Encoder> Encoder for CachedEncoder<E> {
             new.filter(|text| !cache.contains_key(*text) && seen.insert(*text))
                 .collect()
         };
-        // Other threads go on meanwhile; what two encode at once is the same.
+        // The lock is released while encoding; two threads may encode the same text, with equal results.
         let vectors = self.inner.encode(side, &new)?;
         let mut cache = self.cache(side);
         for (text, vector) in new.into_iter().zip(vectors.chunks_exact(dim)) {
@@ -120,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// Two numbers a text, other ones a side, and an error for one text.
+    /// Encodes texts to two numbers that depend on the side; fails for one text.
     #[derive(Debug, Default)]
     struct Counting(AtomicUsize);
 
@@ -157,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_vectors_of_the_encoder_each_made_once(
+        fn every_text_is_encoded_once(
             batches in prop::collection::vec((any::<bool>(), prop::collection::vec("[ab]{0,3}", 0..8)), 0..12),
         ) {
             let encoder = CachedEncoder::new(Counting::default());
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_keep_nothing() {
+    fn errors_are_not_cached() {
         let encoder = CachedEncoder::new(Counting::default());
         assert!(encoder.encode(Side::Query, &["tea", "broken"]).is_err());
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Documents, queries, and the traits of what holds them.
+//! Documents, queries and the [`Corpus`] trait.
 
 use std::error::Error;
 
@@ -6,31 +6,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Attributes, AttributeValue};
 
-/// One document: its id in the collection, title, text and typed metadata.
+/// Document: id, title, text and typed attributes.
 ///
 /// ```
 /// use ir_core::Document;
-/// let doc = Document::new("squad").with_title("SQuAD").with_text("Questions on articles").with("year", 2016_i64);
+/// let doc = Document::new("squad").with_title("SQuAD").with("year", 2016_i64);
 /// assert_eq!(doc.attributes.year(), Some(2016));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Document {
-    /// The collection's id, unique unless the collection says otherwise.
+    /// Collection id; unique unless the collection documents otherwise.
     pub id: String,
-    /// The title; empty when there is none.
+    /// Title; may be empty.
     #[serde(default)]
     pub title: String,
-    /// The body.
+    /// Body text; may be empty.
     #[serde(default)]
     pub text: String,
-    /// Year, repository and whatever else is known.
+    /// Year, repository and other metadata.
     #[serde(default, skip_serializing_if = "Attributes::is_empty")]
     pub attributes: Attributes,
 }
 
 impl Document {
-    /// A document without content.
+    /// Creates a document without content.
     #[must_use]
     pub fn new(id: impl Into<String>) -> Self {
         Self {
@@ -39,28 +39,28 @@ impl Document {
         }
     }
 
-    /// With this title.
+    /// Sets the title.
     #[must_use]
     pub fn with_title(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
 
-    /// With this text.
+    /// Sets the text.
     #[must_use]
     pub fn with_text(mut self, text: impl Into<String>) -> Self {
         self.text = text.into();
         self
     }
 
-    /// With this attribute.
+    /// Sets an attribute.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<AttributeValue>) -> Self {
         self.attributes.set(name, value);
         self
     }
 
-    /// Empties all parts and keeps their memory, for the next record.
+    /// Clears all fields and keeps their allocations, for reuse as a buffer.
     pub fn clear(&mut self) {
         self.id.clear();
         self.title.clear();
@@ -69,21 +69,21 @@ impl Document {
     }
 }
 
-/// One query: its id, its text, and typed attributes (year, ...
+/// Query: id, text and typed attributes (year, keyphrases, task, modality, ...).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Query {
-    /// The id that qrels and runs use.
+    /// Query id, as in qrels and runs.
     pub id: String,
-    /// What is asked, in words.
+    /// Query text.
     pub text: String,
-    /// Whatever else is known.
+    /// Year, keyphrases and other metadata.
     #[serde(default, skip_serializing_if = "Attributes::is_empty")]
     pub attributes: Attributes,
 }
 
 impl Query {
-    /// A query.
+    /// Creates a query without attributes.
     #[must_use]
     pub fn new(id: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
@@ -93,7 +93,7 @@ impl Query {
         }
     }
 
-    /// With this attribute.
+    /// Sets an attribute.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<AttributeValue>) -> Self {
         self.attributes.set(name, value);
@@ -101,16 +101,16 @@ impl Query {
     }
 }
 
-/// Reads documents one after another into a buffer that the caller owns.
+/// Sequential reader of documents into a caller-owned buffer.
 pub trait DocReader: Send {
-    /// Reads the next document into `doc`, in place of what it held. `false` at the end.
+    /// Reads the next document into `doc`, replacing its content. Returns `false` at the end.
     ///
     /// # Errors
-    /// When the source is damaged; the error says where.
+    /// If the source is malformed; the error names the location.
     fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError>;
 }
 
-/// A collection of documents that can be read from the start, any number of times.
+/// Collection of documents that can be read from the start any number of times.
 ///
 /// ```
 /// use ir_core::{Corpus, Document};
@@ -120,21 +120,21 @@ pub trait DocReader: Send {
 /// # Ok::<(), ir_core::CorpusError>(())
 /// ```
 pub trait Corpus: Send + Sync {
-    /// Starts reading.
+    /// Opens a reader at the first document.
     ///
     /// # Errors
-    /// When the source cannot be opened.
+    /// If the source cannot be opened.
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError>;
 
-    /// How many documents there are, when that is known beforehand.
+    /// Returns the number of documents, if known without reading them.
     fn len_hint(&self) -> Option<u64> {
         None
     }
 
-    /// The documents as an iterator (allocates for each; [`Corpus::open`] does not).
+    /// Returns an iterator over the documents. Allocates per document; [`Corpus::open`] does not.
     ///
     /// # Errors
-    /// When the source cannot be opened.
+    /// If the source cannot be opened.
     fn docs(&self) -> Result<CorpusIter<'_>, CorpusError> {
         Ok(CorpusIter {
             reader: self.open()?,
@@ -175,9 +175,9 @@ impl Iterator for CorpusIter<'_> {
     }
 }
 
-/// Why a collection could not be read. The source names file, line, expected and found.
+/// Error reading a collection. The source names file, line, expected and found.
 #[derive(Debug, thiserror::Error)]
-#[error("the collection could not be read")]
+#[error("cannot read the collection")]
 pub struct CorpusError {
     #[source]
     source: Box<dyn Error + Send + Sync>,
@@ -191,16 +191,16 @@ impl CorpusError {
         }
     }
 
-    /// The reader's own error.
+    /// Returns the wrapped error.
     #[must_use]
     pub fn reason(&self) -> &(dyn Error + Send + Sync + 'static) {
         &*self.source
     }
 }
 
-struct SliceReader<'a>(std::slice::Iter<'a, Document>);
+struct DocumentSliceReader<'a>(std::slice::Iter<'a, Document>);
 
-impl DocReader for SliceReader<'_> {
+impl DocReader for DocumentSliceReader<'_> {
     fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
         let Some(next) = self.0.next() else {
             return Ok(false);
@@ -212,7 +212,7 @@ impl DocReader for SliceReader<'_> {
 
 impl Corpus for [Document] {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
-        Ok(Box::new(SliceReader(self.iter())))
+        Ok(Box::new(DocumentSliceReader(self.iter())))
     }
 
     fn len_hint(&self) -> Option<u64> {

@@ -1,25 +1,25 @@
-//! Text to vector: [`Encoder`], and [`Encoded`], which makes a text retriever of a vector one.
+//! The [`Encoder`] trait, text to vectors, and [`Encoded`], a text retriever over a vector index.
 
 use std::error::Error;
 use std::sync::Arc;
 
 use crate::{DocIds, Ranking, Retriever, Search, SearchError};
 
-/// Which side of a retrieval a text is on. Prompts, length limits and towers may differ.
+/// Role of a text: query or document. Prompts, length limits and towers may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// What is asked.
+    /// Query text.
     Query,
-    /// What is searched.
+    /// Document text.
     Document,
 }
 
-/// Turns texts into vectors of one length: TF-IDF, LSI, a transformer, a remote service.
+/// Encodes texts as vectors of a fixed dimension: TF-IDF, LSI, a transformer, a remote service.
 ///
 /// ```
 /// use ir_core::{EncodeError, Encoder, Side};
 ///
-/// /// Counts vowels: five dimensions, no training.
+/// /// Counts of the five vowels.
 /// struct Vowels;
 /// impl Encoder for Vowels {
 ///     fn dim(&self) -> usize { 5 }
@@ -43,20 +43,20 @@ pub enum Side {
 /// # Ok::<(), EncodeError>(())
 /// ```
 pub trait Encoder: Send + Sync {
-    /// The length of every vector.
+    /// Returns the dimension of the vectors.
     fn dim(&self) -> usize;
 
-    /// Writes one vector per text.
+    /// Encodes texts into `out`.
     ///
     /// # Shapes
     /// `out` is row-major `[texts.len(), dim()]`; every element is written.
-    /// A text's vector depends on neither its batch nor its place in it.
+    /// The vector of a text does not depend on the other texts of the batch.
     ///
     /// # Errors
-    /// When a text cannot be encoded, or `out` has another size.
+    /// If a text cannot be encoded, or `out` has the wrong length.
     fn encode_into(&self, side: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError>;
 
-    /// One vector per text, row-major `[texts.len(), dim()]`.
+    /// Encodes texts into a new row-major `[texts.len(), dim()]` buffer.
     ///
     /// # Errors
     /// As [`Encoder::encode_into`].
@@ -66,12 +66,13 @@ pub trait Encoder: Send + Sync {
         Ok(out)
     }
 
-    /// Calls `emit` for every text, in their order, with the columns and the values of its vector
-    /// that are not zero, by column. Encoders whose vectors are mostly zeros give their own; the
-    /// default encodes densely, some texts at a time.
+    /// Encodes texts as sparse vectors: calls `emit` for every text, in order, with the columns and
+    /// values of its nonzero components, sorted by column.
+    ///
+    /// The default encodes densely in batches of 64 texts. Sparse encoders override it.
     ///
     /// # Errors
-    /// When a text cannot be encoded.
+    /// If a text cannot be encoded.
     fn encode_sparse(
         &self,
         side: Side,
@@ -126,30 +127,27 @@ macro_rules! forward {
 
 forward!(&E, Box<E>, Arc<E>);
 
-/// Why texts could not be encoded.
+/// Error encoding texts.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum EncodeError {
-    /// The output has room for another number of values.
-    #[error("the output holds {found} values, {expected} are needed")]
+    /// The output buffer has the wrong length.
+    #[error("output buffer: expected {expected} values, found {found}")]
     Shape {
-        /// Texts times dimensions.
         expected: usize,
-        /// The room given.
         found: usize,
     },
-    /// The model behind the encoder failed.
-    #[error("{model} failed")]
+    /// The model failed.
+    #[error("encoder {model} failed")]
     Model {
-        /// Which model.
         model: String,
-        /// What it said.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
 }
 
-/// A text retriever made of an encoder and a retriever over vectors.
+/// Text retriever that encodes queries and searches a vector index.
 ///
 /// # Examples
 /// `Encoded::new(encoder, index)` implements `Retriever<Query = str>` whenever `index` implements
@@ -161,7 +159,7 @@ pub struct Encoded<E, R> {
 }
 
 impl<E: Encoder, R: Retriever<Query = [f32]>> Encoded<E, R> {
-    /// Encodes queries with `encoder` and searches `index` with the vectors.
+    /// Combines a query encoder and a vector index.
     pub const fn new(encoder: E, index: R) -> Self {
         Self { encoder, index }
     }

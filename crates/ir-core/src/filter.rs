@@ -1,4 +1,4 @@
-//! Which documents a search may return.
+//! Document filters.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Attributes, DocIds, DocNum, AttributeValue};
 
-/// A set of documents that a search is confined to.
+/// Set of documents to which a search is restricted.
 ///
-/// Closures are filters; so are [`DocSet`] (a bitmap), [`NotLaterThan`] (a year), and the
-/// combinations [`AllOf`], [`AnyOf`] and [`NoneOf`]. Membership must not change during a search.
+/// Implemented by closures, [`DocSet`] (bitmap), [`NotLaterThan`] (year) and the combinations
+/// [`AllOf`], [`AnyOf`] and [`NoneOf`]. Membership must not change during a search.
 ///
 /// ```
 /// use ir_core::{AllOf, DocFilter, DocNum, DocSet, NoneOf};
@@ -22,10 +22,10 @@ use crate::{Attributes, DocIds, DocNum, AttributeValue};
 /// assert!(!filter.contains(DocNum::new(5)) && !filter.contains(DocNum::new(8)));
 /// ```
 pub trait DocFilter: Send + Sync {
-    /// Whether the document may be returned.
+    /// Returns whether the document passes.
     fn contains(&self, doc: DocNum) -> bool;
 
-    /// How many documents pass, when that is known: few make an engine look at just those.
+    /// Returns the number of documents that pass, if known. Engines score small sets directly.
     fn count(&self) -> Option<usize> {
         None
     }
@@ -37,20 +37,20 @@ impl<F: Fn(DocNum) -> bool + Send + Sync> DocFilter for F {
     }
 }
 
-/// A set of documents as a bitmap, one bit per document of the index.
+/// Set of documents as a bitmap, one bit per document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DocSet {
     words: Vec<u64>,
 }
 
 impl DocSet {
-    /// The empty set.
+    /// Creates an empty set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The documents among the first `n` that `keep` accepts.
+    /// Selects those of the first `n` documents that `keep` accepts.
     #[must_use]
     pub fn select(n: usize, mut keep: impl FnMut(DocNum) -> bool) -> Self {
         (0..n as u32)
@@ -68,7 +68,7 @@ impl DocSet {
         self.words[word] |= 1 << (doc.index() % 64);
     }
 
-    /// The members in ascending order.
+    /// Iterates over the members in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = DocNum> + '_ {
         self.words.iter().enumerate().flat_map(|(at, &word)| {
             (0..64)
@@ -123,19 +123,19 @@ macro_rules! combination {
 }
 
 combination!(
-    /// Documents in every one of these filters (all documents, when there is no filter).
+    /// Intersection of filters; contains all documents if there are none.
     AllOf, all, false
 );
 combination!(
-    /// Documents in at least one of these filters.
+    /// Union of filters.
     AnyOf, any, false
 );
 combination!(
-    /// Documents in none of these filters.
+    /// Complement of the union of filters.
     NoneOf, any, true
 );
 
-/// The years of the documents of one index, by document number, for the time filter.
+/// Publication years by document number, for the time filter.
 ///
 /// ```
 /// use ir_core::{DocFilter, DocNum, Years};
@@ -149,14 +149,14 @@ combination!(
 pub struct Years(Vec<Option<i64>>);
 
 impl Years {
-    /// The year of a document.
+    /// Returns the year of a document.
     #[must_use]
     pub fn get(&self, doc: DocNum) -> Option<i64> {
         self.0.get(doc.index()).copied().flatten()
     }
 
-    /// For collections that repeat ids: every record with the year of the first record of its id.
-    /// The records of one id are one thing, and one thing has one year.
+    /// Gives every record the year of the first record with its id, for collections that repeat
+    /// ids.
     #[must_use]
     pub fn of_first_record(&self, ids: &DocIds) -> Self {
         ids.iter()
@@ -164,7 +164,8 @@ impl Years {
             .collect()
     }
 
-    /// The filter "the document's year is not later than `year`"; an unknown year passes, on either side.
+    /// Creates the time filter: the year of a document is at most `year`. A document of unknown
+    /// year passes; if `year` is `None`, all documents pass.
     #[must_use]
     pub const fn not_later_than(&self, year: Option<i64>) -> NotLaterThan<'_> {
         NotLaterThan { years: self, year }
@@ -177,7 +178,7 @@ impl FromIterator<Option<i64>> for Years {
     }
 }
 
-/// The time filter: a document passes unless its year is known and later. See [`Years`].
+/// Time filter: rejects documents whose year is known and later. See [`Years`].
 #[derive(Debug, Clone, Copy)]
 pub struct NotLaterThan<'a> {
     years: &'a Years,
@@ -193,8 +194,8 @@ impl DocFilter for NotLaterThan<'_> {
     }
 }
 
-/// A condition on attributes, as a value that can be stored, sent and printed; turned into a
-/// [`DocSet`] over the documents of an index.
+/// Condition on attributes that can be stored, sent and printed; evaluates to a [`DocSet`] over the
+/// documents of an index.
 ///
 /// ```
 /// use ir_core::{Attributes, Predicate};
@@ -210,43 +211,37 @@ impl DocFilter for NotLaterThan<'_> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum Predicate {
-    /// The attribute is a number not above the limit, or absent.
+    /// The attribute is absent, or a number ≤ `limit`.
     AtMost {
-        /// The attribute.
         name: String,
-        /// The largest value that passes.
         limit: f64,
     },
-    /// The attribute is a number not below the limit, or absent.
+    /// The attribute is absent, or a number ≥ `limit`.
     AtLeast {
-        /// The attribute.
         name: String,
-        /// The smallest value that passes.
         limit: f64,
     },
-    /// The attribute, or one member of it when it is a list, is one of these values.
+    /// The attribute, or a member of it if it is a list, equals one of `values`.
     OneOf {
-        /// The attribute.
         name: String,
-        /// The values that pass.
         values: Vec<AttributeValue>,
     },
     /// The attribute is present.
     Known {
-        /// The attribute.
         name: String,
     },
-    /// Every one holds.
+    /// Conjunction.
     All(Vec<Predicate>),
-    /// At least one holds.
+    /// Disjunction.
     Any(Vec<Predicate>),
-    /// It does not hold.
+    /// Negation.
     Not(Box<Predicate>),
 }
 
 impl Predicate {
-    /// Whether a document with these attributes passes.
+    /// Returns whether a document with these attributes passes.
     #[must_use]
     pub fn matches(&self, attributes: &Attributes) -> bool {
         let number = |name: &str| match attributes.get(name) {
@@ -274,7 +269,8 @@ impl Predicate {
         }
     }
 
-    /// The documents that pass, given the attributes of every document in the order of their numbers.
+    /// Returns the documents that pass, given the attributes of every document in the order of
+    /// document numbers.
     #[must_use]
     pub fn select<'a>(&self, documents: impl IntoIterator<Item = &'a Attributes>) -> DocSet {
         let numbered = documents.into_iter().zip(0..);
@@ -294,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn bitmaps_hold_what_was_put_in() {
+    fn bitmap_round_trip() {
         let members = [0, 63, 64, 127, 1000].map(doc);
         let set: DocSet = members.into_iter().collect();
         assert_eq!(set.iter().collect::<Vec<_>>(), members);
@@ -314,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn years_pass_when_unknown() {
+    fn unknown_years_pass() {
         let years: Years = [Some(2000), None].into_iter().collect();
         assert!(years.not_later_than(None).contains(doc(0)));
         assert!(years.not_later_than(Some(2000)).contains(doc(0)));

@@ -1,14 +1,14 @@
-//! Document numbers inside an index, and the map to the collection's own ids.
+//! Document numbers and the map to collection ids.
 
 use std::fmt;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The dense number of a document inside one index, `0..n`.
+/// Dense number of a document within one index, `0..n`.
 ///
-/// Numbers are cheap to store, compare and put in bitmaps, and mean nothing outside the index
-/// that gave them out: people are always shown the collection's own id ([`DocIds::id`]).
+/// Meaningless outside the index that assigned it; convert to the collection id with
+/// [`DocIds::id`].
 ///
 /// ```
 /// use ir_core::DocNum;
@@ -22,22 +22,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct DocNum(u32);
 
 impl DocNum {
-    /// The largest number of documents that one index can hold.
+    /// Maximum number of documents in one index.
     pub const LIMIT: usize = u32::MAX as usize;
 
-    /// The number as it is.
+    /// Creates a document number.
     #[must_use]
     pub const fn new(number: u32) -> Self {
         Self(number)
     }
 
-    /// The number as a `u32`.
+    /// Returns the number as `u32`.
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0
     }
 
-    /// The number as an index into an array with one element per document.
+    /// Returns the number as an array index.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -69,35 +69,32 @@ impl TryFrom<usize> for DocNum {
     }
 }
 
-/// What can be wrong with the ids of a collection.
+/// Error in the ids of a collection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum IdError {
-    /// More documents than a [`DocNum`] can count.
+    /// The collection has more documents than a [`DocNum`] can number.
     #[error("more than {limit} documents in one index")]
     TooManyDocuments {
-        /// The most that fit.
         limit: usize,
     },
-    /// Two documents have one id.
+    /// Two documents share an id.
     #[error(
         "document id {id:?} occurs twice: as document {first} and as document {second}, counted from 0"
     )]
     Duplicate {
-        /// The id.
         id: String,
-        /// The position of its first occurrence.
         first: usize,
-        /// The position of its second occurrence.
         second: usize,
     },
 }
 
-/// The two-way map between [`DocNum`] and the collection's own string ids.
+/// Bidirectional map between [`DocNum`] and collection ids.
 ///
-/// One arena of text; the way back from id to number is a binary search in an order that is
-/// sorted when it is first asked for. Ids are usually unique, and [`DocIds::check_unique`]
-/// says so; a few published collections repeat some, and then [`DocIds::get`] gives the first.
+/// Ids are stored in one string arena. Lookup by id is a binary search in an order that is sorted
+/// on first use. Ids are usually unique, which [`DocIds::check_unique`] verifies; if an id repeats,
+/// [`DocIds::get`] returns its first document.
 ///
 /// ```
 /// use ir_core::{DocIds, DocNum};
@@ -114,17 +111,17 @@ pub struct DocIds {
 }
 
 impl DocIds {
-    /// An empty map.
+    /// Creates an empty map.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Appends an id and gives the document's number. Repeated ids are accepted here and
-    /// found by [`DocIds::check_unique`].
+    /// Appends an id and returns the number of the document. Repeated ids are accepted;
+    /// [`DocIds::check_unique`] finds them.
     ///
     /// # Errors
-    /// When the collection has more documents than a [`DocNum`] can count.
+    /// If the collection has more documents than a [`DocNum`] can number.
     pub fn push(&mut self, id: &str) -> Result<DocNum, IdError> {
         let doc = DocNum::try_from(self.ends.len())?;
         self.arena.push_str(id);
@@ -133,28 +130,29 @@ impl DocIds {
         Ok(doc)
     }
 
-    /// How many documents there are.
+    /// Returns the number of documents.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no documents.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The collection's id of a document.
+    /// Returns the collection id of a document.
     ///
     /// # Panics
-    /// When `doc` was not given out by the index that these ids belong to.
+    /// If `doc` is not a document of this map.
     #[must_use]
     pub fn id(&self, doc: DocNum) -> &str {
         self.at(doc.index())
     }
 
-    /// The number of the (first) document with this id.
+    /// Returns the number of the first document with this id.
+    ///
     /// # Complexity
     /// O(log n) comparisons, after one sort of the ids at the first call.
     #[must_use]
@@ -165,7 +163,7 @@ impl DocIds {
         (self.at(number as usize) == id).then_some(DocNum(number))
     }
 
-    /// All numbers in ascending byte order of their ids; equal ids by number.
+    /// Returns all numbers in ascending byte order of their ids; equal ids by number.
     #[must_use]
     pub fn order(&self) -> &[u32] {
         self.order.get_or_init(|| {
@@ -179,7 +177,7 @@ impl DocIds {
         })
     }
 
-    /// How many documents repeat an id that an earlier one has.
+    /// Returns the number of documents whose id also belongs to an earlier document.
     #[must_use]
     pub fn repeated(&self) -> usize {
         self.order()
@@ -188,10 +186,10 @@ impl DocIds {
             .count()
     }
 
-    /// Checks that no id occurs twice.
+    /// Verifies that no id occurs twice.
     ///
     /// # Errors
-    /// [`IdError::Duplicate`] names the id and both places.
+    /// [`IdError::Duplicate`] names the id and both documents.
     pub fn check_unique(&self) -> Result<(), IdError> {
         for pair in self.order().windows(2) {
             let (first, second) = (pair[0] as usize, pair[1] as usize);
@@ -206,7 +204,7 @@ impl DocIds {
         Ok(())
     }
 
-    /// The ids in the order of their numbers.
+    /// Iterates over the ids in the order of document numbers.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> + '_ {
         (0..self.ends.len()).map(|n| self.at(n))
     }
@@ -223,7 +221,7 @@ impl DocIds {
 
 impl<S: AsRef<str>> FromIterator<S> for DocIds {
     /// # Panics
-    /// When there are more than [`DocNum::LIMIT`] ids.
+    /// If there are more than [`DocNum::LIMIT`] ids.
     fn from_iter<I: IntoIterator<Item = S>>(ids: I) -> Self {
         let mut all = Self::new();
         for id in ids {
@@ -282,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways() {
+    fn lookup_in_both_directions() {
         let ids: DocIds = ["b", "a", "ü", ""].into_iter().collect();
         for (n, id) in ids.iter().enumerate() {
             assert_eq!(ids.get(id), Some(DocNum::try_from(n).unwrap()));

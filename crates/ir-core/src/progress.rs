@@ -1,17 +1,19 @@
-//! How long jobs tell what they are at, and are asked to stop.
+//! Progress reporting and cancellation of long-running jobs.
 
-/// Whether a long job shall go on.
+/// Whether a job continues or stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// Go on.
+    /// Continue.
     Continue,
-    /// Stop soon; the job returns its "cancelled" error and leaves nothing half-written.
+    /// Stop soon: the job returns its cancellation error and leaves no partial output.
     Stop,
 }
 
-/// Receives the progress of a long job. Libraries never print; programs draw a bar from this.
+/// Receiver of progress reports. Libraries never print; programs draw a progress bar from the
+/// reports.
 ///
-/// Any `FnMut(&str, u64, Option<u64>) -> Flow` is one:
+/// Implemented by every `FnMut(&str, u64, Option<u64>) -> Flow`:
+///
 /// ```
 /// use ir_core::{Flow, Progress};
 /// let mut last = 0;
@@ -20,7 +22,8 @@ pub enum Flow {
 /// assert_eq!(last, 10);
 /// ```
 pub trait Progress {
-    /// `done` of `total` units of `stage` are finished. Called at most a few hundred times a second.
+    /// Reports that `done` of `total` units of `stage` are finished. Called at most a few hundred
+    /// times a second.
     fn report(&mut self, stage: &str, done: u64, total: Option<u64>) -> Flow;
 }
 
@@ -30,7 +33,7 @@ impl<F: FnMut(&str, u64, Option<u64>) -> Flow> Progress for F {
     }
 }
 
-/// Ignores all reports and never stops.
+/// Receiver that ignores all reports.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoProgress;
 

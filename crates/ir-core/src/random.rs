@@ -1,11 +1,11 @@
-//! Random numbers that are the same everywhere and for ever.
+//! Reproducible random numbers.
 
 use crate::Fnv1a;
 
-/// SplitMix64, written out so that a seed means the same on every machine and in every release.
+/// SplitMix64 generator, reproducible on every platform and in every release.
 ///
-/// Work that is cut into parts (topics, samples) gives each part a stream of its own, so that no
-/// part depends on the others or on who draws when.
+/// Parallel work (topics, samples) takes one stream per item, so that results do not depend on
+/// scheduling.
 ///
 /// ```
 /// use ir_core::SplitMix64;
@@ -22,7 +22,7 @@ pub struct SplitMix64(u64);
 impl SplitMix64 {
     const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-    /// The stream of a number under a seed.
+    /// Creates the stream with the given number.
     #[must_use]
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut mixer = Self(seed);
@@ -30,13 +30,13 @@ impl SplitMix64 {
         Self(Self(start).next_u64())
     }
 
-    /// The stream of a text under a seed, by the text's 64-bit FNV-1a hash.
+    /// Creates the stream with the given name, using its FNV-1a hash as number.
     #[must_use]
     pub fn from_name(seed: u64, stream: &str) -> Self {
         Self::new(seed, Fnv1a::hash(stream.as_bytes()))
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(Self::STEP);
@@ -46,7 +46,7 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, all equally likely; 0 when `n` is 0 or 1.
+    /// Returns a uniform random number below `n`; 0 if `n` is 0 or 1.
     ///
     /// # Source
     /// Lemire, "Fast random integer generation in an interval", ACM TOMACS 2019.
@@ -62,8 +62,8 @@ impl SplitMix64 {
         }
     }
 
-    /// Moves a random choice of `n` items, all choices equally likely, to the front, in random
-    /// order: a whole shuffle where `n` is the length or more.
+    /// Moves a uniform random sample of `n` items to the front, in random order. A full shuffle if
+    /// `n` is at least the length.
     pub fn partial_shuffle<T>(&mut self, items: &mut [T], n: usize) {
         for at in 0..n.min(items.len()) {
             let other = at + self.below(items.len() - at);
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_published_numbers() {
+    fn published_outputs() {
         // The first outputs for seed 1234567, as the authors' program prints them.
         let mut random = SplitMix64(1_234_567);
         let first: Vec<u64> = (0..3).map(|_| random.next_u64()).collect();
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_are_fair() {
+    fn samples_are_uniform() {
         let mut counts = [0_u32; 6];
         for stream in 0..6000 {
             let mut items = [0, 1, 2, 3, 4, 5];

@@ -1,4 +1,4 @@
-//! Hits, rankings, and the exact top k.
+//! Hits, rankings and exact top-k selection.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DocNum, SearchError};
 
-/// One retrieved document and its score. Higher is better, for every retriever.
+/// Retrieved document and its score. Higher is better for every retriever.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Hit {
-    /// The document.
+    /// Document number.
     pub doc: DocNum,
-    /// Its score; never NaN inside a [`Ranking`].
+    /// Score; never NaN inside a [`Ranking`].
     pub score: f32,
 }
 
 impl Hit {
-    /// A hit.
+    /// Creates a hit.
     #[must_use]
     pub const fn new(doc: DocNum, score: f32) -> Self {
         Self { doc, score }
     }
 
-    /// The order of every ranking: score descending, then document number ascending.
-    /// `Less` means that `self` stands before `other`.
+    /// Compares two hits in ranking order: score descending, then document number ascending. `Less`
+    /// means that `self` ranks before `other`.
     #[must_use]
     pub fn order(&self, other: &Self) -> Ordering {
         other
@@ -35,10 +35,10 @@ impl Hit {
     }
 }
 
-/// The answer to one query: hits in the order score descending, document number ascending,
-/// without repeated documents and without NaN.
+/// Ranked list of hits: score descending, document number ascending, without repeated documents and
+/// without NaN.
 ///
-/// A ranking may be shorter than was asked for; it is never padded.
+/// May be shorter than requested; never padded.
 ///
 /// ```
 /// use ir_core::{DocNum, Hit, Ranking};
@@ -59,10 +59,10 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// A ranking of these hits, which may come in any order.
+    /// Sorts hits, given in any order, into a ranking.
     ///
     /// # Errors
-    /// When a score is NaN or a document occurs twice.
+    /// If a score is NaN or a document occurs twice.
     pub fn from_hits(mut hits: Vec<Hit>) -> Result<Self, SearchError> {
         if let Some(hit) = hits.iter().find(|hit| hit.score.is_nan()) {
             return Err(SearchError::NanScore { doc: hit.doc });
@@ -76,42 +76,42 @@ impl Ranking {
         Ok(Self { hits })
     }
 
-    /// The hits, best first.
+    /// Returns the hits, best first.
     #[must_use]
     pub fn hits(&self) -> &[Hit] {
         &self.hits
     }
 
-    /// The hits, best first.
+    /// Iterates over the hits, best first.
     pub fn iter(&self) -> std::slice::Iter<'_, Hit> {
         self.hits.iter()
     }
 
-    /// How many hits there are.
+    /// Returns the number of hits.
     #[must_use]
     pub fn len(&self) -> usize {
         self.hits.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no hits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.hits.is_empty()
     }
 
-    /// The best `k` hits.
+    /// Truncates the ranking to the best `k` hits.
     pub fn top(mut self, k: usize) -> Self {
         self.hits.truncate(k);
         self
     }
 
-    /// Only the hits that `keep` accepts, in the same order.
+    /// Keeps the hits that `keep` accepts, in order.
     pub fn retain(mut self, keep: impl FnMut(&Hit) -> bool) -> Self {
         self.hits.retain(keep);
         self
     }
 
-    /// The hits, best first.
+    /// Returns the hits, best first.
     #[must_use]
     pub fn into_hits(self) -> Vec<Hit> {
         self.hits
@@ -150,9 +150,9 @@ impl IntoIterator for Ranking {
     }
 }
 
-/// Keeps the exact best `k` of any number of scored documents, in the order of [`Hit::order`].
+/// Exact top-k selection from scored documents, in the order of [`Hit::order`].
 ///
-/// Every document may be pushed once. The result is the same in whatever order they are pushed.
+/// Push every document at most once. The result does not depend on the order of the calls.
 ///
 /// ```
 /// use ir_core::{DocNum, TopK};
@@ -165,8 +165,8 @@ impl IntoIterator for Ranking {
 /// # Ok::<(), ir_core::SearchError>(())
 /// ```
 /// # Complexity
-/// O(log k) for a document that gets in, O(1) for one that does not; memory grows with the hits
-/// that are kept, not with `k`.
+/// O(log k) per document that enters, O(1) per other document. Memory is proportional to the hits
+/// held, not to `k`.
 #[derive(Debug, Clone)]
 pub struct TopK {
     k: usize,
@@ -198,7 +198,7 @@ impl Ord for WorstFirst {
 }
 
 impl TopK {
-    /// Keeps the best `k`.
+    /// Creates an empty selection of the best `k`.
     #[must_use]
     pub fn new(k: usize) -> Self {
         Self {
@@ -208,7 +208,7 @@ impl TopK {
         }
     }
 
-    /// Offers a document. A NaN score is remembered and makes [`TopK::finish`] fail.
+    /// Adds a document. A NaN score makes [`TopK::finish`] fail.
     #[inline]
     pub fn push(&mut self, doc: DocNum, score: f32) {
         if score.is_nan() {
@@ -225,8 +225,8 @@ impl TopK {
         }
     }
 
-    /// The worst hit that is kept, once `k` are: a document that does not stand before it
-    /// in the order of [`Hit::order`] cannot get in any more. `None` while there is room.
+    /// Returns the worst hit, once `k` are held: only documents that rank before it can still
+    /// enter. `None` while fewer than `k` are held.
     #[inline]
     #[must_use]
     pub fn worst(&self) -> Option<Hit> {
@@ -237,22 +237,22 @@ impl TopK {
         }
     }
 
-    /// How many are kept so far.
+    /// Returns the number of hits held.
     #[must_use]
     pub fn len(&self) -> usize {
         self.heap.len()
     }
 
-    /// Whether none is kept so far.
+    /// Returns whether no hit is held.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
 
-    /// The best `k`, best first.
+    /// Returns the best `k`, best first.
     ///
     /// # Errors
-    /// When a score was NaN.
+    /// If a score was NaN.
     pub fn finish(self) -> Result<Ranking, SearchError> {
         if let Some(doc) = self.nan {
             return Err(SearchError::NanScore { doc });

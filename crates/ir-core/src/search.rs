@@ -1,14 +1,12 @@
-//! Everything that a caller may ask of one search, as one value.
+//! Search parameters.
 
 use std::fmt;
 
 use crate::{DocFilter, DocNum};
 
-/// What is asked of one search: how many hits, and which documents are allowed.
+/// Parameters of one search: number of hits and filter.
 ///
-/// A small `Copy` value with private fields, so that it can grow without breaking anyone.
-/// Effort and model parameters (BM25's k1 and b, the beam of a graph search) are not here: they
-/// belong to the searcher, since no two engines share them.
+/// Parameters of a model or an algorithm (k1 and b, beam width) belong to the searcher.
 ///
 /// ```
 /// use ir_core::{DocNum, Search};
@@ -25,37 +23,38 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// The best `k` documents. `k` may be 0 (no hits) or larger than the collection (all that match).
+    /// Searches for the best `k` documents. `k` may be 0 (no hits) or exceed the collection (all
+    /// matching documents).
     pub const fn top(k: usize) -> Self {
         Self { k, within: None }
     }
 
-    /// Only documents that the filter contains. The result is that of filtering the
-    /// exhaustive ranking: `k` hits whenever `k` documents of it pass.
+    /// Restricts the search to a filter. The result equals the filtered exhaustive ranking: `k`
+    /// hits if `k` matching documents pass.
     pub fn within(mut self, filter: &'a dyn DocFilter) -> Self {
         self.within = Some(filter);
         self
     }
 
-    /// The same search with another number of hits.
+    /// Sets the number of hits.
     pub const fn with_k(mut self, k: usize) -> Self {
         self.k = k;
         self
     }
 
-    /// How many hits are wanted at most.
+    /// Returns the maximum number of hits.
     #[must_use]
     pub const fn k(&self) -> usize {
         self.k
     }
 
-    /// The filter, when there is one.
+    /// Returns the filter.
     #[must_use]
     pub const fn filter(&self) -> Option<&'a dyn DocFilter> {
         self.within
     }
 
-    /// Whether a document is allowed.
+    /// Returns whether a document passes the filter.
     #[inline]
     #[must_use]
     pub fn allows(&self, doc: DocNum) -> bool {

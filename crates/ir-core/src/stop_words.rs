@@ -1,7 +1,7 @@
-//! Lists of words that are everywhere.
+//! Stop-word lists.
 
-/// The 179 English stop words of NLTK's list, in its order, as they were before the release of 2024
-/// that added contractions: what the DataFinder experiments took out of queries.
+/// English stop words of NLTK in its order: 179 words, before the 2024 release added contractions.
+/// Used by the DataFinder experiments.
 #[rustfmt::skip]
 pub const NLTK: [&str; 179] = [
     "i", "me", "my", "myself", "we", "our", "ours", "ourselves", "you", "you're", "you've",
