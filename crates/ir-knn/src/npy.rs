@@ -24,8 +24,7 @@ use ndarray::{Array2, ArrayView2, ShapeBuilder};
 use ndarray_npy::npy::header::Header;
 use ndarray_npy::{WritableElement, WriteDataError};
 
-use crate::MatrixError;
-use crate::matrix::check_dense;
+use crate::matrix::{MatrixError, check_dense};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Maximum header length in bytes. NumPy itself rejects more than 10,000.

@@ -4,9 +4,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::classes::{Classes, SmallClass, StratifiedFoldsError};
-use crate::matrix::check_dense;
+use crate::matrix::{MatrixError, MatrixView, check_dense};
 use crate::neighbors::{DistanceMetric, FoldFilter, Neighbor, nearest};
-use crate::{MatrixError, MatrixView};
 
 /// k-nearest-neighbor classification by majority vote: scikit-learn's
 /// `KNeighborsClassifier(k, algorithm="brute")`.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::fold_order::FoldOrder;
-use crate::CsrMatrix;
+use crate::matrix::CsrMatrix;
 use crate::simd::{AlignedBytes, MAX_DIM, MAX_QUERIES, TILE_ROWS, prefetch, tile_size};
 
 /// A column is frequent if more than 1/10 of the rows have it: multiplying codes is then faster

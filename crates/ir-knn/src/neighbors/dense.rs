@@ -4,7 +4,7 @@ use nalgebra::{DMatrix, DMatrixView};
 use ndarray::{CowArray, Ix2};
 use rayon::prelude::*;
 
-use super::{FoldFilter, NearestK, Neighbor, SearchMatrix};
+use super::{NearestK, Neighbor, SearchMatrix, SearchParams};
 use crate::matrix::normalize;
 
 /// Test rows and training rows of a block, whose products fit into the L2 cache.
@@ -22,15 +22,13 @@ impl SearchMatrix for CowArray<'_, f64, Ix2> {
     fn search(
         train: &Self,
         test: Option<&Self>,
-        k: usize,
-        folds: Option<FoldFilter<'_>>,
-        _: f64,
+        params: SearchParams<'_>,
         distance: impl Fn(f64, f64, f64) -> f64 + Sync,
     ) -> Vec<Vec<Neighbor>> {
         let dim = train.ncols();
         let train = train.as_slice().unwrap_or_default();
         let test = test.map_or(train, |test| test.as_slice().unwrap_or_default());
-        nearest(train, test, dim, k, folds, distance)
+        nearest(train, test, dim, params, distance)
     }
 }
 
@@ -39,8 +37,7 @@ fn nearest(
     train: &[f64],
     test: &[f64],
     dim: usize,
-    k: usize,
-    folds: Option<FoldFilter<'_>>,
+    SearchParams { k, folds, .. }: SearchParams<'_>,
     distance: impl Fn(f64, f64, f64) -> f64 + Sync,
 ) -> Vec<Vec<Neighbor>> {
     let (train_squares, test_squares) = (squared_lengths(train, dim), squared_lengths(test, dim));

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::CsrMatrix;
+use crate::matrix::CsrMatrix;
 
 /// Rows of a sparse matrix sorted by fold; in their own order without folds. A position is an index
 /// into this order.

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::scan::{DistanceScan, SparseRow};
-use crate::{CsrMatrix, MatrixView};
+use crate::matrix::{CsrMatrix, MatrixView};
 
 /// Distance between two vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -67,7 +67,7 @@ pub(crate) fn nearest(
                 }
             };
             let test = (!same).then(|| test.as_standard_layout());
-            search(train.as_standard_layout(), test, k, metric, folds)
+            search(train.as_standard_layout(), test, metric, k, folds)
         }
         MatrixView::Sparse(train) => {
             let test = match test {
@@ -75,9 +75,18 @@ pub(crate) fn nearest(
                 MatrixView::Dense(test) => Some(Cow::Owned(CsrMatrix::from_dense(test))),
                 MatrixView::Sparse(test) => Some(Cow::Borrowed(test)),
             };
-            search(Cow::Borrowed(train), test, k, metric, folds)
+            search(Cow::Borrowed(train), test, metric, k, folds)
         }
     }
+}
+
+/// Parameters of a search.
+#[derive(Clone, Copy)]
+struct SearchParams<'a> {
+    k: usize,
+    folds: Option<FoldFilter<'a>>,
+    /// Squared Euclidean distance of two rows at distance 1.
+    unit: f64,
 }
 
 /// Matrix whose rows can be searched.
@@ -85,16 +94,13 @@ trait SearchMatrix {
     /// Scales every row to Euclidean length 1.
     fn normalize_rows(&mut self);
 
-    /// Returns the nearest rows. `distance` maps the inner product of two rows and the squared
-    /// lengths of the test row and the training row to their distance. `unit` is the squared
-    /// Euclidean distance of two rows at distance 1. Without `test`, the training rows are the test
-    /// rows.
+    /// Returns the nearest rows. `distance` maps the inner product of two rows and the squared lengths
+    /// of the test row and the training row to their distance. Without `test`, the training rows are
+    /// the test rows.
     fn search(
         train: &Self,
         test: Option<&Self>,
-        k: usize,
-        folds: Option<FoldFilter<'_>>,
-        unit: f64,
+        params: SearchParams<'_>,
         distance: impl Fn(f64, f64, f64) -> f64 + Sync,
     ) -> Vec<Vec<Neighbor>>;
 }
@@ -102,32 +108,26 @@ trait SearchMatrix {
 fn search<M: SearchMatrix>(
     mut train: M,
     mut test: Option<M>,
-    k: usize,
     metric: DistanceMetric,
+    k: usize,
     folds: Option<FoldFilter<'_>>,
 ) -> Vec<Vec<Neighbor>> {
+    let params = |unit| SearchParams { k, folds, unit };
     match metric {
         DistanceMetric::Cosine => {
             train.normalize_rows();
             if let Some(test) = &mut test {
                 test.normalize_rows();
             }
-            M::search(&train, test.as_ref(), k, folds, 2.0, |product, _, _| {
+            M::search(&train, test.as_ref(), params(2.0), |product, _, _| {
                 (1.0 - product).clamp(0.0, 2.0)
             })
         }
         DistanceMetric::Euclidean => {
-            M::search(
-                &train,
-                test.as_ref(),
-                k,
-                folds,
-                1.0,
-                |product, one, other| {
-                    // Rounding may yield a negative number.
-                    (one - 2.0 * product + other).max(0.0)
-                },
-            )
+            M::search(&train, test.as_ref(), params(1.0), |product, one, other| {
+                // Rounding may yield a negative number.
+                (one - 2.0 * product + other).max(0.0)
+            })
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Distances of one vector to all rows, in sparse or dense form.
 
 use super::DistanceMetric;
-use crate::CsrMatrix;
+use crate::matrix::CsrMatrix;
 
 /// Row of ascending columns and their values.
 #[derive(Debug, Default)]

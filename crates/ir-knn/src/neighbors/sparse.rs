@@ -21,8 +21,8 @@ use rayon::prelude::*;
 
 use super::block::{BlockLayout, MAX_BLOCK_ROWS, RowBlock, TileBounds, margin};
 use super::fold_order::FoldOrder;
-use super::{FoldFilter, NearestK, Neighbor, SearchMatrix};
-use crate::CsrMatrix;
+use super::{NearestK, Neighbor, SearchMatrix, SearchParams};
+use crate::matrix::CsrMatrix;
 use crate::simd::{Cpu, MAX_QUERIES, TILE_ROWS};
 
 impl SearchMatrix for Cow<'_, CsrMatrix> {
@@ -33,9 +33,7 @@ impl SearchMatrix for Cow<'_, CsrMatrix> {
     fn search(
         train: &Self,
         test: Option<&Self>,
-        k: usize,
-        folds: Option<FoldFilter<'_>>,
-        unit: f64,
+        SearchParams { k, folds, unit }: SearchParams<'_>,
         distance: impl Fn(f64, f64, f64) -> f64 + Sync,
     ) -> Vec<Vec<Neighbor>> {
         let largest = |rows: &Self| {

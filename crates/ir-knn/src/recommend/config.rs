@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::TrainingQueryKnnError;
-use crate::DistanceMetric;
+use crate::neighbors::DistanceMetric;
 
 /// Configuration of a [`TrainingQueryKnn`](crate::TrainingQueryKnn).
 ///

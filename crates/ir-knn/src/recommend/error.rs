@@ -3,7 +3,7 @@
 use ir_core::EncodeError;
 
 use super::NeighborAggregation;
-use crate::TfidfFitError;
+use crate::vectorize::TfidfFitError;
 
 /// Error building a [`TrainingQueryKnn`](crate::TrainingQueryKnn).
 #[derive(Debug, thiserror::Error)]

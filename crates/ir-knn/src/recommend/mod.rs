@@ -19,8 +19,9 @@ pub use config::{
 pub use error::TrainingQueryKnnError;
 use votes::{Vote, max_results, similarity, votes};
 
-use crate::neighbors::{DistanceScan, SparseRow};
-use crate::{DistanceMetric, MatrixError, TfidfConfig, TfidfVectorizer};
+use crate::matrix::MatrixError;
+use crate::neighbors::{DistanceMetric, DistanceScan, SparseRow};
+use crate::vectorize::{TfidfConfig, TfidfVectorizer};
 
 /// Query with its relevant documents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

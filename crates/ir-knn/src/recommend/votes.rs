@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use ir_core::Search;
 
 use super::{JudgedDocument, NeighborAggregation, TrainingQueryKnnConfig, TrainingSet};
-use crate::DistanceMetric;
+use crate::neighbors::DistanceMetric;
 
 /// Number of training queries that the published program visits, and of its results.
 const PUBLISHED_DEPTH: usize = 40;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::WordAnalyzer;
 use super::svd::{TruncatedSvd, TruncatedSvdConfig, TruncatedSvdError};
 use super::tfidf::{TfidfConfig, TfidfFitError, TfidfVectorizer};
-use crate::{MatrixError, normalize_rows};
+use crate::matrix::{MatrixError, normalize_rows};
 
 /// Configuration of latent semantic indexing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

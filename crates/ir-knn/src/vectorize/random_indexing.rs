@@ -11,8 +11,7 @@ use super::WordAnalyzer;
 use super::tfidf::{
     IdfWeighting, RowNorm, TfWeighting, TfidfConfig, TfidfFitError, TfidfVectorizer,
 };
-use crate::matrix::{from_row_major, normalize};
-use crate::{CsrMatrix, MatrixError};
+use crate::matrix::{CsrMatrix, MatrixError, from_row_major, normalize};
 
 /// Configuration of [`RandomIndexing`]. The defaults are those of the Semantic Vectors package.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

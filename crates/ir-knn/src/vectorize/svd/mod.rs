@@ -6,8 +6,7 @@ use ndarray::Array2;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::matrix::from_row_major;
-use crate::{CsrMatrix, MatrixError};
+use crate::matrix::{CsrMatrix, MatrixError, from_row_major};
 
 /// Configuration of a [`TruncatedSvd`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -15,7 +15,7 @@ pub use error::TfidfFitError;
 use self::counts::{TermCounter, Vocabulary};
 use self::error::SavedTfidfError;
 use super::WordAnalyzer;
-use crate::CsrMatrix;
+use crate::matrix::CsrMatrix;
 
 /// Number of texts per parallel task. Every task builds a vocabulary of its own, so tasks are few.
 /// Results do not depend on the size.
