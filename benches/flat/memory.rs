@@ -4,26 +4,26 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use bench_common::load;
+use ir_core::store::Verify;
 use ir_core::{Retriever, Search};
-use ir_knn::{FlatIndex, HalfIndex, Verify};
+use ir_knn::FlatIndex;
 
 /// Numbers of searches after which memory is measured.
 const SEARCHES: [usize; 4] = [0, 1, 30, 1000];
 
-/// Saves the index in three formats; a child process opens and searches each.
+/// Saves the index with and without codes; a child process opens and searches each.
 pub(crate) fn measure(index: &FlatIndex, folder: &Path) -> Result<()> {
     println!(
-        "\nwhat a saved index takes, MB: own memory, and what was read of the file, after so many single queries\n"
+        "\nsaved index, MB: anonymous memory + bytes read from storage, after n single queries\n"
     );
     let heads = SEARCHES.map(|n| format!("{n:>16}")).concat();
     println!("{:<28} {:>8} {heads}", "", "file");
-    for form in ["32 bits", "32 bits and codes", "16 bits"] {
+    for form in ["vectors", "vectors and codes"] {
         let path = folder.join("memory.ir");
         match form {
-            "32 bits" => index.save(&path)?,
-            "16 bits" => HalfIndex::of(index)?.0.save(&path)?,
+            "vectors" => index.save(&path)?,
             _ => index.clone().with_codes().save(&path)?,
         }
         // Evict the file from the page cache.
@@ -55,11 +55,7 @@ pub(crate) fn child(form: &str, folder: &Path) -> Result<()> {
         .collect();
     let path = folder.join("memory.ir");
     let before = Taken::now()?;
-    let index: Box<dyn Retriever<Query = [f32]>> = match form {
-        "16 bits" => Box::new(HalfIndex::open_with(&path, Verify::Tables)?),
-        "32 bits" | "32 bits and codes" => Box::new(FlatIndex::open_with(&path, Verify::Tables)?),
-        other => bail!("no form {other:?}"),
-    };
+    let index = FlatIndex::open_with(&path, Verify::SmallSections)?;
     print!(
         "{form:<28} {:>8.0} ",
         fs::metadata(&path)?.len() as f64 / 1e6
