@@ -1,4 +1,4 @@
-//! Where the arithmetic happens.
+//! Compute backends.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,9 +15,8 @@ use burn::tensor::DeviceKind;
 use burn::tensor::DeviceType;
 use serde::{Deserialize, Serialize};
 
-/// What computes: the processor in pure Rust, libtorch, or a graphics card.
-///
-/// All are named at run time; whether one is there was decided when the program was built.
+/// Compute backend, chosen at run time. Backends other than [`Backend::Cpu`] need a feature of this
+/// crate.
 ///
 /// ```
 /// use ir_dense::{Backend, BackendError};
@@ -29,23 +28,23 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 #[non_exhaustive]
 pub enum Backend {
-    /// Pure Rust, on the processor. Always there.
+    /// CPU, pure Rust. Always available.
     #[default]
     Cpu,
-    /// libtorch on the processor. Feature `tch`.
+    /// libtorch on the CPU. Feature `tch`.
     Tch,
-    /// libtorch on NVIDIA's card of this number. Feature `tch`.
+    /// libtorch on the NVIDIA GPU of this index. Feature `tch`.
     TchCuda(usize),
-    /// The graphics card that wgpu chooses. Feature `wgpu`.
+    /// Default GPU of wgpu. Feature `wgpu`.
     Wgpu,
-    /// The graphics card that Vulkan chooses. Feature `vulkan`.
+    /// Default GPU of Vulkan. Feature `vulkan`.
     Vulkan,
-    /// NVIDIA's card of this number. Feature `cuda`.
+    /// NVIDIA GPU of this index. Feature `cuda`.
     Cuda(usize),
 }
 
 impl Backend {
-    /// The feature of this crate that compiles it in; `None` for what is always there.
+    /// Returns the feature that compiles the backend; `None` for [`Backend::Cpu`].
     pub const fn feature(self) -> Option<&'static str> {
         match self {
             Self::Cpu => None,
@@ -56,34 +55,30 @@ impl Backend {
         }
     }
 
-    /// burn's device.
+    /// Returns the burn device.
     ///
     /// # Errors
-    /// When its feature was off when the program was built (the error names the feature), or this
-    /// machine has no such card.
-    #[allow(
-        deprecated,
-        reason = "libtorch is there in the version of burn that is pinned"
-    )]
+    /// If the feature was off when the program was built, or this machine has no such GPU.
+    #[allow(deprecated, reason = "the pinned version of burn supports libtorch")]
     pub fn device(self) -> Result<Device, BackendError> {
         match self {
             Self::Cpu => Ok(Device::flex()),
             #[cfg(feature = "tch")]
             Self::Tch => Ok(Device::libtorch()),
             #[cfg(feature = "tch")]
-            Self::TchCuda(card) => {
-                self.card(DeviceType::LibTorch, card, || Device::libtorch_cuda(card))
+            Self::TchCuda(index) => {
+                self.gpu(DeviceType::LibTorch, index, || Device::libtorch_cuda(index))
             }
             #[cfg(feature = "wgpu")]
-            Self::Wgpu => self.card(DeviceType::Wgpu, 0, || {
+            Self::Wgpu => self.gpu(DeviceType::Wgpu, 0, || {
                 Device::wgpu(DeviceKind::DefaultDevice)
             }),
             #[cfg(feature = "vulkan")]
-            Self::Vulkan => self.card(DeviceType::Vulkan, 0, || {
+            Self::Vulkan => self.gpu(DeviceType::Vulkan, 0, || {
                 Device::vulkan(DeviceKind::DefaultDevice)
             }),
             #[cfg(feature = "cuda")]
-            Self::Cuda(card) => self.card(DeviceType::Cuda, card, || Device::cuda(card)),
+            Self::Cuda(index) => self.gpu(DeviceType::Cuda, index, || Device::cuda(index)),
             #[allow(unreachable_patterns)]
             other => Err(BackendError::NotCompiledIn {
                 backend: other,
@@ -92,22 +87,22 @@ impl Backend {
         }
     }
 
-    /// A card, when there are more than `before` of its kind. burn itself would panic later.
+    /// Returns the GPU `index`, or an error if there is none, where burn would panic.
     #[cfg(any(
         feature = "tch",
         feature = "wgpu",
         feature = "vulkan",
         feature = "cuda"
     ))]
-    fn card(
+    fn gpu(
         self,
         kind: DeviceType,
-        before: usize,
+        index: usize,
         device: impl FnOnce() -> Device,
     ) -> Result<Device, BackendError> {
         let found = Device::enumerate(kind).len();
-        if found <= before {
-            return Err(BackendError::NoCard {
+        if found <= index {
+            return Err(BackendError::NoGpu {
                 backend: self,
                 found,
             });
@@ -121,10 +116,10 @@ impl fmt::Display for Backend {
         match self {
             Self::Cpu => f.write_str("cpu"),
             Self::Tch => f.write_str("tch"),
-            Self::TchCuda(card) => write!(f, "tch-cuda:{card}"),
+            Self::TchCuda(index) => write!(f, "tch-cuda:{index}"),
             Self::Wgpu => f.write_str("wgpu"),
             Self::Vulkan => f.write_str("vulkan"),
-            Self::Cuda(card) => write!(f, "cuda:{card}"),
+            Self::Cuda(index) => write!(f, "cuda:{index}"),
         }
     }
 }
@@ -134,17 +129,17 @@ impl FromStr for Backend {
 
     fn from_str(text: &str) -> Result<Self, BackendError> {
         let unknown = || BackendError::Unknown { found: text.into() };
-        let (name, card) = match text.split_once(':') {
-            Some((name, card)) => (name, Some(card.parse().map_err(|_| unknown())?)),
+        let (name, index) = match text.split_once(':') {
+            Some((name, index)) => (name, Some(index.parse().map_err(|_| unknown())?)),
             None => (text, None),
         };
-        match (name, card) {
+        match (name, index) {
             ("cpu", None) => Ok(Self::Cpu),
             ("tch", None) => Ok(Self::Tch),
-            ("tch-cuda", card) => Ok(Self::TchCuda(card.unwrap_or(0))),
+            ("tch-cuda", index) => Ok(Self::TchCuda(index.unwrap_or(0))),
             ("wgpu", None) => Ok(Self::Wgpu),
             ("vulkan", None) => Ok(Self::Vulkan),
-            ("cuda", card) => Ok(Self::Cuda(card.unwrap_or(0))),
+            ("cuda", index) => Ok(Self::Cuda(index.unwrap_or(0))),
             _ => Err(unknown()),
         }
     }
@@ -164,30 +159,21 @@ impl From<Backend> for String {
     }
 }
 
-/// Why a backend cannot be used.
+/// Error selecting a backend.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum BackendError {
-    /// It was left out when the program was built.
+    /// The feature of the backend was off when the program was built.
     #[error("the backend {backend} was not compiled in: build with the feature `{feature}`")]
     NotCompiledIn {
-        /// What was asked for.
         backend: Backend,
-        /// The feature that brings it.
         feature: &'static str,
     },
-    /// It was built, and this machine has no card for it.
-    #[error("no card for the backend {backend}: found {found} of its kind on this machine")]
-    NoCard {
-        /// What was asked for.
-        backend: Backend,
-        /// Cards that it would run on.
-        found: usize,
-    },
-    /// There is none of that name.
+    /// This machine has no GPU of this index for the backend; `found` is their number.
+    #[error("no GPU for the backend {backend}: found {found} on this machine")]
+    NoGpu { backend: Backend, found: usize },
+    /// No backend has this name.
     #[error("unknown backend {found:?}: expected cpu, tch, tch-cuda:N, wgpu, vulkan or cuda:N")]
-    Unknown {
-        /// What was asked for.
-        found: String,
-    },
+    Unknown { found: String },
 }

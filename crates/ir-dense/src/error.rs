@@ -1,173 +1,127 @@
-//! Why a model cannot be loaded.
+//! Errors of reading, writing and running a model.
 
 use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{BackendError, TokenError};
+use crate::BackendError;
 
-/// Why a folder is not a model that can encode.
+/// Error reading, writing or running a model.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum ModelError {
     /// A file cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
-        /// The file.
         path: PathBuf,
-        /// What the system says.
         #[source]
         source: io::Error,
     },
-    /// What Git leaves in place of a large file that was not fetched.
+    /// A file or folder cannot be written.
+    #[error("cannot write {}", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// A file is a Git LFS pointer.
     #[error("{} is a pointer of Git LFS, not the file itself: \"git lfs pull\" fetches it", path.display())]
-    Pointer {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A link to a file that is not there.
-    #[error("{} is a link to {}, which is not there", path.display(), target.display())]
-    Dangling {
-        /// The link.
-        path: PathBuf,
-        /// Where it leads.
-        target: PathBuf,
-    },
-    /// Weights in several files, which this crate does not read.
-    #[error("{} lists several files of weights, expected one: model.safetensors", path.display())]
-    Sharded {
-        /// The list.
-        path: PathBuf,
-    },
-    /// The folder lacks a file.
+    Pointer { path: PathBuf },
+    /// A symbolic link has no target.
+    #[error("{} is a link to {}, which does not exist", path.display(), target.display())]
+    Dangling { path: PathBuf, target: PathBuf },
+    /// The weights are split into several files (sharded), which is not supported.
+    #[error("{} lists several weight files, expected one: model.safetensors", path.display())]
+    Sharded { path: PathBuf },
+    /// The folder lacks a file; `expected` lists the accepted names.
     #[error("{} has no {expected}", folder.display())]
-    Missing {
-        /// The folder.
+    MissingFile {
         folder: PathBuf,
-        /// The names that would do.
         expected: &'static str,
     },
-    /// A file is not JSON, or not of the expected form.
-    #[error("{} is not what it should be", path.display())]
+    /// A file is not valid JSON, or lacks a required field.
+    #[error("{} is invalid", path.display())]
     Json {
-        /// The file.
         path: PathBuf,
-        /// Where and what.
         #[source]
         source: serde_json::Error,
     },
-    /// A value that this crate cannot work with, or that contradicts another.
+    /// A value is not supported, or contradicts another.
     #[error("{}: {field} is {found}, expected {expected}", path.display())]
     Setting {
-        /// The file.
         path: PathBuf,
-        /// The name in the file.
         field: String,
-        /// What would do.
         expected: String,
-        /// What is there.
         found: String,
     },
-    /// The weights end too early or go on too long.
+    /// The length of a weight file differs from the length in its header.
     #[error("{} has {found} bytes, its header promises {expected}", path.display())]
     Truncated {
-        /// The file.
         path: PathBuf,
-        /// Bytes promised.
         expected: u64,
-        /// Bytes there.
         found: u64,
     },
-    /// The weights are no file of their kind.
-    #[error("{} is not a file of weights", path.display())]
+    /// A weight file is neither a safetensors file nor a PyTorch file.
+    #[error("{} is not a weight file", path.display())]
     Weights {
-        /// The file.
         path: PathBuf,
-        /// What its reader says.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
     /// A tensor is missing.
     #[error("{} has no tensor {tensor}", path.display())]
-    Tensor {
-        /// The file.
-        path: PathBuf,
-        /// The tensor.
-        tensor: String,
-    },
-    /// A tensor has another shape than the configuration says.
+    Tensor { path: PathBuf, tensor: String },
+    /// The shape of a tensor differs from the configuration.
     #[error("{}: {tensor} has the shape {found:?}, the configuration says {expected:?}", path.display())]
     Shape {
-        /// The file.
         path: PathBuf,
-        /// The tensor.
         tensor: String,
-        /// By the configuration.
         expected: Vec<usize>,
-        /// In the file.
         found: Vec<usize>,
     },
-    /// A tensor does not hold numbers of 16, 32 or 64 bits with a fraction.
+    /// The element type of a tensor is not a floating-point type.
     #[error("{}: {tensor} holds {found}, expected f32, f16, bf16 or f64", path.display())]
     Type {
-        /// The file.
         path: PathBuf,
-        /// The tensor.
         tensor: String,
-        /// Its type.
         found: String,
     },
-    /// A weight is infinite or not a number.
+    /// A weight is infinite or NaN. `index` is row-major.
     #[error("{}: element {index} of {tensor} is {value}", path.display())]
     NotFinite {
-        /// The file.
         path: PathBuf,
-        /// The tensor.
         tensor: String,
-        /// Which element, row by row.
         index: usize,
-        /// What is there.
         value: f32,
     },
-    /// A text's vector is infinite or no number, although all weights are: they are too large.
+    /// A text vector is infinite or NaN although all weights are finite.
     #[error("a vector has the element {value}, expected finite numbers: the weights are too large")]
-    Overflow {
-        /// The element.
-        value: f32,
-    },
-    /// The vocabulary has tokens for which the embedding table has no row.
+    Overflow { value: f32 },
+    /// The id of a token exceeds the embedding table of `rows` rows.
     #[error(
-        "{}: token {token:?} has the number {id}, the table of embeddings has {rows} rows",
+        "{}: token {token:?} has the id {id}, the embedding table has {rows} rows",
         path.display()
     )]
     Vocabulary {
-        /// The file with the vocabulary.
         path: PathBuf,
-        /// The token with the highest number.
         token: String,
-        /// Its number.
         id: u32,
-        /// Rows of the table, from 0.
         rows: usize,
     },
-    /// The tokeniser cannot be used.
+    /// The tokenizer cannot be used.
     #[error(transparent)]
-    Tokens(#[from] TokenError),
-    /// The backend is not there.
+    Tokenizer(#[from] TokenizerError),
+    /// The backend is not available.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// The two towers give vectors of different lengths.
-    #[error("the tower of queries has {query} dimensions, that of documents {document}")]
-    Towers {
-        /// Dimensions on the query side.
-        query: usize,
-        /// Dimensions on the document side.
-        document: usize,
-    },
+    /// The dimensions of query vectors and document vectors differ.
+    #[error("the query encoder has {query} dimensions, the document encoder {document}")]
+    Dimensions { query: usize, document: usize },
 }
 
 impl ModelError {
-    /// A [`ModelError::Setting`].
+    /// [`ModelError::Setting`].
     pub(crate) fn setting(
         path: &Path,
         field: impl Into<String>,
@@ -181,4 +135,42 @@ impl ModelError {
             found: found.to_string(),
         }
     }
+
+    /// [`ModelError::Write`] for a path.
+    pub(crate) fn write(path: &Path) -> impl Fn(io::Error) -> Self {
+        let path: PathBuf = path.into();
+        move |source| Self::Write {
+            path: path.clone(),
+            source,
+        }
+    }
+}
+
+/// Error reading or running a tokenizer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)]
+pub enum TokenizerError {
+    /// A file is not a tokenizer of the `tokenizers` library.
+    #[error("{} is not a tokenizer", path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: tokenizers::Error,
+    },
+    /// The vocabulary lacks a special token.
+    #[error("{} has no {token}", path.display())]
+    Special { path: PathBuf, token: String },
+    /// The tokens of a text are not contiguous between the special tokens.
+    #[error("{}: the tokens of a text are not framed by special tokens", path.display())]
+    Template { path: PathBuf },
+    /// The maximum length leaves no room for a token besides the special tokens.
+    #[error("the limit of {limit} tokens is too low, the least is {least}")]
+    Limit { limit: usize, least: usize },
+    /// Tokenization of a text failed.
+    #[error("the tokenizer failed")]
+    Encode {
+        #[source]
+        source: tokenizers::Error,
+    },
 }

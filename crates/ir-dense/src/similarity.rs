@@ -1,26 +1,27 @@
-//! What the score of a query and a document is.
+//! Similarity function of an encoder.
 
 use serde::{Deserialize, Serialize};
 
-/// The score of a query and a document.
+/// Function that scores a query vector against a document vector; `similarity_fn_name` of
+/// sentence-transformers.
 ///
 /// ```
-/// use ir_dense::{Similarity, train::TrainingConfig};
-/// assert_eq!(TrainingConfig::small_data().similarity, Similarity::Cosine);
-/// assert_eq!(TrainingConfig::datafinder().similarity, Similarity::Dot);
+/// use ir_dense::{SimilarityFunction, train::TrainingConfig};
+/// assert_eq!(TrainingConfig::small_data().similarity, SimilarityFunction::Cosine);
+/// assert_eq!(TrainingConfig::datafinder().similarity, SimilarityFunction::Dot);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Similarity {
-    /// The inner product of the vectors.
+pub enum SimilarityFunction {
+    /// Inner product.
     Dot,
-    /// The cosine of the angle between them.
+    /// Cosine similarity.
     Cosine,
 }
 
-impl Similarity {
-    /// What sentence-transformers calls it, `similarity_fn_name`.
+impl SimilarityFunction {
+    /// Name in `config_sentence_transformers.json`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Dot => "dot",
@@ -28,9 +29,10 @@ impl Similarity {
         }
     }
 
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    /// Parses a name of `config_sentence_transformers.json`; `None` for an unknown name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         match name {
-            // The second is what its function is called, which some files have.
+            // Some files have the name of the Python function.
             "dot" | "dot_score" => Some(Self::Dot),
             "cosine" | "cos_sim" => Some(Self::Cosine),
             _ => None,

@@ -31,12 +31,12 @@ fn tokenisers_that_are_no_objects() {
     ] {
         fs::write(copy.path().join("tokenizer.json"), text).unwrap();
         let error = said(copy.path());
-        let end = format!("tokenizer.json: the whole is {found}, expected an object");
+        let end = format!("tokenizer.json: the top level is {found}, expected an object");
         assert!(error.ends_with(&end), "{error}");
     }
     for text in [r#"{"normalizer": "x"}"#, r#"{"normalizer": []}"#] {
         fs::write(copy.path().join("tokenizer.json"), text).unwrap();
-        assert!(said(copy.path()).ends_with("tokenizer.json is not a tokeniser"));
+        assert!(said(copy.path()).ends_with("tokenizer.json is not a tokenizer"));
     }
 }
 
@@ -59,7 +59,7 @@ fn shapes_that_cannot_be() {
             "bert",
             "\"vocab_size\"",
             "\"is_decoder\": true, \"vocab_size\"",
-            "is_decoder is true, expected false: every token sees all others",
+            "is_decoder is true, expected false: attention must be bidirectional",
         ),
         (
             "bert",
@@ -108,7 +108,7 @@ fn vocabularies_that_are_cut_off() {
         .chain(words)
         .collect();
     let model = folder.path().join("model");
-    let new = ir_dense::NewModel::default().with_shape(8, 1, 2);
+    let new = ir_dense::RandomModel::default().with_shape(8, 1, 2);
     new.create(&model, &[&*text]).unwrap();
     fs::remove_file(model.join("tokenizer.json")).unwrap();
     BiEncoder::open(&model).unwrap();
@@ -126,7 +126,7 @@ fn vocabularies_that_are_cut_off() {
     BiEncoder::open(&model).unwrap();
     first(20);
     let error = said(&model);
-    let end = format!("is 20, expected about {rows}, the rows of the table of embeddings");
+    let end = format!("is 20, expected about {rows}, the rows of the embedding table");
     assert!(
         error.contains("vocab.txt: ") && error.ends_with(&end),
         "{error}"
@@ -138,7 +138,7 @@ fn vocabularies_that_are_cut_off() {
     new.create(&other, &["green tea"]).unwrap();
     fs::copy(other.join("tokenizer.json"), model.join("tokenizer.json")).unwrap();
     let error = said(&model);
-    let end = format!("expected about {rows}, the rows of the table of embeddings");
+    let end = format!("expected about {rows}, the rows of the embedding table");
     assert!(
         error.contains("tokenizer.json: ") && error.ends_with(&end),
         "{error}"
@@ -168,7 +168,7 @@ fn files_that_were_not_fetched() {
             fs::remove_file(&path).unwrap();
             std::os::unix::fs::symlink("../blobs/53aa51", &path).unwrap();
             let error = said(copy.path());
-            let end = format!("{file} is a link to ../blobs/53aa51, which is not there");
+            let end = format!("{file} is a link to ../blobs/53aa51, which does not exist");
             assert!(error.ends_with(&end), "{error}");
         }
     }
@@ -237,12 +237,12 @@ fn limits_under_old_names() {
     fs::write(file, r#"{"max_seq_length": 9}"#).unwrap();
     let encoder = BiEncoder::open(copy.path()).unwrap();
     let long = "word ".repeat(30);
-    assert_eq!(encoder.tokens(Side::Document, &long).unwrap().len(), 9);
+    assert_eq!(encoder.token_ids(Side::Document, &long).unwrap().len(), 9);
     // The first name that is there counts.
     let file = copy.path().join("sentence_bert_config.json");
     fs::write(file, r#"{"max_seq_length": 5}"#).unwrap();
     let encoder = BiEncoder::open(copy.path()).unwrap();
-    assert_eq!(encoder.tokens(Side::Document, &long).unwrap().len(), 5);
+    assert_eq!(encoder.token_ids(Side::Document, &long).unwrap().len(), 5);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::path::Path;
 use common::{copy_of, tiny};
 use ir_core::{EncodeError, Encoder, Side};
 use ir_dense::{
-    Backend, BackendError, BiEncoder, EncoderConfig, ModelError, SideConfig, TokenError,
+    Backend, BackendError, BiEncoder, EncoderConfig, ModelError, SideConfig, TokenizerError,
 };
 
 fn error(folder: &Path) -> ModelError {
@@ -43,7 +43,7 @@ fn files_that_are_missing() {
         let copy = copy_of(model);
         fs::remove_file(copy.path().join(file)).unwrap();
         match error(copy.path()) {
-            ModelError::Missing { folder, expected } => {
+            ModelError::MissingFile { folder, expected } => {
                 assert_eq!((folder.as_path(), expected), (copy.path(), wanted));
             }
             other => panic!("{file}: {other:?}"),
@@ -51,7 +51,7 @@ fn files_that_are_missing() {
     }
     assert!(matches!(
         error(Path::new("/nowhere")),
-        ModelError::Missing { .. }
+        ModelError::MissingFile { .. }
     ));
 }
 
@@ -268,7 +268,7 @@ fn vocabularies_that_do_not_fit() {
 
     fs::write(&path, vocabulary.replace("[SEP]", "[END]")).unwrap();
     match error(copy.path()) {
-        ModelError::Tokens(TokenError::Special { token, .. }) => assert_eq!(token, "[SEP]"),
+        ModelError::Tokenizer(TokenizerError::Special { token, .. }) => assert_eq!(token, "[SEP]"),
         other => panic!("{other:?}"),
     }
 
@@ -282,7 +282,7 @@ fn vocabularies_that_do_not_fit() {
     fs::write(copy.path().join("tokenizer.json"), "{}").unwrap();
     let error = error(copy.path());
     assert!(
-        matches!(error, ModelError::Tokens(TokenError::Read { .. })),
+        matches!(error, ModelError::Tokenizer(TokenizerError::Read { .. })),
         "{error:?}"
     );
 }
@@ -299,7 +299,7 @@ fn sentence_transformers_parts_that_are_not_there() {
         1,
     );
     fs::write(copy.path().join("modules.json"), here).unwrap();
-    assert!(matches!(error(copy.path()), ModelError::Missing { .. }));
+    assert!(matches!(error(copy.path()), ModelError::MissingFile { .. }));
     fs::create_dir(copy.path().join("1")).unwrap();
     fs::write(
         copy.path().join("1/config.json"),
@@ -355,12 +355,15 @@ fn limits_and_towers_that_do_not_fit() {
     assert!(matches!(open(33), Err(ModelError::Setting { field, .. }) if field == "max_tokens"));
     assert!(matches!(
         open(2),
-        Err(ModelError::Tokens(TokenError::Limit { limit: 2, least: 3 }))
+        Err(ModelError::Tokenizer(TokenizerError::Limit {
+            limit: 2,
+            least: 3
+        }))
     ));
     let untied = BiEncoder::open_untied(tiny("bert"), tiny("mpnet"), &EncoderConfig::default());
     assert!(matches!(
         untied,
-        Err(ModelError::Towers {
+        Err(ModelError::Dimensions {
             query: 12,
             document: 8
         })
@@ -381,7 +384,7 @@ fn backends_that_were_left_out_name_their_feature() {
         let config = EncoderConfig::default().with_backend(backend);
         match BiEncoder::open_with(tiny("bert"), &config) {
             // On a machine without such a card, an error too.
-            Ok(_) | Err(ModelError::Backend(BackendError::NoCard { .. })) if there => {}
+            Ok(_) | Err(ModelError::Backend(BackendError::NoGpu { .. })) if there => {}
             Err(ModelError::Backend(BackendError::NotCompiledIn { feature, .. })) => {
                 assert_eq!(feature, name);
             }
@@ -391,7 +394,7 @@ fn backends_that_were_left_out_name_their_feature() {
     #[cfg(feature = "tch")]
     assert!(matches!(
         Backend::TchCuda(999).device(),
-        Err(BackendError::NoCard { .. })
+        Err(BackendError::NoGpu { .. })
     ));
     assert!("gpu".parse::<Backend>().is_err() && "cuda:x".parse::<Backend>().is_err());
     assert!(serde_json::from_str::<EncoderConfig>(r#"{"backend": "gpu"}"#).is_err());
@@ -432,13 +435,13 @@ fn sides_differ_in_prefix_limit_and_tower() {
     let plain = BiEncoder::open(tiny("distilbert")).unwrap();
     let text = "ships seen by radar at sea";
     let tokens = plain
-        .tokens(Side::Query, &format!("query: {text}"))
+        .token_ids(Side::Query, &format!("query: {text}"))
         .unwrap();
-    let query = encoder.tokens(Side::Query, text).unwrap();
+    let query = encoder.token_ids(Side::Query, text).unwrap();
     assert_eq!(query.len(), 8);
     assert_eq!(query[..7], tokens[..7]);
     assert_eq!(query.last(), tokens.last());
-    assert_eq!(encoder.tokens(Side::Document, text).unwrap().len(), 10);
+    assert_eq!(encoder.token_ids(Side::Document, text).unwrap().len(), 10);
 
     // Prompts of the folder count where the configuration says nothing.
     let copy = copy_of("distilbert");
@@ -449,11 +452,11 @@ fn sides_differ_in_prefix_limit_and_tower() {
     )
     .unwrap();
     let prompted = BiEncoder::open(copy.path()).unwrap();
-    assert_eq!(prompted.tokens(Side::Query, text).unwrap(), tokens);
+    assert_eq!(prompted.token_ids(Side::Query, text).unwrap(), tokens);
     let passage = plain
-        .tokens(Side::Query, &format!("passage: {text}"))
+        .token_ids(Side::Query, &format!("passage: {text}"))
         .unwrap();
-    assert_eq!(prompted.tokens(Side::Document, text).unwrap(), passage);
+    assert_eq!(prompted.token_ids(Side::Document, text).unwrap(), passage);
 
     let untied = EncoderConfig::default();
     let untied = BiEncoder::open_untied(tiny("bert"), tiny("distilbert"), &untied).unwrap();

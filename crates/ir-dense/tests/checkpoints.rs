@@ -9,7 +9,8 @@ use std::fs;
 use std::path::Path;
 
 use common::{checkpoint, config, examples, tiny};
-use ir_core::{NoProgress, TrainingExample};
+use ir_core::NoProgress;
+use ir_core::training::TrainingExample;
 use ir_dense::train::{TrainError, Trainer, TrainingConfig};
 
 fn resume(
@@ -32,11 +33,11 @@ fn checkpoints_of_other_work_are_refused() {
     let before = fs::read(&path).unwrap();
     let (folder, config) = (folder.path(), config());
     let mut other = config.clone();
-    other.schedule.warmup = 0.2;
+    other.schedule.warmup_ratio = 0.2;
     let error = resume(folder, "bert-pytorch", &other, examples());
     assert!(
         matches!(&error, TrainError::OtherConfiguration { field, expected, found, .. }
-            if field == "schedule.warmup" && expected == "0.2" && found == "0.1"),
+            if field == "schedule.warmup_ratio" && expected == "0.2" && found == "0.1"),
         "{error}"
     );
     let error = resume(folder, "bert-pytorch", &config, examples()[1..].to_vec());

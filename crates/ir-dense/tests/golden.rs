@@ -6,7 +6,7 @@ mod common;
 
 use common::{apart, minilm, on_backend, testdata, tiny};
 use ir_core::{Encoder, Side};
-use ir_dense::{Batch, BiEncoder, KnownModel, Pooling};
+use ir_dense::{BiEncoder, KnownModel, Pooling, TokenBatch};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -58,9 +58,9 @@ fn tiny_models_give_the_hidden_states_of_transformers() {
         let model = &encoder.tower(Side::Query).model;
         let expected = case.ids.iter().zip(&case.hidden);
         for (text, (ids, hidden)) in golden.texts.iter().zip(expected) {
-            let found = encoder.tokens(Side::Query, text).unwrap();
+            let found = encoder.token_ids(Side::Query, text).unwrap();
             assert_eq!(&found, ids, "{}: {text:?}", case.model);
-            let states = model.forward(&Batch::new(&[found])).into_data();
+            let states = model.forward(&TokenBatch::new(&[found])).into_data();
             let difference = apart(states.as_slice().unwrap(), hidden);
             assert!(
                 difference < 1e-4,
@@ -70,15 +70,15 @@ fn tiny_models_give_the_hidden_states_of_transformers() {
         }
         // The same within one batch, and with padding.
         let all: Vec<f32> = case.hidden.concat();
-        let states = model.forward(&Batch::new(&case.ids)).into_data();
+        let states = model.forward(&TokenBatch::new(&case.ids)).into_data();
         assert!(
             apart(states.as_slice().unwrap(), &all) < 1e-4,
             "{}",
             case.model
         );
         let longest = case.ids.iter().map(Vec::len).max().unwrap();
-        let states = model.forward(&Batch::padded(&case.ids, 0)).into_data();
-        let dim = model.config().hidden;
+        let states = model.forward(&TokenBatch::padded(&case.ids, 0)).into_data();
+        let dim = model.config().hidden_size;
         let rows = states.as_slice::<f32>().unwrap().chunks(longest * dim);
         for (row, hidden) in rows.zip(&case.hidden) {
             assert!(
@@ -129,11 +129,11 @@ fn poolings_are_those_of_sentence_transformers() {
         let rows: Vec<Vec<u32>> = golden
             .texts
             .iter()
-            .map(|text| encoder.tokens(Side::Query, text).unwrap())
+            .map(|text| encoder.token_ids(Side::Query, text).unwrap())
             .collect();
         let padded = encoder
             .tower(Side::Query)
-            .forward(&Batch::padded(&rows, 0))
+            .forward(&TokenBatch::padded(&rows, 0))
             .into_data();
         let difference = apart(padded.as_slice().unwrap(), &case.vectors.concat());
         assert!(
@@ -168,7 +168,7 @@ fn minilm_gives_the_embeddings_of_sentence_transformers() {
     assert_eq!(known.document_prefix, tower.prompt(Side::Document));
     for (text, ids) in golden.texts.iter().zip(&golden.minilm.ids) {
         assert_eq!(
-            &encoder.tokens(Side::Document, text).unwrap(),
+            &encoder.token_ids(Side::Document, text).unwrap(),
             ids,
             "{text:?}"
         );

@@ -216,7 +216,7 @@ fn excluded_candidates_are_not_seen() {
     // Column 5 for everybody.
     let excluded: Vec<bool> = (0..18).map(|at| at % 6 == 5).collect();
     let excluded: Tensor<2, Bool> = Tensor::from_data(TensorData::new(excluded, [3, 6]), &device);
-    let with = || loss::without(tensor(&scores, &device), excluded.clone());
+    let with = || loss::mask(tensor(&scores, &device), excluded.clone());
     let fewer: Rows = scores.iter().map(|row| row[..5].to_vec()).collect();
     let near = |found: Tensor<1>, expected: f64| {
         let found: f32 = found.into_scalar();

@@ -10,9 +10,10 @@ use std::path::Path;
 use std::process::Command;
 
 use common::apart;
-use ir_core::{Encoder, NoProgress, Side, TrainingExample, TrainingText};
+use ir_core::training::{TrainingExample, TrainingText};
+use ir_core::{Encoder, NoProgress, Side};
 use ir_dense::train::{TrainError, Trainer, TrainingConfig};
-use ir_dense::{BiEncoder, NewModel};
+use ir_dense::{BiEncoder, RandomModel};
 
 /// The paragraphs of the read-me, and some that are harder.
 fn texts() -> Vec<&'static str> {
@@ -26,11 +27,11 @@ fn texts() -> Vec<&'static str> {
     readme.chain(odd).collect()
 }
 
-fn small() -> NewModel {
-    let mut model = NewModel::default()
+fn small() -> RandomModel {
+    let mut model = RandomModel::default()
         .with_shape(32, 2, 4)
-        .with_vocabulary(700);
-    model.positions = 64;
+        .with_vocab_size(700);
+    model.max_positions = 64;
     model
 }
 
@@ -50,7 +51,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-fn created(model: &NewModel, texts: &[&str]) -> (tempfile::TempDir, BTreeMap<String, Vec<u8>>) {
+fn created(model: &RandomModel, texts: &[&str]) -> (tempfile::TempDir, BTreeMap<String, Vec<u8>>) {
     let folder = tempfile::tempdir().unwrap();
     model.create(folder.path().join("new"), texts).unwrap();
     let files = files(&folder.path().join("new"));
@@ -81,7 +82,7 @@ fn the_same_bytes_always() {
     assert_eq!(differing, ["model.safetensors"]);
     // As a value that can be kept.
     let kept = serde_json::to_string(&small()).unwrap();
-    assert_eq!(serde_json::from_str::<NewModel>(&kept).unwrap(), small());
+    assert_eq!(serde_json::from_str::<RandomModel>(&kept).unwrap(), small());
 }
 
 #[test]
@@ -131,7 +132,7 @@ fn it_learns_and_is_saved() {
     let (folder, _) = created(&small(), &texts());
     let new = folder.path().join("new");
     let mut config = TrainingConfig::small_data();
-    (config.epochs, config.batch, config.learning_rate) = (12, 4, 2e-3);
+    (config.epochs, config.batch_size, config.learning_rate) = (12, 4, 2e-3);
     let example =
         |query: &str, text: &str| TrainingExample::new(query).positive(TrainingText::new(text));
     let data = vec![
@@ -160,28 +161,31 @@ fn it_learns_and_is_saved() {
 fn mistakes_are_told_and_leave_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new");
-    let said = |model: &NewModel, texts: &[&str]| {
+    let said = |model: &RandomModel, texts: &[&str]| {
         let error = model.create(&path, texts).unwrap_err();
         assert!(!path.exists());
         error.to_string()
     };
-    let change = |change: fn(&mut NewModel)| {
+    let change = |change: fn(&mut RandomModel)| {
         let mut model = small();
         change(&mut model);
         said(&model, &texts())
     };
     assert_eq!(
         change(|m| m.heads = 5),
-        "heads is 5, expected a divisor of hidden"
-    );
-    assert_eq!(change(|m| m.hidden = 0), "hidden is 0, expected 1 or more");
-    assert_eq!(
-        change(|m| m.positions = 2),
-        "positions is 2, expected 3 or more: two special tokens stand around a text"
+        "heads is 5, expected a divisor of hidden_size"
     );
     assert_eq!(
-        said(&small().with_vocabulary(6), &["ab ab"]),
-        "vocabulary is 6, and these alone are 8, expected room for the special tokens and the \
+        change(|m| m.hidden_size = 0),
+        "hidden_size is 0, expected 1 or more"
+    );
+    assert_eq!(
+        change(|m| m.max_positions = 2),
+        "max_positions is 2, expected 3 or more: two special tokens and one more"
+    );
+    assert_eq!(
+        said(&small().with_vocab_size(6), &["ab ab"]),
+        "vocab_size is 6, and these alone are 8, expected room for the special tokens and the \
          characters of the texts"
     );
     for texts in [&[][..], &["", " \n"]] {
@@ -237,7 +241,7 @@ fn python_makes_the_same_of_it() {
     let (ids, vectors): (Vec<Vec<u32>>, Vec<f32>) = serde_json::from_slice(&output.stdout).unwrap();
     for (text, ids) in texts.iter().zip(&ids) {
         assert_eq!(
-            &encoder.tokens(Side::Document, text).unwrap(),
+            &encoder.token_ids(Side::Document, text).unwrap(),
             ids,
             "{text}"
         );

@@ -10,7 +10,7 @@ use std::path::Path;
 use common::{config, copy_of, examples, on_backend, tiny};
 use ir_core::{Encoder, NoProgress, Side};
 use ir_dense::train::Trainer;
-use ir_dense::{BiEncoder, EncoderConfig, ModelError, SideConfig, Similarity};
+use ir_dense::{BiEncoder, EncoderConfig, ModelError, SideConfig, SimilarityFunction};
 
 const TEXTS: [&str; 2] = [
     "a ship at sea",
@@ -34,7 +34,7 @@ fn json(path: &Path) -> serde_json::Value {
 /// The encoder that training evaluated, and the folder that it left.
 #[test]
 fn a_trained_folder_is_the_encoder_that_was_measured() {
-    for similarity in [Similarity::Cosine, Similarity::Dot] {
+    for similarity in [SimilarityFunction::Cosine, SimilarityFunction::Dot] {
         let mut config = config();
         config.encoder = limits(5, 12);
         config.similarity = similarity;
@@ -55,11 +55,11 @@ fn a_trained_folder_is_the_encoder_that_was_measured() {
         assert_eq!(both(&opened), measured);
         assert_eq!(opened.similarity(), Some(similarity));
         for (side, limit) in [(Side::Query, 5), (Side::Document, 12)] {
-            assert_eq!(opened.tokens(side, TEXTS[1]).unwrap().len(), limit);
+            assert_eq!(opened.token_ids(side, TEXTS[1]).unwrap().len(), limit);
         }
         // What the caller says counts more, and sentence-transformers has the larger limit.
         let other = BiEncoder::open_with(&model, &limits(7, 9)).unwrap();
-        assert_eq!(other.tokens(Side::Query, TEXTS[1]).unwrap().len(), 7);
+        assert_eq!(other.token_ids(Side::Query, TEXTS[1]).unwrap().len(), 7);
         let longest = json(&model.join("sentence_bert_config.json"));
         assert_eq!(longest["max_seq_length"], 12);
         let name = &json(&model.join("config_sentence_transformers.json"))["similarity_fn_name"];
@@ -89,7 +89,7 @@ fn two_towers_come_back_from_one_folder() {
     assert_ne!(expected[0], expected[1]);
     let opened = BiEncoder::open_with(&model, &on_backend()).unwrap();
     assert_eq!(both(&opened), expected);
-    assert_eq!(opened.similarity(), Some(Similarity::Cosine));
+    assert_eq!(opened.similarity(), Some(SimilarityFunction::Cosine));
     // Training goes on from there, with both.
     let mut still = config.clone();
     (still.encoder, still.learning_rate) = (on_backend(), 1e-30);
@@ -119,16 +119,16 @@ fn similarities_that_are_named() {
     assert_eq!(open().unwrap().similarity(), None);
     for (text, expected) in [
         ("null", None),
-        ("\"dot\"", Some(Similarity::Dot)),
-        ("\"cosine\"", Some(Similarity::Cosine)),
+        ("\"dot\"", Some(SimilarityFunction::Dot)),
+        ("\"cosine\"", Some(SimilarityFunction::Cosine)),
         // Distances are none of ours, and no reason not to encode.
         ("\"euclidean\"", None),
     ] {
         fs::write(&path, format!("{{\"similarity_fn_name\": {text}}}")).unwrap();
         assert_eq!(open().unwrap().similarity(), expected);
     }
-    let set = open().unwrap().with_similarity(Similarity::Dot);
-    assert_eq!(set.similarity(), Some(Similarity::Dot));
+    let set = open().unwrap().with_similarity(SimilarityFunction::Dot);
+    assert_eq!(set.similarity(), Some(SimilarityFunction::Dot));
     fs::write(&path, r#"{"similarity_fn_name": "nearness"}"#).unwrap();
     let error = open().unwrap_err().to_string();
     assert!(
@@ -159,7 +159,7 @@ fn limits_of_the_own_file_that_do_not_suit() {
         ),
         (
             r#"{"version": 1, "document": {"prefix": "x"}}"#,
-            "ir_dense.json is not what it should be",
+            "ir_dense.json is invalid",
         ),
     ] {
         fs::write(copy.path().join("ir_dense.json"), text).unwrap();
@@ -184,7 +184,7 @@ fn the_limit_of_the_tokeniser_counts() {
             None => drop(fs::remove_file(&path)),
         }
         let encoder = BiEncoder::open(copy.path()).map_err(|error| error.to_string())?;
-        Ok::<usize, String>(encoder.tokens(Side::Query, &long).unwrap().len())
+        Ok::<usize, String>(encoder.token_ids(Side::Query, &long).unwrap().len())
     };
     assert_eq!(found("{}", None), Ok(32));
     assert_eq!(found(r#"{"model_max_length": 10}"#, None), Ok(10));

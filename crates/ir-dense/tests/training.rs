@@ -10,9 +10,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use common::{apart, backend, checkpoint, config, examples, on_backend, testdata, tiny};
-use ir_core::{Encoder, Flow, NoProgress, Side, TrainingExample, TrainingText};
-use ir_dense::train::{Loss, TrainError, Trained, Trainer, TrainingConfig};
-use ir_dense::{BiEncoder, EncoderConfig, Similarity};
+use ir_core::training::{TrainingExample, TrainingText};
+use ir_core::{Encoder, Flow, NoProgress, Side};
+use ir_dense::train::{Loss, TrainError, Trainer, TrainingConfig, TrainingResult};
+use ir_dense::{BiEncoder, EncoderConfig, SimilarityFunction};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -53,7 +54,7 @@ fn weights(file: &Path) -> Vec<(String, Vec<f32>)> {
     weights
 }
 
-fn saved(trained: &Trained) -> Vec<(String, Vec<f32>)> {
+fn saved(trained: &TrainingResult) -> Vec<(String, Vec<f32>)> {
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("model");
     trained.encoder.save(&model).unwrap();
@@ -66,7 +67,7 @@ fn twelve_steps_give_the_weights_of_pytorch() {
     // Whole, and in blocks of three texts.
     for block in [None, Some(3)] {
         let mut config = golden.config.clone();
-        config.block = block;
+        config.mini_batch_size = block;
         config.encoder.backend = backend();
         let trainer = Trainer::open(testdata("training"), &config).unwrap();
         let trained = trainer.train(&golden.examples, &mut NoProgress).unwrap();
@@ -79,7 +80,7 @@ fn twelve_steps_give_the_weights_of_pytorch() {
                 "{row:?}, expected {}",
                 step.loss
             );
-            let apart = (row.gradient - step.gradient).abs();
+            let apart = (row.gradient_norm - step.gradient).abs();
             assert!(
                 apart < 1e-3 * step.gradient,
                 "{row:?}, expected {}",
@@ -111,7 +112,7 @@ fn measure(_: &BiEncoder, step: u64) -> Result<f64, Box<dyn std::error::Error + 
     })
 }
 
-fn whole(config: &TrainingConfig) -> Trained {
+fn whole(config: &TrainingConfig) -> TrainingResult {
     let trainer = Trainer::open(tiny("bert-pytorch"), config).unwrap();
     trainer
         .train_and_evaluate(&examples(), &mut measure, &mut NoProgress)
@@ -292,7 +293,12 @@ fn losses_fall() {
         .collect();
     for loss in losses {
         let mut config = config();
-        (config.loss, config.dropout, config.epochs, config.batch) = (loss, 0.0, 12, 7);
+        (
+            config.loss,
+            config.dropout,
+            config.epochs,
+            config.batch_size,
+        ) = (loss, 0.0, 12, 7);
         let tied = Trainer::open(tiny("distilbert"), &config).unwrap();
         let folder = tiny("distilbert");
         let untied = Trainer::open_untied(&folder, &folder, &config).unwrap();
@@ -401,7 +407,10 @@ fn odd_settings_and_examples_are_told() {
         Trainer::open(tiny("bert-pytorch"), &config)
     };
     let said = |change| open(change).unwrap_err().to_string();
-    assert_eq!(said(|c| c.batch = 0), "batch is 0, expected 1 or more");
+    assert_eq!(
+        said(|c| c.batch_size = 0),
+        "batch_size is 0, expected 1 or more"
+    );
     assert_eq!(
         said(|c| c.dropout = 1.0),
         "dropout is 1, expected at least 0 and below 1"
@@ -433,23 +442,23 @@ fn odd_settings_and_examples_are_told() {
     let none = vec![TrainingExample::new("tea")];
     assert_eq!(
         train(|_| {}, none),
-        "training example 0 is of no use: expected at least one positive, found none"
+        "training example 0 is invalid: expected at least one positive, found none"
     );
     let distil: fn(&mut TrainingConfig) = |c| c.loss = Loss::MarginMse;
     let right = TrainingExample::new("tea").positive(TrainingText::new("green").with_score(1.0));
     assert!(train(distil, vec![right.clone()]).starts_with("training example 0 has no negatives"));
     // The setting, and not an example, is at fault; nothing is laid out by a number alone.
-    let none: fn(&mut TrainingConfig) = |c| (c.loss, c.negatives) = (Loss::MarginMse, 0);
+    let none: fn(&mut TrainingConfig) = |c| (c.loss, c.hard_negatives) = (Loss::MarginMse, 0);
     assert_eq!(
         said(none),
-        "negatives is 0, expected 1 or more, which distillation needs"
+        "hard_negatives is 0, expected 1 or more, which distillation needs"
     );
     assert_eq!(
-        said(|c| c.negatives = 100_000_000_000),
-        "negatives is 100000000000, expected 65536 or fewer"
+        said(|c| c.hard_negatives = 100_000_000_000),
+        "hard_negatives is 100000000000, expected 65536 or fewer"
     );
     let lengths: fn(&mut TrainingConfig) = |c| {
-        (c.loss, c.similarity) = (Loss::Pointwise { scale: None }, Similarity::Dot);
+        (c.loss, c.similarity) = (Loss::Pointwise { scale: None }, SimilarityFunction::Dot);
         c.encoder.normalize = Some(false);
     };
     assert_eq!(
@@ -464,19 +473,20 @@ fn odd_settings_and_examples_are_told() {
         "every step has one query with one text, expected negatives, or 2 queries or more: ";
     assert_eq!(train(|_| {}, vec![right.clone()]), alone);
     assert_eq!(
-        train(|c| (c.batch, c.negatives) = (1, 0), examples()),
+        train(|c| (c.batch_size, c.hard_negatives) = (1, 0), examples()),
         alone
     );
     let blank = TrainingExample::new("tea").positive(TrainingText::new(" "));
     assert_eq!(
         train(|_| {}, vec![blank]),
-        "training example 0 is of no use: expected a text, found positive 0 empty, counted from 0"
+        "training example 0 is invalid: expected a text, found positive 0 empty, counted from 0"
     );
     let unscored = right.negative(TrainingText::new("black"));
     assert!(
         train(distil, vec![unscored]).starts_with("training example 0: negatives[0] has no score")
     );
-    let high: fn(&mut TrainingConfig) = |c| (c.learning_rate, c.schedule.warmup) = (1e30, 0.0);
+    let high: fn(&mut TrainingConfig) =
+        |c| (c.learning_rate, c.schedule.warmup_ratio) = (1e30, 0.0);
     assert!(train(high, examples()).contains("expected finite numbers"));
     // A text of a megabyte is cut like any other.
     let long = TrainingExample::new("tea")

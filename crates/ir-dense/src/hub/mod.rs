@@ -1,25 +1,29 @@
-//! Models that Hugging Face's tools have downloaded, and with the feature `hub` downloading them.
+//! Models of the Hugging Face hub: catalog, cache, and download with the feature `hub`.
 
+mod catalog;
 #[cfg(feature = "hub")]
-mod blob;
+mod connection;
 #[cfg(feature = "hub")]
 mod error;
 #[cfg(feature = "hub")]
 mod fetch;
+#[cfg(feature = "hub")]
+mod listing;
+#[cfg(feature = "hub")]
+mod snapshot;
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub use catalog::KnownModel;
+#[cfg(feature = "hub")]
+pub use connection::Hub;
 #[cfg(feature = "hub")]
 pub use error::HubError;
-#[cfg(feature = "hub")]
-pub use fetch::Hub;
 
-use crate::KnownModel;
-
-/// The folder where Python's `huggingface_hub` keeps what it has downloaded. Finding a model reads it
-/// as it stands; only `ModelCache::fetch`, which comes with the feature `hub`, downloads.
+/// Cache of the Hugging Face hub, in the layout of Python's `huggingface_hub`. Only
+/// `ModelCache::fetch`, which needs the feature `hub`, downloads.
 ///
 /// ```no_run
 /// use ir_dense::{BiEncoder, ModelCache};
@@ -35,9 +39,9 @@ pub struct ModelCache {
 }
 
 impl ModelCache {
-    /// The cache where Hugging Face's tools look for it: the variable `HF_HUB_CACHE`; `hub` in
-    /// `HF_HOME`; `huggingface/hub` in `XDG_CACHE_HOME`, or in `.cache` of the home directory. `None`
-    /// when none of these is set.
+    /// Cache at the default location of `huggingface_hub`: the environment variable `HF_HUB_CACHE`,
+    /// or `hub` in `HF_HOME`, or `huggingface/hub` in `XDG_CACHE_HOME` or in `.cache` of the home
+    /// directory. `None` if none of these is set.
     #[must_use]
     pub fn from_env() -> Option<Self> {
         let variable = |name| env::var_os(name).filter(|value| !value.is_empty());
@@ -52,32 +56,34 @@ impl ModelCache {
         Some(Self { folder })
     }
 
-    /// The cache in a folder.
-    pub fn at(folder: impl Into<PathBuf>) -> Self {
+    /// Cache in a folder.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
         Self { folder }
     }
 
-    /// Where it is.
+    /// Folder of the cache.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The folder of a model by its name on the hub, `organisation/name`, or `name` alone for the oldest
-    /// and for those of [`KnownModel`]. `@` and a branch, a tag or a commit may follow; without, it is
-    /// the branch `main`. `None` when the cache does not have it.
+    /// Returns the folder of a model; `None` if the cache does not have it.
+    ///
+    /// `name` is `organization/name`, or `name` alone for models without organization and for those
+    /// of [`KnownModel`], optionally followed by `@` and a branch, tag or commit. Default: the branch
+    /// `main`.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<PathBuf> {
-        let Address { name, revision } = Address::of(name)?;
+        let ModelReference { name, revision } = ModelReference::parse(name)?;
         let model = self.folder_of(name);
         let commit = fs::read_to_string(model.join("refs").join(revision)).ok();
         let commit = commit.as_deref().map_or(revision, str::trim);
         let folder = model.join("snapshots").join(commit);
-        (plain(commit) && folder.is_dir()).then_some(folder)
+        (is_plain(commit) && folder.is_dir()).then_some(folder)
     }
 
-    /// The names of all models of which it has the branch `main`, in order. Not all of them are
+    /// Returns the names of all models with the branch `main`, sorted, whether or not they are
     /// encoders.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
@@ -94,26 +100,26 @@ impl ModelCache {
         names
     }
 
-    /// Where everything of a model is.
+    /// Folder of all versions of a model.
     fn folder_of(&self, name: &str) -> PathBuf {
         self.folder.join(folder_name(name))
     }
 }
 
-/// A model on the hub and a version of it.
+/// Reference to a version of a model on the hub.
 #[derive(Debug, Clone, Copy)]
-struct Address<'a> {
+struct ModelReference<'a> {
     name: &'a str,
     revision: &'a str,
 }
 
-impl<'a> Address<'a> {
-    /// `organisation/name@revision`.
-    fn of(text: &'a str) -> Option<Self> {
+impl<'a> ModelReference<'a> {
+    /// Parses `organization/name@revision`.
+    fn parse(text: &'a str) -> Option<Self> {
         let (name, revision) = text.split_once('@').unwrap_or((text, "main"));
         let name = KnownModel::find(name).map_or(name, |known| known.name);
-        let known = name.split('/').count() <= 2 && name.split('/').all(plain);
-        (known && revision.split('/').all(plain)).then_some(Self { name, revision })
+        let valid = name.split('/').count() <= 2 && name.split('/').all(is_plain);
+        (valid && revision.split('/').all(is_plain)).then_some(Self { name, revision })
     }
 }
 
@@ -121,10 +127,10 @@ fn folder_name(name: &str) -> String {
     format!("models--{}", name.replace('/', "--"))
 }
 
-/// Whether this names a file or folder and leads nowhere else.
-fn plain(part: &str) -> bool {
-    let known = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    !part.is_empty() && !part.starts_with('.') && part.chars().all(known)
+/// Whether a path component is a plain file name, which cannot lead out of its folder.
+fn is_plain(part: &str) -> bool {
+    let valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    !part.is_empty() && !part.starts_with('.') && part.chars().all(valid)
 }
 
 #[cfg(test)]
@@ -132,14 +138,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn models_are_found_by_name_branch_and_commit() {
+    fn finds_models_by_name_branch_and_commit() {
         let here = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
             let path = here.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        // As huggingface_hub lays them out; files are links into `blobs`, or copies on Windows.
+        // The layout of huggingface_hub; files are links into `blobs`, or copies on Windows.
         write("models--org--small/refs/main", "0123abc\n");
         write("models--org--small/refs/pr/7", "4567def");
         write("models--org--small/snapshots/0123abc/config.json", "{}");
@@ -148,7 +154,7 @@ mod tests {
         write("models--bert/snapshots/89ab/config.json", "{}");
         write("models--org--part/refs/main", "ffff");
         write("models--org--evil/refs/main", "../../../..");
-        let cache = ModelCache::at(here.path());
+        let cache = ModelCache::new(here.path());
         let find = |name: &str| {
             let found = cache.find(name)?;
             let model = here.path().join("models--");

@@ -1,52 +1,51 @@
-//! All that is needed to go on as if nothing had happened, in one file.
+//! Checkpoints: everything that an interrupted training run needs to resume, in one file.
 //!
-//! The file is a safetensors file, so that other programs can look into it: weights and moments as
-//! tensors, everything else as JSON among its metadata.
+//! The file is a safetensors file, which other programs can read: weights and moments are tensors,
+//! everything else is JSON in its metadata.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{Tensor, TensorData};
-use ir_core::AtomicFile;
+use ir_core::store::AtomicFile;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::adamw::Moments;
-use super::{History, TrainError, TrainingConfig};
-use crate::safetensors_file::{self, Entry};
-use crate::weights::{Tensors, Weights};
+use super::optimizer::AdamWState;
+use super::{TrainError, TrainingConfig, TrainingHistory};
+use crate::model_folder::{NamedTensor, TensorSource, WeightFile, safetensors};
 use crate::{ModelError, Tower, Transformer};
 
-/// Raised when older programs could not read what newer ones write, or the other way round.
+/// Version of the format.
 const VERSION: u32 = 1;
 const FORMAT: &str = "ir-dense training checkpoint";
 
-/// Everything but the tensors.
+/// Training state without tensors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct State {
-    /// As JSON, so that a difference can be named.
+pub(super) struct TrainingState {
+    /// [`TrainingConfig`] as JSON.
     pub(super) configuration: Value,
-    /// The fingerprint of the data.
+    /// Fingerprint of the training set.
     pub(super) data: u64,
-    /// The checksum of the weights that training began with.
+    /// Checksum of the initial weights.
     pub(super) model: u32,
     pub(super) towers: usize,
-    /// Steps taken. The sampler, dropout and the learning rate are functions of it and of the
-    /// configuration, with its seed: no other random state exists.
+    /// Number of steps so far. Batches, dropout masks and the learning rate are functions of the
+    /// step and the configuration: there is no other random state.
     pub(super) step: u64,
-    /// Evaluations since the best.
+    /// Number of evaluations since the best.
     pub(super) without_best: u64,
-    pub(super) history: History,
+    pub(super) history: TrainingHistory,
 }
 
-/// A folder with the last checkpoint and the best weights.
+/// Folder with the last checkpoint and the best weights.
 #[derive(Debug, Clone)]
-pub(super) struct Checkpoints {
+pub(super) struct CheckpointFolder {
     folder: PathBuf,
 }
 
-impl Checkpoints {
+impl CheckpointFolder {
     pub(super) fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
@@ -59,28 +58,29 @@ impl Checkpoints {
         self.folder.join(format!("best-{step}.safetensors"))
     }
 
-    /// Puts the last checkpoint's tensors in place and returns the rest; `None` when there is none.
+    /// Loads the tensors of the last checkpoint into `towers` and `optimizers` and returns its state;
+    /// `None` if there is no checkpoint.
     pub(super) fn load(
         &self,
-        wanted: &State,
+        expected: &TrainingState,
         towers: &mut [Tower],
-        moments: &mut [Moments],
-    ) -> Result<Option<State>, TrainError> {
+        optimizers: &mut [AdamWState],
+    ) -> Result<Option<TrainingState>, TrainError> {
         self.remove_unfinished();
         let path = self.path();
         if !path.exists() {
             return Ok(None);
         }
         let (weights, state) = open(&path)?;
-        check(&path, wanted, &state)?;
-        verify(&path, &weights, &state, towers, true)?;
-        for (number, (tower, moments)) in towers.iter_mut().zip(moments).enumerate() {
-            put(&path, &weights, number, &mut tower.model, Some(moments))?;
+        check_compatible(&path, expected, &state)?;
+        verify_checksum(&path, &weights, &state, towers, true)?;
+        for (number, (tower, optimizer)) in towers.iter_mut().zip(optimizers).enumerate() {
+            load_model(&path, &weights, number, &mut tower.model, Some(optimizer))?;
         }
         Ok(Some(state))
     }
 
-    /// Removes what killed processes were writing, where it can be told that they are gone.
+    /// Removes temporary files of processes that no longer run (Linux).
     fn remove_unfinished(&self) {
         let processes = Path::new("/proc");
         if !processes.join("self").exists() {
@@ -92,22 +92,22 @@ impl Checkpoints {
             .flatten()
         {
             let name = entry.file_name();
-            let process = name.to_str().and_then(writer);
+            let process = name.to_str().and_then(writing_process);
             if process.is_some_and(|id| !processes.join(id.to_string()).exists()) {
                 let _ = std::fs::remove_file(entry.path());
             }
         }
     }
 
-    /// Writes a checkpoint in place of the last one, which stays until this one is whole.
+    /// Replaces the last checkpoint atomically.
     pub(super) fn save(
         &self,
-        state: &State,
+        state: &TrainingState,
         towers: &[Tower],
-        moments: &[Moments],
+        optimizers: &[AdamWState],
     ) -> Result<(), TrainError> {
-        self.write(&self.path(), state, &entries(towers, Some(moments)))?;
-        // Weights that were the best once, until another checkpoint said otherwise.
+        self.write(&self.path(), state, &tensors(towers, Some(optimizers)))?;
+        // Removes weights that are no longer the best.
         let best = state.history.best().map(|best| self.best_path(best.step));
         for entry in std::fs::read_dir(&self.folder)
             .into_iter()
@@ -128,34 +128,43 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Keeps the weights that are the best so far; the next checkpoint relies on them.
-    pub(super) fn save_best(&self, state: &State, towers: &[Tower]) -> Result<(), TrainError> {
-        self.write(&self.best_path(state.step), state, &entries(towers, None))
+    /// Writes the best weights so far, which the next checkpoint refers to.
+    pub(super) fn save_best(
+        &self,
+        state: &TrainingState,
+        towers: &[Tower],
+    ) -> Result<(), TrainError> {
+        self.write(&self.best_path(state.step), state, &tensors(towers, None))
     }
 
-    /// Puts the best weights in place.
+    /// Loads the best weights.
     pub(super) fn load_best(&self, step: u64, towers: &mut [Tower]) -> Result<(), TrainError> {
         let path = self.best_path(step);
         let (weights, state) = open(&path)?;
-        verify(&path, &weights, &state, towers, false)?;
+        verify_checksum(&path, &weights, &state, towers, false)?;
         for (number, tower) in towers.iter_mut().enumerate() {
-            put(&path, &weights, number, &mut tower.model, None)?;
+            load_model(&path, &weights, number, &mut tower.model, None)?;
         }
         Ok(())
     }
 
-    fn write(&self, path: &Path, state: &State, entries: &[Entry]) -> Result<(), TrainError> {
+    fn write(
+        &self,
+        path: &Path,
+        state: &TrainingState,
+        tensors: &[NamedTensor],
+    ) -> Result<(), TrainError> {
         let write = || {
             std::fs::create_dir_all(&self.folder)?;
             let state = serde_json::to_string(state).map_err(io::Error::other)?;
             let metadata = BTreeMap::from([
                 ("format", FORMAT.to_owned()),
                 ("version", VERSION.to_string()),
-                ("checksum", format!("{:08x}", checksum(&state, entries)?)),
+                ("checksum", format!("{:08x}", checksum(&state, tensors)?)),
                 ("state", state),
             ]);
             let mut file = AtomicFile::create(path)?;
-            safetensors_file::write(&mut file, &metadata, entries)?;
+            safetensors::write(&mut file, &metadata, tensors)?;
             file.flush()?;
             file.commit()
         };
@@ -166,9 +175,9 @@ impl Checkpoints {
     }
 }
 
-/// The process that was writing a file of this name, if it is one of those that [`AtomicFile`] leaves
-/// when it is killed: `.checkpoint.safetensors.PROCESS.NUMBER.tmp`.
-fn writer(name: &str) -> Option<u32> {
+/// Id of the process that wrote a temporary file of [`AtomicFile`],
+/// `.checkpoint.safetensors.PROCESS.NUMBER.tmp`; `None` for other names.
+fn writing_process(name: &str) -> Option<u32> {
     let (file, rest) = name.strip_prefix('.')?.split_once(".safetensors.")?;
     let best = file.strip_prefix("best-");
     if file != "checkpoint" && best.is_none_or(|step| step.parse::<u64>().is_err()) {
@@ -179,18 +188,18 @@ fn writer(name: &str) -> Option<u32> {
     process.parse().ok()
 }
 
-/// The checksum of all weights of all towers.
+/// Checksum of the weights of all towers.
 pub(super) fn fingerprint(towers: &[Tower]) -> u32 {
-    checksum("", &entries(towers, None)).unwrap_or_default()
+    checksum("", &tensors(towers, None)).unwrap_or_default()
 }
 
-/// CRC-32 of the state and the names and elements of the tensors.
-fn checksum(state: &str, entries: &[Entry]) -> io::Result<u32> {
+/// CRC-32 of the state and of the names and elements of the tensors.
+fn checksum(state: &str, tensors: &[NamedTensor]) -> io::Result<u32> {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(state.as_bytes());
-    for entry in entries {
-        hasher.update(entry.name.as_bytes());
-        entry.bytes(|bytes| {
+    for tensor in tensors {
+        hasher.update(tensor.name.as_bytes());
+        tensor.bytes(|bytes| {
             hasher.update(bytes);
             Ok(())
         })?;
@@ -198,27 +207,27 @@ fn checksum(state: &str, entries: &[Entry]) -> io::Result<u32> {
     Ok(hasher.finalize())
 }
 
-fn entries(towers: &[Tower], moments: Option<&[Moments]>) -> Vec<Entry> {
-    let mut entries = Vec::new();
+fn tensors(towers: &[Tower], optimizers: Option<&[AdamWState]>) -> Vec<NamedTensor> {
+    let mut tensors = Vec::new();
     for (number, tower) in towers.iter().enumerate() {
         let mut model = tower.model.clone();
         for (at, parameter) in model.parameters().into_iter().enumerate() {
             let shape = parameter.shape();
-            let entry = |name: String, values: Tensor<1>| Entry {
+            let tensor = |name: String, values: Tensor<1>| NamedTensor {
                 name,
                 shape: shape.clone(),
                 values,
             };
             let name = format!("{number}.{}", parameter.name);
-            if let Some(moments) = moments {
-                let [mean, square] = &moments[number].parts[at];
-                entries.push(entry(format!("{name}.mean"), mean.clone()));
-                entries.push(entry(format!("{name}.square"), square.clone()));
+            if let Some(optimizers) = optimizers {
+                let [first, second] = &optimizers[number].moments[at];
+                tensors.push(tensor(format!("{name}.mean"), first.clone()));
+                tensors.push(tensor(format!("{name}.square"), second.clone()));
             }
-            entries.push(entry(name, parameter.values()));
+            tensors.push(tensor(name, parameter.values()));
         }
     }
-    entries
+    tensors
 }
 
 fn no_checkpoint(path: &Path, source: impl Into<Option<ModelError>>) -> TrainError {
@@ -228,8 +237,8 @@ fn no_checkpoint(path: &Path, source: impl Into<Option<ModelError>>) -> TrainErr
     }
 }
 
-fn open(path: &Path) -> Result<(Weights, State), TrainError> {
-    let weights = match Weights::safetensors(path.into()) {
+fn open(path: &Path) -> Result<(WeightFile, TrainingState), TrainError> {
+    let weights = match WeightFile::open_safetensors(path.into()) {
         Err(ModelError::Read { path, source }) => return Err(TrainError::Read { path, source }),
         other => other.map_err(|source| no_checkpoint(path, source))?,
     };
@@ -259,11 +268,15 @@ fn open(path: &Path) -> Result<(Weights, State), TrainError> {
     Ok((weights, state))
 }
 
-/// That the checkpoint belongs to this training.
-fn check(path: &Path, wanted: &State, found: &State) -> Result<(), TrainError> {
+/// Checks that a checkpoint belongs to this training run.
+fn check_compatible(
+    path: &Path,
+    expected: &TrainingState,
+    found: &TrainingState,
+) -> Result<(), TrainError> {
     let path = || path.to_owned();
     if let Some((field, expected, found)) =
-        difference("", &wanted.configuration, &found.configuration)
+        difference("", &expected.configuration, &found.configuration)
     {
         return Err(TrainError::OtherConfiguration {
             path: path(),
@@ -272,7 +285,7 @@ fn check(path: &Path, wanted: &State, found: &State) -> Result<(), TrainError> {
             found,
         });
     }
-    let towers = [wanted.towers, found.towers];
+    let towers = [expected.towers, found.towers];
     if towers[0] != towers[1] {
         let [expected, found] = towers.map(|n| n.to_string());
         return Err(TrainError::OtherConfiguration {
@@ -282,57 +295,57 @@ fn check(path: &Path, wanted: &State, found: &State) -> Result<(), TrainError> {
             found,
         });
     }
-    if wanted.data != found.data {
+    if expected.data != found.data {
         return Err(TrainError::OtherData {
             path: path(),
-            expected: wanted.data,
+            expected: expected.data,
             found: found.data,
         });
     }
-    if wanted.model != found.model {
+    if expected.model != found.model {
         return Err(TrainError::OtherModel {
             path: path(),
-            expected: wanted.model,
+            expected: expected.model,
             found: found.model,
         });
     }
     Ok(())
 }
 
-/// The first difference of two configurations: where, and both values.
-fn difference(at: &str, a: &Value, b: &Value) -> Option<(String, String, String)> {
+/// Returns the first difference of two configurations: field and both values.
+fn difference(field: &str, a: &Value, b: &Value) -> Option<(String, String, String)> {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) => {
             let names = a
                 .keys()
                 .chain(b.keys().filter(|name| !a.contains_key(*name)));
             names.into_iter().find_map(|name| {
-                let at = match at {
+                let field = match field {
                     "" => name.clone(),
-                    _ => format!("{at}.{name}"),
+                    _ => format!("{field}.{name}"),
                 };
-                let of = |map: &serde_json::Map<String, Value>| {
+                let value = |map: &serde_json::Map<String, Value>| {
                     map.get(name).cloned().unwrap_or(Value::Null)
                 };
-                difference(&at, &of(a), &of(b))
+                difference(&field, &value(a), &value(b))
             })
         }
         (a, b) if a == b => None,
-        (a, b) => Some((at.into(), a.to_string(), b.to_string())),
+        (a, b) => Some((field.into(), a.to_string(), b.to_string())),
     }
 }
 
-/// That the bytes are those that were written.
-fn verify(
+/// Compares the checksum of a checkpoint with its bytes.
+fn verify_checksum(
     path: &Path,
-    weights: &Weights,
-    state: &State,
+    weights: &WeightFile,
+    state: &TrainingState,
     towers: &[Tower],
     with_moments: bool,
 ) -> Result<(), TrainError> {
-    let wrong = |source| no_checkpoint(path, source);
-    let written = weights.metadata("checksum");
-    let expected = written.and_then(|text| u32::from_str_radix(text, 16).ok());
+    let invalid = |source| no_checkpoint(path, source);
+    let expected = weights.metadata("checksum");
+    let expected = expected.and_then(|text| u32::from_str_radix(text, 16).ok());
     let expected = expected.ok_or_else(|| no_checkpoint(path, None))?;
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(weights.metadata("state").unwrap_or_default().as_bytes());
@@ -346,7 +359,7 @@ fn verify(
             };
             for name in names {
                 hasher.update(name.as_bytes());
-                hasher.update(&weights.raw(&name).map_err(wrong)?);
+                hasher.update(&weights.raw(&name).map_err(invalid)?);
             }
         }
     }
@@ -361,12 +374,13 @@ fn verify(
     Ok(())
 }
 
-fn put(
+/// Loads the weights of a tower, and its optimizer state if wanted.
+fn load_model(
     path: &Path,
-    weights: &Weights,
+    weights: &WeightFile,
     number: usize,
     model: &mut Transformer,
-    mut moments: Option<&mut Moments>,
+    mut optimizer: Option<&mut AdamWState>,
 ) -> Result<(), TrainError> {
     let device = model.device();
     for (at, parameter) in model.parameters().into_iter().enumerate() {
@@ -381,31 +395,28 @@ fn put(
                 &device,
             ))
         };
-        if let Some(moments) = &mut moments {
-            let mean = take(&format!("{name}.mean"))?;
-            moments.parts[at] = [mean, take(&format!("{name}.square"))?];
+        if let Some(optimizer) = &mut optimizer {
+            let first = take(&format!("{name}.mean"))?;
+            optimizer.moments[at] = [first, take(&format!("{name}.square"))?];
         }
         let values = take(&name)?;
-        parameter.change(|_| values);
+        parameter.update(|_| values);
     }
     Ok(())
 }
 
-impl State {
-    pub(super) fn new(
-        config: &TrainingConfig,
-        data: u64,
-        towers: &[Tower],
-    ) -> Result<Self, TrainError> {
+impl TrainingState {
+    /// State before the first step.
+    pub(super) fn new(config: &TrainingConfig, data: u64, towers: &[Tower]) -> Self {
         let configuration = serde_json::to_value(config);
-        Ok(Self {
+        Self {
             configuration: configuration.unwrap_or(Value::Null),
             data,
             model: fingerprint(towers),
             towers: towers.len(),
             step: 0,
             without_best: 0,
-            history: History::default(),
-        })
+            history: TrainingHistory::default(),
+        }
     }
 }

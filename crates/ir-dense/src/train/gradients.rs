@@ -1,36 +1,36 @@
-//! One number per weight.
+//! Gradients of all parameters of a transformer.
 
 use burn::tensor::{Device, Tensor};
 
-use super::kernels;
 use crate::Transformer;
+use crate::kernels::tensor;
 
-/// The gradients of all weights of a transformer, in the order of its list of parameters.
+/// Gradients in the order of [`Transformer::parameters`].
 #[derive(Debug)]
-pub(super) struct Gradients {
-    parts: Vec<Part>,
+pub(super) struct ModelGradients {
+    parameters: Vec<ParameterGradient>,
 }
 
 #[derive(Debug)]
-struct Part {
+struct ParameterGradient {
     length: usize,
     sum: Option<Tensor<1>>,
 }
 
-/// Where the gradients of the parts stand.
+/// Indices of parameters in [`ModelGradients`].
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Slots {
+pub(super) struct GradientSlots {
     pub(super) words: usize,
     pub(super) positions: usize,
     pub(super) types: Option<usize>,
     pub(super) relative: Option<usize>,
     /// Scale; the shift follows.
     pub(super) norm: usize,
-    /// The first of the first layer.
+    /// First parameter of the first layer.
     layers: usize,
 }
 
-/// Where the gradients of a layer stand: of matrices and scales; bias or shift follows each.
+/// Indices of the parameters of a layer: of matrices and scales; a bias or shift follows each.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LayerSlots {
     pub(super) qkv: usize,
@@ -41,11 +41,11 @@ pub(super) struct LayerSlots {
     pub(super) norm: usize,
 }
 
-impl Slots {
+impl GradientSlots {
     pub(super) fn new(model: &Transformer) -> Self {
-        let types = model.types.as_ref().map(|_| 2);
+        let types = model.token_type_embeddings.as_ref().map(|_| 2);
         let next = 2 + usize::from(types.is_some());
-        let relative = model.relative.as_ref().map(|_| next);
+        let relative = model.relative_position_bias.as_ref().map(|_| next);
         let norm = next + usize::from(relative.is_some());
         Self {
             words: 0,
@@ -70,43 +70,44 @@ impl Slots {
     }
 }
 
-impl Gradients {
-    /// Zeros for a model.
+impl ModelGradients {
+    /// Zero gradients.
     pub(super) fn new(model: &Transformer) -> Self {
         let mut model = model.clone();
-        let parts = model.parameters().into_iter().map(|parameter| Part {
+        let parameters = model.parameters().into_iter();
+        let parameters = parameters.map(|parameter| ParameterGradient {
             length: parameter.shape().iter().product(),
             sum: None,
         });
         Self {
-            parts: parts.collect(),
+            parameters: parameters.collect(),
         }
     }
 
     pub(super) fn add<const D: usize>(&mut self, slot: usize, gradient: Tensor<D>) {
-        let part = &mut self.parts[slot];
-        let gradient = gradient.reshape([part.length]);
-        part.sum = Some(match part.sum.take() {
+        let parameter = &mut self.parameters[slot];
+        let gradient = gradient.reshape([parameter.length]);
+        parameter.sum = Some(match parameter.sum.take() {
             Some(sum) => sum + gradient,
             None => gradient,
         });
     }
 
-    /// What was added so far, to be added to in place.
+    /// Takes the gradient of a parameter out, for an update in place.
     pub(super) fn take(&mut self, slot: usize, device: &Device) -> Tensor<1> {
-        let part = &mut self.parts[slot];
-        let zeros = || Tensor::zeros([part.length], device);
-        part.sum.take().unwrap_or_else(zeros)
+        let parameter = &mut self.parameters[slot];
+        let zeros = || Tensor::zeros([parameter.length], device);
+        parameter.sum.take().unwrap_or_else(zeros)
     }
 
-    /// The gradients, in the order of the list; `None` where nothing depended on the weight.
-    pub(super) fn into_parts(self) -> impl Iterator<Item = Option<Tensor<1>>> {
-        self.parts.into_iter().map(|part| part.sum)
+    /// Gradients in order; `None` for a parameter that the loss does not depend on.
+    pub(super) fn into_parameters(self) -> impl Iterator<Item = Option<Tensor<1>>> {
+        self.parameters.into_iter().map(|parameter| parameter.sum)
     }
 
-    /// The sum of the squares of all.
-    pub(super) fn squares(&self) -> f64 {
-        let parts = self.parts.iter().filter_map(|part| part.sum.as_ref());
-        parts.map(kernels::squares).sum()
+    /// Squared L2 norm of all gradients.
+    pub(super) fn squared_norm(&self) -> f64 {
+        let sums = self.parameters.iter().filter_map(|p| p.sum.as_ref());
+        sums.map(tensor::squared_norm).sum()
     }
 }

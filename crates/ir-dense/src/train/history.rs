@@ -1,46 +1,47 @@
-//! What happened, step by step.
+//! Loss and metric over the steps of a training run.
 
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-/// The course of training: a row per step, and one per evaluation.
+/// History of a training run: one row per step and one per evaluation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct History {
-    /// Every step, in order.
-    pub steps: Vec<StepRow>,
-    /// Every evaluation, in order.
-    pub evaluations: Vec<Evaluated>,
+pub struct TrainingHistory {
+    /// Steps, in order.
+    pub steps: Vec<TrainingStep>,
+    /// Evaluations, in order.
+    pub evaluations: Vec<EvaluationPoint>,
 }
 
-/// One step.
+/// Values of a training step.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct StepRow {
-    /// Its number, from 1.
+pub struct TrainingStep {
+    /// Step number, from 1.
     pub step: u64,
-    /// Its epoch, from 1.
+    /// Epoch number, from 1.
     pub epoch: u64,
-    /// The learning rate.
+    /// Learning rate of the step.
     pub learning_rate: f64,
-    /// The loss before the step.
+    /// Loss before the update.
     pub loss: f64,
-    /// The length of the gradient before it was shortened.
-    pub gradient: f64,
+    /// Global gradient norm before clipping.
+    #[serde(rename = "gradient")]
+    pub gradient_norm: f64,
 }
 
-/// One evaluation.
+/// Evaluation during training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Evaluated {
-    /// Steps taken before it.
+pub struct EvaluationPoint {
+    /// Number of steps before the evaluation.
     pub step: u64,
-    /// The measure; higher is better.
+    /// Metric; higher is better.
     pub value: f64,
 }
 
-impl History {
-    /// The best evaluation, the first of equal ones.
-    pub fn best(&self) -> Option<Evaluated> {
-        let better = |best: Evaluated, next: &Evaluated| match next.value > best.value {
+impl TrainingHistory {
+    /// Returns the best evaluation, the first of equal ones.
+    pub fn best(&self) -> Option<EvaluationPoint> {
+        let better = |best: EvaluationPoint, next: &EvaluationPoint| match next.value > best.value {
             true => *next,
             false => best,
         };
@@ -48,14 +49,17 @@ impl History {
         Some(rest.iter().fold(*first, better))
     }
 
-    /// A table for plotting programs: `step,epoch,learning_rate,loss,gradient,measure`, where what
-    /// there is not is left empty.
+    /// Formats the history as CSV with the columns
+    /// `step,epoch,learning_rate,loss,gradient,measure`. Missing values are empty.
     ///
     /// ```
-    /// use ir_dense::train::{Evaluated, History, StepRow};
-    /// let history = History {
-    ///     steps: vec![StepRow { step: 1, epoch: 1, learning_rate: 1e-5, loss: 4.5, gradient: 2.0 }],
-    ///     evaluations: vec![Evaluated { step: 0, value: 0.25 }, Evaluated { step: 1, value: 0.5 }],
+    /// use ir_dense::train::{EvaluationPoint, TrainingHistory, TrainingStep};
+    /// let (learning_rate, gradient_norm) = (1e-5, 2.0);
+    /// let step = TrainingStep { step: 1, epoch: 1, learning_rate, loss: 4.5, gradient_norm };
+    /// let evaluation = |step, value| EvaluationPoint { step, value };
+    /// let history = TrainingHistory {
+    ///     steps: vec![step],
+    ///     evaluations: vec![evaluation(0, 0.25), evaluation(1, 0.5)],
     /// };
     /// let table = "step,epoch,learning_rate,loss,gradient,measure\n\
     ///              0,,,,,0.25\n\
@@ -70,7 +74,7 @@ impl History {
         }
         for row in &self.steps {
             let (step, epoch, rate) = (row.step, row.epoch, row.learning_rate);
-            let (loss, gradient) = (row.loss, row.gradient);
+            let (loss, gradient) = (row.loss, row.gradient_norm);
             let _ = write!(out, "{step},{epoch},{rate},{loss},{gradient},");
             if let Some(evaluation) = evaluations.next_if(|e| e.step == step) {
                 let _ = write!(out, "{}", evaluation.value);

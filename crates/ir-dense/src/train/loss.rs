@@ -1,44 +1,45 @@
-//! What training makes small, as functions of matrices of scores.
+//! Training losses as functions of score matrices.
 //!
-//! Row i holds the scores of query i: of all candidates of the batch, or of the query's own. All
-//! functions are plain burn operations, so on a device with gradients they have gradients.
+//! Row i has the scores of query i for all candidates of the batch, or for its own candidates. All
+//! functions are burn operations: on a device with automatic differentiation they are
+//! differentiable.
 //!
-//! | your data | loss |
+//! | training data | loss |
 //! |---|---|
-//! | queries with a right answer, with or without hard negatives | [`softmax()`] |
-//! | pairs in which either side may be asked for the other | [`symmetric`] |
-//! | answers that are right or wrong on their own, whatever else there is | [`pointwise`] |
-//! | the order matters, not the distance beyond a margin | [`margin()`] |
-//! | scores of a better model (a cross-encoder) for every candidate | [`kl_divergence`], [`margin_mse`] |
+//! | queries with a positive, with or without hard negatives | [`softmax()`] |
+//! | pairs in which either side may be the query | [`symmetric`] |
+//! | independent relevance labels | [`pointwise`] |
+//! | only the order of positive and negatives matters | [`margin()`] |
+//! | teacher scores (of a cross-encoder) for every candidate | [`kl_divergence`], [`margin_mse`] |
 
 use burn::tensor::activation::{log_sigmoid, log_softmax};
 use burn::tensor::{Bool, Int, Tensor, TensorData};
 
-/// The scores without some of them: what is excluded gets a score so low that no loss of this
-/// module sees it.
+use crate::transformer::index_tensor;
+
+/// Masks scores: a masked candidate has no effect on the losses of this module.
 ///
 /// # Shapes
 /// Both `[queries, candidates]`.
-pub fn without(scores: Tensor<2>, excluded: Tensor<2, Bool>) -> Tensor<2> {
-    scores.mask_fill(excluded, LOWEST)
+pub fn mask(scores: Tensor<2>, masked: Tensor<2, Bool>) -> Tensor<2> {
+    scores.mask_fill(masked, MASKED_SCORE)
 }
 
-/// Far below every score, but finite: infinity times zero would be no number in a gradient.
-const LOWEST: f32 = -1e9;
+/// Finite, because infinity times zero would make gradients NaN.
+const MASKED_SCORE: f32 = -1e9;
 
-/// Cross-entropy of the right candidate among all: the mean over queries of
+/// Softmax cross-entropy of the positive among all candidates: the mean over queries of
 /// `−ln(exp(s⁺) / Σ exp(s))`.
 ///
-/// With the documents of the other queries as negatives, as everybody trains bi-encoders:
-/// InfoNCE, "multiple negatives ranking". `ln n` when all n scores are equal. For a temperature,
-/// divide the scores by it first.
+/// With in-batch negatives, this is InfoNCE, also called multiple negatives ranking loss. It is
+/// `ln n` if all n scores are equal. For a temperature, divide the scores by it first.
 ///
 /// # Shapes
-/// `scores`: `[queries, candidates]`; `positives`: the column of every query's right answer;
-/// result: `[1]`.
+/// `scores`: `[queries, candidates]`; `positives`: column of the positive of every query; result:
+/// `[1]`.
 ///
 /// # Panics
-/// When `positives` has another length than `scores` has rows.
+/// If the length of `positives` is not the number of rows of `scores`.
 ///
 /// # Source
 /// Karpukhin et al., "Dense Passage Retrieval for Open-Domain Question Answering", EMNLP 2020,
@@ -56,8 +57,7 @@ pub fn softmax(scores: Tensor<2>, positives: &[usize]) -> Tensor<1> {
     pick(log_softmax(scores, 1), positives).mean().neg()
 }
 
-/// The mean of [`softmax()`] from queries to candidates and from right answers to queries: an answer,
-/// too, has to find its query among all.
+/// Mean of the [`softmax()`] losses from queries to candidates and from positives to queries.
 ///
 /// # Shapes
 /// As [`softmax()`].
@@ -70,19 +70,19 @@ pub fn softmax(scores: Tensor<2>, positives: &[usize]) -> Tensor<1> {
 /// 2021, figure 3.
 pub fn symmetric(scores: Tensor<2>, positives: &[usize]) -> Tensor<1> {
     let columns = indices(positives, &scores);
-    let answers = scores.clone().select(1, columns);
-    let there = softmax(scores, positives);
+    let positive_scores = scores.clone().select(1, columns);
+    let to_candidates = softmax(scores, positives);
     let queries: Vec<usize> = (0..positives.len()).collect();
-    let back = softmax(answers.swap_dims(0, 1), &queries);
-    (there + back).div_scalar(2.0)
+    let to_queries = softmax(positive_scores.swap_dims(0, 1), &queries);
+    (to_candidates + to_queries).div_scalar(2.0)
 }
 
-/// Every candidate judged on its own, equation (1) of Talk to Papers:
-/// `−Σ ln p over right answers − Σ ln(1 − p) over the others`, as mean over queries.
+/// Binary cross-entropy of every candidate, equation (1) of Talk to Papers:
+/// `−Σ ln p` over positives `− Σ ln(1 − p)` over negatives, as mean over queries.
 ///
-/// The paper puts cosines in place of p, which can be negative, and does not say how it maps them
-/// between 0 and 1. Without `scale`, p is `(1 + s)/2`, for cosines; with it, p is the logistic
-/// function of `scale · s`, for any scores.
+/// The paper uses cosines for p, which can be negative, and does not state how it maps them to
+/// 0..=1. Without `scale`, p is `(1 + s)/2`, for cosines; with it, p is the logistic function of
+/// `scale · s`, for any scores.
 ///
 /// # Shapes
 /// As [`softmax()`].
@@ -95,13 +95,13 @@ pub fn symmetric(scores: Tensor<2>, positives: &[usize]) -> Tensor<1> {
 /// 2020, equation (1).
 pub fn pointwise(scores: Tensor<2>, positives: &[usize], scale: Option<f64>) -> Tensor<1> {
     let [queries, candidates] = scores.dims();
-    let (right, wrong) = match scale {
+    let (log_p, log_not_p) = match scale {
         Some(scale) => {
             let scaled = scores.mul_scalar(scale);
             (log_sigmoid(scaled.clone()), log_sigmoid(scaled.neg()))
         }
         None => {
-            let log = |share: Tensor<2>| share.clamp_min(1e-6).log();
+            let log = |p: Tensor<2>| p.clamp_min(1e-6).log();
             let half = scores.div_scalar(2.0);
             (
                 log(half.clone().add_scalar(0.5)),
@@ -109,18 +109,22 @@ pub fn pointwise(scores: Tensor<2>, positives: &[usize], scale: Option<f64>) -> 
             )
         }
     };
-    assert_eq!(positives.len(), queries, "one right answer per query");
-    let mut is_right = vec![false; queries * candidates];
+    assert_eq!(positives.len(), queries, "one positive per query");
+    let mut is_positive = vec![false; queries * candidates];
     for (row, &column) in positives.iter().enumerate() {
-        is_right[row * candidates + column] = true;
+        is_positive[row * candidates + column] = true;
     }
-    let data = TensorData::new(is_right, [queries, candidates]);
-    let is_right: Tensor<2, Bool> = Tensor::from_data(data, &right.device());
-    wrong.mask_where(is_right, right).sum_dim(1).mean().neg()
+    let data = TensorData::new(is_positive, [queries, candidates]);
+    let is_positive: Tensor<2, Bool> = Tensor::from_data(data, &log_p.device());
+    log_not_p
+        .mask_where(is_positive, log_p)
+        .sum_dim(1)
+        .mean()
+        .neg()
 }
 
-/// How far candidates come nearer to the right answer than a margin: the mean over queries and
-/// their other candidates of `max(0, margin − s⁺ + s)`.
+/// Margin (triplet) loss: the mean over queries and their negatives of
+/// `max(0, margin − s⁺ + s)`.
 ///
 /// # Shapes
 /// As [`softmax()`].
@@ -133,16 +137,15 @@ pub fn pointwise(scores: Tensor<2>, positives: &[usize], scale: Option<f64>) -> 
 /// Classification", JMLR 2009; as triplet loss, Schroff et al., CVPR 2015.
 pub fn margin(scores: Tensor<2>, positives: &[usize], margin: f64) -> Tensor<1> {
     let [_, candidates] = scores.dims();
-    let right = pick(scores.clone(), positives);
-    let apart = scores - right;
-    // The right answer itself is exactly `margin` from it.
-    let over = apart.add_scalar(margin).clamp_min(0.0).sum_dim(1);
-    let over = over.sub_scalar(margin.max(0.0));
-    over.mean().div_scalar((candidates.max(2) - 1) as f64)
+    let differences = scores.clone() - pick(scores, positives);
+    let violations = differences.add_scalar(margin).clamp_min(0.0).sum_dim(1);
+    // The term of the positive itself is `margin`.
+    let violations = violations.sub_scalar(margin.max(0.0));
+    violations.mean().div_scalar((candidates.max(2) - 1) as f64)
 }
 
-/// The divergence of the shares that two models give to the same candidates: the mean over queries
-/// of `Σ p ln(p/q)`, p and q being the softmax of the teacher's and of our scores.
+/// KL divergence from a teacher: the mean over queries of `Σ p ln(p/q)`, where p and q are the
+/// softmax of the teacher's scores and of `scores`.
 ///
 /// # Shapes
 /// Both `[queries, candidates]`; result: `[1]`.
@@ -151,16 +154,16 @@ pub fn margin(scores: Tensor<2>, positives: &[usize], margin: f64) -> Tensor<1> 
 /// Hinton et al., "Distilling the Knowledge in a Neural Network", 2015; for retrieval, Lin et al.,
 /// "In-Batch Negatives for Knowledge Distillation with Tightly-Coupled Teachers", RepL4NLP 2021.
 pub fn kl_divergence(scores: Tensor<2>, teacher: Tensor<2>) -> Tensor<1> {
-    let wanted = log_softmax(teacher, 1);
-    let apart = wanted.clone() - log_softmax(scores, 1);
-    (wanted.exp() * apart).sum_dim(1).mean()
+    let log_p = log_softmax(teacher, 1);
+    let log_ratio = log_p.clone() - log_softmax(scores, 1);
+    (log_p.exp() * log_ratio).sum_dim(1).mean()
 }
 
-/// The mean of the squares of how much the distances of two models between right answer and
-/// another candidate differ: `((s⁺ − s) − (t⁺ − t))²`.
+/// Margin-MSE: the mean squared difference between the margins of two models,
+/// `((s⁺ − s) − (t⁺ − t))²`, where s are `scores` and t the teacher's.
 ///
 /// # Shapes
-/// Both `[queries, candidates]`, at least two, the right answer first; result: `[1]`.
+/// Both `[queries, candidates]` with at least two candidates, the positive first; result: `[1]`.
 ///
 /// # Source
 /// Hofstätter et al., "Improving Efficient Neural Ranking Models with Cross-Architecture Knowledge
@@ -168,26 +171,24 @@ pub fn kl_divergence(scores: Tensor<2>, teacher: Tensor<2>) -> Tensor<1> {
 pub fn margin_mse(scores: Tensor<2>, teacher: Tensor<2>) -> Tensor<1> {
     let [queries, candidates] = scores.dims();
     let margins = |scores: Tensor<2>| {
-        let right = scores.clone().slice([0..queries, 0..1]);
-        right - scores.slice([0..queries, 1..candidates])
+        let positive = scores.clone().slice([0..queries, 0..1]);
+        positive - scores.slice([0..queries, 1..candidates])
     };
-    let apart = margins(scores) - margins(teacher);
-    (apart.clone() * apart)
+    let differences = margins(scores) - margins(teacher);
+    (differences.clone() * differences)
         .sum_dim(1)
         .mean()
         .div_scalar((candidates.max(2) - 1) as f64)
 }
 
-/// One element of every row, `[rows, 1]`.
+/// Returns one element of every row, `[rows, 1]`.
 fn pick(scores: Tensor<2>, columns: &[usize]) -> Tensor<2> {
     let [rows, _] = scores.dims();
-    assert_eq!(columns.len(), rows, "one right answer per query");
+    assert_eq!(columns.len(), rows, "one positive per query");
     let columns = indices(columns, &scores).reshape([rows, 1]);
     scores.gather(1, columns)
 }
 
 fn indices(columns: &[usize], like: &Tensor<2>) -> Tensor<1, Int> {
-    let columns: Vec<i64> = columns.iter().map(|&column| column as i64).collect();
-    let length = columns.len();
-    Tensor::from_data(TensorData::new(columns, [length]), &like.device())
+    index_tensor(columns.iter().map(|&column| column as i64), &like.device())
 }

@@ -1,44 +1,42 @@
-//! Fine-tuning a bi-encoder on queries whose answers are known.
+//! Fine-tuning of a bi-encoder on queries with known relevant documents.
 //!
-//! [`Trainer`] takes a model's folder, a [`TrainingConfig`] and anything that is an
-//! [`ir_core::TrainingSet`], and gives an encoder that [`crate::BiEncoder::save`] writes as a folder
-//! for Rust and Python. [`loss`] has what is made small, as functions of scores.
+//! [`Trainer`] takes the folder of a model, a [`TrainingConfig`] and any
+//! [`ir_core::training::TrainingSet`], and returns an encoder, which [`crate::BiEncoder::save`] writes as a
+//! folder for Rust and Python. [`loss`] has the losses as functions of score matrices.
 //!
-//! | your data looks like this | set |
+//! | training data | setting |
 //! |---|---|
 //! | ten thousand queries with hard negatives, SciBERT | [`TrainingConfig::datafinder`] |
-//! | some hundreds of queries, a model that embeds sentences | [`TrainingConfig::small_data`] |
-//! | pairs without negatives | either, with a `batch` as large as patience allows; the other queries' documents are the negatives |
-//! | batches that do not fit into memory | `block`: texts that are encoded at once |
-//! | a teacher's scores | [`Loss::MarginMse`] or [`Loss::KlDivergence`] |
-//! | answers of one query among the negatives of another | `skip_known_positives` |
+//! | some hundreds of queries, a sentence encoder | [`TrainingConfig::small_data`] |
+//! | pairs without hard negatives | either, with a large `batch_size`: negatives are in-batch |
+//! | batches that do not fit into memory | `mini_batch_size` (GradCache) |
+//! | scores of a teacher model | [`Loss::MarginMse`] or [`Loss::KlDivergence`] |
+//! | documents relevant to several queries | `skip_known_positives` |
 //!
-//! # What is certain
-//! The order of examples, which of their texts are taken and what dropout drops are functions of
-//! seed and step; sums are added in an order that depends on the batch alone. So weights have the
-//! same bytes on any number of threads, and after any number of stops ([`Trainer::with_checkpoints`]).
-//! As with encoding, another kind of processor may differ in the last bits.
+//! # Determinism
+//! The order of examples, the choice of their positives and negatives, and dropout masks are
+//! functions of seed and step; sums are added in an order that depends on the batch alone. Weights
+//! therefore have the same bytes on any number of threads, and after any number of interruptions
+//! ([`Trainer::with_checkpoints`]). Another CPU architecture may differ in the last bits.
 
-mod adamw;
+mod backward;
 mod checkpoint;
 mod config;
-mod curves;
-mod dropout;
 mod error;
+mod gradcache;
 mod gradients;
 mod history;
-mod kernels;
 pub mod loss;
+mod optimizer;
+mod plot;
 mod sampler;
-mod step;
-mod tape;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::float_cmp)]
 mod tests;
 mod trainer;
 
-pub use crate::Similarity;
-pub use config::{AdamW, Decay, Loss, Schedule, TrainingConfig};
+pub use crate::SimilarityFunction;
+pub use config::{AdamWConfig, LearningRateDecay, LearningRateSchedule, Loss, TrainingConfig};
 pub use error::TrainError;
-pub use history::{Evaluated, History, StepRow};
-pub use trainer::{Evaluate, Trained, Trainer};
+pub use history::{EvaluationPoint, TrainingHistory, TrainingStep};
+pub use trainer::{EvaluateFn, Trainer, TrainingResult};

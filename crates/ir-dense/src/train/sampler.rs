@@ -1,34 +1,35 @@
-//! Which texts meet in a step: a function of data, configuration and step.
+//! Sampling of training batches: a function of data, configuration and step.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use ir_core::{SplitMix, TrainingExample, TrainingSet, TrainingText};
+use ir_core::SplitMix64;
+use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
 
 use super::{TrainError, TrainingConfig};
 
-/// The texts of one step.
+/// Texts of a training step.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Sample {
+pub(super) struct TrainingBatch {
     pub(super) queries: Vec<String>,
     pub(super) documents: Vec<String>,
-    /// Per query, the documents that it brought, the right one first.
-    pub(super) own: Vec<Range<usize>>,
-    /// The teacher's scores of all documents; empty when the loss needs none.
-    pub(super) teacher: Vec<f32>,
-    /// Query after query, whether a document is no negative although it is not the right one.
-    pub(super) excluded: Vec<bool>,
+    /// Documents of every query: its positive, then its hard negatives.
+    pub(super) candidates: Vec<Range<usize>>,
+    /// Teacher scores of all documents; empty if the loss needs none.
+    pub(super) teacher_scores: Vec<f32>,
+    /// Whether a document is excluded from the negatives of a query, `[queries, documents]`.
+    pub(super) masked: Vec<bool>,
 }
 
-/// Draws the texts of any step, in any order of steps.
-pub(super) struct Sampler<'a> {
+/// Samples the batch of any step, in any order of steps.
+pub(super) struct BatchSampler<'a> {
     data: &'a dyn TrainingSet,
     config: &'a TrainingConfig,
-    /// The order of the examples in the epoch that was asked for last.
+    /// Order of the examples in the epoch of the last call.
     order: Option<(u64, Vec<u32>)>,
 }
 
-impl<'a> Sampler<'a> {
+impl<'a> BatchSampler<'a> {
     pub(super) fn new(data: &'a dyn TrainingSet, config: &'a TrainingConfig) -> Self {
         Self {
             data,
@@ -37,74 +38,78 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// The texts of a step from 0.
-    pub(super) fn step(&mut self, step: u64) -> Result<Sample, TrainError> {
+    /// Returns the batch of a step, from 0.
+    pub(super) fn batch(&mut self, step: u64) -> Result<TrainingBatch, TrainError> {
         let per_epoch = self.config.steps_per_epoch(self.data.len()).max(1);
-        let (epoch, place) = (step / per_epoch, (step % per_epoch) as usize);
-        if self.order.as_ref().is_none_or(|(of, _)| *of != epoch) {
+        let (epoch, index) = (step / per_epoch, (step % per_epoch) as usize);
+        if self
+            .order
+            .as_ref()
+            .is_none_or(|(cached, _)| *cached != epoch)
+        {
             let mut order: Vec<u32> = (0..self.data.len() as u32).collect();
             let all = order.len();
-            SplitMix::new(self.config.seed, epoch).draw(&mut order, all);
+            SplitMix64::new(self.config.seed, epoch).partial_shuffle(&mut order, all);
             self.order = Some((epoch, order));
         }
         let order = self.order.as_ref().map_or(&[][..], |(_, order)| order);
-        let batch = self.config.batch;
-        let from = (place * batch).min(order.len());
-        let chosen = &order[from..(from + batch).min(order.len())];
+        let size = self.config.batch_size;
+        let from = (index * size).min(order.len());
+        let chosen = &order[from..(from + size).min(order.len())];
         let examples = chosen.iter().map(|&index| {
             let index = index as usize;
             Ok((index, self.data.get(index)?))
         });
         let examples = examples.collect::<Result<Vec<_>, TrainError>>()?;
-        self.sample(&examples, epoch)
+        self.assemble(&examples, epoch)
     }
 
-    fn sample(
+    fn assemble(
         &self,
         examples: &[(usize, TrainingExample)],
         epoch: u64,
-    ) -> Result<Sample, TrainError> {
-        let distils = self.config.loss.distils();
+    ) -> Result<TrainingBatch, TrainError> {
+        let distillation = self.config.loss.is_distillation();
         let mut texts: Vec<&TrainingText> = Vec::new();
-        let (mut own, mut teacher) = (Vec::new(), Vec::new());
+        let (mut candidates, mut teacher_scores) = (Vec::new(), Vec::new());
         for &(index, ref example) in examples {
             let first = texts.len();
             let positive = self.positive(index, example.positives.len(), epoch);
             let negatives = self.negatives(index, example.negatives.len(), epoch);
-            if distils && negatives.is_empty() {
+            if distillation && negatives.is_empty() {
                 return Err(TrainError::NoNegatives { example: index });
             }
-            let right = example
+            let positive = example
                 .positives
                 .get(positive)
                 .map(|text| ("positives", positive, text));
-            let wrong = negatives
+            let negatives = negatives
                 .iter()
                 .map(|&at| ("negatives", at, &example.negatives[at]));
-            for (field, at, text) in right.into_iter().chain(wrong) {
+            for (field, at, text) in positive.into_iter().chain(negatives) {
                 texts.push(text);
-                if distils {
+                if distillation {
                     let example = index;
                     let score = text.score;
-                    teacher.push(score.ok_or(TrainError::NoScore { example, field, at })?);
+                    teacher_scores.push(score.ok_or(TrainError::NoScore { example, field, at })?);
                 }
             }
-            own.push(first..texts.len());
+            candidates.push(first..texts.len());
         }
-        let excluded = match self.config.skip_known_positives {
-            true => known_positives(examples, &texts, &own),
+        let masked = match self.config.skip_known_positives {
+            true => known_positives(examples, &texts, &candidates),
             false => vec![false; examples.len() * texts.len()],
         };
-        Ok(Sample {
+        Ok(TrainingBatch {
             queries: examples.iter().map(|(_, e)| e.query.clone()).collect(),
             documents: texts.iter().map(|text| text.text.clone()).collect(),
-            own,
-            teacher,
-            excluded,
+            candidates,
+            teacher_scores,
+            masked,
         })
     }
 
-    /// One positive an epoch, in turn.
+    /// One positive per epoch, in turn.
     fn positive(&self, index: usize, count: usize, epoch: u64) -> usize {
         let turn = (index as u64)
             .wrapping_add(self.config.seed)
@@ -112,48 +117,52 @@ impl<'a> Sampler<'a> {
         (turn % count.max(1) as u64) as usize
     }
 
-    /// Some negatives an epoch: in turn from a shuffled list, or drawn with repeats when there are
-    /// too few.
+    /// Hard negatives of an epoch: in turn from a shuffled list, or drawn with replacement if the
+    /// example has too few.
     fn negatives(&self, index: usize, count: usize, epoch: u64) -> Vec<usize> {
-        let wanted = self.config.negatives;
+        let wanted = self.config.hard_negatives;
         if count == 0 {
             return Vec::new();
         }
-        // Streams of orders are numbered by epochs; those of examples are named, to be others.
+        // Random streams of epochs are numbered, those of examples named: they never coincide.
         if count < wanted {
-            let mut random = SplitMix::named(self.config.seed, &format!("{index} in {epoch}"));
+            let mut random =
+                SplitMix64::from_name(self.config.seed, &format!("{index} in {epoch}"));
             return (0..wanted).map(|_| random.below(count)).collect();
         }
         let mut order: Vec<usize> = (0..count).collect();
-        SplitMix::named(self.config.seed, &format!("{index}")).draw(&mut order, count);
+        SplitMix64::from_name(self.config.seed, &format!("{index}"))
+            .partial_shuffle(&mut order, count);
         let from = (epoch as usize).wrapping_mul(wanted) % count;
         (0..wanted).map(|n| order[(from + n) % count]).collect()
     }
 }
 
-/// Which documents answer which queries, beside the one that each query brought first: by id or
-/// text they are positives of the same query, as far as the examples of the batch tell.
+/// Mask of documents that are known positives of a query other than its sampled positive: by id or
+/// text they are positives of the same query in an example of the batch.
 fn known_positives(
     examples: &[(usize, TrainingExample)],
     texts: &[&TrainingText],
-    own: &[Range<usize>],
+    candidates: &[Range<usize>],
 ) -> Vec<bool> {
-    let mut right: HashMap<&str, Vec<&TrainingText>> = HashMap::new();
+    let mut positives: HashMap<&str, Vec<&TrainingText>> = HashMap::new();
     for (_, example) in examples {
-        right
+        positives
             .entry(&example.query)
             .or_default()
             .extend(&example.positives);
     }
-    let mut excluded = vec![false; examples.len() * texts.len()];
-    for (row, ((_, example), own)) in examples.iter().zip(own).enumerate() {
-        let right = right.get(&*example.query).map_or(&[][..], Vec::as_slice);
+    let mut masked = vec![false; examples.len() * texts.len()];
+    for (row, ((_, example), own)) in examples.iter().zip(candidates).enumerate() {
+        let positives = positives
+            .get(&*example.query)
+            .map_or(&[][..], Vec::as_slice);
         for (column, text) in texts.iter().enumerate() {
-            let known = right
+            let known = positives
                 .iter()
-                .any(|r| r.text == text.text || (r.id.is_some() && r.id == text.id));
-            excluded[row * texts.len() + column] = known && column != own.start;
+                .any(|p| p.text == text.text || (p.id.is_some() && p.id == text.id));
+            masked[row * texts.len() + column] = known && column != own.start;
         }
     }
-    excluded
+    masked
 }

@@ -1,31 +1,34 @@
-//! [`Trainer`]: from a model and examples to a better model.
+//! Training loop.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ir_core::{Flow, Progress, Side, TrainingSet};
+use ir_core::training::TrainingSet;
+use ir_core::{Flow, Progress, Side};
 
-use super::adamw::Moments;
-use super::checkpoint::{Checkpoints, State};
-use super::history::{Evaluated, StepRow};
-use super::sampler::Sampler;
-use super::step::Towers;
-use super::{History, Loss, TrainError, TrainingConfig};
-use crate::encoder::sides;
-use crate::{BiEncoder, Similarity, Tower};
+use super::checkpoint::{CheckpointFolder, TrainingState};
+use super::gradcache::TrainedTowers;
+use super::history::{EvaluationPoint, TrainingStep};
+use super::optimizer::AdamWState;
+use super::sampler::BatchSampler;
+use super::{Loss, TrainError, TrainingConfig, TrainingHistory};
+use crate::encode::side_folders;
+use crate::{BiEncoder, SimilarityFunction, Tower};
 
-/// How good an encoder is after so many steps: higher is better. nDCG on held-back queries, say.
-pub type Evaluate<'a> =
+/// Evaluation function: returns a metric of an encoder after a number of steps, where higher is
+/// better. For example nDCG@10 on held-out queries.
+pub type EvaluateFn<'a> =
     dyn FnMut(&BiEncoder, u64) -> Result<f64, Box<dyn Error + Send + Sync>> + 'a;
 
-/// Fine-tunes a bi-encoder.
+/// Trainer of a bi-encoder.
 ///
-/// The same model, data and configuration give the same weights, byte by byte, whatever the number
-/// of threads, and whether or not training was stopped and resumed in between.
+/// The same model, data and configuration give the same weights, byte for byte, on any number of
+/// threads, and also if training was interrupted and resumed.
 ///
 /// ```no_run
-/// use ir_core::{NoProgress, TrainingExample, TrainingText};
+/// use ir_core::NoProgress;
+/// use ir_core::training::{TrainingExample, TrainingText};
 /// use ir_dense::train::{Trainer, TrainingConfig};
 ///
 /// let data = vec![
@@ -42,45 +45,46 @@ pub type Evaluate<'a> =
 /// ```
 #[derive(Debug)]
 pub struct Trainer {
-    towers: Towers,
+    towers: TrainedTowers,
     config: TrainingConfig,
-    checkpoints: Option<Checkpoints>,
-    every: u64,
+    checkpoints: Option<CheckpointFolder>,
+    checkpoint_every: u64,
 }
 
-/// What training gives.
+/// Result of a training run.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Trained {
-    /// The encoder: of the best evaluation, or of the last step when nothing was evaluated.
+pub struct TrainingResult {
+    /// Encoder with the weights of the best evaluation, or of the last step without evaluation.
     pub encoder: BiEncoder,
-    /// Steps after which it had these weights.
+    /// Number of steps that gave these weights.
     pub step: u64,
-    /// What happened.
-    pub history: History,
-    /// Whether the measure stopped rising before all epochs were over.
+    /// Loss and metric over the steps.
+    pub history: TrainingHistory,
+    /// Whether early stopping ended the run.
     pub stopped_early: bool,
 }
 
 impl Trainer {
-    /// Reads a folder in the Hugging Face layout; queries and documents share its weights, unless it
-    /// is one with two such folders in it, `query` and `document`.
+    /// Opens a folder in the Hugging Face layout. Queries and documents share its weights, unless it
+    /// has two such folders, `query` and `document`.
     ///
     /// # Errors
-    /// When the model cannot be read or a setting makes no sense.
+    /// If the model cannot be read or a configuration value is out of range.
     pub fn open(folder: impl AsRef<Path>, config: &TrainingConfig) -> Result<Self, TrainError> {
         let folder = folder.as_ref();
-        if let Some([query, document]) = sides(folder) {
+        if let Some([query, document]) = side_folders(folder) {
             return Self::open_untied(query, document, config);
         }
         Self::new(vec![Tower::open(folder, &config.encoder)?], config)
     }
 
-    /// Two folders: queries and documents have weights of their own, as DPR has. Both may be the
-    /// same folder.
+    /// Opens two folders, which may be the same: query encoder and document encoder with separate
+    /// weights, as in DPR.
     ///
     /// # Errors
-    /// When a model cannot be read, their vectors differ in length, or a setting makes no sense.
+    /// If a model cannot be read, the dimensions of their vectors differ, or a configuration value
+    /// is out of range.
     pub fn open_untied(
         query: impl AsRef<Path>,
         document: impl AsRef<Path>,
@@ -91,9 +95,9 @@ impl Trainer {
     }
 
     fn new(towers: Vec<Tower>, config: &TrainingConfig) -> Result<Self, TrainError> {
-        config.check()?;
-        let cosines =
-            config.similarity == Similarity::Cosine || towers.iter().all(|tower| tower.normalize);
+        config.validate()?;
+        let cosines = config.similarity == SimilarityFunction::Cosine
+            || towers.iter().all(|tower| tower.normalize);
         if matches!(config.loss, Loss::Pointwise { scale: None }) && !cosines {
             return Err(TrainError::Setting {
                 field: "similarity",
@@ -102,72 +106,75 @@ impl Trainer {
             });
         }
         let trainer = Self {
-            towers: Towers(towers),
+            towers: TrainedTowers(towers),
             config: config.clone(),
             checkpoints: None,
-            every: 100,
+            checkpoint_every: 100,
         };
-        // Limits and lengths are checked there.
+        // Checks dimensions and maximum lengths.
         trainer.encoder()?;
         Ok(trainer)
     }
 
-    /// Keeps checkpoints in a folder, and goes on from the one that is there already.
+    /// Writes checkpoints to a folder and resumes from the checkpoint that it has.
     pub fn with_checkpoints(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.checkpoints = Some(Checkpoints::new(folder.into()));
+        self.checkpoints = Some(CheckpointFolder::new(folder.into()));
         self
     }
 
-    /// Steps between checkpoints, 100 unless set. There is always one after an evaluation, after
-    /// the last step, and when training is asked to stop.
+    /// Sets the number of steps between checkpoints. Default: 100. Evaluations, the last step and
+    /// interruptions write a checkpoint as well.
     pub fn with_checkpoint_every(mut self, steps: u64) -> Self {
-        self.every = steps.max(1);
+        self.checkpoint_every = steps.max(1);
         self
     }
 
-    /// Trains for all epochs. Progress is told in steps.
+    /// Trains for all epochs; reports progress in steps.
     ///
     /// # Errors
-    /// See [`TrainError`]; [`TrainError::Stopped`] when `progress` asks for it.
+    /// See [`TrainError`]; [`TrainError::Stopped`] if `progress` requests a stop.
     pub fn train(
         self,
         data: &dyn TrainingSet,
         progress: &mut dyn Progress,
-    ) -> Result<Trained, TrainError> {
+    ) -> Result<TrainingResult, TrainError> {
         self.run(data, None, progress)
     }
 
-    /// Trains, evaluates on the way, and keeps the best.
+    /// Trains with periodic evaluation and early stopping, and keeps the best weights.
     ///
     /// # Errors
-    /// As [`Trainer::train`], and when the evaluation fails.
+    /// As [`Trainer::train`], and if the evaluation fails.
     pub fn train_and_evaluate(
         self,
         data: &dyn TrainingSet,
-        evaluate: &mut Evaluate<'_>,
+        evaluate: &mut EvaluateFn<'_>,
         progress: &mut dyn Progress,
-    ) -> Result<Trained, TrainError> {
+    ) -> Result<TrainingResult, TrainError> {
         self.run(data, Some(evaluate), progress)
     }
 
-    /// The encoder as it is now.
+    /// Encoder with the current weights.
     fn encoder(&self) -> Result<BiEncoder, TrainError> {
-        let query = Arc::new(self.towers.of(Side::Query).clone());
+        let query = Arc::new(self.towers.side(Side::Query).clone());
         let document = match self.towers.0.len() {
             1 => query.clone(),
-            _ => Arc::new(self.towers.of(Side::Document).clone()),
+            _ => Arc::new(self.towers.side(Side::Document).clone()),
         };
         let encoder = BiEncoder::new(query, document, &self.config.encoder)?;
         Ok(encoder.with_similarity(self.config.similarity))
     }
 
-    /// That some query has more than its answer to choose from.
+    /// Checks that some query has more candidates than its positive.
     fn check_candidates(&self, data: &dyn TrainingSet) -> Result<(), TrainError> {
         let config = &self.config;
-        if data.len().min(config.batch) > 1 || !config.loss.compares() || config.loss.distils() {
+        if data.len().min(config.batch_size) > 1
+            || !config.loss.is_contrastive()
+            || config.loss.is_distillation()
+        {
             return Ok(());
         }
-        if config.negatives > 0 {
+        if config.hard_negatives > 0 {
             for index in 0..data.len() {
                 if !data.get(index)?.negatives.is_empty() {
                     return Ok(());
@@ -180,31 +187,28 @@ impl Trainer {
     fn run(
         mut self,
         data: &dyn TrainingSet,
-        evaluate: Option<&mut Evaluate<'_>>,
+        evaluate: Option<&mut EvaluateFn<'_>>,
         progress: &mut dyn Progress,
-    ) -> Result<Trained, TrainError> {
+    ) -> Result<TrainingResult, TrainError> {
         if data.is_empty() {
             return Err(TrainError::Empty);
         }
         self.check_candidates(data)?;
-        let mut state = State::new(&self.config, data.fingerprint(), &self.towers.0)?;
-        let mut moments: Vec<Moments> = self
-            .towers
-            .0
-            .iter()
-            .map(|tower| Moments::new(&tower.model))
-            .collect();
+        let mut state = TrainingState::new(&self.config, data.fingerprint(), &self.towers.0);
+        let towers = self.towers.0.iter();
+        let mut optimizers: Vec<AdamWState> =
+            towers.map(|tower| AdamWState::new(&tower.model)).collect();
         if let Some(checkpoints) = &self.checkpoints
-            && let Some(found) = checkpoints.load(&state, &mut self.towers.0, &mut moments)?
+            && let Some(found) = checkpoints.load(&state, &mut self.towers.0, &mut optimizers)?
         {
             state = found;
         }
-        let mut run = Run {
+        let mut run = TrainingRun {
             steps: self.config.steps(data.len()),
             per_epoch: self.config.steps_per_epoch(data.len()),
             best: None,
             state,
-            moments,
+            optimizers,
             trainer: self,
         };
         run.all(data, evaluate, progress)?;
@@ -212,26 +216,25 @@ impl Trainer {
     }
 }
 
-/// Training under way.
-struct Run {
+struct TrainingRun {
     trainer: Trainer,
-    state: State,
-    moments: Vec<Moments>,
+    state: TrainingState,
+    optimizers: Vec<AdamWState>,
     steps: u64,
     per_epoch: u64,
-    /// The best weights, where no file keeps them.
+    /// Best weights, if there is no checkpoint folder.
     best: Option<Vec<Tower>>,
 }
 
-impl Run {
+impl TrainingRun {
     fn all(
         &mut self,
         data: &dyn TrainingSet,
-        mut evaluate: Option<&mut Evaluate<'_>>,
+        mut evaluate: Option<&mut EvaluateFn<'_>>,
         progress: &mut dyn Progress,
     ) -> Result<(), TrainError> {
         let config = self.trainer.config.clone();
-        let mut sampler = Sampler::new(data, &config);
+        let mut sampler = BatchSampler::new(data, &config);
         if let Some(evaluate) = &mut evaluate
             && self.state.history.evaluations.is_empty()
         {
@@ -251,7 +254,11 @@ impl Run {
                 None => self.state.step.is_multiple_of(self.per_epoch),
             };
             let last = self.state.step == self.steps;
-            let mut save = last || self.state.step.is_multiple_of(self.trainer.every);
+            let mut save = last
+                || self
+                    .state
+                    .step
+                    .is_multiple_of(self.trainer.checkpoint_every);
             if let Some(evaluate) = &mut evaluate
                 && (due || last)
             {
@@ -266,37 +273,37 @@ impl Run {
         Ok(())
     }
 
-    fn step(&mut self, sampler: &mut Sampler<'_>) -> Result<(), TrainError> {
+    fn step(&mut self, sampler: &mut BatchSampler<'_>) -> Result<(), TrainError> {
         let Trainer { towers, config, .. } = &mut self.trainer;
         let step = self.state.step;
-        let sample = sampler.step(step)?;
-        let (loss, gradients) = towers.gradients(&sample, config, step)?;
-        let squares: f64 = gradients.iter().map(|gradients| gradients.squares()).sum();
-        let length = squares.sqrt();
-        if !(loss.is_finite() && length.is_finite()) {
-            return Err(TrainError::NotFinite { step, loss, length });
+        let batch = sampler.batch(step)?;
+        let (loss, gradients) = towers.gradients(&batch, config, step)?;
+        let squares: f64 = gradients.iter().map(|model| model.squared_norm()).sum();
+        let norm = squares.sqrt();
+        if !(loss.is_finite() && norm.is_finite()) {
+            return Err(TrainError::NotFinite { step, loss, norm });
         }
-        let factor = config
-            .clip
-            .map_or(1.0, |most| (most / (length + 1e-6)).min(1.0));
-        let rate = config.learning_rate * config.schedule.share(step, self.steps);
-        let parts = towers.0.iter_mut().zip(&mut self.moments).zip(gradients);
-        for ((tower, moments), gradients) in parts {
-            let model = &mut tower.model;
-            moments.update(model, gradients, &config.optimizer, rate, factor, step + 1);
+        let clip_factor = config
+            .max_gradient_norm
+            .map_or(1.0, |max| (max / (norm + 1e-6)).min(1.0));
+        let rate = config.learning_rate * config.schedule.factor(step, self.steps);
+        let towers = towers.0.iter_mut().zip(&mut self.optimizers);
+        for ((tower, optimizer), gradients) in towers.zip(gradients) {
+            let (model, config) = (&mut tower.model, &config.optimizer);
+            optimizer.update(model, gradients, config, rate, clip_factor, step + 1);
         }
         self.state.step += 1;
-        self.state.history.steps.push(StepRow {
+        self.state.history.steps.push(TrainingStep {
             step: step + 1,
             epoch: step / self.per_epoch + 1,
             learning_rate: rate,
             loss,
-            gradient: length,
+            gradient_norm: norm,
         });
         Ok(())
     }
 
-    fn evaluate(&mut self, evaluate: &mut Evaluate<'_>) -> Result<(), TrainError> {
+    fn evaluate(&mut self, evaluate: &mut EvaluateFn<'_>) -> Result<(), TrainError> {
         let step = self.state.step;
         let encoder = self.trainer.encoder()?;
         let failed = |source| TrainError::Evaluation { step, source };
@@ -306,7 +313,7 @@ impl Run {
         }
         let history = &mut self.state.history;
         let is_best = history.best().is_none_or(|best| value > best.value);
-        history.evaluations.push(Evaluated { step, value });
+        history.evaluations.push(EvaluationPoint { step, value });
         self.state.without_best = match is_best {
             true => 0,
             false => self.state.without_best + 1,
@@ -329,12 +336,12 @@ impl Run {
         match &self.trainer.checkpoints {
             None => Ok(()),
             Some(checkpoints) => {
-                checkpoints.save(&self.state, &self.trainer.towers.0, &self.moments)
+                checkpoints.save(&self.state, &self.trainer.towers.0, &self.optimizers)
             }
         }
     }
 
-    fn finish(mut self) -> Result<Trained, TrainError> {
+    fn finish(mut self) -> Result<TrainingResult, TrainError> {
         let stopped_early = self.stopped_early() && self.state.step < self.steps;
         let mut step = self.state.step;
         if let Some(best) = self.state.history.best()
@@ -349,7 +356,7 @@ impl Run {
                 (None, None) => {}
             }
         }
-        Ok(Trained {
+        Ok(TrainingResult {
             encoder: self.trainer.encoder()?,
             step,
             history: self.state.history,

@@ -9,7 +9,8 @@
 
 use std::path::{Path, PathBuf};
 
-use ir_core::{Flow, TrainingExample, TrainingText};
+use ir_core::Flow;
+use ir_core::training::{TrainingExample, TrainingText};
 use ir_dense::train::{Trainer, TrainingConfig};
 use ir_dense::{Backend, EncoderConfig};
 
@@ -107,8 +108,8 @@ pub fn config() -> TrainingConfig {
     let mut config = TrainingConfig::small_data();
     config.encoder = on_backend().with_max_tokens(16);
     config.epochs = 3;
-    config.batch = 3;
-    config.negatives = 2;
+    config.batch_size = 3;
+    config.hard_negatives = 2;
     config.learning_rate = 5e-3;
     config.evaluate_every = Some(2);
     config.patience = None;

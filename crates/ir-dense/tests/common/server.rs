@@ -77,8 +77,6 @@ pub fn repository() -> Vec<Stored> {
 pub enum Reply {
     /// Only so many bytes of the body, then the connection is cut.
     Cut(usize),
-    /// The whole file, whatever part was asked for.
-    Whole,
     /// These bytes.
     Bytes(Vec<u8>),
     /// This status, and this code of an error.
@@ -240,7 +238,6 @@ fn answer(
             (302, to, Vec::new(), 0)
         }
         Some(Reply::Bytes(bytes)) => (200, String::new(), bytes, usize::MAX),
-        Some(Reply::Whole) => (200, String::new(), body, usize::MAX),
         Some(Reply::Cut(cut)) => part(cut),
         _ if body.is_empty() => (404, "X-Error-Code: RepoNotFound\r\n".into(), Vec::new(), 0),
         Some(Reply::Elsewhere) | None => part(usize::MAX),

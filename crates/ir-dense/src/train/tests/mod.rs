@@ -1,4 +1,4 @@
-//! Gradients, against three other ways to have them.
+//! ModelGradients, against three other ways to have them.
 
 mod oracle;
 
@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 
 use burn::module::Module;
 use burn::tensor::Tensor;
-use ir_core::{Side, SplitMix, TrainingExample, TrainingText};
+use ir_core::training::{TrainingExample, TrainingText};
+use ir_core::{Side, SplitMix64};
 
-use super::gradients::Gradients;
-use super::sampler::{Sample, Sampler};
-use super::step::Towers;
-use super::tape::{Pass, through};
-use super::{Loss, Similarity, TrainingConfig};
-use crate::{Backend, Batch, EncoderConfig, Pooling, Tower};
+use super::backward::{gradient_through, propagate_gradients};
+use super::gradcache::TrainedTowers;
+use super::gradients::ModelGradients;
+use super::sampler::{BatchSampler, TrainingBatch};
+use super::{Loss, SimilarityFunction, TrainingConfig};
+use crate::transformer::forward::ForwardPass;
+use crate::{Backend, EncoderConfig, Pooling, TokenBatch, Tower};
 
 const WORDS: [&str; 10] = [
     "ship", "sea", "tea", "radar", "green", "black", "seen", "the", "at", "and",
@@ -31,7 +33,7 @@ fn backend() -> Backend {
     name.map_or(Backend::default(), |name| name.parse().unwrap())
 }
 
-fn words(random: &mut SplitMix, most: usize) -> String {
+fn words(random: &mut SplitMix64, most: usize) -> String {
     let count = 1 + random.below(most);
     let words: Vec<&str> = (0..count)
         .map(|_| WORDS[random.below(WORDS.len())])
@@ -41,7 +43,7 @@ fn words(random: &mut SplitMix, most: usize) -> String {
 
 /// Examples of queries with a positive and some negatives.
 fn examples(count: usize, negatives: usize) -> Vec<TrainingExample> {
-    let mut random = SplitMix::new(5, 0);
+    let mut random = SplitMix64::new(5, 0);
     (0..count)
         .map(|n| {
             let example = TrainingExample::new(words(&mut random, 4));
@@ -63,22 +65,22 @@ fn plain(pooling: Pooling) -> TrainingConfig {
         .with_pooling(pooling)
         .with_max_tokens(16);
     config.dropout = 0.0;
-    config.batch = 3;
-    config.negatives = 2;
+    config.batch_size = 3;
+    config.hard_negatives = 2;
     config
 }
 
-fn sample(config: &TrainingConfig) -> Sample {
+fn sample(config: &TrainingConfig) -> TrainingBatch {
     let data = examples(3, 2);
-    Sampler::new(&data, config).step(0).unwrap()
+    BatchSampler::new(&data, config).batch(0).unwrap()
 }
 
-fn towers(model: &str, config: &TrainingConfig) -> Towers {
-    Towers(vec![Tower::open(tiny(model), &config.encoder).unwrap()])
+fn towers(model: &str, config: &TrainingConfig) -> TrainedTowers {
+    TrainedTowers(vec![Tower::open(tiny(model), &config.encoder).unwrap()])
 }
 
-fn values(gradients: Gradients) -> Vec<Vec<f32>> {
-    let parts = gradients.into_parts();
+fn values(gradients: ModelGradients) -> Vec<Vec<f32>> {
+    let parts = gradients.into_parameters();
     parts
         .map(|part| part.map_or(Vec::new(), |part| part.try_into_vec_as().unwrap()))
         .collect()
@@ -128,24 +130,22 @@ fn gradients_are_those_of_burn() {
         ];
         let ids: Vec<Vec<u32>> = texts
             .iter()
-            .map(|t| tower.tokens.encode(t, 16).unwrap())
+            .map(|t| tower.tokenizer.encode(t, 16).unwrap())
             .collect();
         for batch in [
-            Batch::new(&ids),
-            Batch::padded(&ids, tower.tokens.padding()),
+            TokenBatch::new(&ids),
+            TokenBatch::padded(&ids, tower.tokenizer.padding()),
         ] {
             let [rows, dim] = tower.forward(&batch).dims();
             let change: Vec<f32> = (0..rows * dim).map(|i| (i as f32 * 0.7).sin()).collect();
             let change = burn::tensor::TensorData::new(change, [rows, dim]);
             let change: Tensor<2> = Tensor::from_data(change, &tower.model.device());
 
-            let pass = Pass {
-                model: &tower.model,
-                batch: &batch,
-                texts: &[0, 1, 2, 3],
-                dropout: None,
+            let pass = ForwardPass {
+                save: true,
+                ..ForwardPass::inference(&tower.model, &batch)
             };
-            let (tokens, tape) = pass.forward(true);
+            let (tokens, saved) = pass.run();
             assert_near(
                 &tokens.clone().try_into_vec_as::<f32>().unwrap(),
                 &tower
@@ -156,9 +156,9 @@ fn gradients_are_those_of_burn() {
                 1e-5,
                 "tokens",
             );
-            let d_tokens = through(tokens, change.clone(), |t| tower.pool(t, &batch));
-            let mut found = Gradients::new(&tower.model);
-            pass.backward(tape.unwrap(), d_tokens, &mut found);
+            let d_tokens = gradient_through(tokens, change.clone(), |t| tower.pool(t, &batch));
+            let mut found = ModelGradients::new(&tower.model);
+            propagate_gradients(&pass, saved.unwrap(), d_tokens, &mut found);
 
             let mut other = tower.clone();
             other.model = tower.model.clone().train();
@@ -168,7 +168,7 @@ fn gradients_are_those_of_burn() {
                 .model
                 .parameters()
                 .into_iter()
-                .for_each(|p| expected.push((p.name.clone(), p.gradient(&mut burns))));
+                .for_each(|p| expected.push((p.name.clone(), p.gradient_norm(&mut burns))));
             for ((name, expected), found) in expected.into_iter().zip(values(found)) {
                 assert_near(&found, &expected, 2e-4, &format!("{model} {name}"));
             }
@@ -200,11 +200,11 @@ fn gradients_are_those_of_finite_differences() {
     let ids = |texts: &[String]| -> Vec<Vec<u32>> {
         texts
             .iter()
-            .map(|text| tower.tokens.encode(text, 16).unwrap())
+            .map(|text| tower.tokenizer.encode(text, 16).unwrap())
             .collect()
     };
     let (queries, documents) = (ids(&sample.queries), ids(&sample.documents));
-    let positives: Vec<usize> = sample.own.iter().map(|own| own.start).collect();
+    let positives: Vec<usize> = sample.candidates.iter().map(|own| own.start).collect();
     let loss = |weights: &oracle::Weights| {
         let encode = |ids: &Vec<u32>| oracle::forward(weights, &shape, ids).swap_remove(0);
         let queries: Vec<Vec<f64>> = queries.iter().map(encode).collect();
@@ -225,7 +225,7 @@ fn gradients_are_those_of_finite_differences() {
             .map(|p| p.name.clone())
             .collect()
     };
-    let mut random = SplitMix::new(1, 1);
+    let mut random = SplitMix64::new(1, 1);
     let mut compared = 0;
     let gradients = values(gradients.into_iter().next().unwrap());
     // The last layers and the embeddings: every kind of weight, in a second.
@@ -273,7 +273,7 @@ fn gradients_are_those_of_finite_differences() {
 fn shrink(tower: &mut Tower, by: f32) {
     for parameter in tower.model.parameters() {
         if parameter.decays {
-            parameter.change(|x| x.mul_scalar(by));
+            parameter.update(|x| x.mul_scalar(by));
         }
     }
 }
@@ -292,7 +292,7 @@ fn blocks_do_not_change_gradients() {
     for (number, loss) in losses.into_iter().enumerate() {
         let mut config = plain(Pooling::Mean);
         config.loss = loss;
-        config.similarity = Similarity::Cosine;
+        config.similarity = SimilarityFunction::Cosine;
         config.dropout = [0.0, 0.2][number % 2];
         let towers = towers("bert-pytorch", &config);
         let sample = sample(&config);
@@ -300,7 +300,7 @@ fn blocks_do_not_change_gradients() {
         let expected = values(expected.into_iter().next().unwrap());
         assert!(expected.iter().any(|part| largest(part) > 1e-3), "{loss:?}");
         for block in [1, 2, 4, 100] {
-            config.block = Some(block);
+            config.mini_batch_size = Some(block);
             let (value, found) = towers.gradients(&sample, &config, 3).unwrap();
             let apart = (value - whole).abs();
             assert!(
@@ -329,15 +329,15 @@ fn blocks_do_not_change_gradients() {
 #[test]
 fn a_large_batch_in_small_blocks_has_the_gradients_of_the_whole() {
     let mut config = plain(Pooling::Mean);
-    config.similarity = Similarity::Cosine;
+    config.similarity = SimilarityFunction::Cosine;
     config.loss = Loss::Softmax { temperature: 0.05 };
-    config.batch = 128;
+    config.batch_size = 128;
     let towers = towers("distilbert", &config);
     let data = examples(128, 2);
-    let sample = Sampler::new(&data, &config).step(0).unwrap();
+    let sample = BatchSampler::new(&data, &config).batch(0).unwrap();
     assert_eq!(sample.queries.len() + sample.documents.len(), 512);
     let mut on = |block| {
-        config.block = block;
+        config.mini_batch_size = block;
         let (value, gradients) = towers.gradients(&sample, &config, 0).unwrap();
         (value, values(gradients.into_iter().next().unwrap()))
     };
@@ -355,7 +355,7 @@ fn a_large_batch_in_small_blocks_has_the_gradients_of_the_whole() {
 #[test]
 fn dropout_drops_the_same_on_the_way_back() {
     let mut config = plain(Pooling::Mean);
-    config.similarity = Similarity::Cosine;
+    config.similarity = SimilarityFunction::Cosine;
     config.dropout = 0.3;
     let mut towers = towers("distilbert", &config);
     let sample = sample(&config);
@@ -371,7 +371,7 @@ fn dropout_drops_the_same_on_the_way_back() {
         .sum();
     let mut at = |by: f64| {
         for (parameter, gradient) in towers.0[0].model.parameters().into_iter().zip(&gradients) {
-            parameter.change(|x| {
+            parameter.update(|x| {
                 let device = x.device();
                 let gradient: Tensor<1> = Tensor::from_floats(&gradient[..], &device);
                 x + gradient.mul_scalar(by)
@@ -399,7 +399,7 @@ fn gradients_do_not_depend_on_threads() {
     let mut models: Vec<PathBuf> = ["bert", "mpnet"].map(tiny).into();
     models.extend(std::env::var_os("IR_MODEL").map(PathBuf::from));
     for model in models {
-        let towers = Towers(vec![Tower::open(&model, &config.encoder).unwrap()]);
+        let towers = TrainedTowers(vec![Tower::open(&model, &config.encoder).unwrap()]);
         let sample = sample(&config);
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new()
@@ -408,7 +408,7 @@ fn gradients_do_not_depend_on_threads() {
                 .unwrap();
             pool.install(|| {
                 let (value, found) = towers.gradients(&sample, &config, 0).unwrap();
-                let squares: Vec<u64> = found.iter().map(|g| g.squares().to_bits()).collect();
+                let squares: Vec<u64> = found.iter().map(|g| g.squared_norm().to_bits()).collect();
                 (
                     value.to_bits(),
                     squares,
@@ -430,10 +430,10 @@ fn gradients_do_not_depend_on_threads() {
 /// What other devices compute, on this one.
 #[test]
 fn kernels_are_what_other_devices_compute() {
-    use super::kernels;
+    use crate::kernels::tensor as kernels;
     let device = burn::tensor::Device::flex();
     let random = |seed: u64, shape: [usize; 2]| -> Tensor<2> {
-        let mut random = SplitMix::new(seed, 9);
+        let mut random = SplitMix64::new(seed, 9);
         let values: Vec<f32> = (0..shape[0] * shape[1])
             .map(|_| random.below(4001) as f32 / 1000.0 - 2.0)
             .collect();
@@ -467,12 +467,9 @@ fn kernels_are_what_other_devices_compute() {
     assert_near(&vector(fast_beta), &vector(slow_beta), 1e-5, "its shift");
     let sums = [x.clone(), slow(x.clone())].map(|x| vector(kernels::column_sums(x)));
     assert_near(&sums[0], &sums[1], 1e-5, "sums");
-    let gelus = [
-        kernels::gelu(x.clone(), beta.clone()),
-        kernels::gelu(slow(x.clone()), beta.autodiff()),
-    ];
-    let [fast, slowly] = gelus.map(|(_, y)| all(y));
-    assert_near(&fast, &slowly, 1e-6, "gelu");
+    let [_, fast] = kernels::gelu(x.clone(), beta.clone());
+    let slowly = burn::tensor::activation::gelu(x.clone() + beta.unsqueeze());
+    assert_near(&all(fast), &all(slowly), 1e-6, "gelu");
     let fast = kernels::gelu_backward(dy.clone(), x.clone());
     let slowly = kernels::gelu_backward(slow(dy.clone()), slow(x.clone()));
     assert_near(&all(fast), &all(slowly), 1e-6, "gelu, back");
@@ -484,8 +481,8 @@ fn kernels_are_what_other_devices_compute() {
     assert_near(&four(fast), &four(slowly), 1e-5, "softmax, back");
     let flat: Tensor<1> = x.reshape([150 * 37]);
     let (fast, slowly) = (
-        kernels::squares(&flat),
-        kernels::squares(&flat.clone().autodiff()),
+        kernels::squared_norm(&flat),
+        kernels::squared_norm(&flat.clone().autodiff()),
     );
     assert!((fast - slowly).abs() < 1e-5 * fast, "{fast}, {slowly}");
 }
@@ -494,13 +491,13 @@ fn kernels_are_what_other_devices_compute() {
 #[test]
 fn samples_are_drawn_by_seed_and_step() {
     let mut config = plain(Pooling::Cls);
-    (config.batch, config.negatives, config.epochs) = (4, 3, 2);
+    (config.batch_size, config.hard_negatives, config.epochs) = (4, 3, 2);
     let data = examples(10, 5);
-    let draw = |config: &TrainingConfig, steps: &[u64]| -> Vec<Sample> {
-        let mut sampler = Sampler::new(&data, config);
+    let draw = |config: &TrainingConfig, steps: &[u64]| -> Vec<TrainingBatch> {
+        let mut sampler = BatchSampler::new(&data, config);
         steps
             .iter()
-            .map(|&step| sampler.step(step).unwrap())
+            .map(|&step| sampler.batch(step).unwrap())
             .collect()
     };
     // The last two of ten are left out.
@@ -526,13 +523,17 @@ fn samples_are_drawn_by_seed_and_step() {
         let negatives: std::collections::BTreeSet<&String> = samples
             .iter()
             .flat_map(|sample| {
-                sample.queries.iter().zip(&sample.own).map(move |(q, own)| {
-                    (
-                        q,
-                        &sample.documents[own.start + 1..own.end],
-                        &sample.documents[own.start],
-                    )
-                })
+                sample
+                    .queries
+                    .iter()
+                    .zip(&sample.candidates)
+                    .map(move |(q, own)| {
+                        (
+                            q,
+                            &sample.documents[own.start + 1..candidates.end],
+                            &sample.documents[own.start],
+                        )
+                    })
             })
             .filter(|(query, _, right)| {
                 **query == example.query && **right == example.positives[0].text
@@ -545,6 +546,6 @@ fn samples_are_drawn_by_seed_and_step() {
     other.seed += 1;
     assert_ne!(draw(&other, &[0])[0].queries, samples[0].queries);
     // Too few negatives are drawn again.
-    config.negatives = 7;
+    config.hard_negatives = 7;
     assert_eq!(draw(&config, &[0])[0].documents.len(), 4 * 8);
 }

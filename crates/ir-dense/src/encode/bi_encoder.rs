@@ -1,0 +1,322 @@
+//! Bi-encoder: batched encoding of queries and documents.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ir_core::{EncodeError, Encoder, Side};
+use ndarray::Array2;
+use rayon::prelude::*;
+
+use super::{EncoderConfig, Tower};
+use crate::transformer::cpu::CpuTransformer;
+use crate::{ModelError, SimilarityFunction, TokenBatch};
+
+/// Bi-encoder: encodes queries and documents to vectors, with one transformer for both or one per
+/// side.
+///
+/// On the default backend, the bytes of a vector depend on its text alone: not on other texts,
+/// their order, the batch size or the number of threads. On other backends the last bits may
+/// differ.
+///
+/// ```no_run
+/// use ir_dense::BiEncoder;
+///
+/// let encoder = BiEncoder::open("all-MiniLM-L6-v2")?;
+/// let vectors = encoder.encode_documents(&["a ship at sea", "green tea"])?;
+/// assert_eq!(vectors.dim(), (2, 384));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct BiEncoder {
+    query: SideEncoder,
+    document: SideEncoder,
+    config: EncoderConfig,
+    similarity: Option<SimilarityFunction>,
+}
+
+/// Encoder of one side.
+#[derive(Debug, Clone)]
+struct SideEncoder {
+    tower: Arc<Tower>,
+    /// Packed weights, if the backend is the CPU.
+    cpu: Option<Arc<CpuTransformer>>,
+}
+
+impl BiEncoder {
+    /// Opens a folder in the Hugging Face layout, or a folder that has two such folders, `query` and
+    /// `document`, as [`BiEncoder::save`] writes it.
+    ///
+    /// # Errors
+    /// See [`ModelError`].
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self, ModelError> {
+        Self::open_with(folder, &EncoderConfig::default())
+    }
+
+    /// The same, with what differs from the folder.
+    ///
+    /// # Errors
+    /// See [`ModelError`].
+    pub fn open_with(folder: impl AsRef<Path>, config: &EncoderConfig) -> Result<Self, ModelError> {
+        let folder = folder.as_ref();
+        if let Some([query, document]) = side_folders(folder) {
+            return Self::open_untied(query, document, config);
+        }
+        let tower = Arc::new(Tower::open(folder, config)?);
+        Self::new(tower.clone(), tower, config)
+    }
+
+    /// Opens two folders: query encoder and document encoder with separate weights, as in DPR.
+    ///
+    /// # Errors
+    /// See [`ModelError`].
+    pub fn open_untied(
+        query: impl AsRef<Path>,
+        document: impl AsRef<Path>,
+        config: &EncoderConfig,
+    ) -> Result<Self, ModelError> {
+        let query = Arc::new(Tower::open(query, config)?);
+        let document = Arc::new(Tower::open(document, config)?);
+        Self::new(query, document, config)
+    }
+
+    /// Creates an encoder from a query tower and a document tower, which may be the same.
+    ///
+    /// # Errors
+    /// If their dimensions or similarity functions differ, or a maximum length is out of range.
+    pub fn new(
+        query: Arc<Tower>,
+        document: Arc<Tower>,
+        config: &EncoderConfig,
+    ) -> Result<Self, ModelError> {
+        let dims = [&query, &document].map(|tower| tower.model.config().hidden_size);
+        if dims[0] != dims[1] {
+            return Err(ModelError::Dimensions {
+                query: dims[0],
+                document: dims[1],
+            });
+        }
+        if let (Some(expected), Some(found)) = (query.similarity, document.similarity)
+            && expected != found
+        {
+            let path = document.folder.join("config_sentence_transformers.json");
+            let expected = format!("{}, as with queries", expected.name());
+            let field = "similarity_fn_name";
+            return Err(ModelError::setting(&path, field, expected, found.name()));
+        }
+        for (tower, side) in [(&query, Side::Query), (&document, Side::Document)] {
+            let limit = tower.max_tokens_of(side);
+            let side = config.side(side);
+            let positions = tower.model.config().max_tokens();
+            if let Some(found) = side.max_tokens.filter(|&limit| limit > positions) {
+                let path = tower.folder.join("config.json");
+                let expected = format!("at most {positions}, the positions of the model");
+                return Err(ModelError::setting(&path, "max_tokens", expected, found));
+            }
+            // Reports a limit that is too low now, not at the first text.
+            tower
+                .tokenizer
+                .encode("a", side.max_tokens.unwrap_or(limit))?;
+        }
+        let prepare = |tower: Arc<Tower>| SideEncoder {
+            cpu: CpuTransformer::new(&tower.model).map(Arc::new),
+            tower,
+        };
+        let similarity = query.similarity.or(document.similarity);
+        let tied = Arc::ptr_eq(&query, &document);
+        let query = prepare(query);
+        let document = if tied {
+            query.clone()
+        } else {
+            prepare(document)
+        };
+        Ok(Self {
+            query,
+            document,
+            config: config.clone(),
+            similarity,
+        })
+    }
+
+    /// Similarity function: that of the folder (`config_sentence_transformers.json`) or of training.
+    /// `None` if the folder has none; sentence-transformers then uses the cosine.
+    pub fn similarity(&self) -> Option<SimilarityFunction> {
+        self.similarity
+    }
+
+    /// Overrides the similarity function that [`BiEncoder::similarity`] returns and
+    /// [`BiEncoder::save`] writes. Vectors do not depend on it.
+    #[must_use]
+    pub fn with_similarity(mut self, similarity: SimilarityFunction) -> Self {
+        self.similarity = Some(similarity);
+        self
+    }
+
+    /// Returns the tower of a side.
+    pub fn tower(&self, side: Side) -> &Tower {
+        &self.side(side).tower
+    }
+
+    fn side(&self, side: Side) -> &SideEncoder {
+        match side {
+            Side::Query => &self.query,
+            Side::Document => &self.document,
+        }
+    }
+
+    /// Configuration of the encoder.
+    pub fn config(&self) -> &EncoderConfig {
+        &self.config
+    }
+
+    /// Returns the token ids of a text with prefix and special tokens, truncated to the maximum
+    /// length of its side.
+    ///
+    /// # Errors
+    /// If tokenization fails.
+    pub fn token_ids(&self, side: Side, text: &str) -> Result<Vec<u32>, EncodeError> {
+        let config = self.config.side(side);
+        self.tower(side).token_ids(side, config, text)
+    }
+
+    /// Encodes queries; returns one row per text, `[texts, dim]`.
+    ///
+    /// # Errors
+    /// If a text cannot be encoded.
+    pub fn encode_queries(&self, texts: &[&str]) -> Result<Array2<f32>, EncodeError> {
+        self.encode_array(Side::Query, texts)
+    }
+
+    /// Encodes documents; returns one row per text, `[texts, dim]`.
+    ///
+    /// # Errors
+    /// If a text cannot be encoded.
+    pub fn encode_documents(&self, texts: &[&str]) -> Result<Array2<f32>, EncodeError> {
+        self.encode_array(Side::Document, texts)
+    }
+
+    fn encode_array(&self, side: Side, texts: &[&str]) -> Result<Array2<f32>, EncodeError> {
+        let mut out = Array2::zeros((texts.len(), self.dim()));
+        self.encode_into(side, texts, out.as_slice_mut().unwrap_or_default())?;
+        Ok(out)
+    }
+}
+
+/// Returns the folders of both sides, if a folder has these instead of a model.
+pub(crate) fn side_folders(folder: &Path) -> Option<[PathBuf; 2]> {
+    let is_model = |folder: &Path| folder.join("config.json").exists();
+    let sides = ["query", "document"].map(|side| folder.join(side));
+    (!is_model(folder) && sides.iter().all(|side| is_model(side))).then_some(sides)
+}
+
+impl Encoder for BiEncoder {
+    fn dim(&self) -> usize {
+        self.tower(Side::Query).model.config().hidden_size
+    }
+
+    fn encode_into(&self, side: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+        let (dim, encoder) = (self.dim(), self.side(side));
+        let (expected, found) = (texts.len() * dim, out.len());
+        if expected != found {
+            return Err(EncodeError::Shape { expected, found });
+        }
+        for (texts, out) in texts.chunks(CHUNK).zip(out.chunks_mut(CHUNK * dim)) {
+            let ids: Vec<Vec<u32>> = texts
+                .par_iter()
+                .map(|text| self.token_ids(side, text))
+                .collect::<Result<_, _>>()?;
+            let batches = batches(&ids, self.config.batch_tokens, encoder.cpu.is_none());
+            let encode = |batch: &Vec<usize>| encoder.encode(batch, &ids);
+            // Other backends parallelize within a batch.
+            let vectors: Vec<Vec<f32>> = match encoder.cpu {
+                Some(_) => batches.par_iter().map(encode).collect::<Result<_, _>>()?,
+                None => batches.iter().map(encode).collect::<Result<_, _>>()?,
+            };
+            for (batch, vectors) in batches.iter().zip(&vectors) {
+                for (&text, vector) in batch.iter().zip(vectors.chunks_exact(dim)) {
+                    out[text * dim..][..dim].copy_from_slice(vector);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Number of texts that are tokenized at once.
+const CHUNK: usize = 1 << 14;
+
+/// Splits texts into batches of at most `budget` tokens, sorted by decreasing length. With `padded`,
+/// every text counts as long as the longest of its batch.
+fn batches(ids: &[Vec<u32>], budget: usize, padded: bool) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..ids.len()).collect();
+    order.sort_by_key(|&text| (std::cmp::Reverse(ids[text].len()), text));
+    let mut batches: Vec<Vec<usize>> = Vec::new();
+    let (mut room, mut longest) = (0, 0);
+    for text in order {
+        let length = ids[text].len();
+        let cost = if padded { longest } else { length };
+        match batches.last_mut() {
+            Some(batch) if cost <= room => {
+                batch.push(text);
+                room -= cost;
+            }
+            _ => {
+                batches.push(vec![text]);
+                room = budget.saturating_sub(length);
+                longest = length;
+            }
+        }
+    }
+    batches
+}
+
+impl SideEncoder {
+    /// Encodes a batch.
+    fn encode(&self, texts: &[usize], ids: &[Vec<u32>]) -> Result<Vec<f32>, EncodeError> {
+        let tower = &*self.tower;
+        let rows: Vec<&[u32]> = texts.iter().map(|&text| &ids[text][..]).collect();
+        let vectors = match &self.cpu {
+            Some(cpu) => {
+                let batch = TokenBatch::new(&rows);
+                tower.pool(cpu.forward(&tower.model, &batch), &batch)
+            }
+            None => tower.forward(&TokenBatch::padded(&rows, tower.tokenizer.padding())),
+        };
+        let vectors = vectors
+            .try_into_vec_as::<f32>()
+            .map_err(|source| tower.encode_error(source))?;
+        match vectors.iter().find(|value| !value.is_finite()) {
+            Some(&value) => Err(tower.encode_error(ModelError::Overflow { value })),
+            None => Ok(vectors),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::batches;
+
+    #[test]
+    fn batches_respect_token_budget() {
+        let tokens: Vec<Vec<u32>> = [9, 3, 3, 30, 4, 2, 3, 12]
+            .map(|length| vec![1; length])
+            .into();
+        for padded in [false, true] {
+            let found = batches(&tokens, 16, padded);
+            let mut all = found.concat();
+            all.sort_unstable();
+            assert_eq!(all, (0..tokens.len()).collect::<Vec<_>>());
+            for batch in &found {
+                let lengths = batch.iter().map(|&text| tokens[text].len());
+                let cost = match padded {
+                    true => batch.len() * lengths.max().unwrap_or(0),
+                    false => lengths.sum(),
+                };
+                assert!(cost <= 16 || batch.len() == 1, "{padded}: {batch:?}");
+            }
+        }
+        let expected: [&[usize]; 4] = [&[3], &[7], &[0, 4, 1], &[2, 6, 5]];
+        assert_eq!(batches(&tokens, 16, false), expected);
+        let expected: [&[usize]; 5] = [&[3], &[7], &[0], &[4, 1, 2, 6], &[5]];
+        assert_eq!(batches(&tokens, 16, true), expected);
+    }
+}

@@ -1,0 +1,130 @@
+//! Configuration of an encoder.
+
+use ir_core::Side;
+use serde::{Deserialize, Serialize};
+
+use super::Pooling;
+use crate::Backend;
+
+/// Configuration of a [`BiEncoder`](crate::BiEncoder). A field that is `None` takes the value of
+/// the model's folder.
+///
+/// ```
+/// use ir_dense::{EncoderConfig, Pooling, SideConfig};
+/// let scibert = EncoderConfig::default()
+///     .with_pooling(Pooling::Cls)
+///     .with_query(SideConfig::default().with_max_tokens(32))
+///     .with_document(SideConfig::default().with_max_tokens(128));
+/// let text = serde_json::to_string(&scibert)?;
+/// assert_eq!(serde_json::from_str::<EncoderConfig>(&text)?, scibert);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct EncoderConfig {
+    /// Compute backend. Default: CPU.
+    pub backend: Backend,
+    /// Pooling of token vectors. Default: as in the folder.
+    pub pooling: Option<Pooling>,
+    /// Whether vectors are L2-normalized. Default: as in the folder.
+    pub normalize: Option<bool>,
+    /// Configuration of the query side.
+    pub query: SideConfig,
+    /// Configuration of the document side.
+    pub document: SideConfig,
+    /// Token budget of a batch; a longer text is a batch of its own. Trades memory for speed
+    /// and does not change results. Default: 2,048.
+    pub batch_tokens: usize,
+}
+
+/// Configuration that may differ between queries and documents.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SideConfig {
+    /// Prefix of every text (prompt): `query: ` for E5. Default: as in the folder.
+    pub prefix: Option<String>,
+    /// Maximum sequence length in tokens, with prefix and special tokens; longer texts are
+    /// truncated at the end. Default: as in the folder.
+    pub max_tokens: Option<usize>,
+}
+
+impl Default for EncoderConfig {
+    fn default() -> Self {
+        Self {
+            backend: Backend::default(),
+            pooling: None,
+            normalize: None,
+            query: SideConfig::default(),
+            document: SideConfig::default(),
+            batch_tokens: 2048,
+        }
+    }
+}
+
+impl EncoderConfig {
+    /// Sets the compute backend.
+    pub const fn with_backend(mut self, backend: Backend) -> Self {
+        self.backend = backend;
+        self
+    }
+
+    /// Overrides the folder's pooling.
+    pub const fn with_pooling(mut self, pooling: Pooling) -> Self {
+        self.pooling = Some(pooling);
+        self
+    }
+
+    /// Overrides whether vectors are L2-normalized.
+    pub const fn with_normalize(mut self, normalize: bool) -> Self {
+        self.normalize = Some(normalize);
+        self
+    }
+
+    /// Sets the configuration of the query side.
+    pub fn with_query(mut self, side: SideConfig) -> Self {
+        self.query = side;
+        self
+    }
+
+    /// Sets the configuration of the document side.
+    pub fn with_document(mut self, side: SideConfig) -> Self {
+        self.document = side;
+        self
+    }
+
+    /// Sets the maximum sequence length of both sides.
+    pub const fn with_max_tokens(mut self, limit: usize) -> Self {
+        self.query.max_tokens = Some(limit);
+        self.document.max_tokens = Some(limit);
+        self
+    }
+
+    /// Sets the token budget of a batch.
+    pub const fn with_batch_tokens(mut self, tokens: usize) -> Self {
+        self.batch_tokens = tokens;
+        self
+    }
+
+    pub(crate) fn side(&self, side: Side) -> &SideConfig {
+        match side {
+            Side::Query => &self.query,
+            Side::Document => &self.document,
+        }
+    }
+}
+
+impl SideConfig {
+    /// Sets the prefix of every text.
+    pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = Some(prefix.into());
+        self
+    }
+
+    /// Sets the maximum sequence length.
+    pub const fn with_max_tokens(mut self, limit: usize) -> Self {
+        self.max_tokens = Some(limit);
+        self
+    }
+}

@@ -1,0 +1,19 @@
+//! Encoding: text to vectors with a bi-encoder.
+
+mod bi_encoder;
+mod config;
+mod pooling;
+mod save;
+pub(crate) mod sentence_transformers;
+mod stream;
+pub(crate) mod tokenizer;
+mod tower;
+
+pub use bi_encoder::BiEncoder;
+pub(crate) use bi_encoder::side_folders;
+pub use config::{EncoderConfig, SideConfig};
+pub use pooling::Pooling;
+pub(crate) use pooling::normalize;
+pub use stream::encode_stream;
+pub use tokenizer::ModelTokenizer;
+pub use tower::Tower;

@@ -1,0 +1,99 @@
+//! Writer of an encoder in the layout of sentence-transformers.
+
+use std::path::Path;
+
+use ir_core::Side;
+use serde_json::{Map, Value};
+
+use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
+use super::{BiEncoder, Tower};
+use crate::ModelError;
+use crate::model_folder::{
+    create_folder, read_bytes, read_json, write_bytes, write_folder, write_json, write_weights,
+};
+
+/// Tokenizer files of all architectures.
+const TOKENIZER_FILES: [&str; 8] = [
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "sentencepiece.bpe.model",
+];
+
+impl BiEncoder {
+    /// Writes a folder in the layout of sentence-transformers, which sentence-transformers and
+    /// [`BiEncoder::open`] read. With one tower per side, it has two such folders, `query` and
+    /// `document`.
+    ///
+    /// Weights are written as f32, without pooler or head. Prefixes become prompts, the similarity
+    /// function becomes `similarity_fn_name`. sentence-transformers has one maximum length, the
+    /// larger of both sides. If they differ, `ir_dense.json` has both for [`BiEncoder::open`]:
+    /// `{"version": 1, "query": {"max_tokens": 32}, "document": {"max_tokens": 128}}`.
+    ///
+    /// # Errors
+    /// If the folder exists and is not empty, cannot be written, or a file of the model's original
+    /// folder is missing. After an error the folder does not exist.
+    pub fn save(&self, folder: impl AsRef<Path>) -> Result<(), ModelError> {
+        let [query, document] = [Side::Query, Side::Document].map(|side| self.tower(side));
+        write_folder(folder.as_ref(), |folder| {
+            if std::ptr::eq(query, document) {
+                return self.write(query, &[Side::Query, Side::Document], folder);
+            }
+            self.write(query, &[Side::Query], &folder.join("query"))?;
+            self.write(document, &[Side::Document], &folder.join("document"))
+        })
+    }
+
+    /// Writes the tower of some sides.
+    fn write(&self, tower: &Tower, sides: &[Side], folder: &Path) -> Result<(), ModelError> {
+        create_folder(folder)?;
+        for name in TOKENIZER_FILES {
+            if let Some(bytes) = read_bytes(&tower.folder.join(name))? {
+                write_bytes(&folder.join(name), &bytes)?;
+            }
+        }
+        let config = read_json::<Map<String, Value>>(&tower.folder.join("config.json"))?;
+        let mut config = config.ok_or_else(|| ModelError::MissingFile {
+            folder: tower.folder.clone(),
+            expected: "config.json",
+        })?;
+        for name in ["torch_dtype", "dtype"] {
+            if let Some(dtype) = config.get_mut(name) {
+                *dtype = "float32".into();
+            }
+        }
+        write_json(&folder.join("config.json"), &Value::Object(config))?;
+
+        let limit = |side| {
+            let limit = self.config().side(side).max_tokens;
+            limit.unwrap_or(tower.max_tokens_of(side))
+        };
+        let limits = [Side::Query, Side::Document].map(limit);
+        if sides.len() == 2 && limits[0] != limits[1] {
+            LengthLimits::new(limits).write(folder)?;
+        }
+        let prompt = |side| {
+            let prefix = self.config().side(side).prefix.as_deref();
+            let prefix = prefix.unwrap_or(tower.prompt(side));
+            match sides.contains(&side) {
+                true => prefix.to_owned(),
+                false => String::new(),
+            }
+        };
+        let config = SentenceTransformersConfig {
+            pooling: tower.pooling,
+            normalize: tower.normalize,
+            max_tokens: sides.iter().map(|&side| limit(side)).max(),
+            lowercase: tower.tokenizer.lowercase(),
+            query_prompt: prompt(Side::Query),
+            document_prompt: prompt(Side::Document),
+            similarity: self.similarity(),
+        };
+        config.write(folder, tower.model.config().hidden_size)?;
+        write_weights(folder, &tower.model.named_tensors())
+    }
+}

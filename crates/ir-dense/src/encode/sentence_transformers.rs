@@ -1,0 +1,325 @@
+//! Configuration files of sentence-transformers, and `ir_dense.json`.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::Pooling;
+use crate::model_folder::{create_folder, read_json, write_json};
+use crate::{ModelError, SimilarityFunction};
+
+/// Values of `modules.json`, the pooling configuration, `sentence_bert_config.json` and
+/// `config_sentence_transformers.json`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SentenceTransformersConfig {
+    pub(crate) pooling: Pooling,
+    pub(crate) normalize: bool,
+    pub(crate) max_tokens: Option<usize>,
+    pub(crate) lowercase: bool,
+    pub(crate) query_prompt: String,
+    pub(crate) document_prompt: String,
+    pub(crate) similarity: Option<SimilarityFunction>,
+}
+
+/// Maximum lengths of both sides, `ir_dense.json`: sentence-transformers has only one. Written if
+/// they differ.
+#[derive(serde::Serialize, serde::Deserialize, Debug, Clone, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LengthLimits {
+    /// Version of the format.
+    version: u32,
+    #[serde(default)]
+    pub(crate) query: SideLimit,
+    #[serde(default)]
+    pub(crate) document: SideLimit,
+}
+
+/// Maximum length of a side.
+#[derive(serde::Serialize, serde::Deserialize, Debug, Clone, Default, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SideLimit {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) max_tokens: Option<usize>,
+}
+
+impl LengthLimits {
+    pub(crate) const FILE_NAME: &str = "ir_dense.json";
+    const VERSION: u32 = 1;
+
+    pub(crate) fn new([query, document]: [usize; 2]) -> Self {
+        let side = |limit| SideLimit {
+            max_tokens: Some(limit),
+        };
+        Self {
+            version: Self::VERSION,
+            query: side(query),
+            document: side(document),
+        }
+    }
+
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), ModelError> {
+        let value = serde_json::to_value(self).unwrap_or_default();
+        write_json(&folder.join(Self::FILE_NAME), &value)
+    }
+
+    pub(crate) fn read(folder: &Path) -> Result<Option<Self>, ModelError> {
+        let path = folder.join(Self::FILE_NAME);
+        let Some(value) = read_json::<Value>(&path)? else {
+            return Ok(None);
+        };
+        // Another version may have other fields.
+        let version = &value["version"];
+        if *version != Self::VERSION {
+            let expected = Self::VERSION.to_string();
+            return Err(ModelError::setting(&path, "version", expected, version));
+        }
+        serde_json::from_value(value)
+            .map(Some)
+            .map_err(|source| ModelError::Json { path, source })
+    }
+}
+
+/// Entry of `modules.json`.
+#[derive(serde::Deserialize)]
+pub(crate) struct SentenceTransformersModule {
+    pub(crate) path: String,
+    #[serde(rename = "type")]
+    class: String,
+}
+
+#[derive(serde::Deserialize, Default)]
+#[serde(default)]
+struct SentenceBertConfig {
+    max_seq_length: Option<usize>,
+    do_lower_case: bool,
+}
+
+/// Files with the maximum length, in the order in which sentence-transformers looks for them; all
+/// but the first are names of early versions.
+pub(crate) const SENTENCE_BERT_CONFIGS: [&str; 7] = [
+    "sentence_bert_config.json",
+    "sentence_roberta_config.json",
+    "sentence_distilbert_config.json",
+    "sentence_camembert_config.json",
+    "sentence_albert_config.json",
+    "sentence_xlm-roberta_config.json",
+    "sentence_xlnet_config.json",
+];
+
+#[derive(serde::Deserialize, Default)]
+#[serde(default)]
+struct PromptConfig {
+    prompts: std::collections::BTreeMap<String, String>,
+    default_prompt_name: Option<String>,
+    similarity_fn_name: Option<String>,
+}
+
+impl SentenceTransformersConfig {
+    /// Writes the files of a model with vectors of `dim` dimensions.
+    pub(crate) fn write(&self, folder: &Path, dim: usize) -> Result<(), ModelError> {
+        let pooling = folder.join("1_Pooling");
+        create_folder(&pooling)?;
+        let mode = |mode| self.pooling == mode;
+        let modes = json!({
+            "word_embedding_dimension": dim,
+            "pooling_mode_cls_token": mode(Pooling::Cls),
+            "pooling_mode_mean_tokens": mode(Pooling::Mean),
+            "pooling_mode_max_tokens": mode(Pooling::Max),
+            "pooling_mode_mean_sqrt_len_tokens": mode(Pooling::MeanSqrt),
+            "include_prompt": true,
+        });
+        write_json(&pooling.join("config.json"), &modes)?;
+        let mut modules = vec![("", "Transformer"), ("1_Pooling", "Pooling")];
+        if self.normalize {
+            let empty = folder.join("2_Normalize");
+            create_folder(&empty)?;
+            modules.push(("2_Normalize", "Normalize"));
+        }
+        let modules = modules.iter().enumerate().map(|(number, (path, class))| {
+            let class = format!("sentence_transformers.models.{class}");
+            json!({"idx": number, "name": number.to_string(), "path": path, "type": class})
+        });
+        write_json(
+            &folder.join("modules.json"),
+            &Value::Array(modules.collect()),
+        )?;
+        let limits = json!({
+            "max_seq_length": self.max_tokens,
+            "do_lower_case": self.lowercase,
+        });
+        write_json(&folder.join("sentence_bert_config.json"), &limits)?;
+        let prompts: Map<String, Value> = [
+            ("query", &self.query_prompt),
+            ("document", &self.document_prompt),
+        ]
+        .into_iter()
+        .filter(|(_, prompt)| !prompt.is_empty())
+        .map(|(side, prompt)| (side.into(), prompt.as_str().into()))
+        .collect();
+        let similarity = self.similarity.map(SimilarityFunction::name);
+        let prompts = json!({
+            "prompts": prompts, "default_prompt_name": null, "similarity_fn_name": similarity,
+        });
+        write_json(&folder.join("config_sentence_transformers.json"), &prompts)
+    }
+
+    /// Reads the files. Defaults, as in sentence-transformers: mean pooling, no normalization.
+    pub(crate) fn read(folder: &Path) -> Result<Self, ModelError> {
+        let limits = SENTENCE_BERT_CONFIGS
+            .iter()
+            .map(|file| read_json::<SentenceBertConfig>(&folder.join(file)));
+        let limits = limits.filter_map(Result::transpose).next().transpose()?;
+        let limits = limits.unwrap_or_default();
+        let path = folder.join("config_sentence_transformers.json");
+        let prompts: PromptConfig = read_json(&path)?.unwrap_or_default();
+        let similarity = prompts.similarity(&path)?;
+        let (query_prompt, document_prompt) = prompts.side_prompts(&path)?;
+        let mut config = Self {
+            pooling: Pooling::Mean,
+            normalize: false,
+            max_tokens: limits.max_seq_length,
+            lowercase: limits.do_lower_case,
+            query_prompt,
+            document_prompt,
+            similarity,
+        };
+        let path = folder.join("modules.json");
+        let Some(modules) = read_json::<Vec<SentenceTransformersModule>>(&path)? else {
+            return Ok(config);
+        };
+        for (position, module) in modules.iter().enumerate() {
+            // The module path of the class differs between versions.
+            match module.class.rsplit('.').next().unwrap_or_default() {
+                "Transformer" if position == 0 && module.path.is_empty() => {}
+                "Pooling" if position == 1 => {
+                    config.pooling = read_pooling(&folder.join(&module.path).join("config.json"))?;
+                }
+                "Normalize" if position > 1 => config.normalize = true,
+                _ => {
+                    return Err(ModelError::setting(
+                        &path,
+                        format!("module {position}"),
+                        "Transformer in the folder itself, then Pooling, then Normalize or nothing",
+                        format!("{} in {:?}", module.class, module.path),
+                    ));
+                }
+            }
+        }
+        Ok(config)
+    }
+}
+
+impl PromptConfig {
+    fn similarity(&self, path: &Path) -> Result<Option<SimilarityFunction>, ModelError> {
+        let Some(name) = &self.similarity_fn_name else {
+            return Ok(None);
+        };
+        let field = "similarity_fn_name";
+        match (SimilarityFunction::from_name(name), &name[..]) {
+            (Some(similarity), _) => Ok(Some(similarity)),
+            // Distances are not supported, but do not affect the vectors.
+            (None, "euclidean" | "manhattan") => Ok(None),
+            (None, _) => {
+                let expected = "cosine, dot, euclidean or manhattan";
+                Err(ModelError::setting(path, field, expected, name))
+            }
+        }
+    }
+
+    fn side_prompts(&self, path: &Path) -> Result<(String, String), ModelError> {
+        let prompts = &self.prompts;
+        let default = match &self.default_prompt_name {
+            None => None,
+            Some(name) => Some(prompts.get(name).ok_or_else(|| {
+                let known: Vec<&str> = prompts.keys().map(String::as_str).collect();
+                let expected = match known[..] {
+                    [] => "none, as there are no prompts".to_owned(),
+                    _ => format!("one of the prompts: {}", known.join(", ")),
+                };
+                ModelError::setting(path, "default_prompt_name", expected, name)
+            })?),
+        };
+        let first = |names: &[&str]| {
+            let named = names.iter().find_map(|&name| prompts.get(name));
+            named.or(default).cloned().unwrap_or_default()
+        };
+        Ok((first(&["query"]), first(&["document", "passage", "corpus"])))
+    }
+}
+
+/// Reads the configuration of a pooling module.
+fn read_pooling(path: &Path) -> Result<Pooling, ModelError> {
+    let config: Map<String, Value> = read_json(path)?.ok_or_else(|| ModelError::MissingFile {
+        folder: path.parent().unwrap_or(path).into(),
+        expected: "config.json",
+    })?;
+    let on = |name: &str| config.get(name).and_then(Value::as_bool) == Some(true);
+    let mut chosen: Vec<&str> = config
+        .keys()
+        .filter(|name| name.starts_with("pooling_mode_") && on(name))
+        .map(String::as_str)
+        .collect();
+    // Mean pooling is on by default, the others are off.
+    let mean = "pooling_mode_mean_tokens";
+    if !config.contains_key(mean) && !config.contains_key("pooling_mode") {
+        chosen.push(mean);
+    }
+    // The newest versions write the mode as a string.
+    if let Some(Value::String(name)) = config.get("pooling_mode") {
+        chosen.push(name);
+    }
+    if config.get("include_prompt").and_then(Value::as_bool) == Some(false) {
+        let expected = "true: the tokens of a prompt are pooled too";
+        return Err(ModelError::setting(path, "include_prompt", expected, false));
+    }
+    match chosen[..] {
+        ["pooling_mode_cls_token" | "cls"] => Ok(Pooling::Cls),
+        ["pooling_mode_mean_tokens" | "mean"] => Ok(Pooling::Mean),
+        ["pooling_mode_max_tokens" | "max"] => Ok(Pooling::Max),
+        ["pooling_mode_mean_sqrt_len_tokens" | "mean_sqrt_len_tokens"] => Ok(Pooling::MeanSqrt),
+        _ => Err(ModelError::setting(
+            path,
+            "pooling_mode",
+            "one of cls_token, mean_tokens, max_tokens and mean_sqrt_len_tokens",
+            if chosen.is_empty() {
+                "none".into()
+            } else {
+                chosen.join(" and ")
+            },
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pooling_defaults_to_mean() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.json");
+        for (text, expected) in [
+            (r#"{"word_embedding_dimension": 8}"#, Ok(Pooling::Mean)),
+            (
+                r#"{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}"#,
+                Ok(Pooling::Cls),
+            ),
+            (r#"{"pooling_mode": "max"}"#, Ok(Pooling::Max)),
+            // sentence-transformers concatenates the two.
+            (
+                r#"{"pooling_mode_cls_token": true}"#,
+                Err("pooling_mode_cls_token and pooling_mode_mean_tokens"),
+            ),
+            (r#"{"pooling_mode_mean_tokens": false}"#, Err("none")),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            match (read_pooling(&path), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{text}"),
+                (Err(error), Err(expected)) => {
+                    assert!(error.to_string().contains(expected), "{error}");
+                }
+                (found, _) => panic!("{text}: {found:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Tower: tokenizer, transformer and pooling of one model.
+
+use std::path::{Path, PathBuf};
+
+use burn::tensor::Tensor;
+use ir_core::{EncodeError, Side};
+
+use super::pooling::normalize;
+use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
+use super::{EncoderConfig, ModelTokenizer, Pooling, SideConfig};
+use crate::model_folder::WeightFile;
+use crate::transformer::TensorNames;
+use crate::{ModelError, SimilarityFunction, TokenBatch, Transformer, TransformerConfig};
+
+/// Encoder of one side: tokenizer, transformer and pooling of a model folder.
+#[derive(Debug, Clone)]
+pub struct Tower {
+    /// Folder of the model.
+    pub(crate) folder: PathBuf,
+    /// Transformer with the weights.
+    pub model: Transformer,
+    /// Tokenizer.
+    pub tokenizer: ModelTokenizer,
+    /// Pooling of token vectors.
+    pub pooling: Pooling,
+    /// Whether vectors are L2-normalized.
+    pub normalize: bool,
+    /// Maximum sequence length in tokens, with special tokens, unless a side sets its own.
+    pub max_tokens: usize,
+    /// Similarity function according to the folder; `None` if it has none.
+    pub similarity: Option<SimilarityFunction>,
+    /// Maximum sequence lengths of queries and of documents in `ir_dense.json`.
+    side_limits: [Option<usize>; 2],
+    query_prompt: String,
+    document_prompt: String,
+}
+
+impl Tower {
+    /// Reads a folder in the Hugging Face layout.
+    ///
+    /// # Errors
+    /// See [`ModelError`].
+    pub fn open(folder: impl AsRef<Path>, config: &EncoderConfig) -> Result<Self, ModelError> {
+        let folder = folder.as_ref();
+        let device = config.backend.device()?;
+        let shape = TransformerConfig::read(folder)?;
+        let files = SentenceTransformersConfig::read(folder)?;
+        let tokenizer = ModelTokenizer::open(folder)?.with_lowercase(files.lowercase);
+        tokenizer.check_vocabulary(shape.vocab_size)?;
+        let max_tokens = max_tokens(folder, &shape, &files, &tokenizer)?;
+        let side_limits = side_limits(folder, &shape, &tokenizer)?;
+        let weights = WeightFile::open(folder)?;
+        let layers = TensorNames::count_layers(shape.architecture, &weights);
+        if layers > shape.layers {
+            let path = folder.join("config.json");
+            let expected = format!("{layers}, the layers in {}", weights.path().display());
+            let field = "num_hidden_layers";
+            return Err(ModelError::setting(&path, field, expected, shape.layers));
+        }
+        Ok(Self {
+            folder: folder.into(),
+            model: Transformer::load(shape, &weights, &device)?,
+            pooling: config.pooling.unwrap_or(files.pooling),
+            normalize: config.normalize.unwrap_or(files.normalize),
+            max_tokens,
+            side_limits,
+            similarity: files.similarity,
+            query_prompt: files.query_prompt,
+            document_prompt: files.document_prompt,
+            tokenizer,
+        })
+    }
+
+    /// Returns the prompt of a side according to the folder.
+    pub fn prompt(&self, side: Side) -> &str {
+        match side {
+            Side::Query => &self.query_prompt,
+            Side::Document => &self.document_prompt,
+        }
+    }
+
+    /// Returns the maximum sequence length of a side according to the folder.
+    pub fn max_tokens_of(&self, side: Side) -> usize {
+        let [query, document] = self.side_limits;
+        let limit = match side {
+            Side::Query => query,
+            Side::Document => document,
+        };
+        limit.unwrap_or(self.max_tokens)
+    }
+
+    /// Returns one vector per text, differentiable on a device with automatic differentiation.
+    ///
+    /// # Shapes
+    /// `[texts, dim]`.
+    pub fn forward(&self, batch: &TokenBatch) -> Tensor<2> {
+        self.pool(self.model.forward(batch), batch)
+    }
+
+    /// Pools the vectors of tokens, and normalizes if configured.
+    pub(crate) fn pool(&self, states: Tensor<2>, batch: &TokenBatch) -> Tensor<2> {
+        let pooled = self.pooling.pool(states, batch);
+        if self.normalize {
+            normalize(pooled)
+        } else {
+            pooled
+        }
+    }
+
+    /// Returns the token ids of a text with prefix and special tokens, truncated to the maximum
+    /// length of its side.
+    pub(crate) fn token_ids(
+        &self,
+        side: Side,
+        config: &SideConfig,
+        text: &str,
+    ) -> Result<Vec<u32>, EncodeError> {
+        let prefix = config.prefix.as_deref().unwrap_or(self.prompt(side));
+        let limit = config.max_tokens.unwrap_or(self.max_tokens_of(side));
+        let ids = if prefix.is_empty() {
+            self.tokenizer.encode(text, limit)
+        } else {
+            self.tokenizer.encode(&format!("{prefix}{text}"), limit)
+        };
+        ids.map_err(|source| self.encode_error(source))
+    }
+
+    pub(super) fn encode_error(
+        &self,
+        source: impl std::error::Error + Send + Sync + 'static,
+    ) -> EncodeError {
+        EncodeError::Model {
+            model: self.folder.display().to_string(),
+            source: Box::new(source),
+        }
+    }
+}
+
+/// Maximum sequence length, as in sentence-transformers: that of its configuration file, or else the
+/// minimum of the tokenizer's maximum length and the number of positions.
+fn max_tokens(
+    folder: &Path,
+    shape: &TransformerConfig,
+    files: &SentenceTransformersConfig,
+    tokenizer: &ModelTokenizer,
+) -> Result<usize, ModelError> {
+    let positions = shape.max_tokens();
+    if let Some(limit) = files.max_tokens {
+        let path = folder.join("sentence_bert_config.json");
+        check_room(&path, "max_seq_length", limit, tokenizer)?;
+        return Ok(limit.min(positions));
+    }
+    let limit = tokenizer.model_max_length().unwrap_or(usize::MAX);
+    let path = folder.join("tokenizer_config.json");
+    check_room(&path, "model_max_length", limit, tokenizer)?;
+    Ok(limit.min(positions))
+}
+
+/// Maximum sequence lengths of queries and documents in `ir_dense.json`.
+fn side_limits(
+    folder: &Path,
+    shape: &TransformerConfig,
+    tokenizer: &ModelTokenizer,
+) -> Result<[Option<usize>; 2], ModelError> {
+    let Some(file) = LengthLimits::read(folder)? else {
+        return Ok([None; 2]);
+    };
+    let path = folder.join(LengthLimits::FILE_NAME);
+    let limits = [file.query.max_tokens, file.document.max_tokens];
+    let fields = ["query.max_tokens", "document.max_tokens"];
+    for (field, limit) in fields.into_iter().zip(limits) {
+        let Some(limit) = limit else { continue };
+        check_room(&path, field, limit, tokenizer)?;
+        let positions = shape.max_tokens();
+        if limit > positions {
+            let expected = format!("at most {positions}, the positions of the model");
+            return Err(ModelError::setting(&path, field, expected, limit));
+        }
+    }
+    Ok(limits)
+}
+
+/// Checks that a maximum length leaves room for a token besides the special tokens.
+fn check_room(
+    path: &Path,
+    field: &str,
+    limit: usize,
+    tokenizer: &ModelTokenizer,
+) -> Result<(), ModelError> {
+    let min = tokenizer.min_tokens();
+    if limit < min {
+        let expected = format!("{min} or more: the special tokens and one more");
+        return Err(ModelError::setting(path, field, expected, limit));
+    }
+    Ok(())
+}

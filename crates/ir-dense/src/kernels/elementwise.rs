@@ -1,0 +1,350 @@
+//! Softmax, activation functions and layer normalization over slices.
+//!
+//! The compiler vectorizes these loops, once per instruction set. Every operation is rounded
+//! separately and in a fixed order, so that the bits of an element depend on neither its neighbors,
+//! the number of threads nor the instruction set.
+
+use pulp::{Arch, WithSimd};
+
+use crate::Activation;
+
+/// Adds `bias` to every row, then applies the activation function.
+///
+/// # Shapes
+/// `rows`: rows as long as `bias`.
+pub(crate) fn activate(activation: Activation, rows: &mut [f32], bias: &[f32]) {
+    Arch::new().dispatch(ActivateRows {
+        activation,
+        rows,
+        bias,
+    });
+}
+
+/// Replaces every row by the softmax of `scale` times the row.
+///
+/// # Shapes
+/// `rows`: rows of `width` elements, `stride` apart.
+pub(crate) fn softmax(rows: &mut [f32], stride: usize, width: usize, scale: f32) {
+    Arch::new().dispatch(SoftmaxRows {
+        rows,
+        stride,
+        width,
+        scale,
+    });
+}
+
+/// Applies layer normalization to every row: standardizes it, then multiplies by `scale` and adds
+/// `shift`.
+///
+/// # Shapes
+/// `rows`: rows as long as `scale` and `shift`.
+///
+/// # Source
+/// Ba et al., "Layer Normalization", 2016.
+pub(crate) fn layer_norm(rows: &mut [f32], scale: &[f32], shift: &[f32], epsilon: f32) {
+    Arch::new().dispatch(LayerNormRows {
+        rows,
+        scale,
+        shift,
+        epsilon,
+    });
+}
+
+struct ActivateRows<'a> {
+    activation: Activation,
+    rows: &'a mut [f32],
+    bias: &'a [f32],
+}
+
+impl WithSimd for ActivateRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        for row in self.rows.chunks_exact_mut(self.bias.len().max(1)) {
+            let elements = row.iter_mut().zip(self.bias);
+            match self.activation {
+                Activation::Gelu => elements.for_each(|(x, bias)| *x = gelu(*x + bias)),
+                Activation::GeluTanh => elements.for_each(|(x, bias)| *x = gelu_tanh(*x + bias)),
+                Activation::Relu => elements.for_each(|(x, bias)| *x = (*x + bias).max(0.0)),
+            }
+        }
+    }
+}
+
+struct LayerNormRows<'a> {
+    rows: &'a mut [f32],
+    scale: &'a [f32],
+    shift: &'a [f32],
+    epsilon: f32,
+}
+
+impl WithSimd for LayerNormRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let width = self.scale.len().max(1);
+        for row in self.rows.chunks_exact_mut(width) {
+            let (mean, inverse) = mean_and_inverse_deviation(row, self.epsilon);
+            for ((x, scale), shift) in row.iter_mut().zip(self.scale).zip(self.shift) {
+                *x = (*x - mean) * inverse * scale + shift;
+            }
+        }
+    }
+}
+
+/// Mean, and reciprocal of the standard deviation, of a row.
+#[inline(always)]
+pub(super) fn mean_and_inverse_deviation(row: &[f32], epsilon: f32) -> (f32, f32) {
+    let width = row.len() as f32;
+    let mean = sum(row, |x| x) / width;
+    let variance = sum(row, |x| (x - mean) * (x - mean)) / width;
+    (mean, (variance + epsilon).sqrt().recip())
+}
+
+/// Sum of a function of the elements of a row.
+#[inline(always)]
+pub(super) fn sum(row: &[f32], f: impl Fn(f32) -> f32) -> f32 {
+    let mut sums = [0.0; LANES];
+    let (blocks, rest) = row.as_chunks::<LANES>();
+    for block in blocks {
+        for (sum, &x) in sums.iter_mut().zip(block) {
+            *sum += f(x);
+        }
+    }
+    for (sum, &x) in sums.iter_mut().zip(rest) {
+        *sum += f(x);
+    }
+    sums.iter().sum()
+}
+
+struct SoftmaxRows<'a> {
+    rows: &'a mut [f32],
+    stride: usize,
+    width: usize,
+    scale: f32,
+}
+
+/// Number of partial sums of a row, which lets the compiler vectorize the sum.
+pub(super) const LANES: usize = 16;
+
+impl WithSimd for SoftmaxRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        for row in self.rows.chunks_exact_mut(self.stride.max(1)) {
+            let row = &mut row[..self.width];
+            let mut most = [f32::NEG_INFINITY; LANES];
+            let (blocks, rest) = row.as_chunks::<LANES>();
+            for block in blocks {
+                for (most, &x) in most.iter_mut().zip(block) {
+                    *most = if x > *most { x } else { *most };
+                }
+            }
+            for (most, &x) in most.iter_mut().zip(rest) {
+                *most = if x > *most { x } else { *most };
+            }
+            let most = most.iter().fold(f32::NEG_INFINITY, |a, &b| a.max(b));
+
+            let mut sums = [0.0; LANES];
+            let (blocks, rest) = row.as_chunks_mut::<LANES>();
+            for block in blocks {
+                for (sum, x) in sums.iter_mut().zip(block) {
+                    *x = exp((*x - most) * self.scale);
+                    *sum += *x;
+                }
+            }
+            for (sum, x) in sums.iter_mut().zip(rest) {
+                *x = exp((*x - most) * self.scale);
+                *sum += *x;
+            }
+            let whole: f32 = sums.iter().sum();
+            let inverse = 1.0 / whole;
+            for x in row {
+                *x *= inverse;
+            }
+        }
+    }
+}
+
+/// Exponential function for x ≤ 0, within 2 units in the last place; 0 where the result would be
+/// subnormal.
+///
+/// x = n·ln 2 + r with |r| ≤ ln 2 / 2: the Taylor series of e^r of degree 7, times 2^n by adding n
+/// to the bits of the exponent.
+#[inline(always)]
+fn exp(x: f32) -> f32 {
+    /// ln 2 in two parts, the first with few bits, so that its product with n is exact.
+    const LN_2_HIGH: f32 = 0.693_359_4;
+    const LN_2_LOW: f32 = -2.121_944_4e-4;
+    /// 1.5 · 2^23: adding it rounds to the nearest integer, which is then in the lowest bits.
+    const ROUND: f32 = 12_582_912.0;
+    let clamped = if x > -87.0 { x } else { -87.0 };
+    let shifted = clamped * std::f32::consts::LOG2_E + ROUND;
+    let n = shifted - ROUND;
+    let r = (clamped - n * LN_2_HIGH) - n * LN_2_LOW;
+    let series = 1.0 / 5040.0;
+    let series = series * r + 1.0 / 720.0;
+    let series = series * r + 1.0 / 120.0;
+    let series = series * r + 1.0 / 24.0;
+    let series = series * r + 1.0 / 6.0;
+    let series = series * r + 0.5;
+    let series = series * r + 1.0;
+    let series = series * r + 1.0;
+    let bits = series.to_bits().wrapping_add(shifted.to_bits() << 23);
+    if x > -87.0 { f32::from_bits(bits) } else { 0.0 }
+}
+
+/// GELU, x·Φ(x), within 2e-7·max(1, |x|).
+#[inline(always)]
+pub(super) fn gelu(x: f32) -> f32 {
+    x * normal_cdf(x).0
+}
+
+/// Normal distribution function Φ(x), and exp(−x²/2), which is √(2π) times its derivative.
+///
+/// # Source
+/// Φ(x) = (1 + erf(x/√2))/2; erf by formula 7.1.26 of Abramowitz and Stegun, Handbook of
+/// Mathematical Functions, 1964, within 1.5e-7.
+#[inline(always)]
+pub(super) fn normal_cdf(x: f32) -> (f32, f32) {
+    let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
+    let t = 1.0 / (1.0 + 0.327_591_1 * z);
+    let poly = 1.061_405_4;
+    let poly = poly * t - 1.453_152;
+    let poly = poly * t + 1.421_413_7;
+    let poly = poly * t - 0.284_496_74;
+    let poly = poly * t + 0.254_829_6;
+    // 1 - erf(z) gives both tails.
+    let bell = exp(-(z * z));
+    let tail = 0.5 * (poly * t * bell);
+    (if x < 0.0 { tail } else { 1.0 - tail }, bell)
+}
+
+/// GELU by the tanh approximation: x times the logistic function of 2·√(2/π)·(x + 0.044715·x³).
+///
+/// # Source
+/// Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016, section 2.
+#[inline(always)]
+fn gelu_tanh(x: f32) -> f32 {
+    const ROOT: f32 = 0.797_884_6;
+    let twice = 2.0 * ROOT * (x + 0.044_715 * (x * x * x));
+    let power = exp(-twice.abs());
+    let tail = power / (1.0 + power);
+    x * if twice < 0.0 { tail } else { 1.0 - tail }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Taylor series of the exponential in f64, with argument reduction.
+    fn exact_exp(x: f64) -> f64 {
+        let halved = x / 1024.0;
+        let series = (1..20)
+            .rev()
+            .fold(1.0, |sum, n| 1.0 + halved / f64::from(n) * sum);
+        (0..10).fold(series, |e, _| e * e)
+    }
+
+    /// GELU in f64 by the series of erf about 0 (Abramowitz and Stegun 7.1.6).
+    fn exact_gelu(x: f64) -> f64 {
+        let (mut term, mut sum, mut n) = (x, x, 1.0);
+        while term.abs() > 1e-18 {
+            term *= x * x / (2.0 * n + 1.0);
+            sum += term;
+            n += 1.0;
+        }
+        let density = exact_exp(-x * x / 2.0) / (2.0 * std::f64::consts::PI).sqrt();
+        x * (0.5 + density * sum)
+    }
+
+    #[test]
+    fn exp_equals_taylor_series() {
+        for step in 0..87_000 {
+            let x = -(step as f32) / 1000.0;
+            let exact = exact_exp(f64::from(x));
+            let error = (f64::from(exp(x)) - exact).abs() / exact;
+            assert!(error < 2.5e-7, "exp({x}) = {}, {exact}", exp(x));
+        }
+        assert_eq!(exp(0.0), 1.0);
+        assert_eq!(exp(-100.0), 0.0);
+        assert_eq!(exp(f32::NEG_INFINITY), 0.0);
+    }
+
+    #[test]
+    fn gelu_equals_f64_reference() {
+        for step in -6000..=6000 {
+            let x = step as f32 / 1000.0;
+            let exact = exact_gelu(f64::from(x));
+            let error = (f64::from(gelu(x)) - exact).abs();
+            assert!(
+                error < 2e-7 * f64::from(x.abs().max(1.0)),
+                "gelu({x}) = {}, {exact}",
+                gelu(x)
+            );
+        }
+        assert_eq!(gelu(20.0), 20.0);
+        assert_eq!(gelu(-20.0), 0.0);
+    }
+
+    #[test]
+    fn gelu_tanh_equals_f64_reference() {
+        for step in -8000..=8000 {
+            let x = step as f32 / 1000.0;
+            let y = f64::from(x);
+            let inner = (2.0 / std::f64::consts::PI).sqrt() * (y + 0.044_715 * y.powi(3));
+            let exact = 0.5 * y * (1.0 + inner.tanh());
+            let error = (f64::from(gelu_tanh(x)) - exact).abs();
+            assert!(error < 5e-7 * y.abs().max(1.0), "{x}: {}", gelu_tanh(x));
+        }
+    }
+
+    fn rows(count: usize, width: usize) -> Vec<f32> {
+        let number = |i: usize| (i as f32 * 0.7).sin() * 9.0;
+        (0..count * width).map(number).collect()
+    }
+
+    #[test]
+    fn row_has_same_bits_in_any_batch() {
+        let before = rows(1000, 37);
+        let mut together = before.clone();
+        softmax(&mut together, 37, 37, 0.3);
+        for (row, together) in before.chunks(37).zip(together.chunks(37)) {
+            let mut alone = row.to_vec();
+            alone.extend([7.0; 3]);
+            softmax(&mut alone, 40, 37, 0.3);
+            assert_eq!(&alone[..37], together);
+            assert_eq!(alone[37..], [7.0; 3]);
+            let powers = row.iter().map(|&x| (f64::from(x) * 0.3).exp());
+            let whole: f64 = powers.clone().sum();
+            for (found, power) in together.iter().zip(powers) {
+                assert!((f64::from(*found) - power / whole).abs() < 1e-6);
+            }
+        }
+    }
+
+    #[test]
+    fn layer_norm_equals_f64_reference() {
+        for width in [1, 12, 384, 391] {
+            let (scale, shift) = (rows(1, width), rows(2, width)[width..].to_vec());
+            let before = rows(3, width);
+            let mut found = before.clone();
+            layer_norm(&mut found, &scale, &shift, 1e-12);
+            for (row, found) in before.chunks(width).zip(found.chunks(width)) {
+                let count = width as f64;
+                let mean = row.iter().map(|&x| f64::from(x)).sum::<f64>() / count;
+                let squares = row.iter().map(|&x| (f64::from(x) - mean).powi(2));
+                let variance = squares.sum::<f64>() / count;
+                for (at, &x) in row.iter().enumerate() {
+                    let unit = (f64::from(x) - mean) / (variance + 1e-12).sqrt();
+                    let exact = unit * f64::from(scale[at]) + f64::from(shift[at]);
+                    let error = (f64::from(found[at]) - exact).abs();
+                    assert!(error < 3e-5, "{width}: {} {exact}", found[at]);
+                }
+            }
+        }
+    }
+}

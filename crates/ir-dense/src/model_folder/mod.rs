@@ -1,0 +1,141 @@
+//! Files of a model folder in the Hugging Face layout.
+//!
+//! - [`config`]: `config.json`
+//! - [`weights`]: reader of `model.safetensors` and `pytorch_model.bin`
+//! - [`safetensors`]: writer of safetensors files
+//! - this module: JSON files, and atomic writes of files and folders
+
+mod config;
+pub(crate) mod safetensors;
+mod weights;
+
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use ir_core::store::AtomicFile;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+pub use config::{Activation, Architecture, TransformerConfig};
+pub(crate) use safetensors::NamedTensor;
+pub(crate) use weights::{TensorSource, WeightFile};
+
+use crate::ModelError;
+
+/// Returns the bytes of a file; `None` if there is no such file.
+pub(crate) fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, ModelError> {
+    match fs::read(path) {
+        Ok(bytes) if is_lfs_pointer(&bytes) => Err(ModelError::Pointer { path: path.into() }),
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            check_link(path)?;
+            Ok(None)
+        }
+        Err(source) => Err(ModelError::Read {
+            path: path.into(),
+            source,
+        }),
+    }
+}
+
+/// Whether the bytes are a Git LFS pointer.
+fn is_lfs_pointer(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"version https://git-lfs")
+}
+
+/// Returns an error if the path is a symbolic link without target.
+fn check_link(path: &Path) -> Result<(), ModelError> {
+    match fs::read_link(path) {
+        Ok(target) if !path.exists() => Err(ModelError::Dangling {
+            path: path.into(),
+            target,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Reads a JSON file; `None` if there is no such file.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ModelError> {
+    let Some(bytes) = read_bytes(path)? else {
+        return Ok(None);
+    };
+    serde_json::from_slice(&bytes)
+        .map(Some)
+        .map_err(|source| ModelError::Json {
+            path: path.into(),
+            source,
+        })
+}
+
+/// Writes a JSON file atomically.
+pub(crate) fn write_json(path: &Path, value: &Value) -> Result<(), ModelError> {
+    let text = serde_json::to_string_pretty(value).map_err(io::Error::other);
+    let text = text.map_err(ModelError::write(path))?;
+    write_bytes(path, (text + "\n").as_bytes())
+}
+
+/// Writes a file atomically and syncs it to disk.
+pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), ModelError> {
+    write_file(path, |file| file.write_all(bytes))
+}
+
+/// Writes `model.safetensors` atomically.
+pub(crate) fn write_weights(folder: &Path, tensors: &[NamedTensor]) -> Result<(), ModelError> {
+    let metadata = [("format", "pt".to_owned())].into();
+    write_file(&folder.join("model.safetensors"), |file| {
+        safetensors::write(file, &metadata, tensors)
+    })
+}
+
+fn write_file(
+    path: &Path,
+    write: impl FnOnce(&mut AtomicFile) -> io::Result<()>,
+) -> Result<(), ModelError> {
+    let write = || {
+        let mut file = AtomicFile::create(path)?;
+        write(&mut file)?;
+        file.commit()
+    };
+    write().map_err(ModelError::write(path))
+}
+
+/// Writes a folder atomically: `write` fills a temporary folder, which is then renamed.
+///
+/// # Errors
+/// If `folder` exists and is not empty, or cannot be written.
+pub(crate) fn write_folder<E: From<ModelError>>(
+    folder: &Path,
+    write: impl FnOnce(&Path) -> Result<(), E>,
+) -> Result<(), E> {
+    if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+        let error = io::ErrorKind::DirectoryNotEmpty.into();
+        return Err(ModelError::write(folder)(error).into());
+    }
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = format!(".{name}.{}.tmp", std::process::id());
+    let temporary = folder.with_file_name(temporary);
+    let rename = |()| {
+        let _ = fs::remove_dir(folder);
+        sync(&temporary);
+        fs::rename(&temporary, folder).map_err(ModelError::write(folder))?;
+        let parent = folder.parent().filter(|p| !p.as_os_str().is_empty());
+        sync(parent.unwrap_or(Path::new(".")));
+        Ok(())
+    };
+    write(&temporary).and_then(rename).inspect_err(|_| {
+        let _ = fs::remove_dir_all(&temporary);
+    })
+}
+
+/// Creates a folder and its parents.
+pub(crate) fn create_folder(folder: &Path) -> Result<(), ModelError> {
+    fs::create_dir_all(folder).map_err(ModelError::write(folder))
+}
+
+/// Syncs a folder to disk, where the operating system supports it.
+fn sync(folder: &Path) {
+    if let Ok(folder) = fs::File::open(folder) {
+        let _ = folder.sync_all();
+    }
+}

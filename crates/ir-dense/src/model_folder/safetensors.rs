@@ -1,0 +1,54 @@
+//! Writer of safetensors files.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use burn::tensor::Tensor;
+use serde_json::{Map, Value, json};
+
+/// Tensor with its name and shape in the file.
+pub(crate) struct NamedTensor {
+    pub(crate) name: String,
+    pub(crate) shape: Vec<usize>,
+    /// Elements, row-major.
+    pub(crate) values: Tensor<1>,
+}
+
+impl NamedTensor {
+    /// Calls `each` with successive chunks of the little-endian f32 elements.
+    pub(crate) fn bytes(&self, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let data = self.values.clone().into_data().convert::<f32>();
+        let mut buffer = Vec::with_capacity(1 << 16);
+        for values in data.as_slice::<f32>().unwrap_or_default().chunks(1 << 14) {
+            buffer.clear();
+            buffer.extend(values.iter().flat_map(|x| x.to_le_bytes()));
+            each(&buffer)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a safetensors file: header length, JSON header, elements.
+pub(crate) fn write(
+    out: &mut impl Write,
+    metadata: &BTreeMap<&str, String>,
+    tensors: &[NamedTensor],
+) -> io::Result<()> {
+    let mut header = Map::new();
+    header.insert("__metadata__".into(), json!(metadata));
+    let mut end = 0;
+    for tensor in tensors {
+        let start = end;
+        end += 4 * tensor.shape.iter().product::<usize>();
+        let entry = json!({"dtype": "F32", "shape": tensor.shape, "data_offsets": [start, end]});
+        header.insert(tensor.name.clone(), entry);
+    }
+    let mut header = Value::Object(header).to_string().into_bytes();
+    // Elements are aligned to 8 bytes.
+    header.resize(header.len().next_multiple_of(8), b' ');
+    out.write_all(&(header.len() as u64).to_le_bytes())?;
+    out.write_all(&header)?;
+    tensors
+        .iter()
+        .try_for_each(|tensor| tensor.bytes(|bytes| out.write_all(bytes)))
+}

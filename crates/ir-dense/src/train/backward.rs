@@ -1,0 +1,198 @@
+//! Backward pass of a transformer.
+//!
+//! Written by hand instead of burn's automatic differentiation: it saves fewer activations, and the
+//! order of its sums depends on the batch alone. A test compares the gradients with burn's. Pooling,
+//! relative position bias and activation functions other than GELU use automatic differentiation.
+
+use burn::nn::{LayerNorm, Linear};
+use burn::tensor::Tensor;
+
+use super::gradients::{GradientSlots, LayerSlots, ModelGradients};
+use crate::Activation;
+use crate::kernels::tensor::{self, SavedLayerNorm};
+use crate::transformer::dropout::DropoutSite;
+use crate::transformer::forward::{ForwardPass, SavedActivations, SavedLayer, activate};
+use crate::transformer::relative_position::relative_position_bias;
+use crate::transformer::{TransformerLayer, concatenate, index_tensor};
+
+/// Adds the gradients of all parameters, given those of the hidden states of the last layer.
+pub(super) fn propagate_gradients(
+    pass: &ForwardPass<'_>,
+    saved: SavedActivations,
+    d_tokens: Tensor<2>,
+    gradients: &mut ModelGradients,
+) {
+    let (model, device) = (pass.model, pass.model.device());
+    let slots = GradientSlots::new(model);
+    let SavedActivations {
+        rows: [ids, positions],
+        embedding_norm,
+        biases,
+        layers,
+    } = saved;
+    let mut d = d_tokens;
+    let mut d_biases: Vec<Option<Tensor<4>>> = vec![None; biases.blocks.len()];
+    for (number, saved) in layers.into_iter().enumerate().rev() {
+        let layer = LayerBackward {
+            pass,
+            layer: &model.layers[number],
+            number,
+            slots: slots.layer(number),
+        };
+        d = layer.run(saved, d, gradients, &mut d_biases);
+    }
+    if let (Some(table), Some(slot)) = (&model.relative_position_bias, slots.relative) {
+        for (block, d_bias) in pass.batch.blocks().iter().zip(d_biases) {
+            if let Some(d_bias) = d_bias {
+                let bias = |table| relative_position_bias(table, block.length);
+                gradients.add(slot, gradient_through(table.val(), d_bias, bias));
+            }
+        }
+    }
+    let d = pass.drop(d, DropoutSite::Embeddings);
+    let d = layer_norm_backward(
+        d,
+        embedding_norm,
+        &model.embedding_norm,
+        slots.norm,
+        gradients,
+    );
+    let hidden = model.config().hidden_size;
+    if let Some(slot) = slots.types {
+        // Every token has type 0.
+        let sums = tensor::column_sums(d.clone()).reshape([1, hidden]);
+        let table = gradients.take(slot, &device).reshape([-1, hidden as i64]);
+        let row = index_tensor([0].into_iter(), &device);
+        gradients.add(slot, tensor::add_rows(table, row, sums));
+    }
+    for (slot, rows) in [(slots.positions, positions), (slots.words, ids)] {
+        let table = gradients.take(slot, &device).reshape([-1, hidden as i64]);
+        gradients.add(slot, tensor::add_rows(table, rows, d.clone()));
+    }
+}
+
+/// Backward pass of a layer.
+struct LayerBackward<'a> {
+    pass: &'a ForwardPass<'a>,
+    layer: &'a TransformerLayer,
+    number: usize,
+    slots: LayerSlots,
+}
+
+impl LayerBackward<'_> {
+    /// Adds the gradients of the parameters and returns those of the input of the layer.
+    fn run(
+        &self,
+        saved: SavedLayer,
+        dy: Tensor<2>,
+        gradients: &mut ModelGradients,
+        d_biases: &mut [Option<Tensor<4>>],
+    ) -> Tensor<2> {
+        let (layer, slots, pass) = (self.layer, self.slots, self.pass);
+        let d = layer_norm_backward(dy, saved.norm, &layer.norm, slots.norm, gradients);
+        let d_down = pass.drop(d.clone(), DropoutSite::FeedForward(self.number));
+        let [before, after] = saved.inner;
+        let d_after = linear_backward(d_down, after, &layer.down, slots.down, gradients);
+        let d_before = match layer.activation {
+            Activation::Gelu => tensor::gelu_backward(d_after, before),
+            other => gradient_through(before, d_after, |x| activate(other, x)),
+        };
+        let d_attended =
+            linear_backward(d_before, saved.attended, &layer.up, slots.up, gradients) + d;
+        let d = layer_norm_backward(
+            d_attended,
+            saved.attention_norm,
+            &layer.attention_norm,
+            slots.attention_norm,
+            gradients,
+        );
+        let d_output = pass.drop(d.clone(), DropoutSite::Attention(self.number));
+        let d_context = linear_backward(
+            d_output,
+            saved.context,
+            &layer.output,
+            slots.output,
+            gradients,
+        );
+        let d_qkv = self.attention_backward(d_context, &saved.qkv, saved.probabilities, d_biases);
+        linear_backward(d_qkv, saved.input, &layer.qkv, slots.qkv, gradients) + d
+    }
+
+    /// Returns the gradients of queries, keys and values, concatenated.
+    fn attention_backward(
+        &self,
+        d_context: Tensor<2>,
+        qkv: &Tensor<2>,
+        probabilities: Vec<Tensor<4>>,
+        d_biases: &mut [Option<Tensor<4>>],
+    ) -> Tensor<2> {
+        let (layer, pass) = (self.layer, self.pass);
+        let scale = layer.scale();
+        let [_, hidden] = d_context.dims();
+        let mut out = Vec::with_capacity(probabilities.len());
+        let blocks = pass.batch.blocks().iter().zip(pass.block_texts());
+        for (((block, texts), probabilities), d_bias) in blocks.zip(probabilities).zip(d_biases) {
+            let [queries, keys, values] = layer.split_qkv(qkv, *block);
+            let d_context = d_context.clone().slice([block.tokens(), 0..hidden]);
+            let d_context = layer.split_heads(d_context, *block);
+            let d_dropped = d_context.clone().matmul(values.swap_dims(2, 3));
+            let d_probabilities = pass.drop_probabilities(d_dropped, &texts, self.number);
+            let dropped = pass.drop_probabilities(probabilities.clone(), &texts, self.number);
+            let d_values = dropped.swap_dims(2, 3).matmul(d_context);
+            let d_scores = tensor::softmax_backward(d_probabilities, probabilities, scale);
+            if pass.model.relative_position_bias.is_some() {
+                let d = d_scores.clone().sum_dim(0).div_scalar(scale);
+                *d_bias = Some(match d_bias.take() {
+                    Some(sum) => sum + d,
+                    None => d,
+                });
+            }
+            let d_queries = d_scores.clone().matmul(keys);
+            let d_keys = d_scores.swap_dims(2, 3).matmul(queries);
+            let rows = [d_queries, d_keys, d_values].map(|d| layer.merge_heads(d, *block));
+            out.push(Tensor::cat(rows.into(), 1));
+        }
+        concatenate(out)
+    }
+}
+
+/// Backward pass of x·W + b: adds the gradients of W and b and returns that of x.
+fn linear_backward(
+    dy: Tensor<2>,
+    x: Tensor<2>,
+    linear: &Linear,
+    slot: usize,
+    gradients: &mut ModelGradients,
+) -> Tensor<2> {
+    gradients.add(slot, x.transpose().matmul(dy.clone()));
+    gradients.add(slot + 1, tensor::column_sums(dy.clone()));
+    dy.matmul(linear.weight.val().transpose())
+}
+
+/// Backward pass of layer normalization: adds the gradients of scale and shift and returns that of
+/// the rows.
+fn layer_norm_backward(
+    dy: Tensor<2>,
+    saved: SavedLayerNorm,
+    norm: &LayerNorm,
+    slot: usize,
+    gradients: &mut ModelGradients,
+) -> Tensor<2> {
+    let (dx, [d_gamma, d_beta]) = tensor::layer_norm_backward(dy, saved, norm.gamma.val());
+    gradients.add(slot, d_gamma);
+    gradients.add(slot + 1, d_beta);
+    dx
+}
+
+/// Gradient of the input of `f`, by burn's automatic differentiation.
+pub(super) fn gradient_through<const A: usize, const B: usize>(
+    x: Tensor<A>,
+    dy: Tensor<B>,
+    f: impl FnOnce(Tensor<A>) -> Tensor<B>,
+) -> Tensor<A> {
+    let x = x.autodiff().require_grad();
+    let y = f(x.clone());
+    let mut gradients = (y * dy.autodiff()).sum().backward();
+    let gradient = x.grad_remove(&mut gradients);
+    gradient.unwrap_or_else(|| x.without_autodiff().zeros_like())
+}

@@ -1,0 +1,250 @@
+//! Loss of a training step and its gradients, with GradCache for large batches.
+//!
+//! # Source
+//! Gao et al., "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup", RepL4NLP
+//! 2021.
+
+use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
+use ir_core::Side;
+use rayon::prelude::*;
+
+use super::backward::{gradient_through, propagate_gradients};
+use super::gradients::ModelGradients;
+use super::sampler::TrainingBatch;
+use super::{Loss, SimilarityFunction, TrainError, TrainingConfig, loss};
+use crate::transformer::dropout::Dropout;
+use crate::transformer::forward::{ForwardPass, SavedActivations};
+use crate::transformer::index_tensor;
+use crate::{TokenBatch, Tower, encode};
+
+/// Towers in training: one for both sides, or one per side.
+#[derive(Debug)]
+pub(super) struct TrainedTowers(pub(super) Vec<Tower>);
+
+impl TrainedTowers {
+    /// Index of the tower of a side.
+    fn index(&self, side: Side) -> usize {
+        match side {
+            Side::Query => 0,
+            Side::Document => self.0.len() - 1,
+        }
+    }
+
+    pub(super) fn side(&self, side: Side) -> &Tower {
+        &self.0[self.index(side)]
+    }
+
+    /// Returns the loss of a batch and the gradients of every tower.
+    pub(super) fn gradients(
+        &self,
+        batch: &TrainingBatch,
+        config: &TrainingConfig,
+        step: u64,
+    ) -> Result<(f64, Vec<ModelGradients>), TrainError> {
+        let queries = SideTexts::new(self, Side::Query, &batch.queries, config, step)?;
+        let documents = SideTexts::new(self, Side::Document, &batch.documents, config, step)?;
+        let sides = [queries, documents];
+        // A single mini-batch saves its activations. With more (GradCache), each mini-batch runs a
+        // second forward pass before its backward pass.
+        let save = sides.iter().all(|side| side.mini_batches.len() <= 1);
+        let [queries, documents] = sides.each_ref().map(|side| side.encode(save));
+        let (value, vector_gradients) = loss_and_vector_gradients(
+            queries.vectors.autodiff().require_grad(),
+            documents.vectors.autodiff().require_grad(),
+            batch,
+            config,
+        );
+        let mut gradients: Vec<ModelGradients> = self
+            .0
+            .iter()
+            .map(|tower| ModelGradients::new(&tower.model))
+            .collect();
+        let saved = [queries.saved, documents.saved];
+        for ((side, saved), gradient) in sides.iter().zip(saved).zip(vector_gradients) {
+            side.backward(saved, &gradient, &mut gradients[self.index(side.side)]);
+        }
+        Ok((value, gradients))
+    }
+}
+
+/// Returns the loss and its gradients with respect to the query vectors and document vectors.
+fn loss_and_vector_gradients(
+    queries: Tensor<2>,
+    documents: Tensor<2>,
+    batch: &TrainingBatch,
+    config: &TrainingConfig,
+) -> (f64, [Tensor<2>; 2]) {
+    let vectors = [queries.clone(), documents.clone()];
+    let [q, d] = match config.similarity {
+        SimilarityFunction::Dot => vectors,
+        SimilarityFunction::Cosine => vectors.map(encode::normalize),
+    };
+    let scores = q
+        .matmul(d.transpose())
+        .div_scalar(config.loss.temperature());
+    let value = loss_of_scores(scores, batch, config);
+    let mut gradients = value.backward();
+    let vector_gradients = [queries, documents].map(|vectors| {
+        let gradient = vectors.grad_remove(&mut gradients);
+        gradient.unwrap_or_else(|| vectors.without_autodiff().zeros_like())
+    });
+    (f64::from(value.into_scalar::<f32>()), vector_gradients)
+}
+
+/// Loss of the scores of all documents for all queries, `[queries, documents]`.
+fn loss_of_scores(scores: Tensor<2>, batch: &TrainingBatch, config: &TrainingConfig) -> Tensor<1> {
+    let [queries, documents] = scores.dims();
+    let positives: Vec<usize> = batch.candidates.iter().map(|own| own.start).collect();
+    let device = scores.device();
+    if let Loss::KlDivergence { .. } | Loss::MarginMse = config.loss {
+        let per_query = batch.candidates.first().map_or(0, ExactSizeIterator::len);
+        let columns = batch.candidates.iter().cloned().flatten();
+        let columns = index_tensor(columns.map(|n| n as i64), &device);
+        let columns: Tensor<2, Int> = columns.reshape([queries, per_query]);
+        let teacher = TensorData::new(batch.teacher_scores.clone(), [queries, per_query]);
+        let teacher: Tensor<2> = Tensor::from_data(teacher, &device);
+        let teacher = teacher.div_scalar(config.loss.temperature());
+        let scores = scores.gather(1, columns);
+        return match config.loss {
+            Loss::MarginMse => loss::margin_mse(scores, teacher),
+            _ => loss::kl_divergence(scores, teacher),
+        };
+    }
+    let scores = match batch.masked.contains(&true) {
+        false => scores,
+        true => {
+            let masked = TensorData::new(batch.masked.clone(), [queries, documents]);
+            let masked: Tensor<2, Bool> = Tensor::from_data(masked, &device);
+            loss::mask(scores, masked)
+        }
+    };
+    match config.loss {
+        Loss::Symmetric { .. } => loss::symmetric(scores, &positives),
+        Loss::Pointwise { scale } => loss::pointwise(scores, &positives, scale),
+        Loss::Margin { margin } => loss::margin(scores, &positives, margin),
+        _ => loss::softmax(scores, &positives),
+    }
+}
+
+/// Texts of one side, split into mini-batches.
+struct SideTexts<'a> {
+    side: Side,
+    tower: &'a Tower,
+    mini_batches: Vec<MiniBatch>,
+    dropout: Option<Dropout>,
+}
+
+/// Texts that are encoded together.
+struct MiniBatch {
+    /// Indices of the texts in their side.
+    texts: Vec<usize>,
+    tokens: TokenBatch,
+}
+
+/// Vectors of one side.
+struct EncodedTexts {
+    /// `[texts, dim]`.
+    vectors: Tensor<2>,
+    /// Token vectors and saved activations of every mini-batch, if they were saved.
+    saved: Vec<Option<(Tensor<2>, SavedActivations)>>,
+}
+
+impl<'a> SideTexts<'a> {
+    fn new(
+        towers: &'a TrainedTowers,
+        side: Side,
+        texts: &[String],
+        config: &TrainingConfig,
+        step: u64,
+    ) -> Result<Self, TrainError> {
+        let tower = towers.side(side);
+        let encoder = config.encoder.side(side);
+        let ids = texts
+            .par_iter()
+            .map(|text| tower.token_ids(side, encoder, text));
+        let ids = ids.collect::<Result<Vec<Vec<u32>>, _>>()?;
+        // Sorted by length, so that texts of a mini-batch have similar lengths.
+        let mut order: Vec<usize> = (0..ids.len()).collect();
+        order.sort_by_key(|&text| (std::cmp::Reverse(ids[text].len()), text));
+        let padded = tower.model.device() != Device::flex();
+        let mini_batches = order
+            .chunks(config.mini_batch_size.unwrap_or(ids.len()).max(1))
+            .map(|texts| {
+                let rows: Vec<&[u32]> = texts.iter().map(|&text| &ids[text][..]).collect();
+                let tokens = match padded {
+                    true => TokenBatch::padded(&rows, tower.tokenizer.padding()),
+                    false => TokenBatch::new(&rows),
+                };
+                MiniBatch {
+                    texts: texts.into(),
+                    tokens,
+                }
+            });
+        Ok(Self {
+            side,
+            tower,
+            mini_batches: mini_batches.collect(),
+            dropout: Dropout::new(config.dropout, config.seed, step, side),
+        })
+    }
+
+    fn forward_pass<'b>(&'b self, mini_batch: &'b MiniBatch, save: bool) -> ForwardPass<'b> {
+        ForwardPass {
+            model: &self.tower.model,
+            batch: &mini_batch.tokens,
+            save,
+            dropout: self.dropout,
+            texts: &mini_batch.texts,
+        }
+    }
+
+    fn encode(&self, save: bool) -> EncodedTexts {
+        let (mut vectors, mut all_saved) = (Vec::new(), Vec::new());
+        let texts = self
+            .mini_batches
+            .iter()
+            .map(|batch| batch.texts.len())
+            .sum();
+        let mut rows = vec![0_i64; texts];
+        let mut next = 0;
+        for mini_batch in &self.mini_batches {
+            let (tokens, saved) = self.forward_pass(mini_batch, save).run();
+            vectors.push(self.tower.pool(tokens.clone(), &mini_batch.tokens));
+            all_saved.push(saved.map(|saved| (tokens, saved)));
+            for &text in &mini_batch.texts {
+                rows[text] = next;
+                next += 1;
+            }
+        }
+        let vectors = Tensor::cat(vectors, 0);
+        let rows = index_tensor(rows.into_iter(), &vectors.device());
+        EncodedTexts {
+            vectors: vectors.select(0, rows),
+            saved: all_saved,
+        }
+    }
+
+    /// Adds the gradients of the parameters, given those of the vectors.
+    fn backward(
+        &self,
+        all_saved: Vec<Option<(Tensor<2>, SavedActivations)>>,
+        vector_gradients: &Tensor<2>,
+        gradients: &mut ModelGradients,
+    ) {
+        for (mini_batch, saved) in self.mini_batches.iter().zip(all_saved) {
+            let pass = self.forward_pass(mini_batch, true);
+            let (tokens, saved) = match saved {
+                Some((tokens, saved)) => (tokens, Some(saved)),
+                None => pass.run(),
+            };
+            let texts = mini_batch.texts.iter().map(|&text| text as i64);
+            let texts = index_tensor(texts, &vector_gradients.device());
+            let d_vectors = vector_gradients.clone().select(0, texts);
+            let pool = |tokens| self.tower.pool(tokens, &mini_batch.tokens);
+            let d_tokens = gradient_through(tokens, d_vectors, pool);
+            if let Some(saved) = saved {
+                propagate_gradients(&pass, saved, d_tokens, gradients);
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! AdamW optimizer.
+
+use burn::tensor::{Device, Tensor, TensorData};
+use pulp::Arch;
+use rayon::prelude::*;
+
+use super::AdamWConfig;
+use super::gradients::ModelGradients;
+use crate::Transformer;
+use crate::kernels::memory::{self, on_cpu, values, values_mut};
+
+/// First and second moments of the gradients of all parameters.
+#[derive(Debug)]
+pub(super) struct AdamWState {
+    pub(super) moments: Vec<[Tensor<1>; 2]>,
+}
+
+/// Coefficients of an update, equal for all elements of a parameter.
+#[derive(Debug, Clone, Copy)]
+struct AdamWUpdate {
+    beta_1: f32,
+    beta_2: f32,
+    epsilon: f32,
+    /// 1 − learning rate · weight decay.
+    decay_factor: f32,
+    /// Learning rate with bias correction of the first moment.
+    learning_rate: f32,
+    /// 1/√ of the bias correction of the second moment.
+    root_correction: f32,
+    /// Factor of gradient clipping.
+    clip_factor: f32,
+}
+
+impl AdamWState {
+    /// Zero moments.
+    pub(super) fn new(model: &Transformer) -> Self {
+        let (device, mut model) = (model.device(), model.clone());
+        let moments = model.parameters().into_iter().map(|parameter| {
+            let length: usize = parameter.shape().iter().product();
+            [0, 1].map(|_| zeros(length, &device))
+        });
+        Self {
+            moments: moments.collect(),
+        }
+    }
+
+    /// Updates all parameters. `time` counts updates from 1; gradients are multiplied by
+    /// `clip_factor`.
+    pub(super) fn update(
+        &mut self,
+        model: &mut Transformer,
+        gradients: ModelGradients,
+        config: &AdamWConfig,
+        learning_rate: f64,
+        clip_factor: f64,
+        time: u64,
+    ) {
+        let power = time.min(i32::MAX as u64) as i32;
+        let parameters = model.parameters().into_iter();
+        let gradients = gradients.into_parameters();
+        for ((parameter, moments), gradient) in parameters.zip(&mut self.moments).zip(gradients) {
+            let Some(gradient) = gradient else { continue };
+            let decay = if parameter.weight_decay {
+                config.weight_decay
+            } else {
+                0.0
+            };
+            let update = AdamWUpdate {
+                beta_1: config.beta_1 as f32,
+                beta_2: config.beta_2 as f32,
+                epsilon: config.epsilon as f32,
+                decay_factor: (1.0 - learning_rate * decay) as f32,
+                learning_rate: (learning_rate / (1.0 - config.beta_1.powi(power))) as f32,
+                root_correction: (1.0 / (1.0 - config.beta_2.powi(power)).sqrt()) as f32,
+                clip_factor: clip_factor as f32,
+            };
+            let placeholder = [0, 1].map(|_| zeros(1, &gradient.device()));
+            let old = std::mem::replace(moments, placeholder);
+            parameter.update(|weights| {
+                let (weights, new) = update.apply(weights, gradient, old);
+                *moments = new;
+                weights
+            });
+        }
+    }
+}
+
+fn zeros(length: usize, device: &Device) -> Tensor<1> {
+    Tensor::from_data(TensorData::zeros::<f32, _>([length]), device)
+}
+
+impl AdamWUpdate {
+    /// Returns the new weights and moments.
+    fn apply(
+        self,
+        weights: Tensor<1>,
+        gradient: Tensor<1>,
+        [first, second]: [Tensor<1>; 2],
+    ) -> (Tensor<1>, [Tensor<1>; 2]) {
+        if !on_cpu(&weights) {
+            let gradient = gradient.mul_scalar(self.clip_factor);
+            let first =
+                first.mul_scalar(self.beta_1) + gradient.clone().mul_scalar(1.0 - self.beta_1);
+            let squared = gradient.clone() * gradient;
+            let second = second.mul_scalar(self.beta_2) + squared.mul_scalar(1.0 - self.beta_2);
+            let denominator = second.clone().sqrt().mul_scalar(self.root_correction);
+            let change = first.clone() / denominator.add_scalar(self.epsilon);
+            let weights =
+                weights.mul_scalar(self.decay_factor) - change.mul_scalar(self.learning_rate);
+            return (weights, [first, second]);
+        }
+        const TASK: usize = 1 << 14;
+        let device = weights.device();
+        let gradient = memory::data(gradient);
+        let [mut weights, mut first, mut second] = [weights, first, second].map(memory::data);
+        let tasks = values_mut(&mut weights).par_chunks_mut(TASK);
+        let tasks = tasks.zip(values_mut(&mut first).par_chunks_mut(TASK));
+        let tasks = tasks.zip(values_mut(&mut second).par_chunks_mut(TASK));
+        let tasks = tasks.zip(values(&gradient).par_chunks(TASK));
+        tasks.for_each(|(((weights, first), second), gradient)| {
+            Arch::new().dispatch(|| {
+                let moments = first.iter_mut().zip(second);
+                for ((w, (m, v)), g) in weights.iter_mut().zip(moments).zip(gradient) {
+                    let g = g * self.clip_factor;
+                    *m += (g - *m) * (1.0 - self.beta_1);
+                    *v = *v * self.beta_2 + g * g * (1.0 - self.beta_2);
+                    let denominator = v.sqrt() * self.root_correction + self.epsilon;
+                    *w = *w * self.decay_factor - self.learning_rate * (*m / denominator);
+                }
+            });
+        });
+        let tensor = |data| Tensor::from_data(data, &device);
+        (tensor(weights), [tensor(first), tensor(second)])
+    }
+}

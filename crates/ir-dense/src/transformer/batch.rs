@@ -1,0 +1,129 @@
+//! Batches of token ids.
+
+use std::ops::Range;
+
+use burn::tensor::{Bool, Device, Tensor, TensorData};
+
+/// Token ids of several texts, concatenated.
+///
+/// Consecutive texts of equal length form a block: attention runs per block, everything else over
+/// all tokens at once. Only [`TokenBatch::padded`] adds padding tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenBatch {
+    ids: Vec<u32>,
+    blocks: Vec<TextBlock>,
+    /// Length of every text without padding; empty for a batch without padding.
+    unpadded: Vec<usize>,
+}
+
+/// Consecutive texts of equal length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TextBlock {
+    /// Index of the first token in the batch.
+    pub(crate) start: usize,
+    /// Number of texts.
+    pub(crate) texts: usize,
+    /// Number of tokens of each text.
+    pub(crate) length: usize,
+}
+
+impl TextBlock {
+    pub(crate) fn tokens(self) -> Range<usize> {
+        self.start..self.start + self.texts * self.length
+    }
+}
+
+impl TokenBatch {
+    /// Batch without padding; fastest if texts of equal length are adjacent.
+    pub fn new<T: AsRef<[u32]>>(texts: &[T]) -> Self {
+        let mut batch = Self {
+            ids: Vec::new(),
+            blocks: Vec::new(),
+            unpadded: Vec::new(),
+        };
+        for text in texts {
+            let text = text.as_ref();
+            match batch.blocks.last_mut() {
+                Some(block) if block.length == text.len() => block.texts += 1,
+                _ => batch.blocks.push(TextBlock {
+                    start: batch.ids.len(),
+                    texts: 1,
+                    length: text.len(),
+                }),
+            }
+            batch.ids.extend_from_slice(text);
+        }
+        batch
+    }
+
+    /// Batch in which every text is padded with the token id `padding` to the length of the
+    /// longest. Padding is masked in attention. One large block suits training and GPUs.
+    pub fn padded<T: AsRef<[u32]>>(texts: &[T], padding: u32) -> Self {
+        let unpadded: Vec<usize> = texts.iter().map(|text| text.as_ref().len()).collect();
+        let length = unpadded.iter().copied().max().unwrap_or(0);
+        let mut ids = vec![padding; length * texts.len()];
+        for (text, row) in texts.iter().zip(ids.chunks_exact_mut(length.max(1))) {
+            row[..text.as_ref().len()].copy_from_slice(text.as_ref());
+        }
+        let blocks = match texts.len() {
+            0 => Vec::new(),
+            texts => vec![TextBlock {
+                start: 0,
+                texts,
+                length,
+            }],
+        };
+        Self {
+            ids,
+            blocks,
+            unpadded,
+        }
+    }
+
+    /// Token ids of all texts, with padding.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// Number of texts.
+    pub fn texts(&self) -> usize {
+        self.blocks.iter().map(|block| block.texts).sum()
+    }
+
+    pub(crate) fn blocks(&self) -> &[TextBlock] {
+        &self.blocks
+    }
+
+    /// Length of every text, with padding.
+    pub(crate) fn lengths(&self) -> impl Iterator<Item = usize> {
+        let blocks = self.blocks.iter();
+        blocks.flat_map(|block| std::iter::repeat_n(block.length, block.texts))
+    }
+
+    /// Length of every text, without padding.
+    pub(crate) fn unpadded_lengths(&self) -> impl Iterator<Item = usize> {
+        let padded = !self.unpadded.is_empty();
+        let unpadded = self.unpadded.iter().copied();
+        unpadded.chain(self.lengths().filter(move |_| !padded))
+    }
+
+    /// Position of every token in its text.
+    pub(crate) fn positions(&self) -> impl Iterator<Item = usize> {
+        self.lengths().flat_map(|length| 0..length)
+    }
+
+    /// Padding mask, `[texts, length]`; `None` without padding.
+    pub(crate) fn padding(&self, device: &Device) -> Option<Tensor<2, Bool>> {
+        let block = self.blocks.first()?;
+        if self.unpadded.iter().all(|&length| length == block.length) {
+            return None;
+        }
+        let flags: Vec<bool> = self
+            .unpadded
+            .iter()
+            .flat_map(|&length| (0..block.length).map(move |position| position >= length))
+            .collect();
+        let data = TensorData::new(flags, [block.texts, block.length]);
+        Some(Tensor::from_data(data, device))
+    }
+}

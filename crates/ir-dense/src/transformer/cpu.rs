@@ -1,0 +1,184 @@
+//! Inference on the CPU with packed weights.
+//!
+//! burn's CPU backend computes softmax, GELU and attention in many passes over memory. Here blocks
+//! of rows pass through all projections between two attentions while they are in the L2 cache, and
+//! matrix products read weights that were packed when the model was loaded. Results equal those of
+//! [`Transformer::forward`] up to rounding.
+
+use burn::module::Param;
+use burn::nn::{LayerNorm, Linear};
+use burn::tensor::{Device, Tensor};
+use rayon::prelude::*;
+
+use super::cpu_attention::CpuAttention;
+use super::{TokenBatch, Transformer, TransformerLayer};
+use crate::Activation;
+use crate::kernels::elementwise;
+use crate::kernels::matrix::{PackedMatrix, StridedRows};
+
+/// Rows of a block: they and their intermediate results fit the L2 cache.
+const BLOCK_ROWS: usize = 96;
+
+/// [`Transformer`] with weights packed for CPU inference.
+#[derive(Debug)]
+pub(crate) struct CpuTransformer {
+    layers: Vec<CpuLayer>,
+    attention: CpuAttention,
+    activation: Activation,
+}
+
+#[derive(Debug)]
+struct CpuLayer {
+    qkv: CpuLinear,
+    output: CpuLinear,
+    attention_norm: CpuLayerNorm,
+    up: CpuLinear,
+    down: CpuLinear,
+    norm: CpuLayerNorm,
+}
+
+#[derive(Debug)]
+struct CpuLinear {
+    weight: PackedMatrix,
+    bias: Vec<f32>,
+}
+
+#[derive(Debug)]
+struct CpuLayerNorm {
+    scale: Vec<f32>,
+    shift: Vec<f32>,
+    epsilon: f32,
+}
+
+impl CpuTransformer {
+    /// Packs the weights. `None` if they are not in CPU memory or on a device with automatic
+    /// differentiation.
+    pub(crate) fn new(model: &Transformer) -> Option<Self> {
+        let device = model.device();
+        if device != Device::flex() || device.is_autodiff() {
+            return None;
+        }
+        let config = model.config();
+        let epsilon = config.layer_norm_eps as f32;
+        let layers = model.layers.iter();
+        let layers = layers.map(|layer| CpuLayer::new(layer, epsilon));
+        let relative_position_bias = match &model.relative_position_bias {
+            None => Vec::new(),
+            Some(table) => values(table)?,
+        };
+        Some(Self {
+            layers: layers.collect::<Option<_>>()?,
+            attention: CpuAttention::new(config, relative_position_bias),
+            activation: config.activation,
+        })
+    }
+
+    /// Returns the hidden state of every token of a batch without padding,
+    /// `[tokens, hidden_size]`.
+    pub(crate) fn forward(&self, model: &Transformer, batch: &TokenBatch) -> Tensor<2> {
+        let embedded = model.embed(model.embedding_rows(batch));
+        let embedded = model.embedding_norm.forward(embedded);
+        let device = embedded.device();
+        let mut data = embedded.into_data();
+        if let Ok(x) = data.as_mut_slice::<f32>() {
+            let hidden = model.config().hidden_size;
+            let mut context = vec![0.0; x.len()];
+            for layer in &self.layers {
+                let qkv = layer.qkv(x, hidden);
+                self.attention.forward(&qkv, batch, &mut context);
+                let rows = x.par_chunks_mut(BLOCK_ROWS * hidden);
+                rows.zip(context.par_chunks(BLOCK_ROWS * hidden))
+                    .for_each(|(x, context)| layer.feed_forward(x, context, self.activation));
+            }
+        }
+        Tensor::from_data(data, &device)
+    }
+}
+
+impl CpuLayer {
+    fn new(layer: &TransformerLayer, epsilon: f32) -> Option<Self> {
+        Some(Self {
+            qkv: CpuLinear::new(&layer.qkv)?,
+            output: CpuLinear::new(&layer.output)?,
+            attention_norm: CpuLayerNorm::new(&layer.attention_norm, epsilon)?,
+            up: CpuLinear::new(&layer.up)?,
+            down: CpuLinear::new(&layer.down)?,
+            norm: CpuLayerNorm::new(&layer.norm, epsilon)?,
+        })
+    }
+
+    /// Queries, keys and values of every token, concatenated.
+    fn qkv(&self, x: &[f32], hidden: usize) -> Vec<f32> {
+        let width = 3 * hidden;
+        let mut qkv = vec![0.0; 3 * x.len()];
+        qkv.par_chunks_mut(BLOCK_ROWS * width)
+            .zip(x.par_chunks(BLOCK_ROWS * hidden))
+            .for_each(|(qkv, x)| self.qkv.forward(x, hidden, qkv));
+        qkv
+    }
+
+    /// Output projection and feed-forward network for a block of rows: replaces the input of the
+    /// layer, `x`, by its output.
+    fn feed_forward(&self, x: &mut [f32], context: &[f32], activation: Activation) {
+        let hidden = self.norm.scale.len();
+        let width = self.up.bias.len();
+        let mut attended = vec![0.0; x.len()];
+        self.output.forward(context, hidden, &mut attended);
+        add(&mut attended, x);
+        self.attention_norm.forward(&mut attended);
+
+        let mut inner = vec![0.0; x.len() / hidden.max(1) * width];
+        let rows = StridedRows::new(&attended, hidden);
+        self.up.weight.product(rows, None, &mut inner, width);
+        elementwise::activate(activation, &mut inner, &self.up.bias);
+        self.down.forward(&inner, width, x);
+        add(x, &attended);
+        self.norm.forward(x);
+    }
+}
+
+impl CpuLinear {
+    fn new(linear: &Linear) -> Option<Self> {
+        let [from, to] = linear.weight.dims();
+        Some(Self {
+            weight: PackedMatrix::new(&values(&linear.weight)?, from, to),
+            bias: match &linear.bias {
+                Some(bias) => values(bias)?,
+                None => vec![0.0; to],
+            },
+        })
+    }
+
+    fn forward(&self, x: &[f32], width: usize, out: &mut [f32]) {
+        let (rows, stride) = (StridedRows::new(x, width), self.bias.len());
+        self.weight.product(rows, Some(&self.bias), out, stride);
+    }
+}
+
+impl CpuLayerNorm {
+    fn new(norm: &LayerNorm, epsilon: f32) -> Option<Self> {
+        let scale = values(&norm.gamma)?;
+        Some(Self {
+            shift: match &norm.beta {
+                Some(beta) => values(beta)?,
+                None => vec![0.0; scale.len()],
+            },
+            scale,
+            epsilon,
+        })
+    }
+
+    fn forward(&self, rows: &mut [f32]) {
+        elementwise::layer_norm(rows, &self.scale, &self.shift, self.epsilon);
+    }
+}
+
+fn add(to: &mut [f32], other: &[f32]) {
+    for (to, other) in to.iter_mut().zip(other) {
+        *to += other;
+    }
+}
+
+fn values<const D: usize>(parameter: &Param<Tensor<D>>) -> Option<Vec<f32>> {
+    parameter.val().try_into_vec_as::<f32>().ok()
+}

@@ -1,0 +1,118 @@
+//! Dropout with masks that depend on the text, not on its batch.
+
+use burn::tensor::{Tensor, TensorData};
+use ir_core::{Side, SplitMix64};
+use rayon::prelude::*;
+
+use super::TokenBatch;
+
+/// Dropout masks of a training step. The mask of a text is a function of seed, step and text, so
+/// that a second forward pass in other batches (GradCache) drops the same elements.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dropout {
+    rate: f64,
+    seed: u64,
+}
+
+/// Place of a dropout layer in the transformer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum DropoutSite {
+    Embeddings,
+    /// Attention probabilities of a layer.
+    AttentionProbabilities(usize),
+    /// Output of attention, before the residual connection.
+    Attention(usize),
+    /// Output of the feed-forward network, before the residual connection.
+    FeedForward(usize),
+}
+
+impl DropoutSite {
+    fn number(self) -> u64 {
+        match self {
+            Self::Embeddings => 0,
+            Self::AttentionProbabilities(layer) => 3 * layer as u64 + 1,
+            Self::Attention(layer) => 3 * layer as u64 + 2,
+            Self::FeedForward(layer) => 3 * layer as u64 + 3,
+        }
+    }
+}
+
+impl Dropout {
+    /// Dropout of one side in one step; `None` for rate 0.
+    pub(crate) fn new(rate: f64, seed: u64, step: u64, side: Side) -> Option<Self> {
+        if rate == 0.0 {
+            return None;
+        }
+        let side = match side {
+            Side::Query => 0,
+            Side::Document => 1,
+        };
+        let seed = SplitMix64::new(seed, 2 * step + side).next_u64();
+        Some(Self { rate, seed })
+    }
+
+    /// Dropout mask: 0, or 1/(1 − rate).
+    fn factors(self, text: usize, site: DropoutSite, count: usize) -> Vec<f32> {
+        let stream = (text as u64) << 16 | site.number();
+        let mut random = SplitMix64::new(self.seed, stream);
+        let threshold = (self.rate * 4_294_967_296.0) as u64;
+        let kept = (1.0 / (1.0 - self.rate)) as f32;
+        let mut factors = Vec::with_capacity(count + 1);
+        while factors.len() < count {
+            let bits = random.next_u64();
+            for half in [bits & 0xFFFF_FFFF, bits >> 32] {
+                factors.push(if half < threshold { 0.0 } else { kept });
+            }
+        }
+        factors.truncate(count);
+        factors
+    }
+
+    /// Applies dropout to token vectors, `[tokens, width]`. `texts` identifies the texts of the
+    /// batch.
+    pub(crate) fn tokens(
+        self,
+        x: Tensor<2>,
+        batch: &TokenBatch,
+        texts: &[usize],
+        site: DropoutSite,
+    ) -> Tensor<2> {
+        let [tokens, width] = x.dims();
+        let texts = texts.iter().copied();
+        let counts: Vec<(usize, usize)> = texts.zip(batch.lengths().map(|n| n * width)).collect();
+        let parts = counts.par_iter();
+        let parts = parts.map(|&(text, count)| self.factors(text, site, count));
+        let factors: Vec<Vec<f32>> = parts.collect();
+        let factors = TensorData::new(factors.concat(), [tokens, width]);
+        let device = x.device();
+        x * Tensor::from_data(factors, &device)
+    }
+
+    /// Applies dropout to attention probabilities, `[texts, heads, length, length]`, given the
+    /// texts and their lengths without padding.
+    pub(crate) fn attention_probabilities(
+        self,
+        x: Tensor<4>,
+        texts: &[(usize, usize)],
+        site: DropoutSite,
+    ) -> Tensor<4> {
+        let shape @ [_, heads, length, _] = x.dims();
+        let parts = texts.par_iter().map(|&(text, real)| {
+            let factors = self.factors(text, site, heads * real * real);
+            if real == length {
+                return factors;
+            }
+            // The mask of a text does not depend on the padded length.
+            let mut padded = vec![1.0; heads * length * length];
+            for (row, factors) in factors.chunks_exact(real.max(1)).enumerate() {
+                let at = (row / real * length + row % real) * length;
+                padded[at..at + real].copy_from_slice(factors);
+            }
+            padded
+        });
+        let factors: Vec<Vec<f32>> = parts.collect();
+        let factors = TensorData::new(factors.concat(), shape);
+        let device = x.device();
+        x * Tensor::from_data(factors, &device)
+    }
+}
