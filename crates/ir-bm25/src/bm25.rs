@@ -1,4 +1,4 @@
-//! BM25's parameters, as a value.
+//! BM25 parameters.
 
 use std::fmt;
 
@@ -6,13 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::SearcherError;
 
-/// Okapi BM25 as Lucene computes it; chosen when searching, not when indexing.
+/// Parameters of Okapi BM25 as Lucene computes it. Chosen when searching, not when indexing.
 ///
-/// The part of one term in a document's score is `w - w / (1 + tf / K)`, which is `w · tf / (tf + K)`, with
-/// `K = k1 · (1 - b + b · length / average length)`; `w` is the term's count in the query, times the field's weight,
-/// times `ln(1 + (N - df + 0.5) / (df + 0.5))`. `N` and the average length are over the documents whose field has at
-/// least one token. There is no factor `k1 + 1`, as in Lucene from version 8 on: it would not change any order.
-/// A document's score is the sum of its parts, added up in double precision and rounded to single once.
+/// The score of one term in a document is `w - w / (1 + tf / K)`, which equals
+/// `w · tf / (tf + K)`, with `K = k1 · (1 - b + b · length / average length)`. `w` is the count of
+/// the term in the query, times the field weight, times the idf
+/// `ln(1 + (N - df + 0.5) / (df + 0.5))`. `N` and the average length are over the documents with at
+/// least one token in the field. There is no factor `k1 + 1`, as in Lucene since version 8; it would
+/// not change any ranking. A document's score is the sum of its term scores in double precision,
+/// rounded to single once.
 ///
 /// ```
 /// use ir_bm25::{Bm25, DocLengths};
@@ -22,27 +24,29 @@ use crate::SearcherError;
 /// assert!(Bm25::new(-1.0, 0.75).validate().is_err());
 /// ```
 /// # Source
-/// Robertson, Walker, Jones, Hancock-Beaulieu and Gatford, "Okapi at TREC-3", 1994; the form without negative idf
-/// is that of Lucene's `BM25Similarity`. Kamphuis et al., "Which BM25 Do You Mean?", ECIR 2020, compares the forms.
+/// Robertson, Walker, Jones, Hancock-Beaulieu and Gatford, "Okapi at TREC-3", 1994. The variant
+/// without negative idf is that of Lucene's `BM25Similarity`. Kamphuis et al., "Which BM25 Do You
+/// Mean?", ECIR 2020, compares the variants.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Bm25 {
-    /// How slowly further occurrences of a term stop to count: 0 counts none but the first. At least 0, finite.
+    /// Term-frequency saturation. 0 ignores repeated occurrences. Range: >= 0, finite. Default:
+    /// 0.9.
     pub k1: f32,
-    /// How far a document's length is taken into account: 0 not at all, 1 fully. From 0 to 1.
+    /// Length normalization. 0 disables it, 1 normalizes fully. Range: 0..=1. Default: 0.4.
     pub b: f32,
-    /// The form of the lengths.
+    /// Precision of document lengths. Default: [`DocLengths::OneByte`].
     pub lengths: DocLengths,
 }
 
-/// The form in which BM25 takes the lengths of documents.
+/// Precision of the document lengths in BM25.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum DocLengths {
-    /// In one byte as Lucene, Anserini and Pyserini store them: exact up to 40 tokens, rounded down to four
-    /// significant bits above. The average is exact.
+    /// One byte, as in Lucene, Anserini and Pyserini: exact up to 40 tokens, above rounded down to
+    /// four significant bits. The average length is exact.
     #[default]
     OneByte,
     /// The exact number of tokens.
@@ -50,14 +54,15 @@ pub enum DocLengths {
 }
 
 impl Bm25 {
-    /// Anserini's and Pyserini's default: k1 .9, b .4, lengths in one byte.
+    /// Default of Anserini and Pyserini: `k1` 0.9, `b` 0.4, one-byte lengths.
     pub const ANSERINI: Self = Self::new(0.9, 0.4);
-    /// What DataFinder (Viswanathan et al., ACL 2023) was published with: k1 .8, b .4, lengths in one byte.
+    /// Parameters of the DataFinder paper (Viswanathan et al., ACL 2023): `k1` 0.8, `b` 0.4,
+    /// one-byte lengths.
     pub const DATAFINDER: Self = Self::new(0.8, 0.4);
-    /// Lucene's own default: k1 1.2, b .75, lengths in one byte.
+    /// Lucene's default: `k1` 1.2, `b` 0.75, one-byte lengths.
     pub const LUCENE: Self = Self::new(1.2, 0.75);
 
-    /// These parameters, with lengths in one byte.
+    /// Parameters with one-byte lengths.
     #[must_use]
     pub const fn new(k1: f32, b: f32) -> Self {
         Self {
@@ -67,21 +72,21 @@ impl Bm25 {
         }
     }
 
-    /// The same with the other form of lengths.
+    /// Sets the precision of document lengths.
     #[must_use]
     pub const fn with_lengths(self, lengths: DocLengths) -> Self {
         Self { lengths, ..self }
     }
 
-    /// Checks the ranges; [`Index::searcher`](crate::Index::searcher) does so too.
+    /// Checks the ranges of the parameters, as [`Index::searcher`](crate::Index::searcher) does.
     ///
     /// # Errors
-    /// When k1 is negative, infinite or NaN, or b is not in 0..=1.
+    /// [`SearcherError::Parameter`].
     pub fn validate(&self) -> Result<(), SearcherError> {
         if !(self.k1 >= 0.0 && self.k1.is_finite()) {
             return Err(SearcherError::Parameter {
                 name: "k1",
-                expected: "a finite number not below 0",
+                expected: "a finite number >= 0",
                 found: self.k1,
             });
         }

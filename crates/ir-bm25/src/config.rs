@@ -1,13 +1,13 @@
-//! What an index is made of, as a value that is saved with it.
+//! Index configuration.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Analysis;
 
-/// How documents become an index. Saved with the index ([`Index::config`](crate::Index::config)).
+/// Index configuration. Saved with the index ([`Index::config`](crate::Index::config)).
 ///
-/// BM25's k1, b and the treatment of lengths are not here: they are chosen when searching.
-/// Nor are memory and threads, which do not show in the result: see [`IndexBuilder`](crate::IndexBuilder).
+/// BM25 parameters are chosen when searching ([`Bm25`](crate::Bm25)). Memory budget and number of
+/// threads do not affect the index and are set on the [`IndexBuilder`](crate::IndexBuilder).
 ///
 /// ```
 /// use ir_bm25::{Analysis, IndexedFields, IndexConfig, StoredFields};
@@ -21,23 +21,23 @@ use crate::Analysis;
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct IndexConfig {
-    /// How text becomes terms, of documents and of queries. Default: Anserini's English.
+    /// Text analysis of documents and queries. Default: [`Analysis::anserini`].
     pub analysis: Analysis,
-    /// What is searched. Default: title and text as one field.
+    /// Indexed fields. Default: [`IndexedFields::One`].
     pub fields: IndexedFields,
-    /// How documents are numbered, and so how equal scores are ordered. Default: by id.
+    /// Document numbering, which breaks ties. Default: [`DocOrder::Id`].
     pub order: DocOrder,
-    /// What happens when an id occurs twice. Default: an error.
+    /// Treatment of repeated document ids. Default: [`DuplicateIds::Reject`].
     pub duplicates: DuplicateIds,
-    /// What happens to documents without content. Default: they are kept, and match nothing.
+    /// Treatment of blank documents. Default: [`BlankDocs::Keep`].
     pub blank: BlankDocs,
-    /// What is kept beside the inverted index. Default: nothing (but ids and years).
+    /// Stored fields. Default: [`StoredFields::Nothing`].
     pub store: StoredFields,
 }
 
 macro_rules! with {
     ($($name:ident: $field:ident, $type:ty);* $(;)?) => {$(
-        #[doc = concat!("The same with another [`", stringify!($field), "`](Self::", stringify!($field), ").")]
+        #[doc = concat!("Sets [`", stringify!($field), "`](Self::", stringify!($field), ").")]
         #[must_use]
         pub fn $name(self, $field: $type) -> Self {
             Self { $field, ..self }
@@ -56,22 +56,23 @@ impl IndexConfig {
     }
 }
 
-/// Which parts of a document are searched, and as how many fields.
+/// Indexed fields of a document.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum IndexedFields {
-    /// Title, a line break and text as one field, `contents`: Anserini's flat form.
+    /// One field, `contents`: title, a line break and text, as in Anserini's flat indexes.
     #[default]
     One,
-    /// The text alone, as the field `text`; titles are not searched.
+    /// One field, `text`. Titles are not indexed.
     TextOnly,
-    /// `title` and `text` as two fields with their own statistics, weighted when searching.
+    /// Two fields, `title` and `text`, with separate statistics and weights
+    /// ([`Searcher::with_weights`](crate::Searcher::with_weights)).
     Separate,
 }
 
 impl IndexedFields {
-    /// The names of the fields, in their order.
+    /// Field names, in field order.
     #[must_use]
     pub const fn names(self) -> &'static [&'static str] {
         match self {
@@ -82,53 +83,55 @@ impl IndexedFields {
     }
 }
 
-/// How documents are numbered. Equal scores are ordered by number, ascending.
+/// Document numbering. Ties are broken by ascending document number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DocOrder {
-    /// By ascending id, as bytes: equal scores then stand as in Anserini's runs.
+    /// By ascending id, compared as bytes: ties are ordered as in Anserini's runs.
     #[default]
     Id,
-    /// As they were given: equal scores then stand as in a Lucene index written by one thread.
+    /// In insertion order: ties are ordered as in a Lucene index written by one thread.
     Insertion,
 }
 
-/// What happens when an id occurs twice.
+/// Treatment of repeated document ids.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DuplicateIds {
-    /// Building fails and names the id.
+    /// Indexing fails with an error that names the id.
     #[default]
     Reject,
-    /// All are kept, as documents of their own. Wrap the searcher in
-    /// [`Distinct`](ir_core::Distinct) to get each id once.
+    /// All are indexed as separate documents. Wrap the searcher in
+    /// [`Distinct`](ir_core::Distinct) to rank each id once.
     Keep,
 }
 
-/// What happens to documents of which no searched part holds anything but blanks and control
-/// characters (up to U+0020, as in Java's `trim`).
+/// Treatment of blank documents: those whose indexed fields contain nothing but characters up to
+/// U+0020 (as in Java's `trim`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum BlankDocs {
-    /// They get a number and match no query. Scores do not depend on them.
+    /// They are indexed and match no query. They do not affect scores.
     #[default]
     Keep,
-    /// They are left out and counted in [`IndexStats::blank_dropped`](crate::IndexStats::blank_dropped), as Anserini does.
+    /// They are skipped, as in Anserini, and counted in
+    /// [`IndexStats::blank_dropped`](crate::IndexStats::blank_dropped).
     Drop,
 }
 
-/// What is kept of the documents beside the inverted index. Ids and years always are.
+/// Stored fields. Document ids and years are always stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StoredFields {
-    /// Nothing more.
+    /// None.
     #[default]
     Nothing,
-    /// Attributes, for [`Index::attributes`](crate::Index::attributes) and [`Index::select`](crate::Index::select).
+    /// Attributes, for [`Index::attributes`](crate::Index::attributes) and
+    /// [`Index::select`](crate::Index::select).
     Attributes,
     /// Title, text and attributes, for [`Index::document`](crate::Index::document).
     Everything,

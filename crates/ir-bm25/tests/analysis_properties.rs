@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use ir_bm25::analysis::{
-    Analysis, Highlighter, Pipeline, QueryCleaning, Stemmer, StopWords, Tokenizer, mark,
+    Analysis, AnalysisPipeline, Highlighter, QueryCleaning, Stemmer, StopWords, Tokenizer, mark,
 };
 use ir_core::Analyzer;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 /// (term, start, end, position)
 type Found = (String, usize, usize, u32);
 
-fn found(pipeline: &Pipeline, text: &str) -> Vec<Found> {
+fn found(pipeline: &AnalysisPipeline, text: &str) -> Vec<Found> {
     let mut all = Vec::new();
     pipeline.analyze(text, &mut |t| {
         all.push((t.term.to_owned(), t.start, t.end, t.position))

@@ -1,7 +1,7 @@
 //! Text analysis: what counts as a word, and which words count as the same.
 //!
 //! An [`Analysis`] is a description, a plain value that is saved with the index; [`Analysis::build`] turns it into the
-//! [`Pipeline`] that does the work. Documents and queries must go through the same analysis, or they do not meet.
+//! [`AnalysisPipeline`] that does the work. Documents and queries must go through the same analysis, or they do not meet.
 //!
 //! ```
 //! use ir_bm25::analysis::{Analysis, Stemmer};
@@ -29,7 +29,7 @@ mod tokenizer;
 pub use cleaning::QueryCleaning;
 pub use error::AnalysisError;
 pub use highlight::{Highlighter, Snippet, mark};
-pub use pipeline::Pipeline;
+pub use pipeline::AnalysisPipeline;
 pub use stemmer::Stemmer;
 pub use stop_words::StopWords;
 pub use tokenizer::Tokenizer;
@@ -179,14 +179,14 @@ impl Analysis {
     /// # Errors
     ///
     /// [`AnalysisError`] when the longest word is out of range, or a stop word is empty or can never match.
-    pub fn build(&self) -> Result<Pipeline, AnalysisError> {
+    pub fn build(&self) -> Result<AnalysisPipeline, AnalysisError> {
         if !(SHORTEST_TOKEN..=LONGEST_TOKEN).contains(&self.max_len) {
             return Err(AnalysisError::TokenLength {
                 found: self.max_len,
             });
         }
         self.stop_words.check(self.lower_case)?;
-        Ok(Pipeline::new(self.clone()))
+        Ok(AnalysisPipeline::new(self.clone()))
     }
 }
 

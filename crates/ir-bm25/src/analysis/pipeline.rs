@@ -8,12 +8,12 @@ use ir_core::{Analyzer, Token};
 
 /// An [`Analysis`] made ready to run; see [`Analysis::build`].
 #[derive(Debug, Clone)]
-pub struct Pipeline {
+pub struct AnalysisPipeline {
     analysis: Analysis,
     stops: StopSet,
 }
 
-impl Pipeline {
+impl AnalysisPipeline {
     pub(super) fn new(analysis: Analysis) -> Self {
         let stops = StopSet::new(&analysis.stop_words);
         Self { analysis, stops }
@@ -25,7 +25,7 @@ impl Pipeline {
     }
 }
 
-impl Analyzer for Pipeline {
+impl Analyzer for AnalysisPipeline {
     fn analyze(&self, text: &str, emit: &mut dyn FnMut(Token<'_>)) {
         let Analysis {
             tokenizer,

@@ -1,8 +1,10 @@
-//! Building an index: documents are inverted chunk by chunk on all cores, the sorted results are kept within a
-//! memory budget (beyond it they go to temporary files), and one merge writes the index from front to back.
+//! Index construction by sort-based inversion.
 //!
-//! The result depends on the documents and the [`IndexConfig`] alone: chunks are merged in the order of their
-//! documents, and every list is encoded from the whole of its postings.
+//! Worker threads invert chunks of documents into sorted runs. Runs beyond the memory budget are
+//! spilled to temporary files. A final multiway merge writes the index in one pass.
+//!
+//! The bytes of an index depend only on the documents and the [`IndexConfig`]: runs are merged in
+//! document order, and a posting list is encoded once all its postings are known.
 
 mod index_writer;
 mod inverter;
@@ -25,20 +27,21 @@ use record_spool::RecordSpool;
 use sorted_run::SortedRuns;
 use workers::{DocChunk, InversionConfig, Workers};
 
-/// Memory that an index in the making may take by default, in bytes: 256 MiB.
+/// Default memory budget of an [`IndexBuilder`] in bytes: 256 MiB.
 pub const DEFAULT_MEMORY: usize = 256 << 20;
 
-/// A chunk is handed to the workers when it has so many documents or bytes.
+/// Maximum size of a chunk, in documents and in bytes of text.
 const CHUNK_DOCS: usize = 1 << 13;
 const CHUNK_BYTES: usize = 2 << 20;
 
-/// Builds an index from documents that are pushed one after another.
+/// Incremental, parallel builder of an [`Index`] within a memory budget.
 ///
 /// # Memory
-/// [`IndexBuilder::with_memory`] bounds the inverted documents and the stored texts that are held at a time; what
-/// is beyond goes to temporary files. On top of it come, for every document, its id and about 8 bytes a field and
-/// 40 in all, the chunks that are at work (about 10 MB a thread), and at the end the term dictionary and the longest
-/// list of postings. The bytes of the index do not depend on the budget or on the number of threads.
+/// [`IndexBuilder::with_memory`] bounds the inverted documents and stored fields held in memory; the
+/// rest is spilled to temporary files. In addition, the builder holds for every document its id, 40
+/// bytes and about 8 bytes per field; the chunks in progress (about 10 MB per thread); and at the
+/// end the term dictionary and the longest posting list. The bytes of the index depend neither on
+/// the budget nor on the number of threads.
 ///
 /// ```
 /// use ir_bm25::{Bm25, Index, IndexBuilder, IndexConfig};
@@ -75,19 +78,19 @@ struct IndexedDocs {
     ids: DocIds,
     id_bytes: usize,
     blank_dropped: u64,
-    /// Empty while no document has a year.
+    /// Empty until a document has a year.
     years: Vec<Option<i64>>,
-    /// For every field the tokens of every document.
+    /// Document lengths in tokens, by field.
     lengths: Vec<Vec<u32>>,
     runs: SortedRuns,
     stored: RecordSpool,
 }
 
 impl IndexBuilder {
-    /// A builder without documents, with [`DEFAULT_MEMORY`] and as many threads as there are cores.
+    /// A builder with [`DEFAULT_MEMORY`] and one thread per core.
     ///
     /// # Errors
-    /// When the analysis is not valid.
+    /// [`BuildError::Analysis`].
     pub fn new(config: IndexConfig) -> Result<Self, BuildError> {
         let analyzer = Arc::new(config.analysis.build()?);
         let indexed = IndexedDocs {
@@ -108,7 +111,8 @@ impl IndexBuilder {
         })
     }
 
-    /// The memory budget, in bytes. Any value works; a small one makes more and smaller temporary files.
+    /// Sets the memory budget in bytes. Any value works; smaller ones spill more often. Default:
+    /// [`DEFAULT_MEMORY`].
     #[must_use]
     pub fn with_memory(self, bytes: usize) -> Self {
         Self {
@@ -117,7 +121,8 @@ impl IndexBuilder {
         }
     }
 
-    /// How many threads invert documents; 0 counts as 1. With one, the work is done in `push`.
+    /// Sets the number of threads that invert documents; 0 counts as 1. With one thread, `push`
+    /// inverts. Default: one per core.
     #[must_use]
     pub fn with_threads(self, threads: usize) -> Self {
         Self {
@@ -126,8 +131,8 @@ impl IndexBuilder {
         }
     }
 
-    /// The folder of the temporary files; the system's by default. They have no name there, and
-    /// vanish with the builder whatever happens.
+    /// Sets the directory of the temporary files. They are unnamed, and the operating system removes
+    /// them even if the process is killed. Default: the system's directory.
     #[must_use]
     pub fn with_temporary_folder(self, folder: impl Into<PathBuf>) -> Self {
         Self {
@@ -136,8 +141,8 @@ impl IndexBuilder {
         }
     }
 
-    /// An analyzer of the caller's own in place of the one in the configuration. It cannot be saved with
-    /// the index, only its name; who opens the index gives it again with [`Index::with_analyzer`].
+    /// Sets a custom analyzer, which replaces the configured analysis. Only its name is saved with
+    /// the index; pass the analyzer again to [`Index::with_analyzer`] after opening the index.
     #[must_use]
     pub fn with_analyzer(mut self, name: impl Into<String>, analyzer: Arc<dyn Analyzer>) -> Self {
         self.analyzer_name = Some(name.into());
@@ -148,8 +153,9 @@ impl IndexBuilder {
     /// Adds a document.
     ///
     /// # Errors
-    /// When there are too many documents, or an earlier one cannot be indexed: errors may come late, since work
-    /// is done in the background. After an error the builder is of no more use.
+    /// When there are too many documents, or an earlier document cannot be indexed: errors may
+    /// arrive late, because documents are inverted in the background. After an error, every call
+    /// returns [`BuildError::Abandoned`].
     pub fn push(&mut self, doc: &Document) -> Result<(), BuildError> {
         self.guard(|builder| builder.add(doc))
     }
@@ -157,7 +163,7 @@ impl IndexBuilder {
     /// Adds all documents of a collection.
     ///
     /// # Errors
-    /// As [`IndexBuilder::push`], and when the collection cannot be read or the progress says stop.
+    /// As [`IndexBuilder::push`], [`BuildError::Corpus`] and [`BuildError::Cancelled`].
     pub fn push_all<C: Corpus + ?Sized>(
         &mut self,
         corpus: &C,
@@ -184,30 +190,30 @@ impl IndexBuilder {
         })
     }
 
-    /// How many documents have been added.
+    /// The number of documents added.
     #[must_use]
     pub fn len(&self) -> usize {
         self.indexed.ids.len()
     }
 
-    /// Whether none has been added.
+    /// Returns whether no document was added.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The index, in memory.
+    /// Completes the index in memory.
     ///
     /// # Errors
-    /// When ids are repeated, or a document cannot be indexed.
+    /// When ids are repeated or a document cannot be indexed.
     pub fn finish(self) -> Result<Index, BuildError> {
         self.finish_with(&mut NoProgress)
     }
 
-    /// The index, in memory, with reports on the way.
+    /// [`IndexBuilder::finish`] with progress reports.
     ///
     /// # Errors
-    /// As [`IndexBuilder::finish`], and when the progress says stop.
+    /// As [`IndexBuilder::finish`], and [`BuildError::Cancelled`].
     pub fn finish_with(mut self, progress: &mut dyn Progress) -> Result<Index, BuildError> {
         let path = Path::new("(memory)");
         let bytes = self.write_index(Vec::new(), path, progress)?;
@@ -313,14 +319,14 @@ impl IndexBuilder {
         };
         workers.submit(chunk, &self.inversion);
         let backlog = workers.backlog();
-        while let Some(outcome) = workers.next(backlog) {
-            self.take(outcome?)?;
+        while let Some(inverted) = workers.next(backlog) {
+            self.add_chunk(inverted?)?;
         }
         self.workers = Some(workers);
         Ok(())
     }
 
-    fn take(&mut self, inverted: InvertedChunk) -> Result<(), BuildError> {
+    fn add_chunk(&mut self, inverted: InvertedChunk) -> Result<(), BuildError> {
         let indexed = &mut self.indexed;
         for (all, lengths) in indexed.lengths.iter_mut().zip(inverted.lengths) {
             all.extend(lengths);
@@ -338,13 +344,13 @@ impl IndexBuilder {
         Ok(())
     }
 
-    /// Waits for all work.
+    /// Waits for the workers and takes the indexed documents.
     fn take_indexed(&mut self) -> Result<IndexedDocs, BuildError> {
         self.guard(|builder| {
             builder.submit()?;
             if let Some(mut workers) = builder.workers.take() {
-                while let Some(outcome) = workers.next(0) {
-                    builder.take(outcome?)?;
+                while let Some(inverted) = workers.next(0) {
+                    builder.add_chunk(inverted?)?;
                 }
             }
             if builder.inversion.config.duplicates == DuplicateIds::Reject {

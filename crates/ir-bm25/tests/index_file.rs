@@ -1,0 +1,363 @@
+//! Index files that are truncated, damaged, of another kind or of another version: the error, and
+//! never a panic.
+
+#![allow(clippy::unwrap_used)]
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use ir_bm25::{Bm25, DocLengths, Index, IndexConfig, IndexedFields, Pruning, StoredFields};
+use ir_core::store::{HEADER_LEN, IndexFileWriter, IndexFormat, OpenIndexError, Verify};
+use ir_core::{DocNum, DocSet, Document, NoProgress, Predicate, Retriever, Search};
+use tempfile::TempDir;
+
+/// The documented format, for files that this test writes itself.
+static FORMAT: IndexFormat = IndexFormat {
+    magic: *b"ir-bm25\n",
+    version: 2,
+    name: "a BM25 index",
+    large_sections: &[],
+};
+const VERIFY: [Verify; 2] = [Verify::AllSections, Verify::SmallSections];
+
+fn build(documents: &[Document]) -> Vec<u8> {
+    let config = IndexConfig::default()
+        .with_fields(IndexedFields::Separate)
+        .with_store(StoredFields::Everything);
+    let index = Index::build(documents, &config, &mut NoProgress).unwrap();
+    index.as_bytes().to_vec()
+}
+
+/// All sections, posting lists with and without full blocks.
+fn large() -> &'static [u8] {
+    static INDEX: OnceLock<Vec<u8>> = OnceLock::new();
+    INDEX.get_or_init(|| {
+        let documents: Vec<Document> = (0..300_u32)
+            .map(|n| {
+                let text =
+                    "tea ".repeat(1 + n as usize % 5) + ["milk", "water", "salt"][n as usize % 3];
+                let doc = Document::new(format!("d{n}"))
+                    .with_title("Leaf")
+                    .with_text(text);
+                if n % 2 == 0 {
+                    doc.with("year", 2000 + i64::from(n))
+                } else {
+                    doc
+                }
+            })
+            .collect();
+        build(&documents)
+    })
+}
+
+fn small() -> Vec<u8> {
+    build(&[
+        Document::new("b")
+            .with_title("Green")
+            .with_text("tea leaf tea")
+            .with("year", 1999_i64),
+        Document::new("a").with_title("Black").with_text("tea milk"),
+        Document::new("c")
+            .with_text("milk")
+            .with("tags", vec!["x", "y"]),
+    ])
+}
+
+fn open(bytes: &[u8], verify: Verify) -> Result<Index, OpenIndexError> {
+    Index::from_bytes(bytes.to_vec(), verify)
+}
+
+/// Calls every method of an index. Results may be wrong or errors, but hits are documents of the
+/// index with a score.
+fn use_index(index: &Index) {
+    let few = DocSet::select(5, |_| true);
+    for lengths in [DocLengths::OneByte, DocLengths::Exact] {
+        let searcher = index
+            .searcher(Bm25::ANSERINI.with_lengths(lengths))
+            .unwrap();
+        for pruning in [Pruning::BlockMax, Pruning::Exhaustive] {
+            let searcher = searcher.clone().with_pruning(pruning);
+            for query in [
+                "tea milk",
+                "leaf water salt tea",
+                "salt",
+                "green tea milk leaf black",
+                "nowhere",
+            ] {
+                for how in [
+                    Search::top(3),
+                    Search::top(1000),
+                    Search::top(3).within(&few),
+                ] {
+                    for hit in &searcher.search(query, &how).unwrap_or_default() {
+                        assert!(hit.doc.index() < index.len() && !hit.score.is_nan());
+                    }
+                }
+            }
+        }
+        for doc in [0, 1, 2, 3, 130] {
+            let _ = searcher.explain("green tea milk", DocNum::new(doc));
+        }
+    }
+    for doc in [0, 1, 2, 3, 7, 150, 299, 300, u32::MAX].map(DocNum::new) {
+        let _ = (index.document(doc), index.attributes(doc));
+        let _ = index.years().get(doc);
+    }
+    let _ = index.select(&Predicate::Known {
+        name: "year".into(),
+    });
+    let _ = (index.stats(), index.term("text", "tea"), index.verify());
+}
+
+fn write(bytes: &[u8]) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.ir");
+    fs::write(&path, bytes).unwrap();
+    (folder, path)
+}
+
+#[test]
+fn truncation_at_any_length_is_an_error() {
+    let small = small();
+    let every_length = (0..small.len()).map(|n| (&small[..], n));
+    let tail = large().len() - 60..large().len();
+    let some_lengths = (0..large().len()).step_by(7).chain(tail);
+    for (bytes, n) in every_length.chain(some_lengths.map(|n| (large(), n))) {
+        for verify in VERIFY {
+            let error = open(&bytes[..n], verify).unwrap_err();
+            assert_eq!(error.is_damage(), n > 0, "{n} bytes: {error}");
+            let expected = match n {
+                0 => matches!(error, OpenIndexError::NotAnIndex { .. }),
+                _ => {
+                    matches!(error, OpenIndexError::Truncated { found, .. } if found as usize == n)
+                }
+            };
+            assert!(expected, "{n} bytes: {error}");
+        }
+    }
+    for n in 0..small.len() {
+        assert!(open(&small[n + 1..], Verify::SmallSections).is_err());
+    }
+    for n in (0..small.len()).step_by(97) {
+        let (_folder, path) = write(&small[..n]);
+        assert!(
+            VERIFY
+                .iter()
+                .all(|&verify| Index::open_with(&path, verify).is_err())
+        );
+    }
+}
+
+/// Flips the bits of every byte in turn: opening fails, unless it skips the section; then nothing
+/// panics.
+fn flip_every_byte(bytes: &[u8], patterns: &[u8], use_every: usize) {
+    let mut damaged = bytes.to_vec();
+    let mut opened = 0;
+    for at in 0..bytes.len() {
+        for &pattern in patterns {
+            damaged[at] ^= pattern;
+            let error = open(&damaged, Verify::AllSections).unwrap_err();
+            let expected = match at {
+                0..8 => matches!(error, OpenIndexError::NotAnIndex { .. }),
+                _ => error.is_damage(),
+            };
+            assert!(expected, "byte {at} ^ {pattern:#x}: {error}");
+            if let Ok(index) = open(&damaged, Verify::SmallSections) {
+                assert!(index.verify().is_err());
+                if at % use_every == 0 {
+                    use_index(&index);
+                }
+                opened += 1;
+            }
+            damaged[at] ^= pattern;
+        }
+    }
+    assert!(
+        opened > patterns.len(),
+        "postings and stored fields are skipped"
+    );
+    assert_eq!(damaged, bytes);
+    use_index(&open(bytes, Verify::AllSections).unwrap());
+}
+
+#[test]
+fn flipped_bytes_are_detected() {
+    flip_every_byte(large(), &[0x01, 0xff], 3);
+}
+
+#[test]
+fn flipped_bits_are_detected() {
+    let bits = (0..8).map(|bit| 1 << bit);
+    let patterns: Vec<u8> = bits.chain([0x0f, 0xaa, 0xff]).collect();
+    flip_every_byte(&small(), &patterns, 1);
+}
+
+/// Two bytes swapped, one inserted, one removed.
+#[test]
+fn moved_bytes_are_detected() {
+    let bytes = small();
+    for at in 0..bytes.len() - 1 {
+        let mut longer = bytes.clone();
+        longer.insert(at, 0x55);
+        let mut shorter = bytes.clone();
+        shorter.remove(at);
+        let mut swapped = bytes.clone();
+        swapped.swap(at, at + 1);
+        for other in [longer, shorter, swapped] {
+            if other == bytes {
+                continue;
+            }
+            for verify in VERIFY {
+                if let Ok(index) = open(&other, verify) {
+                    assert_eq!(verify, Verify::SmallSections, "undetected at {at}");
+                    use_index(&index);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn appended_bytes_are_detected() {
+    let start = &large()[..1000];
+    for extra in [&b"\0"[..], b"\nir-end\n", start, large()] {
+        let bytes = [large(), extra].concat();
+        assert!(open(&bytes, Verify::AllSections).unwrap_err().is_damage());
+    }
+}
+
+/// The error and its causes, with FILE for the path.
+fn message(path: &Path, verify: Verify) -> String {
+    let error = Index::open_with(path, verify).unwrap_err();
+    let mut text = error
+        .to_string()
+        .replace(&path.display().to_string(), "FILE");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}
+
+#[test]
+fn errors_name_file_expectation_and_finding() {
+    let bytes = small();
+    let n = bytes.len();
+    let with_version = |version: u32| {
+        let header = IndexFormat { version, ..FORMAT }.header();
+        [&header[..], &bytes[HEADER_LEN..]].concat()
+    };
+    let not_an_index = |found: &str| {
+        format!(r#"FILE: not a BM25 index: expected it to start with "ir-bm25\n", found {found:?}"#)
+    };
+    let truncated = |n: usize| {
+        format!(
+            "FILE: truncated, or damaged at the end: no end marker in the last of its {n} bytes"
+        )
+    };
+    let version = |found: u32| {
+        format!(
+            "FILE: expected version 2 of the index format, found {found}; build the index again"
+        )
+    };
+    let cases = [
+        (Vec::new(), not_an_index("")),
+        (b"{\"_id\": \"1\"}\n".to_vec(), not_an_index("{\"_id\": ")),
+        (b"\x1f\x8b".to_vec(), not_an_index("\x1f\u{fffd}")),
+        (vec![0; 100], not_an_index("\0\0\0\0\0\0\0\0")),
+        (b"ir".to_vec(), truncated(2)),
+        (bytes[..16].to_vec(), truncated(16)),
+        (bytes[..n - 1].to_vec(), truncated(n - 1)),
+        (with_version(7), version(7)),
+        (with_version(1), version(1)),
+        (with_version(0), version(0)),
+    ];
+    for (bytes, expected) in cases {
+        let (_folder, path) = write(&bytes);
+        for verify in VERIFY {
+            assert_eq!(message(&path, verify), expected);
+        }
+    }
+    // The first section holds the ids; the section table precedes the footer.
+    for (at, section) in [(9, "header"), (HEADER_LEN, "ids"), (n - 30, "table")] {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 1;
+        let (_folder, path) = write(&bytes);
+        let text = message(&path, Verify::AllSections);
+        assert!(
+            text.starts_with("FILE: damaged: expected checksum "),
+            "{text}"
+        );
+        assert!(
+            text.contains(&format!("in section {section}, found ")),
+            "{text}"
+        );
+        assert!(Index::open(&path).unwrap_err().is_damage());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(
+        message(folder.path(), Verify::AllSections),
+        "FILE: expected an index file, found a directory"
+    );
+    let missing = folder.path().join("none.ir");
+    let text = message(&missing, Verify::AllSections);
+    assert!(
+        text.starts_with("FILE: cannot read the index file: "),
+        "{text}"
+    );
+    let error = Index::open(&missing).unwrap_err();
+    assert!(
+        matches!(&error, OpenIndexError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
+    );
+    assert!(!error.is_damage());
+}
+
+/// Damaged sections with valid checksums, as a malicious program could write them. The term
+/// dictionary is left out: its decoder trusts the content and may panic (but does not read out of
+/// bounds) on one that it has not written.
+#[test]
+fn damaged_sections_with_valid_checksums_do_not_panic() {
+    let index = open(large(), Verify::AllSections).unwrap();
+    let mut start = HEADER_LEN;
+    let mut sections: Vec<(String, Vec<u8>)> = Vec::new();
+    for (name, size) in index.stats().sections {
+        let end = start + size as usize;
+        sections.push((name, large()[start..end].to_vec()));
+        start = end.next_multiple_of(HEADER_LEN);
+    }
+    let file = |sections: &[(String, Vec<u8>)]| {
+        let mut writer = IndexFileWriter::new(&FORMAT, Vec::new()).unwrap();
+        for (name, content) in sections {
+            writer.section(name, content).unwrap();
+        }
+        writer.finish().unwrap()
+    };
+    assert_eq!(file(&sections), large());
+    let mut opened = 0;
+    for number in 0..sections.len() {
+        let name = sections[number].0.clone();
+        if name == "terms" {
+            continue;
+        }
+        // The other sections are uniform.
+        let step = if ["postings", "meta", "years"].contains(&name.as_str()) {
+            1
+        } else {
+            11
+        };
+        for at in (0..sections[number].1.len()).step_by(step) {
+            for flip in [0x01, 0xff] {
+                sections[number].1[at] ^= flip;
+                if let Ok(index) = open(&file(&sections), Verify::AllSections) {
+                    use_index(&index);
+                    opened += 1;
+                }
+                sections[number].1[at] ^= flip;
+            }
+        }
+    }
+    assert!(opened > 1000);
+}
