@@ -9,7 +9,8 @@
 
 use std::sync::OnceLock;
 
-use ir_bm25::{Bm25, Fields, Index, IndexConfig, Lengths, Pruning, Store, Verify};
+use ir_bm25::{Bm25, IndexedFields, Index, IndexConfig, DocLengths, Pruning, StoredFields};
+use ir_core::store::Verify;
 use ir_core::{DocNum, Document, NoProgress, Predicate, Retriever, Search};
 use libfuzzer_sys::fuzz_target;
 
@@ -31,8 +32,8 @@ fn good() -> &'static (Vec<u8>, Vec<Section>) {
             })
             .collect();
         let config = IndexConfig::default()
-            .with_fields(Fields::Separate)
-            .with_store(Store::Everything);
+            .with_fields(IndexedFields::Separate)
+            .with_store(StoredFields::Everything);
         let index = Index::build(&docs, &config, &mut NoProgress).expect("an index");
         let bytes = index.as_bytes().to_vec();
         let mut at = HEAD;
@@ -118,7 +119,7 @@ fuzz_target!(|input: &[u8]| {
             let mut bytes = whole.clone();
             overwrite(&mut bytes, rest);
             let changed = bytes.iter().zip(whole).filter(|(a, b)| a != b).count();
-            let opened = Index::from_bytes(bytes.clone(), Verify::Everything).is_ok();
+            let opened = Index::from_bytes(bytes.clone(), Verify::AllSections).is_ok();
             assert!(changed != 1 || !opened, "one changed byte was not noticed");
             assert!(changed != 0 || opened, "a good index was rejected");
             bytes
@@ -142,10 +143,10 @@ fuzz_target!(|input: &[u8]| {
     };
     let bm25 = match kind & 4 {
         0 => Bm25::ANSERINI,
-        _ => Bm25::LUCENE.with_lengths(Lengths::Exact),
+        _ => Bm25::LUCENE.with_lengths(DocLengths::Exact),
     };
-    let strict = Index::from_bytes(bytes.clone(), Verify::Everything);
-    let lenient = Index::from_bytes(bytes, Verify::Tables);
+    let strict = Index::from_bytes(bytes.clone(), Verify::AllSections);
+    let lenient = Index::from_bytes(bytes, Verify::SmallSections);
     assert!(strict.is_err() || lenient.is_ok());
     if let Ok(index) = lenient {
         use_it(&index, bm25);
