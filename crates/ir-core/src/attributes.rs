@@ -174,7 +174,10 @@ mod tests {
         assert_eq!(read.get("year"), None);
         assert_eq!(read.text("task"), Some("qa"));
         assert_eq!(read.int("most"), Some(i64::MAX));
-        assert_eq!(read.get("more"), Some(&AttributeValue::Float(2.0_f64.powi(63))));
+        assert_eq!(
+            read.get("more"),
+            Some(&AttributeValue::Float(2.0_f64.powi(63)))
+        );
         let again: Attributes =
             serde_json::from_str(&serde_json::to_string(&read).unwrap()).unwrap();
         assert_eq!(again, read);

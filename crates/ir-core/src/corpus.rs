@@ -4,7 +4,7 @@ use std::error::Error;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Attributes, AttributeValue};
+use crate::{AttributeValue, Attributes};
 
 /// Document: id, title, text and typed attributes.
 ///

@@ -134,10 +134,7 @@ forward!(&E, Box<E>, Arc<E>);
 pub enum EncodeError {
     /// The output buffer has the wrong length.
     #[error("output buffer: expected {expected} values, found {found}")]
-    Shape {
-        expected: usize,
-        found: usize,
-    },
+    Shape { expected: usize, found: usize },
     /// The model failed.
     #[error("encoder {model} failed")]
     Model {

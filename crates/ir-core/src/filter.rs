@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Attributes, DocIds, DocNum, AttributeValue};
+use crate::{AttributeValue, Attributes, DocIds, DocNum};
 
 /// Set of documents to which a search is restricted.
 ///
@@ -214,24 +214,16 @@ impl DocFilter for NotLaterThan<'_> {
 #[allow(missing_docs)]
 pub enum Predicate {
     /// The attribute is absent, or a number ≤ `limit`.
-    AtMost {
-        name: String,
-        limit: f64,
-    },
+    AtMost { name: String, limit: f64 },
     /// The attribute is absent, or a number ≥ `limit`.
-    AtLeast {
-        name: String,
-        limit: f64,
-    },
+    AtLeast { name: String, limit: f64 },
     /// The attribute, or a member of it if it is a list, equals one of `values`.
     OneOf {
         name: String,
         values: Vec<AttributeValue>,
     },
     /// The attribute is present.
-    Known {
-        name: String,
-    },
+    Known { name: String },
     /// Conjunction.
     All(Vec<Predicate>),
     /// Disjunction.
@@ -258,7 +250,9 @@ impl Predicate {
                 number(name).is_none_or(|n| n.is_some_and(|n| n >= *limit))
             }
             Self::OneOf { name, values } => match attributes.get(name) {
-                Some(AttributeValue::List(members)) => members.iter().any(|member| values.contains(member)),
+                Some(AttributeValue::List(members)) => {
+                    members.iter().any(|member| values.contains(member))
+                }
                 Some(value) => values.contains(value),
                 None => false,
             },

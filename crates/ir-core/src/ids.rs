@@ -76,9 +76,7 @@ impl TryFrom<usize> for DocNum {
 pub enum IdError {
     /// The collection has more documents than a [`DocNum`] can number.
     #[error("more than {limit} documents in one index")]
-    TooManyDocuments {
-        limit: usize,
-    },
+    TooManyDocuments { limit: usize },
     /// Two documents share an id.
     #[error(
         "document id {id:?} occurs twice: as document {first} and as document {second}, counted from 0"

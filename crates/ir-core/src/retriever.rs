@@ -1,4 +1,4 @@
-//! The one seam between crates: [`Retriever`].
+//! The [`Retriever`] trait.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -7,17 +7,23 @@ use crate::{DocIds, DocNum, Ranking, Search};
 
 /// Anything that ranks the documents of a collection for a query.
 ///
-/// `Query` is `str` for retrievers that take text and `[f32]` for those that take vectors, so a
-/// list of unlike systems is a `Vec<Box<dyn Retriever<Query = str>>>`. Two methods are needed;
-/// [`TopK`](crate::TopK) does the bookkeeping.
+/// `Query` is `str` for text retrievers and `[f32]` for vector indexes. A list of different systems
+/// is a `Vec<Box<dyn Retriever<Query = str>>>`. Implement `ids` and `search`, with
+/// [`TopK`](crate::TopK) for the selection.
 ///
 /// # Contract
-/// `ir-testkit` checks it in one line for any implementation:
-/// - hits come in the order of [`Hit::order`](crate::Hit::order), at most `k`, never twice, never NaN;
-/// - a filtered search equals filtering the exhaustive ranking (that of `k` = number of documents),
-///   and so returns `k` hits whenever `k` documents of it pass;
-/// - an empty query and an empty collection give an empty or arbitrary, but valid, ranking;
-/// - `search_batch` equals `search`, one by one, whatever the number of threads.
+/// `ir-testkit` verifies it for any implementation:
+/// - Hits are in the order of [`Hit::order`](crate::Hit::order): at most `k`, distinct, not NaN.
+/// - Top `k` is the head of the exhaustive ranking (`k` = number of documents).
+/// - A filtered search equals the filtered exhaustive ranking, so it returns `k` hits if `k` of the
+///   matching documents pass.
+/// - An empty query and an empty collection return a valid, possibly empty ranking.
+/// - `search_batch` equals `search` per query, for any number of threads.
+///
+/// Retrievers whose definition depends on ranks or candidate lists are exempt from the filter rule
+/// by design: [`Fused`](crate::fusion::Fused), [`Reranked`](crate::fusion::Reranked), and the
+/// published kNN aggregate `ExactTop` of `ir-knn`. Approximate indexes (HNSW) satisfy it where the
+/// search is exact.
 ///
 /// # Examples
 /// A retriever that counts shared words:
@@ -47,24 +53,24 @@ use crate::{DocIds, DocNum, Ranking, Search};
 /// # Ok::<(), SearchError>(())
 /// ```
 pub trait Retriever: Send + Sync {
-    /// What a query is: `str`, `[f32]`, ...
+    /// Query type: `str`, `[f32]`, ...
     type Query: ?Sized + Sync;
 
-    /// The ids of the documents that [`Hit::doc`](crate::Hit::doc) numbers.
+    /// Returns the ids of the documents that [`Hit::doc`](crate::Hit::doc) numbers.
     fn ids(&self) -> &DocIds;
 
-    /// The best documents for one query.
+    /// Returns the best documents for one query.
     ///
     /// # Errors
-    /// When the query is not one that this retriever can answer, or the engine fails.
-    /// A query that matches nothing is no error.
+    /// If the query is invalid for this retriever, or the engine fails. A query without matches is
+    /// not an error.
     fn search(&self, query: &Self::Query, how: &Search<'_>) -> Result<Ranking, SearchError>;
 
-    /// The best documents for many queries, each with its own parameters (its own time filter,
-    /// say), in their order. One by one unless an engine knows better.
+    /// Returns the best documents for each query, in order. Every query has its own parameters,
+    /// such as a time filter. The default searches one query at a time.
     ///
     /// # Errors
-    /// As [`Retriever::search`]; the first failing query in order.
+    /// As [`Retriever::search`], for the first query that fails.
     fn search_batch(
         &self,
         queries: &[(&Self::Query, Search<'_>)],
@@ -101,50 +107,33 @@ macro_rules! forward {
 
 forward!(&R, Box<R>, Arc<R>);
 
-/// Why a search failed.
+/// Error of a search.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum SearchError {
-    /// A score was not a number.
-    #[error("score of document number {} is not a number", doc.get())]
-    NanScore {
-        /// The document.
-        doc: DocNum,
-    },
-    /// One document came twice.
+    /// A score is NaN.
+    #[error("document number {}: expected a score, found NaN", doc.get())]
+    NanScore { doc: DocNum },
+    /// A ranking contains a document twice.
     #[error("document number {} occurs twice in one ranking", doc.get())]
-    RepeatedHit {
-        /// The document.
-        doc: DocNum,
-    },
-    /// A vector of the wrong length.
-    #[error("query vector has {found} dimensions, the index has {expected}")]
-    Dimensions {
-        /// The index's.
-        expected: usize,
-        /// The query's.
-        found: usize,
-    },
-    /// A vector with a component that is NaN or infinite.
-    #[error("component {at} of the query vector is {value}")]
-    NotFinite {
-        /// Which component, from 0.
-        at: usize,
-        /// What it is.
-        value: f32,
-    },
-    /// A vector of zeros, where scores depend on the direction: cosine.
-    #[error("the query vector is zero, which has no direction")]
+    RepeatedHit { doc: DocNum },
+    /// The query vector has the wrong dimension.
+    #[error("query vector: expected {expected} dimensions, found {found}")]
+    Dimensions { expected: usize, found: usize },
+    /// A component of the query vector is NaN or infinite.
+    #[error("query vector, component {at}: expected a finite number, found {value}")]
+    NotFinite { at: usize, value: f32 },
+    /// The query vector is zero, for which cosine similarity is undefined.
+    #[error("query vector: expected a nonzero vector for cosine similarity")]
     ZeroVector,
-    /// The query could not be turned into a vector.
-    #[error("the query could not be encoded")]
+    /// The query could not be encoded.
+    #[error("cannot encode the query")]
     Encode(#[source] crate::EncodeError),
-    /// The engine behind the retriever failed: a damaged file, a remote system, a library.
+    /// The engine failed: a corrupt file, a remote system, a library.
     #[error("{engine} failed")]
     Engine {
-        /// Which engine.
         engine: &'static str,
-        /// What it said.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },

@@ -1,4 +1,4 @@
-//! The output of a retrieval system over a set of queries, by the collection's own ids.
+//! Runs: the output of a retrieval system over a set of queries, by collection id.
 
 use std::collections::BTreeMap;
 
@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DocIds, Query, Ranking, Retriever, Search, SearchError};
 
-/// One line of a run: a document and its score.
+/// Document and score of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScoredDoc {
-    /// The document's id.
+    /// Document id.
     pub doc: String,
-    /// Its score; higher is better.
+    /// Score; higher is better.
     pub score: f64,
 }
 
-/// What a system retrieved for each query, as it stands in a TREC run file.
+/// Ranked lists of one system by query id, as in a TREC run file.
 ///
 /// The documents of a query are in the order in which the system listed them. trec_eval ignores
-/// that order and sorts again by score: see [`write_run`](crate::trec::write_run) for how equal
-/// scores are written.
+/// that order and sorts by score; see [`write_run`](crate::trec::write_run) for the handling of
+/// ties.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// The system's name.
+    /// Run tag: name of the system.
     pub tag: String,
     queries: BTreeMap<String, Vec<ScoredDoc>>,
 }
 
 impl Run {
-    /// An empty run of a system.
+    /// Creates an empty run.
     #[must_use]
     pub fn new(tag: impl Into<String>) -> Self {
         Self {
@@ -37,12 +37,11 @@ impl Run {
         }
     }
 
-    /// A run whose lists are at hand.
     pub(crate) fn from_lists(tag: String, queries: BTreeMap<String, Vec<ScoredDoc>>) -> Self {
         Self { tag, queries }
     }
 
-    /// Appends a document to a query's list.
+    /// Appends a document to the list of a query.
     pub fn push(&mut self, query: &str, doc: impl Into<String>, score: f64) {
         let scored = ScoredDoc {
             doc: doc.into(),
@@ -56,48 +55,48 @@ impl Run {
         }
     }
 
-    /// Appends a ranking to a query's list, with the collection's ids.
-    /// A query without hits does not appear in a run.
+    /// Appends a ranking to the list of a query, with collection ids. A query without hits does not
+    /// appear in a run.
     pub fn push_ranking(&mut self, query: &str, ranking: &Ranking, ids: &DocIds) {
         for hit in ranking {
             self.push(query, ids.id(hit.doc), f64::from(hit.score));
         }
     }
 
-    /// The list of one query.
+    /// Returns the list of a query.
     #[must_use]
     pub fn get(&self, query: &str) -> Option<&[ScoredDoc]> {
         self.queries.get(query).map(Vec::as_slice)
     }
 
-    /// All lists, by query id in ascending byte order.
+    /// Iterates over the lists in ascending byte order of the query id.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &[ScoredDoc])> {
         self.queries
             .iter()
             .map(|(query, list)| (query.as_str(), list.as_slice()))
     }
 
-    /// All lists, by query id, to change.
+    /// Iterates over the lists mutably, by query id.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (&str, &mut Vec<ScoredDoc>)> {
         self.queries
             .iter_mut()
             .map(|(query, list)| (query.as_str(), list))
     }
 
-    /// How many queries have at least one document.
+    /// Returns the number of queries with at least one document.
     #[must_use]
     pub fn len(&self) -> usize {
         self.queries.len()
     }
 
-    /// Whether nothing was retrieved at all.
+    /// Returns whether no query has a document.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queries.is_empty()
     }
 
-    /// Drops every document whose id is the query's own: in some collections (ArguAna) the queries
-    /// are documents. Gives the number dropped. Cut afterwards with [`Run::truncate`].
+    /// Removes documents whose id equals the query id, and returns their number. For collections
+    /// whose queries are documents (ArguAna). Truncate afterwards, with [`Run::truncate`].
     pub fn remove_identical_ids(&mut self) -> usize {
         let mut dropped = 0;
         for (query, list) in &mut self.queries {
@@ -115,19 +114,24 @@ impl Run {
         self.queries.retain(|_, list| !list.is_empty());
     }
 
-    /// Runs a text retriever over queries, `k` hits each, as one batch.
+    /// Searches the best `k` documents for every query, as one batch.
     ///
     /// # Errors
     /// As [`Retriever::search_batch`].
-    pub fn from_retriever<R>(tag: &str, retriever: &R, queries: &[Query], k: usize) -> Result<Self, SearchError>
+    pub fn from_retriever<R>(
+        tag: &str,
+        retriever: &R,
+        queries: &[Query],
+        k: usize,
+    ) -> Result<Self, SearchError>
     where
         R: Retriever<Query = str> + ?Sized,
     {
         Self::from_retriever_with(tag, retriever, queries, |_, _| Search::top(k))
     }
 
-    /// Runs a text retriever over queries, each with its own parameters, as one batch. `how` is
-    /// asked for them with each query and its position, from 0, in their order.
+    /// Searches every query with its own parameters, as one batch. `search` is called in order with
+    /// the position of the query and the query.
     ///
     /// ```
     /// # use ir_core::{DocIds, DocNum, Ranking, Retriever, SearchError, TopK};
@@ -144,8 +148,9 @@ impl Run {
     /// # }
     /// # let retriever = All(["old", "new"].into_iter().collect());
     /// let years: Years = [Some(2010), Some(2020)].into_iter().collect();
-    /// let queries = [Query::new("q1", "tea").with("year", 2015_i64), Query::new("q2", "tea")];
-    /// // A filter for each query, which the searches borrow.
+    /// let queries =
+    ///     [Query::new("q1", "tea").with("year", 2015_i64), Query::new("q2", "tea")];
+    /// // One filter per query, borrowed by the searches.
     /// let filters: Vec<_> =
     ///     queries.iter().map(|query| years.not_later_than(query.attributes.year())).collect();
     /// let run = Run::from_retriever_with("in time", &retriever, &queries, |n, _| {
@@ -162,7 +167,7 @@ impl Run {
         tag: &str,
         retriever: &R,
         queries: &'a [Query],
-        mut how: impl FnMut(usize, &'a Query) -> Search<'a>,
+        mut search: impl FnMut(usize, &'a Query) -> Search<'a>,
     ) -> Result<Self, SearchError>
     where
         R: Retriever<Query = str> + ?Sized,
@@ -170,7 +175,7 @@ impl Run {
         let batch: Vec<(&str, Search<'a>)> = queries
             .iter()
             .enumerate()
-            .map(|(n, query)| (query.text.as_str(), how(n, query)))
+            .map(|(n, query)| (query.text.as_str(), search(n, query)))
             .collect();
         let mut run = Self::new(tag);
         for (query, ranking) in queries.iter().zip(retriever.search_batch(&batch)?) {

@@ -1,4 +1,4 @@
-//! The order in which the documents of a run stand.
+//! Order of the documents of a run.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -7,16 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::ScoredDoc;
 
-/// Which order of a run's documents counts where ranks matter: pools, overlaps, interleaving,
-/// comparisons of runs.
+/// Order of the documents of a run where ranks matter: pools, overlap, interleaving, comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunOrder {
-    /// As trec_eval ranks them, whatever the order of the lines: by score, equal scores by document
-    /// id from z to a.
+    /// Score descending, then document id descending, as in trec_eval; the order of the lines is
+    /// ignored.
     #[default]
     Score,
-    /// The order of the file.
+    /// Order of the file.
     File,
 }
 
@@ -30,8 +29,8 @@ impl fmt::Display for RunOrder {
 }
 
 impl RunOrder {
-    /// A query's documents in this order. One that repeats counts once, at its first place; a
-    /// score that is NaN stands behind all others.
+    /// Returns the documents of a query in this order. A repeated document is kept at its first
+    /// rank only. NaN scores rank last.
     ///
     /// ```
     /// use ir_core::{RunOrder, Run};
@@ -70,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn oddities_have_a_place() {
+    fn nan_zero_and_repeated_documents() {
         let scored = |doc: &str, score| ScoredDoc {
             doc: doc.to_owned(),
             score,

@@ -1,4 +1,4 @@
-//! Runs and qrels read fast are what a slow reader finds, line by line.
+//! Fast readers of runs and qrels compared with slow ones, line by line.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use ir_core::trec::{self, HeaderLine, parse_number};
 use ir_core::{Qrels, Run};
 use proptest::prelude::*;
 
-/// What stands in a line, by the rules as they are written down: the columns, or a fault.
+/// Columns of a line by the documented rules, or an error.
 fn columns(line: &[u8]) -> Result<Option<Vec<&str>>, &'static str> {
     if line.starts_with(&[0xFF, 0xFE]) || line.starts_with(&[0xFE, 0xFF]) {
         return Err("expected UTF-8 text, found UTF-16");
@@ -25,7 +25,7 @@ fn columns(line: &[u8]) -> Result<Option<Vec<&str>>, &'static str> {
     Ok((!columns.is_empty() && !text.starts_with('#')).then_some(columns))
 }
 
-/// Calls `each` with the number and the columns of the lines that hold data; the first fault.
+/// Calls `each` with number and columns of the non-blank lines; returns the first error.
 fn slowly<'t>(
     bytes: &'t [u8],
     mut each: impl FnMut(usize, &[&'t str]) -> Result<(), String>,
@@ -49,12 +49,12 @@ fn repeats<'t>(
     match seen.insert((query, doc), line) {
         None => Ok(()),
         Some(first) => Err(format!(
-            "x:{line}: document {doc:?} of query {query:?} stands in line {first} already"
+            "x:{line}: document {doc:?} of query {query:?} is already in line {first}"
         )),
     }
 }
 
-fn run_slowly(bytes: &[u8]) -> Result<Run, String> {
+fn read_run_slowly(bytes: &[u8]) -> Result<Run, String> {
     let mut run = Run::default();
     let mut seen = HashMap::new();
     slowly(bytes, |line, columns| {
@@ -92,7 +92,7 @@ fn qrels_slowly(bytes: &[u8]) -> Result<Qrels, String> {
     Ok(qrels)
 }
 
-/// Gives a few bytes at a time.
+/// Reader that returns a few bytes at a time.
 struct Trickle<'a>(&'a [u8], usize);
 
 impl Read for Trickle<'_> {
@@ -150,7 +150,7 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any, 0..60).prop_map(|pieces| pieces.concat())
 }
 
-/// Lines that are right, so that files are long.
+/// Valid lines.
 fn proper(columns: usize) -> impl Strategy<Value = Vec<u8>> {
     let word = prop::sample::select(vec![
         "a",
@@ -191,7 +191,7 @@ proptest! {
     fn runs_are_those_of_the_slow_reader(bytes in files(6), step in 1..70_usize) {
         let fast = trec::read_run(Trickle(&bytes, step), "x", HeaderLine::AsData);
         let fast = fast.map(|parsed| parsed.data).map_err(|error| error.to_string());
-        prop_assert_eq!(fast, run_slowly(&bytes));
+        prop_assert_eq!(fast, read_run_slowly(&bytes));
     }
 
     #[test]

@@ -1,8 +1,4 @@
-//! Rank fusion: one ranking out of several.
-//!
-//! A [`Fusion`] is a value: how the scores of each list are normalized, and how a document's
-//! scores are combined. [`fuse_runs`] joins runs by the collection's ids, query by query;
-//! [`fuse_rankings`] joins rankings over one index by document number.
+//! Rank fusion of runs by a [`Fusion`]: score normalization, then combination.
 //!
 //! ```
 //! use ir_core::Run;
@@ -23,59 +19,60 @@ use serde::{Deserialize, Serialize};
 use super::FusionError;
 use crate::{DocNum, Hit, Ranking, Run, ScoredDoc, SearchError};
 
-/// How the scores of one list are made comparable with those of another, before they are combined.
+/// Normalization of the scores of each list before they are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ScoreNormalization {
-    /// The scores as they are.
+    /// Raw scores.
     #[default]
     None,
-    /// (s − min) / max(max − min, 1e-9): between 0 and 1; a constant list becomes all 0.
+    /// (s − min) / max(max − min, 1e-9), in 0..=1. A constant list becomes all 0.
     MinMax,
-    /// (s − mean) / max(sd, 1e-9), with the standard deviation of the population.
+    /// (s − mean) / max(sd, 1e-9), with the population standard deviation.
     ZScore,
-    /// (s − min) / Σ(s − min): the list adds up to 1; a constant list becomes all 0.
+    /// (s − min) / Σ(s − min): scores sum to 1. A constant list becomes all 0.
     Sum,
-    /// Borda points: with C documents in the union of all lists, the document of rank i (from 0)
-    /// gets C − i, and one that a list of n lacks gets (C − n + 1) / 2 from it.
+    /// Borda points: with C documents in the union of all lists, rank i (from 0) gets C − i points,
+    /// and a document missing from a list of length n gets (C − n + 1) / 2 points.
     Borda,
 }
 
-/// How the scores of one document are combined.
+/// Combination of the normalized scores of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ScoreCombination {
-    /// Reciprocal rank fusion: Σ 1 / (k + rank), rank from 1. Scores count only for the order.
+    /// Reciprocal rank fusion: Σ 1 / (k + rank), ranks from 1. Scores only determine the order.
+    ///
     /// # Source
     /// Cormack, Clarke, Büttcher, SIGIR 2009, where k = 60.
     Rrf {
-        /// How little the first ranks stand out: finite, at least 0.
+        /// Damping constant; larger values flatten the weight of the top ranks. Range: finite, ≥ 0.
         k: f64,
     },
-    /// CombSUM: the sum of the scores.
+    /// CombSUM: sum of the scores.
     /// # Source
-    /// This and the other Comb methods: Fox and Shaw, "Combination of Multiple Searches", TREC-2, 1994.
+    /// All Comb methods: Fox and Shaw, "Combination of Multiple Searches", TREC-2, 1994.
     Sum,
-    /// CombMNZ: the sum times the number of lists that contain the document, even with score 0.
+    /// CombMNZ: sum times the number of lists that contain the document.
     Mnz,
-    /// CombANZ: the mean over the lists that contain the document.
+    /// CombANZ: mean over the lists that contain the document.
     Anz,
-    /// CombMAX: the largest score.
+    /// CombMAX: maximum score.
     Max,
-    /// CombMIN: the smallest score.
+    /// CombMIN: minimum score.
     Min,
-    /// CombMED: the median score; of an even number, the mean of the middle two.
+    /// CombMED: median score; the mean of the two middle scores for even counts.
     Med,
 }
 
-/// A fusion method as a value: normalisation, then combination.
+/// Fusion method: score normalization, then combination.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Fusion {
-    /// How each list's scores are made comparable.
+    /// Score normalization.
     pub normalization: ScoreNormalization,
-    /// How a document's scores are combined.
+    /// Score combination.
     pub combination: ScoreCombination,
 }
 
@@ -89,7 +86,7 @@ impl Fusion {
         }
     }
 
-    /// CombSUM over min–max normalized scores.
+    /// CombSUM of min-max normalized scores.
     #[must_use]
     pub const fn comb_sum() -> Self {
         Self {
@@ -98,7 +95,7 @@ impl Fusion {
         }
     }
 
-    /// CombMNZ over min–max normalized scores.
+    /// CombMNZ of min-max normalized scores.
     #[must_use]
     pub const fn comb_mnz() -> Self {
         Self {
@@ -116,7 +113,7 @@ impl Fusion {
         }
     }
 
-    /// Checks the parameters.
+    /// Validates the parameters.
     ///
     /// # Errors
     /// [`FusionError::RrfK`] if the k of [`ScoreCombination::Rrf`] is negative or not finite.
@@ -129,7 +126,7 @@ impl Fusion {
         }
     }
 
-    /// Fuses lists that are in rank order, best first. The result is unsorted, by key ascending.
+    /// Fuses lists in rank order, best first. Returns documents in ascending order of the key.
     fn fuse<K: Ord + Clone>(self, lists: &[Vec<(K, f64)>]) -> Vec<(K, f64)> {
         let mut scores: BTreeMap<&K, Vec<f64>> = BTreeMap::new();
         let union = {
@@ -144,7 +141,7 @@ impl Fusion {
                 ScoreCombination::Rrf { k } => (1..=list.len())
                     .map(|rank| 1.0 / (k + rank as f64))
                     .collect(),
-                _ => normalized(
+                _ => normalize(
                     self.normalization,
                     list.iter().map(|(_, score)| *score).collect(),
                     union,
@@ -153,7 +150,9 @@ impl Fusion {
             for ((key, _), value) in list.iter().zip(values) {
                 scores.entry(key).or_default().push(value);
             }
-            if self.normalization == ScoreNormalization::Borda && !matches!(self.combination, ScoreCombination::Rrf { .. }) {
+            if self.normalization == ScoreNormalization::Borda
+                && !matches!(self.combination, ScoreCombination::Rrf { .. })
+            {
                 let absent = (union - list.len() as f64 + 1.0) / 2.0;
                 let present: std::collections::BTreeSet<&K> =
                     list.iter().map(|(key, _)| key).collect();
@@ -170,7 +169,7 @@ impl Fusion {
 
 impl ScoreCombination {
     fn apply(self, mut values: Vec<f64>) -> f64 {
-        // The largest or middle of some numbers would hide it.
+        // Max, min and median would hide NaN.
         if values.iter().any(|value| value.is_nan()) {
             return f64::NAN;
         }
@@ -191,12 +190,12 @@ impl ScoreCombination {
     }
 }
 
-fn normalized(how: ScoreNormalization, scores: Vec<f64>, union: f64) -> Vec<f64> {
+fn normalize(normalization: ScoreNormalization, scores: Vec<f64>, union: f64) -> Vec<f64> {
     let count = scores.len() as f64;
     let min = scores.iter().copied().fold(f64::INFINITY, f64::min);
     let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let linear = |offset: f64, scale: f64| scores.iter().map(|s| (s - offset) / scale).collect();
-    match how {
+    match normalization {
         ScoreNormalization::None => scores,
         ScoreNormalization::MinMax => linear(min, (max - min).max(1e-9)),
         ScoreNormalization::ZScore => {
@@ -212,18 +211,18 @@ fn normalized(how: ScoreNormalization, scores: Vec<f64>, union: f64) -> Vec<f64>
     }
 }
 
-/// Fuses runs by the collection's ids, query by query. A query that some runs lack is fused from
-/// the others. Each list is first put in trec_eval's order (score descending, equal scores by id
-/// descending), and so is the result.
+/// Fuses runs query by query. A query that is missing from some runs is fused from the others. Each
+/// list is sorted in trec_eval's order first (score descending, ties by document id descending),
+/// and so is the result.
 ///
 /// # Errors
-/// When a score is NaN, a fused score is (which infinite scores can cause), or the k of
+/// If a score is NaN, a fused score is NaN (infinity minus infinity), or the k of
 /// [`ScoreCombination::Rrf`] is negative or not finite.
 pub fn fuse_runs(tag: &str, runs: &[Run], fusion: Fusion) -> Result<Run, FusionError> {
     fusion.validate()?;
     let order =
         |a: &(String, f64), b: &(String, f64)| b.1.total_cmp(&a.1).then_with(|| b.0.cmp(&a.0));
-    // Adding 0 makes 0 of -0, which `total_cmp` tells apart.
+    // Adding 0 turns -0 into 0, which `total_cmp` distinguishes.
     let mut queries: BTreeMap<&str, Vec<Vec<(String, f64)>>> = BTreeMap::new();
     for run in runs {
         for (query, list) in run.iter() {
@@ -259,12 +258,7 @@ pub fn fuse_runs(tag: &str, runs: &[Run], fusion: Fusion) -> Result<Run, FusionE
     Ok(fused)
 }
 
-/// Fuses rankings over one index by document number; equal scores by document number ascending,
-/// as in every [`Ranking`].
-///
-/// # Errors
-/// When a fused score is NaN, which infinite scores can cause, or the k of [`ScoreCombination::Rrf`] is
-/// negative or not finite.
+/// Fuses rankings by document number; ties by document number ascending.
 pub(super) fn fuse_rankings(rankings: &[Ranking], fusion: Fusion) -> Result<Ranking, SearchError> {
     let lists: Vec<Vec<(DocNum, f64)>> = rankings
         .iter()

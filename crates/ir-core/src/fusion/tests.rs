@@ -1,22 +1,21 @@
-//! Hybrids against sums and fusions over whole collections.
+//! Hybrid retrievers compared with sums and fusions over whole collections.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::*;
 use super::fuse::fuse_rankings;
+use super::*;
 use crate::{DocFilter, DocIds, DocNum, Hit, Ranking, Retriever, Search, SearchError, TopK};
 
-/// Gives records the scores that stand in their places, whatever is asked; a record without a
-/// score is no hit.
+/// Retriever with a constant score per record; a record without a score is not a hit.
 #[derive(Debug, Clone)]
-struct Fixed {
+struct ConstantScores {
     ids: DocIds,
     scores: Vec<Option<f32>>,
 }
 
-impl Fixed {
+impl ConstantScores {
     fn new(records: &[(&str, Option<f32>)]) -> Self {
         Self {
             ids: records.iter().map(|(id, _)| *id).collect(),
@@ -37,7 +36,7 @@ impl Fixed {
     }
 }
 
-impl Retriever for Fixed {
+impl Retriever for ConstantScores {
     type Query = str;
 
     fn ids(&self) -> &DocIds {
@@ -67,7 +66,11 @@ fn named(retriever: &dyn Retriever<Query = str>, how: &Search<'_>) -> Vec<(Strin
 }
 
 /// The weighted sum over every document, in the order of the hybrid's numbers.
-fn sums(parts: &[(Fixed, f32)], ids: &DocIds, allowed: &dyn DocFilter) -> Vec<(String, f32)> {
+fn sums(
+    parts: &[(ConstantScores, f32)],
+    ids: &DocIds,
+    allowed: &dyn DocFilter,
+) -> Vec<(String, f32)> {
     let best: Vec<BTreeMap<String, f32>> = parts.iter().map(|(part, _)| part.best()).collect();
     let mut all = TopK::new(usize::MAX);
     for (doc, id) in (0..).map(DocNum::new).zip(ids.iter()) {
@@ -88,7 +91,7 @@ fn sums(parts: &[(Fixed, f32)], ids: &DocIds, allowed: &dyn DocFilter) -> Vec<(S
 }
 
 /// The whole list of a part under the hybrid's numbers, each document where it stands first.
-fn listed(part: &Fixed, ids: &DocIds) -> Vec<Hit> {
+fn listed(part: &ConstantScores, ids: &DocIds) -> Vec<Hit> {
     let mut seen = BTreeSet::new();
     let all = part.search("q", &Search::top(usize::MAX)).unwrap();
     let hits = all.iter().map(|hit| (part.ids.id(hit.doc), hit.score));
@@ -99,7 +102,7 @@ fn listed(part: &Fixed, ids: &DocIds) -> Vec<Hit> {
 }
 
 /// RecordFilter of some ids, repeated ones among them, with few different scores, negative ones too.
-fn fixed(most: usize) -> impl Strategy<Value = Fixed> {
+fn fixed(most: usize) -> impl Strategy<Value = ConstantScores> {
     let score = prop::option::weighted(0.8, (-4_i8..6).prop_map(|s| f32::from(s) / 4.0));
     prop::collection::vec((0_usize..most, score), 0..most).prop_map(|records| {
         let ids: Vec<String> = records.iter().map(|(n, _)| format!("d{n}")).collect();
@@ -108,24 +111,24 @@ fn fixed(most: usize) -> impl Strategy<Value = Fixed> {
             .zip(&records)
             .map(|(id, r)| (id.as_str(), r.1))
             .collect();
-        Fixed::new(&records)
+        ConstantScores::new(&records)
     })
 }
 
 proptest! {
     #[test]
-    fn a_blend_is_the_sum_over_all(
+    fn weighted_sum_equals_exhaustive_sum(
         parts in prop::collection::vec((fixed(700), prop::sample::select(vec![0.0, 0.3, 1.0, 7.0])), 1..4),
         k in prop::sample::select(vec![0, 1, 3, 20, 150, 2000]), modulus in 1_u32..40,
     ) {
-        let blend = WeightedSum::new(parts.clone()).unwrap();
+        let hybrid = WeightedSum::new(parts.clone()).unwrap();
         let filter = |doc: DocNum| doc.get().is_multiple_of(modulus);
-        let mut expected = sums(&parts, blend.ids(), &filter);
+        let mut expected = sums(&parts, hybrid.ids(), &filter);
         expected.truncate(k);
-        prop_assert_eq!(named(&blend, &Search::top(k).within(&filter)), expected);
-        let mut expected = sums(&parts, blend.ids(), &|_: DocNum| true);
+        prop_assert_eq!(named(&hybrid, &Search::top(k).within(&filter)), expected);
+        let mut expected = sums(&parts, hybrid.ids(), &|_: DocNum| true);
         expected.truncate(k);
-        prop_assert_eq!(named(&blend, &Search::top(k)), expected);
+        prop_assert_eq!(named(&hybrid, &Search::top(k)), expected);
     }
 
     #[test]
@@ -159,7 +162,7 @@ proptest! {
 }
 
 #[test]
-fn the_best_may_be_in_no_list() {
+fn best_document_may_be_outside_the_first_lists() {
     // Two lists of 300 that run against each other, and one document in the middle of both.
     let id = |n: usize| format!("d{n:03}");
     let part = |order: &dyn Fn(usize) -> f32| {
@@ -169,32 +172,35 @@ fn the_best_may_be_in_no_list() {
             .enumerate()
             .map(|(n, id)| (id.as_str(), Some(order(n))))
             .collect();
-        Fixed::new(&records)
+        ConstantScores::new(&records)
     };
     let rises = part(&|n| if n == 150 { 200.0 } else { n as f32 });
     let falls = part(&|n| if n == 150 { 200.0 } else { 300.0 - n as f32 });
-    let blend = WeightedSum::new([(rises, 1.0), (falls, 1.0)]).unwrap();
-    assert_eq!(named(&blend, &Search::top(1)), [("d150".to_owned(), 400.0)]);
+    let hybrid = WeightedSum::new([(rises, 1.0), (falls, 1.0)]).unwrap();
+    assert_eq!(
+        named(&hybrid, &Search::top(1)),
+        [("d150".to_owned(), 400.0)]
+    );
 }
 
 #[test]
 fn several_vectors_of_one_answer() {
     // An answer and two questions under one id: the best cosine counts, and BM25 once.
-    let cosine = Fixed::new(&[
+    let cosine = ConstantScores::new(&[
         ("a", Some(0.2)),
         ("a", Some(0.9)),
         ("b", Some(0.8)),
         ("a", Some(-0.5)),
     ]);
-    let bm25 = Fixed::new(&[("b", Some(3.0)), ("c", Some(1.0))]);
+    let bm25 = ConstantScores::new(&[("b", Some(3.0)), ("c", Some(1.0))]);
     let parts = [(cosine, 1.0), (bm25, 0.1)];
-    let blend = WeightedSum::new(parts.clone()).unwrap();
-    let found: Vec<String> = named(&blend, &Search::top(9))
+    let hybrid = WeightedSum::new(parts.clone()).unwrap();
+    let found: Vec<String> = named(&hybrid, &Search::top(9))
         .into_iter()
         .map(|(id, _)| id)
         .collect();
     assert_eq!(found, ["b", "a", "c"]);
-    assert_eq!(blend.ids().len(), 3);
+    assert_eq!(hybrid.ids().len(), 3);
     for weight in [-0.1, f32::NAN, f32::INFINITY] {
         let error = WeightedSum::new([(parts[0].0.clone(), weight)]).unwrap_err();
         assert!(
@@ -202,13 +208,14 @@ fn several_vectors_of_one_answer() {
             "{error}"
         );
     }
-    let empty = WeightedSum::<Fixed>::new([]).unwrap();
+    let empty = WeightedSum::<ConstantScores>::new([]).unwrap();
     assert!(named(&empty, &Search::top(3)).is_empty());
 }
 
 #[test]
 fn priors() {
-    let prior = DocumentPrior::new([("a", 0.5), ("b", 0.0), ("c", 2.0), ("d", -1.0), ("e", 0.5)]).unwrap();
+    let prior =
+        DocumentPrior::new([("a", 0.5), ("b", 0.0), ("c", 2.0), ("d", -1.0), ("e", 0.5)]).unwrap();
     let found = named(&prior, &Search::top(9));
     let expected = [("c", 2.0), ("a", 0.5), ("e", 0.5), ("d", -1.0)];
     assert_eq!(found, expected.map(|(id, score)| (id.to_owned(), score)));
@@ -218,8 +225,8 @@ fn priors() {
     // A part of a sum like any other: with a weight of 0.1, b passes a.
     let scores = DocumentPrior::new([("a", 0.9), ("b", 0.8)]).unwrap();
     let uses = DocumentPrior::new([("b", 2.0), ("z", 1.0)]).unwrap();
-    let blend = WeightedSum::new([(scores, 1.0), (uses, 0.1)]).unwrap();
-    let found: Vec<String> = named(&blend, &Search::top(9))
+    let hybrid = WeightedSum::new([(scores, 1.0), (uses, 0.1)]).unwrap();
+    let found: Vec<String> = named(&hybrid, &Search::top(9))
         .into_iter()
         .map(|(id, _)| id)
         .collect();

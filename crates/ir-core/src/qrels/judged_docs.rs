@@ -1,4 +1,4 @@
-//! The judged documents of one query.
+//! Judged documents of one query.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -9,9 +9,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Grade;
 
-/// The documents that were judged for one query and their grades, in ascending byte order of the
-/// ids. Where they came in that order all ids are in one text, so that millions of judgments take
-/// little more memory than their file; others are kept in a tree. See
+/// Judged documents of one query and their grades, in ascending byte order of the ids.
+///
+/// Ids inserted in ascending order are packed into one string, so that millions of judgments need
+/// little more memory than their file; otherwise a tree is used. See
 /// [`Qrels::get`](crate::Qrels::get).
 ///
 /// ```
@@ -29,12 +30,12 @@ enum Storage {
     Tree(BTreeMap<String, Grade>),
 }
 
-/// Documents in ascending order.
+/// Documents in ascending order of their ids.
 #[derive(Clone, Default)]
 struct PackedDocs {
-    /// One behind the other.
+    /// Concatenated ids.
     ids: String,
-    /// Where each id ends, and its grade.
+    /// End offset of each id, and its grade.
     rows: Vec<(usize, Grade)>,
 }
 
@@ -44,7 +45,7 @@ impl PackedDocs {
         &self.ids[from..self.rows[row].0]
     }
 
-    /// Where a document is, or would be.
+    /// Returns the row of a document, or its insertion point.
     fn find(&self, doc: &str) -> Result<usize, usize> {
         let (mut low, mut high) = (0, self.rows.len());
         while low < high {
@@ -74,7 +75,7 @@ impl PackedDocs {
 }
 
 impl JudgedDocs {
-    /// Documents in ascending order, each once; their ids have `bytes` bytes together.
+    /// Builds from distinct documents in ascending order; `bytes` is the total length of the ids.
     pub(crate) fn ascending<'d>(
         docs: impl ExactSizeIterator<Item = (&'d str, Grade)>,
         bytes: usize,
@@ -87,7 +88,7 @@ impl JudgedDocs {
         Self(Storage::Packed(packed))
     }
 
-    /// Records a grade and gives the earlier one of the same document, which it replaces.
+    /// Inserts a grade and returns the grade that it replaces.
     pub(crate) fn insert(&mut self, doc: &str, grade: Grade) -> Option<Grade> {
         match &mut self.0 {
             Storage::Tree(tree) => tree.insert(doc.to_owned(), grade),
@@ -108,7 +109,7 @@ impl JudgedDocs {
         }
     }
 
-    /// The grade of a document; `None` when it was not judged.
+    /// Returns the grade of a document; `None` if unjudged.
     #[must_use]
     pub fn get(&self, doc: &str) -> Option<Grade> {
         match &self.0 {
@@ -117,7 +118,7 @@ impl JudgedDocs {
         }
     }
 
-    /// The documents and their grades.
+    /// Iterates over documents and grades.
     #[must_use]
     pub fn iter(&self) -> Box<dyn ExactSizeIterator<Item = (&str, Grade)> + '_> {
         match &self.0 {
@@ -126,12 +127,12 @@ impl JudgedDocs {
         }
     }
 
-    /// The grades alone, in the order of the documents.
+    /// Iterates over the grades, in the order of the documents.
     pub fn grades(&self) -> impl ExactSizeIterator<Item = Grade> {
         self.iter().map(|judged| judged.1)
     }
 
-    /// How many documents were judged.
+    /// Returns the number of judged documents.
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.0 {
@@ -140,7 +141,7 @@ impl JudgedDocs {
         }
     }
 
-    /// Whether none was.
+    /// Returns whether no document is judged.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -177,7 +178,7 @@ impl<'j> IntoIterator for &'j JudgedDocs {
 }
 
 impl<S: AsRef<str>> FromIterator<(S, Grade)> for JudgedDocs {
-    /// The last grade of a document counts.
+    /// Keeps the last grade of a document.
     fn from_iter<I: IntoIterator<Item = (S, Grade)>>(judged: I) -> Self {
         let mut docs = Self::default();
         for (doc, grade) in judged {
@@ -187,7 +188,7 @@ impl<S: AsRef<str>> FromIterator<(S, Grade)> for JudgedDocs {
     }
 }
 
-/// As a map from document to grade.
+/// Serialized as a map from document to grade.
 impl Serialize for JudgedDocs {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter())
@@ -225,9 +226,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever the order in which they come.
         #[test]
-        fn it_is_a_sorted_map(rows in prop::collection::vec(("[a-cä]{0,3}", -2..3_i64), 0..40)) {
+        fn behaves_like_a_sorted_map(rows in prop::collection::vec(("[a-cä]{0,3}", -2..3_i64), 0..40)) {
             let mut judged = JudgedDocs::default();
             let mut map = BTreeMap::new();
             for (doc, grade) in &rows {

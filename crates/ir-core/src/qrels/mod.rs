@@ -1,4 +1,4 @@
-//! Relevance judgments.
+//! Relevance judgments (qrels).
 
 use std::collections::BTreeMap;
 
@@ -12,29 +12,29 @@ pub use judged_docs::JudgedDocs;
 pub use stratified::StratifiedQrels;
 pub use subtopics::SubtopicQrels;
 
-/// A relevance grade: 0 not relevant, higher is more relevant, negative in the pool but not judged.
+/// Relevance grade: 0 is not relevant, higher is more relevant, negative is pooled but not judged.
 pub type Grade = i64;
 
-/// Where relevance judgments come from: [`Qrels`], a database, an annotation tool.
+/// Source of relevance judgments: [`Qrels`], a database, an annotation tool.
 pub trait Judgments: Send + Sync {
-    /// The queries that have judgments, in ascending byte order.
+    /// Iterates over the judged queries in ascending byte order.
     fn queries(&self) -> Box<dyn Iterator<Item = &str> + '_>;
 
-    /// The judged documents of a query and their grades, in ascending byte order of the ids.
+    /// Iterates over the judged documents of a query and their grades, in ascending byte order of
+    /// the ids.
     fn judged(&self, query: &str) -> Box<dyn Iterator<Item = (&str, Grade)> + '_>;
 
-    /// The grade of one document; `None` when it was not judged.
+    /// Returns the grade of a document; `None` if unjudged.
     fn grade(&self, query: &str, doc: &str) -> Option<Grade>;
 
-    /// The stratum from which a document was sampled for judging, where there are strata
-    /// ([`StratifiedQrels`](crate::StratifiedQrels)); the others make up one.
+    /// Returns the stratum from which a document was sampled for judging, for stratified samples
+    /// ([`StratifiedQrels`]). Documents without a stratum form one stratum.
     fn stratum(&self, _query: &str, _doc: &str) -> Option<&str> {
         None
     }
 
-    /// The judgments of the subtopics of a query: document, subtopic, grade, by ascending document.
-    /// `None` when judgments are of whole queries, which they are but for
-    /// [`SubtopicQrels`](crate::SubtopicQrels).
+    /// Iterates over the subtopic judgments of a query: document, subtopic, grade, in ascending order
+    /// of the documents. `None` if judgments are per query, as in all but [`SubtopicQrels`].
     fn subtopics(
         &self,
         _query: &str,
@@ -43,7 +43,7 @@ pub trait Judgments: Send + Sync {
     }
 }
 
-/// Relevance judgments in memory: query id, document id, grade.
+/// In-memory relevance judgments: query id, document id, grade.
 ///
 /// ```
 /// use ir_core::Qrels;
@@ -59,19 +59,18 @@ pub struct Qrels {
 }
 
 impl Qrels {
-    /// No judgments.
+    /// Creates an empty set of judgments.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Judgments that are at hand.
     pub(crate) fn from_lists(queries: BTreeMap<String, JudgedDocs>) -> Self {
         Self { queries }
     }
 
-    /// Records a judgment and gives the earlier one of the same pair, which it replaces. Documents
-    /// that come in ascending order of their ids take the least memory.
+    /// Inserts a judgment and returns the grade that it replaces. Insertion in ascending order of
+    /// document ids is the most memory-efficient.
     pub fn insert(&mut self, query: &str, doc: &str, grade: Grade) -> Option<Grade> {
         if !self.queries.contains_key(query) {
             let none = JudgedDocs::default();
@@ -80,38 +79,38 @@ impl Qrels {
         self.queries.get_mut(query)?.insert(doc, grade)
     }
 
-    /// The grade of one document; `None` when it was not judged.
+    /// Returns the grade of a document; `None` if unjudged.
     #[must_use]
     pub fn grade(&self, query: &str, doc: &str) -> Option<Grade> {
         self.queries.get(query)?.get(doc)
     }
 
-    /// The judgments of one query, by document id.
+    /// Returns the judgments of a query, by document id.
     #[must_use]
     pub fn get(&self, query: &str) -> Option<&JudgedDocs> {
         self.queries.get(query)
     }
 
-    /// All judgments, by query id.
+    /// Iterates over all judgments by query id.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &JudgedDocs)> {
         self.queries
             .iter()
             .map(|(query, judged)| (query.as_str(), judged))
     }
 
-    /// How many queries have judgments.
+    /// Returns the number of judged queries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.queries.len()
     }
 
-    /// Whether there are no judgments.
+    /// Returns whether there are no judgments.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queries.is_empty()
     }
 
-    /// How many judgments there are in all.
+    /// Returns the total number of judgments.
     #[must_use]
     pub fn judgments(&self) -> usize {
         self.queries.values().map(JudgedDocs::len).sum()

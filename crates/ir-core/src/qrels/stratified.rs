@@ -1,5 +1,4 @@
-//! Judgments with one more column: the stratum a document was sampled from, or the subtopic it was
-//! judged for.
+//! Judgments of a stratified sample.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Grade, Judgments, Qrels};
 
-/// Judgments of a sample: query id, document id, stratum, grade.
+/// Judgments of a stratified sample: query id, document id, stratum, grade.
 ///
-/// The documents of a pool are divided into strata, say by how many systems found them how early,
-/// and of each stratum a part is judged. The others are recorded with a negative grade, so that
-/// measures such as `xinfAP` can scale up what was found.
+/// The pool is divided into strata, for example by the number of systems that retrieved a document,
+/// and a fraction of each stratum is judged. Unjudged documents are listed with a negative grade,
+/// so that measures such as `xinfAP` can extrapolate.
 ///
 /// ```
 /// use ir_core::{Judgments, StratifiedQrels};
@@ -28,14 +27,14 @@ pub struct StratifiedQrels {
 }
 
 impl StratifiedQrels {
-    /// No judgments.
+    /// Creates an empty set of judgments.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Records a judgment, or that a document was not judged (a negative grade), in place of an
-    /// earlier record of the same query and document, whose grade it gives.
+    /// Inserts a judgment, or an unjudged document (negative grade). Returns the grade that it
+    /// replaces.
     pub fn insert(&mut self, query: &str, doc: &str, stratum: &str, grade: Grade) -> Option<Grade> {
         let strata = match self.strata.get_mut(query) {
             Some(strata) => strata,
@@ -45,13 +44,13 @@ impl StratifiedQrels {
         self.qrels.insert(query, doc, grade)
     }
 
-    /// The judgments without their strata.
+    /// Returns the judgments without strata.
     #[must_use]
     pub const fn qrels(&self) -> &Qrels {
         &self.qrels
     }
 
-    /// The judgments of one query, by document id: id, stratum, grade.
+    /// Iterates over the judgments of a query by document id: id, stratum, grade.
     pub fn get(&self, query: &str) -> impl Iterator<Item = (&str, &str, Grade)> {
         let strata = self.strata.get(query).into_iter().flatten();
         let grades = self.qrels.get(query).into_iter().flatten();

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Grade, Judgments, Qrels};
 
-/// Judgments of the subtopics of a query, as diversity tasks have them: query id, subtopic, document
-/// id, grade. A document can be judged for any number of subtopics.
+/// Subtopic judgments of a diversity task: query id, subtopic, document id, grade.
 ///
-/// Measures that know nothing of subtopics see the highest grade of each document.
+/// A document may be judged for any number of subtopics. Measures without subtopics use the highest
+/// grade of each document.
 ///
 /// ```
 /// use ir_core::SubtopicQrels;
@@ -22,19 +22,18 @@ use super::{Grade, Judgments, Qrels};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubtopicQrels {
     qrels: Qrels,
-    /// By query and document.
+    /// Grades by query, document and subtopic.
     subtopics: BTreeMap<String, BTreeMap<String, BTreeMap<String, Grade>>>,
 }
 
 impl SubtopicQrels {
-    /// No judgments.
+    /// Creates an empty set of judgments.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Records a judgment and gives the earlier grade of the same query, subtopic and document,
-    /// which it replaces.
+    /// Inserts a judgment and returns the grade that it replaces.
     pub fn insert(
         &mut self,
         query: &str,
@@ -53,14 +52,14 @@ impl SubtopicQrels {
         earlier
     }
 
-    /// One judgment.
+    /// Returns the grade of a document for a subtopic.
     #[must_use]
     pub fn grade(&self, query: &str, subtopic: &str, doc: &str) -> Option<Grade> {
         let docs = self.subtopics.get(query)?;
         docs.get(doc)?.get(subtopic).copied()
     }
 
-    /// The highest grade of each document over its subtopics.
+    /// Returns the highest grade of each document over its subtopics.
     #[must_use]
     pub const fn qrels(&self) -> &Qrels {
         &self.qrels

@@ -4,21 +4,21 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-/// A text that an example says something about: one that answers its query, or one that does not.
+/// Positive or negative text of a training example.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrainingText {
-    /// The id of the document, where it is known.
+    /// Document id, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The text itself, as it is encoded: title and body are one already.
+    /// Text as encoded, including the title.
     pub text: String,
-    /// The score that a teacher gives it for the query, for distillation; higher is better.
+    /// Teacher score for distillation; higher is better.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f32>,
 }
 
 impl TrainingText {
-    /// A text without an id and without a score.
+    /// Creates a text without id and score.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -26,14 +26,14 @@ impl TrainingText {
         }
     }
 
-    /// With the id of the document.
+    /// Sets the document id.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// With a teacher's score.
+    /// Sets the teacher score.
     #[must_use]
     pub const fn with_score(mut self, score: f32) -> Self {
         self.score = Some(score);
@@ -41,7 +41,7 @@ impl TrainingText {
     }
 }
 
-/// A query with texts that answer it and texts that do not.
+/// Query with positive and negative texts.
 ///
 /// ```
 /// use ir_core::training::{InvalidExample, TrainingExample, TrainingText};
@@ -55,20 +55,20 @@ impl TrainingText {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrainingExample {
-    /// The id of the query, where it has one.
+    /// Query id, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_id: Option<String>,
-    /// The query.
+    /// Query text.
     pub query: String,
-    /// Texts that answer it, at least one.
+    /// Relevant texts; at least one.
     pub positives: Vec<TrainingText>,
-    /// Texts that do not; there may be none.
+    /// Nonrelevant texts; may be empty.
     #[serde(default)]
     pub negatives: Vec<TrainingText>,
 }
 
 impl TrainingExample {
-    /// A query about which nothing is said yet.
+    /// Creates an example without texts.
     pub fn new(query: impl Into<String>) -> Self {
         Self {
             query: query.into(),
@@ -76,33 +76,32 @@ impl TrainingExample {
         }
     }
 
-    /// With the id of the query.
+    /// Sets the query id.
     #[must_use]
     pub fn with_query_id(mut self, id: impl Into<String>) -> Self {
         self.query_id = Some(id.into());
         self
     }
 
-    /// With one more text that answers the query.
+    /// Adds a relevant text.
     #[must_use]
     pub fn positive(mut self, text: TrainingText) -> Self {
         self.positives.push(text);
         self
     }
 
-    /// With one more text that does not answer the query.
+    /// Adds a nonrelevant text.
     #[must_use]
     pub fn negative(mut self, text: TrainingText) -> Self {
         self.negatives.push(text);
         self
     }
 
-    /// Whether one can learn from it: the query is not blank, something answers it that is not
-    /// blank either, nothing both answers it and does not (by id, or by text, white space around it
-    /// aside), and scores are finite. Texts may be as long as they like.
+    /// Validates the example: a non-blank query, at least one positive, non-blank positives, no
+    /// text that is both positive and negative (by id, or by trimmed text), finite scores.
     ///
     /// # Errors
-    /// The first of these that does not hold.
+    /// The first violation.
     pub fn check(&self) -> Result<(), InvalidExample> {
         if self.query.trim().is_empty() {
             return Err(InvalidExample::EmptyQuery);
@@ -124,7 +123,7 @@ impl TrainingExample {
                 }
             }
         }
-        // Most negatives are neither: two sets find that out at once.
+        // Set lookups reject the common case, a negative that is no positive.
         let texts: HashSet<&str> = self.positives.iter().map(|p| p.text.trim()).collect();
         let ids: HashSet<&str> = self
             .positives
@@ -147,40 +146,30 @@ impl TrainingExample {
     }
 }
 
-/// What can be wrong with an example; see [`TrainingExample::check`]. Places count from 0.
+/// Invalid training example; see [`TrainingExample::check`]. Texts are numbered from 0.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum InvalidExample {
-    /// A query without a visible character.
+    /// The query is blank.
     #[error("expected a query, found an empty text")]
     EmptyQuery,
-    /// Nothing that answers the query.
+    /// The example has no positive.
     #[error("expected at least one positive, found none")]
     NoPositives,
-    /// A text that answers the query and has no visible character.
+    /// A positive is blank.
     #[error("expected a text, found positive {positive} empty, counted from 0")]
-    EmptyPositive {
-        /// Which positive.
-        positive: usize,
-    },
-    /// A text that answers the query and does not.
+    EmptyPositive { positive: usize },
+    /// A text is both positive and negative.
     #[error(
         "expected other negatives than positives, found positive {positive} again as negative {negative}, counted from 0"
     )]
-    PositiveIsNegative {
-        /// Which positive.
-        positive: usize,
-        /// Which negative.
-        negative: usize,
-    },
-    /// A teacher's score that is NaN or infinite.
+    PositiveIsNegative { positive: usize, negative: usize },
+    /// A teacher score is NaN or infinite.
     #[error("expected a finite score of {field}[{at}], found {found}")]
     Score {
-        /// `positives` or `negatives`.
         field: &'static str,
-        /// Which of them.
         at: usize,
-        /// The score.
         found: f32,
     },
 }

@@ -3,14 +3,14 @@
 use super::TrainingExample;
 use crate::Fnv1a;
 
-/// The number that stands for a list of examples, made from one after another; see
-/// [`TrainingSet::fingerprint`].
+/// Fingerprint of a sequence of training examples; see
+/// [`TrainingSet::fingerprint`](super::TrainingSet::fingerprint).
 ///
-/// It is the 64-bit FNV-1a hash of these bytes: for each example the query's id, the query, the
-/// number of positives and each of them, the number of negatives and each of them; for a text its
-/// id, the text, its score. Numbers are 64 bits, the lowest byte first; a text is its length in
-/// bytes and those bytes; what may be missing has a byte 0 or 1 before it; a score is the 32 bits
-/// of the number. It tells data apart, and protects from nobody.
+/// The 64-bit FNV-1a hash of, for each example: query id, query, number of positives, each
+/// positive, number of negatives, each negative. A text is its id, its string and its score.
+/// Numbers are 64-bit little-endian; a string is its length in bytes and those bytes; an optional
+/// value is preceded by a byte 0 or 1; a score is its 32 bits. Not collision-resistant against an
+/// adversary.
 ///
 /// ```
 /// use ir_core::training::{Fingerprint, TrainingExample, TrainingSet, TrainingText};
@@ -29,7 +29,7 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    /// The fingerprint of no examples.
+    /// Creates the fingerprint of no examples.
     #[must_use]
     pub const fn new() -> Self {
         Self(Fnv1a::new())
@@ -55,7 +55,7 @@ impl Fingerprint {
         }
     }
 
-    /// The number.
+    /// Returns the fingerprint.
     #[must_use]
     pub const fn finish(&self) -> u64 {
         self.0.finish()

@@ -1,42 +1,41 @@
-//! [`HeldOut`]: queries that nothing is learnt from, so that choices can be made on them.
+//! [`HeldOut`]: held-out queries for validation.
 
 use serde::{Deserialize, Serialize};
 
 use crate::SplitMix64;
 
-/// Which of the queries with known answers are held back: a fraction of them by their texts.
+/// Random split that holds out a fraction of the queries as validation set.
 ///
-/// What is trained or tuned must not be judged on queries it has seen, and choices (when to stop,
-/// which weights a mixture has) need judgments before the test. Here the text of a query and the
-/// seed alone decide: two records of one query never come apart, no query changes sides when others
-/// are added, and a program that sees the queries in another order, or another file of them, makes the same
-/// choice. So the fraction is met nearly, not to the last query. White space at either end does not
-/// count.
+/// Membership depends on the query text and the seed alone: records of the same query stay
+/// together, and neither other queries nor their order change the split. The fraction is therefore
+/// approximate. Leading and trailing white space is ignored.
 ///
 /// ```
 /// use ir_core::Query;
 /// use ir_core::training::HeldOut;
-/// let queries: Vec<Query> = (0..1000).map(|n| Query::new(n.to_string(), format!("query {n}"))).collect();
+/// let query = |n: u32| Query::new(n.to_string(), format!("query {n}"));
+/// let queries: Vec<Query> = (0..1000).map(query).collect();
 /// let held_out = HeldOut { fraction: 0.2, seed: 42 };
-/// let (dev, train): (Vec<_>, Vec<_>) = queries.iter().partition(|query| held_out.contains(&query.text));
+/// let (dev, train): (Vec<_>, Vec<_>) =
+///     queries.iter().partition(|query| held_out.contains(&query.text));
 /// assert_eq!((dev.len(), train.len()), (212, 788));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HeldOut {
-    /// The fraction of queries, from 0 to 1.
+    /// Fraction of queries held out. Range: 0..=1.
     pub fraction: f64,
-    /// Another seed, other queries.
+    /// Random seed.
     pub seed: u64,
 }
 
 impl HeldOut {
-    /// Whether a query of this text is held back. None is when the fraction is 0, below, or no number.
+    /// Returns whether a query is held out. Always false if the fraction is ≤ 0 or NaN.
     #[must_use]
     pub fn contains(&self, query: &str) -> bool {
-        // 53 bits are what a number of 64 bits holds exactly.
-        let place = (SplitMix64::from_name(self.seed, query.trim()).next_u64() >> 11) as f64;
-        place < self.fraction * (1_u64 << 53) as f64
+        // The top 53 bits, exact in f64.
+        let position = (SplitMix64::from_name(self.seed, query.trim()).next_u64() >> 11) as f64;
+        position < self.fraction * (1_u64 << 53) as f64
     }
 }
 
@@ -45,11 +44,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fractions_are_met() {
+    fn fraction_is_approximated() {
         let queries: Vec<String> = (0..4000).map(|n| format!("query {n}")).collect();
         let count = |fraction, seed| {
             let held_out = HeldOut { fraction, seed };
-            queries.iter().filter(|text| held_out.contains(text)).count()
+            queries
+                .iter()
+                .filter(|text| held_out.contains(text))
+                .count()
         };
         assert_eq!(count(0.0, 1), 0);
         assert_eq!(count(-1.0, 1), 0);
@@ -62,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_larger_fraction_keeps_the_queries_of_a_smaller_one() {
+    fn larger_fractions_contain_smaller_ones() {
         for n in 0..1000 {
             let text = format!("query {n}");
             let has = |fraction| HeldOut { fraction, seed: 9 }.contains(&text);
@@ -71,9 +73,12 @@ mod tests {
     }
 
     #[test]
-    fn seeds_choose_apart_and_blanks_do_not_count() {
+    fn seeds_are_independent_and_white_space_is_trimmed() {
         let by = |seed| {
-            let held_out = HeldOut { fraction: 0.5, seed };
+            let held_out = HeldOut {
+                fraction: 0.5,
+                seed,
+            };
             (0..1000)
                 .map(|n| held_out.contains(&format!("query {n}")))
                 .collect::<Vec<_>>()
@@ -87,7 +92,10 @@ mod tests {
                 seed: 3,
             };
             let text = format!("query {n}");
-            assert_eq!(held_out.contains(&text), held_out.contains(&format!(" {text}\n")));
+            assert_eq!(
+                held_out.contains(&text),
+                held_out.contains(&format!(" {text}\n"))
+            );
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Hard negatives: documents that a retriever takes for answers, and that are none.
+//! Hard-negative mining: nonrelevant documents that a retriever ranks high.
 //!
-//! A [`MiningConfig`] is a value: how many negatives, from which ranks, how far below the positives.
-//! [`MiningConfig::mine`] asks any retriever; [`MiningConfig::select`] takes rankings that are there already, a
-//! run file's say.
+//! [`MiningConfig`] determines how many negatives to take, from which ranks, and how far below the
+//! positives. [`MiningConfig::mine`] searches with any retriever; [`MiningConfig::select`] uses
+//! existing rankings, such as those of a run file.
 //!
 //! ```
 //! use ir_core::training::mining::{MiningConfig, MiningQuery};
@@ -20,11 +20,11 @@
 //! #         best.finish()
 //! #     }
 //! # }
-//! // This retriever counts the letters that a query shares with an id.
+//! // A retriever that counts the letters that a query shares with an id.
 //! let letters = Letters(["tea", "eat", "milk", "at"].into_iter().collect());
 //! let mining = MiningConfig { hard: 2, ..MiningConfig::default() };
-//! let question = MiningQuery { text: "tea", positives: &["tea"], within: None };
-//! let mined = mining.mine(&letters, &[question], &|_| None)?;
+//! let query = MiningQuery { text: "tea", positives: &["tea"], within: None };
+//! let mined = mining.mine(&letters, &[query], &|_| None)?;
 //! let found: Vec<&str> = mined[0].hard.iter().map(|hit| letters.ids().id(hit.doc)).collect();
 //! assert_eq!(found, ["eat", "at"]);
 //! # Ok::<(), ir_core::training::mining::MiningError>(())
@@ -38,58 +38,57 @@ use crate::{
     DocFilter, DocIds, DocNum, DocSet, Hit, Ranking, Retriever, Search, SearchError, SplitMix64,
 };
 
-/// How far below the positives a negative's score must be.
+/// Minimum distance of the score of a hard negative below the positives.
 ///
-/// The lowest score counts that the retriever gives one of the query's positives; where it gives
-/// none of them any, nothing can be told and nothing passes.
+/// The reference is the lowest score among the positives of the query. If the retriever scores none
+/// of them, no hard negative passes an absolute or relative margin.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ScoreMargin {
-    /// Scores do not count.
+    /// No margin.
     #[default]
     None,
-    /// At most the positive's score minus this: 0.1 of a cosine, say. At least 0.
+    /// Maximum score: reference − margin, such as 0.1 for cosines. Range: ≥ 0.
     Absolute(f32),
-    /// At most the positive's score minus this share of it: .05 leaves what is below 95 %. From 0
-    /// to 1.
+    /// Maximum score: reference − margin · |reference|; 0.05 keeps scores up to 95 %. Range: 0..=1.
     /// # Source
     /// Moreira et al., "NV-Retriever: Improving text embedding models with effective hard-negative
     /// mining", 2024: TopK-PercPos.
     Relative(f32),
 }
 
-/// Which of the documents that may be hard negatives are taken.
+/// Selection among the candidates for hard negatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NegativeSelection {
-    /// The best ranked.
+    /// Best-ranked candidates.
     #[default]
     Best,
-    /// Any, all equally likely; they come in the order of their ranks.
+    /// Uniform random sample, in rank order.
     Random,
 }
 
-/// How negatives are found.
+/// Configuration of hard-negative mining.
 ///
-/// Never among them: a positive, a document with the id of a positive, a document with the text of
-/// a positive, an id a second time. What is random depends on the seed and the query's text alone.
+/// Negatives exclude the positives, documents with the id or the text of a positive, and repeated
+/// ids. Random choices depend on the seed and the query text alone.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MiningConfig {
-    /// How many hard negatives a query gets at most.
+    /// Maximum number of hard negatives per query. Default: 7.
     pub hard: usize,
-    /// How many documents that are drawn from the whole collection come on top of them.
+    /// Number of additional random negatives per query, from the whole collection. Default: 0.
     pub random: usize,
-    /// The first rank that is looked at, from 1. Positives have ranks, too.
+    /// First rank of the candidates, counting positives. Range: ≥ 1. Default: 1.
     pub first_rank: usize,
-    /// The last rank that is looked at.
+    /// Last rank of the candidates. Range: ≥ `first_rank`. Default: 500.
     pub last_rank: usize,
-    /// Which of those that are left.
+    /// Selection among the candidates. Default: best-ranked.
     pub selection: NegativeSelection,
-    /// How far they must be below the positives.
+    /// Minimum distance below the positives. Default: none.
     pub margin: ScoreMargin,
-    /// The seed of all that is random.
+    /// Random seed. Default: 0.
     pub seed: u64,
 }
 
@@ -110,10 +109,10 @@ impl Default for MiningConfig {
 }
 
 impl MiningConfig {
-    /// Whether the parameters are within their ranges.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// The first that is not.
+    /// The first parameter outside its range.
     pub fn validate(&self) -> Result<(), MiningError> {
         if self.first_rank == 0 {
             return Err(MiningError::FirstRank);
@@ -135,67 +134,63 @@ impl MiningConfig {
         }
     }
 
-    /// Finds negatives for queries, in their order. `text` gives the text of a document, where it
-    /// is known, so that what reads like a positive is none of them.
+    /// Mines negatives for each query, in order. `text` returns the text of a document, if known, to
+    /// exclude duplicates of positives.
     ///
     /// # Errors
-    /// When a parameter is outside its range or the retriever fails.
+    /// If a parameter is outside its range or the retriever fails.
     pub fn mine<'t, R: Retriever<Query = str> + ?Sized>(
         &self,
         retriever: &R,
-        questions: &[MiningQuery<'_>],
+        queries: &[MiningQuery<'_>],
         text: &dyn Fn(DocNum) -> Option<&'t str>,
     ) -> Result<Vec<MinedNegatives>, MiningError> {
         self.validate()?;
         let ids = retriever.ids();
-        let batch: Vec<(&str, Search<'_>)> = questions
+        let batch: Vec<(&str, Search<'_>)> = queries
             .iter()
-            .map(|question| {
+            .map(|query| {
                 let how = Search::top(if self.hard == 0 { 0 } else { self.last_rank });
-                let how = question.within.map_or(how, |filter| how.within(filter));
-                (question.text, how)
+                let how = query.within.map_or(how, |filter| how.within(filter));
+                (query.text, how)
             })
             .collect();
         let rankings = retriever.search_batch(&batch)?;
-        // The scores of the positives, however far down they are.
+        // Scores of the positives, at any rank.
         let positives: Vec<DocSet> = match self.margin {
             ScoreMargin::None => Vec::new(),
-            _ => questions.iter().map(|q| q.positive_docs(ids)).collect(),
+            _ => queries.iter().map(|q| q.positive_docs(ids)).collect(),
         };
-        let batch: Vec<(&str, Search<'_>)> = questions
+        let batch: Vec<(&str, Search<'_>)> = queries
             .iter()
             .zip(&positives)
-            .map(|(question, docs)| {
+            .map(|(query, docs)| {
                 let how = Search::top(docs.count().unwrap_or_default()).within(docs);
-                (question.text, how)
+                (query.text, how)
             })
             .collect();
         let judged = retriever.search_batch(&batch)?;
         let none = Ranking::default();
-        let mined = questions.iter().zip(&rankings).enumerate();
+        let mined = queries.iter().zip(&rankings).enumerate();
         Ok(mined
-            .map(|(n, (question, ranking))| {
-                self.select(ids, question, ranking, judged.get(n).unwrap_or(&none), text)
+            .map(|(n, (query, ranking))| {
+                self.select(ids, query, ranking, judged.get(n).unwrap_or(&none), text)
             })
             .collect())
     }
 
-    /// Picks the negatives of one query from a ranking. `judged` has the scores of its positives;
-    /// the ranking itself will do if they are in it. They matter to margins alone.
+    /// Selects the negatives of one query from a ranking. `judged` contains the scores of its
+    /// positives, used by margins only; pass `ranking` if it contains them.
     pub fn select<'t>(
         &self,
         ids: &DocIds,
-        question: &MiningQuery<'_>,
+        query: &MiningQuery<'_>,
         ranking: &Ranking,
         judged: &Ranking,
         text: &dyn Fn(DocNum) -> Option<&'t str>,
     ) -> MinedNegatives {
-        let positives: HashSet<&str> = question.positives.iter().copied().collect();
-        let texts: HashSet<&str> = question
-            .positive_docs(ids)
-            .iter()
-            .filter_map(text)
-            .collect();
+        let positives: HashSet<&str> = query.positives.iter().copied().collect();
+        let texts: HashSet<&str> = query.positive_docs(ids).iter().filter_map(text).collect();
         let limit = self.limit(
             judged
                 .iter()
@@ -212,23 +207,23 @@ impl MiningConfig {
             .filter(|hit| limit.is_none_or(|limit| hit.score <= limit) && fit(hit.doc))
             .copied()
             .collect();
-        let mut random = SplitMix64::from_name(self.seed, question.text);
+        let mut random = SplitMix64::from_name(self.seed, query.text);
         if self.selection == NegativeSelection::Random {
             random.partial_shuffle(&mut hard, self.hard);
         }
         hard.truncate(self.hard);
         hard.sort_unstable_by(Hit::order);
-        // Those of the window that were not taken may still be drawn.
-        taken = question.positives.iter().copied().collect();
+        // Candidates that were not selected may still be sampled at random.
+        taken = query.positives.iter().copied().collect();
         taken.extend(hard.iter().map(|hit| ids.id(hit.doc)));
         let fit = |doc: DocNum, taken: &HashSet<&str>| {
-            question.within.is_none_or(|filter| filter.contains(doc))
+            query.within.is_none_or(|filter| filter.contains(doc))
                 && !text(doc).is_some_and(|text| texts.contains(text))
                 && !taken.contains(ids.id(doc))
         };
         let mut drawn = Vec::new();
         let wanted = self.random.min(ids.len());
-        // Trying at random is quick while most documents fit; else all that fit are listed.
+        // Rejection sampling while most documents are eligible; otherwise all are listed.
         for _ in 0..wanted.saturating_mul(8) {
             if drawn.len() == wanted {
                 break;
@@ -257,7 +252,7 @@ impl MiningConfig {
         }
     }
 
-    /// The highest score that a negative may have; `None` for any.
+    /// Maximum score of a hard negative.
     fn limit<'a>(&self, positives: impl Iterator<Item = &'a Hit>) -> Option<f32> {
         let least = || positives.map(|hit| hit.score).reduce(f32::min);
         match self.margin {
@@ -292,15 +287,14 @@ pub enum MiningError {
     Search(#[from] SearchError),
 }
 
-/// A query whose negatives are wanted.
+/// Query to mine negatives for.
 #[derive(Clone, Copy)]
 pub struct MiningQuery<'a> {
-    /// What is asked.
+    /// Query text.
     pub text: &'a str,
-    /// The ids of the documents that answer it.
+    /// Ids of the relevant documents.
     pub positives: &'a [&'a str],
-    /// The documents that may be negatives; all where there is none. Those that the query could
-    /// not have been answered with (newer than the query, say) are too easy.
+    /// Filter on negatives. Excludes trivial negatives, such as documents newer than the query.
     pub within: Option<&'a dyn DocFilter>,
 }
 
@@ -315,7 +309,7 @@ impl std::fmt::Debug for MiningQuery<'_> {
 }
 
 impl MiningQuery<'_> {
-    /// All records of the positives.
+    /// Returns all records of the positives.
     fn positive_docs(&self, ids: &DocIds) -> DocSet {
         let order = ids.order();
         let number = |n: u32| DocNum::new(n);
@@ -330,30 +324,30 @@ impl MiningQuery<'_> {
     }
 }
 
-/// The negatives of one query.
+/// Negatives of one query.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[must_use]
 pub struct MinedNegatives {
-    /// The hard ones with their scores, best first: at most [`MiningConfig::hard`].
+    /// Hard negatives and their scores, best first; at most [`MiningConfig::hard`].
     pub hard: Vec<Hit>,
-    /// Those drawn from the collection, in the order in which they were drawn.
+    /// Random negatives, in sampling order.
     pub random: Vec<DocNum>,
 }
 
 impl MinedNegatives {
-    /// All, the hard ones first.
+    /// Iterates over all negatives, the hard ones first.
     pub fn docs(&self) -> impl Iterator<Item = DocNum> + '_ {
         let hard = self.hard.iter().map(|hit| hit.doc);
         hard.chain(self.random.iter().copied())
     }
 
-    /// How many there are.
+    /// Returns the number of negatives.
     #[must_use]
     pub fn len(&self) -> usize {
         self.hard.len() + self.random.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no negatives.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -400,13 +394,13 @@ mod tests {
     }
 
     fn mined(mining: MiningConfig, positives: &[&str], within: Option<&dyn DocFilter>) -> Vec<u32> {
-        let question = MiningQuery {
+        let query = MiningQuery {
             text: "q",
             positives,
             within,
         };
         let text = |doc: DocNum| matches!(doc.get(), 1 | 3).then_some("the same");
-        let mined = mining.mine(&ten(), &[question], &text).unwrap();
+        let mined = mining.mine(&ten(), &[query], &text).unwrap();
         mined[0].docs().map(DocNum::get).collect()
     }
 
@@ -420,8 +414,28 @@ mod tests {
         // Neither the positive nor what reads like it.
         assert_eq!(mined(best, &["d1", "unknown"], None), [0, 2, 4, 5]);
         // Both records of an id, as positive and as negative.
-        assert_eq!(mined(MiningConfig { first_rank: 8, ..best }, &["d8"], None), [7]);
-        assert_eq!(mined(MiningConfig { first_rank: 8, ..best }, &["d0"], None), [7, 8]);
+        assert_eq!(
+            mined(
+                MiningConfig {
+                    first_rank: 8,
+                    ..best
+                },
+                &["d8"],
+                None
+            ),
+            [7]
+        );
+        assert_eq!(
+            mined(
+                MiningConfig {
+                    first_rank: 8,
+                    ..best
+                },
+                &["d0"],
+                None
+            ),
+            [7, 8]
+        );
         let odd = |doc: DocNum| doc.get() % 2 == 1;
         assert_eq!(mined(best, &["d5"], Some(&odd)), [1, 3, 7, 9]);
         // Ranks 3 and 4, of which one is a positive.
@@ -431,7 +445,17 @@ mod tests {
             ..best
         };
         assert_eq!(mined(window, &["d2"], None), [3]);
-        assert!(mined(MiningConfig { first_rank: 40, ..best }, &["d2"], None).is_empty());
+        assert!(
+            mined(
+                MiningConfig {
+                    first_rank: 40,
+                    ..best
+                },
+                &["d2"],
+                None
+            )
+            .is_empty()
+        );
     }
 
     #[test]
@@ -442,8 +466,14 @@ mod tests {
             ..MiningConfig::default()
         };
         // The positive has 8; 8 - 2.5 = 5.5 leaves 5, which is document 5.
-        assert_eq!(mined(with(ScoreMargin::Absolute(2.5)), &["d2"], None), [5, 6, 7]);
-        assert_eq!(mined(with(ScoreMargin::Absolute(0.0)), &["d2"], None), [3, 4, 5]);
+        assert_eq!(
+            mined(with(ScoreMargin::Absolute(2.5)), &["d2"], None),
+            [5, 6, 7]
+        );
+        assert_eq!(
+            mined(with(ScoreMargin::Absolute(0.0)), &["d2"], None),
+            [3, 4, 5]
+        );
         // A quarter below 8 is 6; the lowest of several positives counts.
         assert_eq!(
             mined(with(ScoreMargin::Relative(0.25)), &["d2"], None),
@@ -455,7 +485,7 @@ mod tests {
         );
         // No positive has a score.
         assert!(mined(with(ScoreMargin::Absolute(0.0)), &["unknown"], None).is_empty());
-        let question = MiningQuery {
+        let query = MiningQuery {
             text: "",
             positives: &[],
             within: None,
@@ -473,8 +503,17 @@ mod tests {
                 ..with(ScoreMargin::None)
             },
         ] {
-            let error = wrong.mine(&ten(), &[question], &|_| None).unwrap_err();
-            assert!(matches!(error, MiningError::AbsoluteMargin { .. } | MiningError::RelativeMargin { .. } | MiningError::FirstRank | MiningError::LastRank { .. }), "{error}");
+            let error = wrong.mine(&ten(), &[query], &|_| None).unwrap_err();
+            assert!(
+                matches!(
+                    error,
+                    MiningError::AbsoluteMargin { .. }
+                        | MiningError::RelativeMargin { .. }
+                        | MiningError::FirstRank
+                        | MiningError::LastRank { .. }
+                ),
+                "{error}"
+            );
         }
     }
 

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use super::{Fingerprint, InvalidExample, TrainingExample};
 
-/// Examples to learn from, by number: a list in memory, or a file of which only the places of
-/// its lines are kept.
+/// Training examples by index: a list in memory, or a file with an index of its lines.
 ///
-/// Examples are asked for in any order, by several threads, any number of times; they stay the
-/// same. Each is one that [`TrainingExample::check`] accepts.
+/// Examples are read in any order, from several threads, any number of times, and do not change.
+/// Every example passes [`TrainingExample::check`].
 ///
 /// ```
 /// use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
-/// let example = |query: &str| TrainingExample::new(query).positive(TrainingText::new("an answer"));
+/// let example = |query: &str| {
+///     TrainingExample::new(query).positive(TrainingText::new("an answer"))
+/// };
 /// let set = vec![example("one"), example("two")];
 /// assert_eq!(set.len(), 2);
 /// assert_eq!(set.get(1)?.query, "two");
@@ -22,23 +23,23 @@ use super::{Fingerprint, InvalidExample, TrainingExample};
 /// # Ok::<(), ir_core::training::TrainingSetError>(())
 /// ```
 pub trait TrainingSet: Send + Sync {
-    /// How many examples there are.
+    /// Returns the number of examples.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Returns whether there are no examples.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The example of a number from 0.
+    /// Reads an example; indexes start at 0.
     ///
     /// # Errors
-    /// When there is no such example, it cannot be read, or one cannot learn from it.
+    /// If the index is out of range, or the example is unreadable or invalid.
     fn get(&self, index: usize) -> Result<TrainingExample, TrainingSetError>;
 
-    /// A number that stands for all examples in their order, by which a checkpoint knows its data
-    /// again: that of [`Fingerprint`], so that a file and a list of the same examples have the
-    /// same, on every machine and in every release.
+    /// Returns the [`Fingerprint`] of all examples in order, by which a checkpoint identifies its
+    /// data. Equal for a file and a list of the same examples, on every platform and in every
+    /// release.
     fn fingerprint(&self) -> u64;
 }
 
@@ -97,33 +98,25 @@ macro_rules! forward {
 
 forward!(&S, Box<S>, Arc<S>);
 
-/// Why an example could not be had. Examples count from 0.
+/// Error reading a training example. Examples are numbered from 0.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum TrainingSetError {
-    /// A number beyond the last.
+    /// The index is out of range.
     #[error("expected a training example below {len}, found {index}")]
-    NoSuchExample {
-        /// What was asked for.
-        index: usize,
-        /// How many there are.
-        len: usize,
-    },
-    /// An example from which one cannot learn.
-    #[error("training example {index} is of no use")]
+    NoSuchExample { index: usize, len: usize },
+    /// The example is invalid.
+    #[error("training example {index} is invalid")]
     Fault {
-        /// Which.
         index: usize,
-        /// What is wrong.
         #[source]
         source: InvalidExample,
     },
-    /// An example that could not be read; the source names file, line, expected and found.
-    #[error("training example {index} could not be read")]
+    /// The example could not be read; the source names file, line, expected and found.
+    #[error("cannot read training example {index}")]
     Read {
-        /// Which.
         index: usize,
-        /// What the reader said.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },

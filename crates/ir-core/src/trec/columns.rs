@@ -1,4 +1,4 @@
-//! Files of columns that are neither runs nor qrels.
+//! [`ColumnReader`]: other files of white-space-separated columns.
 
 use std::io::{BufRead, Read};
 
@@ -6,10 +6,8 @@ use super::number::{c_integer, c_number};
 use super::{MAX_LINE, TrecReadError, columns, is_space};
 use crate::Grade;
 
-/// The lines of a file in columns, read one by one by the rules of the [module](super): any ASCII
-/// white space separates, blank lines and lines that begin with `#` are skipped.
-///
-/// For the formats beside runs and qrels, which have their own columns.
+/// Line-by-line reader of white-space-separated columns, by the rules of the [module](super): blank
+/// lines and lines that start with `#` are skipped.
 ///
 /// ```
 /// use ir_core::trec::{ColumnReader, parse_number};
@@ -28,7 +26,7 @@ pub struct ColumnReader<R> {
 }
 
 impl<R: BufRead> ColumnReader<R> {
-    /// The lines of `input`, which errors call `path`.
+    /// Creates a reader of `input`; errors name `path`.
     pub fn new(input: R, path: impl Into<String>) -> Self {
         Self {
             input,
@@ -38,12 +36,12 @@ impl<R: BufRead> ColumnReader<R> {
         }
     }
 
-    /// The next line that has columns: its number, from 1, and the columns. `None` at the end.
-    /// `expected` is `N` in digits, for the error.
+    /// Reads the next non-blank line: its number, from 1, and its columns. Returns `None` at the
+    /// end. `expected` is `N` in digits, for the error message.
     ///
     /// # Errors
-    /// When there are more or fewer than `N` columns, the line is no text or longer than
-    /// [`MAX_LINE`], or the file cannot be read.
+    /// If the number of columns is not `N`, the line is not UTF-8 or longer than [`MAX_LINE`], or
+    /// reading fails.
     pub fn next_row<const N: usize>(
         &mut self,
         expected: &'static str,
@@ -68,8 +66,8 @@ impl<R: BufRead> ColumnReader<R> {
             let mut row = [""; N];
             let mut found = 0;
             for column in columns(text) {
-                if let Some(place) = row.get_mut(found) {
-                    *place = column;
+                if let Some(cell) = row.get_mut(found) {
+                    *cell = column;
                 }
                 found += 1;
             }
@@ -108,8 +106,8 @@ impl<R: BufRead> ColumnReader<R> {
     }
 }
 
-/// The number at the head of a column, as C and trec_eval read it: `2.5`, `1e-3`, `0x10`, `inf`,
-/// 3 of `3,5`. `None` where there is none, which C counts as 0.
+/// Parses the leading number of a column as C and trec_eval do: `2.5`, `1e-3`, `0x10`, `inf`, 3 of
+/// `3,5`. Returns `None` without one, which C treats as 0.
 ///
 /// ```
 /// use ir_core::trec::parse_number;
@@ -122,8 +120,8 @@ pub fn parse_number(text: &str) -> Option<f64> {
     c_number(text).map(|(number, _)| number)
 }
 
-/// The whole number at the head of a column, as C and trec_eval read it: 1 of `1.9`. `None` where
-/// there is none, which C counts as 0.
+/// Parses the leading integer of a column as C and trec_eval do: 1 of `1.9`. Returns `None` without
+/// one, which C treats as 0.
 ///
 /// ```
 /// use ir_core::trec::parse_integer;

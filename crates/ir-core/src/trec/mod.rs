@@ -1,19 +1,20 @@
-//! TREC runs and qrels, read exactly as trec_eval reads them.
+//! TREC run and qrels files, parsed as trec_eval parses them.
 //!
-//! | file | columns, separated by any ASCII white space |
+//! | file | columns, separated by ASCII white space |
 //! |---|---|
-//! | run | query id, iteration (ignored), document id, rank (ignored), score, tag, anything else (ignored) |
+//! | run | query id, iteration (ignored), document id, rank (ignored), score, tag, more (ignored) |
 //! | qrels | query id, iteration (ignored), document id, grade |
 //! | qrels of a stratified sample | query id, iteration (ignored), document id, stratum, grade |
 //! | qrels of a diversity task | query id, subtopic, document id, grade |
 //!
-//! trec_eval is lenient: text in the score column is 0, so a header line becomes a document
-//! called `DocID` of the query `QueryID`. Reading does the same ([`HeaderLine::AsData`]) and says so in
-//! [`Parsed::warnings`], as it does of infinite and hexadecimal scores; [`HeaderLine::Skip`] drops a
-//! header line instead. What would make an
-//! evaluation meaningless is an error: a missing column, a NaN score, a document that repeats
-//! within a query, a fifth column in qrels. What could not be read back is not written: a
-//! [`TrecWriteError`] names it.
+//! trec_eval is lenient: text in the score column is read as 0, so a header line becomes a document
+//! `DocID` of the query `QueryID`. The readers do the same ([`HeaderLine::AsData`]) and report a
+//! [`TrecWarning`], as for infinite and hexadecimal scores. [`HeaderLine::Skip`] drops a header
+//! line.
+//!
+//! Input that makes an evaluation meaningless is an error: a missing column, a NaN score, a
+//! document that repeats within a query, a fifth column in qrels. The writers return a
+//! [`TrecWriteError`] for ids and scores that could not be read back.
 //!
 //! ```
 //! use ir_core::trec::{self, HeaderLine};
@@ -25,65 +26,64 @@
 //! # Ok::<(), trec::TrecReadError>(())
 //! ```
 
-mod read_extended;
-mod number;
-mod split;
-mod read;
 mod columns;
+mod number;
+mod read;
+mod read_extended;
 mod scan;
+mod split;
 mod write;
 
 use std::fmt;
 use std::io;
 
+pub use columns::{ColumnReader, parse_integer, parse_number};
+pub use read::{RunLine, RunSummary, read_qrels, read_run, scan_run};
 pub use read_extended::{read_stratified_qrels, read_subtopic_qrels};
 pub use split::{RunChunk, split_run};
-pub use read::{RunLine, RunSummary, read_qrels, read_run, scan_run};
-pub use columns::{ColumnReader, parse_integer, parse_number};
 pub use write::{ScoreFormat, write_qrels, write_run, write_stratified_qrels};
 
-/// The longest line that is read, in bytes. No real run comes near it; a file without line ends
-/// is not read into memory whole.
+/// Maximum length of a line in bytes. Bounds memory for files without line breaks.
 pub const MAX_LINE: u64 = 1 << 20;
 
-/// What a first line with a text where a number belongs is taken for.
+/// Handling of a first line with text in a numeric column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HeaderLine {
-    /// For data, as trec_eval does: a document with score or grade 0.
+    /// Data with score or grade 0, as in trec_eval.
     #[default]
     AsData,
-    /// For a header, which is dropped.
+    /// Skip it as a header.
     Skip,
 }
 
-/// What was read, and what was odd about it.
+/// Parsed file with its warnings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed<T> {
-    /// The run or qrels.
+    /// Run or qrels.
     pub data: T,
-    /// What trec_eval passes over in silence, in the order of the lines. At most
-    /// [`TrecWarnings::MAX`] of them; the last one says how many more there were.
+    /// Input that trec_eval accepts silently, in line order. At most [`TrecWarnings::MAX`]; the
+    /// last one states how many more there are.
     pub warnings: Vec<TrecWarning>,
 }
 
-/// Something in a file that is legal and probably not meant.
+/// Warning about a line that is valid but probably unintended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrecWarning {
-    /// The file.
+    /// File name.
     pub source: String,
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: u64,
-    /// What is odd.
-    pub what: String,
+    /// Message.
+    pub message: String,
 }
 
 impl fmt::Display for TrecWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.source, self.line, self.what)
+        write!(f, "{}:{}: {}", self.source, self.line, self.message)
     }
 }
 
-/// Collects what is odd about one file; of more than [`TrecWarnings::MAX`], the number.
+/// Warnings about one file; beyond [`TrecWarnings::MAX`] they are only counted.
 ///
 /// ```
 /// use ir_core::trec::TrecWarnings;
@@ -99,10 +99,10 @@ pub struct TrecWarnings {
 }
 
 impl TrecWarnings {
-    /// The most that are listed.
+    /// Maximum number of warnings listed.
     pub const MAX: usize = 20;
 
-    /// None so far; `source` names the file.
+    /// Creates an empty list for the file `source`.
     #[must_use]
     pub fn new(source: impl Into<String>) -> Self {
         Self {
@@ -112,149 +112,117 @@ impl TrecWarnings {
         }
     }
 
-    /// Notes something about a line, counted from 1.
-    pub fn push(&mut self, line: u64, what: impl Into<String>) {
+    /// Adds a warning about a line, numbered from 1.
+    pub fn push(&mut self, line: u64, message: impl Into<String>) {
         self.all += 1;
         if self.list.len() < Self::MAX {
             self.list.push(TrecWarning {
                 source: self.source.clone(),
                 line,
-                what: what.into(),
+                message: message.into(),
             });
         } else if let Some(last) = self.list.last_mut() {
             last.line = line;
-            self.say_how_many();
+            self.set_remaining();
         }
     }
 
-    /// Appends what was noted about the lines behind the first `lines`.
+    /// Appends warnings about the lines after the first `lines`.
     pub fn append(&mut self, next: Self, lines: u64) {
         let all = self.all + next.all;
-        for odd in next.list {
-            self.push(lines + odd.line, odd.what);
+        for warning in next.list {
+            self.push(lines + warning.line, warning.message);
         }
         self.all = all;
-        self.say_how_many();
+        self.set_remaining();
     }
 
-    /// Where there are too many, the last one tells the number.
-    fn say_how_many(&mut self) {
+    /// Turns the last warning into a count of the warnings beyond the maximum.
+    fn set_remaining(&mut self) {
         let more = (self.all + 1).saturating_sub(Self::MAX as u64);
         if more > 1
             && let Some(last) = self.list.last_mut()
         {
-            last.what = format!("and {more} more of these lines");
+            last.message = format!("and {more} more of these lines");
         }
     }
 
-    /// What was noted, in its order.
+    /// Returns the warnings in order.
     #[must_use]
     pub fn finish(self) -> Vec<TrecWarning> {
         self.list
     }
 }
 
-/// Why a run or qrels could not be read.
+/// Error reading a run or qrels file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum TrecReadError {
-    /// The file could not be read: truncated compression, a failing disk.
-    #[error("{path}:{line}: could not be read")]
+    /// I/O error, such as truncated compressed data.
+    #[error("{path}:{line}: cannot read")]
     Io {
-        /// The file.
         path: String,
-        /// The line, from 1.
         line: u64,
-        /// Why.
         #[source]
         cause: io::Error,
     },
-    /// Too few columns, or too many.
+    /// Wrong number of columns.
     #[error("{path}:{line}: expected {expected} columns, found {found}")]
     Columns {
-        /// The file.
         path: String,
-        /// The line, from 1.
         line: u64,
-        /// How many there should be.
         expected: &'static str,
-        /// How many there are.
         found: usize,
     },
-    /// A score that is not a number.
+    /// A score is NaN.
     #[error("{path}:{line}: expected a score, found NaN")]
-    NanScore {
-        /// The file.
-        path: String,
-        /// The line, from 1.
-        line: u64,
-    },
-    /// A document that repeats within a query.
-    #[error("{path}:{line}: document {doc:?} of query {query:?} stands in line {first} already")]
+    NanScore { path: String, line: u64 },
+    /// A document repeats within a query.
+    #[error("{path}:{line}: document {doc:?} of query {query:?} is already in line {first}")]
     Repeated {
-        /// The file.
         path: String,
-        /// The line of the second occurrence, from 1.
         line: u64,
-        /// The query.
         query: String,
-        /// The document.
         doc: String,
-        /// The line of the first occurrence.
         first: u64,
     },
-    /// A document that repeats within a subtopic.
+    /// A document repeats within a subtopic.
     #[error(
         "{path}:{line}: document {doc:?} of query {query:?}, subtopic {subtopic:?} \
-         stands in line {first} already"
+         is already in line {first}"
     )]
     RepeatedSubtopic {
-        /// The file.
         path: String,
-        /// The line of the second occurrence, from 1.
         line: u64,
-        /// The query.
         query: String,
-        /// The subtopic.
         subtopic: String,
-        /// The document.
         doc: String,
-        /// The line of the first occurrence.
         first: u64,
     },
-    /// A line that is no text: NUL bytes, or not UTF-8.
+    /// A line contains NUL bytes or invalid UTF-8.
     #[error("{path}:{line}: expected UTF-8 text, found {found}")]
     Encoding {
-        /// The file.
         path: String,
-        /// The line, from 1.
         line: u64,
-        /// What there is instead.
         found: &'static str,
     },
-    /// A line beyond [`MAX_LINE`].
+    /// A line exceeds [`MAX_LINE`].
     #[error("{path}:{line}: expected a line of at most {limit} bytes, found a longer one")]
-    LongLine {
-        /// The file.
-        path: String,
-        /// The line, from 1.
-        line: u64,
-        /// The limit.
-        limit: u64,
-    },
+    LongLine { path: String, line: u64, limit: u64 },
 }
 
-/// A part of a line that is an id.
+/// Id column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IdField {
-    /// The id of a query.
+    /// Query id.
     Query,
-    /// The id of a document.
+    /// Document id.
     Document,
-    /// The name of the system.
+    /// Run tag.
     Tag,
-    /// The label of a stratum.
+    /// Stratum.
     Stratum,
 }
 
@@ -269,17 +237,17 @@ impl fmt::Display for IdField {
     }
 }
 
-/// Why an id cannot be written: it would be read back as something else, or not at all.
+/// Reason why an id cannot be written: it would not be read back unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IdFault {
-    /// It is empty.
+    /// Empty id.
     Empty,
-    /// It has white space in it, which separates columns.
+    /// White space, which separates columns.
     WhiteSpace,
-    /// It has a NUL byte in it, which ends a text in C.
+    /// NUL byte, which terminates strings in C.
     Nul,
-    /// It stands at the head of a line and begins with `#`, as a comment does.
+    /// Leading `#` in the first column, which starts a comment.
     Comment,
 }
 
@@ -294,40 +262,33 @@ impl fmt::Display for IdFault {
     }
 }
 
-/// Why a run or qrels could not be written.
+/// Error writing a run or qrels file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum TrecWriteError {
-    /// The output took no more: a full disk, a closed pipe.
-    #[error("could not be written")]
+    /// I/O error.
+    #[error("cannot write")]
     Io(#[from] io::Error),
-    /// An id that could not be read back.
+    /// An id could not be read back.
     #[error("expected a {field} {fault}, found {found:?}")]
     Id {
-        /// Which kind of id.
         field: IdField,
-        /// What is wrong with it.
         fault: IdFault,
-        /// The id.
         found: String,
-        /// The query whose line it would stand in; `None` for a tag.
         query: Option<String>,
     },
-    /// A score that is NaN, or that [`ScoreFormat`] cannot write so that the order survives.
+    /// A score is NaN, or not representable in the [`ScoreFormat`].
     #[error("query {query:?}, document {doc:?}: expected {expected}, found {found}")]
     Score {
-        /// The query.
         query: String,
-        /// The document.
         doc: String,
-        /// What can be written.
         expected: &'static str,
-        /// The score.
         found: f64,
     },
 }
 
-/// White space as C's `isspace` has it.
+/// ASCII white space, as C's `isspace`.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }

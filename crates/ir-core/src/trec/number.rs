@@ -1,10 +1,9 @@
-//! Numbers as C reads them.
+//! Numbers as C parses them.
 
 use crate::Grade;
 
-/// The number at the head of a text as C's `atof` finds it: decimal, hexadecimal, `inf`, `nan`.
-/// `None` when there is none (where `atof` gives 0). With it, whether it is a plain number: finite,
-/// decimal, and all of the text.
+/// Parses a leading number as C's `atof`: decimal, hexadecimal, `inf`, `nan`. Returns `None` without
+/// one, where `atof` returns 0, and whether the whole string is a finite decimal number.
 pub(super) fn c_number(text: &str) -> Option<(f64, bool)> {
     if let Some(number) = short_decimal(text.as_bytes()) {
         return Some((number, true));
@@ -28,7 +27,7 @@ pub(super) fn c_number(text: &str) -> Option<(f64, bool)> {
     if let Some(hex) = lower.strip_prefix("0x") {
         return Some((signed(hexadecimal(hex).unwrap_or_default()), false));
     }
-    // The longest head that is a decimal number.
+    // The longest prefix that is a decimal number.
     let decimal = |head: &&str| {
         head.bytes()
             .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'-' | b'+'))
@@ -46,10 +45,9 @@ pub(super) fn c_number(text: &str) -> Option<(f64, bool)> {
         .map(|magnitude| (signed(magnitude), false))
 }
 
-/// A decimal number of few digits and without an exponent, as nearly all scores are. Its digits
-/// and the power of ten below them are 64-bit floats exactly, so that their quotient is the nearest
-/// one to the number, which is what every correct reader gives (Clinger 1990, "How to read floating
-/// point numbers accurately"). `None` for all others.
+/// Fast path for short decimals without exponent. Digits and power of ten are exact in f64, so their
+/// quotient is correctly rounded (Clinger 1990, "How to read floating point numbers accurately").
+/// Returns `None` for other input.
 fn short_decimal(text: &[u8]) -> Option<f64> {
     const POWERS: [f64; 18] = [
         1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
@@ -95,7 +93,6 @@ fn short_decimal(text: &[u8]) -> Option<f64> {
     Some(if negative { -number } else { number })
 }
 
-/// By how much digits before others count.
 const POWERS_OF_TEN: [u64; 9] = [
     1,
     10,
@@ -108,7 +105,7 @@ const POWERS_OF_TEN: [u64; 9] = [
     100_000_000,
 ];
 
-/// The number whose digits are the last of some bytes, up to eight. `None` when they are not digits.
+/// Parses the last `count` bytes, up to eight, as digits; `None` if one is not a digit.
 #[inline]
 fn few(tail: &[u8; 8], count: usize) -> Option<u64> {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -118,13 +115,13 @@ fn few(tail: &[u8; 8], count: usize) -> Option<u64> {
     }
     let others = u32::try_from(8 * (8 - count)).ok()?;
     let mask = u64::MAX.checked_shr(others).unwrap_or(0);
-    // A byte that is no digit becomes more than 9.
+    // Bytes that are not digits become > 9.
     let digits = (u64::from_be_bytes(*tail) ^ (u64::from(b'0') * ONES)) & mask;
     let more = (((digits & !TOPS) + (0x80 - 10) * ONES) | digits) & TOPS;
     (more == 0).then(|| eight(digits))
 }
 
-/// The number of eight digits, the last one lowest: first pairs of them, then pairs of pairs.
+/// Combines eight digits, least significant last: pairs first, then pairs of pairs.
 #[inline]
 fn eight(digits: u64) -> u64 {
     let pairs = ((digits >> 8) & 0x00FF_00FF_00FF_00FF) * 10 + (digits & 0x00FF_00FF_00FF_00FF);
@@ -132,7 +129,7 @@ fn eight(digits: u64) -> u64 {
     (fours >> 32) * 10_000 + (fours & 0xFFFF_FFFF)
 }
 
-/// The digits of a C hexadecimal float after `0x`: `1.8p3` is 12.
+/// Parses a C hexadecimal float after `0x`: `1.8p3` is 12.
 fn hexadecimal(text: &str) -> Option<f64> {
     let (mut value, mut scale, mut point, mut digits) = (0.0_f64, 0_i32, false, 0);
     let mut rest = text.char_indices().peekable();
@@ -159,8 +156,7 @@ fn hexadecimal(text: &str) -> Option<f64> {
     Some(value * 2.0_f64.powi(exponent.clamp(-2000, 2000)))
 }
 
-/// The whole number at the head of a text as C's `atol` finds it. One that does not fit becomes the
-/// nearest that does.
+/// Parses a leading integer as C's `atol`, saturating at the limits.
 pub(super) fn c_integer(text: &str) -> Option<Grade> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();

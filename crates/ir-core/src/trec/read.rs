@@ -1,4 +1,4 @@
-//! Reading.
+//! Readers of runs and qrels.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -6,37 +6,37 @@ use std::ops::Range;
 
 use super::number::{c_integer, c_number};
 use super::scan::{Line, Position, scan};
-use super::{HeaderLine, TrecWarnings, Parsed, TrecReadError};
+use super::{HeaderLine, Parsed, TrecReadError, TrecWarnings};
 use crate::{Grade, JudgedDocs, Qrels, Run, ScoredDoc};
 
-/// A line of a run that is being read.
+/// Line of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunLine<'t> {
-    /// Where it stands, from 1.
+    /// Line number, from 1.
     pub line: u64,
-    /// The query's id.
+    /// Query id.
     pub query: &'t str,
-    /// Whether the line before, if any, belongs to another query.
+    /// Whether the previous line is absent or belongs to another query.
     pub starts_query: bool,
-    /// The document's id.
+    /// Document id.
     pub doc: &'t str,
-    /// The score; never NaN.
+    /// Score; never NaN.
     pub score: f64,
 }
 
-/// What is known of a run once its lines were read.
+/// Summary of a run that was read line by line.
 #[derive(Debug, Clone)]
 pub struct RunSummary {
-    /// The system's name, by the last line.
+    /// Run tag of the last line.
     pub tag: String,
-    /// How many lines there are, with blank ones and comments.
+    /// Number of lines, including blank lines and comments.
     pub lines: u64,
-    /// What trec_eval passes over in silence.
+    /// Warnings.
     pub warnings: TrecWarnings,
 }
 
 impl RunSummary {
-    /// Adds what is known of the [`Part`](super::RunChunk) behind this one.
+    /// Appends the summary of the following [`RunChunk`](super::RunChunk).
     pub fn append(&mut self, next: Self) {
         self.warnings.append(next.warnings, self.lines);
         self.lines += next.lines;
@@ -46,9 +46,10 @@ impl RunSummary {
     }
 }
 
-/// Reads a run line by line and keeps nothing: 10 million lines or 10 take the same memory.
-/// `source` names the file in errors. The lines are those that [`read_run`] reads; it refuses a
-/// document that repeats within a query, which here is up to `each`.
+/// Reads a run line by line in constant memory. `source` names the file in errors.
+///
+/// Yields the lines that [`read_run`] reads. [`read_run`] also rejects a document that repeats
+/// within a query; here `each` has to.
 ///
 /// ```
 /// use ir_core::trec::{self, HeaderLine, TrecReadError};
@@ -63,7 +64,7 @@ impl RunSummary {
 /// ```
 ///
 /// # Errors
-/// See [`TrecReadError`]; and the first error that `each` gives.
+/// [`TrecReadError`], or the first error of `each`.
 pub fn scan_run<E: From<TrecReadError>>(
     input: impl Read,
     source: &str,
@@ -73,7 +74,7 @@ pub fn scan_run<E: From<TrecReadError>>(
     scan_from(input, source, header, Position::default(), each)
 }
 
-/// [`scan_run`] from a position on.
+/// [`scan_run`], starting at `position`.
 pub(super) fn scan_from<E: From<TrecReadError>>(
     input: impl Read,
     source: &str,
@@ -97,9 +98,8 @@ pub(super) fn scan_from<E: From<TrecReadError>>(
             match value {
                 None if header == HeaderLine::Skip && line.first => return Ok(()),
                 None => {
-                    let perhaps = line.perhaps();
-                    let what =
-                        format!("the score {score:?} is no number and was read as 0{perhaps}");
+                    let hint = line.header_hint();
+                    let what = format!("the score {score:?} is no number and was read as 0{hint}");
                     warnings.push(number, what);
                 }
                 Some((value, _)) if value.is_nan() => {}
@@ -138,7 +138,7 @@ pub(super) fn scan_from<E: From<TrecReadError>>(
     })
 }
 
-/// Whether two short texts are equal, which they mostly are: without a call.
+/// Compares two short strings that are mostly equal, without a call to `memcmp`.
 #[inline]
 fn same(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
@@ -162,12 +162,16 @@ fn same(a: &str, b: &str) -> bool {
 
 /// Reads a run. `source` names the file in errors.
 ///
-/// Blank lines and lines that begin with `#` are skipped. The tag is that of the last line. The
-/// lines of a query need not stand together; each query's documents keep the order of the file.
+/// Skips blank lines and lines that start with `#`. The tag is that of the last line. The lines of
+/// a query need not be contiguous; the documents of each query keep the order of the file.
 ///
 /// # Errors
-/// The first fault of the file: see [`TrecReadError`].
-pub fn read_run(input: impl Read, source: &str, header: HeaderLine) -> Result<Parsed<Run>, TrecReadError> {
+/// [`TrecReadError`] for the first invalid line.
+pub fn read_run(
+    input: impl Read,
+    source: &str,
+    header: HeaderLine,
+) -> Result<Parsed<Run>, TrecReadError> {
     let mut queries: RowsByQuery<ScoredDoc> = RowsByQuery::default();
     let scanned = scan_run(input, source, header, |line| {
         let scored = ScoredDoc {
@@ -177,7 +181,7 @@ pub fn read_run(input: impl Read, source: &str, header: HeaderLine) -> Result<Pa
         queries.push(line.query, scored, line.line);
         Ok(())
     });
-    // What repeats stands before any other fault.
+    // A repeated document takes precedence over later errors.
     queries.check(source, |scored| &scored.doc)?;
     let scanned = scanned?;
     let lists = queries
@@ -191,11 +195,11 @@ pub fn read_run(input: impl Read, source: &str, header: HeaderLine) -> Result<Pa
 
 /// Reads qrels. `source` names the file in errors.
 ///
-/// Exactly four columns; blank lines and lines that begin with `#` are skipped. The grade is the
-/// whole number at the head of the fourth column, 0 for a text.
+/// Expects exactly four columns; skips blank lines and lines that start with `#`. The grade is the
+/// leading integer of the fourth column, 0 for text.
 ///
 /// # Errors
-/// The first fault of the file: see [`TrecReadError`].
+/// [`TrecReadError`] for the first invalid line.
 pub fn read_qrels(
     input: impl Read,
     source: &str,
@@ -220,13 +224,13 @@ pub fn read_qrels(
         if whole.is_none() {
             let what = format!(
                 "the grade {text:?} is no whole number and was read as {value}{}",
-                line.perhaps()
+                line.header_hint()
             );
             warnings.push(line.number, what);
         }
         Ok(())
     });
-    // What repeats stands before any other fault.
+    // A repeated document takes precedence over later errors.
     let data = judgments.finish(source)?;
     scanned?;
     Ok(Parsed {
@@ -235,7 +239,11 @@ pub fn read_qrels(
     })
 }
 
-fn columns<const N: usize>(source: &str, line: &Line<'_, N>, expected: &'static str) -> TrecReadError {
+fn columns<const N: usize>(
+    source: &str,
+    line: &Line<'_, N>,
+    expected: &'static str,
+) -> TrecReadError {
     TrecReadError::Columns {
         path: source.to_owned(),
         line: line.number,
@@ -255,13 +263,13 @@ fn byte_order_mark<const N: usize>(warnings: &mut TrecWarnings, line: &Line<'_, 
 struct RowsByQuery<T> {
     numbers: HashMap<String, usize>,
     groups: Vec<QueryRows<T>>,
-    /// Where the last row went: the next one mostly goes there too.
+    /// Group of the previous row, usually that of the next one.
     last: usize,
 }
 
 struct QueryRows<T> {
     query: String,
-    /// With their lines.
+    /// Rows and their line numbers.
     rows: Vec<(T, u64)>,
 }
 
@@ -292,9 +300,9 @@ impl<T> RowsByQuery<T> {
         self.groups[self.last].rows.push((row, line));
     }
 
-    /// An error when a document repeats within a query: the first that does.
+    /// Returns an error for the first document that repeats within a query.
     fn check(&self, source: &str, doc: impl Fn(&T) -> &String) -> Result<(), TrecReadError> {
-        let mut earliest: Option<Repeated<'_>> = None;
+        let mut earliest: Option<RepeatedDocument<'_>> = None;
         let mut docs: Vec<(&str, u64)> = Vec::new();
         for group in &self.groups {
             docs.clear();
@@ -309,7 +317,7 @@ impl<T> RowsByQuery<T> {
                 let ((doc, first), (next, line)) = (pair[0], pair[1]);
                 if doc == next && earliest.is_none_or(|known| line < known.line) {
                     let query = &group.query;
-                    earliest = Some(Repeated {
+                    earliest = Some(RepeatedDocument {
                         line,
                         query,
                         doc,
@@ -327,17 +335,17 @@ impl<T> RowsByQuery<T> {
     }
 }
 
-/// A document that stands twice in a query.
+/// Document that repeats within a query.
 #[derive(Clone, Copy)]
-struct Repeated<'t> {
+struct RepeatedDocument<'t> {
     line: u64,
     query: &'t str,
     doc: &'t str,
-    /// The line before that has it.
+    /// Line of the first occurrence.
     first: u64,
 }
 
-impl Repeated<'_> {
+impl RepeatedDocument<'_> {
     fn error(self, source: &str) -> TrecReadError {
         TrecReadError::Repeated {
             path: source.to_owned(),
@@ -354,17 +362,17 @@ impl Repeated<'_> {
 struct QrelsBuilder {
     numbers: HashMap<String, usize>,
     queries: Vec<String>,
-    /// The documents' ids, one behind the other.
+    /// Concatenated document ids.
     ids: String,
     rows: Vec<QrelsRow>,
 }
 
 struct QrelsRow {
-    /// By number.
+    /// Query number.
     query: usize,
-    /// The first bytes of the document's id: in order as the ids are, where they differ.
+    /// First bytes of the document id, in the order of the ids.
     head: u64,
-    /// Where the id is.
+    /// Byte range of the id.
     doc: Range<usize>,
     grade: Grade,
     line: u64,
@@ -372,7 +380,7 @@ struct QrelsRow {
 
 impl QrelsBuilder {
     fn push(&mut self, query: &str, doc: &str, grade: Grade, line: u64) {
-        // Mostly that of the line before.
+        // Usually the query of the previous line.
         let last = self.rows.last().map(|row| row.query);
         let last = last.filter(|&number| same(&self.queries[number], query));
         let number = last.unwrap_or_else(|| match self.numbers.get(query) {
@@ -394,7 +402,7 @@ impl QrelsBuilder {
         });
     }
 
-    /// An error when a document repeats within a query: the first that does.
+    /// Builds the qrels, or returns an error for the first document that repeats within a query.
     fn finish(self, source: &str) -> Result<Qrels, TrecReadError> {
         let Self {
             queries,
@@ -403,8 +411,8 @@ impl QrelsBuilder {
             ..
         } = self;
         let id = |row: &QrelsRow| &ids[row.doc.clone()];
-        let mut earliest: Option<Repeated<'_>> = None;
-        // These sorts keep the order of the lines.
+        let mut earliest: Option<RepeatedDocument<'_>> = None;
+        // Stable sorts keep the order of the lines.
         rows.sort_by_key(|row| row.query);
         for judged in rows.chunk_by_mut(|a, b| a.query == b.query) {
             judged.sort_by(|a, b| a.head.cmp(&b.head).then_with(|| id(a).cmp(id(b))));
@@ -414,7 +422,7 @@ impl QrelsBuilder {
                     && id(row) == id(next)
                     && earliest.is_none_or(|known| next.line < known.line)
                 {
-                    earliest = Some(Repeated {
+                    earliest = Some(RepeatedDocument {
                         line: next.line,
                         query: &queries[row.query],
                         doc: id(row),
@@ -432,13 +440,13 @@ impl QrelsBuilder {
             JudgedDocs::ascending(docs, bytes)
         };
         let lists = rows.chunk_by(|a, b| a.query == b.query);
-        // They are in the order of the queries' numbers, and none is empty.
+        // In the order of query numbers; no query is empty.
         let judged: Vec<_> = lists.map(judged).collect();
         Ok(Qrels::from_lists(queries.into_iter().zip(judged).collect()))
     }
 }
 
-/// The first eight bytes of a text, zeros behind one that is shorter: no text has a NUL byte.
+/// The first eight bytes of a string, padded with zeros; strings contain no NUL byte.
 fn head(text: &str) -> u64 {
     let bytes = text.as_bytes();
     let first = bytes.first_chunk().copied().unwrap_or_else(|| {

@@ -1,15 +1,15 @@
-//! Qrels with one more column.
+//! Readers of stratified and subtopic qrels.
 
 use std::collections::HashMap;
 use std::io::BufRead;
 
 use super::number::c_integer;
-use super::{HeaderLine, TrecWarnings, Parsed, ColumnReader, TrecReadError};
+use super::{ColumnReader, HeaderLine, Parsed, TrecReadError, TrecWarnings};
 use crate::{Grade, StratifiedQrels, SubtopicQrels};
 
-/// Reads judgments of a stratified sample, as sample_eval reads them: five columns, query id,
-/// iteration (ignored), document id, stratum, grade. A negative grade marks a document of the pool
-/// that was not sampled. `source` names the file in errors.
+/// Reads judgments of a stratified sample in the format of sample_eval: query id, iteration
+/// (ignored), document id, stratum, grade. A negative grade marks a pooled document that was not
+/// sampled. `source` names the file in errors.
 ///
 /// ```
 /// use ir_core::trec::{self, HeaderLine};
@@ -20,16 +20,16 @@ use crate::{Grade, StratifiedQrels, SubtopicQrels};
 /// ```
 ///
 /// # Errors
-/// See [`TrecReadError`].
+/// [`TrecReadError`] for the first invalid line.
 pub fn read_stratified_qrels(
     input: impl BufRead,
     source: &str,
     header: HeaderLine,
 ) -> Result<Parsed<StratifiedQrels>, TrecReadError> {
     let mut qrels = StratifiedQrels::new();
-    let mut places: HashMap<(String, String), u64> = HashMap::new();
+    let mut lines: HashMap<(String, String), u64> = HashMap::new();
     let each = |line: u64, [query, _, doc, stratum, _]: [&str; 5], grade| {
-        if let Some(first) = places.insert((query.to_owned(), doc.to_owned()), line) {
+        if let Some(first) = lines.insert((query.to_owned(), doc.to_owned()), line) {
             return Err(TrecReadError::Repeated {
                 path: source.to_owned(),
                 line,
@@ -48,8 +48,8 @@ pub fn read_stratified_qrels(
     })
 }
 
-/// Reads the judgments of a diversity task: four columns, query id, subtopic, document id, grade.
-/// `source` names the file in errors.
+/// Reads the judgments of a diversity task: query id, subtopic, document id, grade. `source` names
+/// the file in errors.
 ///
 /// ```
 /// use ir_core::trec::{self, HeaderLine};
@@ -60,17 +60,17 @@ pub fn read_stratified_qrels(
 /// ```
 ///
 /// # Errors
-/// See [`TrecReadError`].
+/// [`TrecReadError`] for the first invalid line.
 pub fn read_subtopic_qrels(
     input: impl BufRead,
     source: &str,
     header: HeaderLine,
 ) -> Result<Parsed<SubtopicQrels>, TrecReadError> {
     let mut qrels = SubtopicQrels::new();
-    let mut places: HashMap<(String, String, String), u64> = HashMap::new();
+    let mut lines: HashMap<(String, String, String), u64> = HashMap::new();
     let each = |line: u64, [query, subtopic, doc, _]: [&str; 4], grade| {
         let key = (query.to_owned(), subtopic.to_owned(), doc.to_owned());
-        if let Some(first) = places.insert(key, line) {
+        if let Some(first) = lines.insert(key, line) {
             return Err(TrecReadError::RepeatedSubtopic {
                 path: source.to_owned(),
                 line,
@@ -90,7 +90,7 @@ pub fn read_subtopic_qrels(
     })
 }
 
-/// Lines of `N` columns, the last of which is a grade.
+/// Reads lines of `N` columns, the last of which is a grade.
 fn read<const N: usize>(
     input: impl BufRead,
     source: &str,
@@ -99,14 +99,14 @@ fn read<const N: usize>(
     mut each: impl FnMut(u64, [&str; N], Grade) -> Result<(), TrecReadError>,
 ) -> Result<Vec<super::TrecWarning>, TrecReadError> {
     let mut rows = ColumnReader::new(input, source);
-    let mut odd = TrecWarnings::new(source);
+    let mut warnings = TrecWarnings::new(source);
     let mut first = true;
     while let Some((line, fields)) = rows.next_row::<N>(expected)? {
         let is_first = std::mem::take(&mut first);
         let text = fields[N - 1];
         let grade = c_integer(text);
         if is_first && fields[0].starts_with('\u{feff}') {
-            odd.push(
+            warnings.push(
                 line,
                 "the byte-order mark became part of the first query id",
             );
@@ -117,15 +117,15 @@ fn read<const N: usize>(
         let grade = grade.unwrap_or(0);
         each(line, fields, grade)?;
         if text.parse::<Grade>().is_err() {
-            let perhaps = if is_first {
+            let hint = if is_first {
                 " (a header line? it counts as data)"
             } else {
                 ""
             };
             let what =
-                format!("the grade {text:?} is no whole number and was read as {grade}{perhaps}");
-            odd.push(line, what);
+                format!("the grade {text:?} is no whole number and was read as {grade}{hint}");
+            warnings.push(line, what);
         }
     }
-    Ok(odd.finish())
+    Ok(warnings.finish())
 }

@@ -1,38 +1,38 @@
-//! Lines and columns: the loop that all time of reading is spent in.
+//! SIMD-within-a-register scanner of lines and columns, the hot loop of all readers.
 
 use std::io::{self, Read};
 
 use super::{MAX_LINE, TrecReadError, is_space};
 
-/// How much is read at once: few enough bytes to stay in the cache until they are looked at.
+/// Bytes per read; fits the L2 cache.
 const BLOCK: usize = 256 << 10;
 
-/// A line that holds data: its first `N` columns.
+/// Non-blank line: its first `N` columns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line<'t, const N: usize> {
-    /// From 1.
+    /// Line number, from 1.
     pub(super) number: u64,
-    /// Whether it is the first one that holds data.
+    /// Whether this is the first non-blank line.
     pub(super) first: bool,
-    /// How many columns there are in all, from 1.
+    /// Number of columns, at least 1.
     pub(super) columns: usize,
     text: &'t str,
     fields: [Span; N],
 }
 
-/// Where a column begins and ends.
+/// Start and end offset of a column.
 type Span = (usize, usize);
 
 impl<'t, const N: usize> Line<'t, N> {
-    /// The text of a column, from 0; empty where there are fewer.
+    /// Returns column `n`, from 0; empty if there are fewer columns.
     #[inline(always)]
     pub(super) fn field(&self, n: usize) -> &'t str {
         let (from, to) = self.fields[n];
         &self.text[from..to]
     }
 
-    /// What may explain a text in place of a number.
-    pub(super) fn perhaps(&self) -> &'static str {
+    /// Hint for text in a numeric column.
+    pub(super) fn header_hint(&self) -> &'static str {
         if self.first {
             " (a header line? it counts as data)"
         } else {
@@ -41,17 +41,17 @@ impl<'t, const N: usize> Line<'t, N> {
     }
 }
 
-/// How far a source was read.
+/// Progress in a source.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Position {
-    /// Lines that were read.
+    /// Lines read.
     pub(super) lines: u64,
-    /// Whether one of them held data.
+    /// Whether one of them was non-blank.
     pub(super) data: bool,
 }
 
-/// Reads the lines that hold data, all of a source, in blocks of whole lines. Blank lines and those
-/// that begin with `#` are passed over.
+/// Scans all lines of a source in blocks of whole lines. Skips blank lines and lines that start with
+/// `#`.
 pub(super) fn scan<const N: usize, E: From<TrecReadError>>(
     mut input: impl Read,
     source: &str,
@@ -59,13 +59,13 @@ pub(super) fn scan<const N: usize, E: From<TrecReadError>>(
     mut each: impl FnMut(Line<'_, N>) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut buffer = vec![0; BLOCK];
-    // The bytes of `buffer` that wait for the end of their line.
-    let mut waiting = 0;
+    // Bytes of an incomplete line at the front of `buffer`.
+    let mut pending = 0;
     loop {
-        if waiting == buffer.len() {
-            buffer.resize(waiting * 2, 0);
+        if pending == buffer.len() {
+            buffer.resize(pending * 2, 0);
         }
-        let count = match input.read(&mut buffer[waiting..]) {
+        let count = match input.read(&mut buffer[pending..]) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(cause) => {
@@ -73,27 +73,27 @@ pub(super) fn scan<const N: usize, E: From<TrecReadError>>(
                 return Err(TrecReadError::Io { path, line, cause }.into());
             }
         };
-        let filled = waiting + count;
+        let filled = pending + count;
         if count == 0 {
-            if waiting > 0 {
+            if pending > 0 {
                 buffer.truncate(filled);
                 buffer.push(b'\n');
                 block(&buffer, source, position, &mut each)?;
             }
             return Ok(());
         }
-        let ends = buffer[waiting..filled].iter().rposition(|&b| b == b'\n');
+        let ends = buffer[pending..filled].iter().rposition(|&b| b == b'\n');
         match ends {
             Some(at) => {
-                let whole = waiting + at + 1;
+                let whole = pending + at + 1;
                 block(&buffer[..whole], source, position, &mut each)?;
                 buffer.copy_within(whole..filled, 0);
-                waiting = filled - whole;
+                pending = filled - whole;
             }
             None if filled as u64 > MAX_LINE => {
                 return Err(long_line(source, position.lines + 1).into());
             }
-            None => waiting = filled,
+            None => pending = filled,
         }
     }
 }
@@ -106,7 +106,7 @@ fn long_line(source: &str, line: u64) -> TrecReadError {
     }
 }
 
-/// Reads whole lines.
+/// Scans a block of whole lines.
 fn block<const N: usize, E: From<TrecReadError>>(
     bytes: &[u8],
     source: &str,
@@ -126,13 +126,13 @@ fn block<const N: usize, E: From<TrecReadError>>(
             let rest = &bytes[whole..];
             let end = rest.iter().position(|&b| b == b'\n');
             let line = &rest[..end.unwrap_or(rest.len())];
-            Err(no_text(line, source, position.lines + 1).into())
+            Err(encoding_error(line, source, position.lines + 1).into())
         }
     }
 }
 
-/// What is wrong with a line that has a NUL byte or is not UTF-8.
-fn no_text(line: &[u8], source: &str, number: u64) -> TrecReadError {
+/// Error for a line with a NUL byte or invalid UTF-8.
+fn encoding_error(line: &[u8], source: &str, number: u64) -> TrecReadError {
     if line.len() as u64 >= MAX_LINE {
         return long_line(source, number);
     }
@@ -158,13 +158,13 @@ fn lines<const N: usize, E: From<TrecReadError>>(
     each: &mut impl FnMut(Line<'_, N>) -> Result<(), E>,
 ) -> Result<(), E> {
     let bytes = text.as_bytes();
-    let mut low = Low::of(bytes);
-    // Where the line begins.
+    let mut low = SeparatorScanner::new(bytes);
+    // Offset of the line.
     let mut head = 0;
     while let Some(row) = Row::next(bytes, head, &mut low) {
         let number = position.lines + 1;
         if row.nul {
-            return Err(no_text(&bytes[head..row.end], source, number).into());
+            return Err(encoding_error(&bytes[head..row.end], source, number).into());
         }
         if (row.end + 1 - head) as u64 > MAX_LINE {
             return Err(long_line(source, number).into());
@@ -186,20 +186,20 @@ fn lines<const N: usize, E: From<TrecReadError>>(
     Ok(())
 }
 
-/// The columns of a line.
+/// Columns of a line.
 struct Row<const N: usize> {
     fields: [Span; N],
     columns: usize,
-    /// Where the line ends.
+    /// End offset of the line.
     end: usize,
-    /// Whether there is a NUL byte, behind which nothing was looked at.
+    /// Whether the line contains a NUL byte; scanning stops there.
     nul: bool,
 }
 
 impl<const N: usize> Row<N> {
-    /// The line that begins at `head`.
+    /// Parses the line at offset `head`.
     #[inline(always)]
-    fn next(bytes: &[u8], head: usize, low: &mut Low<'_>) -> Option<Self> {
+    fn next(bytes: &[u8], head: usize, low: &mut SeparatorScanner<'_>) -> Option<Self> {
         if let Some(ends) = low.ahead::<N>()
             && let Some(row) = Self::plain(bytes, head, ends)
         {
@@ -209,7 +209,7 @@ impl<const N: usize> Row<N> {
         Self::any(bytes, head, low)
     }
 
-    /// A line as most are, if it is one: `N` columns with one space or tab between them.
+    /// Fast path: `N` columns separated by one space or tab each.
     #[inline(always)]
     fn plain(bytes: &[u8], head: usize, ends: &[u32; N]) -> Option<Self> {
         let mut fields = [(0, 0); N];
@@ -235,7 +235,7 @@ impl<const N: usize> Row<N> {
     }
 
     #[inline(never)]
-    fn any(bytes: &[u8], head: usize, low: &mut Low<'_>) -> Option<Self> {
+    fn any(bytes: &[u8], head: usize, low: &mut SeparatorScanner<'_>) -> Option<Self> {
         let mut row = Self {
             fields: [(0, 0); N],
             columns: 0,
@@ -253,7 +253,7 @@ impl<const N: usize> Row<N> {
                 return Some(row);
             }
             if !is_space(byte) {
-                // Another control character is part of a text.
+                // Other control characters are part of a column.
                 continue;
             }
             if at > start {
@@ -271,25 +271,24 @@ impl<const N: usize> Row<N> {
     }
 }
 
-/// How many positions are held at once.
+/// Capacity of the position buffer.
 const AHEAD: usize = 1024;
 
-/// The positions of the bytes up to the space: white space, and other control characters. They are
-/// found 64 bytes at a time, as the bits of a word, and held for a while: to go from bits to lines
-/// at once would be to guess, for each line, in which word it ends.
-struct Low<'t> {
+/// Positions of the bytes ≤ space: white space and control characters. Found 64 bytes at a time as a
+/// bit mask and buffered, which avoids a branch misprediction per line.
+struct SeparatorScanner<'t> {
     bytes: &'t [u8],
-    /// Up to where they were found.
+    /// Bytes searched.
     searched: usize,
-    /// A block is far smaller than 4 GB.
+    /// Buffered positions; a block is far smaller than 4 GiB.
     found: [u32; AHEAD],
-    /// Which of `found` are to come.
+    /// Range of `found` not yet consumed.
     from: usize,
     to: usize,
 }
 
-impl<'t> Low<'t> {
-    const fn of(bytes: &'t [u8]) -> Self {
+impl<'t> SeparatorScanner<'t> {
+    const fn new(bytes: &'t [u8]) -> Self {
         Self {
             bytes,
             searched: 0,
@@ -299,7 +298,7 @@ impl<'t> Low<'t> {
         }
     }
 
-    /// The next `N`, if there are as many.
+    /// Returns the next `N` positions, if there are as many.
     #[inline(always)]
     fn ahead<const N: usize>(&mut self) -> Option<&[u32; N]> {
         if self.to - self.from < N {
@@ -336,7 +335,7 @@ impl<'t> Low<'t> {
             let first = self.searched as u32;
             let count = bits.count_ones() as usize;
             let room = &mut self.found[self.to..self.to + 64];
-            // As many as there mostly are without asking how many; what is too much is overwritten.
+            // Writes 16 positions unconditionally, the usual maximum; surplus is overwritten.
             let mut put = |at: &mut u32| {
                 *at = first + bits.trailing_zeros();
                 bits &= bits.wrapping_sub(1);
@@ -351,23 +350,23 @@ impl<'t> Low<'t> {
     }
 }
 
-/// A bit for each byte: whether it is at most a space.
+/// Bit mask of the bytes ≤ space.
 #[inline]
 fn low_bits(chunk: &[u8; 64]) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const TOPS: u64 = 0x80 * ONES;
-    // Bit k of byte j: whether byte j of word k is more than a space.
+    // Bit k of byte j: whether byte j of word k is > space.
     let mut above = 0;
     for eight in chunk.as_chunks::<8>().0 {
         let word = u64::from_le_bytes(*eight);
-        // The top bit of a byte of the sum is set where that is more than 0x20: no sum carries.
+        // The top bit of a byte is set where its low 7 bits exceed 0x20; no carry between bytes.
         let more = ((word & !TOPS) + (0x80 - 0x21) * ONES) | word;
         above = above >> 1 | more & TOPS;
     }
     !transposed(above)
 }
 
-/// Exchanges bit k of byte j with bit j of byte k: first single bits, then squares of 2 and of 4.
+/// Transposes an 8 × 8 bit matrix: single bits, then 2 × 2 and 4 × 4 blocks.
 #[inline]
 fn transposed(mut bits: u64) -> u64 {
     for (shift, mask) in [
@@ -386,20 +385,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_stand_for_bytes_up_to_the_space() {
+    fn low_bits_mark_bytes_up_to_space() {
         for byte in 0..=u8::MAX {
-            for place in 0..64 {
+            for position in 0..64 {
                 let mut chunk = [b'x'; 64];
-                chunk[place] = byte;
-                let expected = if byte <= b' ' { 1 << place } else { 0 };
-                assert_eq!(low_bits(&chunk), expected, "{byte} at {place}");
+                chunk[position] = byte;
+                let expected = if byte <= b' ' { 1 << position } else { 0 };
+                assert_eq!(low_bits(&chunk), expected, "{byte} at {position}");
                 let mut chunk = [0xFF; 64];
-                chunk[place] = byte;
-                assert_eq!(low_bits(&chunk), expected, "{byte} at {place}");
+                chunk[position] = byte;
+                assert_eq!(low_bits(&chunk), expected, "{byte} at {position}");
                 let mut chunk = [0; 64];
-                chunk[place] = byte;
-                let others = !(1 << place);
-                assert_eq!(low_bits(&chunk), others | expected, "{byte} at {place}");
+                chunk[position] = byte;
+                let others = !(1 << position);
+                assert_eq!(low_bits(&chunk), others | expected, "{byte} at {position}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A run file in several parts, each to be read by a thread of its own.
+//! Splitting a run file into chunks for parallel reading.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -8,17 +8,17 @@ use super::read::scan_from;
 use super::scan::Position;
 use super::{HeaderLine, MAX_LINE, RunLine, RunSummary, TrecReadError, is_space};
 
-/// A part of a run file of plain text: it begins with the first line of a query and ends with the
-/// last line of one. A query whose lines do not stand together may be in several parts.
+/// Chunk of an uncompressed run file, from the first line of a query to the last line of a query. A
+/// query whose lines are not contiguous may span several chunks.
 ///
 /// ```
 /// use ir_core::trec::{self, HeaderLine, TrecReadError};
-/// let path = std::env::temp_dir().join(format!("ir-core-parts-{}.txt", std::process::id()));
+/// let path = std::env::temp_dir().join(format!("ir-core-chunks-{}.txt", std::process::id()));
 /// std::fs::write(&path, "q1 Q0 d1 1 9.5 mine\nq1 Q0 d2 2 8.5 mine\nq2 Q0 d1 1 7.5 mine\n")?;
-/// let parts = trec::split_run(&path, 10)?;
-/// assert_eq!(parts.len(), 2);
+/// let chunks = trec::split_run(&path, 10)?;
+/// assert_eq!(chunks.len(), 2);
 /// let mut docs = Vec::new();
-/// parts[1].scan(HeaderLine::AsData, |line| {
+/// chunks[1].scan(HeaderLine::AsData, |line| {
 ///     docs.push(line.doc.to_owned());
 ///     Ok::<(), TrecReadError>(())
 /// })?;
@@ -30,15 +30,15 @@ use super::{HeaderLine, MAX_LINE, RunLine, RunSummary, TrecReadError, is_space};
 pub struct RunChunk {
     path: PathBuf,
     from: u64,
-    /// `None` for the end of the file.
+    /// End offset; `None` for the end of the file.
     to: Option<u64>,
 }
 
-/// Cuts a run file into parts of at least `size` bytes each, but for the last one. Where no cut is
-/// found the rest of the file is one part.
+/// Splits a run file into chunks of at least `size` bytes each, except the last. Where no query
+/// boundary is found, the rest of the file is one chunk.
 ///
 /// # Errors
-/// When the file cannot be opened or is a folder.
+/// If the file cannot be opened or is a directory.
 pub fn split_run(path: impl AsRef<Path>, size: u64) -> io::Result<Vec<RunChunk>> {
     let path = path.as_ref();
     let file = File::open(path)?;
@@ -46,7 +46,7 @@ pub fn split_run(path: impl AsRef<Path>, size: u64) -> io::Result<Vec<RunChunk>>
     if about.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    let mut parts = vec![RunChunk {
+    let mut chunks = vec![RunChunk {
         path: path.to_owned(),
         from: 0,
         to: None,
@@ -54,33 +54,33 @@ pub fn split_run(path: impl AsRef<Path>, size: u64) -> io::Result<Vec<RunChunk>>
     let mut reader = BufReader::with_capacity(1 << 16, file);
     let mut from = 0_u64;
     while let Some(at) = from.checked_add(size.max(1)).filter(|&at| at < about.len()) {
-        // A file that cannot be read is for whoever reads the part.
+        // Read errors are reported when the chunk is read.
         let Ok(Some(cut)) = cut(&mut reader, at) else {
             break;
         };
-        if let Some(last) = parts.last_mut() {
+        if let Some(last) = chunks.last_mut() {
             last.to = Some(cut);
         }
-        parts.push(RunChunk {
+        chunks.push(RunChunk {
             path: path.to_owned(),
             from: cut,
             to: None,
         });
         from = cut;
     }
-    Ok(parts)
+    Ok(chunks)
 }
 
-/// Where the first query begins whose first line begins behind `at`.
+/// Returns the offset of the first query that starts after `at`.
 fn cut(reader: &mut (impl BufRead + Seek), at: u64) -> io::Result<Option<u64>> {
-    // From the byte before: `at` may be the beginning of a line.
-    let mut place = reader.seek(SeekFrom::Start(at - 1))?;
+    // Starts at the previous byte: `at` may be the start of a line.
+    let mut offset = reader.seek(SeekFrom::Start(at - 1))?;
     let mut line = Vec::new();
     let mut next = |line: &mut Vec<u8>| {
         line.clear();
         reader.take(MAX_LINE).read_until(b'\n', line)
     };
-    place += next(&mut line)? as u64;
+    offset += next(&mut line)? as u64;
     let mut query: Option<Vec<u8>> = None;
     loop {
         if next(&mut line)? == 0 || line.last() != Some(&b'\n') {
@@ -92,16 +92,16 @@ fn cut(reader: &mut (impl BufRead + Seek), at: u64) -> io::Result<Option<u64>> {
         {
             match &query {
                 None => query = Some(id.to_owned()),
-                Some(query) if query != id => return Ok(Some(place)),
+                Some(query) if query != id => return Ok(Some(offset)),
                 Some(_) => {}
             }
         }
-        place += line.len() as u64;
+        offset += line.len() as u64;
     }
 }
 
 impl RunChunk {
-    /// Reads the part as [`scan_run`](super::scan_run) does. Lines are counted from its beginning.
+    /// Reads the chunk as [`scan_run`](super::scan_run). Lines are numbered from its start.
     ///
     /// # Errors
     /// As [`scan_run`](super::scan_run).

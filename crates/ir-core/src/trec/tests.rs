@@ -56,7 +56,7 @@ fn numbers_as_c_reads_them() {
 fn scores_that_are_not_what_the_field_says_are_odd() {
     let what = |score: &str| {
         let parsed = run(&format!("q Q0 d 1 {score} t\n")).unwrap();
-        parsed.warnings.first().map(|odd| odd.what.clone())
+        parsed.warnings.first().map(|odd| odd.message.clone())
     };
     let table = [
         ("3,5", "was read as 3"),
@@ -165,7 +165,7 @@ fn every_bad_line_has_its_error() {
     );
     assert_eq!(
         bad("q Q0 d 1 2 t\np Q0 d 1 2 t\nq Q0 d 2 1 t\n"),
-        "run:3: document \"d\" of query \"q\" stands in line 1 already"
+        "run:3: document \"d\" of query \"q\" is already in line 1"
     );
     assert_eq!(
         bad("q Q0 d 1 2 t\nq\0 Q0 d 1 2 t\n"),
@@ -174,7 +174,7 @@ fn every_bad_line_has_its_error() {
     assert_eq!(qrels("q 0 d 1 5\n"), "qrels:1: expected 4 columns, found 5");
     assert_eq!(
         qrels("q 0 d 1\nq 0 d 0\n"),
-        "qrels:2: document \"d\" of query \"q\" stands in line 1 already"
+        "qrels:2: document \"d\" of query \"q\" is already in line 1"
     );
     let utf16 = read_run(&[0xFF, 0xFE, b'q', 0][..], "run", HeaderLine::AsData).unwrap_err();
     assert_eq!(
@@ -186,14 +186,18 @@ fn every_bad_line_has_its_error() {
         latin.to_string(),
         "run:1: expected UTF-8 text, found other bytes"
     );
-    let endless =
-        read_run(io::BufReader::new(io::repeat(b'x')), "run", HeaderLine::AsData).unwrap_err();
+    let endless = read_run(
+        io::BufReader::new(io::repeat(b'x')),
+        "run",
+        HeaderLine::AsData,
+    )
+    .unwrap_err();
     assert!(matches!(endless, TrecReadError::LongLine { line: 1, .. }));
 }
 
 #[test]
 fn scores_as_anserini_writes_them() {
-    // The numbers of a comment in Anserini's source, with one more tie. At 22 the neighbouring
+    // The numbers of a comment in Anserini's source, with one more tie. At 22 the neighboring
     // 32-bit floats are 1.9e-6 apart, so the steps of 1e-6 fall on one value.
     let scores = [23.439_316, 22.087_432, 22.087_432, 22.087_43, 21.602_508];
     let expected = [
@@ -235,13 +239,15 @@ fn strata_are_written_and_read_back() {
     assert_eq!((again.data, again.warnings.len()), (qrels.clone(), 0));
     qrels.insert("q1", "d3", "", 1);
     assert_eq!(
-        write_stratified_qrels(&qrels, &mut out).unwrap_err().to_string(),
+        write_stratified_qrels(&qrels, &mut out)
+            .unwrap_err()
+            .to_string(),
         "expected a stratum that is not empty, found \"\""
     );
 }
 
 #[test]
-fn what_cannot_be_read_back_is_not_written() {
+fn ids_that_cannot_be_read_back_are_errors() {
     let message = |tag: &str, query: &str, doc: &str| {
         let mut run = Run::new(tag);
         run.push(query, doc, 1.0);
@@ -318,7 +324,7 @@ fn scores_that_cannot_be_written_are_named() {
 
 proptest! {
     #[test]
-    fn anything_is_read_or_refused(bytes: Vec<u8>) {
+    fn arbitrary_bytes_do_not_panic(bytes: Vec<u8>) {
         let _ = read_run(&bytes[..], "x", HeaderLine::AsData);
         let _ = read_qrels(&bytes[..], "x", HeaderLine::Skip);
     }

@@ -1,43 +1,46 @@
-//! Writing.
+//! Writers of runs and qrels.
 
 use std::io::Write;
 
-use super::{IdField, IdFault, TrecWriteError, is_space};
+use super::{IdFault, IdField, TrecWriteError, is_space};
 use crate::{Judgments, Qrels, Run, StratifiedQrels};
 
-/// How scores are written, and with them the fate of equal ones: whoever evaluates the file sorts
-/// it again by score, and trec_eval puts the larger document id first among equals.
+/// Format of the scores in a run file. Determines the order of ties, since evaluators sort by
+/// score, and trec_eval breaks ties by descending document id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ScoreFormat {
-    /// As Anserini writes them: rounded to 4 decimals; within a group of equals the i-th further
-    /// one loses i · 1e-6, in 32-bit floats; printed with 6 decimals. The order of a list survives
-    /// while its scores are small. From 16 on a 32-bit float merges neighbouring steps, and at a
-    /// few hundred it holds none: the ties come back and the evaluator turns them round. Figures
-    /// published for Anserini contain that. Scores beyond ±214748 do not fit and are an error.
+    /// Format of Anserini: rounded to 4 decimals; the i-th further member of a group of ties loses
+    /// i · 1e-6, in f32; printed with 6 decimals. Preserves the order of a list while scores are
+    /// small: from 16 on, f32 merges neighboring steps, and at a few hundred all ties return.
+    /// Published Anserini results include this effect. Scores beyond ±214748 are an error.
     #[default]
     Anserini,
-    /// So that every evaluator keeps the order of the list: a score that is not below the one
-    /// before it is written as the next smaller 64-bit number.
+    /// Preserves the order of the list in every evaluator: a score not below its predecessor is
+    /// written as the next smaller f64.
     Strict,
-    /// The scores as they are, in the shortest form that reads back to the same 64 bits. Equal
-    /// scores are left to the evaluator.
+    /// Shortest decimal form that parses to the same f64. The order of ties is left to the
+    /// evaluator.
     Exact,
 }
 
-/// Writes a run, queries in ascending byte order, six columns separated by blanks, rank from 1.
+/// Writes a run in six columns separated by spaces, queries in ascending byte order, ranks from 1.
 ///
 /// # Errors
-/// When `out` cannot be written, an id could not be read back, a score is NaN, or `scores` cannot
-/// hold one. Lines before the fault may be written already.
-pub fn write_run(run: &Run, scores: ScoreFormat, out: &mut dyn Write) -> Result<(), TrecWriteError> {
+/// If writing fails, an id could not be read back, or a score is NaN or not representable in
+/// `scores`. Earlier lines may already be written.
+pub fn write_run(
+    run: &Run,
+    scores: ScoreFormat,
+    out: &mut dyn Write,
+) -> Result<(), TrecWriteError> {
     let tag = if run.tag.is_empty() { "ir" } else { &run.tag };
-    writable(IdField::Tag, tag, None)?;
+    check_id(IdField::Tag, tag, None)?;
     for (query, list) in run.iter() {
-        begins_line(query)?;
+        check_query_id(query)?;
         let mut styled = ScoreWriter::default();
         for (rank, scored) in (1..).zip(list) {
             let doc = &scored.doc;
-            writable(IdField::Document, doc, Some(query))?;
+            check_id(IdField::Document, doc, Some(query))?;
             let score =
                 styled
                     .next(scores, scored.score)
@@ -60,23 +63,23 @@ pub fn write_run(run: &Run, scores: ScoreFormat, out: &mut dyn Write) -> Result<
     Ok(())
 }
 
-/// Writes qrels in four columns separated by blanks, by query and document id.
+/// Writes qrels in four columns separated by spaces, sorted by query and document id.
 ///
 /// # Errors
-/// When `out` cannot be written or an id could not be read back.
+/// If writing fails or an id could not be read back.
 pub fn write_qrels(qrels: &Qrels, out: &mut dyn Write) -> Result<(), TrecWriteError> {
     for (query, judged) in qrels.iter() {
-        begins_line(query)?;
+        check_query_id(query)?;
         for (doc, grade) in judged {
-            writable(IdField::Document, doc, Some(query))?;
+            check_id(IdField::Document, doc, Some(query))?;
             writeln!(out, "{query} 0 {doc} {grade}")?;
         }
     }
     Ok(())
 }
 
-/// Writes judgments of a stratified sample in five columns separated by blanks, by query and document
-/// id, as [`read_stratified_qrels`](super::read_stratified_qrels) reads them.
+/// Writes judgments of a stratified sample in five columns separated by spaces, sorted by query and
+/// document id. Inverse of [`read_stratified_qrels`](super::read_stratified_qrels).
 ///
 /// ```
 /// use ir_core::{StratifiedQrels, trec};
@@ -90,28 +93,31 @@ pub fn write_qrels(qrels: &Qrels, out: &mut dyn Write) -> Result<(), TrecWriteEr
 /// ```
 ///
 /// # Errors
-/// When `out` cannot be written, or an id or a stratum could not be read back.
-pub fn write_stratified_qrels(qrels: &StratifiedQrels, out: &mut dyn Write) -> Result<(), TrecWriteError> {
+/// If writing fails, or an id or a stratum could not be read back.
+pub fn write_stratified_qrels(
+    qrels: &StratifiedQrels,
+    out: &mut dyn Write,
+) -> Result<(), TrecWriteError> {
     for query in qrels.queries() {
-        begins_line(query)?;
+        check_query_id(query)?;
         for (doc, stratum, grade) in qrels.get(query) {
-            writable(IdField::Document, doc, Some(query))?;
-            writable(IdField::Stratum, stratum, Some(query))?;
+            check_id(IdField::Document, doc, Some(query))?;
+            check_id(IdField::Stratum, stratum, Some(query))?;
             writeln!(out, "{query} 0 {doc} {stratum} {grade}")?;
         }
     }
     Ok(())
 }
 
-/// A query's id stands at the beginning of a line, where `#` would make it a comment.
-fn begins_line(id: &str) -> Result<(), TrecWriteError> {
+/// Validates an id in the first column, where `#` would start a comment.
+fn check_query_id(id: &str) -> Result<(), TrecWriteError> {
     if id.starts_with('#') {
-        return Err(unwritable(IdField::Query, IdFault::Comment, id, Some(id)));
+        return Err(invalid_id(IdField::Query, IdFault::Comment, id, Some(id)));
     }
-    writable(IdField::Query, id, Some(id))
+    check_id(IdField::Query, id, Some(id))
 }
 
-fn writable(field: IdField, id: &str, query: Option<&str>) -> Result<(), TrecWriteError> {
+fn check_id(field: IdField, id: &str, query: Option<&str>) -> Result<(), TrecWriteError> {
     let fault = if id.is_empty() {
         IdFault::Empty
     } else if id.bytes().any(is_space) {
@@ -121,10 +127,10 @@ fn writable(field: IdField, id: &str, query: Option<&str>) -> Result<(), TrecWri
     } else {
         return Ok(());
     };
-    Err(unwritable(field, fault, id, query))
+    Err(invalid_id(field, fault, id, query))
 }
 
-fn unwritable(field: IdField, fault: IdFault, id: &str, query: Option<&str>) -> TrecWriteError {
+fn invalid_id(field: IdField, fault: IdFault, id: &str, query: Option<&str>) -> TrecWriteError {
     TrecWriteError::Id {
         field,
         fault,
@@ -133,7 +139,7 @@ fn unwritable(field: IdField, fault: IdFault, id: &str, query: Option<&str>) -> 
     }
 }
 
-/// What has been written of one query's list so far.
+/// Formatter of the scores of one list.
 #[derive(Default)]
 struct ScoreWriter {
     last: Option<f64>,
@@ -141,7 +147,7 @@ struct ScoreWriter {
 }
 
 impl ScoreWriter {
-    /// The number to write for the next score of the list, or what was expected of it.
+    /// Returns the number to write for the next score, or what was expected.
     fn next(&mut self, scores: ScoreFormat, score: f64) -> Result<f64, &'static str> {
         if score.is_nan() {
             return Err("a number as score");
@@ -157,7 +163,7 @@ impl ScoreWriter {
             },
             ScoreFormat::Anserini => {
                 let mut written = anserini_round(score as f32)
-                    .ok_or("a score within ±214748 for Anserini's form (use strict or exact)")?;
+                    .ok_or("a score within ±214748 for Anserini's format (use strict or exact)")?;
                 match self.last {
                     Some(last) if last as f32 - written <= 1e-4 => {
                         self.ties += 1;
@@ -173,8 +179,7 @@ impl ScoreWriter {
     }
 }
 
-/// Four decimals as Java rounds them: in 32-bit floats by way of a 32-bit whole number, halves up.
-/// `None` beyond what that holds.
+/// Rounds half up to four decimals as Java does, in f32 through an i32. `None` on overflow.
 fn anserini_round(score: f32) -> Option<f32> {
     let whole = (f64::from(score * 1e4) + 0.5).floor();
     let fits = whole >= f64::from(i32::MIN) && whole <= f64::from(i32::MAX);

@@ -10,7 +10,11 @@ fn lists() -> Vec<Vec<(&'static str, f64)>> {
 }
 
 fn fused(normalization: ScoreNormalization, combination: ScoreCombination) -> Vec<f64> {
-    let values = Fusion { normalization, combination }.fuse(&lists());
+    let values = Fusion {
+        normalization,
+        combination,
+    }
+    .fuse(&lists());
     assert_eq!(values.iter().map(|(k, _)| *k).collect::<String>(), "abcde");
     values.into_iter().map(|(_, value)| value).collect()
 }
@@ -35,7 +39,10 @@ fn reciprocal_rank() {
         0.015_625,
         0.015_873_02,
     ];
-    close(&fused(ScoreNormalization::None, ScoreCombination::Rrf { k: 60.0 }), &expected);
+    close(
+        &fused(ScoreNormalization::None, ScoreCombination::Rrf { k: 60.0 }),
+        &expected,
+    );
 }
 
 #[test]
@@ -67,7 +74,7 @@ fn the_comb_family_on_raw_scores() {
 }
 
 #[test]
-fn normalisations() {
+fn score_normalization() {
     close(
         &fused(ScoreNormalization::MinMax, ScoreCombination::Sum),
         &[1.875, 0.75, 1.5, 0.0, 0.0],
@@ -88,22 +95,25 @@ fn normalisations() {
         &[9.0, 5.5, 8.0, 3.5, 4.0],
     );
     let z = fused(ScoreNormalization::ZScore, ScoreCombination::Min);
-    let sd =
-        (((4.0_f64 - 2.25).powi(2) + 0.75_f64.powi(2) + 0.25_f64.powi(2) + 2.25_f64.powi(2))
-            / 4.0)
-            .sqrt();
+    let sd = (((4.0_f64 - 2.25).powi(2) + 0.75_f64.powi(2) + 0.25_f64.powi(2) + 2.25_f64.powi(2))
+        / 4.0)
+        .sqrt();
     assert!((z[1] - 0.75 / sd).abs() < 1e-12);
 }
 
 #[test]
 fn constant_lists_become_zero() {
-    for how in [ScoreNormalization::MinMax, ScoreNormalization::Sum, ScoreNormalization::ZScore] {
-        assert_eq!(normalized(how, vec![3.0, 3.0], 2.0), [0.0, 0.0]);
+    for how in [
+        ScoreNormalization::MinMax,
+        ScoreNormalization::Sum,
+        ScoreNormalization::ZScore,
+    ] {
+        assert_eq!(normalize(how, vec![3.0, 3.0], 2.0), [0.0, 0.0]);
     }
 }
 
 #[test]
-fn by_number_and_by_id_agree() {
+fn fusion_by_number_agrees_with_fusion_by_id() {
     let (mut a, mut b) = (Run::new("a"), Run::new("b"));
     for (n, run) in [&mut a, &mut b].into_iter().enumerate() {
         lists()[n]
@@ -150,7 +160,7 @@ fn one(tag: &str, scores: &[f64]) -> Run {
 }
 
 #[test]
-fn what_is_no_number_is_an_error() {
+fn nan_is_an_error() {
     let (good, bad) = (one("good", &[1.0]), one("bad", &[1.0, f64::NAN]));
     let found = fuse_runs("f", &[good.clone(), bad], Fusion::rrf());
     let (tag, query, doc) = ("bad".into(), "q".into(), "d1".into());

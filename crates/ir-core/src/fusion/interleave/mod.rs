@@ -1,13 +1,13 @@
-//! Interleaving: one list out of several whose clicks say which of them people prefer.
+//! Interleaving: one list out of several, with click credit that estimates user preference.
 //!
-//! | function | who is next | credit for a click |
+//! | function | next list | credit for a click |
 //! |---|---|---|
-//! | [`round_robin`] | the lists in turn | the list that the item was taken from |
-//! | [`balanced`] | the list that is behind; one of two leads | lists that have it as early as the last clicked item needs |
-//! | [`team_draft`] | the lists in an order drawn anew each round | the list that the item was taken from |
+//! | [`round_robin`] | in turn | the contributing list |
+//! | [`balanced`] | the one consumed less far; ties by leader | lists that contain the item at the depth of the clicks |
+//! | [`team_draft`] | random order in each round | the contributing list |
 //!
-//! They work on lists of anything, best first. [`InterleaveConfig`] is a choice of one with its
-//! parameters, as a value, and works on whole runs.
+//! These functions take lists of any item type, best first. [`InterleaveConfig`] selects one of
+//! them with its parameters and interleaves whole runs.
 //!
 //! ```
 //! use ir_core::fusion::interleave::{Leader, balanced};
@@ -24,9 +24,9 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RunOrder, Run, SplitMix64};
+use crate::{Run, RunOrder, SplitMix64};
 
-/// Several lists merged into one.
+/// Interleaved list with the origin of every item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interleaved<T> {
     slots: Vec<InterleavedItem<T>>,
@@ -34,19 +34,19 @@ pub struct Interleaved<T> {
     rule: CreditRule,
 }
 
-/// One place of a merged list.
+/// Item of an interleaved list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InterleavedItem<T> {
-    /// What is shown there.
+    /// Item.
     pub item: T,
-    /// The list that it was taken from, from 0.
+    /// Contributing list, from 0.
     pub list: usize,
-    /// Its rank in each list, from 1; `None` where a list lacks it.
+    /// Rank of the item in each list, from 1; `None` if missing.
     pub ranks: Vec<Option<usize>>,
 }
 
-/// Who gets credit for a click.
+/// Rule that assigns credit for a click.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum CreditRule {
@@ -54,41 +54,41 @@ enum CreditRule {
     Depth,
 }
 
-/// A click on a place that the merged list does not have.
+/// Error for a click beyond the end of the list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected a click on one of {length} places counted from 0, found {found}")]
+#[error("click: expected a position below {length}, found {found}")]
 pub struct ClickError {
-    /// The place, from 0.
+    /// Clicked position, from 0.
     pub found: usize,
-    /// How many places there are.
+    /// Length of the list.
     pub length: usize,
 }
 
 impl<T> Interleaved<T> {
-    /// The items, best first.
+    /// Iterates over the items, best first.
     pub fn items(&self) -> impl ExactSizeIterator<Item = &T> {
         self.slots.iter().map(|slot| &slot.item)
     }
 
-    /// The places of the list, with where each item comes from.
+    /// Returns the items with their origins, best first.
     #[must_use]
     pub fn slots(&self) -> &[InterleavedItem<T>] {
         &self.slots
     }
 
-    /// How many items there are.
+    /// Returns the number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// How many items were taken from each list.
+    /// Returns the number of items contributed by each list.
     #[must_use]
     pub fn teams(&self) -> Vec<usize> {
         let mut teams = vec![0; self.lists];
@@ -96,23 +96,22 @@ impl<T> Interleaved<T> {
         teams
     }
 
-    /// The credit of each list for clicks on some places, counted from 0. A place counts once
-    /// however often it was clicked. Who has more credit won this impression; equal credit is a
-    /// tie.
+    /// Returns the credit of each list for clicks at the given positions, from 0. Repeated clicks
+    /// count once. The list with more credit wins the impression; equal credit is a tie.
     ///
-    /// After [`round_robin`] and [`team_draft`] a click counts for the list that the item was taken
-    /// from. After [`balanced`] let k be the least depth at which the two lists together hold all
-    /// clicked items; a list gets the number of clicked items among its first k.
+    /// For [`round_robin`] and [`team_draft`], a click counts for the contributing list. For
+    /// [`balanced`], let k be the smallest depth at which the two lists together contain all
+    /// clicked items; each list gets the number of clicked items in its top k.
     ///
     /// # Errors
-    /// When a click is beyond the end of the list.
+    /// If a click is beyond the end of the list.
     pub fn credit(&self, clicks: &[usize]) -> Result<Vec<usize>, ClickError> {
         let clicked: BTreeSet<usize> = clicks.iter().copied().collect();
         let length = self.slots.len();
-        if let Some(&found) = clicked.iter().find(|&&place| place >= length) {
+        if let Some(&found) = clicked.iter().find(|&&position| position >= length) {
             return Err(ClickError { found, length });
         }
-        let slots = || clicked.iter().map(|&place| &self.slots[place]);
+        let slots = || clicked.iter().map(|&position| &self.slots[position]);
         let mut credit = vec![0; self.lists];
         match self.rule {
             CreditRule::Team => slots().for_each(|slot| credit[slot.list] += 1),
@@ -130,16 +129,15 @@ impl<T> Interleaved<T> {
     }
 }
 
-/// The first `limit` items of lists that take turns in their order. In its turn a list gives its
-/// next item; one that stands in the merged list already uses the turn up. The end is reached
-/// when all lists are empty.
+/// Interleaves lists in turn, up to `limit` items. A turn whose item is already in the list is
+/// skipped without replacement. Ends when all lists are exhausted.
 ///
 /// # Source
 /// What the published code of DataFinder (Viswanathan et al., ACL 2023) does to combination the
 /// results of several searches.
 #[must_use]
 pub fn round_robin<T: Clone + Eq + Hash>(lists: &[&[T]], limit: usize) -> Interleaved<T> {
-    let mut merge = Merge::new(lists, limit, CreditRule::Team);
+    let mut merge = Interleaver::new(lists, limit, CreditRule::Team);
     let longest = lists.iter().map(|list| list.len()).max().unwrap_or(0);
     for at in 0..longest {
         for (number, list) in lists.iter().enumerate() {
@@ -151,19 +149,19 @@ pub fn round_robin<T: Clone + Eq + Hash>(lists: &[&[T]], limit: usize) -> Interl
     merge.finish()
 }
 
-/// Which of two lists is first where both are equally far.
+/// List that contributes first when two lists are consumed equally far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Leader {
-    /// The first.
+    /// First list.
     First,
-    /// The second.
+    /// Second list.
     Second,
 }
 
-/// The first `limit` items of a balanced interleaving: the list from which fewer items were
-/// looked at gives its next one, so that every beginning of the merged list holds the top of both
-/// lists to depths that differ by at most 1. It ends where one list is used up.
+/// Balanced interleaving of two lists, up to `limit` items. The list consumed less far contributes
+/// next, so every prefix contains the top of both lists to depths that differ by at most 1. Ends
+/// when one list is exhausted.
 ///
 /// # Source
 /// Joachims, "Optimizing search engines using clickthrough data", KDD 2002.
@@ -173,7 +171,7 @@ pub fn balanced<T: Clone + Eq + Hash>(
     leader: Leader,
     limit: usize,
 ) -> Interleaved<T> {
-    let mut merge = Merge::new(&lists, limit, CreditRule::Depth);
+    let mut merge = Interleaver::new(&lists, limit, CreditRule::Depth);
     let mut looked = [0, 0];
     let leads = usize::from(leader == Leader::Second);
     while looked[0] < lists[0].len() && looked[1] < lists[1].len() && !merge.full() {
@@ -188,9 +186,9 @@ pub fn balanced<T: Clone + Eq + Hash>(
     merge.finish()
 }
 
-/// The first `limit` items of a team draft: in every round each list, in an order drawn anew,
-/// gives its best item that is not there yet. A round begins only while every list has one, so that
-/// no two teams differ by more than one item, and a list without items leaves nothing to show.
+/// Team-draft interleaving, up to `limit` items. In every round each list, in random order,
+/// contributes its best item not yet selected. A round starts only if every list has such an item,
+/// so that team sizes differ by at most one; an empty list yields an empty result.
 ///
 /// # Source
 /// Radlinski, Kurup and Joachims, "How does clickthrough data reflect retrieval quality?", CIKM
@@ -202,10 +200,10 @@ pub fn team_draft<T: Clone + Eq + Hash>(
     limit: usize,
     random: &mut SplitMix64,
 ) -> Interleaved<T> {
-    let mut merge = Merge::new(lists, limit, CreditRule::Team);
+    let mut merge = Interleaver::new(lists, limit, CreditRule::Team);
     let mut looked = vec![0; lists.len()];
     let mut order: Vec<usize> = (0..lists.len()).collect();
-    let next = |merge: &Merge<'_, T>, looked: &mut [usize], list: usize| {
+    let next = |merge: &Interleaver<'_, T>, looked: &mut [usize], list: usize| {
         let rest = lists[list].iter().skip(looked[list]);
         looked[list] += rest.take_while(|item| merge.seen.contains(item)).count();
         lists[list].get(looked[list])
@@ -216,7 +214,7 @@ pub fn team_draft<T: Clone + Eq + Hash>(
             break;
         }
         for &list in &order {
-            // Another one may have given its last item in this round.
+            // Another list may have contributed the last item of this one in this round.
             match next(&merge, &mut looked, list) {
                 Some(item) => merge.take(list, item),
                 None => break 'rounds,
@@ -226,7 +224,7 @@ pub fn team_draft<T: Clone + Eq + Hash>(
     merge.finish()
 }
 
-struct Merge<'a, T> {
+struct Interleaver<'a, T> {
     lists: &'a [&'a [T]],
     limit: usize,
     rule: CreditRule,
@@ -234,7 +232,7 @@ struct Merge<'a, T> {
     taken: Vec<(usize, &'a T)>,
 }
 
-impl<'a, T: Clone + Eq + Hash> Merge<'a, T> {
+impl<'a, T: Clone + Eq + Hash> Interleaver<'a, T> {
     fn new(lists: &'a [&'a [T]], limit: usize, rule: CreditRule) -> Self {
         Self {
             lists,
@@ -259,16 +257,16 @@ impl<'a, T: Clone + Eq + Hash> Merge<'a, T> {
         let ranks: Vec<HashMap<&T, usize>> = self
             .lists
             .iter()
-            // From the end, so that the first place of an item that repeats stays.
+            // In reverse, so that a repeated item keeps its first rank.
             .map(|list| {
-                let places = list.iter().enumerate().rev();
-                places.map(|(at, item)| (item, at + 1)).collect()
+                let ranked = list.iter().enumerate().rev();
+                ranked.map(|(at, item)| (item, at + 1)).collect()
             })
             .collect();
         let slot = |(list, item): (usize, &T)| InterleavedItem {
             item: item.clone(),
             list,
-            ranks: ranks.iter().map(|of| of.get(item).copied()).collect(),
+            ranks: ranks.iter().map(|ranks| ranks.get(item).copied()).collect(),
         };
         Interleaved {
             slots: self.taken.into_iter().map(slot).collect(),
@@ -278,7 +276,7 @@ impl<'a, T: Clone + Eq + Hash> Merge<'a, T> {
     }
 }
 
-/// How whole runs are interleaved, as a value.
+/// Configuration of interleaving of whole runs.
 ///
 /// ```
 /// use ir_core::Run;
@@ -286,48 +284,47 @@ impl<'a, T: Clone + Eq + Hash> Merge<'a, T> {
 /// let (mut a, mut b) = (Run::new("a"), Run::new("b"));
 /// for (doc, score) in [("x", 2.0), ("y", 1.0)] { a.push("q1", doc, score); }
 /// for (doc, score) in [("z", 0.9), ("x", 0.8)] { b.push("q1", doc, score); }
-/// let how = InterleaveConfig { method: InterleaveMethod::RoundRobin, limit: 5, ..InterleaveConfig::default() };
-/// let lists = how.interleave(&[a, b])?;
+/// let method = InterleaveMethod::RoundRobin;
+/// let config = InterleaveConfig { method, limit: 5, ..InterleaveConfig::default() };
+/// let lists = config.interleave(&[a, b])?;
 /// assert_eq!(lists["q1"].items().cloned().collect::<String>(), "xzy");
 /// # Ok::<(), ir_core::fusion::interleave::InterleaveError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct InterleaveConfig {
-    /// Who is next.
+    /// Interleaving method. Default: team draft.
     pub method: InterleaveMethod,
-    /// How many documents a merged list has at most. Default 10.
+    /// Maximum length of an interleaved list. Default: 10.
     pub limit: usize,
-    /// Where the random numbers start; every query has a stream of its own.
+    /// Random seed; every query has its own stream. Default: 0.
     pub seed: u64,
-    /// The order of each run's documents.
+    /// Order of the documents of each run. Default: by score.
     pub order: RunOrder,
 }
 
-/// Which list gives the next document.
+/// Interleaving method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum InterleaveMethod {
     /// [`round_robin`].
     RoundRobin,
-    /// [`balanced`], of two runs. Without a leader a coin is tossed for each query.
+    /// [`balanced`], of two runs. Without a leader, one is chosen at random for each query.
     Balanced(Option<Leader>),
     /// [`team_draft`].
     #[default]
     TeamDraft,
 }
 
-/// Why runs could not be interleaved.
+/// Error interleaving runs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum InterleaveError {
-    /// Balanced interleaving is defined for two lists.
+    /// Balanced interleaving requires two runs.
     #[error("expected two runs for balanced interleaving, found {found}")]
-    Two {
-        /// How many runs there are.
-        found: usize,
-    },
+    Two { found: usize },
 }
 
 impl Default for InterleaveConfig {
@@ -342,11 +339,11 @@ impl Default for InterleaveConfig {
 }
 
 impl InterleaveConfig {
-    /// The merged list of every query that any run has. A run that lacks a query has an empty list
-    /// there, with which balanced interleaving and team draft end at once.
+    /// Interleaves the runs for every query of any run. A run without the query contributes an
+    /// empty list, which ends balanced interleaving and team draft at once.
     ///
     /// # Errors
-    /// When [`InterleaveMethod::Balanced`] is asked for other than two runs.
+    /// If [`InterleaveMethod::Balanced`] is used with other than two runs.
     pub fn interleave(
         &self,
         runs: &[Run],
@@ -383,16 +380,15 @@ impl InterleaveConfig {
     }
 }
 
-/// Merged lists as a run: with `limit` documents at most, the first scores `limit`, the next
-/// `limit` − 1, and so on.
+/// Converts interleaved lists to a run: scores are `limit`, `limit` − 1, ...
 #[must_use]
 pub fn to_run(tag: &str, lists: &BTreeMap<String, Interleaved<String>>, limit: usize) -> Run {
     let longest = lists.values().map(Interleaved::len).max().unwrap_or(0);
     let top = if limit == usize::MAX { longest } else { limit };
     let mut run = Run::new(tag);
     for (query, list) in lists {
-        for (place, doc) in list.items().enumerate() {
-            run.push(query, doc.as_str(), top as f64 - place as f64);
+        for (position, doc) in list.items().enumerate() {
+            run.push(query, doc.as_str(), top as f64 - position as f64);
         }
     }
     run

@@ -12,7 +12,7 @@ fn chars(text: &str) -> Vec<char> {
 
 #[test]
 fn round_robin_as_published() {
-    // The example of the DataFinder code's behaviour: a duplicate uses up the turn.
+    // As the published DataFinder code: a duplicate uses up the turn.
     let (a, b, c) = (chars("abcd"), chars("cae"), chars("af"));
     let merged = round_robin(&[&a, &b, &c], 5);
     assert_eq!(text(&merged), "acbfe");
@@ -76,7 +76,7 @@ fn team_draft_by_hand() {
 }
 
 #[test]
-fn what_one_list_lacks_is_shown_by_no_draw() {
+fn team_draft_ends_with_an_exhausted_list() {
     let (a, none) = (chars("abcd"), chars(""));
     for seed in 0..50 {
         let mut random = SplitMix64::new(seed, 0);
@@ -89,8 +89,8 @@ fn what_one_list_lacks_is_shown_by_no_draw() {
 }
 
 #[test]
-fn a_seed_is_fair() {
-    // The same list twice: who gives the first item is a coin; a click on it must favour nobody.
+fn draws_are_unbiased() {
+    // The same list twice: who gives the first item is a coin; a click on it must favor neither.
     let list = chars("abcdef");
     let mut wins = [0_i32, 0];
     for seed in 0..4000 {
@@ -132,7 +132,7 @@ fn list() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn what_always_holds(lists in prop::collection::vec(list(), 2..5), limit in 0_usize..25, seed: u64) {
+    fn invariants(lists in prop::collection::vec(list(), 2..5), limit in 0_usize..25, seed: u64) {
         let lists: Vec<&[u8]> = lists.iter().map(Vec::as_slice).collect();
         let pair = [lists[0], lists[1]];
         let all = [
