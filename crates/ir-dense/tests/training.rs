@@ -13,7 +13,7 @@ use common::{apart, backend, checkpoint, config, examples, on_backend, testdata,
 use ir_core::training::{TrainingExample, TrainingText};
 use ir_core::{Encoder, Flow, NoProgress, Side};
 use ir_dense::train::{Loss, TrainError, Trainer, TrainingConfig, TrainingResult};
-use ir_dense::{BiEncoder, EncoderConfig, SimilarityFunction};
+use ir_dense::{BiEncoder, EncoderConfig, ModelError, SimilarityFunction};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -340,7 +340,7 @@ fn saved_folders_are_read_back() {
         assert_eq!(before, after, "{model}");
         // A folder with something in it is nobody's to replace.
         let error = encoder.save(&copy).unwrap_err();
-        assert!(matches!(error, TrainError::Write { .. }), "{error}");
+        assert!(matches!(error, ModelError::Write { .. }), "{error}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

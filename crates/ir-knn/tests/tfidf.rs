@@ -107,7 +107,10 @@ fn custom_analyzers_and_the_encoder_trait() {
     let error = tfidf
         .encode_into(Side::Query, &["a"], &mut short)
         .unwrap_err();
-    assert_eq!(error.to_string(), "the output holds 2 values, 3 are needed");
+    assert_eq!(
+        error.to_string(),
+        "output buffer: expected 3 values, found 2"
+    );
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::{env, fs};
 
 use anyhow::{Context, Result};
 use ir_bm25::analysis::{Highlighter, mark};
-use ir_bm25::{Bm25, Fields, Index, IndexConfig, Store};
+use ir_bm25::{Bm25, IndexedFields, Index, IndexConfig, StoredFields};
 use ir_core::{Document, NoProgress, Retriever, Search};
 
 fn main() -> Result<()> {
@@ -30,8 +30,8 @@ fn main() -> Result<()> {
     // One document per note: the path is the id, the first heading is the title.
     let notes = read_notes(Path::new(&folder))?;
     let config = IndexConfig::default()
-        .with_fields(Fields::Separate)
-        .with_store(Store::Everything);
+        .with_fields(IndexedFields::Separate)
+        .with_store(StoredFields::Everything);
     let index = Index::build(&notes, &config, &mut NoProgress)?;
 
     // The title has twice the weight of the text.
@@ -65,9 +65,9 @@ fn main() -> Result<()> {
     if let Some(first) = ranking.hits().first() {
         // The explanation is a tree down to term frequencies and lengths; `{why}` prints all of it.
         let why = searcher.explain(&query, first.doc)?;
-        println!("score of the first note: {} is the {}", why.value, why.what);
+        println!("score of the first note: {} is the {}", why.value, why.description);
         for part in &why.details {
-            let term = part.what.split(": ").next().unwrap_or_default();
+            let term = part.description.split(": ").next().unwrap_or_default();
             println!("  {:>7.4}  {term}", part.value);
         }
     }
