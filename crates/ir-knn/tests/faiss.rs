@@ -14,7 +14,7 @@ use ir_testkit::check_vectors_saved;
 
 const DIM: usize = 32;
 
-/// Normal vectors.
+/// Normally distributed vectors of [`DIM`] dimensions.
 fn random(seed: u64, count: usize) -> Vec<Vec<f32>> {
     random_vectors(&mut SplitMix64::new(seed, 0), 7, count, DIM)
 }

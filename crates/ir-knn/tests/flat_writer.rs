@@ -107,7 +107,7 @@ fn interrupted_at_any_byte() {
         fs::remove_file(&path).unwrap();
     }
     // Vectors before the first damaged vector or journal block are recovered.
-    for (at, file, expect) in [(64 + block + 9, &partial, 26), (400, &journal, 26)] {
+    for (at, file, expect) in [(64 + block + 9, &partial, 26), (250, &journal, 26)] {
         fs::write(&partial, &whole).unwrap();
         fs::write(&journal, &entries).unwrap();
         let mut damaged = fs::read(file).unwrap();

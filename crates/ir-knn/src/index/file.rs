@@ -3,18 +3,18 @@
 //! | section | index | content |
 //! |---|---|---|
 //! | `vectors` | flat, HNSW | `[documents, dim]`, row-major, f32 |
-//! | `codes` | flat, HNSW; optional | 8-bit codes in tiles of 64 rows: four dimensions of every row, then the next four |
+//! | `codes` | flat, HNSW; optional | 8-bit codes in tiles of 64 rows, four dimensions at a time |
 //! | `code_stats` | with `codes` | per tile 64 scales, 64 errors, 64 norms, 64 biases, f32 |
 //! | `ids` | all | document ids ([`ir_core::store::write_id`]) |
 //! | `metadata` | all | [`VectorMetadata`] as JSON |
 //! | `row_lengths`, `row_columns`, `row_values` | sparse | matrix in CSR format: u32, u32, f32 |
 //! | `column_lengths`, `column_rows`, `column_values` | sparse | the same matrix in CSC format |
 //! | `graph` | HNSW | parameters as JSON |
-//! | `centroid` | HNSW, unless the graph is searched by f32 vectors | subtracted from all vectors, f32 |
+//! | `centroid` | HNSW with codes | subtracted from all vectors, f32 |
 //! | `node_codes` | with `centroid` | 8-bit codes with scale and bias, per node |
-//! | `links` | HNSW | neighbors of each node, layer by layer from the lowest, padded with 2³² − 1, u32 |
+//! | `links` | HNSW | neighbors of each node, lowest layer first, padded with 2³² − 1, u32 |
 //! | `node_documents` | HNSW | documents ordered by node, u32 |
-//! | `node_starts` | HNSW; only if vectors are equal | offset of each node's first document, and the end, u32 |
+//! | `node_starts` | HNSW, if vectors are equal | offset of each first document, and the end, u32 |
 //!
 //! Numbers are little-endian.
 

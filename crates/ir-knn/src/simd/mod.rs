@@ -146,7 +146,7 @@ impl Cpu {
 
     /// Bit mask, for each of up to [`MAX_QUERIES`] queries, of the tile's rows whose upper bound
     ///
-    /// > query.error × row.norm + query.bias × row.bias + query.norm × row.error + ⟨codes⟩ × row.scale
+    /// > query.error × row.norm + query.bias × row.bias + query.norm × row.error + sum × row.scale
     ///
     /// exceeds the query's threshold. `codes` are those of a tile ([`TILE_ROWS`] × 4 bytes per four
     /// dimensions), `query_codes` those of the queries (four bytes per query and four dimensions).

@@ -18,7 +18,7 @@ use crate::index::validate::check_query;
 /// |---|---|---|
 /// | `Flat` | exhaustive search | none |
 /// | `HNSW32`, `HNSW32,SQ8`, ... | graph with 32 links per vector | efSearch, default 16 |
-/// | `IVF256,Flat`, `IVF256,PQ48`, ... | 256 cells, of which the nearest are read | nprobe, default 1 |
+/// | `IVF256,Flat`, `IVF256,PQ48`, ... | 256 cells; reads the nearest | nprobe, default 1 |
 ///
 /// Filters are applied inside the search. An approximate search that finds fewer hits than k is
 /// repeated with twice the search parameter until it finds k or all that it can reach: all
@@ -113,7 +113,7 @@ impl FaissIndex {
         }
     }
 
-    /// FAISS's factory description.
+    /// FAISS's factory description with which the index was built.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description

@@ -158,7 +158,8 @@ impl FlatIndex {
     /// ```
     /// # use ir_core::{Retriever, Search};
     /// # use ir_knn::{FlatIndex, VectorSimilarity};
-    /// # let (ids, vectors) = (["a", "b"].into_iter().collect(), ndarray::array![[1.0, 2.0], [3.0, 4.0]]);
+    /// # let ids = ["a", "b"].into_iter().collect();
+    /// # let vectors = ndarray::array![[1.0, 2.0], [3.0, 4.0]];
     /// # let index = FlatIndex::new(ids, vectors, VectorSimilarity::InnerProduct)?;
     /// let coded = index.clone().with_codes();
     /// let how = Search::top(1);
@@ -234,7 +235,8 @@ impl FlatIndex {
     /// use ir_core::store::Verify;
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("vectors.ir");
-    /// # let (ids, vectors) = (["a", "b"].into_iter().collect(), ndarray::array![[1.0, 2.0], [3.0, 4.0]]);
+    /// # let ids = ["a", "b"].into_iter().collect();
+    /// # let vectors = ndarray::array![[1.0, 2.0], [3.0, 4.0]];
     /// # let index = FlatIndex::new(ids, vectors, VectorSimilarity::InnerProduct)?;
     /// index.with_codes().save(&path)?;
     /// // Reads neither vectors nor codes.

@@ -6,8 +6,11 @@
 //! | part | bytes | content |
 //! |---|---|---|
 //! | length | 4 | length of the content |
-//! | content | | first block: [`JournalHeader`] as JSON; others: number of vectors (4), CRC-32 of all vectors so far (4), their ids |
+//! | content | | see below |
 //! | checksum | 4 | CRC-32 of the content |
+//!
+//! The content of the first block is a [`JournalHeader`] as JSON, that of the others the number of
+//! vectors (4), the CRC-32 of all vectors so far (4), and the ids of the block's vectors.
 //!
 //! A block is written after its vectors. After an interruption, the blocks before the first one
 //! that is truncated, damaged, or whose checksum differs from that of the vectors are complete.

@@ -68,7 +68,7 @@ impl Beam {
         self.first_unexpanded = 0;
     }
 
-    /// Raises the width.
+    /// Raises the width; a lower width has no effect.
     pub(super) fn widen(&mut self, width: usize) {
         self.width = self.width.max(width);
     }

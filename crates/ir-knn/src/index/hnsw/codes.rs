@@ -5,10 +5,10 @@
 //! together. A vector is then y ≈ s c: scale s, integer codes |c| ≤ 127. For a query z = t b, the
 //! proximity is
 //!
-//! | similarity | proximity |
-//! |---|---|
-//! | Euclidean, cosine (of normalized vectors) | ⟨z, y⟩ − ‖y‖²/2 = t (s ⟨b, c⟩ + bias / t), bias = −‖y‖²/2 |
-//! | inner product, centroid m | ⟨z, y⟩ + ⟨m, y⟩ for a node as query, whose centroid was subtracted; ⟨z, y⟩ otherwise |
+//! - Euclidean, cosine (of normalized vectors): ⟨z, y⟩ − ‖y‖²/2 = t (s ⟨b, c⟩ + bias / t),
+//!   where bias = −‖y‖²/2;
+//! - inner product, centroid m: ⟨z, y⟩ + ⟨m, y⟩ for a node as query, from which m was subtracted,
+//!   and ⟨z, y⟩ for any other query.
 //!
 //! The order of proximities is that of similarities, except for quantization errors. All scales are
 //! relative to the largest one, so that nothing overflows.

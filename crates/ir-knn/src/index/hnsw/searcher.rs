@@ -22,10 +22,10 @@ const MAX_BEAM: usize = 1 << 14;
 ///   ordered by document number.
 /// - A ranking has k hits whenever k documents pass the filter.
 /// - The same query gives the same ranking, alone or in a batch, on any number of threads.
-/// - Approximate: which documents are found. So the top k of a search need not be the head of a
-/// search for more hits, and a filtered ranking may contain a document that the unfiltered search
-/// misses. The contract of [`Retriever`] for k and for filters holds exactly only where the search
-/// is exact: if all documents that pass are scanned (below), or if the beam finds the exact top k.
+/// - Which documents are found is approximate. So the top k need not be the head of a search for
+///   more hits, and a filtered ranking may contain a document that the unfiltered search misses.
+///   The contract of [`Retriever`] for k and for filters holds exactly only where the search is
+///   exact: if all documents that pass are scanned (below), or if the beam finds the exact top k.
 ///
 /// # Filters
 /// If a fraction p of the documents passes, the beam is 1/p times as wide. All documents that pass

@@ -7,10 +7,10 @@ use rayon::prelude::*;
 
 use super::search::{CsrView, SparseScan, squared_norm};
 use super::vector::SparseVector;
-use crate::CsrMatrix;
 use crate::index::buffer::NumberBuffer;
 use crate::index::error::VectorError;
 use crate::index::similarity::VectorSimilarity;
+use crate::matrix::CsrMatrix;
 
 /// Sparse vector index: exact search of sparse vectors with an inverted index.
 ///
