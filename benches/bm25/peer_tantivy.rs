@@ -15,7 +15,7 @@ use crate::{Answers, Measured, Workload, folder_size, resident_peak};
 
 /// ir-bm25's analyzer as a tantivy tokenizer, so that both engines index the same terms.
 #[derive(Clone)]
-struct Shared(ir_bm25::analysis::Pipeline);
+struct Shared(ir_bm25::analysis::AnalysisPipeline);
 
 struct Stream {
     tokens: std::vec::IntoIter<Token>,
@@ -122,7 +122,7 @@ pub(crate) fn measure(
 }
 
 /// Disjunction of the distinct terms, boosted by their count.
-fn parse(pipeline: &ir_bm25::analysis::Pipeline, field: Field, text: &str) -> BooleanQuery {
+fn parse(pipeline: &ir_bm25::analysis::AnalysisPipeline, field: Field, text: &str) -> BooleanQuery {
     let mut counts: Vec<(String, f32)> = Vec::new();
     pipeline.analyze(
         text,

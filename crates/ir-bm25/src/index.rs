@@ -22,9 +22,10 @@ use crate::{
     Bm25, BuildError, IndexConfig, SearcherError, StoredFields, StoredFieldsError, stored_fields,
 };
 
-/// An inverted index over a collection of documents. Immutable, and cheap to clone and share between threads.
+/// Inverted index of a collection. Immutable; cheap to clone and to share between threads.
 ///
-/// It holds counts, not scores, so every BM25 can be searched with one index: [`Index::searcher`].
+/// The index stores term frequencies, not scores: one index serves every [`Bm25`] configuration
+/// ([`Index::searcher`]).
 ///
 /// ```
 /// use ir_bm25::{Bm25, Index, IndexConfig};
@@ -62,10 +63,11 @@ struct Inner {
 }
 
 impl Index {
-    /// Builds an index of a collection, in memory. See [`IndexBuilder`] for memory, threads and pushing documents.
+    /// Builds an index of a collection in memory. [`IndexBuilder`] offers memory budget, number of
+    /// threads and incremental indexing.
     ///
     /// # Errors
-    /// [`BuildError`]: the collection cannot be read, an id is repeated, the caller stopped it, ...
+    /// [`BuildError`]: the collection cannot be read, an id is repeated, indexing was cancelled, ...
     pub fn build<C: Corpus + ?Sized>(
         corpus: &C,
         config: &IndexConfig,
@@ -76,7 +78,7 @@ impl Index {
         builder.finish_with(progress)
     }
 
-    /// Builds an index of a collection in a file, and opens it. The file appears when it is complete.
+    /// Builds an index of a collection in a file and opens it. The write is atomic.
     ///
     /// # Errors
     /// As [`Index::build`], and when the file cannot be written.
@@ -191,10 +193,10 @@ impl Index {
         self.inner.file.verify()
     }
 
-    /// Writes the index to a file, which appears when it is complete.
+    /// Saves the index to a file. The write is atomic.
     ///
     /// # Errors
-    /// [`BuildError::Write`] when it cannot be written.
+    /// [`BuildError::Write`].
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), BuildError> {
         let path = path.as_ref();
         let write = || {
@@ -208,14 +210,14 @@ impl Index {
         })
     }
 
-    /// The bytes of the index: the same as of its file.
+    /// The bytes of the index, which are those of its file.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.inner.file.as_bytes()
     }
 
-    /// The same index with an analyzer of the caller's own, which must be the one that it was built with:
-    /// see [`IndexBuilder::with_analyzer`].
+    /// Sets the custom analyzer of an index that was built with one
+    /// ([`IndexBuilder::with_analyzer`]). It must be the same analyzer.
     #[must_use]
     pub fn with_analyzer(&self, analyzer: Arc<dyn Analyzer>) -> Self {
         let inner = Inner {
@@ -227,10 +229,10 @@ impl Index {
         }
     }
 
-    /// A searcher with these parameters. Cheap: many can be made, one for each k1 and b of a sweep.
+    /// Creates a searcher. Cheap: a parameter sweep can create one for each `k1` and `b`.
     ///
     /// # Errors
-    /// When a parameter is out of its range, or the index needs an analyzer of the caller's own.
+    /// When a parameter is out of range, or the index needs a custom analyzer.
     pub fn searcher(&self, bm25: Bm25) -> Result<Searcher, SearcherError> {
         Searcher::new(self.clone(), bm25)
     }
@@ -241,31 +243,32 @@ impl Index {
         &self.inner.ids
     }
 
-    /// How many documents there are.
+    /// The number of documents.
     #[must_use]
     pub fn len(&self) -> usize {
         self.inner.meta.documents as usize
     }
 
-    /// Whether there are none.
+    /// Returns whether the index has no documents.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What the index was built with.
+    /// The configuration that the index was built with.
     #[must_use]
     pub fn config(&self) -> &IndexConfig {
         &self.inner.meta.config
     }
 
-    /// The analyzer of documents and queries; `None` when it was the caller's own and was not given again.
+    /// The analyzer of documents and queries; [`None`] if it is a custom one that was not set again
+    /// after opening ([`Index::with_analyzer`]).
     #[must_use]
     pub fn analyzer(&self) -> Option<&dyn Analyzer> {
         self.inner.analyzer.as_deref()
     }
 
-    /// Counts and sizes.
+    /// Statistics of the index.
     #[must_use]
     pub fn stats(&self) -> IndexStats {
         let meta = &self.inner.meta;
@@ -284,8 +287,8 @@ impl Index {
         }
     }
 
-    /// The years of the documents, from their attribute [`YEAR`](ir_core::Attributes::YEAR), for the time filter.
-    /// They are in every index, whatever is stored.
+    /// Publication years, from the attribute [`YEAR`](ir_core::Attributes::YEAR), for filtering by
+    /// time. Every index stores them.
     #[must_use]
     pub fn years(&self) -> &Years {
         self.inner.years.get_or_init(|| {
@@ -295,10 +298,10 @@ impl Index {
         })
     }
 
-    /// A document as it was indexed, with [`StoredFields::Everything`].
+    /// Returns a stored document. Requires [`StoredFields::Everything`].
     ///
     /// # Errors
-    /// When the index does not store documents, has no such number, or is damaged there.
+    /// [`StoredFieldsError`].
     pub fn document(&self, doc: DocNum) -> Result<Document, StoredFieldsError> {
         self.check_store("documents", |store| store == StoredFields::Everything)?;
         let bytes = self.record(doc)?;
@@ -306,7 +309,8 @@ impl Index {
         stored_fields::document(id, bytes).ok_or(StoredFieldsError::Damaged { doc: doc.get() })
     }
 
-    /// The attributes of a document, with [`StoredFields::Attributes`] or [`StoredFields::Everything`].
+    /// Returns the stored attributes of a document. Requires [`StoredFields::Attributes`] or
+    /// [`StoredFields::Everything`].
     ///
     /// # Errors
     /// As [`Index::document`].
@@ -317,7 +321,7 @@ impl Index {
         stored_fields::attributes(store, bytes).ok_or(StoredFieldsError::Damaged { doc: doc.get() })
     }
 
-    /// The documents whose attributes meet a condition, as a filter. Looks at every document.
+    /// Selects the documents whose attributes satisfy a condition, as a filter. Scans all documents.
     ///
     /// # Errors
     /// As [`Index::attributes`].
@@ -370,21 +374,21 @@ impl Index {
         self.inner.meta.analyzer.as_deref()
     }
 
-    /// One byte a document.
+    /// Document lengths of a field in one-byte encoding.
     pub(crate) fn codes(&self, field: usize) -> &[u8] {
         let n = self.len();
         let codes = self.inner.codes.as_ref();
         codes.get(field * n..(field + 1) * n).unwrap_or_default()
     }
 
-    /// Four bytes a document.
+    /// Exact document lengths of a field, four bytes each.
     pub(crate) fn lengths(&self, field: usize) -> &[u8] {
         let n = 4 * self.len();
         let lengths = self.inner.lengths.as_ref();
         lengths.get(field * n..(field + 1) * n).unwrap_or_default()
     }
 
-    /// The list of a term of a field; `None` when no document has it.
+    /// Opens the posting list of a term in a field; [`None`] if no document contains the term.
     pub(crate) fn cursor(
         &self,
         field: usize,
@@ -400,8 +404,8 @@ impl Index {
         PostingsCursor::open(postings, offset, self.inner.meta.documents).map(Some)
     }
 
-    /// How often a term, as the analyzer makes it, occurs in a field; `None` when it does not, when there is no such
-    /// field, or when the index is damaged there.
+    /// Statistics of an analyzed term in a field; [`None`] if the term does not occur, the field does
+    /// not exist, or the posting list is damaged.
     ///
     /// ```
     /// # use ir_bm25::{Index, IndexConfig};
@@ -423,7 +427,7 @@ impl Index {
         })
     }
 
-    /// The file that the index was opened from.
+    /// The path that the index was opened from; [`None`] for an index in memory.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.inner.file.path()
@@ -439,35 +443,35 @@ impl fmt::Debug for Index {
     }
 }
 
-/// Counts and sizes of an index.
+/// Statistics of an index.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct IndexStats {
-    /// The crate that wrote it, and its version.
+    /// The crate that wrote the index, and its version.
     pub program: String,
-    /// How many documents it holds.
+    /// Number of documents.
     pub documents: usize,
-    /// Documents that were left out because of [`BlankDocs::Drop`](crate::BlankDocs::Drop).
+    /// Number of documents skipped by [`BlankDocs::Drop`](crate::BlankDocs::Drop).
     pub blank_dropped: u64,
-    /// Terms, tokens and lengths of every field.
+    /// Statistics of every field.
     pub fields: Vec<FieldStats>,
-    /// Size of the file.
+    /// File size in bytes.
     pub bytes: u64,
-    /// Sizes of its sections, in their order.
+    /// Names and sizes in bytes of the sections, in file order.
     pub sections: Vec<(String, u64)>,
 }
 
-/// How often a term occurs in a field.
+/// Statistics of a term in a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TermStats {
-    /// In how many documents.
+    /// Document frequency.
     pub docs: u64,
-    /// How often in all.
+    /// Collection frequency: total number of occurrences.
     pub occurrences: u64,
 }
 
-/// `None` when damaged; empty when no document has a year.
+/// Decodes the years; [`None`] if damaged, empty if no document has a year.
 fn read_years(bytes: &[u8], n: usize) -> Option<Vec<Option<i64>>> {
     if bytes.is_empty() {
         return Some(Vec::new());

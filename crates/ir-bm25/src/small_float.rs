@@ -1,24 +1,24 @@
 //! DocLengths in one byte, as Lucene writes them (`SmallFloat.intToByte4`).
 
 /// DocLengths below this are written exactly.
-const FREE: u32 = 24;
+const EXACT: u32 = 24;
 
-/// The largest number of tokens in one field of one document: what the largest byte stands for.
+/// Maximum number of tokens in a field of a document: the largest decoded length.
 pub(crate) const MAX_TOKENS: u32 = decode(u8::MAX);
 
-/// The byte of a length: a float of four significant bits above 40, rounded down.
+/// Encodes a length, rounded down: exact up to 40, a float of four significant bits above.
 pub(crate) const fn encode(length: u32) -> u8 {
-    if length < FREE {
+    if length < EXACT {
         return length as u8;
     }
-    let rest = length - FREE;
+    let rest = length - EXACT;
     let code = if rest < 8 {
         rest
     } else {
         let shift = 32 - rest.leading_zeros() - 4;
         ((shift + 1) << 3) | ((rest >> shift) & 7)
     };
-    let byte = FREE + code;
+    let byte = EXACT + code;
     if byte > u8::MAX as u32 {
         u8::MAX
     } else {
@@ -26,7 +26,7 @@ pub(crate) const fn encode(length: u32) -> u8 {
     }
 }
 
-/// The byte of the smallest number that is at least `count`.
+/// Encodes a number, rounded up.
 pub(crate) const fn encode_up(count: u32) -> u8 {
     let byte = encode(count);
     if decode(byte) < count && byte < u8::MAX {
@@ -36,17 +36,18 @@ pub(crate) const fn encode_up(count: u32) -> u8 {
     }
 }
 
-/// The length that a byte stands for.
+/// Decodes a length.
 pub(crate) const fn decode(byte: u8) -> u32 {
-    if (byte as u32) < FREE {
+    if (byte as u32) < EXACT {
         return byte as u32;
     }
-    let code = byte as u32 - FREE;
-    FREE + if code < 8 {
-        code
-    } else {
-        ((code & 7) | 8) << ((code >> 3) - 1)
-    }
+    let code = byte as u32 - EXACT;
+    EXACT
+        + if code < 8 {
+            code
+        } else {
+            ((code & 7) | 8) << ((code >> 3) - 1)
+        }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Writing the index from what has been made of the documents.
+//! Writing the index from the sorted runs.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -13,10 +13,10 @@ use crate::format::{FORMAT, FieldStats, Metadata, section};
 use crate::postings::{self, Posting};
 use crate::{BuildError, DocOrder, IndexConfig, StoredFields, small_float};
 
-/// Lists are encoded in parallel in batches of so many postings.
+/// Postings per batch of lists that are encoded in parallel.
 const BATCH: usize = 1 << 20;
 
-/// Writes all sections to `sink` and gives it back. `path` is for errors.
+/// Writes all sections to `sink` and returns it. `path` is for errors.
 pub(super) fn write_index<W: Write>(
     indexed: IndexedDocs,
     config: &IndexConfig,
@@ -154,9 +154,9 @@ fn flush<W: Write>(
     Ok(())
 }
 
-/// How the documents are numbered in the end.
+/// The final document numbers.
 enum DocNumbering {
-    /// As they came.
+    /// Insertion order.
     Unchanged(u32),
     /// `old[new]` and `new[old]`.
     Permuted { old: Vec<u32>, new: Vec<u32> },
@@ -182,7 +182,7 @@ impl DocNumbering {
         }
     }
 
-    /// The old numbers in the order of the new ones.
+    /// The old numbers, ordered by new number.
     fn old_numbers(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.len()).map(|n| match self {
             Self::Unchanged(_) => n,
@@ -209,7 +209,7 @@ impl DocNumbering {
     }
 }
 
-/// Writes the lists and the dictionary.
+/// Writer of the posting lists and the term dictionary.
 struct PostingsWriter<'a> {
     order: &'a DocNumbering,
     lengths: &'a [Vec<u32>],
@@ -219,7 +219,7 @@ struct PostingsWriter<'a> {
     offset: u64,
 }
 
-/// A key, its postings, and then their encoded form.
+/// A term, its postings, and their encoding once it is done.
 struct TermPostings {
     key: Vec<u8>,
     postings: Vec<Posting>,
@@ -316,7 +316,7 @@ fn field_of(key: &[u8]) -> usize {
     key.first().map_or(0, |&field| usize::from(field))
 }
 
-/// The dictionary is written to memory and its keys come sorted, so this does not happen.
+/// The dictionary is built in memory from sorted keys, so this error does not occur.
 fn unsorted(path: &Path, error: fst::Error) -> BuildError {
     BuildError::Write {
         path: path.to_owned(),

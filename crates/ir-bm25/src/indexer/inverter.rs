@@ -1,4 +1,4 @@
-//! From documents to sorted postings: what a worker does with one chunk of them.
+//! Inversion of a chunk of documents into a sorted run.
 
 use ir_core::{Analyzer, Document};
 
@@ -7,20 +7,20 @@ use crate::postings::Posting;
 use crate::small_float::MAX_TOKENS;
 use crate::{BuildError, IndexedFields, StoredFields, stored_fields};
 
-/// A chunk of documents, inverted.
+/// An inverted chunk of documents.
 #[derive(Debug, Default)]
 pub(super) struct InvertedChunk {
     /// Terms in ascending order with their postings, in the form of [`super::run`].
     pub(super) run: Vec<u8>,
-    /// For every field the number of tokens of every document.
+    /// Document lengths in tokens, by field.
     pub(super) lengths: Vec<Vec<u32>>,
-    /// What is stored, one document after another.
+    /// Stored fields, document by document.
     pub(super) stored: Vec<u8>,
-    /// Where each of them ends.
+    /// End offsets of the stored fields of each document.
     pub(super) stored_ends: Vec<u64>,
 }
 
-/// Inverts documents of which the first has number `first`.
+/// Inverts documents; the first has the number `first`.
 pub(super) fn invert(
     docs: &[Document],
     first: u32,
@@ -79,12 +79,12 @@ pub(super) fn invert(
 #[derive(Default)]
 struct Inverter {
     terms: Interner,
-    /// For every term, its frequency in the present document.
+    /// Frequency of every term in the current document.
     counts: Vec<u32>,
-    /// The terms of the present document.
-    present: Vec<u32>,
+    /// Distinct terms of the current document.
+    doc_terms: Vec<u32>,
     length: u64,
-    /// Term, document, frequency, by document.
+    /// Term numbers and postings, by document.
     postings: Vec<(u32, Posting)>,
 }
 
@@ -96,21 +96,21 @@ impl Inverter {
         }
         let count = &mut self.counts[number as usize];
         if *count == 0 {
-            self.present.push(number);
+            self.doc_terms.push(number);
         }
         *count = count.saturating_add(1);
         self.length += 1;
     }
 
     fn end_document(&mut self, doc: u32) -> u64 {
-        for term in self.present.drain(..) {
+        for term in self.doc_terms.drain(..) {
             let tf = std::mem::take(&mut self.counts[term as usize]);
             self.postings.push((term, Posting { doc, tf }));
         }
         std::mem::take(&mut self.length)
     }
 
-    /// Writes the terms in ascending order: postings are dealt out to their terms by counting.
+    /// Writes the terms in ascending order. Postings are grouped by term with a counting sort.
     fn finish(self, field: u8, run: &mut RunWriter) {
         let Self {
             terms,
@@ -127,11 +127,11 @@ impl Inverter {
         for start in &mut starts {
             at += std::mem::replace(start, at);
         }
-        let mut dealt = vec![Posting { doc: 0, tf: 0 }; postings.len()];
+        let mut grouped = vec![Posting { doc: 0, tf: 0 }; postings.len()];
         let mut next = starts.clone();
         for (term, posting) in postings {
             let slot = &mut next[term as usize];
-            dealt[*slot as usize] = posting;
+            grouped[*slot as usize] = posting;
             *slot += 1;
         }
         let mut order: Vec<u32> = (0..starts.len() as u32).collect();
@@ -142,18 +142,18 @@ impl Inverter {
             key.push(field);
             key.extend(terms.get(term));
             let range = starts[term as usize] as usize..next[term as usize] as usize;
-            run.push(&key, &dealt[range]);
+            run.push(&key, &grouped[range]);
         }
     }
 }
 
-/// Numbers for different byte strings, in the order of their first appearance: one arena and an open hash table.
+/// Interner of byte strings: numbers in order of first occurrence, one arena, open addressing.
 #[derive(Default)]
 struct Interner {
     arena: Vec<u8>,
     ends: Vec<usize>,
     hashes: Vec<u32>,
-    /// Numbers plus one; 0 is empty. The size is a power of two.
+    /// Numbers plus one; 0 marks an empty slot. The size is a power of two.
     table: Vec<u32>,
 }
 
@@ -204,7 +204,7 @@ impl Interner {
     }
 }
 
-/// Eight bytes at a time through a multiplication; only spreads the terms of one chunk.
+/// Multiplicative hash, eight bytes at a time.
 fn hash(bytes: &[u8]) -> u32 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut state = bytes.len() as u64;

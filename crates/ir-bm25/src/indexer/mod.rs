@@ -72,7 +72,7 @@ pub struct IndexBuilder {
     indexed: IndexedDocs,
 }
 
-/// What has been indexed of the documents so far.
+/// The documents indexed so far.
 #[derive(Debug, Default)]
 struct IndexedDocs {
     ids: DocIds,

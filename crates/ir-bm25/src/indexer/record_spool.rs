@@ -1,9 +1,9 @@
-//! Records in the order of their arrival, in memory or in a temporary file, read back in any order.
+//! Append-only storage of records in memory and a temporary file, with random access.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-/// Grows at the end; records are found by where they end.
+/// Append-only records, located by their end offsets.
 #[derive(Debug, Default)]
 pub(super) struct RecordSpool {
     memory: Vec<u8>,
@@ -20,12 +20,12 @@ impl RecordSpool {
         self.ends.extend(ends.iter().map(|end| start + end));
     }
 
-    /// Bytes that are held in memory, but for eight a record.
+    /// Bytes of records held in memory, without end offsets.
     pub(super) fn in_memory(&self) -> usize {
         self.memory.len()
     }
 
-    /// Moves what is in memory to a temporary file.
+    /// Moves the records in memory to the temporary file.
     pub(super) fn spill(&mut self, new_file: &dyn Fn() -> io::Result<File>) -> io::Result<()> {
         if self.memory.is_empty() {
             return Ok(());
@@ -40,20 +40,20 @@ impl RecordSpool {
         Ok(())
     }
 
-    /// Reads the `n`-th record. Must not be followed by [`RecordSpool::spill`].
+    /// Reads record `n`. Do not call [`RecordSpool::spill`] afterwards.
     pub(super) fn read(&mut self, n: usize, to: &mut Vec<u8>) -> io::Result<()> {
-        let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
+        let missing = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let start = n
             .checked_sub(1)
             .map_or(Some(0), |before| self.ends.get(before).copied());
-        let (start, end) = start.zip(self.ends.get(n).copied()).ok_or_else(gone)?;
+        let (start, end) = start.zip(self.ends.get(n).copied()).ok_or_else(missing)?;
         to.clear();
         if let Some(from) = start.checked_sub(self.in_file) {
             let range = from as usize..(end - self.in_file) as usize;
-            to.extend(self.memory.get(range).ok_or_else(gone)?);
+            to.extend(self.memory.get(range).ok_or_else(missing)?);
             return Ok(());
         }
-        let file = self.file.as_mut().ok_or_else(gone)?;
+        let file = self.file.as_mut().ok_or_else(missing)?;
         file.seek(SeekFrom::Start(start))?;
         to.resize((end - start) as usize, 0);
         file.read_exact(to)
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_come_back_in_any_order() {
+    fn records_are_read_in_any_order() {
         for spill_at in [None, Some(0), Some(1), Some(2)] {
             let mut spool = RecordSpool::default();
             for n in 0..3_u8 {

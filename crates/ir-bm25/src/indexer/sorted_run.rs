@@ -1,9 +1,9 @@
-//! Sorted runs: terms in ascending order, each with its postings; in memory or in temporary files.
+//! Sorted runs: terms in ascending order with their postings, in memory or in temporary files.
 //!
-//! One entry: length of the key and key; first document; its frequency; last document; number of
-//! postings; length of the rest and the rest: for every further posting twice the gap, and one more
-//! when the frequency is one, else the frequency follows. All numbers are varints. The first posting
-//! is apart so that lists are joined without decoding them.
+//! An entry consists of key length and key; first document and its frequency; last document;
+//! number of postings; length and bytes of the tail: for every further posting twice the gap, plus
+//! one if the frequency is one, else the frequency follows. All integers are varints. The first
+//! posting is separate so that lists are concatenated without decoding them.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -13,7 +13,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 use crate::postings::Posting;
 use ir_core::store::{ByteReader, write_varint};
 
-/// So many runs are merged at once.
+/// Maximum number of runs in a merge.
 const MERGE_FACTOR: usize = 64;
 
 /// Writes a run.
@@ -24,7 +24,7 @@ pub(super) struct RunWriter {
 }
 
 impl RunWriter {
-    /// Appends a term. Keys ascend; postings are not empty and ascend by document.
+    /// Appends a term. Keys must ascend; postings must not be empty and must ascend by document.
     pub(super) fn push(&mut self, key: &[u8], postings: &[Posting]) {
         let [first, others @ ..] = postings else {
             return;
@@ -74,7 +74,7 @@ fn write_entry(to: &mut Vec<u8>, key: &[u8], head: ListHead, rest: &[u8]) {
     to.extend(rest);
 }
 
-/// The runs of an index in the making, in the order of their documents.
+/// The sorted runs of an index builder, in document order.
 #[derive(Debug, Default)]
 pub(super) struct SortedRuns {
     spilled: Vec<(File, u64)>,
@@ -88,12 +88,12 @@ impl SortedRuns {
         self.memory.push(run);
     }
 
-    /// Bytes that are held in memory.
+    /// Bytes held in memory.
     pub(super) const fn in_memory(&self) -> usize {
         self.in_memory
     }
 
-    /// Moves what is in memory to a temporary file. Many files are merged into one.
+    /// Merges the runs in memory into a temporary file, and the files when there are many.
     pub(super) fn spill(&mut self, new_file: &dyn Fn() -> io::Result<File>) -> io::Result<()> {
         let runs = std::mem::take(&mut self.memory);
         self.in_memory = 0;
@@ -116,7 +116,7 @@ impl SortedRuns {
             .collect()
     }
 
-    /// All terms in ascending order with all their postings.
+    /// Merges all runs.
     pub(super) fn merge(mut self) -> io::Result<RunMerge> {
         let mut sources = Self::files(&mut self.spilled)?;
         sources.extend(self.memory.into_iter().map(RunReader::memory));
@@ -140,7 +140,7 @@ fn merge_to_file(sources: Vec<RunReader>, file: File) -> io::Result<(File, u64)>
     Ok((file, size))
 }
 
-/// One term with all its postings, still in the form of a run.
+/// A term with its concatenated postings, still encoded.
 #[derive(Debug, Default)]
 pub(super) struct MergedTerm {
     pub(super) key: Vec<u8>,
@@ -149,7 +149,7 @@ pub(super) struct MergedTerm {
 }
 
 impl MergedTerm {
-    /// The postings in the order of the documents.
+    /// Decodes the postings, in document order.
     pub(super) fn postings(&self) -> io::Result<Vec<Posting>> {
         let Some(head) = self.head else {
             return Ok(Vec::new());
@@ -176,10 +176,10 @@ impl MergedTerm {
     fn join(&mut self, head: ListHead, rest: &[u8]) {
         match &mut self.head {
             None => self.head = Some(head),
-            Some(mine) => {
-                push_posting(&mut self.rest, mine.last, head.first);
-                mine.last = head.last;
-                mine.count += head.count;
+            Some(merged) => {
+                push_posting(&mut self.rest, merged.last, head.first);
+                merged.last = head.last;
+                merged.count += head.count;
             }
         }
         self.rest.extend(rest);
@@ -189,11 +189,11 @@ impl MergedTerm {
 fn corrupt() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
-        "a temporary file does not hold what was written to it",
+        "a temporary file of the index builder is corrupt",
     )
 }
 
-/// One run that is being read.
+/// Sequential reader of a run.
 struct RunReader {
     from: RunInput,
     key: Vec<u8>,
@@ -285,13 +285,13 @@ fn read_bytes(from: &mut impl Read, n: u64, to: &mut Vec<u8>) -> io::Result<()> 
     }
 }
 
-/// Merges runs: term by term in ascending order, the postings of a term in the order of the runs.
+/// Multiway merge of runs: terms ascend, the postings of a term are in run order.
 pub(super) struct RunMerge {
     sources: Vec<RunReader>,
     heap: BinaryHeap<HeapEntry>,
 }
 
-/// The key that a source stands at; the smallest key is the greatest, then the first source.
+/// The current key of a run. Ordered in reverse for the max-heap: smallest key, then first run.
 #[derive(PartialEq, Eq)]
 struct HeapEntry {
     key: Vec<u8>,
@@ -328,13 +328,13 @@ impl RunMerge {
             std::mem::swap(&mut key, &mut from.key);
             self.heap.push(HeapEntry { key, source });
         } else {
-            // Its memory, or its file, is of no more use.
+            // Frees the memory or the file of the run.
             *from = RunReader::memory(Vec::new());
         }
         Ok(())
     }
 
-    /// The next term; `false` at the end.
+    /// Advances to the next term; `false` at the end.
     pub(super) fn next(&mut self, term: &mut MergedTerm) -> io::Result<bool> {
         term.head = None;
         term.rest.clear();
@@ -365,7 +365,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn merging_joins_the_lists(
+        fn merging_concatenates_postings(
             chunks in prop::collection::vec(
                 prop::collection::btree_map("[a-c]{1,2}", prop::collection::vec(1u32..4, 1..6), 0..6), 1..70),
             spill_every in 1usize..8,

@@ -1,4 +1,4 @@
-//! Threads that invert chunks of documents while the next are read.
+//! Worker threads that invert chunks of documents.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,21 +11,20 @@ use ir_core::{Analyzer, Document};
 use super::inverter::{InvertedChunk, invert};
 use crate::{BuildError, IndexConfig};
 
-/// Documents that are inverted together.
+/// A chunk of documents.
 #[derive(Debug, Default)]
 pub(super) struct DocChunk {
     pub(super) docs: Vec<Document>,
-    /// The number of the first.
+    /// The number of the first document.
     pub(super) first: u32,
 }
 
 type ChunkResult = (u64, Result<InvertedChunk, BuildError>);
 
-/// Inverts chunks and gives the results back in the order in which the chunks came, whatever the
-/// number of threads.
+/// Inverts chunks and returns the results in submission order.
 #[derive(Debug)]
 pub(super) struct Workers {
-    /// `None` with one thread: the work is then done where it is submitted.
+    /// [`None`] with one thread: `submit` inverts then.
     jobs: Option<Sender<(u64, DocChunk)>>,
     outcomes: Receiver<ChunkResult>,
     done: Sender<ChunkResult>,
@@ -92,18 +91,19 @@ impl Workers {
         Ok(workers)
     }
 
-    /// Hands a chunk over; with one thread, does the work.
+    /// Submits a chunk; with one thread, inverts it.
     pub(super) fn submit(&mut self, chunk: DocChunk, config: &InversionConfig) {
         let number = self.submitted;
         self.submitted += 1;
         match &self.jobs {
-            // The workers live as long as the sender, so sending does not fail.
+            // The workers outlive the sender, so sending cannot fail.
             Some(jobs) => drop(jobs.send((number, chunk))),
             None => drop(self.out_of_order.insert(number, config.run(&chunk))),
         }
     }
 
-    /// The next result in order. Waits for it while more chunks are under way than `backlog`; `None` otherwise.
+    /// Returns the next result in order. Blocks while more than `backlog` chunks are in progress;
+    /// else returns [`None`] if the result is not ready.
     pub(super) fn next(&mut self, backlog: u64) -> Option<Result<InvertedChunk, BuildError>> {
         loop {
             if let Some(outcome) = self.out_of_order.remove(&self.returned) {
@@ -118,7 +118,7 @@ impl Workers {
         }
     }
 
-    /// So many chunks may be under way: every thread has one at work and one waiting.
+    /// Maximum number of chunks in progress: one inverted and one queued per thread.
     pub(super) const fn backlog(&self) -> u64 {
         2 * self.threads
     }
