@@ -7,19 +7,20 @@
 //! its bytes.
 #![no_main]
 
+#[path = "../common/mod.rs"]
+mod common;
+
 use std::sync::OnceLock;
 
+use common::{IndexSection, overwrite, sections, write_sections};
 use ir_bm25::{Bm25, IndexedFields, Index, IndexConfig, DocLengths, Pruning, StoredFields};
 use ir_core::store::Verify;
 use ir_core::{DocNum, Document, NoProgress, Predicate, Retriever, Search};
 use libfuzzer_sys::fuzz_target;
 
-const HEAD: usize = 16;
-type Section = (String, Vec<u8>);
-
-/// An index of 300 documents: lists of one, of a few and of several full blocks.
-fn good() -> &'static (Vec<u8>, Vec<Section>) {
-    static GOOD: OnceLock<(Vec<u8>, Vec<Section>)> = OnceLock::new();
+/// An index of 300 documents with posting lists of one, of a few and of several full blocks.
+fn good() -> &'static (Vec<u8>, Vec<IndexSection>) {
+    static GOOD: OnceLock<(Vec<u8>, Vec<IndexSection>)> = OnceLock::new();
     GOOD.get_or_init(|| {
         let docs: Vec<Document> = (0..300)
             .map(|n: i64| {
@@ -36,47 +37,10 @@ fn good() -> &'static (Vec<u8>, Vec<Section>) {
             .with_store(StoredFields::Everything);
         let index = Index::build(&docs, &config, &mut NoProgress).expect("an index");
         let bytes = index.as_bytes().to_vec();
-        let mut at = HEAD;
-        let sections = index.stats().sections.into_iter().map(|(name, length)| {
-            let start = at;
-            at += length as usize;
-            (name, bytes[start..at].to_vec())
-        });
-        let sections = sections.collect();
-        assert_eq!(sealed(&sections), bytes);
+        let sections = sections(&bytes);
+        assert_eq!(write_sections(&bytes, &sections), bytes);
         (bytes, sections)
     })
-}
-
-/// A file of these sections, as the documentation of the format has it.
-fn sealed(sections: &Vec<Section>) -> Vec<u8> {
-    let mut file = b"ir-bm25\n\x01\0\0\0".to_vec();
-    file.extend(crc32fast::hash(&file).to_le_bytes());
-    let mut table = (sections.len() as u32).to_le_bytes().to_vec();
-    for (name, bytes) in sections {
-        file.extend(bytes);
-        table.push(name.len() as u8);
-        table.extend(name.as_bytes());
-        table.extend((bytes.len() as u64).to_le_bytes());
-        table.extend(crc32fast::hash(bytes).to_le_bytes());
-    }
-    let length = table.len() as u32;
-    table.extend((file.len() as u64).to_le_bytes());
-    table.extend(length.to_le_bytes());
-    table.extend(crc32fast::hash(&table).to_le_bytes());
-    file.extend(table);
-    file.extend(b"\nir-end\n");
-    file
-}
-
-/// Writes single bytes over `bytes`: two bytes for the place, one for the value.
-fn overwrite(bytes: &mut [u8], changes: &[u8]) {
-    for change in changes.chunks_exact(3) {
-        let place = usize::from(u16::from_le_bytes([change[0], change[1]]));
-        if let Some(length) = bytes.len().checked_sub(1) {
-            bytes[place % (length + 1)] = change[2];
-        }
-    }
 }
 
 fn use_it(index: &Index, bm25: Bm25) {
@@ -138,7 +102,7 @@ fuzz_target!(|input: &[u8]| {
                 2 => overwrite(bytes, rest),
                 _ => *bytes = rest.to_vec(),
             }
-            sealed(&sections)
+            write_sections(whole, &sections)
         }
     };
     let bm25 = match kind & 4 {

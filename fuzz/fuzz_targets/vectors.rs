@@ -1,15 +1,20 @@
-//! Files of vector indexes: any bytes are opened or rejected, and searching what opens never panics.
+//! Vector index files: any bytes are opened or rejected, and searching what opens never panics.
 //! A resumed writer recovers the complete blocks of an interrupted one.
 //!
-//! The first byte selects the index and the input: the rest is the file; the rest overwrites bytes of
-//! a valid file, where a single changed byte is always detected; the same with checksums corrected.
+//! The first byte selects the index and the input: the rest is the file; the rest overwrites bytes
+//! of a valid file, where a single changed byte is always detected; the rest overwrites bytes of
+//! one section, with correct checksums.
 #![no_main]
+
+#[path = "../common/mod.rs"]
+mod common;
 
 use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use ir_core::store::{IndexFile, IndexFileWriter, IndexFormat, Verify};
+use common::{overwrite, sections, write_sections};
+use ir_core::store::Verify;
 use ir_core::{DocIds, DocNum, Retriever, Search};
 use ir_knn::{
     EfSearch, FlatIndex, FlatIndexWriter, HnswConfig, HnswIndex, SparseIndex, SparseVector,
@@ -71,35 +76,6 @@ fn valid_files() -> &'static ValidFiles {
         let journal = fs::read(folder.join("valid.partial-ids")).expect("the file");
         ValidFiles { folder, flat, sparse, hnsw, partial, journal }
     })
-}
-
-/// Overwrites single bytes: two bytes for the offset, one for the value.
-fn overwrite(bytes: &mut [u8], changes: &[u8]) {
-    for change in changes.chunks_exact(3) {
-        let offset = usize::from(u16::from_le_bytes([change[0], change[1]]));
-        if !bytes.is_empty() {
-            let offset = offset % bytes.len();
-            bytes[offset] = change[2];
-        }
-    }
-}
-
-/// Corrects all checksums: writes the sections of `changed`, at their offsets in `valid`, again.
-fn with_checksums(valid: &[u8], changed: &[u8]) -> Vec<u8> {
-    let format = IndexFormat {
-        magic: *valid.first_chunk().expect("a header"),
-        version: u32::from_le_bytes(*valid[8..].first_chunk().expect("a header")),
-        name: "a vector index",
-        large_sections: &[],
-    };
-    let file = IndexFile::from_bytes(&format, valid.to_vec(), Verify::AllSections);
-    let mut writer = IndexFileWriter::new(&format, Vec::new()).expect("memory");
-    let mut start = 64;
-    for (name, length) in file.expect("a valid file").sections() {
-        writer.section(name, &changed[start..start + length]).expect("memory");
-        start = (start + length).next_multiple_of(64);
-    }
-    writer.finish().expect("memory")
 }
 
 fn use_flat(index: &FlatIndex) {
@@ -192,8 +168,13 @@ fuzz_target!(|input: &[u8]| {
         0 => bytes = rest.to_vec(),
         1 => overwrite(&mut bytes, rest),
         _ => {
-            overwrite(&mut bytes, rest);
-            bytes = with_checksums(valid, &bytes);
+            let mut sections = sections(valid);
+            let Some((&which, rest)) = rest.split_first() else {
+                return;
+            };
+            let which = usize::from(which) % sections.len();
+            overwrite(&mut sections[which].1, rest);
+            bytes = write_sections(valid, &sections);
         }
     }
     let changed = bytes.iter().zip(valid).filter(|(a, b)| a != b).count();
