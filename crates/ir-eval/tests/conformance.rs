@@ -1,4 +1,4 @@
-//! Byte equality with files that trec_eval printed, where they are at hand.
+//! Byte equality with trec_eval's output. Needs files in the folder `IR_DATA`.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -11,7 +11,7 @@ use ir_eval::preferences;
 use ir_eval::trec_eval::{JudgmentKind, MeasureSelection, OutputDetail, TrecEvalOutput};
 use ir_eval::{JudgmentGroups, MissingQueries, Rules, TrecEvalVersion, UnjudgedDocuments, ZScores};
 
-/// The expected output, the options, the rules, what is printed, the qrels, the run.
+/// Expected output, options, rules, detail, qrels, run.
 type Case<'a> = (
     &'a str,
     &'a [&'a str],
@@ -133,7 +133,7 @@ fn text(output: TrecEvalOutput<'_>) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// The same test: preferences, judgment groups, z-scores.
+/// trec_eval's own regression test: preferences, judgment groups, z-scores.
 #[test]
 fn trec_eval_release_tests_of_other_judgments() {
     let Some(folder) = data("trec_eval") else {
@@ -200,10 +200,10 @@ fn trec_eval_release_tests_of_other_judgments() {
     same(&found, &expected("out.test.aqZ"), "out.test.aqZ");
 }
 
-/// The measures of the specification's vectors, one a line.
+/// Measures of the specification's test vectors, one per line.
 const MINI: &str = include_str!("mini_measures.txt");
 
-/// The vectors of the specification, by releases 9.0.8 and 10.0, all measures.
+/// The specification's test vectors: all measures of releases 9.0.8 and 10.0.
 #[test]
 fn specification_vectors() {
     let Some(folder) = data("../spec/vectors") else {
@@ -259,7 +259,7 @@ fn specification_vectors() {
     assert_eq!(compared, 10);
 }
 
-/// The two rules for the number of relevant documents a recall needs.
+/// Rounding of the number of relevant documents at a recall in both releases.
 #[test]
 fn recall_point_vectors() {
     let Some(folder) = data("../spec/vectors") else {

@@ -1,4 +1,4 @@
-//! Measures of the user's own.
+//! Custom measures.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_core::{Qrels, Run};
@@ -8,7 +8,7 @@ use ir_eval::{
     Summary, TrecEvalVersion, UnjudgedDocuments,
 };
 
-/// Average precision, written by a user.
+/// Average precision as a custom measure.
 struct MyAP;
 
 impl CustomMeasure for MyAP {
@@ -31,7 +31,7 @@ impl CustomMeasure for MyAP {
     }
 }
 
-/// What it was shown, in words: how a test sees through a measure.
+/// Records the list that a measure is given, as text.
 struct Seen(std::sync::Mutex<Vec<String>>);
 
 impl CustomMeasure for &Seen {
@@ -79,7 +79,7 @@ fn collection() -> (Qrels, Run) {
 }
 
 #[test]
-fn computes_what_the_measure_here_computes() {
+fn custom_average_precision_equals_the_built_in_one() {
     let (qrels, run) = collection();
     for level in [1, 2] {
         let rules = Rules {
@@ -98,7 +98,7 @@ fn computes_what_the_measure_here_computes() {
 }
 
 #[test]
-fn sees_what_is_there() {
+fn list_contains_documents_judgments_and_rules() {
     let (qrels, run) = collection();
     let lines = |rules| {
         let seen = Seen(std::sync::Mutex::default());
@@ -139,7 +139,7 @@ fn sees_what_is_there() {
 }
 
 #[test]
-fn stands_beside_the_others() {
+fn custom_measures_appear_in_reports() {
     let (qrels, run) = collection();
     let evaluator = Evaluator::new(&qrels, &[Measure::RR]).unwrap();
     let boxed: Box<dyn CustomMeasure> = Box::new(MyAP);
@@ -184,7 +184,7 @@ fn names() {
                 measure,
                 "{json}"
             );
-            // On a command line it would be a slip of the pen.
+            // On a command line, it would be a typing error.
             assert!(right.parse::<Measure>().is_err());
         }
     }
@@ -218,7 +218,7 @@ fn names() {
 }
 
 #[test]
-fn what_is_no_number_is_refused() {
+fn values_that_are_not_finite_are_errors() {
     struct Quotient;
     impl CustomMeasure for Quotient {
         fn name(&self) -> &str {

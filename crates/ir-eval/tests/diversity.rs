@@ -1,5 +1,5 @@
-//! Equality with ndeval on a small invented collection (see testdata/diversity.py), and with slow
-//! versions of the formulas on random ones.
+//! Equality with ndeval on a small synthetic collection (see testdata/diversity.py), and with
+//! reference implementations on random ones.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeSet;
@@ -45,11 +45,11 @@ fn every_value_of_ndeval() {
         let found = report.value(query, measure).unwrap();
         let mut value: f64 = value.parse().unwrap();
         if value.is_nan() {
-            // 0 over 0, where no document is relevant to anything.
+            // 0/0 if no document is relevant to any subtopic.
             value = 0.0;
         }
         if matches!(name, "ERR-IA@1" | "alpha-DCG@1") {
-            // ndeval divides by the best possible from the second rank on.
+            // ndeval divides by the maximum from the second rank on.
             let covered = evaluator_subtopics(&qrels.data, query, rules.level);
             value /= covered.max(1.0);
         }
@@ -59,13 +59,13 @@ fn every_value_of_ndeval() {
     assert_eq!(rows, 13 * 27 * 5);
 }
 
-/// How many subtopics have a relevant document.
+/// Number of subtopics with a relevant document.
 fn evaluator_subtopics(qrels: &SubtopicQrels, query: &str, level: Grade) -> f64 {
     let relevant = qrels.subtopics(query).unwrap().filter(|row| row.2 >= level);
     relevant.map(|row| row.1).collect::<BTreeSet<_>>().len() as f64
 }
 
-/// A judgment: document, subtopic, grade. A result: document, score.
+/// Judgments (document, subtopic, grade) and results (document, score).
 type Case = (Vec<(u8, u8, Grade)>, Vec<(u8, i8)>);
 
 fn case() -> impl Strategy<Value = Case> {
@@ -73,10 +73,10 @@ fn case() -> impl Strategy<Value = Case> {
     (judged, vec((0_u8..16, -2_i8..4), 1..16))
 }
 
-/// Which subtopics each document of a list is relevant to.
+/// Subtopics that each document of a list is relevant to.
 type List = Vec<BTreeSet<String>>;
 
-/// Σ over the list of discount(rank) · Σ (1 − α)^(times covered above), literally.
+/// Σ over the list of discount(rank) · Σ (1 − α)^(times covered above).
 fn gained(list: &List, alpha: f64, discount: impl Fn(usize) -> f64) -> f64 {
     let mut sum = 0.0;
     for (at, document) in list.iter().enumerate() {
@@ -88,7 +88,8 @@ fn gained(list: &List, alpha: f64, discount: impl Fn(usize) -> f64) -> f64 {
     sum
 }
 
-/// The list that takes the most novel document each time; of equals, the larger id.
+/// Greedy ideal ranking: the most novel document at each rank, of several the one with the largest
+/// id.
 fn ideal(documents: &[(String, BTreeSet<String>)], alpha: f64) -> List {
     let mut left = documents.to_vec();
     left.sort();
@@ -122,7 +123,7 @@ fn ratio(dividend: f64, divisor: f64) -> f64 {
     }
 }
 
-/// The formulas of the papers, read aloud.
+/// Reference implementation of the formulas in the papers.
 fn textbook(name: &str, alpha: f64, beta: f64, k: usize, list: &List, ideal: &List) -> f64 {
     let subtopics: BTreeSet<&String> = ideal.iter().flatten().collect();
     let count = subtopics.len() as f64;
@@ -180,8 +181,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn agrees_with_the_textbook((judged, found) in case(), level in 1_i64..3, k in 1_usize..20) {
-        // Powers of one half, so that sums are exact and ties are ties.
+    fn agrees_with_the_reference((judged, found) in case(), level in 1_i64..3, k in 1_usize..20) {
+        // Powers of 1/2, so that sums are exact and equal novelties compare equal.
         let (alpha, beta) = (0.5, 0.75);
         let (mut qrels, mut run) = (SubtopicQrels::new(), Run::new("random"));
         for (doc, subtopic, grade) in judged {
@@ -220,7 +221,7 @@ proptest! {
 }
 
 #[test]
-fn other_measures_see_the_highest_grade_of_a_document() {
+fn other_measures_use_the_highest_grade_of_a_document() {
     let mut qrels = SubtopicQrels::new();
     qrels.insert("q", "1", "a", 0);
     qrels.insert("q", "2", "a", 2);
@@ -236,7 +237,7 @@ fn other_measures_see_the_highest_grade_of_a_document() {
 }
 
 #[test]
-fn plain_judgments_name_no_subtopics() {
+fn plain_judgments_are_rejected() {
     let mut qrels = Qrels::new();
     qrels.insert("q", "a", 1);
     let measure: Measure = "alpha_nDCG@20".parse().unwrap();

@@ -1,4 +1,4 @@
-//! How measures are written and read.
+//! Printing and parsing of measures.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_eval::measure::*;
@@ -111,7 +111,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_printed_is_read_back(measure in measure()) {
+    fn text_round_trips(measure in measure()) {
         let text = measure.to_string();
         prop_assert_eq!(text.parse::<Measure>().unwrap(), measure, "{}", text);
         let json = serde_json::to_string(&measure).unwrap();
@@ -122,21 +122,21 @@ proptest! {
     }
 
     #[test]
-    fn nothing_panics(text in "\\PC{0,24}") {
+    fn arbitrary_text_does_not_panic(text in "\\PC{0,24}") {
         let _ = text.parse::<Measure>();
         let _ = ir_eval::trec_eval::MeasureSelection::parse(&[text]);
     }
 
     #[test]
-    fn nothing_like_a_measure_panics(text in "(P|nDCG|SetP|IPrec|map|P|ndcg|Rprec_mult|utility|rbp|relstring|11pt_avg|success)[.@_(]{0,2}[0-9a-z=,.{}:)@-]{0,12}") {
+    fn text_like_a_measure_does_not_panic(text in "(P|nDCG|SetP|IPrec|map|P|ndcg|Rprec_mult|utility|rbp|relstring|11pt_avg|success)[.@_(]{0,2}[0-9a-z=,.{}:)@-]{0,12}") {
         let _ = text.parse::<Measure>();
         let _ = ir_eval::trec_eval::MeasureSelection::parse(&[text]);
     }
 }
 
 #[test]
-fn spellings() {
-    // What is read; how it is printed; trec_eval's name.
+fn names_of_ir_measures_and_trec_eval() {
+    // Parsed text, printed text, trec_eval's name.
     let rows: &[(&str, &str, Option<&str>)] = &[
         ("nDCG@10", "nDCG@10", Some("ndcg_cut_10")),
         ("NDCG@10", "nDCG@10", Some("ndcg_cut_10")),
@@ -246,7 +246,7 @@ fn constants() {
 }
 
 #[test]
-fn errors_say_what_was_expected() {
+fn error_messages() {
     let rows = [
         (
             "",
@@ -322,10 +322,10 @@ fn errors_say_what_was_expected() {
     }
 }
 
-/// Every name and parameter of ir_measures 0.4.3 (see testdata/ir_measures_names.py): read, and
-/// printed as it prints them.
+/// Every name and parameter of ir_measures 0.4.3, parsed and printed as ir_measures prints it; see
+/// testdata/ir_measures_names.py.
 #[test]
-fn spellings_of_ir_measures() {
+fn every_name_of_ir_measures() {
     let absent = [
         "Accuracy", "BPM", "Compat", "INSQ", "INST", "NERR10", "NERR11", "NERR8", "NERR9", "SDCG",
     ];
@@ -339,13 +339,13 @@ fn spellings_of_ir_measures() {
         };
         read += 1;
         if text == "NumRelRet" {
-            // There it has the level 1; here, that of the rules.
+            // The default level is 1 in ir_measures, that of the rules here.
             assert_eq!(measure.rel(1).to_string(), printed);
             continue;
         }
         assert_eq!(printed.parse::<Measure>().unwrap(), measure, "{row}");
         if printed.contains("=1.0") || printed.contains("relative=True,") {
-            // 1.0 is 1 here, and the level comes first.
+            // ir_measures prints 1 as 1.0, and the level last.
             continue;
         }
         assert_eq!(measure.to_string(), printed, "{row}");
@@ -355,7 +355,7 @@ fn spellings_of_ir_measures() {
 }
 
 #[test]
-fn spellings_of_ndeval_gdeval_and_sample_eval() {
+fn names_of_ndeval_gdeval_and_sample_eval() {
     let rows = [
         ("ERR-IA@20", "ERR_IA@20"),
         ("nERR-IA@10", "nERR_IA@10"),

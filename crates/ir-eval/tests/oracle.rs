@@ -1,5 +1,5 @@
-//! Against slow versions of the textbook formulas, on random collections; and laws that every
-//! evaluation obeys.
+//! Reference implementations of the textbook formulas on random collections, and invariants of every
+//! evaluation.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_core::{Grade, Qrels, Run};
@@ -11,7 +11,7 @@ use ir_eval::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// One query of a random collection: what is judged, what is found.
+/// Judgments and results of one query of a random collection.
 #[derive(Debug, Clone)]
 struct Case {
     judged: Vec<(String, Grade)>,
@@ -69,7 +69,7 @@ fn collection(cases: &[Case]) -> (Qrels, Run) {
     (qrels, run)
 }
 
-/// The grades of a list sorted by score, then id, both descending; `None` for what is not judged.
+/// Grades of a list sorted by descending score and id; `None` for unjudged documents.
 fn ranked(case: &Case) -> Vec<Option<Grade>> {
     let mut found = case.found.clone();
     found.sort_by(|a, b| {
@@ -92,7 +92,7 @@ fn over(dividend: f64, divisor: f64) -> f64 {
     }
 }
 
-/// The textbook, read aloud.
+/// Reference implementation.
 fn textbook(formula: &Formula, cutoff: Option<u32>, level: Grade, case: &Case) -> f64 {
     let list = ranked(case);
     let top: Vec<Option<Grade>> = match cutoff {
@@ -162,7 +162,7 @@ fn textbook(formula: &Formula, cutoff: Option<u32>, level: Grade, case: &Case) -
     }
 }
 
-/// Everything the textbook has, at some cut-offs and levels.
+/// Measures with a reference implementation, at several cutoffs and levels.
 fn measures() -> Vec<Measure> {
     let bases = [
         Measure::P,
@@ -185,13 +185,13 @@ fn measures() -> Vec<Measure> {
             all.extend([measure, measure.rel(1), measure.rel(2), measure.rel(0)]);
         }
     }
-    // Rprec at a cut-off has no textbook version.
+    // Rprec with a cutoff has no reference implementation.
     all.retain(|m| !matches!(m.formula(), Formula::RPrecision(_)) || m.cutoff().is_none());
     all
 }
 
-/// All kinds that lie between 0 and 1.
-fn shares() -> Vec<Measure> {
+/// Measures whose range is 0 to 1.
+fn fractions() -> Vec<Measure> {
     let texts = [
         "SetP",
         "P@5",
@@ -232,7 +232,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn agrees_with_the_textbook(cases in vec(case(), 1..5)) {
+    fn agrees_with_the_reference(cases in vec(case(), 1..5)) {
         let (qrels, run) = collection(&cases);
         prop_assume!(!run.is_empty());
         let all = measures();
@@ -263,12 +263,12 @@ proptest! {
     }
 
     #[test]
-    fn shares_are_shares(cases in vec(case(), 1..5), remove: bool, depth in prop::option::of(0_usize..8)) {
+    fn fractions_are_between_0_and_1(cases in vec(case(), 1..5), remove: bool, depth in prop::option::of(0_usize..8)) {
         let (qrels, run) = collection(&cases);
         prop_assume!(!run.is_empty());
         let unjudged = if remove { UnjudgedDocuments::Remove } else { UnjudgedDocuments::NonRelevant };
         let rules = Rules { unjudged, depth, ..Rules::default() };
-        let all = shares();
+        let all = fractions();
         let report = Evaluator::with_rules(&qrels, &all, rules).unwrap().evaluate(&run).unwrap();
         for query in report.queries() {
             for (measure, value) in all.iter().zip(query.values()) {
@@ -277,7 +277,7 @@ proptest! {
         }
     }
 
-    /// Swapping two documents of the same grade changes nothing.
+    /// Swapping two documents of the same grade does not change any value.
     #[test]
     fn equal_grades_can_be_swapped(mut case in case(), a: prop::sample::Index, b: prop::sample::Index) {
         prop_assume!(case.found.len() > 1);
@@ -286,11 +286,11 @@ proptest! {
             case.judged.iter().find(|j| j.0 == case.found[at].0).map(|j| j.1.max(-1))
         };
         prop_assume!(grade(&case, a) == grade(&case, b));
-        // Distinct scores, so that the ids do not matter.
+        // Distinct scores, so that ids do not break ties.
         for (at, found) in case.found.iter_mut().enumerate() {
             found.1 = -(at as f64);
         }
-        let mut all = shares();
+        let mut all = fractions();
         all.extend(measures());
         let values = |case: &Case| {
             let (qrels, run) = collection(std::slice::from_ref(case));
@@ -304,9 +304,9 @@ proptest! {
         prop_assert_eq!(before, values(&case));
     }
 
-    /// What stands below the cut-off does not count.
+    /// Documents below the cutoff do not count.
     #[test]
-    fn below_the_cutoff_nothing_counts(case in case(), more in 1_usize..5) {
+    fn documents_below_the_cutoff_do_not_count(case in case(), more in 1_usize..5) {
         prop_assume!(case.found.len() >= 5);
         let all: Vec<Measure> =
             measures().into_iter().filter(|m| m.cutoff().is_some_and(|k| k <= 3)).collect();
@@ -327,7 +327,7 @@ proptest! {
         prop_assert_eq!(values(&plain), values(&longer));
     }
 
-    /// The order of the lines, other queries, and the company of other measures change nothing.
+    /// Values do not depend on line order, other queries or other measures.
     #[test]
     fn only_scores_count(cases in vec(case(), 2..4), seed in any::<prop::sample::Index>()) {
         let (qrels, run) = collection(&cases);
@@ -345,9 +345,9 @@ proptest! {
         }
     }
 
-    /// Rules that amount to a change of the run.
+    /// Depth, self-hit and unjudged rules equal the corresponding changes of the run.
     #[test]
-    fn rules_are_changes_of_the_run(case in case(), depth in 0_usize..6) {
+    fn rules_equal_changes_of_the_run(case in case(), depth in 0_usize..6) {
         prop_assume!(!case.found.is_empty());
         let (qrels, run) = collection(std::slice::from_ref(&case));
         let all = measures();
@@ -359,7 +359,7 @@ proptest! {
         let strict = |found: Vec<(String, f64)>| {
             let found = found.into_iter().enumerate().map(|(at, (doc, _))| (doc, -(at as f64)));
             let mut run = collection(&[Case { found: found.collect(), ..case.clone() }]).1;
-            // A list without documents is still a list.
+            // An empty list is not a missing query.
             if run.is_empty() {
                 run.push("q0", "nothing", 1.0);
                 run.iter_mut().for_each(|(_, list)| list.clear());
@@ -393,7 +393,7 @@ proptest! {
         prop_assert_eq!(by(Rules { self_hits: SelfHits::Drop, ..plain }, &run), by(plain, &without));
     }
 
-    /// Missing queries count as 0, or not at all.
+    /// Missing queries count as 0 or are skipped.
     #[test]
     fn missing_queries(cases in vec(case(), 1..6)) {
         let (qrels, run) = collection(&cases);

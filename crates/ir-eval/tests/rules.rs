@@ -1,4 +1,4 @@
-//! The rules one by one, and what is refused.
+//! Evaluation rules one by one, and errors.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_core::trec;
@@ -60,9 +60,9 @@ fn ties() {
     );
 }
 
-/// The example of the difference between releases 9.0.4 and 9.0.8.
+/// Scores that tie as f32 and differ as f64: releases 9.0.4 and 9.0.8.
 #[test]
-fn score_width() {
+fn score_precision() {
     let qrels = qrels("q 0 a 1\n");
     let run = run(&[("q", &[("a", 1.000_000_01), ("b", 1.0)])]);
     let ap = |rules| evaluate(&qrels, &run, &[Measure::AP], rules).summary(Measure::AP);
@@ -106,7 +106,7 @@ fn levels_depth_unjudged_and_self_hits() {
         }),
         [1.0 / 3.0, 4.0, 2.0 / 3.0]
     );
-    // Cut first, then removed.
+    // Lists are cut before unjudged documents are removed.
     assert_eq!(
         values(Rules {
             depth: Some(4),
@@ -132,7 +132,7 @@ fn queries_of_one_file_only() {
     let report = evaluate(&qrels, &run, &[Measure::AP, Yaap.into()], Rules::default());
     assert_eq!(report.missing().collect::<Vec<_>>(), ["a"]);
     assert_eq!(report.unjudged().collect::<Vec<_>>(), ["z"]);
-    // The query without a relevant document counts too.
+    // A query without relevant documents counts too.
     assert_eq!(report.summary(Measure::AP), Some(1.0 / 3.0));
     assert_eq!(report.value("z", Measure::AP), None);
     assert!(!report.queries()[0].retrieved());
@@ -142,7 +142,7 @@ fn queries_of_one_file_only() {
     );
     assert!(text.contains("ties: score then id descending; missing queries: count as 0"));
     assert!(text.contains("AP    0.3333\nYAAP  0.0000\n"), "{text}");
-    // Release 9 counts a missing query as 0 even where the formula does not.
+    // Release 9 counts a missing query as 0 even if the formula's value is not 0.
     let nine = evaluate(&qrels, &run, &[Yaap.into()], Rules::TREC_EVAL_9_0_8);
     assert_eq!(nine.queries()[0].values(), [0.0]);
     assert_eq!(report.queries()[0].values()[1], 0.5_f64.ln());
@@ -173,7 +173,7 @@ fn only_negative_judgments() {
 }
 
 #[test]
-fn keeps_what_the_judges_said() {
+fn top_judgments() {
     let qrels = qrels("q 0 a 12\nq 0 b -3\nq 0 c 0\n");
     let run = run(&[(
         "q",
@@ -206,7 +206,7 @@ fn keeps_what_the_judges_said() {
 }
 
 #[test]
-fn refusals() {
+fn errors() {
     let qrels = qrels("q 0 a 1\nhigh 0 a 2000\n");
     let evaluator = Evaluator::new(&qrels, &[Measure::AP]).unwrap();
     let error = |run: &Run| evaluator.evaluate(run).unwrap_err().to_string();
@@ -241,7 +241,7 @@ fn refusals() {
         "query \"high\", document \"a\": expected a grade of at most 512 for \
          nDCG(dcg='exp-log2')@10, found 2000"
     );
-    // Linear gains have no such limit.
+    // Linear gains have no highest grade.
     let big = evaluate(
         &qrels,
         &run(&[("high", &[("a", 1.0)])]),
@@ -252,8 +252,8 @@ fn refusals() {
 }
 
 #[test]
-fn a_missing_query_is_no_overlap() {
-    // Every query of the qrels counts, yet none was answered.
+fn missing_queries_are_not_in_common() {
+    // Every query of the qrels counts, but the run contains none.
     let qrels = qrels("a 0 d 1\n");
     let other = run(&[("b", &[("d", 1.0)])]);
     for missing in [MissingQueries::Zero, MissingQueries::Skip] {
@@ -274,7 +274,7 @@ fn a_missing_query_is_no_overlap() {
 }
 
 #[test]
-fn written_and_read_back() {
+fn serialized_reports_round_trip() {
     let rules: Rules = serde_json::from_str(r#"{"ties":"run-order","generation":"9"}"#).unwrap();
     assert_eq!(
         rules,
@@ -297,7 +297,7 @@ fn written_and_read_back() {
     assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
 }
 
-/// Options that trec_eval does not have, and options in one's own order.
+/// Options that trec_eval does not have, and the order of options.
 #[test]
 fn selections() {
     let qrels = qrels("a 0 d 1\n");
@@ -341,7 +341,7 @@ fn selections() {
 }
 
 #[test]
-fn thousands_of_queries_are_prepared_like_one() {
+fn parallel_preparation_equals_sequential() {
     let (mut qrels, mut run) = (Qrels::new(), Run::new("mine"));
     for query in 0..5000 {
         let id = format!("q{query:04}");
@@ -367,7 +367,7 @@ fn thousands_of_queries_are_prepared_like_one() {
         assert_eq!(one.queries(), std::slice::from_ref(values));
     }
     drop(evaluator);
-    // Of several faults, the first query's.
+    // Of several errors, that of the first query is returned.
     qrels.insert("q4500", "d", 70);
     qrels.insert("q2500", "d", 80);
     let measure: Measure = "ERR@10".parse().unwrap();

@@ -6,7 +6,8 @@
 //! values.
 //!
 //! ```
-//! use ir_core::trec::{self, HeaderLine};
+//! use ir_core::trec;
+//! use ir_core::trec::HeaderLine;
 //! use ir_eval::Rules;
 //! use ir_eval::trec_eval::{MeasureSelection, OutputDetail};
 //!

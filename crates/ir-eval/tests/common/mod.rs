@@ -1,4 +1,4 @@
-//! What the tests on real files share.
+//! Helpers of the tests on real files.
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
@@ -12,7 +12,7 @@ use ir_core::{Qrels, Run};
 use ir_eval::Rules;
 use ir_eval::trec_eval::{MeasureSelection, OutputDetail};
 
-/// The folder of real collections, or `None` with a notice.
+/// Folder of real collections; prints a notice if it is not set.
 pub(crate) fn data(part: &str) -> Option<PathBuf> {
     let Some(root) = std::env::var_os("IR_DATA") else {
         eprintln!("skipped: IR_DATA is not set");
@@ -40,7 +40,7 @@ pub(crate) fn run(path: &Path, header: HeaderLine) -> Run {
         .data
 }
 
-/// What the selection prints.
+/// Output of a selection for a report.
 pub(crate) fn printed(
     selection: &MeasureSelection,
     rules: Rules,
@@ -58,7 +58,7 @@ pub(crate) fn printed(
     String::from_utf8(out).unwrap()
 }
 
-/// Asserts equality of texts and shows the first line that differs.
+/// Asserts that texts are equal; otherwise shows the first line that differs.
 #[track_caller]
 pub(crate) fn same(found: &str, expected: &str, what: &str) {
     for (number, (found, expected)) in (1..).zip(found.lines().zip(expected.lines())) {
@@ -72,8 +72,8 @@ pub(crate) fn same(found: &str, expected: &str, what: &str) {
     assert_eq!(found, expected, "{what}");
 }
 
-/// The judgments of the bioCADDIE challenge and a made-up run: the first hundred judged documents
-/// of each topic in the order of the file.
+/// Judgments of the bioCADDIE challenge, and a synthetic run: the first hundred judged documents of
+/// each topic in file order.
 pub(crate) fn biocaddie() -> Option<(Qrels, Run)> {
     let path = data("biocaddie/qrels")?.join("biocaddie.qrels.test");
     let judgments = qrels(&path, HeaderLine::AsData);

@@ -1,4 +1,4 @@
-//! RunFileOptions in any way gives what the run in memory gives, or the same error.
+//! Every way of reading a run file returns the report of the run in memory, or the same error.
 
 use std::io::{self, Write};
 use std::sync::atomic::AtomicU64;
@@ -12,11 +12,11 @@ use crate::{
     UnjudgedDocuments,
 };
 
-/// A file of its own, removed at the end.
-struct Temporary(std::path::PathBuf);
+/// Temporary file, removed when dropped.
+struct TemporaryFile(std::path::PathBuf);
 
-impl Temporary {
-    fn of(bytes: &[u8]) -> Self {
+impl TemporaryFile {
+    fn new(bytes: &[u8]) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("ir-eval-reading-{}-{n}", std::process::id());
@@ -28,13 +28,13 @@ impl Temporary {
     }
 }
 
-impl Drop for Temporary {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-/// Gives a few bytes at a time.
+/// Reader that returns a few bytes at a time.
 struct Trickle<'a>(&'a [u8], usize);
 
 impl Read for Trickle<'_> {
@@ -56,7 +56,7 @@ fn measures() -> Vec<Measure> {
     .collect()
 }
 
-/// A measure of one's own that depends on all it is shown.
+/// Custom measure that depends on everything in its input.
 struct Digest;
 
 impl CustomMeasure for Digest {
@@ -88,7 +88,7 @@ fn qrels() -> Qrels {
     qrels
 }
 
-/// The slow way: the run in memory first.
+/// Reference: reads the run into memory first.
 fn in_memory(
     evaluator: &Evaluator<'_>,
     bytes: &[u8],
@@ -103,7 +103,7 @@ fn in_memory(
     }
 }
 
-/// The report in full precision, or the error.
+/// Text of the report in full precision, or of the error.
 fn shown(outcome: Result<Parsed<Report>, RunFileError>) -> String {
     match outcome {
         Ok(parsed) => {
@@ -120,19 +120,22 @@ fn shown(outcome: Result<Parsed<Report>, RunFileError>) -> String {
     }
 }
 
-/// Compares all ways of reading, and gives what they give.
+/// Asserts that all ways of reading agree, and returns their result.
 fn check(evaluator: &Evaluator<'_>, bytes: &[u8], header: HeaderLine) -> String {
-    let file = Temporary::of(bytes);
+    let file = TemporaryFile::new(bytes);
     let name = file.0.display().to_string();
     let expected = shown(in_memory(evaluator, bytes, &name, header));
     for threads in 1..=4 {
-        for least in [1, 7, 60, 1 << 20] {
-            let how = RunFileOptions {
+        for min_size in [1, 7, 60, 1 << 20] {
+            let options = RunFileOptions {
                 header,
                 threads: NonZeroUsize::new(threads),
             };
-            let found = shown(evaluator.evaluate_parts(&file.0, how, least));
-            assert_eq!(found, expected, "{threads} threads, parts of {least} bytes");
+            let found = shown(evaluator.evaluate_parts(&file.0, options, min_size));
+            assert_eq!(
+                found, expected,
+                "{threads} threads, parts of {min_size} bytes"
+            );
         }
     }
     let trickle = || Trickle(bytes, 3);
@@ -183,7 +186,7 @@ fn rules() -> impl Strategy<Value = Rules> {
     })
 }
 
-/// Lines that are right, and sometimes odd.
+/// Valid lines, some of them unusual.
 fn line() -> impl Strategy<Value = String> {
     let query = prop::sample::select(vec!["q1", "q2", "é", "q10", "d1", "other", "more"]);
     let doc = prop_oneof![
@@ -206,7 +209,7 @@ fn line() -> impl Strategy<Value = String> {
     })
 }
 
-/// Lines that are no lines of a run.
+/// Lines that are not lines of a run.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     prop::sample::select(vec![
         &b"# a comment\n"[..],
@@ -222,7 +225,7 @@ fn noise() -> impl Strategy<Value = Vec<u8>> {
     .prop_map(<[u8]>::to_vec)
 }
 
-/// A run file: the lines of a query mostly together, sometimes not; mostly all right.
+/// Run file: mostly valid, and the lines of a query mostly contiguous.
 fn file() -> impl Strategy<Value = Vec<u8>> {
     let lines = prop::collection::vec(line(), 0..40);
     let bad = prop::collection::vec((any::<prop::sample::Index>(), noise()), 0..2);
@@ -261,7 +264,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn every_way_of_reading_gives_what_the_run_in_memory_gives(
+    fn every_way_of_reading_agrees(
         rules in rules(), file in file(), skip: bool
     ) {
         let qrels = qrels();
@@ -273,32 +276,32 @@ proptest! {
 }
 
 #[test]
-fn the_first_fault_of_the_file_is_told() {
+fn the_first_error_of_the_file_is_returned() {
     let qrels = qrels();
     let evaluator = Evaluator::new(&qrels, &measures()).unwrap();
-    let told = |text: &[u8]| {
+    let error = |text: &[u8]| {
         let shown = check(&evaluator, text, HeaderLine::AsData);
         shown
             .split_once(':')
             .map(|(_, what)| what.to_owned())
             .unwrap_or(shown)
     };
-    let repeated = "3: document \"d1\" of query \"q1\" stands in line 1 already";
+    let repeated = "3: document \"d1\" of query \"q1\" is already in line 1";
     let line = |query: &str, doc: &str| format!("{query} Q0 {doc} 1 1 t\n");
     let (a, b, again) = (line("q1", "d1"), line("q2", "d1"), line("q1", "d1"));
-    assert_eq!(told(format!("{a}{b}{again}q3 Q0\n").as_bytes()), repeated);
+    assert_eq!(error(format!("{a}{b}{again}q3 Q0\n").as_bytes()), repeated);
     assert_eq!(
-        told(format!("{a}{b}q3 Q0\n{again}").as_bytes()),
+        error(format!("{a}{b}q3 Q0\n{again}").as_bytes()),
         "3: expected at least 6 columns, found 2"
     );
     assert_eq!(
-        told(format!("{a}\n# no data\n{}{again}", line("q1", "d2")).as_bytes()),
-        "5: document \"d1\" of query \"q1\" stands in line 1 already"
+        error(format!("{a}\n# no data\n{}{again}", line("q1", "d2")).as_bytes()),
+        "5: document \"d1\" of query \"q1\" is already in line 1"
     );
 }
 
 #[test]
-fn oddities_of_all_parts_are_listed_with_their_lines() {
+fn warnings_of_all_parts_have_line_numbers() {
     let qrels = qrels();
     let evaluator = Evaluator::new(&qrels, &measures()).unwrap();
     for odd in [1, 19, 20, 21, 50] {
@@ -317,7 +320,7 @@ fn oddities_of_all_parts_are_listed_with_their_lines() {
     }
 }
 
-/// Counts what is asked of it, and makes a run as it goes: `topics` queries with 100 documents.
+/// Generates a run of `topics` queries with 100 documents while it is read.
 struct Generated {
     topic: u64,
     topics: u64,
@@ -365,7 +368,7 @@ fn a_stream_of_any_length_is_read_through_a_small_buffer() {
         .data;
     assert_eq!(report.summary(Measure::RR), Some(0.5));
     assert_eq!(report.unjudged().len(), 2999);
-    // 5 MB went through it.
+    // The run has 5 MB.
     assert!(
         generated.longest_read <= 256 << 10,
         "{}",

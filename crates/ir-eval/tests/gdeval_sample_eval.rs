@@ -1,5 +1,5 @@
-//! Measures beyond trec_eval's: the published outputs of gdeval and sample_eval, and slow versions
-//! on random collections.
+//! Measures that trec_eval does not have: outputs of gdeval and sample_eval, and reference
+//! implementations on random collections.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -14,19 +14,19 @@ use ir_eval::{Evaluator, Measure, MissingQueries, Rules, UnjudgedDocuments};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
-/// The vectors of the specification stand beside the collections.
+/// Folder of the specification's test vectors, a sibling of the collections' folder.
 fn vectors() -> Option<std::path::PathBuf> {
     data("../spec/vectors")
 }
 
-/// sample_eval of the bioCADDIE pilot on hand-made data: every line of its output.
+/// sample_eval of the bioCADDIE pilot on synthetic data.
 #[test]
-fn sample_eval_prints() {
+fn every_line_of_sample_eval() {
     let Some(folder) = vectors() else { return };
     let judgments = qrels(&folder.join("mini_numeric.qrels"), HeaderLine::AsData);
     let results = run(&folder.join("mini_numeric.run"), HeaderLine::AsData);
     let output = fs::read_to_string(folder.join("mini_numeric.sample_eval.expected.txt")).unwrap();
-    // Its depth is a constant: 1000 at NIST, 100 in this copy.
+    // The depth is compiled in: 1000 at NIST, 100 in this copy.
     let rules = Rules {
         depth: Some(100),
         ..Rules::SAMPLE_EVAL
@@ -38,7 +38,7 @@ fn sample_eval_prints() {
     let value = |name: &str, query: &str| {
         let name = if name == "infAP" { "xinfAP" } else { name };
         let measure: Measure = name.parse().unwrap();
-        // The total of relevant documents takes in queries without results, and only that.
+        // Only the total of relevant documents includes queries without results.
         let rules = if name == "inum_rel" { all } else { rules };
         let evaluator = Evaluator::with_rules(&judgments, &[measure], rules).unwrap();
         let report = evaluator.evaluate(&results).unwrap();
@@ -65,9 +65,9 @@ fn sample_eval_prints() {
     assert_eq!(lines, 59);
 }
 
-/// gdeval with `-c -k 5`: every line.
+/// gdeval with `-c -k 5`.
 #[test]
-fn gdeval_prints() {
+fn every_line_of_gdeval() {
     let Some(folder) = vectors() else { return };
     let judgments = qrels(&folder.join("mini_numeric.qrels"), HeaderLine::AsData);
     let results = run(&folder.join("mini_numeric.run"), HeaderLine::AsData);
@@ -93,7 +93,7 @@ fn gdeval_prints() {
     let expected =
         fs::read_to_string(folder.join("mini_numeric.gdeval_c_k5.expected.csv")).unwrap();
     assert_eq!(lines.join("\n"), expected.trim_end());
-    // Topic 3 has judgments, but nothing relevant.
+    // Topic 3 has judgments, but no relevant document.
     assert_eq!(shown.value("3", measures[0]), None);
     assert!(
         complete
@@ -102,10 +102,10 @@ fn gdeval_prints() {
     );
 }
 
-/// The check run of the bioCADDIE judgments: the first hundred judged documents of each topic in
-/// the order of the file. The figures are those that sample_eval (depth 100) and gdeval print.
+/// The synthetic run on the bioCADDIE judgments: the first hundred judged documents of each topic
+/// in file order. The values are those that sample_eval (depth 100) and gdeval print.
 #[test]
-fn biocaddie() {
+fn biocaddie_values_of_sample_eval_and_gdeval() {
     let Some((judgments, made)) = common::biocaddie() else {
         return;
     };
@@ -139,10 +139,10 @@ fn biocaddie() {
     }
 }
 
-/// A document of a random collection: stratum, grade (negative: not sampled).
+/// Document of a random collection: stratum and grade (negative if not sampled).
 type PooledDocument = (u8, Grade);
 
-/// The estimators of sample_eval, from the sets that the paper names.
+/// Reference implementation of sample_eval's estimators, after the sets in the paper.
 struct Estimate<'a> {
     pool: &'a BTreeMap<String, PooledDocument>,
     list: &'a [String],
@@ -154,7 +154,7 @@ impl Estimate<'_> {
         self.pool.values().map(|p| p.0).collect()
     }
 
-    /// How many documents of a stratum, among some, have at least a grade.
+    /// Number of documents of a stratum with at least a grade.
     fn count<'d>(
         &self,
         docs: impl IntoIterator<Item = &'d String>,
@@ -165,7 +165,7 @@ impl Estimate<'_> {
         docs.filter(|p| p.0 == stratum && p.1 >= grade).count() as f64
     }
 
-    /// The number of documents that a sampled document of a stratum stands for.
+    /// Number of documents that one sampled document of a stratum represents.
     fn weight(&self, stratum: u8) -> f64 {
         let all = self.count(self.pool.keys(), stratum, Grade::MIN);
         let sampled = self.count(self.pool.keys(), stratum, 0);
@@ -179,7 +179,7 @@ impl Estimate<'_> {
             .fold(0.0, |a, b| a + b)
     }
 
-    /// The estimated relevant documents among the first `k`.
+    /// Estimated number of relevant documents among the first `k`.
     fn found(&self, k: usize) -> f64 {
         let top = &self.list[..k.min(self.list.len())];
         let strata = self.strata().into_iter();
@@ -248,7 +248,7 @@ fn graded() -> impl Strategy<Value = (BTreeMap<String, Grade>, Vec<String>)> {
     (judged, list)
 }
 
-/// The value of one query whose list is in the order given.
+/// Value of a measure for one query with the given ranking.
 fn value(qrels: &impl Judgments, list: &[String], measure: &str, rules: Rules) -> f64 {
     let mut run = Run::new("random");
     run.push("other", "d", 1.0);
@@ -268,7 +268,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn samples_agree_with_the_estimators((judged, list) in graded(), strata in vec(0_u8..4, 30), level in 1_i64..3) {
+    fn estimates_agree_with_the_reference((judged, list) in graded(), strata in vec(0_u8..4, 30), level in 1_i64..3) {
         let mut qrels = StratifiedQrels::new();
         qrels.insert("other", "d", "0", 1);
         let mut pool = BTreeMap::new();
@@ -289,10 +289,10 @@ proptest! {
             let found = value(&qrels, &list, name, rules);
             prop_assert!((found - expected).abs() < 1e-9, "{}: {} instead of {}", name, found, expected);
         }
-        // A cut-off looks at the head of the list.
+        // A cutoff equals a shorter list.
         let head = &list[..list.len().min(7)];
         prop_assert_eq!(value(&qrels, &list, "xinfAP@7", rules), value(&qrels, head, "xinfAP", rules));
-        // Where everything is judged, a sample of everything is no estimate.
+        // If all documents are judged, the estimates are exact.
         let complete: BTreeMap<&String, Grade> = judged.iter().map(|(d, &g)| (d, g.max(0))).collect();
         let mut plain = Qrels::new();
         plain.insert("other", "d", 1);
@@ -306,14 +306,14 @@ proptest! {
     }
 
     #[test]
-    fn err_and_rbp_read_aloud((judged, list) in graded(), k in 1_usize..30) {
+    fn err_and_rbp_agree_with_the_reference((judged, list) in graded(), k in 1_usize..30) {
         let mut qrels = Qrels::new();
         qrels.insert("other", "d", 1);
         for (doc, &grade) in &judged {
             qrels.insert("q", doc, grade);
         }
         let top: Vec<Option<Grade>> = list.iter().take(k).map(|doc| judged.get(doc).copied()).collect();
-        // A reader who stops at rank i has seen the others in vain.
+        // The user stops at rank i after unsatisfying documents above.
         let stops = |grade: Option<Grade>| (2.0_f64.powi(grade.unwrap_or(0).max(0) as i32) - 1.0) / 16.0;
         let expected: f64 = (0..top.len())
             .map(|at| {
@@ -341,13 +341,13 @@ proptest! {
         let none = !top.iter().any(unjudged);
         let expected = if none { 0.0 } else { residual };
         prop_assert!((trec - expected).abs() < 1e-12);
-        // What is judged not relevant is what base and residual leave.
+        // Base, residual and judged non-relevant documents sum to 1.
         let judged_otherwise = sum(&|g| g.is_some_and(|g| g == 0));
         prop_assert!((base + residual + judged_otherwise - 1.0).abs() < 1e-12);
     }
 
     #[test]
-    fn judged_only_is_a_list_without_the_others((judged, list) in graded()) {
+    fn judged_only_equals_a_list_without_unjudged_documents((judged, list) in graded()) {
         let mut qrels = Qrels::new();
         qrels.insert("other", "d", 1);
         for (doc, &grade) in &judged {
@@ -372,7 +372,7 @@ proptest! {
 }
 
 #[test]
-fn grades_above_the_scale_of_err_are_named() {
+fn grades_above_the_scale_of_err_are_rejected() {
     let mut qrels = Qrels::new();
     qrels.insert("q1", "d1", 4);
     qrels.insert("q1", "d2", 5);

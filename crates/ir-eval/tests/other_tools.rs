@@ -1,7 +1,7 @@
-//! Equality with the peers on thousands of random queries: pytrec_eval for all that it has,
-//! ir_measures for the share of judged documents, ndeval for diversity. One process of Python gets
-//! them all. The environment variable IR_PYTHON names an interpreter that has the packages
-//! (`.ci/peers` makes one); without it the test says so and passes.
+//! Equality with other tools on thousands of random queries: pytrec_eval for all its measures,
+//! ir_measures for the fraction of judged documents, ndeval for diversity. One Python process
+//! computes all expected values. The environment variable `IR_PYTHON` is the path of an interpreter
+//! with the packages (`.ci/peers` creates one); without it, the test prints a notice and passes.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 use std::collections::{BTreeMap, HashMap};
@@ -21,7 +21,7 @@ use serde_json::json;
 
 const QUERIES: usize = 2500;
 
-/// In place of its usual cut-offs.
+/// Cutoffs instead of the default ones.
 const MEASURES: [&str; 8] = [
     "P.1,2,3,7",
     "recall.1,2,3,7",
@@ -53,10 +53,10 @@ const DIVERSITY: [&str; 13] = [
 
 #[derive(Debug, Clone)]
 struct Case {
-    /// Grades by document; more judgments of the same documents, by subtopic.
+    /// Grades by document, and by document and subtopic.
     judged: BTreeMap<String, (Grade, Vec<(u8, Grade)>)>,
     found: BTreeMap<String, f64>,
-    /// Whether it has judgments, whether it has results.
+    /// Whether the query has judgments, and whether it has results.
     there: (bool, bool),
 }
 
@@ -74,7 +74,7 @@ fn case() -> impl Strategy<Value = Case> {
         1 => prop::sample::select(vec![0.0, -0.0, 1e-9, 1.000_000_01, 1.0, -1e300, 1e300]),
         2 => -100.0..100.0_f64,
     ];
-    // Where nothing at all is judged, trec_eval goes by memory that nothing initialised.
+    // Without any judged document, trec_eval reads uninitialized memory.
     let grade = || prop_oneof![4 => 0_i64..2, 2 => 2_i64..5, 1 => -2_i64..0];
     let subtopics = prop::collection::vec((0_u8..5, 0_i64..3), 0..4);
     let judged = btree_map(id(), (grade(), subtopics), 1..25);
@@ -89,14 +89,14 @@ fn case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// What a block of the output is compared with.
+/// Expected values of one block of the output.
 struct Expected<'q> {
     qrels: &'q dyn Judgments,
     rules: Rules,
 }
 
 #[test]
-fn every_value_of_the_peers() {
+fn every_value_of_the_other_tools() {
     let Some(python) = std::env::var_os("IR_PYTHON") else {
         eprintln!("skipped: IR_PYTHON is not set");
         return;
@@ -222,7 +222,7 @@ fn every_value_of_the_peers() {
     assert!(output.status.success(), "the peers failed: see above");
     let output = String::from_utf8(output.stdout).unwrap();
 
-    // Block, query, name, value; all measures of a block are computed at once.
+    // Block, query, name and value; all measures of a block are evaluated together.
     let rows: Vec<Vec<&str>> = output.lines().map(|l| l.split('\t').collect()).collect();
     let mut names: BTreeMap<&str, BTreeMap<&str, Measure>> = BTreeMap::new();
     for row in &rows {
@@ -248,12 +248,12 @@ fn every_value_of_the_peers() {
         let found = reports[block].value(query, measure);
         let mut found = found.unwrap_or_else(|| panic!("{block}: {query} {measure} is not there"));
         if measure.summary() == Summary::GeometricMean {
-            // pytrec_eval gives the logarithm, with a floor.
+            // pytrec_eval returns the logarithm, with a lower bound.
             value = value.exp();
             found = found.max(1e-5);
         }
         if value.is_nan() {
-            // Interpolated precision of nothing; nNRBP where nothing is relevant.
+            // Interpolated precision of an empty list; nNRBP without relevant documents.
             let kind = measure.formula();
             let undefined = matches!(
                 kind,

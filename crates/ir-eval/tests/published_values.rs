@@ -1,4 +1,4 @@
-//! Published and measured figures of real collections.
+//! Published and measured values on real collections.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -12,8 +12,8 @@ use ir_core::trec::HeaderLine;
 use ir_eval::trec_eval::{MeasureSelection, OutputDetail};
 use ir_eval::{Bootstrap, Evaluator, Measure, Rules};
 
-/// The public full-sentence run of Tevatron on DataFinder: over the 392 judged queries, and with the
-/// header lines of both files read as data, as trec_eval reads them (one more query, worth 0).
+/// The public full-sentence run of Tevatron on DataFinder, over the 392 judged queries, and with
+/// the header lines of both files read as data, as trec_eval does (one more query, with value 0).
 #[test]
 fn datafinder_tevatron() {
     let Some(folder) = data("datafinder") else {
@@ -45,7 +45,7 @@ fn datafinder_tevatron() {
             "{measure}"
         );
     }
-    // The paper's own run of this system (its Table 1) has deviations of 1.1, 2.2, 1.9 and 2.7 points.
+    // Table 1 of the paper reports deviations of 1.1, 2.2, 1.9 and 2.7 points.
     let deviations = [1.1, 2.2, 1.9, 2.7];
     for ((measure, _), paper) in published.into_iter().zip(deviations) {
         let of = |b: Bootstrap| 100.0 * b.estimate(&skipped, measure).unwrap().standard_error;
@@ -55,14 +55,14 @@ fn datafinder_tevatron() {
             of(Bootstrap::TEXTBOOK)
         );
         assert!((found - paper).abs() < 0.15, "{measure}: {found}");
-        // The textbook's are smaller by the share that theory says.
+        // The textbook bootstrap's deviations are smaller by the theoretical factor.
         let ratio = found / of(Bootstrap::TEXTBOOK);
         assert!((1.15..1.35).contains(&ratio), "{measure}: {ratio}");
     }
 }
 
-/// A made-up run on the judgments of the bioCADDIE challenge: the first hundred judged documents of
-/// each topic in the order of the file. The figures are trec_eval's, printed.
+/// A synthetic run on the judgments of the bioCADDIE challenge: the first hundred judged documents
+/// of each topic in file order. The values are those that trec_eval prints.
 #[test]
 fn biocaddie() {
     let Some((judgments, made)) = common::biocaddie() else {
@@ -98,7 +98,7 @@ fn biocaddie() {
         },
         &[("map", "0.0061"), ("P_10", "0.0267")],
     );
-    // trec_eval's total of relevant documents does not look at the level where missing queries count.
+    // trec_eval's total of relevant documents ignores the level if missing queries count.
     let selection = MeasureSelection::parse(&["num_rel"]).unwrap();
     let text = |rules| printed(&selection, rules, OutputDetail::Summary, &judgments, &made);
     let level = Rules {
@@ -111,7 +111,7 @@ fn biocaddie() {
         ..level
     };
     assert_eq!(text(skip), "num_rel               \tall\t812\n");
-    // gdeval's nDCG has exponential gains; it prints .13953 for this run.
+    // gdeval, whose nDCG has exponential gains, prints .13953 for this run.
     let exponential = Measure::NDCG_EXP.at(10);
     let evaluator = Evaluator::new(&judgments, &[exponential]).unwrap();
     let value = evaluator
@@ -122,7 +122,7 @@ fn biocaddie() {
     assert_eq!(format!("{value:.5}"), "0.13953");
 }
 
-/// trec_eval's test of comment lines, whose run is compressed.
+/// trec_eval's test of comment lines, with a compressed run.
 #[test]
 fn commented_files() {
     let Some(folder) = data("trec_eval") else {

@@ -1,5 +1,6 @@
-//! Equality with pytrec_eval (trec_eval 9 with scores in 32 bits) on a small invented collection
-//! with ties, near ties, negative grades, unpooled documents, ids beyond ASCII. See testdata/peer.py for what made the figures.
+//! Equality with pytrec_eval (trec_eval 9 with f32 scores) on a small synthetic collection with
+//! ties, near ties, negative grades, unpooled documents and non-ASCII ids. testdata/peer.py computes
+//! the expected values.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_core::trec;
@@ -42,7 +43,7 @@ fn every_value_of_pytrec_eval() {
         let report = evaluator.evaluate(&run.data).unwrap();
         assert_eq!(report.missing().collect::<Vec<_>>(), ["q09"]);
         assert_eq!(report.unjudged().collect::<Vec<_>>(), ["q13"]);
-        // In 64 bits there would be no tie, and the relevant document first.
+        // With f64 scores there would be no tie, and the relevant document would come first.
         assert_eq!(
             report.value("q15", Measure::RR),
             Some([0.5, 0.25][level as usize - 1])
@@ -51,7 +52,7 @@ fn every_value_of_pytrec_eval() {
         assert_eq!(rows.len(), 13 * 92);
         for &&(_, query, measure, mut value) in &rows {
             if matches!(measure.summary(), ir_eval::Summary::GeometricMean) {
-                // It gives the logarithm, with a floor; ours is the value itself.
+                // pytrec_eval returns the logarithm, with a lower bound.
                 value = value.exp();
                 let found = report.value(query, measure).unwrap().max(1e-5);
                 assert!((found - value).abs() < 1e-12, "-l{level} {query} {measure}");
