@@ -1,5 +1,5 @@
-//! Agreement of assessors and of rankings: published examples, and what other programs say of
-//! random data (`testdata/agreement`, with the script that made it).
+//! Inter-assessor agreement and rank correlation: published examples, and values of other tools on
+//! random data (`testdata/agreement`, with the script that generates it).
 #![allow(clippy::unwrap_used, clippy::float_cmp)]
 
 use std::collections::HashSet;
@@ -26,7 +26,7 @@ fn ratings(rows: &[&str]) -> Ratings {
 }
 
 #[test]
-fn two_coders_in_a_two_by_two_table() {
+fn two_coders_two_categories() {
     let mut two = Ratings::new(["A", "B"]);
     let cells = [
         ("yes", "yes", 20),
@@ -46,7 +46,7 @@ fn two_coders_in_a_two_by_two_table() {
         0.4,
         1e-12,
     );
-    // Rows are A's labels; "no" comes first.
+    // Rows are A's ratings; "no" comes first.
     assert_eq!(two.confusion(0, 1).counts, [[15, 10], [5, 20]]);
 }
 
@@ -84,7 +84,7 @@ fn weighted_kappa() {
 }
 
 #[test]
-fn what_is_undefined() {
+fn undefined_coefficients() {
     let same = ratings(&["1111", "1111"]);
     assert_eq!(same.observed_agreement(), Some(1.0));
     let all = [
@@ -113,7 +113,7 @@ fn what_is_undefined() {
 }
 
 #[test]
-fn judgments_of_assessors() {
+fn ratings_from_qrels() {
     let (mut a, mut b) = (Qrels::new(), Qrels::new());
     for (doc, x, y) in [("d1", 2, 2), ("d2", 1, 0), ("d3", 0, 0), ("d4", 0, -1)] {
         a.insert("q", doc, x);
@@ -210,7 +210,7 @@ fn numbers(value: &Value) -> Vec<f64> {
 }
 
 #[test]
-fn tau_equals_scipy_and_overlap_equals_rbo() {
+fn tau_equals_scipy_and_rbo_equals_the_rbo_package() {
     let golden = golden();
     for case in golden["scores"].as_array().unwrap() {
         let tau = kendall_tau_b(&numbers(&case["x"]), &numbers(&case["y"]));
@@ -229,8 +229,8 @@ fn tau_equals_scipy_and_overlap_equals_rbo() {
     }
 }
 
-/// The example in the readme of the R package ircor (version of 2019), by the authors of the paper
-/// on ties in AP correlation; its `round` goes to the even number at halves.
+/// Example in the README of the R package ircor (2019), by the authors of the paper on ties in AP
+/// correlation. R rounds halves to even.
 #[test]
 fn ap_correlation_as_in_ircor() {
     let x = [0.06, 0.2, 0.27, 0.37, 0.57, 0.63, 0.66, 0.9, 0.91, 0.94];
@@ -247,7 +247,7 @@ fn ap_correlation_as_in_ircor() {
     close(tau_ap_b(&ties(&x), &ties(&y)), 0.626_984_1, 5e-8);
 }
 
-/// The expected values in the tests of pyircor, the same package in Python.
+/// Expected values in the tests of pyircor, the Python version of ircor.
 #[test]
 fn ap_correlation_as_in_pyircor() {
     let x = [
@@ -269,8 +269,8 @@ fn ap_correlation_as_in_pyircor() {
 }
 
 #[test]
-fn overlap_weights_as_in_the_paper() {
-    // "With p = .9 the first 10 ranks have 86 % of the weight": the least overlap of equal lists.
+fn rbo_weights_as_in_the_paper() {
+    // "With p = .9 the first 10 ranks have 86 % of the weight": the lower bound of equal lists.
     let list: Vec<u32> = (0..10).collect();
     let rbo = RankBiasedOverlap::new(&list, &list, 0.9).unwrap();
     close(Some(rbo.min), 0.86, 0.005);
@@ -286,7 +286,7 @@ fn few() -> impl Strategy<Value = Vec<(u8, u8)>> {
     prop::collection::vec((0..4_u8, 0..6_u8), 2..7)
 }
 
-/// All orders of the items that do not contradict the scores.
+/// All total orders that are consistent with the scores.
 fn orders(left: &[usize], scores: &[f64]) -> Vec<Vec<usize>> {
     let Some(best) = left.iter().map(|&i| scores[i]).reduce(f64::max) else {
         return vec![Vec::new()];
@@ -302,16 +302,16 @@ fn orders(left: &[usize], scores: &[f64]) -> Vec<Vec<usize>> {
     all
 }
 
-/// The definition of Yilmaz et al.
-fn plain_tau_ap(truth: &[f64], order: &[usize]) -> f64 {
-    let share = |i: usize| {
+/// AP correlation by the definition of Yilmaz et al.
+fn naive_tau_ap(truth: &[f64], order: &[usize]) -> f64 {
+    let fraction = |i: usize| {
         let right = order[..i]
             .iter()
             .filter(|&&above| truth[above] > truth[order[i]]);
         right.count() as f64 / i as f64
     };
     let n = order.len();
-    2.0 * (1..n).map(share).sum::<f64>() / (n - 1) as f64 - 1.0
+    2.0 * (1..n).map(fraction).sum::<f64>() / (n - 1) as f64 - 1.0
 }
 
 fn list() -> impl Strategy<Value = Vec<u8>> {
@@ -320,8 +320,8 @@ fn list() -> impl Strategy<Value = Vec<u8>> {
         .prop_flat_map(|all| (0..12_usize).prop_map(move |n| all[..n].to_vec()))
 }
 
-/// Σ (1 − p) p^(d−1) X_d / d over many depths, by sets.
-fn plain_rbo(a: &[u32], b: &[u32], p: f64) -> f64 {
+/// Rank-biased overlap by definition: Σ (1 − p) p^(d−1) X_d / d.
+fn naive_rbo(a: &[u32], b: &[u32], p: f64) -> f64 {
     (1..=a.len()).fold(0.0, |sum, d| {
         let (x, y): (HashSet<_>, HashSet<_>) = (a[..d].iter().collect(), b[..d].iter().collect());
         sum + (1.0 - p) * p.powi(d as i32 - 1) * x.intersection(&y).count() as f64 / d as f64
@@ -336,10 +336,10 @@ proptest! {
         let truth: Vec<f64> = items.iter().enumerate().map(|(n, i)| f64::from(i.1) * 100.0 + n as f64).collect();
         let all: Vec<usize> = (0..items.len()).collect();
         let orders = orders(&all, &estimate);
-        let sum: f64 = orders.iter().map(|order| plain_tau_ap(&truth, order)).sum();
+        let sum: f64 = orders.iter().map(|order| naive_tau_ap(&truth, order)).sum();
         let found = tau_ap(&truth, &estimate).unwrap();
         prop_assert!((found - sum / orders.len() as f64).abs() < 1e-9);
-        // All pairs, one by one.
+        // tau-b by enumeration of all pairs.
         let (mut c, mut d, mut x, mut y) = (0.0, 0.0, 0.0_f64, 0.0_f64);
         let other: Vec<f64> = items.iter().map(|i| f64::from(i.1)).collect();
         for i in 0..items.len() {
@@ -358,7 +358,7 @@ proptest! {
     }
 
     #[test]
-    fn overlap_of_what_may_follow(a in list(), b in list()) {
+    fn rbo_bounds(a in list(), b in list()) {
         let p = 0.7;
         let Some(rbo) = RankBiasedOverlap::new(&a, &b, p) else {
             prop_assert!(a.is_empty() && b.is_empty());
@@ -367,14 +367,14 @@ proptest! {
         prop_assert_eq!(RankBiasedOverlap::new(&b, &a, p), Some(rbo));
         let wide = |list: &[u8]| -> Vec<u32> { list.iter().map(|&i| u32::from(i)).collect() };
         let (a, b) = (wide(&a), wide(&b));
-        // Nothing in common from here on.
+        // Lower bound: no common items below.
         let fill = |list: &[u32], from: u32| -> Vec<u32> {
             list.iter().copied().chain(from..).take(120).collect()
         };
-        let min = plain_rbo(&fill(&a, 1000), &fill(&b, 5000), p);
+        let min = naive_rbo(&fill(&a, 1000), &fill(&b, 5000), p);
         prop_assert!((rbo.min - min).abs() < 1e-9, "{} {min}", rbo.min);
-        // As much in common as possible: what is next is what the other one shows already, or else
-        // something new to both.
+        // Upper bound: the next item is one that the other list contains already, or else new to
+        // both.
         let (mut x, mut y) = (a.clone(), b.clone());
         for depth in 0..120 {
             let new = |mine: &[u32], other: &[u32]| {
@@ -387,7 +387,7 @@ proptest! {
                 y.push(new(&y, &x).unwrap_or(1000 + depth as u32));
             }
         }
-        let max = plain_rbo(&x, &y, p);
+        let max = naive_rbo(&x, &y, p);
         prop_assert!((rbo.max() - max).abs() < 1e-9, "{} {max}", rbo.max());
         prop_assert!(rbo.min <= rbo.ext + 1e-12 && rbo.ext <= rbo.max() + 1e-12);
     }

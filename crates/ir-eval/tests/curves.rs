@@ -1,4 +1,4 @@
-//! Curves and scores by rank, against what the evaluator says of the same lists.
+//! Curves and scores by rank, against the evaluator.
 #![allow(clippy::unwrap_used)]
 
 use ir_core::{Qrels, Run};
@@ -8,11 +8,11 @@ use ir_eval::{
 };
 use proptest::prelude::*;
 
-/// The example in the appendix "Common evaluation measures" of TREC's proceedings: 20 documents
+/// Example in the appendix "Common evaluation measures" of TREC's proceedings: 20 documents
 /// retrieved, 4 relevant, at ranks 1, 2, 4 and 15. Interpolated precision is 1.0 to recall 0.5,
 /// 0.75 at 0.6 and 0.7, and 4/15 from 0.8 on.
 #[test]
-fn the_example_of_trec() {
+fn trec_appendix_example() {
     let (mut qrels, mut run) = (Qrels::new(), Run::new("example"));
     for rank in 1..=20 {
         let doc = format!("d{rank:02}");
@@ -21,7 +21,7 @@ fn the_example_of_trec() {
         }
         run.push("q", doc, -f64::from(rank));
     }
-    // Release 10 rounds 0.6 · 4 to 2 documents, and so gives 1 at recall 0.6.
+    // Release 10 rounds 0.6 · 4 down to 2 documents, so that precision at recall 0.6 is 1.
     let rules = Rules::TREC_EVAL_9_0_8;
     let evaluator = Evaluator::with_rules(&qrels, &eleven_point_precision(), rules).unwrap();
     let report = evaluator.evaluate(&run).unwrap();
@@ -76,7 +76,7 @@ fn cutoffs_ascend_and_end_at_the_depth() {
 }
 
 #[test]
-fn a_curve_takes_the_measures_of_its_own_family() {
+fn curves_select_the_measures_of_one_formula() {
     let (mut qrels, mut run) = (Qrels::new(), Run::new("r"));
     qrels.insert("q", "a", 1);
     run.push("q", "a", 1.0);
@@ -103,10 +103,9 @@ fn a_curve_takes_the_measures_of_its_own_family() {
 }
 
 proptest! {
-    /// The relevant documents by rank are those that the evaluator saw there, and the scores are
-    /// the lists' own, sorted.
+    /// Relevant documents by rank equal the evaluator's, and scores are those of the lists.
     #[test]
-    fn ranks_are_those_of_the_evaluator(
+    fn ranks_equal_the_evaluator(
         lists in prop::collection::vec(prop::collection::vec((0..12_u8, -2..4_i8), 1..20), 1..6),
         grades in prop::collection::vec((0..6_u8, 0..12_u8, -1..4_i64), 1..60),
         ties in prop::sample::select(vec![TieBreak::TrecEval, TieBreak::IdAscending, TieBreak::RunOrder]),
@@ -158,7 +157,7 @@ proptest! {
 }
 
 #[test]
-fn a_band_holds_four_fifths() {
+fn percentile_band() {
     let (mut qrels, mut run) = (Qrels::new(), Run::new("r"));
     for query in 0..11 {
         qrels.insert(&query.to_string(), "d", 1);
@@ -167,8 +166,8 @@ fn a_band_holds_four_fifths() {
     run.push("3", "infinite", f64::INFINITY);
     let scores = ScoresByRank::new(&run, &qrels, Rules::default(), 5);
     let first = scores.ranks[0];
-    // The query with the infinite score counts in the lists alone; of 0 1 4 16 25 36 49 64 81 100
-    // the tenth and the ninetieth percentile lie at 0.9 and 8.1 places.
+    // The infinite score counts as a list only; of 0 1 4 16 25 36 49 64 81 100, the 10th and 90th
+    // percentiles are at positions 0.9 and 8.1.
     assert_eq!((first.lists, first.relevant), (11, 10));
     assert!((first.mean - 37.6).abs() < 1e-12);
     assert!((first.low - 0.9).abs() < 1e-12 && (first.high - 82.9).abs() < 1e-9);

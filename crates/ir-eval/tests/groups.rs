@@ -1,4 +1,4 @@
-//! Judgment groups and z-scores.
+//! Judgment groups and z-scores of trec_eval.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_core::{Qrels, Run};
@@ -24,8 +24,8 @@ fn groups(file: &str) -> JudgmentGroups {
 }
 
 #[test]
-fn every_judge_counts_the_same() {
-    // q1: ann says a, bob says b, cy says nothing is relevant. q2: ann alone.
+fn groups_have_equal_weight() {
+    // q1: a is relevant to ann, b to bob, nothing to cy. q2: judged by ann only.
     let groups = groups("q1 ann a 1\nq1 bob b 1\nq1 cy c 0\nq2 ann a 1\nq3 ann a 1\n");
     let run = run(&[("q1", &["a", "b"]), ("q2", &["b", "a"])]);
     let report = groups
@@ -46,14 +46,14 @@ fn every_judge_counts_the_same() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn errors_and_warnings() {
     let read = |file: &str| {
         let read = JudgmentGroups::read(file.as_bytes(), "qrels");
         read.unwrap_err().to_string()
     };
     assert_eq!(
         read("q u a 1\nq v a 1\nq u a 0\n"),
-        "qrels:3: document \"a\" of query \"q\" stands in line 1 already"
+        "qrels:3: document \"a\" of query \"q\" is already in line 1"
     );
     assert_eq!(read("q u a\n"), "qrels:1: expected 4 columns, found 3");
     let apart =
@@ -101,9 +101,9 @@ fn what_is_wrong_is_named() {
 }
 
 proptest! {
-    /// One judge: the same as qrels. The same judge twice: no other value.
+    /// One group is equal to qrels; a duplicated group does not change values.
     #[test]
-    fn judges_who_agree_change_nothing(
+    fn identical_groups_change_nothing(
         judged in vec((0..3_u8, 0..9_u8, 0..3_i64), 1..20),
         found in vec((0..4_u8, 0..9_u8), 1..20)
     ) {
@@ -133,7 +133,7 @@ proptest! {
     }
 }
 
-/// Z-scores by hand, and what their totals are.
+/// Z-scores and their totals, by hand.
 #[test]
 fn zscores_and_their_totals() {
     let mut qrels = Qrels::new();
@@ -165,16 +165,16 @@ fn zscores_and_their_totals() {
         missing: MissingQueries::Skip,
         ..Rules::default()
     };
-    // num_ret: (1 - 2)/1 + (2 - 1)/1; num_rel: no reference; map: (1 - .5)/.25, and equal to the
-    // mean where nobody differs; gm_map: exp(-1e6).
+    // num_ret: (1 - 2)/1 + (2 - 1)/1; num_rel: no reference; map: (1 - .5)/.25, and the mean with
+    // standard deviation 0; gm_map: exp(-1e6).
     let missing = ZScores::MISSING;
     assert_eq!(totals(skip), [2.0, 0.0, 2.0 * missing, 1.0, 0.0]);
-    // q3 counts: num_ret -1, map -1. num_rel is counted anew.
+    // With q3: num_ret -1, map -1; num_rel is counted again.
     assert_eq!(
         totals(Rules::default()),
         [3.0, -1.0, 3.0, (2.0 + 0.0 - 1.0) / 3.0, 0.0]
     );
-    // Release 9 adds 0 for it, whatever the mean.
+    // Release 9 adds 0 for it.
     assert_eq!(
         totals(Rules::TREC_EVAL_9_0_8),
         [3.0, 0.0, 3.0, 2.0 / 3.0, 0.0]

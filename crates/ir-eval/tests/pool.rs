@@ -1,5 +1,5 @@
-//! Pools, overlaps and differences of runs: by hand, against slow versions, and whether what is
-//! estimated from a sample is what full judgments give.
+//! Pools, overlaps and differences of runs: worked examples, naive implementations, and estimates
+//! from samples against full judgments.
 #![allow(clippy::unwrap_used, clippy::float_cmp)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ fn run(tag: &str, lists: &[(&str, &str)]) -> Run {
 }
 
 #[test]
-fn a_pool_by_hand() {
+fn pool_worked_example() {
     let runs = [
         run("a", &[("q1", "d1 d2 d3 d4 d5"), ("q2", "x")]),
         run("b", &[("q1", "d6 d2 d7 d1 d8")]),
@@ -31,12 +31,12 @@ fn a_pool_by_hand() {
     judged.insert("q1", "d2", 1);
     judged.insert("q1", "d9", 0);
     judged.insert("q1", "d3", -1);
-    let pooling = PoolDesign::depth(2)
+    let design = PoolDesign::depth(2)
         .with_stratum(4, StratumSample::Count(1))
         .with_seed(3);
-    let mut pool = pooling.pool(&runs, Some(&judged)).unwrap();
-    // Judged before: d2, and d9, which no run has. Ranks 1 and 2: d1, d6. Ranks 3 and 4: d3, d4
-    // and d7, of which one is drawn. d1 is second in neither stratum: its best rank is 1.
+    let mut pool = design.pool(&runs, Some(&judged)).unwrap();
+    // Prior judgments: d2, and d9, which no run retrieves. Ranks 1 and 2: d1, d6. Ranks 3 and 4:
+    // d3, d4 and d7, of which one is drawn. The best rank of d1 is 1.
     let strata = pool.strata("q1");
     assert_eq!(
         strata,
@@ -98,7 +98,7 @@ fn a_pool_by_hand() {
 }
 
 #[test]
-fn ids_that_cannot_be_read_back_are_not_written() {
+fn ids_with_whitespace_are_not_written() {
     for (query, doc, expected) in [
         (
             "q 1",
@@ -125,7 +125,7 @@ fn ids_that_cannot_be_read_back_are_not_written() {
 }
 
 #[test]
-fn files_that_are_no_pools() {
+fn malformed_files() {
     let error = |text: &str| Pool::read(text.as_bytes(), "p").unwrap_err().to_string();
     assert_eq!(error("q1 0 d1 1\n"), "p:1: expected 5 columns, found 4");
     assert_eq!(
@@ -137,8 +137,8 @@ fn files_that_are_no_pools() {
 }
 
 #[test]
-fn strata_that_make_no_sense() {
-    let error = |pooling: PoolDesign| pooling.pool(&[], None).unwrap_err();
+fn invalid_strata() {
+    let error = |design: PoolDesign| design.pool(&[], None).unwrap_err();
     assert_eq!(
         error(PoolDesign::depth(0)),
         PoolDesignError::Depth { after: 0, found: 0 }
@@ -151,8 +151,8 @@ fn strata_that_make_no_sense() {
             found: 10
         }
     );
-    let share = PoolDesign::depth(10).with_stratum(20, StratumSample::Fraction(1.5));
-    assert_eq!(error(share), PoolDesignError::Fraction { found: 1.5 });
+    let fraction = PoolDesign::depth(10).with_stratum(20, StratumSample::Fraction(1.5));
+    assert_eq!(error(fraction), PoolDesignError::Fraction { found: 1.5 });
     assert_eq!(
         error(PoolDesign::depth(1).with_stratum(2, StratumSample::Count(0))),
         PoolDesignError::EmptySample
@@ -160,8 +160,8 @@ fn strata_that_make_no_sense() {
 }
 
 #[test]
-fn the_procedure_of_biocaddie() {
-    // Eight runs of 500 documents, shifted against each other; then three that were submitted.
+fn biocaddie_procedure() {
+    // Eight shifted runs of 500 documents, then three submitted ones.
     let shifted = |n: usize| {
         let docs: Vec<String> = (0..500).map(|d| format!("d{:04}", d + 37 * n)).collect();
         run(&n.to_string(), &[("T1", &docs.join(" "))])
@@ -178,15 +178,15 @@ fn the_procedure_of_biocaddie() {
     let second = PoolDesign::biocaddie_submitted()
         .pool(&submitted, Some(&pool.qrels()))
         .unwrap();
-    // They hold documents 518 to 691, and those below 559 are judged. Of the tops of ten (518 to
-    // 527, 555 to 564, 592 to 601) 16 are not; of all the others 117, of which 5 % are 6.
+    // They retrieve documents 518 to 691; those below 559 are judged. Of the top tens (518 to 527,
+    // 555 to 564, 592 to 601) 16 are unjudged, of the others 117, of which 5 % are 6.
     let strata = second.strata("T1");
     assert_eq!(strata["0"], (559, 559));
     assert_eq!((strata["1"].0, strata["2"].0), (16, 117));
     assert_eq!(second.to_judge().count(), 16 + 6);
 }
 
-/// One query, 600 documents, fewer and fewer of which are relevant; runs that find them well.
+/// One query with 600 documents, relevant ones concentrated at the top of all runs.
 fn collection() -> (Vec<Run>, Qrels) {
     let mut random = ir_core::SplitMix64::new(5, 0);
     let mut qrels = Qrels::new();
@@ -207,16 +207,16 @@ fn collection() -> (Vec<Run>, Qrels) {
 }
 
 #[test]
-fn samples_estimate_what_full_judgments_give() {
+fn estimates_from_samples_match_full_judgments() {
     let (runs, truth) = collection();
-    let whole = PoolDesign::depth(200).pool(&runs, None).unwrap();
-    let relevant = whole
+    let full_pool = PoolDesign::depth(200).pool(&runs, None).unwrap();
+    let relevant = full_pool
         .to_judge()
         .filter(|(q, d)| truth.grade(q, d) == Some(1))
         .count() as f64;
-    // Judgments of the whole pool, as a yardstick.
+    // Reference: judgments of the whole pool.
     let mut full = Qrels::new();
-    whole.to_judge().for_each(|(q, d)| {
+    full_pool.to_judge().for_each(|(q, d)| {
         full.insert(q, d, truth.grade(q, d).unwrap());
     });
     let measures: Vec<Measure> = ["AP", "infAP", "xinfAP"]
@@ -237,11 +237,11 @@ fn samples_estimate_what_full_judgments_give() {
 
     let (mut estimates, mut inferred, mut stratified) = (Vec::new(), Vec::new(), Vec::new());
     for seed in 0..300 {
-        // Two strata: R is estimated by scaling each up.
-        let pooling = PoolDesign::depth(20)
+        // Two strata: R is estimated by scaling up each stratum.
+        let design = PoolDesign::depth(20)
             .with_stratum(200, StratumSample::Fraction(0.2))
             .with_seed(seed);
-        let mut pool = pooling.pool(&runs, None).unwrap();
+        let mut pool = design.pool(&runs, None).unwrap();
         judge(&mut pool, &truth);
         let strata = pool.strata("q");
         let found = |name: &str| {
@@ -257,7 +257,7 @@ fn samples_estimate_what_full_judgments_give() {
             .evaluate(&top(&runs[0]))
             .unwrap();
         stratified.push(report.summary(measures[2]).unwrap());
-        // One stratum, for infAP.
+        // infAP: one stratum.
         let mut pool = PoolDesign::depth(200).with_seed(seed);
         pool.strata[0].sample = StratumSample::Fraction(0.3);
         let mut pool = pool.pool(&runs, None).unwrap();
@@ -274,7 +274,7 @@ fn samples_estimate_what_full_judgments_give() {
         let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
         (squares / values.len() as f64).sqrt()
     };
-    // Five standard errors of the mean.
+    // Tolerance: five standard errors of the mean.
     let within = 5.0 * spread(&estimates) / 300_f64.sqrt();
     assert!(
         (mean(&estimates) - relevant).abs() < within,
@@ -282,8 +282,7 @@ fn samples_estimate_what_full_judgments_give() {
         mean(&estimates)
     );
     assert!(spread(&estimates) > 1.0, "it is a sample");
-    // infAP is biased a little by its ε and its ratio; the bias is far below what a single sample
-    // is off.
+    // infAP has a small bias from its ε and its ratio, far below the error of a single sample.
     let ap = exact.summary(Measure::AP).unwrap();
     assert!(
         (mean(&inferred) - ap).abs() < 0.01,
@@ -308,18 +307,18 @@ fn judge(pool: &mut Pool, truth: &Qrels) {
 }
 
 #[test]
-fn every_document_is_drawn_equally_often() {
+fn documents_are_drawn_uniformly() {
     let docs: Vec<String> = (0..20).map(|n| format!("d{n:02}")).collect();
     let runs = [run("a", &[("q", &docs.join(" "))])];
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for seed in 0..2000 {
-        let mut pooling = PoolDesign::depth(20).with_seed(seed);
-        pooling.strata[0].sample = StratumSample::Count(5);
-        let pool = pooling.pool(&runs, None).unwrap();
+        let mut design = PoolDesign::depth(20).with_seed(seed);
+        design.strata[0].sample = StratumSample::Count(5);
+        let pool = design.pool(&runs, None).unwrap();
         pool.to_judge()
             .for_each(|(_, d)| *counts.entry(d.to_owned()).or_default() += 1);
     }
-    // 500 expected of each; five standard deviations are 97.
+    // Expected: 500 draws each; five standard deviations are 97.
     assert_eq!(counts.len(), 20);
     assert!(counts.values().all(|n| n.abs_diff(500) < 97), "{counts:?}");
 }
@@ -338,7 +337,7 @@ fn lists() -> impl Strategy<Value = Vec<Run>> {
     })
 }
 
-/// The first `depth` documents in trec_eval's order.
+/// Top `depth` documents in trec_eval's order.
 fn top(run: &Run, query: &str, depth: usize) -> Vec<String> {
     let mut list: Vec<(f64, String)> = run
         .get(query)
@@ -352,11 +351,11 @@ fn top(run: &Run, query: &str, depth: usize) -> Vec<String> {
 
 proptest! {
     #[test]
-    fn pools_are_unions_and_do_not_depend_on_what_they_should_not(
-        runs in lists(), a in 1_usize..5, b in 5_usize..20, share in 0.01..1.0_f64, seed: u64,
+    fn pools_are_unions_and_independent_of_run_order_and_other_queries(
+        runs in lists(), a in 1_usize..5, b in 5_usize..20, fraction in 0.01..1.0_f64, seed: u64,
     ) {
-        let pooling = PoolDesign::depth(a).with_stratum(b, StratumSample::Fraction(share)).with_seed(seed);
-        let pool = pooling.pool(&runs, None).unwrap();
+        let design = PoolDesign::depth(a).with_stratum(b, StratumSample::Fraction(fraction)).with_seed(seed);
+        let pool = design.pool(&runs, None).unwrap();
         for query in ["q0", "q1", "q2"] {
             let union = |depth: usize| -> BTreeSet<String> {
                 runs.iter().flat_map(|run| top(run, query, depth)).collect()
@@ -368,13 +367,13 @@ proptest! {
                 .map(|(_, doc)| doc.to_owned()).collect();
             prop_assert!(list.is_superset(&union(a)));
             let rest = union(b).len() - union(a).len();
-            let drawn = ((rest as f64 * share).round() as usize).max(usize::from(rest > 0));
+            let drawn = ((rest as f64 * fraction).round() as usize).max(usize::from(rest > 0));
             prop_assert_eq!(list.len(), union(a).len() + drawn);
         }
-        // The same whatever the order of the runs, and for a query whatever the other queries.
+        // Independent of the order of runs, and of other queries.
         let mut turned = runs.clone();
         turned.reverse();
-        prop_assert_eq!(&pooling.pool(&turned, None).unwrap(), &pool);
+        prop_assert_eq!(&design.pool(&turned, None).unwrap(), &pool);
         let alone: Vec<Run> = runs.iter().map(|run| {
             let mut one = Run::new("one");
             for scored in run.get("q1").unwrap_or_default() {
@@ -382,9 +381,9 @@ proptest! {
             }
             one
         }).collect();
-        let alone = pooling.pool(&alone, None).unwrap();
+        let alone = design.pool(&alone, None).unwrap();
         prop_assert!(alone.iter().eq(pool.iter().filter(|(query, _, _)| *query == "q1")));
-        // The shuffled list is the list, query by query.
+        // The shuffled list is a permutation within each query.
         let mut shuffled = pool.shuffled(seed);
         prop_assert!(shuffled.is_sorted_by_key(|line| line.0));
         shuffled.sort_unstable();
@@ -424,7 +423,7 @@ proptest! {
     }
 
     #[test]
-    fn a_run_is_identical_with_itself_alone(runs in lists()) {
+    fn only_the_same_run_is_identical(runs in lists()) {
         for run in &runs {
             let mut renamed = run.clone();
             renamed.tag = "other".to_owned();
@@ -445,14 +444,14 @@ proptest! {
 }
 
 #[test]
-fn too_many_runs_to_overlap() {
+fn too_many_runs() {
     let runs = vec![Run::new("x"); 17];
     let found = RunOverlap::new(&runs, None, OverlapRules::default());
     assert_eq!(found, Err(OverlapError::TooMany { found: 17 }));
 }
 
 #[test]
-fn a_difference_by_hand() {
+fn difference_worked_example() {
     let a = run("a", &[("q1", "x y z w"), ("q2", "x"), ("q3", "p q")]);
     let mut b = run("b", &[("q1", "x z y v"), ("q3", "p q"), ("q4", "x")]);
     let diff = RunDiff::new(&a, &b, DiffRules::default());
@@ -462,7 +461,7 @@ fn a_difference_by_hand() {
     );
     let q1 = &diff.queries[0];
     assert_eq!((q1.common, q1.overlap()), (3, 0.75));
-    // One of three pairs is turned round; of the two places below the first, one is half right.
+    // One of three pairs is discordant; of the two ranks below the first, one is half correct.
     assert!((q1.tau.unwrap() - 1.0 / 3.0).abs() < 1e-12);
     assert!((q1.tau_ap.unwrap() - 0.5).abs() < 1e-12);
     let first = q1.first_difference.as_ref().unwrap();
@@ -479,7 +478,7 @@ fn a_difference_by_hand() {
     let (tau, counted) = diff.mean(|query| query.tau).unwrap();
     assert!(counted == 2 && (tau - 2.0 / 3.0).abs() < 1e-12);
 
-    // The same ranking with other scores; to depth 1 nothing else differs.
+    // The same ranking with other scores; at depth 1 nothing else differs.
     let a = run("a", &[("q1", "x y z w")]);
     b = run("b", &[("q1", "x y w z")]);
     b.iter_mut().for_each(|(_, list)| list[0].score = 5.0);
@@ -494,7 +493,7 @@ fn a_difference_by_hand() {
         ..top
     };
     assert!(RunDiff::new(&a, &b, rankings).identical());
-    // In the order of the file two lists can differ that trec_eval ranks alike.
+    // Lists that trec_eval ranks equally can differ in file order.
     let (mut a, mut b) = (Run::new("a"), Run::new("b"));
     for (first, second) in [("x", "y"), ("y", "x")] {
         a.push("q", first, 1.0);

@@ -1,4 +1,5 @@
-//! Preferences: against what trec_eval documents, and against a slow version of the definitions.
+//! Preference measures: trec_eval's documented examples and a naive implementation of the
+//! definitions.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -29,17 +30,17 @@ fn values(file: &str, list: &[&str], measures: &[PreferenceMeasure]) -> Vec<f64>
     report.queries()[0].values().to_vec()
 }
 
-fn fault(file: &str) -> String {
+fn error_of(file: &str) -> String {
     let preferences = preferences::read(file.as_bytes(), "prefs").unwrap().data;
     let report = preferences.evaluate(&run(&["a"]), &[Possible], Rules::default());
     report.unwrap_err().to_string()
 }
 
-/// The examples in trec_eval 10.0's description of the format (`trec_eval -h -R prefs`), with the
-/// numbers of preferences it states. In the second it leaves out what follows (4 over 1 over 3)
-/// and says 5; the program itself adds that.
+/// Examples in trec_eval 10.0's documentation of the format (`trec_eval -h -R prefs`), with the
+/// documented numbers of preferences. For the second one it states 5, without the transitive
+/// preference (4 over 1 over 3) that the program adds.
 #[test]
-fn the_documented_examples_have_the_documented_numbers_of_preferences() {
+fn documented_numbers_of_preferences() {
     for (expected, file) in [
         (
             13.0,
@@ -63,7 +64,7 @@ fn the_documented_examples_have_the_documented_numbers_of_preferences() {
 }
 
 #[test]
-fn a_report_is_text_and_data() {
+fn report_display_and_json() {
     let read = preferences::read("q ann 0 a 1\nq ann 0 b 0\n".as_bytes(), "file").unwrap();
     let measures = [Fulfilled, Simple(PreferenceScope::Retrieved)];
     let run = run(&["a", "b"]);
@@ -84,9 +85,8 @@ fn a_report_is_text_and_data() {
 }
 
 #[test]
-fn a_list_by_hand() {
-    // ann: a over b over c, where b and c are level with nothing; d was not retrieved.
-    // bob: b over a.
+fn worked_example() {
+    // ann: a over b over c and d; d is not retrieved. bob: b over a.
     let file = "q ann 0 a 3\nq ann 0 b 2\nq ann 0 c 0\nq ann 0 d 0\nq bob 0 b 1\nq bob 0 a 0\n";
     let all = PreferenceScope::All;
     let found = values(
@@ -103,7 +103,7 @@ fn a_list_by_hand() {
             Pair(PreferenceScope::Retrieved),
         ],
     );
-    // ann has ab, ac, ad, bc, bd: all but bc are kept. bob has ba, which is not.
+    // ann has ab, ac, ad, bc, bd: all but bc are fulfilled. bob has ba, which is not.
     // Pairs: ab 1/2, ac 1, ad 1, bc 0, bd 1.
     let expected = [
         6.0,
@@ -118,14 +118,14 @@ fn a_list_by_hand() {
     assert_eq!(found, expected);
 }
 
-/// With one group and two levels the measure is akin to bpref; here by hand.
+/// With one group and two levels the measure is similar to bpref.
 #[test]
-fn as_many_not_relevant_as_relevant() {
-    // R = 2 (a, b), N = 1 (c): one made-up document, below what is retrieved.
+fn balanced_preferences_by_hand() {
+    // R = 2 (a, b), N = 1 (c): one added document, below the retrieved ones.
     let file = "q u 0 a 1\nq u 0 b 1\nq u 0 c 0\n";
-    // ac kept, bc not, and the made-up one below a alone: 2 of 4.
+    // ac is fulfilled, bc is not, and the added document is below a only: 2 of 4.
     assert_eq!(values(file, &["a", "c"], &[Balanced]), [2.0 / 4.0]);
-    // Between the retrieved: ac of ac. R = 1, N = 1.
+    // Between retrieved documents: ac of ac. R = 1, N = 1.
     assert_eq!(values(file, &["a", "c"], &[BalancedRetrieved]), [1.0]);
     // Nothing to compare: trec_eval's 0/0, which counts as 0.
     assert_eq!(
@@ -136,27 +136,24 @@ fn as_many_not_relevant_as_relevant() {
         ),
         [0.0, 0.0]
     );
-    // In parts: R = 1 (a), N = 2 (b, c); the second of them does not count.
-    let parts = "q u s a 1\nq u s b 0\nq u t a 1\nq u t c 0\n";
-    assert_eq!(values(parts, &["b", "a", "c"], &[Balanced]), [0.0]);
-    assert_eq!(values(parts, &["a", "c"], &[Balanced]), [1.0]);
+    // In subgroups: R = 1 (a), N = 2 (b, c); the second of them does not count.
+    let subgroups = "q u s a 1\nq u s b 0\nq u t a 1\nq u t c 0\n";
+    assert_eq!(values(subgroups, &["b", "a", "c"], &[Balanced]), [0.0]);
+    assert_eq!(values(subgroups, &["a", "c"], &[Balanced]), [1.0]);
 }
 
 #[test]
 fn contradictions_are_named() {
     assert_eq!(
-        fault("q u 0 a 1\nq u 0 a 2\n"),
+        error_of("q u 0 a 1\nq u 0 a 2\n"),
         "query \"q\", group \"u\": expected one level for document \"a\", found 1 and 2"
     );
     assert_eq!(
-        fault("q u s a 1\nq u s b 0\nq u t b 2\nq u t c 1\n"),
+        error_of("q u s a 1\nq u s b 0\nq u t b 2\nq u t c 1\n"),
         "query \"q\", group \"u\": document \"b\" has level 0 in one subgroup and another level in a second one"
     );
-    let circle = fault("q u s a 3\nq u s b 2\nq u t b 2\nq u t c 1\nq u w c 9\nq u w a 8\n");
-    assert!(
-        circle.contains("are each preferred to the other"),
-        "{circle}"
-    );
+    let cycle = error_of("q u s a 3\nq u s b 2\nq u t b 2\nq u t c 1\nq u w c 9\nq u w a 8\n");
+    assert!(cycle.contains("are each preferred to the other"), "{cycle}");
     // Two groups may contradict each other.
     values(
         "q u 0 a 1\nq u 0 b 0\nq v 0 a 0\nq v 0 b 1\n",
@@ -226,7 +223,7 @@ fn ties_and_depth() {
     let mut tied = Run::new("r");
     tied.push("q", "b", 1.0);
     tied.push("q", "a", 1.0);
-    let kept = |run: &Run, rules: Rules| {
+    let fulfilled = |run: &Run, rules: Rules| {
         let report = preferences.evaluate(run, &[Fulfilled], rules).unwrap();
         report.summary(Fulfilled).unwrap()
     };
@@ -234,8 +231,8 @@ fn ties_and_depth() {
         ties,
         ..Rules::default()
     };
-    assert_eq!(kept(&tied, Rules::default()), 1.0);
-    assert_eq!(kept(&tied, ties(TieBreak::RunOrder)), 0.0);
+    assert_eq!(fulfilled(&tied, Rules::default()), 1.0);
+    assert_eq!(fulfilled(&tied, ties(TieBreak::RunOrder)), 0.0);
     let error = preferences
         .evaluate(&tied, &[Fulfilled], ties(TieBreak::Reject))
         .unwrap_err();
@@ -244,15 +241,15 @@ fn ties_and_depth() {
         depth: Some(1),
         ..Rules::default()
     };
-    assert_eq!(kept(&run(&["b", "a"]), cut), 0.0);
-    assert_eq!(kept(&run(&["a", "b"]), cut), 1.0);
+    assert_eq!(fulfilled(&run(&["b", "a"]), cut), 0.0);
+    assert_eq!(fulfilled(&run(&["a", "b"]), cut), 1.0);
 }
 
 /// A preference file as a table: group, subgroup, document, level.
 type Stated = Vec<(u8, u8, u8, u8)>;
 
-/// All preferences of every group, by the definition: stated ones, then what follows until nothing
-/// does. `None` where a group contradicts itself.
+/// All preferences of every group by definition: the transitive closure of the stated ones. `None`
+/// if a group contradicts itself.
 fn by_definition(stated: &Stated) -> Option<BTreeMap<u8, Vec<(u8, u8)>>> {
     let mut groups: BTreeMap<u8, BTreeSet<(u8, u8)>> = BTreeMap::new();
     for &(group, part, doc, level) in stated {
@@ -314,11 +311,11 @@ fn case() -> impl Strategy<Value = (Stated, Vec<u8>)> {
     })
 }
 
-fn mean(shares: &[f64]) -> f64 {
-    if shares.is_empty() {
+fn mean(fractions: &[f64]) -> f64 {
+    if fractions.is_empty() {
         0.0
     } else {
-        shares.iter().sum::<f64>() / shares.len() as f64
+        fractions.iter().sum::<f64>() / fractions.len() as f64
     }
 }
 
@@ -340,54 +337,54 @@ proptest! {
             return Ok(());
         };
         let report = report.unwrap();
-        let place = |doc: u8| list.iter().position(|&other| other == doc);
+        let position = |doc: u8| list.iter().position(|&other| other == doc);
         for scope in [PreferenceScope::All, PreferenceScope::Retrieved, PreferenceScope::Implied] {
             let counts = |&&(a, b): &&(u8, u8)| match scope {
                 PreferenceScope::All => true,
-                PreferenceScope::Retrieved => place(a).is_some() && place(b).is_some(),
-                PreferenceScope::Implied => place(a).is_some() || place(b).is_some(),
+                PreferenceScope::Retrieved => position(a).is_some() && position(b).is_some(),
+                PreferenceScope::Implied => position(a).is_some() || position(b).is_some(),
             };
-            let kept = |&&(a, b): &&(u8, u8)| match (place(a), place(b)) {
+            let fulfilled = |&&(a, b): &&(u8, u8)| match (position(a), position(b)) {
                 (Some(a), Some(b)) => a < b,
                 (found, None) => found.is_some(),
                 (None, Some(_)) => false,
             };
-            let share = |pairs: &[(u8, u8)]| {
+            let fraction = |pairs: &[(u8, u8)]| {
                 let all = pairs.iter().filter(counts).count();
-                let kept = pairs.iter().filter(counts).filter(kept).count();
-                (kept as f64, all as f64)
+                let fulfilled = pairs.iter().filter(counts).filter(fulfilled).count();
+                (fulfilled as f64, all as f64)
             };
             let everything: Vec<(u8, u8)> = groups.values().flatten().copied().collect();
-            let (kept_all, all) = share(&everything);
-            let simple = if all > 0.0 { kept_all / all } else { 0.0 };
+            let (fulfilled_all, all) = fraction(&everything);
+            let simple = if all > 0.0 { fulfilled_all / all } else { 0.0 };
             prop_assert_eq!(report.summary(Simple(scope)), Some(simple));
             if scope == PreferenceScope::All {
                 prop_assert_eq!(report.summary(Possible), Some(all));
-                prop_assert_eq!(report.summary(Fulfilled), Some(kept_all));
+                prop_assert_eq!(report.summary(Fulfilled), Some(fulfilled_all));
             }
             let by_group: Vec<f64> = groups
                 .values()
-                .map(|pairs| share(pairs))
-                .map(|(kept, all)| if all > 0.0 { kept / all } else { 0.0 })
+                .map(|pairs| fraction(pairs))
+                .map(|(fulfilled, all)| if all > 0.0 { fulfilled / all } else { 0.0 })
                 .collect();
             prop_assert!((report.summary(Group(scope)).unwrap() - mean(&by_group)).abs() < 1e-12);
             let mut pairs: HashMap<(u8, u8), Vec<f64>> = HashMap::new();
             for pair in everything.iter().filter(counts) {
                 let entry = pairs.entry((pair.0.min(pair.1), pair.0.max(pair.1))).or_default();
-                entry.push(f64::from(u8::from(kept(&pair))));
+                entry.push(f64::from(u8::from(fulfilled(&pair))));
             }
-            let by_pair: Vec<f64> = pairs.values().map(|kept| mean(kept)).collect();
+            let by_pair: Vec<f64> = pairs.values().map(|fulfilled| mean(fulfilled)).collect();
             prop_assert!((report.summary(Pair(scope)).unwrap() - mean(&by_pair)).abs() < 1e-12);
         }
-        // A balanced share is one, too.
+        // Balanced measures are fractions, too.
         for measure in [Balanced, BalancedRetrieved] {
-            let share = report.summary(measure).unwrap();
-            prop_assert!((0.0..=1.0).contains(&share), "{measure} {share}");
+            let fraction = report.summary(measure).unwrap();
+            prop_assert!((0.0..=1.0).contains(&fraction), "{measure} {fraction}");
         }
     }
 
     #[test]
-    fn anything_is_read_or_refused(bytes: Vec<u8>) {
+    fn arbitrary_bytes_are_read_or_rejected(bytes: Vec<u8>) {
         let _ = preferences::read(&bytes[..], "x");
         let _ = preferences::read_qrels(&bytes[..], "x");
         let _ = ir_eval::JudgmentGroups::read(&bytes[..], "x");

@@ -6,7 +6,9 @@ use std::io::BufRead;
 use ir_core::trec::{ColumnReader, Parsed, TrecReadError, TrecWarnings, parse_integer};
 use ir_core::{Grade, Qrels, Run};
 
-use crate::{EvalError, Evaluator, Measure, Report, Rules};
+use crate::evaluate::{EvalError, Evaluator, Report};
+use crate::measure::Measure;
+use crate::rules::Rules;
 
 /// Relevance judgments by several assessors or groups of assessors, who may disagree. The value of
 /// a query is the mean of the measure over its judgment groups.

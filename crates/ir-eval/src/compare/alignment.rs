@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::CompareError;
-use crate::{Measure, Report, Summary};
+use crate::evaluate::Report;
+use crate::measure::{Measure, Summary};
 
 /// Run tags, numbered where they repeat: `bm25`, `bm25 (2)`.
 pub(super) fn unique_names(reports: &[Report]) -> Vec<String> {

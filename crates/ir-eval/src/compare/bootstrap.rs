@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::evaluate::Report;
+use crate::measure::Measure;
 use crate::statistics::mean;
-use crate::{Measure, Report};
 use ir_core::SplitMix64;
 
 /// Bootstrap over queries: the standard error of a score, and how often one system beats another.

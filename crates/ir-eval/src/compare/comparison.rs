@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{ComparedPairs, ComparisonConfig};
 use super::significance::{Alternative, ConfidenceInterval, EffectSize, TestResult};
-use crate::{Measure, Rules};
+use crate::measure::Measure;
+use crate::rules::Rules;
 
 /// Comparison of systems on the same queries: scores with confidence intervals, and a significance
 /// test and effect size for each tested pair of systems and each measure.

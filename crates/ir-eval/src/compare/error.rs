@@ -2,7 +2,7 @@
 
 use super::bootstrap::BootstrapError;
 use super::significance::SignificanceError;
-use crate::Measure;
+use crate::measure::Measure;
 
 /// Error comparing systems or sweeping parameters.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

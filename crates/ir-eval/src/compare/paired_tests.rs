@@ -14,7 +14,8 @@ use super::{
     CompareError, ComparedSystem, Comparison, ComparisonConfig, HypothesisFamily, PairwiseTest,
     SignificanceTest, SystemScore,
 };
-use crate::{Measure, Report, Summary};
+use crate::evaluate::Report;
+use crate::measure::{Measure, Summary};
 
 impl Comparison {
     /// Compares systems by their reports, which must come from one evaluator.

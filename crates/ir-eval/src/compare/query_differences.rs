@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Comparison;
-use crate::Measure;
+use crate::measure::Measure;
 
 /// Values of two systems on one query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::alignment::{check_comparable, on_averaging_scale, on_common_queries};
 use super::error::CompareError;
-use crate::{Measure, Report};
+use crate::evaluate::Report;
+use crate::measure::Measure;
 
 /// Parameter sweep: runs of one system under several settings, and the score of the best setting
 /// under leave-one-out selection.

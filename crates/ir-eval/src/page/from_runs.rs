@@ -5,10 +5,12 @@ use std::collections::HashSet;
 use ir_core::{Grade, Judgments, Run};
 
 use super::{ComparisonPage, WinsAndLosses};
+use crate::compare::{Comparison, PairwiseTest};
+use crate::evaluate::{EvalError, Evaluator};
+use crate::measure::{Measure, Summary};
 use crate::plots::{CurvePlot, QueryDifferencePlot, ScoresByRankPlot, SystemScorePlot};
-use crate::{
-    Comparison, EvalError, Evaluator, Measure, MeasureCurve, PairwiseTest, RankChanges,
-    ScoresByRank, Summary, at_cutoffs, eleven_point_precision, log_spaced_cutoffs,
+use crate::runs::{
+    MeasureCurve, RankChanges, ScoresByRank, at_cutoffs, eleven_point_precision, log_spaced_cutoffs,
 };
 
 // Limits of a page; remarks name what is omitted.

@@ -8,8 +8,11 @@ pub use from_runs::PageError;
 use ir_core::Judgments;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::compare::{Comparison, QueryDifference};
+use crate::judged::JudgmentStatus;
+use crate::measure::Measure;
 use crate::plots::{Plot, printable};
-use crate::{Comparison, JudgmentStatus, Measure, QueryDifference, RankChange, RankChanges};
+use crate::runs::{RankChange, RankChanges};
 
 /// HTML page of a comparison: tables with significance marks, rules, plots with their data, and the
 /// queries with the largest differences.

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::Comparison;
+use crate::compare::Comparison;
 use crate::compare::table::{ComparisonTable, SignificanceMark, TableCell};
 use crate::plots::printable;
 

@@ -9,7 +9,9 @@ use super::canvas::{
 };
 use super::labels::{MAX_DRAWN, elided_labels, format_number, linear_ticks, log_ticks, text_width};
 use super::{Plot, csv};
-use crate::{Measure, MeasureCurve, Report};
+use crate::evaluate::Report;
+use crate::measure::Measure;
+use crate::runs::MeasureCurve;
 
 /// Plot of the curves of one or more systems.
 ///

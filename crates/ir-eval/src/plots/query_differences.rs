@@ -9,7 +9,8 @@ use super::canvas::{
 };
 use super::labels::{MAX_DRAWN, elide, elided_labels, format_number, linear_ticks, text_width};
 use super::{Plot, csv};
-use crate::{Comparison, Measure, QueryDifference};
+use crate::compare::{Comparison, QueryDifference};
+use crate::measure::Measure;
 
 /// Bar chart of the differences between two systems per query, in descending order, with the mean
 /// as a dashed line.

@@ -9,7 +9,7 @@ use super::canvas::{
 };
 use super::labels::{MAX_DRAWN, elide, format_number, linear_ticks, log_ticks, text_width};
 use super::{Plot, csv};
-use crate::{RankStatistics, ScoresByRank, log_spaced_cutoffs};
+use crate::runs::{RankStatistics, ScoresByRank, log_spaced_cutoffs};
 
 /// Plot of retrieval scores and relevant documents by rank.
 ///

@@ -9,7 +9,8 @@ use super::canvas::{
 };
 use super::labels::{MAX_DRAWN, elide, elided_labels, format_number, linear_ticks, text_width};
 use super::{Plot, csv};
-use crate::{ComparedSystem, Comparison, Measure};
+use crate::compare::{ComparedSystem, Comparison};
+use crate::measure::Measure;
 
 /// Dot plot of the scores of systems on one measure, with confidence intervals.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,8 @@
 //! Curves: interpolated precision over recall, and measures over the cutoff.
 
-use crate::measure::InterpolatedPrecision;
-use crate::{Decimal, Formula, Measure, RecallPoints, Report};
+use crate::decimal::Decimal;
+use crate::evaluate::Report;
+use crate::measure::{Formula, InterpolatedPrecision, Measure, RecallPoints};
 
 /// Curve of one system: interpolated precision over recall, or a measure over its cutoff. Points
 /// are in ascending order of x.

@@ -7,9 +7,9 @@ use ir_core::{Judgments, Run};
 use serde::{Deserialize, Serialize};
 
 use super::scores_by_rank::evaluation_order;
-use crate::measure::Precision;
-use crate::rules::UnjudgedDocuments;
-use crate::{Formula, JudgmentStatus, Measure, Rules};
+use crate::judged::JudgmentStatus;
+use crate::measure::{Formula, Measure, Precision};
+use crate::rules::{Rules, UnjudgedDocuments};
 
 /// Documents whose rank differs between two runs, under the rules of an evaluation.
 ///

@@ -2,8 +2,8 @@
 
 use ir_core::{Grade, Judgments, Run, ScoredDoc};
 
+use crate::rules::{Rules, ScorePrecision, SelfHits, TieBreak, UnjudgedDocuments};
 use crate::statistics::{mean, quantile};
-use crate::{Rules, ScorePrecision, SelfHits, TieBreak, UnjudgedDocuments};
 
 /// Distribution of retrieval scores and number of relevant documents at each rank, over all judged
 /// queries of a run or for one query.

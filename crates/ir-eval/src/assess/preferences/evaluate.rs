@@ -12,9 +12,8 @@ use super::preference_order::{DocumentPositions, GroupOrder};
 use super::{
     GroupJudgments, PreferenceError, PreferenceMeasure, PreferenceScope, Preferences, balanced,
 };
-use crate::Rules;
 use crate::evaluate::{EvalError, print_report};
-use crate::rules::{MissingQueries, ScorePrecision, TieBreak, TrecEvalVersion};
+use crate::rules::{MissingQueries, Rules, ScorePrecision, TieBreak, TrecEvalVersion};
 
 /// Evaluation report: values of preference measures per query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -38,7 +38,7 @@ use std::collections::BTreeMap;
 
 use ir_core::trec::TrecReadError;
 
-use crate::EvalError;
+use crate::evaluate::EvalError;
 
 pub use evaluate::{PreferenceReport, PreferenceValues};
 pub use measure::{ParsePreferenceMeasureError, PreferenceMeasure, PreferenceScope};

@@ -2,7 +2,8 @@
 
 use super::table::{ComparisonTable, SignificanceMark, TableCell};
 use crate::compare::Comparison;
-use crate::{Measure, MissingQueries};
+use crate::measure::Measure;
+use crate::rules::MissingQueries;
 
 /// Line width of LaTeX's article class, in points.
 const LINE_WIDTH: usize = 345;

@@ -1,7 +1,7 @@
 //! Tables of a comparison in Markdown.
 
 use super::table::{ComparisonTable, SignificanceMark, TableCell};
-use crate::Comparison;
+use crate::compare::Comparison;
 
 impl Comparison {
     /// Returns the tables and notes in Markdown. The highest score of each measure is bold.

@@ -6,7 +6,8 @@ use crate::compare::significance::{
     Alternative, ConfidenceInterval, MultipleTestingCorrection, NullDistribution,
 };
 use crate::compare::{ComparedSystem, Comparison, HypothesisFamily, PairwiseTest};
-use crate::{Measure, MissingQueries, Summary};
+use crate::measure::{Measure, Summary};
+use crate::rules::MissingQueries;
 
 /// Table with a title, a header and rows of equal length.
 pub(crate) struct ComparisonTable {

@@ -5,7 +5,7 @@ use std::fmt;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 
 use super::table::{ComparisonTable, SignificanceMark, TableCell};
-use crate::Comparison;
+use crate::compare::Comparison;
 
 impl Comparison {
     /// Returns the tables and notes as aligned plain text, without colors or borders.
