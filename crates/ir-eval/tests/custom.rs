@@ -1,4 +1,4 @@
-//! Custom measures.
+//! Custom measures: values, names, errors.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_core::{Qrels, Run};

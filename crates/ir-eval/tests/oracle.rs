@@ -1,5 +1,5 @@
-//! Reference implementations of the textbook formulas on random collections, and invariants of every
-//! evaluation.
+//! Reference implementations of the textbook formulas on random collections, and invariants of
+//! every evaluation.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_core::{Grade, Qrels, Run};
@@ -92,7 +92,7 @@ fn over(dividend: f64, divisor: f64) -> f64 {
     }
 }
 
-/// Reference implementation.
+/// Reference implementation of a formula.
 fn textbook(formula: &Formula, cutoff: Option<u32>, level: Grade, case: &Case) -> f64 {
     let list = ranked(case);
     let top: Vec<Option<Grade>> = match cutoff {

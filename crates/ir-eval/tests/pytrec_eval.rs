@@ -1,6 +1,6 @@
 //! Equality with pytrec_eval (trec_eval 9 with f32 scores) on a small synthetic collection with
-//! ties, near ties, negative grades, unpooled documents and non-ASCII ids. testdata/peer.py computes
-//! the expected values.
+//! ties, near ties, negative grades, unpooled documents and non-ASCII ids. The expected values are
+//! computed by testdata/peer.py.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_core::trec;
