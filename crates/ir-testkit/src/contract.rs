@@ -1,29 +1,32 @@
-//! What every retriever owes its callers, as one function.
+//! The contract of retrievers as a test suite.
 
 use std::fmt::Debug;
 use std::thread;
 
-use ir_core::{AllOf, DocFilter, DocIds, DocNum, DocSet, Document, Hit, NoneOf, Ranking, Retriever, Search, Years};
+use ir_core::{
+    AllOf, DocFilter, DocIds, DocNum, DocSet, Document, Hit, NoneOf, Ranking, Retriever, Search,
+    Years,
+};
 
 use crate::toy;
 
-/// A retriever, the queries to try it with, and what is to be checked.
+/// Contract suite for retrievers of any query type.
 ///
-/// [`check_text`] and [`check_vectors`] do it in one line; use this for other kinds of query.
+/// [`check_text`] and [`check_vectors`] supply queries and collections; use this for other types.
 #[derive(Debug)]
 pub struct Contract<'a, Q: ?Sized> {
-    /// Queries that are answered.
+    /// Valid queries.
     pub good: Vec<&'a Q>,
-    /// Queries that are refused with an error, without a panic.
+    /// Invalid queries: searching returns an error and does not panic.
     pub bad: Vec<&'a Q>,
 }
 
 impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
-    /// Checks a retriever.
+    /// Verifies that a retriever satisfies the contract.
     ///
     /// # Panics
-    /// When it breaks the contract, or answers none of the good queries although it has documents;
-    /// the message says how, and for which query.
+    /// If the retriever violates the contract, or has documents and returns no hit for any query. The
+    /// message names the violation and the query.
     pub fn check(&self, retriever: &dyn Retriever<Query = Q>) {
         let n = retriever.ids().len();
         let everything = Search::top(n.max(1));
@@ -79,11 +82,10 @@ impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
         self.check_threads(retriever);
     }
 
-    /// Checks that two retrievers answer alike: the one that was built, and the same one saved
-    /// and loaded again.
+    /// Verifies that two retrievers return equal rankings, such as before saving and after loading.
     ///
     /// # Panics
-    /// When they do not.
+    /// If a ranking differs.
     pub fn check_equal(&self, one: &dyn Retriever<Query = Q>, other: &dyn Retriever<Query = Q>) {
         assert_eq!(one.ids(), other.ids(), "the ids differ");
         for &query in &self.good {
@@ -200,8 +202,7 @@ fn valid<Q: ?Sized + Debug>(ranking: &Ranking, query: &Q, k: usize, n: usize) {
     );
 }
 
-/// Calls `check` with filters of every kind: none pass, all pass, few, many, bitmaps, closures,
-/// years, combinations.
+/// Calls `check` with filters of every type and selectivity.
 fn with_filters(n: usize, check: &mut dyn FnMut(&str, &dyn DocFilter)) {
     let nothing = DocSet::new();
     let everything = DocSet::select(n, |_| true);
@@ -220,13 +221,14 @@ fn with_filters(n: usize, check: &mut dyn FnMut(&str, &dyn DocFilter)) {
     check("not every third", &NoneOf(vec![&third]));
 }
 
-/// Checks a text retriever in one line: give a function that builds it over any documents.
+/// Verifies a text retriever, given a function that builds it over any documents.
 ///
-/// Built over [`toy::documents`], over one document and over none; all of [`Contract::check`], and:
-/// documents of equal title and text have equal scores, an empty collection gives no hits.
+/// Builds it over [`toy::documents`], one document and no documents. Runs [`Contract::check`] and
+/// verifies that documents of equal title and text score equally and that an empty collection returns
+/// no hits.
 ///
 /// # Panics
-/// When the retriever breaks the contract.
+/// If the retriever violates the contract.
 pub fn check_text<R: Retriever<Query = str>>(build: impl Fn(&[Document]) -> R) {
     let contract = Contract {
         good: toy::text_queries(),
@@ -251,7 +253,7 @@ pub fn check_text<R: Retriever<Query = str>>(build: impl Fn(&[Document]) -> R) {
         .map(|(one, other)| (documents[one].id.as_str(), documents[other].id.as_str()))
         .collect::<Vec<_>>();
     equal_scores(&retriever, &contract.good, &ids_of_equals);
-    // Document 0 has a title and a text that the queries meet.
+    // Document 0 matches some of the queries.
     let single = build(&documents[..1]);
     contract.check(&single);
     let empty = build(&[]);
@@ -264,7 +266,7 @@ pub fn check_text<R: Retriever<Query = str>>(build: impl Fn(&[Document]) -> R) {
     }
 }
 
-/// The positions of items that are the same.
+/// Pairs of positions of equal items.
 fn equals<'a, T>(
     items: &'a [T],
     same: impl Fn(&T, &T) -> bool + Copy + 'a,
@@ -273,7 +275,7 @@ fn equals<'a, T>(
     pairs.filter(move |&(one, other)| same(&items[one], &items[other]))
 }
 
-/// Documents of equal content have equal scores, or none of them is found.
+/// Verifies that documents of equal content score equally, or are all missing.
 fn equal_scores<Q: ?Sized + Sync + Debug>(
     retriever: &dyn Retriever<Query = Q>,
     queries: &[&Q],
@@ -297,11 +299,11 @@ fn equal_scores<Q: ?Sized + Sync + Debug>(
     }
 }
 
-/// [`check_text`], and that saving and loading changes nothing: `reload` saves what `build` made
-/// and loads it again.
+/// Runs [`check_text`] and verifies that saving and loading preserve rankings. `reload` saves a
+/// retriever and loads it.
 ///
 /// # Panics
-/// When the retriever breaks the contract.
+/// If the retriever violates the contract.
 pub fn check_text_saved<R, S>(build: impl Fn(&[Document]) -> R, reload: impl Fn(&R) -> S)
 where
     R: Retriever<Query = str>,
@@ -320,10 +322,10 @@ where
     }
 }
 
-/// The length of the vectors that [`check_vectors`] tries.
+/// Dimension of the vectors of [`check_vectors`].
 const DIM: usize = 6;
 
-/// Calls `check` with queries over vectors, good ones and bad ones.
+/// Calls `check` with valid and invalid vector queries.
 fn with_vector_queries(check: impl FnOnce(&Contract<'_, [f32]>)) {
     let queries = toy::vectors(9, DIM);
     let with = |at: usize, value: f32| {
@@ -348,16 +350,15 @@ fn vector_ids(n: usize) -> DocIds {
     (0..n).map(|n| format!("v{n:03}")).collect()
 }
 
-/// Checks a retriever over vectors in one line: give a function that builds it over any ids and
-/// vectors of 6 components.
+/// Verifies a vector index, given a function that builds it over any ids and 6-dimensional vectors.
 ///
-/// Built over seventy vectors of [`toy::vectors`], over one and over none; all of
-/// [`Contract::check`], and: equal vectors have equal scores, queries of another length, with NaN
-/// or infinity are refused (an empty index, which may not know its length, is spared these), an
-/// empty collection gives no hits.
+/// Builds it over 70 vectors of [`toy::vectors`], one vector and none. Runs [`Contract::check`] and
+/// verifies that equal vectors score equally, that queries of another dimension, with NaN or infinity
+/// return an error (except for an empty index, whose dimension may be unknown), and that an empty
+/// collection returns no hits.
 ///
 /// # Panics
-/// When the retriever breaks the contract.
+/// If the retriever violates the contract.
 pub fn check_vectors<R: Retriever<Query = [f32]>>(build: impl Fn(DocIds, Vec<Vec<f32>>) -> R) {
     with_vector_queries(|contract| {
         for n in [1, 70] {
@@ -391,11 +392,11 @@ fn empty_vectors(empty: &dyn Retriever<Query = [f32]>, contract: &Contract<'_, [
     }
 }
 
-/// [`check_vectors`], and that saving and loading changes nothing: `reload` saves what `build`
-/// made and loads it again.
+/// Runs [`check_vectors`] and verifies that saving and loading preserve rankings. `reload` saves a
+/// retriever and loads it.
 ///
 /// # Panics
-/// When the retriever breaks the contract.
+/// If the retriever violates the contract.
 pub fn check_vectors_saved<R, S>(
     build: impl Fn(DocIds, Vec<Vec<f32>>) -> R,
     reload: impl Fn(&R) -> S,

@@ -1,11 +1,11 @@
-//! Slow, obvious versions of fast things, to test against.
+//! Naive reference retrievers for differential tests.
 
 use std::collections::BTreeMap;
 
 use ir_core::{Analyzer, DocIds, DocNum, Document, Ranking, Retriever, Search, SearchError, TopK};
 
-/// Okapi BM25 by the textbook: every document, every term, 64-bit floats, exact lengths,
-/// Lucene's form of the idf and no `(k1 + 1)` factor. Title and text as one field.
+/// Naive BM25 in f64 with exact document lengths, Lucene's idf and no `(k1 + 1)` factor. Title and
+/// text form one field.
 ///
 /// # Source
 /// Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009; the idf is
@@ -20,7 +20,7 @@ pub struct NaiveBm25<A> {
 }
 
 impl<A: Analyzer> NaiveBm25<A> {
-    /// Over these documents, numbered in their order.
+    /// Indexes documents, numbered in order.
     #[must_use]
     pub fn new(documents: &[Document], analyzer: A, k1: f64, b: f64) -> Self {
         let ids = documents.iter().map(|document| &document.id).collect();
@@ -77,7 +77,7 @@ impl<A: Analyzer> Retriever for NaiveBm25<A> {
     }
 }
 
-/// Inner products with every vector, in 64-bit floats.
+/// Naive maximum inner product search in f64.
 #[derive(Debug)]
 pub struct NaiveInnerProduct {
     ids: DocIds,
@@ -85,7 +85,7 @@ pub struct NaiveInnerProduct {
 }
 
 impl NaiveInnerProduct {
-    /// Over vectors of one length.
+    /// Indexes vectors of equal dimension.
     #[must_use]
     pub fn new(ids: DocIds, vectors: Vec<Vec<f32>>) -> Self {
         Self { ids, vectors }

@@ -1,10 +1,10 @@
-//! Small collections that contain what usually goes wrong.
+//! Small collections with edge cases.
 
 use ir_core::Document;
 use proptest::prelude::*;
 
-/// Sixty short documents: a small vocabulary with many equal scores, duplicate texts, documents
-/// without text, without title, without anything, and ids that do not sort as they are numbered.
+/// Returns sixty short documents: many tied scores, duplicate texts, empty texts and titles, and ids
+/// whose order differs from the document numbers.
 #[must_use]
 pub fn documents() -> Vec<Document> {
     let words = [
@@ -45,7 +45,7 @@ pub fn documents() -> Vec<Document> {
     documents
 }
 
-/// Text queries over [`documents`]: common and rare words, repeated words, unknown words, nothing.
+/// Returns queries for [`documents`]: common, rare, repeated and unknown words, empty queries.
 #[must_use]
 pub fn text_queries() -> Vec<&'static str> {
     vec![
@@ -63,7 +63,7 @@ pub fn text_queries() -> Vec<&'static str> {
     ]
 }
 
-/// Vectors with many equal products, duplicates, a zero vector and negative components.
+/// Returns vectors with many tied inner products, duplicates, a zero vector, negative components.
 ///
 /// # Shapes
 /// `count` vectors of `dim` components each.
@@ -80,7 +80,7 @@ pub fn vectors(count: usize, dim: usize) -> Vec<Vec<f32>> {
     all
 }
 
-/// Random small collections: few words, so that scores tie; ids unique, in no order.
+/// Strategy for small random collections with tied scores and unique, unsorted ids.
 pub fn collections() -> impl Strategy<Value = Vec<Document>> {
     let text = prop::collection::vec(
         prop::sample::select(vec!["a", "b", "c", "d", "e f", "g"]),

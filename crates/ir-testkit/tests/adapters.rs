@@ -1,8 +1,11 @@
-//! Retrievers made of retrievers keep the contract.
+//! Adapters and hybrid retrievers of ir-core satisfy the contract.
 
 #![allow(clippy::unwrap_used)]
 
-use ir_core::{Distinct, DocIds, Document, EncodeError, Encoded, Encoder, Retriever, Run, Search, Side};
+use ir_core::fusion::{DocumentPrior, WeightedSum};
+use ir_core::{
+    Distinct, DocIds, Document, EncodeError, Encoded, Encoder, Retriever, Run, Search, Side,
+};
 use ir_testkit::oracle::NaiveInnerProduct;
 use ir_testkit::{Contract, toy};
 
@@ -47,6 +50,26 @@ fn encoded(documents: &[Document]) -> Encoded<Letters, NaiveInnerProduct> {
 #[test]
 fn an_encoded_retriever_keeps_the_contract() {
     ir_testkit::check_text(encoded);
+}
+
+/// Prior by text length, so that documents of equal text have equal priors; 0 for empty documents.
+fn prior(documents: &[Document]) -> DocumentPrior {
+    let length = |d: &Document| (d.title.len() + d.text.len()) as f32;
+    DocumentPrior::new(documents.iter().map(|d| (&d.id, length(d)))).unwrap()
+}
+
+#[test]
+fn a_document_prior_satisfies_the_contract() {
+    ir_testkit::check_text(prior);
+}
+
+#[test]
+fn a_weighted_sum_with_a_prior_satisfies_the_contract() {
+    ir_testkit::check_text(|documents| {
+        let dense: Box<dyn Retriever<Query = str>> = Box::new(encoded(documents));
+        let prior: Box<dyn Retriever<Query = str>> = Box::new(prior(documents));
+        WeightedSum::new([(dense, 1.0), (prior, 0.25)]).unwrap()
+    });
 }
 
 #[test]

@@ -4,7 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ir_core::{Analyzer, ByText, DocIds, DocNum, Document, Query, Ranking, Retriever, Search, SearchError, Token};
+use ir_core::{
+    Analyzer, ByText, DocIds, DocNum, Document, Query, Ranking, Retriever, Search, SearchError,
+    Token,
+};
 use ir_testkit::oracle::{NaiveBm25, NaiveInnerProduct};
 use ir_testkit::{Contract, check_text, check_text_saved, check_vectors, check_vectors_saved};
 
