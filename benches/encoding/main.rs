@@ -6,9 +6,9 @@
 //! and half positives.
 //!
 //! ```sh
-//! python3 -m venv venv && venv/bin/pip install torch==2.9.0 transformers==4.57.1
-//! sentence-transformers==5.1.2 IR_DATA=/path/to/collections IR_MODEL=$(.ci/model)
-//! IR_DENSE_PYTHON=$PWD/venv/bin/python \
+//! python3 -m venv venv
+//! venv/bin/pip install torch==2.9.0 transformers==4.57.1 sentence-transformers==5.1.2
+//! IR_DATA=/path/to/collections IR_MODEL=$(.ci/model) IR_DENSE_PYTHON=$PWD/venv/bin/python \
 //!     cargo bench -p bench-encoding [-- --texts 200] [--batch 16] [--block N] [--threads 1]
 //!         [--rounds 3] [--backend cpu]
 //! ```
@@ -90,7 +90,7 @@ fn main() -> Result<()> {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let mut tokens = 0;
         for text in &texts {
-            tokens += encoder.tokens(Side::Document, text)?.len();
+            tokens += encoder.token_ids(Side::Document, text)?.len();
         }
         println!(
             "\nencoding {} texts, {tokens} tokens: tokens a second",
@@ -165,8 +165,8 @@ fn steps(
     config.encoder = EncoderConfig::default()
         .with_backend(backend)
         .with_max_tokens(64);
-    (config.batch, config.negatives, config.dropout) = (half, 0, 0.0);
-    config.block = Some(block);
+    (config.batch_size, config.hard_negatives, config.dropout) = (half, 0, 0.0);
+    config.mini_batch_size = Some(block);
     config.epochs = rounds as u64 + 1;
     let mut clock = Clock::of_all_threads();
     let mut steps = Vec::new();

@@ -141,8 +141,8 @@ fn config() -> TrainingConfig {
     let mut config = TrainingConfig::small_data();
     config.encoder.query.max_tokens = Some(40);
     config.encoder.document.max_tokens = Some(64);
-    config.batch = 16;
-    config.negatives = 2;
+    config.batch_size = 16;
+    config.hard_negatives = 2;
     config.epochs = 2;
     config.learning_rate = 5e-5;
     config.dropout = 0.0;

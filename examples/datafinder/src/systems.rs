@@ -1,7 +1,7 @@
 //! The systems of the experiment. Push a retriever in [`all`] to add it to the table.
 
 use anyhow::Result;
-use ir_bm25::{Blank, Bm25, DocOrder, Duplicates, Fields, Index, IndexConfig, Store};
+use ir_bm25::{BlankDocs, Bm25, DocOrder, DuplicateIds, IndexedFields, Index, IndexConfig, StoredFields};
 use ir_core::{Distinct, DocIds, NoProgress, Retriever, Years};
 use ir_core::stop_words::NLTK;
 use ir_data::Collection;
@@ -26,11 +26,11 @@ pub struct System<'i> {
 /// row number.
 pub fn bm25_index(collection: &Collection) -> Result<Index> {
     let config = IndexConfig::default()
-        .with_fields(Fields::TextOnly)
-        .with_blank(Blank::Drop)
-        .with_duplicates(Duplicates::Keep)
+        .with_fields(IndexedFields::TextOnly)
+        .with_blank(BlankDocs::Drop)
+        .with_duplicates(DuplicateIds::Keep)
         .with_order(DocOrder::Insertion)
-        .with_store(Store::Everything);
+        .with_store(StoredFields::Everything);
     let records = lexicographic_row_order(collection.corpus())?;
     Ok(Index::build(&records, &config, &mut NoProgress)?)
 }

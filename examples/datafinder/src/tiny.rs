@@ -7,7 +7,7 @@ use ir_core::NoProgress;
 use ir_core::training::{TrainingExample, TrainingText};
 use ir_data::{Collection, DocTemplate};
 use ir_dense::train::{Trainer, TrainingConfig};
-use ir_dense::{EncoderConfig, NewModel, SideConfig};
+use ir_dense::{EncoderConfig, RandomModel, SideConfig};
 
 use crate::task::training;
 
@@ -22,9 +22,9 @@ pub fn train(collection: &Collection, text: &DocTemplate, folder: &Path) -> Resu
     // WordPiece vocabulary from the datasets and the training queries.
     let words = queries().map(|query| &query.text).chain(&texts);
     let words: Vec<&str> = words.map(String::as_str).collect();
-    let model = NewModel::default()
+    let model = RandomModel::default()
         .with_shape(64, 1, 2)
-        .with_vocabulary(2000);
+        .with_vocab_size(2000);
     model.create(folder.join("untrained"), &words)?;
 
     // Training queries as sentences and as keyphrases, with their relevant datasets.

@@ -7,12 +7,12 @@
 )]
 
 use anyhow::Result;
-use ir_bm25::{Bm25, Index, IndexConfig, Store};
+use ir_bm25::{Bm25, Index, IndexConfig, StoredFields};
 use ir_core::{AllOf, DocFilter, NoProgress, Predicate, Ranking, Retriever, Search};
 
 fn main() -> Result<()> {
     let collection = ir_data::catalog::open("bundled")?;
-    let config = IndexConfig::default().with_store(Store::Attributes);
+    let config = IndexConfig::default().with_store(StoredFields::Attributes);
     let index = Index::build(collection.corpus(), &config, &mut NoProgress)?;
     let searcher = index.searcher(Bm25::ANSERINI)?;
     let query = "questions answered by combining several paragraphs";

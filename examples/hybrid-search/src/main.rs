@@ -13,7 +13,7 @@
 use std::env;
 
 use anyhow::{Context, Result};
-use ir_bm25::{Bm25, Duplicates, Index, IndexConfig};
+use ir_bm25::{Bm25, DuplicateIds, Index, IndexConfig};
 use ir_core::fusion::Fusion;
 use ir_core::fusion::{Fused, Reranked, WeightedSum};
 use ir_core::{Distinct, DocIds, Document, Encoded, Encoder, NoProgress, Query, Retriever, Run, Search, Side, Years};
@@ -41,7 +41,7 @@ fn main() -> Result<()> {
         .collect::<Result<Vec<Document>, _>>()?;
 
     // The two retrievers number documents differently; ids are the same.
-    let config = IndexConfig::default().with_duplicates(Duplicates::Keep);
+    let config = IndexConfig::default().with_duplicates(DuplicateIds::Keep);
     let index = Index::build(&documents, &config, &mut NoProgress)?;
     let bm25 = Distinct(index.searcher(Bm25::ANSERINI)?);
     let template = DocTemplate::default();

@@ -21,7 +21,7 @@ use std::time::Instant;
 use std::{env, fs};
 
 use anyhow::{Context, Result};
-use ir_bm25::{Bm25, Duplicates, Fields, Index, IndexConfig};
+use ir_bm25::{Bm25, DuplicateIds, IndexedFields, Index, IndexConfig};
 use ir_core::fusion::Fusion;
 use ir_core::fusion::{Fused, WeightedSum};
 use ir_core::{Distinct, Flow, NoProgress};
@@ -58,8 +58,8 @@ fn main() -> Result<()> {
     // Baselines: BM25, kNN over training queries, and the encoder without training.
     let collection = catalog.open(name)?;
     let config = IndexConfig::default()
-        .with_fields(Fields::TextOnly)
-        .with_duplicates(Duplicates::Keep);
+        .with_fields(IndexedFields::TextOnly)
+        .with_duplicates(DuplicateIds::Keep);
     let index = Index::build(collection.corpus(), &config, &mut NoProgress)?;
     let bm25 = Distinct(index.searcher(Bm25::default())?);
     let tfidf = systems::knn_tfidf(&task)?;
@@ -131,7 +131,7 @@ fn train(model: &Path, folder: &Path, task: &Task, bm25: System<'_>) -> Result<(
     let examples = task.with_negatives(bm25)?;
     let mut config = TrainingConfig::small_data();
     config.epochs = 3;
-    config.negatives = 1;
+    config.hard_negatives = 1;
     config.learning_rate = 1e-4;
     config.encoder.query.max_tokens = Some(64);
     config.encoder.document.max_tokens = Some(64);
@@ -161,7 +161,7 @@ fn train(model: &Path, folder: &Path, task: &Task, bm25: System<'_>) -> Result<(
     println!(
         "training: {} queries, batch size {}, {} epochs:",
         examples.len(),
-        config.batch,
+        config.batch_size,
         config.epochs
     );
     let trained = Trainer::open(model, &config)?

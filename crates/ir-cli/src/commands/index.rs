@@ -1,21 +1,19 @@
 //! `ir index`: builds and saves a BM25 index.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use ir_bm25::{
-    Analysis, Blank, DocOrder, Duplicates, Fields, Index, IndexBuilder, IndexConfig, Store, Verify,
-};
+use ir_bm25::StoredFields;
+use ir_core::store::Verify;
 use ir_core::store::AtomicFile;
-use ir_data::datafinder::lexicographic_row_order;
 
 use crate::shared::options::{positive, use_threads};
 use crate::shared::console::{Console, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::indexing::{IndexOptions, build_index};
-use crate::shared::input::{DocumentSource, FieldLayout, CollectionSource, open_collection};
+use crate::shared::input::{CollectionSource, open_collection};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,8 +45,8 @@ pub(crate) struct Args {
     setup: IndexOptions,
 
     /// Stored document fields, needed to show titles and texts and for --filter
-    #[arg(long, value_enum, default_value_t = StoredFields::All, value_name = "FIELDS", help_heading = "Index")]
-    store: StoredFields,
+    #[arg(long, value_enum, default_value_t = StoredFieldsOption::All, value_name = "FIELDS", help_heading = "Index")]
+    store: StoredFieldsOption,
 
     /// Number of threads [default: one per core]
     #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N")]
@@ -56,7 +54,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StoredFields {
+pub(crate) enum StoredFieldsOption {
     /// Ids and years only
     Nothing,
     /// Ids, years and attributes
@@ -65,12 +63,12 @@ pub(crate) enum StoredFields {
     All,
 }
 
-impl From<StoredFields> for Store {
-    fn from(kept: StoredFields) -> Self {
-        match kept {
-            StoredFields::Nothing => Self::Nothing,
-            StoredFields::Attributes => Self::Attributes,
-            StoredFields::All => Self::Everything,
+impl From<StoredFieldsOption> for StoredFields {
+    fn from(option: StoredFieldsOption) -> Self {
+        match option {
+            StoredFieldsOption::Nothing => Self::Nothing,
+            StoredFieldsOption::Attributes => Self::Attributes,
+            StoredFieldsOption::All => Self::Everything,
         }
     }
 }
@@ -79,7 +77,7 @@ impl From<StoredFields> for Store {
 pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
-    let documents = match open_collection(&args.collection, Verify::Tables)? {
+    let documents = match open_collection(&args.collection, Verify::SmallSections)? {
         CollectionSource::Documents(documents) => documents,
         CollectionSource::Index(_) => bail!("{}: expected documents, found an index", args.collection),
     };

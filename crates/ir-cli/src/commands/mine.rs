@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use ir_bm25::{Bm25, Index, Store, Verify};
+use ir_bm25::{Bm25, Index, StoredFields};
+use ir_core::store::Verify;
 use ir_core::training::mining::{MinedNegatives, MiningConfig, MiningError, MiningQuery, NegativeSelection, ScoreMargin};
 use ir_core::trec::HeaderLine;
 use ir_core::{AllOf, DocFilter, DocNum, DocSet, Flow, Hit, Predicate, Progress, Ranking, Run, Years};
@@ -14,13 +15,13 @@ use ir_data::attribute;
 use ir_data::training::{JudgedTrainingSet, DocumentTexts, TrainingFile, TrainingFormat, OnInvalidExample, write_example};
 use ir_data::{DataError, DocTemplate};
 
-use crate::shared::options::{b, k1, positive};
+use crate::shared::options::{positive};
 use crate::shared::console::{Console, Interrupted, Usage, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::indexing::{IndexOptions, build_index};
 use crate::shared::qrels::with_warnings;
 use crate::shared::filter::{AttributeCondition, select_documents};
-use crate::shared::options::{Bm25Preset, QueryForm, use_threads};
+use crate::shared::options::{Bm25Options, QueryForm, use_threads};
 use crate::shared::output::OutputSink;
 use crate::shared::input::{self, DocumentSource, FieldLayout, CollectionSource, open_collection};
 
@@ -157,19 +158,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "k1", "b"], help_heading = "Model")]
     run: Option<String>,
 
-    /// BM25 parameters [default: anserini (k1 0.9, b 0.4), as in DataFinder]
-    #[arg(long, value_enum, value_name = "NAME", help_heading = "Model")]
-    preset: Option<Bm25Preset>,
-
-    /// Term-frequency saturation of BM25; 0 ignores repeated occurrences. Range: ≥ 0
-    /// [default: from the preset]
-    #[arg(long, value_parser = k1, allow_negative_numbers = true, value_name = "K1", help_heading = "Model")]
-    k1: Option<f32>,
-
-    /// Length normalization of BM25; 0 disables it, 1 normalizes fully. Range: 0 to 1
-    /// [default: from the preset]
-    #[arg(long, value_parser = b, allow_negative_numbers = true, value_name = "B", help_heading = "Model")]
-    b: Option<f32>,
+    #[command(flatten)]
+    bm25: Bm25Options,
 
     #[command(flatten)]
     setup: IndexOptions,
@@ -219,13 +209,6 @@ impl Args {
         Ok(mining)
     }
 
-    fn bm25(&self) -> Bm25 {
-        let mut bm25 = self.preset.unwrap_or(Bm25Preset::Anserini).bm25();
-        bm25.k1 = self.k1.unwrap_or(bm25.k1);
-        bm25.b = self.b.unwrap_or(bm25.b);
-        bm25
-    }
-
     fn unusable(&self) -> OnInvalidExample {
         if self.leave_out {
             OnInvalidExample::Skip
@@ -252,7 +235,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     use_threads(args.threads)?;
     let mining = args.mining()?;
     let each = mining.hard.saturating_add(mining.random);
-    let documents = match open_collection(&args.collection, Verify::Tables)? {
+    let documents = match open_collection(&args.collection, Verify::SmallSections)? {
         CollectionSource::Documents(documents) => documents,
         CollectionSource::Index(_) => bail!(
             "{}: expected documents (their texts are part of the output), found an index",
@@ -279,9 +262,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
 
     let store = if args.filter.is_empty() {
-        Store::Nothing
+        StoredFields::Nothing
     } else {
-        Store::Attributes
+        StoredFields::Attributes
     };
     let config = args.setup.config(&documents, store);
     let index = build_index(&documents, config, &args.setup, args.threads, None, console)?;
@@ -328,7 +311,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         if miner.other.is_some() {
             "from a run".to_owned()
         } else {
-            args.bm25().to_string()
+            args.bm25.parameters().to_string()
         },
     ));
     Ok(())
@@ -353,7 +336,7 @@ fn read_examples(
         | DataError::WrongType { .. } => anyhow::anyhow!("{error} {advice}"),
         error => error.into(),
     };
-    let told = |errors: &[DataError]| errors.iter().map(ToString::to_string).collect();
+    let messages = |errors: &[DataError]| errors.iter().map(ToString::to_string).collect();
     if let Some(path) = &args.examples {
         let mut form = TrainingFormat::default()
             .with_texts(Arc::clone(texts))
@@ -364,7 +347,7 @@ fn read_examples(
         let mut bar = console.bar();
         let set = TrainingFile::open_with_progress(path, form, &mut bar).map_err(advise)?;
         return Ok(MiningInput {
-            left_out: with_warnings(set.skipped()),
+            left_out: messages(set.skipped()),
             set: Box::new(set),
             years: HashMap::new(),
         });
@@ -380,7 +363,7 @@ fn read_examples(
     }
     let set = JudgedTrainingSet::from_split(collection, split, Arc::clone(texts), args.unusable());
     let set = set.map_err(advise)?;
-    let mut left_out: Vec<String> = with_warnings(set.skipped());
+    let mut left_out: Vec<String> = messages(set.skipped());
     let queries = collection.queries(split)?;
     let years = queries
         .iter()
@@ -464,7 +447,7 @@ impl Miner {
         Ok(Self {
             named: HashMap::new(),
             mining,
-            bm25: args.bm25(),
+            bm25: args.bm25.parameters(),
             positions,
             texts,
             other,

@@ -1,13 +1,14 @@
 //! `ir models`: lists known and cached encoders, and downloads them.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Result, bail};
-use ir_dense::{EncoderConfig, KnownModel, ModelCache, Pooling, TransformerConfig};
+use ir_dense::{KnownModel, ModelCache, Pooling, TransformerConfig};
 use serde_json::json;
 
 use crate::shared::console::Console;
+use crate::shared::encoder::known_model;
 use crate::shared::output::OutputSink;
 
 const EXAMPLES: &str = "\
@@ -107,7 +108,7 @@ fn list(cache: &ModelCache, out: &mut OutputSink, console: &Console) -> Result<(
     for name in &others {
         let shape = cache.find(name).map(TransformerConfig::read);
         let (dim, tokens, what) = match shape {
-            Some(Ok(shape)) => (shape.hidden.to_string(), shape.max_tokens().to_string(), ""),
+            Some(Ok(shape)) => (shape.hidden_size.to_string(), shape.max_tokens().to_string(), ""),
             _ => ("-".into(), "-".into(), "unsupported architecture"),
         };
         let line = format!("{name:width$}  {dim:>4}  {tokens:>6}  {:6}  {what}", "yes");
@@ -141,7 +142,7 @@ fn list_json(cache: &ModelCache, out: &mut OutputSink) -> Result<()> {
 }
 
 fn locate(cache: &ModelCache, name: &str, out: &mut OutputSink) -> Result<()> {
-    let known = known(name);
+    let known = known_model(name);
     let folder = cache.find(name);
     if known.is_none() && folder.is_none() {
         bail!(
@@ -215,7 +216,7 @@ fn fetch(cache: &ModelCache, name: &str, out: &mut OutputSink, console: &Console
 
 #[cfg(not(feature = "fetch"))]
 fn fetch(_: &ModelCache, name: &str, _: &mut OutputSink, _: &Console) -> Result<()> {
-    let page = known(name).map_or(name, |known| known.name);
+    let page = known_model(name).map_or(name, |known| known.name);
     bail!(
         "cannot download {name:?}: built without the feature \"fetch\" \
          (cargo install --path crates/ir-cli --features fetch); its page is https://huggingface.co/{page}"

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use ir_eval::trec_eval::MeasureSelection;
+use ir_eval::trec_eval::{JudgmentKind, MeasureSelection};
 use ir_eval::{MissingQueries, Report, Rules, ParameterSweep};
 use serde::Serialize;
 
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         MissingQueries::Zero
     };
     let rules = args.rules.rules(missing);
-    let selection = Selection::parse_for(JudgmentKind::Grades, &[&args.measure], rules.trec_eval_version)
+    let selection = MeasureSelection::parse_for(JudgmentKind::Grades, &[&args.measure], rules.trec_eval_version)
         .map_err(|error| Usage(format!("--measure {error}")))?;
     let [measure] = selection.measures()[..] else {
         let found = &args.measure;

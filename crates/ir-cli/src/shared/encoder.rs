@@ -1,8 +1,13 @@
 //! Encoder options and model lookup, shared by `ir encode`, `ir search` and `ir train`.
 
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use ir_core::Side;
-use ir_dense::{Backend, EncoderConfig, Pooling, SideConfig};
+use ir_dense::{KnownModel, ModelCache, Backend, EncoderConfig, Pooling, SideConfig};
+
+use ir_knn::VectorSimilarity;
 
 use crate::shared::options::positive;
 
@@ -120,7 +125,7 @@ pub(crate) fn find_model(argument: &Path) -> Result<ModelFolder> {
     match cache.as_ref().map(|cache| (cache, cache.find(name))) {
         Some((_, Some(folder))) => Ok(ModelFolder {
             folder,
-            known: known(name),
+            known: known_model(name),
         }),
         Some((cache, None)) => bail!(
             "{}: expected a model folder or the name of a model in {}, found neither \
@@ -136,15 +141,15 @@ pub(crate) fn find_model(argument: &Path) -> Result<ModelFolder> {
 }
 
 /// Catalog entry of `name@revision`.
-fn known(name: &str) -> Option<&'static KnownModel> {
+pub(crate) fn known_model(name: &str) -> Option<&'static KnownModel> {
     KnownModel::find(name.split('@').next().unwrap_or(name))
 }
 
 /// Vector similarity of an index for a model's vectors: the one it was trained with; inner product
 /// if unknown.
-pub(crate) fn similarity(trained: Option<ir_dense::Similarity>) -> Similarity {
+pub(crate) fn similarity(trained: Option<ir_dense::SimilarityFunction>) -> VectorSimilarity {
     match trained {
-        Some(ir_dense::Similarity::Cosine) => Similarity::Cosine,
-        _ => Similarity::InnerProduct,
+        Some(ir_dense::SimilarityFunction::Cosine) => VectorSimilarity::Cosine,
+        _ => VectorSimilarity::InnerProduct,
     }
 }

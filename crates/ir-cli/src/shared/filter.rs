@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
-use ir_bm25::{Index, Store};
+use ir_bm25::{Index, StoredFields};
 use ir_core::{AttributeValue, DocNum, DocSet, Predicate};
 
 use crate::shared::console::Console;
@@ -109,7 +109,7 @@ pub(crate) fn select_documents(
     name: &str,
     console: &Console,
 ) -> Result<DocSet> {
-    if index.config().store == Store::Nothing {
+    if index.config().store == StoredFields::Nothing {
         bail!(
             "{name}: --filter needs stored attributes, found an index without them (`ir index --store attributes`)"
         );

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use ir_bm25::{Analysis, Blank, DocOrder, Duplicates, Fields, Index, IndexBuilder, IndexConfig, Store};
+use ir_bm25::{Analysis, BlankDocs, DocOrder, DuplicateIds, IndexedFields, Index, IndexBuilder, IndexConfig, StoredFields};
 use ir_data::datafinder::lexicographic_row_order;
 
 use crate::shared::console::Console;
@@ -64,22 +64,22 @@ impl IndexOptions {
     }
 
     /// Index configuration for a collection.
-    pub(crate) fn config(&self, documents: &DocumentSource, store: Store) -> IndexConfig {
+    pub(crate) fn config(&self, documents: &DocumentSource, store: StoredFields) -> IndexConfig {
         let fields = match self.fields.unwrap_or(documents.layout) {
-            FieldLayout::One => Fields::One,
-            FieldLayout::Separate => Fields::Separate,
-            FieldLayout::Text => Fields::TextOnly,
+            FieldLayout::One => IndexedFields::One,
+            FieldLayout::Separate => IndexedFields::Separate,
+            FieldLayout::Text => IndexedFields::TextOnly,
         };
         // As in Anserini, documents without indexed text are skipped.
-        let blank = Blank::Drop;
+        let blank = BlankDocs::Drop;
         let order = match self.order(documents) {
             DocumentOrder::Id => DocOrder::Id,
             DocumentOrder::Insertion | DocumentOrder::RowText => DocOrder::Insertion,
         };
         let duplicates = if documents.duplicate_ids {
-            Duplicates::Keep
+            DuplicateIds::Keep
         } else {
-            Duplicates::Reject
+            DuplicateIds::Reject
         };
         IndexConfig::default()
             .with_analysis(self.analysis.clone().unwrap_or_else(Analysis::anserini))

@@ -66,6 +66,35 @@ pub(crate) fn b(text: &str) -> Result<f32, String> {
     }
 }
 
+/// BM25 parameters as options.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct Bm25Options {
+    /// BM25 parameters [default: anserini (k1 0.9, b 0.4)]
+    #[arg(long, value_enum, value_name = "NAME")]
+    preset: Option<Bm25Preset>,
+
+    /// Term-frequency saturation of BM25; 0 ignores repeated occurrences. Range: ≥ 0
+    /// [default: from the preset]
+    #[arg(long, alias = "bm25.k1", value_parser = k1, allow_negative_numbers = true, value_name = "K1")]
+    k1: Option<f32>,
+
+    /// Length normalization of BM25; 0 disables it, 1 normalizes fully. Range: 0 to 1
+    /// [default: from the preset]
+    #[arg(long, alias = "bm25.b", value_parser = b, allow_negative_numbers = true, value_name = "B")]
+    b: Option<f32>,
+}
+
+impl Bm25Options {
+    /// Parameters of the preset, with `--k1` and `--b` applied.
+    pub(crate) fn parameters(&self) -> Bm25 {
+        let mut bm25 = self.preset.unwrap_or(Bm25Preset::Anserini).bm25();
+        bm25.k1 = self.k1.unwrap_or(bm25.k1);
+        bm25.b = self.b.unwrap_or(bm25.b);
+        bm25
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Bm25Preset {
     /// k1 0.9, b 0.4

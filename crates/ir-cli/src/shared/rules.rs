@@ -71,7 +71,7 @@ enum TrecEvalRelease {
 impl RuleOptions {
     /// Evaluation rules; `missing` is the treatment of queries without results.
     pub(crate) fn rules(&self, missing: MissingQueries) -> Rules {
-        let (generation, scores) = match self.generation {
+        let (trec_eval_version, scores) = match self.generation {
             TrecEvalRelease::V904 => (TrecEvalVersion::V9, ScorePrecision::F32),
             TrecEvalRelease::V9 => (TrecEvalVersion::V9, ScorePrecision::F64),
             TrecEvalRelease::V10 => (TrecEvalVersion::V10, ScorePrecision::F64),
@@ -95,9 +95,9 @@ impl RuleOptions {
             },
             level: self.level,
             depth: self.max_retrieved,
-            collection: self.collection_size,
+            collection_size: self.collection_size,
             scores,
-            generation,
+            trec_eval_version,
             ..Rules::default()
         }
     }

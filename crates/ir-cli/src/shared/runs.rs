@@ -4,7 +4,6 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use comfy_table::{CellAlignment, Table, TableStyle};
 use ir_core::trec::HeaderLine;
 use ir_core::{Run, RunOrder};
 

@@ -145,7 +145,7 @@ fn special_score_values() {
 fn first_error_and_warnings_are_reported() {
     let here = Folder::new();
     here.write("qrels", QRELS);
-    let twice = "run:3: document \"d1\" of query \"q1\" stands in line 1 already";
+    let twice = "run:3: document \"d1\" of query \"q1\" is already in line 1";
     let apart = "q1 Q0 d1 1 2 me\nq2 Q0 d1 1 2 me\nq1 Q0 d1 2 1 me\nq2 Q0\n";
     assert_eq!(error_of(&here, apart), format!("error: {twice}"));
     let later = "q1 Q0 d1 1 2 me\nq2 Q0\nq1 Q0 d1 2 1 me\n";

@@ -13,7 +13,7 @@ use std::process::Command;
 use ir_core::{Encoded, Encoder, Run, Side};
 use ir_data::Collection;
 use ir_data::catalog::Catalog;
-use ir_dense::{Backend, Batch, BiEncoder, EncoderConfig};
+use ir_dense::{Backend, TokenBatch, BiEncoder, EncoderConfig};
 use ir_eval::{Evaluator, Measure};
 use ir_knn::{FlatIndex, VectorSimilarity};
 
@@ -153,7 +153,7 @@ fn a_thousand_texts_as_sentence_transformers() {
 
     let encoder = BiEncoder::open_with(folder, &on_backend()).unwrap();
     for (text, ids) in texts.iter().zip(&ids) {
-        let found = encoder.tokens(Side::Document, text).unwrap();
+        let found = encoder.token_ids(Side::Document, text).unwrap();
         assert_eq!(
             &found,
             ids,
@@ -187,10 +187,10 @@ fn a_model_of_sciberts_shape_as_transformers() {
     let config = on_backend().with_max_tokens(128);
     let encoder = BiEncoder::open_with(folder.path(), &config).unwrap();
     for (text, ids) in expected.texts.iter().zip(&expected.ids) {
-        assert_eq!(&encoder.tokens(Side::Query, text).unwrap(), ids);
+        assert_eq!(&encoder.token_ids(Side::Query, text).unwrap(), ids);
     }
     let model = &encoder.tower(Side::Query).model;
-    let found = model.forward(&Batch::new(&expected.ids)).into_data();
+    let found = model.forward(&TokenBatch::new(&expected.ids)).into_data();
     let expected = floats(folder.path().join("hidden.f32"));
     let found = found.as_slice::<f32>().unwrap();
     assert_eq!(found.len(), expected.len());

@@ -8,26 +8,22 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use ir_core::Run;
-use ir_core::trec::HeaderLine;
 use ir_eval::significance::{
     Alternative, MultipleTestingCorrection, IntervalMethod, RandomizationTest, BootstrapResampling, PairedTTest, WilcoxonTest,
 };
-use ir_eval::trec_eval::MeasureSelection;
+use ir_eval::trec_eval::{JudgmentKind, MeasureSelection};
 use ir_eval::{
-    ComparedPairs, Bootstrap, CompareError, Comparison, Evaluator, HypothesisFamily, Measure, MissingQueries, ComparisonConfig,
-    RunFileOptions, Report, Rules, SignificanceTest,
+    ComparedPairs, Bootstrap, Comparison, Evaluator, HypothesisFamily, Measure, MissingQueries, ComparisonConfig,
+    Report, Rules, SignificanceTest,
 };
 use serde::Serialize;
 
 use crate::shared::options::positive;
 use crate::shared::console::{Console, Usage, check_stopped};
-use crate::shared::qrels::with_warnings;
 use crate::shared::rules::RuleOptions;
 use crate::shared::runs::reject_input_as_output;
 use crate::shared::output::OutputSink;
 use crate::shared::systems::{QrelsAndRuns, EvaluatedRun, RunEvaluator, expected_two_runs, file_name, usage_error};
-use crate::shared::input;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -374,7 +370,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 fn in_order(options: &[String], rules: &Rules) -> Result<Vec<Measure>> {
     let mut measures = Vec::new();
     for option in options {
-        let selection = Selection::parse_for(JudgmentKind::Grades, &[option], rules.trec_eval_version)
+        let selection = MeasureSelection::parse_for(JudgmentKind::Grades, &[option], rules.trec_eval_version)
             .map_err(|error| Usage(format!("--measure {error}")))?;
         measures.extend(selection.measures());
     }

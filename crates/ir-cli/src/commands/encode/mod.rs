@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use ir_bm25::Verify;
+use ir_core::store::Verify;
 use ir_core::{Corpus, DocReader, Document, Encoder, Flow, Progress, Side};
 use ir_data::DocTemplate;
 use ir_dense::{BiEncoder, EncoderConfig, encode_stream};
@@ -135,7 +135,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         };
         return encode(args, texts, console);
     }
-    let documents = match open_collection(&args.collection, Verify::Tables)? {
+    let documents = match open_collection(&args.collection, Verify::SmallSections)? {
         CollectionSource::Documents(documents) => documents,
         CollectionSource::Index(_) => {
             bail!("{}: expected documents, found an index", args.collection)
@@ -255,7 +255,7 @@ fn queries(args: &Args) -> Result<Vec<ir_core::Query>> {
         }
         read_queries(path)?
     } else {
-        match open_collection(argument, Verify::Tables)? {
+        match open_collection(argument, Verify::SmallSections)? {
             CollectionSource::Documents(documents) => {
                 let split = args.split.as_deref().unwrap_or("test");
                 documents.collection.queries(split)?

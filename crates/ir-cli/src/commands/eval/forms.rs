@@ -207,7 +207,7 @@ fn write_json(
         let value = match line.value {
             OutputValue::Text(text) => json!(text),
             OutputValue::Count(count) => json!(count as i64),
-            OutputValue::Figure(figure) => json!(figure),
+            OutputValue::Number(number) => json!(number),
         };
         let name = format!("{}{}", if line.zscore { "Z" } else { "" }, line.name);
         let object = json!({

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use ir_bm25::Verify;
+use ir_core::store::Verify;
 use ir_core::trec::ScoreFormat;
 
-use crate::shared::options::{b, k1, positive, tag};
 use crate::shared::filter::AttributeCondition;
 use crate::shared::indexing::IndexOptions;
-use crate::shared::options::{Bm25Preset, QueryForm};
+use crate::shared::options::{Bm25Options, QueryForm, positive, tag};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,19 +80,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Model::Bm25, value_name = "MODEL", help_heading = "Model")]
     pub(crate) model: Model,
 
-    /// BM25 parameters [default: anserini (k1 0.9, b 0.4)]
-    #[arg(long, value_enum, value_name = "NAME", help_heading = "Model")]
-    pub(crate) preset: Option<Bm25Preset>,
-
-    /// Term-frequency saturation of BM25; 0 ignores repeated occurrences. Range: ≥ 0
-    /// [default: from the preset]
-    #[arg(long, alias = "bm25.k1", value_parser = k1, allow_negative_numbers = true, value_name = "K1", help_heading = "Model")]
-    pub(crate) k1: Option<f32>,
-
-    /// Length normalization of BM25; 0 disables it, 1 normalizes fully. Range: 0 to 1
-    /// [default: from the preset]
-    #[arg(long, alias = "bm25.b", value_parser = b, allow_negative_numbers = true, value_name = "B", help_heading = "Model")]
-    pub(crate) b: Option<f32>,
+    #[command(flatten)]
+    pub(crate) bm25: Bm25Options,
 
     /// Document lengths: rounded to one byte as in Lucene, or exact
     #[arg(long, value_enum, default_value_t = Lengths::OneByte, value_name = "FORM", help_heading = "Model")]
@@ -172,9 +160,9 @@ impl Args {
     /// Checksum verification of a saved index.
     pub(crate) fn verification(&self) -> Verify {
         if self.verify {
-            Verify::Everything
+            Verify::AllSections
         } else {
-            Verify::Tables
+            Verify::SmallSections
         }
     }
 

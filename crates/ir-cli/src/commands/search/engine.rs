@@ -4,13 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use ir_bm25::{Bm25, Index, IndexConfig, Lengths as Form, Store};
+use ir_bm25::{Bm25, Index, IndexConfig, DocLengths, StoredFields};
 use ir_data::Collection;
 
 use super::args::{Args, Lengths};
 use crate::shared::console::{Console, Usage};
 use crate::shared::indexing::build_index;
-use crate::shared::options::Bm25Preset;
 use crate::shared::input::{DocumentSource, CollectionSource, open_collection, fingerprint};
 
 /// An index and, if it was built by this command, its collection.
@@ -22,7 +21,7 @@ pub(crate) struct SearchIndex {
 
 impl SearchIndex {
     /// Opens or builds the index. `store` is the stored fields that the search needs.
-    pub(crate) fn open(args: &Args, store: Store, console: &Console) -> Result<Self> {
+    pub(crate) fn open(args: &Args, store: StoredFields, console: &Console) -> Result<Self> {
         let name = args.collection.clone();
         match open_collection(&name, args.verification())? {
             CollectionSource::Index(index) => {
@@ -60,7 +59,7 @@ impl SearchIndex {
 
 /// Opens a cached index; builds it if it is missing or unreadable.
 fn cached(folder: &Path, args: &Args, documents: &DocumentSource, console: &Console) -> Result<Index> {
-    let config = args.setup.config(documents, Store::Everything);
+    let config = args.setup.config(documents, StoredFields::Everything);
     let path = cache_path(folder, args, documents, &config)?;
     if path.exists() {
         match Index::open_with(&path, args.verification()) {
@@ -112,13 +111,10 @@ fn cache_path(
     Ok(folder.join(format!("{name}-{}.ir", fingerprint([key]))))
 }
 
-/// BM25 parameters: the preset with `--k1` and `--b` applied.
+/// BM25 parameters of the options, with the length encoding.
 pub(crate) fn bm25(args: &Args) -> Bm25 {
-    let mut bm25 = args.preset.unwrap_or(Bm25Preset::Anserini).bm25();
-    bm25.k1 = args.k1.unwrap_or(bm25.k1);
-    bm25.b = args.b.unwrap_or(bm25.b);
-    bm25.with_lengths(match args.lengths {
-        Lengths::OneByte => Form::OneByte,
-        Lengths::Exact => Form::Exact,
+    args.bm25.parameters().with_lengths(match args.lengths {
+        Lengths::OneByte => DocLengths::OneByte,
+        Lengths::Exact => DocLengths::Exact,
     })
 }

@@ -10,12 +10,11 @@ mod vectors;
 use std::io;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
-use ir_bm25::Store;
+use anyhow::{Context, Result};
+use ir_bm25::StoredFields;
 use ir_bm25::analysis::Highlighter;
 use ir_core::trec::write_run;
 use ir_core::{Query, Ranking, Run};
-use ir_data::attribute;
 
 pub(crate) use args::Args;
 use engine::SearchIndex;
@@ -51,11 +50,11 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     let mut out = OutputSink::open(args.output.as_deref())?;
 
     let store = if to_read || (args.json && typed.is_some()) {
-        Store::Everything
+        StoredFields::Everything
     } else if args.filter.is_empty() {
-        Store::Nothing
+        StoredFields::Nothing
     } else {
-        Store::Attributes
+        StoredFields::Attributes
     };
     let engine = SearchIndex::open(&args, store, console)?;
     let mut queries = match (typed, asked) {
@@ -199,7 +198,7 @@ fn each(
     mut show: impl FnMut(&ShownHit<'_>) -> io::Result<()>,
 ) -> Result<()> {
     let index = &engine.index;
-    let stored = index.config().store == Store::Everything;
+    let stored = index.config().store == StoredFields::Everything;
     for (rank, hit) in (1..).zip(ranking) {
         let document = stored
             .then(|| index.document(hit.doc))

@@ -1,12 +1,13 @@
 //! Batch search with per-query filters.
 
-use anyhow::{Context, Result, bail};
-use ir_bm25::{Index, Searcher, Store};
-use ir_core::{AllOf, AttributeValue, Distinct, DocFilter, DocNum, DocSet, Explanation, Predicate, Progress, Query, Ranking, Retriever, Search, Years};
+use anyhow::Result;
+use ir_bm25::{Index, Searcher};
+use ir_core::{AllOf, Distinct, DocFilter, DocNum, DocSet, Explanation, Predicate, Progress, Query, Ranking, Retriever, Search, Years};
 use ir_data::datafinder;
 
 use super::args::{Args, TimeFilter};
 use super::engine::bm25;
+use crate::shared::filter::select_documents;
 use crate::shared::console::{Console, check_stopped};
 
 /// Number of queries between progress updates and interrupt checks.
@@ -66,7 +67,7 @@ impl QueryRunner {
         let chosen = if conditions.is_empty() {
             None
         } else {
-            Some(choose(index, conditions, &args.collection, console)?)
+            Some(select_documents(index, conditions, &args.collection, console)?)
         };
         Ok(Self {
             system: args.system(),

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use ir_bm25::Verify;
+use ir_core::store::Verify;
 use ir_core::{DocFilter, DocIds, DocNum, Document, Encoded, Encoder, NotLaterThan, Qrels, Query, Run, Search, Side, Years};
 use ir_core::training::TrainingSet;
 use ir_data::training::DocumentTexts;
@@ -30,7 +30,7 @@ pub(super) fn documents(
     argument: &str,
     template: Option<&DocTemplate>,
 ) -> Result<(Collection, DocTemplate)> {
-    let documents = match open_collection(argument, Verify::Tables)? {
+    let documents = match open_collection(argument, Verify::SmallSections)? {
         CollectionSource::Documents(documents) => documents,
         CollectionSource::Index(_) => bail!("{argument}: expected documents, found an index"),
     };

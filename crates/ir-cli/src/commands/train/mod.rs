@@ -12,7 +12,9 @@ use clap::ValueEnum;
 use dev::DevSet;
 use ir_core::training::TrainingSet;
 use ir_data::DocTemplate;
-use ir_dense::train::{Decay, Loss, TrainError, Trained, Trainer, TrainingConfig};
+use ir_dense::train::{
+    LearningRateDecay, Loss, TrainError, Trainer, TrainingConfig, TrainingResult,
+};
 use ir_dense::{Backend, BiEncoder};
 use ir_eval::Measure;
 
@@ -264,20 +266,20 @@ impl Args {
             }
         }
         set(&mut config.epochs, &self.epochs);
-        set(&mut config.batch, &self.batch);
-        set(&mut config.negatives, &self.negatives);
+        set(&mut config.batch_size, &self.batch);
+        set(&mut config.hard_negatives, &self.negatives);
         set(&mut config.learning_rate, &self.learning_rate);
-        set(&mut config.schedule.warmup, &self.warmup);
+        set(&mut config.schedule.warmup_ratio, &self.warmup);
         set(&mut config.dropout, &self.dropout);
         set(&mut config.seed, &self.seed);
-        config.block = self.block.or(config.block);
+        config.mini_batch_size = self.block.or(config.mini_batch_size);
         config.evaluate_every = self.evaluate_every.or(config.evaluate_every);
         config.patience = match self.patience {
             Some(0) => None,
             other => other.or(config.patience),
         };
         if self.constant {
-            config.schedule.decay = Decay::Constant;
+            config.schedule.decay = LearningRateDecay::Constant;
         }
         if let Some(value) = self.temperature {
             match &mut config.loss {
@@ -456,7 +458,7 @@ fn check_outputs(args: &Args) -> Result<PathBuf> {
     Ok(output.with_file_name(checkpoints))
 }
 
-fn write(args: &Args, trained: &Trained) -> Result<()> {
+fn write(args: &Args, trained: &TrainingResult) -> Result<()> {
     if let Some(path) = &args.history {
         save(path, &trained.history.to_csv())?;
     }

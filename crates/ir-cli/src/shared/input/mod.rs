@@ -14,7 +14,7 @@ use ir_core::trec::{ColumnReader, HeaderLine, Parsed, TrecReadError};
 use ir_core::{Fnv1a, Qrels, Run};
 use ir_data::beir::BeirFolder;
 use ir_data::catalog::{Catalog, entries};
-use ir_data::{Compression, DataError};
+use ir_data::{DataError};
 use ir_eval::{Evaluator, RunFileError, RunFileOptions, Report};
 
 use crate::shared::console::Console;
