@@ -1,4 +1,4 @@
-//! BM25 parameters.
+//! BM25 parameters and their defaults.
 
 use std::fmt;
 
@@ -8,13 +8,12 @@ use crate::SearcherError;
 
 /// Parameters of Okapi BM25 as Lucene computes it. Chosen when searching, not when indexing.
 ///
-/// The score of one term in a document is `w - w / (1 + tf / K)`, which equals
-/// `w · tf / (tf + K)`, with `K = k1 · (1 - b + b · length / average length)`. `w` is the count of
-/// the term in the query, times the field weight, times the idf
-/// `ln(1 + (N - df + 0.5) / (df + 0.5))`. `N` and the average length are over the documents with at
-/// least one token in the field. There is no factor `k1 + 1`, as in Lucene since version 8; it would
-/// not change any ranking. A document's score is the sum of its term scores in double precision,
-/// rounded to single once.
+/// The score of one term in a document is `w - w / (1 + tf / K)`, which equals `w · tf / (tf + K)`,
+/// with `K = k1 · (1 - b + b · length / average length)`. `w` is the count of the term in the
+/// query, times the field weight, times the idf `ln(1 + (N - df + 0.5) / (df + 0.5))`. `N` and the
+/// average length are over the documents with at least one token in the field. There is no factor
+/// `k1 + 1`, as in Lucene since version 8; it would not change any ranking. A document's score is
+/// the sum of its term scores in double precision, rounded to single once.
 ///
 /// ```
 /// use ir_bm25::{Bm25, DocLengths};

@@ -1,4 +1,4 @@
-//! Index configuration.
+//! Index configuration: analysis, fields, numbering, stored fields.
 
 use serde::{Deserialize, Serialize};
 
@@ -114,10 +114,10 @@ pub enum DuplicateIds {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum BlankDocs {
-    /// They are indexed and match no query. They do not affect scores.
+    /// Blank documents are indexed and match no query. Scores do not depend on them.
     #[default]
     Keep,
-    /// They are skipped, as in Anserini, and counted in
+    /// Blank documents are skipped, as in Anserini, and counted in
     /// [`IndexStats::blank_dropped`](crate::IndexStats::blank_dropped).
     Drop,
 }
@@ -127,7 +127,7 @@ pub enum BlankDocs {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StoredFields {
-    /// None.
+    /// Nothing but document ids and years.
     #[default]
     Nothing,
     /// Attributes, for [`Index::attributes`](crate::Index::attributes) and

@@ -40,7 +40,7 @@ pub enum BuildError {
     /// The posting list of a term exceeds the format's limit (some billions of postings).
     #[error("posting list of term {term:?}: expected at most {limit} bytes")]
     ListTooLong { term: String, limit: u32 },
-    /// The analyzer panicked.
+    /// The analyzer panicked on a document of a chunk.
     #[error("the analyzer panicked on one of {documents} documents, starting with {first:?}")]
     Panicked { documents: usize, first: String },
     /// A worker thread cannot be started.
@@ -60,8 +60,8 @@ pub enum BuildError {
     #[error("cannot open the finished index")]
     Open(#[from] OpenIndexError),
     /// The progress callback returned [`Flow::Stop`](ir_core::Flow::Stop).
-    #[error("indexing was cancelled")]
-    Cancelled,
+    #[error("indexing was canceled")]
+    Canceled,
     /// The builder was used after an error.
     #[error("the index builder cannot be used after an error")]
     Abandoned,

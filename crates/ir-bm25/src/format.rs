@@ -55,7 +55,7 @@ pub(crate) struct Metadata {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FieldStats {
-    /// Field name.
+    /// Name of the field, as in [`IndexedFields::names`](crate::IndexedFields::names).
     pub name: String,
     /// Number of documents with at least one token in the field: BM25's N.
     pub docs: u64,

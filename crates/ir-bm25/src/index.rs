@@ -67,7 +67,8 @@ impl Index {
     /// threads and incremental indexing.
     ///
     /// # Errors
-    /// [`BuildError`]: the collection cannot be read, an id is repeated, indexing was cancelled, ...
+    /// [`BuildError`]: the collection cannot be read, an id is repeated, indexing was canceled,
+    /// ...
     pub fn build<C: Corpus + ?Sized>(
         corpus: &C,
         config: &IndexConfig,
@@ -321,7 +322,8 @@ impl Index {
         stored_fields::attributes(store, bytes).ok_or(StoredFieldsError::Damaged { doc: doc.get() })
     }
 
-    /// Selects the documents whose attributes satisfy a condition, as a filter. Scans all documents.
+    /// Selects the documents whose attributes satisfy a condition, as a filter. Scans all
+    /// documents.
     ///
     /// # Errors
     /// As [`Index::attributes`].
@@ -404,8 +406,8 @@ impl Index {
         PostingsCursor::open(postings, offset, self.inner.meta.documents).map(Some)
     }
 
-    /// Statistics of an analyzed term in a field; [`None`] if the term does not occur, the field does
-    /// not exist, or the posting list is damaged.
+    /// Statistics of an analyzed term in a field; [`None`] if the term does not occur, the field
+    /// does not exist, or the posting list is damaged.
     ///
     /// ```
     /// # use ir_bm25::{Index, IndexConfig};
@@ -449,7 +451,7 @@ impl fmt::Debug for Index {
 pub struct IndexStats {
     /// The crate that wrote the index, and its version.
     pub program: String,
-    /// Number of documents.
+    /// Number of indexed documents.
     pub documents: usize,
     /// Number of documents skipped by [`BlankDocs::Drop`](crate::BlankDocs::Drop).
     pub blank_dropped: u64,
@@ -465,7 +467,7 @@ pub struct IndexStats {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TermStats {
-    /// Document frequency.
+    /// Document frequency: number of documents with the term.
     pub docs: u64,
     /// Collection frequency: total number of occurrences.
     pub occurrences: u64,

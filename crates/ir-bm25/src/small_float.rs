@@ -1,6 +1,6 @@
-//! DocLengths in one byte, as Lucene writes them (`SmallFloat.intToByte4`).
+//! One-byte encoding of document lengths, as in Lucene (`SmallFloat.intToByte4`).
 
-/// DocLengths below this are written exactly.
+/// Lengths below this are encoded exactly.
 const EXACT: u32 = 24;
 
 /// Maximum number of tokens in a field of a document: the largest decoded length.
@@ -36,7 +36,7 @@ pub(crate) const fn encode_up(count: u32) -> u8 {
     }
 }
 
-/// Decodes a length.
+/// Inverse of [`encode`], up to rounding.
 pub(crate) const fn decode(byte: u8) -> u32 {
     if (byte as u32) < EXACT {
         return byte as u32;

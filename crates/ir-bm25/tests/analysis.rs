@@ -1,4 +1,5 @@
-//! The analysis against what Lucene 9.9.1 did with the same strings (`testdata/lucene`, see the README there).
+//! The analysis against what Lucene 9.9.1 did with the same strings (`testdata/lucene`, see the
+//! README there).
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
@@ -79,8 +80,8 @@ fn tokens_and_terms_of_random_strings_are_lucenes() {
     check(&rows);
 }
 
-/// Every code point in twenty surroundings. The measurements are runs of code points that behave alike; it is enough
-/// to try the long ones here and there.
+/// Every code point in twenty surroundings. The measurements are runs of code points that behave
+/// alike; it is enough to try the long ones here and there.
 #[test]
 fn code_points_are_cut_as_lucene_cuts_them() {
     let words = Analysis::lucene_standard()
@@ -126,7 +127,8 @@ fn code_points_are_cut_as_lucene_cuts_them() {
     assert_eq!((next, wrong), (0x11_0000, 0));
 }
 
-/// Java 21 knows Unicode 15; characters that have been given a lower case since are not letters to the tokenizer.
+/// Java 21 knows Unicode 15; characters that have been given a lower case since are not letters to
+/// the tokenizer.
 #[test]
 fn lower_case_is_javas() {
     let text = std::fs::read_to_string(reference("lowercase.tsv")).unwrap();

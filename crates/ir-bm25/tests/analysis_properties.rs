@@ -19,7 +19,7 @@ fn found(pipeline: &AnalysisPipeline, text: &str) -> Vec<Found> {
     all
 }
 
-fn analyses() -> impl Strategy<Value = Analysis> {
+fn analysis_configs() -> impl Strategy<Value = Analysis> {
     let stemmers = [
         Stemmer::None,
         Stemmer::Porter,
@@ -70,7 +70,7 @@ fn texts() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn tokens_lie_in_the_text(analysis in analyses(), text in texts()) {
+    fn tokens_lie_in_the_text(analysis in analysis_configs(), text in texts()) {
         let pipeline = analysis.build().unwrap();
         let (mut end, mut next) = (0, 0);
         for (term, start, to, position) in found(&pipeline, &text) {
@@ -91,12 +91,13 @@ proptest! {
     }
 
     #[test]
-    fn words_of_two_texts_are_the_words_of_both(analysis in analyses(), one in texts(), two in texts()) {
+    fn words_of_two_texts_are_the_words_of_both(analysis in analysis_configs(), one in texts(), two in texts()) {
         let pipeline = analysis.build().unwrap();
         let plain = analysis.clone().with_stop_words(StopWords::None).with_stemmer(Stemmer::None);
         let words = found(&plain.build().unwrap(), &one).last().map_or(0, |last| last.3 + 1);
         let mut both = found(&pipeline, &one);
-        // A word that was cut off to nothing still has its position, so count from the first word of the second text.
+        // A word that was cut off to nothing still has its position, so count from the first word
+        // of the second text.
         let together = found(&pipeline, &format!("{one} {two}"));
         let shift = together.get(both.len()).zip(found(&pipeline, &two).first()).map_or(0, |(a, b)| a.3 - b.3);
         prop_assert!(both.len() == together.len() || shift >= words);
@@ -132,7 +133,8 @@ proptest! {
 
     #[test]
     fn our_porter_is_snowballs(word in "[a-z'é]{0,6}(b|l|log|iz|at)?(ational|fulness|ement|ing|ed|eed|ies|sses|s|y|e|ll|ion|ization|biliti|al|ical)?") {
-        // Snowball lists the double consonants that become single; by the printed rules all but l, s, z do.
+        // Snowball lists the double consonants that become single; by the printed rules all but l,
+        // s, z do.
         let unlisted = |pair: &[char]| pair[0] == pair[1] && "chjkqvwx'é".contains(pair[0]);
         if word.chars().collect::<Vec<_>>().windows(2).any(unlisted) {
             return Ok(());
@@ -172,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn an_analysis_survives_being_saved(analysis in analyses()) {
+    fn an_analysis_survives_being_saved(analysis in analysis_configs()) {
         let json = serde_json::to_string(&analysis).unwrap();
         prop_assert_eq!(serde_json::from_str::<Analysis>(&json).unwrap(), analysis);
     }

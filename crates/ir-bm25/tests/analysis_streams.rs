@@ -1,5 +1,6 @@
-//! Every token of whole collections, against what Lucene 9.9.1 made of them. `testdata/lucene/streams.tsv` holds the
-//! SHA-256 of each stream: one text a line, its tokens joined by one blank.
+//! Every token of whole collections, against what Lucene 9.9.1 made of them.
+//! `testdata/lucene/streams.tsv` holds the SHA-256 of each stream: one text a line, its tokens
+//! joined by one blank.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 

@@ -1,5 +1,5 @@
-//! Pruned search gives the same documents with the same scores as scoring everything, and both give what the
-//! textbook says.
+//! Pruned search gives the same documents with the same scores as scoring everything, and both give
+//! what the textbook says.
 
 #![allow(clippy::unwrap_used)]
 
@@ -74,7 +74,8 @@ fn shapes(documents: std::ops::Range<usize>) -> impl Strategy<Value = Shape> {
     )
 }
 
-/// Documents with Zipfian words: repeated texts, stretches of like lengths, a few long ones, some empty.
+/// Documents with Zipfian words: repeated texts, stretches of like lengths, a few long ones, some
+/// empty.
 fn generate(shape: Shape) -> Vec<Document> {
     let mut numbers = Numbers(shape.seed);
     let mut documents: Vec<Document> = Vec::with_capacity(shape.documents);
@@ -315,7 +316,7 @@ fn assert_close(
     }
 }
 
-/// Lucene's form is w − w / (1 + x) in 32 bits: a term is off by up to three roundings of its
+/// Lucene's form is w − w / (1 + x) in f32: a term is off by up to three roundings of its
 /// weight w = boost · idf, however small its score. The idf of n documents is at most ln(1 + n).
 fn resolution(query: &str, documents: usize, boost: f32) -> f64 {
     let terms = query.split_whitespace().count() as f64;

@@ -15,7 +15,8 @@ use ir_core::{Distinct, DocNum, DocSet, Document, Hit, NoProgress, Ranking, Retr
 use ir_testkit::{check_text, check_text_saved};
 use proptest::prelude::*;
 
-/// BM25 as its page in a textbook, in the precision that Lucene uses: no index, one document after another.
+/// BM25 as its page in a textbook, in the precision that Lucene uses: no index, one document after
+/// another.
 struct Oracle {
     /// Per document, per field, its words.
     docs: Vec<Vec<Vec<String>>>,

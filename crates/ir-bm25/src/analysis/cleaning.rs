@@ -1,16 +1,16 @@
-//! What is done to a query before any analysis sees it.
+//! Query cleaning before analysis.
 
 use super::StopWords;
 use serde::{Deserialize, Serialize};
 
-/// Tidies a query as text: text in, text out. The steps are those of the DataFinder experiments (Viswanathan et al.,
-/// ACL 2023), each off unless asked for, and taken in the order of the fields.
+/// Query cleaning: text to text, before analysis. The steps are those of the DataFinder experiments
+/// (Viswanathan et al., ACL 2023), applied in field order.
 ///
 /// ```
 /// use ir_bm25::analysis::{QueryCleaning, StopWords};
 ///
-/// let cleaning = QueryCleaning::datafinder();
-/// assert_eq!(cleaning.clean("We study state-of-the-art QA, e.g. on SQuAD."), "study state art QA e g SQuAD");
+/// let cleaning = QueryCleaning::datafinder(); assert_eq!(cleaning.clean("We study state-of-the-art
+/// QA, e.g. on SQuAD."), "study state art QA e g SQuAD");
 /// assert_eq!(QueryCleaning::default().clean(" As  it is. "), " As  it is. ");
 /// assert_eq!(QueryCleaning::default().with_lower_case(true).clean("As IS"), "as is");
 /// ```
@@ -18,16 +18,18 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct QueryCleaning {
-    /// Whether the 32 ASCII punctuation characters become blanks, and runs of white space one blank.
+    /// Replaces the 32 ASCII punctuation characters by spaces and collapses white space. Default:
+    /// false.
     pub punctuation: bool,
-    /// Whether the text is lower-cased, by Unicode's full mapping.
+    /// Lowercases the text by Unicode's full case mapping. Default: false.
     pub lower_case: bool,
-    /// Words (between white space) to take out, whatever their case; the others are then parted by one blank.
+    /// Stop words to remove, ignoring case; the remaining words are joined by single spaces.
+    /// Default: [`StopWords::None`].
     pub stop_words: StopWords,
 }
 
 impl Default for QueryCleaning {
-    /// Leaves every query as it is.
+    /// Cleaning with every step disabled.
     fn default() -> Self {
         Self {
             punctuation: false,
@@ -38,8 +40,8 @@ impl Default for QueryCleaning {
 }
 
 impl QueryCleaning {
-    /// What DataFinder's nearest-neighbour runs do: punctuation and NLTK's stop words out, case kept. Its BM25 runs
-    /// do nothing, which is the default.
+    /// Cleaning of DataFinder's nearest-neighbor runs: removes punctuation and NLTK's stop words,
+    /// keeps case. DataFinder's BM25 runs use no cleaning, which is the default.
     pub fn datafinder() -> Self {
         Self {
             punctuation: true,
@@ -48,7 +50,7 @@ impl QueryCleaning {
         }
     }
 
-    /// The same with or without punctuation.
+    /// Enables or disables punctuation removal.
     #[must_use]
     pub fn with_punctuation_removed(self, punctuation: bool) -> Self {
         Self {
@@ -57,19 +59,19 @@ impl QueryCleaning {
         }
     }
 
-    /// The same with or without lower-casing.
+    /// Enables or disables lowercasing.
     #[must_use]
     pub fn with_lower_case(self, lower_case: bool) -> Self {
         Self { lower_case, ..self }
     }
 
-    /// The same with other stop words.
+    /// Sets the stop words.
     #[must_use]
     pub fn with_stop_words(self, stop_words: StopWords) -> Self {
         Self { stop_words, ..self }
     }
 
-    /// The cleaned query.
+    /// Applies the enabled steps to a query.
     pub fn clean(&self, query: &str) -> String {
         let mut text = query.to_owned();
         if self.punctuation {
@@ -87,7 +89,8 @@ impl QueryCleaning {
     }
 }
 
-/// Between white space as Python sees it, which counts the four information separators of ASCII in.
+/// Splits at white space as Python's `str.split` does, which includes the four ASCII information
+/// separators.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c.is_whitespace() || ('\x1c'..='\x1f').contains(&c))
         .filter(|w| !w.is_empty())
@@ -114,10 +117,10 @@ mod tests {
     }
 
     #[test]
-    fn stop_words_go_whatever_their_case() {
+    fn stop_words_are_removed_in_any_case() {
         let cleaning = QueryCleaning::default().with_stop_words(StopWords::Nltk179);
         assert_eq!(cleaning.clean("The method, isn't IT good"), "method, good");
-        // Without its apostrophe a contraction falls to pieces, which are on the list themselves.
+        // Punctuation removal splits contractions into pieces that are stop words too.
         assert_eq!(QueryCleaning::datafinder().clean("They don't"), "");
     }
 }

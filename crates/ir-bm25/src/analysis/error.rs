@@ -1,34 +1,25 @@
-//! What can be wrong with an [`Analysis`](super::Analysis).
+//! Errors of an [`Analysis`](super::Analysis).
 
 use super::{LONGEST_TOKEN, SHORTEST_TOKEN};
 
-/// Why an analysis cannot be built or named.
+/// Error validating or parsing an analysis configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(
+    missing_docs,
+    reason = "the variants are documented, their fields are named"
+)]
 pub enum AnalysisError {
-    /// The longest token is outside the allowed range.
-    #[error("longest token of {found} units: expected {SHORTEST_TOKEN} to {LONGEST_TOKEN}")]
-    TokenLength {
-        /// The length that was asked for.
-        found: usize,
-    },
-    /// An empty stop word.
-    #[error("empty stop word")]
+    /// The maximum token length is out of range.
+    #[error("max_len: expected {SHORTEST_TOKEN} to {LONGEST_TOKEN} UTF-16 units, found {found}")]
+    TokenLength { found: usize },
+    /// A stop word is empty.
+    #[error("stop words: expected words, found an empty string")]
     EmptyStopWord,
-    /// A stop word that no word can equal, because words are lower-cased before.
-    #[error("stop word {word:?} can never match: words are lower-cased first, expected {lower:?}")]
-    UpperCaseStopWord {
-        /// The word.
-        word: String,
-        /// Its lower-case form.
-        lower: String,
-    },
-    /// No analysis has this name.
+    /// A stop word that can never match, because tokens are lowercased first.
+    #[error("stop word {word:?} can never match: tokens are lowercased first, expected {lower:?}")]
+    UpperCaseStopWord { word: String, lower: String },
+    /// The name of an unknown preset.
     #[error("unknown analysis {found:?}: expected one of {expected}")]
-    UnknownName {
-        /// The name that was asked for.
-        found: String,
-        /// The names that exist.
-        expected: String,
-    },
+    UnknownName { found: String, expected: String },
 }

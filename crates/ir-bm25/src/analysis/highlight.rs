@@ -1,21 +1,20 @@
-//! Where in a text the words of a query are.
+//! Highlighting of query terms, and snippets.
 
 use ir_core::Analyzer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
-/// Finds the words of a query in texts, under the analysis that the search used.
+/// Highlighter of query terms in texts, under the analysis of the search.
 ///
 /// ```
 /// use ir_bm25::analysis::{Analysis, Highlighter, mark};
 ///
 /// # fn main() -> Result<(), ir_bm25::analysis::AnalysisError> {
-/// let pipeline = Analysis::anserini().build()?;
-/// let highlighter = Highlighter::new(&pipeline, "runs of dogs");
-/// let text = "The dog's owner was running late.";
-/// assert_eq!(highlighter.spans(text), [4..9, 20..27]);
-/// assert_eq!(mark(text, &highlighter.spans(text), "[", "]"), "The [dog's] owner was [running] late.");
+/// let pipeline = Analysis::anserini().build()?; let highlighter = Highlighter::new(&pipeline,
+/// "runs of dogs"); let text = "The dog's owner was running late.";
+/// assert_eq!(highlighter.spans(text), [4..9, 20..27]); assert_eq!(mark(text,
+/// &highlighter.spans(text), "[", "]"), "The [dog's] owner was [running] late.");
 ///
 /// let snippet = highlighter.snippet(text, 16);
 /// assert_eq!(&text[snippet.range], "The dog's owner");
@@ -36,23 +35,23 @@ impl fmt::Debug for Highlighter<'_> {
     }
 }
 
-/// A part of a text, and the words of the query in it.
+/// Excerpt of a text with the matches in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snippet {
-    /// The part, in bytes of the text.
+    /// Byte range of the excerpt.
     pub range: Range<usize>,
-    /// The words of the query in that part, in bytes of the whole text.
+    /// Byte ranges of the matches, relative to the whole text.
     pub spans: Vec<Range<usize>>,
 }
 
 impl<'a> Highlighter<'a> {
-    /// For the words of `query`.
+    /// Creates a highlighter for the terms of `query`.
     pub fn new(analyzer: &'a dyn Analyzer, query: &str) -> Self {
         Self::with_terms(analyzer, analyzer.terms(query))
     }
 
-    /// For terms that were analysed already.
+    /// Creates a highlighter for analyzed terms.
     pub fn with_terms(analyzer: &'a dyn Analyzer, terms: impl IntoIterator<Item = String>) -> Self {
         Self {
             analyzer,
@@ -60,14 +59,17 @@ impl<'a> Highlighter<'a> {
         }
     }
 
-    /// The places (in bytes) of the words of `text` that match, in their order. A place is the word as it stands in
-    /// the text, with its possessive.
+    /// Byte ranges of the matching words of `text`, in order. A range covers the word with its
+    /// possessive suffix.
     pub fn spans(&self, text: &str) -> Vec<Range<usize>> {
-        self.found(text).into_iter().map(|(span, _)| span).collect()
+        self.matches(text)
+            .into_iter()
+            .map(|(span, _)| span)
+            .collect()
     }
 
-    /// Each match with the number of its term.
-    fn found(&self, text: &str) -> Vec<(Range<usize>, usize)> {
+    /// The matches, each with the number of its term.
+    fn matches(&self, text: &str) -> Vec<(Range<usize>, usize)> {
         let numbers: BTreeMap<&str, usize> = self
             .terms
             .iter()
@@ -83,18 +85,18 @@ impl<'a> Highlighter<'a> {
         found
     }
 
-    /// The part of `text`, of at most `width` characters, that shows the query best: the most different terms, then
-    /// the most matches, then the earliest. It begins and ends at blanks where it can, with the matches in its
-    /// middle; without a match it is the beginning of the text.
+    /// Selects the excerpt of at most `width` characters with the most distinct terms, then the
+    /// most matches, then the smallest offset. It starts and ends at white space if possible, with
+    /// the matches in the middle. Without a match it is the start of the text.
     pub fn snippet(&self, text: &str, width: usize) -> Snippet {
-        let found = self.found(text);
-        // Where each character begins, and the end of the text.
-        let places: Vec<usize> = text
+        let found = self.matches(text);
+        // Byte offsets of the characters, and the end of the text.
+        let offsets: Vec<usize> = text
             .char_indices()
             .map(|(at, _)| at)
             .chain([text.len()])
             .collect();
-        let nth = |byte: usize| places.partition_point(|&place| place < byte);
+        let nth = |byte: usize| offsets.partition_point(|&offset| offset < byte);
         let best = best_window(
             &found,
             |match_: &Range<usize>| nth(match_.start)..nth(match_.end),
@@ -107,7 +109,7 @@ impl<'a> Highlighter<'a> {
             ),
             None => (0, 0),
         };
-        let range = around(text, &places, first..last, width);
+        let range = extend_to_width(text, &offsets, first..last, width);
         let spans = found
             .into_iter()
             .map(|(span, _)| span)
@@ -117,8 +119,8 @@ impl<'a> Highlighter<'a> {
     }
 }
 
-/// The run of matches that fits into `width` characters and has the most different terms, then the most matches, then
-/// comes first.
+/// The run of matches that fits into `width` characters with the most distinct terms, then the most
+/// matches, then the smallest offset.
 fn best_window(
     found: &[(Range<usize>, usize)],
     characters: impl Fn(&Range<usize>) -> Range<usize>,
@@ -126,16 +128,16 @@ fn best_window(
 ) -> Option<Range<usize>> {
     let at: Vec<Range<usize>> = found.iter().map(|(span, _)| characters(span)).collect();
     let mut inside: BTreeMap<usize, usize> = BTreeMap::new();
-    let (mut best, mut best_worth) = (None, (0, 0));
+    let (mut best, mut best_value) = (None, (0, 0));
     let mut end = 0;
     for start in 0..found.len() {
         while end < found.len() && at[end].end - at[start].start <= width {
             *inside.entry(found[end].1).or_default() += 1;
             end += 1;
         }
-        let worth = (inside.len(), end.saturating_sub(start));
-        if end > start && worth > best_worth {
-            (best, best_worth) = (Some(start..end), worth);
+        let value = (inside.len(), end.saturating_sub(start));
+        if end > start && value > best_value {
+            (best, best_value) = (Some(start..end), value);
         }
         if end > start {
             if let Some(count) = inside.get_mut(&found[start].1) {
@@ -145,20 +147,26 @@ fn best_window(
                 }
             }
         } else {
-            // A match that is wider than the window.
+            // The match is wider than the window.
             end = start + 1;
         }
     }
     best
 }
 
-/// `core` (in characters) widened to at most `width` on both sides, then drawn in to blanks; in bytes.
-fn around(text: &str, places: &[usize], core: Range<usize>, width: usize) -> Range<usize> {
-    let count = places.len() - 1;
+/// Extends `core` (in characters) to at most `width`, then shrinks it to white space. Returns
+/// bytes.
+fn extend_to_width(
+    text: &str,
+    offsets: &[usize],
+    core: Range<usize>,
+    width: usize,
+) -> Range<usize> {
+    let count = offsets.len() - 1;
     let spare = width.saturating_sub(core.len());
     let after = (count - core.end).min(spare - (spare / 2).min(core.start));
     let before = core.start.min(spare - after);
-    let bytes = |n: usize| places[n.min(count)];
+    let bytes = |n: usize| offsets[n.min(count)];
     let (mut start, mut end) = (bytes(core.start - before), bytes(core.end + after));
     let (first, last) = (bytes(core.start), bytes(core.end));
     let cuts = |at: usize| {
@@ -187,8 +195,9 @@ fn around(text: &str, places: &[usize], core: Range<usize>, width: usize) -> Ran
     start..end
 }
 
-/// The text with `before` and `after` put around every span. Spans must be in order, apart, and at character
-/// boundaries, as [`Highlighter::spans`] gives them; any that is not is left unmarked. Nothing is escaped.
+/// Surrounds every span of the text with `before` and `after`. Spans must be ordered, disjoint and
+/// at character boundaries, as those of [`Highlighter::spans`]; others are skipped. Nothing is
+/// escaped.
 pub fn mark(text: &str, spans: &[Range<usize>], before: &str, after: &str) -> String {
     let mut marked = String::with_capacity(text.len() + spans.len() * (before.len() + after.len()));
     let mut done = 0;
@@ -218,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_snippet_shows_the_most_different_terms() {
+    fn snippets_maximize_distinct_terms() {
         assert_eq!(
             shown("dog cat house", TEXT, 60),
             "[cats] play, and the [dog] chases the [cat] around the [house]"
@@ -230,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn text_without_blanks_is_cut_anywhere() {
+    fn text_without_white_space_is_cut_anywhere() {
         assert_eq!(shown("語", "日本語日本語日本語", 3), "本[語]日");
         assert_eq!(
             shown("internationalization", "xx internationalization yy", 5),
@@ -239,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_spans_are_left_unmarked() {
+    fn invalid_spans_are_skipped() {
         assert_eq!(
             mark("añb", &[0..1, 2..3, 0..1, 3..9, 3..4], "<", ">"),
             "<a>ñ<b>"

@@ -1,8 +1,8 @@
-//! Lower-casing, one character to one character.
+//! Lowercasing by Unicode's simple case mapping.
 
-/// The lower-case form of a character by Unicode's simple mapping, as Java's `Character.toLowerCase` gives it: one
-/// character for one, whatever its neighbours. The one character whose full mapping is longer, `İ` (U+0130), becomes
-/// a plain `i`.
+/// Simple case mapping of a character, as in Java's `Character.toLowerCase`: one character to one,
+/// independent of context. The only character with a longer full mapping, `İ` (U+0130), maps to
+/// `i`.
 pub(super) fn lower(c: char) -> char {
     match c {
         '\u{130}' => 'i',
@@ -10,7 +10,7 @@ pub(super) fn lower(c: char) -> char {
     }
 }
 
-/// Appends `word` in lower case.
+/// Appends `word`, lowercased.
 pub(super) fn push_lower(term: &mut String, word: &str) {
     if word.is_ascii() {
         let from = term.len();
@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn twice_is_once() {
+    fn lowercasing_is_idempotent() {
         for c in '\0'..=char::MAX {
             assert_eq!(lower(lower(c)), lower(c), "{c:?}");
         }

@@ -1,7 +1,8 @@
-//! Text analysis: what counts as a word, and which words count as the same.
+//! Text analysis: tokenization, lowercasing, stop-word removal and stemming.
 //!
-//! An [`Analysis`] is a description, a plain value that is saved with the index; [`Analysis::build`] turns it into the
-//! [`AnalysisPipeline`] that does the work. Documents and queries must go through the same analysis, or they do not meet.
+//! An [`Analysis`] is a configuration, saved with the index; [`Analysis::build`] creates the
+//! [`AnalysisPipeline`] that implements [`Analyzer`](ir_core::Analyzer). Documents and queries must
+//! go through the same analysis.
 //!
 //! ```
 //! use ir_bm25::analysis::{Analysis, Stemmer};
@@ -38,14 +39,15 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The least that [`Analysis::max_len`] may be: one character outside the basic plane is two units.
+/// Minimum of [`Analysis::max_len`]: a character outside the basic plane has two UTF-16 units.
 pub const SHORTEST_TOKEN: usize = 2;
-/// The most that [`Analysis::max_len`] may be, as in Lucene.
+/// Maximum of [`Analysis::max_len`], as in Lucene.
 pub const LONGEST_TOKEN: usize = 1 << 20;
 
-/// How text becomes terms: the steps in the order in which they are taken.
+/// Analysis configuration, in processing order.
 ///
-/// The default is what Anserini and Pyserini do with English, which is also Lucene's `EnglishAnalyzer`:
+/// The default is Anserini's and Pyserini's analysis of English, which equals Lucene's
+/// `EnglishAnalyzer`:
 ///
 /// ```
 /// use ir_bm25::analysis::{Analysis, StopWords, Stemmer, Tokenizer};
@@ -63,18 +65,19 @@ pub const LONGEST_TOKEN: usize = 1 << 20;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Analysis {
-    /// Cuts the text into words.
+    /// Splits text into tokens. Default: [`Tokenizer::Unicode`].
     pub tokenizer: Tokenizer,
-    /// The longest word in UTF-16 units, from [`SHORTEST_TOKEN`] to [`LONGEST_TOKEN`]; a longer one is cut into
-    /// pieces.
+    /// Maximum token length in UTF-16 units; longer tokens are split. Range: [`SHORTEST_TOKEN`] to
+    /// [`LONGEST_TOKEN`]. Default: 255.
     pub max_len: usize,
-    /// Whether a final `'s` is cut off (with `'`, `’` or `＇`).
+    /// Removes a trailing possessive `'s` (with `'`, `’` or `＇`). Default: true.
     pub possessive: bool,
-    /// Whether words are lower-cased: one character for one, by Unicode's simple mapping. Accents stay.
+    /// Lowercases tokens by Unicode's simple case mapping. Accents are kept. Default: true.
     pub lower_case: bool,
-    /// Words that are dropped. They are compared after lower-casing and before stemming.
+    /// Stop words, removed after lowercasing and before stemming. Default:
+    /// [`StopWords::Lucene33`].
     pub stop_words: StopWords,
-    /// Brings words to a common form. A word of which nothing is left is dropped.
+    /// Stemmer. Tokens with an empty stem are removed. Default: [`Stemmer::Porter`].
     pub stemmer: Stemmer,
 }
 
@@ -96,8 +99,8 @@ const NAMED: [(&str, Preset); 5] = [
 ];
 
 impl Analysis {
-    /// Anserini's default for English, the same as Lucene's `EnglishAnalyzer`: Unicode words, possessive, lower case,
-    /// 33 stop words, Porter's stemmer.
+    /// Anserini's default for English, which equals Lucene's `EnglishAnalyzer`: Unicode words,
+    /// possessive removal, lowercasing, 33 stop words, Porter stemmer.
     pub fn anserini() -> Self {
         Self {
             tokenizer: Tokenizer::Unicode,
@@ -119,7 +122,7 @@ impl Analysis {
         Self::anserini().with_stemmer(Stemmer::English)
     }
 
-    /// Lucene's `StandardAnalyzer` as it is when nothing is given: Unicode words in lower case, and no more.
+    /// Lucene's `StandardAnalyzer` with default settings: lowercased Unicode words.
     pub fn lucene_standard() -> Self {
         Self {
             possessive: false,
@@ -129,7 +132,7 @@ impl Analysis {
         }
     }
 
-    /// For text that was analysed before (Anserini's `-pretokenized`): cut at white space, and no more.
+    /// For pretokenized text (Anserini's `-pretokenized`): splits at white space.
     pub fn whitespace() -> Self {
         Self {
             tokenizer: Tokenizer::Whitespace,
@@ -138,47 +141,48 @@ impl Analysis {
         }
     }
 
-    /// The same with another tokenizer.
+    /// Sets the [`tokenizer`](Self::tokenizer).
     #[must_use]
     pub fn with_tokenizer(self, tokenizer: Tokenizer) -> Self {
         Self { tokenizer, ..self }
     }
 
-    /// The same with another longest word, in UTF-16 units.
+    /// Sets the maximum token length in UTF-16 units.
     #[must_use]
     pub fn with_max_len(self, max_len: usize) -> Self {
         Self { max_len, ..self }
     }
 
-    /// The same with or without the cutting of `'s`.
+    /// Enables or disables possessive removal.
     #[must_use]
     pub fn with_possessive(self, possessive: bool) -> Self {
         Self { possessive, ..self }
     }
 
-    /// The same with or without lower-casing.
+    /// Enables or disables lowercasing.
     #[must_use]
     pub fn with_lower_case(self, lower_case: bool) -> Self {
         Self { lower_case, ..self }
     }
 
-    /// The same with other stop words.
+    /// Sets the stop words.
     #[must_use]
     pub fn with_stop_words(self, stop_words: StopWords) -> Self {
         Self { stop_words, ..self }
     }
 
-    /// The same with another stemmer.
+    /// Sets the [`stemmer`](Self::stemmer).
     #[must_use]
     pub fn with_stemmer(self, stemmer: Stemmer) -> Self {
         Self { stemmer, ..self }
     }
 
-    /// The analysis ready to run.
+    /// Validates the configuration and creates the analyzer.
     ///
     /// # Errors
     ///
-    /// [`AnalysisError`] when the longest word is out of range, or a stop word is empty or can never match.
+    /// [`AnalysisError`] when the maximum token length is out of range, or a stop word is empty or
+    /// can never match.
     pub fn build(&self) -> Result<AnalysisPipeline, AnalysisError> {
         if !(SHORTEST_TOKEN..=LONGEST_TOKEN).contains(&self.max_len) {
             return Err(AnalysisError::TokenLength {
@@ -190,7 +194,7 @@ impl Analysis {
     }
 }
 
-/// The name of a preset where it is one, and otherwise the steps: `unicode+lower+stop:nltk179+english`.
+/// The name of a preset, else the steps: `unicode+lower+stop:nltk179+english`.
 impl fmt::Display for Analysis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((name, _)) = NAMED.iter().find(|(_, preset)| preset() == *self) {
@@ -222,7 +226,8 @@ impl fmt::Display for Analysis {
     }
 }
 
-/// A preset by its name: `anserini`, `anserini-unstemmed`, `english`, `lucene-standard`, `whitespace`.
+/// Parses the name of a preset: `anserini`, `anserini-unstemmed`, `english`, `lucene-standard`,
+/// `whitespace`.
 impl FromStr for Analysis {
     type Err = AnalysisError;
 

@@ -1,4 +1,4 @@
-//! An analysis at work.
+//! The analyzer built from an analysis configuration.
 
 use super::Analysis;
 use super::lowercase::push_lower;
@@ -6,7 +6,7 @@ use super::stemmer::Stem;
 use super::stop_words::StopSet;
 use ir_core::{Analyzer, Token};
 
-/// An [`Analysis`] made ready to run; see [`Analysis::build`].
+/// Analyzer created by [`Analysis::build`].
 #[derive(Debug, Clone)]
 pub struct AnalysisPipeline {
     analysis: Analysis,
@@ -19,7 +19,7 @@ impl AnalysisPipeline {
         Self { analysis, stops }
     }
 
-    /// What it was built from.
+    /// The configuration of the analyzer.
     pub fn analysis(&self) -> &Analysis {
         &self.analysis
     }
@@ -67,7 +67,7 @@ impl Analyzer for AnalysisPipeline {
     }
 }
 
-/// Cuts a final `'s`, in any of three apostrophes and either case.
+/// Removes a trailing `'s` with any of three apostrophes, in either case.
 fn without_possessive(word: &str) -> &str {
     match word.strip_suffix(['s', 'S']) {
         Some(rest) => rest

@@ -1,4 +1,4 @@
-//! Stop words: words that are dropped because they are everywhere.
+//! Stop-word lists of Lucene and NLTK, and custom ones.
 
 use super::error::AnalysisError;
 use super::lowercase::push_lower;
@@ -6,41 +6,41 @@ use ir_core::stop_words::NLTK;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Which words are dropped. A dropped word leaves a gap in the positions.
+/// Stop-word list. A removed word leaves a gap in the positions.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopWords {
-    /// None is dropped.
+    /// No stop words: nothing is removed.
     None,
-    /// The 33 English words of Lucene's `EnglishAnalyzer`, and with it of Anserini and Elasticsearch.
+    /// The 33 English stop words of Lucene's `EnglishAnalyzer`, Anserini and Elasticsearch.
     #[default]
     Lucene33,
-    /// The 179 English words of NLTK (before its release of 2024 that added contractions).
+    /// The 179 English stop words of NLTK before 2024, when contractions were added.
     Nltk179,
-    /// Your own, in lower case when words are lower-cased.
+    /// A custom list; in lowercase if tokens are lowercased.
     Custom(BTreeSet<String>),
 }
 
 impl StopWords {
-    /// Your own list.
+    /// Creates a custom list.
     pub fn custom<T: Into<String>>(words: impl IntoIterator<Item = T>) -> Self {
         Self::Custom(words.into_iter().map(Into::into).collect())
     }
 
-    /// The words, in no particular order.
+    /// Iterates over the words, in arbitrary order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        let (listed, own): (&[&str], _) = match self {
+        let (listed, custom): (&[&str], _) = match self {
             Self::None => (&[], None),
             Self::Lucene33 => (&LUCENE, None),
             Self::Nltk179 => (&NLTK, None),
             Self::Custom(words) => (&[], Some(words)),
         };
-        let own = own.into_iter().flatten().map(String::as_str);
-        listed.iter().copied().chain(own)
+        let custom = custom.into_iter().flatten().map(String::as_str);
+        listed.iter().copied().chain(custom)
     }
 
-    /// Whether `word` is on the list.
+    /// Returns whether the list contains `word`.
     pub fn contains(&self, word: &str) -> bool {
         match self {
             Self::Custom(words) => words.contains(word),
@@ -72,10 +72,10 @@ const LUCENE: [&str; 33] = [
     "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
 ];
 
-/// A list made ready for many questions: most words are turned away by their first byte and length alone.
+/// Stop-word set with a fast path: most words are rejected by first byte and length.
 #[derive(Debug, Clone)]
 pub(super) struct StopSet {
-    /// By first byte: the lengths that occur (from 63 bytes on, all in one).
+    /// Bit set of the lengths that occur, by first byte; bit 63 stands for 63 and more bytes.
     lengths: Box<[u64; 256]>,
     sorted: Vec<Box<str>>,
 }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_set_holds_the_list_and_nothing_else() {
+    fn the_set_equals_the_list() {
         let long = "x".repeat(70);
         for list in [
             StopWords::None,
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_cannot_match_are_refused() {
+    fn stop_words_that_cannot_match_are_rejected() {
         assert_eq!(
             StopWords::custom([""]).check(false),
             Err(AnalysisError::EmptyStopWord)

@@ -156,7 +156,7 @@ fn flush<W: Write>(
 
 /// The final document numbers.
 enum DocNumbering {
-    /// Insertion order.
+    /// Documents keep their insertion order.
     Unchanged(u32),
     /// `old[new]` and `new[old]`.
     Permuted { old: Vec<u32>, new: Vec<u32> },
@@ -253,7 +253,7 @@ impl PostingsWriter<'_> {
                 self.batch(&mut batch, &mut terms, file, path)?;
                 waiting = 0;
                 if progress.report("writing", self.tokens, Some(self.total)) == Flow::Stop {
-                    return Err(BuildError::Cancelled);
+                    return Err(BuildError::Canceled);
                 }
             }
             if !more {

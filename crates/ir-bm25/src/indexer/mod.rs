@@ -37,11 +37,11 @@ const CHUNK_BYTES: usize = 2 << 20;
 /// Incremental, parallel builder of an [`Index`] within a memory budget.
 ///
 /// # Memory
-/// [`IndexBuilder::with_memory`] bounds the inverted documents and stored fields held in memory; the
-/// rest is spilled to temporary files. In addition, the builder holds for every document its id, 40
-/// bytes and about 8 bytes per field; the chunks in progress (about 10 MB per thread); and at the
-/// end the term dictionary and the longest posting list. The bytes of the index depend neither on
-/// the budget nor on the number of threads.
+/// [`IndexBuilder::with_memory`] bounds the inverted documents and stored fields held in memory;
+/// the rest is spilled to temporary files. In addition, the builder holds for every document its
+/// id, 40 bytes and about 8 bytes per field; the chunks in progress (about 10 MB per thread); and
+/// at the end the term dictionary and the longest posting list. The bytes of the index depend
+/// neither on the budget nor on the number of threads.
 ///
 /// ```
 /// use ir_bm25::{Bm25, Index, IndexBuilder, IndexConfig};
@@ -131,8 +131,8 @@ impl IndexBuilder {
         }
     }
 
-    /// Sets the directory of the temporary files. They are unnamed, and the operating system removes
-    /// them even if the process is killed. Default: the system's directory.
+    /// Sets the directory of the temporary files. They are unnamed, and the operating system
+    /// removes them even if the process is killed. Default: the system's directory.
     #[must_use]
     pub fn with_temporary_folder(self, folder: impl Into<PathBuf>) -> Self {
         Self {
@@ -163,7 +163,7 @@ impl IndexBuilder {
     /// Adds all documents of a collection.
     ///
     /// # Errors
-    /// As [`IndexBuilder::push`], [`BuildError::Corpus`] and [`BuildError::Cancelled`].
+    /// As [`IndexBuilder::push`], [`BuildError::Corpus`] and [`BuildError::Canceled`].
     pub fn push_all<C: Corpus + ?Sized>(
         &mut self,
         corpus: &C,
@@ -180,12 +180,12 @@ impl IndexBuilder {
                 if read.is_multiple_of(4096)
                     && progress.report("indexing", read, total) == Flow::Stop
                 {
-                    return Err(BuildError::Cancelled);
+                    return Err(BuildError::Canceled);
                 }
             }
             match progress.report("indexing", read, total.or(Some(read))) {
                 Flow::Continue => Ok(()),
-                Flow::Stop => Err(BuildError::Cancelled),
+                Flow::Stop => Err(BuildError::Canceled),
             }
         })
     }
@@ -213,7 +213,7 @@ impl IndexBuilder {
     /// [`IndexBuilder::finish`] with progress reports.
     ///
     /// # Errors
-    /// As [`IndexBuilder::finish`], and [`BuildError::Cancelled`].
+    /// As [`IndexBuilder::finish`], and [`BuildError::Canceled`].
     pub fn finish_with(mut self, progress: &mut dyn Progress) -> Result<Index, BuildError> {
         let path = Path::new("(memory)");
         let bytes = self.write_index(Vec::new(), path, progress)?;
@@ -232,7 +232,7 @@ impl IndexBuilder {
     /// [`IndexBuilder::finish_to`] with progress reports.
     ///
     /// # Errors
-    /// As [`IndexBuilder::finish_to`], and [`BuildError::Cancelled`].
+    /// As [`IndexBuilder::finish_to`], and [`BuildError::Canceled`].
     pub fn finish_to_with(
         mut self,
         path: impl AsRef<Path>,

@@ -16,7 +16,7 @@ use ir_core::store::{ByteReader, write_varint};
 /// Maximum number of runs in a merge.
 const MERGE_FACTOR: usize = 64;
 
-/// Writes a run.
+/// Encoder of a sorted run.
 #[derive(Debug, Default)]
 pub(super) struct RunWriter {
     bytes: Vec<u8>,
@@ -116,7 +116,7 @@ impl SortedRuns {
             .collect()
     }
 
-    /// Merges all runs.
+    /// Starts the final merge of all runs.
     pub(super) fn merge(mut self) -> io::Result<RunMerge> {
         let mut sources = Self::files(&mut self.spilled)?;
         sources.extend(self.memory.into_iter().map(RunReader::memory));

@@ -90,7 +90,7 @@ impl<'a> PostingsCursor<'a> {
         Some(cursor)
     }
 
-    /// Document frequency.
+    /// Document frequency of the term.
     pub(crate) const fn df(&self) -> u32 {
         self.df
     }

@@ -23,7 +23,7 @@ pub(crate) use cursor::{END, PostingsCursor};
 pub(crate) use encode::{Posting, encode};
 pub(crate) use impacts::Impact;
 
-/// Postings per block.
+/// Number of postings in a full block.
 pub(crate) const BLOCK: usize = 128;
 /// Bytes per block entry.
 const ENTRY: usize = 18;

@@ -69,8 +69,8 @@ struct BoundedList<'s, 'a> {
     term: &'s mut QueryTerm<'a>,
     /// Maximum term score in the range.
     bound: f32,
-    /// The bound divided by the number of postings: among lists with low bounds, long ones should be
-    /// non-essential.
+    /// The bound divided by the number of postings: among lists with low bounds, long ones should
+    /// be non-essential.
     bound_per_posting: f32,
     /// A block and its maximum term score.
     block: (usize, f32),
@@ -121,8 +121,8 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
         }
     }
 
-    /// The end of the range from `start`: the first end of a block of an essential list, at threshold the
-    /// minimum range.
+    /// The end of the range from `start`: the first end of a block of an essential list, at
+    /// threshold the minimum range.
     fn range_end(&mut self, start: u32) -> u32 {
         let mut end = start.saturating_add(MAX_RANGE);
         // If no list was essential, the last one stands in.

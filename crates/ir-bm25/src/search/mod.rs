@@ -23,7 +23,8 @@ const WEIGHTS: std::ops::RangeInclusive<f32> = 1e-9..=1e9;
 
 /// Maximum number of posting lists for pruning. In a long query no list contributes much, so nearly
 /// every document stays a candidate and bookkeeping costs more than it saves: for queries of 130
-/// words over 1.1 million one-line documents, pruning took 3.1 ms per query, exhaustive scoring 2.3.
+/// words over 1.1 million one-line documents, pruning took 3.1 ms per query, exhaustive scoring
+/// 2.3.
 const MAX_PRUNED_LISTS: usize = 40;
 
 /// BM25 searcher over an [`Index`]; implements [`Retriever`].
@@ -37,11 +38,10 @@ const MAX_PRUNED_LISTS: usize = 40;
 /// let documents = vec![
 ///     Document::new("a").with_title("Tea").with_text("A drink made of leaves"),
 ///     Document::new("b").with_title("Drinks").with_text("Tea, coffee, milk"),
-/// ];
-/// let config = IndexConfig::default().with_fields(IndexedFields::Separate);
-/// let index = Index::build(&documents, &config, &mut NoProgress)?;
-/// let searcher = index.searcher(Bm25::new(1.2, 0.75))?.with_weights(&[("title", 3.0), ("text", 1.0)])?;
-/// let ranking = searcher.search("tea", &Search::top(2))?;
+/// ]; let config = IndexConfig::default().with_fields(IndexedFields::Separate); let index =
+/// Index::build(&documents, &config, &mut NoProgress)?; let searcher =
+/// index.searcher(Bm25::new(1.2, 0.75))?.with_weights(&[("title", 3.0), ("text", 1.0)])?; let
+/// ranking = searcher.search("tea", &Search::top(2))?;
 /// assert_eq!(index.ids().id(ranking.hits()[0].doc), "a");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -117,33 +117,33 @@ impl Searcher {
         Self { pruning, ..self }
     }
 
-    /// The searched index.
+    /// Returns the index that is searched.
     #[must_use]
     pub const fn index(&self) -> &Index {
         &self.index
     }
 
-    /// The BM25 parameters.
+    /// Returns the parameters of the searcher.
     #[must_use]
     pub const fn bm25(&self) -> Bm25 {
         self.bm25
     }
 
-    /// Explains the score of a document. The root value equals the score of [`Retriever::search`] bit
-    /// for bit: the sum of its details in double precision, rounded to single once. A document that
-    /// contains no query term has value 0 and no details.
+    /// Explains the score of a document. The root value equals the score of [`Retriever::search`]
+    /// bit for bit: the sum of its details in double precision, rounded to single once. A document
+    /// that contains no query term has value 0 and no details.
     ///
     /// ```
     /// use ir_bm25::{Bm25, Index, IndexConfig};
     /// use ir_core::{Document, NoProgress, Retriever, Search};
     ///
-    /// let documents = vec![Document::new("a").with_text("green tea"), Document::new("b").with_text("black tea")];
-    /// let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress)?;
-    /// let searcher = index.searcher(Bm25::ANSERINI)?;
-    /// let best = searcher.search("black tea", &Search::top(1))?.hits()[0];
-    /// let why = searcher.explain("black tea", best.doc)?;
-    /// assert_eq!(why.value, best.score);
-    /// assert_eq!(why.details.iter().map(|term| f64::from(term.value)).sum::<f64>() as f32, best.score);
+    /// let documents = vec![Document::new("a").with_text("green tea"),
+    /// Document::new("b").with_text("black tea")]; let index = Index::build(&documents,
+    /// &IndexConfig::default(), &mut NoProgress)?; let searcher = index.searcher(Bm25::ANSERINI)?;
+    /// let best = searcher.search("black tea", &Search::top(1))?.hits()[0]; let why =
+    /// searcher.explain("black tea", best.doc)?; assert_eq!(why.value, best.score);
+    /// assert_eq!(why.details.iter().map(|term| f64::from(term.value)).sum::<f64>() as f32,
+    /// best.score);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -225,7 +225,7 @@ fn search_error(damaged: DamagedPostings) -> SearchError {
     }
 }
 
-/// Analyzer without output.
+/// Analyzer that emits no tokens.
 struct NoTerms;
 
 impl Analyzer for NoTerms {

@@ -94,12 +94,12 @@ impl<'a> QueryPlan<'a> {
 
     /// Returns whether the sum of term scores in double precision is independent of their order.
     ///
-    /// Every term score is `w - y` with `y = w / (1 + x)` rounded to single precision,
-    /// `0 <= y <= w`. For `y >= w/2` the difference is exact and a multiple of the spacing of floats
-    /// at `w/2`; otherwise it is rounded to a float of at least `w/2`. So all scores of a term, and
-    /// all bounds of them, are multiples of half the spacing of floats at `w`; and sums below 2^53
-    /// multiples of the smallest such step are exact. That holds unless the weights of one query are
-    /// more than 2^28 apart.
+    /// Every term score is `w - y` with `y = w / (1 + x)` rounded to single precision, `0 <= y <=
+    /// w`. For `y >= w/2` the difference is exact and a multiple of the spacing of floats at `w/2`;
+    /// otherwise it is rounded to a float of at least `w/2`. So all scores of a term, and all
+    /// bounds of them, are multiples of half the spacing of floats at `w`; and sums below 2^53
+    /// multiples of the smallest such step are exact. That holds unless the weights of one query
+    /// are more than 2^28 apart.
     pub(super) fn is_order_free(&self) -> bool {
         let weights = self.terms.iter().map(|term| f64::from(term.scorer.weight));
         let sum: f64 = weights.clone().sum();

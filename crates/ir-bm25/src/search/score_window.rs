@@ -6,8 +6,8 @@ use crate::postings::{BLOCK, END, PostingsCursor};
 /// Documents per window: their scores just fit the L1 cache.
 pub(super) const WINDOW_DOCS: u32 = 4096;
 
-/// Score accumulators for the documents from `start` to at most `start + WINDOW_DOCS`, and a bit set
-/// of the documents that contain a query term.
+/// Score accumulators for the documents from `start` to at most `start + WINDOW_DOCS`, and a bit
+/// set of the documents that contain a query term.
 pub(super) struct ScoreWindow {
     start: u32,
     end: u32,

@@ -1,18 +1,26 @@
-//! What several tests need: collections in BEIR's form, and small random ones.
+//! Shared test helpers: collections in the BEIR format.
 #![allow(
     dead_code,
     clippy::print_stderr,
-    reason = "every test uses its own part"
+    reason = "every test uses some of the helpers"
 )]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use ir_core::Document;
+use std::borrow::Borrow;
+
+use ir_bm25::{Index, IndexConfig};
+use ir_core::{Document, NoProgress};
 use serde::Deserialize;
 
-/// The folder of real collections, when there is one.
+/// Builds an index in memory.
+pub(crate) fn built(documents: &[Document], config: impl Borrow<IndexConfig>) -> Index {
+    Index::build(documents, config.borrow(), &mut NoProgress).unwrap()
+}
+
+/// The directory of real collections (`IR_DATA`), if it is set.
 pub(crate) fn data() -> Option<PathBuf> {
     let folder = std::env::var_os("IR_DATA").map(PathBuf::from);
     if folder.is_none() {

@@ -59,7 +59,7 @@ impl<'a> ByteReader<'a> {
         rest
     }
 
-    /// Reads a varint.
+    /// Reads an integer that was written by [`write_varint`].
     #[inline]
     pub fn varint(&mut self) -> Option<u64> {
         let mut number = 0_u64;
@@ -91,7 +91,7 @@ impl<'a> ByteReader<'a> {
         self.take(N)?.try_into().ok()
     }
 
-    /// Reads a byte.
+    /// Reads a single byte.
     #[inline]
     pub fn u8(&mut self) -> Option<u8> {
         self.take(1)?.first().copied()

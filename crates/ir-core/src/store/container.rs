@@ -46,10 +46,10 @@ impl IndexFormat {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verify {
-    /// Those of all sections. Reads the whole file once.
+    /// Checksums of all sections. Reads the whole file once.
     #[default]
     AllSections,
-    /// Those of all sections but the large ones (postings and stored documents; vectors and
+    /// Checksums of all sections but the large ones (postings and stored documents; vectors and
     /// graphs), so that the time to open an index does not depend on their size. Damage in a
     /// skipped section shows as a search error or as wrong hits, never as a panic. The `verify`
     /// method of an index verifies them later.
@@ -67,7 +67,7 @@ pub struct IndexFile {
 #[derive(Debug, Clone)]
 struct Section {
     name: String,
-    /// Without padding.
+    /// Byte range of the content, without padding.
     range: Range<usize>,
     checksum: u32,
 }
@@ -85,11 +85,7 @@ impl IndexFile {
     ///
     /// # Errors
     /// [`OpenIndexError`] names the file, what was expected and what was found.
-    pub fn open(
-        format: &IndexFormat,
-        path: &Path,
-        verify: Verify,
-    ) -> Result<Self, OpenIndexError> {
+    pub fn open(format: &IndexFormat, path: &Path, verify: Verify) -> Result<Self, OpenIndexError> {
         let bytes = IndexBytes::open(path)?;
         Self::new(format, bytes, Some(path.to_owned()), verify)
     }
@@ -186,7 +182,11 @@ impl IndexFile {
     }
 
     fn verify_sections(&self, selects: impl Fn(&str) -> bool) -> Result<(), OpenIndexError> {
-        for section in self.sections.iter().filter(|section| selects(&section.name)) {
+        for section in self
+            .sections
+            .iter()
+            .filter(|section| selects(&section.name))
+        {
             let range = section.padded();
             let mut checksum = crc32fast::Hasher::new();
             for start in range.clone().step_by(READ_AHEAD) {

@@ -1,31 +1,32 @@
-//! Stemmers: a word to the form shared by its relatives.
+//! Stemming of English words.
 
 mod porter;
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How words are brought to a common form. All of them expect lower-case words.
+/// Stemming algorithm. All algorithms expect lowercase words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Stemmer {
-    /// Words stay as they are.
+    /// No stemming: tokens are unchanged.
     None,
-    /// Porter's stemmer as Lucene has it (and with it Anserini, Elasticsearch and Solr): the author's revised program,
-    /// which leaves words of one and two letters alone and has two rules that differ from the printed ones.
+    /// Porter stemmer of Lucene, and so of Anserini, Elasticsearch and Solr: the author's revised
+    /// implementation, which keeps words of one or two letters and changes two of the published
+    /// rules.
     #[default]
     Porter,
-    /// Porter's stemmer as printed in 1980. Snowball's `porter` is the same but for double consonants that English
-    /// hardly has (of `trekking` this makes `trek`, Snowball `trekk`).
+    /// Porter stemmer as published in 1980. Snowball's `porter` differs only in double consonants
+    /// that are rare in English (`trekking` is `trek` here, `trekk` in Snowball).
     Porter1980,
-    /// Snowball's `english` (also called Porter2) as of its version 3.0. The algorithm is revised from time to time;
-    /// a later revision would be another variant here, so that saved indexes keep their terms.
+    /// Snowball's `english` (Porter2), version 3.0. A later revision of the algorithm would be
+    /// another variant, so that saved indexes keep their terms.
     English,
 }
 
 impl Stemmer {
-    /// The stem of one lower-case word.
+    /// Stems a lowercase word.
     ///
     /// ```
     /// use ir_bm25::analysis::Stemmer;
@@ -39,7 +40,7 @@ impl Stemmer {
     }
 }
 
-/// The name as it is spelled in a saved index.
+/// The name in saved indexes.
 impl fmt::Display for Stemmer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -51,7 +52,7 @@ impl fmt::Display for Stemmer {
     }
 }
 
-/// A stemmer at work, with the scratch space that it needs.
+/// A stemmer with its buffers.
 pub(super) struct Stem {
     stemmer: Stemmer,
     snowball: Option<snowball_stemmers_rs::Stemmer>,
@@ -70,12 +71,14 @@ impl Stem {
         }
     }
 
-    /// Stems in place. The printed Porter rules make an empty word of `s`.
+    /// Stems in place. The stem of `s` by the published Porter rules is empty.
     pub(super) fn apply(&mut self, word: &mut String) {
         match self.stemmer {
             Stemmer::None => {}
-            Stemmer::Porter => porter::stem(word, &mut self.units, porter::Form::Revised),
-            Stemmer::Porter1980 => porter::stem(word, &mut self.units, porter::Form::Printed),
+            Stemmer::Porter => porter::stem(word, &mut self.units, porter::PorterRules::Revised),
+            Stemmer::Porter1980 => {
+                porter::stem(word, &mut self.units, porter::PorterRules::Published)
+            }
             Stemmer::English => {
                 if let Some(snowball) = &self.snowball
                     && let std::borrow::Cow::Owned(stem) = snowball.stem(word)

@@ -1,20 +1,21 @@
-//! The suffix-stripping algorithm of M. F. Porter, "An algorithm for suffix stripping" (1980), in the two forms that
-//! are in use. Words are edited in place.
+//! Porter stemmer: M. F. Porter, "An algorithm for suffix stripping" (1980), in its two variants.
+//! Words are edited in place.
 
-/// Which form of the algorithm.
+/// Variant of the algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    /// The rules as printed in 1980.
-    Printed,
-    /// Porter's own later program: words of one and two letters stay, `bli` becomes `ble`, and `logi` becomes `log`.
+pub(super) enum PorterRules {
+    /// The rules published in 1980.
+    Published,
+    /// Porter's later implementation: keeps words of one and two letters, maps `bli` to `ble` and
+    /// `logi` to `log`.
     Revised,
 }
 
 /// Stems `word` in place. `units` is scratch space.
 ///
-/// The letters are UTF-16 units, as they are for Lucene's class; it matters for the few words that mix other scripts
-/// with English endings, where two equal units in a row count as a double letter.
-pub(super) fn stem(word: &mut String, units: &mut Vec<u16>, form: Form) {
+/// Letters are UTF-16 units, as in Lucene. This matters for words that mix other scripts with
+/// English suffixes, where two equal units in a row count as a double letter.
+pub(super) fn stem(word: &mut String, units: &mut Vec<u16>, form: PorterRules) {
     if word.is_ascii() {
         run(word, form);
     } else if word.as_bytes().last().is_some_and(u8::is_ascii_lowercase) {
@@ -29,8 +30,8 @@ pub(super) fn stem(word: &mut String, units: &mut Vec<u16>, form: Form) {
     }
 }
 
-/// A word that can be read by letter and changed at its end.
-trait Word {
+/// Editable word: access by letter, suffix replacement.
+trait StemBuffer {
     fn len(&self) -> usize;
     fn at(&self, i: usize) -> u16;
     fn has_suffix(&self, ascii: &str) -> bool;
@@ -38,8 +39,7 @@ trait Word {
     fn append(&mut self, ascii: &str);
 }
 
-/// ASCII only.
-impl Word for String {
+impl StemBuffer for String {
     fn len(&self) -> usize {
         self.len()
     }
@@ -57,7 +57,7 @@ impl Word for String {
     }
 }
 
-impl Word for Vec<u16> {
+impl StemBuffer for Vec<u16> {
     fn len(&self) -> usize {
         self.len()
     }
@@ -76,24 +76,24 @@ impl Word for Vec<u16> {
     }
 }
 
-/// A suffix, and what takes its place.
+/// A suffix and its replacement.
 type Rule = (&'static str, &'static str);
 
-/// The rules of step 2 for words with this letter before the last. Of two suffixes that fit, the longer comes first.
-fn step_2(before_last: u8, form: Form) -> &'static [Rule] {
+/// The rules of step 2 for words with this penultimate letter. Longer suffixes come first.
+fn step_2(before_last: u8, form: PorterRules) -> &'static [Rule] {
     match (before_last, form) {
         (b'a', _) => &[("ational", "ate"), ("tional", "tion")],
         (b'c', _) => &[("enci", "ence"), ("anci", "ance")],
         (b'e', _) => &[("izer", "ize")],
-        (b'g', Form::Revised) => &[("logi", "log")],
-        (b'l', Form::Printed) => &[
+        (b'g', PorterRules::Revised) => &[("logi", "log")],
+        (b'l', PorterRules::Published) => &[
             ("abli", "able"),
             ("alli", "al"),
             ("entli", "ent"),
             ("eli", "e"),
             ("ousli", "ous"),
         ],
-        (b'l', Form::Revised) => &[
+        (b'l', PorterRules::Revised) => &[
             ("bli", "ble"),
             ("alli", "al"),
             ("entli", "ent"),
@@ -123,7 +123,7 @@ fn step_3(last: u8) -> &'static [Rule] {
     }
 }
 
-/// The rules of step 4 for words with this letter before the last.
+/// The rules of step 4 for words with this penultimate letter.
 fn step_4(before_last: u8) -> &'static [Rule] {
     match before_last {
         b'a' => &[("al", "")],
@@ -142,8 +142,8 @@ fn step_4(before_last: u8) -> &'static [Rule] {
     }
 }
 
-fn run<W: Word>(w: &mut W, form: Form) {
-    if w.len() == 0 || form == Form::Revised && w.len() <= 2 {
+fn run<W: StemBuffer>(w: &mut W, form: PorterRules) {
+    if w.len() == 0 || form == PorterRules::Revised && w.len() <= 2 {
         return;
     }
     plurals_and_participles(w);
@@ -170,7 +170,7 @@ fn run<W: Word>(w: &mut W, form: Form) {
 }
 
 /// Steps 1a and 1b.
-fn plurals_and_participles<W: Word>(w: &mut W) {
+fn plurals_and_participles<W: StemBuffer>(w: &mut W) {
     if last(w) == Some(b's') {
         if ends(w, "sses").is_some() || ends(w, "ies").is_some() {
             w.truncate(w.len() - 2);
@@ -202,8 +202,8 @@ fn plurals_and_participles<W: Word>(w: &mut W) {
     }
 }
 
-/// Step 5.
-fn tidy_up<W: Word>(w: &mut W) {
+/// Steps 5a and 5b.
+fn tidy_up<W: StemBuffer>(w: &mut W) {
     if last(w) == Some(b'e') {
         let stem = w.len() - 1;
         let m = measure(w, stem);
@@ -217,19 +217,19 @@ fn tidy_up<W: Word>(w: &mut W) {
 }
 
 /// The letter as ASCII; 0 for any other.
-fn letter<W: Word>(w: &W, i: usize) -> u8 {
+fn letter<W: StemBuffer>(w: &W, i: usize) -> u8 {
     u8::try_from(w.at(i)).unwrap_or(0)
 }
 
-fn last<W: Word>(w: &W) -> Option<u8> {
+fn last<W: StemBuffer>(w: &W) -> Option<u8> {
     w.len().checked_sub(1).map(|i| letter(w, i))
 }
 
-fn before_last<W: Word>(w: &W) -> Option<u8> {
+fn before_last<W: StemBuffer>(w: &W) -> Option<u8> {
     w.len().checked_sub(2).map(|i| letter(w, i))
 }
 
-fn is_consonant<W: Word>(w: &W, i: usize) -> bool {
+fn is_consonant<W: StemBuffer>(w: &W, i: usize) -> bool {
     match letter(w, i) {
         b'a' | b'e' | b'i' | b'o' | b'u' => false,
         b'y' => i == 0 || !is_consonant(w, i - 1),
@@ -237,8 +237,8 @@ fn is_consonant<W: Word>(w: &W, i: usize) -> bool {
     }
 }
 
-/// Porter's m: how often a run of vowels is followed by a run of consonants in the first `len` letters.
-fn measure<W: Word>(w: &W, len: usize) -> usize {
+/// Porter's measure m: number of vowel-consonant sequences in the first `len` letters.
+fn measure<W: StemBuffer>(w: &W, len: usize) -> usize {
     let (mut m, mut after_vowel) = (0, false);
     let mut before_is_consonant = false;
     for i in 0..len {
@@ -256,18 +256,19 @@ fn measure<W: Word>(w: &W, len: usize) -> usize {
     m
 }
 
-fn has_vowel<W: Word>(w: &W, len: usize) -> bool {
+fn has_vowel<W: StemBuffer>(w: &W, len: usize) -> bool {
     (0..len).any(|i| !is_consonant(w, i))
 }
 
-/// Whether the word ends in the same consonant twice.
-fn is_double<W: Word>(w: &W) -> bool {
+/// Returns whether the word ends in a double consonant.
+fn is_double<W: StemBuffer>(w: &W) -> bool {
     let n = w.len();
     n >= 2 && w.at(n - 1) == w.at(n - 2) && is_consonant(w, n - 1)
 }
 
-/// Whether the first `len` letters end in consonant, vowel, consonant, the last not being w, x or y.
-fn is_short<W: Word>(w: &W, len: usize) -> bool {
+/// Returns whether the first `len` letters end in consonant, vowel, consonant, where the last is
+/// not w, x or y.
+fn is_short<W: StemBuffer>(w: &W, len: usize) -> bool {
     len >= 3
         && !matches!(letter(w, len - 1), b'w' | b'x' | b'y')
         && is_consonant(w, len - 1)
@@ -275,19 +276,19 @@ fn is_short<W: Word>(w: &W, len: usize) -> bool {
         && is_consonant(w, len - 3)
 }
 
-/// The length of what stands before `suffix`, when the word ends in it.
-fn ends<W: Word>(w: &W, suffix: &str) -> Option<usize> {
+/// The length of the stem before `suffix`, if the word ends in it.
+fn ends<W: StemBuffer>(w: &W, suffix: &str) -> Option<usize> {
     w.has_suffix(suffix).then(|| w.len() - suffix.len())
 }
 
-/// The first rule whose suffix the word ends in: suffix, replacement, length of the stem.
-fn first_fit<W: Word>(w: &W, rules: &[Rule]) -> Option<(&'static str, &'static str, usize)> {
+/// The first rule with a matching suffix: suffix, replacement, length of the stem.
+fn first_fit<W: StemBuffer>(w: &W, rules: &[Rule]) -> Option<(&'static str, &'static str, usize)> {
     rules
         .iter()
         .find_map(|&(suffix, with)| Some((suffix, with, ends(w, suffix)?)))
 }
 
-fn replace<W: Word>(w: &mut W, cut: usize, with: &str) {
+fn replace<W: StemBuffer>(w: &mut W, cut: usize, with: &str) {
     w.truncate(w.len() - cut);
     w.append(with);
 }

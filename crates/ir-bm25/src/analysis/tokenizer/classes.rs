@@ -3,10 +3,10 @@
 use super::code_points::{self, Range};
 use std::sync::LazyLock;
 
-/// What a character does at word boundaries: the classes of Unicode's annex 29, with emoji and the scripts that are
-/// written without blanks set apart.
+/// Word-break class of a character: the classes of Unicode Standard Annex 29, with separate classes
+/// for emoji and for scripts written without spaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum WordBreakClass {
     Other,
     Letter,
     Hebrew,
@@ -23,30 +23,30 @@ pub(super) enum Class {
     DoubleQuote,
     Extend,
     ZeroWidthJoiner,
-    /// U+FE0E, text presentation.
+    /// Text presentation selector, U+FE0E.
     TextSelector,
-    /// U+FE0F, emoji presentation.
+    /// Emoji presentation selector, U+FE0F.
     EmojiSelector,
-    /// U+20E3, the frame around a key.
+    /// Combining enclosing keycap, U+20E3.
     Keycap,
-    /// `#` and `*`, which become keys. So do digits, but those are words in any case.
+    /// Keycap bases `#` and `*`. Digits are keycap bases too, but always words.
     KeycapBase,
-    /// U+E0020 to U+E007E, which spell the flags of regions.
+    /// Tag characters of flag sequences, U+E0020 to U+E007E.
     Tag,
-    /// U+E007F, which ends such a spelling.
+    /// Cancel tag, U+E007F, which ends a tag sequence.
     TagEnd,
-    /// Skin tones.
+    /// Emoji skin tone modifiers.
     Modifier,
     Emoji,
-    /// Letters that are emoji as well.
+    /// Letters that are also emoji.
     EmojiLetter,
     Regional,
 }
 
-impl Class {
-    /// Whether the character belongs to the one before it, whatever that is.
+impl WordBreakClass {
+    /// Returns whether the character extends the one before it.
     pub(super) fn extends(self) -> bool {
-        use Class::*;
+        use WordBreakClass::*;
         matches!(
             self,
             Extend
@@ -61,58 +61,66 @@ impl Class {
         )
     }
 
-    /// The same, but for the two presentation selectors, which emoji sequences treat apart.
+    /// As [`WordBreakClass::extends`], without the presentation selectors, which emoji sequences
+    /// treat separately.
     pub(super) fn extends_emoji(self) -> bool {
-        self.extends() && !matches!(self, Class::TextSelector | Class::EmojiSelector)
+        self.extends()
+            && !matches!(
+                self,
+                WordBreakClass::TextSelector | WordBreakClass::EmojiSelector
+            )
     }
 }
 
 const BLOCK: usize = 256;
 
-/// Two stages: the block of 256 code points, then the place in it. Blocks of the same content are stored once.
-struct Table {
-    blocks: Vec<[Class; BLOCK]>,
+/// Two-stage table: block of 256 code points, then offset in the block. Equal blocks are shared.
+struct ClassTable {
+    blocks: Vec<[WordBreakClass; BLOCK]>,
     index: Vec<u8>,
 }
 
-static TABLE: LazyLock<Table> = LazyLock::new(Table::build);
+static TABLE: LazyLock<ClassTable> = LazyLock::new(ClassTable::build);
 
-impl Table {
+impl ClassTable {
     fn build() -> Self {
-        let listed: [(Class, &[Range]); 16] = [
-            (Class::Letter, &code_points::ALETTER),
-            (Class::Hebrew, &code_points::HEBREW),
-            (Class::Numeric, &code_points::NUMERIC),
-            (Class::Katakana, &code_points::KATAKANA),
-            (Class::Ideograph, &code_points::IDEOGRAPH),
-            (Class::SoutheastAsian, &code_points::SOUTHEAST_ASIAN),
+        let listed: [(WordBreakClass, &[Range]); 16] = [
+            (WordBreakClass::Letter, &code_points::ALETTER),
+            (WordBreakClass::Hebrew, &code_points::HEBREW),
+            (WordBreakClass::Numeric, &code_points::NUMERIC),
+            (WordBreakClass::Katakana, &code_points::KATAKANA),
+            (WordBreakClass::Ideograph, &code_points::IDEOGRAPH),
             (
-                Class::SoutheastAsianMark,
+                WordBreakClass::SoutheastAsian,
+                &code_points::SOUTHEAST_ASIAN,
+            ),
+            (
+                WordBreakClass::SoutheastAsianMark,
                 &code_points::SOUTHEAST_ASIAN_MARK,
             ),
-            (Class::ExtendNumLet, &code_points::EXTEND_NUM_LET),
-            (Class::MidLetter, &code_points::MID_LETTER),
-            (Class::MidNum, &code_points::MID_NUM),
-            (Class::MidNumLet, &code_points::MID_NUM_LET),
-            (Class::Extend, &code_points::EXTEND),
-            (Class::Emoji, &code_points::EMOJI),
-            (Class::EmojiLetter, &code_points::EMOJI_LETTER),
-            (Class::Modifier, &code_points::MODIFIER),
-            (Class::Regional, &code_points::REGIONAL),
+            (WordBreakClass::ExtendNumLet, &code_points::EXTEND_NUM_LET),
+            (WordBreakClass::MidLetter, &code_points::MID_LETTER),
+            (WordBreakClass::MidNum, &code_points::MID_NUM),
+            (WordBreakClass::MidNumLet, &code_points::MID_NUM_LET),
+            (WordBreakClass::Extend, &code_points::EXTEND),
+            (WordBreakClass::Emoji, &code_points::EMOJI),
+            (WordBreakClass::EmojiLetter, &code_points::EMOJI_LETTER),
+            (WordBreakClass::Modifier, &code_points::MODIFIER),
+            (WordBreakClass::Regional, &code_points::REGIONAL),
         ];
-        let single: [(Class, Range); 9] = [
-            (Class::DoubleQuote, (0x22, 0x22)),
-            (Class::KeycapBase, (0x23, 0x23)),
-            (Class::SingleQuote, (0x27, 0x27)),
-            (Class::KeycapBase, (0x2A, 0x2A)),
-            (Class::ZeroWidthJoiner, (0x200D, 0x200D)),
-            (Class::Keycap, (0x20E3, 0x20E3)),
-            (Class::TextSelector, (0xFE0E, 0xFE0E)),
-            (Class::EmojiSelector, (0xFE0F, 0xFE0F)),
-            (Class::Tag, (0xE0020, 0xE007E)),
+        let single: [(WordBreakClass, Range); 9] = [
+            (WordBreakClass::DoubleQuote, (0x22, 0x22)),
+            (WordBreakClass::KeycapBase, (0x23, 0x23)),
+            (WordBreakClass::SingleQuote, (0x27, 0x27)),
+            (WordBreakClass::KeycapBase, (0x2A, 0x2A)),
+            (WordBreakClass::ZeroWidthJoiner, (0x200D, 0x200D)),
+            (WordBreakClass::Keycap, (0x20E3, 0x20E3)),
+            (WordBreakClass::TextSelector, (0xFE0E, 0xFE0E)),
+            (WordBreakClass::EmojiSelector, (0xFE0F, 0xFE0F)),
+            (WordBreakClass::Tag, (0xE0020, 0xE007E)),
         ];
-        let mut flat = vec![Class::Other; 0x11_0000];
-        let mut fill = |class: Class, (first, last): Range| {
+        let mut flat = vec![WordBreakClass::Other; 0x11_0000];
+        let mut fill = |class: WordBreakClass, (first, last): Range| {
             if let Some(part) = flat.get_mut(first as usize..=last as usize) {
                 part.fill(class);
             }
@@ -123,14 +131,14 @@ impl Table {
         for (class, range) in single {
             fill(class, range);
         }
-        fill(Class::TagEnd, (0xE007F, 0xE007F));
+        fill(WordBreakClass::TagEnd, (0xE007F, 0xE007F));
 
         let mut table = Self {
             blocks: Vec::new(),
             index: Vec::with_capacity(flat.len() / BLOCK),
         };
         for chunk in flat.chunks_exact(BLOCK) {
-            let mut block = [Class::Other; BLOCK];
+            let mut block = [WordBreakClass::Other; BLOCK];
             block.copy_from_slice(chunk);
             let place = table
                 .blocks
@@ -148,7 +156,7 @@ impl Table {
 }
 
 /// The class of a character.
-pub(super) fn class(c: char) -> Class {
+pub(super) fn class(c: char) -> WordBreakClass {
     let table = &*TABLE;
     let c = c as usize;
     table.blocks[usize::from(table.index[c / BLOCK])][c % BLOCK]

@@ -1,11 +1,11 @@
-//! Which characters belong to which word-break class, as ranges of code points (both ends included).
+//! Code points of the word-break classes, as inclusive ranges.
 //!
-//! These are the classes of Unicode 12.1, which Lucene 9 uses, read off Lucene 9.9.1 by handing every code point to its
-//! tokenizer among neighbours of every class (`testdata/lucene/codepoints.tsv.gz` has the measurements, and a test
-//! holds this table against them). A pinned table, rather than a library's newest one, because an index that was
-//! saved must be read with the same words for ever.
+//! The classes are those of Unicode 12.1, which Lucene 9 uses. They were derived from Lucene 9.9.1
+//! by passing every code point to its tokenizer between neighbors of every class; a test compares
+//! the table with `testdata/lucene/codepoints.tsv.gz`. The table is pinned, because a saved index
+//! must always be searched with the same tokenization.
 
-/// Both ends included.
+/// Inclusive range of code points.
 pub(super) type Range = (u32, u32);
 
 /// Letters of alphabets and syllabaries, Hangul included.
@@ -107,14 +107,14 @@ pub(super) const ALETTER: [Range; 539] = [
     (0x1F150, 0x1F169), (0x1F172, 0x1F17D), (0x1F180, 0x1F189),
 ];
 
-/// Hebrew letters.
+/// Letters of the Hebrew script.
 #[rustfmt::skip]
 pub(super) const HEBREW: [Range; 10] = [
     (0x5D0, 0x5EA), (0x5EF, 0x5F2), (0xFB1D, 0xFB1D), (0xFB1F, 0xFB28), (0xFB2A, 0xFB36), (0xFB38, 0xFB3C),
     (0xFB3E, 0xFB3E), (0xFB40, 0xFB41), (0xFB43, 0xFB44), (0xFB46, 0xFB4F),
 ];
 
-/// Digits.
+/// Decimal digits of all scripts.
 #[rustfmt::skip]
 pub(super) const NUMERIC: [Range; 60] = [
     (0x30, 0x39), (0x660, 0x669), (0x66B, 0x66B), (0x6F0, 0x6F9), (0x7C0, 0x7C9), (0x966, 0x96F), (0x9E6, 0x9EF),
@@ -130,14 +130,14 @@ pub(super) const NUMERIC: [Range; 60] = [
     (0x1E2F0, 0x1E2F9), (0x1E950, 0x1E959),
 ];
 
-/// Katakana.
+/// Letters and marks of Katakana.
 #[rustfmt::skip]
 pub(super) const KATAKANA: [Range; 10] = [
     (0x3031, 0x3035), (0x309B, 0x309C), (0x30A0, 0x30FA), (0x30FC, 0x30FF), (0x31F0, 0x31FF), (0x32D0, 0x32FE),
     (0x3300, 0x3357), (0xFF66, 0xFF9D), (0x1B000, 0x1B000), (0x1B164, 0x1B167),
 ];
 
-/// Han and Hiragana.
+/// Characters of Han and Hiragana.
 #[rustfmt::skip]
 pub(super) const IDEOGRAPH: [Range; 21] = [
     (0x2E80, 0x2E99), (0x2E9B, 0x2EF3), (0x2F00, 0x2FD5), (0x3007, 0x3007), (0x3021, 0x3029), (0x3038, 0x303A),
@@ -169,21 +169,21 @@ pub(super) const SOUTHEAST_ASIAN_MARK: [Range; 27] = [
     (0xAAC1, 0xAAC1), (0x1171D, 0x1172B),
 ];
 
-/// The underscore and its like.
+/// The underscore and similar connectors.
 #[rustfmt::skip]
 pub(super) const EXTEND_NUM_LET: [Range; 7] = [
     (0x5F, 0x5F), (0x202F, 0x202F), (0x203F, 0x2040), (0x2054, 0x2054), (0xFE33, 0xFE34), (0xFE4D, 0xFE4F),
     (0xFF3F, 0xFF3F),
 ];
 
-/// Joins letters.
+/// Characters that join letters.
 #[rustfmt::skip]
 pub(super) const MID_LETTER: [Range; 8] = [
     (0x3A, 0x3A), (0xB7, 0xB7), (0x387, 0x387), (0x5F4, 0x5F4), (0x2027, 0x2027), (0xFE13, 0xFE13), (0xFE55, 0xFE55),
     (0xFF1A, 0xFF1A),
 ];
 
-/// Joins digits.
+/// Characters that join digits.
 #[rustfmt::skip]
 pub(super) const MID_NUM: [Range; 14] = [
     (0x2C, 0x2C), (0x3B, 0x3B), (0x37E, 0x37E), (0x589, 0x589), (0x60C, 0x60D), (0x66C, 0x66C), (0x7F8, 0x7F8),
@@ -191,7 +191,7 @@ pub(super) const MID_NUM: [Range; 14] = [
     (0xFF1B, 0xFF1B),
 ];
 
-/// Joins letters and digits.
+/// Characters that join letters and digits.
 #[rustfmt::skip]
 pub(super) const MID_NUM_LET: [Range; 7] = [
     (0x27, 0x27), (0x2E, 0x2E), (0x2018, 0x2019), (0x2024, 0x2024), (0xFE52, 0xFE52), (0xFF07, 0xFF07),
@@ -249,7 +249,7 @@ pub(super) const EXTEND: [Range; 270] = [
     (0x1E944, 0x1E94A), (0xE0001, 0xE0001), (0xE0020, 0xE007F), (0xE0100, 0xE01EF),
 ];
 
-/// Pictographs.
+/// Emoji pictographs (`Extended_Pictographic`).
 #[rustfmt::skip]
 pub(super) const EMOJI: [Range; 74] = [
     (0xA9, 0xA9), (0xAE, 0xAE), (0x203C, 0x203C), (0x2049, 0x2049), (0x2122, 0x2122), (0x2194, 0x2199),
@@ -268,19 +268,19 @@ pub(super) const EMOJI: [Range; 74] = [
     (0x1F947, 0x1FFFD),
 ];
 
-/// Letters that are emoji as well.
+/// Letters that are also emoji.
 #[rustfmt::skip]
 pub(super) const EMOJI_LETTER: [Range; 4] = [
     (0x2139, 0x2139), (0x24C2, 0x24C2), (0x1F170, 0x1F171), (0x1F17E, 0x1F17F),
 ];
 
-/// Skin tones.
+/// Emoji skin tone modifiers.
 #[rustfmt::skip]
 pub(super) const MODIFIER: [Range; 1] = [
     (0x1F3FB, 0x1F3FF),
 ];
 
-/// Letters that flags are spelled with.
+/// Regional indicators, which pair up as flags.
 #[rustfmt::skip]
 pub(super) const REGIONAL: [Range; 1] = [
     (0x1F1E6, 0x1F1FF),

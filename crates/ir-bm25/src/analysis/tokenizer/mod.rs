@@ -1,4 +1,4 @@
-//! Tokenizers: a text to the places of its words.
+//! Tokenizers: splitting text into words.
 
 mod classes;
 mod code_points;
@@ -6,27 +6,27 @@ mod word_break;
 
 use serde::{Deserialize, Serialize};
 
-/// How a text is cut into words.
+/// Tokenizer: splits text into words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Tokenizer {
-    /// The words of Unicode's annex 29 as Lucene's `StandardTokenizer` (version 9) finds them; what lies between them
-    /// is dropped. `state-of-the-art` is four words, `3.14` and `don't` are one, every Han and Hiragana character is
-    /// one, a run of Thai, Lao, Khmer or Myanmar is one, an emoji is one.
+    /// Word boundaries of Unicode Standard Annex 29, as in Lucene 9's `StandardTokenizer`. One
+    /// token each: `3.14`, `don't`, a Han or Hiragana character, a run of Thai, Lao, Khmer or
+    /// Myanmar, an emoji. `state-of-the-art` is four tokens.
     ///
-    /// The character classes are those of Unicode 12.1, as in Lucene 9, and stay so: characters that were added to
-    /// Unicode since (Garay letters, say) separate words, as they do in Lucene.
+    /// The character classes are pinned to Unicode 12.1, as in Lucene 9: characters added since
+    /// (Garay letters, for example) separate words.
     #[default]
     Unicode,
-    /// Everything between white space, as Lucene's `WhitespaceTokenizer` finds it: the no-break spaces (U+00A0,
-    /// U+2007, U+202F) and U+0085 do not separate. For text that was cut into words before.
+    /// Splits at white space, as Lucene's `WhitespaceTokenizer`: no-break spaces (U+00A0, U+2007,
+    /// U+202F) and U+0085 do not separate. For pretokenized text.
     Whitespace,
 }
 
 impl Tokenizer {
-    /// Calls `emit` with the start and end (in bytes) of every word of `text`. A word of more than `max` UTF-16 units
-    /// is cut into pieces.
+    /// Calls `emit` with the start and end (in bytes) of every token of `text`. Tokens of more than
+    /// `max` UTF-16 units are split.
     pub(super) fn split(self, text: &str, max: usize, emit: &mut dyn FnMut(usize, usize)) {
         match self {
             Self::Unicode => word_break::split(text, max, emit),

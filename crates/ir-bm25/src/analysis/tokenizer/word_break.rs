@@ -1,13 +1,14 @@
-//! Words as Lucene's `StandardTokenizer` finds them: the word boundaries of Unicode's annex 29, of which only the
-//! segments with a letter, a digit or an emoji are kept.
+//! Word segmentation of Lucene's `StandardTokenizer`: the word boundaries of Unicode Standard Annex
+//! 29, keeping the segments with a letter, a digit or an emoji.
 //!
-//! Where Lucene's grammar and the annex differ, this follows Lucene: a run of a script that is written without blanks
-//! (Thai, Lao, Khmer, Myanmar) is one token, Han and Hiragana give one token a character, emoji sequences are those of
-//! Unicode's report 51, and nothing looks further than the longest allowed token.
+//! Where Lucene's grammar and the annex differ, this module follows Lucene: a run of a script
+//! written without spaces (Thai, Lao, Khmer, Myanmar) is one token, every Han and Hiragana
+//! character is one token, emoji sequences are those of Unicode Technical Standard 51, and
+//! lookahead is limited to the maximum token length.
 
-use super::classes::{Class, class};
+use super::classes::{WordBreakClass, class};
 
-/// For every byte: an ASCII letter or digit.
+/// Whether a byte is an ASCII letter or digit.
 const ALPHANUMERIC: [bool; 256] = {
     let mut table = [false; 256];
     let mut i = 0;
@@ -18,7 +19,8 @@ const ALPHANUMERIC: [bool; 256] = {
     table
 };
 
-/// Calls `emit` with the start and the end of every token. `max` is the longest token, in UTF-16 units.
+/// Calls `emit` with the start and end of every token. `max` is the maximum token length in UTF-16
+/// units.
 pub(super) fn split(text: &str, max: usize, emit: &mut dyn FnMut(usize, usize)) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -43,12 +45,12 @@ pub(super) fn split(text: &str, max: usize, emit: &mut dyn FnMut(usize, usize)) 
     }
 }
 
-/// The end of a word of ASCII letters and digits, when what follows cannot be part of it. The general way would find
-/// the same; most words of most texts are found here.
+/// Fast path of [`token_at`]: the end of a word of ASCII letters and digits, if the next character
+/// cannot extend it.
 fn plain_word(bytes: &[u8], start: usize, max: usize) -> Option<usize> {
     let mut end = start + 1;
-    // One past the longest token is far enough: a run of millions of letters is cut in pieces, and
-    // looking to its end for every piece would take for ever.
+    // One past the maximum length suffices. Scanning a run of millions of letters to its end for
+    // every token would take quadratic time.
     let far = bytes.len().min(start + max + 1);
     while end < far && ALPHANUMERIC[usize::from(bytes[end])] {
         end += 1;
@@ -68,11 +70,11 @@ fn plain_word(bytes: &[u8], start: usize, max: usize) -> Option<usize> {
     }
 }
 
-/// The end of the longest token that begins at `start`, if any does.
+/// The end of the longest token that starts at `start`, if there is one.
 #[inline(never)]
 fn token_at(text: &str, start: usize, max: usize) -> Option<usize> {
-    use Class::*;
-    let mut window = Window {
+    use WordBreakClass::*;
+    let mut window = TokenWindow {
         text,
         at: start,
         room: max,
@@ -87,32 +89,32 @@ fn token_at(text: &str, start: usize, max: usize) -> Option<usize> {
         SoutheastAsian | SoutheastAsianMark => {
             Some(window.skip(|c| c == SoutheastAsian || c.extends()))
         }
-        Ideograph => Some(window.skip(Class::extends)),
+        Ideograph => Some(window.skip(WordBreakClass::extends)),
         Other | MidLetter | MidNum | MidNumLet | SingleQuote | DoubleQuote | Extend
         | TextSelector | EmojiSelector | Keycap | Tag | TagEnd => None,
     }
 }
 
-/// The characters that a token may still take.
+/// The remaining characters of a token.
 #[derive(Clone, Copy)]
-struct Window<'a> {
+struct TokenWindow<'a> {
     text: &'a str,
-    /// Where the next character begins.
+    /// Byte offset of the next character.
     at: usize,
-    /// How many UTF-16 units are left.
+    /// Number of UTF-16 units left.
     room: usize,
 }
 
-impl Window<'_> {
-    fn next(&mut self) -> Option<Class> {
+impl TokenWindow<'_> {
+    fn next(&mut self) -> Option<WordBreakClass> {
         let c = self.text[self.at..].chars().next()?;
         self.room = self.room.checked_sub(c.len_utf16())?;
         self.at += c.len_utf8();
         Some(class(c))
     }
 
-    /// Where the run of characters that `belongs` allows ends.
-    fn skip(mut self, belongs: impl Fn(Class) -> bool) -> usize {
+    /// The end of the run of characters that satisfy `belongs`.
+    fn skip(mut self, belongs: impl Fn(WordBreakClass) -> bool) -> usize {
         let mut end = self.at;
         while self.next().is_some_and(&belongs) {
             end = self.at;
@@ -121,14 +123,14 @@ impl Window<'_> {
     }
 }
 
-/// Where a word of letters, digits, Katakana and joiners stands.
+/// State in a word of letters, digits, Katakana and joiners.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Word {
     /// Underscores only: not a word yet.
     Underscores,
     Letter,
     Hebrew,
-    /// Hebrew letter and apostrophe: a word as it is, and more letters may follow.
+    /// Hebrew letter and apostrophe: a complete word; letters may follow.
     HebrewQuote,
     /// Hebrew letter and double quote: a Hebrew letter must follow.
     HebrewDoubleQuote,
@@ -140,7 +142,7 @@ enum Word {
     /// Digit and joiner: a digit must follow.
     NumberJoiner,
     Katakana,
-    /// A word, and underscores behind it.
+    /// A word followed by underscores.
     Joined,
 }
 
@@ -152,18 +154,18 @@ impl Word {
         )
     }
 
-    fn begin(class: Class) -> Option<Self> {
+    fn begin(class: WordBreakClass) -> Option<Self> {
         match class {
-            Class::Letter | Class::EmojiLetter => Some(Self::Letter),
-            Class::Hebrew => Some(Self::Hebrew),
-            Class::Numeric => Some(Self::Number),
-            Class::Katakana => Some(Self::Katakana),
+            WordBreakClass::Letter | WordBreakClass::EmojiLetter => Some(Self::Letter),
+            WordBreakClass::Hebrew => Some(Self::Hebrew),
+            WordBreakClass::Numeric => Some(Self::Number),
+            WordBreakClass::Katakana => Some(Self::Katakana),
             _ => None,
         }
     }
 
-    fn step(self, next: Class) -> Option<Self> {
-        use Class as C;
+    fn step(self, next: WordBreakClass) -> Option<Self> {
+        use WordBreakClass as C;
         if next.extends() {
             return Some(self);
         }
@@ -171,7 +173,7 @@ impl Word {
         match self {
             Self::Underscores => begin.or((next == C::ExtendNumLet).then_some(self)),
             Self::Joined => begin.or((next == C::ExtendNumLet).then_some(self)),
-            // A letter behind a joiner is taken as a plain one, Hebrew or not.
+            // After a joiner, a Hebrew letter counts as any letter.
             Self::LetterJoiner => {
                 matches!(next, C::Letter | C::EmojiLetter | C::Hebrew).then_some(Self::Letter)
             }
@@ -205,7 +207,7 @@ impl Word {
     }
 }
 
-fn word(mut window: Window<'_>, first: Class) -> Option<usize> {
+fn word(mut window: TokenWindow<'_>, first: WordBreakClass) -> Option<usize> {
     let mut state = Word::begin(first).unwrap_or(Word::Underscores);
     let mut end = state.is_complete().then_some(window.at);
     while let Some(next) = window.next().and_then(|class| state.step(class)) {
@@ -217,10 +219,10 @@ fn word(mut window: Window<'_>, first: Class) -> Option<usize> {
     end
 }
 
-/// Where an emoji sequence stands.
+/// State in an emoji sequence.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Emoji {
-    /// Joiners at the very beginning: a pictograph must follow.
+    /// Leading joiners: a pictograph must follow.
     Leading,
     /// A pictograph with its marks.
     Pictograph,
@@ -250,8 +252,8 @@ impl Emoji {
         )
     }
 
-    fn step(self, next: Class) -> Option<Self> {
-        use Class as C;
+    fn step(self, next: WordBreakClass) -> Option<Self> {
+        use WordBreakClass as C;
         let pictograph = matches!(next, C::Emoji | C::EmojiLetter);
         let joiner = next == C::ZeroWidthJoiner;
         match self {
@@ -291,10 +293,10 @@ impl Emoji {
     }
 }
 
-fn emoji(mut window: Window<'_>, first: Class) -> Option<usize> {
+fn emoji(mut window: TokenWindow<'_>, first: WordBreakClass) -> Option<usize> {
     let mut state = match first {
-        Class::ZeroWidthJoiner => Emoji::Leading,
-        Class::Modifier => Emoji::Tone,
+        WordBreakClass::ZeroWidthJoiner => Emoji::Leading,
+        WordBreakClass::Modifier => Emoji::Tone,
         _ => Emoji::Pictograph,
     };
     let mut end = state.is_complete().then_some(window.at);
@@ -308,13 +310,13 @@ fn emoji(mut window: Window<'_>, first: Class) -> Option<usize> {
 }
 
 /// `#` or `*` as a key: the frame must follow, after marks and the selector of the emoji form.
-fn keycap(mut window: Window<'_>) -> Option<usize> {
+fn keycap(mut window: TokenWindow<'_>) -> Option<usize> {
     let mut end = None;
     let (mut framed, mut selected) = (false, false);
     while let Some(next) = window.next() {
         match next {
-            Class::EmojiSelector if !selected => (selected, framed) = (true, false),
-            Class::Keycap => framed = true,
+            WordBreakClass::EmojiSelector if !selected => (selected, framed) = (true, false),
+            WordBreakClass::Keycap => framed = true,
             // Behind the selector, the frame comes first.
             _ if next.extends_emoji() && (framed || !selected) => {}
             _ => break,
@@ -326,12 +328,12 @@ fn keycap(mut window: Window<'_>) -> Option<usize> {
     end
 }
 
-/// Two regional letters.
-fn flag(mut window: Window<'_>) -> Option<usize> {
+/// A flag: two regional indicators.
+fn flag(mut window: TokenWindow<'_>) -> Option<usize> {
     loop {
         let next = window.next()?;
-        if next == Class::Regional {
-            return Some(window.skip(Class::extends));
+        if next == WordBreakClass::Regional {
+            return Some(window.skip(WordBreakClass::extends));
         }
         if !next.extends() {
             return None;
@@ -350,7 +352,7 @@ mod tests {
         found
     }
 
-    /// The general way alone: try a token at every character.
+    /// Reference: tries a token at every character.
     fn tokens_without_shortcuts(text: &str, max: usize) -> Vec<(usize, usize)> {
         let (mut found, mut at) = (Vec::new(), 0);
         while let Some(c) = text[at..].chars().next() {
@@ -380,7 +382,7 @@ mod tests {
         }
     }
 
-    /// Ends at once; looking to the end of the run for every piece would take an hour.
+    /// Takes linear time; quadratic time would be an hour.
     #[test]
     fn a_run_of_millions_of_letters_is_cut_in_one_pass() {
         let text = "x".repeat(10_000_000);
