@@ -12,8 +12,8 @@ use std::process::Command;
 use common::apart;
 use ir_core::training::{TrainingExample, TrainingText};
 use ir_core::{Encoder, NoProgress, Side};
-use ir_dense::train::{TrainError, Trainer, TrainingConfig};
-use ir_dense::{BiEncoder, RandomModel};
+use ir_dense::train::{Trainer, TrainingConfig};
+use ir_dense::{BiEncoder, CreateModelError, ModelError, RandomModel};
 
 /// The paragraphs of the read-me, and some that are harder.
 fn texts() -> Vec<&'static str> {
@@ -197,7 +197,10 @@ fn mistakes_are_told_and_leave_nothing() {
     fs::create_dir(&path).unwrap();
     fs::write(path.join("mine"), "x").unwrap();
     let error = small().create(&path, &texts()).unwrap_err();
-    assert!(matches!(error, TrainError::Write { .. }), "{error}");
+    assert!(
+        matches!(error, CreateModelError::Model(ModelError::Write { .. })),
+        "{error}"
+    );
     assert_eq!(fs::read_dir(&path).unwrap().count(), 1);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }

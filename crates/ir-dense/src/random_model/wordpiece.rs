@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn as_the_slow_way() {
-        let readme = include_str!("../README.md").chars();
+        let readme = include_str!("../../README.md").chars();
         let text: String = readme.filter(|&c| c != '#').take(8000).collect();
         for text in [
             &*text,
@@ -341,7 +341,7 @@ mod tests {
     fn agrees_with_tokenizers_library() {
         use tokenizers::models::wordpiece::{WordPiece, WordPieceTrainerBuilder};
         use tokenizers::{Model, Trainer};
-        let words = words(&include_str!("../README.md").to_lowercase());
+        let words = words(&include_str!("../../README.md").to_lowercase());
         let words: BTreeMap<String, u64> = words
             .into_iter()
             .filter(|(word, _)| word.chars().all(char::is_alphabetic))

@@ -168,7 +168,7 @@ fn gradients_are_those_of_burn() {
                 .model
                 .parameters()
                 .into_iter()
-                .for_each(|p| expected.push((p.name.clone(), p.gradient_norm(&mut burns))));
+                .for_each(|p| expected.push((p.name.clone(), p.gradient(&mut burns))));
             for ((name, expected), found) in expected.into_iter().zip(values(found)) {
                 assert_near(&found, &expected, 2e-4, &format!("{model} {name}"));
             }
@@ -196,7 +196,7 @@ fn gradients_are_those_of_finite_differences() {
             values.iter().map(|&x| f64::from(x)).collect(),
         );
     }
-    let tower = towers.of(Side::Query);
+    let tower = towers.side(Side::Query);
     let ids = |texts: &[String]| -> Vec<Vec<u32>> {
         texts
             .iter()
@@ -272,7 +272,7 @@ fn gradients_are_those_of_finite_differences() {
 
 fn shrink(tower: &mut Tower, by: f32) {
     for parameter in tower.model.parameters() {
-        if parameter.decays {
+        if parameter.weight_decay {
             parameter.update(|x| x.mul_scalar(by));
         }
     }
@@ -530,7 +530,7 @@ fn samples_are_drawn_by_seed_and_step() {
                     .map(move |(q, own)| {
                         (
                             q,
-                            &sample.documents[own.start + 1..candidates.end],
+                            &sample.documents[own.start + 1..own.end],
                             &sample.documents[own.start],
                         )
                     })

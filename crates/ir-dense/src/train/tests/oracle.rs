@@ -12,7 +12,7 @@ type Rows = Vec<Vec<f64>>;
 
 /// The vector of every token of a text.
 pub(super) fn forward(weights: &Weights, config: &TransformerConfig, ids: &[u32]) -> Rows {
-    let hidden = config.hidden;
+    let hidden = config.hidden_size;
     let row = |table: &str, n: usize| weights[table][n * hidden..(n + 1) * hidden].to_vec();
     let mut x: Rows = Vec::new();
     for (place, &id) in ids.iter().enumerate() {
