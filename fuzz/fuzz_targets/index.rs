@@ -13,7 +13,7 @@ mod common;
 use std::sync::OnceLock;
 
 use common::{IndexSection, overwrite, sections, write_sections};
-use ir_bm25::{Bm25, IndexedFields, Index, IndexConfig, DocLengths, Pruning, StoredFields};
+use ir_bm25::{Bm25, DocLengths, Index, IndexConfig, IndexedFields, Pruning, StoredFields};
 use ir_core::store::Verify;
 use ir_core::{DocNum, Document, NoProgress, Predicate, Retriever, Search};
 use libfuzzer_sys::fuzz_target;

@@ -30,7 +30,7 @@ fn check(config: &IndexConfig, finish: impl Fn(Index) -> Searcher) {
             searcher.index().save(&path).unwrap();
             let opened = Index::open(&path).unwrap();
             assert_eq!(opened.as_bytes(), searcher.index().as_bytes());
-            assert_eq!(opened.path().as_deref(), Some(path.as_path()));
+            assert_eq!(opened.path(), Some(path.as_path()));
             finish(opened)
         },
     );

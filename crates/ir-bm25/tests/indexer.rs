@@ -384,7 +384,7 @@ fn cancellation_keeps_the_existing_file() {
     let documents = many();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.ir");
-    built(&documents[..10], &IndexConfig::default())
+    built(&documents[..10], IndexConfig::default())
         .save(&path)
         .unwrap();
     let before = fs::read(&path).unwrap();
@@ -505,7 +505,7 @@ fn unwritable_directories_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     let index = built(
         &[Document::new("a").with_text("tea")],
-        &IndexConfig::default(),
+        IndexConfig::default(),
     );
     // A folder in the place of the file.
     let error = index.save(folder.path()).unwrap_err();

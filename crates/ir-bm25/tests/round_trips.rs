@@ -238,7 +238,7 @@ proptest! {
             let document = Document::new(n.to_string());
             year.iter().fold(document, |document, &year| document.with("year", year))
         }).collect();
-        let index = built(&documents, &IndexConfig::default());
+        let index = built(&documents, IndexConfig::default());
         for (doc, &year) in (0..).map(DocNum::new).zip(&years) {
             prop_assume!(year != Some(i64::MIN));
             prop_assert_eq!(index.years().get(doc), year);
@@ -261,7 +261,7 @@ fn conditions_select_by_number_and_list() {
         .collect();
     let index = built(
         &documents,
-        &IndexConfig::default().with_store(StoredFields::Attributes),
+        IndexConfig::default().with_store(StoredFields::Attributes),
     );
     let even = Predicate::OneOf {
         name: "tags".into(),
