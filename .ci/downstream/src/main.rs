@@ -1,7 +1,7 @@
 //! A program that depends on the published crates.
 
 use ir_bm25::{Bm25, Index, IndexConfig};
-use ir_core::{Document, Encoded, Encoder, NoProgress, Retriever, Run, Search, Side};
+use ir_core::{Document, Encoded, NoProgress, Retriever, Run, Search};
 use ir_dense::BiEncoder;
 use ir_eval::{Evaluator, Measure};
 use ir_knn::{FlatIndex, VectorSimilarity};
@@ -36,9 +36,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let encoder = BiEncoder::open(folder)?;
     let texts = ["ships seen by radar", "a boat at sea", "green tea"];
-    let vectors = encoder.encode(Side::Document, &texts)?;
+    let vectors = encoder.encode_documents(&texts)?;
     let ids = ["radar", "boat", "tea"].into_iter().collect();
-    let index = FlatIndex::from_row_major(ids, encoder.dim(), vectors, VectorSimilarity::Cosine)?;
+    let index = FlatIndex::new(ids, vectors, VectorSimilarity::Cosine)?;
     let searcher = Encoded::new(encoder, index);
     let ranking = searcher.search("a vessel on the ocean", &Search::top(1))?;
     assert_eq!(searcher.ids().id(ranking.hits()[0].doc), "boat");

@@ -1,4 +1,4 @@
-//! Compute backends.
+//! Compute backends: CPU, libtorch and GPUs.
 
 use std::fmt;
 use std::str::FromStr;

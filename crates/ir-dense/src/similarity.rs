@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SimilarityFunction {
-    /// Inner product.
+    /// Inner product of the vectors.
     Dot,
-    /// Cosine similarity.
+    /// Cosine of the angle between the vectors.
     Cosine,
 }
 

@@ -1,4 +1,4 @@
-//! Checkpoints of other work, and damaged ones.
+//! Checkpoints of other runs, and damaged checkpoints.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
@@ -27,7 +27,7 @@ fn resume(
 }
 
 #[test]
-fn checkpoints_of_other_work_are_refused() {
+fn rejects_checkpoints_of_other_runs() {
     let folder = checkpoint();
     let path = folder.path().join("checkpoint.safetensors");
     let before = fs::read(&path).unwrap();
@@ -58,7 +58,7 @@ fn checkpoints_of_other_work_are_refused() {
 }
 
 #[test]
-fn damaged_checkpoints_are_refused() {
+fn rejects_damaged_checkpoints() {
     let folder = checkpoint();
     let path = folder.path().join("checkpoint.safetensors");
     let whole = fs::read(&path).unwrap();
@@ -125,10 +125,9 @@ fn after_repair(folder: &tempfile::TempDir, path: &Path, whole: &[u8]) {
     assert_eq!(trained.history.steps.len(), 9);
 }
 
-/// What a process that is gone was writing goes; what a living one writes, and other files, stay.
 #[cfg(target_os = "linux")]
 #[test]
-fn unfinished_checkpoints_of_dead_processes_go() {
+fn removes_temporary_files_of_dead_processes() {
     let folder = checkpoint();
     // Above the most processes that Linux numbers.
     let dead = [

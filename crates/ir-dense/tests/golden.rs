@@ -48,9 +48,9 @@ fn texts(golden: &Golden) -> Vec<&str> {
     golden.texts.iter().map(String::as_str).collect()
 }
 
-/// Every family and every kind of file: token numbers equal, hidden states within 1e-4.
+/// All architectures and weight formats: equal token ids, hidden states within 1e-4.
 #[test]
-fn tiny_models_give_the_hidden_states_of_transformers() {
+fn hidden_states_equal_transformers() {
     let golden = golden();
     for case in &golden.cases {
         let config = on_backend().with_max_tokens(case.limit);
@@ -102,7 +102,7 @@ fn tiny_models_give_the_hidden_states_of_transformers() {
 }
 
 #[test]
-fn poolings_are_those_of_sentence_transformers() {
+fn poolings_equal_sentence_transformers() {
     let golden = golden();
     for case in &golden.poolings {
         let pooling = match &case.pooling[..] {
@@ -147,11 +147,11 @@ fn poolings_are_those_of_sentence_transformers() {
 }
 
 #[test]
-fn minilm_gives_the_embeddings_of_sentence_transformers() {
+fn minilm_equals_sentence_transformers() {
     let Some(folder) = minilm() else { return };
     let golden = golden();
     let encoder = BiEncoder::open_with(folder, &on_backend()).unwrap();
-    // The catalogue says what its files say.
+    // The catalog agrees with the model's files.
     let (known, tower) = (
         KnownModel::find("all-MiniLM-L6-v2").unwrap(),
         encoder.tower(Side::Query),

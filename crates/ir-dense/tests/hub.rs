@@ -41,7 +41,7 @@ impl Here {
         self.cache.fetch_from(hub, name, &mut NoProgress)
     }
 
-    /// Names in a folder of the model.
+    /// File names in a folder of the model.
     fn names(&self, path: &str) -> Vec<String> {
         let entries = fs::read_dir(self.at(path)).into_iter().flatten();
         let mut names: Vec<String> = entries
@@ -70,7 +70,7 @@ fn tiny() -> PathBuf {
 }
 
 #[test]
-fn a_model_comes_whole_and_encodes() {
+fn downloads_a_model_that_encodes() {
     let (here, server) = (Here::new(), usual(repository()));
     let mut last = (0, None);
     let mut watch = |_: &str, done: u64, total: Option<u64>| {
@@ -136,7 +136,7 @@ fn a_model_comes_whole_and_encodes() {
 }
 
 #[test]
-fn what_an_interrupted_run_leaves_is_not_a_model_but_its_beginning() {
+fn interrupted_download_resumes() {
     let here = Here::new();
     let server = Server::start(repository(), |file, before| {
         (file == WEIGHTS_FILE && before < 2).then_some(Reply::Cut(30_000))
@@ -238,8 +238,8 @@ fn wrong_content_is_never_cached() {
 }
 
 #[test]
-fn what_the_hub_refuses() {
-    let refused = |status, code, hub_of: fn(&Server) -> Hub| {
+fn http_errors_have_their_own_variants() {
+    let failed = |status, code, hub_of: fn(&Server) -> Hub| {
         let here = Here::new();
         let server = Server::start(repository(), move |_, _| Some(Reply::Status(status, code)));
         let error = here.fetch(&hub_of(&server), "org/tiny@v1").unwrap_err();
@@ -247,7 +247,7 @@ fn what_the_hub_refuses() {
         (error, server.asked().len())
     };
     for (status, code) in [(404, "RepoNotFound"), (401, "RepoNotFound"), (401, "")] {
-        let (error, asked) = refused(status, code, hub);
+        let (error, asked) = failed(status, code, hub);
         assert!(
             matches!(error, HubError::NoModel { token: false, .. }),
             "{error}"
@@ -255,18 +255,18 @@ fn what_the_hub_refuses() {
         assert!(error.to_string().contains("HF_TOKEN"), "{error}");
         assert_eq!(asked, 1, "what is not there is not asked for again");
     }
-    let (error, _) = refused(401, "", |server| hub(server).with_token("secret"));
+    let (error, _) = failed(401, "", |server| hub(server).with_token("secret"));
     assert!(
         matches!(error, HubError::NoModel { token: true, .. }),
         "{error}"
     );
-    let (error, _) = refused(404, "RevisionNotFound", hub);
+    let (error, _) = failed(404, "RevisionNotFound", hub);
     assert_eq!(error.to_string(), "org/tiny has no revision \"v1\"");
     for status in [401, 403] {
-        let (error, _) = refused(status, "GatedRepo", hub);
+        let (error, _) = failed(status, "GatedRepo", hub);
         assert!(matches!(error, HubError::Gated { .. }), "{error}");
     }
-    let (error, asked) = refused(503, "", hub);
+    let (error, asked) = failed(503, "", hub);
     assert!(
         matches!(
             error,
@@ -275,7 +275,7 @@ fn what_the_hub_refuses() {
         "{error}"
     );
     assert_eq!(asked, 3);
-    let (error, _) = refused(410, "", hub);
+    let (error, _) = failed(410, "", hub);
     assert!(
         matches!(
             error,
@@ -286,7 +286,7 @@ fn what_the_hub_refuses() {
 }
 
 #[test]
-fn no_network_and_no_name() {
+fn unreachable_hub_and_invalid_names() {
     let here = Here::new();
     // A port that nobody listens at.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -331,7 +331,7 @@ fn no_network_and_no_name() {
 }
 
 #[test]
-fn descriptions_and_models_that_are_no_use() {
+fn rejects_invalid_listings_and_unsupported_models() {
     let described = |text: &str| {
         let (here, text) = (Here::new(), text.to_owned());
         let server = Server::start(repository(), move |_, _| {
@@ -404,7 +404,7 @@ fn descriptions_and_models_that_are_no_use() {
 }
 
 #[test]
-fn a_token_goes_to_the_hub_alone() {
+fn token_is_sent_to_the_hub_only() {
     let here = Here::new();
     let server = Server::start(repository(), |file, _| {
         (file == WEIGHTS_FILE).then_some(Reply::Elsewhere)
@@ -422,7 +422,7 @@ fn a_token_goes_to_the_hub_alone() {
 }
 
 #[test]
-fn two_at_once_download_once() {
+fn concurrent_downloads_download_once() {
     let (here, server) = (Here::new(), usual(repository()));
     std::thread::scope(|scope| {
         let fetch = || here.fetch(&hub(&server), "org/tiny").unwrap();
@@ -438,7 +438,7 @@ fn two_at_once_download_once() {
 }
 
 #[test]
-fn a_version_of_which_python_has_a_part() {
+fn completes_a_partial_snapshot_of_python() {
     let (here, server) = (Here::new(), usual(repository()));
     let folder = here.at("snapshots").join(COMMIT);
     fs::create_dir_all(&folder).unwrap();
@@ -451,10 +451,10 @@ fn a_version_of_which_python_has_a_part() {
     vectors(&folder, &EncoderConfig::default());
 }
 
-/// With the Python that `IR_DENSE_PYTHON` names: `huggingface_hub` finds what was fetched, offline, and
-/// sentence-transformers opens it with the same vectors.
+/// With the Python of `IR_DENSE_PYTHON`, `huggingface_hub` finds the downloaded model offline, and
+/// sentence-transformers computes the same vectors.
 #[test]
-fn python_finds_what_was_fetched() {
+fn python_finds_downloaded_models() {
     let Some(python) = std::env::var_os("IR_DENSE_PYTHON") else {
         eprintln!("skipped: IR_DENSE_PYTHON names no Python with sentence-transformers");
         return;

@@ -1,4 +1,4 @@
-//! Losses against their formulas in 64 bits, and gradients against differences of those.
+//! Losses against their formulas in f64, and gradients against finite differences.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -9,7 +9,7 @@ use ir_dense::train::loss;
 
 type Rows = Vec<Vec<f64>>;
 
-/// Numbers between -1 and 1 that nothing has arranged.
+/// Pseudo-random numbers between -1 and 1.
 fn rows(rows: usize, columns: usize, seed: u64) -> Rows {
     let mut state = seed;
     let mut next = || {
@@ -23,7 +23,6 @@ fn rows(rows: usize, columns: usize, seed: u64) -> Rows {
         .collect()
 }
 
-/// Where the tests compute.
 fn device() -> Device {
     common::backend().device().unwrap()
 }
@@ -34,7 +33,7 @@ fn tensor(rows: &Rows, device: &Device) -> Tensor<2> {
     Tensor::from_data(TensorData::new(values, shape), device)
 }
 
-/// Compares value and gradient.
+/// Compares value and gradient with those of a formula.
 fn check(
     name: &str,
     scores: &Rows,
@@ -74,19 +73,19 @@ fn check(
 
 const POSITIVES: [usize; 3] = [0, 2, 4];
 
-fn log_share(row: &[f64], at: usize) -> f64 {
+fn log_softmax(row: &[f64], at: usize) -> f64 {
     row[at] - row.iter().map(|x| x.exp()).sum::<f64>().ln()
 }
 
 fn softmax(scores: &Rows) -> f64 {
     let rows = scores.iter().zip(POSITIVES);
-    -rows.map(|(row, at)| log_share(row, at)).sum::<f64>() / scores.len() as f64
+    -rows.map(|(row, at)| log_softmax(row, at)).sum::<f64>() / scores.len() as f64
 }
 
 fn symmetric(scores: &Rows) -> f64 {
     let back = POSITIVES.iter().enumerate().map(|(query, &at)| {
         let column: Vec<f64> = scores.iter().map(|row| row[at]).collect();
-        log_share(&column, query)
+        log_softmax(&column, query)
     });
     (softmax(scores) - back.sum::<f64>() / 3.0) / 2.0
 }
@@ -120,8 +119,8 @@ fn margin(scores: &Rows, margin: f64) -> f64 {
 fn kl_divergence(scores: &Rows, teacher: &Rows) -> f64 {
     let rows = scores.iter().zip(teacher).map(|(scores, teacher)| {
         let each = (0..scores.len()).map(|at| {
-            let wanted = log_share(teacher, at);
-            wanted.exp() * (wanted - log_share(scores, at))
+            let wanted = log_softmax(teacher, at);
+            wanted.exp() * (wanted - log_softmax(scores, at))
         });
         each.sum::<f64>()
     });
@@ -140,7 +139,7 @@ fn margin_mse(scores: &Rows, teacher: &Rows) -> f64 {
 }
 
 #[test]
-fn values_and_gradients_are_those_of_the_formulas() {
+fn values_and_gradients_equal_formulas() {
     let (scores, teacher) = (rows(3, 6, 1), rows(3, 6, 2));
     let device = device();
     check(
@@ -199,18 +198,16 @@ fn values_and_gradients_are_those_of_the_formulas() {
     assert!(loss::margin_mse(t(), t()).into_scalar::<f32>().abs() < 1e-6);
 }
 
-/// 11 queries, 8 documents each, nothing known yet.
 #[test]
-fn equal_scores_cost_the_logarithm_of_their_number() {
+fn softmax_of_equal_scores_is_ln_n() {
     let scores = Tensor::<2>::full([11, 88], 0.25, &device());
     let positives: Vec<usize> = (0..11).map(|query| 8 * query).collect();
     let value: f32 = loss::softmax(scores, &positives).into_scalar();
     assert!((value - 88_f32.ln()).abs() < 1e-5, "{value}");
 }
 
-/// What is excluded might as well not be there.
 #[test]
-fn excluded_candidates_are_not_seen() {
+fn masked_candidates_have_no_effect() {
     let scores = rows(3, 6, 3);
     let device = device();
     // Column 5 for everybody.

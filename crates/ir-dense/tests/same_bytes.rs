@@ -1,4 +1,4 @@
-//! A text's vector has the same bytes in any company, on the default backend.
+//! On the default backend, a vector has the same bytes in any batch.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
@@ -8,7 +8,7 @@ use common::{minilm, on_default_backend, tiny};
 use ir_core::{Encoder, Side};
 use ir_dense::{BiEncoder, EncoderConfig};
 
-/// Texts of all lengths, many of one length among them.
+/// Texts of many lengths, with repeated lengths.
 fn texts(count: usize) -> Vec<String> {
     let words = [
         "ship", "sea", "tea", "radar", "green", "black", "seen", "the", "at",
@@ -73,7 +73,7 @@ fn check(folder: &std::path::Path, count: usize) {
 }
 
 #[test]
-fn of_tiny_models() {
+fn tiny_models_have_same_bytes_in_any_batch() {
     if !on_default_backend() {
         return;
     }
@@ -83,7 +83,7 @@ fn of_tiny_models() {
 }
 
 #[test]
-fn of_minilm() {
+fn minilm_has_same_bytes_in_any_batch() {
     let Some(folder) = minilm().filter(|_| on_default_backend()) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! What is saved is what was measured: limits, similarity, towers.
+//! Saved folders: maximum lengths, similarity function, towers.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
@@ -31,9 +31,8 @@ fn json(path: &Path) -> serde_json::Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// The encoder that training evaluated, and the folder that it left.
 #[test]
-fn a_trained_folder_is_the_encoder_that_was_measured() {
+fn saved_encoder_equals_evaluated_encoder() {
     for similarity in [SimilarityFunction::Cosine, SimilarityFunction::Dot] {
         let mut config = config();
         config.encoder = limits(5, 12);
@@ -74,9 +73,8 @@ fn a_trained_folder_is_the_encoder_that_was_measured() {
     }
 }
 
-/// Two towers are saved as two folders in one, which opens as such.
 #[test]
-fn two_towers_come_back_from_one_folder() {
+fn saves_and_opens_two_towers() {
     let mut config = config();
     config.encoder = limits(6, 11);
     let from = tiny("distilbert");
@@ -112,7 +110,7 @@ fn two_towers_come_back_from_one_folder() {
 }
 
 #[test]
-fn similarities_that_are_named() {
+fn reads_similarity_functions() {
     let copy = copy_of("bert");
     let path = copy.path().join("config_sentence_transformers.json");
     let open = || BiEncoder::open(copy.path());
@@ -121,7 +119,7 @@ fn similarities_that_are_named() {
         ("null", None),
         ("\"dot\"", Some(SimilarityFunction::Dot)),
         ("\"cosine\"", Some(SimilarityFunction::Cosine)),
-        // Distances are none of ours, and no reason not to encode.
+        // Distances are not supported, but do not prevent encoding.
         ("\"euclidean\"", None),
     ] {
         fs::write(&path, format!("{{\"similarity_fn_name\": {text}}}")).unwrap();
@@ -140,7 +138,7 @@ fn similarities_that_are_named() {
 }
 
 #[test]
-fn limits_of_the_own_file_that_do_not_suit() {
+fn rejects_invalid_length_limits() {
     let copy = copy_of("bert");
     for (text, end) in [
         (r#"{"version": 2}"#, "version is 2, expected 1"),
@@ -171,9 +169,8 @@ fn limits_of_the_own_file_that_do_not_suit() {
     }
 }
 
-/// Without a file of sentence-transformers', the tokeniser's own limit counts, as there.
 #[test]
-fn the_limit_of_the_tokeniser_counts() {
+fn max_length_defaults_to_the_tokenizer() {
     let copy = copy_of("bert");
     let long = "sea ".repeat(100);
     let found = |settings: &str, limits: Option<&str>| {

@@ -1,4 +1,4 @@
-//! Training against PyTorch, and what happens when it is stopped, killed and resumed.
+//! Training: PyTorch's weights, interruptions, `kill -9`, full disks.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
@@ -35,7 +35,7 @@ fn golden() -> Golden {
     serde_json::from_str(&text).unwrap()
 }
 
-/// All weights as a folder has them, in one order.
+/// Weights of a file, sorted by name.
 fn weights(file: &Path) -> Vec<(String, Vec<f32>)> {
     let bytes = fs::read(file).unwrap();
     let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
@@ -104,7 +104,7 @@ fn twelve_steps_give_the_weights_of_pytorch() {
     }
 }
 
-/// Rises, falls, rises: the best is neither the first nor the last.
+/// Metric whose maximum is neither the first nor the last value.
 fn measure(_: &BiEncoder, step: u64) -> Result<f64, Box<dyn std::error::Error + Send + Sync>> {
     Ok(match step {
         4 => 0.9,
@@ -119,9 +119,8 @@ fn whole(config: &TrainingConfig) -> TrainingResult {
         .unwrap()
 }
 
-/// Stopped after every step and resumed each time: the same bytes as in one go.
 #[test]
-fn stopping_anywhere_changes_nothing() {
+fn resuming_after_every_step_gives_the_same_bytes() {
     let config = config();
     let expected = whole(&config);
     assert_eq!(expected.step, 4);
@@ -154,7 +153,7 @@ fn stopping_anywhere_changes_nothing() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
-/// Run in a process of its own, which `training_survives_kill_9` kills.
+/// Runs in a process that `training_survives_kill_9` kills.
 #[test]
 fn child() {
     let Some(folder) = std::env::var_os("IR_TRAIN_CHILD") else {
@@ -215,10 +214,10 @@ fn training_survives_kill_9() {
     assert!(weights(&folder.path().join("model/model.safetensors")) == expected);
 }
 
-/// A limit on the size of files stands for a full disk.
+/// A file size limit simulates a full disk.
 #[cfg(unix)]
 #[test]
-fn a_full_disk_leaves_the_last_checkpoint() {
+fn full_disk_keeps_the_last_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
     let checkpoints = folder.path().join("checkpoints");
     fs::create_dir(&checkpoints).unwrap();
@@ -245,7 +244,7 @@ fn a_full_disk_leaves_the_last_checkpoint() {
 }
 
 #[test]
-fn the_best_is_kept_and_patience_ends() {
+fn keeps_best_weights_and_stops_early() {
     let mut config = config();
     config.patience = Some(2);
     let trained = whole(&config);
@@ -265,9 +264,8 @@ fn the_best_is_kept_and_patience_ends() {
     assert_eq!((trained.step, trained.stopped_early), (9, false));
 }
 
-/// All losses make a tiny model learn; two towers learn apart.
 #[test]
-fn losses_fall() {
+fn every_loss_decreases() {
     let losses = [
         Loss::Softmax { temperature: 0.05 },
         Loss::Symmetric { temperature: 0.05 },
@@ -345,7 +343,7 @@ fn saved_folders_are_read_back() {
     }
 }
 
-/// sentence-transformers itself, where the variable IR_DENSE_PYTHON names a Python that has it.
+/// Needs a Python with sentence-transformers in the variable IR_DENSE_PYTHON.
 #[test]
 fn sentence_transformers_embeds_a_saved_folder_identically() {
     let Some(python) = std::env::var_os("IR_DENSE_PYTHON") else {
@@ -400,7 +398,7 @@ fn sentence_transformers_embeds_a_saved_folder_identically() {
 }
 
 #[test]
-fn odd_settings_and_examples_are_told() {
+fn rejects_invalid_settings_and_examples() {
     let open = |change: fn(&mut TrainingConfig)| {
         let mut config = config();
         change(&mut config);
@@ -499,9 +497,8 @@ fn odd_settings_and_examples_are_told() {
     assert_eq!(trained.history.steps.len(), 3);
 }
 
-/// A batch may have another query's answer in it.
 #[test]
-fn known_positives_are_no_negatives() {
+fn known_positives_are_masked() {
     let answer = || TrainingText::new("green tea").with_id("d1");
     let data = vec![
         TrainingExample::new("tea").positive(answer()),

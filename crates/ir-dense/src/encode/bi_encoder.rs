@@ -43,8 +43,8 @@ struct SideEncoder {
 }
 
 impl BiEncoder {
-    /// Opens a folder in the Hugging Face layout, or a folder that has two such folders, `query` and
-    /// `document`, as [`BiEncoder::save`] writes it.
+    /// Opens a folder in the Hugging Face layout, or a folder that has two such folders, `query`
+    /// and `document`, as [`BiEncoder::save`] writes it.
     ///
     /// # Errors
     /// See [`ModelError`].
@@ -137,8 +137,8 @@ impl BiEncoder {
         })
     }
 
-    /// Similarity function: that of the folder (`config_sentence_transformers.json`) or of training.
-    /// `None` if the folder has none; sentence-transformers then uses the cosine.
+    /// Similarity function: that of the folder (`config_sentence_transformers.json`) or of
+    /// training. `None` if the folder has none; sentence-transformers then uses the cosine.
     pub fn similarity(&self) -> Option<SimilarityFunction> {
         self.similarity
     }
@@ -244,8 +244,8 @@ impl Encoder for BiEncoder {
 /// Number of texts that are tokenized at once.
 const CHUNK: usize = 1 << 14;
 
-/// Splits texts into batches of at most `budget` tokens, sorted by decreasing length. With `padded`,
-/// every text counts as long as the longest of its batch.
+/// Splits texts into batches of at most `budget` tokens, sorted by decreasing length. With
+/// `padded`, every text counts as long as the longest of its batch.
 fn batches(ids: &[Vec<u32>], budget: usize, padded: bool) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..ids.len()).collect();
     order.sort_by_key(|&text| (std::cmp::Reverse(ids[text].len()), text));
@@ -270,7 +270,7 @@ fn batches(ids: &[Vec<u32>], budget: usize, padded: bool) -> Vec<Vec<usize>> {
 }
 
 impl SideEncoder {
-    /// Encodes a batch.
+    /// Returns the vectors of a batch of texts, row-major.
     fn encode(&self, texts: &[usize], ids: &[Vec<u32>]) -> Result<Vec<f32>, EncodeError> {
         let tower = &*self.tower;
         let rows: Vec<&[u32]> = texts.iter().map(|&text| &ids[text][..]).collect();

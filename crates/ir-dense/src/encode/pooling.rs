@@ -12,9 +12,9 @@ use crate::TokenBatch;
 pub enum Pooling {
     /// Vector of the first token, `[CLS]`.
     Cls,
-    /// Element-wise mean.
+    /// Element-wise mean of the token vectors.
     Mean,
-    /// Element-wise maximum.
+    /// Element-wise maximum of the token vectors.
     Max,
     /// Sum divided by the square root of the number of tokens.
     MeanSqrt,

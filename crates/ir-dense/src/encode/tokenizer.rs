@@ -115,8 +115,8 @@ impl ModelTokenizer {
         self.lowercase
     }
 
-    /// Returns the token ids of a text with special tokens, truncated to `limit` tokens. White space
-    /// around the text is ignored.
+    /// Returns the token ids of a text with special tokens, truncated to `limit` tokens. White
+    /// space around the text is ignored.
     ///
     /// # Errors
     /// If tokenization fails, or `limit` leaves no room for a token besides the special tokens.

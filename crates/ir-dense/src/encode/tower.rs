@@ -19,7 +19,7 @@ pub struct Tower {
     pub(crate) folder: PathBuf,
     /// Transformer with the weights.
     pub model: Transformer,
-    /// Tokenizer.
+    /// Tokenizer of the model's vocabulary.
     pub tokenizer: ModelTokenizer,
     /// Pooling of token vectors.
     pub pooling: Pooling,
@@ -136,8 +136,8 @@ impl Tower {
     }
 }
 
-/// Maximum sequence length, as in sentence-transformers: that of its configuration file, or else the
-/// minimum of the tokenizer's maximum length and the number of positions.
+/// Maximum sequence length, as in sentence-transformers: that of its configuration file, or else
+/// the minimum of the tokenizer's maximum length and the number of positions.
 fn max_tokens(
     folder: &Path,
     shape: &TransformerConfig,

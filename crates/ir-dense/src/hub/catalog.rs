@@ -1,4 +1,4 @@
-//! Catalog of encoders.
+//! Catalog of encoders on the Hugging Face hub.
 
 use crate::{EncoderConfig, Pooling, SideConfig};
 
@@ -34,9 +34,9 @@ pub struct KnownModel {
     /// Whether vectors are L2-normalized, so that the inner product is the cosine. If not, the
     /// similarity function is the inner product.
     pub normalize: bool,
-    /// Prefix of queries.
+    /// Prefix of queries, empty for none.
     pub query_prefix: &'static str,
-    /// Prefix of documents.
+    /// Prefix of documents, empty for none.
     pub document_prefix: &'static str,
     /// License according to the model's page.
     pub license: &'static str,
@@ -57,7 +57,7 @@ impl KnownModel {
             .find(|known| known.name == name || known.short_name() == name)
     }
 
-    /// Name without organization.
+    /// Returns the name without organization.
     #[must_use]
     pub fn short_name(&self) -> &'static str {
         self.name.rsplit('/').next().unwrap_or(self.name)

@@ -71,8 +71,8 @@ impl ModelCache {
     /// Returns the folder of a model; `None` if the cache does not have it.
     ///
     /// `name` is `organization/name`, or `name` alone for models without organization and for those
-    /// of [`KnownModel`], optionally followed by `@` and a branch, tag or commit. Default: the branch
-    /// `main`.
+    /// of [`KnownModel`], optionally followed by `@` and a branch, tag or commit. Default: the
+    /// branch `main`.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<PathBuf> {
         let ModelReference { name, revision } = ModelReference::parse(name)?;

@@ -136,7 +136,7 @@ pub(crate) struct StridedRows<'a> {
 }
 
 impl<'a> StridedRows<'a> {
-    /// Contiguous rows.
+    /// Rows of `width` elements without gaps.
     pub(crate) fn new(values: &'a [f32], width: usize) -> Self {
         let count = values.len() / width.max(1);
         Self {

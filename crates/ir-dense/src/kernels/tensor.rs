@@ -12,7 +12,6 @@ use super::memory::{self, on_cpu, values, values_mut};
 
 /// Rows of a task; sums over all rows are sums of the sums of tasks.
 const TASK_ROWS: usize = 64;
-/// 1/√(2π).
 const INVERSE_ROOT_2_PI: f32 = 0.398_942_3;
 
 /// Saved activations of a layer normalization.

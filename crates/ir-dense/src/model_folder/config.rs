@@ -43,7 +43,7 @@ pub enum Activation {
     Gelu,
     /// GELU by its tanh approximation.
     GeluTanh,
-    /// ReLU, max(x, 0).
+    /// ReLU: `max(x, 0)`.
     Relu,
 }
 
@@ -57,7 +57,7 @@ pub struct TransformerConfig {
     pub vocab_size: usize,
     /// Dimension of token vectors.
     pub hidden_size: usize,
-    /// Number of layers.
+    /// Number of transformer layers.
     pub layers: usize,
     /// Number of attention heads; divides `hidden_size`.
     pub heads: usize,

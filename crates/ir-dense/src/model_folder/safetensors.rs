@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 pub(crate) struct NamedTensor {
     pub(crate) name: String,
     pub(crate) shape: Vec<usize>,
-    /// Elements, row-major.
     pub(crate) values: Tensor<1>,
 }
 

@@ -105,14 +105,14 @@ impl RandomModel {
         self
     }
 
-    /// Sets the seed.
+    /// Sets the seed of the weights.
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Trains the vocabulary on `texts` and writes the model folder. Deterministic: the bytes do not
-    /// depend on the order of the texts or the number of threads.
+    /// Trains the vocabulary on `texts` and writes the model folder. Deterministic: the bytes do
+    /// not depend on the order of the texts or the number of threads.
     ///
     /// The WordPiece vocabulary is trained by byte-pair encoding (Sennrich et al. 2016) of pairs
     /// that occur at least twice, over the 1,000 most frequent characters. Weights are normally

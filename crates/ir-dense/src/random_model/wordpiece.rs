@@ -10,7 +10,6 @@ const MAX_ALPHABET: usize = 1000;
 /// Minimum frequency of a pair that is merged. As in that trainer.
 const MIN_FREQUENCY: u64 = 2;
 
-/// Adjacent tokens.
 type TokenPair = (u32, u32);
 
 /// Trains a vocabulary of at most `size` tokens on words with their frequencies: `special` tokens,

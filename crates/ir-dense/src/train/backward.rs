@@ -1,8 +1,9 @@
 //! Backward pass of a transformer.
 //!
 //! Written by hand instead of burn's automatic differentiation: it saves fewer activations, and the
-//! order of its sums depends on the batch alone. A test compares the gradients with burn's. Pooling,
-//! relative position bias and activation functions other than GELU use automatic differentiation.
+//! order of its sums depends on the batch alone. A test compares the gradients with burn's.
+//! Pooling, relative position bias and activation functions other than GELU use automatic
+//! differentiation.
 
 use burn::nn::{LayerNorm, Linear};
 use burn::tensor::Tensor;

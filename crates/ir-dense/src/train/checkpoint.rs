@@ -58,8 +58,8 @@ impl CheckpointFolder {
         self.folder.join(format!("best-{step}.safetensors"))
     }
 
-    /// Loads the tensors of the last checkpoint into `towers` and `optimizers` and returns its state;
-    /// `None` if there is no checkpoint.
+    /// Loads the tensors of the last checkpoint into `towers` and `optimizers` and returns its
+    /// state; `None` if there is no checkpoint.
     pub(super) fn load(
         &self,
         expected: &TrainingState,

@@ -1,4 +1,4 @@
-//! Hyperparameters of training.
+//! Hyperparameters of a training run.
 
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ pub struct TrainingConfig {
     pub learning_rate: f64,
     /// Learning-rate schedule. Default: 10 % warm-up, then linear decay.
     pub schedule: LearningRateSchedule,
-    /// Optimizer.
+    /// Optimizer. Default: AdamW with weight decay 0.01.
     pub optimizer: AdamWConfig,
     /// Maximum global gradient norm (gradient clipping). `None` disables clipping. Range: > 0.
     /// Default: 1.
@@ -131,7 +131,7 @@ pub struct LearningRateSchedule {
 pub enum LearningRateDecay {
     /// Linear decay to 0.
     Linear,
-    /// Constant learning rate.
+    /// Constant learning rate after the warm-up.
     Constant,
 }
 
@@ -200,11 +200,11 @@ impl Default for TrainingConfig {
 }
 
 impl TrainingConfig {
-    /// Configuration of the DataFinder paper, for about ten thousand queries, starting from SciBERT:
-    /// batches of 11 queries with one positive and seven hard negatives each, softmax over all 88
-    /// documents, inner product of `[CLS]` vectors with temperature 1, 32 tokens per query and 128
-    /// per document, two epochs of AdamW with learning rate 5e-6, 10 % warm-up, linear decay and
-    /// gradient clipping at norm 1.
+    /// Configuration of the DataFinder paper, for about ten thousand queries, starting from
+    /// SciBERT: batches of 11 queries with one positive and seven hard negatives each, softmax over
+    /// all 88 documents, inner product of `[CLS]` vectors with temperature 1, 32 tokens per query
+    /// and 128 per document, two epochs of AdamW with learning rate 5e-6, 10 % warm-up, linear
+    /// decay and gradient clipping at norm 1.
     ///
     /// # Source
     /// Viswanathan et al., "DataFinder: Scientific Dataset Recommendation from Natural Language

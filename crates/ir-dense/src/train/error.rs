@@ -1,4 +1,4 @@
-//! Errors of training.
+//! Errors of training and checkpoints.
 
 use std::error::Error;
 use std::io;

@@ -71,7 +71,7 @@ impl GradientSlots {
 }
 
 impl ModelGradients {
-    /// Zero gradients.
+    /// Zero gradients for all parameters.
     pub(super) fn new(model: &Transformer) -> Self {
         let mut model = model.clone();
         let parameters = model.parameters().into_iter();

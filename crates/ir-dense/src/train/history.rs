@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// History of a training run: one row per step and one per evaluation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrainingHistory {
-    /// Steps, in order.
+    /// One row per training step, in order.
     pub steps: Vec<TrainingStep>,
-    /// Evaluations, in order.
+    /// One row per evaluation, in order.
     pub evaluations: Vec<EvaluationPoint>,
 }
 
@@ -29,7 +29,7 @@ pub struct TrainingStep {
     pub gradient_norm: f64,
 }
 
-/// Evaluation during training.
+/// Metric of an evaluation during training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EvaluationPoint {
     /// Number of steps before the evaluation.

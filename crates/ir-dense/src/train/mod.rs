@@ -1,8 +1,8 @@
 //! Fine-tuning of a bi-encoder on queries with known relevant documents.
 //!
 //! [`Trainer`] takes the folder of a model, a [`TrainingConfig`] and any
-//! [`ir_core::training::TrainingSet`], and returns an encoder, which [`crate::BiEncoder::save`] writes as a
-//! folder for Rust and Python. [`loss`] has the losses as functions of score matrices.
+//! [`ir_core::training::TrainingSet`], and returns an encoder, which [`crate::BiEncoder::save`]
+//! writes as a folder for Rust and Python. [`loss`] has the losses as functions of score matrices.
 //!
 //! | training data | setting |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! AdamW optimizer.
+//! AdamW: update of parameters and moments.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use pulp::Arch;
@@ -32,7 +32,7 @@ struct AdamWUpdate {
 }
 
 impl AdamWState {
-    /// Zero moments.
+    /// Zero moments for all parameters.
     pub(super) fn new(model: &Transformer) -> Self {
         let (device, mut model) = (model.device(), model.clone());
         let moments = model.parameters().into_iter().map(|parameter| {

@@ -1,4 +1,4 @@
-//! Training loop.
+//! Training loop with evaluation, early stopping and checkpoints.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -66,8 +66,8 @@ pub struct TrainingResult {
 }
 
 impl Trainer {
-    /// Opens a folder in the Hugging Face layout. Queries and documents share its weights, unless it
-    /// has two such folders, `query` and `document`.
+    /// Opens a folder in the Hugging Face layout. Queries and documents share its weights, unless
+    /// it has two such folders, `query` and `document`.
     ///
     /// # Errors
     /// If the model cannot be read or a configuration value is out of range.

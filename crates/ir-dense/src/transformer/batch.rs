@@ -21,7 +21,6 @@ pub struct TokenBatch {
 pub(crate) struct TextBlock {
     /// Index of the first token in the batch.
     pub(crate) start: usize,
-    /// Number of texts.
     pub(crate) texts: usize,
     /// Number of tokens of each text.
     pub(crate) length: usize,
@@ -85,7 +84,7 @@ impl TokenBatch {
         &self.ids
     }
 
-    /// Number of texts.
+    /// Returns the number of texts.
     pub fn texts(&self) -> usize {
         self.blocks.iter().map(|block| block.texts).sum()
     }

@@ -146,7 +146,7 @@ impl TransformerLayer {
     }
 }
 
-/// Tensor of indices.
+/// Creates a tensor of indices.
 pub(crate) fn index_tensor(values: impl Iterator<Item = i64>, device: &Device) -> Tensor<1, Int> {
     let values: Vec<i64> = values.collect();
     let length = values.len();

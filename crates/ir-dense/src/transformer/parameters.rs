@@ -8,7 +8,7 @@ use super::Transformer;
 
 /// Mutable reference to a parameter.
 pub(crate) struct TransformerParameter<'a> {
-    /// Name in checkpoints.
+    /// Name of the tensor in checkpoints.
     pub(crate) name: String,
     /// Whether weight decay applies: false for biases and layer normalization.
     pub(crate) weight_decay: bool,
@@ -28,7 +28,7 @@ impl TransformerParameter<'_> {
         }
     }
 
-    /// Elements, row-major.
+    /// Returns the elements, row-major.
     pub(crate) fn values(&self) -> Tensor<1> {
         match &self.tensor {
             ParameterTensor::Vector(param) => param.val(),

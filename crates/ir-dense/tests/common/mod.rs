@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers of the tests.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -14,7 +14,7 @@ use ir_core::training::{TrainingExample, TrainingText};
 use ir_dense::train::{Trainer, TrainingConfig};
 use ir_dense::{Backend, EncoderConfig};
 
-/// What the tests compute on: the variable IR_BACKEND (`tch`, say), or the default.
+/// Backend of the tests: the variable IR_BACKEND, `tch` for example, or the default.
 pub fn backend() -> Backend {
     match std::env::var("IR_BACKEND") {
         Ok(name) => name.parse().expect("IR_BACKEND names no backend"),
@@ -22,12 +22,12 @@ pub fn backend() -> Backend {
     }
 }
 
-/// Encoders on that backend, else as they are by default.
+/// Default configuration on the backend of the tests.
 pub fn on_backend() -> EncoderConfig {
     EncoderConfig::default().with_backend(backend())
 }
 
-/// Whether the tests run on the default backend; says that a test holds for it alone when not.
+/// Whether the tests run on the default backend; prints that a test is skipped if not.
 pub fn on_default_backend() -> bool {
     let default = backend() == Backend::default();
     if !default {
@@ -36,20 +36,20 @@ pub fn on_default_backend() -> bool {
     default
 }
 
-/// A folder beside the tests.
+/// Path in `testdata`.
 pub fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("testdata")
         .join(name)
 }
 
-/// A small model with random weights, made by `testdata/golden.py`.
+/// Small model with random weights, written by `testdata/golden.py`.
 pub fn tiny(name: &str) -> PathBuf {
     testdata("tiny").join(name)
 }
 
-/// The folder of all-MiniLM-L6-v2: the variable IR_MODEL, or where `.ci/model` puts it. Says so
-/// when there is none.
+/// Folder of all-MiniLM-L6-v2: the variable IR_MODEL, or the output of `.ci/model`. `None` without
+/// either.
 pub fn minilm() -> Option<PathBuf> {
     let folder = match std::env::var_os("IR_MODEL") {
         Some(folder) => PathBuf::from(folder),
@@ -65,7 +65,7 @@ pub fn minilm() -> Option<PathBuf> {
     None
 }
 
-/// A copy of a tiny model, to be spoilt.
+/// Temporary copy of a tiny model.
 pub fn copy_of(name: &str) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     for entry in std::fs::read_dir(tiny(name)).unwrap() {
@@ -75,7 +75,14 @@ pub fn copy_of(name: &str) -> tempfile::TempDir {
     copy
 }
 
-/// The largest difference of two lists of equal length.
+/// Replaces the first occurrence of `from` in a file of a folder.
+pub fn replace(folder: &Path, file: &str, from: &str, to: &str) {
+    let text = std::fs::read_to_string(folder.join(file)).unwrap();
+    assert!(text.contains(from), "{file} has no {from}");
+    std::fs::write(folder.join(file), text.replacen(from, to, 1)).unwrap();
+}
+
+/// Maximum absolute difference of two vectors.
 pub fn apart(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
     a.iter()
@@ -84,7 +91,7 @@ pub fn apart(a: &[f32], b: &[f32]) -> f32 {
         .fold(0.0, f32::max)
 }
 
-/// Examples whose right answers share a word with the query.
+/// Examples whose positives share a word with the query.
 pub fn examples() -> Vec<TrainingExample> {
     let words = ["ship", "sea", "tea", "radar", "green", "black", "seen"];
     words
@@ -103,7 +110,7 @@ pub fn examples() -> Vec<TrainingExample> {
         .collect()
 }
 
-/// 7 examples in batches of 3: 9 steps in 3 epochs, with everything on.
+/// 9 steps: 3 epochs of 7 examples in batches of 3, with dropout and evaluation.
 pub fn config() -> TrainingConfig {
     let mut config = TrainingConfig::small_data();
     config.encoder = on_backend().with_max_tokens(16);
@@ -116,7 +123,7 @@ pub fn config() -> TrainingConfig {
     config
 }
 
-/// A checkpoint after three steps.
+/// Folder with a checkpoint after three steps.
 pub fn checkpoint() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let trainer = Trainer::open(tiny("bert-pytorch"), &config()).unwrap();

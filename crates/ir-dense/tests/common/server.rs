@@ -9,28 +9,28 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 
-/// The version that the branch `main` is.
+/// Commit of the branch `main`.
 pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
-/// Of its weights, by `sha256sum`.
+/// SHA-256 of the weights.
 pub const WEIGHTS: &str = "f4cc643cebc14eb9e9ccfbe96c445027fde91e32418e081bbf4c1d0469cc48e6";
-/// Their bytes.
+/// Size of the weights in bytes.
 pub const BYTES: usize = 87_656;
-/// Of its `config.json`, by `git hash-object`.
+/// Git hash of `config.json`.
 pub const CONFIG: &str = "9da6ff785f553071e0ce5d777eb409f9e1e55476";
 pub const MODULES: &str = r#"[{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},{"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.models.Pooling"}]"#;
 pub const POOLING: &str = r#"{"word_embedding_dimension":12,"pooling_mode_cls_token":true,"pooling_mode_mean_tokens":false}"#;
 
-/// A file of the model.
+/// File of the repository.
 #[derive(Clone, Debug)]
 pub struct Stored {
     pub name: &'static str,
     pub bytes: Vec<u8>,
-    /// SHA-256 of a large file, otherwise git's name for it; both by the usual programs.
+    /// SHA-256 of a large file, git hash of another.
     pub hash: &'static str,
     pub large: bool,
 }
 
-/// The files of `testdata/tiny/bert` as a repository, and some that no encoder needs.
+/// Repository with the files of `testdata/tiny/bert`, and files that no encoder needs.
 pub fn repository() -> Vec<Stored> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = match folder.join("testdata/tiny/bert") {
@@ -72,23 +72,23 @@ pub fn repository() -> Vec<Stored> {
     ]
 }
 
-/// What the hub does with a request otherwise than usual.
+/// Response of the hub that differs from the default.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// Only so many bytes of the body, then the connection is cut.
+    /// This number of bytes of the body, then the connection is closed.
     Cut(usize),
-    /// These bytes.
+    /// Status 200 with these bytes.
     Bytes(Vec<u8>),
-    /// This status, and this code of an error.
+    /// HTTP status and the hub's error code.
     Status(u16, &'static str),
-    /// To the same file on another host.
+    /// Redirect to the same file on another host.
     Elsewhere,
 }
 
-/// What was asked for.
+/// Request to the hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The file, or else the path.
+    /// Name of the file, or the path.
     pub what: String,
     pub host: String,
     pub range: String,
@@ -102,8 +102,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// A hub with these files; `odd` says for a file, and how often it was asked for before, what is
-    /// not as usual.
+    /// Starts a hub with these files. `odd` returns a different response for a file and the number
+    /// of earlier requests for it.
     pub fn start(
         files: Vec<Stored>,
         odd: impl Fn(&str, usize) -> Option<Reply> + Send + Sync + 'static,
@@ -123,24 +123,24 @@ impl Server {
         }
     }
 
-    /// All requests so far.
+    /// Requests so far, in order.
     pub fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
     }
 
-    /// What was asked for so far, in order.
+    /// Names of the requested files, in order.
     pub fn asked(&self) -> Vec<String> {
         self.requests().into_iter().map(|r| r.what).collect()
     }
 
-    /// The parts of a file that were asked for.
+    /// Requested ranges of a file.
     pub fn ranges(&self, what: &str) -> Vec<String> {
         let of = self.requests().into_iter().filter(|r| r.what == what);
         of.map(|request| request.range).collect()
     }
 }
 
-/// The hub's description, as `GET /api/models/NAME/revision/REVISION?blobs=true` gives it.
+/// Listing, the response to `GET /api/models/NAME/revision/REVISION?blobs=true`.
 fn description(files: &[Stored]) -> String {
     let siblings: Vec<_> = files
         .iter()

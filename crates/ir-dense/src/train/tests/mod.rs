@@ -27,7 +27,7 @@ fn tiny(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// What the tests compute on: the variable IR_BACKEND (`tch`, say), or the default.
+/// Backend of the tests: the variable IR_BACKEND, `tch` for example, or the default.
 fn backend() -> Backend {
     let name = std::env::var("IR_BACKEND");
     name.map_or(Backend::default(), |name| name.parse().unwrap())
@@ -41,7 +41,7 @@ fn words(random: &mut SplitMix64, most: usize) -> String {
     words.join(" ")
 }
 
-/// Examples of queries with a positive and some negatives.
+/// Examples with a positive and a number of negatives.
 fn examples(count: usize, negatives: usize) -> Vec<TrainingExample> {
     let mut random = SplitMix64::new(5, 0);
     (0..count)
@@ -57,7 +57,7 @@ fn examples(count: usize, negatives: usize) -> Vec<TrainingExample> {
         .collect()
 }
 
-/// No dropout, weights as they are.
+/// Configuration without dropout.
 fn plain(pooling: Pooling) -> TrainingConfig {
     let mut config = TrainingConfig::datafinder();
     config.encoder = EncoderConfig::default()
@@ -90,22 +90,21 @@ fn largest(values: &[f32]) -> f32 {
     values.iter().fold(0.0, |most, x| x.abs().max(most))
 }
 
-/// Within `share` of the largest element.
-fn assert_near(found: &[f32], expected: &[f32], share: f32, what: &str) {
+/// Asserts that differences are within `tolerance` times the largest element.
+fn assert_near(found: &[f32], expected: &[f32], tolerance: f32, what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     let most = largest(expected).max(1e-6);
     for (at, (a, b)) in found.iter().zip(expected).enumerate() {
         assert!(
-            (a - b).abs() <= share * most,
+            (a - b).abs() <= tolerance * most,
             "{what}[{at}]: {a}, expected {b} (of {most})"
         );
     }
 }
 
-/// burn's automatic gradients of the forward pass that encoders use: every family, every
-/// activation, packed and padded, every pooling.
+/// All architectures, activation functions and poolings, with and without padding.
 #[test]
-fn gradients_are_those_of_burn() {
+fn gradients_equal_automatic_differentiation() {
     let models = [
         "bert",
         "bert-bf16",
@@ -176,9 +175,9 @@ fn gradients_are_those_of_burn() {
     }
 }
 
-/// The whole step against differences of a plain version in 64 bits.
+/// Finite differences of a BERT in f64.
 #[test]
-fn gradients_are_those_of_finite_differences() {
+fn gradients_equal_finite_differences() {
     let mut config = plain(Pooling::Cls);
     config.loss = Loss::Softmax { temperature: 1.0 };
     let mut towers = towers("bert", &config);
@@ -278,9 +277,9 @@ fn shrink(tower: &mut Tower, by: f32) {
     }
 }
 
-/// In blocks of any size, with and without dropout, for every loss: the gradients of the whole.
+/// For every loss and mini-batch size, with and without dropout.
 #[test]
-fn blocks_do_not_change_gradients() {
+fn gradcache_does_not_change_gradients() {
     let losses = [
         Loss::Softmax { temperature: 0.5 },
         Loss::Symmetric { temperature: 0.5 },
@@ -325,9 +324,9 @@ fn blocks_do_not_change_gradients() {
     }
 }
 
-/// A batch of 512 texts in blocks of 16.
+/// 512 texts in mini-batches of 16.
 #[test]
-fn a_large_batch_in_small_blocks_has_the_gradients_of_the_whole() {
+fn gradcache_equals_large_batch() {
     let mut config = plain(Pooling::Mean);
     config.similarity = SimilarityFunction::Cosine;
     config.loss = Loss::Softmax { temperature: 0.05 };
@@ -351,9 +350,8 @@ fn a_large_batch_in_small_blocks_has_the_gradients_of_the_whole() {
     }
 }
 
-/// Dropout is part of what is differentiated, and a matter of the step.
 #[test]
-fn dropout_drops_the_same_on_the_way_back() {
+fn backward_pass_uses_the_same_dropout_masks() {
     let mut config = plain(Pooling::Mean);
     config.similarity = SimilarityFunction::Cosine;
     config.dropout = 0.3;
@@ -388,7 +386,6 @@ fn dropout_drops_the_same_on_the_way_back() {
     );
 }
 
-/// The same bytes on any number of threads.
 #[test]
 fn gradients_do_not_depend_on_threads() {
     if backend() != Backend::default() {
@@ -427,9 +424,8 @@ fn gradients_do_not_depend_on_threads() {
     }
 }
 
-/// What other devices compute, on this one.
 #[test]
-fn kernels_are_what_other_devices_compute() {
+fn cpu_kernels_equal_generic_operations() {
     use crate::kernels::tensor as kernels;
     let device = burn::tensor::Device::flex();
     let random = |seed: u64, shape: [usize; 2]| -> Tensor<2> {
@@ -487,9 +483,9 @@ fn kernels_are_what_other_devices_compute() {
     assert!((fast - slowly).abs() < 1e-5 * fast, "{fast}, {slowly}");
 }
 
-/// Every example once an epoch, in an order of its own; the same for the same seed.
+/// Every example once per epoch.
 #[test]
-fn samples_are_drawn_by_seed_and_step() {
+fn batches_depend_on_seed_and_step() {
     let mut config = plain(Pooling::Cls);
     (config.batch_size, config.hard_negatives, config.epochs) = (4, 3, 2);
     let data = examples(10, 5);

@@ -1,16 +1,15 @@
-//! BERT in 64 bits, one element at a time: what the fast version is held against.
+//! Reference BERT in f64, one element at a time.
 
 use std::collections::BTreeMap;
 
 use crate::TransformerConfig;
 
-/// Weights by the names of our list of parameters, row by row.
+/// Weights by parameter name, row-major.
 pub(super) type Weights = BTreeMap<String, Vec<f64>>;
 
-/// Rows of numbers.
 type Rows = Vec<Vec<f64>>;
 
-/// The vector of every token of a text.
+/// Hidden state of every token of a text.
 pub(super) fn forward(weights: &Weights, config: &TransformerConfig, ids: &[u32]) -> Rows {
     let hidden = config.hidden_size;
     let row = |table: &str, n: usize| weights[table][n * hidden..(n + 1) * hidden].to_vec();
@@ -114,7 +113,7 @@ fn add(a: &Rows, b: &Rows) -> Rows {
         .collect()
 }
 
-/// The normal distribution by its series about 0 (Abramowitz & Stegun 26.2.11).
+/// Normal distribution function by its series about 0 (Abramowitz and Stegun 26.2.11).
 fn normal(x: f64) -> f64 {
     let (mut term, mut sum, mut n) = (x, x, 1.0);
     while term.abs() > 1e-17 * sum.abs() && n < 400.0 {
@@ -125,7 +124,7 @@ fn normal(x: f64) -> f64 {
     0.5 + sum * (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt()
 }
 
-/// Cross-entropy of the right document among all, from vectors of queries and documents.
+/// Softmax cross-entropy of the positives, from query vectors and document vectors.
 pub(super) fn softmax(queries: &[Vec<f64>], documents: &[Vec<f64>], positives: &[usize]) -> f64 {
     let of = |query: &Vec<f64>, positive: usize| {
         let scores: Vec<f64> = documents

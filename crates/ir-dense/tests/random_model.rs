@@ -1,4 +1,4 @@
-//! Models from nothing: the same bytes always, and what Python makes of them.
+//! Randomly initialized models: deterministic bytes, BERT's weight distribution, Python.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
@@ -15,7 +15,7 @@ use ir_core::{Encoder, NoProgress, Side};
 use ir_dense::train::{Trainer, TrainingConfig};
 use ir_dense::{BiEncoder, CreateModelError, ModelError, RandomModel};
 
-/// The paragraphs of the read-me, and some that are harder.
+/// Paragraphs of the README, and texts with unusual characters.
 fn texts() -> Vec<&'static str> {
     let readme = include_str!("../README.md").split("\n\n");
     let odd = [
@@ -35,7 +35,7 @@ fn small() -> RandomModel {
     model
 }
 
-/// All files of a folder.
+/// Files of a folder by relative path.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -59,7 +59,7 @@ fn created(model: &RandomModel, texts: &[&str]) -> (tempfile::TempDir, BTreeMap<
 }
 
 #[test]
-fn the_same_bytes_always() {
+fn bytes_depend_on_seed_and_texts_only() {
     let mut texts = texts();
     let (_, first) = created(&small(), &texts);
     assert!(first["vocab.txt"].starts_with(b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"));
@@ -86,10 +86,10 @@ fn the_same_bytes_always() {
 }
 
 #[test]
-fn weights_are_berts() {
+fn weights_have_berts_distribution() {
     let (_, files) = created(&small(), &texts());
     let tensors = safetensors::SafeTensors::deserialize(&files["model.safetensors"]).unwrap();
-    // Three tables, their normalisation, and sixteen tensors a layer.
+    // Three embedding tables, their layer normalization, and 16 tensors per layer.
     assert_eq!(tensors.len(), 3 + 2 + 2 * 16);
     for (name, tensor) in tensors.tensors() {
         let (values, _) = tensor.data().as_chunks::<4>();
@@ -128,7 +128,7 @@ fn weights_are_berts() {
 }
 
 #[test]
-fn it_learns_and_is_saved() {
+fn trains_from_scratch() {
     let (folder, _) = created(&small(), &texts());
     let new = folder.path().join("new");
     let mut config = TrainingConfig::small_data();
@@ -137,7 +137,7 @@ fn it_learns_and_is_saved() {
         |query: &str, text: &str| TrainingExample::new(query).positive(TrainingText::new(text));
     let data = vec![
         example("python", "sentence-transformers loads the folder"),
-        example("graphics card", "what needs a driver for Vulkan"),
+        example("Vulkan", "the backend needs a driver"),
         example("memory", "some thousand texts are held at a time"),
         example("wrong file", "an error that names tensor and shape"),
     ];
@@ -158,7 +158,7 @@ fn it_learns_and_is_saved() {
 }
 
 #[test]
-fn mistakes_are_told_and_leave_nothing() {
+fn errors_leave_no_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new");
     let said = |model: &RandomModel, texts: &[&str]| {
@@ -205,11 +205,10 @@ fn mistakes_are_told_and_leave_nothing() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-/// transformers and sentence-transformers themselves, where the variable IR_DENSE_PYTHON names a
-/// Python that has them: the tokeniser by `vocab.txt` and by `tokenizer.json`, hidden states, and
-/// the vectors of texts.
+/// transformers and sentence-transformers read the folder: tokenizer by `vocab.txt` and by
+/// `tokenizer.json`, weights, text vectors. Needs a Python with them in IR_DENSE_PYTHON.
 #[test]
-fn python_makes_the_same_of_it() {
+fn python_agrees() {
     let Some(python) = std::env::var_os("IR_DENSE_PYTHON") else {
         eprintln!("skipped: IR_DENSE_PYTHON names no Python with sentence-transformers");
         return;

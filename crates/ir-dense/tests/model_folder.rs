@@ -1,4 +1,4 @@
-//! Folders, texts and settings that are not as they should be: a clear error each, never a panic.
+//! Invalid model folders are rejected with file, expected and found value, never with a panic.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
@@ -7,25 +7,20 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{copy_of, tiny};
-use ir_core::{EncodeError, Encoder, Side};
-use ir_dense::{
-    Backend, BackendError, BiEncoder, EncoderConfig, ModelError, SideConfig, TokenizerError,
-};
+use common::{copy_of, replace};
+use ir_core::Encoder;
+use ir_dense::{BiEncoder, ModelError, TokenizerError};
 
 fn error(folder: &Path) -> ModelError {
     BiEncoder::open(folder).expect_err("a model that cannot be used")
 }
 
-/// Replaces text in a file.
-fn replace(folder: &Path, file: &str, from: &str, to: &str) {
-    let text = fs::read_to_string(folder.join(file)).unwrap();
-    assert!(text.contains(from), "{file} has no {from}");
-    fs::write(folder.join(file), text.replacen(from, to, 1)).unwrap();
+fn message(folder: &Path) -> String {
+    error(folder).to_string()
 }
 
 #[test]
-fn files_that_are_missing() {
+fn rejects_missing_files() {
     for (model, file, wanted) in [
         ("bert", "config.json", "config.json"),
         (
@@ -56,7 +51,7 @@ fn files_that_are_missing() {
 }
 
 #[test]
-fn weights_that_are_cut_off() {
+fn rejects_truncated_weights() {
     let copy = copy_of("distilbert");
     let path = copy.path().join("model.safetensors");
     let whole = fs::read(&path).unwrap();
@@ -90,25 +85,9 @@ fn weights_that_are_cut_off() {
     }
 }
 
-#[test]
-fn weights_that_are_none() {
-    for (model, file) in [
-        ("bert", "model.safetensors"),
-        ("bert-pytorch", "pytorch_model.bin"),
-    ] {
-        let copy = copy_of(model);
-        let pointer =
-            "version https://git-lfs.github.com/spec/v1\noid sha256:53aa51\nsize 90868376\n";
-        fs::write(copy.path().join(file), pointer).unwrap();
-        let error = error(copy.path());
-        assert!(matches!(error, ModelError::Pointer { .. }), "{error:?}");
-        assert!(error.to_string().contains(file), "{error}");
-    }
-}
-
 /// Any byte of a PyTorch file may be wrong; loading ends in a model or an error.
 #[test]
-fn damaged_pytorch_files() {
+fn damaged_pytorch_files_never_panic() {
     let copy = copy_of("bert-pytorch");
     let path = copy.path().join("pytorch_model.bin");
     let whole = fs::read(&path).unwrap();
@@ -121,7 +100,7 @@ fn damaged_pytorch_files() {
 }
 
 #[test]
-fn tensors_that_do_not_fit() {
+fn rejects_missing_tensors_and_wrong_shapes() {
     let copy = copy_of("bert");
     replace(
         copy.path(),
@@ -167,7 +146,7 @@ fn tensors_that_do_not_fit() {
 }
 
 #[test]
-fn weights_that_are_no_numbers() {
+fn rejects_weights_that_are_not_finite() {
     for value in [f32::NAN, f32::INFINITY] {
         let copy = copy_of("bert");
         let path = copy.path().join("model.safetensors");
@@ -192,7 +171,7 @@ fn weights_that_are_no_numbers() {
 }
 
 #[test]
-fn configurations_that_say_what_cannot_be() {
+fn rejects_unsupported_configurations() {
     for (from, to, field) in [
         (
             "\"model_type\": \"bert\"",
@@ -248,7 +227,7 @@ fn configurations_that_say_what_cannot_be() {
 }
 
 #[test]
-fn vocabularies_that_do_not_fit() {
+fn rejects_vocabularies_that_do_not_match() {
     let copy = copy_of("bert");
     let path = copy.path().join("vocab.txt");
     let vocabulary = fs::read_to_string(&path).unwrap();
@@ -288,7 +267,7 @@ fn vocabularies_that_do_not_fit() {
 }
 
 #[test]
-fn sentence_transformers_parts_that_are_not_there() {
+fn rejects_unsupported_modules() {
     let dense = r#"[{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
         {"idx": 1, "name": "1", "path": "", "type": "sentence_transformers.models.Pooling"},
         {"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"}]"#;
@@ -344,130 +323,213 @@ fn sentence_transformers_parts_that_are_not_there() {
 }
 
 #[test]
-fn limits_and_towers_that_do_not_fit() {
-    let open = |limit| {
-        BiEncoder::open_with(
-            tiny("bert"),
-            &EncoderConfig::default().with_max_tokens(limit),
-        )
-    };
-    assert!(open(3).is_ok() && open(32).is_ok());
-    assert!(matches!(open(33), Err(ModelError::Setting { field, .. }) if field == "max_tokens"));
-    assert!(matches!(
-        open(2),
-        Err(ModelError::Tokenizer(TokenizerError::Limit {
-            limit: 2,
-            least: 3
-        }))
-    ));
-    let untied = BiEncoder::open_untied(tiny("bert"), tiny("mpnet"), &EncoderConfig::default());
-    assert!(matches!(
-        untied,
-        Err(ModelError::Dimensions {
-            query: 12,
-            document: 8
-        })
-    ));
+fn rejects_tokenizers_that_are_not_objects() {
+    let copy = copy_of("roberta");
+    for (text, found) in [
+        ("[]", "a list"),
+        ("\"x\"", "a single value"),
+        ("null", "null"),
+    ] {
+        fs::write(copy.path().join("tokenizer.json"), text).unwrap();
+        let error = message(copy.path());
+        let end = format!("tokenizer.json: the top level is {found}, expected an object");
+        assert!(error.ends_with(&end), "{error}");
+    }
+    for text in [r#"{"normalizer": "x"}"#, r#"{"normalizer": []}"#] {
+        fs::write(copy.path().join("tokenizer.json"), text).unwrap();
+        assert!(message(copy.path()).ends_with("tokenizer.json is not a tokenizer"));
+    }
 }
 
 #[test]
-fn backends_that_were_left_out_name_their_feature() {
-    let left_out = [
-        (Backend::Tch, "tch", cfg!(feature = "tch")),
-        (Backend::TchCuda(0), "tch", cfg!(feature = "tch")),
-        (Backend::Wgpu, "wgpu", cfg!(feature = "wgpu")),
-        (Backend::Vulkan, "vulkan", cfg!(feature = "vulkan")),
-        (Backend::Cuda(0), "cuda", cfg!(feature = "cuda")),
-    ];
-    for (backend, name, there) in left_out {
-        assert_eq!(backend.to_string().parse(), Ok(backend));
-        let config = EncoderConfig::default().with_backend(backend);
-        match BiEncoder::open_with(tiny("bert"), &config) {
-            // On a machine without such a card, an error too.
-            Ok(_) | Err(ModelError::Backend(BackendError::NoGpu { .. })) if there => {}
-            Err(ModelError::Backend(BackendError::NotCompiledIn { feature, .. })) => {
-                assert_eq!(feature, name);
-            }
+fn rejects_invalid_configurations() {
+    for (model, from, to, end) in [
+        (
+            "roberta",
+            "\"pad_token_id\": 1",
+            "\"pad_token_id\": 18446744073709551615",
+            "expected more than 18446744073709551615",
+        ),
+        (
+            "mpnet",
+            "\"relative_attention_num_buckets\": 32",
+            "\"relative_attention_num_buckets\": 0",
+            "relative_attention_num_buckets is 0, expected 4 or more",
+        ),
+        (
+            "bert",
+            "\"vocab_size\"",
+            "\"is_decoder\": true, \"vocab_size\"",
+            "is_decoder is true, expected false: attention must be bidirectional",
+        ),
+        (
+            "bert",
+            "\"num_hidden_layers\": 12",
+            "\"num_hidden_layers\": 0",
+            "num_hidden_layers is 0, expected 1 or more",
+        ),
+        (
+            "bert",
+            "\"num_hidden_layers\": 12",
+            "\"num_hidden_layers\": 2",
+            "model.safetensors",
+        ),
+    ] {
+        let copy = copy_of(model);
+        replace(copy.path(), "config.json", from, to);
+        let error = message(copy.path());
+        assert!(
+            error.contains("config.json: ") && error.ends_with(end),
+            "{error}"
+        );
+    }
+    let copy = copy_of("bert");
+    let few = ("\"num_hidden_layers\": 12", "\"num_hidden_layers\": 2");
+    replace(copy.path(), "config.json", few.0, few.1);
+    let error = message(copy.path());
+    let part = "num_hidden_layers is 2, expected 12, the layers in ";
+    assert!(error.contains(part), "{error}");
+}
+
+/// A list of tokens that has lost its end. 200 rows, of which the first 10 have tokens.
+#[test]
+fn rejects_truncated_vocabularies() {
+    let folder = tempfile::tempdir().unwrap();
+    let words: Vec<String> = (0..600)
+        .map(|n| format!("w{}", "xyz".repeat(n % 30)))
+        .collect();
+    let text: String = (0..300)
+        .map(|n| {
+            format!(
+                "{}{} ",
+                ['b', 'c', 'd'][n % 3],
+                char::from(b'a' + (n % 26) as u8)
+            )
+        })
+        .chain(words)
+        .collect();
+    let model = folder.path().join("model");
+    let new = ir_dense::RandomModel::default().with_shape(8, 1, 2);
+    new.create(&model, &[&*text]).unwrap();
+    fs::remove_file(model.join("tokenizer.json")).unwrap();
+    BiEncoder::open(&model).unwrap();
+    // Rows up to the next multiple of 128 may be there as padding.
+    let path = model.join("vocab.txt");
+    let vocabulary = fs::read_to_string(&path).unwrap();
+    let rows = vocabulary.lines().count();
+    eprintln!("{rows} rows");
+    assert!(rows > 130, "{rows}");
+    let first = |lines: usize| {
+        let lines: Vec<&str> = vocabulary.lines().take(lines).collect();
+        fs::write(&path, lines.join("\n")).unwrap();
+    };
+    first(rows - 1);
+    BiEncoder::open(&model).unwrap();
+    first(20);
+    let error = message(&model);
+    let end = format!("is 20, expected about {rows}, the rows of the embedding table");
+    assert!(
+        error.contains("vocab.txt: ") && error.ends_with(&end),
+        "{error}"
+    );
+    fs::write(&path, vocabulary.replace("[PAD]", "[pad]")).unwrap();
+    assert!(message(&model).ends_with("vocab.txt has no [PAD]"));
+    // The word pieces of another model, in the other file.
+    let other = folder.path().join("other");
+    new.create(&other, &["green tea"]).unwrap();
+    fs::copy(other.join("tokenizer.json"), model.join("tokenizer.json")).unwrap();
+    let error = message(&model);
+    let end = format!("expected about {rows}, the rows of the embedding table");
+    assert!(
+        error.contains("tokenizer.json: ") && error.ends_with(&end),
+        "{error}"
+    );
+}
+
+#[test]
+fn rejects_lfs_pointers_dangling_links_and_shards() {
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:53aa51\nsize 90868376\n";
+    for (model, file) in [
+        ("bert", "model.safetensors"),
+        ("bert-pytorch", "pytorch_model.bin"),
+        ("roberta", "tokenizer.json"),
+        ("bert", "vocab.txt"),
+    ] {
+        let copy = copy_of(model);
+        let path = copy.path().join(file);
+        fs::write(&path, pointer).unwrap();
+        let error = error(copy.path());
+        let is_weights = file != "tokenizer.json" && file != "vocab.txt";
+        assert!(
+            !is_weights || matches!(error, ModelError::Pointer { .. }),
+            "{error:?}"
+        );
+        let error = error.to_string();
+        assert!(
+            error.contains(file) && error.contains("\"git lfs pull\""),
+            "{error}"
+        );
+        // A link into a cache that was emptied.
+        #[cfg(unix)]
+        {
+            fs::remove_file(&path).unwrap();
+            std::os::unix::fs::symlink("../blobs/53aa51", &path).unwrap();
+            let error = message(copy.path());
+            let end = format!("{file} is a link to ../blobs/53aa51, which does not exist");
+            assert!(error.ends_with(&end), "{error}");
+        }
+    }
+    for (model, file) in [
+        ("bert", "model.safetensors"),
+        ("bert-pytorch", "pytorch_model.bin"),
+    ] {
+        let copy = copy_of(model);
+        fs::remove_file(copy.path().join(file)).unwrap();
+        let list = copy.path().join(format!("{file}.index.json"));
+        fs::write(&list, "{}").unwrap();
+        match BiEncoder::open(copy.path()).unwrap_err() {
+            ModelError::Sharded { path } => assert_eq!(path, list),
             other => panic!("{other:?}"),
         }
     }
-    #[cfg(feature = "tch")]
-    assert!(matches!(
-        Backend::TchCuda(999).device(),
-        Err(BackendError::NoGpu { .. })
-    ));
-    assert!("gpu".parse::<Backend>().is_err() && "cuda:x".parse::<Backend>().is_err());
-    assert!(serde_json::from_str::<EncoderConfig>(r#"{"backend": "gpu"}"#).is_err());
 }
 
 #[test]
-fn texts_of_any_length() {
-    let encoder = BiEncoder::open(tiny("roberta")).unwrap();
-    let long = "ships at sea, ".repeat(75_000);
-    let word = "s".repeat(1 << 20);
-    let texts = ["", " ", &long, &word, "\u{0}\u{0}", "\u{1F600}"];
-    let vectors = encoder.encode(Side::Query, &texts).unwrap();
-    assert!(vectors.iter().all(|x| x.is_finite()));
-    assert_eq!(vectors[..12], vectors[12..24], "white space is nothing");
-    assert!(encoder.encode(Side::Query, &[]).unwrap().is_empty());
-
-    let mut short = [0.0; 11];
-    match encoder.encode_into(Side::Query, &["a"], &mut short) {
-        Err(EncodeError::Shape {
-            expected: 12,
-            found: 11,
-        }) => {}
-        other => panic!("{other:?}"),
+fn rejects_unknown_prompts() {
+    let copy = copy_of("bert");
+    let path = copy.path().join("config_sentence_transformers.json");
+    for (prompts, expected) in [
+        (
+            r#"{"query": "q: ", "passage": "p: "}"#,
+            "one of the prompts: passage, query",
+        ),
+        ("{}", "none, as there are no prompts"),
+    ] {
+        let text = format!(r#"{{"prompts": {prompts}, "default_prompt_name": "search"}}"#);
+        fs::write(&path, text).unwrap();
+        let error = message(copy.path());
+        let end = format!("default_prompt_name is search, expected {expected}");
+        assert!(error.ends_with(&end), "{error}");
     }
 }
 
 #[test]
-fn sides_differ_in_prefix_limit_and_tower() {
-    let side = |prefix: &str, limit| {
-        SideConfig::default()
-            .with_prefix(prefix)
-            .with_max_tokens(limit)
-    };
-    let config = EncoderConfig::default()
-        .with_query(side("query: ", 8))
-        .with_document(side("passage: ", 10));
-    let encoder = BiEncoder::open_with(tiny("distilbert"), &config).unwrap();
-    let plain = BiEncoder::open(tiny("distilbert")).unwrap();
-    let text = "ships seen by radar at sea";
-    let tokens = plain
-        .token_ids(Side::Query, &format!("query: {text}"))
-        .unwrap();
-    let query = encoder.token_ids(Side::Query, text).unwrap();
-    assert_eq!(query.len(), 8);
-    assert_eq!(query[..7], tokens[..7]);
-    assert_eq!(query.last(), tokens.last());
-    assert_eq!(encoder.token_ids(Side::Document, text).unwrap().len(), 10);
-
-    // Prompts of the folder count where the configuration says nothing.
+fn accepts_both_names_of_a_field() {
     let copy = copy_of("distilbert");
-    let prompts = r#"{"prompts": {"query": "query: ", "passage": "passage: "}}"#;
-    fs::write(
-        copy.path().join("config_sentence_transformers.json"),
-        prompts,
-    )
-    .unwrap();
-    let prompted = BiEncoder::open(copy.path()).unwrap();
-    assert_eq!(prompted.token_ids(Side::Query, text).unwrap(), tokens);
-    let passage = plain
-        .token_ids(Side::Query, &format!("passage: {text}"))
-        .unwrap();
-    assert_eq!(prompted.token_ids(Side::Document, text).unwrap(), passage);
-
-    let untied = EncoderConfig::default();
-    let untied = BiEncoder::open_untied(tiny("bert"), tiny("distilbert"), &untied).unwrap();
-    let [query, document] =
-        [Side::Query, Side::Document].map(|side| untied.encode(side, &[text]).unwrap());
-    assert_eq!(
-        query,
-        BiEncoder::open(tiny("bert"))
-            .unwrap()
-            .encode(Side::Query, &[text])
-            .unwrap()
+    replace(
+        copy.path(),
+        "config.json",
+        "\"dim\": 12",
+        "\"dim\": 12, \"hidden_size\": 12",
     );
-    assert_eq!(document, plain.encode(Side::Query, &[text]).unwrap());
+    assert_eq!(BiEncoder::open(copy.path()).unwrap().dim(), 12);
+    replace(
+        copy.path(),
+        "config.json",
+        "\"hidden_size\": 12",
+        "\"hidden_size\": 16",
+    );
+    let error = message(copy.path());
+    let end = "config.json: dim is 12, expected 16, as hidden_size says";
+    assert!(error.ends_with(end), "{error}");
 }

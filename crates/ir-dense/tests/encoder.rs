@@ -1,0 +1,181 @@
+//! Encoder configuration: backends, maximum lengths, prefixes, towers; texts of any length.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
+
+mod common;
+
+use std::fs;
+
+use common::{copy_of, on_backend, tiny};
+use ir_core::{EncodeError, Encoder, Side};
+use ir_dense::{
+    Backend, BackendError, BiEncoder, EncoderConfig, ModelError, SideConfig, TokenizerError,
+};
+
+#[test]
+fn encodes_texts_of_any_length() {
+    let encoder = BiEncoder::open(tiny("roberta")).unwrap();
+    let long = "ships at sea, ".repeat(75_000);
+    let word = "s".repeat(1 << 20);
+    let texts = ["", " ", &long, &word, "\u{0}\u{0}", "\u{1F600}"];
+    let vectors = encoder.encode(Side::Query, &texts).unwrap();
+    assert!(vectors.iter().all(|x| x.is_finite()));
+    assert_eq!(vectors[..12], vectors[12..24], "white space is nothing");
+    assert!(encoder.encode(Side::Query, &[]).unwrap().is_empty());
+
+    let mut short = [0.0; 11];
+    match encoder.encode_into(Side::Query, &["a"], &mut short) {
+        Err(EncodeError::Shape {
+            expected: 12,
+            found: 11,
+        }) => {}
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn sides_differ_in_prefix_length_and_tower() {
+    let side = |prefix: &str, limit| {
+        SideConfig::default()
+            .with_prefix(prefix)
+            .with_max_tokens(limit)
+    };
+    let config = EncoderConfig::default()
+        .with_query(side("query: ", 8))
+        .with_document(side("passage: ", 10));
+    let encoder = BiEncoder::open_with(tiny("distilbert"), &config).unwrap();
+    let plain = BiEncoder::open(tiny("distilbert")).unwrap();
+    let text = "ships seen by radar at sea";
+    let tokens = plain
+        .token_ids(Side::Query, &format!("query: {text}"))
+        .unwrap();
+    let query = encoder.token_ids(Side::Query, text).unwrap();
+    assert_eq!(query.len(), 8);
+    assert_eq!(query[..7], tokens[..7]);
+    assert_eq!(query.last(), tokens.last());
+    assert_eq!(encoder.token_ids(Side::Document, text).unwrap().len(), 10);
+
+    // Prompts of the folder count where the configuration says nothing.
+    let copy = copy_of("distilbert");
+    let prompts = r#"{"prompts": {"query": "query: ", "passage": "passage: "}}"#;
+    fs::write(
+        copy.path().join("config_sentence_transformers.json"),
+        prompts,
+    )
+    .unwrap();
+    let prompted = BiEncoder::open(copy.path()).unwrap();
+    assert_eq!(prompted.token_ids(Side::Query, text).unwrap(), tokens);
+    let passage = plain
+        .token_ids(Side::Query, &format!("passage: {text}"))
+        .unwrap();
+    assert_eq!(prompted.token_ids(Side::Document, text).unwrap(), passage);
+
+    let untied = EncoderConfig::default();
+    let untied = BiEncoder::open_untied(tiny("bert"), tiny("distilbert"), &untied).unwrap();
+    let [query, document] =
+        [Side::Query, Side::Document].map(|side| untied.encode(side, &[text]).unwrap());
+    assert_eq!(
+        query,
+        BiEncoder::open(tiny("bert"))
+            .unwrap()
+            .encode(Side::Query, &[text])
+            .unwrap()
+    );
+    assert_eq!(document, plain.encode(Side::Query, &[text]).unwrap());
+}
+
+#[test]
+fn missing_backends_name_their_feature() {
+    let left_out = [
+        (Backend::Tch, "tch", cfg!(feature = "tch")),
+        (Backend::TchCuda(0), "tch", cfg!(feature = "tch")),
+        (Backend::Wgpu, "wgpu", cfg!(feature = "wgpu")),
+        (Backend::Vulkan, "vulkan", cfg!(feature = "vulkan")),
+        (Backend::Cuda(0), "cuda", cfg!(feature = "cuda")),
+    ];
+    for (backend, name, there) in left_out {
+        assert_eq!(backend.to_string().parse(), Ok(backend));
+        let config = EncoderConfig::default().with_backend(backend);
+        match BiEncoder::open_with(tiny("bert"), &config) {
+            // A machine without such a GPU returns an error, too.
+            Ok(_) | Err(ModelError::Backend(BackendError::NoGpu { .. })) if there => {}
+            Err(ModelError::Backend(BackendError::NotCompiledIn { feature, .. })) => {
+                assert_eq!(feature, name);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    #[cfg(feature = "tch")]
+    assert!(matches!(
+        Backend::TchCuda(999).device(),
+        Err(BackendError::NoGpu { .. })
+    ));
+    assert!("gpu".parse::<Backend>().is_err() && "cuda:x".parse::<Backend>().is_err());
+    assert!(serde_json::from_str::<EncoderConfig>(r#"{"backend": "gpu"}"#).is_err());
+}
+
+#[test]
+fn rejects_lengths_and_towers_that_do_not_match() {
+    let open = |limit| {
+        BiEncoder::open_with(
+            tiny("bert"),
+            &EncoderConfig::default().with_max_tokens(limit),
+        )
+    };
+    assert!(open(3).is_ok() && open(32).is_ok());
+    assert!(matches!(open(33), Err(ModelError::Setting { field, .. }) if field == "max_tokens"));
+    assert!(matches!(
+        open(2),
+        Err(ModelError::Tokenizer(TokenizerError::Limit {
+            limit: 2,
+            least: 3
+        }))
+    ));
+    let untied = BiEncoder::open_untied(tiny("bert"), tiny("mpnet"), &EncoderConfig::default());
+    assert!(matches!(
+        untied,
+        Err(ModelError::Dimensions {
+            query: 12,
+            document: 8
+        })
+    ));
+}
+
+/// Every weight is a number, and yet no vector is.
+#[test]
+fn rejects_weights_that_overflow() {
+    let copy = copy_of("bert");
+    let path = copy.path().join("model.safetensors");
+    let mut bytes = fs::read(&path).unwrap();
+    let start = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    for at in (start..bytes.len() - 3).step_by(4) {
+        bytes[at..at + 4].copy_from_slice(&3e38_f32.to_le_bytes());
+    }
+    fs::write(&path, &bytes).unwrap();
+    let encoder = BiEncoder::open_with(copy.path(), &on_backend()).unwrap();
+    let error = encoder.encode(Side::Query, &["a ship at sea"]).unwrap_err();
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    assert!(
+        source.ends_with("expected finite numbers: the weights are too large"),
+        "{source}"
+    );
+    // The model as it was gives numbers.
+    let encoder = BiEncoder::open_with(tiny("bert"), &on_backend()).unwrap();
+    encoder.encode(Side::Query, &["a ship at sea"]).unwrap();
+}
+
+/// A limit of length under a name of sentence-transformers' early days.
+#[test]
+fn reads_max_length_of_early_versions() {
+    let copy = copy_of("distilbert");
+    let file = copy.path().join("sentence_distilbert_config.json");
+    fs::write(file, r#"{"max_seq_length": 9}"#).unwrap();
+    let encoder = BiEncoder::open(copy.path()).unwrap();
+    let long = "word ".repeat(30);
+    assert_eq!(encoder.token_ids(Side::Document, &long).unwrap().len(), 9);
+    // The first name that is there counts.
+    let file = copy.path().join("sentence_bert_config.json");
+    fs::write(file, r#"{"max_seq_length": 5}"#).unwrap();
+    let encoder = BiEncoder::open(copy.path()).unwrap();
+    assert_eq!(encoder.token_ids(Side::Document, &long).unwrap().len(), 5);
+}
