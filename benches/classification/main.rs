@@ -27,8 +27,8 @@ use std::env;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use collection::Collection;
 use bench_common::{Clock, Options, Seconds};
+use collection::Collection;
 use ir_knn::{Classes, KnnClassifier, TfWeighting, TfidfConfig, TfidfVectorizer};
 use peer_sklearn::{Sklearn, Timed};
 

@@ -28,8 +28,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use bench_common::{Clock, Options, Python, Seconds};
-use ir_core::{Encoder, Flow, Side};
 use ir_core::training::{TrainingExample, TrainingText};
+use ir_core::{Encoder, Flow, Side};
 use ir_data::DocTemplate;
 use ir_data::catalog::Catalog;
 use ir_dense::train::{Trainer, TrainingConfig};

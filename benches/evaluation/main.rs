@@ -28,8 +28,8 @@ mod files;
 mod tools;
 
 use anyhow::{Context, Result, ensure};
-use files::{Files, Shape};
 use bench_common::{Clock, Options};
+use files::{Files, Shape};
 use tools::{Cost, Tool};
 
 fn main() -> Result<()> {

@@ -72,7 +72,15 @@ impl Tool {
     pub(crate) fn ir() -> Result<Self> {
         let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
         let built = Command::new(cargo)
-            .args(["build", "--release", "--package", "ir-cli", "--no-default-features", "--bin", "ir"])
+            .args([
+                "build",
+                "--release",
+                "--package",
+                "ir-cli",
+                "--no-default-features",
+                "--bin",
+                "ir",
+            ])
             .status()?;
         ensure!(built.success(), "the command could not be built");
         // This executable is target/release/deps/evaluation-*.

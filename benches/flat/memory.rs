@@ -50,7 +50,7 @@ pub(crate) fn measure(index: &FlatIndex, folder: &Path) -> Result<()> {
 pub(crate) fn child(form: &str, folder: &Path) -> Result<()> {
     let queries = load(&folder.join("queries.npy"))?;
     let queries: Vec<Vec<f32>> = queries
-        .iter()
+        .outer_iter()
         .map(|query| query.iter().map(|&value| value as f32).collect())
         .collect();
     let path = folder.join("memory.ir");

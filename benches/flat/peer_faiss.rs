@@ -41,11 +41,11 @@ impl Faiss {
         let _: serde_json::Value = self.python.ask(&format!("answers {k}"))?;
         let scores = load(&self.folder.join("scores.npy"))?;
         let docs = load(&self.folder.join("docs.npy"))?;
-        ensure!(scores.len() == ours.len() && docs.len() == ours.len());
+        ensure!(scores.nrows() == ours.len() && docs.nrows() == ours.len());
         let mut differing = 0;
-        for ((ours, scores), docs) in ours.iter().zip(&scores).zip(&docs) {
+        for ((ours, scores), docs) in ours.iter().zip(scores.outer_iter()).zip(docs.outer_iter()) {
             ensure!(ours.len() == k && scores.len() == k && docs.len() == k);
-            for ((hit, &score), &doc) in ours.iter().zip(scores).zip(docs) {
+            for ((hit, &score), &doc) in ours.iter().zip(&scores).zip(&docs) {
                 // Vectors have unit length.
                 ensure!(
                     (f64::from(hit.score) - score).abs() < 1e-6,

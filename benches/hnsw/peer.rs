@@ -50,6 +50,6 @@ impl Peer {
     pub(crate) fn answers(&mut self, effort: usize) -> Result<Vec<i64>> {
         let _: serde_json::Value = self.python.ask(&format!("answers {effort}"))?;
         let docs = load(&self.folder.join("docs.npy"))?;
-        Ok(docs.iter().flatten().map(|&doc| doc as i64).collect())
+        Ok(docs.iter().map(|&doc| doc as i64).collect())
     }
 }

@@ -29,7 +29,11 @@ impl Python {
         arguments: impl IntoIterator<Item = S>,
     ) -> Result<Self> {
         let mut process = Command::new(interpreter)
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(script))
+            .arg(
+                Path::new(env!("CARGO_MANIFEST_DIR"))
+                    .join("..")
+                    .join(script),
+            )
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -16,11 +16,14 @@ use anyhow::{Context, Result};
 use ir_bm25::analysis::Analysis;
 use ir_bm25::{Bm25, Index, IndexConfig};
 use ir_core::fusion::{Fusion, fuse_runs};
-use ir_core::{NoProgress, Run};
 use ir_core::store::AtomicFile;
-use ir_eval::plots::{QueryDifferencePlot, Plot};
+use ir_core::{NoProgress, Run};
+use ir_eval::plots::{Plot, QueryDifferencePlot};
 use ir_eval::significance::RandomizationTest;
-use ir_eval::{Comparison, Evaluator, JudgmentStatus, Measure, RankChanges, ComparisonConfig, Rules, SignificanceTest};
+use ir_eval::{
+    Comparison, ComparisonConfig, Evaluator, JudgmentStatus, Measure, RankChanges, Rules,
+    SignificanceTest,
+};
 
 fn main() -> Result<()> {
     let mut args = env::args().skip(1);
@@ -61,7 +64,7 @@ fn main() -> Result<()> {
 
     // Which queries and documents cause the difference of the means?
     let topics = comparison
-        .topics("stems", "words", measure)
+        .query_differences("stems", "words", measure)
         .context("both were compared")?;
     let moves = RankChanges::new(&qrels, Rules::default(), &stems, &words);
     println!("{measure}, largest gains and losses of stems over words:");

@@ -9,12 +9,12 @@ use ir_core::fusion::{DocumentPrior, WeightedSum};
 use ir_core::{Distinct, Document, Qrels, Query, Retriever, Run, Search, Years};
 use ir_data::attribute;
 use ir_data::catalog::Catalog;
-use ir_data::datafinder::{lexicographic_row_order, keyphrase_query};
+use ir_data::datafinder::{keyphrase_query, lexicographic_row_order};
 use ir_eval::{Bootstrap, Evaluator, Measure, Report, Rules, TieBreak};
-use ir_knn::{TrainingQueryKnn, TrainingQueryKnnConfig, TrainingQuery};
+use ir_knn::{TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig};
 
 use crate::models::{Model, Representation, train};
-use crate::sources::{TrainingQuery, Sources};
+use crate::sources::{PaperQuery, Sources};
 use datafinder::task::{MEASURES, in_keyphrases};
 
 type System<'a> = Box<dyn Retriever<Query = str> + 'a>;
@@ -62,10 +62,7 @@ pub(crate) fn run(untrained: &Path) -> Result<()> {
     std::fs::create_dir_all(&work).with_context(|| work.display().to_string())?;
     let catalog = Catalog::from_env();
     let collection = catalog.open("datafinder")?;
-    let folder = catalog
-        .root()
-        .context("IR_DATA is set")?
-        .join("datafinder");
+    let folder = catalog.root().context("IR_DATA is set")?.join("datafinder");
     let datasets = lexicographic_row_order(collection.corpus())?;
     let sources = Sources::read(&folder, &datasets)?;
     println!(
@@ -122,11 +119,7 @@ pub(crate) fn run(untrained: &Path) -> Result<()> {
         let lexical = form.evaluate("BM25", &bm25)?;
         let untrained = form.evaluate("untrained", &off.retriever())?;
         row("BM25", &lexical, &[])?;
-        row(
-            "MiniLM untrained, + title",
-            &untrained,
-            &[("b", &lexical)],
-        )?;
+        row("MiniLM untrained, + title", &untrained, &[("b", &lexical)])?;
         let against = [("b", &lexical), ("u", &untrained)];
         let mut description = None;
         for (what, model) in &trained {
@@ -138,7 +131,11 @@ pub(crate) fn run(untrained: &Path) -> Result<()> {
             row(&format!("trained, {}", what.name()), &report, &against)?;
             description.get_or_insert(report);
         }
-        row("weighted sum", &form.evaluate("weighted sum", &combined)?, &against)?;
+        row(
+            "weighted sum",
+            &form.evaluate("weighted sum", &combined)?,
+            &against,
+        )?;
         for (name, cells) in paper {
             println!("  {:<32}{cells}", format!("paper: {name}"));
         }
@@ -231,7 +228,7 @@ fn weighted_sum<'a>(
     ];
     let mut sum = WeightedSum::new(parts)?;
 
-    let asked: Vec<(Query, &TrainingQuery)> = sources
+    let asked: Vec<(Query, &PaperQuery)> = sources
         .held_out
         .iter()
         .flat_map(|asked| [(&asked.sentence, asked), (&asked.keyphrases, asked)])
@@ -259,7 +256,10 @@ fn weighted_sum<'a>(
             weights[part] = weight;
             sum.set_weights(&weights)?;
             let run = Run::from_retriever("held out", &sum, &queries, 5)?;
-            let score = evaluator.evaluate(&run)?.summary(VALIDATION_MEASURE).unwrap_or(0.0);
+            let score = evaluator
+                .evaluate(&run)?
+                .summary(VALIDATION_MEASURE)
+                .unwrap_or(0.0);
             line += &format!("  {weight}: {:.2}", 100.0 * score);
             if best.is_none_or(|(highest, _)| score > highest) {
                 best = Some((score, weight));
@@ -274,7 +274,12 @@ fn weighted_sum<'a>(
 
 /// Figure 8 of the paper: keyphrase queries without one of their fields.
 fn hidden_fields(keyphrases: &TestQueries<'_>, model: &Model) -> Result<()> {
-    let fields = [attribute::TASK, attribute::MODALITY, attribute::DOMAIN, attribute::LANGUAGE];
+    let fields = [
+        attribute::TASK,
+        attribute::MODALITY,
+        attribute::DOMAIN,
+        attribute::LANGUAGE,
+    ];
     let whole = keyphrases.evaluate("all", &model.retriever())?;
     println!(
         "\nkeyphrases without a field, trained encoder (+ title, uses); MAP × 100, number of queries with it"

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use ir_core::training::mining::{MiningConfig, MiningQuery, NegativeSelection};
-use ir_core::{CachedEncoder, Distinct, DocIds, Document, Encoded, Encoder, Flow, Retriever, Side};
 use ir_core::training::{TrainingExample, TrainingText};
+use ir_core::{CachedEncoder, Distinct, DocIds, Document, Encoded, Encoder, Flow, Retriever, Side};
 use ir_dense::train::{Trainer, TrainingConfig};
 use ir_dense::{BiEncoder, EncoderConfig};
 use ir_knn::{FlatIndex, VectorSimilarity};
@@ -92,7 +92,8 @@ impl Model {
             }
             show_progress("datasets encoded", texts.len(), texts.len());
             let ids: DocIds = datasets.iter().map(|dataset| &dataset.id).collect();
-            let index = FlatIndex::from_row_major(ids, encoder.dim(), rows, VectorSimilarity::Cosine)?;
+            let index =
+                FlatIndex::from_row_major(ids, encoder.dim(), rows, VectorSimilarity::Cosine)?;
             index.save(file)?;
             index
         };

@@ -6,15 +6,13 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use ir_core::Document;
 use ir_core::training::HeldOut;
-use ir_data::attribute;
 use ir_data::LineReader;
-use ir_data::datafinder::{DatasetQuery, read_training_queries, underscored};
+use ir_data::attribute;
+use ir_data::datafinder::{DatasetNames, DatasetQuery, read_training_queries, underscored};
 use serde::Deserialize;
 
-use datafinder_ablations::names::DatasetNames;
-
 /// A training query in both forms, and the datasets its paper is known to use.
-pub(crate) struct TrainingQuery {
+pub(crate) struct PaperQuery {
     pub(crate) sentence: String,
     pub(crate) keyphrases: String,
     pub(crate) datasets: BTreeSet<String>,
@@ -23,9 +21,9 @@ pub(crate) struct TrainingQuery {
 /// Training and validation queries, and popularity counts.
 pub(crate) struct Sources {
     /// Queries for training.
-    pub(crate) training: Vec<TrainingQuery>,
+    pub(crate) training: Vec<PaperQuery>,
     /// Held-out queries for model selection.
-    pub(crate) held_out: Vec<TrainingQuery>,
+    pub(crate) held_out: Vec<PaperQuery>,
     /// Number of texts that mention a dataset: papers, training queries, other descriptions.
     uses: BTreeMap<String, u16>,
 }
@@ -94,7 +92,7 @@ impl Sources {
                 continue;
             }
             let keyphrases = row.query.attributes.text(attribute::KEYPHRASES);
-            let query = TrainingQuery {
+            let query = PaperQuery {
                 sentence: names.remove_from(&row.query.text),
                 keyphrases: names.remove_from(keyphrases.unwrap_or_default()),
                 datasets: used.clone(),

@@ -8,7 +8,9 @@ use ir_core::{Distinct, Document, Encoded, Encoder, Retriever, Side, Years};
 use ir_data::datafinder::lexicographic_row_order;
 use ir_data::{Collection, DocTemplate};
 use ir_dense::{BiEncoder, EncoderConfig};
-use ir_knn::{FlatIndex, TrainingQueryKnn, TrainingQueryKnnConfig, TrainingQuery, VectorSimilarity};
+use ir_knn::{
+    FlatIndex, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig, VectorSimilarity,
+};
 
 use crate::systems::System;
 
@@ -22,15 +24,14 @@ pub struct EncoderSystems {
 
 impl EncoderSystems {
     /// Opens the model folder and encodes every dataset with the template, truncated at 256 tokens.
-    pub fn open(
-        folder: PathBuf,
-        collection: &Collection,
-        text: &DocTemplate,
-    ) -> Result<Self> {
+    pub fn open(folder: PathBuf, collection: &Collection, text: &DocTemplate) -> Result<Self> {
         let config = EncoderConfig::default().with_max_tokens(256);
         let encoder = Arc::new(BiEncoder::open_with(folder, &config)?);
         let datasets = lexicographic_row_order(collection.corpus())?;
-        let texts: Vec<String> = datasets.iter().map(|dataset| text.of(dataset)).collect();
+        let texts: Vec<String> = datasets
+            .iter()
+            .map(|dataset| text.render(dataset))
+            .collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let rows = encoder.encode(Side::Document, &texts)?;
         let ids = datasets.iter().map(|dataset| &dataset.id).collect();

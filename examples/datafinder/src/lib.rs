@@ -1,7 +1,7 @@
 //! Systems, task and table of the DataFinder experiment (ACL 2023), shared by the program
 //! `datafinder`, its tests and the ablations.
 
-#![allow(missing_docs, reason = "an example")]
+#![allow(missing_docs, missing_debug_implementations, reason = "an example")]
 
 pub mod encoder;
 pub mod encoders;
@@ -9,3 +9,8 @@ pub mod systems;
 pub mod table;
 pub mod task;
 pub mod tiny;
+
+/// The examples of the repository's README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -8,9 +8,9 @@ use std::io::Write;
 
 use anyhow::Result;
 use datafinder::encoders::Encoders;
+use datafinder::systems;
 use datafinder::table::{self, Table};
 use datafinder::task::{MEASURES, TimeFilter, in_keyphrases, recommend, training};
-use datafinder::systems;
 use ir_core::{Query, Run};
 use ir_data::catalog::Catalog;
 use ir_eval::{Evaluator, Measure, Report, Rules, TieBreak};

@@ -1,12 +1,14 @@
 //! The systems of the experiment. Push a retriever in [`all`] to add it to the table.
 
 use anyhow::Result;
-use ir_bm25::{BlankDocs, Bm25, DocOrder, DuplicateIds, IndexedFields, Index, IndexConfig, StoredFields};
-use ir_core::{Distinct, DocIds, NoProgress, Retriever, Years};
+use ir_bm25::{
+    BlankDocs, Bm25, DocOrder, DuplicateIds, Index, IndexConfig, IndexedFields, StoredFields,
+};
 use ir_core::stop_words::NLTK;
+use ir_core::{Distinct, DocIds, NoProgress, Retriever, Years};
 use ir_data::Collection;
 use ir_data::datafinder::lexicographic_row_order;
-use ir_knn::{DocFrequency, TrainingQueryKnn, TrainingQueryKnnConfig, TrainingQuery, TfidfConfig};
+use ir_knn::{DocFrequency, TfidfConfig, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig};
 
 /// A named retriever and its document years.
 pub struct System<'i> {

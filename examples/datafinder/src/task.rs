@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use ir_core::{NotLaterThan, Query, Retriever, Run, Search};
-use ir_data::datafinder;
-use ir_data::attribute;
 use ir_data::Collection;
+use ir_data::attribute;
+use ir_data::datafinder;
 use ir_eval::Measure;
 use ir_knn::TrainingQuery;
 
@@ -14,8 +14,7 @@ use crate::systems::System;
 const LIMIT: usize = 5;
 
 /// P@5, R@5, MAP and MRR, over all judged queries.
-pub const MEASURES: [Measure; 4] =
-    [Measure::P.at(5), Measure::R.at(5), Measure::AP, Measure::RR];
+pub const MEASURES: [Measure; 4] = [Measure::P.at(5), Measure::R.at(5), Measure::AP, Measure::RR];
 
 /// Treatment of datasets that are newer than the query's paper.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -15,7 +15,10 @@ use crate::task::training;
 /// `folder/trained`. Test queries are not used.
 pub fn train(collection: &Collection, text: &DocTemplate, folder: &Path) -> Result<()> {
     let datasets: Vec<_> = collection.corpus().docs()?.collect::<Result<_, _>>()?;
-    let texts: Vec<String> = datasets.iter().map(|dataset| text.of(dataset)).collect();
+    let texts: Vec<String> = datasets
+        .iter()
+        .map(|dataset| text.render(dataset))
+        .collect();
     let forms = training(collection)?;
     let queries = || forms.iter().flatten();
 

@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
-
+use datafinder::task::{MEASURES, TimeFilter, in_keyphrases, recommend};
 use ir_bm25::{Bm25, Index, IndexConfig};
 use ir_core::trec::{HeaderLine, ScoreFormat, read_run, write_run};
 use ir_core::{NoProgress, Qrels, Query, Run};
@@ -13,7 +13,6 @@ use ir_data::catalog::Catalog;
 use ir_data::datafinder::lexicographic_row_order;
 use ir_eval::{Evaluator, Measure, Rules, TieBreak};
 use ir_knn::{DistanceMetric, TrainingQueryKnnConfig};
-use datafinder::task::{MEASURES, TimeFilter, in_keyphrases, recommend};
 
 fn open(name: &str) -> Option<Collection> {
     let catalog = Catalog::from_env();
@@ -240,7 +239,8 @@ fn off_the_shelf(
         return;
     };
     let encoder =
-        datafinder::encoder::EncoderSystems::open(folder, &collection, &template.parse().unwrap()).unwrap();
+        datafinder::encoder::EncoderSystems::open(folder, &collection, &template.parse().unwrap())
+            .unwrap();
     let sentences = collection.queries("test").unwrap();
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
     let qrels = collection.qrels("test").unwrap();

@@ -2,16 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, dead_code)]
 
-
 use std::fs;
 use std::path::Path;
 
 use datafinder::encoder::EncoderSystems;
+use datafinder::task::{MEASURES, TimeFilter, in_keyphrases, recommend};
 use ir_core::Query;
 use ir_data::Collection;
 use ir_data::catalog::Catalog;
 use ir_eval::{Evaluator, Measure};
-use datafinder::task::{MEASURES, TimeFilter, in_keyphrases, recommend};
 
 /// P@5, R@5, MAP and MRR of five datasets per query, for sentences and keyphrases.
 fn scores(collection: &Collection, folder: &Path) -> [[f64; 4]; 2] {

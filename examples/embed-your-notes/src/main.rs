@@ -16,7 +16,7 @@ use std::{env, fs};
 use anyhow::{Context, Result, bail};
 use ir_core::{Distinct, DocIds, Encoded, Encoder, Retriever, Search, Side};
 use ir_dense::{BiEncoder, EncoderConfig};
-use ir_knn::{FlatIndex, Lsi, LsiConfig, VectorSimilarity, TruncatedSvdConfig};
+use ir_knn::{FlatIndex, Lsi, LsiConfig, TruncatedSvdConfig, VectorSimilarity};
 
 fn main() -> Result<()> {
     let mut args = env::args().skip(1);
@@ -37,7 +37,8 @@ fn main() -> Result<()> {
     let (model, encoder) = encoder(&texts)?;
     let vectors = encoder.encode(Side::Document, &texts)?;
     let ids: DocIds = paragraphs.iter().map(|(id, _)| id.as_str()).collect();
-    let index = FlatIndex::from_row_major(ids, encoder.dim(), vectors, VectorSimilarity::InnerProduct)?;
+    let index =
+        FlatIndex::from_row_major(ids, encoder.dim(), vectors, VectorSimilarity::InnerProduct)?;
 
     // Encoding is slow, so the vectors are saved; later searches open the file instantly.
     let file = env::temp_dir().join(format!("notes-{}.ir", std::process::id()));

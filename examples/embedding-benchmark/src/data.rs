@@ -117,7 +117,9 @@ pub(crate) fn bundled() -> Result<LabeledTexts> {
         let qrels = collection.qrels(split)?;
         for query in collection.queries(split)? {
             let mut answers = qrels.get(&query.id).into_iter().flatten();
-            let (doc, _) = answers.next().context("every query has a relevant dataset")?;
+            let (doc, _) = answers
+                .next()
+                .context("every query has a relevant dataset")?;
             labels.push(class(doc)?);
             texts.push(query.text);
         }

@@ -63,14 +63,18 @@ fn evaluate_texts(texts: &LabeledTexts, plots: Option<&Path>) -> Result<()> {
     // All texts are used to fit; only labeled texts are classified.
     let config = TfidfConfig::default().with_tf(TfWeighting::Sublinear);
     let (_, tfidf) = TfidfVectorizer::fit_transform(&texts.texts, &config)?;
-    let svd = TruncatedSvd::fit(&tfidf, &TruncatedSvdConfig::new(texts.components))?.transform(&tfidf)?;
+    let svd =
+        TruncatedSvd::fit(&tfidf, &TruncatedSvdConfig::new(texts.components))?.transform(&tfidf)?;
     let mut unit = svd.clone();
     normalize_rows(&mut unit);
     let map = map::tsne(&unit)?;
 
     let labeled = &items.rows;
     let results = [
-        ("TF-IDF".to_owned(), accuracy(&tfidf.select_rows(labeled), items)?),
+        (
+            "TF-IDF".to_owned(),
+            accuracy(&tfidf.select_rows(labeled), items)?,
+        ),
         (
             format!("SVD, {} dimensions", texts.components),
             accuracy(&svd.select(Axis(0), labeled), items)?,

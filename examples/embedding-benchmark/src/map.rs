@@ -23,7 +23,11 @@ pub(crate) fn tsne(rows: &Array2<f64>) -> Result<Array2<f64>> {
     });
     let nearest: Vec<Vec<Neighbor<f64>>> = nearest.collect();
     let start = principal_axes(rows)?;
-    let points: Vec<&[f64]> = rows.rows().into_iter().filter_map(|row| row.to_slice()).collect();
+    let points: Vec<&[f64]> = rows
+        .rows()
+        .into_iter()
+        .filter_map(|row| row.to_slice())
+        .collect();
     let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     let map = one_thread.install(|| {
         tSNE::<f64, &[f64], 2>::new(&points)
@@ -57,8 +61,5 @@ fn principal_axes(rows: &Array2<f64>) -> Result<Vec<f64>> {
     // Standard deviation 0.0001 along the first component.
     let deviation = svd.singular_values()[0] / (len as f64).sqrt();
     let axes = svd.transform(&centered)?;
-    Ok(axes
-        .iter()
-        .map(|value| value / deviation * 1e-4)
-        .collect())
+    Ok(axes.iter().map(|value| value / deviation * 1e-4).collect())
 }

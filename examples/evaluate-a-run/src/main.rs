@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use ir_bm25::{Bm25, Index, IndexConfig};
 use ir_core::trec::{HeaderLine, ScoreFormat};
 use ir_core::{NoProgress, Run};
-use ir_eval::trec_eval::{OutputDetail, MeasureSelection};
+use ir_eval::trec_eval::{MeasureSelection, OutputDetail};
 use ir_eval::{Evaluator, Measure, Rules};
 
 fn main() -> Result<()> {

@@ -62,6 +62,10 @@ fn main() -> Result<()> {
         known_year.count().unwrap_or(0),
         index.ids().len()
     );
-    assert_eq!(exact.len(), 5, "a filtered search returns k documents if that many pass");
+    assert_eq!(
+        exact.len(),
+        5,
+        "a filtered search returns k documents if that many pass"
+    );
     Ok(())
 }

@@ -16,11 +16,14 @@ use anyhow::{Context, Result};
 use ir_bm25::{Bm25, DuplicateIds, Index, IndexConfig};
 use ir_core::fusion::Fusion;
 use ir_core::fusion::{Fused, Reranked, WeightedSum};
-use ir_core::{Distinct, DocIds, Document, Encoded, Encoder, NoProgress, Query, Retriever, Run, Search, Side, Years};
+use ir_core::{
+    Distinct, DocIds, Document, Encoded, Encoder, NoProgress, Query, Retriever, Run, Search, Side,
+    Years,
+};
 use ir_data::DocTemplate;
 use ir_dense::{BiEncoder, EncoderConfig};
-use ir_eval::{Comparison, Evaluator, Measure, ComparisonConfig, ParameterSweep};
-use ir_knn::{FlatIndex, Lsi, LsiConfig, VectorSimilarity, TruncatedSvdConfig};
+use ir_eval::{Comparison, ComparisonConfig, Evaluator, Measure, ParameterSweep};
+use ir_knn::{FlatIndex, Lsi, LsiConfig, TruncatedSvdConfig, VectorSimilarity};
 
 /// A boxed retriever, so that different types fit in one list.
 type System<'a> = Box<dyn Retriever<Query = str> + 'a>;
@@ -51,7 +54,8 @@ fn main() -> Result<()> {
     let vectors = encoder.encode(Side::Document, &texts)?;
     let ids: DocIds = documents.iter().map(|doc| doc.id.as_str()).collect();
     // Unit vectors: the inner product is the cosine.
-    let flat = FlatIndex::from_row_major(ids, encoder.dim(), vectors, VectorSimilarity::InnerProduct)?;
+    let flat =
+        FlatIndex::from_row_major(ids, encoder.dim(), vectors, VectorSimilarity::InnerProduct)?;
     let dense = Distinct(Encoded::new(&encoder, flat.with_codes()));
     println!(
         "{}: {} documents, {} queries; vectors by {model}\n",
@@ -67,7 +71,12 @@ fn main() -> Result<()> {
     let mut tuned = Vec::new();
     for alpha in ALPHAS {
         weighted_sum.set_weights(&[1.0, alpha])?;
-        let run = search(&format!("cos + {alpha} BM25"), &weighted_sum, &queries, &documents)?;
+        let run = search(
+            &format!("cos + {alpha} BM25"),
+            &weighted_sum,
+            &queries,
+            &documents,
+        )?;
         tuned.push((run.clone(), evaluator.evaluate(&run)?));
     }
     let reports: Vec<_> = tuned.iter().map(|(_, report)| report.clone()).collect();
@@ -79,10 +88,7 @@ fn main() -> Result<()> {
             setting.name, setting.score, setting.chosen
         );
     }
-    println!(
-        "  leave-one-query-out: {:.4}\n",
-        sweep.held_out_score
-    );
+    println!("  leave-one-query-out: {:.4}\n", sweep.held_out_score);
 
     // The tuned weighted sum, per query, beside methods without a parameter to tune.
     let mut chosen = Run::new("cos + chosen BM25");
@@ -100,18 +106,8 @@ fn main() -> Result<()> {
         search("BM25", &bm25, &queries, &documents)?,
         search("dense", &dense, &queries, &documents)?,
         chosen,
-        search(
-            "RRF",
-            &fused(Fusion::rrf())?,
-            &queries,
-            &documents,
-        )?,
-        search(
-            "CombSUM",
-            &fused(Fusion::comb_sum())?,
-            &queries,
-            &documents,
-        )?,
+        search("RRF", &fused(Fusion::rrf())?, &queries, &documents)?,
+        search("CombSUM", &fused(Fusion::comb_sum())?, &queries, &documents)?,
         search(
             "BM25, reranked",
             &Reranked::new(&bm25, &dense, 50)?,
@@ -123,7 +119,10 @@ fn main() -> Result<()> {
         .iter()
         .map(|run| evaluator.evaluate(run))
         .collect::<Result<Vec<_>, _>>()?;
-    println!("{}", Comparison::new(&reports, &ComparisonConfig::default())?);
+    println!(
+        "{}",
+        Comparison::new(&reports, &ComparisonConfig::default())?
+    );
     Ok(())
 }
 
@@ -152,9 +151,12 @@ fn search(
         .iter()
         .map(|query| years.not_later_than(query.attributes.year()))
         .collect();
-    Ok(Run::from_retriever_with(tag, retriever, queries, |n, _| {
-        Search::top(HITS).within(&filters[n])
-    })?)
+    Ok(Run::from_retriever_with(
+        tag,
+        retriever,
+        queries,
+        |n, _| Search::top(HITS).within(&filters[n]),
+    )?)
 }
 
 /// Encoder with unit vectors, and its name.

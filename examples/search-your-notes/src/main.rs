@@ -14,7 +14,7 @@ use std::{env, fs};
 
 use anyhow::{Context, Result};
 use ir_bm25::analysis::{Highlighter, mark};
-use ir_bm25::{Bm25, IndexedFields, Index, IndexConfig, StoredFields};
+use ir_bm25::{Bm25, Index, IndexConfig, IndexedFields, StoredFields};
 use ir_core::{Document, NoProgress, Retriever, Search};
 
 fn main() -> Result<()> {
@@ -65,7 +65,10 @@ fn main() -> Result<()> {
     if let Some(first) = ranking.hits().first() {
         // The explanation is a tree down to term frequencies and lengths; `{why}` prints all of it.
         let why = searcher.explain(&query, first.doc)?;
-        println!("score of the first note: {} is the {}", why.value, why.description);
+        println!(
+            "score of the first note: {} is the {}",
+            why.value, why.description
+        );
         for part in &why.details {
             let term = part.description.split(": ").next().unwrap_or_default();
             println!("  {:>7.4}  {term}", part.value);

@@ -12,16 +12,16 @@
     reason = "a program for a terminal"
 )]
 
+mod results;
 mod systems;
 mod task;
-mod results;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use std::{env, fs};
 
 use anyhow::{Context, Result};
-use ir_bm25::{Bm25, DuplicateIds, IndexedFields, Index, IndexConfig};
+use ir_bm25::{Bm25, DuplicateIds, Index, IndexConfig, IndexedFields};
 use ir_core::fusion::Fusion;
 use ir_core::fusion::{Fused, WeightedSum};
 use ir_core::{Distinct, Flow, NoProgress};
@@ -142,7 +142,10 @@ fn train(model: &Path, folder: &Path, task: &Task, bm25: System<'_>) -> Result<(
     let mut evaluate = |encoder: &BiEncoder, step: u64| {
         let run = systems::by_document(encoder, task)
             .and_then(|system| task.held_out.run("held out", &system))?;
-        let value = evaluator.evaluate(&run)?.summary(VALIDATION_MEASURE).unwrap_or(0.0);
+        let value = evaluator
+            .evaluate(&run)?
+            .summary(VALIDATION_MEASURE)
+            .unwrap_or(0.0);
         println!(
             "  step {step:>3}, {:>4.0} s: {VALIDATION_MEASURE} {value:.4} on the held-out queries",
             began.elapsed().as_secs_f64()
@@ -186,16 +189,21 @@ fn combinations<T>(
 ) -> Result<Vec<T>> {
     let (dense_docs, dense_queries) = (dense.by_document(task)?, dense.by_training_query(task)?);
     let mut found = Vec::new();
-    for (name, fusion) in [
-        ("RRF", Fusion::rrf()),
-        ("CombSUM", Fusion::comb_sum()),
-    ] {
+    for (name, fusion) in [("RRF", Fusion::rrf()), ("CombSUM", Fusion::comb_sum())] {
         let two = Fused::new([boxed(&dense_docs), boxed(&dense_queries)], fusion, 50)?;
         found.push(run(&format!("{name} of two"), &two)?);
-        let three = Fused::new([boxed(&dense_docs), boxed(&dense_queries), boxed(bm25)], fusion, 50)?;
+        let three = Fused::new(
+            [boxed(&dense_docs), boxed(&dense_queries), boxed(bm25)],
+            fusion,
+            50,
+        )?;
         found.push(run(&format!("{name} of three"), &three)?);
     }
-    let parts = [(boxed(&dense_docs), 1.0), (boxed(&dense_queries), 0.0), (boxed(bm25), 0.0)];
+    let parts = [
+        (boxed(&dense_docs), 1.0),
+        (boxed(&dense_queries), 0.0),
+        (boxed(bm25), 0.0),
+    ];
     let mut sum = WeightedSum::new(parts)?;
     for weight in KNN_WEIGHTS {
         for alpha in ALPHAS {

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use anyhow::Result;
 use ir_core::Run;
-use ir_data::datafinder::{Header, PUBLISHED_ID, Quoting, read_run};
+use ir_core::trec::HeaderLine;
+use ir_data::datafinder::{PUBLISHED_ID, Quoting, read_run};
 use ir_eval::significance::BootstrapResampling;
-use ir_eval::{ComparedPairs, Comparison, Measure, ComparisonConfig, Report, SignificanceTest};
+use ir_eval::{ComparedPairs, Comparison, ComparisonConfig, Measure, Report, SignificanceTest};
 
 use crate::task::Task;
 
@@ -74,7 +75,7 @@ fn published(task: &Task, data: Option<&Path>) -> Result<Option<Run>> {
     };
     let file = BufReader::new(File::open(&path)?);
     let source = path.display().to_string();
-    let read = read_run(file, &source, Quoting::Raw, Header::Skip)?.data;
+    let read = read_run(file, &source, Quoting::Raw, HeaderLine::Skip)?.data;
     let mut run = Run::new("published (Tevatron)");
     for query in &task.test.queries {
         let id = query.attributes.text(PUBLISHED_ID).unwrap_or_default();

@@ -1,11 +1,12 @@
 //! Two retrievers of one encoder: by the dataset's text, and by similar training queries.
 
 use anyhow::Result;
-use ir_core::{CachedEncoder, Distinct, DocIds, Encoded, Encoder, Retriever, Side};
 use ir_core::stop_words::NLTK;
+use ir_core::{CachedEncoder, Distinct, DocIds, Encoded, Encoder, Retriever, Side};
 use ir_dense::BiEncoder;
 use ir_knn::{
-    DocFrequency, FlatIndex, TrainingQueryKnn, TrainingQueryKnnConfig, VectorSimilarity, TfidfConfig,
+    DocFrequency, FlatIndex, TfidfConfig, TrainingQueryKnn, TrainingQueryKnnConfig,
+    VectorSimilarity,
 };
 
 use crate::task::Task;
@@ -43,7 +44,8 @@ impl Dense {
             }
         }
         let vectors = self.0.encode(Side::Query, &texts)?;
-        let index = FlatIndex::from_row_major(ids, self.0.dim(), vectors, VectorSimilarity::Cosine)?;
+        let index =
+            FlatIndex::from_row_major(ids, self.0.dim(), vectors, VectorSimilarity::Cosine)?;
         Ok(Distinct(Encoded::new(&self.0, index)))
     }
 }
@@ -55,7 +57,12 @@ pub(crate) fn by_document<'a>(
 ) -> Result<impl Retriever<Query = str> + 'a> {
     let texts: Vec<&str> = task.texts.iter().map(String::as_str).collect();
     let vectors = encoder.encode(Side::Document, &texts)?;
-    let index = FlatIndex::from_row_major(task.ids.clone(), encoder.dim(), vectors, VectorSimilarity::Cosine)?;
+    let index = FlatIndex::from_row_major(
+        task.ids.clone(),
+        encoder.dim(),
+        vectors,
+        VectorSimilarity::Cosine,
+    )?;
     Ok(Distinct(Encoded::new(encoder, index)))
 }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use ir_core::training::mining::{MiningConfig, MiningQuery};
-use ir_core::{DocIds, Qrels, Query, Run};
 use ir_core::training::{HeldOut, TrainingExample, TrainingSet, TrainingText};
+use ir_core::{DocIds, Qrels, Query, Run};
 use ir_data::Collection;
-use ir_data::training::{JudgedTrainingSet, DocumentTexts, OnInvalidExample};
+use ir_data::training::{DocumentTexts, JudgedTrainingSet, OnInvalidExample};
 use ir_eval::{Evaluator, Measure, Rules, TieBreak};
 use ir_knn::TrainingQuery;
 
@@ -73,7 +73,10 @@ pub(crate) struct Task {
 
 impl Task {
     pub(crate) fn open(collection: &Collection, template: &str) -> Result<Self> {
-        let texts = Arc::new(DocumentTexts::from_corpus(collection.corpus(), &template.parse()?)?);
+        let texts = Arc::new(DocumentTexts::from_corpus(
+            collection.corpus(),
+            &template.parse()?,
+        )?);
         let test = JudgedQueries::new(collection.queries("test")?, &collection.qrels("test")?);
 
         // Test queries are removed from the training queries.
@@ -86,12 +89,18 @@ impl Task {
         let qrels = collection.qrels("train")?;
         let past = TrainingQuery::from_qrels(&training, &qrels);
         let known: HashSet<&str> = training.iter().map(|query| query.id.as_str()).collect();
-        let judged = JudgedTrainingSet::from_split(collection, "train", texts.clone(), OnInvalidExample::Reject)?;
+        let judged = JudgedTrainingSet::from_split(
+            collection,
+            "train",
+            texts.clone(),
+            OnInvalidExample::Reject,
+        )?;
         let mut examples = (0..judged.len())
             .map(|index| judged.get(index))
             .collect::<Result<Vec<_>, _>>()?;
         let id = |example: &TrainingExample| example.query_id.clone().unwrap_or_default();
-        examples.retain(|example| known.contains(&*id(example)) && !HELD_OUT.contains(&example.query));
+        examples
+            .retain(|example| known.contains(&*id(example)) && !HELD_OUT.contains(&example.query));
         training.retain(|query| HELD_OUT.contains(&query.text));
         Ok(Self {
             name: collection.name().to_owned(),
@@ -110,7 +119,9 @@ impl Task {
     /// The task without the held-out training queries.
     pub(crate) fn without_held_out(&self) -> Self {
         let mut other = self.clone();
-        other.training_queries.retain(|query| !HELD_OUT.contains(&query.text));
+        other
+            .training_queries
+            .retain(|query| !HELD_OUT.contains(&query.text));
         other
     }
 

@@ -5,7 +5,17 @@ use std::ops::Range;
 
 use ir_core::{AttributeValue, Attributes, Document};
 
-/// Names of datasets, for detection in text.
+/// Names of datasets, for detection of mentions in text.
+///
+/// ```
+/// use ir_core::Document;
+/// use ir_data::datafinder::DatasetNames;
+///
+/// let names = DatasetNames::new(&[Document::new("Penn_Treebank"), Document::new("COCO")]);
+/// let found = names.datasets("Parsers are trained on the Penn Treebank, not on COCO.");
+/// assert_eq!(Vec::from_iter(found), ["COCO", "Penn_Treebank"]);
+/// ```
+#[derive(Debug)]
 pub struct DatasetNames {
     /// Dataset by the words of its name.
     datasets: HashMap<Vec<String>, String>,
@@ -14,7 +24,9 @@ pub struct DatasetNames {
 }
 
 /// A mention of a dataset.
-pub struct Mention<'n> {
+#[derive(Debug)]
+pub struct DatasetMention<'n> {
+    /// Id of the dataset.
     pub dataset: &'n str,
     /// Byte range of the mention.
     span: Range<usize>,
@@ -56,7 +68,7 @@ impl DatasetNames {
     }
 
     /// Finds mentions in text order; the longest match at each word.
-    pub fn mentions(&self, text: &str) -> Vec<Mention<'_>> {
+    pub fn mentions(&self, text: &str) -> Vec<DatasetMention<'_>> {
         let tokens: Vec<Range<usize>> = words(text).collect();
         let mut mentions = Vec::new();
         let mut at = 0;
@@ -74,7 +86,7 @@ impl DatasetNames {
             match found {
                 Some((dataset, length)) => {
                     let span = tokens[at].start..tokens[at + length - 1].end;
-                    mentions.push(Mention { dataset, span });
+                    mentions.push(DatasetMention { dataset, span });
                     at += length;
                 }
                 None => at += 1,
@@ -85,7 +97,10 @@ impl DatasetNames {
 
     /// Datasets mentioned in a text.
     pub fn datasets<'n>(&'n self, text: &str) -> BTreeSet<&'n str> {
-        self.mentions(text).iter().map(|found| found.dataset).collect()
+        self.mentions(text)
+            .iter()
+            .map(|found| found.dataset)
+            .collect()
     }
 
     /// Removes mentions and reference numbers such as `[3]` or `[1, 22]`.

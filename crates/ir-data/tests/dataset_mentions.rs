@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used)]
 
 use ir_core::{AttributeValue, Document};
-use datafinder_ablations::names::DatasetNames;
+use ir_data::datafinder::DatasetNames;
 
 fn names() -> DatasetNames {
     let dataset = |id: &str, variants: &[&str]| {
-        let list = variants.iter().map(|&name| AttributeValue::Text(name.to_owned()));
+        let list = variants
+            .iter()
+            .map(|&name| AttributeValue::Text(name.to_owned()));
         Document::new(id).with("variants", AttributeValue::List(list.collect()))
     };
     DatasetNames::new(&[

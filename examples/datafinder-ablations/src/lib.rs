@@ -1,3 +1,0 @@
-//! Names of datasets in running text.
-
-pub mod names;
