@@ -11,15 +11,15 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AttributeValue {
-    /// Boolean.
+    /// JSON boolean, as `bool`.
     Bool(bool),
-    /// Integer.
+    /// JSON integer, as `i64`.
     Int(i64),
-    /// Floating-point number.
+    /// Any other JSON number, as `f64`.
     Float(f64),
-    /// String.
+    /// JSON string, as `String`.
     Text(String),
-    /// List of values.
+    /// JSON array of values.
     List(Vec<AttributeValue>),
     /// Map from names to values.
     Map(BTreeMap<String, AttributeValue>),
@@ -139,7 +139,7 @@ impl Attributes {
         self.0.is_empty()
     }
 
-    /// Removes all attributes.
+    /// Removes all attributes of the record.
     pub fn clear(&mut self) {
         self.0.clear();
     }

@@ -88,7 +88,8 @@ impl<E: Encoder> Encoder for CachedEncoder<E> {
             new.filter(|text| !cache.contains_key(*text) && seen.insert(*text))
                 .collect()
         };
-        // The lock is released while encoding; two threads may encode the same text, with equal results.
+        // The lock is released while encoding; two threads may encode the same text, with equal
+        // results.
         let vectors = self.inner.encode(side, &new)?;
         let mut cache = self.cache(side);
         for (text, vector) in new.into_iter().zip(vectors.chunks_exact(dim)) {

@@ -39,21 +39,21 @@ impl Document {
         }
     }
 
-    /// Sets the title.
+    /// Returns the document with this title.
     #[must_use]
     pub fn with_title(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
 
-    /// Sets the text.
+    /// Returns the document with this text.
     #[must_use]
     pub fn with_text(mut self, text: impl Into<String>) -> Self {
         self.text = text.into();
         self
     }
 
-    /// Sets an attribute.
+    /// Returns the document with this attribute.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<AttributeValue>) -> Self {
         self.attributes.set(name, value);
@@ -75,7 +75,7 @@ impl Document {
 pub struct Query {
     /// Query id, as in qrels and runs.
     pub id: String,
-    /// Query text.
+    /// Query text, in natural language or keywords.
     pub text: String,
     /// Year, keyphrases and other metadata.
     #[serde(default, skip_serializing_if = "Attributes::is_empty")]
@@ -93,7 +93,7 @@ impl Query {
         }
     }
 
-    /// Sets an attribute.
+    /// Returns the query with this attribute.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<AttributeValue>) -> Self {
         self.attributes.set(name, value);

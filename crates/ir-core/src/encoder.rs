@@ -8,9 +8,9 @@ use crate::{DocIds, Ranking, Retriever, Search, SearchError};
 /// Role of a text: query or document. Prompts, length limits and towers may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// Query text.
+    /// Query, encoded by the query encoder.
     Query,
-    /// Document text.
+    /// Document, encoded by the document encoder.
     Document,
 }
 
@@ -127,7 +127,7 @@ macro_rules! forward {
 
 forward!(&E, Box<E>, Arc<E>);
 
-/// Error encoding texts.
+/// Error of encoding texts as vectors.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)]
@@ -135,7 +135,7 @@ pub enum EncodeError {
     /// The output buffer has the wrong length.
     #[error("output buffer: expected {expected} values, found {found}")]
     Shape { expected: usize, found: usize },
-    /// The model failed.
+    /// The model behind the encoder failed.
     #[error("encoder {model} failed")]
     Model {
         model: String,

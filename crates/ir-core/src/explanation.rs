@@ -1,4 +1,4 @@
-//! Score explanations.
+//! Explanations of scores as trees.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Creates a leaf.
+    /// Creates a node without children.
     #[must_use]
     pub fn new(value: f32, description: impl Into<String>) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Document filters.
+//! Filters that restrict a search to a set of documents.
 
 use std::fmt;
 
@@ -59,7 +59,7 @@ impl DocSet {
             .collect()
     }
 
-    /// Adds a document.
+    /// Adds a document to the set.
     pub fn insert(&mut self, doc: DocNum) {
         let word = doc.index() / 64;
         if word >= self.words.len() {
@@ -127,7 +127,7 @@ combination!(
     AllOf, all, false
 );
 combination!(
-    /// Union of filters.
+    /// Union of filters; empty if there are none.
     AnyOf, any, false
 );
 combination!(
@@ -224,11 +224,11 @@ pub enum Predicate {
     },
     /// The attribute is present.
     Known { name: String },
-    /// Conjunction.
+    /// Conjunction: all predicates match.
     All(Vec<Predicate>),
-    /// Disjunction.
+    /// Disjunction: at least one predicate matches.
     Any(Vec<Predicate>),
-    /// Negation.
+    /// Negation: the predicate does not match.
     Not(Box<Predicate>),
 }
 

@@ -3,7 +3,7 @@
 /// Whether a job continues or stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// Continue.
+    /// Continue with the job.
     Continue,
     /// Stop soon: the job returns its cancellation error and leaves no partial output.
     Stop,

@@ -1,4 +1,4 @@
-//! Reproducible random numbers.
+//! Random numbers, reproducible from a seed.
 
 use crate::Fnv1a;
 

@@ -10,14 +10,14 @@ use crate::{DocNum, SearchError};
 /// Retrieved document and its score. Higher is better for every retriever.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Hit {
-    /// Document number.
+    /// Document number within the index.
     pub doc: DocNum,
     /// Score; never NaN inside a [`Ranking`].
     pub score: f32,
 }
 
 impl Hit {
-    /// Creates a hit.
+    /// Creates a hit from a document and its score.
     #[must_use]
     pub const fn new(doc: DocNum, score: f32) -> Self {
         Self { doc, score }

@@ -9,7 +9,7 @@ use crate::{DocIds, Query, Ranking, Retriever, Search, SearchError};
 /// Document and score of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScoredDoc {
-    /// Document id.
+    /// Document id in the collection.
     pub doc: String,
     /// Score; higher is better.
     pub score: f64,
@@ -142,7 +142,8 @@ impl Run {
     /// #     fn ids(&self) -> &DocIds { &self.0 }
     /// #     fn search(&self, _: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
     /// #         let mut best = TopK::new(how.k());
-    /// #         (0..2).map(DocNum::new).filter(|&d| how.allows(d)).for_each(|d| best.push(d, 1.0));
+    /// #         let docs = (0..2).map(DocNum::new).filter(|&doc| how.allows(doc));
+    /// #         docs.for_each(|doc| best.push(doc, 1.0));
     /// #         best.finish()
     /// #     }
     /// # }

@@ -1,4 +1,4 @@
-//! Search parameters.
+//! Parameters of a search.
 
 use std::fmt;
 
@@ -48,7 +48,7 @@ impl<'a> Search<'a> {
         self.k
     }
 
-    /// Returns the filter.
+    /// Returns the filter, if one is set.
     #[must_use]
     pub const fn filter(&self) -> Option<&'a dyn DocFilter> {
         self.within

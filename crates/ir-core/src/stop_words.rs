@@ -1,4 +1,4 @@
-//! Stop-word lists.
+//! Lists of stop words.
 
 /// English stop words of NLTK in its order: 179 words, before the 2024 release added contractions.
 /// Used by the DataFinder experiments.

@@ -150,7 +150,7 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any, 0..60).prop_map(|pieces| pieces.concat())
 }
 
-/// Valid lines.
+/// Valid lines of the given number of columns.
 fn proper(columns: usize) -> impl Strategy<Value = Vec<u8>> {
     let word = prop::sample::select(vec![
         "a",
@@ -181,7 +181,7 @@ fn files(columns: usize) -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![pieces(), proper(columns)]
 }
 
-/// Query, document, number.
+/// Query, document and line number.
 type Line = (String, String, u64);
 
 proptest! {

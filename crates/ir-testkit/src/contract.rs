@@ -15,7 +15,7 @@ use crate::toy;
 /// [`check_text`] and [`check_vectors`] supply queries and collections; use this for other types.
 #[derive(Debug)]
 pub struct Contract<'a, Q: ?Sized> {
-    /// Valid queries.
+    /// Valid queries, searched without errors.
     pub good: Vec<&'a Q>,
     /// Invalid queries: searching returns an error and does not panic.
     pub bad: Vec<&'a Q>,
@@ -25,8 +25,8 @@ impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
     /// Verifies that a retriever satisfies the contract.
     ///
     /// # Panics
-    /// If the retriever violates the contract, or has documents and returns no hit for any query. The
-    /// message names the violation and the query.
+    /// If the retriever violates the contract, or has documents and returns no hit for any query.
+    /// The message names the violation and the query.
     pub fn check(&self, retriever: &dyn Retriever<Query = Q>) {
         let n = retriever.ids().len();
         let everything = Search::top(n.max(1));
@@ -224,8 +224,8 @@ fn with_filters(n: usize, check: &mut dyn FnMut(&str, &dyn DocFilter)) {
 /// Verifies a text retriever, given a function that builds it over any documents.
 ///
 /// Builds it over [`toy::documents`], one document and no documents. Runs [`Contract::check`] and
-/// verifies that documents of equal title and text score equally and that an empty collection returns
-/// no hits.
+/// verifies that documents of equal title and text score equally and that an empty collection
+/// returns no hits.
 ///
 /// # Panics
 /// If the retriever violates the contract.
@@ -353,9 +353,9 @@ fn vector_ids(n: usize) -> DocIds {
 /// Verifies a vector index, given a function that builds it over any ids and 6-dimensional vectors.
 ///
 /// Builds it over 70 vectors of [`toy::vectors`], one vector and none. Runs [`Contract::check`] and
-/// verifies that equal vectors score equally, that queries of another dimension, with NaN or infinity
-/// return an error (except for an empty index, whose dimension may be unknown), and that an empty
-/// collection returns no hits.
+/// verifies that equal vectors score equally, that queries of another dimension, with NaN or
+/// infinity return an error (except for an empty index, whose dimension may be unknown), and that
+/// an empty collection returns no hits.
 ///
 /// # Panics
 /// If the retriever violates the contract.

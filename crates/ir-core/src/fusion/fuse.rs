@@ -24,7 +24,7 @@ use crate::{DocNum, Hit, Ranking, Run, ScoredDoc, SearchError};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ScoreNormalization {
-    /// Raw scores.
+    /// Raw scores, not normalized.
     #[default]
     None,
     /// (s − min) / max(max − min, 1e-9), in 0..=1. A constant list becomes all 0.
@@ -59,9 +59,9 @@ pub enum ScoreCombination {
     Mnz,
     /// CombANZ: mean over the lists that contain the document.
     Anz,
-    /// CombMAX: maximum score.
+    /// CombMAX: maximum of the scores.
     Max,
-    /// CombMIN: minimum score.
+    /// CombMIN: minimum of the scores.
     Min,
     /// CombMED: median score; the mean of the two middle scores for even counts.
     Med,
@@ -70,9 +70,9 @@ pub enum ScoreCombination {
 /// Fusion method: score normalization, then combination.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Fusion {
-    /// Score normalization.
+    /// Normalization of the scores of each list.
     pub normalization: ScoreNormalization,
-    /// Score combination.
+    /// Combination of the scores of each document.
     pub combination: ScoreCombination,
 }
 
@@ -104,7 +104,7 @@ impl Fusion {
         }
     }
 
-    /// Borda count.
+    /// Borda count over all lists.
     #[must_use]
     pub const fn borda() -> Self {
         Self {

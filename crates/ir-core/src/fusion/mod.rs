@@ -5,8 +5,8 @@
 //! | fuse run files | [`fuse_runs`] | a [`Fusion`]: reciprocal ranks, CombSUM, Borda, ... |
 //! | fuse retrievers | [`Fused`] | the same, over the first hits of each retriever |
 //! | hybrid search, cos + α·BM25 | [`WeightedSum`] | exact weighted sum of the retrievers' scores |
-//! | re-rank candidates | [`Reranked`] | that of the second retriever, over the first hits of the first |
-//! | document prior | [`DocumentPrior`] | a constant per document, as one retriever of a weighted sum |
+//! | re-rank candidates | [`Reranked`] | that of a second retriever, over candidates |
+//! | document prior | [`DocumentPrior`] | query-independent constant |
 //! | compare systems by clicks | [`interleave`] | none: documents keep their rank |
 //!
 //! The retrievers may index different collections. Documents are matched by id: records that share

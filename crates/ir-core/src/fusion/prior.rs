@@ -1,4 +1,4 @@
-//! Document priors.
+//! Query-independent document scores (priors).
 
 use super::FusionError;
 use crate::{DocIds, DocNum, Ranking, Retriever, Search, SearchError, TopK};

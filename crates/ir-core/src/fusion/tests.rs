@@ -101,7 +101,8 @@ fn listed(part: &ConstantScores, ids: &DocIds) -> Vec<Hit> {
         .collect()
 }
 
-/// RecordFilter of some ids, repeated ones among them, with few different scores, negative ones too.
+/// Records of some ids, repeated ones among them, with few different scores, negative ones
+/// too.
 fn fixed(most: usize) -> impl Strategy<Value = ConstantScores> {
     let score = prop::option::weighted(0.8, (-4_i8..6).prop_map(|s| f32::from(s) / 4.0));
     prop::collection::vec((0_usize..most, score), 0..most).prop_map(|records| {

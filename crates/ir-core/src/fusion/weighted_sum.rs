@@ -70,7 +70,7 @@ impl<R: Retriever> WeightedSum<R> {
         Ok(())
     }
 
-    /// Returns the weights.
+    /// Returns the weights in the order of the retrievers.
     #[must_use]
     pub fn weights(&self) -> &[f32] {
         &self.weights

@@ -33,7 +33,7 @@ enum Storage {
 /// Documents in ascending order of their ids.
 #[derive(Clone, Default)]
 struct PackedDocs {
-    /// Concatenated ids.
+    /// Concatenated ids, without separators.
     ids: String,
     /// End offset of each id, and its grade.
     rows: Vec<(usize, Grade)>,

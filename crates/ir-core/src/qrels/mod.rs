@@ -1,4 +1,4 @@
-//! Relevance judgments (qrels).
+//! Relevance judgments (qrels), per query, stratum or subtopic.
 
 use std::collections::BTreeMap;
 
@@ -33,8 +33,8 @@ pub trait Judgments: Send + Sync {
         None
     }
 
-    /// Iterates over the subtopic judgments of a query: document, subtopic, grade, in ascending order
-    /// of the documents. `None` if judgments are per query, as in all but [`SubtopicQrels`].
+    /// Iterates over the subtopic judgments of a query: document, subtopic, grade, in ascending
+    /// order of the documents. `None` if judgments are per query, as in all but [`SubtopicQrels`].
     fn subtopics(
         &self,
         _query: &str,

@@ -1,4 +1,4 @@
-//! Judgments by subtopic.
+//! Judgments by subtopic, for diversity tasks.
 
 use std::collections::BTreeMap;
 

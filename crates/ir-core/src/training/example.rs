@@ -51,14 +51,15 @@ impl TrainingText {
 /// assert_eq!(example.check(), Ok(()));
 ///
 /// let example = example.negative(TrainingText::new("Pour hot water over the leaves."));
-/// assert_eq!(example.check(), Err(InvalidExample::PositiveIsNegative { positive: 0, negative: 1 }));
+/// let error = InvalidExample::PositiveIsNegative { positive: 0, negative: 1 };
+/// assert_eq!(example.check(), Err(error));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrainingExample {
     /// Query id, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_id: Option<String>,
-    /// Query text.
+    /// Query text, as encoded.
     pub query: String,
     /// Relevant texts; at least one.
     pub positives: Vec<TrainingText>,

@@ -55,7 +55,7 @@ impl Fingerprint {
         }
     }
 
-    /// Returns the fingerprint.
+    /// Returns the fingerprint of the examples added so far.
     #[must_use]
     pub const fn finish(&self) -> u64 {
         self.0.finish()

@@ -25,7 +25,7 @@ use crate::SplitMix64;
 pub struct HeldOut {
     /// Fraction of queries held out. Range: 0..=1.
     pub fraction: f64,
-    /// Random seed.
+    /// Seed of the random split.
     pub seed: u64,
 }
 

@@ -46,7 +46,7 @@ use crate::{
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ScoreMargin {
-    /// No margin.
+    /// No margin: scores are not compared.
     #[default]
     None,
     /// Maximum score: reference − margin, such as 0.1 for cosines. Range: ≥ 0.
@@ -63,7 +63,7 @@ pub enum ScoreMargin {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NegativeSelection {
-    /// Best-ranked candidates.
+    /// Best-ranked candidates of the window.
     #[default]
     Best,
     /// Uniform random sample, in rank order.
@@ -134,8 +134,8 @@ impl MiningConfig {
         }
     }
 
-    /// Mines negatives for each query, in order. `text` returns the text of a document, if known, to
-    /// exclude duplicates of positives.
+    /// Mines negatives for each query, in order. `text` returns the text of a document, if known,
+    /// to exclude duplicates of positives.
     ///
     /// # Errors
     /// If a parameter is outside its range or the retriever fails.
@@ -282,7 +282,7 @@ pub enum MiningError {
     /// The margin of [`ScoreMargin::Relative`] is outside 0..=1.
     #[error("relative margin: expected a number in 0..=1, found {margin}")]
     RelativeMargin { margin: f32 },
-    /// The retriever failed.
+    /// The search for candidates failed.
     #[error(transparent)]
     Search(#[from] SearchError),
 }
@@ -290,7 +290,7 @@ pub enum MiningError {
 /// Query to mine negatives for.
 #[derive(Clone, Copy)]
 pub struct MiningQuery<'a> {
-    /// Query text.
+    /// Query text to search with.
     pub text: &'a str,
     /// Ids of the relevant documents.
     pub positives: &'a [&'a str],

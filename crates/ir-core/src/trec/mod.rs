@@ -18,10 +18,12 @@
 //!
 //! ```
 //! use ir_core::trec::{self, HeaderLine};
-//! let qrels = trec::read_qrels("q1 0 d1 2\nq1 0 d2 0\n".as_bytes(), "qrels.txt", HeaderLine::AsData)?;
+//! let text = "q1 0 d1 2\nq1 0 d2 0\n";
+//! let qrels = trec::read_qrels(text.as_bytes(), "qrels.txt", HeaderLine::AsData)?;
 //! assert_eq!(qrels.data.grade("q1", "d1"), Some(2));
 //!
-//! let error = trec::read_run("q1 Q0 d1 1\n".as_bytes(), "run.txt", HeaderLine::AsData).unwrap_err();
+//! let text = "q1 Q0 d1 1\n";
+//! let error = trec::read_run(text.as_bytes(), "run.txt", HeaderLine::AsData).unwrap_err();
 //! assert_eq!(error.to_string(), "run.txt:1: expected at least 6 columns, found 4");
 //! # Ok::<(), trec::TrecReadError>(())
 //! ```
@@ -59,7 +61,7 @@ pub enum HeaderLine {
 /// Parsed file with its warnings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed<T> {
-    /// Run or qrels.
+    /// Parsed run or qrels.
     pub data: T,
     /// Input that trec_eval accepts silently, in line order. At most [`TrecWarnings::MAX`]; the
     /// last one states how many more there are.
@@ -69,11 +71,11 @@ pub struct Parsed<T> {
 /// Warning about a line that is valid but probably unintended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrecWarning {
-    /// File name.
+    /// Name of the file.
     pub source: String,
     /// Line number, from 1.
     pub line: u64,
-    /// Message.
+    /// Description of the problem.
     pub message: String,
 }
 
@@ -212,17 +214,17 @@ pub enum TrecReadError {
     LongLine { path: String, line: u64, limit: u64 },
 }
 
-/// Id column.
+/// Column that holds an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IdField {
-    /// Query id.
+    /// Id of a query.
     Query,
-    /// Document id.
+    /// Id of a document.
     Document,
-    /// Run tag.
+    /// Tag of a run.
     Tag,
-    /// Stratum.
+    /// Name of a stratum.
     Stratum,
 }
 
@@ -241,7 +243,7 @@ impl fmt::Display for IdField {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IdFault {
-    /// Empty id.
+    /// The id is empty.
     Empty,
     /// White space, which separates columns.
     WhiteSpace,
@@ -267,7 +269,7 @@ impl fmt::Display for IdFault {
 #[non_exhaustive]
 #[allow(missing_docs)]
 pub enum TrecWriteError {
-    /// I/O error.
+    /// I/O error while writing.
     #[error("cannot write")]
     Io(#[from] io::Error),
     /// An id could not be read back.

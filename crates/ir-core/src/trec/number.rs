@@ -2,8 +2,8 @@
 
 use crate::Grade;
 
-/// Parses a leading number as C's `atof`: decimal, hexadecimal, `inf`, `nan`. Returns `None` without
-/// one, where `atof` returns 0, and whether the whole string is a finite decimal number.
+/// Parses a leading number as C's `atof`: decimal, hexadecimal, `inf`, `nan`. Returns `None`
+/// without one, where `atof` returns 0, and whether the whole string is a finite decimal number.
 pub(super) fn c_number(text: &str) -> Option<(f64, bool)> {
     if let Some(number) = short_decimal(text.as_bytes()) {
         return Some((number, true));
@@ -45,9 +45,9 @@ pub(super) fn c_number(text: &str) -> Option<(f64, bool)> {
         .map(|magnitude| (signed(magnitude), false))
 }
 
-/// Fast path for short decimals without exponent. Digits and power of ten are exact in f64, so their
-/// quotient is correctly rounded (Clinger 1990, "How to read floating point numbers accurately").
-/// Returns `None` for other input.
+/// Fast path for short decimals without exponent. Digits and power of ten are exact in f64, so
+/// their quotient is correctly rounded (Clinger 1990, "How to read floating point numbers
+/// accurately"). Returns `None` for other input.
 fn short_decimal(text: &[u8]) -> Option<f64> {
     const POWERS: [f64; 18] = [
         1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,

@@ -14,13 +14,13 @@ use crate::{Grade, JudgedDocs, Qrels, Run, ScoredDoc};
 pub struct RunLine<'t> {
     /// Line number, from 1.
     pub line: u64,
-    /// Query id.
+    /// Query id, first column.
     pub query: &'t str,
     /// Whether the previous line is absent or belongs to another query.
     pub starts_query: bool,
-    /// Document id.
+    /// Document id, third column.
     pub doc: &'t str,
-    /// Score; never NaN.
+    /// Score, fifth column; never NaN.
     pub score: f64,
 }
 
@@ -31,7 +31,7 @@ pub struct RunSummary {
     pub tag: String,
     /// Number of lines, including blank lines and comments.
     pub lines: u64,
-    /// Warnings.
+    /// Warnings about accepted lines.
     pub warnings: TrecWarnings,
 }
 
@@ -362,13 +362,13 @@ impl RepeatedDocument<'_> {
 struct QrelsBuilder {
     numbers: HashMap<String, usize>,
     queries: Vec<String>,
-    /// Concatenated document ids.
+    /// Concatenated document ids, without separators.
     ids: String,
     rows: Vec<QrelsRow>,
 }
 
 struct QrelsRow {
-    /// Query number.
+    /// Number of the query.
     query: usize,
     /// First bytes of the document id, in the order of the ids.
     head: u64,

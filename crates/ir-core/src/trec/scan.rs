@@ -44,14 +44,14 @@ impl<'t, const N: usize> Line<'t, N> {
 /// Progress in a source.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Position {
-    /// Lines read.
+    /// Number of lines read.
     pub(super) lines: u64,
     /// Whether one of them was non-blank.
     pub(super) data: bool,
 }
 
-/// Scans all lines of a source in blocks of whole lines. Skips blank lines and lines that start with
-/// `#`.
+/// Scans all lines of a source in blocks of whole lines. Skips blank lines and lines that start
+/// with `#`.
 pub(super) fn scan<const N: usize, E: From<TrecReadError>>(
     mut input: impl Read,
     source: &str,
@@ -274,11 +274,11 @@ impl<const N: usize> Row<N> {
 /// Capacity of the position buffer.
 const AHEAD: usize = 1024;
 
-/// Positions of the bytes ≤ space: white space and control characters. Found 64 bytes at a time as a
-/// bit mask and buffered, which avoids a branch misprediction per line.
+/// Positions of the bytes ≤ space: white space and control characters. Found 64 bytes at a time as
+/// a bit mask and buffered, which avoids a branch misprediction per line.
 struct SeparatorScanner<'t> {
     bytes: &'t [u8],
-    /// Bytes searched.
+    /// Number of bytes searched.
     searched: usize,
     /// Buffered positions; a block is far smaller than 4 GiB.
     found: [u32; AHEAD],

@@ -3,7 +3,7 @@
 //! | function | next list | credit for a click |
 //! |---|---|---|
 //! | [`round_robin`] | in turn | the contributing list |
-//! | [`balanced`] | the one consumed less far; ties by leader | lists that contain the item at the depth of the clicks |
+//! | [`balanced`] | the one consumed less far | lists whose top k contains the item |
 //! | [`team_draft`] | random order in each round | the contributing list |
 //!
 //! These functions take lists of any item type, best first. [`InterleaveConfig`] selects one of
@@ -38,7 +38,7 @@ pub struct Interleaved<T> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InterleavedItem<T> {
-    /// Item.
+    /// Item shown at this rank.
     pub item: T,
     /// Contributing list, from 0.
     pub list: usize,
@@ -153,9 +153,9 @@ pub fn round_robin<T: Clone + Eq + Hash>(lists: &[&[T]], limit: usize) -> Interl
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Leader {
-    /// First list.
+    /// The first list leads.
     First,
-    /// Second list.
+    /// The second list leads.
     Second,
 }
 
@@ -303,7 +303,7 @@ pub struct InterleaveConfig {
     pub order: RunOrder,
 }
 
-/// Interleaving method.
+/// Method by which runs are interleaved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -317,7 +317,7 @@ pub enum InterleaveMethod {
     TeamDraft,
 }
 
-/// Error interleaving runs.
+/// Error of interleaving whole runs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)]
