@@ -53,7 +53,7 @@ fn rejects_checkpoints_of_other_runs() {
         matches!(&error, TrainError::OtherConfiguration { field, .. } if field == "towers"),
         "{error}"
     );
-    // And it is as it was.
+    // The checkpoint is unchanged.
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
@@ -71,7 +71,7 @@ fn rejects_damaged_checkpoints() {
     bytes[last] ^= 1;
     let error = after(&bytes);
     assert!(matches!(error, TrainError::Damaged { .. }), "{error}");
-    // Within the state: a step more.
+    // In the state: another step number.
     let state = br#"\"step\":3,\"without"#;
     let at = whole
         .windows(state.len())
@@ -129,7 +129,7 @@ fn after_repair(folder: &tempfile::TempDir, path: &Path, whole: &[u8]) {
 #[test]
 fn removes_temporary_files_of_dead_processes() {
     let folder = checkpoint();
-    // Above the most processes that Linux numbers.
+    // Above the largest process id of Linux.
     let dead = [
         ".checkpoint.safetensors.4194999.0.tmp",
         ".best-4.safetensors.4194999.12.tmp",

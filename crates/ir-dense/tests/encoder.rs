@@ -55,7 +55,7 @@ fn sides_differ_in_prefix_length_and_tower() {
     assert_eq!(query.last(), tokens.last());
     assert_eq!(encoder.token_ids(Side::Document, text).unwrap().len(), 10);
 
-    // Prompts of the folder count where the configuration says nothing.
+    // Without a prefix in the configuration, the prompts of the folder apply.
     let copy = copy_of("distilbert");
     let prompts = r#"{"prompts": {"query": "query: ", "passage": "passage: "}}"#;
     fs::write(
@@ -141,7 +141,6 @@ fn rejects_lengths_and_towers_that_do_not_match() {
     ));
 }
 
-/// Every weight is a number, and yet no vector is.
 #[test]
 fn rejects_weights_that_overflow() {
     let copy = copy_of("bert");
@@ -159,12 +158,11 @@ fn rejects_weights_that_overflow() {
         source.ends_with("expected finite numbers: the weights are too large"),
         "{source}"
     );
-    // The model as it was gives numbers.
+    // The unmodified model encodes.
     let encoder = BiEncoder::open_with(tiny("bert"), &on_backend()).unwrap();
     encoder.encode(Side::Query, &["a ship at sea"]).unwrap();
 }
 
-/// A limit of length under a name of sentence-transformers' early days.
 #[test]
 fn reads_max_length_of_early_versions() {
     let copy = copy_of("distilbert");
@@ -173,7 +171,7 @@ fn reads_max_length_of_early_versions() {
     let encoder = BiEncoder::open(copy.path()).unwrap();
     let long = "word ".repeat(30);
     assert_eq!(encoder.token_ids(Side::Document, &long).unwrap().len(), 9);
-    // The first name that is there counts.
+    // The first existing name has priority.
     let file = copy.path().join("sentence_bert_config.json");
     fs::write(file, r#"{"max_seq_length": 5}"#).unwrap();
     let encoder = BiEncoder::open(copy.path()).unwrap();

@@ -68,7 +68,7 @@ fn hidden_states_equal_transformers() {
                 case.model
             );
         }
-        // The same within one batch, and with padding.
+        // In one batch, without and with padding.
         let all: Vec<f32> = case.hidden.concat();
         let states = model.forward(&TokenBatch::new(&case.ids)).into_data();
         assert!(

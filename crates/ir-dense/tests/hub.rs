@@ -113,7 +113,7 @@ fn downloads_a_model_that_encodes() {
     ] {
         assert_eq!(fs::read_link(folder.join(file)).unwrap(), Path::new(&blob));
     }
-    // modules.json says CLS, which is not what a folder without it means.
+    // modules.json has CLS pooling; the default is mean pooling.
     let cls = EncoderConfig::default().with_pooling(Pooling::Cls);
     let found = vectors(&folder, &EncoderConfig::default());
     assert_eq!(found, vectors(&tiny(), &cls));
@@ -442,7 +442,7 @@ fn completes_a_partial_snapshot_of_python() {
     let (here, server) = (Here::new(), usual(repository()));
     let folder = here.at("snapshots").join(COMMIT);
     fs::create_dir_all(&folder).unwrap();
-    // A copy, as on systems without links, and a link to what is gone.
+    // A copy, as on systems without symbolic links, and a dangling link.
     fs::copy(tiny().join("config.json"), folder.join("config.json")).unwrap();
     #[cfg(unix)]
     std::os::unix::fs::symlink("../../blobs/gone", folder.join("vocab.txt")).unwrap();

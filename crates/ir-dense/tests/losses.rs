@@ -66,7 +66,7 @@ fn check(
         );
     }
     assert!(any, "{name}: no gradient");
-    // The same without gradients.
+    // Without automatic differentiation.
     let alone: f32 = ours(tensor(scores, &device())).into_scalar();
     assert!((alone - value).abs() < 1e-6, "{name}");
 }
@@ -193,7 +193,7 @@ fn values_and_gradients_equal_formulas() {
         },
         |s| margin_mse(s, &teacher),
     );
-    // A teacher that agrees has nothing to teach.
+    // Equal scores of teacher and student give zero.
     assert!(loss::kl_divergence(t(), t()).into_scalar::<f32>().abs() < 1e-6);
     assert!(loss::margin_mse(t(), t()).into_scalar::<f32>().abs() < 1e-6);
 }
@@ -210,7 +210,7 @@ fn softmax_of_equal_scores_is_ln_n() {
 fn masked_candidates_have_no_effect() {
     let scores = rows(3, 6, 3);
     let device = device();
-    // Column 5 for everybody.
+    // Column 5 of every row.
     let excluded: Vec<bool> = (0..18).map(|at| at % 6 == 5).collect();
     let excluded: Tensor<2, Bool> = Tensor::from_data(TensorData::new(excluded, [3, 6]), &device);
     let with = || loss::mask(tensor(&scores, &device), excluded.clone());
@@ -231,7 +231,7 @@ fn masked_candidates_have_no_effect() {
         loss::pointwise(with(), &POSITIVES, None),
         pointwise(&fewer, |s| (1.0 + s) / 2.0),
     );
-    // Five other candidates still divide, one of them with nothing to say.
+    // The divisor counts masked candidates.
     near(
         loss::margin(with(), &POSITIVES, 0.3),
         margin(&fewer, 0.3) * 4.0 / 5.0,

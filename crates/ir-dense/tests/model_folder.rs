@@ -63,7 +63,7 @@ fn rejects_truncated_weights() {
             } => {
                 assert_eq!((expected, found), (whole.len() as u64, length as u64));
             }
-            // Cut within the header, which says how long the file is.
+            // Truncated in the header, which has the length of the file.
             ModelError::Weights { .. } => assert!(length < 8000, "{length}"),
             other => panic!("{length}: {other:?}"),
         }
@@ -85,7 +85,6 @@ fn rejects_truncated_weights() {
     }
 }
 
-/// Any byte of a PyTorch file may be wrong; loading ends in a model or an error.
 #[test]
 fn damaged_pytorch_files_never_panic() {
     let copy = copy_of("bert-pytorch");
@@ -135,7 +134,7 @@ fn rejects_missing_tensors_and_wrong_shapes() {
         other => panic!("{other:?}"),
     }
 
-    // The same bytes, declared as whole numbers.
+    // The same bytes with an integer type.
     let copy = copy_of("bert");
     let path = copy.path().join("model.safetensors");
     let mut bytes = fs::read(&path).unwrap();
@@ -151,7 +150,7 @@ fn rejects_weights_that_are_not_finite() {
         let copy = copy_of("bert");
         let path = copy.path().join("model.safetensors");
         let mut bytes = fs::read(&path).unwrap();
-        // The header is followed by the embeddings, of which this is the bias of the norm.
+        // The first tensor after the header is the bias of the embedding normalization.
         let start = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
         bytes[start + 8..start + 12].copy_from_slice(&value.to_le_bytes());
         fs::write(&path, &bytes).unwrap();
@@ -300,7 +299,7 @@ fn rejects_unsupported_modules() {
         }
         other => panic!("{other:?}"),
     }
-    // Left out, the pooling is the mean, so that the next module is reached.
+    // Pooling defaults to the mean, so that the next module is read.
     fs::write(copy.path().join("1/config.json"), "{}").unwrap();
     match error(copy.path()) {
         ModelError::Setting { field, found, .. } => {
@@ -391,7 +390,6 @@ fn rejects_invalid_configurations() {
     assert!(error.contains(part), "{error}");
 }
 
-/// A list of tokens that has lost its end. 200 rows, of which the first 10 have tokens.
 #[test]
 fn rejects_truncated_vocabularies() {
     let folder = tempfile::tempdir().unwrap();
@@ -413,7 +411,7 @@ fn rejects_truncated_vocabularies() {
     new.create(&model, &[&*text]).unwrap();
     fs::remove_file(model.join("tokenizer.json")).unwrap();
     BiEncoder::open(&model).unwrap();
-    // Rows up to the next multiple of 128 may be there as padding.
+    // Embedding tables may be padded to the next multiple of 128 rows.
     let path = model.join("vocab.txt");
     let vocabulary = fs::read_to_string(&path).unwrap();
     let rows = vocabulary.lines().count();
@@ -434,7 +432,7 @@ fn rejects_truncated_vocabularies() {
     );
     fs::write(&path, vocabulary.replace("[PAD]", "[pad]")).unwrap();
     assert!(message(&model).ends_with("vocab.txt has no [PAD]"));
-    // The word pieces of another model, in the other file.
+    // The vocabulary of another model, in tokenizer.json.
     let other = folder.path().join("other");
     new.create(&other, &["green tea"]).unwrap();
     fs::copy(other.join("tokenizer.json"), model.join("tokenizer.json")).unwrap();
@@ -469,7 +467,7 @@ fn rejects_lfs_pointers_dangling_links_and_shards() {
             error.contains(file) && error.contains("\"git lfs pull\""),
             "{error}"
         );
-        // A link into a cache that was emptied.
+        // A link into a cache that was deleted.
         #[cfg(unix)]
         {
             fs::remove_file(&path).unwrap();

@@ -7,9 +7,8 @@ mod common;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use common::apart;
+use common::{apart, python, run_python};
 use ir_core::training::{TrainingExample, TrainingText};
 use ir_core::{Encoder, NoProgress, Side};
 use ir_dense::train::{Trainer, TrainingConfig};
@@ -80,7 +79,6 @@ fn bytes_depend_on_seed_and_texts_only() {
     let differs = |name: &&String| first[*name] != other[*name];
     let differing: Vec<&String> = first.keys().filter(differs).collect();
     assert_eq!(differing, ["model.safetensors"]);
-    // As a value that can be kept.
     let kept = serde_json::to_string(&small()).unwrap();
     assert_eq!(serde_json::from_str::<RandomModel>(&kept).unwrap(), small());
 }
@@ -117,7 +115,7 @@ fn weights_have_berts_distribution() {
             assert!(mean.abs() < 5.0 * 0.02 / n.sqrt(), "{name}: {mean}");
             let off = variance.sqrt() / 0.02 - 1.0;
             assert!(off.abs() < 5.0 / (2.0 * n).sqrt(), "{name}: {off}");
-            // About a third is beyond one deviation, as in a normal distribution only.
+            // In a normal distribution, 31.7 % are beyond one standard deviation.
             let beyond = values.iter().filter(|x| x.abs() > 0.02).count() as f64 / n;
             assert!(
                 (beyond - 0.3173).abs() < 5.0 * (0.2166 / n).sqrt(),
@@ -209,10 +207,7 @@ fn errors_leave_no_files() {
 /// `tokenizer.json`, weights, text vectors. Needs a Python with them in IR_DENSE_PYTHON.
 #[test]
 fn python_agrees() {
-    let Some(python) = std::env::var_os("IR_DENSE_PYTHON") else {
-        eprintln!("skipped: IR_DENSE_PYTHON names no Python with sentence-transformers");
-        return;
-    };
+    let Some(python) = python() else { return };
     let (folder, _) = created(&small(), &texts());
     let new = folder.path().join("new");
     let encoder = BiEncoder::open(&new).unwrap();
@@ -228,19 +223,8 @@ fn python_agrees() {
         rows = SentenceTransformer(folder, device='cpu').encode(texts)\n\
         print(json.dumps([ids[0], [float(x) for row in rows for x in row]]))";
     let texts = texts();
-    let output = Command::new(python)
-        .args(["-c", program])
-        .arg(&new)
-        .arg(serde_json::to_string(&texts).unwrap())
-        .env("HF_HUB_OFFLINE", "1")
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let (ids, vectors): (Vec<Vec<u32>>, Vec<f32>) = serde_json::from_slice(&output.stdout).unwrap();
+    let output = run_python(&python, program, &new, &texts);
+    let (ids, vectors): (Vec<Vec<u32>>, Vec<f32>) = serde_json::from_slice(&output).unwrap();
     for (text, ids) in texts.iter().zip(&ids) {
         assert_eq!(
             &encoder.token_ids(Side::Document, text).unwrap(),

@@ -56,7 +56,7 @@ fn saved_encoder_equals_evaluated_encoder() {
         for (side, limit) in [(Side::Query, 5), (Side::Document, 12)] {
             assert_eq!(opened.token_ids(side, TEXTS[1]).unwrap().len(), limit);
         }
-        // What the caller says counts more, and sentence-transformers has the larger limit.
+        // The caller's configuration has priority; sentence-transformers has the larger length.
         let other = BiEncoder::open_with(&model, &limits(7, 9)).unwrap();
         assert_eq!(other.token_ids(Side::Query, TEXTS[1]).unwrap().len(), 7);
         let longest = json(&model.join("sentence_bert_config.json"));
@@ -64,7 +64,7 @@ fn saved_encoder_equals_evaluated_encoder() {
         let name = &json(&model.join("config_sentence_transformers.json"))["similarity_fn_name"];
         let expected = serde_json::to_value(similarity).unwrap();
         assert_eq!(*name, expected);
-        // Saved again, and trained again, it is the same.
+        // Saving again preserves everything.
         let again = folder.path().join("again");
         opened.save(&again).unwrap();
         let again = BiEncoder::open_with(&again, &on_backend()).unwrap();
@@ -88,14 +88,14 @@ fn saves_and_opens_two_towers() {
     let opened = BiEncoder::open_with(&model, &on_backend()).unwrap();
     assert_eq!(both(&opened), expected);
     assert_eq!(opened.similarity(), Some(SimilarityFunction::Cosine));
-    // Training goes on from there, with both.
+    // Training a folder with two towers.
     let mut still = config.clone();
     (still.encoder, still.learning_rate) = (on_backend(), 1e-30);
     let trained = Trainer::open(&model, &still).unwrap();
     let trained = trained.train(&examples(), &mut NoProgress).unwrap();
     assert_eq!(both(&trained.encoder), expected);
 
-    // One that says otherwise than the other.
+    // Towers with different similarity functions.
     let path = model.join("document/config_sentence_transformers.json");
     fs::write(&path, r#"{"similarity_fn_name": "dot"}"#).unwrap();
     match BiEncoder::open(&model).unwrap_err() {

@@ -9,7 +9,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{apart, backend, checkpoint, config, examples, on_backend, testdata, tiny};
+use common::{
+    apart, backend, checkpoint, config, examples, on_backend, python, run_python, testdata, tiny,
+};
 use ir_core::training::{TrainingExample, TrainingText};
 use ir_core::{Encoder, Flow, NoProgress, Side};
 use ir_dense::train::{Loss, TrainError, Trainer, TrainingConfig, TrainingResult};
@@ -64,7 +66,7 @@ fn saved(trained: &TrainingResult) -> Vec<(String, Vec<f32>)> {
 #[test]
 fn twelve_steps_give_the_weights_of_pytorch() {
     let golden = golden();
-    // Whole, and in blocks of three texts.
+    // Without GradCache, and with mini-batches of three texts.
     for block in [None, Some(3)] {
         let mut config = golden.config.clone();
         config.mini_batch_size = block;
@@ -149,7 +151,7 @@ fn resuming_after_every_step_gives_the_same_bytes() {
     assert_eq!(found.history, expected.history);
     assert_eq!(found.step, 4);
     assert!(saved(&found) == saved(&expected));
-    // A file each for the last and the best, nothing else.
+    // One file for the last checkpoint and one for the best weights.
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
@@ -189,7 +191,7 @@ fn training_survives_kill_9() {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        // At another moment of its life each time, while it steps, evaluates or writes.
+        // Killed at varying moments: during a step, an evaluation or a write.
         let mut killed = false;
         for tick in 0.. {
             if child.try_wait().unwrap().is_some() {
@@ -258,7 +260,7 @@ fn keeps_best_weights_and_stops_early() {
         rows[5].starts_with("4,2,") && rows[5].ends_with(",0.9"),
         "{table}"
     );
-    // Without an evaluation, the last weights and no early end.
+    // Without evaluation, the last weights and no early stopping.
     let trainer = Trainer::open(tiny("bert-pytorch"), &config).unwrap();
     let trained = trainer.train(&examples(), &mut NoProgress).unwrap();
     assert_eq!((trained.step, trained.stopped_early), (9, false));
@@ -336,7 +338,7 @@ fn saved_folders_are_read_back() {
         let [before, after] =
             [&encoder, &again].map(|encoder| encoder.encode(Side::Document, &texts).unwrap());
         assert_eq!(before, after, "{model}");
-        // A folder with something in it is nobody's to replace.
+        // A folder that is not empty is not replaced.
         let error = encoder.save(&copy).unwrap_err();
         assert!(matches!(error, ModelError::Write { .. }), "{error}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -346,10 +348,7 @@ fn saved_folders_are_read_back() {
 /// Needs a Python with sentence-transformers in the variable IR_DENSE_PYTHON.
 #[test]
 fn sentence_transformers_embeds_a_saved_folder_identically() {
-    let Some(python) = std::env::var_os("IR_DENSE_PYTHON") else {
-        eprintln!("skipped: IR_DENSE_PYTHON names no Python with sentence-transformers");
-        return;
-    };
+    let Some(python) = python() else { return };
     let trained = whole(&config());
     let side = ir_dense::SideConfig::default()
         .with_prefix("sea: ")
@@ -374,19 +373,8 @@ fn sentence_transformers_embeds_a_saved_folder_identically() {
         texts = json.loads(sys.argv[2])\n\
         both = [model.encode_query(texts), model.encode_document(texts)]\n\
         print(json.dumps([[float(x) for row in side for x in row] for side in both]))";
-    let output = Command::new(python)
-        .args(["-c", program])
-        .arg(&model)
-        .arg(serde_json::to_string(&texts).unwrap())
-        .env("HF_HUB_OFFLINE", "1")
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let sides: Vec<Vec<f32>> = serde_json::from_slice(&output.stdout).unwrap();
+    let output = run_python(&python, program, &model, &texts);
+    let sides: Vec<Vec<f32>> = serde_json::from_slice(&output).unwrap();
     for (side, expected) in [Side::Query, Side::Document].into_iter().zip(&sides) {
         let found = encoder.encode(side, &texts).unwrap();
         assert!(
@@ -445,7 +433,7 @@ fn rejects_invalid_settings_and_examples() {
     let distil: fn(&mut TrainingConfig) = |c| c.loss = Loss::MarginMse;
     let right = TrainingExample::new("tea").positive(TrainingText::new("green").with_score(1.0));
     assert!(train(distil, vec![right.clone()]).starts_with("training example 0 has no negatives"));
-    // The setting, and not an example, is at fault; nothing is laid out by a number alone.
+    // Rejected before an example is read or memory is allocated.
     let none: fn(&mut TrainingConfig) = |c| (c.loss, c.hard_negatives) = (Loss::MarginMse, 0);
     assert_eq!(
         said(none),
@@ -466,7 +454,7 @@ fn rejects_invalid_settings_and_examples() {
     let mut endless = config();
     endless.epochs = u64::MAX;
     assert_eq!(endless.steps(7), u64::MAX);
-    // A query with its own answer alone: the loss would be 0, whatever the model says.
+    // With the positive as the only candidate, the loss is constant.
     let alone =
         "every step has one query with one text, expected negatives, or 2 queries or more: ";
     assert_eq!(train(|_| {}, vec![right.clone()]), alone);
@@ -486,7 +474,7 @@ fn rejects_invalid_settings_and_examples() {
     let high: fn(&mut TrainingConfig) =
         |c| (c.learning_rate, c.schedule.warmup_ratio) = (1e30, 0.0);
     assert!(train(high, examples()).contains("expected finite numbers"));
-    // A text of a megabyte is cut like any other.
+    // A text of a megabyte is truncated.
     let long = TrainingExample::new("tea")
         .positive(TrainingText::new("sea ".repeat(1 << 18)))
         .negative(TrainingText::new("black"));
@@ -510,7 +498,7 @@ fn known_positives_are_masked() {
         let trainer = Trainer::open(tiny("bert-pytorch"), &config).unwrap();
         trainer.train(&data, &mut NoProgress).unwrap().history.steps[0].loss
     };
-    // The same text twice: a coin toss, unless it is known.
+    // The same text twice gives ln 2, unless it is masked.
     assert!(
         (first_loss(false) - 2_f64.ln()).abs() < 1e-5,
         "{}",

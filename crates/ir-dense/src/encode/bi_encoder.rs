@@ -52,7 +52,7 @@ impl BiEncoder {
         Self::open_with(folder, &EncoderConfig::default())
     }
 
-    /// The same, with what differs from the folder.
+    /// Opens a folder with a configuration that overrides values of the folder.
     ///
     /// # Errors
     /// See [`ModelError`].

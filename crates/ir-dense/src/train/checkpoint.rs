@@ -168,10 +168,7 @@ impl CheckpointFolder {
             file.flush()?;
             file.commit()
         };
-        write().map_err(|source| TrainError::Write {
-            path: path.into(),
-            source,
-        })
+        Ok(write().map_err(ModelError::write(path))?)
     }
 }
 
@@ -239,7 +236,7 @@ fn no_checkpoint(path: &Path, source: impl Into<Option<ModelError>>) -> TrainErr
 
 fn open(path: &Path) -> Result<(WeightFile, TrainingState), TrainError> {
     let weights = match WeightFile::open_safetensors(path.into()) {
-        Err(ModelError::Read { path, source }) => return Err(TrainError::Read { path, source }),
+        Err(error @ ModelError::Read { .. }) => return Err(error.into()),
         other => other.map_err(|source| no_checkpoint(path, source))?,
     };
     let field = |name: &str| {

@@ -1,7 +1,6 @@
 //! Errors of training and checkpoints.
 
 use std::error::Error;
-use std::io;
 use std::path::PathBuf;
 
 use ir_core::EncodeError;
@@ -40,7 +39,7 @@ pub enum TrainError {
     /// Every query has its positive as the only candidate, so that the loss is constant.
     #[error("every step has one query with one text, expected negatives, or 2 queries or more")]
     OneCandidate,
-    /// The model cannot be read or written.
+    /// The model cannot be read, or a model or checkpoint cannot be written.
     #[error(transparent)]
     Model(#[from] ModelError),
     /// A text cannot be encoded.
@@ -62,20 +61,6 @@ pub enum TrainError {
     /// The metric of an evaluation is not finite.
     #[error("the evaluation after {step} steps returned {found}, expected a finite number")]
     Measure { step: u64, found: f64 },
-    /// A file cannot be read.
-    #[error("cannot read {}", path.display())]
-    Read {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    /// A file cannot be written. An earlier version of the file is unchanged.
-    #[error("cannot write {}", path.display())]
-    Write {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
     /// A file is not a checkpoint.
     #[error("{} is not a checkpoint", path.display())]
     NoCheckpoint {

@@ -7,7 +7,9 @@
     clippy::print_stderr
 )]
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use ir_core::Flow;
 use ir_core::training::{TrainingExample, TrainingText};
@@ -133,4 +135,28 @@ pub fn checkpoint() -> tempfile::TempDir {
     let error = trainer.train(&examples(), &mut three).unwrap_err();
     assert_eq!(error.to_string(), "stopped after 3 of 9 steps");
     folder
+}
+
+/// Python with sentence-transformers: the variable IR_DENSE_PYTHON. Prints that a test is skipped if
+/// it is not set.
+pub fn python() -> Option<OsString> {
+    let python = std::env::var_os("IR_DENSE_PYTHON");
+    if python.is_none() {
+        eprintln!("skipped: IR_DENSE_PYTHON names no Python with sentence-transformers");
+    }
+    python
+}
+
+/// Runs a Python program with a model folder and texts as arguments, offline; returns its output.
+pub fn run_python(python: &OsStr, program: &str, model: &Path, texts: &[&str]) -> Vec<u8> {
+    let output = Command::new(python)
+        .args(["-c", program])
+        .arg(model)
+        .arg(serde_json::to_string(texts).unwrap())
+        .env("HF_HUB_OFFLINE", "1")
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    output.stdout
 }

@@ -1,4 +1,4 @@
-//! ModelGradients, against three other ways to have them.
+//! Gradients against automatic differentiation, finite differences and larger batches.
 
 mod oracle;
 
@@ -57,7 +57,7 @@ fn examples(count: usize, negatives: usize) -> Vec<TrainingExample> {
         .collect()
 }
 
-/// Configuration without dropout.
+/// Configuration of gradient tests, without dropout.
 fn plain(pooling: Pooling) -> TrainingConfig {
     let mut config = TrainingConfig::datafinder();
     config.encoder = EncoderConfig::default()
@@ -181,7 +181,7 @@ fn gradients_equal_finite_differences() {
     let mut config = plain(Pooling::Cls);
     config.loss = Loss::Softmax { temperature: 1.0 };
     let mut towers = towers("bert", &config);
-    // Twelve layers of weights as large as the tiny model's leave no gradient to speak of.
+    // With the tiny model's twelve layers of large weights, gradients vanish.
     let shape = towers.0[0].model.config().clone();
     shrink(&mut towers.0[0], 0.35);
     let sample = sample(&config);
@@ -227,7 +227,7 @@ fn gradients_equal_finite_differences() {
     let mut random = SplitMix64::new(1, 1);
     let mut compared = 0;
     let gradients = values(gradients.into_iter().next().unwrap());
-    // The last layers and the embeddings: every kind of weight, in a second.
+    // First and last layer and embeddings, to limit the run time.
     for (name, gradient) in names.iter().zip(&gradients) {
         if name.starts_with("layers.")
             && !["layers.0.", "layers.11."]
@@ -310,7 +310,7 @@ fn gradcache_does_not_change_gradients() {
             for (found, expected) in found.iter().zip(&expected) {
                 let apart = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
                 let apart = apart.fold(0.0, f32::max);
-                // Elsewhere products of other shapes are summed in other orders.
+                // Other backends sum products of other shapes in another order.
                 let size = match backend() {
                     Backend::Cpu => 1.0,
                     _ => largest(expected).max(1.0),
@@ -360,7 +360,7 @@ fn backward_pass_uses_the_same_dropout_masks() {
     let (value, gradients) = towers.gradients(&sample, &config, 7).unwrap();
     assert_eq!(value, towers.gradients(&sample, &config, 7).unwrap().0);
     assert_ne!(value, towers.gradients(&sample, &config, 8).unwrap().0);
-    // Along the gradient, the loss rises by its length.
+    // The directional derivative along the gradient is its squared norm.
     let gradients = values(gradients.into_iter().next().unwrap());
     let squares: f64 = gradients
         .iter()
@@ -436,7 +436,7 @@ fn cpu_kernels_equal_generic_operations() {
         Tensor::from_data(burn::tensor::TensorData::new(values, shape), &device)
     };
     let all = |x: Tensor<2>| x.try_into_vec_as::<f32>().unwrap();
-    // On a device with gradients, the general versions run.
+    // A device with automatic differentiation runs the generic versions.
     let slow = |x: Tensor<2>| x.autodiff();
     let shape = [150, 37];
     let (x, dy) = (random(1, shape), random(2, shape));
@@ -496,7 +496,7 @@ fn batches_depend_on_seed_and_step() {
             .map(|&step| sampler.batch(step).unwrap())
             .collect()
     };
-    // The last two of ten are left out.
+    // The last two of ten examples are dropped.
     assert_eq!(config.steps(10), 4);
     config.drop_last = false;
     assert_eq!(config.steps(10), 6);
@@ -514,7 +514,7 @@ fn batches_depend_on_seed_and_step() {
         assert_eq!(queries, all);
     }
     assert_ne!(samples[0].queries, samples[3].queries);
-    // Two epochs bring 2 · 3 of five negatives: all of them.
+    // Two epochs of three negatives cover all five.
     for example in &data {
         let negatives: std::collections::BTreeSet<&String> = samples
             .iter()
@@ -541,7 +541,7 @@ fn batches_depend_on_seed_and_step() {
     let mut other = config.clone();
     other.seed += 1;
     assert_ne!(draw(&other, &[0])[0].queries, samples[0].queries);
-    // Too few negatives are drawn again.
+    // Too few negatives are drawn with replacement.
     config.hard_negatives = 7;
     assert_eq!(draw(&config, &[0])[0].documents.len(), 4 * 8);
 }
