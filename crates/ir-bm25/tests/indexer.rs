@@ -258,7 +258,7 @@ fn blank_documents_are_counted() {
             .collect()
     };
     assert_eq!(scores(&keep), scores(&drop));
-    let only_texts = built(&documents, &config.with_fields(IndexedFields::TextOnly));
+    let only_texts = built(&documents, config.with_fields(IndexedFields::TextOnly));
     assert_eq!(only_texts.stats().blank_dropped, 3);
 }
 
