@@ -9,7 +9,7 @@
 //! | header | 64 | magic (8), format version (4), CRC-32 of these 12 bytes, zeros |
 //! | sections | | each starts at a multiple of 64 and is padded with zeros |
 //! | table | | count (4); each: name length (1), name, length (8), CRC-32 with padding (4) |
-//! | footer | 24 | table offset (8) and length (4), CRC-32 of table and these 12 (4), `\nir-end\n` |
+//! | footer | 24 | table offset (8), length (4), CRC-32 of table and both (4), `\nir-end\n` |
 //!
 //! Integers are little-endian. Every byte is covered by a checksum or compared with a constant, so
 //! a single flipped byte is always detected.
