@@ -18,14 +18,14 @@ impl<R: Retriever<Query = str>> Retriever for ByText<R> {
         self.0.ids()
     }
 
-    fn search(&self, query: &Query, how: &Search<'_>) -> Result<Ranking, SearchError> {
-        self.0.search(&query.text, how)
+    fn search(&self, query: &Query, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        self.0.search(&query.text, search)
     }
 
     fn search_batch(&self, queries: &[(&Query, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
         let texts: Vec<(&str, Search<'_>)> = queries
             .iter()
-            .map(|(query, how)| (query.text.as_str(), *how))
+            .map(|(query, search)| (query.text.as_str(), *search))
             .collect();
         self.0.search_batch(&texts)
     }
@@ -57,8 +57,8 @@ impl<R: Retriever> Retriever for Distinct<R> {
         self.0.ids()
     }
 
-    fn search(&self, query: &R::Query, how: &Search<'_>) -> Result<Ranking, SearchError> {
-        let mut rankings = self.search_batch(&[(query, *how)])?;
+    fn search(&self, query: &R::Query, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        let mut rankings = self.search_batch(&[(query, *search)])?;
         Ok(rankings.pop().unwrap_or_default())
     }
 
@@ -74,10 +74,10 @@ impl<R: Retriever> Retriever for Distinct<R> {
             let batch: Vec<(&R::Query, Search<'_>)> = open
                 .iter()
                 .map(|&n| {
-                    let (query, how) = queries[n];
-                    let padded = (how.k().saturating_add(how.k() / 4)).saturating_add(8);
+                    let (query, search) = queries[n];
+                    let padded = (search.k().saturating_add(search.k() / 4)).saturating_add(8);
                     let k = padded.saturating_mul(factor).min(records);
-                    (query, how.with_k(if how.k() == 0 { 0 } else { k }))
+                    (query, search.with_k(if search.k() == 0 { 0 } else { k }))
                 })
                 .collect();
             let found = self.0.search_batch(&batch)?;
@@ -115,10 +115,10 @@ mod tests {
             &self.0
         }
 
-        fn search(&self, _: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
-            let mut best = TopK::new(how.k());
+        fn search(&self, _: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+            let mut best = TopK::new(search.k());
             for doc in (0..self.0.len() as u32).map(DocNum::new) {
-                if how.allows(doc) && !doc.get().is_multiple_of(7) {
+                if search.allows(doc) && !doc.get().is_multiple_of(7) {
                     best.push(doc, (doc.get() * 37 % self.1) as f32);
                 }
             }

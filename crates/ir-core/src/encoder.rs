@@ -169,12 +169,12 @@ impl<E: Encoder, R: Retriever<Query = [f32]>> Retriever for Encoded<E, R> {
         self.index.ids()
     }
 
-    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
         let vector = self
             .encoder
             .encode(Side::Query, &[query])
             .map_err(SearchError::Encode)?;
-        self.index.search(&vector, how)
+        self.index.search(&vector, search)
     }
 
     fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
@@ -182,7 +182,7 @@ impl<E: Encoder, R: Retriever<Query = [f32]>> Retriever for Encoded<E, R> {
         if queries.is_empty() || dim == 0 {
             return queries
                 .iter()
-                .map(|(query, how)| self.search(query, how))
+                .map(|(query, search)| self.search(query, search))
                 .collect();
         }
         let texts: Vec<&str> = queries.iter().map(|(text, _)| *text).collect();
@@ -193,7 +193,7 @@ impl<E: Encoder, R: Retriever<Query = [f32]>> Retriever for Encoded<E, R> {
         let batch: Vec<(&[f32], Search<'_>)> = vectors
             .chunks_exact(dim)
             .zip(queries)
-            .map(|(v, (_, how))| (v, *how))
+            .map(|(v, (_, search))| (v, *search))
             .collect();
         self.index.search_batch(&batch)
     }

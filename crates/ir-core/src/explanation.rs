@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// ```
 /// use ir_core::Explanation;
-/// let leaf = |value, what: &str| Explanation::new(value, what);
+/// let leaf = |value, description: &str| Explanation::new(value, description);
 /// let sum = Explanation::new(3.0, "sum of")
 ///     .with_detail(leaf(1.0, "tea"))
 ///     .with_detail(leaf(2.0, "leaves"));

@@ -155,8 +155,8 @@ impl Years {
         self.0.get(doc.index()).copied().flatten()
     }
 
-    /// Gives every record the year of the first record with its id, for collections that repeat
-    /// ids.
+    /// Returns years where every record has the year of the first record with its id, for
+    /// collections with repeated ids.
     #[must_use]
     pub fn of_first_record(&self, ids: &DocIds) -> Self {
         ids.iter()
@@ -312,7 +312,7 @@ mod tests {
         assert!(years.not_later_than(Some(1)).contains(doc(1)));
         assert!(
             years.not_later_than(Some(1)).contains(doc(2)),
-            "beyond the table: unknown"
+            "documents beyond the table have no year"
         );
     }
 
@@ -345,7 +345,7 @@ mod tests {
                 limit: 2020.0
             }
             .matches(&a),
-            "a text is no number"
+            "a string is not a number"
         );
         assert_eq!(
             one_of("x").select([&a, &Attributes::new()]).count(),

@@ -75,12 +75,10 @@ impl TryFrom<usize> for DocNum {
 #[allow(missing_docs)]
 pub enum IdError {
     /// The collection has more documents than a [`DocNum`] can number.
-    #[error("more than {limit} documents in one index")]
+    #[error("expected at most {limit} documents in one index, found more")]
     TooManyDocuments { limit: usize },
     /// Two documents share an id.
-    #[error(
-        "document id {id:?} occurs twice: as document {first} and as document {second}, counted from 0"
-    )]
+    #[error("expected unique document ids, found {id:?} at positions {first} and {second}")]
     Duplicate {
         id: String,
         first: usize,
@@ -225,7 +223,7 @@ impl<S: AsRef<str>> FromIterator<S> for DocIds {
         for id in ids {
             assert!(
                 all.push(id.as_ref()).is_ok(),
-                "more ids than a DocNum can count"
+                "expected at most DocNum::LIMIT ids, found more"
             );
         }
         all

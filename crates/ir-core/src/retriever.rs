@@ -35,12 +35,12 @@ use crate::{DocIds, DocNum, Ranking, Search};
 /// impl Retriever for Overlap {
 ///     type Query = str;
 ///     fn ids(&self) -> &DocIds { &self.ids }
-///     fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
-///         let mut best = TopK::new(how.k());
+///     fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+///         let mut best = TopK::new(search.k());
 ///         for (n, text) in self.texts.iter().enumerate() {
 ///             let doc = DocNum::new(n as u32);
 ///             let shared = query.split(' ').filter(|word| text.contains(word)).count();
-///             if shared > 0 && how.allows(doc) { best.push(doc, shared as f32); }
+///             if shared > 0 && search.allows(doc) { best.push(doc, shared as f32); }
 ///         }
 ///         best.finish()
 ///     }
@@ -64,7 +64,7 @@ pub trait Retriever: Send + Sync {
     /// # Errors
     /// If the query is invalid for this retriever, or the engine fails. A query without matches is
     /// not an error.
-    fn search(&self, query: &Self::Query, how: &Search<'_>) -> Result<Ranking, SearchError>;
+    fn search(&self, query: &Self::Query, search: &Search<'_>) -> Result<Ranking, SearchError>;
 
     /// Returns the best documents for each query, in order. Every query has its own parameters,
     /// such as a time filter. The default searches one query at a time.
@@ -77,7 +77,7 @@ pub trait Retriever: Send + Sync {
     ) -> Result<Vec<Ranking>, SearchError> {
         queries
             .iter()
-            .map(|(query, how)| self.search(query, how))
+            .map(|(query, search)| self.search(query, search))
             .collect()
     }
 }
@@ -91,8 +91,8 @@ macro_rules! forward {
                 (**self).ids()
             }
 
-            fn search(&self, query: &R::Query, how: &Search<'_>) -> Result<Ranking, SearchError> {
-                (**self).search(query, how)
+            fn search(&self, query: &R::Query, search: &Search<'_>) -> Result<Ranking, SearchError> {
+                (**self).search(query, search)
             }
 
             fn search_batch(

@@ -140,9 +140,9 @@ impl Run {
     /// # impl Retriever for All {
     /// #     type Query = str;
     /// #     fn ids(&self) -> &DocIds { &self.0 }
-    /// #     fn search(&self, _: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
-    /// #         let mut best = TopK::new(how.k());
-    /// #         let docs = (0..2).map(DocNum::new).filter(|&doc| how.allows(doc));
+    /// #     fn search(&self, _: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+    /// #         let mut best = TopK::new(search.k());
+    /// #         let docs = (0..2).map(DocNum::new).filter(|&doc| search.allows(doc));
     /// #         docs.for_each(|doc| best.push(doc, 1.0));
     /// #         best.finish()
     /// #     }

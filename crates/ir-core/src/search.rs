@@ -11,9 +11,9 @@ use crate::{DocFilter, DocNum};
 /// ```
 /// use ir_core::{DocNum, Search};
 /// let even = |doc: DocNum| doc.get() % 2 == 0;
-/// let how = Search::top(10).within(&even);
-/// assert_eq!(how.k(), 10);
-/// assert!(how.allows(DocNum::new(4)) && !how.allows(DocNum::new(5)));
+/// let search = Search::top(10).within(&even);
+/// assert_eq!(search.k(), 10);
+/// assert!(search.allows(DocNum::new(4)) && !search.allows(DocNum::new(5)));
 /// ```
 #[derive(Clone, Copy)]
 #[must_use]

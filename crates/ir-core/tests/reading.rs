@@ -1,4 +1,4 @@
-//! Fast readers of runs and qrels compared with slow ones, line by line.
+//! Readers of runs and qrels compared with naive reference readers.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ fn columns(line: &[u8]) -> Result<Option<Vec<&str>>, &'static str> {
 }
 
 /// Calls `each` with number and columns of the non-blank lines; returns the first error.
-fn slowly<'t>(
+fn for_each_line<'t>(
     bytes: &'t [u8],
     mut each: impl FnMut(usize, &[&'t str]) -> Result<(), String>,
 ) -> Result<(), String> {
@@ -34,13 +34,13 @@ fn slowly<'t>(
         match columns(line) {
             Ok(None) => {}
             Ok(Some(columns)) => each(number, &columns)?,
-            Err(what) => return Err(format!("x:{number}: {what}")),
+            Err(message) => return Err(format!("x:{number}: {message}")),
         }
     }
     Ok(())
 }
 
-fn repeats<'t>(
+fn check_repeated<'t>(
     seen: &mut HashMap<(&'t str, &'t str), usize>,
     line: usize,
     query: &'t str,
@@ -54,10 +54,10 @@ fn repeats<'t>(
     }
 }
 
-fn read_run_slowly(bytes: &[u8]) -> Result<Run, String> {
+fn read_run_naively(bytes: &[u8]) -> Result<Run, String> {
     let mut run = Run::default();
     let mut seen = HashMap::new();
-    slowly(bytes, |line, columns| {
+    for_each_line(bytes, |line, columns| {
         let [query, _, doc, _, score, tag, ..] = columns else {
             let found = columns.len();
             return Err(format!(
@@ -70,15 +70,15 @@ fn read_run_slowly(bytes: &[u8]) -> Result<Run, String> {
         }
         run.push(query, *doc, score);
         (*tag).clone_into(&mut run.tag);
-        repeats(&mut seen, line, query, doc)
+        check_repeated(&mut seen, line, query, doc)
     })?;
     Ok(run)
 }
 
-fn qrels_slowly(bytes: &[u8]) -> Result<Qrels, String> {
+fn read_qrels_naively(bytes: &[u8]) -> Result<Qrels, String> {
     let mut qrels = Qrels::new();
     let mut seen = HashMap::new();
-    slowly(bytes, |line, columns| {
+    for_each_line(bytes, |line, columns| {
         let [query, _, doc, grade] = columns else {
             let found = columns.len();
             return Err(format!("x:{line}: expected 4 columns, found {found}"));
@@ -87,7 +87,7 @@ fn qrels_slowly(bytes: &[u8]) -> Result<Qrels, String> {
         let digits = grade.trim_start_matches('-');
         let digits = digits.split(|c: char| !c.is_ascii_digit()).next().unwrap();
         qrels.insert(query, doc, sign * digits.parse::<i64>().unwrap_or(0));
-        repeats(&mut seen, line, query, doc)
+        check_repeated(&mut seen, line, query, doc)
     })?;
     Ok(qrels)
 }
@@ -105,7 +105,7 @@ impl Read for Trickle<'_> {
     }
 }
 
-fn pieces() -> impl Strategy<Value = Vec<u8>> {
+fn noise() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop::sample::select(vec![
         &b"q1"[..],
         b"q2",
@@ -151,7 +151,7 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// Valid lines of the given number of columns.
-fn proper(columns: usize) -> impl Strategy<Value = Vec<u8>> {
+fn valid_lines(columns: usize) -> impl Strategy<Value = Vec<u8>> {
     let word = prop::sample::select(vec![
         "a",
         "bb",
@@ -178,7 +178,7 @@ fn proper(columns: usize) -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn files(columns: usize) -> impl Strategy<Value = Vec<u8>> {
-    prop_oneof![pieces(), proper(columns)]
+    prop_oneof![noise(), valid_lines(columns)]
 }
 
 /// Query, document and line number.
@@ -188,22 +188,22 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn runs_are_those_of_the_slow_reader(bytes in files(6), step in 1..70_usize) {
-        let fast = trec::read_run(Trickle(&bytes, step), "x", HeaderLine::AsData);
-        let fast = fast.map(|parsed| parsed.data).map_err(|error| error.to_string());
-        prop_assert_eq!(fast, read_run_slowly(&bytes));
+    fn runs_equal_the_naive_reader(bytes in files(6), step in 1..70_usize) {
+        let found = trec::read_run(Trickle(&bytes, step), "x", HeaderLine::AsData);
+        let found = found.map(|parsed| parsed.data).map_err(|error| error.to_string());
+        prop_assert_eq!(found, read_run_naively(&bytes));
     }
 
     #[test]
-    fn qrels_are_those_of_the_slow_reader(bytes in files(4), step in 1..70_usize) {
-        let fast = trec::read_qrels(Trickle(&bytes, step), "x", HeaderLine::AsData);
-        let fast = fast.map(|parsed| parsed.data).map_err(|error| error.to_string());
-        prop_assert_eq!(fast, qrels_slowly(&bytes));
+    fn qrels_equal_the_naive_reader(bytes in files(4), step in 1..70_usize) {
+        let found = trec::read_qrels(Trickle(&bytes, step), "x", HeaderLine::AsData);
+        let found = found.map(|parsed| parsed.data).map_err(|error| error.to_string());
+        prop_assert_eq!(found, read_qrels_naively(&bytes));
     }
 
     #[test]
-    fn decimal_numbers_are_the_nearest_floats(text in r"[-+]?[0-9]{0,19}(\.[0-9]{0,19})?") {
-        // The standard library's reader is correct, as C's strtod is.
+    fn decimal_numbers_are_correctly_rounded(text in r"[-+]?[0-9]{0,19}(\.[0-9]{0,19})?") {
+        // The standard library rounds correctly, as C's strtod does.
         if let Ok(expected) = text.parse::<f64>() {
             prop_assert_eq!(parse_number(&text).map(f64::to_bits), Some(expected.to_bits()));
         } else {
@@ -212,16 +212,16 @@ proptest! {
     }
 
     #[test]
-    fn parts_together_are_the_whole(bytes in files(6), size in 1..200_u64) {
+    fn chunks_add_up_to_the_file(bytes in files(6), size in 1..200_u64) {
         let folder = std::env::temp_dir();
-        let path = folder.join(format!("ir-core-parts-{}-{size}", std::process::id()));
+        let path = folder.join(format!("ir-core-chunks-{}-{size}", std::process::id()));
         std::fs::write(&path, &bytes).unwrap();
         let lines = |scan: &dyn Fn(&mut Vec<Line>) -> Result<u64, trec::TrecReadError>| {
             let mut found = Vec::new();
             scan(&mut found).map(|lines| (found, lines))
         };
-        let scan = |part: &trec::RunChunk, found: &mut Vec<_>, base: u64| {
-            part.scan(HeaderLine::AsData, |line| {
+        let scan = |chunk: &trec::RunChunk, found: &mut Vec<_>, base: u64| {
+            chunk.scan(HeaderLine::AsData, |line| {
                 found.push((line.query.to_owned(), line.doc.to_owned(), base + line.line));
                 Ok::<_, trec::TrecReadError>(())
             })
@@ -231,9 +231,9 @@ proptest! {
         });
         let together = lines(&|found| {
             let mut all: Option<trec::RunSummary> = None;
-            for part in trec::split_run(&path, size).unwrap() {
+            for chunk in trec::split_run(&path, size).unwrap() {
                 let before = all.as_ref().map_or(0, |all| all.lines);
-                let scanned = scan(&part, found, before)?;
+                let scanned = scan(&chunk, found, before)?;
                 match &mut all {
                     None => all = Some(scanned),
                     Some(all) => all.append(scanned),

@@ -465,7 +465,7 @@ fn rejects_invalid_settings_and_examples() {
     let blank = TrainingExample::new("tea").positive(TrainingText::new(" "));
     assert_eq!(
         train(|_| {}, vec![blank]),
-        "training example 0 is invalid: expected a text, found positive 0 empty, counted from 0"
+        "training example 0 is invalid: expected a text in positives[0], found an empty one"
     );
     let unscored = right.negative(TrainingText::new("black"));
     assert!(

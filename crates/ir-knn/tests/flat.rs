@@ -153,8 +153,8 @@ fn contract() {
         let index = build(VectorSimilarity::Cosine, coded)(numbered(70), nonzero(70));
         let (queries, zeros) = (nonzero(9), [0.0; 6]);
         let contract = Contract {
-            good: queries.iter().map(Vec::as_slice).collect(),
-            bad: vec![&zeros, &zeros[1..], &[f32::NAN; 6]],
+            valid_queries: queries.iter().map(Vec::as_slice).collect(),
+            invalid_queries: vec![&zeros, &zeros[1..], &[f32::NAN; 6]],
         };
         contract.check(&index);
         contract.check_equal(&index, &reload(&index));

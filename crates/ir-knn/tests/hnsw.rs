@@ -385,8 +385,8 @@ fn contract_of_an_exact_graph_search() {
     let queries = rows(4);
     let (nan, short) = ([f32::NAN; 3], [1.0; 2]);
     let contract = Contract {
-        good: queries.iter().map(Vec::as_slice).collect(),
-        bad: vec![&nan, &short],
+        valid_queries: queries.iter().map(Vec::as_slice).collect(),
+        invalid_queries: vec![&nan, &short],
     };
     contract.check(&index.searcher(EfSearch(300)));
 }

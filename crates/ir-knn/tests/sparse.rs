@@ -89,8 +89,8 @@ fn contract() {
         let queries = nonzero(9);
         let long = SparseVector::new(vec![6], vec![1.0]).unwrap();
         let contract = Contract {
-            good: queries.iter().collect(),
-            bad: vec![&long],
+            valid_queries: queries.iter().collect(),
+            invalid_queries: vec![&long],
         };
         contract.check(&index);
         let path = folder.path().join("sparse.ir");

@@ -16,9 +16,9 @@ use crate::toy;
 #[derive(Debug)]
 pub struct Contract<'a, Q: ?Sized> {
     /// Valid queries, searched without errors.
-    pub good: Vec<&'a Q>,
+    pub valid_queries: Vec<&'a Q>,
     /// Invalid queries: searching returns an error and does not panic.
-    pub bad: Vec<&'a Q>,
+    pub invalid_queries: Vec<&'a Q>,
 }
 
 impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
@@ -30,22 +30,22 @@ impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
     pub fn check(&self, retriever: &dyn Retriever<Query = Q>) {
         let n = retriever.ids().len();
         let everything = Search::top(n.max(1));
-        let mut fulls = Vec::new();
-        for &query in &self.good {
+        let mut rankings = Vec::new();
+        for &query in &self.valid_queries {
             let full = search(retriever, query, everything);
-            valid(&full, query, n, n);
-            fulls.push(full.clone());
+            check_ranking(&full, query, n, n);
+            rankings.push(full.clone());
             assert_eq!(
                 full,
                 search(retriever, query, everything),
-                "two answers to {query:?}"
+                "{query:?}: repeated searches return different rankings"
             );
             for k in [0, 1, 2, 3, 10, n.saturating_sub(1), n, n + 5, usize::MAX] {
                 let found = search(retriever, query, Search::top(k));
                 assert_eq!(
                     found,
                     full.clone().top(k),
-                    "top {k} of {query:?} is not the head of the full ranking"
+                    "{query:?}: top {k} is not the head of the exhaustive ranking"
                 );
             }
             with_filters(n, &mut |name, filter| {
@@ -55,27 +55,27 @@ impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
                     assert_eq!(
                         found,
                         expected.clone().top(k),
-                        "top {k} of {query:?} within {name:?} is not the filtered full ranking"
+                        "{query:?}, filter {name:?}: top {k} is not the filtered exhaustive ranking"
                     );
                 }
             });
         }
         assert!(
-            n == 0 || self.good.is_empty() || fulls.iter().any(|full| !full.is_empty()),
-            "no query has a hit among {n} documents"
+            n == 0 || self.valid_queries.is_empty() || rankings.iter().any(|full| !full.is_empty()),
+            "expected a hit among {n} documents for some query, found none"
         );
-        for (&query, full) in self.good.iter().zip(&fulls).rev() {
+        for (&query, full) in self.valid_queries.iter().zip(&rankings).rev() {
             assert_eq!(
                 &search(retriever, query, everything),
                 full,
-                "another answer to {query:?} after other searches"
+                "{query:?}: the ranking depends on previous searches"
             );
         }
-        for &query in &self.bad {
+        for &query in &self.invalid_queries {
             let answer = retriever.search(query, &everything);
             assert!(
                 answer.is_err(),
-                "{query:?} was answered; an error was expected"
+                "{query:?}: expected an error, found a ranking"
             );
         }
         self.check_batches(retriever);
@@ -88,7 +88,7 @@ impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
     /// If a ranking differs.
     pub fn check_equal(&self, one: &dyn Retriever<Query = Q>, other: &dyn Retriever<Query = Q>) {
         assert_eq!(one.ids(), other.ids(), "the ids differ");
-        for &query in &self.good {
+        for &query in &self.valid_queries {
             for k in [1, 10, one.ids().len()] {
                 let (a, b) = (
                     search(one, query, Search::top(k)),
@@ -101,52 +101,58 @@ impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
 
     fn check_batches(&self, retriever: &dyn Retriever<Query = Q>) {
         let odd = |doc: DocNum| doc.get() % 2 == 1;
-        let ways = [
+        let variants = [
             Search::top(3),
             Search::top(0),
             Search::top(10).within(&odd),
             Search::top(usize::MAX),
         ];
         let batch: Vec<(&Q, Search<'_>)> = self
-            .good
+            .valid_queries
             .iter()
-            .flat_map(|&query| ways.map(|how| (query, how)))
+            .flat_map(|&query| variants.map(|variant| (query, variant)))
             .collect();
         let single: Vec<Ranking> = batch
             .iter()
-            .map(|(query, how)| search(retriever, query, *how))
+            .map(|(query, parameters)| search(retriever, query, *parameters))
             .collect();
         let answers = |batch: &[(&Q, Search<'_>)]| match retriever.search_batch(batch) {
             Ok(rankings) => rankings,
-            Err(error) => panic!("a batch of good queries failed: {error:?}"),
+            Err(error) => panic!("batch search of valid queries failed: {error:?}"),
         };
         assert_eq!(
             answers(&batch),
             single,
-            "a batch is not what its queries give one by one"
+            "batch search differs from single searches"
         );
-        assert!(answers(&[]).is_empty(), "an empty batch has answers");
+        assert!(
+            answers(&[]).is_empty(),
+            "expected no rankings for an empty batch"
+        );
         for threads in [1, 8] {
             let pool = rayon::ThreadPoolBuilder::new()
                 .num_threads(threads)
                 .build()
                 .unwrap();
             let found = pool.install(|| answers(&batch));
-            assert_eq!(found, single, "a batch on {threads} threads differs");
+            assert_eq!(
+                found, single,
+                "batch search with {threads} threads differs from single searches"
+            );
         }
-        for &query in &self.bad {
+        for &query in &self.invalid_queries {
             let mut mixed = batch.clone();
             mixed.push((query, Search::top(3)));
             assert!(
                 retriever.search_batch(&mixed).is_err(),
-                "a batch with {query:?} was answered"
+                "batch with {query:?}: expected an error, found rankings"
             );
         }
     }
 
     fn check_threads(&self, retriever: &dyn Retriever<Query = Q>) {
         let all = || -> Vec<Ranking> {
-            self.good
+            self.valid_queries
                 .iter()
                 .map(|&query| search(retriever, query, Search::top(10)))
                 .collect()
@@ -158,7 +164,7 @@ impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
                 assert_eq!(
                     worker.join().unwrap(),
                     expected,
-                    "concurrent searches disturb each other"
+                    "concurrent searches return different rankings"
                 );
             }
         });
@@ -168,37 +174,44 @@ impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
 fn search<Q: ?Sized + Sync + Debug>(
     retriever: &dyn Retriever<Query = Q>,
     query: &Q,
-    how: Search<'_>,
+    parameters: Search<'_>,
 ) -> Ranking {
-    match retriever.search(query, &how) {
+    match retriever.search(query, &parameters) {
         Ok(ranking) => ranking,
-        Err(error) => panic!("{query:?} with {how:?} failed: {error:?}"),
+        Err(error) => panic!("search for {query:?} with {parameters:?} failed: {error:?}"),
     }
 }
 
-fn valid<Q: ?Sized + Debug>(ranking: &Ranking, query: &Q, k: usize, n: usize) {
+fn check_ranking<Q: ?Sized + Debug>(ranking: &Ranking, query: &Q, k: usize, n: usize) {
     assert!(
         ranking.len() <= k,
-        "{} hits for {query:?}, {k} were asked for",
+        "{query:?}: expected at most {k} hits, found {}",
         ranking.len()
     );
     for hit in ranking {
         assert!(
             hit.doc.index() < n,
-            "{:?} for {query:?} in an index of {n}",
+            "{query:?}: expected a document number below {n}, found {:?}",
             hit.doc
         );
-        assert!(!hit.score.is_nan(), "a NaN score for {query:?}");
+        assert!(
+            !hit.score.is_nan(),
+            "{query:?}: expected a score, found NaN"
+        );
     }
     let mut seen: DocSet = DocSet::new();
     for hit in ranking {
-        assert!(!seen.contains(hit.doc), "{:?} twice for {query:?}", hit.doc);
+        assert!(
+            !seen.contains(hit.doc),
+            "{query:?}: {:?} occurs twice",
+            hit.doc
+        );
         seen.insert(hit.doc);
     }
     let ordered = |pair: &[Hit]| pair[0].order(&pair[1]).is_lt();
     assert!(
         ranking.hits().windows(2).all(ordered),
-        "{query:?}: not by score, then number: {ranking:?}"
+        "{query:?}: not sorted by score, then document number: {ranking:?}"
     );
 }
 
@@ -231,28 +244,32 @@ fn with_filters(n: usize, check: &mut dyn FnMut(&str, &dyn DocFilter)) {
 /// If the retriever violates the contract.
 pub fn check_text<R: Retriever<Query = str>>(build: impl Fn(&[Document]) -> R) {
     let contract = Contract {
-        good: toy::text_queries(),
-        bad: Vec::new(),
+        valid_queries: toy::text_queries(),
+        invalid_queries: Vec::new(),
     };
     let documents = toy::documents();
     let retriever = build(&documents);
     let ids = retriever.ids();
-    assert_eq!(ids.len(), documents.len(), "documents in and ids out");
+    assert_eq!(
+        ids.len(),
+        documents.len(),
+        "number of ids differs from number of documents"
+    );
     for document in &documents {
         let found = ids.get(&document.id).map(|doc| ids.id(doc));
         assert_eq!(
             found,
             Some(document.id.as_str()),
-            "the id is not found again"
+            "lookup by id returns another id"
         );
     }
     contract.check(&retriever);
     let same =
         |one: &Document, other: &Document| one.title == other.title && one.text == other.text;
-    let ids_of_equals = equals(&documents, same)
+    let equal_ids = equal_pairs(&documents, same)
         .map(|(one, other)| (documents[one].id.as_str(), documents[other].id.as_str()))
         .collect::<Vec<_>>();
-    equal_scores(&retriever, &contract.good, &ids_of_equals);
+    check_equal_scores(&retriever, &contract.valid_queries, &equal_ids);
     // Document 0 matches some of the queries.
     let single = build(&documents[..1]);
     contract.check(&single);
@@ -261,13 +278,13 @@ pub fn check_text<R: Retriever<Query = str>>(build: impl Fn(&[Document]) -> R) {
     for query in toy::text_queries() {
         assert!(
             search(&empty, query, Search::top(5)).is_empty(),
-            "hits in an empty collection"
+            "expected no hits in an empty collection"
         );
     }
 }
 
-/// Pairs of positions of equal items.
-fn equals<'a, T>(
+/// Returns the pairs of positions of equal items.
+fn equal_pairs<'a, T>(
     items: &'a [T],
     same: impl Fn(&T, &T) -> bool + Copy + 'a,
 ) -> impl Iterator<Item = (usize, usize)> + 'a {
@@ -276,12 +293,12 @@ fn equals<'a, T>(
 }
 
 /// Verifies that documents of equal content score equally, or are all missing.
-fn equal_scores<Q: ?Sized + Sync + Debug>(
+fn check_equal_scores<Q: ?Sized + Sync + Debug>(
     retriever: &dyn Retriever<Query = Q>,
     queries: &[&Q],
     pairs: &[(&str, &str)],
 ) {
-    assert!(!pairs.is_empty(), "no documents of equal content to try");
+    assert!(!pairs.is_empty(), "expected documents with equal content");
     for &query in queries {
         let full = search(retriever, query, Search::top(retriever.ids().len()));
         let score = |id: &str| {
@@ -293,7 +310,7 @@ fn equal_scores<Q: ?Sized + Sync + Debug>(
             assert_eq!(
                 score(one),
                 score(other),
-                "{query:?}: {one:?} and {other:?} are equal, their scores are not"
+                "{query:?}: {one:?} and {other:?} have equal content and different scores"
             );
         }
     }
@@ -311,8 +328,8 @@ where
 {
     check_text(&build);
     let contract = Contract {
-        good: toy::text_queries(),
-        bad: Vec::new(),
+        valid_queries: toy::text_queries(),
+        invalid_queries: Vec::new(),
     };
     for documents in [toy::documents(), Vec::new()] {
         let built = build(&documents);
@@ -333,7 +350,7 @@ fn with_vector_queries(check: impl FnOnce(&Contract<'_, [f32]>)) {
         query[at] = value;
         query
     };
-    let bad = [
+    let invalid = [
         with(2, f32::NAN),
         with(5, f32::INFINITY),
         with(0, f32::NEG_INFINITY),
@@ -341,8 +358,8 @@ fn with_vector_queries(check: impl FnOnce(&Contract<'_, [f32]>)) {
         vec![1.0; DIM + 1],
     ];
     check(&Contract {
-        good: queries.iter().map(Vec::as_slice).collect(),
-        bad: bad.iter().map(Vec::as_slice).collect(),
+        valid_queries: queries.iter().map(Vec::as_slice).collect(),
+        invalid_queries: invalid.iter().map(Vec::as_slice).collect(),
     });
 }
 
@@ -368,10 +385,10 @@ pub fn check_vectors<R: Retriever<Query = [f32]>>(build: impl Fn(DocIds, Vec<Vec
             contract.check(&retriever);
             if n > 1 {
                 let names: Vec<String> = (0..n).map(|n| format!("v{n:03}")).collect();
-                let pairs: Vec<(&str, &str)> = equals(&vectors, |one, other| one == other)
+                let pairs: Vec<(&str, &str)> = equal_pairs(&vectors, |one, other| one == other)
                     .map(|(one, other)| (names[one].as_str(), names[other].as_str()))
                     .collect();
-                equal_scores(&retriever, &contract.good, &pairs);
+                check_equal_scores(&retriever, &contract.valid_queries, &pairs);
             }
         }
         empty_vectors(&build(vector_ids(0), Vec::new()), contract);
@@ -380,14 +397,14 @@ pub fn check_vectors<R: Retriever<Query = [f32]>>(build: impl Fn(DocIds, Vec<Vec
 
 fn empty_vectors(empty: &dyn Retriever<Query = [f32]>, contract: &Contract<'_, [f32]>) {
     let spared = Contract {
-        good: contract.good.clone(),
-        bad: Vec::new(),
+        valid_queries: contract.valid_queries.clone(),
+        invalid_queries: Vec::new(),
     };
     spared.check(empty);
-    for &query in &contract.good {
+    for &query in &contract.valid_queries {
         assert!(
             search(empty, query, Search::top(5)).is_empty(),
-            "hits in an empty collection"
+            "expected no hits in an empty collection"
         );
     }
 }

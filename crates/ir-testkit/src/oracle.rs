@@ -49,11 +49,11 @@ impl<A: Analyzer> Retriever for NaiveBm25<A> {
         &self.ids
     }
 
-    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
         let length = |document: &BTreeMap<String, f64>| document.values().sum::<f64>();
         let total = self.documents.len() as f64;
         let average = self.documents.iter().map(length).sum::<f64>() / total;
-        let mut best = TopK::new(how.k());
+        let mut best = TopK::new(search.k());
         for (n, document) in (0..).map(DocNum::new).zip(&self.documents) {
             let mut score = 0.0;
             for term in self.analyzer.terms(query) {
@@ -69,7 +69,7 @@ impl<A: Analyzer> Retriever for NaiveBm25<A> {
                 let norm = self.k1 * (1.0 - self.b + self.b * length(document) / average);
                 score += idf * tf / (tf + norm);
             }
-            if score > 0.0 && how.allows(n) {
+            if score > 0.0 && search.allows(n) {
                 best.push(n, score as f32);
             }
         }
@@ -99,11 +99,11 @@ impl Retriever for NaiveInnerProduct {
         &self.ids
     }
 
-    fn search(&self, query: &[f32], how: &Search<'_>) -> Result<Ranking, SearchError> {
+    fn search(&self, query: &[f32], search: &Search<'_>) -> Result<Ranking, SearchError> {
         if let Some((at, &value)) = query.iter().enumerate().find(|(_, x)| !x.is_finite()) {
             return Err(SearchError::NotFinite { at, value });
         }
-        let mut best = TopK::new(how.k());
+        let mut best = TopK::new(search.k());
         for (n, vector) in (0..).map(DocNum::new).zip(&self.vectors) {
             if vector.len() != query.len() {
                 return Err(SearchError::Dimensions {
@@ -116,7 +116,7 @@ impl Retriever for NaiveInnerProduct {
                 .zip(query)
                 .map(|(a, b)| f64::from(*a) * f64::from(*b))
                 .sum();
-            if how.allows(n) {
+            if search.allows(n) {
                 best.push(n, product as f32);
             }
         }

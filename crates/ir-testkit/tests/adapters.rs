@@ -9,7 +9,7 @@ use ir_core::{
 use ir_testkit::oracle::NaiveInnerProduct;
 use ir_testkit::{Contract, toy};
 
-/// Counts of six letters: an encoder without training.
+/// Encoder of the counts of six letters.
 #[derive(Debug, Clone, Copy)]
 struct Letters;
 
@@ -48,7 +48,7 @@ fn encoded(documents: &[Document]) -> Encoded<Letters, NaiveInnerProduct> {
 }
 
 #[test]
-fn an_encoded_retriever_keeps_the_contract() {
+fn encoded_retriever_satisfies_the_contract() {
     ir_testkit::check_text(encoded);
 }
 
@@ -59,12 +59,12 @@ fn prior(documents: &[Document]) -> DocumentPrior {
 }
 
 #[test]
-fn a_document_prior_satisfies_the_contract() {
+fn document_prior_satisfies_the_contract() {
     ir_testkit::check_text(prior);
 }
 
 #[test]
-fn a_weighted_sum_with_a_prior_satisfies_the_contract() {
+fn weighted_sum_with_a_prior_satisfies_the_contract() {
     ir_testkit::check_text(|documents| {
         let dense: Box<dyn Retriever<Query = str>> = Box::new(encoded(documents));
         let prior: Box<dyn Retriever<Query = str>> = Box::new(prior(documents));
@@ -73,7 +73,7 @@ fn a_weighted_sum_with_a_prior_satisfies_the_contract() {
 }
 
 #[test]
-fn distinct_gives_every_id_once_and_k_of_them() {
+fn distinct_returns_k_unique_ids() {
     // Seventy vectors under 23 ids.
     let ids: DocIds = (0..70).map(|n| format!("v{}", n * 7 % 23)).collect();
     let inner = NaiveInnerProduct::new(ids, toy::vectors(70, 6));
@@ -84,8 +84,8 @@ fn distinct_gives_every_id_once_and_k_of_them() {
         .collect();
     let distinct = Distinct(inner);
     let contract = Contract {
-        good: queries.iter().map(Vec::as_slice).collect(),
-        bad: vec![],
+        valid_queries: queries.iter().map(Vec::as_slice).collect(),
+        invalid_queries: vec![],
     };
     for (query, full) in queries.iter().zip(full) {
         for k in [0, 1, 5, 22, 23, 24, usize::MAX] {
@@ -98,16 +98,20 @@ fn distinct_gives_every_id_once_and_k_of_them() {
             assert_eq!(found, first.top(k));
         }
     }
-    let batch: Vec<_> = contract.good.iter().map(|q| (*q, Search::top(4))).collect();
+    let batch: Vec<_> = contract
+        .valid_queries
+        .iter()
+        .map(|q| (*q, Search::top(4)))
+        .collect();
     let single: Vec<_> = batch
         .iter()
-        .map(|(q, how)| distinct.search(q, how).unwrap())
+        .map(|(query, search)| distinct.search(query, search).unwrap())
         .collect();
     assert_eq!(distinct.search_batch(&batch).unwrap(), single);
 }
 
 #[test]
-fn a_run_has_the_ids_of_the_collection() {
+fn run_contains_collection_ids() {
     let documents = toy::documents();
     let queries = [
         ir_core::Query::new("d97", "tea"),

@@ -1,4 +1,4 @@
-//! The suite passes the oracles, and fails retrievers that break the contract.
+//! The contract suite accepts the reference retrievers and rejects faulty ones.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use ir_testkit::oracle::{NaiveBm25, NaiveInnerProduct};
 use ir_testkit::{Contract, check_text, check_text_saved, check_vectors, check_vectors_saved};
 
 #[derive(Debug, Clone, Copy)]
-struct Blanks;
+struct WhitespaceAnalyzer;
 
-impl Analyzer for Blanks {
+impl Analyzer for WhitespaceAnalyzer {
     fn analyze(&self, text: &str, emit: &mut dyn FnMut(Token<'_>)) {
         for (position, term) in (0..).zip(text.split_whitespace()) {
             let start = term.as_ptr() as usize - text.as_ptr() as usize;
@@ -28,118 +28,118 @@ impl Analyzer for Blanks {
     }
 }
 
-fn honest(documents: &[Document]) -> NaiveBm25<Blanks> {
-    NaiveBm25::new(documents, Blanks, 0.9, 0.4)
+fn correct(documents: &[Document]) -> NaiveBm25<WhitespaceAnalyzer> {
+    NaiveBm25::new(documents, WhitespaceAnalyzer, 0.9, 0.4)
 }
 
 #[test]
 fn oracles_pass() {
-    check_text(honest);
+    check_text(correct);
     check_vectors(NaiveInnerProduct::new);
-    check_text_saved(|documents| Arc::new(honest(documents)), Arc::clone);
+    check_text_saved(|documents| Arc::new(correct(documents)), Arc::clone);
     let build = |ids, vectors| Arc::new(NaiveInnerProduct::new(ids, vectors));
     check_vectors_saved(build, Arc::clone);
 }
 
 #[test]
-fn unlike_systems_stand_in_one_list() {
+fn boxed_retrievers_of_different_types() {
     let documents = ir_testkit::toy::documents();
     let systems: Vec<Box<dyn Retriever<Query = str>>> = vec![
-        Box::new(honest(&documents)),
-        Box::new(broken(&documents, Fault::Reversed)),
+        Box::new(correct(&documents)),
+        Box::new(faulty(&documents, Fault::Reversed)),
     ];
     let found: Vec<usize> = systems
         .iter()
         .map(|s| s.search("tea", &Search::top(3)).unwrap().len())
         .collect();
     assert_eq!(found, [3, 3]);
-    let whole = Query::new("q", "green tea");
+    let query = Query::new("q", "green tea");
     let by_text = Contract {
-        good: vec![&whole],
-        bad: vec![],
+        valid_queries: vec![&query],
+        invalid_queries: vec![],
     };
-    by_text.check(&ByText(honest(&documents)));
+    by_text.check(&ByText(correct(&documents)));
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fault {
     None,
     Reversed,
-    FiltersAfterCut,
+    FiltersAfterCutoff,
     IgnoresFilter,
     IgnoresFilterForNoHits,
     BatchDiffers,
     BatchDependsOnThreads,
-    OneTooMany,
-    FindsNothing,
-    NotOnceMore,
+    OneHitTooMany,
+    NoHits,
+    NotRepeatable,
     EqualTextsDiffer,
-    Remembers,
+    DependsOnHistory,
     HitsInEmpty,
 }
 
-struct Broken {
-    inner: NaiveBm25<Blanks>,
-    how: Fault,
+struct FaultyRetriever {
+    inner: NaiveBm25<WhitespaceAnalyzer>,
+    fault: Fault,
     searches: AtomicUsize,
     longest: AtomicUsize,
 }
 
-fn broken(documents: &[Document], how: Fault) -> Broken {
-    Broken {
-        inner: honest(documents),
-        how,
+fn faulty(documents: &[Document], fault: Fault) -> FaultyRetriever {
+    FaultyRetriever {
+        inner: correct(documents),
+        fault,
         searches: AtomicUsize::new(0),
         longest: AtomicUsize::new(0),
     }
 }
 
-impl Retriever for Broken {
+impl Retriever for FaultyRetriever {
     type Query = str;
 
     fn ids(&self) -> &DocIds {
         self.inner.ids()
     }
 
-    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
-        let plain = Search::top(how.k());
-        let wider = |more: usize| how.with_k(how.k().saturating_add(more));
-        let found = self.inner.search(query, how)?;
-        Ok(match self.how {
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        let plain = Search::top(search.k());
+        let wider = |more: usize| search.with_k(search.k().saturating_add(more));
+        let found = self.inner.search(query, search)?;
+        Ok(match self.fault {
             Fault::None | Fault::BatchDiffers | Fault::BatchDependsOnThreads => found,
             Fault::Reversed => {
                 let mut hits = found.into_hits();
                 hits.iter_mut().for_each(|hit| hit.score = -hit.score);
                 Ranking::from_hits(hits)?
             }
-            Fault::FiltersAfterCut => self
+            Fault::FiltersAfterCutoff => self
                 .inner
                 .search(query, &plain)?
-                .retain(|hit| how.allows(hit.doc)),
+                .retain(|hit| search.allows(hit.doc)),
             Fault::IgnoresFilter => self.inner.search(query, &plain)?,
-            Fault::IgnoresFilterForNoHits => match (how.k(), how.filter()) {
+            Fault::IgnoresFilterForNoHits => match (search.k(), search.filter()) {
                 (0, Some(_)) => self.inner.search(query, &wider(1))?,
                 _ => found,
             },
-            Fault::OneTooMany => self.inner.search(query, &wider(1))?,
-            Fault::FindsNothing => Ranking::default(),
-            // The second search of every two is cut.
-            Fault::NotOnceMore => match self.searches.fetch_add(1, Ordering::Relaxed) % 2 {
+            Fault::OneHitTooMany => self.inner.search(query, &wider(1))?,
+            Fault::NoHits => Ranking::default(),
+            // Every second search is truncated.
+            Fault::NotRepeatable => match self.searches.fetch_add(1, Ordering::Relaxed) % 2 {
                 0 => found,
                 _ => found.top(1),
             },
             Fault::EqualTextsDiffer => {
                 let mut hits = self
                     .inner
-                    .search(query, &how.with_k(usize::MAX))?
+                    .search(query, &search.with_k(usize::MAX))?
                     .into_hits();
                 for hit in &mut hits {
                     hit.score += hit.doc.get() as f32 * 1e-3;
                 }
-                Ranking::from_hits(hits)?.top(how.k())
+                Ranking::from_hits(hits)?.top(search.k())
             }
-            // As with a buffer that is never emptied: one word after the longest query is wrong.
-            Fault::Remembers => {
+            // Like a buffer that is not cleared: one-word queries fail after the longest query.
+            Fault::DependsOnHistory => {
                 let length = query.split_whitespace().count();
                 let longest = self
                     .longest
@@ -159,61 +159,64 @@ impl Retriever for Broken {
     }
 
     fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let cut = match self.how {
+        let cut = match self.fault {
             Fault::BatchDiffers => true,
             Fault::BatchDependsOnThreads => rayon::current_num_threads() == 8,
             _ => false,
         };
-        let one = |(query, how): &(&str, Search<'_>)| {
-            let ranking = self.search(query, how)?;
+        let one = |(query, search): &(&str, Search<'_>)| {
+            let ranking = self.search(query, search)?;
             Ok(if cut { ranking.top(1) } else { ranking })
         };
         queries.iter().map(one).collect()
     }
 }
 
-fn fails(what: &str, check: impl FnOnce()) {
+fn assert_rejected(name: &str, check: impl FnOnce()) {
     let outcome = catch_unwind(AssertUnwindSafe(check));
-    assert!(outcome.is_err(), "{what} was not noticed");
+    assert!(
+        outcome.is_err(),
+        "{name}: expected a contract violation, found none"
+    );
 }
 
 #[test]
-fn broken_retrievers_are_caught() {
-    check_text(|documents: &[Document]| broken(documents, Fault::None));
+fn faulty_retrievers_are_rejected() {
+    check_text(|documents: &[Document]| faulty(documents, Fault::None));
     let faults = [
         Fault::Reversed,
-        Fault::FiltersAfterCut,
+        Fault::FiltersAfterCutoff,
         Fault::IgnoresFilter,
         Fault::IgnoresFilterForNoHits,
         Fault::BatchDiffers,
         Fault::BatchDependsOnThreads,
-        Fault::OneTooMany,
-        Fault::FindsNothing,
-        Fault::NotOnceMore,
+        Fault::OneHitTooMany,
+        Fault::NoHits,
+        Fault::NotRepeatable,
         Fault::EqualTextsDiffer,
-        Fault::Remembers,
+        Fault::DependsOnHistory,
         Fault::HitsInEmpty,
     ];
-    for how in faults {
-        fails(&format!("{how:?}"), || {
-            check_text(|documents: &[Document]| broken(documents, how));
+    for fault in faults {
+        assert_rejected(&format!("{fault:?}"), || {
+            check_text(|documents: &[Document]| faulty(documents, fault));
         });
     }
 }
 
 #[test]
-fn what_saving_loses_is_caught() {
-    // Another retriever that keeps the contract by itself.
-    let other = |documents: &[Document]| NaiveBm25::new(documents, Blanks, 1.2, 0.75);
+fn lossy_saving_is_rejected() {
+    // Another retriever that satisfies the contract.
+    let other = |documents: &[Document]| NaiveBm25::new(documents, WhitespaceAnalyzer, 1.2, 0.75);
     let texts = || ir_testkit::toy::documents();
     check_text(other);
-    fails("other scores after loading", || {
-        check_text_saved(honest, |built| match built.ids().is_empty() {
+    assert_rejected("other scores after loading", || {
+        check_text_saved(correct, |built| match built.ids().is_empty() {
             true => other(&[]),
             false => other(&texts()),
         });
     });
-    fails("other vectors after loading", || {
+    assert_rejected("other vectors after loading", || {
         check_vectors_saved(NaiveInnerProduct::new, |built| {
             let mut vectors = ir_testkit::toy::vectors(built.ids().len(), 6);
             if let Some(last) = vectors.last_mut() {
@@ -226,64 +229,64 @@ fn what_saving_loses_is_caught() {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum VectorFault {
-    AnswersNan,
-    AnswersInfinity,
-    AnswersShort,
+    AcceptsNan,
+    AcceptsInfinity,
+    AcceptsShort,
     EqualVectorsDiffer,
 }
 
-struct BrokenVectors {
+struct FaultyVectorIndex {
     inner: NaiveInnerProduct,
-    how: VectorFault,
+    fault: VectorFault,
 }
 
-impl Retriever for BrokenVectors {
+impl Retriever for FaultyVectorIndex {
     type Query = [f32];
 
     fn ids(&self) -> &DocIds {
         self.inner.ids()
     }
 
-    fn search(&self, query: &[f32], how: &Search<'_>) -> Result<Ranking, SearchError> {
+    fn search(&self, query: &[f32], search: &Search<'_>) -> Result<Ranking, SearchError> {
         let mut query = query.to_vec();
-        match self.how {
-            VectorFault::AnswersNan => query.iter_mut().for_each(|x| {
+        match self.fault {
+            VectorFault::AcceptsNan => query.iter_mut().for_each(|x| {
                 if x.is_nan() {
                     *x = 0.0;
                 }
             }),
-            VectorFault::AnswersInfinity => query.iter_mut().for_each(|x| {
+            VectorFault::AcceptsInfinity => query.iter_mut().for_each(|x| {
                 if x.is_infinite() {
                     *x = 0.0;
                 }
             }),
-            VectorFault::AnswersShort => query.resize(query.len().max(6), 0.0),
+            VectorFault::AcceptsShort => query.resize(query.len().max(6), 0.0),
             VectorFault::EqualVectorsDiffer => {
-                let all = self.inner.search(&query, &how.with_k(usize::MAX))?;
+                let all = self.inner.search(&query, &search.with_k(usize::MAX))?;
                 let mut hits = all.into_hits();
                 for hit in &mut hits {
                     hit.score += hit.doc.get() as f32 * 1e-3;
                 }
-                return Ok(Ranking::from_hits(hits)?.top(how.k()));
+                return Ok(Ranking::from_hits(hits)?.top(search.k()));
             }
         }
-        self.inner.search(&query, how)
+        self.inner.search(&query, search)
     }
 }
 
 #[test]
-fn broken_vector_retrievers_are_caught() {
-    use VectorFault::{AnswersInfinity, AnswersNan, AnswersShort, EqualVectorsDiffer};
-    for how in [
-        AnswersNan,
-        AnswersInfinity,
-        AnswersShort,
+fn faulty_vector_indexes_are_rejected() {
+    use VectorFault::{AcceptsInfinity, AcceptsNan, AcceptsShort, EqualVectorsDiffer};
+    for fault in [
+        AcceptsNan,
+        AcceptsInfinity,
+        AcceptsShort,
         EqualVectorsDiffer,
     ] {
-        fails(&format!("{how:?}"), || {
-            check_vectors(|ids, vectors| BrokenVectors {
+        assert_rejected(&format!("{fault:?}"), || {
+            check_vectors(|ids, vectors| FaultyVectorIndex {
                 inner: NaiveInnerProduct::new(ids, vectors),
-                how,
+                fault,
             });
         });
     }

@@ -79,7 +79,7 @@ fn queries_missing_from_one_file() {
     // What is odd about the run may be the reason.
     let (code, _, err) = printed(&here, "\u{feff}q1 Q0 d1 1 two me\n");
     assert_eq!(code, 1);
-    for said in ["byte-order mark", "\"two\" is no number", "found none"] {
+    for said in ["byte-order mark", "\"two\" is not a number", "found none"] {
         assert!(err.contains(said), "{err}");
     }
     let (code, out, err) = printed(&here, "z9 Q0 d1 1 2 me\nq2 Q0 d3 1 1.0 me\n");
@@ -158,7 +158,7 @@ fn first_error_and_warnings_are_reported() {
     assert_eq!((code, value(&out, "num_q")), (0, 3.0));
     assert!(
         err.contains(
-            "warning: run:1: the score \"Score\" is no number and was read as 0 \
+            "warning: run:1: the score \"Score\" is not a number and was read as 0 \
              (a header line? it counts as data)"
         ),
         "{err}"

@@ -1,4 +1,4 @@
-//! Hybrid retrievers compared with sums and fusions over whole collections.
+//! Hybrid retrievers compared with exhaustive sums and fusions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ impl ConstantScores {
         }
     }
 
-    /// The best score of every id that has one.
+    /// Best score of every id with a score.
     fn best(&self) -> BTreeMap<String, f32> {
         let mut best = BTreeMap::new();
         for (id, score) in self.ids.iter().zip(&self.scores) {
@@ -43,11 +43,11 @@ impl Retriever for ConstantScores {
         &self.ids
     }
 
-    fn search(&self, _: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
-        let mut best = TopK::new(how.k());
+    fn search(&self, _: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        let mut best = TopK::new(search.k());
         for (doc, score) in (0..).map(DocNum::new).zip(&self.scores) {
             if let Some(score) = *score
-                && how.allows(doc)
+                && search.allows(doc)
             {
                 best.push(doc, score);
             }
@@ -56,8 +56,11 @@ impl Retriever for ConstantScores {
     }
 }
 
-fn named(retriever: &dyn Retriever<Query = str>, how: &Search<'_>) -> Vec<(String, f32)> {
-    let ranking = retriever.search("q", how).unwrap();
+fn search_with_ids(
+    retriever: &dyn Retriever<Query = str>,
+    search: &Search<'_>,
+) -> Vec<(String, f32)> {
+    let ranking = retriever.search("q", search).unwrap();
     let ids = retriever.ids();
     ranking
         .iter()
@@ -65,8 +68,8 @@ fn named(retriever: &dyn Retriever<Query = str>, how: &Search<'_>) -> Vec<(Strin
         .collect()
 }
 
-/// The weighted sum over every document, in the order of the hybrid's numbers.
-fn sums(
+/// Weighted sums of all documents, in the document numbers of the hybrid.
+fn weighted_sums(
     parts: &[(ConstantScores, f32)],
     ids: &DocIds,
     allowed: &dyn DocFilter,
@@ -90,22 +93,22 @@ fn sums(
         .collect()
 }
 
-/// The whole list of a part under the hybrid's numbers, each document where it stands first.
-fn listed(part: &ConstantScores, ids: &DocIds) -> Vec<Hit> {
+/// Exhaustive ranking of a retriever in the document numbers of the hybrid, each document at its
+/// first rank.
+fn exhaustive(retriever: &ConstantScores, ids: &DocIds) -> Vec<Hit> {
     let mut seen = BTreeSet::new();
-    let all = part.search("q", &Search::top(usize::MAX)).unwrap();
-    let hits = all.iter().map(|hit| (part.ids.id(hit.doc), hit.score));
+    let all = retriever.search("q", &Search::top(usize::MAX)).unwrap();
+    let hits = all.iter().map(|hit| (retriever.ids.id(hit.doc), hit.score));
     let first = hits.filter(|(id, _)| seen.insert(id.to_string()));
     first
         .map(|(id, score)| Hit::new(ids.get(id).unwrap(), score))
         .collect()
 }
 
-/// Records of some ids, repeated ones among them, with few different scores, negative ones
-/// too.
-fn fixed(most: usize) -> impl Strategy<Value = ConstantScores> {
+/// Records with repeated ids and many tied scores, some of them negative.
+fn constant_scores(max: usize) -> impl Strategy<Value = ConstantScores> {
     let score = prop::option::weighted(0.8, (-4_i8..6).prop_map(|s| f32::from(s) / 4.0));
-    prop::collection::vec((0_usize..most, score), 0..most).prop_map(|records| {
+    prop::collection::vec((0_usize..max, score), 0..max).prop_map(|records| {
         let ids: Vec<String> = records.iter().map(|(n, _)| format!("d{n}")).collect();
         let records: Vec<_> = ids
             .iter()
@@ -119,26 +122,26 @@ fn fixed(most: usize) -> impl Strategy<Value = ConstantScores> {
 proptest! {
     #[test]
     fn weighted_sum_equals_exhaustive_sum(
-        parts in prop::collection::vec((fixed(700), prop::sample::select(vec![0.0, 0.3, 1.0, 7.0])), 1..4),
+        parts in prop::collection::vec((constant_scores(700), prop::sample::select(vec![0.0, 0.3, 1.0, 7.0])), 1..4),
         k in prop::sample::select(vec![0, 1, 3, 20, 150, 2000]), modulus in 1_u32..40,
     ) {
         let hybrid = WeightedSum::new(parts.clone()).unwrap();
         let filter = |doc: DocNum| doc.get().is_multiple_of(modulus);
-        let mut expected = sums(&parts, hybrid.ids(), &filter);
+        let mut expected = weighted_sums(&parts, hybrid.ids(), &filter);
         expected.truncate(k);
-        prop_assert_eq!(named(&hybrid, &Search::top(k).within(&filter)), expected);
-        let mut expected = sums(&parts, hybrid.ids(), &|_: DocNum| true);
+        prop_assert_eq!(search_with_ids(&hybrid, &Search::top(k).within(&filter)), expected);
+        let mut expected = weighted_sums(&parts, hybrid.ids(), &|_: DocNum| true);
         expected.truncate(k);
-        prop_assert_eq!(named(&hybrid, &Search::top(k)), expected);
+        prop_assert_eq!(search_with_ids(&hybrid, &Search::top(k)), expected);
     }
 
     #[test]
-    fn fused_lists(parts in prop::collection::vec(fixed(60), 1..4), depth in 0_usize..40, k in 0_usize..30) {
+    fn fused_equals_fusion_of_exhaustive_rankings(parts in prop::collection::vec(constant_scores(60), 1..4), depth in 0_usize..40, k in 0_usize..30) {
         for fusion in [Fusion::rrf(), Fusion::comb_sum(), Fusion::comb_mnz()] {
             let fused = Fused::new(parts.clone(), fusion, depth).unwrap();
             let depth = depth.max(k);
             let cut = |part| Ranking::from_hits(
-                listed(part, fused.ids()).into_iter().take(depth).collect()
+                exhaustive(part, fused.ids()).into_iter().take(depth).collect()
             ).unwrap();
             let lists: Vec<Ranking> = parts.iter().map(cut).collect();
             let expected = fuse_rankings(&lists, fusion).unwrap().top(k);
@@ -147,12 +150,12 @@ proptest! {
     }
 
     #[test]
-    fn reranked_candidates(first in fixed(60), second in fixed(60), depth in 0_usize..40, k in 0_usize..30) {
+    fn reranked_equals_scores_of_candidates(first in constant_scores(60), second in constant_scores(60), depth in 0_usize..40, k in 0_usize..30) {
         let reranked = Reranked::new(first.clone(), second.clone(), depth).unwrap();
         let ids = reranked.ids();
         let odd = |doc: DocNum| doc.get() % 2 == 1;
         let scores = second.best();
-        let expected: Vec<Hit> = listed(&first, ids).into_iter()
+        let expected: Vec<Hit> = exhaustive(&first, ids).into_iter()
             .filter(|hit| odd(hit.doc))
             .take(depth.max(k))
             .filter_map(|hit| Some(Hit::new(hit.doc, *scores.get(ids.id(hit.doc))?)))
@@ -164,28 +167,28 @@ proptest! {
 
 #[test]
 fn best_document_may_be_outside_the_first_lists() {
-    // Two lists of 300 that run against each other, and one document in the middle of both.
+    // Two lists of 300 documents in opposite order, with one document in the middle of both.
     let id = |n: usize| format!("d{n:03}");
-    let part = |order: &dyn Fn(usize) -> f32| {
+    let retriever = |score: &dyn Fn(usize) -> f32| {
         let ids: Vec<String> = (0..300).map(id).collect();
         let records: Vec<_> = ids
             .iter()
             .enumerate()
-            .map(|(n, id)| (id.as_str(), Some(order(n))))
+            .map(|(n, id)| (id.as_str(), Some(score(n))))
             .collect();
         ConstantScores::new(&records)
     };
-    let rises = part(&|n| if n == 150 { 200.0 } else { n as f32 });
-    let falls = part(&|n| if n == 150 { 200.0 } else { 300.0 - n as f32 });
-    let hybrid = WeightedSum::new([(rises, 1.0), (falls, 1.0)]).unwrap();
+    let ascending = retriever(&|n| if n == 150 { 200.0 } else { n as f32 });
+    let descending = retriever(&|n| if n == 150 { 200.0 } else { 300.0 - n as f32 });
+    let hybrid = WeightedSum::new([(ascending, 1.0), (descending, 1.0)]).unwrap();
     assert_eq!(
-        named(&hybrid, &Search::top(1)),
+        search_with_ids(&hybrid, &Search::top(1)),
         [("d150".to_owned(), 400.0)]
     );
 }
 
 #[test]
-fn several_vectors_of_one_answer() {
+fn best_of_several_vectors_counts() {
     // An answer and two questions under one id: the best cosine counts, and BM25 once.
     let cosine = ConstantScores::new(&[
         ("a", Some(0.2)),
@@ -196,7 +199,7 @@ fn several_vectors_of_one_answer() {
     let bm25 = ConstantScores::new(&[("b", Some(3.0)), ("c", Some(1.0))]);
     let parts = [(cosine, 1.0), (bm25, 0.1)];
     let hybrid = WeightedSum::new(parts.clone()).unwrap();
-    let found: Vec<String> = named(&hybrid, &Search::top(9))
+    let found: Vec<String> = search_with_ids(&hybrid, &Search::top(9))
         .into_iter()
         .map(|(id, _)| id)
         .collect();
@@ -210,24 +213,24 @@ fn several_vectors_of_one_answer() {
         );
     }
     let empty = WeightedSum::<ConstantScores>::new([]).unwrap();
-    assert!(named(&empty, &Search::top(3)).is_empty());
+    assert!(search_with_ids(&empty, &Search::top(3)).is_empty());
 }
 
 #[test]
 fn priors() {
     let prior =
         DocumentPrior::new([("a", 0.5), ("b", 0.0), ("c", 2.0), ("d", -1.0), ("e", 0.5)]).unwrap();
-    let found = named(&prior, &Search::top(9));
+    let found = search_with_ids(&prior, &Search::top(9));
     let expected = [("c", 2.0), ("a", 0.5), ("e", 0.5), ("d", -1.0)];
     assert_eq!(found, expected.map(|(id, score)| (id.to_owned(), score)));
     let error = DocumentPrior::new([("a", f32::NAN)]).unwrap_err();
     let expected = "prior of document \"a\": expected a finite number, found NaN";
     assert_eq!(error.to_string(), expected);
-    // A part of a sum like any other: with a weight of 0.1, b passes a.
+    // In a weighted sum: with a weight of 0.1, b ranks above a.
     let scores = DocumentPrior::new([("a", 0.9), ("b", 0.8)]).unwrap();
-    let uses = DocumentPrior::new([("b", 2.0), ("z", 1.0)]).unwrap();
-    let hybrid = WeightedSum::new([(scores, 1.0), (uses, 0.1)]).unwrap();
-    let found: Vec<String> = named(&hybrid, &Search::top(9))
+    let clicks = DocumentPrior::new([("b", 2.0), ("z", 1.0)]).unwrap();
+    let hybrid = WeightedSum::new([(scores, 1.0), (clicks, 0.1)]).unwrap();
+    let found: Vec<String> = search_with_ids(&hybrid, &Search::top(9))
         .into_iter()
         .map(|(id, _)| id)
         .collect();

@@ -221,7 +221,7 @@ mod tests {
         fs::remove_dir_all(&folder).unwrap();
     }
 
-    fn folder(name: &str) -> PathBuf {
+    fn temporary_folder(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("ir-core-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         folder
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn read_only_files_are_not_replaced() {
-        let folder = folder("read-only");
+        let folder = temporary_folder("read-only");
         let path = folder.join("run.trec");
         fs::write(&path, "old").unwrap();
         let before = fs::metadata(&path).unwrap().permissions();
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn stale_temporary_files_do_not_block_new_ones() {
-        let folder = folder("stale");
+        let folder = temporary_folder("stale");
         // Tests run concurrently and share the counter: 200 names cover the next one.
         for n in 0..200 {
             let stale = format!(".run.trec.{}.{n}.tmp", std::process::id());
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn permissions_are_kept_and_symbolic_links_followed() {
         use std::os::unix::fs::{PermissionsExt, symlink};
-        let folder = folder("links");
+        let folder = temporary_folder("links");
         let (path, link, chain) = (folder.join("a"), folder.join("b"), folder.join("c"));
         symlink("a", &link).unwrap();
         symlink(&link, &chain).unwrap();

@@ -1,8 +1,8 @@
 //! Index files: atomic writes, and a container of checksummed sections.
 //!
 //! Every saved index of this workspace is one file in the same container format. An
-//! [`IndexFormat`] tells the kinds apart; an [`IndexFileWriter`] writes a file from front to back;
-//! an [`IndexFile`] opens it, memory-mapped with the feature `mmap`, read into memory without.
+//! [`IndexFormat`] identifies the type of index. An [`IndexFileWriter`] writes a file sequentially.
+//! An [`IndexFile`] opens it: memory-mapped with the feature `mmap`, otherwise read into memory.
 //!
 //! | part | bytes | content |
 //! |---|---|---|

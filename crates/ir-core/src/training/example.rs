@@ -159,15 +159,15 @@ pub enum InvalidExample {
     #[error("expected at least one positive, found none")]
     NoPositives,
     /// A positive is blank.
-    #[error("expected a text, found positive {positive} empty, counted from 0")]
+    #[error("expected a text in positives[{positive}], found an empty one")]
     EmptyPositive { positive: usize },
     /// A text is both positive and negative.
     #[error(
-        "expected other negatives than positives, found positive {positive} again as negative {negative}, counted from 0"
+        "expected different texts in positives[{positive}] and negatives[{negative}], found equal ones"
     )]
     PositiveIsNegative { positive: usize, negative: usize },
     /// A teacher score is NaN or infinite.
-    #[error("expected a finite score of {field}[{at}], found {found}")]
+    #[error("expected a finite score in {field}[{at}], found {found}")]
     Score {
         field: &'static str,
         at: usize,

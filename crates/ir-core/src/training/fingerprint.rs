@@ -37,18 +37,18 @@ impl Fingerprint {
 
     /// Adds the next example.
     pub fn add(&mut self, example: &TrainingExample) {
-        self.maybe(example.query_id.as_deref());
-        self.text(&example.query);
+        self.write_optional_str(example.query_id.as_deref());
+        self.write_str(&example.query);
         for texts in [&example.positives, &example.negatives] {
-            self.number(texts.len());
+            self.write_len(texts.len());
             for text in texts {
-                self.maybe(text.id.as_deref());
-                self.text(&text.text);
+                self.write_optional_str(text.id.as_deref());
+                self.write_str(&text.text);
                 match text.score {
-                    None => self.bytes(&[0]),
+                    None => self.write_bytes(&[0]),
                     Some(score) => {
-                        self.bytes(&[1]);
-                        self.bytes(&score.to_bits().to_le_bytes());
+                        self.write_bytes(&[1]);
+                        self.write_bytes(&score.to_bits().to_le_bytes());
                     }
                 }
             }
@@ -61,23 +61,23 @@ impl Fingerprint {
         self.0.finish()
     }
 
-    fn bytes(&mut self, bytes: &[u8]) {
+    fn write_bytes(&mut self, bytes: &[u8]) {
         self.0.write(bytes);
     }
 
-    fn number(&mut self, number: usize) {
-        self.bytes(&(number as u64).to_le_bytes());
+    fn write_len(&mut self, len: usize) {
+        self.write_bytes(&(len as u64).to_le_bytes());
     }
 
-    fn text(&mut self, text: &str) {
-        self.number(text.len());
-        self.bytes(text.as_bytes());
+    fn write_str(&mut self, text: &str) {
+        self.write_len(text.len());
+        self.write_bytes(text.as_bytes());
     }
 
-    fn maybe(&mut self, text: Option<&str>) {
-        self.bytes(&[u8::from(text.is_some())]);
+    fn write_optional_str(&mut self, text: Option<&str>) {
+        self.write_bytes(&[u8::from(text.is_some())]);
         if let Some(text) = text {
-            self.text(text);
+            self.write_str(text);
         }
     }
 }

@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(count(-1.0, 1), 0);
         assert_eq!(count(f64::NAN, 1), 0);
         assert_eq!(count(1.0, 1), 4000);
-        // Four deviations of a binomial count are 101.
+        // Four standard deviations of a binomial count are 101.
         for seed in 0..20 {
             assert!(count(0.2, seed).abs_diff(800) < 101, "{seed}");
         }

@@ -11,11 +11,11 @@
 //! # impl Retriever for Letters {
 //! #     type Query = str;
 //! #     fn ids(&self) -> &DocIds { &self.0 }
-//! #     fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
-//! #         let mut best = TopK::new(how.k());
+//! #     fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+//! #         let mut best = TopK::new(search.k());
 //! #         for (doc, id) in (0..).map(DocNum::new).zip(self.0.iter()) {
 //! #             let shared = query.chars().filter(|&c| id.contains(c)).count();
-//! #             if shared > 0 && how.allows(doc) { best.push(doc, shared as f32); }
+//! #             if shared > 0 && search.allows(doc) { best.push(doc, shared as f32); }
 //! #         }
 //! #         best.finish()
 //! #     }
@@ -150,9 +150,9 @@ impl MiningConfig {
         let batch: Vec<(&str, Search<'_>)> = queries
             .iter()
             .map(|query| {
-                let how = Search::top(if self.hard == 0 { 0 } else { self.last_rank });
-                let how = query.within.map_or(how, |filter| how.within(filter));
-                (query.text, how)
+                let search = Search::top(if self.hard == 0 { 0 } else { self.last_rank });
+                let search = query.within.map_or(search, |filter| search.within(filter));
+                (query.text, search)
             })
             .collect();
         let rankings = retriever.search_batch(&batch)?;
@@ -165,8 +165,8 @@ impl MiningConfig {
             .iter()
             .zip(&positives)
             .map(|(query, docs)| {
-                let how = Search::top(docs.count().unwrap_or_default()).within(docs);
-                (query.text, how)
+                let search = Search::top(docs.count().unwrap_or_default()).within(docs);
+                (query.text, search)
             })
             .collect();
         let judged = retriever.search_batch(&batch)?;
@@ -196,9 +196,9 @@ impl MiningConfig {
                 .iter()
                 .filter(|hit| positives.contains(ids.id(hit.doc))),
         );
-        let mut taken: HashSet<&str> = positives;
+        let mut excluded: HashSet<&str> = positives;
         let mut fit = |doc: DocNum| {
-            !text(doc).is_some_and(|text| texts.contains(text)) && taken.insert(ids.id(doc))
+            !text(doc).is_some_and(|text| texts.contains(text)) && excluded.insert(ids.id(doc))
         };
         let ranks = self.first_rank - 1..self.last_rank.min(ranking.len()).max(self.first_rank - 1);
         let window = ranking.hits().get(ranks).unwrap_or_default();
@@ -214,12 +214,12 @@ impl MiningConfig {
         hard.truncate(self.hard);
         hard.sort_unstable_by(Hit::order);
         // Candidates that were not selected may still be sampled at random.
-        taken = query.positives.iter().copied().collect();
-        taken.extend(hard.iter().map(|hit| ids.id(hit.doc)));
-        let fit = |doc: DocNum, taken: &HashSet<&str>| {
+        excluded = query.positives.iter().copied().collect();
+        excluded.extend(hard.iter().map(|hit| ids.id(hit.doc)));
+        let fit = |doc: DocNum, excluded: &HashSet<&str>| {
             query.within.is_none_or(|filter| filter.contains(doc))
                 && !text(doc).is_some_and(|text| texts.contains(text))
-                && !taken.contains(ids.id(doc))
+                && !excluded.contains(ids.id(doc))
         };
         let mut drawn = Vec::new();
         let wanted = self.random.min(ids.len());
@@ -229,16 +229,16 @@ impl MiningConfig {
                 break;
             }
             let doc = DocNum::new(random.below(ids.len()) as u32);
-            if fit(doc, &taken) {
-                taken.insert(ids.id(doc));
+            if fit(doc, &excluded) {
+                excluded.insert(ids.id(doc));
                 drawn.push(doc);
             }
         }
         if drawn.len() < wanted {
             let mut rest = Vec::new();
             for doc in (0..ids.len() as u32).map(DocNum::new) {
-                if fit(doc, &taken) {
-                    taken.insert(ids.id(doc));
+                if fit(doc, &excluded) {
+                    excluded.insert(ids.id(doc));
                     rest.push(doc);
                 }
             }
@@ -360,23 +360,23 @@ mod tests {
 
     use super::*;
 
-    /// Gives every document the score that stands in its place, whatever is asked.
-    struct Fixed {
+    /// Retriever with a constant score per document.
+    struct ConstantScores {
         ids: DocIds,
         scores: Vec<f32>,
     }
 
-    impl Retriever for Fixed {
+    impl Retriever for ConstantScores {
         type Query = str;
 
         fn ids(&self) -> &DocIds {
             &self.ids
         }
 
-        fn search(&self, _: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
-            let mut best = crate::TopK::new(how.k());
+        fn search(&self, _: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+            let mut best = crate::TopK::new(search.k());
             for (doc, &score) in (0..).map(DocNum::new).zip(&self.scores) {
-                if how.allows(doc) {
+                if search.allows(doc) {
                     best.push(doc, score);
                 }
             }
@@ -384,10 +384,10 @@ mod tests {
         }
     }
 
-    /// Ten documents with the scores 10 to 1; the last two have one id, and d3 reads like d1.
-    fn ten() -> Fixed {
+    /// Ten documents with the scores 10 to 1; the last two share an id, and d3 has the text of d1.
+    fn ten_documents() -> ConstantScores {
         let ids = ["d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8", "d8"];
-        Fixed {
+        ConstantScores {
             ids: ids.into_iter().collect(),
             scores: (0..10).map(|n| (10 - n) as f32).collect(),
         }
@@ -399,21 +399,21 @@ mod tests {
             positives,
             within,
         };
-        let text = |doc: DocNum| matches!(doc.get(), 1 | 3).then_some("the same");
-        let mined = mining.mine(&ten(), &[query], &text).unwrap();
+        let text = |doc: DocNum| matches!(doc.get(), 1 | 3).then_some("duplicate");
+        let mined = mining.mine(&ten_documents(), &[query], &text).unwrap();
         mined[0].docs().map(DocNum::get).collect()
     }
 
     #[test]
-    fn the_first_that_are_no_positives() {
+    fn best_ranked_negatives_exclude_positives() {
         let best = MiningConfig {
             hard: 4,
             ..MiningConfig::default()
         };
         assert_eq!(mined(best, &["d0"], None), [1, 2, 3, 4]);
-        // Neither the positive nor what reads like it.
+        // Excludes the positive and the document with the same text.
         assert_eq!(mined(best, &["d1", "unknown"], None), [0, 2, 4, 5]);
-        // Both records of an id, as positive and as negative.
+        // The two records of one id: excluded as positives, returned as negatives.
         assert_eq!(
             mined(
                 MiningConfig {
@@ -503,7 +503,9 @@ mod tests {
                 ..with(ScoreMargin::None)
             },
         ] {
-            let error = wrong.mine(&ten(), &[query], &|_| None).unwrap_err();
+            let error = wrong
+                .mine(&ten_documents(), &[query], &|_| None)
+                .unwrap_err();
             assert!(
                 matches!(
                     error,
@@ -519,7 +521,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_a_positive_never_twice(
+        fn negatives_are_distinct_and_exclude_positives(
             seed in 0_u64..50, hard in 0_usize..8, random in 0_usize..12, first_rank in 1_usize..12,
             selection in prop::sample::select(vec![NegativeSelection::Best, NegativeSelection::Random]),
             positives in prop::sample::subsequence(vec!["d0", "d1", "d4", "d8", "x"], 0..4),
@@ -528,7 +530,7 @@ mod tests {
             let even = |doc: DocNum| doc.get().is_multiple_of(2) || doc.get() == 3;
             let found = mined(mining, &positives, Some(&even));
             prop_assert_eq!(&found, &mined(mining, &positives, Some(&even)));
-            let ids = ten().ids;
+            let ids = ten_documents().ids;
             let mut names: Vec<&str> = found.iter().map(|&n| ids.id(DocNum::new(n))).collect();
             prop_assert!(names.iter().all(|name| !positives.contains(name)));
             prop_assert!(found.iter().all(|&n| even(DocNum::new(n))));
@@ -536,17 +538,17 @@ mod tests {
             names.sort_unstable();
             names.dedup();
             prop_assert_eq!(names.len(), found.len());
-            // As many as there can be: 6 documents pass the filter.
-            let lost = ["d0", "d4", "d8"].iter().filter(|id| positives.contains(id)).count()
+            // All eligible documents are drawn: 6 documents pass the filter.
+            let excluded = ["d0", "d4", "d8"].iter().filter(|id| positives.contains(id)).count()
                 + usize::from(positives.contains(&"d1"));
             if random >= 6 {
-                prop_assert_eq!(found.len(), 6 - lost);
+                prop_assert_eq!(found.len(), 6 - excluded);
             }
         }
     }
 
     #[test]
-    fn random_draws_are_fair_and_hard_ones_keep_their_order() {
+    fn random_draws_are_uniform_and_keep_rank_order() {
         let mut counts = [0; 10];
         for seed in 0..2000 {
             let mining = MiningConfig {
@@ -559,7 +561,7 @@ mod tests {
             assert!(found[0] < found[1]);
             found.iter().for_each(|&n| counts[n as usize] += 1);
         }
-        // 4000 draws among 8 (d8 counts once): 500 expected of each; five deviations are 97.
+        // 4000 draws among 8 (d8 counts once): 500 expected of each; five standard deviations are 97.
         assert_eq!((counts[0], counts[9]), (0, 0));
         let fair = |&n: &i32| (n - 500).abs() < 97;
         assert!(counts[1..9].iter().all(fair), "{counts:?}");

@@ -25,7 +25,7 @@ fn the_fingerprint_is_the_hash_of_the_documented_bytes() {
 }
 
 #[test]
-fn every_part_counts() {
+fn fingerprint_depends_on_every_field() {
     let whole = vec![example()].fingerprint();
     let change = |edit: &dyn Fn(&mut TrainingExample)| {
         let mut other = example();
@@ -47,7 +47,7 @@ fn every_part_counts() {
 }
 
 #[test]
-fn faults() {
+fn invalid_examples() {
     let check = |edit: &dyn Fn(&mut TrainingExample)| {
         let mut other = example();
         edit(&mut other);
@@ -74,10 +74,10 @@ fn faults() {
         check(&|e| e.negatives[0].id = Some("d1".into())),
         Some(twice(0, 0))
     );
-    let nan = check(&|e| e.negatives[0].score = Some(f32::INFINITY));
+    let infinite = check(&|e| e.negatives[0].score = Some(f32::INFINITY));
     let (field, at, found) = ("negatives", 0, f32::INFINITY);
-    assert_eq!(nan, Some(InvalidExample::Score { field, at, found }));
-    // No negatives, several without ids, an empty text, a text of a megabyte: as it may be.
+    assert_eq!(infinite, Some(InvalidExample::Score { field, at, found }));
+    // Valid: no negatives, an empty negative, a text of a megabyte.
     assert_eq!(check(&|e| e.negatives.clear()), None);
     assert_eq!(check(&|e| e.negatives.push(TrainingText::new(""))), None);
     assert_eq!(

@@ -80,8 +80,11 @@ fn short_decimal(text: &[u8]) -> Option<f64> {
     if digits.get(at) == Some(&b'.') {
         decimals = digits.len() - at - 1;
         at = digits.len();
-        match digits.last_chunk().and_then(|tail| few(tail, decimals)) {
-            Some(few) => number = number * POWERS_OF_TEN[decimals] + few,
+        match digits
+            .last_chunk()
+            .and_then(|tail| parse_digits(tail, decimals))
+        {
+            Some(fraction) => number = number * POWERS_OF_TEN[decimals] + fraction,
             None if read(&digits[whole + 1..]) < decimals => return None,
             None => {}
         }
@@ -107,7 +110,7 @@ const POWERS_OF_TEN: [u64; 9] = [
 
 /// Parses the last `count` bytes, up to eight, as digits; `None` if one is not a digit.
 #[inline]
-fn few(tail: &[u8; 8], count: usize) -> Option<u64> {
+fn parse_digits(tail: &[u8; 8], count: usize) -> Option<u64> {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const TOPS: u64 = 0x80 * ONES;
     if count > 8 {
@@ -118,12 +121,12 @@ fn few(tail: &[u8; 8], count: usize) -> Option<u64> {
     // Bytes that are not digits become > 9.
     let digits = (u64::from_be_bytes(*tail) ^ (u64::from(b'0') * ONES)) & mask;
     let more = (((digits & !TOPS) + (0x80 - 10) * ONES) | digits) & TOPS;
-    (more == 0).then(|| eight(digits))
+    (more == 0).then(|| combine_digits(digits))
 }
 
 /// Combines eight digits, least significant last: pairs first, then pairs of pairs.
 #[inline]
-fn eight(digits: u64) -> u64 {
+fn combine_digits(digits: u64) -> u64 {
     let pairs = ((digits >> 8) & 0x00FF_00FF_00FF_00FF) * 10 + (digits & 0x00FF_00FF_00FF_00FF);
     let fours = ((pairs >> 16) & 0x0000_FFFF_0000_FFFF) * 100 + (pairs & 0x0000_FFFF_0000_FFFF);
     (fours >> 32) * 10_000 + (fours & 0xFFFF_FFFF)

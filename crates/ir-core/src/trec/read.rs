@@ -99,8 +99,9 @@ pub(super) fn scan_from<E: From<TrecReadError>>(
                 None if header == HeaderLine::Skip && line.first => return Ok(()),
                 None => {
                     let hint = line.header_hint();
-                    let what = format!("the score {score:?} is no number and was read as 0{hint}");
-                    warnings.push(number, what);
+                    let message =
+                        format!("the score {score:?} is not a number and was read as 0{hint}");
+                    warnings.push(number, message);
                 }
                 Some((value, _)) if value.is_nan() => {}
                 Some((value, _)) if value.is_infinite() => {
@@ -222,11 +223,11 @@ pub fn read_qrels(
         let value = grade.unwrap_or(0);
         judgments.push(query, doc, value, line.number);
         if whole.is_none() {
-            let what = format!(
-                "the grade {text:?} is no whole number and was read as {value}{}",
+            let message = format!(
+                "the grade {text:?} is not an integer and was read as {value}{}",
                 line.header_hint()
             );
-            warnings.push(line.number, what);
+            warnings.push(line.number, message);
         }
         Ok(())
     });
@@ -254,12 +255,12 @@ fn columns<const N: usize>(
 
 fn byte_order_mark<const N: usize>(warnings: &mut TrecWarnings, line: &Line<'_, N>) {
     if line.first && line.field(0).starts_with('\u{feff}') {
-        let what = "the byte-order mark became part of the first query id";
-        warnings.push(line.number, what);
+        let message = "the byte-order mark became part of the first query id";
+        warnings.push(line.number, message);
     }
 }
 
-/// ColumnReader by query, with their lines.
+/// Rows grouped by query, with their line numbers.
 struct RowsByQuery<T> {
     numbers: HashMap<String, usize>,
     groups: Vec<QueryRows<T>>,
@@ -357,7 +358,7 @@ impl RepeatedDocument<'_> {
     }
 }
 
-/// QrelsBuilder that are being read.
+/// Qrels under construction, filled line by line.
 #[derive(Default)]
 struct QrelsBuilder {
     numbers: HashMap<String, usize>,

@@ -122,9 +122,9 @@ fn read<const N: usize>(
             } else {
                 ""
             };
-            let what =
-                format!("the grade {text:?} is no whole number and was read as {grade}{hint}");
-            warnings.push(line, what);
+            let message =
+                format!("the grade {text:?} is not an integer and was read as {grade}{hint}");
+            warnings.push(line, message);
         }
     }
     Ok(warnings.finish())

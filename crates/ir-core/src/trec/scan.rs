@@ -199,19 +199,19 @@ struct Row<const N: usize> {
 impl<const N: usize> Row<N> {
     /// Parses the line at offset `head`.
     #[inline(always)]
-    fn next(bytes: &[u8], head: usize, low: &mut SeparatorScanner<'_>) -> Option<Self> {
-        if let Some(ends) = low.ahead::<N>()
-            && let Some(row) = Self::plain(bytes, head, ends)
+    fn next(bytes: &[u8], head: usize, separators: &mut SeparatorScanner<'_>) -> Option<Self> {
+        if let Some(ends) = separators.peek::<N>()
+            && let Some(row) = Self::parse_plain(bytes, head, ends)
         {
-            low.pass(N);
+            separators.consume(N);
             return Some(row);
         }
-        Self::any(bytes, head, low)
+        Self::parse_general(bytes, head, separators)
     }
 
     /// Fast path: `N` columns separated by one space or tab each.
     #[inline(always)]
-    fn plain(bytes: &[u8], head: usize, ends: &[u32; N]) -> Option<Self> {
+    fn parse_plain(bytes: &[u8], head: usize, ends: &[u32; N]) -> Option<Self> {
         let mut fields = [(0, 0); N];
         let mut start = head;
         let mut plain = true;
@@ -235,7 +235,11 @@ impl<const N: usize> Row<N> {
     }
 
     #[inline(never)]
-    fn any(bytes: &[u8], head: usize, low: &mut SeparatorScanner<'_>) -> Option<Self> {
+    fn parse_general(
+        bytes: &[u8],
+        head: usize,
+        separators: &mut SeparatorScanner<'_>,
+    ) -> Option<Self> {
         let mut row = Self {
             fields: [(0, 0); N],
             columns: 0,
@@ -244,7 +248,7 @@ impl<const N: usize> Row<N> {
         };
         let mut start = head;
         loop {
-            let at = low.next()?;
+            let at = separators.next()?;
             let byte = bytes[at];
             if byte == 0 {
                 let end = bytes[at..].iter().position(|&b| b == b'\n');
@@ -272,7 +276,7 @@ impl<const N: usize> Row<N> {
 }
 
 /// Capacity of the position buffer.
-const AHEAD: usize = 1024;
+const CAPACITY: usize = 1024;
 
 /// Positions of the bytes ≤ space: white space and control characters. Found 64 bytes at a time as
 /// a bit mask and buffered, which avoids a branch misprediction per line.
@@ -281,7 +285,7 @@ struct SeparatorScanner<'t> {
     /// Number of bytes searched.
     searched: usize,
     /// Buffered positions; a block is far smaller than 4 GiB.
-    found: [u32; AHEAD],
+    found: [u32; CAPACITY],
     /// Range of `found` not yet consumed.
     from: usize,
     to: usize,
@@ -292,7 +296,7 @@ impl<'t> SeparatorScanner<'t> {
         Self {
             bytes,
             searched: 0,
-            found: [0; AHEAD],
+            found: [0; CAPACITY],
             from: 0,
             to: 0,
         }
@@ -300,7 +304,7 @@ impl<'t> SeparatorScanner<'t> {
 
     /// Returns the next `N` positions, if there are as many.
     #[inline(always)]
-    fn ahead<const N: usize>(&mut self) -> Option<&[u32; N]> {
+    fn peek<const N: usize>(&mut self) -> Option<&[u32; N]> {
         if self.to - self.from < N {
             self.fill();
         }
@@ -308,13 +312,13 @@ impl<'t> SeparatorScanner<'t> {
     }
 
     #[inline(always)]
-    fn pass(&mut self, count: usize) {
+    fn consume(&mut self, count: usize) {
         self.from += count;
     }
 
     fn next(&mut self) -> Option<usize> {
-        let [at] = *self.ahead()?;
-        self.pass(1);
+        let [at] = *self.peek()?;
+        self.consume(1);
         Some(at as usize)
     }
 
@@ -322,7 +326,7 @@ impl<'t> SeparatorScanner<'t> {
     fn fill(&mut self) {
         self.found.copy_within(self.from..self.to, 0);
         (self.from, self.to) = (0, self.to - self.from);
-        while self.searched < self.bytes.len() && self.to + 64 <= AHEAD {
+        while self.searched < self.bytes.len() && self.to + 64 <= CAPACITY {
             let rest = &self.bytes[self.searched..];
             let mut bits = match rest.first_chunk::<64>() {
                 Some(chunk) => low_bits(chunk),

@@ -22,7 +22,7 @@ fn written(scores: &[f64], style: ScoreFormat) -> Vec<String> {
 }
 
 #[test]
-fn numbers_as_c_reads_them() {
+fn numbers_parse_as_in_c() {
     let table: &[(&str, Option<f64>)] = &[
         ("1.5", Some(1.5)),
         ("-.5e1x", Some(-5.0)),
@@ -53,8 +53,8 @@ fn numbers_as_c_reads_them() {
 }
 
 #[test]
-fn scores_that_are_not_what_the_field_says_are_odd() {
-    let what = |score: &str| {
+fn unusual_scores_are_warnings() {
+    let warning = |score: &str| {
         let parsed = run(&format!("q Q0 d 1 {score} t\n")).unwrap();
         parsed.warnings.first().map(|odd| odd.message.clone())
     };
@@ -75,12 +75,12 @@ fn scores_that_are_not_what_the_field_says_are_odd() {
         ("0x1p", "was read as 1"),
         ("0x1p9999", "counts as infinite"),
     ];
-    for (score, as_what) in table {
-        let expected = format!("the score {score:?} {as_what}");
-        assert_eq!(what(score), Some(expected));
+    for (score, message) in table {
+        let expected = format!("the score {score:?} {message}");
+        assert_eq!(warning(score), Some(expected));
     }
     for plain in ["1", "+1.5e3", "-.5", "1e-400", "-0.0"] {
-        assert_eq!(what(plain), None, "{plain}");
+        assert_eq!(warning(plain), None, "{plain}");
     }
     let grade = read_qrels(
         "q 0 d 99999999999999999999\n".as_bytes(),
@@ -92,7 +92,7 @@ fn scores_that_are_not_what_the_field_says_are_odd() {
 }
 
 #[test]
-fn oddities_beyond_the_most_are_counted() {
+fn warnings_beyond_the_maximum_are_counted() {
     let text: String = (0..50).map(|n| format!("q Q0 d{n} 1 3,5 t\n")).collect();
     let warnings = run(&text).unwrap().warnings;
     assert_eq!(warnings.len(), TrecWarnings::MAX);
@@ -103,7 +103,7 @@ fn oddities_beyond_the_most_are_counted() {
 }
 
 #[test]
-fn any_white_space_separates_and_more_columns_are_ignored() {
+fn any_white_space_separates_and_surplus_columns_are_ignored() {
     let parsed =
         run("# comment\r\n\r\nq1\tQ0 d1 \x0b1\x0c2.5 tag more columns\r\nq1 Q0 d2 2 1 last\r\n")
             .unwrap();
@@ -125,7 +125,7 @@ fn a_header_is_data_unless_skipped() {
     assert_eq!(as_data.data.len(), 2);
     assert_eq!(
         as_data.warnings[0].to_string(),
-        "run:1: the score \"Score\" is no number and was read as 0 (a header line? it counts as data)"
+        "run:1: the score \"Score\" is not a number and was read as 0 (a header line? it counts as data)"
     );
     let skipped = read_run(text.as_bytes(), "run", HeaderLine::Skip).unwrap();
     assert_eq!(skipped.data.len(), 1);
@@ -148,7 +148,7 @@ fn a_header_is_data_unless_skipped() {
 }
 
 #[test]
-fn every_bad_line_has_its_error() {
+fn invalid_lines_are_errors() {
     let qrels = |text: &str| {
         read_qrels(text.as_bytes(), "qrels", HeaderLine::AsData)
             .unwrap_err()
@@ -196,9 +196,9 @@ fn every_bad_line_has_its_error() {
 }
 
 #[test]
-fn scores_as_anserini_writes_them() {
-    // The numbers of a comment in Anserini's source, with one more tie. At 22 the neighboring
-    // 32-bit floats are 1.9e-6 apart, so the steps of 1e-6 fall on one value.
+fn anserini_scores() {
+    // Example of a comment in Anserini's source, with one more tie. Near 22, neighboring f32 are
+    // 1.9e-6 apart, so that two steps of 1e-6 round to one value.
     let scores = [23.439_316, 22.087_432, 22.087_432, 22.087_43, 21.602_508];
     let expected = [
         "23.439301",
@@ -210,7 +210,7 @@ fn scores_as_anserini_writes_them() {
     assert_eq!(written(&scores, ScoreFormat::Anserini), expected);
     let small = written(&[1.5, 1.5, 1.5], ScoreFormat::Anserini);
     assert_eq!(small, ["1.500000", "1.499999", "1.499998"]);
-    // At a few hundred the steps are lost altogether: the ties come back.
+    // From a few hundred on, the steps are lost: scores are tied again.
     let large = written(&[512.0, 512.0, 512.0], ScoreFormat::Anserini);
     assert_eq!(large, ["512.000000", "512.000000", "512.000000"]);
 }
@@ -360,7 +360,7 @@ proptest! {
 }
 
 #[test]
-fn a_hash_is_a_comment_at_the_beginning_of_a_line_only() {
+fn only_a_leading_hash_starts_a_comment() {
     let mut out = Vec::new();
     let mut run = Run::new("t");
     run.push("q1", "#tag", 1.0);

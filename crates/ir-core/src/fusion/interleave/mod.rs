@@ -133,8 +133,8 @@ impl<T> Interleaved<T> {
 /// skipped without replacement. Ends when all lists are exhausted.
 ///
 /// # Source
-/// What the published code of DataFinder (Viswanathan et al., ACL 2023) does to combination the
-/// results of several searches.
+/// Combination of several searches in the published code of DataFinder (Viswanathan et al.,
+/// ACL 2023).
 #[must_use]
 pub fn round_robin<T: Clone + Eq + Hash>(lists: &[&[T]], limit: usize) -> Interleaved<T> {
     let mut merge = Interleaver::new(lists, limit, CreditRule::Team);

@@ -12,7 +12,7 @@ fn chars(text: &str) -> Vec<char> {
 
 #[test]
 fn round_robin_as_published() {
-    // As the published DataFinder code: a duplicate uses up the turn.
+    // As in the published DataFinder code: a duplicate item forfeits the turn.
     let (a, b, c) = (chars("abcd"), chars("cae"), chars("af"));
     let merged = round_robin(&[&a, &b, &c], 5);
     assert_eq!(text(&merged), "acbfe");
@@ -45,11 +45,11 @@ fn balanced_as_published() {
 fn balanced_credit_by_hand() {
     let (a, b) = (chars("abcd"), chars("cae"));
     let merged = balanced([&a, &b], Leader::First, 99);
-    // a is rank 1 of A and 2 of B: depth 1.
+    // a has rank 1 in A and 2 in B: depth 1.
     assert_eq!(merged.credit(&[0]), Ok(vec![1, 0]));
     // a and b: b needs depth 2 of A; there A has both, B has a.
     assert_eq!(merged.credit(&[0, 2]), Ok(vec![2, 1]));
-    // e needs depth 3: a and c stand in both, e in B.
+    // e needs depth 3: both lists contain a and c, e in B.
     assert_eq!(merged.credit(&[0, 1, 3, 3]), Ok(vec![2, 3]));
     assert_eq!(merged.credit(&[]), Ok(vec![0, 0]));
     let (found, length) = (4, 4);
@@ -58,8 +58,7 @@ fn balanced_credit_by_hand() {
 
 #[test]
 fn team_draft_by_hand() {
-    // Whoever is first in a round, the first round shows a and c, and the second b and e: A's
-    // next is b (or c is gone), B's next after c and a is e.
+    // In any order of the lists, the first round contributes a and c, the second b and e.
     let (a, b) = (chars("abcd"), chars("cae"));
     for seed in 0..50 {
         let merged = team_draft(&[&a, &b], 99, &mut SplitMix64::new(seed, 0));
@@ -67,7 +66,7 @@ fn team_draft_by_hand() {
         let halves = [&shown[..2], &shown[2..4]];
         assert!(["ac", "ca"].contains(&halves[0]), "{shown}");
         assert!(["be", "eb"].contains(&halves[1]), "{shown}");
-        // Then B has nothing left, and no third round begins.
+        // B is exhausted: there is no third round.
         assert_eq!(&shown[4..], "");
         let teams = merged.teams();
         assert_eq!(merged.credit(&[0, 1]).unwrap(), [1, 1]);
@@ -82,7 +81,7 @@ fn team_draft_ends_with_an_exhausted_list() {
         let mut random = SplitMix64::new(seed, 0);
         assert!(team_draft(&[&a, &none], 10, &mut random).is_empty());
         assert!(team_draft(&[&none, &a], 10, &mut random).is_empty());
-        // The second list's last item goes to the first in the first round, or it gives it itself.
+        // Either list contributes the only item of the second list.
         let shown = text(&team_draft(&[&a, &chars("a")], 10, &mut random));
         assert!(["a", "ab"].contains(&shown.as_str()), "{shown}");
     }
@@ -90,7 +89,7 @@ fn team_draft_ends_with_an_exhausted_list() {
 
 #[test]
 fn draws_are_unbiased() {
-    // The same list twice: who gives the first item is a coin; a click on it must favor neither.
+    // Two equal lists: each contributes the first item, and gets its click, half of the time.
     let list = chars("abcdef");
     let mut wins = [0_i32, 0];
     for seed in 0..4000 {
@@ -106,19 +105,22 @@ fn draws_are_unbiased() {
         run.push(&query.to_string(), "x", 1.0);
         run.push(&query.to_string(), "y", 0.5);
     }
-    let how = InterleaveConfig {
+    let config = InterleaveConfig {
         method: InterleaveMethod::Balanced(None),
         ..InterleaveConfig::default()
     };
-    let merged = how.interleave(&[run.clone(), run.clone()]).unwrap();
+    let merged = config.interleave(&[run.clone(), run.clone()]).unwrap();
     let led: usize = merged.values().map(|list| list.slots()[0].list).sum();
     // 1000 expected; five standard deviations are 112.
     assert!(led.abs_diff(1000) < 112, "{led}");
-    let found = how.interleave(&[run.clone()]);
+    let found = config.interleave(&[run.clone()]);
     assert_eq!(found, Err(InterleaveError::Two { found: 1 }));
-    // Another seed, another draw; the same seed, the same.
-    assert_eq!(how.interleave(&[run.clone(), run.clone()]).unwrap(), merged);
-    let other = InterleaveConfig { seed: 1, ..how };
+    // Equal seeds give equal draws, different seeds different ones.
+    assert_eq!(
+        config.interleave(&[run.clone(), run.clone()]).unwrap(),
+        merged
+    );
+    let other = InterleaveConfig { seed: 1, ..config };
     assert_ne!(other.interleave(&[run.clone(), run]).unwrap(), merged);
 }
 
@@ -132,7 +134,7 @@ fn list() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn invariants(lists in prop::collection::vec(list(), 2..5), limit in 0_usize..25, seed: u64) {
+    fn interleaved_lists_satisfy_the_invariants(lists in prop::collection::vec(list(), 2..5), limit in 0_usize..25, seed: u64) {
         let lists: Vec<&[u8]> = lists.iter().map(Vec::as_slice).collect();
         let pair = [lists[0], lists[1]];
         let all = [
@@ -149,28 +151,28 @@ proptest! {
                 let rank = slot.ranks[slot.list].unwrap();
                 prop_assert_eq!(lists[slot.list][rank - 1], slot.item);
             }
-            // What is taken from a list keeps the list's order.
+            // Items of one list keep its order.
             for number in 0..lists.len() {
-                let own: Vec<_> = merged.slots().iter().filter(|s| s.list == number)
+                let ranks: Vec<_> = merged.slots().iter().filter(|s| s.list == number)
                     .map(|slot| slot.ranks[number]).collect();
-                prop_assert!(own.is_sorted());
+                prop_assert!(ranks.is_sorted());
             }
-            // No list gets more credit than there were clicks, and every click counts for some.
+            // Credit of a list is at most the number of clicks; every click gives credit.
             let clicks: Vec<usize> = (0..merged.len()).step_by(2).collect();
             let credit = merged.credit(&clicks).unwrap();
             prop_assert!(credit.iter().all(|&n| n <= clicks.len()));
             prop_assert!(credit.iter().sum::<usize>() >= clicks.len());
         }
-        // A shorter limit gives the beginning of a longer one.
+        // A list with a lower limit is a prefix of one with a higher limit.
         let longer = team_draft(&lists, limit + 5, &mut SplitMix64::new(seed, 0));
         prop_assert!(longer.items().zip(all[3].items()).all(|(a, b)| a == b));
-        // Nothing is left out of a round robin without a limit.
-        let whole = round_robin(&lists, usize::MAX);
+        // Without a limit, round robin contains every item.
+        let all_items = round_robin(&lists, usize::MAX);
         let union: HashSet<&u8> = lists.iter().flat_map(|list| list.iter()).collect();
-        prop_assert_eq!(whole.len(), union.len());
+        prop_assert_eq!(all_items.len(), union.len());
         let teams = all[3].teams();
         prop_assert!(teams.iter().max().unwrap() - teams.iter().min().unwrap() <= 1);
-        // Every beginning of a balanced list is the top of both, to depths that differ by 1.
+        // Every prefix of a balanced list is the top of both lists, to depths that differ by at most 1.
         for merged in &all[1..3] {
             for end in 0..=merged.len() {
                 let shown: HashSet<u8> = merged.items().take(end).copied().collect();
