@@ -9,7 +9,7 @@ pub mod npy;
 mod recommend;
 #[allow(
     unsafe_code,
-    reason = "vector instructions and advice about memory; the modules say why they are sound"
+    reason = "vector instructions and advice about memory; each module documents its soundness"
 )]
 mod simd;
 mod vectorize;

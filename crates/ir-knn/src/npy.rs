@@ -154,7 +154,9 @@ fn parse_header(
         nesting = nesting.max(open);
     }
     if nesting > MAX_NESTING {
-        return Err(format!("brackets are nested {nesting} deep, more than {MAX_NESTING}").into());
+        return Err(
+            format!("expected at most {MAX_NESTING} nested brackets, found {nesting}").into(),
+        );
     }
     // Version 1 has a length of 16 bits, which an added newline may exceed.
     let mut bytes = MAGIC.to_vec();
@@ -244,7 +246,7 @@ fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 /// ```
 ///
 /// # Errors
-/// When it cannot be written.
+/// When writing to `out` fails.
 pub fn write<T: WritableElement>(rows: ArrayView2<'_, T>, mut out: impl Write) -> io::Result<()> {
     // `ndarray-npy` pads headers differently from NumPy.
     let (descriptor, (nrows, ncols)) = (T::type_descriptor(), rows.dim());
@@ -364,7 +366,7 @@ impl NumberType {
 #[allow(missing_docs, reason = "fields are named in the messages")]
 pub enum NpyError {
     /// The source returned an error.
-    #[error("{path}: could not be read")]
+    #[error("{path}: cannot be read")]
     Read {
         path: String,
         #[source]

@@ -1,9 +1,9 @@
-"""Writes golden.jsonl.gz: what scikit-learn gives for many options, folds, searches and matrices.
+"""Writes golden.jsonl.gz: scikit-learn's TF-IDF vectors, folds, kNN accuracies and SVDs.
 
     pip install scikit-learn==1.9.1 numpy==2.4.6 scipy==1.17.1
     python golden.py
 
-Every line of the output is one case; `tests/golden.rs` reads them all.
+Every line is one case of `tests/golden.rs`.
 """
 
 import gzip
@@ -82,7 +82,7 @@ def tfidf_case(rng):
     try:
         full = TfidfVectorizer(**options).fit(TEXTS)
         if features and not vocabulary:
-            # Which of equally frequent terms stays is left open: no such case.
+            # scikit-learn leaves ties of term frequency open: skip such cases.
             counts = TfidfVectorizer(**{**options, "use_idf": False, "norm": None, "sublinear_tf": False})
             totals = np.sort(np.asarray(counts.fit_transform(TEXTS).sum(axis=0)).ravel())[::-1]
             if features < len(totals) and totals[features - 1] == totals[features]:
@@ -117,14 +117,14 @@ def knn_case(rng, seed):
     draw = np.random.default_rng(seed)
     n, dim, k, folds = int(draw.integers(40, 120)), int(draw.integers(1, 9)), rng.randint(1, 12), rng.randint(2, 5)
     metric = rng.choice(["euclidean", "cosine"])
-    # Which of equally far rows is found is left open by scikit-learn: no two are equally far here.
+    # scikit-learn leaves ties of distance open: random rows have none.
     x = np.round(draw.normal(size=(n, dim + 1)), 6)
     y = [f"c{int(c)}" for c in draw.integers(0, 4, n)]
     sparse = rng.random() < 0.5
-    outcome = cross_validate(KNeighborsClassifier(k, algorithm="brute", metric=metric),
+    scores = cross_validate(KNeighborsClassifier(k, algorithm="brute", metric=metric),
                              csr_matrix(x) if sparse else x, y, cv=folds)
     return {"what": "knn", "k": k, "folds": folds, "metric": metric, "sparse": sparse,
-            "x": x.tolist(), "labels": y, "accuracies": outcome["test_score"].tolist()}
+            "x": x.tolist(), "labels": y, "accuracies": scores["test_score"].tolist()}
 
 
 def svd_case(seed):
@@ -154,7 +154,7 @@ def main():
     cases += [knn_case(rng, seed) for seed in range(40)]
     cases += [svd_case(seed) for seed in range(10)]
     lines = "".join(json.dumps(case, ensure_ascii=False) + "\n" for case in cases)
-    # No time in the header: the same cases are the same bytes.
+    # No timestamp in the gzip header, so that the output is reproducible.
     with open("golden.jsonl.gz", "wb") as file, gzip.GzipFile("", "wb", 9, file, 0) as packed:
         packed.write(lines.encode())
 

@@ -35,17 +35,21 @@ fn queries() -> Vec<Vec<f32>> {
     random(3, 30)
 }
 
-fn found(retriever: &dyn Retriever<Query = [f32]>, query: &[f32], how: &Search<'_>) -> Vec<DocNum> {
-    let ranking = retriever.search(query, how).unwrap();
+fn ranked_docs(
+    retriever: &dyn Retriever<Query = [f32]>,
+    query: &[f32],
+    search: &Search<'_>,
+) -> Vec<DocNum> {
+    let ranking = retriever.search(query, search).unwrap();
     ranking.iter().map(|hit| hit.doc).collect()
 }
 
 /// Recall of the exact top ten.
 fn recall(exact: &FlatIndex, other: &dyn Retriever<Query = [f32]>) -> f64 {
-    let how = Search::top(10);
+    let search = Search::top(10);
     let of = |query: &Vec<f32>| {
-        let expected = found(exact, query, &how);
-        let found = found(other, query, &how);
+        let expected = found(exact, query, &search);
+        let found = found(other, query, &search);
         assert_eq!(found.len(), 10);
         found.iter().filter(|doc| expected.contains(doc)).count()
     };
@@ -78,8 +82,8 @@ fn scores_equal_those_of_the_flat_index() {
         let index = FaissIndex::new(&exact, "Flat").unwrap();
         assert_eq!(recall(&exact, &index), 1.0);
         for query in queries() {
-            let how = Search::top(20);
-            let (ours, theirs) = (exact.search(&query, &how), index.search(&query, &how));
+            let search = Search::top(20);
+            let (ours, theirs) = (exact.search(&query, &search), index.search(&query, &search));
             for (one, other) in ours.unwrap().iter().zip(theirs.unwrap().iter()) {
                 let largest = one.score.abs().max(1.0);
                 assert!(
@@ -126,12 +130,12 @@ fn recall_grows_with_the_search_parameter() {
 fn filters() {
     let exact = clustered(2_000, VectorSimilarity::Euclidean);
     let is_rare = |doc: DocNum| doc.get().is_multiple_of(47);
-    let how = Search::top(30).within(&is_rare);
+    let search = Search::top(30).within(&is_rare);
     for description in ["Flat", "HNSW16", "IVF32,Flat", "IVF32,PQ16x4"] {
         let index = FaissIndex::new(&exact, description).unwrap();
         for query in queries() {
-            let expected = found(&exact, &query, &how);
-            let found = found(&index, &query, &how);
+            let expected = found(&exact, &query, &search);
+            let found = found(&index, &query, &search);
             assert_eq!(found.len(), 30, "{description}");
             assert!(found.iter().all(|&doc| is_rare(doc)), "{description}");
             if description == "Flat" {
@@ -172,14 +176,14 @@ fn invalid_descriptions() {
     for description in ["HNSWx", "IVF64,Flat", "IVF4,PQ7"] {
         let error = FaissIndex::new(&exact, description).unwrap_err();
         let said =
-            format!("{description}: FAISS could not build it from 50 vectors of 32 dimensions");
+            format!("{description}: FAISS cannot build the index from 50 vectors of 32 dimensions");
         assert_eq!(error.to_string(), said);
         assert!(!error.source().unwrap().to_string().is_empty());
     }
 }
 
 #[test]
-fn damaged_and_foreign_files() {
+fn damaged_files_and_other_formats() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("index.faiss");
     let ids = folder.path().join("index.faiss.ids");

@@ -16,7 +16,7 @@ use serde::Deserialize;
 #[serde(tag = "what", rename_all = "lowercase")]
 enum Case {
     #[serde(rename = "made with")]
-    MadeWith {
+    Inputs {
         texts: Vec<String>,
         new: Vec<String>,
     },
@@ -30,7 +30,8 @@ enum Case {
     Folds {
         labels: Vec<String>,
         folds: usize,
-        of: Option<Vec<u32>>,
+        #[serde(rename = "of")]
+        assignment: Option<Vec<u32>>,
     },
     Knn {
         k: usize,
@@ -62,22 +63,22 @@ fn cases() -> Vec<Case> {
 }
 
 #[track_caller]
-fn near(found: f64, expected: f64, tolerance: f64, what: &str) {
+fn near(found: f64, expected: f64, tolerance: f64, label: &str) {
     let far = (found - expected).abs();
     assert!(
         far <= tolerance * expected.abs().max(1.0),
-        "{what}: {found} for {expected}"
+        "{label}: {found} for {expected}"
     );
 }
 
 #[track_caller]
-fn same_rows(found: &CsrMatrix, expected: &Pairs, what: &str) {
-    assert_eq!(found.nrows(), expected.len(), "{what}");
+fn same_rows(found: &CsrMatrix, expected: &Pairs, label: &str) {
+    assert_eq!(found.nrows(), expected.len(), "{label}");
     for (row, expected) in expected.iter().enumerate() {
         let columns: Vec<u32> = expected.iter().map(|pair| pair.0).collect();
-        assert_eq!(found.row_slices(row).0, columns, "{what}, row {row}");
+        assert_eq!(found.row_slices(row).0, columns, "{label}, row {row}");
         for (found, expected) in found.row(row).zip(expected) {
-            near(found.1, expected.1, 1e-15, what);
+            near(found.1, expected.1, 1e-15, label);
         }
     }
 }
@@ -88,7 +89,7 @@ fn tfidf() {
     let mut count = 0;
     for case in cases() {
         match case {
-            Case::MadeWith { texts: t, new: n } => (texts, new) = (t, n),
+            Case::Inputs { texts: t, new: n } => (texts, new) = (t, n),
             Case::Tfidf {
                 config,
                 terms,
@@ -97,20 +98,20 @@ fn tfidf() {
                 new: expected,
             } => {
                 count += 1;
-                let what = format!("{config:?}");
+                let label = format!("{config:?}");
                 let (tfidf, rows) = TfidfVectorizer::fit_transform(&texts, &config).unwrap();
-                assert_eq!(tfidf.terms().collect::<Vec<_>>(), terms, "{what}");
+                assert_eq!(tfidf.terms().collect::<Vec<_>>(), terms, "{label}");
                 let idf = idf.unwrap_or_else(|| vec![1.0; terms.len()]);
                 for (found, expected) in tfidf.idf().iter().zip(idf) {
-                    near(*found, expected, 1e-15, &what);
+                    near(*found, expected, 1e-15, &label);
                 }
-                same_rows(&rows, &fitted, &what);
-                assert_eq!(tfidf.transform(&texts), rows, "{what}");
-                same_rows(&tfidf.transform(&new), &expected, &what);
+                same_rows(&rows, &fitted, &label);
+                assert_eq!(tfidf.transform(&texts), rows, "{label}");
+                same_rows(&tfidf.transform(&new), &expected, &label);
                 // Serialization preserves the vectorizer.
                 let saved = serde_json::to_string(&tfidf).unwrap();
                 let read: TfidfVectorizer = serde_json::from_str(&saved).unwrap();
-                assert_eq!(read.transform(&new), tfidf.transform(&new), "{what}");
+                assert_eq!(read.transform(&new), tfidf.transform(&new), "{label}");
                 assert_eq!(read.config(), tfidf.config());
             }
             _ => {}
@@ -123,11 +124,20 @@ fn tfidf() {
 fn folds() {
     let (mut count, mut rejected) = (0, 0);
     for case in cases() {
-        if let Case::Folds { labels, folds, of } = case {
+        if let Case::Folds {
+            labels,
+            folds,
+            assignment,
+        } = case
+        {
             count += 1;
             let found = Classes::new(&labels).stratified_folds(folds);
-            match of {
-                Some(of) => assert_eq!(found.unwrap().assignment(), of, "{folds} of {labels:?}"),
+            match assignment {
+                Some(expected) => assert_eq!(
+                    found.unwrap().assignment(),
+                    expected,
+                    "{folds} of {labels:?}"
+                ),
                 None => {
                     rejected += 1;
                     assert!(found.is_err(), "{folds} of {labels:?}");

@@ -22,7 +22,7 @@ fn data() -> Option<PathBuf> {
     };
     let folder = PathBuf::from(root).join("iclr");
     if !folder.exists() {
-        eprintln!("skipped: {} is not there", folder.display());
+        eprintln!("skipped: {} does not exist", folder.display());
         return None;
     }
     Some(folder)
@@ -147,8 +147,8 @@ fn graph_of_a_map() {
     )
     .unwrap();
     let index = HnswIndex::new(flat, &HnswConfig::default()).unwrap();
-    for effort in [16, 64] {
-        let searcher = index.searcher(EfSearch(effort));
+    for ef_search in [16, 64] {
+        let searcher = index.searcher(EfSearch(ef_search));
         let (how, mut found, mut all) = (Search::top(10), 0, 0);
         for row in index.flat().vectors().outer_iter().step_by(100) {
             let row = row.to_slice().unwrap();
@@ -159,7 +159,7 @@ fn graph_of_a_map() {
             all += exact.len();
         }
         let recall = found as f64 / all as f64;
-        assert!(recall > 0.99, "effort {effort}: {recall}");
+        assert!(recall > 0.99, "efSearch {ef_search}: {recall}");
     }
 }
 

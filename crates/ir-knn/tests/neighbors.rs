@@ -267,7 +267,7 @@ proptest! {
 
     /// The accuracy of a fold is that of classifying it by all other rows.
     #[test]
-    fn accuracy_by_hand(
+    fn accuracy_matches_exhaustive_voting(
         rows in prop::collection::vec((prop::collection::vec(-3_i8..4, 2), 0_u8..3), 30..80),
         k in 1_usize..6,
     ) {

@@ -75,19 +75,22 @@ fn written_files_equal_those_of_numpy() {
 }
 
 #[test]
-fn foreign_files_are_rejected() {
+fn files_of_other_formats_are_rejected() {
     let error = |bytes: &[u8]| {
         let error = npy::read(bytes, "x.npy").unwrap_err().to_string();
         assert!(error.starts_with("x.npy: "), "{error}");
         error["x.npy: ".len()..].to_owned()
     };
-    let foreign = "expected a .npy file, found";
-    assert_eq!(error(b""), format!("{foreign} an empty file"));
-    assert!(error(&file("x.npz")).starts_with(&format!("{foreign} a zip archive (.npz?)")));
-    assert_eq!(error(&file("x.pickle")), format!("{foreign} a pickle"));
-    assert_eq!(error(b"PAR1 and more"), format!("{foreign} a Parquet file"));
-    assert_eq!(error(b"0.1 0.2 0.3"), format!("{foreign} another format"));
-    assert_eq!(error(b"\0\0"), format!("{foreign} another format"));
+    let expected = "expected a .npy file, found";
+    assert_eq!(error(b""), format!("{expected} an empty file"));
+    assert!(error(&file("x.npz")).starts_with(&format!("{expected} a zip archive (.npz?)")));
+    assert_eq!(error(&file("x.pickle")), format!("{expected} a pickle"));
+    assert_eq!(
+        error(b"PAR1 and more"),
+        format!("{expected} a Parquet file")
+    );
+    assert_eq!(error(b"0.1 0.2 0.3"), format!("{expected} another format"));
+    assert_eq!(error(b"\0\0"), format!("{expected} another format"));
     for cut in 1..8 {
         let error = error(&file("f8.little.npy")[..cut]);
         assert_eq!(

@@ -17,7 +17,7 @@ use proptest::prelude::*;
 
 const VOTE: NeighborAggregation = NeighborAggregation::WeightedVote { neighbors: 4 };
 
-fn by(aggregation: NeighborAggregation) -> TrainingQueryKnnConfig {
+fn config_with(aggregation: NeighborAggregation) -> TrainingQueryKnnConfig {
     let config = TrainingQueryKnnConfig::default().with_metric(DistanceMetric::Euclidean);
     config.with_aggregation(aggregation)
 }
@@ -73,9 +73,9 @@ impl<E: Encoder> Retriever for OrEmpty<E> {
         }
     }
 
-    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
         match &self.0 {
-            Ok(knn) => knn.search(query, how),
+            Ok(knn) => knn.search(query, search),
             Err(_) => Ok(Ranking::default()),
         }
     }
@@ -89,7 +89,7 @@ impl<E: Encoder> Retriever for OrEmpty<E> {
 }
 
 /// Training queries that are the texts of the documents.
-fn own_texts(documents: &[Document]) -> (DocIds, Vec<TrainingQuery>) {
+fn document_texts_as_queries(documents: &[Document]) -> (DocIds, Vec<TrainingQuery>) {
     let ids = documents.iter().map(|doc| doc.id.as_str()).collect();
     let query = |doc: &Document| {
         let text = format!("{} {}", doc.title, doc.text);
@@ -102,9 +102,9 @@ fn own_texts(documents: &[Document]) -> (DocIds, Vec<TrainingQuery>) {
 fn contract() {
     for aggregation in [NeighborAggregation::Nearest, NeighborAggregation::Sum, VOTE] {
         for metric in [DistanceMetric::Euclidean, DistanceMetric::Cosine] {
-            let config = by(aggregation).with_metric(metric);
+            let config = config_with(aggregation).with_metric(metric);
             ir_testkit::check_text(|documents| {
-                let (ids, queries) = own_texts(documents);
+                let (ids, queries) = document_texts_as_queries(documents);
                 OrEmpty::<TfidfVectorizer>(if queries.is_empty() {
                     Err(ids)
                 } else {
@@ -115,7 +115,7 @@ fn contract() {
                 })
             });
             ir_testkit::check_text(|documents| {
-                let (ids, queries) = own_texts(documents);
+                let (ids, queries) = document_texts_as_queries(documents);
                 OrEmpty(if queries.is_empty() {
                     Err(ids)
                 } else {
@@ -127,7 +127,7 @@ fn contract() {
 }
 
 /// One-dimensional queries at 1, 2, 3, 5 and 9; squared distances from 0 are 1, 4, 9, 25, 81.
-fn five(config: &TrainingQueryKnnConfig) -> TrainingQueryKnn<Numbers> {
+fn five_queries(config: &TrainingQueryKnnConfig) -> TrainingQueryKnn<Numbers> {
     let rows = [("1", "a"), ("2", "b"), ("3", "a"), ("5", "c"), ("9", "d")];
     let query = |(at, id): (&str, &str)| TrainingQuery::new(format!("p{at}"), at, [id]);
     let ids = ["a", "b", "c", "d", "never"].into_iter().collect();
@@ -137,14 +137,14 @@ fn five(config: &TrainingQueryKnnConfig) -> TrainingQueryKnn<Numbers> {
 fn named<E: Encoder>(
     knn: &TrainingQueryKnn<E>,
     query: &str,
-    how: &Search<'_>,
+    search: &Search<'_>,
 ) -> Vec<(String, f32)> {
-    let ranking = knn.search(query, how).unwrap();
+    let ranking = knn.search(query, search).unwrap();
     let name = |hit: &ir_core::Hit| (knn.ids().id(hit.doc).to_owned(), hit.score);
     ranking.iter().map(name).collect()
 }
 
-fn is(found: &[(String, f32)], expected: &[(&str, f32)]) {
+fn assert_ranking(found: &[(String, f32)], expected: &[(&str, f32)]) {
     let found: Vec<(&str, f32)> = found
         .iter()
         .map(|(id, score)| (id.as_str(), *score))
@@ -153,84 +153,87 @@ fn is(found: &[(String, f32)], expected: &[(&str, f32)]) {
 }
 
 #[test]
-fn by_hand() {
+fn aggregations_on_a_hand_computed_example() {
     let all = Search::top(9);
-    let knn = five(&by(NeighborAggregation::Nearest));
-    is(
+    let knn = five_queries(&config_with(NeighborAggregation::Nearest));
+    assert_ranking(
         &named(&knn, "0", &all),
         &[("a", -1.), ("b", -4.), ("c", -25.), ("d", -81.)],
     );
     assert_eq!((knn.documents(), knn.queries().len()), (4, 5));
 
-    let knn = five(&by(NeighborAggregation::Sum));
-    is(
+    let knn = five_queries(&config_with(NeighborAggregation::Sum));
+    assert_ranking(
         &named(&knn, "0", &Search::top(2)),
         &[("a", 0.6), ("b", 0.2)],
     );
 
     // D = 25: 24/25 + 16/25, 21/25 and 0. d has no vote: (25 - 81)/25.
-    let knn = five(&by(VOTE));
-    is(
+    let knn = five_queries(&config_with(VOTE));
+    assert_ranking(
         &named(&knn, "0", &all),
         &[("a", 1.6), ("b", 0.84), ("c", 0.), ("d", -2.24)],
     );
 }
 
 #[test]
-fn published_exact_top_by_hand() {
-    let knn = five(&by(NeighborAggregation::ExactTop));
+fn published_exact_top_on_a_hand_computed_example() {
+    let knn = five_queries(&config_with(NeighborAggregation::ExactTop));
     // Two queries yield two documents. The third yields a again: 1 + 9.
-    is(
+    assert_ranking(
         &named(&knn, "0", &Search::top(2)),
         &[("a", -1.), ("b", -4.)],
     );
-    is(
+    assert_ranking(
         &named(&knn, "0", &Search::top(3)),
         &[("b", -4.), ("a", -10.), ("c", -25.)],
     );
     // A filter without b and c visits more queries.
     let filter = |doc: DocNum| doc.get() == 0 || doc.get() == 3;
-    is(
+    assert_ranking(
         &named(&knn, "0", &Search::top(2).within(&filter)),
         &[("a", -10.), ("d", -81.)],
     );
 
     // The published program stops after four relevant documents, a twice: b 4, a 10, c 25, but not
     // d. Sorted by score, the farthest is first.
-    let knn = five(&by(NeighborAggregation::ExactTop).with_quirks(DataFinderQuirks::EXACT_TOP));
-    is(
+    let knn = five_queries(
+        &config_with(NeighborAggregation::ExactTop).with_quirks(DataFinderQuirks::EXACT_TOP),
+    );
+    assert_ranking(
         &named(&knn, "0", &Search::top(5)),
         &[("c", 25.), ("a", 10.), ("b", 4.)],
     );
     // Truncation precedes the reversal.
-    is(&named(&knn, "0", &Search::top(2)), &[("a", 10.), ("b", 4.)]);
-    is(&named(&knn, "0", &Search::top(0)), &[]);
+    assert_ranking(&named(&knn, "0", &Search::top(2)), &[("a", 10.), ("b", 4.)]);
+    assert_ranking(&named(&knn, "0", &Search::top(0)), &[]);
 }
 
 #[test]
-fn published_vote_by_hand() {
+fn published_vote_on_a_hand_computed_example() {
     // From 9, the voters are at 9, 5, 3, 2 with distances 0, 16, 36, 49. Their votes go to the
     // documents of the queries at 1, 2, 3, 5: a, b, a, c. The relevant document d is never found.
     let quirks = DataFinderQuirks {
         first_rows: true,
         ..DataFinderQuirks::default()
     };
-    let knn = five(&by(VOTE).with_quirks(quirks));
+    let knn = five_queries(&config_with(VOTE).with_quirks(quirks));
     let expected = [("a", 1. + 13. / 49.), ("b", 33. / 49.), ("c", 0.)];
-    is(&named(&knn, "9", &Search::top(5)), &expected);
-    let knn = five(&by(VOTE));
+    assert_ranking(&named(&knn, "9", &Search::top(5)), &expected);
+    let knn = five_queries(&config_with(VOTE));
     assert_eq!(named(&knn, "9", &Search::top(1))[0].0, "d");
     // At most four results, of documents with votes only.
     let quirks = DataFinderQuirks {
         four_results: true,
         ..DataFinderQuirks::default()
     };
-    let knn = five(&by(VOTE).with_quirks(quirks));
+    let knn = five_queries(&config_with(VOTE).with_quirks(quirks));
     assert_eq!(named(&knn, "0", &Search::top(5)).len(), 3);
     let rows =
         (1..8).map(|n| TrainingQuery::new(format!("{n}"), format!("{n}"), [format!("i{n}")]));
     let ids = (1..8).map(|n| format!("i{n}")).collect();
-    let config = by(NeighborAggregation::WeightedVote { neighbors: 10 }).with_quirks(quirks);
+    let config =
+        config_with(NeighborAggregation::WeightedVote { neighbors: 10 }).with_quirks(quirks);
     let knn = TrainingQueryKnn::new(ids, rows.collect(), Numbers(1), &config).unwrap();
     assert_eq!(named(&knn, "0", &Search::top(7)).len(), 4);
 }
@@ -247,7 +250,7 @@ fn zero_vectors_are_near_under_euclidean_distance_only() {
     // Cosine 0.48, squared distance 1.04; the squared distance to zero is 1.
     let best = |metric| {
         let ids = ["nothing", "right"].into_iter().collect();
-        let config = by(NeighborAggregation::Nearest).with_metric(metric);
+        let config = config_with(NeighborAggregation::Nearest).with_metric(metric);
         let knn = TrainingQueryKnn::new(ids, queries(), Numbers(3), &config).unwrap();
         named(&knn, "0.8 0 0.6", &Search::top(1))[0].0.clone()
     };
@@ -257,7 +260,7 @@ fn zero_vectors_are_near_under_euclidean_distance_only() {
 
 #[test]
 fn explanations_list_the_voting_queries() {
-    let knn = five(&by(VOTE));
+    let knn = five_queries(&config_with(VOTE));
     let why = knn
         .explain("0", DocNum::new(0), &Search::top(3))
         .unwrap()
@@ -376,18 +379,18 @@ fn configurations() -> Vec<TrainingQueryKnnConfig> {
         four_results: true,
         ..DataFinderQuirks::default()
     };
-    let vote = |neighbors| by(NeighborAggregation::WeightedVote { neighbors });
+    let vote = |neighbors| config_with(NeighborAggregation::WeightedVote { neighbors });
     vec![
-        by(NeighborAggregation::Nearest),
-        by(NeighborAggregation::Sum),
+        config_with(NeighborAggregation::Nearest),
+        config_with(NeighborAggregation::Sum),
         vote(1),
         vote(3),
         vote(10),
         vote(3).with_quirks(four),
         vote(10).with_quirks(DataFinderQuirks::WEIGHTED),
-        by(NeighborAggregation::ExactTop),
-        by(NeighborAggregation::ExactTop).with_quirks(four),
-        by(NeighborAggregation::ExactTop).with_quirks(DataFinderQuirks::EXACT_TOP),
+        config_with(NeighborAggregation::ExactTop),
+        config_with(NeighborAggregation::ExactTop).with_quirks(four),
+        config_with(NeighborAggregation::ExactTop).with_quirks(DataFinderQuirks::EXACT_TOP),
     ]
 }
 
@@ -423,25 +426,25 @@ proptest! {
             rows.iter().enumerate().map(query).collect()
         };
         let filter = DocSet::select(ITEMS, |doc| allowed[doc.index()]);
-        let how = Search::top(k);
-        let how = if filtered { how.within(&filter) } else { how };
+        let search = Search::top(k);
+        let search = if filtered { search.within(&filter) } else { search };
         for config in configurations() {
             let passes = |item: usize| !filtered || filter.contains(DocNum::new(item as u32));
             let (expected, voted) = oracle(&rows, &query, &config, k, &passes);
             let knn = TrainingQueryKnn::new(ids(), queries(), Numbers(5), &config).unwrap();
-            let found = knn.search(&text(&query), &how).unwrap();
+            let found = knn.search(&text(&query), &search).unwrap();
             prop_assert_eq!(found.len(), expected.len(), "{:?}", config);
             // Sums may differ in the last bits of f64, so documents equal in f32 may be swapped.
             for (hit, (item, score)) in found.iter().zip(&expected) {
                 let close = (f64::from(hit.score) - score).abs() <= 1e-6 * score.abs().max(1.0);
                 prop_assert!(close, "{:?}: {:?}, expected {} {}", config, hit, item, score);
-                let why = knn.explain(&text(&query), hit.doc, &how).unwrap().unwrap();
+                let why = knn.explain(&text(&query), hit.doc, &search).unwrap().unwrap();
                 prop_assert_eq!(why.value.to_bits(), hit.score.to_bits());
                 prop_assert!(!why.details.is_empty());
             }
             // Exactly the documents with votes have explanations, also beyond the last hit.
             for item in 0..ITEMS {
-                let why = knn.explain(&text(&query), DocNum::new(item as u32), &how).unwrap();
+                let why = knn.explain(&text(&query), DocNum::new(item as u32), &search).unwrap();
                 prop_assert_eq!(why.is_some(), voted.contains(&item), "{:?}, {}", config, item);
             }
             if config.aggregation == NeighborAggregation::Nearest || config.aggregation == NeighborAggregation::ExactTop {
@@ -465,7 +468,7 @@ proptest! {
         let queries = rows.iter().enumerate();
         let queries = queries.map(|(n, row)| TrainingQuery::new(format!("p{n}"), text(row), [format!("{n}")]));
         let ids = (0..rows.len()).map(|n| n.to_string()).collect();
-        let config = by(NeighborAggregation::Sum).with_metric(DistanceMetric::Cosine);
+        let config = config_with(NeighborAggregation::Sum).with_metric(DistanceMetric::Cosine);
         let knn = TrainingQueryKnn::new(ids, queries.collect(), Numbers(3), &config).unwrap();
         for hit in &knn.search(&text(&query), &Search::top(100)).unwrap() {
             let row = &rows[hit.doc.index()];
@@ -533,12 +536,12 @@ fn contradictory_configurations_are_rejected() {
     };
     let no_neighbors = NeighborAggregation::WeightedVote { neighbors: 0 };
     assert_eq!(
-        error(by(no_neighbors)),
+        error(config_with(no_neighbors)),
         "neighbors: expected a number ≥ 1, found 0"
     );
-    let wrong = by(NeighborAggregation::Nearest).with_quirks(DataFinderQuirks::EXACT_TOP);
+    let wrong = config_with(NeighborAggregation::Nearest).with_quirks(DataFinderQuirks::EXACT_TOP);
     assert_eq!(error(wrong), "reversed_scores does not apply to Nearest");
-    let wrong = by(NeighborAggregation::ExactTop).with_quirks(DataFinderQuirks::WEIGHTED);
+    let wrong = config_with(NeighborAggregation::ExactTop).with_quirks(DataFinderQuirks::WEIGHTED);
     assert_eq!(error(wrong), "first_rows does not apply to ExactTop");
 }
 

@@ -41,8 +41,8 @@ impl Classes {
             codes.push(number);
         }
         let mut order = vec![0; numbers.len()];
-        let whole = numbers.keys().all(|class| parse_integer(class).is_some());
-        let value = |class: &str| whole.then(|| parse_integer(class)).flatten();
+        let are_integers = numbers.keys().all(|class| parse_integer(class).is_some());
+        let value = |class: &str| are_integers.then(|| parse_integer(class)).flatten();
         let sorted: BTreeSet<(Option<i64>, String, u32)> = numbers
             .into_iter()
             .map(|(class, number)| (value(&class), class, number))

@@ -145,7 +145,7 @@ const HEADER: &str = "keyword\tfrequency\tlabel";
 #[allow(missing_docs, reason = "fields are named in the messages")]
 pub enum KeywordTableError {
     /// The source returned an error or is not UTF-8.
-    #[error("{path}:{line}: could not be read")]
+    #[error("{path}:{line}: cannot be read")]
     Read {
         path: String,
         line: u64,

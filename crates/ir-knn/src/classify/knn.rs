@@ -14,7 +14,7 @@ use crate::neighbors::{DistanceMetric, FoldFilter, Neighbor, nearest};
 /// between classes by the order of [`Classes`](crate::Classes).
 ///
 /// Under Euclidean distance, rows must be zero or have a length from 1e-120 to 1e120: the squares
-/// of others overflow or vanish. Cosine distance accepts any length, as do rows scaled by
+/// of others overflow or underflow. Cosine distance accepts any length, as do rows scaled by
 /// [`normalize_rows`](crate::normalize_rows).
 ///
 /// ```
@@ -116,7 +116,7 @@ impl KnnClassifier {
     /// scikit-learn's `cross_validate(KNeighborsClassifier(k), rows, classes, cv=folds)`.
     ///
     /// # Errors
-    /// When the numbers of rows and classes differ, the folds cannot be made, fewer than k rows are
+    /// When the numbers of rows and classes differ, the folds are invalid, fewer than k rows are
     /// outside of a fold, a component is not finite, a row is zero under cosine or out of range
     /// under Euclidean distance.
     pub fn cross_validate<'a>(
@@ -195,7 +195,7 @@ fn check_rows<I: Iterator<Item = f64> + Clone>(
         Some(row) if metric == DistanceMetric::Cosine => Err(KnnError::ZeroVector { row }),
         Some(number) => Err(KnnError::Length {
             row: number,
-            // Without squares, which may overflow or vanish.
+            // Without squares, which may overflow or underflow.
             found: row(number).fold(0.0, f64::hypot),
         }),
     }
@@ -282,7 +282,7 @@ pub enum KnnError {
     /// A row is too long or too short for a Euclidean distance.
     #[error("row {row}: expected a length of 0 or from 1e-120 to 1e120, found {found:e}")]
     Length { row: usize, found: f64 },
-    /// The folds cannot be made.
+    /// The stratified folds are invalid.
     #[error(transparent)]
     Folds(#[from] StratifiedFoldsError),
 }

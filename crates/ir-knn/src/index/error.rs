@@ -55,7 +55,7 @@ pub struct SaveVectorIndexError {
 
 impl SaveVectorIndexError {
     /// Adds the path to the error of a write.
-    pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(super) fn with_path(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self { path, source }
     }

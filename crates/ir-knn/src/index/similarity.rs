@@ -9,8 +9,8 @@ use crate::simd::Cpu;
 /// Similarity of two vectors: the score of a vector index. Higher is more similar.
 ///
 /// Scores are summed in f64 and rounded to f32. A score beyond the range of f32 is infinite and
-/// ties with other infinite scores. The distances of kNN classification are in
-/// [`Metric`](crate::Metric).
+/// ties with other infinite scores. For kNN classification, see
+/// [`DistanceMetric`](crate::DistanceMetric).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

@@ -53,8 +53,8 @@ impl CsrMatrix {
     /// there are rows.
     ///
     /// # Errors
-    /// When the arrays do not fit one another, column indices do not ascend within a row, or a
-    /// value is not finite.
+    /// When the lengths of the arrays are inconsistent, column indices do not ascend within a row,
+    /// or a value is not finite.
     pub fn new(
         ncols: usize,
         starts: Vec<usize>,
@@ -212,7 +212,7 @@ impl CsrMatrix {
         selected
     }
 
-    /// Scales every row to Euclidean length 1. Rows without values stay.
+    /// Scales every row to Euclidean length 1. Empty rows are unchanged.
     pub fn normalize_rows(&mut self) {
         for bounds in self.starts.windows(2) {
             normalize(&mut self.values[bounds[0]..bounds[1]]);

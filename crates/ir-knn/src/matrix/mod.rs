@@ -64,7 +64,7 @@ impl MatrixView<'_> {
         }
     }
 
-    /// Whether both views show the same memory.
+    /// Whether both views refer to the same memory.
     pub(crate) fn is_same(&self, other: &MatrixView<'_>) -> bool {
         match (self, other) {
             (Self::Dense(one), MatrixView::Dense(other)) => {
@@ -80,7 +80,7 @@ impl MatrixView<'_> {
 
 /// Scales every row to Euclidean length 1. Rows of zeros stay zeros.
 ///
-/// Components may have any magnitude: squares neither overflow nor vanish.
+/// Components may have any magnitude: squares neither overflow nor underflow.
 ///
 /// ```
 /// use ndarray::array;
@@ -109,7 +109,7 @@ pub(crate) fn normalize(row: &mut [f64]) {
     if largest == 0.0 {
         return;
     }
-    // The squares of such components would overflow or vanish.
+    // The squares of such components would overflow or underflow.
     if !(1e-140..1e140).contains(&largest) {
         for value in row.iter_mut() {
             *value /= largest;

@@ -48,7 +48,7 @@ pub(super) struct RowBlock {
     /// Codes of frequent columns as test rows: in groups of [`MAX_QUERIES`] rows, four columns at a
     /// time.
     queries: Vec<i8>,
-    /// Of each row, −128 times the sum of its codes, since the codes of tiles have 128 added.
+    /// −128 times the sum of each row's codes: the codes of tiles have 128 added.
     offsets: Vec<i32>,
     width: usize,
     pub(super) bounds: Vec<TileBounds>,

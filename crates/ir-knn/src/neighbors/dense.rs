@@ -59,8 +59,8 @@ fn nearest(
                 let square = train_squares[other];
                 let fold = folds.map(|folds| folds.train[other]);
                 let pairs = products.iter().zip(&test_squares[first..]).zip(&mut best);
-                for (row, ((&product, &own), best)) in pairs.enumerate() {
-                    let distance = distance(product, own, square);
+                for (row, ((&product, &train_square), best)) in pairs.enumerate() {
+                    let distance = distance(product, train_square, square);
                     if distance < best.worst
                         && folds.is_none_or(|folds| Some(folds.test[first + row]) != fold)
                     {

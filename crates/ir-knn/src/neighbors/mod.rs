@@ -94,9 +94,9 @@ trait SearchMatrix {
     /// Scales every row to Euclidean length 1.
     fn normalize_rows(&mut self);
 
-    /// Returns the nearest rows. `distance` maps the inner product of two rows and the squared lengths
-    /// of the test row and the training row to their distance. Without `test`, the training rows are
-    /// the test rows.
+    /// Returns the nearest rows. `distance` maps the inner product of two rows and the squared
+    /// lengths of the test row and the training row to their distance. Without `test`, the training
+    /// rows are the test rows.
     fn search(
         train: &Self,
         test: Option<&Self>,

@@ -100,15 +100,15 @@ impl DistanceScan {
                 }
             }
         }
-        let own = query.squared_length();
+        let query_square = query.squared_length();
         let rounding = (query.values.len() + 4) as f64 * f64::EPSILON;
         for (product, &square) in distances.iter_mut().zip(&self.squared_lengths) {
             *product = match metric {
                 // Rounding may yield a negative number.
-                DistanceMetric::Euclidean => (own - 2.0 * *product + square).max(0.0),
-                DistanceMetric::Cosine if own == 0.0 || square == 0.0 => 1.0,
+                DistanceMetric::Euclidean => (query_square - 2.0 * *product + square).max(0.0),
+                DistanceMetric::Cosine if query_square == 0.0 || square == 0.0 => 1.0,
                 DistanceMetric::Cosine => {
-                    let distance = 1.0 - *product / (own.sqrt() * square.sqrt());
+                    let distance = 1.0 - *product / (query_square.sqrt() * square.sqrt());
                     if distance < rounding {
                         0.0
                     } else {

@@ -81,7 +81,7 @@ struct SparseSearch<'a, D> {
     capacity: usize,
     /// State of each test row.
     states: Vec<Mutex<RowState>>,
-    /// Of each test row, the minimum of ⟨x, y⟩ − ‖y‖²/2 of a candidate y, as bits of an `f32`.
+    /// Minimum of ⟨x, y⟩ − ‖y‖²/2 of a candidate y, per test row, as bits of an `f32`.
     /// Thresholds only rise, so a stale one is valid.
     thresholds: Vec<AtomicU32>,
 }

@@ -160,10 +160,10 @@ pub struct DataFinderQuirks {
     /// [`NeighborAggregation::ExactTop`] returns distances as scores, so sorting by score, as in
     /// trec_eval, reverses the ranking. Default: false.
     pub reversed_scores: bool,
-    /// Four results, whatever k is. [`NeighborAggregation::ExactTop`] visits at most 40 queries and
-    /// stops after the one at which four relevant documents were counted, repetitions included.
-    /// [`NeighborAggregation::WeightedVote`] returns the best four documents with votes. Default:
-    /// false.
+    /// Returns four results regardless of k. [`NeighborAggregation::ExactTop`] visits at most 40
+    /// queries and stops after the one at which four relevant documents were counted, repetitions
+    /// included. [`NeighborAggregation::WeightedVote`] returns the best four documents with votes.
+    /// Default: false.
     pub four_results: bool,
     /// [`NeighborAggregation::WeightedVote`] adds the weight of the i-th nearest query to the
     /// documents of the i-th training query, so only documents of the first training queries are

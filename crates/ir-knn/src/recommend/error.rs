@@ -29,16 +29,18 @@ pub enum TrainingQueryKnnError {
         aggregation: NeighborAggregation,
     },
     /// A component of a query vector is not finite or out of range.
-    #[error("training query {query:?}: component {at} of its vector is {found}")]
+    #[error(
+        "training query {query:?}: component {at}: expected a finite number in range, found {found}"
+    )]
     Vector {
         query: String,
         at: usize,
         found: f32,
     },
-    /// The training queries could not be encoded.
-    #[error("the training queries could not be encoded")]
+    /// The training queries cannot be encoded.
+    #[error("the training queries cannot be encoded")]
     Encode(#[from] EncodeError),
-    /// TF-IDF could not be fitted on the training queries.
-    #[error("TF-IDF could not be fitted on the training queries")]
+    /// TF-IDF cannot be fitted on the training queries.
+    #[error("TF-IDF cannot be fitted on the training queries")]
     Fit(#[from] TfidfFitError),
 }

@@ -81,7 +81,7 @@ impl TrainingQuery {
 /// every document that passes the filter and has a training query is ranked, so there are `k` hits
 /// whenever there are `k` such documents.
 ///
-/// Any [`Encoder`] makes the vectors; [`TrainingQueryKnn::tfidf`] fits TF-IDF on the training
+/// Any [`Encoder`] computes the vectors; [`TrainingQueryKnn::tfidf`] fits TF-IDF on the training
 /// queries. Every query is compared with all training queries, in `f64` and in a fixed order:
 /// rankings do not depend on batching or on the number of threads.
 ///
@@ -90,9 +90,9 @@ impl TrainingQuery {
 /// use ir_core::{Retriever, Search};
 /// use ir_knn::{TfidfConfig, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig};
 ///
-/// let documents = ["harbour-radar", "tea-leaves", "kettles"].into_iter().collect();
+/// let documents = ["harbor-radar", "tea-leaves", "kettles"].into_iter().collect();
 /// let training = vec![
-///     TrainingQuery::new("p1", "detect ships in radar images", ["harbour-radar"]),
+///     TrainingQuery::new("p1", "detect ships in radar images", ["harbor-radar"]),
 ///     TrainingQuery::new("p2", "grade black tea by its leaves", ["tea-leaves"]),
 ///     TrainingQuery::new("p3", "how long tea is boiled", ["kettles", "tea-leaves"]),
 /// ];
@@ -102,7 +102,7 @@ impl TrainingQuery {
 /// let search = Search::top(2);
 /// let ranking = knn.search("images of ships at night", &search)?;
 /// let best = ranking.hits()[0];
-/// assert_eq!(knn.ids().id(best.doc), "harbour-radar");
+/// assert_eq!(knn.ids().id(best.doc), "harbor-radar");
 ///
 /// // The training queries that contribute to the score:
 /// let explanation = knn.explain("images of ships at night", best.doc, &search)?;
@@ -279,8 +279,8 @@ impl<E: Encoder> TrainingQueryKnn<E> {
         })
     }
 
-    /// Explains the score of a document for a query: the root is the score, its parts are the votes
-    /// of training queries, nearest first, with their similarities.
+    /// Explains the score of a document for a query: the root is the score, its details are the
+    /// votes of training queries, nearest first, with their similarities.
     ///
     /// Documents beyond the `k` best are explained too. Returns `None` for a document without
     /// votes: the filter excludes it, it has no training query, or the aggregation visits none of
@@ -314,8 +314,8 @@ impl<E: Encoder> TrainingQueryKnn<E> {
         for Vote { row, value, .. } in votes {
             let TrainingQuery { id, text, .. } = &self.training.queries[row as usize];
             let similarity = similarity(self.config.metric, distances[row as usize]) as f32;
-            let what = format!("{id}, similarity {similarity}: {text}");
-            tree = tree.with_detail(Explanation::new(sign * value as f32, what));
+            let description = format!("{id}, similarity {similarity}: {text}");
+            tree = tree.with_detail(Explanation::new(sign * value as f32, description));
         }
         Ok(Some(tree))
     }

@@ -5,7 +5,8 @@
 //! of 2 MiB, 100,000 × 384 vectors are read about 1.8 times as fast. Software prefetching, and sums
 //! in f32 before those in f64, were measured too: neither adds anything.
 
-/// Asks the kernel to back these bytes with huge pages. Has no effect where that is not possible.
+/// Advises the kernel to back these bytes with huge pages. Does nothing where huge pages are
+/// unsupported.
 pub(crate) fn advise(bytes: &[u8]) {
     #[cfg(target_os = "linux")]
     linux::advise(bytes);

@@ -50,7 +50,7 @@ enum SimdLevel {
     Avx512,
 }
 
-/// Calls a function of the level's module. Its features were detected when the level was made.
+/// Calls a function of the level's module. [`Cpu::detect`] has verified the level's CPU features.
 macro_rules! dispatch {
     ($cpu:expr, $function:ident($($argument:expr),*)) => {
         match $cpu.0 {

@@ -14,9 +14,9 @@ use crate::matrix::{MatrixError, normalize_rows};
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LsiConfig {
-    /// TF-IDF vectors that are decomposed.
+    /// TF-IDF weighting and vocabulary of the decomposed matrix.
     pub tfidf: TfidfConfig,
-    /// Truncated SVD, which determines the number of dimensions.
+    /// Configuration of the truncated SVD, including the number of dimensions.
     pub svd: TruncatedSvdConfig,
     /// L2 normalization of the resulting vectors. Default: false.
     pub normalize: bool,
@@ -178,10 +178,10 @@ impl<A: Analyzer> Encoder for Lsi<A> {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LsiError {
-    /// TF-IDF could not be fitted.
-    #[error("TF-IDF could not be fitted")]
+    /// TF-IDF cannot be fitted.
+    #[error("TF-IDF cannot be fitted")]
     Tfidf(#[from] TfidfFitError),
-    /// The matrix of TF-IDF vectors could not be decomposed.
-    #[error("the matrix of TF-IDF vectors could not be decomposed")]
+    /// The matrix of TF-IDF vectors cannot be decomposed.
+    #[error("the matrix of TF-IDF vectors cannot be decomposed")]
     Svd(#[from] TruncatedSvdError),
 }

@@ -405,8 +405,8 @@ fn weighted_sums(
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named in the messages")]
 pub enum RandomIndexingError {
-    /// The vocabulary could not be determined.
-    #[error("the vocabulary could not be determined")]
+    /// The vocabulary cannot be determined.
+    #[error("the vocabulary cannot be determined")]
     Vocabulary(#[from] TfidfFitError),
     /// The number of dimensions is below 2.
     #[error("expected vectors of at least 2 dimensions, found {found}")]

@@ -28,7 +28,9 @@ pub enum FaissError {
     #[error("expected Flat, HNSW... or IVF... without refinement, found {found:?}")]
     Description { found: String },
     /// FAISS rejects the description, or the vectors are too few for training.
-    #[error("{description}: FAISS could not build it from {documents} vectors of {dim} dimensions")]
+    #[error(
+        "{description}: FAISS cannot build the index from {documents} vectors of {dim} dimensions"
+    )]
     Build {
         description: String,
         documents: usize,

@@ -119,7 +119,7 @@ impl FaissIndex {
         &self.description
     }
 
-    /// Similarity that scores are.
+    /// Similarity that the scores measure.
     #[must_use]
     pub fn similarity(&self) -> VectorSimilarity {
         self.similarity
@@ -134,7 +134,7 @@ impl FaissIndex {
     fn search_with(
         &self,
         query: &[f32],
-        how: &Search<'_>,
+        search: &Search<'_>,
         search_parameter: usize,
     ) -> Result<Ranking, SearchError> {
         let Some(engine) = &self.engine else {
@@ -146,10 +146,10 @@ impl FaissIndex {
             normalize(&mut query);
         }
         let documents = self.ids.len();
-        let allowed = how.filter().map(|_| {
+        let allowed = search.filter().map(|_| {
             let mut bits = vec![0_u8; documents.div_ceil(8)];
             for doc in 0..documents {
-                let allowed = how.allows(DocNum::new(doc as u32));
+                let allowed = search.allows(DocNum::new(doc as u32));
                 bits[doc / 8] |= u8::from(allowed) << (doc % 8);
             }
             bits
@@ -157,7 +157,7 @@ impl FaissIndex {
         let passing = allowed.as_ref().map_or(documents, |bits| {
             bits.iter().map(|byte| byte.count_ones() as usize).sum()
         });
-        let k = how.k().min(passing);
+        let k = search.k().min(passing);
         if k == 0 {
             return Ranking::from_hits(Vec::new());
         }
@@ -199,8 +199,8 @@ impl Retriever for FaissIndex {
         &self.ids
     }
 
-    fn search(&self, query: &[f32], how: &Search<'_>) -> Result<Ranking, SearchError> {
-        self.search_with(query, how, self.family.default_parameter())
+    fn search(&self, query: &[f32], search: &Search<'_>) -> Result<Ranking, SearchError> {
+        self.search_with(query, search, self.family.default_parameter())
     }
 }
 
@@ -218,8 +218,8 @@ impl Retriever for FaissSearcher<'_> {
         &self.index.ids
     }
 
-    fn search(&self, query: &[f32], how: &Search<'_>) -> Result<Ranking, SearchError> {
-        self.index.search_with(query, how, self.search_parameter)
+    fn search(&self, query: &[f32], search: &Search<'_>) -> Result<Ranking, SearchError> {
+        self.index.search_with(query, search, self.search_parameter)
     }
 }
 

@@ -2,7 +2,7 @@
 
 #[allow(
     unsafe_code,
-    reason = "calls of a C interface; the module says why they are sound"
+    reason = "calls of a C interface; the module documents their soundness"
 )]
 mod engine;
 mod error;

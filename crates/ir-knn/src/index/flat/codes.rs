@@ -225,8 +225,8 @@ impl QuantizedQuery {
         }
     }
 
-    /// Interleaved codes of some queries, as [`Cpu::screen`] takes them: four bytes per query and
-    /// four dimensions.
+    /// Interleaved codes of several queries, in the layout of [`Cpu::screen`]: four bytes per query
+    /// and four dimensions.
     pub(super) fn interleave<'a>(queries: impl Iterator<Item = &'a Self> + Clone) -> Vec<i8> {
         let groups = queries
             .clone()

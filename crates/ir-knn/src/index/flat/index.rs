@@ -68,7 +68,7 @@ struct Inner {
     similarity: VectorSimilarity,
     dim: usize,
     ids: DocIds,
-    /// Shared with the index without codes that this one was made from.
+    /// Shared with the index without codes from which this one was built.
     rows: Arc<NumberBuffer<f32>>,
     codes: Option<FlatCodes>,
     file: Option<VectorFile>,
@@ -162,8 +162,8 @@ impl FlatIndex {
     /// # let vectors = ndarray::array![[1.0, 2.0], [3.0, 4.0]];
     /// # let index = FlatIndex::new(ids, vectors, VectorSimilarity::InnerProduct)?;
     /// let coded = index.clone().with_codes();
-    /// let how = Search::top(1);
-    /// assert_eq!(coded.search(&[1.0, 1.0], &how)?, index.search(&[1.0, 1.0], &how)?);
+    /// let search = Search::top(1);
+    /// assert_eq!(coded.search(&[1.0, 1.0], &search)?, index.search(&[1.0, 1.0], &search)?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -197,7 +197,7 @@ impl FlatIndex {
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveVectorIndexError> {
         let path = path.as_ref();
         write_file(&FLAT, path, |writer| self.write_sections(writer))
-            .map_err(SaveVectorIndexError::at(path))
+            .map_err(SaveVectorIndexError::with_path(path))
     }
 
     /// Writes the sections of a flat index.
@@ -329,7 +329,7 @@ impl FlatIndex {
         self.inner.dim
     }
 
-    /// Similarity that scores are.
+    /// Similarity that the scores measure.
     #[must_use]
     pub fn similarity(&self) -> VectorSimilarity {
         self.inner.similarity
@@ -410,8 +410,8 @@ impl Retriever for FlatIndex {
         &self.inner.ids
     }
 
-    fn search(&self, query: &[f32], how: &Search<'_>) -> Result<Ranking, SearchError> {
-        let mut rankings = self.search_batch(&[(query, *how)])?;
+    fn search(&self, query: &[f32], search: &Search<'_>) -> Result<Ranking, SearchError> {
+        let mut rankings = self.search_batch(&[(query, *search)])?;
         Ok(rankings.pop().unwrap_or_default())
     }
 

@@ -36,7 +36,7 @@ struct PreparedQuery<'q, 's> {
     wide: WideQuery,
     /// [`None`] if every row is scored.
     quantized: Option<QuantizedQuery>,
-    how: &'q Search<'s>,
+    search: &'q Search<'s>,
 }
 
 impl FlatScan<'_> {
@@ -57,16 +57,16 @@ impl FlatScan<'_> {
             self.dim <= MAX_DIM && (self.tiles.is_some() || count >= MIN_BATCH_TO_QUANTIZE);
         let prepared: Vec<PreparedQuery<'_, '_>> = queries
             .iter()
-            .map(|(query, how)| {
+            .map(|(query, search)| {
                 let wide = WideQuery::new(self.cpu, query);
                 // If k is a large fraction of all rows, bounds screen out none.
-                let screens = screens && how.k() < self.len() / 4;
+                let screens = screens && search.k() < self.len() / 4;
                 let quantized =
                     screens.then(|| QuantizedQuery::new(self.similarity, query, wide.squared_norm));
                 PreparedQuery {
                     wide,
                     quantized,
-                    how,
+                    search,
                 }
             })
             .collect();
@@ -138,10 +138,10 @@ impl FlatScan<'_> {
     fn search_tiles(&self, tiles: Range<usize>, queries: &[PreparedQuery<'_, '_>]) -> Vec<TopK> {
         let mut best: Vec<TopK> = queries
             .iter()
-            .map(|query| TopK::new(query.how.k()))
+            .map(|query| TopK::new(query.search.k()))
             .collect();
         let (screened, unscreened): (Vec<usize>, Vec<usize>) = (0..queries.len())
-            .filter(|&at| queries[at].how.k() > 0)
+            .filter(|&at| queries[at].search.k() > 0)
             .partition(|&at| queries[at].quantized.is_some());
         let mut batches: Vec<ScreenBatch> = screened
             .chunks(MAX_QUERIES)
@@ -195,7 +195,7 @@ impl FlatScan<'_> {
         let mut worst = best.worst();
         for (doc, row) in (first as u32..).zip(rows.chunks_exact(self.dim)) {
             let doc = DocNum::new(doc);
-            if !query.how.allows(doc) {
+            if !query.search.allows(doc) {
                 continue;
             }
             let score = self.similarity.score(self.cpu, &query.wide, row);
@@ -220,7 +220,7 @@ impl FlatScan<'_> {
             let at = passed.trailing_zeros() as usize;
             passed &= passed - 1;
             let doc = DocNum::new((first + at) as u32);
-            if query.how.allows(doc) {
+            if query.search.allows(doc) {
                 let start = (first + at) * self.dim;
                 let row = &self.rows[start..start + self.dim];
                 best.push(doc, self.similarity.score(self.cpu, &query.wide, row));

@@ -77,10 +77,10 @@ impl NodeDocuments {
         let size = documents.checked_mul(4);
         let order = file.section(section::NODE_DOCUMENTS, size, each_once)?;
         let order = NumberBuffer::from_section(order);
-        let mut seen = vec![false; documents];
+        let mut is_assigned = vec![false; documents];
         for &doc in order.get() {
-            match seen.get_mut(doc as usize) {
-                Some(seen) if !*seen => *seen = true,
+            match is_assigned.get_mut(doc as usize) {
+                Some(assigned) if !*assigned => *assigned = true,
                 _ => return Err(file.malformed(section::NODE_DOCUMENTS, each_once)),
             }
         }

@@ -200,7 +200,7 @@ impl HnswIndex {
             writer.section(section::LINKS, &inner.links.to_bytes())?;
             inner.documents.write(writer)
         })
-        .map_err(SaveVectorIndexError::at(path))
+        .map_err(SaveVectorIndexError::with_path(path))
     }
 
     /// Opens a saved index by mapping it into memory, without copying vectors or graph. Verifies
@@ -318,7 +318,7 @@ impl Inner {
         }
     }
 
-    /// Runs a closure with a scratch buffer of its own.
+    /// Runs a closure with an exclusive scratch buffer.
     pub(super) fn with_scratch<T>(&self, run: impl FnOnce(&mut SearchScratch) -> T) -> T {
         let locked = || match self.scratches.lock() {
             Ok(scratches) => scratches,

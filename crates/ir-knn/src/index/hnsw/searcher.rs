@@ -64,10 +64,10 @@ impl HnswSearcher {
     }
 
     /// Beam width of a search; [`None`] if scanning all documents that pass is less work.
-    fn beam_width(&self, how: &Search<'_>) -> Option<usize> {
+    fn beam_width(&self, search: &Search<'_>) -> Option<usize> {
         let inner = &*self.index.inner;
         let all = inner.documents.all();
-        let passing = how.filter().map_or(all.len(), |filter| {
+        let passing = search.filter().map_or(all.len(), |filter| {
             filter.count().unwrap_or_else(|| {
                 let sample = &all[..all.len().min(FILTER_SAMPLE)];
                 let passes = |doc: &&u32| filter.contains(DocNum::new(**doc));
@@ -75,7 +75,7 @@ impl HnswSearcher {
             })
         });
         let passing = passing.min(all.len());
-        let width = self.ef_search.0.max(how.k()).saturating_mul(all.len());
+        let width = self.ef_search.0.max(search.k()).saturating_mul(all.len());
         let width = width.checked_div(passing)?;
         // A graph search takes about as long as scoring so many contiguous rows. A scattered row
         // takes as long as five contiguous ones.
@@ -87,19 +87,19 @@ impl HnswSearcher {
     fn search_graph(
         &self,
         query: &[f32],
-        how: &Search<'_>,
+        search: &Search<'_>,
         width: usize,
     ) -> Result<Ranking, SearchError> {
         let inner = &*self.index.inner;
-        let search = inner.graph_search();
+        let graph = inner.graph_search();
         let flat = &inner.flat;
         let wide = WideQuery::new(flat.cpu(), query);
         inner.with_scratch(|scratch| {
-            let graph_query = search.vectors.query(query);
-            search.descend(&graph_query, 0, scratch);
+            let graph_query = graph.vectors.query(query);
+            graph.descend(&graph_query, 0, scratch);
             scratch.beam.widen(width);
-            search.search_layer(&graph_query, 0, scratch);
-            let mut best = TopK::new(how.k());
+            graph.search_layer(&graph_query, 0, scratch);
+            let mut best = TopK::new(search.k());
             let candidates = scratch.beam.candidates();
             for (at, candidate) in candidates.iter().enumerate() {
                 if let Some(next) = candidates.get(at + 2) {
@@ -109,7 +109,7 @@ impl HnswSearcher {
                 let mut score = None;
                 for &doc in inner.documents.get(candidate.node() as usize) {
                     let doc = DocNum::new(doc);
-                    if how.allows(doc) {
+                    if search.allows(doc) {
                         let score = score.get_or_insert_with(|| {
                             let vector = flat.vector(doc);
                             flat.similarity().score(flat.cpu(), &wide, vector)
@@ -122,15 +122,15 @@ impl HnswSearcher {
         })
     }
 
-    /// Ranking for a validated query.
-    fn search_valid(&self, query: &[f32], how: &Search<'_>) -> Result<Ranking, SearchError> {
-        if let Some(width) = self.beam_width(how) {
-            let ranking = self.search_graph(query, how, width)?;
-            if ranking.len() == how.k() {
+    /// Searches with a validated query.
+    fn search_valid(&self, query: &[f32], search: &Search<'_>) -> Result<Ranking, SearchError> {
+        if let Some(width) = self.beam_width(search) {
+            let ranking = self.search_graph(query, search, width)?;
+            if ranking.len() == search.k() {
                 return Ok(ranking);
             }
         }
-        self.index.flat().search(query, how)
+        self.index.flat().search(query, search)
     }
 }
 
@@ -141,9 +141,9 @@ impl Retriever for HnswSearcher {
         self.index.ids()
     }
 
-    fn search(&self, query: &[f32], how: &Search<'_>) -> Result<Ranking, SearchError> {
+    fn search(&self, query: &[f32], search: &Search<'_>) -> Result<Ranking, SearchError> {
         self.index.flat().check_query(query)?;
-        self.search_valid(query, how)
+        self.search_valid(query, search)
     }
 
     /// Searches on the current rayon thread pool, one query per thread.
@@ -151,7 +151,7 @@ impl Retriever for HnswSearcher {
         for (query, _) in queries {
             self.index.flat().check_query(query)?;
         }
-        let search = |(query, how): &(&[f32], Search<'_>)| self.search_valid(query, how);
-        queries.par_iter().map(search).collect()
+        let run = |(query, search): &(&[f32], Search<'_>)| self.search_valid(query, search);
+        queries.par_iter().map(run).collect()
     }
 }

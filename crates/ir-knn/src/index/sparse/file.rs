@@ -45,7 +45,7 @@ impl SparseIndex {
             let metadata = VectorMetadata::new(inner.similarity, inner.dim, inner.ids.len());
             write_ids_and_metadata(writer, &inner.ids, &metadata)
         })
-        .map_err(SaveVectorIndexError::at(path))
+        .map_err(SaveVectorIndexError::with_path(path))
     }
 
     /// Opens a saved index by mapping it into memory, without copying the vectors. Verifies all

@@ -16,7 +16,7 @@ use crate::matrix::CsrMatrix;
 ///
 /// Rankings are bit-identical to those of a [`FlatIndex`](crate::FlatIndex) of the same vectors:
 /// scores are summed in f64 and rounded to f32, equal scores are ordered by document number, and
-/// vectors that share no column with the query are ranked too, if k reaches that far.
+/// vectors that share no column with the query are ranked too, if k is large enough.
 ///
 /// A search reads the posting lists of the query's columns and one number per vector. The index
 /// takes 16 bytes per nonzero value.
@@ -198,7 +198,7 @@ impl SparseIndex {
         self.inner.rows.values.get().len()
     }
 
-    /// Similarity that scores are.
+    /// Similarity that the scores measure.
     #[must_use]
     pub fn similarity(&self) -> VectorSimilarity {
         self.inner.similarity
@@ -267,9 +267,11 @@ impl Retriever for SparseIndex {
         &self.inner.ids
     }
 
-    fn search(&self, query: &SparseVector, how: &Search<'_>) -> Result<Ranking, SearchError> {
+    fn search(&self, query: &SparseVector, search: &Search<'_>) -> Result<Ranking, SearchError> {
         self.check_query(query)?;
-        self.inner.scan().search(query.view(), how, &mut Vec::new())
+        self.inner
+            .scan()
+            .search(query.view(), search, &mut Vec::new())
     }
 
     /// Searches on the current rayon thread pool, one query per thread.
@@ -283,8 +285,8 @@ impl Retriever for SparseIndex {
         let scan = self.inner.scan();
         queries
             .par_iter()
-            .map_init(Vec::new, |products, (query, how)| {
-                scan.search(query.view(), how, products)
+            .map_init(Vec::new, |products, (query, search)| {
+                scan.search(query.view(), search, products)
             })
             .collect()
     }

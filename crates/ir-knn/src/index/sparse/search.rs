@@ -2,8 +2,8 @@
 //!
 //! Products are accumulated column by column through the inverted index. That is not the order of
 //! summation of a dense score, so the sum may differ in its last bits; the norms of both vectors
-//! bound by how much. Vectors that may be in the top k under these bounds are scored again in the
-//! order of [`FlatIndex`](crate::FlatIndex).
+//! bound the difference. Vectors that may be in the top k under these bounds are scored again in
+//! the order of [`FlatIndex`](crate::FlatIndex).
 
 use ir_core::{DocNum, Ranking, Search, SearchError, TopK};
 
@@ -80,7 +80,7 @@ pub(super) fn squared_norm(vector: SparseVectorView<'_>) -> f64 {
     dot(vector, vector)
 }
 
-/// Sum of no products. Adding any product but a zero one changes it.
+/// Sentinel for an empty sum of products: any nonzero product changes it.
 const NO_PRODUCTS: f64 = -0.0;
 
 impl SparseScan<'_> {
@@ -88,10 +88,10 @@ impl SparseScan<'_> {
     pub(super) fn search(
         self,
         query: SparseVectorView<'_>,
-        how: &Search<'_>,
+        search: &Search<'_>,
         products: &mut Vec<f64>,
     ) -> Result<Ranking, SearchError> {
-        if how.k() == 0 {
+        if search.k() == 0 {
             return Ok(Ranking::default());
         }
         products.clear();
@@ -107,13 +107,13 @@ impl SparseScan<'_> {
         let margin = terms as f64 * f64::EPSILON * 4.0;
         let allowed = || {
             let docs = (0..products.len()).map(|n| DocNum::new(n as u32));
-            docs.filter(|&doc| how.allows(doc))
+            docs.filter(|&doc| search.allows(doc))
         };
         let bounds = |doc: DocNum| {
             let norm = self.squared_norms[doc.index()];
             self.score_bounds(query_norm, products[doc.index()], norm, margin)
         };
-        let mut lowest = TopK::new(how.k());
+        let mut lowest = TopK::new(search.k());
         let mut worst = None;
         for doc in allowed() {
             let (low, _) = bounds(doc);
@@ -122,7 +122,7 @@ impl SparseScan<'_> {
                 worst = lowest.worst().map(|hit| hit.score);
             }
         }
-        let mut best = TopK::new(how.k());
+        let mut best = TopK::new(search.k());
         for doc in allowed() {
             let (_, high) = bounds(doc);
             if worst.is_none_or(|worst| high >= worst) {

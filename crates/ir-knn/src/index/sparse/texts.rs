@@ -112,8 +112,8 @@ impl<E: Encoder> Retriever for EncodedSparse<E> {
         self.index.ids()
     }
 
-    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
-        let mut rankings = self.search_batch(&[(query, *how)])?;
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        let mut rankings = self.search_batch(&[(query, *search)])?;
         Ok(rankings.pop().unwrap_or_default())
     }
 
@@ -123,7 +123,7 @@ impl<E: Encoder> Retriever for EncodedSparse<E> {
         let batch: Vec<(&SparseVector, Search<'_>)> = vectors
             .iter()
             .zip(queries)
-            .map(|(vector, (_, how))| (vector, *how))
+            .map(|(vector, (_, search))| (vector, *search))
             .collect();
         self.index.search_batch(&batch)
     }

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Definition of random indexing in dense matrices, one loop per sum.
-fn textbook(counts: &[Vec<f64>], config: &RandomIndexingConfig, names: &[&str]) -> Vec<Vec<f64>> {
+fn reference(counts: &[Vec<f64>], config: &RandomIndexingConfig, names: &[&str]) -> Vec<Vec<f64>> {
     let (n, terms) = (counts.len(), counts[0].len());
     let global: Vec<f64> = (0..terms)
         .map(|t| {
@@ -110,7 +110,7 @@ fn vectors_match_the_definition() {
                     .with_seed(7);
                 let (fitted, found) = RandomIndexing::fit_transform(&TEXTS, &config).unwrap();
                 assert_eq!(fitted.terms().collect::<Vec<_>>(), words);
-                let expected = textbook(&counts, &config, &words);
+                let expected = reference(&counts, &config, &words);
                 for (found, expected) in found.iter().zip(expected.iter().flatten()) {
                     assert!((found - expected).abs() < 1e-12, "{config:?}");
                 }

@@ -11,7 +11,7 @@ pub(super) struct EigenPairs {
     pub(super) vectors: Vec<f64>,
 }
 
-/// Restarts after which the iteration is given up.
+/// Maximum number of restarts.
 const MAX_RESTARTS: usize = 1000;
 
 /// Thick-restart Lanczos method with full reorthogonalization.
@@ -33,14 +33,14 @@ pub(super) fn largest(
     let steps = size.min((2 * wanted + 1).max(20));
     let mut basis = KrylovBasis::new(size, steps);
     let mut start = basis.random_orthogonal(&mut random)?;
-    scale(&mut start)?;
+    normalize(&mut start)?;
     basis.push(&start);
     let mut projected = DMatrix::<f64>::zeros(steps, steps);
-    let mut kept = 0;
+    let mut retained = 0;
     let mut previous: Option<Vec<f64>> = None;
     for _ in 0..MAX_RESTARTS {
         let mut residual = 0.0;
-        for step in kept..steps {
+        for step in retained..steps {
             let mut next = operator(basis.vector(step));
             let before = norm(&next);
             let mut projections = basis.orthogonalize(&mut next);
@@ -62,7 +62,7 @@ pub(super) fn largest(
                 residual = 0.0;
                 next = basis.random_orthogonal(&mut random)?;
             }
-            scale(&mut next)?;
+            normalize(&mut next)?;
             basis.push(&next);
         }
         let RitzPairs {
@@ -86,19 +86,19 @@ pub(super) fn largest(
         if converged {
             // A Krylov space contains one vector of each eigenspace only. Another round from a
             // random vector finds the others of repeated eigenvalues.
-            kept = wanted;
-            basis.restart(&vectors, kept);
+            retained = wanted;
+            basis.restart(&vectors, retained);
             basis.pop();
             let mut random_start = basis.random_orthogonal(&mut random)?;
-            scale(&mut random_start)?;
+            normalize(&mut random_start)?;
             basis.push(&random_start);
             previous = Some(values[..wanted].to_vec());
         } else {
-            kept = wanted + (steps - wanted) / 2;
-            basis.restart(&vectors, kept);
+            retained = wanted + (steps - wanted) / 2;
+            basis.restart(&vectors, retained);
         }
         projected.fill(0.0);
-        for (i, &value) in values[..kept].iter().enumerate() {
+        for (i, &value) in values[..retained].iter().enumerate() {
             projected[(i, i)] = value;
         }
     }
@@ -179,11 +179,11 @@ impl KrylovBasis {
     /// Returns a random vector orthogonal to the basis, or `None` if the basis spans the space.
     fn random_orthogonal(&self, random: &mut SplitMix64) -> Option<Vec<f64>> {
         for _ in 0..10 {
-            let mut vector: Vec<f64> = (0..self.size).map(|_| symmetric(random)).collect();
-            scale(&mut vector)?;
+            let mut vector: Vec<f64> = (0..self.size).map(|_| uniform(random)).collect();
+            normalize(&mut vector)?;
             self.orthogonalize(&mut vector);
             if norm(&vector) > 1e-8 {
-                scale(&mut vector)?;
+                normalize(&mut vector)?;
                 self.orthogonalize(&mut vector);
                 return Some(vector);
             }
@@ -191,13 +191,13 @@ impl KrylovBasis {
         None
     }
 
-    /// Returns `count` linear combinations of the basis with the coefficients in the columns of
-    /// `by`.
-    fn combine(&self, by: &DMatrix<f64>, count: usize) -> Vec<f64> {
+    /// Returns `count` linear combinations of the basis, weighted by the columns of
+    /// `coefficients`.
+    fn combine(&self, coefficients: &DMatrix<f64>, count: usize) -> Vec<f64> {
         let mut combined = vec![0.0; count * self.size];
         let vectors = combined.par_chunks_exact_mut(self.size).enumerate();
         vectors.for_each(|(column, vector)| {
-            for (number, &weight) in by.column(column).iter().enumerate() {
+            for (number, &weight) in coefficients.column(column).iter().enumerate() {
                 for (value, other) in vector.iter_mut().zip(self.vector(number)) {
                     *value += weight * other;
                 }
@@ -206,22 +206,22 @@ impl KrylovBasis {
         combined
     }
 
-    /// Replaces the basis by `kept` linear combinations, followed by its last vector.
-    fn restart(&mut self, by: &DMatrix<f64>, kept: usize) {
+    /// Replaces the basis by `retained` linear combinations, followed by its last vector.
+    fn restart(&mut self, coefficients: &DMatrix<f64>, retained: usize) {
         let last = self.vector(self.len() - 1).to_vec();
-        self.values = self.combine(by, kept);
+        self.values = self.combine(coefficients, retained);
         self.push(&last);
     }
 }
 
 /// Inner product in eight partial sums, added in a fixed order.
-fn dot(one: &[f64], other: &[f64]) -> f64 {
+fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
-    let (ones, others) = (one.chunks_exact(8), other.chunks_exact(8));
-    let rest = ones.remainder().iter().zip(others.remainder());
+    let (a_chunks, b_chunks) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest = a_chunks.remainder().iter().zip(b_chunks.remainder());
     let rest: f64 = rest.map(|(a, b)| a * b).sum();
-    for (one, other) in ones.zip(others) {
-        for (sum, (a, b)) in sums.iter_mut().zip(one.iter().zip(other)) {
+    for (a, b) in a_chunks.zip(b_chunks) {
+        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
             *sum += a * b;
         }
     }
@@ -233,7 +233,7 @@ fn norm(vector: &[f64]) -> f64 {
 }
 
 /// Scales a vector to length 1. Returns `None` for a zero vector.
-fn scale(vector: &mut [f64]) -> Option<()> {
+fn normalize(vector: &mut [f64]) -> Option<()> {
     let length = norm(vector);
     if length <= 0.0 {
         return None;
@@ -243,6 +243,6 @@ fn scale(vector: &mut [f64]) -> Option<()> {
 }
 
 /// Returns a uniform random number from -1 to 1.
-fn symmetric(random: &mut SplitMix64) -> f64 {
+fn uniform(random: &mut SplitMix64) -> f64 {
     (random.next_u64() >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
 }

@@ -100,7 +100,7 @@ pub enum IdfWeighting {
     None,
 }
 
-/// Normalization of a vector: its divisor. Zero vectors stay zero.
+/// Vector norm by which a vector is divided. Zero vectors are unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowNorm {

@@ -15,7 +15,7 @@ pub(super) struct TermCounter<'a, A> {
     words: String,
     /// Offsets of the words, and the end of the last.
     starts: Vec<usize>,
-    /// Of each term number: the last text that contains it, and its index in the counts.
+    /// Last text that contains each term, by term number, and the term's index in the counts.
     last_seen: Vec<(usize, usize)>,
     text: usize,
 }

@@ -49,7 +49,7 @@ pub enum TfidfFitError {
     UnseenTerm { term: String },
 }
 
-/// Error deserializing a vectorizer that no fit produces.
+/// Error deserializing an inconsistent vectorizer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SavedTfidfError {
     #[error("expected {terms} idf values, one per term, found {idf}")]

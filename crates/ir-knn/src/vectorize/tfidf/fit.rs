@@ -17,22 +17,22 @@ pub(super) fn fit<A: Analyzer, T: AsRef<str> + Sync>(
     if texts.is_empty() {
         return Err(TfidfFitError::NoTexts);
     }
-    let (seen, mut chunks) = match &config.vocabulary {
+    let (vocabulary, mut chunks) = match &config.vocabulary {
         Some(vocabulary) => count_fixed(&analyzer, vocabulary, texts, config)?,
         None => count_all(&analyzer, texts, config),
     };
-    let frequencies = TermFrequencies::new(&chunks, seen.len());
+    let frequencies = TermFrequencies::new(&chunks, vocabulary.len());
     let (terms, df) = if config.vocabulary.is_some() {
-        (seen, frequencies.documents)
+        (vocabulary, frequencies.documents)
     } else {
-        let kept = select_terms(&seen, &frequencies, texts.len(), config)?;
-        let mut columns = vec![None; seen.len()];
-        for (column, &old) in (0..).zip(&kept) {
+        let selected = select_terms(&vocabulary, &frequencies, texts.len(), config)?;
+        let mut columns = vec![None; vocabulary.len()];
+        for (column, &old) in (0..).zip(&selected) {
             columns[old] = Some(column);
         }
         let numbered = || {
             let mut terms = Vocabulary::default();
-            for term in kept.iter().filter_map(|&old| seen.term(old)) {
+            for term in selected.iter().filter_map(|&old| vocabulary.term(old)) {
                 terms.insert(term);
             }
             terms
@@ -43,7 +43,10 @@ pub(super) fn fit<A: Analyzer, T: AsRef<str> + Sync>(
                 .for_each(|chunk| renumber(chunk, &columns));
         };
         let (terms, ()) = rayon::join(numbered, renumbered);
-        let df = kept.iter().map(|&old| frequencies.documents[old]).collect();
+        let df = selected
+            .iter()
+            .map(|&old| frequencies.documents[old])
+            .collect();
         (terms, df)
     };
     let idf = idf_weights(&terms, &df, texts.len(), config.idf)?;
@@ -149,12 +152,12 @@ impl TermFrequencies {
 
 /// Selects the vocabulary by document frequency and size. Returns term numbers by column.
 fn select_terms(
-    seen: &Vocabulary,
+    vocabulary: &Vocabulary,
     frequencies: &TermFrequencies,
     texts: usize,
     config: &TfidfConfig,
 ) -> Result<Vec<usize>, TfidfFitError> {
-    let terms = seen.len();
+    let terms = vocabulary.len();
     if terms == 0 {
         return Err(TfidfFitError::NoTerms { texts });
     }
@@ -166,8 +169,8 @@ fn select_terms(
         let df = frequencies.documents[old] as f64;
         df >= least && df <= most
     };
-    let mut kept: Vec<usize> = (0..terms).filter(inside).collect();
-    if kept.is_empty() {
+    let mut selected: Vec<usize> = (0..terms).filter(inside).collect();
+    if selected.is_empty() {
         return Err(TfidfFitError::NoTermsLeft {
             terms,
             least,
@@ -177,27 +180,27 @@ fn select_terms(
     }
     // Most comparisons are decided by the first eight bytes, compared as a number.
     let key = |&old: &usize| {
-        let term = seen.term(old).unwrap_or_default();
+        let term = vocabulary.term(old).unwrap_or_default();
         let mut head = [0; 8];
         let length = term.len().min(8);
         head[..length].copy_from_slice(&term.as_bytes()[..length]);
         (u64::from_be_bytes(head), term, old)
     };
-    let mut sorted: Vec<_> = kept.par_iter().map(key).collect();
+    let mut sorted: Vec<_> = selected.par_iter().map(key).collect();
     sorted.par_sort_unstable();
-    kept = sorted.into_par_iter().map(|(_, _, old)| old).collect();
-    if let Some(limit) = config.max_features.filter(|&limit| limit < kept.len()) {
+    selected = sorted.into_par_iter().map(|(_, _, old)| old).collect();
+    if let Some(limit) = config.max_features.filter(|&limit| limit < selected.len()) {
         // Binary weights count a term once per text.
         let weight = |old: usize| match config.tf {
             super::TfWeighting::Binary => frequencies.documents[old],
             _ => frequencies.occurrences[old],
         };
-        let mut frequent = kept.clone();
+        let mut frequent = selected.clone();
         frequent.sort_by_key(|&old| std::cmp::Reverse(weight(old)));
         let frequent: FxHashSet<usize> = frequent.into_iter().take(limit).collect();
-        kept.retain(|old| frequent.contains(old));
+        selected.retain(|old| frequent.contains(old));
     }
-    Ok(kept)
+    Ok(selected)
 }
 
 /// Replaces term numbers by columns and drops terms without a column.

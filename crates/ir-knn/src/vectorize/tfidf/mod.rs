@@ -17,7 +17,7 @@ use self::error::SavedTfidfError;
 use super::WordAnalyzer;
 use crate::matrix::CsrMatrix;
 
-/// Number of texts per parallel task. Every task builds a vocabulary of its own, so tasks are few.
+/// Number of texts per parallel task. Every task builds a separate vocabulary, so tasks are few.
 /// Results do not depend on the size.
 fn chunk_size(texts: usize) -> usize {
     texts.div_ceil(4 * rayon::current_num_threads()).max(256)
