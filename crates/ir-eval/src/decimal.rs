@@ -41,7 +41,7 @@ impl Decimal {
         let scale = 10_i64.pow(PLACES - places);
         assert!(
             digits <= MAX / scale && digits >= -MAX / scale,
-            "a decimal is at most nine million in magnitude"
+            "expected a magnitude of at most nine million"
         );
         Self(digits * scale)
     }
@@ -83,7 +83,7 @@ impl fmt::Debug for Decimal {
 /// Error parsing a [`Decimal`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "expected a decimal number of at most nine places, within nine million of zero, found {found:?}"
+    "expected a number between -9000000 and 9000000 with at most nine decimal places, found {found:?}"
 )]
 pub struct ParseDecimalError {
     #[allow(missing_docs)]

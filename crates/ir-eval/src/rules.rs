@@ -1,4 +1,4 @@
-//! Evaluation rules: everything on which two evaluations of the same run could disagree.
+//! Evaluation rules: ties, missing queries, unjudged documents, relevance level, depth.
 
 use std::fmt;
 
@@ -115,8 +115,7 @@ impl Default for Rules {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum TieBreak {
-    /// Descending byte order of the document id, as in trec_eval: an order that no system would
-    /// have chosen in its own favor.
+    /// Descending byte order of the document id, as in trec_eval. Independent of the system.
     #[default]
     TrecEval,
     /// Ascending byte order of the document id.

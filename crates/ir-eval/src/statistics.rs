@@ -1,4 +1,4 @@
-//! Sample statistics that the rooms share.
+//! Sample mean, standard deviation and quantiles.
 
 /// Arithmetic mean; NaN for no values.
 pub(crate) fn mean(values: &[f64]) -> f64 {

@@ -282,7 +282,7 @@ fn rbo_weights_as_in_the_paper() {
     assert_eq!((empty.min, empty.ext), (0.0, 0.0));
 }
 
-fn few() -> impl Strategy<Value = Vec<(u8, u8)>> {
+fn tied_scores() -> impl Strategy<Value = Vec<(u8, u8)>> {
     prop::collection::vec((0..4_u8, 0..6_u8), 2..7)
 }
 
@@ -330,7 +330,7 @@ fn naive_rbo(a: &[u32], b: &[u32], p: f64) -> f64 {
 
 proptest! {
     #[test]
-    fn ties_are_averaged_over_their_orders(items in few()) {
+    fn ties_are_averaged_over_their_orders(items in tied_scores()) {
         let estimate: Vec<f64> = items.iter().map(|i| f64::from(i.0)).collect();
         // A truth without ties.
         let truth: Vec<f64> = items.iter().enumerate().map(|(n, i)| f64::from(i.1) * 100.0 + n as f64).collect();

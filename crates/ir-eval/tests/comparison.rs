@@ -207,7 +207,7 @@ fn errors() {
     };
     assert_eq!(
         error_of(&reports, config),
-        "expected a level of significance between 0 and 1, found 1"
+        "expected a significance level between 0 and 1, found 1"
     );
     let config = ComparisonConfig {
         test: SignificanceTest::BootstrapWins(Bootstrap::TEXTBOOK),
@@ -215,7 +215,7 @@ fn errors() {
     };
     assert_eq!(
         error_of(&reports, config),
-        "expected a one-sided alternative for a test by wins, found a two-sided one"
+        "expected a one-sided alternative for the bootstrap test on wins, found a two-sided one"
     );
     let mut qrels = Qrels::new();
     qrels.insert("q00", "d", 1);
@@ -335,7 +335,7 @@ fn markdown_and_latex_are_escaped() {
     assert!(latex.contains("\nnone \\& nil & "));
     assert!(pairs().to_latex().contains("\\rlap{$^{ac}$}"));
     // Environments are balanced.
-    let count = |what: &str| latex.matches(what).count();
+    let count = |pattern: &str| latex.matches(pattern).count();
     assert_eq!(count("\\begin{"), count("\\end{"));
     assert_eq!(count("\\toprule"), 1);
 }
@@ -386,7 +386,7 @@ fn latex_details() {
     ] {
         assert!(details.contains(part), "expected {part:?} in {details}");
     }
-    let count = |what: &str| details.matches(what).count();
+    let count = |pattern: &str| details.matches(pattern).count();
     assert_eq!(count("\\begin{"), count("\\end{"));
     assert_eq!((count("\\toprule"), count("\\resizebox")), (2, 2));
     // Six scores and four tests.

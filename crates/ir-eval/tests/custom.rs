@@ -9,9 +9,9 @@ use ir_eval::{
 };
 
 /// Average precision as a custom measure.
-struct MyAP;
+struct CustomAveragePrecision;
 
-impl CustomMeasure for MyAP {
+impl CustomMeasure for CustomAveragePrecision {
     fn name(&self) -> &str {
         "MyAP"
     }
@@ -32,11 +32,11 @@ impl CustomMeasure for MyAP {
 }
 
 /// Records the list that a measure is given, as text.
-struct Seen(std::sync::Mutex<Vec<String>>);
+struct ListRecorder(std::sync::Mutex<Vec<String>>);
 
-impl CustomMeasure for &Seen {
+impl CustomMeasure for &ListRecorder {
     fn name(&self) -> &str {
-        "Seen"
+        "ListRecorder"
     }
 
     fn summary(&self) -> Summary {
@@ -87,7 +87,11 @@ fn custom_average_precision_equals_the_built_in_one() {
             ..Rules::default()
         };
         let evaluator = Evaluator::with_rules(&qrels, &[Measure::AP], rules).unwrap();
-        let report = evaluator.with(MyAP).unwrap().evaluate(&run).unwrap();
+        let report = evaluator
+            .with(CustomAveragePrecision)
+            .unwrap()
+            .evaluate(&run)
+            .unwrap();
         let mine = Measure::custom("MyAP", Summary::Mean).unwrap();
         assert_eq!(report.measures(), [Measure::AP, mine]);
         for query in report.queries() {
@@ -101,32 +105,32 @@ fn custom_average_precision_equals_the_built_in_one() {
 fn list_contains_documents_judgments_and_rules() {
     let (qrels, run) = collection();
     let lines = |rules| {
-        let seen = Seen(std::sync::Mutex::default());
+        let recorder = ListRecorder(std::sync::Mutex::default());
         let evaluator = Evaluator::with_rules(&qrels, &[], rules).unwrap();
-        let report = evaluator.with(&seen).unwrap().evaluate(&run).unwrap();
-        let measure = Measure::custom("Seen", Summary::Sum).unwrap();
+        let report = evaluator.with(&recorder).unwrap().evaluate(&run).unwrap();
+        let measure = Measure::custom("ListRecorder", Summary::Sum).unwrap();
         let total = report.summary(measure).unwrap();
         drop(report);
-        (seen.0.into_inner().unwrap(), total)
+        (recorder.0.into_inner().unwrap(), total)
     };
     let grades = "[(0, 1), (1, 2), (2, 1)]";
     let missing = "q2 false [] [(1, 1)]".to_owned();
     let all = "1:b=3:0 2:x=2:unknown 3:a=2:2 4:c=1:pooled 5:d=0.5:1";
-    let whole = format!("q1 true [{all}] {grades}");
+    let answered = format!("q1 true [{all}] {grades}");
     assert_eq!(
         lines(Rules::default()),
-        (vec![whole.clone(), missing.clone()], 5.0)
+        (vec![answered.clone(), missing.clone()], 5.0)
     );
     let old = Rules {
         trec_eval_version: TrecEvalVersion::V9,
         ..Rules::default()
     };
-    assert_eq!(lines(old).0, [whole.clone(), missing]);
+    assert_eq!(lines(old).0, [answered.clone(), missing]);
     let skip = Rules {
         missing: MissingQueries::Skip,
         ..Rules::default()
     };
-    assert_eq!(lines(skip).0, [whole]);
+    assert_eq!(lines(skip).0, [answered]);
     let judged = Rules {
         unjudged: UnjudgedDocuments::Remove,
         depth: Some(4),
@@ -142,7 +146,7 @@ fn list_contains_documents_judgments_and_rules() {
 fn custom_measures_appear_in_reports() {
     let (qrels, run) = collection();
     let evaluator = Evaluator::new(&qrels, &[Measure::RR]).unwrap();
-    let boxed: Box<dyn CustomMeasure> = Box::new(MyAP);
+    let boxed: Box<dyn CustomMeasure> = Box::new(CustomAveragePrecision);
     let report = evaluator.with(boxed).unwrap().evaluate(&run).unwrap();
     assert!(
         report.to_string().ends_with("RR    0.1667\nMyAP  0.1222\n"),
@@ -184,7 +188,7 @@ fn names() {
                 measure,
                 "{json}"
             );
-            // On a command line, it would be a typing error.
+            // An unknown name from a command line is an error.
             assert!(right.parse::<Measure>().is_err());
         }
     }
@@ -206,14 +210,13 @@ fn names() {
             .with(Called(name))
     };
     let text = |name| with(name).unwrap_err().to_string();
-    let expected =
-        "expected a name of up to 40 letters, digits and _-.@+% that no other measure has, found";
+    let expected = "expected an unused name of up to 40 letters, digits and _-.@+%, found";
     assert_eq!(text("taken"), format!("{expected} \"taken\""));
     assert_eq!(text("AP"), format!("{expected} \"AP\""));
     let unknown = Measure::custom("Mine", Summary::Mean).unwrap();
     assert_eq!(
         Evaluator::new(&qrels, &[unknown]).unwrap_err().to_string(),
-        "measure Mine: expected a registered measure, found only its name"
+        "measure Mine: expected a measure registered with the evaluator, found an unregistered name"
     );
 }
 

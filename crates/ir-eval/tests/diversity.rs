@@ -77,7 +77,7 @@ fn case() -> impl Strategy<Value = Case> {
 type List = Vec<BTreeSet<String>>;
 
 /// Σ over the list of discount(rank) · Σ (1 − α)^(times covered above).
-fn gained(list: &List, alpha: f64, discount: impl Fn(usize) -> f64) -> f64 {
+fn cumulative_gain(list: &List, alpha: f64, discount: impl Fn(usize) -> f64) -> f64 {
     let mut sum = 0.0;
     for (at, document) in list.iter().enumerate() {
         for subtopic in document {
@@ -98,7 +98,7 @@ fn ideal(documents: &[(String, BTreeSet<String>)], alpha: f64) -> List {
         let gain = |document: &BTreeSet<String>| {
             let mut longer = list.clone();
             longer.push(document.clone());
-            gained(&longer, alpha, |_| 1.0) - gained(&list, alpha, |_| 1.0)
+            cumulative_gain(&longer, alpha, |_| 1.0) - cumulative_gain(&list, alpha, |_| 1.0)
         };
         let best = (0..left.len())
             .max_by(|&a, &b| {
@@ -142,28 +142,28 @@ fn textbook(name: &str, alpha: f64, beta: f64, k: usize, list: &List, ideal: &Li
     };
     match name {
         "ERR_IA" => ratio(
-            gained(&top, alpha, reciprocal),
-            gained(&perfect, alpha, reciprocal),
+            cumulative_gain(&top, alpha, reciprocal),
+            cumulative_gain(&perfect, alpha, reciprocal),
         ),
         "nERR_IA" => ratio(
-            gained(&top, alpha, reciprocal),
-            gained(&best, alpha, reciprocal),
+            cumulative_gain(&top, alpha, reciprocal),
+            cumulative_gain(&best, alpha, reciprocal),
         ),
         "alpha_DCG" => ratio(
-            gained(&top, alpha, logarithmic),
-            gained(&perfect, alpha, logarithmic),
+            cumulative_gain(&top, alpha, logarithmic),
+            cumulative_gain(&perfect, alpha, logarithmic),
         ),
         "alpha_nDCG" => ratio(
-            gained(&top, alpha, logarithmic),
-            gained(&best, alpha, logarithmic),
+            cumulative_gain(&top, alpha, logarithmic),
+            cumulative_gain(&best, alpha, logarithmic),
         ),
         "NRBP" => {
             let scale = 1.0 - (1.0 - alpha) * beta;
-            ratio(gained(list, alpha, geometric) * scale, count)
+            ratio(cumulative_gain(list, alpha, geometric) * scale, count)
         }
         "nNRBP" => ratio(
-            gained(list, alpha, geometric),
-            gained(ideal, alpha, geometric),
+            cumulative_gain(list, alpha, geometric),
+            cumulative_gain(ideal, alpha, geometric),
         ),
         "P_IA" => mean(&|s| top.iter().filter(|d| d.contains(s)).count() as f64 / k as f64),
         "StRecall" => mean(&|s| f64::from(u8::from(top.iter().any(|d| d.contains(s))))),
@@ -246,6 +246,6 @@ fn plain_judgments_are_rejected() {
     assert_eq!(error, EvalError::NoSubtopics { measure: boxed });
     assert_eq!(
         error.to_string(),
-        "alpha_nDCG@20: expected judgments of subtopics, found judgments of whole queries"
+        "alpha_nDCG@20: expected subtopic judgments, found judgments without subtopics"
     );
 }

@@ -14,7 +14,7 @@ use ir_eval::{Evaluator, Measure, MissingQueries, Rules, UnjudgedDocuments};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
-/// Folder of the specification's test vectors, a sibling of the collections' folder.
+/// Folder of the specification's test vectors, beside the folder of the collections.
 fn vectors() -> Option<std::path::PathBuf> {
     data("../spec/vectors")
 }
@@ -185,9 +185,9 @@ impl Estimate<'_> {
         let strata = self.strata().into_iter();
         strata
             .map(|s| {
-                let share =
+                let precision =
                     (self.count(top, s, self.level) + 1e-5) / (self.count(top, s, 0) + 3e-5);
-                self.count(top, s, Grade::MIN) * share
+                self.count(top, s, Grade::MIN) * precision
             })
             .fold(0.0, |a, b| a + b)
     }
@@ -211,14 +211,14 @@ impl Estimate<'_> {
 
     fn ndcg(&self) -> f64 {
         let discount = |rank: usize| ((rank + 1) as f64).log2();
-        let mut gained = 0.0;
+        let mut dcg = 0.0;
         for (above, doc) in self.list.iter().enumerate() {
             if let Some(&(stratum, grade)) = self.pool.get(doc)
                 && grade > 0
             {
                 let all = self.count(self.list, stratum, Grade::MIN);
                 let sampled = self.count(self.list, stratum, 0);
-                gained += all / sampled * grade as f64 / discount(above + 1);
+                dcg += all / sampled * grade as f64 / discount(above + 1);
             }
         }
         let (mut ideal, mut rank) = (0.0, 0);
@@ -233,7 +233,7 @@ impl Estimate<'_> {
                 ideal += grade as f64 / discount(rank);
             }
         }
-        if ideal > 0.0 { gained / ideal } else { 0.0 }
+        if ideal > 0.0 { dcg / ideal } else { 0.0 }
     }
 }
 
@@ -353,7 +353,7 @@ proptest! {
         for (doc, &grade) in &judged {
             qrels.insert("q", doc, grade);
         }
-        let kept: Vec<String> =
+        let judged_list: Vec<String> =
             list.iter().filter(|doc| judged.get(*doc).is_some_and(|&g| g >= 0)).cloned().collect();
         let removing = Rules { unjudged: UnjudgedDocuments::Remove, ..Rules::default() };
         for (name, plain) in [
@@ -365,7 +365,7 @@ proptest! {
             ("ERR(judged_only=True)@5", "ERR@5"),
         ] {
             let found = value(&qrels, &list, name, Rules::default());
-            prop_assert_eq!(found, value(&qrels, &kept, plain, Rules::default()), "{}", name);
+            prop_assert_eq!(found, value(&qrels, &judged_list, plain, Rules::default()), "{}", name);
             prop_assert_eq!(found, value(&qrels, &list, plain, removing), "{}", name);
         }
     }

@@ -187,7 +187,7 @@ fn zscores_and_their_totals() {
         odd,
         [
             "z:1: the mean \"x\" was read as 0",
-            "z:2: map of query \"q\" is repeated; this line counts"
+            "z:2: map of query \"q\" is repeated; the last line counts"
         ]
     );
     let short = ZScores::read("q map 1\n".as_bytes(), "z").unwrap_err();

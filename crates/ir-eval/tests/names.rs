@@ -263,23 +263,23 @@ fn error_messages() {
         ),
         (
             "P@0",
-            r#""P@0": expected a cutoff, which is a whole number from 1, found "0""#,
+            r#""P@0": expected an integer >= 1 as cutoff, found "0""#,
         ),
         (
             "P_0",
-            r#""P_0": expected a cutoff, which is a whole number from 1, found "0""#,
+            r#""P_0": expected an integer >= 1 as cutoff, found "0""#,
         ),
         (
             "P@-1",
-            r#""P@-1": expected a cutoff, which is a whole number from 1, found "-1""#,
+            r#""P@-1": expected an integer >= 1 as cutoff, found "-1""#,
         ),
         (
             "P@5@5",
-            r#""P@5@5": expected a cutoff, which is a whole number from 1, found "5@5""#,
+            r#""P@5@5": expected an integer >= 1 as cutoff, found "5@5""#,
         ),
         (
             "P(rel=x)@5",
-            r#""P(rel=x)@5": expected a relevance level, which is a whole number from 0, found "x""#,
+            r#""P(rel=x)@5": expected an integer >= 0 as relevance level, found "x""#,
         ),
         (
             "P(rel=1,rel=2)@5",
@@ -383,7 +383,7 @@ fn names_of_ndeval_gdeval_and_sample_eval() {
     for (text, message) in [
         (
             "ERR(max_rel=63)@20",
-            "\"ERR(max_rel=63)@20\": expected a highest grade, which is a whole number from 1 to 62, found \"63\"",
+            "\"ERR(max_rel=63)@20\": expected an integer from 1 to 62 as highest grade, found \"63\"",
         ),
         ("infP", "\"infP\": expected a cutoff, as in infP@10"),
         (

@@ -84,7 +84,7 @@ fn ranked(case: &Case) -> Vec<Option<Grade>> {
     found.iter().map(|(doc, _)| grade(doc)).collect()
 }
 
-fn over(dividend: f64, divisor: f64) -> f64 {
+fn quotient(dividend: f64, divisor: f64) -> f64 {
     if divisor > 0.0 {
         dividend / divisor
     } else {
@@ -115,15 +115,17 @@ fn textbook(formula: &Formula, cutoff: Option<u32>, level: Grade, case: &Case) -
         .filter(|&i| is_relevant(&top[i - 1]))
         .collect();
     match formula {
-        Formula::Precision(Precision { relative: false }) => over(hits(depth), depth as f64),
-        Formula::Recall(_) => over(hits(depth), relevant),
+        Formula::Precision(Precision { relative: false }) => quotient(hits(depth), depth as f64),
+        Formula::Recall(_) => quotient(hits(depth), relevant),
         Formula::Precision(Precision { relative: true }) => {
-            over(hits(depth), relevant.min(depth as f64))
+            quotient(hits(depth), relevant.min(depth as f64))
         }
         Formula::Success(_) => f64::from(u8::from(!ranks.is_empty())),
         Formula::ReciprocalRank(_) => ranks.first().map_or(0.0, |&rank| 1.0 / rank as f64),
-        Formula::AveragePrecision(_) => over(ranks.iter().map(|&i| precision(i)).sum(), relevant),
-        Formula::RPrecision(_) => over(hits(relevant as usize), relevant),
+        Formula::AveragePrecision(_) => {
+            quotient(ranks.iter().map(|&i| precision(i)).sum(), relevant)
+        }
+        Formula::RPrecision(_) => quotient(hits(relevant as usize), relevant),
         Formula::Bpref(_) => {
             let mut sum = 0.0;
             for &rank in &ranks {
@@ -132,9 +134,9 @@ fn textbook(formula: &Formula, cutoff: Option<u32>, level: Grade, case: &Case) -
                     .flatten()
                     .filter(|&&g| g < level)
                     .count();
-                sum += 1.0 - over((above as f64).min(relevant), others.min(relevant));
+                sum += 1.0 - quotient((above as f64).min(relevant), others.min(relevant));
             }
-            over(sum, relevant)
+            quotient(sum, relevant)
         }
         Formula::Ndcg(Ndcg { gain }) => {
             let worth = |grade: Grade| match gain {
@@ -153,7 +155,7 @@ fn textbook(formula: &Formula, cutoff: Option<u32>, level: Grade, case: &Case) -
                 ideal.truncate(k as usize);
             }
             let got: Vec<Grade> = top.iter().map(|g| g.unwrap_or(0)).collect();
-            over(dcg(&got), dcg(&ideal))
+            quotient(dcg(&got), dcg(&ideal))
         }
         Formula::RetrievedCount(_) => top.len() as f64,
         Formula::RelevantCount(_) => relevant,

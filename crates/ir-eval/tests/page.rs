@@ -168,8 +168,8 @@ fn check(html: &str) {
 }
 
 #[test]
-fn names_that_look_like_markup_are_text() {
-    let name = |what: &str, at: usize| format!("{what}{at}{}", HOSTILE[at % HOSTILE.len()]);
+fn names_are_escaped() {
+    let name = |prefix: &str, at: usize| format!("{prefix}{at}{}", HOSTILE[at % HOSTILE.len()]);
     let (qrels, runs) = collection(12, 6, name);
     let html = page(&qrels, &runs, Rules::default());
     check(&html);
@@ -192,9 +192,9 @@ fn names_that_look_like_markup_are_text() {
 }
 
 #[test]
-fn a_page_of_any_size() {
+fn any_number_of_systems_and_queries() {
     for (queries, systems) in [(2, 2), (3, 3), (40, 31)] {
-        let (qrels, runs) = collection(queries, systems, |what, at| format!("{what}{at}"));
+        let (qrels, runs) = collection(queries, systems, |prefix, at| format!("{prefix}{at}"));
         let html = page(&qrels, &runs, Rules::default());
         check(&html);
         assert_eq!(html, page(&qrels, &runs, Rules::default()));
@@ -203,8 +203,8 @@ fn a_page_of_any_size() {
 
 #[test]
 fn page_size_is_bounded() {
-    let (qrels, runs) = collection(10_000, 3, |what, at| {
-        format!("{what}-with-a-long-name-{at}")
+    let (qrels, runs) = collection(10_000, 3, |prefix, at| {
+        format!("{prefix}-with-a-long-name-{at}")
     });
     let html = page(&qrels, &runs, Rules::default());
     check(&html);
@@ -212,8 +212,8 @@ fn page_size_is_bounded() {
 }
 
 #[test]
-fn contents_and_remarks() {
-    let (qrels, runs) = collection(40, 31, |what, at| format!("{what}{at}"));
+fn plots_and_remarks() {
+    let (qrels, runs) = collection(40, 31, |prefix, at| format!("{prefix}{at}"));
     let html = page(&qrels, &runs, Rules::default());
     let has = |text: &str| assert!(html.contains(text), "{text}");
     has("systems: 31; baseline: system0");
@@ -234,7 +234,7 @@ fn contents_and_remarks() {
 /// With skipped missing queries, curves and tables cover the same queries.
 #[test]
 fn curves_and_tables_count_the_same_queries() {
-    let (qrels, mut runs) = collection(6, 2, |what, at| format!("{what}{at}"));
+    let (qrels, mut runs) = collection(6, 2, |prefix, at| format!("{prefix}{at}"));
     let mut short = Run::new("short");
     for (query, list) in runs[1].iter().take(3) {
         for scored in list {

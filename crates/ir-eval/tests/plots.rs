@@ -1,5 +1,4 @@
-//! Plots: marks are at their values, nothing overlaps or is cut off, and names cannot inject
-//! markup.
+//! Plots: positions of the marks, no overlapping or clipped text, escaped names.
 #![cfg(feature = "plots")]
 #![allow(clippy::unwrap_used)]
 
@@ -236,7 +235,7 @@ fn text_boxes(document: &Document<'_>) -> Vec<TextBox> {
 }
 
 #[test]
-fn nothing_is_cut_off_or_written_over() {
+fn text_is_neither_clipped_nor_overlapping() {
     for (name, plot) in all() {
         let svg = plot.to_svg();
         let document = Document::parse(&svg).unwrap_or_else(|e| panic!("{name}: {e}\n{svg}"));

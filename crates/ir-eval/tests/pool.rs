@@ -411,14 +411,14 @@ proptest! {
         if !union.is_empty() {
             prop_assert_eq!(overlap.union().relevant.unwrap() as usize, relevant(&union));
         }
-        for (n, own) in sets.iter().enumerate() {
-            prop_assert_eq!(overlap.run(n).documents as usize, own.len());
+        for (n, retrieved) in sets.iter().enumerate() {
+            prop_assert_eq!(overlap.run(n).documents as usize, retrieved.len());
             let others = sets.iter().enumerate().filter(|(m, _)| *m != n).flat_map(|(_, s)| s);
             let others: BTreeSet<_> = others.cloned().collect();
-            let only: BTreeSet<_> = own.difference(&others).cloned().collect();
+            let only: BTreeSet<_> = retrieved.difference(&others).cloned().collect();
             prop_assert_eq!(overlap.only(n).documents as usize, only.len());
             prop_assert_eq!(overlap.only(n).relevant.unwrap_or(0) as usize, relevant(&only));
-            prop_assert_eq!(overlap.both(0, n).documents as usize, sets[0].intersection(own).count());
+            prop_assert_eq!(overlap.both(0, n).documents as usize, sets[0].intersection(retrieved).count());
         }
     }
 

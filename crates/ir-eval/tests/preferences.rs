@@ -127,7 +127,7 @@ fn balanced_preferences_by_hand() {
     assert_eq!(values(file, &["a", "c"], &[Balanced]), [2.0 / 4.0]);
     // Between retrieved documents: ac of ac. R = 1, N = 1.
     assert_eq!(values(file, &["a", "c"], &[BalancedRetrieved]), [1.0]);
-    // Nothing to compare: trec_eval's 0/0, which counts as 0.
+    // Without preferences: 0/0 in trec_eval, which counts as 0.
     assert_eq!(
         values(
             "q u 0 a 0\n",
@@ -143,7 +143,7 @@ fn balanced_preferences_by_hand() {
 }
 
 #[test]
-fn contradictions_are_named() {
+fn contradictory_preferences_are_errors() {
     assert_eq!(
         error_of("q u 0 a 1\nq u 0 a 2\n"),
         "query \"q\", group \"u\": expected one level for document \"a\", found 1 and 2"
@@ -177,7 +177,7 @@ fn contradictions_are_named() {
         .warnings;
     assert_eq!(
         odd[0].to_string(),
-        "prefs:1: the level \"high\" is no number and was read as 0"
+        "prefs:1: the level \"high\" is not a number and was read as 0"
     );
     let apart = preferences::read("p u s a 1\n".as_bytes(), "prefs")
         .unwrap()

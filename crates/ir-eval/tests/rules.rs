@@ -355,14 +355,14 @@ fn parallel_preparation_equals_sequential() {
     let all = evaluator.evaluate(&run).unwrap();
     assert_eq!(all.queries().len(), 5000);
     for values in all.queries().iter().step_by(97) {
-        let (mut own, mut list) = (Qrels::new(), Run::new("mine"));
+        let (mut judged, mut list) = (Qrels::new(), Run::new("mine"));
         for (doc, grade) in qrels.get(values.query()).unwrap() {
-            own.insert(values.query(), doc, grade);
+            judged.insert(values.query(), doc, grade);
         }
         for scored in run.get(values.query()).unwrap() {
             list.push(values.query(), &*scored.doc, scored.score);
         }
-        let one = Evaluator::new(&own, &measures).unwrap();
+        let one = Evaluator::new(&judged, &measures).unwrap();
         let one = one.evaluate(&list).unwrap();
         assert_eq!(one.queries(), std::slice::from_ref(values));
     }

@@ -12,7 +12,7 @@ use ir_eval::significance::{
 };
 use serde_json::Value;
 
-const WAYS: [Alternative; 3] = [
+const ALTERNATIVES: [Alternative; 3] = [
     Alternative::TwoSided,
     Alternative::Greater,
     Alternative::Less,
@@ -62,11 +62,11 @@ fn numbers(value: &Value) -> Vec<Option<f64>> {
 
 /// Asserts equality to nine digits, or within 1e-12.
 #[track_caller]
-fn close(ours: f64, theirs: f64, what: &str) {
-    let off = (ours - theirs).abs();
+fn assert_close(found: f64, expected: f64, label: &str) {
+    let off = (found - expected).abs();
     assert!(
-        off <= 1e-9 * theirs.abs() || off < 1e-12,
-        "{what}: {ours} for {theirs}"
+        off <= 1e-9 * expected.abs() || off < 1e-12,
+        "{label}: {found} for {expected}"
     );
 }
 
@@ -77,24 +77,24 @@ fn t_wilcoxon_and_randomization_tests_equal_scipy() {
         let Some(d) = line.get("d") else { continue };
         let d: Vec<f64> = numbers(d).into_iter().map(Option::unwrap).collect();
         vectors += 1;
-        let what = |test: &str| format!("{test} of {d:?}");
+        let label = |test: &str| format!("{test} of {d:?}");
 
         let expected = numbers(&line["t"]);
-        for (way, p) in WAYS.into_iter().zip(&expected[1..]) {
-            let ours = PairedTTest.test(&d, way).unwrap();
+        for (alternative, p) in ALTERNATIVES.into_iter().zip(&expected[1..]) {
+            let found = PairedTTest.test(&d, alternative).unwrap();
             match expected[0] {
-                Some(t) => close(ours.statistic, t, &what("t")),
+                Some(t) => assert_close(found.statistic, t, &label("t")),
                 // All differences are equal: t is infinite.
-                None => assert!(ours.statistic.is_infinite(), "{}", what("t")),
+                None => assert!(found.statistic.is_infinite(), "{}", label("t")),
             }
-            close(ours.p, p.unwrap(), &what("t"));
+            assert_close(found.p, p.unwrap(), &label("t"));
             compared += 2;
         }
         let expected = numbers(&line["interval"]);
         if let [Some(low), Some(high)] = expected[..] {
             let interval = IntervalMethod::Student.mean_interval(&d, 0.95).unwrap();
-            close(interval.low, low, &what("interval"));
-            close(interval.high, high, &what("interval"));
+            assert_close(interval.low, low, &label("interval"));
+            assert_close(interval.high, high, &label("interval"));
             compared += 2;
         }
 
@@ -115,21 +115,21 @@ fn t_wilcoxon_and_randomization_tests_equal_scipy() {
                 };
                 let name = format!("{name} {name_suffix}");
                 let expected = numbers(&line[&name]);
-                for (at, way) in WAYS.into_iter().enumerate() {
-                    let ours = test.test(&d, way).unwrap();
+                for (at, alternative) in ALTERNATIVES.into_iter().enumerate() {
+                    let found = test.test(&d, alternative).unwrap();
                     let statistic = expected[usize::from(at > 0)].unwrap();
-                    close(ours.statistic, statistic, &what(&name));
-                    close(ours.p, expected[2 + at].unwrap().min(1.0), &what(&name));
+                    assert_close(found.statistic, statistic, &label(&name));
+                    assert_close(found.p, expected[2 + at].unwrap().min(1.0), &label(&name));
                     compared += 2;
                 }
             }
         }
 
         if let Some(expected) = line.get("signs") {
-            for (way, p) in WAYS.into_iter().zip(numbers(expected)) {
-                let ours = RandomizationTest::default().test(&d, way).unwrap();
-                assert_eq!(ours.null_distribution, NullDistribution::Exact);
-                close(ours.p, p.unwrap(), &what("sign flips"));
+            for (alternative, p) in ALTERNATIVES.into_iter().zip(numbers(expected)) {
+                let found = RandomizationTest::default().test(&d, alternative).unwrap();
+                assert_eq!(found.null_distribution, NullDistribution::Exact);
+                assert_close(found.p, p.unwrap(), &label("sign flips"));
                 compared += 1;
             }
         }
@@ -151,8 +151,8 @@ fn corrections_equal_statsmodels() {
             (MultipleTestingCorrection::Bonferroni, "bonferroni"),
         ] {
             let adjusted = correction.adjust(&p);
-            for (ours, theirs) in adjusted.into_iter().zip(numbers(&line[name])) {
-                close(ours, theirs.unwrap(), name);
+            for (found, theirs) in adjusted.into_iter().zip(numbers(&line[name])) {
+                assert_close(found, theirs.unwrap(), name);
             }
         }
         assert_eq!(MultipleTestingCorrection::None.adjust(&p), p);
@@ -212,11 +212,17 @@ fn constant_differences() {
         p: 1.0,
         null_distribution: NullDistribution::NoDifference,
     };
-    for way in WAYS {
-        assert_eq!(PairedTTest.test(&zeros, way), Ok(none));
-        assert_eq!(WilcoxonTest::default().test(&zeros, way), Ok(none));
-        assert_eq!(RandomizationTest::default().test(&zeros, way), Ok(none));
-        assert_eq!(BootstrapResampling::default().test(&zeros, way), Ok(none));
+    for alternative in ALTERNATIVES {
+        assert_eq!(PairedTTest.test(&zeros, alternative), Ok(none));
+        assert_eq!(WilcoxonTest::default().test(&zeros, alternative), Ok(none));
+        assert_eq!(
+            RandomizationTest::default().test(&zeros, alternative),
+            Ok(none)
+        );
+        assert_eq!(
+            BootstrapResampling::default().test(&zeros, alternative),
+            Ok(none)
+        );
     }
     assert_eq!(
         EffectSize::from_differences(&zeros).unwrap().cohens_d,
@@ -236,15 +242,23 @@ fn constant_differences() {
 
 #[test]
 fn invalid_input_is_an_error() {
-    let way = Alternative::TwoSided;
+    let alternative = Alternative::TwoSided;
     for d in [&[][..], &[0.5]] {
         let few = SignificanceError::TooFewQueries { found: d.len() };
-        assert_eq!(PairedTTest.test(d, way), Err(few.clone()));
-        assert_eq!(WilcoxonTest::default().test(d, way), Err(few.clone()));
-        assert_eq!(RandomizationTest::default().test(d, way), Err(few.clone()));
+        assert_eq!(PairedTTest.test(d, alternative), Err(few.clone()));
+        assert_eq!(
+            WilcoxonTest::default().test(d, alternative),
+            Err(few.clone())
+        );
+        assert_eq!(
+            RandomizationTest::default().test(d, alternative),
+            Err(few.clone())
+        );
         assert_eq!(IntervalMethod::Student.mean_interval(d, 0.95), Err(few));
     }
-    let error = PairedTTest.test(&[0.5, f64::INFINITY], way).unwrap_err();
+    let error = PairedTTest
+        .test(&[0.5, f64::INFINITY], alternative)
+        .unwrap_err();
     assert_eq!(
         error.to_string(),
         "expected finite differences, found inf at position 1"
@@ -254,7 +268,7 @@ fn invalid_input_is_an_error() {
         seed: 0,
     };
     assert_eq!(
-        none.test(&[0.5, 0.1], way),
+        none.test(&[0.5, 0.1], alternative),
         Err(SignificanceError::NoSamples)
     );
     let level = IntervalMethod::Student.mean_interval(&[0.5, 0.1], 1.0);
@@ -262,7 +276,7 @@ fn invalid_input_is_an_error() {
 }
 
 /// The p value by enumeration of all sign patterns.
-fn enumerate_signs(d: &[f64], way: Alternative) -> f64 {
+fn enumerate_signs(d: &[f64], alternative: Alternative) -> f64 {
     let observed: f64 = d.iter().sum();
     let mut extreme = 0;
     for pattern in 0..1_u32 << d.len() {
@@ -271,7 +285,7 @@ fn enumerate_signs(d: &[f64], way: Alternative) -> f64 {
             .enumerate()
             .map(|(at, &d)| if pattern >> at & 1 == 1 { -d } else { d })
             .sum();
-        extreme += u32::from(match way {
+        extreme += u32::from(match alternative {
             Alternative::TwoSided => sum.abs() >= observed.abs() - 1e-11,
             Alternative::Greater => sum >= observed - 1e-11,
             Alternative::Less => sum <= observed + 1e-11,
@@ -290,18 +304,23 @@ fn randomization_test_is_exact_for_few_queries_and_close_for_many() {
         if d.iter().all(|&d| d == 0.0) {
             continue;
         }
-        for way in WAYS {
-            let p = RandomizationTest::default().test(&d, way).unwrap().p;
-            close(p, enumerate_signs(&d, way), "all signs");
+        for alternative in ALTERNATIVES {
+            let p = RandomizationTest::default()
+                .test(&d, alternative)
+                .unwrap()
+                .p;
+            assert_close(p, enumerate_signs(&d, alternative), "all signs");
         }
     }
     // 21 differing queries are sampled, 20 are enumerated. The 21st difference is negligible.
     let d: Vec<f64> = (0..20).map(|_| random.normal() + 0.3).collect();
     let mut more = d.clone();
     more.push(1e-9);
-    for way in WAYS {
-        let exact = RandomizationTest::default().test(&d, way).unwrap();
-        let drawn = RandomizationTest::default().test(&more, way).unwrap();
+    for alternative in ALTERNATIVES {
+        let exact = RandomizationTest::default().test(&d, alternative).unwrap();
+        let drawn = RandomizationTest::default()
+            .test(&more, alternative)
+            .unwrap();
         assert_eq!(exact.null_distribution, NullDistribution::Exact);
         assert_eq!(
             drawn.null_distribution,
@@ -339,7 +358,7 @@ fn type_i_error_rate_equals_the_level() {
     let mut rejected = [[0_u32; 3]; 4];
     for _ in 0..cases {
         let d: Vec<f64> = (0..40).map(|_| random.normal()).collect();
-        for (at, way) in WAYS.into_iter().enumerate() {
+        for (at, alternative) in ALTERNATIVES.into_iter().enumerate() {
             let flips = RandomizationTest {
                 samples: 500,
                 seed: 5,
@@ -349,10 +368,10 @@ fn type_i_error_rate_equals_the_level() {
                 seed: 5,
             };
             let p = [
-                PairedTTest.test(&d, way),
-                WilcoxonTest::default().test(&d, way),
-                flips.test(&d, way),
-                bootstrap.test(&d, way),
+                PairedTTest.test(&d, alternative),
+                WilcoxonTest::default().test(&d, alternative),
+                flips.test(&d, alternative),
+                bootstrap.test(&d, alternative),
             ];
             for (rejected, p) in rejected.iter_mut().zip(p) {
                 rejected[at] += u32::from(p.unwrap().p <= 0.1);
@@ -360,12 +379,12 @@ fn type_i_error_rate_equals_the_level() {
         }
     }
     // 3.5 standard deviations of a binomial, and a percentage point for the bootstrap.
-    let reach = 3.5 * (f64::from(cases) * 0.1 * 0.9).sqrt();
+    let tolerance = 3.5 * (f64::from(cases) * 0.1 * 0.9).sqrt();
     for (test, counts) in rejected.iter().enumerate() {
         let slack = if test == 3 { 10.0 } else { 0.0 };
         for &count in counts {
             let off = (f64::from(count) - 100.0).abs();
-            assert!(off <= reach + slack, "test {test}: {counts:?}");
+            assert!(off <= tolerance + slack, "test {test}: {counts:?}");
         }
     }
 }
@@ -403,7 +422,7 @@ fn one_sided_p_values_mirror() {
             samples: 2000,
             seed: 9,
         };
-        let p = |d: &[f64], way| test.test(d, way).unwrap().p;
+        let p = |d: &[f64], alternative| test.test(d, alternative).unwrap().p;
         let (greater, less) = (p(&d, Alternative::Greater), p(&mirrored, Alternative::Less));
         let error = if n <= 20 { 0.0 } else { 0.04 };
         assert!((greater - less).abs() <= error, "{n}: {greater} {less}");

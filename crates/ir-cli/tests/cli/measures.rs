@@ -94,7 +94,7 @@ fn subtopics() {
     here.ir(&["eval", "-m", "ERR_IA@20", "plain", "run"]).fails(
         1,
         &[
-            "plain: ERR_IA@20: expected judgments of subtopics",
+            "plain: ERR_IA@20: expected subtopic judgments",
             "-R subtopics",
         ],
     );
@@ -141,7 +141,7 @@ fn comparison_by_judgment_format() {
         assert!(page.ok().out.contains("<svg"));
     }
     here.ir(&["compare", "-m", "alpha_nDCG@2", "plain", "run", "other"])
-        .fails(1, &["alpha_nDCG@2: expected judgments of subtopics"]);
+        .fails(1, &["alpha_nDCG@2: expected subtopic judgments"]);
     here.ir(&["compare", "-m", "runid", "plain", "run", "other"])
         .fails(2, &["--measure: expected a figure, found runid"]);
     here.ir(&["compare", "plain", "run", "other", "-o", "other"])

@@ -60,8 +60,9 @@ impl JudgmentGroups {
         while let Some((line, [query, group, doc, text])) = rows.next_row("4")? {
             let grade = parse_integer(text).unwrap_or(0);
             if text.parse::<Grade>().is_err() {
-                let what = format!("the grade {text:?} is no whole number and was read as {grade}");
-                warnings.push(line, what);
+                let message =
+                    format!("the grade {text:?} is not an integer and was read as {grade}");
+                warnings.push(line, message);
             }
             data.insert(query, group, doc, grade);
             let key = [query, group, doc].map(str::to_owned);

@@ -72,7 +72,7 @@ pub enum PoolDesignError {
     #[error("expected a stratum that ends after rank {after}, found {found}")]
     Depth { after: usize, found: usize },
     /// A sampling fraction out of range.
-    #[error("expected a fraction above 0 and at most 1, found {found}")]
+    #[error("expected a fraction > 0 and <= 1, found {found}")]
     Fraction { found: f64 },
     /// A sample of 0 documents.
     #[error("expected a sample of at least one document, found 0")]
@@ -88,10 +88,14 @@ pub enum PoolJudgmentError {
     #[error("query {query:?}: expected a document of the pool, found {doc:?}")]
     NotPooled { query: String, doc: String },
     /// A document that was not sampled. Judging it would bias the sample.
-    #[error("query {query:?}: expected a document drawn for judging, found {doc:?}, which was not")]
+    #[error(
+        "query {query:?}: expected a sampled document, found {doc:?}, which was not drawn for judging"
+    )]
     NotDrawn { query: String, doc: String },
     /// A grade that differs from the existing one.
-    #[error("query {query:?}, document {doc:?}: expected grade {before} as before, found {found}")]
+    #[error(
+        "query {query:?}, document {doc:?}: expected the existing grade {before}, found {found}"
+    )]
     Conflict {
         query: String,
         doc: String,
@@ -99,7 +103,7 @@ pub enum PoolJudgmentError {
         found: Grade,
     },
     /// A grade below 0.
-    #[error("query {query:?}, document {doc:?}: expected a grade from 0, found {found}")]
+    #[error("query {query:?}, document {doc:?}: expected a grade >= 0, found {found}")]
     Negative {
         query: String,
         doc: String,
@@ -448,7 +452,7 @@ pub enum ReadPoolError {
         found: String,
     },
     /// A document that repeats within a query; `line` is its second occurrence.
-    #[error("{path}:{line}: document {doc:?} of query {query:?} is on an earlier line already")]
+    #[error("{path}:{line}: document {doc:?} of query {query:?} is already on an earlier line")]
     Repeated {
         path: String,
         line: u64,

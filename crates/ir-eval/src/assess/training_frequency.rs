@@ -1,4 +1,4 @@
-//! Recall by training frequency: are rare documents retrieved as well as frequent ones?
+//! Recall by training frequency of the relevant documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -52,9 +52,9 @@ impl fmt::Display for FrequencyBucket {
 
 /// Error parsing a [`FrequencyBucket`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected a range of counts like 6-20 or 501-, found {found:?}")]
+#[error("expected a range of counts such as 6-20 or 501-, found {found:?}")]
 pub struct ParseFrequencyBucketError {
-    /// The text that is not a range.
+    /// Text that was parsed.
     pub found: String,
 }
 
@@ -222,7 +222,7 @@ mod tests {
             let error = text.parse::<FrequencyBucket>().unwrap_err();
             assert_eq!(
                 error.to_string(),
-                format!("expected a range of counts like 6-20 or 501-, found {text:?}")
+                format!("expected a range of counts such as 6-20 or 501-, found {text:?}")
             );
         }
     }

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_and_unjudged_queries_count() {
+    fn header_and_unjudged_queries_count() {
         let without = report(100, 0, 0);
         let with = report(100, 100, 0);
         let plain = Bootstrap {
@@ -362,7 +362,7 @@ mod tests {
             ..Bootstrap::TEXTBOOK
         };
         let mean = |b: Bootstrap, r: &Report| b.estimate(r, Measure::RR).unwrap().mean;
-        // A query worth 0 in each sample of about 39 pulls the mean down by a fortieth.
+        // One more query of value 0 in each sample of about 39 lowers the mean by a fortieth.
         let pulled = mean(Bootstrap::DATAFINDER, &without) / mean(plain, &without);
         assert!((0.97..0.98).contains(&pulled), "{pulled}");
         // Twice the ids and twice the draws: the same fraction of the queries that count.
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_share_their_samples() {
+    fn systems_are_compared_on_the_same_samples() {
         let (low, high) = (report(50, 0, 0), report(50, 3, 1));
         for bootstrap in [Bootstrap::TEXTBOOK, Bootstrap::DATAFINDER] {
             let same = bootstrap.compare(&low, &low, Measure::RR).unwrap();
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_missing_part() {
+    fn error_messages() {
         let few = report(1, 0, 0);
         let error = Bootstrap::TEXTBOOK.estimate(&few, Measure::RR);
         assert_eq!(error, Err(BootstrapError::TooFewQueries { found: 1 }));
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_are_streams() {
+    fn seeds_give_different_streams() {
         let report = report(60, 0, 0);
         let estimate = |seed| {
             let bootstrap = Bootstrap::TEXTBOOK.with_seed(seed);

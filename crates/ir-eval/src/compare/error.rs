@@ -16,10 +16,14 @@ pub enum CompareError {
     #[error("expected the name of a system ({}), found {found:?}", .known.join(", "))]
     UnknownSystem { found: String, known: Vec<String> },
     /// Reports that were evaluated under different rules.
-    #[error("expected reports by the same rules, found that {first:?} and {second:?} differ")]
+    #[error(
+        "expected reports with the same rules, found {first:?} and {second:?} with different ones"
+    )]
     Rules { first: String, second: String },
     /// Reports with different measures.
-    #[error("expected reports with the same measures, found that {first:?} and {second:?} differ")]
+    #[error(
+        "expected reports with the same measures, found {first:?} and {second:?} with different ones"
+    )]
     Measures { first: String, second: String },
     /// Reports on different judgments: `query` is missing in the report of `second`.
     #[error(
@@ -34,16 +38,18 @@ pub enum CompareError {
     #[error("the reports do not have {measure}")]
     Measure { measure: Box<Measure> },
     /// Fewer than two evaluated queries.
-    #[error("expected at least 2 queries that count, found {found}")]
+    #[error("expected at least 2 evaluated queries, found {found}")]
     TooFewQueries { found: usize },
     /// A significance level outside (0, 1).
-    #[error("expected a level of significance between 0 and 1, found {found}")]
+    #[error("expected a significance level between 0 and 1, found {found}")]
     Level { found: f64 },
     /// A two-sided alternative for a one-sided test.
-    #[error("expected a one-sided alternative for a test by wins, found a two-sided one")]
+    #[error(
+        "expected a one-sided alternative for the bootstrap test on wins, found a two-sided one"
+    )]
     TwoSided,
     /// A significance test that cannot be computed.
-    #[error("{measure} of {system:?} and {against:?} could not be tested")]
+    #[error("{measure} of {system:?} and {against:?} cannot be tested")]
     Test {
         measure: Box<Measure>,
         system: String,
@@ -52,7 +58,7 @@ pub enum CompareError {
         source: SignificanceError,
     },
     /// A bootstrap that cannot be computed.
-    #[error("{measure} of {system:?} and {against:?} could not be resampled")]
+    #[error("{measure} of {system:?} and {against:?} cannot be resampled")]
     Resample {
         measure: Box<Measure>,
         system: String,

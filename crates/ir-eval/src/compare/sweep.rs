@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn selects_as_a_naive_loop_does() {
+    fn selection_equals_a_naive_loop() {
         for seed in 0..50 {
             let (settings, queries) = (2 + seed as usize % 7, 2 + seed as usize % 23);
             let reports = random_reports(seed, settings, queries);
@@ -270,7 +270,7 @@ mod tests {
         );
         assert_eq!(
             error_of(&random_reports(1, 2, 1), Measure::RR),
-            "expected at least 2 queries that count, found 1"
+            "expected at least 2 evaluated queries, found 1"
         );
     }
 }

@@ -46,10 +46,10 @@ pub enum EvalError {
         found: f64,
     },
     /// The relevance level is negative.
-    #[error("expected a relevance level from 0, found {found}")]
+    #[error("expected a relevance level >= 0, found {found}")]
     Level { found: Grade },
     /// A diversity measure needs subtopic judgments.
-    #[error("{measure}: expected judgments of subtopics, found judgments of whole queries")]
+    #[error("{measure}: expected subtopic judgments, found judgments without subtopics")]
     NoSubtopics { measure: Box<Measure> },
     /// Queries without relevant documents are skipped, and no other query is left.
     #[error(
@@ -58,11 +58,13 @@ pub enum EvalError {
     )]
     NothingRelevant { common: usize, level: Grade },
     /// A custom measure was requested that is not registered with the evaluator.
-    #[error("measure {name}: expected a registered measure, found only its name")]
-    Unregistered { name: String },
-    /// A custom measure has an invalid name, or one that is taken.
     #[error(
-        "expected a name of up to {} letters, digits and _-.@+% that no other measure has, found {found:?}",
+        "measure {name}: expected a measure registered with the evaluator, found an unregistered name"
+    )]
+    Unregistered { name: String },
+    /// A custom measure has an invalid name, or that of another measure.
+    #[error(
+        "expected an unused name of up to {} letters, digits and _-.@+%, found {found:?}",
         CustomName::MAX_LEN
     )]
     Name { found: String },
@@ -86,7 +88,7 @@ pub enum EvalError {
 #[allow(missing_docs)]
 pub enum RunFileError {
     /// The file does not exist or is not readable.
-    #[error("{path}: could not be opened")]
+    #[error("{path}: cannot open")]
     Open {
         path: String,
         #[source]

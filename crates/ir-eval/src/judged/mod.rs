@@ -1,4 +1,4 @@
-//! Prepared judgments and judged result lists: what every measure is computed from.
+//! Prepared judgments and judged result lists, the input of every measure.
 
 mod documents;
 mod gain;

@@ -31,8 +31,8 @@ impl JudgmentStatus {
     }
 }
 
-/// What the measures of an evaluator need to be prepared, without duplicates. Measures refer to
-/// levels, gains and novelties by index.
+/// Relevance levels, gains and novelties that the measures of an evaluator require, without
+/// duplicates. Measures refer to them by index.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Requirements {
     /// Relevance levels; the first is that of the rules.

@@ -42,8 +42,8 @@ impl Definition for RetrievedCount {
     const DEFAULT: Self = Self;
     const TREC_NAMES: TrecNames<Self> = &[("num_ret", TrecSyntax::Plain(Self))];
 
-    fn claims(given: &Parameters<'_>) -> bool {
-        given.name == "NumRet" && !given.has("rel")
+    fn claims(parameters: &Parameters<'_>) -> bool {
+        parameters.name == "NumRet" && !parameters.has("rel")
     }
 
     fn value(&self, input: &MeasureInput<'_>) -> f64 {
@@ -85,8 +85,8 @@ impl Definition for RelevantRetrievedCount {
     const DEFAULT: Self = Self;
     const TREC_NAMES: TrecNames<Self> = &[("num_rel_ret", TrecSyntax::Plain(Self))];
 
-    fn claims(given: &Parameters<'_>) -> bool {
-        given.name == "NumRelRet" || given.name == "NumRet" && given.has("rel")
+    fn claims(parameters: &Parameters<'_>) -> bool {
+        parameters.name == "NumRelRet" || parameters.name == "NumRet" && parameters.has("rel")
     }
 
     fn name(&self, options: &MeasureOptions) -> &str {

@@ -1,4 +1,4 @@
-//! Measures of the user's own.
+//! The [`CustomMeasure`] trait and its input, [`JudgedList`].
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,7 +10,7 @@ use super::parameters::{MeasureText, Parameters};
 use crate::judged::{JudgmentStatus, RetrievedList};
 use crate::rules::Rules;
 
-/// Measure of your own: a name and a value per query.
+/// Custom measure: a name and a value per query.
 ///
 /// [`Evaluator::with`](crate::Evaluator::with) registers it. Reports, tables and files then show it
 /// like any other measure.

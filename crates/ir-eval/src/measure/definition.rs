@@ -1,4 +1,4 @@
-//! What a measure's definition consists of.
+//! The trait that defines a measure.
 
 use std::num::NonZeroU32;
 
@@ -26,13 +26,13 @@ pub(crate) trait Definition: Copy + PartialEq + Sized + 'static {
     const TREC_NAMES: TrecNames<Self> = &[];
 
     /// Whether a text refers to this measure. Exactly one measure claims each name.
-    fn claims(given: &Parameters<'_>) -> bool {
-        Self::PROPERTIES.is_name(given.name)
+    fn claims(parameters: &Parameters<'_>) -> bool {
+        Self::PROPERTIES.is_name(parameters.name)
     }
 
     /// Reads the measure's own parameters.
     #[allow(unused_variables)]
-    fn read(given: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
+    fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
         Ok(Self::DEFAULT)
     }
 
@@ -160,7 +160,7 @@ impl Properties {
         self
     }
 
-    /// A whole number, summed over queries.
+    /// An integer, summed over queries.
     pub(crate) const fn count(mut self) -> Self {
         self.is_count = true;
         self.summed()

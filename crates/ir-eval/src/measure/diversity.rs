@@ -16,8 +16,8 @@ macro_rules! fraction_parameters {
     ($($name:ident),*) => {
         const DEFAULT: Self = Self { $($name: HALF),* };
 
-        fn read(given: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
-            Ok(Self { $($name: given.fraction(stringify!($name), HALF)?),* })
+        fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
+            Ok(Self { $($name: parameters.fraction(stringify!($name), HALF)?),* })
         }
 
         fn write(&self, text: &mut MeasureText) {

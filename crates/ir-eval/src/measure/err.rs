@@ -23,13 +23,13 @@ impl Definition for ExpectedReciprocalRank {
     const PROPERTIES: Properties = Properties::new(&["ERR", "err"]).without_level();
     const DEFAULT: Self = Self { max_grade: 4 };
 
-    fn read(given: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
-        const EXPECTED: &str = "a highest grade, which is a whole number from 1 to 62";
-        let Some(value) = given.take("max_rel") else {
+    fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
+        const EXPECTED: &str = "an integer from 1 to 62 as highest grade";
+        let Some(value) = parameters.take("max_rel") else {
             return Ok(Self::DEFAULT);
         };
         let max_grade = value.parse().ok().filter(|grade| (1..=62).contains(grade));
-        let max_grade = max_grade.ok_or_else(|| given.invalid(EXPECTED, value))?;
+        let max_grade = max_grade.ok_or_else(|| parameters.invalid(EXPECTED, value))?;
         Ok(Self { max_grade })
     }
 

@@ -102,13 +102,13 @@ macro_rules! formulas {
             }
 
             /// Reads the formula that claims a text in ir_measures' syntax.
-            fn read(given: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
+            fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
                 $(
-                    if <$family::$name>::claims(given) {
-                        return <$family::$name>::read(given).map(Self::$name);
+                    if <$family::$name>::claims(parameters) {
+                        return <$family::$name>::read(parameters).map(Self::$name);
                     }
                 )*
-                Err(given.unknown())
+                Err(parameters.unknown())
             }
 
             /// Reads a value in trec_eval's syntax, given by a measure's name and the parameters.
@@ -159,10 +159,10 @@ macro_rules! formulas {
 
             /// Names of the formulas that claim a text.
             #[cfg(test)]
-            fn claimants(given: &Parameters<'_>) -> Vec<&'static str> {
+            fn claimants(parameters: &Parameters<'_>) -> Vec<&'static str> {
                 let mut claimants = Vec::new();
                 $(
-                    if <$family::$name>::claims(given) {
+                    if <$family::$name>::claims(parameters) {
                         claimants.push(stringify!($name));
                     }
                 )*
@@ -277,10 +277,10 @@ pub(super) fn parse(text: &str) -> Result<(Formula, MeasureOptions), ParseMeasur
         };
         return Ok((formula, options));
     }
-    let mut given = Parameters::split(text)?;
-    let formula = Formula::read(&mut given)?;
-    let options = read_options(formula.properties(), &mut given)?;
-    given.finish()?;
+    let mut parameters = Parameters::split(text)?;
+    let formula = Formula::read(&mut parameters)?;
+    let options = read_options(formula.properties(), &mut parameters)?;
+    parameters.finish()?;
     Ok((formula, options))
 }
 
@@ -296,28 +296,32 @@ fn split_trec(text: &str) -> Option<(&'static str, Option<&str>)> {
 
 fn read_options(
     properties: &Properties,
-    given: &mut Parameters<'_>,
+    parameters: &mut Parameters<'_>,
 ) -> Result<MeasureOptions, ParseMeasureError> {
-    const LEVEL: &str = "a relevance level, which is a whole number from 0";
+    const LEVEL: &str = "an integer >= 0 as relevance level";
     let mut options = MeasureOptions::default();
     if properties.takes_level
-        && let Some(value) = given.take("rel")
+        && let Some(value) = parameters.take("rel")
     {
         let level = value.parse().ok().filter(|&level: &Grade| level >= 0);
-        options.level = Some(level.ok_or_else(|| given.invalid(LEVEL, value))?);
+        options.level = Some(level.ok_or_else(|| parameters.invalid(LEVEL, value))?);
     }
     if properties.takes_judged_only {
-        options.judged_only = given.flag("judged_only", false)?;
+        options.judged_only = parameters.flag("judged_only", false)?;
     }
-    let is_set = properties.is_set_name(given.name);
-    match given.at {
-        Some(found) if is_set || !properties.takes_cutoff => return Err(given.no_cutoff(found)),
+    let is_set = properties.is_set_name(parameters.name);
+    match parameters.at {
+        Some(found) if is_set || !properties.takes_cutoff => {
+            return Err(parameters.no_cutoff(found));
+        }
         Some(found) => {
-            let cutoff = found.parse().map_err(|_| given.invalid(CUTOFF, found))?;
+            let cutoff = found
+                .parse()
+                .map_err(|_| parameters.invalid(CUTOFF, found))?;
             options.cutoff = Some(cutoff);
         }
         None => match properties.cutoff_example {
-            Some(example) if !is_set => return Err(given.missing_cutoff(example)),
+            Some(example) if !is_set => return Err(parameters.missing_cutoff(example)),
             _ => {}
         },
     }

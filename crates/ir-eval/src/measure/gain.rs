@@ -11,8 +11,8 @@ macro_rules! gain_parameter {
     () => {
         const DEFAULT: Self = Self { gain: Gain::Linear };
 
-        fn read(given: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
-            let gain = given.gain()?;
+        fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
+            let gain = parameters.gain()?;
             Ok(Self { gain })
         }
 

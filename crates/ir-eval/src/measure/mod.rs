@@ -131,7 +131,7 @@ impl Measure {
         }
     }
 
-    /// Creates a measure of your own; `None` if `name` is not a valid name for it.
+    /// Creates a custom measure; `None` if `name` is not a valid name.
     ///
     /// A valid name has 1 to 40 ASCII letters, digits and `_ - . @ + %`, starts with a letter, and
     /// is not the name of another measure. The computation is registered by
@@ -216,7 +216,7 @@ impl Measure {
         self.formula.summary()
     }
 
-    /// Whether the values are whole numbers.
+    /// Whether the values are integers.
     #[must_use]
     pub const fn is_count(&self) -> bool {
         self.formula.properties().is_count

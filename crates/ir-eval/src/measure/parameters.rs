@@ -37,7 +37,7 @@ pub enum ParseMeasureError {
     Twice { text: String, found: String },
     /// A measure that is computed from another format of judgments; `needs` names it and
     /// trec_eval's option for it.
-    #[error("{text:?}: expected a measure for the judgments at hand, found one for {needs}")]
+    #[error("{text:?}: expected a measure for the type of the judgments, found one for {needs}")]
     OtherJudgments { text: String, needs: &'static str },
     /// A name that stands for several measures where one is expected.
     #[error("{text:?}: expected one measure, found {count}")]
@@ -61,10 +61,10 @@ impl ParseMeasureError {
     }
 }
 
-pub(crate) const CUTOFF: &str = "a cutoff, which is a whole number from 1";
+pub(crate) const CUTOFF: &str = "an integer >= 1 as cutoff";
 
-/// The parts of a measure's text. Parameters are removed as they are read, so that those left at
-/// the end are the ones the measure does not have.
+/// Parsed text of a measure. Parameters are removed when they are read; those that remain at the
+/// end are unknown to the measure.
 pub(crate) struct Parameters<'a> {
     text: &'a str,
     pub(crate) name: &'a str,

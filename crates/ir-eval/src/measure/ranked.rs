@@ -100,8 +100,8 @@ impl Definition for RPrecision {
         ),
     ];
 
-    fn read(given: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
-        let multiple = given.non_negative("mult", Self::DEFAULT.multiple)?;
+    fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
+        let multiple = parameters.non_negative("mult", Self::DEFAULT.multiple)?;
         Ok(Self { multiple })
     }
 
@@ -193,16 +193,16 @@ impl Definition for InterpolatedPrecision {
         ),
     )];
 
-    fn read(given: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
-        let at = given
+    fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
+        let at = parameters
             .at
             .take()
-            .ok_or_else(|| given.missing_cutoff("IPrec@0.1"))?;
+            .ok_or_else(|| parameters.missing_cutoff("IPrec@0.1"))?;
         let recall = at
             .parse()
             .ok()
             .filter(|recall: &Decimal| recall.is_fraction());
-        let recall = recall.ok_or_else(|| given.invalid("a recall between 0 and 1", at))?;
+        let recall = recall.ok_or_else(|| parameters.invalid("a recall between 0 and 1", at))?;
         Ok(Self { recall })
     }
 
@@ -280,16 +280,16 @@ impl Definition for MeanInterpolatedPrecision {
         ),
     )];
 
-    fn read(given: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
+    fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
         const EXPECTED: &str = "up to eleven recalls between 0 and 1, as in {0.25,0.5,0.75}";
-        let Some(list) = given.take("points") else {
+        let Some(list) = parameters.take("points") else {
             return Ok(Self::DEFAULT);
         };
         let read = || {
             let numbers = braced(list)?.split(',').map(|number| number.trim().parse());
             RecallPoints::new(&numbers.collect::<Result<Vec<Decimal>, _>>().ok()?)
         };
-        let points = read().ok_or_else(|| given.invalid(EXPECTED, list))?;
+        let points = read().ok_or_else(|| parameters.invalid(EXPECTED, list))?;
         Ok(Self { points })
     }
 

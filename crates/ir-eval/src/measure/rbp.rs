@@ -25,15 +25,15 @@ impl Definition for RankBiasedPrecision {
         persistence: Decimal::new(8, 1),
     };
 
-    fn claims(given: &Parameters<'_>) -> bool {
-        given.name == "RBP" && given.get("gain") != Some("graded")
+    fn claims(parameters: &Parameters<'_>) -> bool {
+        parameters.name == "RBP" && parameters.get("gain") != Some("graded")
     }
 
-    fn read(given: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
-        let persistence = given.persistence(Self::DEFAULT.persistence)?;
-        match given.take("gain") {
+    fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
+        let persistence = parameters.persistence(Self::DEFAULT.persistence)?;
+        match parameters.take("gain") {
             None | Some("binary") => Ok(Self { persistence }),
-            Some(other) => Err(given.invalid("binary or graded", other)),
+            Some(other) => Err(parameters.invalid("binary or graded", other)),
         }
     }
 
@@ -71,13 +71,13 @@ impl Definition for GradedRankBiasedPrecision {
         TrecSyntax::Persistence(|persistence| Self { persistence }),
     )];
 
-    fn claims(given: &Parameters<'_>) -> bool {
-        given.name == "RBP" && given.get("gain") == Some("graded")
+    fn claims(parameters: &Parameters<'_>) -> bool {
+        parameters.name == "RBP" && parameters.get("gain") == Some("graded")
     }
 
-    fn read(given: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
-        given.take("gain");
-        let persistence = given.persistence(Self::DEFAULT.persistence)?;
+    fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
+        parameters.take("gain");
+        let persistence = parameters.persistence(Self::DEFAULT.persistence)?;
         Ok(Self { persistence })
     }
 
@@ -142,9 +142,9 @@ impl Definition for RbpResidual {
         }),
     )];
 
-    fn read(given: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
-        let persistence = given.persistence(Self::DEFAULT.persistence)?;
-        let full = given.flag("full", false)?;
+    fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
+        let persistence = parameters.persistence(Self::DEFAULT.persistence)?;
+        let full = parameters.flag("full", false)?;
         Ok(Self { persistence, full })
     }
 

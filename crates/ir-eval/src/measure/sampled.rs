@@ -104,11 +104,11 @@ pub struct StratifiedPrecision;
 
 impl StratifiedPrecision {
     /// Cutoff in sample_eval's name: `iP10`.
-    fn cutoff_in_name<'a>(given: &Parameters<'a>) -> Option<&'a str> {
-        let digits = given
+    fn cutoff_in_name<'a>(parameters: &Parameters<'a>) -> Option<&'a str> {
+        let digits = parameters
             .name
             .strip_prefix("iP")
-            .filter(|_| given.at.is_none())?;
+            .filter(|_| parameters.at.is_none())?;
         let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
         is_number.then_some(digits)
     }
@@ -120,12 +120,12 @@ impl Definition for StratifiedPrecision {
         .with_strata();
     const DEFAULT: Self = Self;
 
-    fn claims(given: &Parameters<'_>) -> bool {
-        Self::PROPERTIES.is_name(given.name) || Self::cutoff_in_name(given).is_some()
+    fn claims(parameters: &Parameters<'_>) -> bool {
+        Self::PROPERTIES.is_name(parameters.name) || Self::cutoff_in_name(parameters).is_some()
     }
 
-    fn read(given: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
-        given.at = given.at.or_else(|| Self::cutoff_in_name(given));
+    fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
+        parameters.at = parameters.at.or_else(|| Self::cutoff_in_name(parameters));
         Ok(Self)
     }
 
@@ -157,20 +157,20 @@ impl Definition for StratifiedInterpolatedPrecision {
         .without_cutoff();
     const DEFAULT: Self = Self { tenths: 0 };
 
-    fn read(given: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
+    fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
         const EXPECTED: &str = "a recall of 0, 0.1, 0.2 and so on up to 1";
-        let at = given
+        let at = parameters
             .at
             .take()
-            .ok_or_else(|| given.missing_cutoff("infIPrec@0.1"))?;
-        let recall = match given.name {
+            .ok_or_else(|| parameters.missing_cutoff("infIPrec@0.1"))?;
+        let recall = match parameters.name {
             "iprec" => at.strip_prefix("rec"),
             _ => Some(at),
         };
         let recall: Option<Decimal> = recall.and_then(|recall| recall.parse().ok());
         let mut each = (0..=10).map(|tenths| Self { tenths });
         let found = each.find(|formula| recall == Some(formula.recall()));
-        found.ok_or_else(|| given.invalid(EXPECTED, at))
+        found.ok_or_else(|| parameters.invalid(EXPECTED, at))
     }
 
     fn write(&self, text: &mut MeasureText) {

@@ -33,8 +33,8 @@ impl Definition for Precision {
         ("set_relative_P", TrecSyntax::Plain(Self { relative: true })),
     ];
 
-    fn read(given: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
-        let relative = given.flag("relative", given.name == "SetRelP")?;
+    fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
+        let relative = parameters.flag("relative", parameters.name == "SetRelP")?;
         Ok(Self { relative })
     }
 
@@ -129,12 +129,12 @@ impl Definition for SetF {
                 [beta] if beta >= Decimal::ZERO => Some(Self { beta }),
                 _ => None,
             },
-            "one number from 0",
+            "one number >= 0",
         ),
     )];
 
-    fn read(given: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
-        let beta = given.non_negative("beta", Self::DEFAULT.beta)?;
+    fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
+        let beta = parameters.non_negative("beta", Self::DEFAULT.beta)?;
         Ok(Self { beta })
     }
 
@@ -188,13 +188,13 @@ impl Definition for Utility {
         ),
     )];
 
-    fn read(given: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
+    fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
         let [a, b, c, d] = Self::DEFAULT.weights;
         let weights = [
-            given.decimal("a", a)?,
-            given.decimal("b", b)?,
-            given.decimal("c", c)?,
-            given.decimal("d", d)?,
+            parameters.decimal("a", a)?,
+            parameters.decimal("b", b)?,
+            parameters.decimal("c", c)?,
+            parameters.decimal("d", d)?,
         ];
         Ok(Self { weights })
     }

@@ -32,8 +32,8 @@ pub(crate) fn expand<M: Definition>(
             text: text.to_owned(),
             found: found.to_owned(),
         }),
-        (TrecSyntax::Cutoffs(formula, default), given) => {
-            let cutoffs = match given {
+        (TrecSyntax::Cutoffs(formula, default), parameters) => {
+            let cutoffs = match parameters {
                 None => default
                     .iter()
                     .copied()
@@ -44,9 +44,9 @@ pub(crate) fn expand<M: Definition>(
             let value = |k: NonZeroU32| (format!("{name}_{k}"), formula, Some(k));
             Ok(cutoffs.into_iter().map(value).collect())
         }
-        (TrecSyntax::Fractions(formula, (from, to, step)), given) => {
-            const EXPECTED: &str = "a recall between 0 and 1, or a multiple from 0";
-            let mut fractions: Vec<Decimal> = match given {
+        (TrecSyntax::Fractions(formula, (from, to, step)), parameters) => {
+            const EXPECTED: &str = "a recall between 0 and 1, or a multiple >= 0";
+            let mut fractions: Vec<Decimal> = match parameters {
                 None => (from..=to)
                     .step_by(step)
                     .map(|n| Decimal::new(n, 1))

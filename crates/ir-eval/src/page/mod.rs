@@ -218,8 +218,8 @@ impl<'a> ComparisonPage<'a> {
                 }
                 @if !self.files.is_empty() {
                     dl {
-                        @for (what, name) in &self.files {
-                            dt { (printable_lines(what)) }
+                        @for (description, name) in &self.files {
+                            dt { (printable_lines(description)) }
                             dd { code { (printable_lines(name)) } }
                         }
                     }

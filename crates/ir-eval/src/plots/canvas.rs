@@ -91,7 +91,7 @@ pub(super) fn svg(
             .and_then(|()| draw(&area))
             .and_then(|()| area.present());
         #[allow(clippy::expect_used, reason = "a string can always be written")]
-        done.expect("a plot in memory");
+        done.expect("drawing into memory succeeds");
     }
     // The root element of plotters has neither a scale nor a title.
     let body = drawn.split_once('>').map_or("", |(_, body)| body);

@@ -58,8 +58,8 @@ fn csv(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
             .try_for_each(|row: Vec<String>| writer.write_record(row));
     #[allow(clippy::expect_used, reason = "memory can always be written")]
     {
-        written.expect("rows of one length");
-        let bytes = writer.into_inner().expect("a vector");
-        String::from_utf8(bytes).expect("text in, text out")
+        written.expect("rows have equal length");
+        let bytes = writer.into_inner().expect("writing to a vector succeeds");
+        String::from_utf8(bytes).expect("CSV of UTF-8 text is UTF-8")
     }
 }

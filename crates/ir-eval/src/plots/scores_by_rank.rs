@@ -146,8 +146,8 @@ impl ScoresByRankPlot {
             return (low, high, ticks, true);
         }
         let ticks = linear_ticks([1.0, most].into_iter(), 8.0).2;
-        let whole = |tick: &f64| tick.fract() == 0.0 && (1.0..=most).contains(tick);
-        let mut ticks: Vec<f64> = ticks.into_iter().filter(whole).collect();
+        let is_rank = |tick: &f64| tick.fract() == 0.0 && (1.0..=most).contains(tick);
+        let mut ticks: Vec<f64> = ticks.into_iter().filter(is_rank).collect();
         if ticks.first() != Some(&1.0) {
             ticks.insert(0, 1.0);
         }

@@ -6,7 +6,7 @@ use super::zscores::ZScores;
 use crate::measure::{Measure, Summary};
 use crate::rules::{MissingQueries, Rules, TrecEvalVersion};
 
-/// Which lines are printed.
+/// Lines to print: totals, values per query, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OutputDetail {
     /// Values over all queries.
@@ -49,7 +49,7 @@ pub struct OutputLine<'a> {
 pub enum OutputValue {
     /// Name of the run (`runid`) or judgments of the first documents (`relstring`).
     Text(String),
-    /// A count, printed as a whole number.
+    /// A count, printed as an integer.
     Count(f64),
     /// Any other number, printed with four decimals. NaN where trec_eval divides 0 by 0.
     Number(f64),

@@ -82,7 +82,7 @@ const NOT_IN_ALL_TREC: &[&str] = &["dcg", "ideal_dcg", "yaap"];
 /// Measures that are part of `all_trec` from release 10 on.
 const NEW_IN_10: &[&str] = &["rbp", "rbp_resid", "unj"];
 
-/// Format of the judgments that a [`MeasureSelection`] is for. Each has its own measures.
+/// Type of judgments that a [`MeasureSelection`] applies to. Each type has its own measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum JudgmentKind {
     /// Grades: trec_eval's `qrels`. Nearly all measures.
@@ -268,7 +268,7 @@ impl MeasureSelection {
         Ok(evaluator.with_top_judgments(lengths.max().unwrap_or(0)))
     }
 
-    /// Prints a report in trec_eval's kind. Measures that the report does not contain are
+    /// Writes a report in trec_eval's format. Measures that the report does not contain are
     /// omitted; use [`MeasureSelection::evaluator`] to evaluate all of them.
     ///
     /// Two peculiarities of trec_eval are reproduced here and in [`MeasureSelection::output`]

@@ -62,8 +62,9 @@ impl ZScores {
             let mean = read("mean", mean);
             let deviation = read("standard deviation", deviation);
             if data.insert(query, measure, mean, deviation).is_some() {
-                let what = format!("{measure} of query {query:?} is repeated; this line counts");
-                warnings.push(line, what);
+                let message =
+                    format!("{measure} of query {query:?} is repeated; the last line counts");
+                warnings.push(line, message);
             }
         }
         Ok(Parsed {

@@ -60,16 +60,16 @@ pub(crate) fn printed(
 
 /// Asserts that texts are equal; otherwise shows the first line that differs.
 #[track_caller]
-pub(crate) fn same(found: &str, expected: &str, what: &str) {
+pub(crate) fn same(found: &str, expected: &str, name: &str) {
     for (number, (found, expected)) in (1..).zip(found.lines().zip(expected.lines())) {
-        assert_eq!(found, expected, "{what}, line {number}");
+        assert_eq!(found, expected, "{name}, line {number}");
     }
     assert_eq!(
         found.lines().count(),
         expected.lines().count(),
-        "{what}: number of lines"
+        "{name}: number of lines"
     );
-    assert_eq!(found, expected, "{what}");
+    assert_eq!(found, expected, "{name}");
 }
 
 /// Judgments of the bioCADDIE challenge, and a synthetic run: the first hundred judged documents of

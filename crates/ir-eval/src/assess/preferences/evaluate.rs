@@ -117,8 +117,8 @@ impl Preferences {
     ///
     /// Of the [`Rules`], ties, depth, score width and missing queries apply. With
     /// [`TieBreak::TrecEval`], equal scores are sorted by *ascending* document id, the reverse of
-    /// trec_eval's order for grades. A missing query fulfills none of its preferences (generation
-    /// 10), or counts as 0 in all measures (generation 9).
+    /// trec_eval's order for grades. A missing query fulfills none of its preferences (trec_eval
+    /// 10), or counts as 0 in all measures (trec_eval 9).
     ///
     /// # Errors
     /// When no query of the run is judged, a list has a NaN score or a duplicate document, scores

@@ -129,9 +129,9 @@ impl fmt::Display for PreferenceMeasure {
 
 /// Error parsing a [`PreferenceMeasure`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?}: no such measure of preferences (examples: prefs_simp, prefs_avgjg_ret)")]
+#[error("{text:?}: expected a preference measure (such as: prefs_simp, prefs_avgjg_ret)")]
 pub struct ParsePreferenceMeasureError {
-    /// The text that is not the name of a measure.
+    /// Text that was parsed.
     pub text: String,
 }
 

@@ -67,8 +67,8 @@ impl<'a> PreferenceBuilder<'a> {
         }
         let level = level.unwrap_or(0.0);
         if text.parse::<f64>().is_err() {
-            let what = format!("the level {text:?} is no number and was read as {level}");
-            self.warnings.push(line, what);
+            let message = format!("the level {text:?} is not a number and was read as {level}");
+            self.warnings.push(line, message);
         }
         self.data.insert(query, group, subgroup, doc, level);
         Ok(())
