@@ -5,14 +5,17 @@ use std::io::Write;
 
 use anyhow::{Context, Result, bail};
 use ir_core::Qrels;
-use ir_eval::{Evaluator, MeasurementLevel, Measure, Ratings, Rules, KappaWeights, tau_ap, tau_ap_b, kendall_tau_b};
+use ir_eval::{
+    Evaluator, KappaWeights, Measure, MeasurementLevel, Ratings, Rules, kendall_tau_b, tau_ap,
+    tau_ap_b,
+};
 use serde_json::{Value, json};
 
 use crate::shared::console::{Console, Usage};
 use crate::shared::format::{four_decimals, table};
-use crate::shared::runs::{RunOptions, at_most_one_stdin};
-use crate::shared::output::OutputSink;
 use crate::shared::input;
+use crate::shared::output::OutputSink;
+use crate::shared::runs::{RunOptions, at_most_one_stdin};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,7 +93,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let mut qrels = Vec::new();
     for file in &args.qrels {
         let read = input::qrels(file, args.reading.header())?;
-        read.warnings.iter().for_each(|warning| console.warn(warning));
+        read.warnings
+            .iter()
+            .for_each(|warning| console.warn(warning));
         qrels.push((file.as_str(), read.data));
     }
     let ratings = match &args.table {
@@ -100,9 +105,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if let Some(ratings) = &ratings
         && ratings.observed_agreement().is_none()
     {
-        bail!(
-            "expected items labeled by every pair of assessors, found none"
-        );
+        bail!("expected items labeled by every pair of assessors, found none");
     }
     let runs = args.reading.read(&args.run, console)?;
     let rankings = rankings(args, &qrels, &runs)?;
@@ -205,7 +208,10 @@ fn agreement_text(ratings: &Ratings) -> Vec<String> {
         row("items", ratings.len().to_string()),
         row("labeled by all", ratings.complete_items().to_string()),
         row("labels", labels.join(" ")),
-        row("observed agreement", four_decimals(ratings.observed_agreement())),
+        row(
+            "observed agreement",
+            four_decimals(ratings.observed_agreement()),
+        ),
     ];
     let two = ratings.coders().len() == 2;
     if two {
@@ -214,9 +220,15 @@ fn agreement_text(ratings: &Ratings) -> Vec<String> {
         rows.push(row("Cohen, linear", weighted(KappaWeights::Linear)));
         rows.push(row("Cohen, quadratic", weighted(KappaWeights::Quadratic)));
     } else {
-        rows.push(row("Cohen, mean of pairs", four_decimals(ratings.mean_cohen_kappa())));
+        rows.push(row(
+            "Cohen, mean of pairs",
+            four_decimals(ratings.mean_cohen_kappa()),
+        ));
     }
-    rows.push(row("Davies-Fleiss", four_decimals(ratings.davies_fleiss_kappa())));
+    rows.push(row(
+        "Davies-Fleiss",
+        four_decimals(ratings.davies_fleiss_kappa()),
+    ));
     rows.push(row("Fleiss", four_decimals(ratings.fleiss_kappa())));
     for (level, name) in [
         (MeasurementLevel::Nominal, "Krippendorff"),

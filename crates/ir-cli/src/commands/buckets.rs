@@ -11,10 +11,10 @@ use ir_eval::{FrequencyBucket, FrequencyBucketRecall, RecallByFrequency, RunOrde
 use serde::Serialize;
 
 use crate::shared::console::{Console, Usage};
+use crate::shared::input;
+use crate::shared::output::OutputSink;
 use crate::shared::qrels::with_warnings;
 use crate::shared::runs::name_runs;
-use crate::shared::output::OutputSink;
-use crate::shared::input;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -141,7 +141,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 }
 
 fn judgments(file: &str, console: &Console) -> Result<Qrels> {
-    Ok(with_warnings(input::qrels(file, HeaderLine::Skip)?, console))
+    Ok(with_warnings(
+        input::qrels(file, HeaderLine::Skip)?,
+        console,
+    ))
 }
 
 fn count(qrels: &Qrels, level: Grade) -> BTreeMap<String, u64> {
@@ -185,7 +188,11 @@ fn text(all: &[RunRecall], plan: &RecallByFrequency, out: &mut dyn Write) -> Res
         .iter()
         .map(|run| run.run.chars().count().max(6))
         .collect();
-    let buckets: Vec<String> = plan.buckets.iter().map(FrequencyBucket::to_string).collect();
+    let buckets: Vec<String> = plan
+        .buckets
+        .iter()
+        .map(FrequencyBucket::to_string)
+        .collect();
     let wide = buckets.iter().map(String::len).max().unwrap_or(0).max(6);
     write!(out, "{:wide$}  queries  relevant", "counts")?;
     for (run, width) in all.iter().zip(&widths) {

@@ -198,10 +198,7 @@ fn fetch(catalog: &Catalog, name: &str, _: &mut OutputSink, _: &Console) -> Resu
     let entry = catalog.entry(name)?;
     let place = match &entry.archive {
         Some(archive) => format!("; its URL is {}", archive.url),
-        None => format!(
-            "; it has no public URL; source: {}",
-            entry.source
-        ),
+        None => format!("; it has no public URL; source: {}", entry.source),
     };
     anyhow::bail!(
         "cannot download {name:?}: built without the feature \"fetch\" \

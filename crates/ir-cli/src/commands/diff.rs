@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use ir_eval::{RunDiff, DiffRules, QueryDiff};
+use ir_eval::{DiffRules, QueryDiff, RunDiff};
 use serde_json::json;
 
-use crate::shared::options::positive;
 use crate::shared::console::Console;
 use crate::shared::format::{four_decimals, table};
-use crate::shared::runs::{RunOptions, at_most_one_stdin};
+use crate::shared::options::positive;
 use crate::shared::output::OutputSink;
+use crate::shared::runs::{RunOptions, at_most_one_stdin};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -69,7 +69,9 @@ pub(crate) struct Args {
 fn tolerance(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(number) if number >= 0.0 => Ok(number),
-        _ => Err(format!("expected a number of at least 0, or inf, found {text:?}")),
+        _ => Err(format!(
+            "expected a number of at least 0, or inf, found {text:?}"
+        )),
     }
 }
 
@@ -169,8 +171,7 @@ fn text(diff: &RunDiff, args: &Args) -> String {
         .iter()
         .find_map(|query| Some((query, query.first_difference.as_ref()?)));
     if let Some((query, first)) = first {
-        let shown =
-            |doc: &Option<String>| doc.clone().unwrap_or_else(|| "(end of ranking)".into());
+        let shown = |doc: &Option<String>| doc.clone().unwrap_or_else(|| "(end of ranking)".into());
         let what = format!(
             "topic {}, rank {}: {} against {}",
             query.query,

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use ir_core::fusion::{Fusion, ScoreCombination, ScoreNormalization, fuse_runs};
 use ir_core::fusion::interleave;
 use ir_core::fusion::interleave::InterleaveConfig;
+use ir_core::fusion::{Fusion, ScoreCombination, ScoreNormalization, fuse_runs};
 use ir_core::trec;
 use ir_core::trec::ScoreFormat;
 
-use crate::shared::options::{positive, tag};
 use crate::shared::console::{Console, Usage};
-use crate::shared::runs::{RunOptions, reject_input_as_output};
+use crate::shared::options::{positive, tag};
 use crate::shared::output::OutputSink;
+use crate::shared::runs::{RunOptions, reject_input_as_output};
 
 const EXAMPLES: &str = "\
 Examples:

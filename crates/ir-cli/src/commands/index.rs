@@ -6,14 +6,14 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use ir_bm25::StoredFields;
-use ir_core::store::Verify;
 use ir_core::store::AtomicFile;
+use ir_core::store::Verify;
 
-use crate::shared::options::{positive, use_threads};
 use crate::shared::console::{Console, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::indexing::{IndexOptions, build_index};
 use crate::shared::input::{CollectionSource, open_collection};
+use crate::shared::options::{positive, use_threads};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -79,7 +79,9 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     use_threads(args.threads)?;
     let documents = match open_collection(&args.collection, Verify::SmallSections)? {
         CollectionSource::Documents(documents) => documents,
-        CollectionSource::Index(_) => bail!("{}: expected documents, found an index", args.collection),
+        CollectionSource::Index(_) => {
+            bail!("{}: expected documents, found an index", args.collection)
+        }
     };
     // Fail early if the output cannot be written: the builder creates it at the end.
     drop(

@@ -6,17 +6,21 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use ir_core::fusion::interleave::{InterleaveConfig, InterleaveMethod, Interleaved, Leader, to_run};
+use ir_core::fusion::interleave::{
+    InterleaveConfig, InterleaveMethod, Interleaved, Leader, to_run,
+};
 use ir_core::trec;
 use ir_core::trec::ScoreFormat;
 use serde_json::json;
 
-use crate::shared::options::{positive, tag};
 use crate::shared::console::{Console, Usage};
-use crate::shared::format::{table};
-use crate::shared::runs::{RunOptions, reject_same_destination, reject_input_as_output, at_most_one_stdin};
-use crate::shared::output::OutputSink;
+use crate::shared::format::table;
 use crate::shared::input;
+use crate::shared::options::{positive, tag};
+use crate::shared::output::OutputSink;
+use crate::shared::runs::{
+    RunOptions, at_most_one_stdin, reject_input_as_output, reject_same_destination,
+};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -7,23 +7,29 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use ir_bm25::{Bm25, Index, StoredFields};
 use ir_core::store::Verify;
-use ir_core::training::mining::{MinedNegatives, MiningConfig, MiningError, MiningQuery, NegativeSelection, ScoreMargin};
-use ir_core::trec::HeaderLine;
-use ir_core::{AllOf, DocFilter, DocNum, DocSet, Flow, Hit, Predicate, Progress, Ranking, Run, Years};
+use ir_core::training::mining::{
+    MinedNegatives, MiningConfig, MiningError, MiningQuery, NegativeSelection, ScoreMargin,
+};
 use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
+use ir_core::trec::HeaderLine;
+use ir_core::{
+    AllOf, DocFilter, DocNum, DocSet, Flow, Hit, Predicate, Progress, Ranking, Run, Years,
+};
 use ir_data::attribute;
-use ir_data::training::{JudgedTrainingSet, DocumentTexts, TrainingFile, TrainingFormat, OnInvalidExample, write_example};
+use ir_data::training::{
+    DocumentTexts, JudgedTrainingSet, OnInvalidExample, TrainingFile, TrainingFormat, write_example,
+};
 use ir_data::{DataError, DocTemplate};
 
-use crate::shared::options::{positive};
 use crate::shared::console::{Console, Interrupted, Usage, stop_on_interrupt};
+use crate::shared::filter::{AttributeCondition, select_documents};
 use crate::shared::format::grouped;
 use crate::shared::indexing::{IndexOptions, build_index};
-use crate::shared::qrels::with_warnings;
-use crate::shared::filter::{AttributeCondition, select_documents};
+use crate::shared::input::{self, CollectionSource, DocumentSource, FieldLayout, open_collection};
+use crate::shared::options::positive;
 use crate::shared::options::{Bm25Options, QueryForm, use_threads};
 use crate::shared::output::OutputSink;
-use crate::shared::input::{self, DocumentSource, FieldLayout, CollectionSource, open_collection};
+use crate::shared::qrels::with_warnings;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -372,7 +378,12 @@ fn read_examples(
     let set: Box<dyn TrainingSet> = if keyphrases {
         let forms: HashMap<&str, &str> = queries
             .iter()
-            .filter_map(|query| Some((query.id.as_str(), query.attributes.text(attribute::KEYPHRASES)?)))
+            .filter_map(|query| {
+                Some((
+                    query.id.as_str(),
+                    query.attributes.text(attribute::KEYPHRASES)?,
+                ))
+            })
             .collect();
         let mut list = Vec::with_capacity(set.len());
         for n in 0..set.len() {
@@ -435,7 +446,12 @@ impl Miner {
         let chosen = if conditions.is_empty() {
             None
         } else {
-            Some(select_documents(&index, conditions, &args.collection, console)?)
+            Some(select_documents(
+                &index,
+                conditions,
+                &args.collection,
+                console,
+            )?)
         };
         // Records with the same id have the year of the first one.
         let years = index.years().of_first_record(index.ids());
@@ -543,9 +559,9 @@ impl Miner {
 
     /// Ranking of the candidate run in document numbers of the index, in line order.
     fn ranking(&self, run: &Run, query: &str) -> Result<Ranking> {
-        let list = run
-            .get(query)
-            .with_context(|| format!("the run: expected results for query {query:?}, found none"))?;
+        let list = run.get(query).with_context(|| {
+            format!("the run: expected results for query {query:?}, found none")
+        })?;
         let mut seen = DocSet::new();
         let mut hits = Vec::with_capacity(list.len());
         for scored in list {

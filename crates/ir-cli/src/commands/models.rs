@@ -61,9 +61,7 @@ enum Action {
 /// Runs `ir models`.
 pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     let Some(cache) = ModelCache::from_env() else {
-        bail!(
-            "expected HF_HOME or a home directory for the model cache, found neither"
-        );
+        bail!("expected HF_HOME or a home directory for the model cache, found neither");
     };
     let mut out = OutputSink::open(None)?;
     match args.action {
@@ -108,7 +106,11 @@ fn list(cache: &ModelCache, out: &mut OutputSink, console: &Console) -> Result<(
     for name in &others {
         let shape = cache.find(name).map(TransformerConfig::read);
         let (dim, tokens, what) = match shape {
-            Some(Ok(shape)) => (shape.hidden_size.to_string(), shape.max_tokens().to_string(), ""),
+            Some(Ok(shape)) => (
+                shape.hidden_size.to_string(),
+                shape.max_tokens().to_string(),
+                "",
+            ),
             _ => ("-".into(), "-".into(), "unsupported architecture"),
         };
         let line = format!("{name:width$}  {dim:>4}  {tokens:>6}  {:6}  {what}", "yes");

@@ -4,15 +4,15 @@ use std::io::Write;
 
 use anyhow::{Context, Result};
 use ir_core::{Grade, Judgments};
-use ir_eval::{OverlapCounts, RunOverlap, OverlapRules};
+use ir_eval::{OverlapCounts, OverlapRules, RunOverlap};
 use serde_json::json;
 
-use crate::shared::options::positive;
 use crate::shared::console::Console;
-use crate::shared::format::{table};
-use crate::shared::runs::{RunOptions, at_most_one_stdin};
-use crate::shared::output::OutputSink;
+use crate::shared::format::table;
 use crate::shared::input;
+use crate::shared::options::positive;
+use crate::shared::output::OutputSink;
+use crate::shared::runs::{RunOptions, at_most_one_stdin};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,7 +61,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let qrels = match &args.qrels {
         Some(qrels) => {
             let read = input::qrels(qrels, args.reading.header())?;
-            read.warnings.iter().for_each(|warning| console.warn(warning));
+            read.warnings
+                .iter()
+                .for_each(|warning| console.warn(warning));
             Some(read.data)
         }
         None => None,

@@ -9,11 +9,13 @@ use ir_core::Grade;
 use ir_core::trec;
 use ir_eval::{Pool, PoolDesign, StratumSample};
 
-use crate::shared::options::positive;
 use crate::shared::console::{Console, Usage};
-use crate::shared::runs::{RunOptions, reject_same_destination, reject_input_as_output, at_most_one_stdin};
-use crate::shared::output::OutputSink;
 use crate::shared::input;
+use crate::shared::options::positive;
+use crate::shared::output::OutputSink;
+use crate::shared::runs::{
+    RunOptions, at_most_one_stdin, reject_input_as_output, reject_same_destination,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -153,15 +155,16 @@ fn draw(args: &Args, console: &Console) -> Result<()> {
     pooling = pooling.with_seed(args.seed);
     pooling.order = args.reading.order.into();
     if pooling.strata.len() > 1 && args.pool.is_none() {
-        return Err(Usage(
-            "--sample: expected --pool, because estimates need the strata".into(),
-        )
-        .into());
+        return Err(
+            Usage("--sample: expected --pool, because estimates need the strata".into()).into(),
+        );
     }
     let judged = match &args.judged {
         Some(qrels) => {
             let read = input::qrels(qrels, args.reading.header())?;
-            read.warnings.iter().for_each(|warning| console.warn(warning));
+            read.warnings
+                .iter()
+                .for_each(|warning| console.warn(warning));
             Some(read.data)
         }
         None => None,

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use ir_eval::trec_eval::{JudgmentKind, MeasureSelection};
-use ir_eval::{MissingQueries, Report, Rules, ParameterSweep};
+use ir_eval::{MissingQueries, ParameterSweep, Report, Rules};
 use serde::Serialize;
 
-use crate::shared::systems::{QrelsAndRuns, RunEvaluator, expected_two_runs, usage_error};
 use crate::shared::console::{Console, Usage};
-use crate::shared::rules::RuleOptions;
 use crate::shared::output::OutputSink;
+use crate::shared::rules::RuleOptions;
+use crate::shared::systems::{QrelsAndRuns, RunEvaluator, expected_two_runs, usage_error};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,8 +72,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         MissingQueries::Zero
     };
     let rules = args.rules.rules(missing);
-    let selection = MeasureSelection::parse_for(JudgmentKind::Grades, &[&args.measure], rules.trec_eval_version)
-        .map_err(|error| Usage(format!("--measure {error}")))?;
+    let selection = MeasureSelection::parse_for(
+        JudgmentKind::Grades,
+        &[&args.measure],
+        rules.trec_eval_version,
+    )
+    .map_err(|error| Usage(format!("--measure {error}")))?;
     let [measure] = selection.measures()[..] else {
         let found = &args.measure;
         return Err(Usage(format!("--measure: expected one measure, found {found:?}")).into());
@@ -152,7 +156,11 @@ fn text(sweep: &ParameterSweep, rules: &Rules, queries: bool, out: &mut dyn Writ
         writeln!(out, "{name:width$}  {score:8.4}  {:6}", setting.chosen)?;
     }
     let best = sweep.best();
-    writeln!(out, "\n{:width$}  {:8.4}", "leave one out", sweep.held_out_score)?;
+    writeln!(
+        out,
+        "\n{:width$}  {:8.4}",
+        "leave one out", sweep.held_out_score
+    )?;
     writeln!(
         out,
         "{:width$}  {:8.4}  {}",

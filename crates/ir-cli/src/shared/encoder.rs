@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use ir_core::Side;
-use ir_dense::{KnownModel, ModelCache, Backend, EncoderConfig, Pooling, SideConfig};
+use ir_dense::{Backend, EncoderConfig, KnownModel, ModelCache, Pooling, SideConfig};
 
 use ir_knn::VectorSimilarity;
 

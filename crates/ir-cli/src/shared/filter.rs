@@ -115,13 +115,17 @@ pub(crate) fn select_documents(
         );
     }
     let read = || format!("{name}: could not be read");
-    for subject in conditions.iter().filter_map(ConditionSubject::from_predicate) {
+    for subject in conditions
+        .iter()
+        .filter_map(ConditionSubject::from_predicate)
+    {
         let (mut there, mut of_use) = (false, false);
         for doc in (0..index.len() as u32).map(DocNum::new) {
             let attributes = index.attributes(doc).with_context(read)?;
             if let Some(value) = attributes.get(subject.name) {
                 there = true;
-                of_use = !subject.number || matches!(value, AttributeValue::Int(_) | AttributeValue::Float(_));
+                of_use = !subject.number
+                    || matches!(value, AttributeValue::Int(_) | AttributeValue::Float(_));
             }
             if of_use {
                 break;

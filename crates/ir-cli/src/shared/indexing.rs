@@ -4,7 +4,10 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use ir_bm25::{Analysis, BlankDocs, DocOrder, DuplicateIds, IndexedFields, Index, IndexBuilder, IndexConfig, StoredFields};
+use ir_bm25::{
+    Analysis, BlankDocs, DocOrder, DuplicateIds, Index, IndexBuilder, IndexConfig, IndexedFields,
+    StoredFields,
+};
 use ir_data::datafinder::lexicographic_row_order;
 
 use crate::shared::console::Console;
@@ -118,7 +121,8 @@ pub(crate) fn build_index(
     let mut bar = console.bar();
     let corpus = documents.collection.corpus();
     let build = || {
-        let mut builder = IndexBuilder::new(config)?.with_memory(setup.memory.unwrap_or(DEFAULT_MEMORY));
+        let mut builder =
+            IndexBuilder::new(config)?.with_memory(setup.memory.unwrap_or(DEFAULT_MEMORY));
         if let Some(threads) = threads {
             builder = builder.with_threads(threads);
         }
@@ -134,4 +138,3 @@ pub(crate) fn build_index(
     };
     Ok(build()?)
 }
-

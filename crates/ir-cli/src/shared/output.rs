@@ -30,7 +30,10 @@ impl OutputSink {
         let Some(path) = path.filter(|path| *path != Path::new("-")) else {
             return Ok(Self {
                 name: "standard output".to_owned(),
-                target: OutputTarget::Stdout(BufWriter::with_capacity(1 << 16, io::stdout().lock())),
+                target: OutputTarget::Stdout(BufWriter::with_capacity(
+                    1 << 16,
+                    io::stdout().lock(),
+                )),
             });
         };
         let target = if is_stream(path) {

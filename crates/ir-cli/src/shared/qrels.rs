@@ -33,7 +33,8 @@ impl QrelsFormat {
             Self::Qrels => Box::new(with_warnings(input::qrels(file, header)?, console)),
             Self::Strata => {
                 let (input, name) = input::open(file)?;
-                let strata = with_warnings(trec::read_stratified_qrels(input, &name, header)?, console);
+                let strata =
+                    with_warnings(trec::read_stratified_qrels(input, &name, header)?, console);
                 let grades = strata.qrels().iter().flat_map(|(_, docs)| docs.grades());
                 let unjudged = grades.filter(|&grade| grade == Pool::TO_JUDGE).count();
                 if unjudged > 0 {
@@ -45,7 +46,10 @@ impl QrelsFormat {
             }
             Self::Subtopics => {
                 let (input, name) = input::open(file)?;
-                Box::new(with_warnings(trec::read_subtopic_qrels(input, &name, header)?, console))
+                Box::new(with_warnings(
+                    trec::read_subtopic_qrels(input, &name, header)?,
+                    console,
+                ))
             }
         })
     }

@@ -4,10 +4,13 @@ use anyhow::Result;
 use clap::ValueEnum;
 use ir_core::Grade;
 use ir_core::trec::HeaderLine;
-use ir_eval::{TrecEvalVersion, MissingQueries, QueriesWithoutRelevant, Rules, ScorePrecision, SelfHits, UnjudgedDocuments};
+use ir_eval::{
+    MissingQueries, QueriesWithoutRelevant, Rules, ScorePrecision, SelfHits, TrecEvalVersion,
+    UnjudgedDocuments,
+};
 
-use crate::shared::options::positive;
 use crate::shared::console::Usage;
+use crate::shared::options::positive;
 
 /// Evaluation rules as command-line options.
 #[derive(Debug, clap::Args)]

@@ -8,8 +8,8 @@ use ir_core::trec::HeaderLine;
 use ir_core::{Run, RunOrder};
 
 use crate::shared::console::{Console, Usage};
-use crate::shared::qrels::with_warnings;
 use crate::shared::input;
+use crate::shared::qrels::with_warnings;
 
 /// Options for reading runs.
 #[derive(Debug, Clone, Copy, clap::Args)]

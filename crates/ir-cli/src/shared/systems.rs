@@ -141,7 +141,9 @@ pub(crate) fn expected_two_runs(qrels: &str) -> Usage {
 /// Converts a comparison error that is caused by the options into a usage error.
 pub(crate) fn usage_error(error: CompareError) -> anyhow::Error {
     match error {
-        CompareError::UnknownSystem { .. } | CompareError::TwoSided => Usage(error.to_string()).into(),
+        CompareError::UnknownSystem { .. } | CompareError::TwoSided => {
+            Usage(error.to_string()).into()
+        }
         error => error.into(),
     }
 }

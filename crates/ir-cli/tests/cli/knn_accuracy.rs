@@ -144,7 +144,11 @@ fn random_indexing() {
         let (_, rows) = ir_knn::RandomIndexing::fit_transform(&texts, &config).unwrap();
         let classes = ir_knn::Classes::new(["sea", "sea", "sea", "tea", "tea", "tea"]);
         let knn = ir_knn::KnnClassifier::new(1);
-        let accuracy = knn.cross_validate(&rows.select(ndarray::Axis(0), &[0, 1, 2, 4, 5, 6]), &classes, 3);
+        let accuracy = knn.cross_validate(
+            &rows.select(ndarray::Axis(0), &[0, 1, 2, 4, 5, 6]),
+            &classes,
+            3,
+        );
         accuracy.unwrap().mean()
     };
     let found = json(&[]);

@@ -13,7 +13,7 @@ use std::process::Command;
 use ir_core::{Encoded, Encoder, Run, Side};
 use ir_data::Collection;
 use ir_data::catalog::Catalog;
-use ir_dense::{Backend, TokenBatch, BiEncoder, EncoderConfig};
+use ir_dense::{Backend, BiEncoder, EncoderConfig, TokenBatch};
 use ir_eval::{Evaluator, Measure};
 use ir_knn::{FlatIndex, VectorSimilarity};
 

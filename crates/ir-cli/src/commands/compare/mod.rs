@@ -9,21 +9,24 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use ir_eval::significance::{
-    Alternative, MultipleTestingCorrection, IntervalMethod, RandomizationTest, BootstrapResampling, PairedTTest, WilcoxonTest,
+    Alternative, BootstrapResampling, IntervalMethod, MultipleTestingCorrection, PairedTTest,
+    RandomizationTest, WilcoxonTest,
 };
 use ir_eval::trec_eval::{JudgmentKind, MeasureSelection};
 use ir_eval::{
-    ComparedPairs, Bootstrap, Comparison, Evaluator, HypothesisFamily, Measure, MissingQueries, ComparisonConfig,
-    Report, Rules, SignificanceTest,
+    Bootstrap, ComparedPairs, Comparison, ComparisonConfig, Evaluator, HypothesisFamily, Measure,
+    MissingQueries, Report, Rules, SignificanceTest,
 };
 use serde::Serialize;
 
-use crate::shared::options::positive;
 use crate::shared::console::{Console, Usage, check_stopped};
+use crate::shared::options::positive;
+use crate::shared::output::OutputSink;
 use crate::shared::rules::RuleOptions;
 use crate::shared::runs::reject_input_as_output;
-use crate::shared::output::OutputSink;
-use crate::shared::systems::{QrelsAndRuns, EvaluatedRun, RunEvaluator, expected_two_runs, file_name, usage_error};
+use crate::shared::systems::{
+    EvaluatedRun, QrelsAndRuns, RunEvaluator, expected_two_runs, file_name, usage_error,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,7 +84,12 @@ pub(crate) struct Args {
 
     /// Alternative hypothesis: two-sided, greater or less [default: two-sided; greater for
     /// datafinder]
-    #[arg(long, value_enum, hide_possible_values = true, value_name = "HYPOTHESIS")]
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "HYPOTHESIS"
+    )]
     alternative: Option<AlternativeName>,
 
     /// Multiple-testing correction: holm, bonferroni or none
@@ -234,7 +242,9 @@ impl Args {
                 }),
             },
             alternative: match (self.alternative, self.test) {
-                (Some(AlternativeName::Greater), _) | (None, TestName::Datafinder) => Alternative::Greater,
+                (Some(AlternativeName::Greater), _) | (None, TestName::Datafinder) => {
+                    Alternative::Greater
+                }
                 (Some(AlternativeName::Less), _) => Alternative::Less,
                 (Some(AlternativeName::TwoSided) | None, _) => Alternative::TwoSided,
             },
@@ -266,10 +276,12 @@ impl Args {
         let files = std::iter::once(&self.input.qrels).chain(&self.input.runs);
         if files.filter(|file| *file == "-").count() > 1 {
             return Err(Usage(
-                "expected `-` at most once among <QRELS> and <RUN>, found it more than once".to_owned(),
+                "expected `-` at most once among <QRELS> and <RUN>, found it more than once"
+                    .to_owned(),
             ));
         }
-        if self.test == TestName::Datafinder && self.alternative == Some(AlternativeName::TwoSided) {
+        if self.test == TestName::Datafinder && self.alternative == Some(AlternativeName::TwoSided)
+        {
             return Err(Usage(
                 "--test datafinder: expected --alternative greater or less, found two-sided"
                     .to_owned(),
@@ -321,7 +333,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let measures = in_order(&measures, &rules)?;
     if measures.is_empty() {
         let found = args.measure.join(", ");
-        return Err(Usage(format!("--measure: expected a measure with one value, found {found}")).into());
+        return Err(Usage(format!(
+            "--measure: expected a measure with one value, found {found}"
+        ))
+        .into());
     }
     let read = std::iter::once(&args.input.qrels).chain(&args.input.runs);
     reject_input_as_output(args.output.as_deref(), "--output", read)?;
@@ -370,8 +385,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 fn in_order(options: &[String], rules: &Rules) -> Result<Vec<Measure>> {
     let mut measures = Vec::new();
     for option in options {
-        let selection = MeasureSelection::parse_for(JudgmentKind::Grades, &[option], rules.trec_eval_version)
-            .map_err(|error| Usage(format!("--measure {error}")))?;
+        let selection =
+            MeasureSelection::parse_for(JudgmentKind::Grades, &[option], rules.trec_eval_version)
+                .map_err(|error| Usage(format!("--measure {error}")))?;
         measures.extend(selection.measures());
     }
     Ok(measures)

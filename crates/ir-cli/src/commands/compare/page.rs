@@ -11,8 +11,8 @@ use ir_eval::{Comparison, ComparisonPage, PageError};
 
 use super::Args;
 use crate::shared::console::check_stopped;
-use crate::shared::systems::EvaluatedRun;
 use crate::shared::output::OutputSink;
+use crate::shared::systems::EvaluatedRun;
 
 /// Default number of wins and losses shown for each pair of systems.
 const TOPICS: usize = 10;
@@ -47,7 +47,8 @@ pub(super) fn of<'c>(
 
 /// Creates the output folder before the evaluation starts.
 pub(super) fn make_folder(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("{}: could not be created", folder.display()))
+    fs::create_dir_all(folder)
+        .with_context(|| format!("{}: could not be created", folder.display()))
 }
 
 /// Writes every plot (SVG) and its data (CSV) into a folder.

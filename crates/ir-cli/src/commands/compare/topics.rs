@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use ir_core::{Judgments, Run};
-use ir_eval::{Comparison, JudgmentStatus, Measure, RankChange, RankChanges, QueryDifference};
+use ir_eval::{Comparison, JudgmentStatus, Measure, QueryDifference, RankChange, RankChanges};
 use serde::Serialize;
 
 /// Number of documents shown per query.

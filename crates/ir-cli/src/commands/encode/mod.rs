@@ -12,13 +12,15 @@ use ir_data::DocTemplate;
 use ir_dense::{BiEncoder, EncoderConfig, encode_stream};
 use output::{EncodingJob, VectorOutput};
 
-use crate::shared::options::positive;
 use crate::shared::console::{Console, Usage, stop_on_interrupt};
-use crate::shared::format::grouped;
-use crate::shared::options::use_threads;
 use crate::shared::encoder::{EncoderOptions, find_model, similarity};
+use crate::shared::format::grouped;
+use crate::shared::input::{
+    CollectionSource, FieldLayout, fingerprint, open_collection, read_queries,
+};
+use crate::shared::options::positive;
+use crate::shared::options::use_threads;
 use crate::shared::options::{QueryForm, take_keyphrases};
-use crate::shared::input::{FieldLayout, CollectionSource, open_collection, fingerprint, read_queries};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -261,7 +263,10 @@ fn queries(args: &Args) -> Result<Vec<ir_core::Query>> {
                 documents.collection.queries(split)?
             }
             CollectionSource::Index(_) => {
-                return Err(Usage(format!("{argument}: expected a collection with queries, found an index")).into());
+                return Err(Usage(format!(
+                    "{argument}: expected a collection with queries, found an index"
+                ))
+                .into());
             }
         }
     };

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use ir_core::{DocIds, DocNum, Encoder, Retriever, Side};
 use ir_core::store::AtomicFile;
+use ir_core::{DocIds, DocNum, Encoder, Retriever, Side};
 use ir_dense::BiEncoder;
 use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity, npy};
 use serde::{Deserialize, Serialize};
@@ -68,8 +68,7 @@ impl VectorOutput {
         // Fail early if an output path is invalid.
         for (option, path) in [("--output", Some(path)), ("--ids", ids)] {
             if path == Some(Path::new("-")) {
-                let wanted =
-                    "expected a file, found standard output";
+                let wanted = "expected a file, found standard output";
                 return Err(Usage(format!("{option}: {wanted}")).into());
             }
         }

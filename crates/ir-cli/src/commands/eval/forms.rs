@@ -5,14 +5,16 @@ use std::io::{self, Write};
 use anyhow::{Context, Result};
 use clap::{ArgAction, ValueEnum};
 use ir_core::trec::HeaderLine;
-use ir_eval::trec_eval::{OutputValue, OutputDetail, JudgmentKind, MeasureSelection, TrecEvalOutput};
+use ir_eval::trec_eval::{
+    JudgmentKind, MeasureSelection, OutputDetail, OutputValue, TrecEvalOutput,
+};
 use ir_eval::{JudgmentGroups, MissingQueries, Rules, ZScores, preferences};
 use serde_json::json;
 
 use crate::shared::console::{Console, Usage};
-use crate::shared::qrels::{QrelsFormat, with_warnings};
-use crate::shared::output::OutputSink;
 use crate::shared::input;
+use crate::shared::output::OutputSink;
+use crate::shared::qrels::{QrelsFormat, with_warnings};
 
 /// trec_eval's options for judgment formats, z-scores, and options without effect.
 #[derive(Debug, clap::Args)]
@@ -91,7 +93,9 @@ impl FormArgs {
     /// Measures applicable to the judgment format.
     pub(super) fn judgments(&self) -> JudgmentKind {
         match self.form {
-            JudgmentFormat::Qrels | JudgmentFormat::Strata | JudgmentFormat::Subtopics => JudgmentKind::Grades,
+            JudgmentFormat::Qrels | JudgmentFormat::Strata | JudgmentFormat::Subtopics => {
+                JudgmentKind::Grades
+            }
             JudgmentFormat::Groups => JudgmentKind::Groups,
             JudgmentFormat::Prefs | JudgmentFormat::QrelsPrefs => JudgmentKind::Preferences,
         }
@@ -126,7 +130,12 @@ impl FormArgs {
     ) -> Result<()> {
         let (input, name) = input::open(judged)?;
         let both = || format!("{run_file} with {judged}");
-        let run = || -> Result<_> { Ok(with_warnings(input::run(run_file, HeaderLine::AsData)?, console)) };
+        let run = || -> Result<_> {
+            Ok(with_warnings(
+                input::run(run_file, HeaderLine::AsData)?,
+                console,
+            ))
+        };
         if self.form == JudgmentFormat::Groups {
             let groups = with_warnings(JudgmentGroups::read(input, &name)?, console);
             let report = groups.evaluate(&run()?, &selection.measures(), rules);
@@ -138,7 +147,8 @@ impl FormArgs {
             JudgmentFormat::Prefs => preferences::read(input, &name)?,
             _ => preferences::read_qrels(input, &name)?,
         };
-        let report = with_warnings(read, console).evaluate(&run()?, &selection.preference_measures(), rules);
+        let report =
+            with_warnings(read, console).evaluate(&run()?, &selection.preference_measures(), rules);
         let report = report.with_context(both)?;
         warn_of_gaps(&rules, report.missing(), report.unjudged(), console);
         out.print(selection.preference_output(&report))

@@ -6,14 +6,14 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 
 use anyhow::{Context, Result};
-use ir_eval::trec_eval::{OutputValue, OutputDetail, MeasureSelection};
-use ir_eval::{EvalError, Measure, MissingQueries, RunFileOptions, Report, Rules};
+use ir_eval::trec_eval::{MeasureSelection, OutputDetail, OutputValue};
+use ir_eval::{EvalError, Measure, MissingQueries, Report, Rules, RunFileOptions};
 use serde_json::json;
 
 use crate::shared::console::{Console, Usage};
-use crate::shared::rules::RuleOptions;
-use crate::shared::output::OutputSink;
 use crate::shared::input;
+use crate::shared::output::OutputSink;
+use crate::shared::rules::RuleOptions;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -131,8 +131,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     args.forms.check()?;
     let rules = args.rules();
-    let selection = MeasureSelection::parse_for(args.forms.judgments(), &args.measure, rules.trec_eval_version)
-        .map_err(|error| Usage(format!("--measure {error}")))?;
+    let selection = MeasureSelection::parse_for(
+        args.forms.judgments(),
+        &args.measure,
+        rules.trec_eval_version,
+    )
+    .map_err(|error| Usage(format!("--measure {error}")))?;
     let reference = args.forms.reference(console)?;
     let out = forms::Output {
         detail: args.detail(),

@@ -15,8 +15,8 @@ use ir_knn::{
 use ndarray::{Array2, Axis};
 use serde_json::json;
 
-use crate::shared::options::positive;
 use crate::shared::console::{Console, Usage};
+use crate::shared::options::positive;
 use crate::shared::output::OutputSink;
 
 const EXAMPLES: &str = "\
@@ -150,7 +150,8 @@ enum DistanceMetric {
 
 /// Parses a count (`2`) or a fraction (`0.1`).
 fn frequency(text: &str) -> Result<DocFrequency, String> {
-    let expected = || format!("expected a count of at least 1 or a fraction like 0.1, found {text:?}");
+    let expected =
+        || format!("expected a count of at least 1 or a fraction like 0.1, found {text:?}");
     if text.contains('.') {
         let fraction: f64 = text.parse().map_err(|_| expected())?;
         let inside = (0.0..=1.0).contains(&fraction);

@@ -163,5 +163,7 @@ fn papers(argument: &str, args: &Args) -> Result<LabeledTexts> {
 
 #[cfg(not(feature = "parquet"))]
 fn papers(argument: &str, _: &Args) -> Result<LabeledTexts> {
-    bail!("{argument}: Parquet files need the feature `parquet` (cargo install --path crates/ir-cli --features parquet)")
+    bail!(
+        "{argument}: Parquet files need the feature `parquet` (cargo install --path crates/ir-cli --features parquet)"
+    )
 }

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use ir_bm25::{Bm25, Index, IndexConfig, DocLengths, StoredFields};
+use ir_bm25::{Bm25, DocLengths, Index, IndexConfig, StoredFields};
 use ir_data::Collection;
 
 use super::args::{Args, Lengths};
 use crate::shared::console::{Console, Usage};
 use crate::shared::indexing::build_index;
-use crate::shared::input::{DocumentSource, CollectionSource, open_collection, fingerprint};
+use crate::shared::input::{CollectionSource, DocumentSource, fingerprint, open_collection};
 
 /// An index and, if it was built by this command, its collection.
 pub(crate) struct SearchIndex {
@@ -25,7 +25,10 @@ impl SearchIndex {
         let name = args.collection.clone();
         match open_collection(&name, args.verification())? {
             CollectionSource::Index(index) => {
-                let built = args.setup.first_set().map(|option| (option, "applies only"));
+                let built = args
+                    .setup
+                    .first_set()
+                    .map(|option| (option, "applies only"));
                 let cached = args.cache.as_ref().map(|_| ("--cache", "applies only"));
                 if let Some((option, why)) = built.or(cached) {
                     return Err(Usage(format!(
@@ -58,7 +61,12 @@ impl SearchIndex {
 }
 
 /// Opens a cached index; builds it if it is missing or unreadable.
-fn cached(folder: &Path, args: &Args, documents: &DocumentSource, console: &Console) -> Result<Index> {
+fn cached(
+    folder: &Path,
+    args: &Args,
+    documents: &DocumentSource,
+    console: &Console,
+) -> Result<Index> {
     let config = args.setup.config(documents, StoredFields::Everything);
     let path = cache_path(folder, args, documents, &config)?;
     if path.exists() {

@@ -115,7 +115,12 @@ pub(crate) fn write(
     }
     if let Some(explanation) = &hit.explanation {
         for line in explanation.to_string().lines() {
-            writeln!(out, "{:INDENT$}{}", "", style.paint(DIM, &without_controls(line)))?;
+            writeln!(
+                out,
+                "{:INDENT$}{}",
+                "",
+                style.paint(DIM, &without_controls(line))
+            )?;
         }
     }
     Ok(())

@@ -18,14 +18,14 @@ use ir_core::{Query, Ranking, Run};
 
 pub(crate) use args::Args;
 use engine::SearchIndex;
-use list::{ShownHit, ListStyle};
+use list::{ListStyle, ShownHit};
 use rank::QueryRunner;
 
 use crate::shared::console::{Console, Usage, stop_on_interrupt};
 use crate::shared::format::grouped;
+use crate::shared::input;
 use crate::shared::options::{QueryForm, take_keyphrases, use_threads};
 use crate::shared::output::OutputSink;
-use crate::shared::input;
 
 /// Default number of hits of a run, as in Anserini.
 const RUN_HITS: usize = 1000;

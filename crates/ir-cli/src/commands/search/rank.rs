@@ -2,13 +2,16 @@
 
 use anyhow::Result;
 use ir_bm25::{Index, Searcher};
-use ir_core::{AllOf, Distinct, DocFilter, DocNum, DocSet, Explanation, Predicate, Progress, Query, Ranking, Retriever, Search, Years};
+use ir_core::{
+    AllOf, Distinct, DocFilter, DocNum, DocSet, Explanation, Predicate, Progress, Query, Ranking,
+    Retriever, Search, Years,
+};
 use ir_data::datafinder;
 
 use super::args::{Args, TimeFilter};
 use super::engine::bm25;
-use crate::shared::filter::select_documents;
 use crate::shared::console::{Console, check_stopped};
+use crate::shared::filter::select_documents;
 
 /// Number of queries between progress updates and interrupt checks.
 const CHUNK: usize = 128;
@@ -43,7 +46,8 @@ impl QueryRunner {
         let retriever = match args.vectors.retriever(&searcher, console)? {
             None => retriever,
             Some(_) if args.not_later_than_query == Some(TimeFilter::Published) => {
-                let only = "--not-later-than-query=published: expected BM25, found --vectors (use =exact)";
+                let only =
+                    "--not-later-than-query=published: expected BM25, found --vectors (use =exact)";
                 return Err(crate::shared::console::Usage(only.into()).into());
             }
             Some(retriever) => retriever,
@@ -67,7 +71,12 @@ impl QueryRunner {
         let chosen = if conditions.is_empty() {
             None
         } else {
-            Some(select_documents(index, conditions, &args.collection, console)?)
+            Some(select_documents(
+                index,
+                conditions,
+                &args.collection,
+                console,
+            )?)
         };
         Ok(Self {
             system: args.system(),

@@ -5,13 +5,16 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use ir_bm25::Searcher;
 use ir_core::fusion::WeightedSum;
-use ir_core::{Distinct, DocFilter, DocIds, DocNum, Encoded, Encoder, Hit, Ranking, Retriever, Search, SearchError, Side};
+use ir_core::{
+    Distinct, DocFilter, DocIds, DocNum, Encoded, Encoder, Hit, Ranking, Retriever, Search,
+    SearchError, Side,
+};
 use ir_dense::BiEncoder;
 use ir_knn::FlatIndex;
 
 use crate::shared::console::{Console, Usage};
-use crate::shared::format::grouped;
 use crate::shared::encoder::{EncoderOptions, find_model};
+use crate::shared::format::grouped;
 
 /// Options of dense retrieval.
 #[derive(Debug, clap::Args)]
@@ -66,9 +69,7 @@ impl DenseOptions {
         let (Some(path), Some(folder)) = (&self.vectors, &self.encoder) else {
             return match self.encoder_options.first_set() {
                 None => Ok(None),
-                Some(option) => {
-                    Err(Usage(format!("{option}: expected --vectors")).into())
-                }
+                Some(option) => Err(Usage(format!("{option}: expected --vectors")).into()),
             };
         };
         let vectors = FlatIndex::open(path)?;

@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use ir_core::store::Verify;
-use ir_core::{DocFilter, DocIds, DocNum, Document, Encoded, Encoder, NotLaterThan, Qrels, Query, Run, Search, Side, Years};
 use ir_core::training::TrainingSet;
+use ir_core::{
+    DocFilter, DocIds, DocNum, Document, Encoded, Encoder, NotLaterThan, Qrels, Query, Run, Search,
+    Side, Years,
+};
 use ir_data::training::DocumentTexts;
 use ir_data::{Collection, DocTemplate};
 use ir_dense::BiEncoder;
@@ -19,8 +22,8 @@ use super::Args;
 use super::evaluation::Evaluation;
 use crate::shared::console::Usage;
 use crate::shared::encoder::similarity;
+use crate::shared::input::{CollectionSource, FieldLayout, fingerprint, open_collection};
 use crate::shared::options::{QueryForm, take_keyphrases};
-use crate::shared::input::{FieldLayout, CollectionSource, open_collection, fingerprint};
 
 /// Ranking depth of an evaluation.
 const DEPTH: usize = 1000;

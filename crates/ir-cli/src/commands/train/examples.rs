@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use ir_data::training::{DocumentTexts, TrainingFile, TrainingFormat, OnInvalidExample};
+use ir_data::training::{DocumentTexts, OnInvalidExample, TrainingFile, TrainingFormat};
 use serde_json::Value;
 
 use super::Args;
@@ -67,7 +67,9 @@ fn id_for_text(path: &Path) -> Result<Option<String>> {
         else {
             continue;
         };
-        paper_fields &= PAPER_FIELDS.iter().any(|field| members.contains_key(*field));
+        paper_fields &= PAPER_FIELDS
+            .iter()
+            .any(|field| members.contains_key(*field));
         let lists = ["positives", "positive_passages"].map(|field| members.get(field));
         let values = lists.into_iter().flatten().filter_map(Value::as_array);
         positives.extend(

@@ -18,12 +18,12 @@ use ir_dense::train::{
 use ir_dense::{Backend, BiEncoder};
 use ir_eval::Measure;
 
-use crate::shared::options::positive;
 use crate::shared::console::{Console, Resumable, Usage, stop_on_interrupt};
-use crate::shared::format::grouped;
-use crate::shared::options::use_threads;
 use crate::shared::encoder::{PoolingOption, find_model};
+use crate::shared::format::grouped;
 use crate::shared::options::QueryForm;
+use crate::shared::options::positive;
+use crate::shared::options::use_threads;
 use crate::shared::output::{OutputSink, is_stream};
 
 const EXAMPLES: &str = "\
@@ -164,7 +164,12 @@ pub(crate) struct Args {
     document_tokens: Option<usize>,
 
     /// Pooling of token vectors
-    #[arg(long, value_enum, value_name = "POOLING", help_heading = "Training configuration")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "POOLING",
+        help_heading = "Training configuration"
+    )]
     pooling: Option<PoolingOption>,
 
     /// Collection of the validation set
@@ -224,7 +229,12 @@ pub(crate) struct Args {
     curves: Option<PathBuf>,
 
     /// Number of steps between checkpoints
-    #[arg(long, default_value_t = 100, value_name = "N", help_heading = "Execution")]
+    #[arg(
+        long,
+        default_value_t = 100,
+        value_name = "N",
+        help_heading = "Execution"
+    )]
     checkpoint_every: u64,
 
     /// Keep the checkpoints after training
@@ -254,7 +264,8 @@ impl Args {
         let mut config = match (&self.config, self.preset) {
             (Some(path), _) => {
                 let name = path.display();
-                let text = std::fs::read(path).with_context(|| format!("{name}: could not be read"))?;
+                let text =
+                    std::fs::read(path).with_context(|| format!("{name}: could not be read"))?;
                 serde_json::from_slice(&text).with_context(|| format!("{name}"))?
             }
             (None, None | Some(TrainingPreset::SmallData)) => TrainingConfig::small_data(),

@@ -6,10 +6,12 @@ use std::time::UNIX_EPOCH;
 
 use anyhow::{Result, bail};
 use ir_bm25::Index;
-use ir_core::store::{OpenIndexError, Verify};
 use ir_core::Corpus;
+use ir_core::store::{OpenIndexError, Verify};
 use ir_data::catalog::{Catalog, CatalogEntry, entries};
-use ir_data::{Collection, JsonFields, JsonlCorpus, InMemoryJudgedQueries, DuplicateIds, TsvCorpus, tsv};
+use ir_data::{
+    Collection, DuplicateIds, InMemoryJudgedQueries, JsonFields, JsonlCorpus, TsvCorpus, tsv,
+};
 
 use super::head::FileHead;
 use super::names;
@@ -53,7 +55,9 @@ pub(crate) fn open_collection(argument: &str, verify: Verify) -> Result<Collecti
     if path.is_file() {
         return match Index::open_with(path, verify) {
             Ok(index) => Ok(CollectionSource::Index(Box::new(index))),
-            Err(OpenIndexError::NotAnIndex { .. }) => from_file(path).map(CollectionSource::Documents),
+            Err(OpenIndexError::NotAnIndex { .. }) => {
+                from_file(path).map(CollectionSource::Documents)
+            }
             Err(error) => Err(error.into()),
         };
     }

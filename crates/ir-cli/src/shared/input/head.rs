@@ -92,9 +92,16 @@ mod tests {
         assert_eq!(head.line, "{\"a\": 1}");
         assert!(head.has("a") && !head.has("b"));
         assert_eq!(reader, b"next");
-        assert!(FileHead::read(&mut "\n\n".as_bytes(), "x").unwrap().is_empty());
+        assert!(
+            FileHead::read(&mut "\n\n".as_bytes(), "x")
+                .unwrap()
+                .is_empty()
+        );
         for vectors in [&b"ir-flat\n\0\x01"[..], b"\x93NUMPY\x01\0"] {
-            let error = FileHead::read(&mut &*vectors, "x").err().unwrap().to_string();
+            let error = FileHead::read(&mut &*vectors, "x")
+                .err()
+                .unwrap()
+                .to_string();
             assert!(error.starts_with("x: expected texts, found "), "{error}");
         }
     }

@@ -12,14 +12,14 @@ use anyhow::{Result, anyhow, bail};
 use ir_core::trec;
 use ir_core::trec::{ColumnReader, HeaderLine, Parsed, TrecReadError};
 use ir_core::{Fnv1a, Qrels, Run};
+use ir_data::DataError;
 use ir_data::beir::BeirFolder;
 use ir_data::catalog::{Catalog, entries};
-use ir_data::{DataError};
-use ir_eval::{Evaluator, RunFileError, RunFileOptions, Report};
+use ir_eval::{Evaluator, Report, RunFileError, RunFileOptions};
 
 use crate::shared::console::Console;
-use crate::shared::qrels::with_warnings;
 use crate::shared::output::is_stream;
+use crate::shared::qrels::with_warnings;
 
 pub(crate) use documents::{CollectionSource, DocumentSource, FieldLayout, open_collection};
 pub(crate) use queries::read as read_queries;
