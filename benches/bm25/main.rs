@@ -26,7 +26,7 @@ use std::{env, fs};
 
 use anyhow::{Result, bail, ensure};
 use bench_common::Options;
-pub(crate) use workload::{Answers, Measured, Workload};
+pub(crate) use workload::{Measurements, TopHits, Workload};
 
 /// Peak resident memory of this process in bytes.
 pub(crate) fn resident_peak() -> u64 {
@@ -48,9 +48,9 @@ const ENGINES: [&str; 2] = ["ir-bm25", "tantivy"];
 
 fn main() -> Result<()> {
     // The last two options are for the child processes.
-    let options = Options::given(&["--documents", "--engine", "--threads"])?;
+    let options = Options::parse(&["--documents", "--engine", "--threads"])?;
     let limit: u64 = options.number("--documents", u64::MAX)?;
-    if let Some(engine) = options.text("--engine") {
+    if let Some(engine) = options.value("--engine") {
         return child(engine, options.number("--threads", 1)?, limit);
     }
     let threads = std::thread::available_parallelism()?.get().min(2);
@@ -64,46 +64,46 @@ fn main() -> Result<()> {
         eprintln!("running {engine} ...");
         let output = command.stderr(std::process::Stdio::inherit()).output()?;
         ensure!(output.status.success(), "{engine} failed");
-        let (measured, answers): (Measured, Answers) = serde_json::from_slice(&output.stdout)?;
+        let (measured, answers): (Measurements, TopHits) = serde_json::from_slice(&output.stdout)?;
         results.push((engine, measured, answers));
     }
-    let [(_, ours, our_answers), (_, theirs, their_answers)] = &results[..] else {
-        bail!("two engines")
+    let [(_, ir, ir_hits), (_, tantivy, tantivy_hits)] = &results[..] else {
+        bail!("expected the results of two engines")
     };
-    let differing = our_answers.compare(their_answers)?;
+    let differing = ir_hits.compare(tantivy_hits)?;
     println!(
         "{} documents, {} queries, {threads} threads for indexing, 1 for searching",
-        ours.documents, ours.queries
+        ir.documents, ir.queries
     );
-    println!("answers: scores of the top 10 agree within 0.1 % in all but {differing} queries\n");
+    println!("scores of the top 10 agree within 0.1 % in all but {differing} queries\n");
     println!(
         "{:<34} {:>12} {:>12} {:>10}",
         "", ENGINES[0], ENGINES[1], "ratio"
     );
-    let row = |what: &str, a: f64, b: f64, higher_is_better: bool| {
+    let row = |label: &str, a: f64, b: f64, higher_is_better: bool| {
         let ratio = if higher_is_better { a / b } else { b / a };
-        println!("{what:<34} {a:>12.1} {b:>12.1} {ratio:>9.2}x");
+        println!("{label:<34} {a:>12.1} {b:>12.1} {ratio:>9.2}x");
     };
     let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
     row(
         "index time, s",
-        ours.index_seconds,
-        theirs.index_seconds,
+        ir.index_seconds,
+        tantivy.index_seconds,
         false,
     );
     row(
         "index size, MiB",
-        mib(ours.index_bytes),
-        mib(theirs.index_bytes),
+        mib(ir.index_bytes),
+        mib(tantivy.index_bytes),
         false,
     );
     row(
-        "peak resident while indexing, MiB",
-        mib(ours.index_peak),
-        mib(theirs.index_peak),
+        "peak memory, indexing, MiB",
+        mib(ir.index_peak),
+        mib(tantivy.index_peak),
         false,
     );
-    for (a, b) in ours.rates.iter().zip(&theirs.rates) {
+    for (a, b) in ir.rates.iter().zip(&tantivy.rates) {
         row(
             &format!("queries/s, {}, k = {}", a.kind, a.k),
             a.per_second,
@@ -117,7 +117,7 @@ fn main() -> Result<()> {
             false,
         );
     }
-    println!("\nratio: above 1 ir-bm25 is ahead");
+    println!("\nratio > 1: ir-bm25 is better");
     Ok(())
 }
 
@@ -127,7 +127,7 @@ fn child(engine: &str, threads: usize, limit: u64) -> Result<()> {
     let result = match engine {
         "ir-bm25" => ours::measure(&work, folder.path(), threads)?,
         "tantivy" => peer_tantivy::measure(&work, folder.path(), threads)?,
-        other => bail!("no engine {other:?}"),
+        other => bail!("--engine: expected ir-bm25 or tantivy, found {other:?}"),
     };
     println!("{}", serde_json::to_string(&result)?);
     Ok(())

@@ -7,13 +7,13 @@ use anyhow::Result;
 use ir_bm25::{Bm25, Index, IndexBuilder, IndexConfig};
 use ir_core::{DocNum, Document, Retriever, Search};
 
-use crate::{Answers, Measured, Workload, folder_size, resident_peak};
+use crate::{Measurements, TopHits, Workload, folder_size, resident_peak};
 
 pub(crate) fn measure(
     work: &Workload,
     folder: &Path,
     threads: usize,
-) -> Result<(Measured, Answers)> {
+) -> Result<(Measurements, TopHits)> {
     let path = folder.join("packages.ir");
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -21,7 +21,7 @@ pub(crate) fn measure(
     let start = Instant::now();
     pool.install(|| -> Result<()> {
         let mut builder = IndexBuilder::new(IndexConfig::default())?.with_memory(work.budget);
-        work.each(&mut |n, document| {
+        work.for_each_document(&mut |n, document| {
             // The zero-padded number is the id, so that the id order is the numeric order.
             let copy = Document::new(format!("{n:010}"))
                 .with_title(document.title.clone())

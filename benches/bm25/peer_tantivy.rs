@@ -11,21 +11,21 @@ use tantivy::schema::{FAST, Field, IndexRecordOption, Schema, TextFieldIndexing,
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use tantivy::{Index, IndexWriter, TantivyDocument, Term};
 
-use crate::{Answers, Measured, Workload, folder_size, resident_peak};
+use crate::{Measurements, TopHits, Workload, folder_size, resident_peak};
 
 /// ir-bm25's analyzer as a tantivy tokenizer, so that both engines index the same terms.
 #[derive(Clone)]
-struct Shared(ir_bm25::analysis::AnalysisPipeline);
+struct SharedTokenizer(ir_bm25::analysis::AnalysisPipeline);
 
-struct Stream {
+struct SharedTokenStream {
     tokens: std::vec::IntoIter<Token>,
     current: Token,
 }
 
-impl Tokenizer for Shared {
-    type TokenStream<'a> = Stream;
+impl Tokenizer for SharedTokenizer {
+    type TokenStream<'a> = SharedTokenStream;
 
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> Stream {
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> SharedTokenStream {
         let mut tokens = Vec::new();
         self.0.analyze(text, &mut |token| {
             tokens.push(Token {
@@ -36,14 +36,14 @@ impl Tokenizer for Shared {
                 position_length: 1,
             });
         });
-        Stream {
+        SharedTokenStream {
             tokens: tokens.into_iter(),
             current: Token::default(),
         }
     }
 }
 
-impl TokenStream for Stream {
+impl TokenStream for SharedTokenStream {
     fn advance(&mut self) -> bool {
         self.tokens
             .next()
@@ -67,7 +67,7 @@ pub(crate) fn measure(
     work: &Workload,
     folder: &Path,
     threads: usize,
-) -> Result<(Measured, Answers)> {
+) -> Result<(Measurements, TopHits)> {
     let pipeline = ir_bm25::analysis::Analysis::anserini().build()?;
     let mut schema = Schema::builder();
     let indexing = TextFieldIndexing::default()
@@ -81,11 +81,11 @@ pub(crate) fn measure(
     let index = Index::create_in_dir(folder, schema.build())?;
     index
         .tokenizers()
-        .register("shared", Shared(pipeline.clone()));
+        .register("shared", SharedTokenizer(pipeline.clone()));
 
     let start = Instant::now();
     let mut writer: IndexWriter = index.writer_with_num_threads(threads, work.budget)?;
-    work.each(&mut |n, document| {
+    work.for_each_document(&mut |n, document| {
         let mut out = TantivyDocument::default();
         out.add_text(contents, format!("{} {}", document.title, document.text));
         out.add_u64(number, n);

@@ -18,7 +18,7 @@ pub(crate) struct Workload {
 
 /// Measurements of one engine.
 #[derive(Default, Serialize, Deserialize)]
-pub(crate) struct Measured {
+pub(crate) struct Measurements {
     pub(crate) documents: u64,
     pub(crate) queries: usize,
     pub(crate) index_seconds: f64,
@@ -37,12 +37,17 @@ pub(crate) struct Rate {
 
 /// Top 10 of every query: document number in file order, and score.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Answers(Vec<Vec<(u64, f32)>>);
+pub(crate) struct TopHits(Vec<Vec<(u64, f32)>>);
 
-impl Answers {
+impl TopHits {
     /// Number of queries with a score difference of more than 0.1 % at any rank.
     pub(crate) fn compare(&self, other: &Self) -> Result<usize> {
-        ensure!(self.0.len() == other.0.len(), "another number of queries");
+        ensure!(
+            self.0.len() == other.0.len(),
+            "expected {} queries, found {}",
+            self.0.len(),
+            other.0.len()
+        );
         let close = |(a, b): (&(u64, f32), &(u64, f32))| (a.1 - b.1).abs() <= 1e-3 * a.1.abs();
         let differ = |a: &Vec<(u64, f32)>, b: &Vec<(u64, f32)>| {
             a.len() != b.len() || !a.iter().zip(b).all(close)
@@ -63,12 +68,15 @@ impl Answers {
 }
 
 impl Workload {
-    pub(crate) fn each(&self, take: &mut dyn FnMut(u64, &Document) -> Result<()>) -> Result<u64> {
+    pub(crate) fn for_each_document(
+        &self,
+        visit: &mut dyn FnMut(u64, &Document) -> Result<()>,
+    ) -> Result<u64> {
         let mut reader = self.collection.corpus().open()?;
         let mut document = Document::default();
         let mut n = 0;
         while n < self.limit && reader.read(&mut document)? {
-            take(n, &document)?;
+            visit(n, &document)?;
             n += 1;
         }
         Ok(n)
@@ -78,7 +86,7 @@ impl Workload {
     pub(crate) fn time_queries(
         &self,
         top: impl Fn(&str, usize) -> Result<Vec<(u64, f32)>>,
-    ) -> Result<Measured> {
+    ) -> Result<Measurements> {
         let kinds = [("keywords", 'k'), ("questions", 'n'), ("arguments", 'a')];
         let mut rates = Vec::new();
         for (kind, initial) in kinds {
@@ -110,20 +118,20 @@ impl Workload {
                 });
             }
         }
-        let documents = self.each(&mut |_, _| Ok(()))?;
-        Ok(Measured {
+        let documents = self.for_each_document(&mut |_, _| Ok(()))?;
+        Ok(Measurements {
             documents,
             queries: self.queries.len(),
             rates,
-            ..Measured::default()
+            ..Measurements::default()
         })
     }
 
     pub(crate) fn answers(
         &self,
         top: impl Fn(&str, usize) -> Result<Vec<(u64, f32)>>,
-    ) -> Result<Answers> {
-        Ok(Answers(
+    ) -> Result<TopHits> {
+        Ok(TopHits(
             self.queries
                 .iter()
                 .map(|query| top(&query.text, 10))

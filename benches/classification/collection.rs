@@ -27,7 +27,8 @@ struct Paper {
 impl Collection {
     /// Reads the ICLR papers with their classes, or papers and texts of other collections.
     pub(crate) fn open(papers_alone: bool) -> Result<Self> {
-        let root = std::env::var_os("IR_DATA").context("IR_DATA names no collections")?;
+        let root = std::env::var_os("IR_DATA")
+            .context("IR_DATA is not set: expected the folder of the collections")?;
         let path = PathBuf::from(root).join("iclr/abstracts_2017_2018_2021.jsonl.zst");
         let mut all = Self {
             texts: Vec::new(),

@@ -12,7 +12,7 @@
 //!     cargo bench -p bench-classification [-- --rounds R] [--papers 1]
 //! ```
 //! `--papers 1` uses the labeled ICLR papers only, with TF-IDF fitted on all abstracts, as in the
-//! ICLR benchmark. Without `IR_SKLEARN_PYTHON`, only ir-knn is timed.
+//! ICLR benchmark. Without `IR_SKLEARN_PYTHON`, only ir-knn is result.
 
 #![allow(
     clippy::print_stdout,
@@ -30,10 +30,10 @@ use anyhow::{Context, Result, ensure};
 use bench_common::{Clock, Options, Seconds};
 use collection::Collection;
 use ir_knn::{Classes, KnnClassifier, TfWeighting, TfidfConfig, TfidfVectorizer};
-use peer_sklearn::{Sklearn, Timed};
+use peer_sklearn::{RoundResult, Sklearn};
 
 fn main() -> Result<()> {
-    let options = Options::given(&["--rounds", "--papers"])?;
+    let options = Options::parse(&["--rounds", "--papers"])?;
     let rounds: usize = options.number("--rounds", 5)?;
     let collection = Collection::open(options.number("--papers", 0)? > 0)?;
     println!(
@@ -51,7 +51,7 @@ fn main() -> Result<()> {
             Some(Sklearn::start(Path::new(&python), folder.path())?)
         }
         None => {
-            eprintln!("IR_SKLEARN_PYTHON is not set: this side alone");
+            eprintln!("IR_SKLEARN_PYTHON is not set: timing ir-knn only");
             None
         }
     };
@@ -64,42 +64,42 @@ fn main() -> Result<()> {
         pools.push((threads, pool.build()?));
     }
     let mut ours = pools.iter().map(|_| Vec::new()).collect::<Vec<_>>();
-    let mut theirs = Vec::new();
+    let mut peer_rounds = Vec::new();
     for _ in 0..=rounds {
         for ((_, pool), ours) in pools.iter().zip(&mut ours) {
             ours.push(pool.install(|| round(&collection))?);
         }
         if let Some(sklearn) = &mut sklearn {
-            theirs.push(sklearn.round()?);
+            peer_rounds.push(sklearn.round()?);
         }
-        let all = ours.iter().flatten().chain(&theirs);
-        let mut folds = all.map(|timed| &timed.accuracies);
+        let all = ours.iter().flatten().chain(&peer_rounds);
+        let mut folds = all.map(|result| &result.accuracies);
         let first = folds.next().context("no rounds")?;
         ensure!(folds.all(|other| other == first), "accuracies differ");
     }
     let first = &ours[0][0].accuracies;
     println!(
-        "accuracy {:.4} %, the same in all ten folds on every side, whatever the threads",
+        "accuracy {:.4} %, equal in all ten folds for both libraries and any number of threads",
         first.iter().sum::<f64>() * 100.0 / first.len() as f64
     );
     println!(
         "\nseconds of wall time (CPU time), medians of {rounds} rounds\n\n{:<12} {:>20} {:>20} {:>20} {:>10}",
-        "", "fit and transform", "ten folds", "together", "ratios"
+        "", "fit and transform", "ten folds", "total", "ratios"
     );
     // The first round is a warm-up.
-    let peer = (!theirs.is_empty()).then(|| Row::of(&theirs[1..]));
+    let peer = (!peer_rounds.is_empty()).then(|| Row::from_rounds(&peer_rounds[1..]));
     if let Some(peer) = &peer {
-        peer.show("scikit-learn", None);
+        peer.print("scikit-learn", None);
     }
     for ((threads, _), ours) in pools.iter().zip(&ours) {
-        Row::of(&ours[1..]).show(&format!("ir, {threads} thread(s)"), peer.as_ref());
+        Row::from_rounds(&ours[1..]).print(&format!("ir, {threads} thread(s)"), peer.as_ref());
     }
     Ok(())
 }
 
 /// Runs fit, transform and cross-validation once in this thread pool.
-fn round(collection: &Collection) -> Result<Timed> {
-    let clock = Clock::of_all_threads();
+fn round(collection: &Collection) -> Result<RoundResult> {
+    let clock = Clock::process();
     let config = TfidfConfig::default().with_tf(TfWeighting::Sublinear);
     let (_, rows) = TfidfVectorizer::fit_transform(&collection.texts, &config)?;
     let fit = clock.seconds();
@@ -110,36 +110,36 @@ fn round(collection: &Collection) -> Result<Timed> {
         selected = rows.select_rows(&collection.rows);
         &selected
     };
-    let clock = Clock::of_all_threads();
+    let clock = Clock::process();
     let classes = Classes::new(&collection.labels);
     let accuracy = KnnClassifier::default().cross_validate(rows, &classes, 10)?;
-    Ok(Timed {
+    Ok(RoundResult {
         fit,
         folds: clock.seconds(),
         accuracies: accuracy.folds,
     })
 }
 
-/// Prints median wall time and CPU time.
+/// Median times of fitting, ten folds, and both.
 struct Row([Seconds; 3]);
 
 impl Row {
-    fn of(rounds: &[Timed]) -> Self {
+    fn from_rounds(rounds: &[RoundResult]) -> Self {
         Self([
-            Seconds::median(rounds.iter().map(|timed| timed.fit)),
-            Seconds::median(rounds.iter().map(|timed| timed.folds)),
-            Seconds::median(rounds.iter().map(|timed| timed.fit + timed.folds)),
+            Seconds::median(rounds.iter().map(|result| result.fit)),
+            Seconds::median(rounds.iter().map(|result| result.folds)),
+            Seconds::median(rounds.iter().map(|result| result.fit + result.folds)),
         ])
     }
 
-    fn show(&self, name: &str, peer: Option<&Self>) {
+    fn print(&self, name: &str, peer: Option<&Self>) {
         print!("{name:<16}");
         for Seconds { wall, cpu } in self.0 {
             print!(" {:>20}", format!("{wall:.3} ({cpu:.3})"));
         }
         if let Some(peer) = peer {
-            for (own, peer) in self.0.iter().zip(peer.0) {
-                let (wall, cpu) = (peer.wall / own.wall, peer.cpu / own.cpu);
+            for (ir, peer) in self.0.iter().zip(peer.0) {
+                let (wall, cpu) = (peer.wall / ir.wall, peer.cpu / ir.cpu);
                 print!("   {wall:.1}x ({cpu:.1}x)");
             }
         }

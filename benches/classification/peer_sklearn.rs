@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 /// Times and accuracies of one round.
 #[derive(Deserialize)]
-pub(crate) struct Timed {
+pub(crate) struct RoundResult {
     pub(crate) fit: Seconds,
     pub(crate) folds: Seconds,
     pub(crate) accuracies: Vec<f64>,
@@ -27,7 +27,7 @@ impl Sklearn {
         Ok(Self { version, python })
     }
 
-    pub(crate) fn round(&mut self) -> Result<Timed> {
+    pub(crate) fn round(&mut self) -> Result<RoundResult> {
         self.python.ask("")
     }
 }

@@ -1,7 +1,7 @@
-"""scikit-learn on the other side of a pipe, for the bench beside this file.
+"""Times scikit-learn for the benchmark `bench-classification`.
 
-Each line that comes asks for one round; the answer is one line of JSON with the seconds by the clock
-and of the processor (all threads), and the accuracies of the folds.
+Each input line requests one round. The response is one line of JSON: wall time and CPU time (all
+threads) in seconds, and the accuracy of each fold.
 """
 import json
 import sys
@@ -17,7 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 with open(sys.argv[1], encoding="utf-8") as file:
     data = json.load(file)
 texts, rows, labels = data["texts"], data["rows"], data["labels"]
-# Some classes have fewer members than there are folds.
+# Some classes have fewer members than folds.
 warnings.filterwarnings("ignore", message="The least populated class")
 print(f"scikit-learn {sklearn.__version__}, SciPy {scipy.__version__}", flush=True)
 for _ in sys.stdin:

@@ -2,19 +2,19 @@
 //!
 //! The texts are the first documents of ArguAna or, without `IR_DATA`, of the bundled collection,
 //! repeated; the model is `IR_MODEL`. Both sides encode the same texts in the same order with the
-//! model's maximum length. A training step has `--batch` texts of 64 tokens, half of them queries
+//! model's maximum length. A training step has `--batch` texts of 64 tokens, half of other queries
 //! and half positives.
 //!
 //! ```sh
 //! python3 -m venv venv
 //! venv/bin/pip install torch==2.9.0 transformers==4.57.1 sentence-transformers==5.1.2
 //! IR_DATA=/path/to/collections IR_MODEL=$(.ci/model) IR_DENSE_PYTHON=$PWD/venv/bin/python \
-//!     cargo bench -p bench-encoding [-- --texts 200] [--batch 16] [--block N] [--threads 1]
+//!     cargo bench -p bench-encoding [-- --texts 200] [--batch 16] [--mini-batch N] [--threads 1]
 //!         [--rounds 3] [--backend cpu]
 //! ```
-//! `--texts 0` skips encoding, `--batch 0` skips training. `--block` is the chunk size of gradient
-//! caching. Without `IR_DENSE_PYTHON`, only ir-dense is timed. Backends other than `cpu` need their
-//! feature: `--features tch`.
+//! `--texts 0` skips encoding, `--batch 0` skips training. `--mini-batch` is the mini-batch size of
+//! gradient caching. Without `IR_DENSE_PYTHON`, only ir-dense is timed. Backends other than `cpu`
+//! need their feature: `--features tch`.
 
 #![allow(
     clippy::print_stdout,
@@ -36,22 +36,22 @@ use ir_dense::train::{Trainer, TrainingConfig};
 use ir_dense::{Backend, BiEncoder, EncoderConfig};
 
 fn main() -> Result<()> {
-    let options = Options::given(&[
+    let options = Options::parse(&[
         "--texts",
         "--batch",
-        "--block",
+        "--mini-batch",
         "--threads",
         "--rounds",
         "--backend",
     ])?;
-    let backend: Backend = options.text("--backend").unwrap_or("cpu").parse()?;
+    let backend: Backend = options.value("--backend").unwrap_or("cpu").parse()?;
     let threads: usize = options.number("--threads", 1)?;
     let rounds: usize = options.number("--rounds", 3)?;
     let batch: usize = options.number("--batch", 16)?;
-    let block: usize = options.number("--block", batch)?;
-    let model = env::var_os("IR_MODEL").context("IR_MODEL names no folder of a model")?;
+    let mini_batch: usize = options.number("--mini-batch", batch)?;
+    let model = env::var_os("IR_MODEL").context("IR_MODEL is not set: expected a model folder")?;
     let model = PathBuf::from(model);
-    let texts = texts(options.number("--texts", 200)?)?;
+    let texts = read_texts(options.number("--texts", 200)?)?;
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build_global()?;
@@ -75,7 +75,7 @@ fn main() -> Result<()> {
             )?)
         }
         None => {
-            eprintln!("IR_DENSE_PYTHON is not set: this side alone");
+            eprintln!("IR_DENSE_PYTHON is not set: timing ir-dense only");
             None
         }
     };
@@ -93,39 +93,41 @@ fn main() -> Result<()> {
             tokens += encoder.token_ids(Side::Document, text)?.len();
         }
         println!(
-            "\nencoding {} texts, {tokens} tokens: tokens a second",
+            "\nencoding {} texts, {tokens} tokens: tokens per second",
             texts.len()
         );
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..=rounds {
-            let clock = Clock::of_all_threads();
+            let clock = Clock::process();
             encoder.encode(Side::Document, &texts)?;
             ours.push(clock.seconds());
             if let Some(peer) = &mut peer {
                 theirs.push(peer.ask("encode")?);
             }
         }
-        show(backend, &ours, peer_name.as_deref(), &theirs, |s| {
+        print_rows(backend, &ours, peer_name.as_deref(), &theirs, |s| {
             tokens as f64 / s
         });
     }
     if batch > 1 {
-        println!("\na step of training, {batch} texts of 64 tokens, {block} at once: seconds");
-        let ours = steps(&model, backend, batch, block, rounds)?;
+        println!(
+            "\ntraining step, {batch} texts of 64 tokens, mini-batches of {mini_batch}: seconds"
+        );
+        let ours = time_training_steps(&model, backend, batch, mini_batch, rounds)?;
         let mut theirs = Vec::new();
         if let Some(peer) = &mut peer {
             for _ in &ours {
                 theirs.push(peer.ask("step")?);
             }
         }
-        show(backend, &ours, peer_name.as_deref(), &theirs, |s| s);
+        print_rows(backend, &ours, peer_name.as_deref(), &theirs, |s| s);
     }
-    println!("\nmost memory of this process: {} MiB", peak());
+    println!("\npeak resident memory: {} MiB", peak_memory());
     Ok(())
 }
 
 /// First documents of ArguAna, or bundled documents repeated to the same number.
-fn texts(count: usize) -> Result<Vec<String>> {
+fn read_texts(count: usize) -> Result<Vec<String>> {
     let catalog = Catalog::from_env();
     let real = catalog.has("beir/arguana")?;
     let collection = catalog.open(if real { "beir/arguana" } else { "bundled" })?;
@@ -140,11 +142,11 @@ fn texts(count: usize) -> Result<Vec<String>> {
 }
 
 /// Times of the training steps. An epoch has one step.
-fn steps(
+fn time_training_steps(
     model: &Path,
     backend: Backend,
     batch: usize,
-    block: usize,
+    mini_batch: usize,
     rounds: usize,
 ) -> Result<Vec<Seconds>> {
     let half = batch / 2;
@@ -166,23 +168,23 @@ fn steps(
         .with_backend(backend)
         .with_max_tokens(64);
     (config.batch_size, config.hard_negatives, config.dropout) = (half, 0, 0.0);
-    config.mini_batch_size = Some(block);
+    config.mini_batch_size = Some(mini_batch);
     config.epochs = rounds as u64 + 1;
-    let mut clock = Clock::of_all_threads();
+    let mut clock = Clock::process();
     let mut steps = Vec::new();
-    let mut watch = |_: &str, done: u64, _: Option<u64>| {
+    let mut progress = |_: &str, done: u64, _: Option<u64>| {
         if done > 0 {
             steps.push(clock.seconds());
         }
-        clock = Clock::of_all_threads();
+        clock = Clock::process();
         Flow::Continue
     };
-    Trainer::open(model, &config)?.train(&data, &mut watch)?;
+    Trainer::open(model, &config)?.train(&data, &mut progress)?;
     Ok(steps)
 }
 
 /// Prints one row per library, without the warm-up round, and the ratio.
-fn show(
+fn print_rows(
     backend: Backend,
     ours: &[Seconds],
     peer: Option<&str>,
@@ -190,27 +192,27 @@ fn show(
     unit: impl Fn(f64) -> f64,
 ) {
     let median = |all: &[Seconds]| Seconds::median(all.iter().skip(1).copied());
-    let us = median(ours);
-    let row = |name: &str, took: Seconds| {
-        let (cpu, wall) = (unit(took.cpu), unit(took.wall));
+    let ir = median(ours);
+    let row = |name: &str, time: Seconds| {
+        let (cpu, wall) = (unit(time.cpu), unit(time.wall));
         let decimals = if cpu > 100.0 { 0 } else { 2 };
         print!("  {name:<46}{cpu:>9.decimals$}{wall:>9.decimals$}");
     };
-    row(&format!("ir-dense, {backend}"), us);
+    row(&format!("ir-dense, {backend}"), ir);
     if let (Some(name), false) = (peer, theirs.is_empty()) {
-        let them = median(theirs);
+        let other = median(theirs);
         println!(
-            "   {:.2} {:.2} times as fast",
-            them.cpu / us.cpu,
-            them.wall / us.wall
+            "   ratio {:.2} {:.2}",
+            other.cpu / ir.cpu,
+            other.wall / ir.wall
         );
-        row(name, them);
+        row(name, other);
     }
     println!();
 }
 
 /// Peak resident memory of this process in MiB.
-fn peak() -> u64 {
+fn peak_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());

@@ -1,6 +1,9 @@
-"""sentence-transformers and torch on the other side of a pipe: MODEL TEXTS.json THREADS BATCH.
+"""Times sentence-transformers and torch for the benchmark `bench-encoding`.
 
-Says what it is, then answers every line, "encode" or "step", with the seconds that it took.
+    torch_peer.py MODEL TEXTS.json THREADS BATCH
+
+The first output line has the versions. Each input line, `encode` or `step`, is answered by one line of
+JSON with wall time and CPU time in seconds.
 """
 
 import json
@@ -26,7 +29,7 @@ def encode():
 
 
 def step():
-    """Half of the texts are queries, the others their answers, all of 64 tokens."""
+    """One training step: half of the texts are queries, half positives, all of 64 tokens."""
     half = int(batch) // 2
     ids = torch.randint(1000, 29000, (2, half, 64), generator=generator)
     sides = (model(input_ids=side).last_hidden_state.mean(1) for side in ids)

@@ -26,7 +26,7 @@ const COLLECTION: u64 = 8_841_823;
 
 impl Files {
     /// Writes the files. Half of the judged documents are retrieved; grades are 0 to 3.
-    pub(crate) fn make(folder: &Path, topics: u64, shape: Shape) -> Result<Self> {
+    pub(crate) fn generate(folder: &Path, topics: u64, shape: Shape) -> Result<Self> {
         let files = Self {
             qrels: folder.join(format!("{topics}.qrels")),
             run: folder.join(format!("{topics}.run")),

@@ -15,7 +15,7 @@
 //! ```
 //! Missing tools are skipped: `TREC_EVAL` is the binary (`gcc -O2`), `PYTHON` an interpreter with
 //! the packages. The benchmark first builds the release binary `ir`. Options, after `--`: `--topics
-//! 10000` for the comparison, `--most 100000` for the last of the sizes (3.7 GB of disk),
+//! 10000` for the comparison, `--max-topics 100000` for the largest size (3.7 GB of disk),
 //! `--documents 1000`, `--judged 50`, `--rounds 3`.
 
 #![allow(
@@ -33,13 +33,19 @@ use files::{Files, Shape};
 use tools::{Cost, Tool};
 
 fn main() -> Result<()> {
-    let options = Options::given(&["--topics", "--most", "--documents", "--judged", "--rounds"])?;
+    let options = Options::parse(&[
+        "--topics",
+        "--max-topics",
+        "--documents",
+        "--judged",
+        "--rounds",
+    ])?;
     let shape = Shape {
         documents: options.number("--documents", 1000)?,
         judged: options.number("--judged", 50)?,
     };
     let topics: u64 = options.number("--topics", 10_000)?;
-    let most: u64 = options.number("--most", 100_000)?;
+    let max_topics: u64 = options.number("--max-topics", 100_000)?;
     let rounds: u64 = options.number("--rounds", 3)?.max(1);
 
     let ir = Tool::ir()?;
@@ -48,10 +54,10 @@ fn main() -> Result<()> {
     compare_values(
         &ir,
         &peers,
-        &Files::make(folder.path(), topics.min(1000), shape)?,
+        &Files::generate(folder.path(), topics.min(1000), shape)?,
     )?;
 
-    let files = Files::make(folder.path(), topics, shape)?;
+    let files = Files::generate(folder.path(), topics, shape)?;
     println!(
         "\n{topics} topics x {} documents, {} judgments each: a run of {} MB\n",
         shape.documents,
@@ -73,7 +79,7 @@ fn main() -> Result<()> {
         "", "CPU s", "range", "wall s", "peak MiB", "ratio"
     );
     for ((tool, costs), cost) in tools.iter().zip(&costs).zip(&best) {
-        let times = || costs.iter().map(|cost| cost.processor);
+        let times = || costs.iter().map(|cost| cost.cpu);
         let range = format!(
             "{:.2}-{:.2}",
             times().fold(f64::INFINITY, f64::min),
@@ -82,20 +88,17 @@ fn main() -> Result<()> {
         println!(
             "{:<22} {:>11.2} {range:>15} {:>11.2} {:>10.0} {:>7.1}x",
             tool.name,
-            cost.processor,
-            cost.elapsed,
+            cost.cpu,
+            cost.wall,
             cost.peak as f64 / 1_048_576.0,
-            cost.processor / best[0].processor
+            cost.cpu / best[0].cpu
         );
     }
     println!("ratio: CPU time over that of ir with one thread");
-    println!(
-        "two threads take 1/{:.2} of the time of one",
-        best[0].elapsed / best[1].elapsed
-    );
+    println!("speedup of two threads: {:.2}", best[0].wall / best[1].wall);
 
-    sizes(&ir, shape, most, rounds)?;
-    start_up(&ir, &files)
+    measure_sizes(&ir, shape, max_topics, rounds)?;
+    measure_start_up(&ir, &files)
 }
 
 /// Compares every value of every query between the tools.
@@ -103,17 +106,17 @@ fn compare_values(ir: &Tool, peers: &[Tool], files: &Files) -> Result<()> {
     let ours = ir.with_threads(2).values(files)?;
     ensure!(!ours.is_empty(), "ir eval printed nothing");
     for peer in peers {
-        let theirs = peer.values(files)?;
+        let peer_values = peer.values(files)?;
         ensure!(
-            ours.len() == theirs.len(),
+            ours.len() == peer_values.len(),
             "{}: expected {} values, found {}",
             peer.name,
             ours.len(),
-            theirs.len()
+            peer_values.len()
         );
         for ((query, measure), &value) in &ours {
             let key = (query.clone(), measure.clone());
-            let other = theirs
+            let other = peer_values
                 .get(&key)
                 .with_context(|| format!("{}: {key:?}", peer.name))?;
             let near = (value - other).abs() <= peer.tolerance(value);
@@ -123,23 +126,23 @@ fn compare_values(ir: &Tool, peers: &[Tool], files: &Files) -> Result<()> {
                 peer.name
             );
         }
-        println!("{}: the same {} values", peer.name, ours.len());
+        println!("{}: {} values agree", peer.name, ours.len());
     }
     Ok(())
 }
 
 /// Measures time and memory by number of topics.
-fn sizes(ir: &Tool, shape: Shape, most: u64, rounds: u64) -> Result<()> {
+fn measure_sizes(ir: &Tool, shape: Shape, max_topics: u64, rounds: u64) -> Result<()> {
     println!(
         "\n{:>8} {:>8} {:>13} {:>16} {:>10} {:>14} {:>10}",
-        "topics", "MB", "1 thread, s", "us each topic", "peak MiB", "2 threads, s", "peak MiB"
+        "topics", "MB", "1 thread, s", "us per topic", "peak MiB", "2 threads, s", "peak MiB"
     );
     for topics in [1000, 10_000, 100_000] {
-        if topics > most {
+        if topics > max_topics {
             break;
         }
         let folder = tempfile::tempdir()?;
-        let files = Files::make(folder.path(), topics, shape)?;
+        let files = Files::generate(folder.path(), topics, shape)?;
         let measure = |threads| -> Result<Cost> {
             let runs: Result<Vec<Cost>> = (0..rounds)
                 .map(|_| ir.with_threads(threads).run(&files))
@@ -150,10 +153,10 @@ fn sizes(ir: &Tool, shape: Shape, most: u64, rounds: u64) -> Result<()> {
         println!(
             "{topics:>8} {:>8} {:>13.3} {:>16.1} {:>10.0} {:>14.3} {:>10.0}",
             files.run_bytes()? / 1_000_000,
-            one.processor,
-            one.processor / topics as f64 * 1e6,
+            one.cpu,
+            one.cpu / topics as f64 * 1e6,
             one.peak as f64 / 1_048_576.0,
-            two.elapsed,
+            two.wall,
             two.peak as f64 / 1_048_576.0,
         );
     }
@@ -162,18 +165,18 @@ fn sizes(ir: &Tool, shape: Shape, most: u64, rounds: u64) -> Result<()> {
 }
 
 /// Start-to-end time on a run of ten lines.
-fn start_up(ir: &Tool, files: &Files) -> Result<()> {
+fn measure_start_up(ir: &Tool, files: &Files) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let small = files.head(folder.path(), 10)?;
     let mut times = Vec::new();
     for _ in 0..21 {
-        let clock = Clock::of_this_thread();
+        let clock = Clock::thread();
         ir.run(&small)?;
         times.push(clock.seconds().wall * 1000.0);
     }
     times.sort_by(f64::total_cmp);
     println!(
-        "\na run of 10 lines: {:.1} ms from start to end (median of 21, {:.1}-{:.1})",
+        "\nrun of 10 lines: {:.1} ms wall time (median of 21, {:.1}-{:.1})",
         times[10], times[0], times[20]
     );
     Ok(())

@@ -1,10 +1,12 @@
-"""Evaluates a run with another package: python peers.py PACKAGE means|queries QRELS RUN
+"""Evaluates a run with pytrec_eval, ir_measures or ranx for the benchmark `bench-evaluation`.
 
-PACKAGE is pytrec_eval, ir_measures or ranx. Prints lines "measure query value" like trec_eval.
+    peers.py PACKAGE means|queries QRELS RUN
+
+Prints lines `measure query value`, as trec_eval does.
 """
 import sys
 
-package, what, qrels_path, run_path = sys.argv[1:]
+package, output, qrels_path, run_path = sys.argv[1:]
 
 
 def show(measure, query, value):
@@ -22,9 +24,9 @@ if package == "pytrec_eval":
     values = pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run)
     for name in sorted(next(iter(values.values()))):
         for query in values:
-            if what == "queries":
+            if output == "queries":
                 show(name, query, values[query][name])
-        if what == "means":
+        if output == "means":
             column = [values[query][name] for query in values]
             show(name, "all", pytrec_eval.compute_aggregated_measure(name, column))
 elif package == "ir_measures":
@@ -34,7 +36,7 @@ elif package == "ir_measures":
     names = {AP: "map", nDCG @ 10: "ndcg_cut_10", RR: "recip_rank", R @ 100: "recall_100", P @ 5: "P_5"}
     qrels = ir_measures.read_trec_qrels(qrels_path)
     run = ir_measures.read_trec_run(run_path)
-    if what == "queries":
+    if output == "queries":
         for metric in ir_measures.iter_calc(list(names), qrels, run):
             show(names[metric.measure], metric.query_id, metric.value)
     else:
@@ -48,7 +50,7 @@ elif package == "ranx":
     run = Run.from_file(run_path, kind="trec")
     means = evaluate(qrels, run, list(names))
     for name, printed in names.items():
-        if what == "queries":
+        if output == "queries":
             for query, value in run.scores[name].items():
                 show(printed, query, value)
         else:

@@ -23,23 +23,23 @@ const MEASURES: [(&str, &str); 5] = [
 /// Values by query and measure.
 pub(crate) type Values = BTreeMap<(String, String), f64>;
 
-/// Resources used by a process.
+/// Resource usage of a process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
     /// CPU time (user and system) in seconds.
-    pub(crate) processor: f64,
+    pub(crate) cpu: f64,
     /// Wall time in seconds.
-    pub(crate) elapsed: f64,
+    pub(crate) wall: f64,
     /// Peak resident memory in bytes.
     pub(crate) peak: u64,
 }
 
 impl Cost {
     pub(crate) fn best(costs: &[Self]) -> Self {
-        let least = |of: fn(&Self) -> f64| costs.iter().map(of).fold(f64::INFINITY, f64::min);
+        let min = |field: fn(&Self) -> f64| costs.iter().map(field).fold(f64::INFINITY, f64::min);
         Self {
-            processor: least(|cost| cost.processor),
-            elapsed: least(|cost| cost.elapsed),
+            cpu: min(|cost| cost.cpu),
+            wall: min(|cost| cost.wall),
             peak: costs.iter().map(|cost| cost.peak).min().unwrap_or(0),
         }
     }
@@ -49,11 +49,11 @@ impl Cost {
 #[derive(Debug, Clone)]
 pub(crate) struct Tool {
     pub(crate) name: String,
-    kind: Kind,
+    kind: ToolKind,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum ToolKind {
     Ir {
         program: PathBuf,
         threads: usize,
@@ -82,13 +82,16 @@ impl Tool {
                 "ir",
             ])
             .status()?;
-        ensure!(built.success(), "the command could not be built");
+        ensure!(built.success(), "cannot build ir");
         // This executable is target/release/deps/evaluation-*.
-        let here = env::current_exe()?;
-        let folder = here.parent().and_then(Path::parent).context("a folder")?;
+        let executable = env::current_exe()?;
+        let folder = executable
+            .parent()
+            .and_then(Path::parent)
+            .context("a folder")?;
         let program = folder.join(format!("ir{}", env::consts::EXE_SUFFIX));
         ensure!(program.is_file(), "{}: not found", program.display());
-        let kind = Kind::Ir {
+        let kind = ToolKind::Ir {
             program,
             threads: 1,
         };
@@ -98,8 +101,8 @@ impl Tool {
 
     pub(crate) fn with_threads(&self, threads: usize) -> Self {
         let mut tool = self.clone();
-        if let Kind::Ir { threads: now, .. } = &mut tool.kind {
-            *now = threads;
+        if let ToolKind::Ir { threads: count, .. } = &mut tool.kind {
+            *count = threads;
             tool.name = format!(
                 "ir eval, {threads} thread{}",
                 if threads > 1 { "s" } else { "" }
@@ -112,16 +115,16 @@ impl Tool {
     pub(crate) fn peers() -> Vec<Self> {
         let mut peers = Vec::new();
         match env::var_os("TREC_EVAL") {
-            None => println!("trec_eval: left out, TREC_EVAL is not set"),
+            None => println!("trec_eval: skipped, TREC_EVAL is not set"),
             Some(program) => peers.push(Self {
                 name: "trec_eval".to_owned(),
-                kind: Kind::TrecEval {
+                kind: ToolKind::TrecEval {
                     program: program.into(),
                 },
             }),
         }
         let Some(python) = env::var_os("PYTHON") else {
-            println!("pytrec_eval, ir_measures, ranx: left out, PYTHON is not set");
+            println!("pytrec_eval, ir_measures, ranx: skipped, PYTHON is not set");
             return peers;
         };
         for package in ["pytrec_eval", "ir_measures", "ranx"] {
@@ -133,10 +136,10 @@ impl Tool {
                 let program = PathBuf::from(&python);
                 peers.push(Self {
                     name: package.to_owned(),
-                    kind: Kind::Python { program, package },
+                    kind: ToolKind::Python { program, package },
                 });
             } else {
-                println!("{package}: left out, not installed");
+                println!("{package}: skipped, not installed");
             }
         }
         peers
@@ -146,7 +149,7 @@ impl Tool {
     pub(crate) fn tolerance(&self, value: f64) -> f64 {
         match self.kind {
             // trec_eval prints four decimals.
-            Kind::TrecEval { .. } => 0.500_001e-4,
+            ToolKind::TrecEval { .. } => 0.500_001e-4,
             _ => 1e-6 * value.abs(),
         }
     }
@@ -154,28 +157,28 @@ impl Tool {
     fn command(&self, files: &Files, each_query: bool) -> Command {
         let mut command;
         match &self.kind {
-            Kind::Ir { program, threads } => {
+            ToolKind::Ir { program, threads } => {
                 command = Command::new(program);
                 command.args(["eval", "-c", "--threads", &threads.to_string()]);
                 if each_query {
                     command.args(["-q", "-n", "--json"]);
                 }
             }
-            Kind::TrecEval { program } => {
+            ToolKind::TrecEval { program } => {
                 command = Command::new(program);
                 command.arg("-c");
                 if each_query {
                     command.args(["-q", "-n"]);
                 }
             }
-            Kind::Python { program, package } => {
+            ToolKind::Python { program, package } => {
                 let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers.py");
                 command = Command::new(program);
                 command.arg(script).arg(package);
                 command.arg(if each_query { "queries" } else { "means" });
             }
         }
-        if !matches!(self.kind, Kind::Python { .. }) {
+        if !matches!(self.kind, ToolKind::Python { .. }) {
             for (option, _) in MEASURES {
                 command.args(["-m", option]);
             }
@@ -191,14 +194,14 @@ impl Tool {
             .stdout(Stdio::null())
             .spawn()
             .context(self.name.clone())?;
-        let used = child.wait4()?;
-        let elapsed = start.elapsed().as_secs_f64();
-        ensure!(used.status.success(), "{} failed", self.name);
-        let used = used.rusage;
+        let usage = child.wait4()?;
+        let wall = start.elapsed().as_secs_f64();
+        ensure!(usage.status.success(), "{} failed", self.name);
+        let usage = usage.rusage;
         Ok(Cost {
-            processor: (used.utime + used.stime).as_secs_f64(),
-            elapsed,
-            peak: used.maxrss,
+            cpu: (usage.utime + usage.stime).as_secs_f64(),
+            wall,
+            peak: usage.maxrss,
         })
     }
 
@@ -212,7 +215,7 @@ impl Tool {
         let text = String::from_utf8(output.stdout)?;
         let mut values = Values::new();
         for line in text.lines() {
-            let (measure, query, value) = if matches!(self.kind, Kind::Ir { .. }) {
+            let (measure, query, value) = if matches!(self.kind, ToolKind::Ir { .. }) {
                 let line: serde_json::Value = serde_json::from_str(line)?;
                 if line.get("rules").is_some() {
                     continue;

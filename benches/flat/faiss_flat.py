@@ -1,8 +1,10 @@
-"""FAISS's IndexFlatIP on the other side of a pipe, for the bench beside this file.
+"""Times FAISS's IndexFlatIP for the benchmark `bench-flat`.
 
-One command a line: `K THREADS HOW`, HOW being `single` or `batch`; the answer is one line of JSON
-with the seconds that it took by the clock and of the processor (of this thread).
-`answers K PATH` writes the documents and the scores.
+    faiss_flat.py FOLDER SINGLES
+
+Each input line is a request: `K THREADS MODE`, where MODE is `single` or `batch`, is answered by one
+line of JSON with wall time and CPU time (of this thread) in seconds; `answers K` writes documents and
+scores to FOLDER.
 """
 import json
 import sys
@@ -25,10 +27,10 @@ for line in sys.stdin:
         numpy.save(f"{folder}/docs.npy", docs.astype(numpy.int32))
         print("{}", flush=True)
         continue
-    k, threads, how = int(words[0]), int(words[1]), words[2]
+    k, threads, mode = int(words[0]), int(words[1]), words[2]
     faiss.omp_set_num_threads(threads)
     wall, cpu = time.perf_counter(), time.thread_time()
-    if how == "batch":
+    if mode == "batch":
         index.search(queries, k)
     else:
         for query in range(singles):

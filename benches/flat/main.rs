@@ -40,7 +40,7 @@ const SINGLES: usize = 30;
 
 fn main() -> Result<()> {
     // The last two options are for the child processes.
-    let options = Options::given(&[
+    let options = Options::parse(&[
         "--vectors",
         "--dim",
         "--queries",
@@ -50,9 +50,9 @@ fn main() -> Result<()> {
         "--memory-of",
         "--folder",
     ])?;
-    if let Some(form) = options.text("--memory-of") {
-        let folder = options.text("--folder").context("--folder")?;
-        return memory::child(form, Path::new(folder));
+    if let Some(contents) = options.value("--memory-of") {
+        let folder = options.value("--folder").context("--folder")?;
+        return memory::child(contents, Path::new(folder));
     }
     let count: usize = options.number("--vectors", 100_000)?;
     let dim: usize = options.number("--dim", 384)?;
@@ -78,23 +78,26 @@ fn main() -> Result<()> {
             Some(Faiss::start(Path::new(&python), folder.path(), SINGLES)?)
         }
         None => {
-            eprintln!("IR_FAISS_PYTHON is not set: this side alone");
+            eprintln!("IR_FAISS_PYTHON is not set: timing ir-knn only");
             None
         }
     };
     let index = FlatIndex::from_row_major(ids, dim, rows, VectorSimilarity::InnerProduct)?;
-    let clock = Clock::of_this_thread();
+    let clock = Clock::thread();
     let coded = index.clone().with_codes();
     println!(
-        "{count} x {dim}, batches of {batch}; coding all rows takes {:.0} ms",
+        "{count} x {dim}, batches of {batch}; quantizing all rows takes {:.0} ms",
         clock.seconds().wall * 1e3
     );
     let queries: Vec<&[f32]> = queries.chunks_exact(dim).collect();
     if let Some(faiss) = &mut faiss {
         println!("{}", faiss.version);
         for k in [10, 100] {
-            let answers = index.search_batch(&asked(&queries, k))?;
-            ensure!(answers == coded.search_batch(&asked(&queries, k))?, "codes");
+            let answers = index.search_batch(&top_k_searches(&queries, k))?;
+            ensure!(
+                answers == coded.search_batch(&top_k_searches(&queries, k))?,
+                "codes"
+            );
             for (n, (query, answer)) in queries.iter().zip(&answers).enumerate().take(SINGLES) {
                 ensure!(
                     *answer == index.search(query, &Search::top(k))?,
@@ -107,7 +110,7 @@ fn main() -> Result<()> {
             }
             let differing = faiss.compare(k, &answers)?;
             println!(
-                "k = {k}: scores agree; {differing} of {} places hold another document of equal score",
+                "k = {k}: scores agree; {differing} of {} ranks have another document of equal score",
                 batch * k
             );
         }
@@ -116,7 +119,7 @@ fn main() -> Result<()> {
         "\nqueries per second of wall time (CPU time), medians of {rounds} rounds\n\n{:<28} {:>18} {:>18} {:>18} {:>8} {:>8}",
         "", "ir", "ir, 8-bit codes", "FAISS", "ratio", "coded"
     );
-    for how in [How::Single, How::Batch] {
+    for mode in [SearchMode::Single, SearchMode::Batch] {
         for k in [10, 100] {
             for threads in [1, 2] {
                 let pool = rayon::ThreadPoolBuilder::new()
@@ -125,27 +128,27 @@ fn main() -> Result<()> {
                 let mut times = [const { Vec::new() }; 3];
                 for _ in 0..=rounds {
                     for (index, times) in [&index, &coded].into_iter().zip(&mut times) {
-                        times.push(pool.install(|| how.time(index, &queries, k))?);
+                        times.push(pool.install(|| mode.time(index, &queries, k))?);
                     }
                     if let Some(faiss) = &mut faiss {
-                        times[2].push(faiss.time(k, threads, how.name())?);
+                        times[2].push(faiss.time(k, threads, mode.name())?);
                     }
                 }
-                let asked = match how {
-                    How::Single => SINGLES,
-                    How::Batch => batch,
+                let query_count = match mode {
+                    SearchMode::Single => SINGLES,
+                    SearchMode::Batch => batch,
                 };
                 // The first round is a warm-up.
-                let [ours, codes, theirs] =
-                    times.map(|times| Rate::of(asked, times.get(1..).unwrap_or_default()));
+                let [ours, codes, faiss_rate] =
+                    times.map(|times| Rate::new(query_count, times.get(1..).unwrap_or_default()));
                 println!(
                     "{:<28} {:>18} {:>18} {:>18} {:>7.2}x {:>7.2}x",
-                    format!("{}, k = {k}, {threads} thread(s)", how.name()),
-                    ours.show(threads),
-                    codes.show(threads),
-                    theirs.show(threads),
-                    ours.wall / theirs.wall,
-                    codes.wall / theirs.wall,
+                    format!("{}, k = {k}, {threads} thread(s)", mode.name()),
+                    ours.format(threads),
+                    codes.format(threads),
+                    faiss_rate.format(threads),
+                    ours.wall / faiss_rate.wall,
+                    codes.wall / faiss_rate.wall,
                 );
             }
         }
@@ -153,18 +156,18 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn asked<'q>(queries: &[&'q [f32]], k: usize) -> Vec<(&'q [f32], Search<'static>)> {
+fn top_k_searches<'q>(queries: &[&'q [f32]], k: usize) -> Vec<(&'q [f32], Search<'static>)> {
     let query = |&query| (query, Search::top(k));
     queries.iter().map(query).collect()
 }
 
 #[derive(Clone, Copy)]
-enum How {
+enum SearchMode {
     Single,
     Batch,
 }
 
-impl How {
+impl SearchMode {
     const fn name(self) -> &'static str {
         match self {
             Self::Single => "single",
@@ -173,7 +176,7 @@ impl How {
     }
 
     fn time(self, index: &FlatIndex, queries: &[&[f32]], k: usize) -> Result<Seconds> {
-        let clock = Clock::of_this_thread();
+        let clock = Clock::thread();
         match self {
             Self::Single => {
                 for query in &queries[..SINGLES] {
@@ -181,29 +184,29 @@ impl How {
                 }
             }
             Self::Batch => {
-                let _ = std::hint::black_box(index.search_batch(&asked(queries, k))?);
+                let _ = std::hint::black_box(index.search_batch(&top_k_searches(queries, k))?);
             }
         }
         Ok(clock.seconds())
     }
 }
 
-/// Formats a rate in queries per second.
+/// Queries per second of wall time and of CPU time.
 struct Rate {
     wall: f64,
     cpu: f64,
 }
 
 impl Rate {
-    fn of(asked: usize, times: &[Seconds]) -> Self {
+    fn new(query_count: usize, times: &[Seconds]) -> Self {
         let Seconds { wall, cpu } = Seconds::median(times.iter().copied());
         Self {
-            wall: asked as f64 / wall,
-            cpu: asked as f64 / cpu,
+            wall: query_count as f64 / wall,
+            cpu: query_count as f64 / cpu,
         }
     }
 
-    fn show(&self, threads: usize) -> String {
+    fn format(&self, threads: usize) -> String {
         match threads {
             1 => format!("{:.0} ({:.0})", self.wall, self.cpu),
             _ => format!("{:.0}", self.wall),

@@ -20,9 +20,9 @@ pub(crate) fn measure(index: &FlatIndex, folder: &Path) -> Result<()> {
     );
     let heads = SEARCHES.map(|n| format!("{n:>16}")).concat();
     println!("{:<28} {:>8} {heads}", "", "file");
-    for form in ["vectors", "vectors and codes"] {
+    for contents in ["vectors", "vectors and codes"] {
         let path = folder.join("memory.ir");
-        match form {
+        match contents {
             "vectors" => index.save(&path)?,
             _ => index.clone().with_codes().save(&path)?,
         }
@@ -38,39 +38,39 @@ pub(crate) fn measure(index: &FlatIndex, folder: &Path) -> Result<()> {
             .status()?;
         ensure!(dropped.success(), "dd failed");
         let status = Command::new(env::current_exe()?)
-            .args(["--memory-of", form, "--folder"])
+            .args(["--memory-of", contents, "--folder"])
             .arg(folder)
             .status()?;
-        ensure!(status.success(), "{form} failed");
+        ensure!(status.success(), "{contents} failed");
     }
     Ok(())
 }
 
 /// Child process: opens the index and searches.
-pub(crate) fn child(form: &str, folder: &Path) -> Result<()> {
+pub(crate) fn child(contents: &str, folder: &Path) -> Result<()> {
     let queries = load(&folder.join("queries.npy"))?;
     let queries: Vec<Vec<f32>> = queries
         .outer_iter()
         .map(|query| query.iter().map(|&value| value as f32).collect())
         .collect();
     let path = folder.join("memory.ir");
-    let before = Taken::now()?;
+    let before = MemoryUsage::current()?;
     let index = FlatIndex::open_with(&path, Verify::SmallSections)?;
     print!(
-        "{form:<28} {:>8.0} ",
+        "{contents:<28} {:>8.0} ",
         fs::metadata(&path)?.len() as f64 / 1e6
     );
-    let mut asked = queries.iter().cycle();
+    let mut queries = queries.iter().cycle();
     let mut done = 0;
     for searches in SEARCHES {
-        for query in asked.by_ref().take(searches - done) {
+        for query in queries.by_ref().take(searches - done) {
             let _ = std::hint::black_box(index.search(query, &Search::top(10))?);
         }
         done = searches;
-        let now = Taken::now()?;
+        let now = MemoryUsage::current()?;
         let parts = format!(
             "{:.0} + {:.0}",
-            now.own - before.own,
+            now.anonymous - before.anonymous,
             now.read - before.read
         );
         print!("{parts:>16}");
@@ -80,14 +80,14 @@ pub(crate) fn child(form: &str, folder: &Path) -> Result<()> {
 }
 
 /// Memory statistics of this process in MB.
-struct Taken {
-    own: f64,
+struct MemoryUsage {
+    anonymous: f64,
     /// Bytes read from storage, not from the page cache.
     read: f64,
 }
 
-impl Taken {
-    fn now() -> Result<Self> {
+impl MemoryUsage {
+    fn current() -> Result<Self> {
         let field = |file: &str, name: &str| -> Result<f64> {
             let text = fs::read_to_string(file)?;
             let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -95,7 +95,7 @@ impl Taken {
             Ok(number.context(name.to_owned())?.parse()?)
         };
         Ok(Self {
-            own: field("/proc/self/status", "RssAnon:")? * 1024.0 / 1e6,
+            anonymous: field("/proc/self/status", "RssAnon:")? * 1024.0 / 1e6,
             read: field("/proc/self/io", "read_bytes:")? / 1e6,
         })
     }

@@ -16,23 +16,23 @@ pub(crate) struct Faiss {
 impl Faiss {
     pub(crate) fn start(python: &Path, folder: &Path, singles: usize) -> Result<Self> {
         #[derive(Deserialize)]
-        struct About {
+        struct FaissInfo {
             version: String,
             options: String,
         }
         let singles = singles.to_string();
         let arguments = [folder.as_os_str(), singles.as_ref()];
         let mut python = Python::start(python, "flat/faiss_flat.py", arguments)?;
-        let about: About = python.json()?;
+        let info: FaissInfo = python.json()?;
         Ok(Self {
-            version: format!("FAISS {} ({})", about.version, about.options.trim()),
+            version: format!("FAISS {} ({})", info.version, info.options.trim()),
             python,
             folder: folder.to_owned(),
         })
     }
 
-    pub(crate) fn time(&mut self, k: usize, threads: usize, how: &str) -> Result<Seconds> {
-        self.python.ask(&format!("{k} {threads} {how}"))
+    pub(crate) fn time(&mut self, k: usize, threads: usize, mode: &str) -> Result<Seconds> {
+        self.python.ask(&format!("{k} {threads} {mode}"))
     }
 
     /// Checks that the scores agree rank by rank within f32 rounding. Returns the number of ranks
@@ -49,7 +49,7 @@ impl Faiss {
                 // Vectors have unit length.
                 ensure!(
                     (f64::from(hit.score) - score).abs() < 1e-6,
-                    "{} here, {score} there",
+                    "expected score {score}, found {}",
                     hit.score
                 );
                 differing += usize::from(doc != f64::from(hit.doc.get()));

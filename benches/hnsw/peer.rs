@@ -7,10 +7,10 @@ use bench_common::{Python, Seconds, load};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-pub(crate) struct Built {
+pub(crate) struct PeerBuild {
     pub(crate) version: String,
     #[serde(flatten)]
-    pub(crate) took: Seconds,
+    pub(crate) time: Seconds,
     pub(crate) bytes: u64,
 }
 
@@ -24,15 +24,15 @@ impl Peer {
         python: &Path,
         engine: &str,
         folder: &Path,
-        links: usize,
-        build_effort: usize,
-    ) -> Result<(Self, Built)> {
-        let [links, build_effort] = [links, build_effort].map(|n| n.to_string());
+        m: usize,
+        ef_construction: usize,
+    ) -> Result<(Self, PeerBuild)> {
+        let [m, ef_construction] = [m, ef_construction].map(|n| n.to_string());
         let arguments = [
             engine.as_ref(),
             folder.as_os_str(),
-            links.as_ref(),
-            build_effort.as_ref(),
+            m.as_ref(),
+            ef_construction.as_ref(),
         ];
         let mut python = Python::start(python, "hnsw/peers.py", arguments)?;
         let built = python.json()?;
@@ -41,14 +41,14 @@ impl Peer {
     }
 
     /// CPU time of all queries in seconds.
-    pub(crate) fn time(&mut self, effort: usize) -> Result<f64> {
-        let seconds: Seconds = self.python.ask(&effort.to_string())?;
+    pub(crate) fn time(&mut self, ef_search: usize) -> Result<f64> {
+        let seconds: Seconds = self.python.ask(&ef_search.to_string())?;
         Ok(seconds.cpu)
     }
 
     /// Result documents of all queries, concatenated.
-    pub(crate) fn answers(&mut self, effort: usize) -> Result<Vec<i64>> {
-        let _: serde_json::Value = self.python.ask(&format!("answers {effort}"))?;
+    pub(crate) fn answers(&mut self, ef_search: usize) -> Result<Vec<i64>> {
+        let _: serde_json::Value = self.python.ask(&format!("answers {ef_search}"))?;
         let docs = load(&self.folder.join("docs.npy"))?;
         Ok(docs.iter().map(|&doc| doc as i64).collect())
     }

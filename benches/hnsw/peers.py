@@ -1,8 +1,10 @@
-"""HNSW of other libraries on the other side of a pipe, for the bench beside this file.
+"""Times the HNSW indexes of hnswlib, usearch and FAISS for the benchmark `bench-hnsw`.
 
-`peers.py ENGINE FOLDER LINKS BUILD_EFFORT`; ENGINE is hnswlib, usearch or faiss. The first line says
-what was built. Then one command a line: `EFFORT` answers with the seconds that all queries took on one
-thread, by the clock and of the processor; `answers EFFORT` writes the documents.
+    peers.py hnswlib|usearch|faiss FOLDER M EF_CONSTRUCTION
+
+The first output line has the version, build time and file size. Each input line is a request:
+`EF_SEARCH` is answered by wall time and CPU time of all queries on one thread, in seconds;
+`answers EF_SEARCH` writes the documents to FOLDER.
 """
 import json
 import os
@@ -11,7 +13,7 @@ import time
 
 import numpy
 
-engine, folder, links, build_effort = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+engine, folder, m, ef_construction = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 rows = numpy.load(f"{folder}/rows.npy")
 queries = numpy.load(f"{folder}/queries.npy")
 count, dim = rows.shape
@@ -25,12 +27,12 @@ if engine == "hnswlib":
 
     version = importlib.metadata.version("hnswlib")
     index = hnswlib.Index(space="ip", dim=dim)
-    index.init_index(count, M=links, ef_construction=build_effort, random_seed=7)
+    index.init_index(count, M=m, ef_construction=ef_construction, random_seed=7)
     index.add_items(rows)
     index.set_num_threads(1)
 
-    def search(effort):
-        index.set_ef(effort)
+    def search(ef_search):
+        index.set_ef(ef_search)
         return index.knn_query(queries, k=K, num_threads=1)[0]
 
     save = index.save_index
@@ -39,12 +41,12 @@ elif engine == "usearch":
     from usearch.index import Index
 
     version = usearch.__version__
-    index = Index(ndim=dim, metric="ip", dtype="f32", connectivity=links, expansion_add=build_effort)
+    index = Index(ndim=dim, metric="ip", dtype="f32", connectivity=m, expansion_add=ef_construction)
     index.add(numpy.arange(count), rows)
     version += f", {index.hardware_acceleration}"
 
-    def search(effort):
-        index.expansion_search = effort
+    def search(ef_search):
+        index.expansion_search = ef_search
         return index.search(queries, K, threads=1).keys
 
     save = index.save
@@ -52,13 +54,13 @@ else:
     import faiss
 
     version = faiss.__version__
-    index = faiss.IndexHNSWFlat(dim, links, faiss.METRIC_INNER_PRODUCT)
-    index.hnsw.efConstruction = build_effort
+    index = faiss.IndexHNSWFlat(dim, m, faiss.METRIC_INNER_PRODUCT)
+    index.hnsw.efConstruction = ef_construction
     index.add(rows)
     faiss.omp_set_num_threads(1)
 
-    def search(effort):
-        index.hnsw.efSearch = effort
+    def search(ef_search):
+        index.hnsw.efSearch = ef_search
         return index.search(queries, K)[1]
 
     def save(path):

@@ -15,7 +15,7 @@ impl Options {
     ///
     /// # Errors
     /// If an option is not in `names` or has no value.
-    pub fn given(names: &[&str]) -> Result<Self> {
+    pub fn parse(names: &[&str]) -> Result<Self> {
         // cargo appends `--bench`.
         let mut words = env::args().skip(1).filter(|word| word != "--bench");
         let mut options = Vec::new();
@@ -33,7 +33,7 @@ impl Options {
 
     /// Value of an option.
     #[must_use]
-    pub fn text(&self, name: &str) -> Option<&str> {
+    pub fn value(&self, name: &str) -> Option<&str> {
         let mut all = self.0.iter();
         all.find_map(|(other, value)| (other == name).then_some(value.as_str()))
     }
@@ -43,7 +43,7 @@ impl Options {
     /// # Errors
     /// If the value is not a number of the type.
     pub fn number<T: FromStr<Err: Display>>(&self, name: &str, default: T) -> Result<T> {
-        self.text(name).map_or(Ok(default), |text| {
+        self.value(name).map_or(Ok(default), |text| {
             let number = text.parse();
             number.map_err(|error| anyhow!("{name}: expected a number, found {text:?}: {error}"))
         })

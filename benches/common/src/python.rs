@@ -8,8 +8,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde::de::DeserializeOwned;
 
-/// A running script. It prints a line that describes itself, then answers each input line with one
-/// line. Dropping the value ends the process.
+/// Running Python script. Prints a line with its version, then one response line per input line.
+/// Dropping the value kills the process.
 #[derive(Debug)]
 pub struct Python {
     script: &'static str,
@@ -38,9 +38,9 @@ impl Python {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .with_context(|| format!("{} could not be started", interpreter.display()))?;
-        let input = process.stdin.take().context("its input")?;
-        let output = BufReader::new(process.stdout.take().context("its output")?);
+            .with_context(|| format!("{}: cannot start the interpreter", interpreter.display()))?;
+        let input = process.stdin.take().context("standard input")?;
+        let output = BufReader::new(process.stdout.take().context("standard output")?);
         Ok(Self {
             script,
             process,
@@ -56,7 +56,7 @@ impl Python {
     pub fn line(&mut self) -> Result<String> {
         let mut line = String::new();
         self.output.read_line(&mut line)?;
-        ensure!(!line.is_empty(), "{} ended", self.script);
+        ensure!(!line.is_empty(), "{}: the process ended", self.script);
         Ok(line.trim_end().to_owned())
     }
 
@@ -66,15 +66,17 @@ impl Python {
     /// If the process has ended or the line is not JSON of the type.
     pub fn json<T: DeserializeOwned>(&mut self) -> Result<T> {
         let line = self.line()?;
-        serde_json::from_str(&line).with_context(|| format!("{} said {line:?}", self.script))
+        serde_json::from_str(&line)
+            .with_context(|| format!("{}: expected JSON, found {line:?}", self.script))
     }
 
-    /// Sends a line and reads the answer.
+    /// Sends a request line and reads the response.
     ///
     /// # Errors
     /// As for [`json`](Self::json).
     pub fn ask<T: DeserializeOwned>(&mut self, line: &str) -> Result<T> {
-        writeln!(self.input, "{line}").with_context(|| format!("{} ended", self.script))?;
+        writeln!(self.input, "{line}")
+            .with_context(|| format!("{}: the process ended", self.script))?;
         self.input.flush()?;
         self.json()
     }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use serde::Deserialize;
 
-/// A measured duration in seconds.
+/// Measured duration in seconds.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub struct Seconds {
     /// Wall time in seconds.
@@ -21,7 +21,7 @@ impl Seconds {
     #[must_use]
     pub fn median(all: impl IntoIterator<Item = Self>) -> Self {
         let (wall, cpu): (Vec<f64>, Vec<f64>) =
-            all.into_iter().map(|one| (one.wall, one.cpu)).unzip();
+            all.into_iter().map(|time| (time.wall, time.cpu)).unzip();
         Self {
             wall: median(wall),
             cpu: median(cpu),
@@ -40,37 +40,37 @@ impl Add for Seconds {
     }
 }
 
-/// A running timer of wall time and CPU time.
+/// Running timer of wall time and CPU time.
 #[derive(Debug)]
 pub struct Clock {
     wall: Instant,
     cpu: f64,
-    processor_time: fn() -> f64,
+    cpu_time: fn() -> f64,
 }
 
 impl Clock {
     /// Starts a timer of the calling thread's CPU time.
     #[must_use]
-    pub fn of_this_thread() -> Self {
-        Self::start(|| processor_time(Path::new("/proc/thread-self")))
+    pub fn thread() -> Self {
+        Self::start(|| cpu_time(Path::new("/proc/thread-self")))
     }
 
     /// Starts a timer of the CPU time of all threads of the process. Threads that exit are not
     /// counted; those of a thread pool remain.
     #[must_use]
-    pub fn of_all_threads() -> Self {
+    pub fn process() -> Self {
         Self::start(|| {
             let threads = fs::read_dir("/proc/self/task").into_iter().flatten();
             let threads = threads.flatten();
-            threads.map(|thread| processor_time(&thread.path())).sum()
+            threads.map(|task| cpu_time(&task.path())).sum()
         })
     }
 
-    fn start(processor_time: fn() -> f64) -> Self {
+    fn start(cpu_time: fn() -> f64) -> Self {
         Self {
-            cpu: processor_time(),
+            cpu: cpu_time(),
             wall: Instant::now(),
-            processor_time,
+            cpu_time,
         }
     }
 
@@ -79,13 +79,13 @@ impl Clock {
     pub fn seconds(&self) -> Seconds {
         Seconds {
             wall: self.wall.elapsed().as_secs_f64(),
-            cpu: (self.processor_time)() - self.cpu,
+            cpu: (self.cpu_time)() - self.cpu,
         }
     }
 }
 
 /// CPU time of a thread in seconds; 0 if the system does not provide it.
-fn processor_time(thread: &Path) -> f64 {
+fn cpu_time(thread: &Path) -> f64 {
     let text = fs::read_to_string(thread.join("schedstat")).unwrap_or_default();
     let nanoseconds = text.split_whitespace().next();
     nanoseconds.map_or(0.0, |n| n.parse().unwrap_or(0.0)) / 1e9

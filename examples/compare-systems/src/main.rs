@@ -65,7 +65,7 @@ fn main() -> Result<()> {
     // Which queries and documents cause the difference of the means?
     let topics = comparison
         .query_differences("stems", "words", measure)
-        .context("both were compared")?;
+        .context("the comparison lacks the pair")?;
     let moves = RankChanges::new(&qrels, Rules::default(), &stems, &words);
     println!("{measure}, largest gains and losses of stems over words:");
     for topic in topics
@@ -94,7 +94,7 @@ fn main() -> Result<()> {
 
     if let Some(path) = args.next() {
         let plot = QueryDifferencePlot::new(&comparison, "stems", "words", measure)
-            .context("both were compared")?;
+            .context("the comparison lacks the pair")?;
         let mut file = AtomicFile::create(&path)?;
         file.write_all(plot.to_svg().as_bytes())?;
         file.commit()?;

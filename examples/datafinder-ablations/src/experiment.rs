@@ -62,7 +62,10 @@ pub(crate) fn run(untrained: &Path) -> Result<()> {
     std::fs::create_dir_all(&work).with_context(|| work.display().to_string())?;
     let catalog = Catalog::from_env();
     let collection = catalog.open("datafinder")?;
-    let folder = catalog.root().context("IR_DATA is set")?.join("datafinder");
+    let folder = catalog
+        .root()
+        .context("IR_DATA is not set")?
+        .join("datafinder");
     let datasets = lexicographic_row_order(collection.corpus())?;
     let sources = Sources::read(&folder, &datasets)?;
     println!(
@@ -93,19 +96,26 @@ pub(crate) fn run(untrained: &Path) -> Result<()> {
         .iter()
         .map(|dataset| Representation::Title.text(dataset, &sources))
         .collect();
-    let off = Model::open(
+    let untrained_model = Model::open(
         untrained,
         &work.join("title-untrained.ir"),
         &texts,
         &datasets,
     )?;
     let mut trained = Vec::new();
-    for what in Representation::ALL {
-        println!("training: {}", what.name());
-        let model = train(untrained, &off, &work, what, &sources, &datasets)?;
-        trained.push((what, model));
+    for representation in Representation::ALL {
+        println!("training: {}", representation.name());
+        let model = train(
+            untrained,
+            &untrained_model,
+            &work,
+            representation,
+            &sources,
+            &datasets,
+        )?;
+        trained.push((representation, model));
     }
-    let best = &trained.last().context("three were trained")?.1;
+    let best = &trained.last().context("no trained model")?.1;
     let combined = weighted_sum(best, &bm25, &sources, &datasets)?;
 
     for (form, name, paper) in [
@@ -117,18 +127,22 @@ pub(crate) fn run(untrained: &Path) -> Result<()> {
             "P@5", "R@5", "MAP", "MRR"
         );
         let lexical = form.evaluate("BM25", &bm25)?;
-        let untrained = form.evaluate("untrained", &off.retriever())?;
+        let untrained = form.evaluate("untrained", &untrained_model.retriever())?;
         row("BM25", &lexical, &[])?;
         row("MiniLM untrained, + title", &untrained, &[("b", &lexical)])?;
         let against = [("b", &lexical), ("u", &untrained)];
         let mut description = None;
-        for (what, model) in &trained {
-            let report = form.evaluate(what.name(), &model.retriever())?;
+        for (representation, model) in &trained {
+            let report = form.evaluate(representation.name(), &model.retriever())?;
             let mut against = against.to_vec();
             if let Some(description) = &description {
                 against.push(("d", description));
             }
-            row(&format!("trained, {}", what.name()), &report, &against)?;
+            row(
+                &format!("trained, {}", representation.name()),
+                &report,
+                &against,
+            )?;
             description.get_or_insert(report);
         }
         row(
@@ -170,7 +184,9 @@ fn row(name: &str, report: &Report, against: &[(&str, &Report)]) -> Result<()> {
     let mut line = format!("{name:<34}");
     let mut marks = Vec::new();
     for measure in MEASURES {
-        let mean = report.summary(measure).context("a measure of the report")?;
+        let mean = report
+            .summary(measure)
+            .context("the report lacks the measure")?;
         line += &format!("{:>7.2}", 100.0 * mean);
         let mut above = String::new();
         for (letter, other) in against {
@@ -280,7 +296,7 @@ fn hidden_fields(keyphrases: &TestQueries<'_>, model: &Model) -> Result<()> {
         attribute::DOMAIN,
         attribute::LANGUAGE,
     ];
-    let whole = keyphrases.evaluate("all", &model.retriever())?;
+    let all_fields = keyphrases.evaluate("all", &model.retriever())?;
     println!(
         "\nkeyphrases without a field, trained encoder (+ title, uses); MAP × 100, number of queries with it"
     );
@@ -288,7 +304,7 @@ fn hidden_fields(keyphrases: &TestQueries<'_>, model: &Model) -> Result<()> {
     println!(
         "  {:<12}{:>7.1}                    paper: 23.5",
         "all",
-        map(&whole)
+        map(&all_fields)
     );
     let paper = BTreeMap::from([
         (attribute::TASK, "paper: 7.5, p < .001"),
@@ -296,10 +312,10 @@ fn hidden_fields(keyphrases: &TestQueries<'_>, model: &Model) -> Result<()> {
     ]);
     for hidden in fields {
         let mut queries = keyphrases.queries.clone();
-        let mut having = 0;
+        let mut with_field = 0;
         for query in &mut queries {
             let field = |name: &&str| query.attributes.text(name);
-            having += usize::from(field(&hidden).is_some());
+            with_field += usize::from(field(&hidden).is_some());
             query.text = keyphrase_query(
                 fields
                     .iter()
@@ -314,10 +330,10 @@ fn hidden_fields(keyphrases: &TestQueries<'_>, model: &Model) -> Result<()> {
         };
         let report = form.evaluate(hidden, &model.retriever())?;
         let p = Bootstrap::DATAFINDER
-            .compare(&whole, &report, Measure::AP)?
+            .compare(&all_fields, &report, Measure::AP)?
             .p();
         println!(
-            "  {:<12}{:>7.1}  p = {p:.3}  {having:>3}    {}",
+            "  {:<12}{:>7.1}  p = {p:.3}  {with_field:>3}    {}",
             hidden,
             map(&report),
             paper.get(hidden).unwrap_or(&"")

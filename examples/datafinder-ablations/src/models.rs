@@ -114,12 +114,15 @@ pub(crate) fn train(
     folder: &Path,
     untrained: &Model,
     work: &Path,
-    what: Representation,
+    representation: Representation,
     sources: &Sources,
     datasets: &[Document],
 ) -> Result<Model> {
-    let file = |name: &str| work.join(format!("{}{name}", what.file()));
-    let texts: Vec<String> = datasets.iter().map(|d| what.text(d, sources)).collect();
+    let file = |name: &str| work.join(format!("{}{name}", representation.file()));
+    let texts: Vec<String> = datasets
+        .iter()
+        .map(|d| representation.text(d, sources))
+        .collect();
     let output = file("");
     if !output.exists() {
         let examples = examples(untrained, sources, &texts)?;
@@ -194,7 +197,7 @@ fn examples(model: &Model, sources: &Sources, texts: &[String]) -> Result<Vec<Tr
 }
 
 /// Prints a progress line that the next one overwrites.
-fn show_progress(what: &str, done: usize, all: usize) {
+fn show_progress(label: &str, done: usize, all: usize) {
     let end = if done == all { "\n" } else { "\r" };
-    eprint!("{what}: {done} of {all}   {end}");
+    eprint!("{label}: {done} of {all}   {end}");
 }

@@ -20,7 +20,7 @@ pub(crate) struct PaperQuery {
 
 /// Training and validation queries, and popularity counts.
 pub(crate) struct Sources {
-    /// Queries for training.
+    /// Training queries, without the held-out ones.
     pub(crate) training: Vec<PaperQuery>,
     /// Held-out queries for model selection.
     pub(crate) held_out: Vec<PaperQuery>,
@@ -61,8 +61,8 @@ impl Sources {
         let source = path.display().to_string();
         let mut lines = LineReader::new(ir_data::open(&path)?, &source);
         while let Some(line) = lines.read()? {
-            let place = || format!("{source}:{}", line.number);
-            let paper: Paper = serde_json::from_str(line.text).with_context(place)?;
+            let location = || format!("{source}:{}", line.number);
+            let paper: Paper = serde_json::from_str(line.text).with_context(location)?;
             let tagged = paper.datasets.iter().map(|id| underscored(id));
             let mut used: BTreeSet<String> = tagged.collect();
             for snippet in &paper.snippets {
@@ -75,7 +75,7 @@ impl Sources {
             }
         }
 
-        let labeled = queries(&folder.join("train_labelled.jsonl"))?;
+        let labeled = queries(&folder.join("train_labelled.jsonl"))?; // language: allow
         let labels: BTreeMap<&str, &Vec<String>> = labeled
             .iter()
             .map(|row| (row.query.id.as_str(), &row.positives))

@@ -76,7 +76,9 @@ impl Table {
     pub fn row(&mut self, system: &str, filter: &str, report: &Report) -> Result<()> {
         let mut cells = String::new();
         for &measure in report.measures() {
-            let mean = report.summary(measure).context("a measure of the report")?;
+            let mean = report
+                .summary(measure)
+                .context("the report lacks the measure")?;
             let estimate = Bootstrap::DATAFINDER.estimate(report, measure)?;
             cells += &cell(100.0 * mean, 100.0 * estimate.standard_error);
         }
@@ -111,10 +113,10 @@ impl Table {
         let most = |a: &&Query, b: &&Query| relevant(a).cmp(&relevant(b));
         let worst = queries.iter().min_by(|a, b| order(a, b).then(most(b, a)));
         let best = queries.iter().max_by(|a, b| order(a, b).then(most(a, b)));
-        for (what, query) in [("worst", worst), ("best", best)] {
+        for (label, query) in [("worst", worst), ("best", best)] {
             let Some(query) = query else { continue };
             self.line(&format!(
-                "\n{what} query of {} (full sentences, exact time filter): AP {:.3}",
+                "\n{label} query of {} (full sentences, exact time filter): AP {:.3}",
                 run.tag,
                 value(query)
             ));

@@ -18,7 +18,7 @@ fn open(name: &str) -> Option<Collection> {
     let catalog = Catalog::from_env();
     // A damaged collection fails the test.
     if !catalog.has(name).unwrap() {
-        eprintln!("skipped: IR_DATA does not hold {name}");
+        eprintln!("skipped: IR_DATA does not contain {name}");
         return None;
     }
     Some(catalog.open(name).unwrap())
@@ -36,7 +36,7 @@ fn values(run: &Run, qrels: &Qrels, measures: &[Measure]) -> Vec<f64> {
 }
 
 /// Round trip of a run through a file in a score format.
-fn written(run: &Run, scores: ScoreFormat) -> Run {
+fn round_trip(run: &Run, scores: ScoreFormat) -> Run {
     let mut file = Vec::new();
     write_run(run, scores, &mut file).unwrap();
     read_run(&file[..], "run", HeaderLine::AsData).unwrap().data
@@ -97,7 +97,7 @@ fn nfcorpus_as_anserini() {
     ];
     for scores in [ScoreFormat::Anserini, ScoreFormat::Strict] {
         near(
-            &values(&written(&run, scores), &qrels, &measures),
+            &values(&round_trip(&run, scores), &qrels, &measures),
             &[0.3218, 0.2457, 0.3704],
             1e-4,
         );
@@ -114,9 +114,9 @@ fn arguana_as_anserini() {
     assert!(run.remove_identical_ids() > 1000);
     let qrels = collection.qrels("test").unwrap();
     let measures = [Measure::NDCG.at(10), Measure::R.at(100)];
-    let anserini = values(&written(&run, ScoreFormat::Anserini), &qrels, &measures);
+    let anserini = values(&round_trip(&run, ScoreFormat::Anserini), &qrels, &measures);
     near(&anserini, &[0.3970, 0.9324], 1e-4);
-    let strict = values(&written(&run, ScoreFormat::Strict), &qrels, &measures);
+    let strict = values(&round_trip(&run, ScoreFormat::Strict), &qrels, &measures);
     near(&strict[..1], &[0.4005], 1e-4);
 }
 
@@ -355,7 +355,7 @@ fn by_nearest_query(name: &str, file: &str, field: &str, expected: [f64; 4]) {
 #[test]
 #[ignore = "takes a minute in a debug build"]
 fn datafinder_by_nearest_query() {
-    let file = "datafinder/train_labelled.jsonl";
+    let file = "datafinder/train_labelled.jsonl"; // language: allow
     by_nearest_query("datafinder", file, "query", [6.07, 11.71, 7.83, 16.11]);
     // The reference has 7.04 13.34 10.08 20.95: it orders training queries of equal keyphrases by
     // the rounding of Python's batches. Its vectors, rounded to 5 digits and in file order, give

@@ -117,9 +117,7 @@ pub(crate) fn bundled() -> Result<LabeledTexts> {
         let qrels = collection.qrels(split)?;
         for query in collection.queries(split)? {
             let mut answers = qrels.get(&query.id).into_iter().flatten();
-            let (doc, _) = answers
-                .next()
-                .context("every query has a relevant dataset")?;
+            let (doc, _) = answers.next().context("a query has no relevant dataset")?;
             labels.push(class(doc)?);
             texts.push(query.text);
         }
@@ -177,7 +175,7 @@ pub(crate) fn labels(folder: &Path) -> Result<LabeledItems> {
 pub(crate) fn map(folder: &Path, file: &str, papers: usize) -> Result<Array2<f64>> {
     let path = folder.join(file).with_extension("npy");
     let name = path.display().to_string();
-    let file = File::open(&path).with_context(|| format!("{name}: could not be opened"))?;
+    let file = File::open(&path).with_context(|| format!("{name}: cannot open"))?;
     let map = npy::read(BufReader::new(file), &name)?;
     let (rows, columns) = map.dim();
     let expected = rows == papers && columns == 2;

@@ -13,7 +13,7 @@ use plotters::prelude::{
 use plotters::style::RGBAColor;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-type Fault = DrawingAreaErrorKind<io::Error>;
+type DrawError = DrawingAreaErrorKind<io::Error>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// plotters uses integer pixels; one unit is a tenth of a pixel.
@@ -32,7 +32,11 @@ const FONT_SIZE: i32 = 11;
 
 /// Plots every row of a map in the color of its class. Class names are placed at the median of
 /// their points unless they overlap a larger class's name; the legend lists all classes by size.
-pub(crate) fn scatter(title: &str, map: &Array2<f64>, classes: &Classes) -> Result<String, Fault> {
+pub(crate) fn scatter(
+    title: &str,
+    map: &Array2<f64>,
+    classes: &Classes,
+) -> Result<String, DrawError> {
     let plot = ScatterPlot::new(map, classes);
     let lines = ((SIDE - TOP) / LINE) as usize;
     let columns = plot.by_size.len().div_ceil(lines);
@@ -44,9 +48,9 @@ pub(crate) fn scatter(title: &str, map: &Array2<f64>, classes: &Classes) -> Resu
         area.fill(&WHITE)?;
         let head = text_style(FONT_SIZE + 3);
         area.draw_text(title, &head, (MARGIN * UNIT, MARGIN * UNIT))?;
-        plot.dots(&area)?;
-        plot.names(&area)?;
-        plot.legend(&area, lines)?;
+        plot.draw_points(&area)?;
+        plot.draw_names(&area)?;
+        plot.draw_legend(&area, lines)?;
         area.present()?;
     }
     // Replace the root element of plotters, whose size is in tenths of a pixel.
@@ -79,24 +83,24 @@ impl<'a> ScatterPlot<'a> {
             colors[class] = color(rank);
         }
         // Both axes have the same scale.
-        let ends = |axis: usize| {
+        let range = |axis: usize| {
             let values = || map.column(axis).into_iter().copied();
             let low = values().fold(f64::INFINITY, f64::min);
             (low, values().fold(f64::NEG_INFINITY, f64::max))
         };
-        let ((left, right), (low, high)) = (ends(0), ends(1));
+        let ((left, right), (low, high)) = (range(0), range(1));
         let extent = (right - left).max(high - low).max(f64::MIN_POSITIVE);
         let scale = f64::from((SIDE - 2 * MARGIN) * UNIT) / extent;
-        let middle = f64::from(SIDE / 2 * UNIT);
-        let place = |value: f64, (low, high): (f64, f64)| {
-            (middle + (value - (low + high) / 2.0) * scale).round() as i32
+        let center = f64::from(SIDE / 2 * UNIT);
+        let to_pixels = |value: f64, (low, high): (f64, f64)| {
+            (center + (value - (low + high) / 2.0) * scale).round() as i32
         };
         let positions = map.rows().into_iter().map(|row| {
-            let across = place(row[0], (left, right));
+            let across = to_pixels(row[0], (left, right));
             // The y axis points up.
             (
                 across,
-                TOP * UNIT + SIDE * UNIT - place(row[1], (low, high)),
+                TOP * UNIT + SIDE * UNIT - to_pixels(row[1], (low, high)),
             )
         });
         let positions = positions.collect();
@@ -109,48 +113,51 @@ impl<'a> ScatterPlot<'a> {
         }
     }
 
-    fn dots(&self, area: &Area<'_>) -> Result<(), Fault> {
+    fn draw_points(&self, area: &Area<'_>) -> Result<(), DrawError> {
         let radius = match self.positions.len() {
             0..500 => 36,
             500..5_000 => 20,
             _ => 11,
         };
-        for (&place, &class) in self.positions.iter().zip(self.classes.codes()) {
+        for (&position, &class) in self.positions.iter().zip(self.classes.codes()) {
             let style = self.colors[class as usize].filled();
-            area.draw(&Circle::new(place, radius, style))?;
+            area.draw(&Circle::new(position, radius, style))?;
         }
         Ok(())
     }
 
-    fn names(&self, area: &Area<'_>) -> Result<(), Fault> {
+    fn draw_names(&self, area: &Area<'_>) -> Result<(), DrawError> {
         let style = text_style(FONT_SIZE).pos(Pos::new(HPos::Center, VPos::Center));
-        let mut taken: Vec<[i32; 4]> = Vec::new();
+        let mut occupied: Vec<[i32; 4]> = Vec::new();
         for &class in &self.by_size {
             let name = &self.classes.names()[class];
-            let (x, y) = self.middle(class);
+            let (x, y) = self.median_position(class);
             let (across, down) = area.estimate_text_size(name, &style)?;
             let (across, down) = (across as i32 / 2 + 10, down as i32 / 2 + 10);
             // Keep the name inside the map.
             let x = x.clamp(across, (SIDE * UNIT - across).max(across));
-            let room = [x - across, y - down, x + across, y + down];
-            let apart = |other: &[i32; 4]| {
-                room[2] < other[0] || other[2] < room[0] || room[3] < other[1] || other[3] < room[1]
+            let label_box = [x - across, y - down, x + across, y + down];
+            let is_disjoint = |other: &[i32; 4]| {
+                label_box[2] < other[0]
+                    || other[2] < label_box[0]
+                    || label_box[3] < other[1]
+                    || other[3] < label_box[1]
             };
-            if !taken.iter().all(apart) {
+            if !occupied.iter().all(is_disjoint) {
                 continue;
             }
-            let corners = [(room[0], room[1]), (room[2], room[3])];
+            let corners = [(label_box[0], label_box[1]), (label_box[2], label_box[3])];
             area.draw(&Rectangle::new(corners, WHITE.mix(0.75).filled()))?;
             area.draw_text(name, &style, (x, y))?;
-            taken.push(room);
+            occupied.push(label_box);
         }
         Ok(())
     }
 
     /// Componentwise median of a class.
-    fn middle(&self, class: usize) -> (i32, i32) {
+    fn median_position(&self, class: usize) -> (i32, i32) {
         let codes = self.classes.codes();
-        let mine = || {
+        let members = || {
             self.positions
                 .iter()
                 .zip(codes)
@@ -160,11 +167,14 @@ impl<'a> ScatterPlot<'a> {
             values.sort_unstable();
             values[values.len() / 2]
         };
-        let across = median(mine().map(|(place, _)| place.0).collect());
-        (across, median(mine().map(|(place, _)| place.1).collect()))
+        let across = median(members().map(|(position, _)| position.0).collect());
+        (
+            across,
+            median(members().map(|(position, _)| position.1).collect()),
+        )
     }
 
-    fn legend(&self, area: &Area<'_>, lines: usize) -> Result<(), Fault> {
+    fn draw_legend(&self, area: &Area<'_>, lines: usize) -> Result<(), DrawError> {
         let style = text_style(FONT_SIZE).pos(Pos::new(HPos::Left, VPos::Center));
         for (at, &class) in self.by_size.iter().enumerate() {
             let left = SIDE + MARGIN + (at / lines) as i32 * COLUMN;
@@ -179,10 +189,10 @@ impl<'a> ScatterPlot<'a> {
 }
 
 /// Color by rank: golden-ratio hues in three lightness levels.
-fn color(place: usize) -> RGBAColor {
-    let hue = (place as f64 * 0.381_966).fract();
-    let depth = [0.45, 0.62, 0.32][place / 5 % 3];
-    HSLColor(hue, 0.75, depth).to_rgba()
+fn color(rank: usize) -> RGBAColor {
+    let hue = (rank as f64 * 0.381_966).fract();
+    let lightness = [0.45, 0.62, 0.32][rank / 5 % 3];
+    HSLColor(hue, 0.75, lightness).to_rgba()
 }
 
 /// Text style of a font size in pixels.

@@ -41,10 +41,10 @@ fn main() -> Result<()> {
     )?;
 
     // Post-filtering the truncated ranking returns too few documents.
-    let cut = searcher
+    let post_filtered = searcher
         .search(query, &Search::top(5))?
         .retain(|hit| by_2018.contains(hit.doc));
-    show("\ntop 5, filtered afterwards", &cut)?;
+    show("\ntop 5, post-filtered", &post_filtered)?;
 
     // Filters can be combined, closures are filters, and attribute predicates are serializable
     // values.

@@ -96,7 +96,7 @@ fn main() -> Result<()> {
         let (run, _) = tuned
             .iter()
             .find(|(run, _)| run.tag == choice.setting)
-            .context("every choice is one of the runs")?;
+            .context("no run with the selected weight")?;
         for scored in run.get(&choice.query).unwrap_or_default() {
             chosen.push(&choice.query, scored.doc.as_str(), scored.score);
         }

@@ -175,7 +175,7 @@ fn train(model: &Path, folder: &Path, task: &Task, bm25: System<'_>) -> Result<(
     fs::write(folder.join("history.csv"), trained.history.to_csv())?;
     let curves = trained.history.to_svg(&VALIDATION_MEASURE.to_string());
     fs::write(folder.join("curves.svg"), curves)?;
-    fs::remove_dir_all(&checkpoints).context("could not remove the checkpoints")?;
+    fs::remove_dir_all(&checkpoints).context("cannot remove the checkpoints")?;
     println!("  best weights: step {}\n", trained.step);
     Ok(())
 }

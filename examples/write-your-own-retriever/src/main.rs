@@ -31,12 +31,12 @@ impl Retriever for Trigrams {
         &self.ids
     }
 
-    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
         let wanted = trigrams(query);
-        let mut best = TopK::new(how.k());
+        let mut best = TopK::new(search.k());
         for (doc, trigrams) in (0..).map(DocNum::new).zip(&self.documents) {
             let shared = wanted.intersection(trigrams).count();
-            if shared > 0 && how.allows(doc) {
+            if shared > 0 && search.allows(doc) {
                 best.push(doc, shared as f32 / wanted.len() as f32);
             }
         }
