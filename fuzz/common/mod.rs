@@ -21,7 +21,11 @@ pub fn sections(bytes: &[u8]) -> Vec<IndexSection> {
     let file = file.expect("a valid file");
     let names = file.sections().map(|(name, _)| name.to_owned());
     let content = |name: String| {
-        let content = file.section(&name).expect("a listed section").as_ref().to_vec();
+        let content = file
+            .section(&name)
+            .expect("a listed section")
+            .as_ref()
+            .to_vec();
         (name, content)
     };
     names.collect::<Vec<_>>().into_iter().map(content).collect()

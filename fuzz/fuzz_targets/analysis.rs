@@ -10,7 +10,7 @@ use ir_bm25::analysis::{
 use ir_core::Analyzer;
 use libfuzzer_sys::fuzz_target;
 
-fn choose([steps, stemmer, longest]: [u8; 3]) -> Analysis {
+fn select_analysis([steps, stemmer, max_len]: [u8; 3]) -> Analysis {
     let bit = |n: u8| steps & (1 << n) != 0;
     let stop_words = [
         StopWords::None,
@@ -35,29 +35,29 @@ fn choose([steps, stemmer, longest]: [u8; 3]) -> Analysis {
         .with_lower_case(bit(2))
         .with_stop_words(stop_words[usize::from(steps >> 3) % 4].clone())
         .with_stemmer(stemmers[usize::from(stemmer) % 4])
-        .with_max_len(usize::from(longest).max(2))
+        .with_max_len(usize::from(max_len).max(2))
 }
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&settings, rest)) = bytes.split_first_chunk() else {
         return;
     };
-    let analysis = choose(settings);
-    let pipeline = analysis.build().expect("a fair description");
-    let both = String::from_utf8_lossy(rest);
-    let (query, text) = both.split_once('\n').unwrap_or(("tea", &both));
+    let analysis = select_analysis(settings);
+    let pipeline = analysis.build().expect("a valid configuration");
+    let input = String::from_utf8_lossy(rest);
+    let (query, text) = input.split_once('\n').unwrap_or(("tea", &input));
 
     let (mut before, mut next) = (0, 0);
     pipeline.analyze(text, &mut |token| {
         assert!(!token.term.is_empty());
         assert!(before <= token.start && token.start < token.end);
         assert!(next <= token.position);
-        let piece = text
+        let term_text = text
             .get(token.start..token.end)
-            .expect("a piece of the text");
-        // As in Lucene, white space lets the second half of a last character in.
-        let more = usize::from(analysis.tokenizer == Tokenizer::Whitespace);
-        assert!(piece.encode_utf16().count() <= analysis.max_len + more);
+            .expect("a character boundary");
+        // As in Lucene, the whitespace tokenizer may exceed the limit by half a surrogate pair.
+        let excess = usize::from(analysis.tokenizer == Tokenizer::Whitespace);
+        assert!(term_text.encode_utf16().count() <= analysis.max_len + excess);
         (before, next) = (token.end, token.position + 1);
     });
 
@@ -72,7 +72,7 @@ fuzz_target!(|bytes: &[u8]| {
         let snippet = highlighter.snippet(text, width);
         let part = text
             .get(snippet.range.clone())
-            .expect("a piece of the text");
+            .expect("a character boundary");
         assert!(part.chars().count() <= width);
         for span in &snippet.spans {
             assert!(snippet.range.start <= span.start && span.end <= snippet.range.end);

@@ -7,21 +7,21 @@ use std::io::Read;
 use ir_data::{LineReader, decompress};
 use libfuzzer_sys::fuzz_target;
 
-/// A few bytes can stand for gigabytes.
-const MOST: u64 = 1 << 22;
+/// Maximum number of decompressed bytes: small inputs may expand to gigabytes.
+const MAX_BYTES: u64 = 1 << 22;
 
 fn read(bytes: &[u8], step: usize) -> (Vec<u8>, bool) {
     let mut out = Vec::new();
     let Ok(reader) = decompress(bytes, "fuzz") else {
         return (out, false);
     };
-    let (mut reader, mut buffer) = (reader.take(MOST), vec![0; step]);
+    let (mut reader, mut buffer) = (reader.take(MAX_BYTES), vec![0; step]);
     loop {
         match reader.read(&mut buffer) {
             Ok(0) => return (out, true),
             Ok(count) => out.extend_from_slice(&buffer[..count]),
             Err(_) => {
-                // It stays an error.
+                // Errors persist.
                 assert!(reader.read(&mut buffer).is_err());
                 return (out, false);
             }
@@ -30,21 +30,21 @@ fn read(bytes: &[u8], step: usize) -> (Vec<u8>, bool) {
 }
 
 fuzz_target!(
-    // The zstd decoder's own assertions are caught and become errors: no abort from the hook.
-    // What is not caught still ends the fuzzer.
+    // Removes libFuzzer's panic hook: assertions of the zstd decoder are caught and become errors.
+    // Uncaught panics still abort.
     init: drop(std::panic::take_hook()),
     |bytes: &[u8]| {
-        let (whole, fine) = read(bytes, 1 << 16);
-        let (pieces, also) = read(bytes, 997);
-        assert_eq!(fine, also);
-        if fine {
-            assert!(whole == pieces);
+        let (large_reads, is_valid) = read(bytes, 1 << 16);
+        let (small_reads, is_valid_again) = read(bytes, 997);
+        assert_eq!(is_valid, is_valid_again);
+        if is_valid {
+            assert!(large_reads == small_reads);
         }
         if !matches!(bytes, [0x1f | 0x28 | 0x50..=0x5f, ..]) {
-            assert!(fine && whole == bytes);
+            assert!(is_valid && large_reads == bytes);
         }
         if let Ok(reader) = decompress(bytes, "fuzz") {
-            let mut lines = LineReader::new(reader.take(MOST), "fuzz").with_limit(100);
+            let mut lines = LineReader::new(reader.take(MAX_BYTES), "fuzz").with_limit(100);
             let mut last = 0;
             while let Ok(Some(line)) = lines.read() {
                 assert!(line.number == last + 1 && line.text.len() <= 100);

@@ -19,7 +19,7 @@ use ir_core::{DocNum, Document, NoProgress, Predicate, Retriever, Search};
 use libfuzzer_sys::fuzz_target;
 
 /// An index of 300 documents with posting lists of one, of a few and of several full blocks.
-fn good() -> &'static (Vec<u8>, Vec<IndexSection>) {
+fn valid_file() -> &'static (Vec<u8>, Vec<IndexSection>) {
     static GOOD: OnceLock<(Vec<u8>, Vec<IndexSection>)> = OnceLock::new();
     GOOD.get_or_init(|| {
         let docs: Vec<Document> = (0..300)
@@ -43,7 +43,7 @@ fn good() -> &'static (Vec<u8>, Vec<IndexSection>) {
     })
 }
 
-fn use_it(index: &Index, bm25: Bm25) {
+fn exercise(index: &Index, bm25: Bm25) {
     let _ = (index.verify(), index.stats(), index.years(), index.config());
     for term in ["tea", "milk", "number7", ""] {
         let _ = (index.term("text", term), index.term("title", term));
@@ -61,9 +61,9 @@ fn use_it(index: &Index, bm25: Bm25) {
     for pruning in [Pruning::BlockMax, Pruning::Exhaustive] {
         let searcher = searcher.clone().with_pruning(pruning);
         for query in ["tea", "green number7 tea milk with"] {
-            for how in [Search::top(3), Search::top(1000).within(&even)] {
-                if let Ok(ranking) = searcher.search(query, &how) {
-                    assert!(ranking.len() <= how.k());
+            for search in [Search::top(3), Search::top(1000).within(&even)] {
+                if let Ok(ranking) = searcher.search(query, &search) {
+                    assert!(ranking.len() <= search.k());
                     assert!(ranking.iter().all(|hit| hit.doc.index() < index.len()));
                 }
             }
@@ -76,33 +76,33 @@ fuzz_target!(|input: &[u8]| {
     let Some((&kind, rest)) = input.split_first() else {
         return;
     };
-    let (whole, sections) = good();
+    let (valid, sections) = valid_file();
     let bytes = match kind % 4 {
         0 => rest.to_vec(),
         1 => {
-            let mut bytes = whole.clone();
+            let mut bytes = valid.clone();
             overwrite(&mut bytes, rest);
-            let changed = bytes.iter().zip(whole).filter(|(a, b)| a != b).count();
+            let changed = bytes.iter().zip(valid).filter(|(a, b)| a != b).count();
             let opened = Index::from_bytes(bytes.clone(), Verify::AllSections).is_ok();
-            assert!(changed != 1 || !opened, "one changed byte was not noticed");
-            assert!(changed != 0 || opened, "a good index was rejected");
+            assert!(changed != 1 || !opened, "one changed byte was not detected");
+            assert!(changed != 0 || opened, "a valid index was rejected");
             bytes
         }
-        form => {
-            let Some((&which, rest)) = rest.split_first() else {
+        input => {
+            let Some((&number, rest)) = rest.split_first() else {
                 return;
             };
             let mut sections = sections.clone();
-            let which = usize::from(which) % sections.len();
-            let (name, bytes) = &mut sections[which];
+            let number = usize::from(number) % sections.len();
+            let (name, bytes) = &mut sections[number];
             if name == "terms" {
                 return;
             }
-            match form {
+            match input {
                 2 => overwrite(bytes, rest),
                 _ => *bytes = rest.to_vec(),
             }
-            write_sections(whole, &sections)
+            write_sections(valid, &sections)
         }
     };
     let bm25 = match kind & 4 {
@@ -113,6 +113,6 @@ fuzz_target!(|input: &[u8]| {
     let lenient = Index::from_bytes(bytes, Verify::SmallSections);
     assert!(strict.is_err() || lenient.is_ok());
     if let Ok(index) = lenient {
-        use_it(&index, bm25);
+        exercise(&index, bm25);
     }
 });

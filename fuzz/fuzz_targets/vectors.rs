@@ -40,7 +40,13 @@ fn ids() -> DocIds {
 }
 
 fn row(n: usize) -> [f32; DIM] {
-    [1.0 + n as f32, (n * 7 % 11) as f32, 0.0, -(n as f32), (n % 2) as f32]
+    [
+        1.0 + n as f32,
+        (n * 7 % 11) as f32,
+        0.0,
+        -(n as f32),
+        (n % 2) as f32,
+    ]
 }
 
 fn flat_index(rows: &[[f32; DIM]]) -> FlatIndex {
@@ -56,7 +62,9 @@ fn valid_files() -> &'static ValidFiles {
         let rows: Vec<[f32; DIM]> = (0..COUNT).map(row).collect();
         flat_index(&rows).with_codes().save(&path).expect("a file");
         let flat = fs::read(&path).expect("the file");
-        let vectors = rows.iter().map(|row| SparseVector::from_dense(row).expect("finite"));
+        let vectors = rows
+            .iter()
+            .map(|row| SparseVector::from_dense(row).expect("finite"));
         let index = SparseIndex::new(ids(), DIM, vectors, SIMILARITY).expect("valid vectors");
         index.save(&path).expect("a file");
         let sparse = fs::read(&path).expect("the file");
@@ -74,19 +82,27 @@ fn valid_files() -> &'static ValidFiles {
         }
         let partial = fs::read(folder.join("valid.partial")).expect("the file");
         let journal = fs::read(folder.join("valid.partial-ids")).expect("the file");
-        ValidFiles { folder, flat, sparse, hnsw, partial, journal }
+        ValidFiles {
+            folder,
+            flat,
+            sparse,
+            hnsw,
+            partial,
+            journal,
+        }
     })
 }
 
-fn use_flat(index: &FlatIndex) {
+fn exercise_flat(index: &FlatIndex) {
     let _ = (index.verify(), index.has_codes());
     let query = vec![0.5; index.dim().min(1 << 16)];
     let even = |doc: DocNum| doc.get().is_multiple_of(2);
-    for how in [Search::top(3), Search::top(100).within(&even)] {
-        let batch = [(&query[..], how); 5];
-        if let (Ok(one), Ok(all)) = (index.search(&query, &how), index.search_batch(&batch)) {
-            assert!(one.len() <= how.k() && all.len() == batch.len());
-            assert!(one.iter().all(|hit| hit.doc.index() < index.len()));
+    for search in [Search::top(3), Search::top(100).within(&even)] {
+        let batch = [(&query[..], search); 5];
+        if let (Ok(ranking), Ok(all)) = (index.search(&query, &search), index.search_batch(&batch))
+        {
+            assert!(ranking.len() <= search.k() && all.len() == batch.len());
+            assert!(ranking.iter().all(|hit| hit.doc.index() < index.len()));
         }
     }
     for n in 0..index.len().min(100) {
@@ -95,29 +111,33 @@ fn use_flat(index: &FlatIndex) {
     }
 }
 
-fn use_hnsw(index: &HnswIndex) {
-    use_flat(index.flat());
+fn exercise_hnsw(index: &HnswIndex) {
+    exercise_flat(index.flat());
     let _ = index.verify();
     let query = vec![0.5; index.flat().dim().min(1 << 16)];
     let even = |doc: DocNum| doc.get().is_multiple_of(2);
     for ef_search in [1, 4, 1000] {
         let searcher = index.searcher(EfSearch(ef_search));
-        for how in [Search::top(3), Search::top(2).within(&even)] {
-            if let Ok(one) = searcher.search(&query, &how) {
-                assert!(one.len() <= how.k());
-                assert!(one.iter().all(|hit| hit.doc.index() < index.flat().len()));
+        for search in [Search::top(3), Search::top(2).within(&even)] {
+            if let Ok(ranking) = searcher.search(&query, &search) {
+                assert!(ranking.len() <= search.k());
+                assert!(
+                    ranking
+                        .iter()
+                        .all(|hit| hit.doc.index() < index.flat().len())
+                );
             }
         }
     }
 }
 
-fn use_sparse(index: &SparseIndex) {
+fn exercise_sparse(index: &SparseIndex) {
     let query = SparseVector::new(vec![1, 3], vec![0.5, 2.0]).expect("ascending columns");
     let even = |doc: DocNum| doc.get().is_multiple_of(2);
-    for how in [Search::top(3), Search::top(100).within(&even)] {
-        if let Ok(one) = index.search(&query, &how) {
-            assert!(one.len() <= how.k());
-            assert!(one.iter().all(|hit| hit.doc.index() < index.len()));
+    for search in [Search::top(3), Search::top(100).within(&even)] {
+        if let Ok(ranking) = index.search(&query, &search) {
+            assert!(ranking.len() <= search.k());
+            assert!(ranking.iter().all(|hit| hit.doc.index() < index.len()));
         }
     }
     for n in 0..index.len().min(100) {
@@ -141,15 +161,24 @@ fn resume(valid: &ValidFiles, bytes: &[u8], input: u8) {
         return;
     };
     let recovered = writer.len();
-    assert!(!unchanged || recovered == COUNT, "complete blocks were discarded");
-    assert!(writer.ids().iter().eq((0..recovered).map(|n| format!("d{n}"))) || input == 0);
+    assert!(
+        !unchanged || recovered == COUNT,
+        "complete blocks were discarded"
+    );
+    assert!(
+        writer
+            .ids()
+            .iter()
+            .eq((0..recovered).map(|n| format!("d{n}")))
+            || input == 0
+    );
     writer.push("last", &row(recovered)).expect("a vector");
     writer.finish().expect("a file");
     let index = FlatIndex::open(&path).expect("a complete index");
     assert_eq!(index.len(), recovered + 1);
     let is_equal = |n: usize| index.vector(DocNum::new(n as u32)) == row(n);
     assert!((0..=recovered).all(is_equal) || input == 0);
-    use_flat(&index);
+    exercise_flat(&index);
 }
 
 fuzz_target!(|input: &[u8]| {
@@ -169,11 +198,11 @@ fuzz_target!(|input: &[u8]| {
         1 => overwrite(&mut bytes, rest),
         _ => {
             let mut sections = sections(valid);
-            let Some((&which, rest)) = rest.split_first() else {
+            let Some((&number, rest)) = rest.split_first() else {
                 return;
             };
-            let which = usize::from(which) % sections.len();
-            overwrite(&mut sections[which].1, rest);
+            let number = usize::from(number) % sections.len();
+            overwrite(&mut sections[number].1, rest);
             bytes = write_sections(valid, &sections);
         }
     }
@@ -186,14 +215,14 @@ fuzz_target!(|input: &[u8]| {
             let lenient = FlatIndex::open_with(&path, Verify::SmallSections);
             assert!(strict.is_err() || lenient.is_ok());
             if let Ok(index) = &lenient {
-                use_flat(index);
+                exercise_flat(index);
             }
             strict.is_ok()
         }
         1 => {
             let opened = SparseIndex::open(&path);
             if let Ok(index) = &opened {
-                use_sparse(index);
+                exercise_sparse(index);
             }
             opened.is_ok()
         }
@@ -202,7 +231,7 @@ fuzz_target!(|input: &[u8]| {
             let lenient = HnswIndex::open_with(&path, Verify::SmallSections);
             assert!(strict.is_err() || lenient.is_ok());
             if let Ok(index) = &lenient {
-                use_hnsw(index);
+                exercise_hnsw(index);
             }
             strict.is_ok()
         }

@@ -203,7 +203,7 @@ fn read_values(
             let value = number.decode(bytes);
             values.push(value.map_err(|found| NpyError::Integer {
                 path: path(),
-                at: values.len(),
+                index: values.len(),
                 found,
             })?);
         }
@@ -399,11 +399,11 @@ pub enum NpyError {
     Numbers { path: String, found: String },
     /// An integer cannot be represented as `f64`.
     #[error(
-        "{path}: value {at}: expected an integer of absolute value 2^53 at most, found {found}"
+        "{path}: value {index}: expected an integer of absolute value 2^53 at most, found {found}"
     )]
     Integer {
         path: String,
-        at: usize,
+        index: usize,
         found: i128,
     },
     /// The array does not have two dimensions.

@@ -554,7 +554,7 @@ fn vectors_with_nan_or_infinity_are_rejected() {
     };
     assert!(matches!(
         build("1 inf"),
-        Err(TrainingQueryKnnError::Vector { query, at: 1, found }) if query == "p" && found == f32::INFINITY
+        Err(TrainingQueryKnnError::Vector { query, component: 1, found }) if query == "p" && found == f32::INFINITY
     ));
     let found = build("1 2").unwrap().search("NaN 0", &Search::top(1));
     assert!(matches!(found, Err(SearchError::NotFinite { at: 0, .. })));

@@ -125,7 +125,7 @@ fn invalid_configurations_are_rejected() {
     let none = TfidfVectorizer::fit(&["a", "- I"], &default()).unwrap_err();
     assert_eq!(none, TfidfFitError::NoTerms { texts: 2 });
     let rare = error(default().with_min_df(DocFrequency::Count(3)));
-    let text = "none of 4 terms is in at least 3 and at most 3 of 3 texts";
+    let text = "expected terms in 3 to 3 of 3 texts, found none among 4 terms";
     assert_eq!(rare.to_string(), text);
     let stopped = error(default().with_stop_words(["tea", "and", "milk", "bread"]));
     assert_eq!(stopped, TfidfFitError::NoTerms { texts: 3 });

@@ -105,7 +105,7 @@ pub fn normalize_rows(rows: &mut Array2<f64>) {
 pub(crate) fn normalize(row: &mut [f64]) {
     let largest = row
         .iter()
-        .fold(0.0, |most: f64, value| most.max(value.abs()));
+        .fold(0.0, |max_abs: f64, value| max_abs.max(value.abs()));
     if largest == 0.0 {
         return;
     }

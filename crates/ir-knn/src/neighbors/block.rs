@@ -191,8 +191,8 @@ impl BlockLayout {
 impl RowBlock {
     /// Quantizes the frequent columns of a row to 8 bits.
     fn quantize(&mut self, at: usize, frequent: &[(usize, f64)]) {
-        let most = frequent.iter().fold(0.0, |a: f64, (_, b)| a.max(b.abs()));
-        let mut step = (most / 127.0) as f32;
+        let max_abs = frequent.iter().fold(0.0, |a: f64, (_, b)| a.max(b.abs()));
+        let mut step = (max_abs / 127.0) as f32;
         if step < 1e-30 {
             step = 0.0;
         }

@@ -30,11 +30,11 @@ pub enum TrainingQueryKnnError {
     },
     /// A component of a query vector is not finite or out of range.
     #[error(
-        "training query {query:?}: component {at}: expected a finite number in range, found {found}"
+        "training query {query:?}: component {component}: expected a finite number in range, found {found}"
     )]
     Vector {
         query: String,
-        at: usize,
+        component: usize,
         found: f32,
     },
     /// The training queries cannot be encoded.

@@ -265,9 +265,13 @@ impl<E: Encoder> TrainingQueryKnn<E> {
     ) -> Result<Self, TrainingQueryKnnError> {
         let rows = encode(&encoder, &training.texts())?;
         for (query, row) in training.queries.iter().zip(&rows) {
-            if let Some((at, found)) = row.invalid_component(encoder.dim()) {
+            if let Some((component, found)) = row.invalid_component(encoder.dim()) {
                 let query = query.id.clone();
-                return Err(TrainingQueryKnnError::Vector { query, at, found });
+                return Err(TrainingQueryKnnError::Vector {
+                    query,
+                    component,
+                    found,
+                });
             }
         }
         Ok(Self {

@@ -88,21 +88,21 @@ impl Voting<'_> {
         self.search.allows(document.doc)
     }
 
-    /// Order by distance; ties by row.
-    fn compare(&self, one: u32, other: u32) -> Ordering {
-        let by_distance = self.distance(one).total_cmp(&self.distance(other));
-        by_distance.then(one.cmp(&other))
+    /// Orders training queries by distance; ties by row.
+    fn compare(&self, a: u32, b: u32) -> Ordering {
+        let by_distance = self.distance(a).total_cmp(&self.distance(b));
+        by_distance.then(a.cmp(&b))
     }
 
-    fn nearest_of(&self, document: &JudgedDocument) -> Option<u32> {
+    fn nearest_query(&self, document: &JudgedDocument) -> Option<u32> {
         let rows = document.rows.iter().copied();
-        rows.min_by(|&one, &other| self.compare(one, other))
+        rows.min_by(|&a, &b| self.compare(a, b))
     }
 
     /// Returns the nearest training queries, nearest first.
     fn neighbors(&self, count: usize) -> Vec<u32> {
         let mut rows: Vec<u32> = (0..self.distances.len() as u32).collect();
-        let order = |one: &u32, other: &u32| self.compare(*one, *other);
+        let order = |a: &u32, b: &u32| self.compare(*a, *b);
         if count < rows.len() {
             rows.select_nth_unstable_by(count, order);
             rows.truncate(count);
@@ -120,7 +120,7 @@ impl Voting<'_> {
 
     fn nearest(&self) -> Vec<Vote> {
         let vote = |(document, judged)| {
-            let row = self.nearest_of(judged)?;
+            let row = self.nearest_query(judged)?;
             let value = 0.0 - self.distance(row);
             Some(Vote {
                 document,
@@ -171,7 +171,7 @@ impl Voting<'_> {
             let rows = judged.rows.iter().copied();
             votes.extend(rows.filter(|&row| is_voter[row as usize]).map(vote));
             if votes.len() == before && !self.config.quirks.four_results {
-                votes.extend(self.nearest_of(judged).map(vote));
+                votes.extend(self.nearest_query(judged).map(vote));
             }
         }
         votes
@@ -196,12 +196,12 @@ impl Voting<'_> {
     }
 
     fn exact_top(&self) -> Vec<Vote> {
-        let four = self.config.quirks.four_results;
+        let four_results = self.config.quirks.four_results;
         let (mut votes, mut found) = (Vec::new(), BTreeSet::new());
         if self.search.k() == 0 {
             return votes;
         }
-        let depth = if four {
+        let depth = if four_results {
             PUBLISHED_DEPTH
         } else {
             self.distances.len()
@@ -220,7 +220,7 @@ impl Voting<'_> {
                 });
                 found.insert(document);
             }
-            let enough = if four {
+            let enough = if four_results {
                 votes.len() >= PUBLISHED_RESULTS
             } else {
                 found.len() >= self.search.k()

@@ -64,15 +64,19 @@ pub(super) fn quantize(row: &[f32], codes: &mut [u8]) -> QuantizedRow {
     let (chunks, rest) = row.as_chunks::<LANES>();
     let mut tail = [0.0; LANES];
     tail[..rest.len()].copy_from_slice(rest);
-    let mut most = [0.0_f32; LANES];
+    let mut max_abs = [0.0_f32; LANES];
     for chunk in chunks.iter().chain([&tail]) {
         for lane in 0..LANES {
             let size = chunk[lane].abs();
-            most[lane] = if size > most[lane] { size } else { most[lane] };
+            max_abs[lane] = if size > max_abs[lane] {
+                size
+            } else {
+                max_abs[lane]
+            };
         }
     }
-    let most = most.iter().fold(0.0_f32, |a, &b| a.max(b));
-    let scale = most / 127.0;
+    let max_abs = max_abs.iter().fold(0.0_f32, |a, &b| a.max(b));
+    let scale = max_abs / 127.0;
     let steps = if scale > 0.0 { 1.0 / scale } else { 0.0 };
     let (mut errors, mut squares) = ([0.0; LANES], [0.0; LANES]);
     let mut step = |chunk: &[f32; LANES]| {

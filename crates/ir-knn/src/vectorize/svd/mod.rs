@@ -137,7 +137,7 @@ impl TruncatedSvd {
         }
         let largest = (0..len)
             .flat_map(|row| rows.row_slices(row).1)
-            .fold(0.0, |most: f64, value| most.max(value.abs()));
+            .fold(0.0, |max_abs: f64, value| max_abs.max(value.abs()));
         if largest == 0.0 {
             return Err(TruncatedSvdError::Zero);
         }

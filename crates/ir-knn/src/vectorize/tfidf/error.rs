@@ -14,11 +14,13 @@ pub enum TfidfFitError {
     #[error("expected texts with terms, found none in {texts} texts")]
     NoTerms { texts: usize },
     /// `min_df` and `max_df` drop every term.
-    #[error("none of {terms} terms is in at least {least} and at most {most} of {texts} texts")]
+    #[error(
+        "expected terms in {min_df} to {max_df} of {texts} texts, found none among {terms} terms"
+    )]
     NoTermsLeft {
         terms: usize,
-        least: f64,
-        most: f64,
+        min_df: f64,
+        max_df: f64,
         texts: usize,
     },
     /// `min_df` or `max_df` is out of range.
@@ -28,8 +30,8 @@ pub enum TfidfFitError {
         found: DocFrequency,
     },
     /// `max_df` is smaller than `min_df`.
-    #[error("max_df: expected at least the {least} texts of min_df, found {most}")]
-    DocFrequencyRange { least: f64, most: f64 },
+    #[error("max_df: expected at least {min_df} texts (min_df), found {max_df}")]
+    DocFrequencyRange { min_df: f64, max_df: f64 },
     /// The range of n-gram lengths is empty or starts at 0.
     #[error("expected n-grams of 1 or more words, found {min_n} to {max_n}")]
     Ngrams { min_n: usize, max_n: usize },

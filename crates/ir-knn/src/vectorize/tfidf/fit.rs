@@ -27,12 +27,15 @@ pub(super) fn fit<A: Analyzer, T: AsRef<str> + Sync>(
     } else {
         let selected = select_terms(&vocabulary, &frequencies, texts.len(), config)?;
         let mut columns = vec![None; vocabulary.len()];
-        for (column, &old) in (0..).zip(&selected) {
-            columns[old] = Some(column);
+        for (column, &number) in (0..).zip(&selected) {
+            columns[number] = Some(column);
         }
         let numbered = || {
             let mut terms = Vocabulary::default();
-            for term in selected.iter().filter_map(|&old| vocabulary.term(old)) {
+            for term in selected
+                .iter()
+                .filter_map(|&number| vocabulary.term(number))
+            {
                 terms.insert(term);
             }
             terms
@@ -45,7 +48,7 @@ pub(super) fn fit<A: Analyzer, T: AsRef<str> + Sync>(
         let (terms, ()) = rayon::join(numbered, renumbered);
         let df = selected
             .iter()
-            .map(|&old| frequencies.documents[old])
+            .map(|&number| frequencies.documents[number])
             .collect();
         (terms, df)
     };
@@ -161,44 +164,47 @@ fn select_terms(
     if terms == 0 {
         return Err(TfidfFitError::NoTerms { texts });
     }
-    let (least, most) = (config.min_df.bound(texts), config.max_df.bound(texts));
-    if most < least {
-        return Err(TfidfFitError::DocFrequencyRange { least, most });
+    let (min_df, max_df) = (config.min_df.bound(texts), config.max_df.bound(texts));
+    if max_df < min_df {
+        return Err(TfidfFitError::DocFrequencyRange { min_df, max_df });
     }
-    let inside = |&old: &usize| {
-        let df = frequencies.documents[old] as f64;
-        df >= least && df <= most
+    let in_range = |&number: &usize| {
+        let df = frequencies.documents[number] as f64;
+        df >= min_df && df <= max_df
     };
-    let mut selected: Vec<usize> = (0..terms).filter(inside).collect();
+    let mut selected: Vec<usize> = (0..terms).filter(in_range).collect();
     if selected.is_empty() {
         return Err(TfidfFitError::NoTermsLeft {
             terms,
-            least,
-            most,
+            min_df,
+            max_df,
             texts,
         });
     }
     // Most comparisons are decided by the first eight bytes, compared as a number.
-    let key = |&old: &usize| {
-        let term = vocabulary.term(old).unwrap_or_default();
+    let key = |&number: &usize| {
+        let term = vocabulary.term(number).unwrap_or_default();
         let mut head = [0; 8];
         let length = term.len().min(8);
         head[..length].copy_from_slice(&term.as_bytes()[..length]);
-        (u64::from_be_bytes(head), term, old)
+        (u64::from_be_bytes(head), term, number)
     };
     let mut sorted: Vec<_> = selected.par_iter().map(key).collect();
     sorted.par_sort_unstable();
-    selected = sorted.into_par_iter().map(|(_, _, old)| old).collect();
+    selected = sorted
+        .into_par_iter()
+        .map(|(_, _, number)| number)
+        .collect();
     if let Some(limit) = config.max_features.filter(|&limit| limit < selected.len()) {
         // Binary weights count a term once per text.
-        let weight = |old: usize| match config.tf {
-            super::TfWeighting::Binary => frequencies.documents[old],
-            _ => frequencies.occurrences[old],
+        let weight = |number: usize| match config.tf {
+            super::TfWeighting::Binary => frequencies.documents[number],
+            _ => frequencies.occurrences[number],
         };
         let mut frequent = selected.clone();
-        frequent.sort_by_key(|&old| std::cmp::Reverse(weight(old)));
+        frequent.sort_by_key(|&number| std::cmp::Reverse(weight(number)));
         let frequent: FxHashSet<usize> = frequent.into_iter().take(limit).collect();
-        selected.retain(|old| frequent.contains(old));
+        selected.retain(|number| frequent.contains(number));
     }
     Ok(selected)
 }
