@@ -61,12 +61,12 @@ impl BeirFolder {
         let mut splits = BTreeMap::new();
         let folder = root.join("qrels");
         if folder.is_dir() {
-            let fault = |source| DataError::Read {
+            let read_error = |source| DataError::Read {
                 path: name_of(&folder),
                 source,
             };
-            for entry in fs::read_dir(&folder).map_err(fault)? {
-                let path = entry.map_err(fault)?.path();
+            for entry in fs::read_dir(&folder).map_err(read_error)? {
+                let path = entry.map_err(read_error)?.path();
                 let name = path.file_name().and_then(|name| name.to_str());
                 if let Some(split) = name.and_then(split_of) {
                     let split = split.to_owned();
@@ -85,7 +85,7 @@ impl BeirFolder {
         })
     }
 
-    /// A folder of listed files: corpus, queries and any number of qrels.
+    /// Creates a folder from listed files: corpus, queries and any number of qrels.
     pub(crate) fn from_files(root: PathBuf, files: Vec<PathBuf>) -> Self {
         let mut files = files.into_iter();
         let (corpus, queries) = (files.next(), files.next());

@@ -59,7 +59,7 @@ impl fmt::Debug for Collection {
 }
 
 impl Collection {
-    /// A collection of documents, queries and judgments.
+    /// Creates a collection of documents, queries and judgments.
     pub fn new(
         name: impl Into<String>,
         corpus: impl Corpus + 'static,
@@ -177,7 +177,7 @@ impl JudgedQueries for InMemoryJudgedQueries {
     }
 }
 
-/// Checks the split of a collection that has only one.
+/// Returns an error unless `split` is the only split of the collection.
 pub(crate) fn check_only_split(collection: &str, only: &str, split: &str) -> Result<(), DataError> {
     if split == only {
         return Ok(());
@@ -199,7 +199,7 @@ pub struct CountedCorpus<C> {
 }
 
 impl<C: Corpus> CountedCorpus<C> {
-    /// A corpus of `expected` documents; `name` names it in errors.
+    /// Wraps a corpus of `expected` documents; `name` names it in errors.
     pub fn new(corpus: C, name: impl Into<String>, expected: u64) -> Self {
         Self {
             corpus,
@@ -242,7 +242,7 @@ impl DocReader for CountedCorpusReader<'_> {
         }
         Err(DataError::Count {
             path: self.name.to_owned(),
-            what: "documents",
+            items: "documents",
             expected: self.expected,
             found: self.found,
         }

@@ -193,11 +193,11 @@ pub enum DataError {
         query: String,
         doc: String,
     },
-    /// A count differs from the catalog's. `what` is documents, queries or judgments.
-    #[error("{path}: expected {expected} {what}, found {found}")]
+    /// A count differs from the catalog's. `items` is documents, queries or judgments.
+    #[error("{path}: expected {expected} {items}, found {found}")]
     Count {
         path: String,
-        what: &'static str,
+        items: &'static str,
         expected: u64,
         found: u64,
     },
@@ -255,7 +255,7 @@ pub enum DataError {
     },
     /// Judged queries have no text. `query` is the first of them in byte order.
     #[error(
-        "{path}: expected the text of every judged query, found {missing} without, first {query:?}"
+        "{path}: expected a text for every judged query, found {missing} queries without, the first is {query:?}"
     )]
     JudgedQueryMissing {
         path: String,

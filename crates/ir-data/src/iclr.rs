@@ -91,11 +91,11 @@ pub fn read(path: impl AsRef<Path>) -> Result<Vec<Paper>, IclrError> {
     // The Parquet library panics on some corrupt pages.
     let papers = catch_unwind(AssertUnwindSafe(|| read_all(&name, file)));
     papers.unwrap_or_else(|panic| {
-        let said = panic.downcast_ref::<String>().map(String::as_str);
-        let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
+        let message = panic.downcast_ref::<String>().map(String::as_str);
+        let message = message.or_else(|| panic.downcast_ref::<&str>().copied());
         Err(IclrError::Parquet {
             path: name.clone(),
-            source: said.unwrap_or("corrupt").into(),
+            source: message.unwrap_or("corrupt").into(),
         })
     })
 }

@@ -59,17 +59,17 @@ pub struct JsonlReader<R> {
 
 impl<R: BufRead> JsonlReader<R> {
     /// Reads from `reader`; `source` names it in errors.
-    pub fn new(reader: R, source: &str, fields: JsonFields, repeats: DuplicateIds) -> Self {
-        Self::from_lines(LineReader::new(reader, source), fields, repeats)
+    pub fn new(reader: R, source: &str, fields: JsonFields, duplicates: DuplicateIds) -> Self {
+        Self::from_lines(LineReader::new(reader, source), fields, duplicates)
     }
 
     /// Reads from lines with a configured length limit.
-    pub fn from_lines(lines: LineReader<R>, fields: JsonFields, repeats: DuplicateIds) -> Self {
+    pub fn from_lines(lines: LineReader<R>, fields: JsonFields, duplicates: DuplicateIds) -> Self {
         Self {
             source: lines.source(),
             lines,
             fields,
-            seen: (repeats == DuplicateIds::Reject).then(DuplicateFinder::default),
+            seen: (duplicates == DuplicateIds::Reject).then(DuplicateFinder::default),
             requires_document: false,
         }
     }
@@ -112,17 +112,17 @@ impl<R: BufRead + Send> DocReader for JsonlReader<R> {
 pub struct JsonlCorpus {
     path: PathBuf,
     fields: JsonFields,
-    repeats: DuplicateIds,
+    duplicates: DuplicateIds,
     require_documents: bool,
 }
 
 impl JsonlCorpus {
-    /// A file with the fields of BEIR.
+    /// Creates a corpus from a file with the fields of BEIR.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
             fields: JsonFields::beir(),
-            repeats: DuplicateIds::Reject,
+            duplicates: DuplicateIds::Reject,
             require_documents: false,
         }
     }
@@ -144,8 +144,8 @@ impl JsonlCorpus {
 
     /// Treatment of duplicate ids. Default: [`DuplicateIds::Reject`].
     #[must_use]
-    pub fn with_duplicate_ids(mut self, repeats: DuplicateIds) -> Self {
-        self.repeats = repeats;
+    pub fn with_duplicate_ids(mut self, duplicates: DuplicateIds) -> Self {
+        self.duplicates = duplicates;
         self
     }
 
@@ -162,7 +162,7 @@ impl JsonlCorpus {
     pub fn reader(&self) -> Result<JsonlReader<Box<dyn BufRead + Send>>, DataError> {
         let source = name_of(&self.path);
         let fields = self.fields.clone();
-        let mut docs = JsonlReader::new(open(&self.path)?, &source, fields, self.repeats);
+        let mut docs = JsonlReader::new(open(&self.path)?, &source, fields, self.duplicates);
         docs.requires_document = self.require_documents;
         Ok(docs)
     }

@@ -82,7 +82,7 @@ pub struct SquadFile {
 }
 
 impl SquadFile {
-    /// A file of SQuAD 1.1, possibly compressed.
+    /// Creates a collection from a SQuAD 1.1 file, possibly compressed.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }

@@ -134,7 +134,7 @@ pub struct TsvCorpus {
 }
 
 impl TsvCorpus {
-    /// A file of this layout, for example [`ID_TEXT_TITLE`].
+    /// Creates a corpus from a file of this layout, for example [`ID_TEXT_TITLE`].
     pub fn new(path: impl Into<PathBuf>, layout: &[Column]) -> Self {
         Self {
             path: path.into(),

@@ -25,7 +25,7 @@ fn names() -> DatasetNames {
 }
 
 #[test]
-fn names_are_found() {
+fn mentions_are_found() {
     let names = names();
     for (text, expected) in [
         ("On MS COCO, results are good.", vec!["COCO"]),
@@ -49,7 +49,7 @@ fn names_are_found() {
 }
 
 #[test]
-fn names_are_taken_out() {
+fn mentions_are_removed() {
     let names = names();
     for (text, expected) in [
         (

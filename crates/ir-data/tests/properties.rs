@@ -61,10 +61,10 @@ fn queries_of(docs: &[Document]) -> Vec<Query> {
         .collect()
 }
 
-fn file(folder: &tempfile::TempDir, stem: &str, kind: usize) -> PathBuf {
+fn file(folder: &tempfile::TempDir, stem: &str, compression: usize) -> PathBuf {
     folder
         .path()
-        .join(format!("{stem}{}", ["", ".gz", ".zst"][kind]))
+        .join(format!("{stem}{}", ["", ".gz", ".zst"][compression]))
 }
 
 fn qrels(id: &'static str) -> impl Strategy<Value = Qrels> {
@@ -101,9 +101,9 @@ proptest! {
     }
 
     #[test]
-    fn json_lines(docs in documents(), kind in 0..3_usize) {
+    fn json_lines(docs in documents(), compression in 0..3_usize) {
         let folder = tempfile::tempdir().unwrap();
-        let path = file(&folder, "docs.jsonl", kind);
+        let path = file(&folder, "docs.jsonl", compression);
         let fields = JsonFields { text: "body".into(), ..JsonFields::anserini() };
         let mut writer = JsonlWriter::create(&path).unwrap().with_fields(fields.clone());
         for doc in &docs {
@@ -118,10 +118,10 @@ proptest! {
     #[test]
     fn tsv_files(
         rows in btree_map("[^\t\n\r\0\u{feff}]{1,8}", ("[^\t\n\r\0]{0,8}", "[^\t\n\r\0]{0,8}", "[^\t\n\r\0]{1,8}"), 0..8),
-        kind in 0..3_usize,
+        compression in 0..3_usize,
     ) {
         let folder = tempfile::tempdir().unwrap();
-        let path = file(&folder, "docs.tsv", kind);
+        let path = file(&folder, "docs.tsv", compression);
         let layout = [Column::Attribute("url".into()), Column::Id, Column::Skip, Column::Text, Column::Title];
         let docs: Vec<Document> = rows.into_iter().map(|(id, (title, text, url))| {
             Document::new(id).with_title(title).with_text(text).with("url", url.trim_start_matches('\u{feff}').to_owned() + "x")
@@ -139,10 +139,10 @@ proptest! {
     fn trec_files(
         qrels in qrels("[a-z\u{e9}\"_]{1,5}"),
         lists in btree_map("[a-z\u{e9}\"_]{1,5}", (hash_set("[a-z\"_]{1,4}", 1..6), any::<f64>()), 0..5),
-        kind in 0..3_usize,
+        compression in 0..3_usize,
     ) {
         let folder = tempfile::tempdir().unwrap();
-        let path = file(&folder, "qrels", kind);
+        let path = file(&folder, "qrels", compression);
         ir_data::write_qrels(&path, &qrels).unwrap();
         prop_assert_eq!(&ir_data::read_qrels(&path, HeaderLine::AsData).unwrap().data, &qrels);
         prop_assert_eq!(&ir_data::read_qrels_any(&path, HeaderLine::AsData).unwrap().data, &qrels);
@@ -156,7 +156,7 @@ proptest! {
         if run.is_empty() {
             run.tag = String::new();
         }
-        let path = file(&folder, "run", kind);
+        let path = file(&folder, "run", compression);
         ir_data::write_run(&path, &run, trec::ScoreFormat::Exact).unwrap();
         prop_assert_eq!(ir_data::read_run(&path, HeaderLine::AsData).unwrap().data, run);
     }
@@ -261,13 +261,13 @@ proptest! {
 
     #[test]
     fn decoders_never_panic(
-        kind in 1..3_usize,
+        compression in 1..3_usize,
         at in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         seed in any::<u64>(),
     ) {
         use std::io::Write;
         let folder = tempfile::tempdir().unwrap();
-        let path = file(&folder, "f", kind);
+        let path = file(&folder, "f", compression);
         let mut content = String::new();
         let mut state = seed;
         for _ in 0..200 {

@@ -232,7 +232,7 @@ fn training_examples_of_published_files() {
         let collection = catalog.open(name).unwrap();
         DocumentTexts::from_corpus(collection.corpus(), &DocTemplate::default()).unwrap()
     };
-    let form = |texts: DocumentTexts| TrainingFormat::default().with_texts(texts);
+    let format = |texts: DocumentTexts| TrainingFormat::default().with_texts(texts);
     let count = |set: &dyn TrainingSet| {
         let all = (0..set.len()).map(|n| set.get(n).unwrap());
         let sizes = all.map(|e| (e.positives.len(), e.negatives.len()));
@@ -240,21 +240,21 @@ fn training_examples_of_published_files() {
     };
     if let Some(catalog) = catalog("makg") {
         let path = file("makg/train.jsonl.zst").unwrap();
-        let set = TrainingFile::open_with(path, form(texts(&catalog, "makg"))).unwrap();
+        let set = TrainingFile::open_with(path, format(texts(&catalog, "makg"))).unwrap();
         assert_eq!((set.len(), count(&set)), (1132, (1226, 11_261)));
     }
     if let Some(catalog) = catalog("datafinder") {
         let path = file("datafinder/train_labelled.jsonl").unwrap(); // language: allow
-        let form = form(texts(&catalog, "datafinder"));
-        let error = TrainingFile::open_with(&path, form.clone()).unwrap_err();
+        let format = format(texts(&catalog, "datafinder"));
+        let error = TrainingFile::open_with(&path, format.clone()).unwrap_err();
         assert!(error.to_string().ends_with("found \"UCSD\""), "{error}");
         // 597 queries and 663 pairs; the only positive of one query is in no corpus.
-        let form = form.on_invalid_example(OnInvalidExample::Skip);
-        let set = TrainingFile::open_with(&path, form.clone()).unwrap();
+        let format = format.on_invalid_example(OnInvalidExample::Skip);
+        let set = TrainingFile::open_with(&path, format.clone()).unwrap();
         assert_eq!((set.len(), count(&set)), (596, (662, 0)));
         assert_eq!(set.skipped().len(), 2);
         // That query is also the only one without keyphrases.
-        let keyphrases = form.with_query_field("keyphrase_query");
+        let keyphrases = format.with_query_field("keyphrase_query");
         let set = TrainingFile::open_with(&path, keyphrases).unwrap();
         assert_eq!((set.len(), set.skipped().len()), (596, 1));
     }
@@ -398,8 +398,8 @@ fn biocaddie_topics_and_judgments() {
         return;
     };
     for (name, count) in [("combined", 21), ("test", 15), ("train", 6)] {
-        for form in ["orig", "short", "stopped"] {
-            let path = folder.join(format!("queries/queries.{name}.{form}"));
+        for variant in ["orig", "short", "stopped"] {
+            let path = folder.join(format!("queries/queries.{name}.{variant}"));
             let queries = indri::read_queries(open(&path).unwrap(), "topics").unwrap();
             assert_eq!(queries.len(), count, "{}", path.display());
         }
@@ -412,10 +412,10 @@ fn biocaddie_topics_and_judgments() {
             .text
             .starts_with("Find data of all types related to TGF-β signaling")
     );
-    for form in ["boolqueries.combined.short", "queries.combined.idf"] {
-        let path = folder.join("queries").join(form);
+    for variant in ["boolqueries.combined.short", "queries.combined.idf"] {
+        let path = folder.join("queries").join(variant);
         assert_eq!(
-            indri::read_queries(open(path).unwrap(), form)
+            indri::read_queries(open(path).unwrap(), variant)
                 .unwrap()
                 .len(),
             21

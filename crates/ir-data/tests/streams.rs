@@ -202,7 +202,7 @@ fn abandoned_file_leaves_nothing() {
 
 #[test]
 fn invalid_lines() {
-    let fault = |bytes: &[u8]| {
+    let error_message = |bytes: &[u8]| {
         let mut lines = LineReader::new(bytes, "f").with_limit(100);
         loop {
             match lines.read() {
@@ -236,9 +236,12 @@ fn invalid_lines() {
         (b"\xef\xbb\xbfok", "nothing"),
         (b"", "nothing"),
     ] {
-        assert_eq!(fault(bytes), expected);
+        assert_eq!(error_message(bytes), expected);
     }
-    assert_eq!(fault(&[&[b'x'; 100], &b"\n"[..]].concat()), "nothing");
+    assert_eq!(
+        error_message(&[&[b'x'; 100], &b"\n"[..]].concat()),
+        "nothing"
+    );
     let mut lines = LineReader::new(&b"\xef\xbb\xbfok\r\n\n\x0bend"[..], "f");
     assert_eq!(lines.read().unwrap().unwrap().text, "ok\r");
     assert_eq!(lines.read().unwrap().unwrap().text, "");
@@ -298,11 +301,11 @@ fn full_disk() {
         .env(FOLDER, folder.path())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    let complaint = String::from_utf8_lossy(&output.stderr);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.success() && said.contains("1 passed"),
-        "{said}{complaint}"
+        output.status.success() && stdout.contains("1 passed"),
+        "{stdout}{stderr}"
     );
 }
 

@@ -44,7 +44,8 @@ impl fmt::Debug for HttpClient {
 }
 
 impl HttpClient {
-    /// A client without a token that makes 5 attempts with an initial backoff of one second.
+    /// Creates a client without a token that makes 5 attempts with an initial backoff of one
+    /// second.
     #[must_use]
     pub fn new() -> Self {
         let agent = Agent::config_builder()
@@ -64,7 +65,7 @@ impl HttpClient {
         }
     }
 
-    /// Number of consecutive attempts without new data before an error, and backoff after the
+    /// Sets the number of consecutive attempts without new data before an error, and backoff after the
     /// first of them. The backoff doubles after each further one, up to 64-fold. Range: ≥ 1
     /// attempt. Default: 5 attempts, one second.
     #[must_use]
@@ -74,7 +75,7 @@ impl HttpClient {
         self
     }
 
-    /// Bearer token, sent to the host of the requested URL only.
+    /// Sets the bearer token, sent to the host of the requested URL only.
     #[must_use]
     pub fn with_bearer_token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
@@ -103,7 +104,7 @@ impl HttpClient {
         })
     }
 
-    /// Downloads a file to `path`, which is complete and verified or does not appear.
+    /// Downloads a file to `path` atomically: after an error the path is unchanged.
     ///
     /// Reports the stages "downloading", "waiting" (between attempts) and "verifying" in bytes.
     ///
@@ -129,7 +130,7 @@ impl HttpClient {
             self.retry(&mut reporter, |reporter| transfer.attempt(reporter))?;
         }
         if let Some(expected) = &download.checksum {
-            let found = expected.of_file(&partial, &mut |done| {
+            let found = expected.compute(&partial, &mut |done| {
                 reporter.report("verifying", done, download.size)
             })?;
             if found != expected.digits() {
@@ -148,7 +149,7 @@ impl HttpClient {
             .map_err(DownloadError::write(path))
     }
 
-    /// Repeats `attempt` until it is done or too many consecutive attempts brought nothing.
+    /// Repeats `attempt` until it is done, or too many consecutive attempts received no data.
     fn retry<T>(
         &self,
         reporter: &mut Reporter<'_>,
@@ -189,7 +190,7 @@ impl HttpClient {
                 408 | 429 | 500.. => Ok(Attempt::failed(status_error(url, &response))),
                 _ => Err(status_error(url, &response)),
             },
-            // A malformed URL does not improve with another attempt.
+            // A malformed URL is not retried.
             Err(error @ (ureq::Error::BadUri(_) | ureq::Error::Http(_))) => {
                 Err(no_response(url, error))
             }
@@ -306,7 +307,7 @@ impl<'a> Transfer<'a> {
                 self.resumed |= before > 0;
                 range.total.or(stated.map(|rest| before + rest))
             }
-            // Nothing is left to send.
+            // The partial file is complete.
             (416, Some(range)) if before > 0 && range.total == Some(before) => {
                 self.check_size(before)?;
                 return Ok(Attempt::Done(()));

@@ -24,12 +24,12 @@ pub enum Checksum {
 }
 
 impl Checksum {
-    /// A SHA-256 in hexadecimal digits of either case.
+    /// Creates a SHA-256 from hexadecimal digits of either case.
     pub fn sha256(digits: impl Into<String>) -> Self {
         Self::Sha256(digits.into().to_ascii_lowercase())
     }
 
-    /// A Git blob id in hexadecimal digits of either case.
+    /// Creates a Git blob id from hexadecimal digits of either case.
     pub fn git_blob(digits: impl Into<String>) -> Self {
         Self::GitBlob(digits.into().to_ascii_lowercase())
     }
@@ -52,7 +52,7 @@ impl Checksum {
     }
 
     /// Computes the checksum of a file by the same algorithm.
-    pub(crate) fn of_file(
+    pub(crate) fn compute(
         &self,
         path: &Path,
         report: &mut dyn FnMut(u64) -> Result<(), DownloadError>,
@@ -73,7 +73,7 @@ impl Checksum {
     }
 }
 
-/// The inner result is the caller's; the outer one is that of reading.
+/// Hashes a reader. The outer result is that of reading, the inner one that of the callback.
 fn digest(
     mut hasher: impl Digest,
     file: &mut File,

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Checksum, DownloadError};
 
-/// Description of a file to download: its URL and what is known about its content.
+/// File to download: URL, size, checksum, partial file.
 #[derive(Debug, Clone)]
 pub struct Download {
     pub(crate) url: String,
@@ -14,7 +14,7 @@ pub struct Download {
 }
 
 impl Download {
-    /// Describes the file at a URL. Size and checksum are unknown.
+    /// Creates a download of a URL, of unknown size and checksum.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -25,7 +25,7 @@ impl Download {
         }
     }
 
-    /// Expected size in bytes. A file of another size is an error, found before or during the
+    /// Sets the expected size in bytes. A file of another size is an error, found before or during the
     /// transfer.
     #[must_use]
     pub fn with_size(mut self, bytes: u64) -> Self {
@@ -33,7 +33,7 @@ impl Download {
         self
     }
 
-    /// Expected checksum. Enables resuming of an interrupted run.
+    /// Sets the expected checksum. Enables resuming of an interrupted run.
     #[must_use]
     pub fn with_checksum(mut self, checksum: Checksum) -> Self {
         self.checksum = Some(checksum);
@@ -41,8 +41,8 @@ impl Download {
         self
     }
 
-    /// Resumes the partial file of an interrupted run although no checksum can tell whether the
-    /// file on the server has changed meanwhile. The caller must verify the content. Default:
+    /// Resumes the partial file of an interrupted run even if no checksum is known. The
+    /// file on the server may have changed since. The caller must verify the content. Default:
     /// resume only if the checksum is known.
     #[must_use]
     pub fn with_unverified_resume(mut self) -> Self {
@@ -50,7 +50,7 @@ impl Download {
         self
     }
 
-    /// Path of the partial file, on the file system of the destination. Default: `.NAME.part`
+    /// Sets the path of the partial file, on the file system of the destination. Default: `.NAME.part`
     /// beside the destination.
     #[must_use]
     pub fn with_partial_file(mut self, path: impl Into<PathBuf>) -> Self {

@@ -561,7 +561,7 @@ mod tests {
             assert!(found[0] < found[1]);
             found.iter().for_each(|&n| counts[n as usize] += 1);
         }
-        // 4000 draws among 8 (d8 counts once): 500 expected of each; five standard deviations are 97.
+        // 4000 draws among 8 ids: 500 expected of each; five standard deviations are 97.
         assert_eq!((counts[0], counts[9]), (0, 0));
         let fair = |&n: &i32| (n - 500).abs() < 97;
         assert!(counts[1..9].iter().all(fair), "{counts:?}");

@@ -52,8 +52,8 @@ impl TrainingSet for [TrainingExample] {
         let len = self.len();
         let example = <[TrainingExample]>::get(self, index)
             .ok_or(TrainingSetError::NoSuchExample { index, len })?;
-        let fault = |source| TrainingSetError::Fault { index, source };
-        example.check().map_err(fault)?;
+        let invalid = |source| TrainingSetError::Invalid { index, source };
+        example.check().map_err(invalid)?;
         Ok(example.clone())
     }
 
@@ -108,7 +108,7 @@ pub enum TrainingSetError {
     NoSuchExample { index: usize, len: usize },
     /// The example is invalid.
     #[error("training example {index} is invalid")]
-    Fault {
+    Invalid {
         index: usize,
         #[source]
         source: InvalidExample,

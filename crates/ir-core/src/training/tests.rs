@@ -52,7 +52,7 @@ fn invalid_examples() {
         let mut other = example();
         edit(&mut other);
         match vec![example(), other].get(1) {
-            Err(TrainingSetError::Fault { index: 1, source }) => Some(source),
+            Err(TrainingSetError::Invalid { index: 1, source }) => Some(source),
             Err(error) => panic!("{error}"),
             Ok(_) => None,
         }

@@ -160,7 +160,7 @@ fn unpack(
     files: &[&CatalogFile],
     progress: &mut dyn Progress,
 ) -> Result<(), FetchError> {
-    let fault = |member: &str, source: Box<dyn Error + Send + Sync>| FetchError::Archive {
+    let archive_error = |member: &str, source: Box<dyn Error + Send + Sync>| FetchError::Archive {
         path: archive.url.clone(),
         expected: member.to_owned(),
         source,
@@ -170,7 +170,7 @@ fn unpack(
         source,
     })?;
     let mut zip = ZipArchive::new(BufReader::new(file))
-        .map_err(|error| fault(&archive.root, error.into()))?;
+        .map_err(|error| archive_error(&archive.root, error.into()))?;
     for file in files {
         let (plain, content) = file.content();
         let inner = plain
@@ -180,7 +180,7 @@ fn unpack(
         let name = format!("{}/{inner}", archive.root);
         let mut member = zip
             .by_name(&name)
-            .map_err(|error| fault(&name, error.into()))?;
+            .map_err(|error| archive_error(&name, error.into()))?;
         let destination = root.join(plain);
         if let Some(folder) = destination.parent() {
             make_folder(folder)?;

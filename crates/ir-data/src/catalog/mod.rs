@@ -51,14 +51,14 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// The catalog with the files below a folder.
+    /// Creates a catalog of the files below a folder.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: Some(root.into()),
         }
     }
 
-    /// The catalog with the files below the folder in [`IR_DATA`]. If the variable is not set, only
+    /// Creates a catalog of the files below the folder in [`IR_DATA`]. If the variable is not set, only
     /// `bundled` can be opened.
     #[must_use]
     pub fn from_env() -> Self {
@@ -193,10 +193,14 @@ pub fn open(name: &str) -> Result<Collection, DataError> {
 /// The argument is neither; otherwise see [`Catalog::open`], [`Catalog::has`] and
 /// [`BeirFolder::open`].
 pub fn open_path_or_name(argument: &str) -> Result<Collection, DataError> {
-    named_or_at(&Catalog::from_env(), argument, Path::new(argument))
+    open_name_or_folder(&Catalog::from_env(), argument, Path::new(argument))
 }
 
-fn named_or_at(catalog: &Catalog, argument: &str, folder: &Path) -> Result<Collection, DataError> {
+fn open_name_or_folder(
+    catalog: &Catalog,
+    argument: &str,
+    folder: &Path,
+) -> Result<Collection, DataError> {
     match catalog.entry(argument) {
         Ok(entry) if !folder.is_dir() || catalog.has(argument)? => catalog.open_entry(entry),
         _ if folder.is_dir() => Ok(BeirFolder::open(folder)?.into_collection()),
@@ -224,7 +228,7 @@ mod tests {
         let catalog = Catalog::new(folder.path());
         let name = "beir/nfcorpus";
         let here = folder.path().join(name);
-        let open = || named_or_at(&catalog, name, &here);
+        let open = || open_name_or_folder(&catalog, name, &here);
         fs::create_dir_all(&here).unwrap();
         assert!(!catalog.has(name).unwrap());
         // Another file name than the catalog's: the folder is opened as BEIR.

@@ -97,13 +97,13 @@ struct CountedQueries<J> {
 }
 
 impl<J> CountedQueries<J> {
-    fn check(&self, what: &'static str, expected: u64, found: usize) -> Result<(), DataError> {
+    fn check(&self, items: &'static str, expected: u64, found: usize) -> Result<(), DataError> {
         if expected == found as u64 {
             return Ok(());
         }
         Err(DataError::Count {
             path: self.entry.name.clone(),
-            what,
+            items,
             expected,
             found: found as u64,
         })

@@ -86,13 +86,13 @@ impl Catalog {
                 return Err(DataError::Canceled);
             }
         }
-        let count = |what, expected, found| {
+        let count = |items, expected, found| {
             if expected == found {
                 return Ok(found);
             }
             Err(DataError::Count {
                 path: name.to_owned(),
-                what,
+                items,
                 expected,
                 found,
             })

@@ -31,7 +31,7 @@ pub fn underscored(text: &str) -> String {
     id
 }
 
-/// Form of document ids.
+/// Style of document ids: with underscores, or as in the corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DatasetIdStyle {
     /// [`underscored`] name, as in the qrels and runs.
@@ -59,7 +59,7 @@ enum CorpusSource {
 }
 
 impl DatasetCorpus {
-    /// Datasets in a file.
+    /// Creates a corpus of the datasets in a file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             source: CorpusSource::File(path.into()),
@@ -67,7 +67,7 @@ impl DatasetCorpus {
         }
     }
 
-    /// Datasets in a text inside the library.
+    /// Creates a corpus of the datasets in a text inside the library.
     pub(crate) fn embedded(name: &'static str, text: &'static str) -> Self {
         Self {
             source: CorpusSource::Embedded(name, text),
@@ -75,7 +75,7 @@ impl DatasetCorpus {
         }
     }
 
-    /// Form of the ids. Default: [`DatasetIdStyle::Underscored`].
+    /// Sets the style of the ids. Default: [`DatasetIdStyle::Underscored`].
     #[must_use]
     pub fn with_ids(mut self, ids: DatasetIdStyle) -> Self {
         self.ids = ids;

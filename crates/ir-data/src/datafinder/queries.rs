@@ -154,7 +154,7 @@ impl QueryFileReader<'_> {
 
     fn row(&mut self, text: &str, line: u64) -> Result<(), DataError> {
         let path = || self.source.to_owned();
-        let kind = |field: &str, expected, found| DataError::WrongType {
+        let wrong_type = |field: &str, expected, found| DataError::WrongType {
             path: path(),
             line,
             field: field.to_owned(),
@@ -169,7 +169,7 @@ impl QueryFileReader<'_> {
         let mut members = parse_object(text, self.source, line)?;
         let sentence = match members.remove("query") {
             Some(AttributeValue::Text(text)) => text,
-            Some(other) => return Err(kind("query", "a string", type_name(&other))),
+            Some(other) => return Err(wrong_type("query", "a string", type_name(&other))),
             None => return Err(missing("query")),
         };
         let answers = self.format.answers;
@@ -178,10 +178,20 @@ impl QueryFileReader<'_> {
                 .into_iter()
                 .map(|value| match value {
                     AttributeValue::Text(name) => Ok(name),
-                    other => Err(kind(answers, "an array of strings", type_name(&other))),
+                    other => Err(wrong_type(
+                        answers,
+                        "an array of strings",
+                        type_name(&other),
+                    )),
                 })
                 .collect::<Result<Vec<String>, _>>()?,
-            Some(other) => return Err(kind(answers, "an array of strings", type_name(&other))),
+            Some(other) => {
+                return Err(wrong_type(
+                    answers,
+                    "an array of strings",
+                    type_name(&other),
+                ));
+            }
             None if self.format.required => return Err(missing(answers)),
             None => Vec::new(),
         };
@@ -189,7 +199,7 @@ impl QueryFileReader<'_> {
         let (prefix, digits) = (self.prefix, self.format.digits);
         let id = match (members.remove("id"), members.get("n")) {
             (Some(AttributeValue::Text(id)), _) => id,
-            (Some(other), _) => return Err(kind("id", "a string", type_name(&other))),
+            (Some(other), _) => return Err(wrong_type("id", "a string", type_name(&other))),
             (None, Some(AttributeValue::Int(n))) => format!("{prefix}{n}"),
             (None, _) => format!("{prefix}{row:0digits$}"),
         };

@@ -26,12 +26,12 @@ pub(super) struct SmartRecord {
 }
 
 impl SmartRecord {
-    fn joined(&self, mark: char, between: &str) -> String {
-        let lines = self.fields.get(&mark).map_or(&[][..], Vec::as_slice);
+    fn joined(&self, letter: char, between: &str) -> String {
+        let lines = self.fields.get(&letter).map_or(&[][..], Vec::as_slice);
         let lines: Vec<&str> = lines
             .iter()
             .map(|line| line.trim_end())
-            .filter(|line| !line.is_empty() || mark == 'W')
+            .filter(|line| !line.is_empty() || letter == 'W')
             .collect();
         lines.join(between).trim_end().to_owned()
     }
@@ -53,8 +53,8 @@ impl SmartRecord {
             ('C', "classes", " "),
             ('N', "notes", " "),
         ];
-        for (mark, name, between) in names {
-            let text = self.joined(mark, between);
+        for (letter, name, between) in names {
+            let text = self.joined(letter, between);
             if !text.is_empty() {
                 attributes.set(name, text);
             }
@@ -155,15 +155,15 @@ impl<R: BufRead> SmartRecords<R> {
             }
             match marker(text) {
                 Some('I') => return Err(syntax("a number after .I")),
-                Some(mark @ ('T' | 'A' | 'B' | 'W' | 'X' | 'K' | 'C' | 'N')) => {
-                    if fields.contains_key(&mark) && self.repeated == RepeatedMarker::Ignored {
+                Some(letter @ ('T' | 'A' | 'B' | 'W' | 'X' | 'K' | 'C' | 'N')) => {
+                    if fields.contains_key(&letter) && self.repeated == RepeatedMarker::Ignored {
                         continue;
                     }
-                    fields.entry(mark).or_default();
-                    current = Some(mark);
+                    fields.entry(letter).or_default();
+                    current = Some(letter);
                 }
                 Some(_) => return Err(syntax("one of .I .T .A .B .W .X .K .C .N")),
-                None => match current.and_then(|mark| fields.get_mut(&mark)) {
+                None => match current.and_then(|letter| fields.get_mut(&letter)) {
                     Some(lines) => lines.push(text.to_owned()),
                     None if text.trim().is_empty() => {}
                     None => return Err(syntax("a record that starts with .I and a marker")),

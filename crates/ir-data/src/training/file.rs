@@ -140,14 +140,14 @@ impl TrainingFile {
         Ok(file)
     }
 
-    /// What was left out, because [`OnInvalidExample::Skip`](super::OnInvalidExample) was asked
-    /// for: the errors that it would have been.
+    /// Returns the errors of the skipped examples and document ids
+    /// ([`OnInvalidExample::Skip`](super::OnInvalidExample)).
     #[must_use]
     pub fn skipped(&self) -> &[DataError] {
         &self.skipped
     }
 
-    /// Reads all lines once and keeps their places.
+    /// Reads all lines once and records their byte ranges.
     fn scan(
         &mut self,
         reader: impl BufRead,
@@ -181,11 +181,11 @@ impl TrainingFile {
                 .read(line.text, &self.path, number, &mut self.skipped)?;
             if let Some(example) = example {
                 fingerprint.add(&example);
-                // A line has 64 MiB at most.
+                // The length of a line is at most 64 MiB.
                 let bytes = (end - from) as u32;
                 let line = u32::try_from(number).map_err(|_| DataError::Count {
                     path: self.path.clone(),
-                    what: "lines at most",
+                    items: "lines at most",
                     expected: u64::from(u32::MAX),
                     found: number,
                 })?;

@@ -122,7 +122,7 @@ impl LineParser<'_> {
         let field = self.format.query_field.as_str();
         let query = match members.remove(field) {
             Some(AttributeValue::Text(query)) => query,
-            Some(other) => return Err(self.kind(field, "a string", type_name(&other))),
+            Some(other) => return Err(self.wrong_format(field, "a string", type_name(&other))),
             None => return Err(self.without(field)),
         };
         let mut query_id = None;
@@ -154,17 +154,17 @@ impl LineParser<'_> {
             positives,
             negatives,
         };
-        let fault = match example.check() {
+        let error = match example.check() {
             Ok(()) => return Ok(example),
-            Err(fault) => fault,
+            Err(error) => error,
         };
-        let kind = |field: &str, expected, found| self.fault(field, expected, found);
-        Err(LineError::Invalid(match fault {
-            InvalidExample::EmptyQuery => kind(field, "a query", "an empty string"),
-            InvalidExample::NoPositives => kind(positive_field, "at least one text", "none"),
+        let wrong_type = |field: &str, expected, found| self.wrong_type(field, expected, found);
+        Err(LineError::Invalid(match error {
+            InvalidExample::EmptyQuery => wrong_type(field, "a query", "an empty string"),
+            InvalidExample::NoPositives => wrong_type(positive_field, "at least one text", "none"),
             InvalidExample::EmptyPositive { positive } => {
                 let field = format!("{positive_field}[{positive}]");
-                kind(&field, "a string", "an empty string")
+                wrong_type(&field, "a string", "an empty string")
             }
             InvalidExample::PositiveIsNegative { positive, negative } => {
                 let text = &example.negatives[negative];
@@ -209,7 +209,7 @@ impl LineParser<'_> {
             return Ok((None, Vec::new()));
         };
         let AttributeValue::List(values) = value else {
-            return Err(self.kind(name, "an array of strings", type_name(&value)));
+            return Err(self.wrong_format(name, "an array of strings", type_name(&value)));
         };
         let mut texts = Vec::with_capacity(values.len());
         for (n, value) in values.into_iter().enumerate() {
@@ -218,7 +218,7 @@ impl LineParser<'_> {
                 Err(LineError::Invalid(error)) if self.format.invalid == OnInvalidExample::Skip => {
                     self.skipped.push(error);
                 }
-                Err(fault) => return Err(fault),
+                Err(error) => return Err(error),
             }
         }
         Ok((Some(name), texts))
@@ -233,14 +233,16 @@ impl LineParser<'_> {
                 return self.by_id(self.id(field, value)?, field);
             }
             AttributeValue::Map(members) => members,
-            other => return Err(self.kind(field, "a string or an object", type_name(&other))),
+            other => {
+                return Err(self.wrong_format(field, "a string or an object", type_name(&other)));
+            }
         };
         let mut part = |name: &str| match members.remove(name) {
             None => Ok(None),
             Some(AttributeValue::Text(text)) => Ok(Some(text)),
             Some(other) => {
                 let field = format!("{field}.{name}");
-                Err(self.kind(&field, "a string", type_name(&other)))
+                Err(self.wrong_format(&field, "a string", type_name(&other)))
             }
         };
         let (title, text) = (part("title")?, part("text")?);
@@ -250,7 +252,7 @@ impl LineParser<'_> {
             Some(AttributeValue::Int(score)) => Some(score as f32),
             Some(other) => {
                 let field = format!("{field}.score");
-                return Err(self.kind(&field, "a number", type_name(&other)));
+                return Err(self.wrong_format(&field, "a number", type_name(&other)));
             }
         };
         let mut id = None;
@@ -293,11 +295,11 @@ impl LineParser<'_> {
         match value {
             AttributeValue::Text(id) => Ok(id),
             AttributeValue::Int(id) => Ok(id.to_string()),
-            other => Err(self.kind(field, "an id", type_name(&other))),
+            other => Err(self.wrong_format(field, "an id", type_name(&other))),
         }
     }
 
-    fn fault(&self, field: &str, expected: &'static str, found: &'static str) -> DataError {
+    fn wrong_type(&self, field: &str, expected: &'static str, found: &'static str) -> DataError {
         DataError::WrongType {
             path: self.path.to_owned(),
             line: self.line,
@@ -307,8 +309,8 @@ impl LineParser<'_> {
         }
     }
 
-    fn kind(&self, field: &str, expected: &'static str, found: &'static str) -> LineError {
-        LineError::Format(self.fault(field, expected, found))
+    fn wrong_format(&self, field: &str, expected: &'static str, found: &'static str) -> LineError {
+        LineError::Format(self.wrong_type(field, expected, found))
     }
 
     fn missing(&self, field: &str) -> LineError {

@@ -109,7 +109,7 @@ impl JudgedTrainingSet {
         Ok(set)
     }
 
-    /// Errors of the skipped queries and documents ([`OnInvalidExample::Skip`]).
+    /// Returns the errors of the skipped queries and documents ([`OnInvalidExample::Skip`]).
     #[must_use]
     pub fn skipped(&self) -> &[DataError] {
         &self.skipped

@@ -48,10 +48,10 @@ fn text(id: &str, text: &str) -> TrainingText {
 }
 
 /// Error message for a file of one line, without the path.
-fn fault(line: &str, form: TrainingFormat) -> String {
+fn error_message(line: &str, format: TrainingFormat) -> String {
     let folder = Folder::new("training-fault");
     let path = folder.file("a.jsonl", line);
-    let error = TrainingFile::open_with(&path, form)
+    let error = TrainingFile::open_with(&path, format)
         .unwrap_err()
         .to_string();
     error.replacen(&path.display().to_string(), "f", 1)
@@ -85,15 +85,15 @@ fn document_ids_of_a_collection() {
         "\n",
     );
     let path = folder.file("a.jsonl", lines);
-    let form = TrainingFormat::default().with_texts(texts());
-    let error = TrainingFile::open_with(&path, form.clone()).unwrap_err();
+    let format = TrainingFormat::default().with_texts(texts());
+    let error = TrainingFile::open_with(&path, format.clone()).unwrap_err();
     assert!(
         matches!(error, DataError::UnknownId { line: 2, .. }),
         "{error}"
     );
 
-    let form = form.on_invalid_example(OnInvalidExample::Skip);
-    let set = TrainingFile::open_with(&path, form.clone()).unwrap();
+    let format = format.on_invalid_example(OnInvalidExample::Skip);
+    let set = TrainingFile::open_with(&path, format.clone()).unwrap();
     assert_eq!(set.len(), 2);
     let parsing = TrainingExample::new("parsing")
         .with_query_id("3")
@@ -115,7 +115,7 @@ fn document_ids_of_a_collection() {
         ]
     );
 
-    let keyphrases = form.with_query_field("keyphrase_query");
+    let keyphrases = format.with_query_field("keyphrase_query");
     let set = TrainingFile::open_with(&path, keyphrases.clone()).unwrap();
     assert_eq!((set.len(), set.skipped().len()), (1, 2));
     let error = TrainingFile::open_with(
@@ -149,7 +149,7 @@ fn round_trip() {
         assert!(!path.exists());
         writer.commit().unwrap();
         let set = TrainingFile::open(&path).unwrap();
-        // In any order and repeatedly.
+        // Examples can be read repeatedly, in any order.
         for n in [1, 0, 1] {
             assert_eq!(set.get(n).unwrap(), examples[n], "{name}");
         }
@@ -184,7 +184,7 @@ fn random_access_to_lines() {
 
 #[test]
 fn errors_name_line_and_field() {
-    let plain = |line: &str| fault(line, TrainingFormat::default());
+    let plain = |line: &str| error_message(line, TrainingFormat::default());
     assert_eq!(
         plain(r#"{"query": "a", "positives": []}"#),
         "f:1: expected at least one text in \"positives\", found none"
@@ -241,7 +241,7 @@ fn errors_name_line_and_field() {
     assert_eq!(plain("\n\n"), "f: expected training examples, found none");
     let ids = TrainingFormat::default().with_texts(texts());
     assert_eq!(
-        fault(r#"{"query": "a", "positives": ["x"]}"#, ids),
+        error_message(r#"{"query": "a", "positives": ["x"]}"#, ids),
         "f:1: expected the id of a document in positives[0], found \"x\""
     );
     let missing = TrainingFile::open("/nowhere.jsonl").unwrap_err();
@@ -284,7 +284,9 @@ fn judged_split_of_a_collection() {
     };
     let collection = Collection::new("c", Vec::<Document>::new(), judged);
     let texts = Arc::new(texts());
-    let read = |how| JudgedTrainingSet::from_split(&collection, "train", Arc::clone(&texts), how);
+    let read = |on_invalid| {
+        JudgedTrainingSet::from_split(&collection, "train", Arc::clone(&texts), on_invalid)
+    };
     let error = read(OnInvalidExample::Reject).unwrap_err().to_string();
     assert_eq!(
         error,

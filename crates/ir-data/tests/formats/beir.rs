@@ -148,33 +148,33 @@ fn beir_folders() {
 fn empty_beir_folders() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    let fault = || {
+    let error_message = || {
         let collection = beir::BeirFolder::open(root).unwrap().into_collection();
-        let fault = match collection.corpus().docs() {
+        let error = match collection.corpus().docs() {
             Ok(mut docs) => docs.next().unwrap().unwrap_err(),
             Err(error) => error,
         };
-        fault.reason().to_string()
+        error.reason().to_string()
     };
     let corpus = root.join("corpus.jsonl");
     for nothing in ["", "\n \n"] {
         fs::write(&corpus, nothing).unwrap();
         let expected = format!("{}: expected documents, found none", corpus.display());
-        assert_eq!(fault(), expected);
+        assert_eq!(error_message(), expected);
     }
     fs::remove_file(&corpus).unwrap();
-    for (suffix, form) in [("gz", "gzip"), ("zst", "zstd")] {
+    for (suffix, compression) in [("gz", "gzip"), ("zst", "zstd")] {
         let corpus = root.join(format!("corpus.jsonl.{suffix}"));
         fs::write(&corpus, "").unwrap();
         let expected = format!(
-            "{}:1: expected more {form} data, found the end of the file",
+            "{}:1: expected more {compression} data, found the end of the file",
             corpus.display()
         );
-        assert_eq!(fault(), expected);
+        assert_eq!(error_message(), expected);
         // An empty compressed file.
         ir_data::create(&corpus).unwrap().commit().unwrap();
         let expected = format!("{}: expected documents, found none", corpus.display());
-        assert_eq!(fault(), expected);
+        assert_eq!(error_message(), expected);
         fs::remove_file(&corpus).unwrap();
     }
 }
@@ -190,7 +190,7 @@ fn qrels_in_trec_or_beir_format() {
     assert!(read("").unwrap().is_empty());
     assert!(matches!(read("q\td\t1\n"), Err(DataError::Syntax { .. })));
     assert!(matches!(read("q 0 d 1 x\n"), Err(DataError::Trec(_))));
-    // A TREC line without one column is not BEIR format.
+    // A TREC line with a missing column is not BEIR format.
     assert_eq!(
         read("q1 0 d1\n").unwrap_err().to_string(),
         "f:1: expected 4 columns, found 3"

@@ -15,7 +15,7 @@ fn smart_records() {
     );
     assert_eq!(
         read[0].text, "  one\n\n.5 two\nthree",
-        "a repeated mark does not end the text"
+        "a repeated marker does not end the text"
     );
     assert!(read[0].attributes.get("author").is_none());
     assert_eq!((read[1].id.as_str(), read[1].text.as_str()), ("3", ""));

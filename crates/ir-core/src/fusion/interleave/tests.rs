@@ -172,7 +172,7 @@ proptest! {
         prop_assert_eq!(all_items.len(), union.len());
         let teams = all[3].teams();
         prop_assert!(teams.iter().max().unwrap() - teams.iter().min().unwrap() <= 1);
-        // Every prefix of a balanced list is the top of both lists, to depths that differ by at most 1.
+        // Every prefix of a balanced list is the top of both, to depths at most 1 apart.
         for merged in &all[1..3] {
             for end in 0..=merged.len() {
                 let shown: HashSet<u8> = merged.items().take(end).copied().collect();
