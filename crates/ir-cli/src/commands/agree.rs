@@ -21,7 +21,7 @@ const EXAMPLES: &str = "\
 Examples:
   ir agree ann.qrels ben.qrels                 two assessors
   ir agree ann.qrels ben.qrels eve.qrels       three assessors
-  ir agree --table labels.tsv                  table: item, one label per coder
+  ir agree --table labels.tsv                  table: item, a label per coder
   ir agree ann.qrels ben.qrels --run a.trec --run b.trec --run c.trec -m map
   ir agree ann.qrels --run a.trec --run b.trec --run c.trec -m map -m P.10
 

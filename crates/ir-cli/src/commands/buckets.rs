@@ -23,11 +23,11 @@ Examples:
   ir buckets --counts counts.tsv qrels.txt bm25.trec dense.trec
   ir buckets --counts counts.tsv --bucket 0-9 --bucket 10- qrels.txt run.trec
 
-The score of a bucket is the mean, over the queries with a relevant document in
-it, of the fraction of these documents retrieved in the top R, where R is the
-query's number of relevant documents. A query without results scores 0. This is
-the published evaluation of DataFinder; its buckets are the default: 501-2500,
-101-500, 51-100, 21-50, 6-20, 1-5.";
+The score of a bucket is the mean, over the queries with a relevant document
+in it, of the fraction of these documents retrieved in the top R, where R is
+the query's number of relevant documents. A query without results scores 0.
+This is the published evaluation of DataFinder; its buckets are the default:
+501-2500, 101-500, 51-100, 21-50, 6-20, 1-5.";
 
 /// The arguments of `ir buckets`.
 #[derive(Debug, clap::Args)]

@@ -31,8 +31,8 @@ Examples:
   ir interleave a.trec b.trec --clicks clicks.tsv    credit by clicks
 
 Show users the interleaved run and log their clicks, one line `topic document`
-per click. Then run the command with the same runs and options and --clicks: it
-prints the credit of each run per topic, and the number of topics won.
+per click. Then run the command with the same runs and options and --clicks:
+it prints the credit of each run per topic, and the number of topics won.
 
   team-draft   in each round, every run in random order contributes its best
                document not yet shown; a click credits the contributing run

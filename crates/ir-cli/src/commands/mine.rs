@@ -49,10 +49,10 @@ Examples:
 Top-ranked documents can be unjudged positives (false negatives). Exclude them
 by rank (--first-rank) or by score (--margin, --relative-margin).
 
-Output: JSON lines in Tevatron's format: query_id, query, positive_passages and
-negative_passages with docid and text. A negative is never a positive, never has
-a positive's text, and occurs once. Output is deterministic for an input and a
-seed.
+Output: JSON lines in Tevatron's format: query_id, query, positive_passages
+and negative_passages with docid and text. A negative is never a positive,
+never has a positive's text, and occurs once. Output is deterministic for an
+input and a seed.
 
 Examples (--examples) are JSON lines: query, and positives or
 positive_passages, which are texts with ids, or ids of the collection. --keep

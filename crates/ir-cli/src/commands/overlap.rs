@@ -22,9 +22,9 @@ Examples:
   ir overlap --json a.trec b.trec
 
 The first table has one line per run: retrieved documents, and documents that
-no other run retrieved (a pool without the run would lack them). The second has
-the regions of the Venn diagram: documents retrieved by exactly these runs. The
-regions add up to the union. Counts are of (topic, document) pairs.";
+no other run retrieved (a pool without the run would lack them). The second
+has the regions of the Venn diagram: documents retrieved by exactly these
+runs. The regions add up to the union. Counts are of (topic, document) pairs.";
 
 /// The arguments of `ir overlap`.
 #[derive(Debug, clap::Args)]

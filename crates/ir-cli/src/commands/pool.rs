@@ -27,9 +27,9 @@ Examples:
   ir eval -c -R strata -m xinfAP -m infNDCG final.qrels run.trec
 
 The judging list has one line `topic TAB document` per document to judge,
-ordered by document id or, with --shuffle, at random. It shows neither ranks nor
-runs. Assessors add a third column, the grade. --merge writes their grades into
-the pool; it accepts several lists and four-column qrels.
+ordered by document id or, with --shuffle, at random. It shows neither ranks
+nor runs. Assessors add a third column, the grade. --merge writes their grades
+into the pool; it accepts several lists and four-column qrels.
 
 The pool (--pool) has the five columns of NIST's sample_eval: topic, 0,
 document, stratum, grade. `ir eval -R strata` estimates infAP (`xinfAP`) and

@@ -19,11 +19,11 @@ Examples:
   ir sweep -m ndcg_cut.10 qrels.txt k1=*.trec
   ir sweep -q --trec-eval qrels.txt k1=*.trec        per query; four decimals
 
-Each run is one parameter setting. For each query, the setting with the highest
-mean over all other queries is selected and scored on the held-out query; the
-mean of these scores is an unbiased estimate of the tuned system. The oracle
-setting has the highest mean over all queries. Ties are broken by file name.
-Settings are listed and named by their files.";
+Each run is one parameter setting. For each query, the setting with the
+highest mean over all other queries is selected and scored on the held-out
+query; the mean of these scores is an unbiased estimate of the tuned system.
+The oracle setting has the highest mean over all queries. Ties are broken by
+file name. Settings are listed and named by their files.";
 
 /// The arguments of `ir sweep`.
 #[derive(Debug, clap::Args)]

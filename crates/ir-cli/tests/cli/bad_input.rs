@@ -4,15 +4,15 @@ use std::path::Path;
 
 use crate::common::{BEIR_QRELS, CORPUS, Folder, QRELS, QUERIES, RUN, tiny};
 
-/// Each row: arguments, exit code, what the one line must hold.
-type Row<'a> = (&'a [&'a str], i32, &'a [&'a str]);
+/// Arguments, exit code, and fragments of the one-line error.
+type ErrorCase<'a> = (&'a [&'a str], i32, &'a [&'a str]);
 
-fn check(here: &Folder, rows: &[Row<'_>]) {
+fn check(here: &Folder, cases: &[ErrorCase<'_>]) {
     let before = here.files();
-    for (args, code, parts) in rows {
+    for (args, code, parts) in cases {
         eprintln!("ir {}", args.join(" "));
         let ran = here.ir(args).fails(*code, parts);
-        assert_eq!(ran.out, "", "no half output");
+        assert_eq!(ran.out, "", "no partial output");
         assert_eq!(here.files(), before, "no files left");
     }
 }
@@ -29,7 +29,7 @@ fn usage_errors() {
             (
                 &["search", "tiny", "--k1", "-1"],
                 2,
-                &["'-1'", "--k1", "expected a number from 0"],
+                &["'-1'", "--k1", "expected a number of at least 0"],
             ),
             (&["search", "tiny", "--k1", "NaN"], 2, &["NaN", "--k1"]),
             (
@@ -40,7 +40,7 @@ fn usage_errors() {
             (
                 &["search", "tiny", "--hits", "0"],
                 2,
-                &["'0'", "--hits", "from 1"],
+                &["'0'", "--hits", "expected an integer of at least 1"],
             ),
             (
                 &["search", "tiny", "--model", "tfidf"],
@@ -55,22 +55,26 @@ fn usage_errors() {
             (
                 &["search", "tiny", "--hits", "-1"],
                 2,
-                &["'-1'", "--hits", "expected a whole number from 1"],
+                &["'-1'", "--hits", "expected an integer of at least 1"],
             ),
             (
                 &["search", "tiny", "--threads", "-2"],
                 2,
-                &["'-2'", "--threads", "expected a whole number from 1"],
+                &["'-2'", "--threads", "expected an integer of at least 1"],
             ),
             (
                 &["index", "tiny", "-o", "x.ir", "--threads", "-2"],
                 2,
-                &["'-2'", "--threads", "expected a whole number from 1"],
+                &["'-2'", "--threads", "expected an integer of at least 1"],
             ),
             (
                 &["eval", "qrels", "run", "-M", "-1"],
                 2,
-                &["'-1'", "--max-retrieved", "expected a whole number from 1"],
+                &[
+                    "'-1'",
+                    "--max-retrieved",
+                    "expected an integer of at least 1",
+                ],
             ),
             (
                 &["eval", "qrels", "run", "-N", "-1"],
@@ -103,7 +107,7 @@ fn usage_errors() {
             (
                 &["eval", "qrels", "run", "-m", "P.0"],
                 2,
-                &["P.0", "cut-off"],
+                &["P.0", "cutoff"],
             ),
             (
                 &["eval", "qrels", "run", "-l", "-1"],
@@ -147,7 +151,7 @@ fn missing_inputs() {
             (
                 &["search", "tiny", "--queries", "tiny"],
                 1,
-                &["tiny", "folder"],
+                &["tiny: expected a file, found a directory"],
             ),
             (&["index", "nowhere", "-o", "x.ir"], 1, &["nowhere"]),
             (
@@ -177,7 +181,11 @@ fn missing_inputs() {
                 1,
                 &["expected a split of", "tiny", "(test)", "dev"],
             ),
-            (&["eval", "qrels", "tiny"], 1, &["tiny", "folder"]),
+            (
+                &["eval", "qrels", "tiny"],
+                1,
+                &["tiny: expected a file, found a directory"],
+            ),
             (&["eval", "bundled:nope", "run"], 1, &["nope", "test"]),
             (&["datasets", "verify", "nope"], 1, &["nope", "bundled"]),
             (&["datasets", "verify", "beir/nfcorpus"], 1, &["IR_DATA"]),
@@ -222,8 +230,8 @@ fn invalid_file_formats() {
     here.write("words.tsv", "just words\n");
     here.write("blank.ids", "a b\ttea\n");
     here.write("notes/a.md", [0xff, 0x00, 0x80]);
-    gzip_cut(&here, "cut.run.gz", RUN);
-    gzip_cut(&here, "cut.jsonl.gz", CORPUS);
+    write_truncated_gzip(&here, "cut.run.gz", RUN);
+    write_truncated_gzip(&here, "cut.jsonl.gz", CORPUS);
     check(
         &here,
         &[
@@ -303,7 +311,7 @@ fn invalid_file_formats() {
             ),
         ],
     );
-    // White space in an id cannot stand in a run.
+    // A run cannot hold an id with white space.
     here.write("one.tsv", "q\ttea\n");
     check(
         &here,
@@ -316,7 +324,7 @@ fn invalid_file_formats() {
     // Judged queries whose text is missing.
     here.write("tiny/queries.jsonl", QUERIES.replace("\"q2\"", "\"q7\""));
     check(&here, &[(&["search", "tiny"], 1, &["tiny", "q2"])]);
-    // A relevant document twice in BEIR's form.
+    // A relevant document twice in BEIR format.
     here.write("twice.tsv", format!("{BEIR_QRELS}q1\td1\t1\n"));
     check(
         &here,
@@ -324,7 +332,8 @@ fn invalid_file_formats() {
     );
 }
 
-/// A copy that was cut short is neither "not there" nor a folder like any other, wherever one is.
+/// A truncated copy of a catalog entry is reported as damaged, neither as absent nor as a plain
+/// folder.
 #[test]
 fn damaged_collection() {
     let here = Folder::new();
@@ -345,14 +354,14 @@ fn damaged_collection() {
         let object: serde_json::Value = serde_json::from_str(line).unwrap();
         let damaged = object["name"] == "beir/nfcorpus";
         assert_eq!(object["damaged"].is_string(), damaged, "{line}");
-        assert_eq!(object["there"] == true, object["name"] == "bundled");
+        assert_eq!(object["present"] == true, object["name"] == "bundled");
     }
-    // The folder itself.
+    // As a folder, not as a catalog entry.
     here.ir_inside(&["search", "./beir/nfcorpus", "tea"]).ok();
 }
 
-/// Compressed, and then without its end.
-fn gzip_cut(here: &Folder, name: &str, content: &str) {
+/// Writes a truncated gzip file.
+fn write_truncated_gzip(here: &Folder, name: &str, content: &str) {
     use std::io::Write;
     let mut file = ir_data::create(here.at(name)).unwrap();
     file.write_all(content.as_bytes()).unwrap();
@@ -374,13 +383,13 @@ fn damaged_indexes() {
         here.write("flipped.ir", bytes);
         here.ir(&["search", "flipped.ir", "tea", "--verify"])
             .fails(1, &["flipped.ir", "damaged"]);
-        // Without, damage in postings and texts shows when it is met, as an error or as wrong hits.
+        // Without --verify, damage in postings and texts is an error when read, or wrong hits.
         let ran = here.ir(&["search", "flipped.ir", "tea", "--explain"]);
         if ran.code != 0 {
             ran.fails(1, &["flipped.ir", "damaged"]);
         }
     }
-    // The head and the tables are always checked.
+    // The header and the section tables are always verified.
     for at in [8, 20, good.len() - 4, good.len() - 20, good.len() - 60] {
         let mut bytes = good.clone();
         bytes[at] ^= 0x40;
@@ -392,37 +401,47 @@ fn damaged_indexes() {
         if at < 40 || at % 97 == 0 {
             here.write("flipped.ir", &good[..at]);
             here.ir(&["search", "flipped.ir", "tea"])
-                .fails(1, &["flipped.ir", "cut short"]);
+                .fails(1, &["flipped.ir: truncated, or damaged at the end"]);
         }
     }
     check(
         &here,
         &[
-            (&["search", "cut.ir", "tea"], 1, &["cut.ir", "cut short"]),
+            (
+                &["search", "cut.ir", "tea"],
+                1,
+                &["cut.ir: truncated, or damaged at the end"],
+            ),
             (
                 &["search", "good.ir", "tea", "--analysis", "whitespace"],
                 2,
-                &["--analysis is fixed when the index is built", "good.ir"],
+                &[
+                    "--analysis applies only when an index is built",
+                    "good.ir is a saved index",
+                ],
             ),
             (
                 &["search", "good.ir", "tea", "--fields", "separate"],
                 2,
-                &["--fields is fixed when the index is built"],
+                &["--fields applies only when an index is built"],
             ),
             (
                 &["search", "good.ir", "tea", "--order", "insertion"],
                 2,
-                &["--order is fixed when the index is built"],
+                &["--order applies only when an index is built"],
             ),
             (
                 &["search", "good.ir", "tea", "--memory", "1GB"],
                 2,
-                &["--memory is fixed when the index is built"],
+                &["--memory applies only when an index is built"],
             ),
             (
                 &["search", "good.ir", "tea", "--cache", "kept"],
                 2,
-                &["--cache", "when the index is built", "good.ir"],
+                &[
+                    "--cache applies only when an index is built",
+                    "good.ir is a saved index",
+                ],
             ),
             (
                 &["search", "tiny", "tea", "--cache", "good.ir"],
@@ -442,7 +461,7 @@ fn damaged_indexes() {
 #[test]
 fn unwritable_outputs() {
     if !Path::new("/dev/full").exists() || !Path::new("/proc/self").exists() {
-        eprintln!("destinations_that_cannot_be_written: skipped, no /dev/full or no /proc");
+        eprintln!("unwritable_outputs: skipped, no /dev/full or no /proc");
         return;
     }
     let here = Folder::new();

@@ -4,8 +4,8 @@
 use crate::common::{Folder, data};
 use serde_json::Value;
 
-/// The lists of the specification: A = a b c d, B = c a e.
-fn two(here: &Folder) {
+/// Writes the runs A = a b c d and B = c a e.
+fn write_two_runs(here: &Folder) {
     here.write(
         "a.trec",
         "q1 Q0 a 1 4 A\nq1 Q0 b 2 3 A\nq1 Q0 c 3 2 A\nq1 Q0 d 4 1 A\n",
@@ -43,7 +43,7 @@ fn help_lists_examples() {
 #[test]
 fn input_is_not_overwritten() {
     let here = Folder::new();
-    two(&here);
+    write_two_runs(&here);
     here.write("clicks", "q1 a\n");
     let (a, b) = (here.read("a.trec"), here.read("b.trec"));
     for args in [
@@ -62,7 +62,7 @@ fn input_is_not_overwritten() {
         &["pool", "--depth", "3", "a.trec", "--pool", "a.trec"],
     ] {
         here.ir(args)
-            .fails(2, &["expected another file than those that are read"]);
+            .fails(2, &["expected a path that is not an input, found "]);
     }
     here.ir(&["fuse", "a.trec", "b.trec", "-o", "c.trec"]).ok();
     assert_eq!((here.read("a.trec"), here.read("b.trec")), (a, b));
@@ -96,7 +96,7 @@ fn runs_with_equal_tags_are_named_by_file() {
 #[test]
 fn fusion_scores() {
     let here = Folder::new();
-    two(&here);
+    write_two_runs(&here);
     let fused = here.ir(&["fuse", "a.trec", "b.trec"]).ok().out;
     assert_eq!(docs(&fused), ["a", "c", "b", "e", "d"]);
     let scores: Vec<String> = fused
@@ -154,7 +154,7 @@ fn fusion_scores() {
         .ok()
         .out;
     assert_eq!(docs(&turns), ["a", "c", "b", "e", "d"]);
-    // From standard input, to a file.
+    // Standard input and an output file.
     let input = here.read("b.trec");
     here.ir_with(&["fuse", "a.trec", "-", "-o", "fused.trec"], &input)
         .ok();
@@ -171,9 +171,10 @@ fn fusion_scores() {
     }
     here.ir(&["fuse", "--normalize", "sum", "a.trec"])
         .fails(2, &["--normalize", "comb"]);
-    here.ir(&["fuse", "-", "-"]).fails(2, &["`-` once"]);
+    here.ir(&["fuse", "-", "-"])
+        .fails(2, &["expected `-` at most once, found it twice"]);
     here.ir(&["fuse", "--rrf-k", "-1", "a.trec"])
-        .fails(1, &["-1", "at least 0"]);
+        .fails(1, &["expected a finite number >= 0", "found -1"]);
     here.ir(&["fuse", "a.trec", "none.trec"])
         .fails(1, &["none.trec"]);
 }
@@ -181,7 +182,7 @@ fn fusion_scores() {
 #[test]
 fn interleaving_and_click_credit() {
     let here = Folder::new();
-    two(&here);
+    write_two_runs(&here);
     here.write("c.trec", "q1 Q0 a 1 2 C\nq1 Q0 f 2 1 C\n");
     let turns = [
         "interleave",
@@ -284,7 +285,7 @@ fn interleaving_and_click_credit() {
 #[test]
 fn overlap_tables() {
     let here = Folder::new();
-    two(&here);
+    write_two_runs(&here);
     here.write("qrels", "q1 0 a 1\nq1 0 d 2\nq1 0 e 0\n");
     let out = here
         .ir(&["overlap", "--qrels", "qrels", "a.trec", "b.trec"])
@@ -316,7 +317,7 @@ fn overlap_tables() {
 #[test]
 fn diff_exit_codes() {
     let here = Folder::new();
-    two(&here);
+    write_two_runs(&here);
     let same = here.ir(&["diff", "a.trec", "a.trec"]).ok().out;
     assert_eq!(same, "identical: 1 topics, 4 documents, scores included\n");
     let differs = here.ir(&["diff", "-q", "a.trec", "b.trec"]);
@@ -330,7 +331,7 @@ fn diff_exit_codes() {
     ] {
         assert!(differs.out.contains(part), "{}", differs.out);
     }
-    // The common documents are a and c, the other way round.
+    // The common documents, a and c, are in opposite order.
     let object = here.ir(&["diff", "--json", "a.trec", "b.trec"]);
     assert_eq!(object.code, 1);
     let object = json(&object.out);
@@ -362,7 +363,7 @@ fn diff_exit_codes() {
         "{}",
         more.out
     );
-    // Trouble is 2, whatever it is.
+    // Errors exit with 2: 1 means that the runs differ.
     here.ir(&["diff", "a.trec", "none.trec"])
         .fails(2, &["none.trec"]);
     here.ir(&["diff", "a.trec"]).fails(2, &[]);
@@ -387,7 +388,7 @@ fn agreement_and_rank_correlation() {
     }
     here.write("labels.tsv", &table);
     let out = here.ir(&["agree", "--table", "labels.tsv"]).ok().out;
-    let figure = |name: &str| {
+    let coefficient = |name: &str| {
         let line = out.lines().find(|line| line.starts_with(name)).unwrap();
         line.rsplit(' ').next().unwrap().to_owned()
     };
@@ -398,7 +399,7 @@ fn agreement_and_rank_correlation() {
         ("Fleiss", "0.3939"),
         ("Krippendorff  ", "0.4000"),
     ] {
-        assert_eq!(figure(name), expected, "{out}");
+        assert_eq!(coefficient(name), expected, "{out}");
     }
     here.write("labels.csv", table.replace('\t', ","));
     assert_eq!(here.ir(&["agree", "--table", "labels.csv"]).ok().out, out);
@@ -441,7 +442,7 @@ fn agreement_and_rank_correlation() {
     ]
     .concat();
     let object = json(&here.ir(&args).ok().out);
-    // By x 1, 0, .5; by y 1, 1, .5: of three pairs one agrees, one is tied, one is turned round.
+    // By x 1, 0, .5; by y 1, 1, .5: one pair is concordant, one tied, one discordant.
     assert_eq!(object["rankings"][0]["tau_b"], 0.0);
     assert_eq!(object["rules"]["missing"], "zero");
     let args = [&["agree", "x.qrels", "-m", "RR", "-m", "P@1"][..], &runs].concat();
@@ -456,8 +457,10 @@ fn agreement_and_rank_correlation() {
     here.ir(&["agree", "x.qrels", "y.qrels", "--run", "r1"])
         .fails(2, &["three"]);
     here.write("z.qrels", "q 0 other 1\n");
-    here.ir(&["agree", "x.qrels", "z.qrels"])
-        .fails(1, &["in common"]);
+    here.ir(&["agree", "x.qrels", "z.qrels"]).fails(
+        1,
+        &["expected items labeled by every pair of assessors, found none"],
+    );
     here.write("bad.tsv", "item\tann\nx\t1\n");
     here.ir(&["agree", "--table", "bad.tsv"])
         .fails(1, &["bad.tsv:1", "at least two"]);
@@ -471,12 +474,12 @@ fn agreement_and_rank_correlation() {
 
 #[test]
 fn real_collection() {
-    let Some(data) = data("real_runs_and_judgments") else {
+    let Some(data) = data("real_collection") else {
         return;
     };
     let here = Folder::new();
     let path = |name: &str| data.join(name).to_str().unwrap().to_owned();
-    // bioCADDIE's judgments with themselves, and with those of one level less.
+    // bioCADDIE's judgments with themselves.
     let qrels = path("biocaddie/qrels/biocaddie.qrels.test");
     let agree = json(&here.ir_data(&["agree", "--json", &qrels, &qrels]).ok().out);
     assert_eq!(agree["agreement"]["items"], 20_184);
@@ -505,10 +508,10 @@ fn real_collection() {
         &judgments,
         &dense,
     ];
-    let alone = json(&here.ir_data(&args).ok().out);
-    assert_eq!(alone["union"]["documents"], 2030);
+    let overlap = json(&here.ir_data(&args).ok().out);
+    assert_eq!(overlap["union"]["documents"], 2030);
     // P@5 .1648 over 392 queries, as published: 323 relevant documents.
-    assert_eq!(alone["union"]["relevant"], 323);
+    assert_eq!(overlap["union"]["relevant"], 323);
     let fused = here.ir_data(&["fuse", "--skip-header", &dense, "-o", "fused.trec"]);
     fused.ok();
     let order = here.ir_data(&[

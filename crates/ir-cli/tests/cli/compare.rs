@@ -4,7 +4,7 @@ use crate::common::{Folder, data};
 
 /// Eight queries with one relevant document each, and three runs: `good` finds it first, `bad`
 /// fourth, and `ugly`, with the tag of `bad`, second, for six of the queries.
-fn three(folder: &Folder) {
+fn write_three_runs(folder: &Folder) {
     let mut qrels = String::new();
     let (mut good, mut bad, mut ugly) = (String::new(), String::new(), String::new());
     for query in 1..=8 {
@@ -35,7 +35,7 @@ fn three(folder: &Folder) {
 #[test]
 fn comparison_table() {
     let folder = Folder::new();
-    three(&folder);
+    write_three_runs(&folder);
     let args = [
         "compare",
         "-m",
@@ -47,7 +47,7 @@ fn comparison_table() {
     ];
     let out = folder.ir(&args).ok().out;
     // Equal tags: the file names tell them apart.
-    let figures = "\
+    let table = "\
 Scores
 
 system           RR
@@ -56,7 +56,7 @@ bad.trec    0.2500
 good        0.9375†
 ugly.trec   0.3750
 ";
-    assert!(out.starts_with(figures), "{out}");
+    assert!(out.starts_with(table), "{out}");
     for part in [
         "\nsystems: 3; baseline: bad.trec\n",
         "\nqueries: 8; judged without results: ugly.trec 2 (count as 0)\n",
@@ -71,7 +71,7 @@ ugly.trec   0.3750
 #[test]
 fn baseline_selection_and_all_pairs() {
     let folder = Folder::new();
-    three(&folder);
+    write_three_runs(&folder);
     let ir = |more: &[&str]| {
         let mut args = vec![
             "compare",
@@ -90,7 +90,7 @@ fn baseline_selection_and_all_pairs() {
         assert!(out.contains("baseline: good\n"), "{out}");
         assert!(out.contains("bad.trec    0.2500‡\n"), "{out}");
     }
-    // Two runs carry this tag.
+    // Two runs have this tag.
     ir(&["--baseline", "bad"]).fails(2, &["--baseline", "bad.trec, good, ugly.trec", "\"bad\""]);
     let out = ir(&["--all-pairs", "--test", "randomization"]).ok().out;
     assert!(out.contains("\nb good        0.9375 ac\n"), "{out}");
@@ -101,9 +101,9 @@ fn baseline_selection_and_all_pairs() {
 #[test]
 fn all_significance_tests() {
     let folder = Folder::new();
-    three(&folder);
+    write_three_runs(&folder);
     for test in ["t", "wilcoxon", "randomization", "bootstrap", "datafinder"] {
-        for way in ["two-sided", "greater", "less"] {
+        for alternative in ["two-sided", "greater", "less"] {
             let args = [
                 "compare",
                 "-m",
@@ -111,7 +111,7 @@ fn all_significance_tests() {
                 "--test",
                 test,
                 "--alternative",
-                way,
+                alternative,
                 "--samples",
                 "500",
                 "--seed",
@@ -123,7 +123,7 @@ fn all_significance_tests() {
                 "good.trec",
             ];
             let ran = folder.ir(&args);
-            if test == "datafinder" && way == "two-sided" {
+            if test == "datafinder" && alternative == "two-sided" {
                 ran.fails(2, &["datafinder", "two-sided"]);
                 continue;
             }
@@ -134,8 +134,8 @@ fn all_significance_tests() {
             let rows: Vec<csv::StringRecord> = table.records().map(Result::unwrap).collect();
             assert_eq!(rows.len(), 3, "{out}");
             let p: f64 = rows[2][p].parse().unwrap();
-            let low = way != "less";
-            assert_eq!(p < 0.05, low, "{test} {way}: {p}");
+            let low = alternative != "less";
+            assert_eq!(p < 0.05, low, "{test} {alternative}: {p}");
         }
     }
 }
@@ -143,7 +143,7 @@ fn all_significance_tests() {
 #[test]
 fn per_topic_differences() {
     let folder = Folder::new();
-    three(&folder);
+    write_three_runs(&folder);
     let ir = |format: &str| {
         let args = [
             "compare",
@@ -192,7 +192,7 @@ RR: `ugly.trec` above `bad.trec` (2 of 6 queries):
 ";
     assert!(markdown.contains(gains), "{markdown}");
     ir("latex").fails(2, &["--per-topic", "latex"]);
-    // The number belongs to the option, not to the files.
+    // The number is a value of --per-topic, not a file.
     let apart = [
         "compare",
         "qrels.txt",
@@ -207,7 +207,7 @@ RR: `ugly.trec` above `bad.trec` (2 of 6 queries):
 #[test]
 fn common_queries_only() {
     let folder = Folder::new();
-    three(&folder);
+    write_three_runs(&folder);
     let args = [
         "compare",
         "--common",
@@ -228,7 +228,7 @@ fn common_queries_only() {
 #[test]
 fn output_is_atomic() {
     let folder = Folder::new();
-    three(&folder);
+    write_three_runs(&folder);
     let args = |run: &'static str| {
         [
             "compare",
@@ -266,7 +266,7 @@ fn output_is_atomic() {
 #[test]
 fn compare_usage_errors() {
     let folder = Folder::new();
-    three(&folder);
+    write_three_runs(&folder);
     let ir = |args: &[&str]| folder.ir(args);
     ir(&["compare", "qrels.txt", "good.trec"]).fails(2, &["at least 2 runs"]);
     ir(&["compare", "qrels.txt", "-", "-"]).fails(2, &["more than once"]);
@@ -326,7 +326,7 @@ fn compare_usage_errors() {
 #[test]
 fn sweep_over_two_settings() {
     let folder = Folder::new();
-    three(&folder);
+    write_three_runs(&folder);
     let args = [
         "sweep",
         "-q",
@@ -338,14 +338,14 @@ fn sweep_over_two_settings() {
     ];
     let out = folder.ir(&args).ok().out;
     let expected = "\
-setting                  RR  chosen
-good.trec            0.9375       8
-ugly.trec            0.3750       0
+setting               RR  chosen
+good.trec         0.9375       8
+ugly.trec         0.3750       0
 
-leave one out        0.9375
-best in hindsight    0.9375  good.trec
+leave one out     0.9375
+oracle setting    0.9375  good.trec
 
-good.trec            1.0000  q1
+good.trec         1.0000  q1
 ";
     assert!(out.starts_with(expected), "{out}");
     assert!(out.contains("\nqueries: 8\nties: "), "{out}");
@@ -375,7 +375,7 @@ good.trec            1.0000  q1
 #[test]
 fn recall_by_training_frequency() {
     let folder = Folder::new();
-    three(&folder);
+    write_three_runs(&folder);
     folder.write("counts.tsv", "d1\t3\nd2\t3\nd8\t40\n");
     let args = [
         "buckets",
@@ -386,7 +386,7 @@ fn recall_by_training_frequency() {
         "bad.trec",
     ];
     let out = folder.ir(&args).ok().out;
-    // R = 1: the first document of the list as it stands. That of q8 is d8, although x has the
+    // R = 1: the first document in the order of the file. That of q8 is d8, although x has the
     // higher score.
     let rows = "\
 counts    queries  relevant    good     bad
@@ -441,7 +441,7 @@ fn datafinder_buckets() {
             .into_owned()
     };
     let mut counts = std::collections::BTreeMap::<String, u64>::new();
-    let labeled = std::fs::read_to_string(file("train_labeled.jsonl")).unwrap();
+    let labeled = std::fs::read_to_string(file("train_labelled.jsonl")).unwrap(); // language: allow
     for line in labeled.lines() {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
         for doc in row["positives"].as_array().unwrap() {

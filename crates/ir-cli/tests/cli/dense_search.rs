@@ -106,20 +106,20 @@ fn dense_and_hybrid_search() {
             }
         }
     }
-    // A list to read, with a condition; and what does not fit.
+    // A result list with a filter; invalid combinations.
     let typed = ["search", "bundled", "ships", "--filter", "year<=2015"];
     let list = ir(&[&typed[..], &with[..]].concat()).ok();
     assert!(list.out.lines().count() > 5, "{}", list.out);
     ir(&[&typed[..], &with[..], &["--explain"]].concat()).fails(2, &["--explain"]);
     ir(&["search", "bundled", "--vectors", "docs.ir"]).fails(2, &["--encoder"]);
     let published = ["search", "bundled", "--not-later-than-query=published"];
-    ir(&[&published[..], &with[..]].concat()).fails(2, &["a procedure of BM25"]);
+    ir(&[&published[..], &with[..]].concat()).fails(2, &["expected BM25, found --vectors"]);
     here.write("other.jsonl", "{\"_id\": \"x\", \"text\": \"ships\"}\n");
     let other = ["search", "other.jsonl", "ships"];
     ir(&[&other[..], &with[..]].concat()).fails(1, &["docs.ir", "found none of them"]);
 }
 
-/// What `ir encode` was told of the model, `ir search` can be told, too.
+/// `ir search` accepts the encoder options of `ir encode`.
 #[test]
 fn query_encoder_options() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/tiny/bert");
@@ -155,10 +155,10 @@ fn query_encoder_options() {
         "--encoder",
         model,
     ];
-    let told = here.ir(&[&with[..], &how].concat()).ok().out;
-    let untold = here.ir(&with).ok().out;
-    assert!(told != untold);
-    let found = lists(&told);
+    let configured = here.ir(&[&with[..], &how].concat()).ok().out;
+    let default = here.ir(&with).ok().out;
+    assert!(configured != default);
+    let found = lists(&configured);
     let queries = vectors(&here, "q.npy", "q");
     let docs = vectors(&here, "docs.npy", "docs");
     assert_eq!((found.len(), docs.len()), (queries.len(), 3));
@@ -172,7 +172,7 @@ fn query_encoder_options() {
             assert!((score - expected).abs() < 1e-5 * expected.abs().max(1.0));
         }
     }
-    // Without vectors there is nothing to read so.
+    // Encoder options need --vectors.
     here.ir(&["search", "tiny", "--pooling", "cls"])
         .fails(2, &["--pooling", "--vectors"]);
 }

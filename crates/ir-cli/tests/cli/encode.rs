@@ -9,7 +9,7 @@ use crate::common::{Folder, tiny};
 use ir_core::Retriever;
 use ir_knn::{FlatIndex, npy};
 
-/// The folder of a model with random weights.
+/// Path of a randomly initialized model.
 fn model(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/tiny");
     folder.join(name).to_str().unwrap().to_owned()
@@ -20,7 +20,7 @@ fn rows(path: PathBuf) -> Vec<Vec<f64>> {
     rows.rows().into_iter().map(|row| row.to_vec()).collect()
 }
 
-/// The vectors are those that sentence-transformers gave for these texts (`testdata/golden.py`).
+/// Vectors equal those of sentence-transformers for the same texts (`testdata/golden.py`).
 #[test]
 fn vectors_match_python() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/golden.json");
@@ -66,7 +66,7 @@ fn vectors_match_python() {
         let ids: String = (0..texts.len()).map(|n| format!("t{n}\n")).collect();
         assert_eq!(here.read("out.ids"), ids);
     }
-    // Nothing else is left.
+    // No other file remains.
     let names = ["out.ids", "out.npy", "queries.jsonl"];
     assert_eq!(here.files(), names.map(|name| here.at(name)));
 }
@@ -86,7 +86,7 @@ fn index_equals_npy() {
     assert_eq!(index.ids().iter().collect::<Vec<_>>(), ["d1", "d2", "d3"]);
     let values: Vec<f64> = index.vectors().iter().map(|&x| f64::from(x)).collect();
     assert_eq!(values, rows(here.at("docs.npy")).concat());
-    // What of a document is encoded shows in the vectors, a template like the default does not.
+    // The template determines the vectors; the explicit default template changes nothing.
     encode("text.ir", &["--template", "{text}"]).ok();
     encode("same.ir", &["--template", "{title} {text}"]).ok();
     let bytes = |name| fs::read(here.at(name)).unwrap();
@@ -94,8 +94,8 @@ fn index_equals_npy() {
     assert!(bytes("same.ir") == bytes("docs.ir"));
 }
 
-/// Short texts, enough for some seconds.
-fn many(here: &Folder) {
+/// Writes short texts that take some seconds to encode.
+fn write_many_texts(here: &Folder) {
     let words = [
         "ship", "sea", "tea", "radar", "green", "black", "seen", "the", "at",
     ];
@@ -108,8 +108,8 @@ fn many(here: &Folder) {
     here.write("many.tsv", (0..40_000).map(line).collect::<String>());
 }
 
-/// Runs the command until it has kept something, and kills it.
-fn kill(here: &Folder, output: &str, more: &[&str]) {
+/// Kills the command after it has saved unfinished work.
+fn encode_and_kill(here: &Folder, output: &str, more: &[&str]) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_ir"))
         .args(["encode", &model("bert"), "many.tsv", "-o", output])
         .args(["--threads", "1"])
@@ -119,18 +119,21 @@ fn kill(here: &Folder, output: &str, more: &[&str]) {
         .spawn()
         .unwrap();
     let began = Instant::now();
-    let before = kept(here);
-    while kept(here) <= before.max(1000) {
+    let before = partial_bytes(here);
+    while partial_bytes(here) <= before.max(1000) {
         assert!(began.elapsed() < Duration::from_secs(120));
-        assert!(child.try_wait().unwrap().is_none(), "it was done before");
+        assert!(
+            child.try_wait().unwrap().is_none(),
+            "finished before it was killed"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
-/// Bytes of vectors beside the output.
-fn kept(here: &Folder) -> u64 {
+/// Bytes of unfinished work.
+fn partial_bytes(here: &Folder) -> u64 {
     let files = here.files().into_iter();
     let partial = files.filter(|file| file.extension().is_some_and(|end| end == "partial"));
     partial.map(|file| file.metadata().unwrap().len()).sum()
@@ -139,14 +142,14 @@ fn kept(here: &Folder) -> u64 {
 #[test]
 fn killed_encode_resumes_to_same_bytes() {
     let here = Folder::new();
-    many(&here);
+    write_many_texts(&here);
     let model = model("bert");
     here.ir(&["encode", &model, "many.tsv", "-o", "whole.ir"])
         .ok();
 
-    kill(&here, "killed.ir", &[]);
+    encode_and_kill(&here, "killed.ir", &[]);
     assert!(!here.at("killed.ir").exists());
-    // Another job does not go on with it.
+    // Another job does not resume it.
     let other = [
         "encode",
         &model,
@@ -157,24 +160,24 @@ fn killed_encode_resumes_to_same_bytes() {
         "cls",
     ];
     let parts = [
-        "killed.ir.partial: expected what is left of the same",
+        "killed.ir.partial: expected unfinished work of the same texts and model",
         "--restart",
     ];
     here.ir(&other).fails(1, &parts);
     let ran = here
         .ir(&["encode", &model, "many.tsv", "-o", "killed.ir"])
         .ok();
-    let warned = ran.err.contains("going on after ");
-    assert!(warned, "{}", ran.err);
+    let resumed = ran.err.contains("resuming after ");
+    assert!(resumed, "{}", ran.err);
     let bytes = |name| fs::read(here.at(name)).unwrap();
     assert!(bytes("killed.ir") == bytes("whole.ir"));
 
-    // The same for an array, and with other numbers of threads; --restart starts again.
-    kill(&here, "killed.npy", &[]);
+    // The same for an array, with another number of threads.
+    encode_and_kill(&here, "killed.npy", &[]);
     let ran = here
         .ir(&["encode", &model, "many.tsv", "-o", "killed.npy"])
         .ok();
-    assert!(ran.err.contains("going on after "), "{}", ran.err);
+    assert!(ran.err.contains("resuming after "), "{}", ran.err);
     let index = FlatIndex::open(here.at("whole.ir")).unwrap();
     let mut expected = Vec::new();
     npy::write(index.vectors(), &mut expected).unwrap();
@@ -186,8 +189,8 @@ fn killed_encode_resumes_to_same_bytes() {
 #[test]
 fn different_queries_are_not_resumed() {
     let here = Folder::new();
-    many(&here);
-    kill(&here, "killed.ir", &["--queries"]);
+    write_many_texts(&here);
+    encode_and_kill(&here, "killed.ir", &["--queries"]);
     let others = here.read("many.tsv").replace("radar", "tea");
     here.write("many.tsv", others);
     let args = ["encode", &model("bert"), "many.tsv", "-o", "killed.ir"];
@@ -219,7 +222,11 @@ fn encode_errors() {
         here.ir(&args).fails(code, parts);
         assert!(!here.at("out.ir").exists());
     };
-    fails(&["nowhere", "tiny"], 1, &["nowhere", "folder of a model"]);
+    fails(
+        &["nowhere", "tiny"],
+        1,
+        &["nowhere", "expected a model folder"],
+    );
     fails(&[&model, "nowhere"], 1, &["nowhere"]);
     let expected = ["backend cuda:1", "feature `cuda`"];
     fails(&[&model, "tiny", "--backend", "cuda:1"], 1, &expected);
@@ -243,7 +250,7 @@ fn encode_errors() {
     fails(&[&[&model[..]], &split[..]].concat(), 2, &["--queries"]);
     let missing = ["encode", &model, "tiny", "-o", "no/where.ir"];
     here.ir(&missing).fails(1, &["no/where.ir"]);
-    // Nothing is left of any of these.
+    // No unfinished work remains.
     assert!(
         here.files()
             .iter()

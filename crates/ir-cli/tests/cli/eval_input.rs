@@ -9,8 +9,8 @@ const QRELS: &str = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d3 1\nq3 0 d1 -1\nq3 0 d2 -2\n";
 const RUN: &str = "q1 Q0 d2 1 2.5 me\nq1 Q0 d1 2 1.5 me\nq2 Q0 d3 1 1.0 me\nq3 Q0 d1 1 1.0 me\n";
 const PLAIN: &[&str] = &["eval", "-q", "-m", "all_trec", "qrels", "run"];
 
-/// What the command prints for a run, however it is read: by one thread or several, at once, from
-/// standard input.
+/// Exit code, output and messages for a run; asserts that they depend neither on the number of
+/// threads nor on reading from standard input.
 fn printed(here: &Folder, run: &str) -> (i32, String, String) {
     here.write("run", run);
     let mut all = Vec::new();
@@ -30,7 +30,7 @@ fn printed(here: &Folder, run: &str) -> (i32, String, String) {
     all.swap_remove(0)
 }
 
-/// The one line of an error.
+/// The one-line error for a run.
 fn error_of(here: &Folder, run: &str) -> String {
     let (code, out, err) = printed(here, run);
     assert_eq!((code, out.as_str()), (1, ""), "{err}");
@@ -58,7 +58,7 @@ fn white_space_and_line_order_are_irrelevant() {
     );
     let unended = RUN.trim_end();
     assert_eq!(printed(&here, unended).1, expected);
-    // The lines of q1 do not stand together.
+    // The lines of q1 are not adjacent.
     let mut lines: Vec<&str> = RUN.lines().collect();
     lines.rotate_left(1);
     assert_eq!(printed(&here, &lines.join("\n")).1, expected);
@@ -76,11 +76,11 @@ fn queries_missing_from_one_file() {
         "error: run with qrels: expected a query that has both judgments and results, found none \
          (the qrels have 3 queries, such as \"q1\", the run has 2, such as \"z1\")"
     );
-    // What is odd about the run may be the reason.
+    // Warnings about the run come with the error.
     let (code, _, err) = printed(&here, "\u{feff}q1 Q0 d1 1 two me\n");
     assert_eq!(code, 1);
-    for said in ["byte-order mark", "\"two\" is not a number", "found none"] {
-        assert!(err.contains(said), "{err}");
+    for part in ["byte-order mark", "\"two\" is not a number", "found none"] {
+        assert!(err.contains(part), "{err}");
     }
     let (code, out, err) = printed(&here, "z9 Q0 d1 1 2 me\nq2 Q0 d3 1 1.0 me\n");
     assert_eq!(
@@ -88,16 +88,16 @@ fn queries_missing_from_one_file() {
         (0, 1.0, 1.0)
     );
     assert!(
-        err.contains("warning: 2 of the judged queries have no results"),
+        err.contains("warning: 2 judged queries have no results"),
         "{err}"
     );
     assert!(
         err.contains(
-            "warning: 1 of the run's queries have no judgments and are left out, such as \"z9\""
+            "warning: 1 queries of the run have no judgments and are ignored, such as \"z9\""
         ),
         "{err}"
     );
-    // A query with negative grades alone is judged, and has nothing to find.
+    // A query with negative grades only counts as judged, without relevant documents.
     let (_, out, _) = printed(&here, RUN);
     assert_eq!(
         (value(&out, "num_q"), value(&out, "num_rel")),
@@ -131,7 +131,7 @@ fn special_score_values() {
             err.contains("warning: run:2: the score"),
         )
     };
-    // Whether it is above 8.5, and whether it is odd.
+    // Whether the score is above 8.5, and whether it causes a warning.
     assert_eq!(first("inf"), (true, true));
     assert_eq!(first("-inf"), (false, true));
     assert_eq!(first("0x10"), (true, true));
@@ -165,7 +165,7 @@ fn first_error_and_warnings_are_reported() {
     );
 }
 
-/// A run much larger than the memory that the command is given.
+/// The run is larger than the address space of the command.
 #[test]
 #[cfg(target_os = "linux")]
 fn large_run_is_streamed() {
@@ -187,7 +187,7 @@ fn large_run_is_streamed() {
         let output = std::process::Command::new("sh")
             .args(["-c", &format!("{script} {threads}")])
             .current_dir(here.path())
-            // The allocator takes address space for each thread otherwise.
+            // By default, the allocator reserves address space for each thread.
             .env("MALLOC_ARENA_MAX", "1")
             .output()
             .unwrap();
@@ -202,7 +202,7 @@ fn compressed_run_equals_plain_run() {
     let here = Folder::new();
     here.write("qrels", QRELS);
     let expected = printed(&here, RUN);
-    // The lines of q1 together, and apart, for which the file is read again.
+    // With the lines of q1 adjacent, and apart, which needs a second pass over the file.
     let mut apart: Vec<&str> = RUN.lines().collect();
     apart.rotate_left(1);
     for name in ["run.gz", "run.zst"] {

@@ -120,29 +120,29 @@ fn filter_conditions_without_effect() {
                 .ok()
                 .err
         };
-        for fine in [
+        for valid in [
             "year<=2015",
             "year!=2012",
             "kind=drink",
             "kind",
             "year=2012",
         ] {
-            assert_eq!(err(fine), "", "{fine}");
+            assert_eq!(err(valid), "", "{valid}");
         }
-        for (filter, said) in [
+        for (filter, expected) in [
             (
                 "yeer<=2015",
-                "no document has an attribute \"yeer\": all pass",
+                "no document has an attribute \"yeer\"; all pass",
             ),
             (
                 "yeer!=2015",
-                "no document has an attribute \"yeer\": all pass",
+                "no document has an attribute \"yeer\"; all pass",
             ),
             (
                 "yeer=2015",
-                "no document has an attribute \"yeer\": none passes",
+                "no document has an attribute \"yeer\"; none passes",
             ),
-            ("yeer", "no document has an attribute \"yeer\": none passes"),
+            ("yeer", "no document has an attribute \"yeer\"; none passes"),
             (
                 "kind<=3",
                 "the attribute \"kind\" is a number in no document",
@@ -150,7 +150,7 @@ fn filter_conditions_without_effect() {
         ] {
             let err = err(filter);
             assert!(
-                err.starts_with("warning: --filter: ") && err.contains(said),
+                err.starts_with("warning: --filter: ") && err.contains(expected),
                 "{err}"
             );
         }
@@ -161,12 +161,13 @@ fn filter_conditions_without_effect() {
         .fails(1, &["bare.ir", "--filter", "--store attributes"]);
     let help = here.ir(&["search", "--help"]).ok().out;
     assert!(
-        help.contains("document without the attribute passes"),
+        help.contains("document without the attribute satisfies <=, >= and !="),
         "{help}"
     );
 }
 
-/// The second interrupt ends a command that does not look up from its work, and tidies up too.
+/// A second interrupt ends a command that does not poll for the first one, and removes temporary
+/// files too.
 #[cfg(unix)]
 #[test]
 fn second_interrupt_exits_at_once() {
@@ -175,7 +176,7 @@ fn second_interrupt_exits_at_once() {
 
     let here = Folder::new();
     tiny(&here);
-    // A pipe that nobody writes to: the command waits, and does not see the first interrupt.
+    // A pipe without a writer blocks the command, so that it misses the first interrupt.
     std::fs::remove_file(here.at("tiny/queries.jsonl")).unwrap();
     let made = Command::new("mkfifo")
         .arg(here.at("tiny/queries.jsonl"))
@@ -191,7 +192,10 @@ fn second_interrupt_exits_at_once() {
         .unwrap();
     let began = Instant::now();
     while here.files() == before {
-        assert!(began.elapsed() < Duration::from_secs(60), "no file begun");
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "no temporary file"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
     for n in 0..2 {

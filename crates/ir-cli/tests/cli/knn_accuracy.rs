@@ -11,7 +11,7 @@ fn npy(rows: &[[f64; 2]]) -> Vec<u8> {
 }
 
 /// Two classes of three items each, far apart, and one item without a label.
-fn two_heaps(here: &Folder) {
+fn write_two_clusters(here: &Folder) {
     let rows = [
         [0., 0.],
         [0., 1.],
@@ -40,7 +40,7 @@ const VECTORS: [&str; 9] = [
 #[test]
 fn vectors_and_labels() {
     let here = Folder::new();
-    two_heaps(&here);
+    write_two_clusters(&here);
     let ran = here.ir(&VECTORS).ok();
     assert_eq!(
         ran.out,
@@ -62,7 +62,7 @@ fn vectors_and_labels() {
 #[test]
 fn small_classes_warning() {
     let here = Folder::new();
-    two_heaps(&here);
+    write_two_clusters(&here);
     let mut args = VECTORS.to_vec();
     args[8] = "2";
     args.extend(["--unlabeled", "nothing"]);
@@ -119,7 +119,7 @@ fn texts_as_json_and_plain_lines() {
     assert!(ran.out.ends_with("mean\t6\t1.0000\n"), "{}", ran.out);
 }
 
-/// The same as the library gives, and texts of the same words are near.
+/// Accuracy equals that of the library.
 #[test]
 fn random_indexing() {
     let here = Folder::new();
@@ -163,7 +163,7 @@ fn random_indexing() {
     assert_eq!(found["accuracy"], expected(7, 6));
 }
 
-/// What has no direction is named as it stands in the file, also behind items without a label.
+/// Line numbers count unlabeled items and blank lines.
 #[test]
 fn zero_vectors_are_reported_with_line() {
     let here = Folder::new();
@@ -187,18 +187,22 @@ fn zero_vectors_are_reported_with_line() {
         .fails(1, &["x.npy: row 4: expected a non-zero vector"]);
     here.write("lines.txt", "a ship\nmilk\nmilk\nmilk\n?\na boat\n");
     let texts = ["knn-accuracy", "--texts", "lines.txt"];
-    here.ir(&[&texts[..], &common].concat())
-        .fails(1, &["lines.txt:5: expected a text with a word"]);
+    here.ir(&[&texts[..], &common].concat()).fails(
+        1,
+        &["lines.txt:5: expected a text with a term of the vocabulary"],
+    );
     // Blank lines between objects are lines of the file too.
     let lines = ["a ship", "milk", "milk", "milk", "?", "a boat"];
     let lines = lines.map(|text| format!("\n{{\"text\": \"{text}\"}}\n"));
     here.write("objects.jsonl", lines.concat());
     let texts = ["knn-accuracy", "--texts", "objects.jsonl"];
-    here.ir(&[&texts[..], &common].concat())
-        .fails(1, &["objects.jsonl:10: expected a text with a word"]);
+    here.ir(&[&texts[..], &common].concat()).fails(
+        1,
+        &["objects.jsonl:10: expected a text with a term of the vocabulary"],
+    );
 }
 
-/// What a file is, its first line with something on it says.
+/// The first non-blank line determines the format.
 #[test]
 fn leading_blank_lines_of_texts() {
     let here = Folder::new();
@@ -233,9 +237,9 @@ fn leading_blank_lines_of_texts() {
 }
 
 #[test]
-fn mistakes() {
+fn invalid_input() {
     let here = Folder::new();
-    two_heaps(&here);
+    write_two_clusters(&here);
     here.write("papers.jsonl", TEXTS);
     here.write("short.txt", "low\nhigh\n");
     here.write("gap.txt", "low\n\nhigh\n");
@@ -252,7 +256,7 @@ fn mistakes() {
     fails(
         "knn-accuracy --vectors - --labels -",
         2,
-        &["expected one input as `-`"],
+        &["expected `-` at most once, found it more than once"],
     );
     fails(
         "knn-accuracy --vectors x.npy --labels labels.txt --sublinear",
@@ -262,12 +266,12 @@ fn mistakes() {
     fails(
         "knn-accuracy --texts papers.jsonl --components 3",
         2,
-        &["--components is for --model lsi"],
+        &["--components: expected --model lsi or random-indexing"],
     );
     fails(
         "knn-accuracy --texts papers.jsonl --sublinear --model random-indexing",
         2,
-        &["--sublinear is for --model tfidf and lsi"],
+        &["--sublinear: expected --model tfidf or lsi"],
     );
     fails(
         "knn-accuracy --texts papers.jsonl --text-field abstract --components 1 --model random-indexing",
@@ -277,7 +281,7 @@ fn mistakes() {
     fails(
         "knn-accuracy --texts papers.jsonl --min-df 1.5",
         2,
-        &["expected a count from 1 or a share"],
+        &["expected a count of at least 1 or a fraction"],
     );
     fails(
         "knn-accuracy --vectors none.npy --labels labels.txt",
@@ -336,10 +340,10 @@ fn mistakes() {
     );
 }
 
-/// Expected: scikit-learn on the same files, as the benchmark of ICLR papers has it.
+/// Expected: scikit-learn on the same files, with the protocol of the ICLR benchmark.
 #[test]
 fn iclr_benchmark() {
-    let Some(data) = data("the_iclr_benchmark") else {
+    let Some(data) = data("iclr_benchmark") else {
         return;
     };
     let at = |name: &str| data.join("iclr").join(name).to_str().unwrap().to_owned();

@@ -60,7 +60,10 @@ fn samples() {
     here.write("waiting", "q1 0 a 1 -2\nq1 0 b 1 1\n");
     let waiting = here.ir(&["eval", "-R", "strata", "-m", "xinfAP", "waiting", "run"]);
     let err = waiting.ok().err;
-    assert!(err.contains("waiting: 1 documents wait"), "{err}");
+    assert!(
+        err.contains("waiting: 1 pooled documents have no judgment yet"),
+        "{err}"
+    );
 }
 
 #[test]
@@ -100,7 +103,7 @@ fn subtopics() {
     );
 }
 
-/// What a comparison and a sweep take their figures from is what `ir eval` prints.
+/// `ir compare` and `ir sweep` report the scores that `ir eval` prints.
 #[test]
 fn comparison_by_judgment_format() {
     let here = folder();
@@ -114,10 +117,10 @@ fn comparison_by_judgment_format() {
         let csv = csv.ok().out;
         let column = (csv.lines().next().unwrap().split(',')).position(|name| name == "value");
         let sweep = here.ir(&[&["sweep"], &args[..]].concat()).ok().out;
-        let mut figures = Vec::new();
+        let mut scores = Vec::new();
         for (run, tag) in [("run", "me"), ("other", "other")] {
             let eval = here.ir(&["eval", "-c", "-R", form, "-m", measure, form, run]);
-            let figure = value(&eval.ok().out, measure);
+            let score = value(&eval.ok().out, measure);
             let line = csv
                 .lines()
                 .find(|line| line.contains(&format!(",{tag},")))
@@ -128,26 +131,29 @@ fn comparison_by_judgment_format() {
                 .unwrap()
                 .parse()
                 .unwrap();
-            assert!((found - figure).abs() < 5e-5, "{csv}");
+            assert!((found - score).abs() < 5e-5, "{csv}");
             let line = sweep
                 .lines()
                 .find(|line| line.starts_with(&format!("{run} ")))
                 .unwrap();
-            assert!(line.contains(&format!("{figure:.4}")), "{sweep}");
-            figures.push(figure);
+            assert!(line.contains(&format!("{score:.4}")), "{sweep}");
+            scores.push(score);
         }
-        assert_ne!(figures[0], figures[1]);
+        assert_ne!(scores[0], scores[1]);
         let page = here.ir(&[&["compare", "--format", "html"], &args[..]].concat());
         assert!(page.ok().out.contains("<svg"));
     }
     here.ir(&["compare", "-m", "alpha_nDCG@2", "plain", "run", "other"])
         .fails(1, &["alpha_nDCG@2: expected subtopic judgments"]);
     here.ir(&["compare", "-m", "runid", "plain", "run", "other"])
-        .fails(2, &["--measure: expected a figure, found runid"]);
+        .fails(
+            2,
+            &["--measure: expected a measure with one value, found runid"],
+        );
     here.ir(&["compare", "plain", "run", "other", "-o", "other"])
         .fails(
             2,
-            &["--output: expected another file than those that are read"],
+            &["--output: expected a path that is not an input, found other"],
         );
 }
 

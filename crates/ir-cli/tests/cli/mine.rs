@@ -29,12 +29,12 @@ fn lists(run: &str) -> BTreeMap<String, Vec<(String, f64)>> {
     lists
 }
 
-/// The collection that is built in: what `ir search` ranks, what is judged, and the years.
+/// The bundled collection: BM25 run, relevant documents, years of documents and queries.
 struct Bundled {
     run: BTreeMap<String, Vec<(String, f64)>>,
     positives: BTreeMap<String, HashSet<String>>,
     years: BTreeMap<String, i64>,
-    asked: BTreeMap<String, i64>,
+    query_years: BTreeMap<String, i64>,
 }
 
 fn bundled(here: &Folder) -> Bundled {
@@ -60,14 +60,14 @@ fn bundled(here: &Folder) -> Bundled {
         years: docs
             .filter_map(|doc| Some((doc.id.clone(), doc.attributes.year()?)))
             .collect(),
-        asked: queries
+        query_years: queries
             .filter_map(|q| Some((q.id.clone(), q.attributes.year()?)))
             .collect(),
     }
 }
 
 impl Bundled {
-    /// The rule, walked along the list of a query.
+    /// The first seven negatives of a query that `keep` accepts.
     fn negatives(&self, query: &str, keep: impl Fn(usize, &str, f64) -> bool) -> Vec<&str> {
         let list = self.run[query].iter().enumerate();
         list.filter(|(n, (doc, score))| {
@@ -121,8 +121,8 @@ fn rank_windows_margins_years_and_runs() {
     check(&["--first-rank", "5", "--last-rank", "9"], &|_, n, _, _| {
         (5..=9).contains(&n)
     });
-    let year = |query: &str, doc: &str| match (known.asked.get(query), known.years.get(doc)) {
-        (Some(asked), Some(year)) => year <= asked,
+    let year = |query: &str, doc: &str| match (known.query_years.get(query), known.years.get(doc)) {
+        (Some(query_year), Some(year)) => year <= query_year,
         _ => true,
     };
     assert!(
@@ -146,7 +146,7 @@ fn rank_windows_margins_years_and_runs() {
             .reduce(f64::min)
             .unwrap_or(f64::NEG_INFINITY)
     };
-    // Scores are 32-bit numbers: near the limit either answer is right, and none is near.
+    // No score is so close to the limit that f32 rounding decides.
     check(&["--margin", "1.25"], &|query, _, _, score| {
         score <= least(query) - 1.25
     });
@@ -168,7 +168,7 @@ fn rank_windows_margins_years_and_runs() {
     here.write("short.trec", "train-0 Q0 HarborLights-2k 1 1 x\n");
     here.ir(&["mine", "bundled", "--run", "short.trec"]).fails(
         1,
-        &["the run: expected query \"train-1\", found nothing of it"],
+        &["the run: expected results for query \"train-1\", found none"],
     );
 }
 
@@ -226,7 +226,7 @@ fn examples_from_file() {
         ];
         here.ir(&[&command[..], options].concat())
     };
-    // d before b by BM25; c is another text under this template.
+    // BM25 ranks d before b; with this template, the text of c differs from that of a.
     let found = mine(&["-n", "2"]).ok().out;
     let expected = concat!(
         r#"{"query_id":"q","query":"tea","positive_passages":[{"docid":"a","text":"a: green tea"}],"#,
@@ -237,20 +237,20 @@ fn examples_from_file() {
     let kept = mine(&["-n", "2", "--keep"]).ok().out;
     let negatives = &kept[kept.find("negative").unwrap()..];
     assert!(negatives.find("\"b\"") < negatives.find("\"d\""), "{kept}");
-    // What reads like the positive is none, with the usual template.
+    // With the default template, c has the text of the positive and is excluded.
     let command = ["mine", "docs.jsonl", "--examples", "train.jsonl"];
     let usual = here.ir(&command).ok();
     assert!(!usual.out.contains("\"docid\":\"c\""), "{}", usual.out);
     assert!(
         usual
             .err
-            .contains("1 of 1 queries have fewer new negatives than 7"),
+            .contains("1 of 1 queries have fewer than 7 new negatives"),
         "{}",
         usual.err
     );
 }
 
-/// A positive that is known by its text takes no negative's place; as many at random as there are.
+/// A positive given by its text is never a negative. `--random` is limited by the collection.
 #[test]
 fn positives_without_an_id() {
     let here = Folder::new();
@@ -273,7 +273,7 @@ fn positives_without_an_id() {
     assert_eq!(all, HashSet::from(["d2", "d3", "d4", "d5"]));
 }
 
-/// A mark before the text, as some editors write it, is none of it.
+/// A byte-order mark is not part of the text.
 #[test]
 fn notes_with_byte_order_mark() {
     let here = Folder::new();
@@ -299,23 +299,36 @@ fn notes_with_byte_order_mark() {
 }
 
 #[test]
-fn mistakes() {
+fn invalid_options() {
     let here = Folder::new();
     let mine = |options: &[&str]| here.ir(&[&["mine"], options].concat());
-    mine(&["bundled", "--margin", "-1"]).fails(2, &["absolute margin is -1", "a number from 0"]);
-    mine(&["bundled", "--relative-margin", "2"]).fails(2, &["from 0 to 1"]);
-    mine(&["bundled", "--first-rank", "9", "--last-rank", "3"]).fails(2, &["last rank is 3"]);
-    mine(&["bundled", "--first-rank", "0"]).fails(2, &["from 1"]);
+    mine(&["bundled", "--margin", "-1"]).fails(
+        2,
+        &["absolute margin: expected a finite number >= 0", "found -1"],
+    );
+    mine(&["bundled", "--relative-margin", "2"])
+        .fails(2, &["relative margin: expected a number in 0..=1"]);
+    mine(&["bundled", "--first-rank", "9", "--last-rank", "3"]).fails(
+        2,
+        &["last rank: expected a number >= the first rank 9, found 3"],
+    );
+    mine(&["bundled", "--first-rank", "0"]).fails(2, &["expected an integer of at least 1"]);
     mine(&["bundled", "--split", "dev"]).fails(1, &["\"dev\"", "test, train"]);
     mine(&["nowhere"]).fails(1, &["nowhere"]);
-    mine(&["bundled", "--template", "{text"]).fails(2, &["between braces"]);
+    mine(&["bundled", "--template", "{text"]).fails(2, &["expected a name in braces"]);
     here.ir(&["index", "bundled", "-o", "b.ir"]).ok();
     mine(&["b.ir"]).fails(
         1,
-        &["expected documents, whose texts are written, found an index"],
+        &["expected documents (their texts are part of the output), found an index"],
     );
     here.write("d.jsonl", "{\"_id\": \"a\", \"text\": \"tea\"}\n");
-    mine(&["d.jsonl"]).fails(2, &["d.jsonl has no judged queries", "--examples FILE"]);
+    mine(&["d.jsonl"]).fails(
+        2,
+        &[
+            "d.jsonl: expected judged queries, found none",
+            "--examples FILE",
+        ],
+    );
     here.write(
         "t.jsonl",
         "{\"query\": \"x\", \"positives\": [\"z\"]}\n{\"query\": \"y\", \"positives\": [\"a\"]}\n",
@@ -327,6 +340,6 @@ fn mistakes() {
     );
     assert!(!here.path().join("out.jsonl").exists());
     let left = mine(&[&with[..], &["--leave-out"]].concat()).ok();
-    assert!(left.err.contains("left out: t.jsonl:1"), "{}", left.err);
+    assert!(left.err.contains("skipped: t.jsonl:1"), "{}", left.err);
     assert_eq!(examples(&here, "out.jsonl").len(), 1);
 }

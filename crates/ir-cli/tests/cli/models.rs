@@ -7,7 +7,7 @@ mod server;
 
 use crate::common::Folder;
 
-/// Runs `ir` with the cache in this folder, and such a hub.
+/// Runs `ir` with the model cache in this folder and the hub at the address `hub`.
 fn ir(here: &Folder, hub: &str, args: &[&str]) -> crate::common::Ran {
     here.ir_env(
         args,
@@ -21,18 +21,18 @@ fn ir(here: &Folder, hub: &str, args: &[&str]) -> crate::common::Ran {
     )
 }
 
-/// Where nobody listens.
-const NOBODY: &str = "http://127.0.0.1:9";
+/// A port without a listener.
+const NO_HUB: &str = "http://127.0.0.1:9";
 
 #[test]
 fn listing_needs_no_network() {
     let here = Folder::new();
-    let list = ir(&here, NOBODY, &["models"]).ok().out;
+    let list = ir(&here, NO_HUB, &["models"]).ok().out;
     let line = list.lines().find(|line| line.contains("all-MiniLM-L6-v2"));
     let line: Vec<&str> = line.unwrap().split_whitespace().take(4).collect();
     let name = "sentence-transformers/all-MiniLM-L6-v2";
     assert_eq!(line, [name, "384", "256", "no"]);
-    // Models that are here: one of the list, one that is not, and one that is no encoder.
+    // Cached models: one of the catalog, one not in it, and one that is not an encoder.
     for (name, kind) in [
         ("intfloat--e5-small-v2", "bert"),
         ("org--mine", "bert"),
@@ -48,7 +48,7 @@ fn listing_needs_no_network() {
             config,
         );
     }
-    let list = ir(&here, NOBODY, &["models"]).ok().out;
+    let list = ir(&here, NO_HUB, &["models"]).ok().out;
     let words = |name: &str| {
         let line = list.lines().find(|line| line.starts_with(name)).unwrap();
         let mut words = line.split_whitespace().map(str::to_owned).skip(1);
@@ -59,7 +59,7 @@ fn listing_needs_no_network() {
     assert_eq!(words("org/talker "), ["-", "-", "yes"]);
     assert!(list.contains("no encoder that ir can load"));
 
-    let lines = ir(&here, NOBODY, &["models", "--json"]).ok().out;
+    let lines = ir(&here, NO_HUB, &["models", "--json"]).ok().out;
     let values: Vec<serde_json::Value> = lines
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -75,30 +75,31 @@ fn listing_needs_no_network() {
 #[test]
 fn where_prints_folder_and_settings() {
     let here = Folder::new();
-    let said = ir(&here, NOBODY, &["models", "where", "e5-small-v2"])
+    let shown = ir(&here, NO_HUB, &["models", "where", "e5-small-v2"])
         .ok()
         .out;
     for part in [
         "intfloat/e5-small-v2: ",
-        "not here; `ir models fetch e5-small-v2`",
+        "not cached (`ir models fetch e5-small-v2` downloads it)",
         "384 dimensions",
-        r#"before queries: "query: ""#,
-        r#"before documents: "passage: ""#,
-        "licence: MIT",
+        r#"query prefix: "query: ""#,
+        r#"document prefix: "passage: ""#,
+        "license: MIT",
     ] {
-        assert!(said.contains(part), "{part} in {said}");
+        assert!(shown.contains(part), "{part} in {shown}");
     }
-    ir(&here, NOBODY, &["models", "where", "org/none"])
+    ir(&here, NO_HUB, &["models", "where", "org/none"])
         .fails(1, &["org/none", "found neither", "ir models fetch"]);
     ir(
         &here,
-        NOBODY,
+        NO_HUB,
         &["encode", "org/none", "bundled", "-o", "x.ir"],
     )
     .fails(1, &["org/none", "ir models"]);
 }
 
-/// A model of the catalog is used as the catalog says, unless told otherwise; a folder is not.
+/// Catalog settings are the defaults of models given by name, not of folders. Options override
+/// them.
 #[test]
 fn known_model_prefixes() {
     use ir_knn::npy;
@@ -118,7 +119,7 @@ fn known_model_prefixes() {
     let encode = |model: &str, input: &str, more: &[&str]| {
         let mut args = vec!["encode", model, input, "-o", "out.npy"];
         args.extend(more);
-        ir(&here, NOBODY, &args).ok();
+        ir(&here, NO_HUB, &args).ok();
         let file = std::fs::File::open(here.at("out.npy")).unwrap();
         let rows = npy::read(file, "out.npy").unwrap();
         rows.row(0).to_vec()
@@ -139,8 +140,8 @@ fn known_model_prefixes() {
     assert!((length - 1.0).abs() < 1e-5, "{length}");
     let query = encode("intfloat/e5-small-v2@abc", "queries.jsonl", &["--queries"]);
     assert_eq!(query, like("query: "));
-    let told = ["--queries", "--prefix", "", "--normalize", "true"];
-    assert_eq!(encode("e5-small-v2", "queries.jsonl", &told), like(""));
+    let options = ["--queries", "--prefix", "", "--normalize", "true"];
+    assert_eq!(encode("e5-small-v2", "queries.jsonl", &options), like(""));
 }
 
 #[cfg(feature = "fetch")]
@@ -153,26 +154,26 @@ fn fetched_model_encodes() {
         _ => None,
     });
     let hub = &server.endpoint;
-    let said = ir(&here, hub, &["models", "fetch", "org/tiny"]).ok().out;
+    let shown = ir(&here, hub, &["models", "fetch", "org/tiny"]).ok().out;
     let folder = here.at("hub/models--org--tiny/snapshots").join(COMMIT);
-    assert!(said.contains("fetched and verified"), "{said}");
-    assert!(said.contains(folder.to_str().unwrap()), "{said}");
+    assert!(shown.contains("downloaded and verified"), "{shown}");
+    assert!(shown.contains(folder.to_str().unwrap()), "{shown}");
     assert_eq!(
         server.ranges("model.safetensors"),
         ["", "bytes=40000-"],
         "the rest only"
     );
-    let said = ir(&here, NOBODY, &["models", "where", "org/tiny"]).ok().out;
-    assert_eq!(said.trim(), folder.to_str().unwrap());
+    let shown = ir(&here, NO_HUB, &["models", "where", "org/tiny"]).ok().out;
+    assert_eq!(shown.trim(), folder.to_str().unwrap());
     ir(
         &here,
-        NOBODY,
+        NO_HUB,
         &["encode", "org/tiny", "bundled", "-o", "v.ir"],
     )
     .ok();
 
-    // Faults: of the command line, of the hub, of the network.
-    ir(&here, hub, &["models", "fetch", "a/b/c"]).fails(2, &["a/b/c", "expected a model's name"]);
+    // Errors of the command line, of the hub, of the network.
+    ir(&here, hub, &["models", "fetch", "a/b/c"]).fails(2, &["a/b/c", "expected a model name"]);
     ir(&here, hub, &["models", "fetch", "org/none"])
         .fails(1, &["has no model org/none", "HF_TOKEN"]);
     let cache = here.path().to_str().unwrap();
@@ -188,7 +189,7 @@ fn fetched_model_encodes() {
 #[cfg(not(feature = "fetch"))]
 #[test]
 fn missing_feature_is_named() {
-    ir(&Folder::new(), NOBODY, &["models", "fetch", "e5-small-v2"]).fails(
+    ir(&Folder::new(), NO_HUB, &["models", "fetch", "e5-small-v2"]).fails(
         1,
         &["\"fetch\"", "https://huggingface.co/intfloat/e5-small-v2"],
     );

@@ -17,11 +17,12 @@ fn here() -> Folder {
     here
 }
 
-/// Nothing on a page may come from elsewhere: what could fetch is not there at all.
-fn is_self_contained(html: &str) {
+/// Asserts that the page has no element that loads an external resource.
+#[track_caller]
+fn assert_self_contained(html: &str) {
     assert!(
         html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>"),
-        "a whole page"
+        "a complete page"
     );
     for word in [
         "<script",
@@ -55,13 +56,13 @@ fn html_page_on_standard_output() {
     ];
     let ran = here.ir(&html).ok();
     assert_eq!(ran.err, "");
-    is_self_contained(&ran.out);
+    assert_self_contained(&ran.out);
     assert!(
         ran.out
             .contains("<h1>old and &lt;b&gt;&amp;&quot;' on qrels</h1>")
     );
     assert!(!ran.out.contains("<b>&\""));
-    // What was compared, and by which rules.
+    // Systems, queries, significance test.
     for text in [
         "<code>new.trec</code>",
         "systems: 2; baseline: old",
@@ -114,9 +115,9 @@ fn plots_in_folder() {
     let args = ["compare", "-m", "P@5", "qrels", "old.trec", "new.trec"];
     let plain = here.ir(&args).ok().out;
     let ran = here
-        .ir(&[&args[..], &["--pictures", "deep/figures"]].concat())
+        .ir(&[&args[..], &["--plots", "deep/figures"]].concat())
         .ok();
-    assert_eq!(ran.out, plain, "the table as ever");
+    assert_eq!(ran.out, plain, "the same table");
     let names: Vec<PathBuf> = here.files();
     let mut names: Vec<&str> = names
         .iter()
@@ -178,7 +179,7 @@ fn case_insensitive_file_names() {
         "qrels",
         "old.trec",
         "upper.trec",
-        "--pictures",
+        "--plots",
         "figures",
     ])
     .ok();
@@ -188,19 +189,14 @@ fn case_insensitive_file_names() {
 }
 
 #[test]
-fn mistakes() {
+fn invalid_options() {
     let here = here();
     here.ir(&["compare", "qrels", "old.trec", "new.trec", "--title", "x"])
         .fails(2, &["--title", "--format html"]);
     here.ir(&[
-        "compare",
-        "qrels",
-        "old.trec",
-        "new.trec",
-        "--pictures",
-        "qrels",
+        "compare", "qrels", "old.trec", "new.trec", "--plots", "qrels",
     ])
-    .fails(1, &["qrels", "could not be made"]);
+    .fails(1, &["qrels", "could not be created"]);
     here.ir(&[
         "compare",
         "qrels",
@@ -215,8 +211,8 @@ fn mistakes() {
     assert_eq!(here.files().len(), 3, "nothing is left behind");
 }
 
-/// The published run of DataFinder's replication, whose measured figures are 16.48, 31.63, 23.55
-/// and 42.39 without the header line.
+/// The published run of DataFinder's replication: P@5 16.48, R@5 31.63, MAP 23.55, MRR 42.39,
+/// without the header line.
 #[test]
 fn published_run_scores() {
     let Some(data) = std::env::var_os("IR_DATA") else {
@@ -239,8 +235,8 @@ fn published_run_scores() {
     ]
     .concat();
     let html = here.ir(&args).ok().out;
-    is_self_contained(&html);
-    for figure in ["0.1648", "0.3163", "0.2355", "0.4239"] {
-        assert!(html.contains(&format!(">{figure}<")), "{figure}");
+    assert_self_contained(&html);
+    for score in ["0.1648", "0.3163", "0.2355", "0.4239"] {
+        assert!(html.contains(&format!(">{score}<")), "{score}");
     }
 }

@@ -60,7 +60,7 @@ fn pool_from_runs_to_judgments() {
         (judge.clone(), pool.clone())
     );
 
-    // The assessors: every even document is relevant; the last one is forgotten.
+    // Judgments: even documents are relevant, the last line has no grade.
     let mut graded: Vec<String> = judge
         .lines()
         .map(|line| {
@@ -84,11 +84,13 @@ fn pool_from_runs_to_judgments() {
         ])
         .ok();
     assert!(
-        merged.err.contains("warning: 1 documents"),
+        merged
+            .err
+            .contains("warning: 1 pooled documents have no judgment yet"),
         "{}",
         merged.err
     );
-    // The forgotten one in qrels form, from standard input, into what there is.
+    // The missing grade as a qrels line on standard input, merged into the result.
     let (topic, rest) = last.trim().split_once('\t').unwrap();
     let four = format!("{topic} 0 {}\n", rest.replace('\t', " "));
     let args = ["pool", "--merge", "final.qrels", "-"];
@@ -114,7 +116,7 @@ fn pool_from_runs_to_judgments() {
     ];
     here.ir(&args).ok();
     assert_eq!(here.read("plain.qrels").lines().count(), 35);
-    let figures = here
+    let scores = here
         .ir(&[
             "eval",
             "-m",
@@ -126,9 +128,9 @@ fn pool_from_runs_to_judgments() {
         ])
         .ok()
         .out;
-    assert!(value(&figures, "num_rel") > 10.0);
+    assert!(value(&scores, "num_rel") > 10.0);
 
-    // A second round asks for nothing that is judged.
+    // A second round excludes judged documents.
     let args = [
         "pool",
         "-k",
@@ -140,18 +142,18 @@ fn pool_from_runs_to_judgments() {
     ];
     assert_eq!(here.ir(&args).ok().out, "");
 
-    let bad = |text: &str, parts: &[&str]| {
+    let fails = |text: &str, parts: &[&str]| {
         here.ir_with(&["pool", "--merge", "pool.qrels", "-"], text)
             .fails(1, parts);
     };
-    bad(
+    fails(
         "q1 d000 x\n",
-        &["standard input:1", "whole number", "\"x\""],
+        &["standard input:1", "expected an integer grade", "\"x\""],
     );
-    bad("\nq1 d999 1\n", &["standard input:2", "d999"]);
-    bad("q1 d000 -1\n", &["grade from 0"]);
-    bad("q1 0 d000 1 extra\n", &["5 columns"]);
-    bad(
+    fails("\nq1 d999 1\n", &["standard input:2", "d999"]);
+    fails("q1 d000 -1\n", &["grade from 0"]);
+    fails("q1 0 d000 1 extra\n", &["5 columns"]);
+    fails(
         "q1 d000 1\nq1 d000 0\n",
         &["standard input:2", "expected grade 1"],
     );
@@ -162,17 +164,23 @@ fn pool_from_runs_to_judgments() {
         .split(' ')
         .nth(2)
         .unwrap();
-    bad(&format!("q1 {not_drawn} 1\n"), &["drawn for judging"]);
+    fails(&format!("q1 {not_drawn} 1\n"), &["drawn for judging"]);
     here.ir(&["pool", "a.trec", "-o", "x", "--pool", "x"])
-        .fails(2, &["--pool", "another place", "x for both"]);
+        .fails(
+            2,
+            &[
+                "--pool: expected a destination other than --output",
+                "x for both",
+            ],
+        );
     here.ir(&["interleave", "a.trec", "b.trec", "--teams", "-"])
-        .fails(2, &["--teams", "another place"]);
+        .fails(2, &["--teams: expected a destination other than --output"]);
     here.ir(&["pool", "--sample", "200:5%", "a.trec"])
         .fails(2, &["--pool"]);
     here.ir(&["pool", "--sample", "50:5%", "a.trec", "--pool", "x"])
         .fails(2, &["after rank 100"]);
     here.ir(&["pool", "--sample", "50:5x", "a.trec"])
-        .fails(2, &["TO:SHARE%"]);
+        .fails(2, &["TO:PERCENT%"]);
     here.ir(&[
         "pool",
         "--preset",

@@ -1,7 +1,7 @@
 //! Published scores, reproduced by the command on the real collections in `IR_DATA`.
 //!
-//! Expected: castorini/anserini's regressions "flat" (k1 0.9, b 0.4); ArguAna with equal scores in
-//! the order of ids .4005, measured with Lucene 9.9.1 (testdata/lucene/bm25_figures.tsv); DataFinder
+//! Expected: castorini/anserini's regressions "flat" (k1 0.9, b 0.4); ArguAna with ties by
+//! ascending id .4005, measured with Lucene 9.9.1 (testdata/lucene/bm25_figures.tsv); DataFinder
 //! (ACL 2023, BM25, corpus of 7,602 records), measured with Anserini 1.7.1 at k1 0.8, b 0.4.
 
 use crate::common::{Folder, data, value};
@@ -23,10 +23,10 @@ fn nfcorpus() {
     let args = "search beir/nfcorpus --model bm25 --k1 0.9 --b 0.4 --hits 1000 --output run.trec --split test";
     here.ir_data(&args.split(' ').collect::<Vec<_>>()).ok();
     let args = "eval -c -m ndcg_cut.10 -m recall.100 beir/nfcorpus run.trec";
-    let figures = here.ir_data(&args.split(' ').collect::<Vec<_>>()).ok().out;
-    near(value(&figures, "ndcg_cut_10"), 0.3218, 0.0001);
-    near(value(&figures, "recall_100"), 0.2457, 0.0001);
-    // The same judgments as a file in BEIR's form.
+    let scores = here.ir_data(&args.split(' ').collect::<Vec<_>>()).ok().out;
+    near(value(&scores, "ndcg_cut_10"), 0.3218, 0.0001);
+    near(value(&scores, "recall_100"), 0.2457, 0.0001);
+    // The same judgments as a file in BEIR format.
     let qrels = data("nfcorpus")
         .unwrap()
         .join("beir/nfcorpus/qrels/test.tsv");
@@ -40,13 +40,13 @@ fn nfcorpus() {
         qrels.to_str().unwrap(),
         "run.trec",
     ];
-    assert_eq!(here.ir_data(&args).ok().out, figures);
+    assert_eq!(here.ir_data(&args).ok().out, scores);
 }
 
-/// trec_eval's own test: the comment at the head is neither data nor BEIR's header.
+/// trec_eval's own test: a leading comment is neither data nor a BEIR header.
 #[test]
 fn qrels_starting_with_comment() {
-    let Some(data) = data("qrels_that_begin_with_a_comment") else {
+    let Some(data) = data("qrels_starting_with_comment") else {
         return;
     };
     let at = |name: &str| data.join("trec_eval").join(name);
@@ -102,8 +102,8 @@ fn datafinder() {
         ("text", "", [5.82, 13.62, 8.33, 15.26]),
         ("keyphrases", "", [8.42, 19.22, 11.63, 21.51]),
     ];
-    for (form, way, expected) in rows {
-        let filter = format!("--not-later-than-query{way}");
+    for (form, filter, expected) in rows {
+        let option = format!("--not-later-than-query{filter}");
         let args = [
             "search",
             "datafinder",
@@ -113,7 +113,7 @@ fn datafinder() {
             "5",
             "--query-form",
             form,
-            &filter,
+            &option,
             "-o",
             "run.trec",
         ];
@@ -127,7 +127,7 @@ fn datafinder() {
             let found = 100.0 * value(&out, name);
             assert!(
                 (found - expected).abs() <= 0.05,
-                "{form}{way} {name}: {found}, expected {expected}"
+                "{form}{filter} {name}: {found}, expected {expected}"
             );
         }
     }

@@ -72,23 +72,23 @@ fn train_save_and_encode() {
     ])
     .ok();
 
-    // What was measured is what the folder gives.
+    // The saved model has the best measured score.
     here.ir(&["encode", "tuned", "bundled", "-o", "tuned.ir"])
         .ok();
     let search = ["search", "bundled", "--split", "test", "-o", "run.trec"];
     let by = ["--vectors", "tuned.ir", "--encoder", "tuned"];
     here.ir(&[&search[..], &by].concat()).ok();
-    let said = here
+    let scores = here
         .ir(&["eval", "bundled", "run.trec", "-m", "RR@10"])
         .ok();
-    let found = said.out.split_whitespace().last().unwrap();
+    let found = scores.out.split_whitespace().last().unwrap();
     let measured = rows.iter().skip(1).filter_map(|row| row.rsplit(',').next());
     let best = measured
         .filter_map(|value| value.parse::<f64>().ok())
         .fold(0.0, f64::max);
-    assert_eq!(found, format!("{best:.4}"), "{}", said.out);
+    assert_eq!(found, format!("{best:.4}"), "{}", scores.out);
 
-    // Again, elsewhere, on one thread: the same bytes.
+    // Another folder and one thread: the same bytes.
     let mut again = train.to_vec();
     again[4] = "again";
     again.extend(["--threads", "1", "--keep-checkpoints"]);
@@ -97,7 +97,7 @@ fn train_save_and_encode() {
         |folder: &str| fs::read(here.path().join(folder).join("model.safetensors")).unwrap();
     assert!(weights("tuned") == weights("again"));
 
-    // The checkpoints that were kept belong to these settings.
+    // Checkpoints of other settings are rejected.
     fs::remove_dir_all(here.path().join("again")).unwrap();
     let mut other = again.clone();
     other.extend(["--seed", "1"]);
@@ -117,7 +117,7 @@ fn errors_before_training() {
         arguments.extend(more);
         here.ir(&arguments)
     };
-    train(&["--batch", "0"]).fails(1, &["batch is 0, expected 1 or more"]);
+    train(&["--batch", "0"]).fails(1, &["batch_size is 0, expected 1 or more"]);
     train(&["--measure", "good"]).fails(2, &["good"]);
     train(&["--dev", "bundled", "--dev-split", "none"]).fails(1, &["none"]);
     fs::write(here.path().join("settings.json"), "{\"epoch\": 3}").unwrap();
@@ -139,7 +139,7 @@ fn errors_before_training() {
     .unwrap();
     here.ir(&["train", &model, "bad.jsonl", "-o", "tuned"])
         .fails(1, &["bad.jsonl", "positive"]);
-    // The folder is not one to write into.
+    // The output folder is not empty.
     here.ir(&["train", &model, "train.jsonl", "-o", "."])
         .fails(1, &["expected a new folder"]);
     assert!(!here.path().join("tuned").exists());
@@ -166,8 +166,8 @@ fn checkpoint_records_its_evaluation() {
     mined(&here);
     let model = model();
     let train = |more: &[&str]| {
-        let kept = ["--keep-checkpoints", "--history", "history.csv"];
-        here.ir(&[&short(&model, "train.jsonl")[..], &kept, more].concat())
+        let outputs = ["--keep-checkpoints", "--history", "history.csv"];
+        here.ir(&[&short(&model, "train.jsonl")[..], &outputs, more].concat())
     };
     let on_test = ["--dev", "bundled", "--dev-split", "test"];
     let first = [&on_test[..], &["--measure", "RR@10"]].concat();
@@ -218,14 +218,14 @@ fn checkpoint_records_its_evaluation() {
         train(other).fails(1, &[note, difference, remedy]);
         assert!(!here.at("tuned").exists());
     }
-    // The same goes on, to the same history.
+    // The same settings resume, with the same history.
     train(&first).ok();
     assert_eq!(here.read("history.csv"), history);
 
-    // A checkpoint that does not say.
+    // A checkpoint without evaluation settings.
     fs::remove_dir_all(here.at("tuned")).unwrap();
     fs::remove_file(here.at(note)).unwrap();
-    train(&first).fails(1, &[note, "found nothing", remedy]);
+    train(&first).fails(1, &[note, "found no file", remedy]);
 }
 
 #[test]
@@ -242,13 +242,17 @@ fn ids_as_texts_are_rejected() {
         let _ = fs::remove_dir_all(here.at("tuned"));
         here.ir(&[&short(&model, examples)[..], more].concat())
     };
-    let expected = ["ids.jsonl: expected texts", "\"d1\"", "--texts COLLECTION"];
+    let expected = [
+        "ids.jsonl: expected texts as positives",
+        "\"d1\"",
+        "--texts COLLECTION",
+    ];
     train("ids.jsonl", &[]).fails(1, &expected);
-    // What is evaluated on does not change what the examples mean.
+    // --dev does not resolve ids.
     let dev = ["--dev", "bundled", "--dev-split", "test"];
     train("ids.jsonl", &dev).fails(1, &expected);
 
-    // With the texts it is as if they were written out; each form of the query.
+    // Ids resolved by --texts equal literal texts, for both query forms.
     let weights = || fs::read(here.at("tuned/model.safetensors")).unwrap();
     for (field, queries) in [
         ("query", ["what to drink", "what is black"]),
@@ -274,15 +278,15 @@ fn ids_as_texts_are_rejected() {
         assert!(weights() == by_ids, "{field}");
     }
 
-    // An id that the collection lacks.
+    // An id that is not in the collection.
     let unknown = r#"{"query": "tea", "positives": ["d9"]}"#;
     here.write("ids.jsonl", [&lines[..], &[unknown]].concat().join("\n"));
     let texts = ["--texts", "corpus.jsonl"];
     train("ids.jsonl", &texts).fails(1, &["ids.jsonl:3", "d9"]);
     let ran = train("ids.jsonl", &[&texts[..], &["--leave-out"]].concat()).ok();
-    assert!(ran.err.contains("left out: ids.jsonl:3"), "{}", ran.err);
+    assert!(ran.err.contains("skipped: ids.jsonl:3"), "{}", ran.err);
 
-    // Words that are meant.
+    // Literal texts.
     here.write(
         "words.jsonl",
         r#"{"query": "leaves", "positives": [{"text": "tea"}]}
@@ -308,13 +312,14 @@ fn validation_overlap_warning() {
         .ir(&[&short(&model, "train.jsonl")[..], &dev].concat())
         .ok();
     assert!(
-        ran.err.contains("queries are among the examples"),
+        ran.err
+            .contains("validation queries are in the training set"),
         "{}",
         ran.err
     );
 }
 
-/// Why there is nothing to show for it.
+/// Training that changes nothing causes a warning.
 #[test]
 fn warnings_about_useless_training() {
     let here = Folder::new();
@@ -330,9 +335,12 @@ fn warnings_about_useless_training() {
         ];
         here.ir(&[&common[..], more].concat()).ok().err
     };
-    // One step, which belongs to the warm-up.
+    // The only step is a warm-up step.
     let err = train(&["-o", "short", "--epochs", "1", "--batch", "5000"]);
-    assert!(err.contains("nothing was learned"), "{err}");
+    assert!(
+        err.contains("the learning rate was 0 in every step"),
+        "{err}"
+    );
     let dev = [
         "--dev",
         "bundled",
@@ -352,9 +360,9 @@ fn warnings_about_useless_training() {
         "2",
     ];
     let err = train(&[&dev[..], &rest].concat());
-    assert!(err.contains("stopped early, after 2 of "), "{err}");
+    assert!(err.contains("stopped early after 2 of "), "{err}");
     assert!(
-        err.contains("nothing was better than the beginning"),
+        err.contains("no evaluation improved on the initial model"),
         "{err}"
     );
 }
@@ -375,8 +383,11 @@ fn incompatible_options() {
     }
     train(&["--template", "{text}"]).fails(2, &["--template", "--texts"]);
     here.write("notes/tea.md", "# Tea\n");
-    train(&["--dev", "notes"]).fails(2, &["--dev", "notes has no judged queries"]);
-    // What computes is the file's to say, unless the command line says.
+    train(&["--dev", "notes"]).fails(
+        2,
+        &["--dev: expected a collection with judged queries, found notes"],
+    );
+    // --backend overrides the backend of the config file.
     here.write("settings.json", r#"{"encoder": {"backend": "cuda:1"}}"#);
     let config = ["--config", "settings.json"];
     train(&[&config[..], &["--preset", "datafinder"]].concat()).fails(2, &["--preset"]);
@@ -417,7 +428,7 @@ fn outputs_are_checked_first() {
         assert!(!here.at(name).exists(), "{name}");
     }
     assert_eq!(here.read("file"), "mine");
-    // A name with a slash after it.
+    // A trailing slash.
     train("tuned/", &["--keep-checkpoints"]).ok();
     assert!(here.at("tuned/model.safetensors").is_file());
     assert!(

@@ -31,10 +31,10 @@ fn same(found: &str, expected: &str, what: &str) {
     assert_eq!(found, expected, "{what}");
 }
 
-/// Every command line of trec_eval's own test, as it stands there.
+/// The command lines of trec_eval's own test.
 #[test]
 fn trec_eval_quicktest() {
-    let Some(folder) = data("the_command_lines").map(|data| data.join("trec_eval")) else {
+    let Some(folder) = data("trec_eval_quicktest").map(|data| data.join("trec_eval")) else {
         return;
     };
     let commands = "\
@@ -71,12 +71,12 @@ out.test.aqZ: -q -m all_trec -Z zscores_file qrels.test results.test";
 /// The specification's vectors: every measure, both releases, the options in the file names.
 #[test]
 fn both_release_vectors() {
-    let Some(folder) = data("the_vectors").map(|data| data.join("../spec/vectors")) else {
+    let Some(folder) = data("both_release_vectors").map(|data| data.join("../spec/vectors")) else {
         return;
     };
     if !folder.exists() {
         eprintln!(
-            "the_vectors_of_both_releases: skipped, {} is not there",
+            "both_release_vectors: skipped, {} does not exist",
             folder.display()
         );
         return;
@@ -123,7 +123,7 @@ fn here() -> Folder {
     here
 }
 
-/// What C's getopt_long takes, all to the same end.
+/// Option syntaxes of C's getopt_long; all have the same effect.
 #[test]
 fn getopt_option_syntax() {
     let here = here();
@@ -173,8 +173,8 @@ fn getopt_option_syntax() {
     }
 }
 
-/// Each query's lines, then the totals; measures in trec_eval's order, cut-offs ascending, those
-/// that mean nothing for one query in the totals alone.
+/// Each query's lines, then the totals; measures in trec_eval's order, cut-offs ascending, measures
+/// that are undefined for one query only in the totals.
 #[test]
 fn output_order() {
     let here = here();
@@ -254,8 +254,8 @@ fn exit_codes() {
     }
 }
 
-/// A topic of the qrels that the run lacks: release 10.0 stops, unless told -c; here it is left out
-/// with a warning, as in release 9, and the help says so.
+/// A judged topic missing from the run is excluded with a warning, as in trec_eval 9; release 10.0
+/// fails without -c. The help documents the difference.
 #[test]
 fn missing_topic_warning() {
     let here = here();
@@ -266,7 +266,7 @@ fn missing_topic_warning() {
         "num_q                 \tall\t1\nmap                   \tall\t1.0000\n"
     );
     assert!(
-        err.starts_with("warning: 1 of the judged queries have no results"),
+        err.starts_with("warning: 1 judged queries have no results"),
         "{err}"
     );
     let (out, err) = eval(here.path(), "-c -m num_q -m map qrels some");
@@ -276,7 +276,7 @@ fn missing_topic_warning() {
     );
     assert_eq!(err, "");
     let (help, _) = eval(here.path(), "--help");
-    assert!(help.contains("10.0 stops"), "{help}");
+    assert!(help.contains("10.0 fails"), "{help}");
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn preferences_and_judgment_groups_as_json() {
     assert_eq!(next()["rules"]["generation"], "10");
 }
 
-/// Where `ir search` takes a folder, `ir eval` takes it for its judgments.
+/// `ir eval` accepts a BEIR folder in place of a qrels file.
 #[test]
 fn beir_folder() {
     let here = Folder::new();

@@ -218,7 +218,7 @@ fn ndcg(name: &str, expected: f64) {
     let retriever = Encoded::new(encoder, index);
     let queries = collection.queries("test").unwrap();
     let mut run = Run::from_retriever("minilm", &retriever, &queries, 100).unwrap();
-    // ArguAna's queries are documents of the collection; as BEIR has it, they do not find themselves.
+    // ArguAna's queries are documents of the collection; BEIR removes them from their own results.
     if name == "beir/arguana" {
         run.remove_identical_ids();
     }

@@ -162,8 +162,8 @@ pub(crate) struct Args {
 enum TestName {
     T,
     Wilcoxon,
-    #[value(alias = "fisher", alias = "randomization")]
-    Randomisation,
+    #[value(alias = "fisher", alias = "randomisation")] // language: allow
+    Randomization,
     Bootstrap,
     Datafinder,
 }
@@ -227,7 +227,7 @@ impl Args {
             test: match self.test {
                 TestName::T => SignificanceTest::PairedT(PairedTTest),
                 TestName::Wilcoxon => SignificanceTest::Wilcoxon(WilcoxonTest::default()),
-                TestName::Randomisation => SignificanceTest::Randomization(RandomizationTest {
+                TestName::Randomization => SignificanceTest::Randomization(RandomizationTest {
                     samples: samples(RandomizationTest::default().samples),
                     seed,
                 }),

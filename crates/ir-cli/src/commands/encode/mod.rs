@@ -43,9 +43,10 @@ agree with sentence-transformers. Their bytes do not depend on --threads or
 Output: a .npy file for numpy.load, one row per text in collection order; with
 any other extension, a vector index (ir_knn::FlatIndex). Written atomically.
 
-Collections are streamed and may exceed memory. After an interruption or crash,
-the same command resumes and produces the same bytes. Unfinished work is kept in
-NAME.partial, NAME.partial-ids and NAME.partial-job; --restart discards it.";
+Collections are streamed and may exceed memory. After an interruption or
+crash, the same command resumes and produces the same bytes. Unfinished work
+is kept in NAME.partial, NAME.partial-ids and NAME.partial-job; --restart
+discards it.";
 
 /// The arguments of `ir encode`.
 #[derive(Debug, clap::Args)]

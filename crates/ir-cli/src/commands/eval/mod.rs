@@ -41,8 +41,8 @@ Measures (-m, repeatable), in trec_eval's spelling or that of ir_measures:
 Rules are trec_eval's: rankings are sorted by descending score, ties by
 descending document id; the rank column is ignored; ndcg uses grades as gains;
 a header line is parsed as data (with a warning; --skip-header skips it).
-Differences: without -c, a judged query missing from the run is excluded with a
-warning, as in trec_eval 9 (10.0 fails). A duplicate document is an error in
+Differences: without -c, a judged query missing from the run is excluded with
+a warning, as in trec_eval 9 (10.0 fails). A duplicate document is an error in
 any query, judged or not. Lines starting with # are comments; 9.0.x parses
 them as data.
 

@@ -32,17 +32,17 @@ Examples:
 
 The protocol is that of the ICLR benchmark and of scikit-learn's
   cross_validate(KNeighborsClassifier(10, algorithm='brute'), x, y, cv=10)
-Folds are stratified in item order. Each item is classified by majority vote of
-its 10 nearest neighbors outside its fold; ties go to the first class (integers
-by value, others by code point). The reported mean is over the folds. Items
-labeled `unlabeled` are not classified, but their texts count for document
-frequencies.
+Folds are stratified in item order. Each item is classified by majority vote
+of its 10 nearest neighbors outside its fold; ties go to the first class
+(integers by value, others by code point). The reported mean is over the
+folds. Items labeled `unlabeled` are not classified, but their texts count for
+document frequencies.
 
 Input: vectors in a two-dimensional .npy file; labels, one per line; texts as
-JSON lines, or as plain lines if the first non-blank line is not a JSON object.
-Files may be compressed; one may be `-` (standard input). Texts may also be a
-Parquet file of the ICLR dataset (abstracts, or titles with --text-field title;
-needs the feature `parquet`).
+JSON lines, or as plain lines if the first non-blank line is not a JSON
+object. Files may be compressed; one may be `-` (standard input). Texts may
+also be a Parquet file of the ICLR dataset (abstracts, or titles with
+--text-field title; needs the feature `parquet`).
 
 Output: one tab-separated line per fold (number, items, accuracy), then the
 mean.";

@@ -38,9 +38,9 @@ Ties: results are ordered by score, then by document id. Evaluators sort run
 files again by score, and trec_eval breaks ties by descending id. --scores
 controls the written scores: `anserini` (the default) rounds to 4 decimals and
 separates ties by 0.000001, which large f32 scores cannot represent; `strict`
-always preserves the order; `exact` writes scores unchanged. ArguAna, which has
-many duplicate texts, scores nDCG@10 .3970 with anserini (the published value)
-and .4005 with strict.";
+always preserves the order; `exact` writes scores unchanged. ArguAna, which
+has many duplicate texts, scores nDCG@10 .3970 with anserini (the published
+value) and .4005 with strict.";
 
 /// The arguments of `ir search`.
 #[derive(Debug, clap::Args)]

@@ -1,4 +1,4 @@
-//! Runs the command in a temporary folder.
+//! Helpers that run the command in a temporary folder.
 
 use std::fs;
 use std::io::Write;
@@ -42,7 +42,7 @@ impl Ran {
     }
 }
 
-/// A temporary folder.
+/// Temporary folder in which commands run; removed on drop.
 pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
