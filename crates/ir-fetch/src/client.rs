@@ -65,8 +65,8 @@ impl HttpClient {
         }
     }
 
-    /// Sets the number of consecutive attempts without new data before an error, and backoff after the
-    /// first of them. The backoff doubles after each further one, up to 64-fold. Range: ≥ 1
+    /// Sets the number of consecutive attempts without new data before an error, and backoff after
+    /// the first of them. The backoff doubles after each further one, up to 64-fold. Range: ≥ 1
     /// attempt. Default: 5 attempts, one second.
     #[must_use]
     pub fn with_attempts(mut self, attempts: u32, backoff: Duration) -> Self {

@@ -25,8 +25,8 @@ impl Download {
         }
     }
 
-    /// Sets the expected size in bytes. A file of another size is an error, found before or during the
-    /// transfer.
+    /// Sets the expected size in bytes. A file of another size is an error, found before or during
+    /// the transfer.
     #[must_use]
     pub fn with_size(mut self, bytes: u64) -> Self {
         self.size = Some(bytes);
@@ -50,8 +50,8 @@ impl Download {
         self
     }
 
-    /// Sets the path of the partial file, on the file system of the destination. Default: `.NAME.part`
-    /// beside the destination.
+    /// Sets the path of the partial file, on the file system of the destination. Default:
+    /// `.NAME.part` beside the destination.
     #[must_use]
     pub fn with_partial_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.partial = Some(path.into());

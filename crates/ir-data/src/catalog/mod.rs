@@ -58,8 +58,8 @@ impl Catalog {
         }
     }
 
-    /// Creates a catalog of the files below the folder in [`IR_DATA`]. If the variable is not set, only
-    /// `bundled` can be opened.
+    /// Creates a catalog of the files below the folder in [`IR_DATA`]. If the variable is not set,
+    /// only `bundled` can be opened.
     #[must_use]
     pub fn from_env() -> Self {
         Self {
