@@ -33,8 +33,11 @@ impl Random {
     pub fn unit_vectors(&mut self, count: usize, shared: &[f64]) -> Vec<f32> {
         let mut all = Vec::with_capacity(count * shared.len());
         for _ in 0..count {
-            let own = normalized(shared.iter().map(|_| self.normal()).collect());
-            let row = own.iter().zip(shared).map(|(own, shared)| own + shared);
+            let direction = normalized(shared.iter().map(|_| self.normal()).collect());
+            let row = direction
+                .iter()
+                .zip(shared)
+                .map(|(value, shared)| value + shared);
             let row = normalized(row.collect());
             all.extend(row.into_iter().map(|value| value as f32));
         }

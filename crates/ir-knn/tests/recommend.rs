@@ -261,12 +261,12 @@ fn zero_vectors_are_near_under_euclidean_distance_only() {
 #[test]
 fn explanations_list_the_voting_queries() {
     let knn = five_queries(&config_with(VOTE));
-    let why = knn
+    let explanation = knn
         .explain("0", DocNum::new(0), &Search::top(3))
         .unwrap()
         .unwrap();
     assert_eq!(
-        why.to_string(),
+        explanation.to_string(),
         "1.6  sum of votes weighted by squared Euclidean distance, relative to neighbor 4\n  \
          0.96  p1, similarity 0.5: 1\n  \
          0.64  p3, similarity 0.1: 3\n"
@@ -438,14 +438,14 @@ proptest! {
             for (hit, (item, score)) in found.iter().zip(&expected) {
                 let close = (f64::from(hit.score) - score).abs() <= 1e-6 * score.abs().max(1.0);
                 prop_assert!(close, "{:?}: {:?}, expected {} {}", config, hit, item, score);
-                let why = knn.explain(&text(&query), hit.doc, &search).unwrap().unwrap();
-                prop_assert_eq!(why.value.to_bits(), hit.score.to_bits());
-                prop_assert!(!why.details.is_empty());
+                let explanation = knn.explain(&text(&query), hit.doc, &search).unwrap().unwrap();
+                prop_assert_eq!(explanation.value.to_bits(), hit.score.to_bits());
+                prop_assert!(!explanation.details.is_empty());
             }
             // Exactly the documents with votes have explanations, also beyond the last hit.
             for item in 0..ITEMS {
-                let why = knn.explain(&text(&query), DocNum::new(item as u32), &search).unwrap();
-                prop_assert_eq!(why.is_some(), voted.contains(&item), "{:?}, {}", config, item);
+                let explanation = knn.explain(&text(&query), DocNum::new(item as u32), &search).unwrap();
+                prop_assert_eq!(explanation.is_some(), voted.contains(&item), "{:?}, {}", config, item);
             }
             if config.aggregation == NeighborAggregation::Nearest || config.aggregation == NeighborAggregation::ExactTop {
                 let found: Vec<usize> = found.iter().map(|hit| hit.doc.index()).collect();

@@ -40,7 +40,7 @@ impl Classes {
             };
             codes.push(number);
         }
-        let mut order = vec![0; numbers.len()];
+        let mut code_by_number = vec![0; numbers.len()];
         let are_integers = numbers.keys().all(|class| parse_integer(class).is_some());
         let value = |class: &str| are_integers.then(|| parse_integer(class)).flatten();
         let sorted: BTreeSet<(Option<i64>, String, u32)> = numbers
@@ -49,11 +49,11 @@ impl Classes {
             .collect();
         let mut names = Vec::with_capacity(sorted.len());
         for (code, (_, class, number)) in (0..).zip(sorted) {
-            order[number as usize] = code;
+            code_by_number[number as usize] = code;
             names.push(class);
         }
         for code in &mut codes {
-            *code = order[*code as usize];
+            *code = code_by_number[*code as usize];
         }
         Self { names, codes }
     }

@@ -67,25 +67,25 @@ impl CsrMatrix {
                 values: values.len(),
             });
         }
-        let wrong = |row: usize| MatrixError::RowOffsets {
+        let row_offsets_error = |row: usize| MatrixError::RowOffsets {
             row,
             start: starts.get(row).copied().unwrap_or(0),
             values: values.len(),
         };
         if starts.first() != Some(&0) {
-            return Err(wrong(0));
+            return Err(row_offsets_error(0));
         }
         if let Some(row) = starts.windows(2).position(|pair| pair[0] > pair[1]) {
-            return Err(wrong(row + 1));
+            return Err(row_offsets_error(row + 1));
         }
         if starts.last() != Some(&values.len()) {
-            return Err(wrong(starts.len() - 1));
+            return Err(row_offsets_error(starts.len() - 1));
         }
         for (row, bounds) in starts.windows(2).enumerate() {
-            let mut least = 0;
+            let mut min_column = 0;
             for at in bounds[0]..bounds[1] {
                 let (column, value) = (columns[at], values[at]);
-                if (column as usize) < least || column as usize >= ncols {
+                if (column as usize) < min_column || column as usize >= ncols {
                     return Err(MatrixError::Column {
                         row,
                         dim: ncols,
@@ -99,7 +99,7 @@ impl CsrMatrix {
                         found: value,
                     });
                 }
-                least = column as usize + 1;
+                min_column = column as usize + 1;
             }
         }
         Ok(Self::from_valid(ncols, starts, columns, values))

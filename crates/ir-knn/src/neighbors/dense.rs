@@ -49,22 +49,22 @@ fn nearest(
         let rows = DMatrixView::from_slice(rows, dim, count).transpose();
         let mut products = DMatrix::zeros(count, TRAIN_ROWS);
         let mut best: Vec<NearestK> = (0..count).map(|_| NearestK::new(k)).collect();
-        for (block, others) in train.chunks(TRAIN_ROWS * dim).enumerate() {
+        for (block, train_rows) in train.chunks(TRAIN_ROWS * dim).enumerate() {
             let before = block * TRAIN_ROWS;
-            let others = DMatrixView::from_slice(others, dim, others.len() / dim);
-            let mut products = products.columns_mut(0, others.ncols());
-            products.gemm(1.0, &rows, &others, 0.0);
-            for (other, products) in products.column_iter().enumerate() {
-                let other = before + other;
-                let square = train_squares[other];
-                let fold = folds.map(|folds| folds.train[other]);
+            let train_rows = DMatrixView::from_slice(train_rows, dim, train_rows.len() / dim);
+            let mut products = products.columns_mut(0, train_rows.ncols());
+            products.gemm(1.0, &rows, &train_rows, 0.0);
+            for (train_row, products) in products.column_iter().enumerate() {
+                let train_row = before + train_row;
+                let train_square = train_squares[train_row];
+                let fold = folds.map(|folds| folds.train[train_row]);
                 let pairs = products.iter().zip(&test_squares[first..]).zip(&mut best);
-                for (row, ((&product, &train_square), best)) in pairs.enumerate() {
-                    let distance = distance(product, train_square, square);
+                for (row, ((&product, &test_square), best)) in pairs.enumerate() {
+                    let distance = distance(product, test_square, train_square);
                     if distance < best.worst
                         && folds.is_none_or(|folds| Some(folds.test[first + row]) != fold)
                     {
-                        best.offer(other, distance);
+                        best.offer(train_row, distance);
                     }
                 }
             }

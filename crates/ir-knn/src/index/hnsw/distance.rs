@@ -84,7 +84,7 @@ impl NodeVectors<'_> {
         }
     }
 
-    /// Proximities of some nodes. `sums` and `proximities` are at least as long as `nodes`.
+    /// Proximities of several nodes. `sums` and `proximities` are at least as long as `nodes`.
     #[inline]
     pub(super) fn proximities(
         self,
@@ -156,10 +156,10 @@ fn nearest_by_code(codes: NodeCodes<'_>, node: u32, count: usize) -> impl Iterat
     let (mut sums, mut proximities) = ([0; CHUNK], [Proximity::default(); CHUNK]);
     let mut best: BinaryHeap<Reverse<Candidate>> = BinaryHeap::new();
     let all: Vec<u32> = (0..count as u32).collect();
-    for some in all.chunks(CHUNK) {
-        let (sums, proximities) = (&mut sums[..some.len()], &mut proximities[..some.len()]);
-        codes.proximities(&query, some, sums, proximities);
-        for (&other, &proximity) in some.iter().zip(&*proximities) {
+    for nodes in all.chunks(CHUNK) {
+        let (sums, proximities) = (&mut sums[..nodes.len()], &mut proximities[..nodes.len()]);
+        codes.proximities(&query, nodes, sums, proximities);
+        for (&other, &proximity) in nodes.iter().zip(&*proximities) {
             best.push(Reverse(Candidate::new(proximity, other)));
             if best.len() > CODE_NEIGHBORS {
                 best.pop();

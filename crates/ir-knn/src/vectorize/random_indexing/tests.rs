@@ -29,7 +29,7 @@ fn reference(counts: &[Vec<f64>], config: &RandomIndexingConfig, names: &[&str])
         TermWeighting::Root => tf.sqrt(),
         TermWeighting::None => 1.0,
     };
-    let normal = |mut v: Vec<f64>| {
+    let normalize = |mut v: Vec<f64>| {
         let length = v.iter().map(|x| x * x).sum::<f64>().sqrt();
         if length > 0.0 {
             v.iter_mut().for_each(|x| *x /= length);
@@ -38,11 +38,11 @@ fn reference(counts: &[Vec<f64>], config: &RandomIndexingConfig, names: &[&str])
     };
     let sum = |count: usize, weight: &dyn Fn(usize) -> f64, vectors: &[Vec<f64>]| {
         let entry = |i: usize| (0..count).map(|j| weight(j) * vectors[j][i]).sum();
-        normal((0..config.dim).map(entry).collect())
+        normalize((0..config.dim).map(entry).collect())
     };
-    let texts_of = |terms_now: &[Vec<f64>]| -> Vec<Vec<f64>> {
+    let texts_of = |term_vectors: &[Vec<f64>]| -> Vec<Vec<f64>> {
         (0..n)
-            .map(|d| sum(terms, &|t| local(counts[d][t]) * global[t], terms_now))
+            .map(|d| sum(terms, &|t| local(counts[d][t]) * global[t], term_vectors))
             .collect()
     };
     let terms_of = |texts: &[Vec<f64>], raw: bool| -> Vec<Vec<f64>> {
@@ -64,13 +64,13 @@ fn reference(counts: &[Vec<f64>], config: &RandomIndexingConfig, names: &[&str])
         }
         texts
     } else {
-        let mut now = rows(elemental_vectors(terms, dim, nonzero, |t| {
+        let mut term_vectors = rows(elemental_vectors(terms, dim, nonzero, |t| {
             SplitMix64::from_name(seed, names[t])
         }));
         for _ in 0..config.reflections {
-            now = terms_of(&texts_of(&now), false);
+            term_vectors = terms_of(&texts_of(&term_vectors), false);
         }
-        texts_of(&now)
+        texts_of(&term_vectors)
     }
 }
 
