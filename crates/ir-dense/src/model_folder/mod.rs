@@ -1,8 +1,8 @@
 //! Files of a model folder in the Hugging Face layout.
 //!
-//! - [`config`]: `config.json`
-//! - [`weights`]: reader of `model.safetensors` and `pytorch_model.bin`
-//! - [`safetensors`]: writer of safetensors files
+//! - `config`: `config.json`
+//! - `weights`: reader of `model.safetensors` and `pytorch_model.bin`
+//! - `safetensors`: writer of safetensors files
 //! - this module: JSON files, and atomic writes of files and folders
 
 mod config;

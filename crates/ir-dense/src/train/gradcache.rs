@@ -93,37 +93,51 @@ fn loss_and_vector_gradients(
 
 /// Loss of the scores of all documents for all queries, `[queries, documents]`.
 fn loss_of_scores(scores: Tensor<2>, batch: &TrainingBatch, config: &TrainingConfig) -> Tensor<1> {
-    let [queries, documents] = scores.dims();
     let positives: Vec<usize> = batch.candidates.iter().map(|own| own.start).collect();
-    let device = scores.device();
-    if let Loss::KlDivergence { .. } | Loss::MarginMse = config.loss {
-        let per_query = batch.candidates.first().map_or(0, ExactSizeIterator::len);
-        let columns = batch.candidates.iter().cloned().flatten();
-        let columns = index_tensor(columns.map(|n| n as i64), &device);
-        let columns: Tensor<2, Int> = columns.reshape([queries, per_query]);
-        let teacher = TensorData::new(batch.teacher_scores.clone(), [queries, per_query]);
-        let teacher: Tensor<2> = Tensor::from_data(teacher, &device);
-        let teacher = teacher.div_scalar(config.loss.temperature());
-        let scores = scores.gather(1, columns);
-        return match config.loss {
-            Loss::MarginMse => loss::margin_mse(scores, teacher),
-            _ => loss::kl_divergence(scores, teacher),
-        };
-    }
-    let scores = match batch.masked.contains(&true) {
-        false => scores,
-        true => {
-            let masked = TensorData::new(batch.masked.clone(), [queries, documents]);
-            let masked: Tensor<2, Bool> = Tensor::from_data(masked, &device);
-            loss::mask(scores, masked)
-        }
-    };
     match config.loss {
-        Loss::Symmetric { .. } => loss::symmetric(scores, &positives),
-        Loss::Pointwise { scale } => loss::pointwise(scores, &positives, scale),
-        Loss::Margin { margin } => loss::margin(scores, &positives, margin),
-        _ => loss::softmax(scores, &positives),
+        Loss::Softmax { .. } => loss::softmax(masked(scores, batch), &positives),
+        Loss::Symmetric { .. } => loss::symmetric(masked(scores, batch), &positives),
+        Loss::Pointwise { scale } => loss::pointwise(masked(scores, batch), &positives, scale),
+        Loss::Margin { margin } => loss::margin(masked(scores, batch), &positives, margin),
+        Loss::MarginMse => {
+            let teacher = teacher_scores(batch, config, &scores.device());
+            loss::margin_mse(candidate_scores(scores, batch), teacher)
+        }
+        Loss::KlDivergence { .. } => {
+            let teacher = teacher_scores(batch, config, &scores.device());
+            loss::kl_divergence(candidate_scores(scores, batch), teacher)
+        }
     }
+}
+
+/// Scores without those of known positives of other queries.
+fn masked(scores: Tensor<2>, batch: &TrainingBatch) -> Tensor<2> {
+    if !batch.masked.contains(&true) {
+        return scores;
+    }
+    let mask = TensorData::new(batch.masked.clone(), scores.dims());
+    let mask: Tensor<2, Bool> = Tensor::from_data(mask, &scores.device());
+    loss::mask(scores, mask)
+}
+
+/// Scores of each query's own candidates, `[queries, candidates]`.
+fn candidate_scores(scores: Tensor<2>, batch: &TrainingBatch) -> Tensor<2> {
+    let columns = batch.candidates.iter().cloned().flatten();
+    let columns = index_tensor(columns.map(|n| n as i64), &scores.device());
+    let columns: Tensor<2, Int> = columns.reshape([batch.candidates.len(), candidates(batch)]);
+    scores.gather(1, columns)
+}
+
+/// Teacher scores divided by the temperature, `[queries, candidates]`.
+fn teacher_scores(batch: &TrainingBatch, config: &TrainingConfig, device: &Device) -> Tensor<2> {
+    let shape = [batch.candidates.len(), candidates(batch)];
+    let teacher = TensorData::new(batch.teacher_scores.clone(), shape);
+    Tensor::<2>::from_data(teacher, device).div_scalar(config.loss.temperature())
+}
+
+/// Number of candidates per query.
+fn candidates(batch: &TrainingBatch) -> usize {
+    batch.candidates.first().map_or(0, ExactSizeIterator::len)
 }
 
 /// Texts of one side, split into mini-batches.

@@ -137,8 +137,8 @@ pub fn checkpoint() -> tempfile::TempDir {
     folder
 }
 
-/// Python with sentence-transformers: the variable IR_DENSE_PYTHON. Prints that a test is skipped if
-/// it is not set.
+/// Python with sentence-transformers: the variable IR_DENSE_PYTHON. Prints that a test is skipped
+/// if it is not set.
 pub fn python() -> Option<OsString> {
     let python = std::env::var_os("IR_DENSE_PYTHON");
     if python.is_none() {
