@@ -66,7 +66,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: QrelsAndRuns,
 
-    /// Measure, as in `ir eval`; repeatable [default: nDCG@10, AP, RR, P@5, R@100]
+    /// Measure, as in `ir eval`; repeatable (default: nDCG@10, AP, RR, P@5, R@100)
     #[arg(short = 'm', long, value_name = "MEASURE")]
     measure: Vec<String>,
 
