@@ -25,10 +25,10 @@ use crate::simd::MAX_DIM;
 /// [`FlatIndex`].
 ///
 /// Many times faster than exact search, with a recall that grows with the
-/// [`EfSearch`](crate::EfSearch) of the searcher. Scores are bit-identical to those of the flat index. 8-bit codes and links take about
-/// 40 % of the size of f32 vectors of 384 dimensions. If vectors are too close together for 8-bit
-/// codes (near-duplicates, points of a plane), distances are computed from f32 vectors instead,
-/// which takes longer.
+/// [`EfSearch`](crate::EfSearch) of the searcher. Scores are bit-identical to those of the flat
+/// index. 8-bit codes and links take about 40 % of the size of f32 vectors of 384 dimensions. If
+/// vectors are too close together for 8-bit codes (near-duplicates, points of a plane), distances
+/// are computed from f32 vectors instead, which takes longer.
 ///
 /// # Examples
 /// ```
