@@ -145,7 +145,7 @@ fn filter_conditions_without_effect() {
             ("yeer", "no document has an attribute \"yeer\"; none passes"),
             (
                 "kind<=3",
-                "the attribute \"kind\" is a number in no document",
+                "the attribute \"kind\" is not numeric in any document; only documents without it pass",
             ),
         ] {
             let err = err(filter);

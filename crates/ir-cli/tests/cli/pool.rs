@@ -151,7 +151,7 @@ fn pool_from_runs_to_judgments() {
         &["standard input:1", "expected an integer grade", "\"x\""],
     );
     fails("\nq1 d999 1\n", &["standard input:2", "d999"]);
-    fails("q1 d000 -1\n", &["grade from 0"]);
+    fails("q1 d000 -1\n", &["expected a grade >= 0, found -1"]);
     fails("q1 0 d000 1 extra\n", &["5 columns"]);
     fails(
         "q1 d000 1\nq1 d000 0\n",
