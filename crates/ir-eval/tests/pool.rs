@@ -132,7 +132,7 @@ fn malformed_files() {
         error("\nq1 0 d1 1 x\n"),
         "p:2: expected an integer as grade, found \"x\""
     );
-    let twice = "p:2: document \"d1\" of query \"q1\" is on an earlier line already";
+    let twice = "p:2: document \"d1\" of query \"q1\" is already on an earlier line";
     assert_eq!(error("q1 0 d1 1 0\nq1 0 d1 2 0\n"), twice);
 }
 
