@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn as_the_slow_way() {
+    fn equals_reference_implementation() {
         let readme = include_str!("../../README.md").chars();
         let text: String = readme.filter(|&c| c != '#').take(8000).collect();
         for text in [
