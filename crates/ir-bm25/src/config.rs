@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Analysis;
+use crate::setters::setters;
 
 /// Index configuration. Saved with the index ([`Index::config`](crate::Index::config)).
 ///
@@ -35,18 +36,8 @@ pub struct IndexConfig {
     pub store: StoredFields,
 }
 
-macro_rules! with {
-    ($($name:ident: $field:ident, $type:ty);* $(;)?) => {$(
-        #[doc = concat!("Sets [`", stringify!($field), "`](Self::", stringify!($field), ").")]
-        #[must_use]
-        pub fn $name(self, $field: $type) -> Self {
-            Self { $field, ..self }
-        }
-    )*};
-}
-
 impl IndexConfig {
-    with! {
+    setters! {
         with_analysis: analysis, Analysis;
         with_fields: fields, IndexedFields;
         with_order: order, DocOrder;

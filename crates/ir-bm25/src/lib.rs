@@ -14,6 +14,7 @@ mod index;
 mod indexer;
 mod postings;
 mod search;
+mod setters;
 mod small_float;
 mod stored_fields;
 

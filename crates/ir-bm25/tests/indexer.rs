@@ -40,6 +40,23 @@ fn many() -> Vec<Document> {
     (0..20_000).map(document).collect()
 }
 
+/// Builds an index in `folder`, which also takes the temporary files.
+fn build_in(
+    folder: &Path,
+    name: &str,
+    documents: &[Document],
+    config: &IndexConfig,
+    (threads, memory): (usize, usize),
+) -> Index {
+    let mut builder = IndexBuilder::new(config.clone())
+        .unwrap()
+        .with_threads(threads)
+        .with_memory(memory)
+        .with_temporary_folder(folder);
+    builder.push_all(documents, &mut NoProgress).unwrap();
+    builder.finish_to(folder.join(name)).unwrap()
+}
+
 #[test]
 fn bytes_are_independent_of_threads_and_memory() {
     let documents = many();
@@ -50,16 +67,10 @@ fn bytes_are_independent_of_threads_and_memory() {
             .with_store(StoredFields::Attributes);
         let folder = tempfile::tempdir().unwrap();
         let save = |threads: usize, memory: usize| {
-            let path = folder.path().join("same.ir");
-            let mut builder = IndexBuilder::new(config.clone())
-                .unwrap()
-                .with_threads(threads)
-                .with_memory(memory)
-                .with_temporary_folder(folder.path());
-            builder.push_all(&documents, &mut NoProgress).unwrap();
-            builder.finish_to(&path).unwrap();
+            let setup = (threads, memory);
+            build_in(folder.path(), "same.ir", &documents, &config, setup);
             assert_eq!(names(folder.path()), ["same.ir"]);
-            fs::read(path).unwrap()
+            fs::read(folder.path().join("same.ir")).unwrap()
         };
         let one = save(1, usize::MAX);
         // Zero threads count as one.
@@ -70,7 +81,7 @@ fn bytes_are_independent_of_threads_and_memory() {
     }
 }
 
-/// Enough for several chunks, so that workers overtake each other and runs are spilled and merged.
+/// Several chunks per thread: chunks finish out of order, runs are spilled and merged.
 #[test]
 fn bytes_are_equal_over_many_chunks() {
     let documents: Vec<Document> = (0..50_000_u64)
@@ -90,15 +101,10 @@ fn bytes_are_equal_over_many_chunks() {
     let config = IndexConfig::default().with_store(StoredFields::Everything);
     let folder = tempfile::tempdir().unwrap();
     let mut seen = Vec::new();
-    for (threads, memory) in [(1, usize::MAX), (2, 1), (8, 1 << 20), (3, 3 << 20)] {
-        let path = folder.path().join(format!("{threads}.ir"));
-        let mut builder = IndexBuilder::new(config.clone())
-            .unwrap()
-            .with_threads(threads)
-            .with_memory(memory)
-            .with_temporary_folder(folder.path());
-        builder.push_all(&documents, &mut NoProgress).unwrap();
-        let index = builder.finish_to(&path).unwrap();
+    for setup in [(1, usize::MAX), (2, 1), (8, 1 << 20), (3, 3 << 20)] {
+        let name = format!("{}.ir", setup.0);
+        let path = folder.path().join(&name);
+        let index = build_in(folder.path(), &name, &documents, &config, setup);
         assert_eq!(index.path(), Some(path.as_path()));
         assert_eq!(index.as_bytes(), std::fs::read(&path).unwrap());
         seen.push(index);
@@ -115,7 +121,6 @@ fn bytes_are_equal_over_many_chunks() {
     assert_eq!(index.ids().id(ranking.hits()[0].doc), d.id);
 }
 
-/// The largest collection at hand, twice with different means.
 #[test]
 fn a_real_collection_gives_the_same_bytes() {
     let Some(folder) = common::data() else { return };
@@ -142,7 +147,7 @@ fn statistics_are_lucenes() {
     ];
     let index = built(&documents, IndexConfig::default());
     let stats = index.stats();
-    // "the" is a stop word: document a has the field in no sense that counts.
+    // Document a contains a stop word only: it has no token in the field.
     let field = &stats.fields[0];
     assert_eq!((stats.documents, field.docs, field.tokens), (3, 2, 4));
     assert_eq!((field.terms, field.postings, field.longest), (2, 3, 3));
@@ -219,11 +224,22 @@ fn repeated_ids_are_rejected_or_kept() {
     assert_eq!(ids(&once, 3), distinct);
     distinct.sort();
     assert_eq!(distinct, ["a", "b", "twice"]);
-    // Records of one id keep the order in which they came.
+    // Documents with the same id keep their insertion order.
     let first = index.ids().get("twice").unwrap();
     assert_eq!(index.document(first).unwrap().text, "tea");
     let second = DocNum::new(first.get() + 1);
     assert_eq!(index.document(second).unwrap().text, "tea tea");
+}
+
+#[test]
+fn repeated_ids() {
+    let documents = ["x", "y", "x"].map(|id| Document::new(id).with_text("tea"));
+    let error = Index::build(&documents[..], &IndexConfig::default(), &mut NoProgress).unwrap_err();
+    assert!(
+        matches!(&error, BuildError::Ids(IdError::Duplicate { id, first: 0, second: 2 }) if id == "x")
+    );
+    let config = IndexConfig::default().with_duplicates(DuplicateIds::Keep);
+    assert_eq!(built(&documents, config).len(), 3);
 }
 
 #[test]
@@ -233,7 +249,7 @@ fn blank_documents_are_counted() {
         blank("no text", ""),
         Document::new("x").with_text("tea").with("year", 1990_i64),
         blank("spaces", " \t\r\n\u{1}"),
-        // A stop word, a sign and a wide space are content, though not one that is found.
+        // A stop word, punctuation and an ideographic space are content, but yield no tokens.
         blank("stop word", "the"),
         blank("sign", "!"),
         blank("wide space", "\u{3000}"),
@@ -288,7 +304,7 @@ struct Upper;
 impl Analyzer for Upper {
     fn analyze(&self, text: &str, emit: &mut dyn FnMut(Token<'_>)) {
         let term = text.to_uppercase();
-        assert!(!term.contains("BOOM"), "a bug of the caller's");
+        assert!(!term.contains("BOOM"), "a bug in the custom analyzer");
         emit(Token {
             term: &term,
             start: 0,
@@ -305,9 +321,11 @@ fn custom_analyzers_are_set_again_after_opening() {
             .unwrap()
             .with_analyzer("upper", Arc::new(Upper))
     };
-    let mut own = builder();
-    own.push(&Document::new("a").with_text("tea time")).unwrap();
-    let index = own.finish().unwrap();
+    let mut custom = builder();
+    custom
+        .push(&Document::new("a").with_text("tea time"))
+        .unwrap();
+    let index = custom.finish().unwrap();
     let found = |index: &Index| {
         index
             .searcher(Bm25::ANSERINI)
@@ -328,9 +346,9 @@ fn custom_analyzers_are_set_again_after_opening() {
         1
     );
 
-    let mut own = builder().with_threads(2);
-    own.push(&Document::new("b").with_text("boom")).unwrap();
-    let error = own.finish().unwrap_err();
+    let mut custom = builder().with_threads(2);
+    custom.push(&Document::new("b").with_text("boom")).unwrap();
+    let error = custom.finish().unwrap_err();
     assert!(matches!(error, BuildError::Panicked { documents: 1, first } if first == "b"));
 }
 
@@ -409,13 +427,13 @@ fn cancellation_keeps_the_existing_file() {
         let config = IndexConfig::default();
         let error = Index::build_to(&path, &documents, &config, &mut stop).unwrap_err();
         assert!(matches!(error, BuildError::Canceled), "{error}");
-        assert_eq!(seen, stop_at, "asked on after the stop");
+        assert_eq!(seen, stop_at, "a report after cancellation");
         assert_eq!(names(folder.path()), ["x.ir"]);
         assert!(fs::read(&path).unwrap() == before);
     }
 }
 
-/// Two documents, and then the file is damaged.
+/// Collection whose reader fails after the first document.
 struct FailingCorpus(AtomicBool);
 
 impl Corpus for FailingCorpus {
@@ -494,7 +512,7 @@ fn unwritable_destinations_are_errors() {
     ));
     let no_space = std::path::Path::new("/dev/full");
     if no_space.exists() {
-        // Whatever the system calls it, it is an error with the path, and not a panic.
+        // The system's error differs between platforms; the message names the path.
         let error = index.save(no_space).unwrap_err();
         assert!(error.to_string().contains("/dev/full"));
     }
@@ -507,7 +525,7 @@ fn unwritable_directories_are_errors() {
         &[Document::new("a").with_text("tea")],
         IndexConfig::default(),
     );
-    // A folder in the place of the file.
+    // A directory at the path of the file.
     let error = index.save(folder.path()).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -517,7 +535,7 @@ fn unwritable_directories_are_errors() {
         error.source().unwrap().to_string(),
         "expected a file, found a directory"
     );
-    // A file in the place of the folder.
+    // A file at the path of the directory.
     let file = folder.path().join("file");
     fs::write(&file, "old").unwrap();
     assert!(matches!(

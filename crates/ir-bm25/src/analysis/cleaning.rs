@@ -1,6 +1,7 @@
 //! Query cleaning before analysis.
 
 use super::StopWords;
+use crate::setters::setters;
 use serde::{Deserialize, Serialize};
 
 /// Query cleaning: text to text, before analysis. The steps are those of the DataFinder experiments
@@ -9,8 +10,9 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// use ir_bm25::analysis::{QueryCleaning, StopWords};
 ///
-/// let cleaning = QueryCleaning::datafinder(); assert_eq!(cleaning.clean("We study state-of-the-art
-/// QA, e.g. on SQuAD."), "study state art QA e g SQuAD");
+/// let cleaning = QueryCleaning::datafinder();
+/// let query = "We study state-of-the-art QA, e.g. on SQuAD.";
+/// assert_eq!(cleaning.clean(query), "study state art QA e g SQuAD");
 /// assert_eq!(QueryCleaning::default().clean(" As  it is. "), " As  it is. ");
 /// assert_eq!(QueryCleaning::default().with_lower_case(true).clean("As IS"), "as is");
 /// ```
@@ -50,25 +52,10 @@ impl QueryCleaning {
         }
     }
 
-    /// Enables or disables punctuation removal.
-    #[must_use]
-    pub fn with_punctuation_removed(self, punctuation: bool) -> Self {
-        Self {
-            punctuation,
-            ..self
-        }
-    }
-
-    /// Enables or disables lowercasing.
-    #[must_use]
-    pub fn with_lower_case(self, lower_case: bool) -> Self {
-        Self { lower_case, ..self }
-    }
-
-    /// Sets the stop words.
-    #[must_use]
-    pub fn with_stop_words(self, stop_words: StopWords) -> Self {
-        Self { stop_words, ..self }
+    setters! {
+        with_punctuation_removed: punctuation, bool;
+        with_lower_case: lower_case, bool;
+        with_stop_words: stop_words, StopWords;
     }
 
     /// Applies the enabled steps to a query.

@@ -11,10 +11,12 @@ use std::ops::Range;
 /// use ir_bm25::analysis::{Analysis, Highlighter, mark};
 ///
 /// # fn main() -> Result<(), ir_bm25::analysis::AnalysisError> {
-/// let pipeline = Analysis::anserini().build()?; let highlighter = Highlighter::new(&pipeline,
-/// "runs of dogs"); let text = "The dog's owner was running late.";
-/// assert_eq!(highlighter.spans(text), [4..9, 20..27]); assert_eq!(mark(text,
-/// &highlighter.spans(text), "[", "]"), "The [dog's] owner was [running] late.");
+/// let pipeline = Analysis::anserini().build()?;
+/// let highlighter = Highlighter::new(&pipeline, "runs of dogs");
+/// let text = "The dog's owner was running late.";
+/// let spans = highlighter.spans(text);
+/// assert_eq!(spans, [4..9, 20..27]);
+/// assert_eq!(mark(text, &spans, "[", "]"), "The [dog's] owner was [running] late.");
 ///
 /// let snippet = highlighter.snippet(text, 16);
 /// assert_eq!(&text[snippet.range], "The dog's owner");

@@ -35,6 +35,7 @@ pub use stemmer::Stemmer;
 pub use stop_words::StopWords;
 pub use tokenizer::Tokenizer;
 
+use crate::setters::setters;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -141,40 +142,13 @@ impl Analysis {
         }
     }
 
-    /// Sets the [`tokenizer`](Self::tokenizer).
-    #[must_use]
-    pub fn with_tokenizer(self, tokenizer: Tokenizer) -> Self {
-        Self { tokenizer, ..self }
-    }
-
-    /// Sets the maximum token length in UTF-16 units.
-    #[must_use]
-    pub fn with_max_len(self, max_len: usize) -> Self {
-        Self { max_len, ..self }
-    }
-
-    /// Enables or disables possessive removal.
-    #[must_use]
-    pub fn with_possessive(self, possessive: bool) -> Self {
-        Self { possessive, ..self }
-    }
-
-    /// Enables or disables lowercasing.
-    #[must_use]
-    pub fn with_lower_case(self, lower_case: bool) -> Self {
-        Self { lower_case, ..self }
-    }
-
-    /// Sets the stop words.
-    #[must_use]
-    pub fn with_stop_words(self, stop_words: StopWords) -> Self {
-        Self { stop_words, ..self }
-    }
-
-    /// Sets the [`stemmer`](Self::stemmer).
-    #[must_use]
-    pub fn with_stemmer(self, stemmer: Stemmer) -> Self {
-        Self { stemmer, ..self }
+    setters! {
+        with_tokenizer: tokenizer, Tokenizer;
+        with_max_len: max_len, usize;
+        with_possessive: possessive, bool;
+        with_lower_case: lower_case, bool;
+        with_stop_words: stop_words, StopWords;
+        with_stemmer: stemmer, Stemmer;
     }
 
     /// Validates the configuration and creates the analyzer.

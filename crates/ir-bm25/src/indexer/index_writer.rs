@@ -116,12 +116,8 @@ pub(super) fn write_index<W: Write>(
     let mut lists = PostingsWriter {
         order: &order,
         lengths: &lengths,
+        total: fields.iter().map(|field| field.tokens).sum(),
         fields: &mut fields,
-        total: lengths
-            .iter()
-            .flatten()
-            .map(|&length| u64::from(length))
-            .sum(),
         tokens: 0,
         offset: 0,
     };
@@ -214,8 +210,11 @@ struct PostingsWriter<'a> {
     order: &'a DocNumbering,
     lengths: &'a [Vec<u32>],
     fields: &'a mut [FieldStats],
+    /// Number of tokens in the collection, for progress reports.
     total: u64,
+    /// Number of tokens whose postings are written.
     tokens: u64,
+    /// Offset of the next list in the section.
     offset: u64,
 }
 
@@ -257,8 +256,7 @@ impl PostingsWriter<'_> {
                 }
             }
             if !more {
-                let terms = terms.into_inner().map_err(|error| unsorted(path, error));
-                return terms;
+                return terms.into_inner().map_err(|error| unsorted(path, error));
             }
         }
     }
@@ -301,8 +299,7 @@ impl PostingsWriter<'_> {
                 source,
             })?;
             self.offset += bytes.len() as u64;
-            let tokens: u64 = list.postings.iter().map(|p| u64::from(p.tf)).sum();
-            self.tokens += tokens;
+            self.tokens += list.postings.iter().map(|p| u64::from(p.tf)).sum::<u64>();
             if let Some(stats) = self.fields.get_mut(field_of(&list.key)) {
                 stats.terms += 1;
                 stats.postings += list.postings.len() as u64;

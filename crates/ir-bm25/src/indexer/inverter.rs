@@ -10,7 +10,8 @@ use crate::{BuildError, IndexedFields, StoredFields, stored_fields};
 /// An inverted chunk of documents.
 #[derive(Debug, Default)]
 pub(super) struct InvertedChunk {
-    /// Terms in ascending order with their postings, in the form of [`super::run`].
+    /// Terms in ascending order with their postings, encoded as a sorted run
+    /// ([`super::sorted_run`]).
     pub(super) run: Vec<u8>,
     /// Document lengths in tokens, by field.
     pub(super) lengths: Vec<Vec<u32>>,

@@ -76,7 +76,6 @@ pub struct IndexBuilder {
 #[derive(Debug, Default)]
 struct IndexedDocs {
     ids: DocIds,
-    id_bytes: usize,
     blank_dropped: u64,
     /// Empty until a document has a year.
     years: Vec<Option<i64>>,
@@ -288,7 +287,6 @@ impl IndexBuilder {
             return Ok(());
         }
         let number = self.indexed.ids.push(&doc.id)?;
-        self.indexed.id_bytes += doc.id.len();
         let year = doc.attributes.year();
         if year.is_some() && self.indexed.years.is_empty() {
             self.indexed.years = vec![None; number.index()];

@@ -320,7 +320,7 @@ impl<'a> PostingsCursor<'a> {
     }
 }
 
-/// Points ascend by frequency; where they stop to, the rest is filling.
+/// Decodes impacts, up to the padding: impacts ascend by frequency, padding repeats the last one.
 #[inline]
 fn impacts(bytes: &[u8]) -> impl Iterator<Item = Impact> + use<'_> {
     let mut before = 0;

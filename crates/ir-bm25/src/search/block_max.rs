@@ -121,8 +121,8 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
         }
     }
 
-    /// The end of the range from `start`: the first end of a block of an essential list, at
-    /// threshold the minimum range.
+    /// The end of the range from `start`: the first end of a block of an essential list, but
+    /// at least the minimum range.
     fn range_end(&mut self, start: u32) -> u32 {
         let mut end = start.saturating_add(MAX_RANGE);
         // If no list was essential, the last one stands in.

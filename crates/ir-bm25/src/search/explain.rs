@@ -32,30 +32,31 @@ pub(super) fn explain(
             DocLengths::Exact => "tokens in the field",
             DocLengths::OneByte => "tokens in the field, in Lucene's one-byte encoding",
         };
-        let leaf = |value: f32, what: String| Explanation::new(value, what);
         let (n, df) = (model.documents(), term.cursor.df());
-        let weight = leaf(term.scorer.weight, "w = boost × idf".to_owned())
-            .with_detail(leaf(
-                term.boost,
-                "boost: count in the query × weight of the field".to_owned(),
-            ))
-            .with_detail(leaf(
-                term.idf,
-                format!("idf = ln(1 + (N - df + 0.5) / (df + 0.5)), N = {n}, df = {df}"),
-            ));
+        let boost = Explanation::new(
+            term.boost,
+            "boost: count in the query × weight of the field",
+        );
+        let idf = Explanation::new(
+            term.idf,
+            format!("idf = ln(1 + (N - df + 0.5) / (df + 0.5)), N = {n}, df = {df}"),
+        );
+        let weight = Explanation::new(term.scorer.weight, "w = boost × idf")
+            .with_detail(boost)
+            .with_detail(idf);
         let length = term.scorer.length(doc) as f32;
         let term_score = Explanation::new(
             value,
             format!("{name}:{text}: w - w / (1 + tf / (k1 × (1 - b + b × length / average)))"),
         )
         .with_detail(weight)
-        .with_detail(leaf(tf as f32, "tf: occurrences in the field".to_owned()))
-        .with_detail(leaf(k1, "k1".to_owned()))
-        .with_detail(leaf(b, "b".to_owned()))
-        .with_detail(leaf(length, format!("length: {encoding}")))
-        .with_detail(leaf(
+        .with_detail(Explanation::new(tf as f32, "tf: occurrences in the field"))
+        .with_detail(Explanation::new(k1, "k1"))
+        .with_detail(Explanation::new(b, "b"))
+        .with_detail(Explanation::new(length, format!("length: {encoding}")))
+        .with_detail(Explanation::new(
             model.average(),
-            "average length of the documents with the field".to_owned(),
+            "average length of the documents with the field",
         ));
         details.push(term_score);
     }

@@ -38,10 +38,11 @@ const MAX_PRUNED_LISTS: usize = 40;
 /// let documents = vec![
 ///     Document::new("a").with_title("Tea").with_text("A drink made of leaves"),
 ///     Document::new("b").with_title("Drinks").with_text("Tea, coffee, milk"),
-/// ]; let config = IndexConfig::default().with_fields(IndexedFields::Separate); let index =
-/// Index::build(&documents, &config, &mut NoProgress)?; let searcher =
-/// index.searcher(Bm25::new(1.2, 0.75))?.with_weights(&[("title", 3.0), ("text", 1.0)])?; let
-/// ranking = searcher.search("tea", &Search::top(2))?;
+/// ];
+/// let config = IndexConfig::default().with_fields(IndexedFields::Separate);
+/// let index = Index::build(&documents, &config, &mut NoProgress)?;
+/// let searcher = index.searcher(Bm25::LUCENE)?.with_weights(&[("title", 3.0), ("text", 1.0)])?;
+/// let ranking = searcher.search("tea", &Search::top(2))?;
 /// assert_eq!(index.ids().id(ranking.hits()[0].doc), "a");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -137,13 +138,17 @@ impl Searcher {
     /// use ir_bm25::{Bm25, Index, IndexConfig};
     /// use ir_core::{Document, NoProgress, Retriever, Search};
     ///
-    /// let documents = vec![Document::new("a").with_text("green tea"),
-    /// Document::new("b").with_text("black tea")]; let index = Index::build(&documents,
-    /// &IndexConfig::default(), &mut NoProgress)?; let searcher = index.searcher(Bm25::ANSERINI)?;
-    /// let best = searcher.search("black tea", &Search::top(1))?.hits()[0]; let why =
-    /// searcher.explain("black tea", best.doc)?; assert_eq!(why.value, best.score);
-    /// assert_eq!(why.details.iter().map(|term| f64::from(term.value)).sum::<f64>() as f32,
-    /// best.score);
+    /// let documents = vec![
+    ///     Document::new("a").with_text("green tea"),
+    ///     Document::new("b").with_text("black tea"),
+    /// ];
+    /// let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress)?;
+    /// let searcher = index.searcher(Bm25::ANSERINI)?;
+    /// let best = searcher.search("black tea", &Search::top(1))?.hits()[0];
+    /// let why = searcher.explain("black tea", best.doc)?;
+    /// assert_eq!(why.value, best.score);
+    /// let sum: f64 = why.details.iter().map(|term| f64::from(term.value)).sum();
+    /// assert_eq!(sum as f32, best.score);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -1,9 +1,9 @@
 //! BM25 term scores and their upper bounds.
 //!
-//! This module is the only one that depends on BM25. To add another scoring function that is a sum
-//! over terms, increases with the frequency and decreases with the length, replace [`FieldModel`]
-//! (the table of length factors) and [`TermScorer::score`]; the impacts of the postings bound it
-//! too.
+//! BM25 is computed here alone ([`super::explain`] prints its formula). To add another scoring
+//! function that is a sum over terms, increases with the frequency and decreases with the length,
+//! replace [`FieldModel`] (the table of length factors) and the formula of [`TermScorer`]; the
+//! impacts of the postings bound it too.
 //!
 //! Every step is one correctly rounded float operation that is monotone in the frequency and in
 //! the length. So the same steps applied to an [`Impact`] give an upper bound of the *computed*

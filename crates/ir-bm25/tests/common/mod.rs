@@ -5,11 +5,10 @@
     reason = "every test uses some of the helpers"
 )]
 
+use std::borrow::Borrow;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-
-use std::borrow::Borrow;
 
 use ir_bm25::{Index, IndexConfig};
 use ir_core::{Document, NoProgress};

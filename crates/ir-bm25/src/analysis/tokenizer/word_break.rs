@@ -8,7 +8,7 @@
 
 use super::classes::{WordBreakClass, class};
 
-/// Whether a byte is an ASCII letter or digit.
+/// Membership of a byte in the ASCII letters and digits.
 const ALPHANUMERIC: [bool; 256] = {
     let mut table = [false; 256];
     let mut i = 0;
@@ -60,7 +60,7 @@ fn plain_word(bytes: &[u8], start: usize, max: usize) -> Option<usize> {
     }
     match bytes.get(end) {
         None => Some(end),
-        // These join when a letter or digit (or something outside ASCII) follows.
+        // Joiners, if a letter, a digit or a non-ASCII character follows.
         Some(b'.' | b',' | b':' | b';' | b'\'') => match bytes.get(end + 1) {
             Some(&next) if !next.is_ascii() || next.is_ascii_alphanumeric() => None,
             _ => Some(end),
@@ -134,7 +134,7 @@ enum Word {
     HebrewQuote,
     /// Hebrew letter and double quote: a Hebrew letter must follow.
     HebrewDoubleQuote,
-    /// The Hebrew letter after that.
+    /// Hebrew letter after a double quote.
     HebrewAfterDoubleQuote,
     /// Letter and joiner: a letter must follow.
     LetterJoiner,
@@ -171,8 +171,7 @@ impl Word {
         }
         let begin = Self::begin(next);
         match self {
-            Self::Underscores => begin.or((next == C::ExtendNumLet).then_some(self)),
-            Self::Joined => begin.or((next == C::ExtendNumLet).then_some(self)),
+            Self::Underscores | Self::Joined => begin.or((next == C::ExtendNumLet).then_some(self)),
             // After a joiner, a Hebrew letter counts as any letter.
             Self::LetterJoiner => {
                 matches!(next, C::Letter | C::EmojiLetter | C::Hebrew).then_some(Self::Letter)
@@ -207,12 +206,23 @@ impl Word {
     }
 }
 
-fn word(mut window: TokenWindow<'_>, first: WordBreakClass) -> Option<usize> {
-    let mut state = Word::begin(first).unwrap_or(Word::Underscores);
-    let mut end = state.is_complete().then_some(window.at);
-    while let Some(next) = window.next().and_then(|class| state.step(class)) {
+fn word(window: TokenWindow<'_>, first: WordBreakClass) -> Option<usize> {
+    let start = Word::begin(first).unwrap_or(Word::Underscores);
+    longest_match(window, start, Word::step, Word::is_complete)
+}
+
+/// The end of the longest complete match of an automaton that is in the state `state` after the
+/// first character.
+fn longest_match<S: Copy>(
+    mut window: TokenWindow<'_>,
+    mut state: S,
+    step: impl Fn(S, WordBreakClass) -> Option<S>,
+    is_complete: impl Fn(S) -> bool,
+) -> Option<usize> {
+    let mut end = is_complete(state).then_some(window.at);
+    while let Some(next) = window.next().and_then(|class| step(state, class)) {
         state = next;
-        if state.is_complete() {
+        if is_complete(state) {
             end = Some(window.at);
         }
     }
@@ -222,25 +232,25 @@ fn word(mut window: TokenWindow<'_>, first: WordBreakClass) -> Option<usize> {
 /// State in an emoji sequence.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Emoji {
-    /// Leading joiners: a pictograph must follow.
+    /// Leading zero-width joiners: a pictograph must follow.
     Leading,
-    /// A pictograph with its marks.
+    /// Pictograph with its marks.
     Pictograph,
-    /// The same, a joiner last: a further pictograph may follow.
+    /// Pictograph and joiner: another pictograph may follow.
     PictographJoiner,
-    /// A skin tone that has no pictograph of its own, with its marks.
+    /// Skin tone modifier without a pictograph before it, with its marks.
     Tone,
-    /// The same, a joiner last.
+    /// Skin tone modifier and joiner: a pictograph may follow.
     ToneJoiner,
-    /// The selector of the emoji form behind a pictograph.
+    /// Pictograph and emoji presentation selector.
     Selected,
-    /// One joiner behind it: a pictograph or a skin tone must follow.
+    /// Selector and one joiner: a pictograph or a skin tone modifier must follow.
     SelectedJoiner,
-    /// More joiners: a pictograph must follow.
+    /// Selector and several joiners: a pictograph must follow.
     SelectedJoiners,
-    /// Tags behind the selector: the end of the tags must follow.
+    /// Selector and tags: the cancel tag must follow.
     Tags,
-    /// The end of the tags: nothing follows.
+    /// Complete tag sequence: nothing follows.
     Tagged,
 }
 
@@ -293,23 +303,16 @@ impl Emoji {
     }
 }
 
-fn emoji(mut window: TokenWindow<'_>, first: WordBreakClass) -> Option<usize> {
-    let mut state = match first {
+fn emoji(window: TokenWindow<'_>, first: WordBreakClass) -> Option<usize> {
+    let start = match first {
         WordBreakClass::ZeroWidthJoiner => Emoji::Leading,
         WordBreakClass::Modifier => Emoji::Tone,
         _ => Emoji::Pictograph,
     };
-    let mut end = state.is_complete().then_some(window.at);
-    while let Some(next) = window.next().and_then(|class| state.step(class)) {
-        state = next;
-        if state.is_complete() {
-            end = Some(window.at);
-        }
-    }
-    end
+    longest_match(window, start, Emoji::step, Emoji::is_complete)
 }
 
-/// `#` or `*` as a key: the frame must follow, after marks and the selector of the emoji form.
+/// Keycap sequence: `#` or `*`, marks and an emoji presentation selector, and the enclosing keycap.
 fn keycap(mut window: TokenWindow<'_>) -> Option<usize> {
     let mut end = None;
     let (mut framed, mut selected) = (false, false);
@@ -317,7 +320,7 @@ fn keycap(mut window: TokenWindow<'_>) -> Option<usize> {
         match next {
             WordBreakClass::EmojiSelector if !selected => (selected, framed) = (true, false),
             WordBreakClass::Keycap => framed = true,
-            // Behind the selector, the frame comes first.
+            // After the selector, the keycap precedes any other mark.
             _ if next.extends_emoji() && (framed || !selected) => {}
             _ => break,
         }
@@ -328,7 +331,7 @@ fn keycap(mut window: TokenWindow<'_>) -> Option<usize> {
     end
 }
 
-/// A flag: two regional indicators.
+/// Flag: two regional indicators.
 fn flag(mut window: TokenWindow<'_>) -> Option<usize> {
     loop {
         let next = window.next()?;
@@ -369,7 +372,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_short_cut_for_ascii_changes_nothing(
+        fn the_ascii_fast_path_equals_the_full_grammar(
             text in "[a-c0-1A ._,:;'\"#*@\n\0-]{0,40}",
             any in any::<String>(),
             max in 2_usize..8,
@@ -382,9 +385,9 @@ mod tests {
         }
     }
 
-    /// Takes linear time; quadratic time would be an hour.
+    /// Quadratic time would take about an hour.
     #[test]
-    fn a_run_of_millions_of_letters_is_cut_in_one_pass() {
+    fn long_runs_of_letters_are_split_in_linear_time() {
         let text = "x".repeat(10_000_000);
         let mut pieces = 0;
         split(&text, 255, &mut |start, end| {
@@ -395,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_looks_further_than_the_longest_token() {
+    fn lookahead_ends_at_the_maximum_token_length() {
         let text = format!("{}'s", "x".repeat(255));
         assert_eq!(tokens(&text, 255), [(0, 255), (256, 257)]);
         assert_eq!(tokens(&text, 300), [(0, 257)]);

@@ -1,0 +1,14 @@
+//! Setters of configuration structs.
+
+/// Defines methods that replace one field: `with_order: order, DocOrder;` sets the field `order`.
+macro_rules! setters {
+    ($($name:ident: $field:ident, $type:ty);* $(;)?) => {$(
+        #[doc = concat!("Sets [`", stringify!($field), "`](Self::", stringify!($field), ").")]
+        #[must_use]
+        pub fn $name(self, $field: $type) -> Self {
+            Self { $field, ..self }
+        }
+    )*};
+}
+
+pub(crate) use setters;
