@@ -43,7 +43,6 @@ reference; tau_ap_b: symmetric). A topic without results scores 0.
 A table has a header and tab- or comma-separated columns; an empty cell, - or
 NA is a missing label. Integer labels are ordered numerically.";
 
-/// The arguments of `ir agree`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -71,7 +70,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs `ir agree`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let files: Vec<&String> = args.qrels.iter().chain(&args.run).collect();
     at_most_one_stdin(&files)?;

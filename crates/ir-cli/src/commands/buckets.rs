@@ -29,7 +29,6 @@ the query's number of relevant documents. A query without results scores 0.
 This is the published evaluation of DataFinder; its buckets are the default:
 501-2500, 101-500, 51-100, 21-50, 6-20, 1-5.";
 
-/// The arguments of `ir buckets`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("frequencies").required(true).args(["counts", "training"]))]
@@ -81,7 +80,6 @@ struct RunRecall {
     buckets: Vec<FrequencyBucketRecall>,
 }
 
-/// Runs `ir buckets`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let files = [
         Some(&args.qrels),

@@ -20,7 +20,6 @@ Examples:
 Collections are looked up in the folder IR_DATA (environment variable). The
 collection `bundled` is built in and always available.";
 
-/// The arguments of `ir datasets`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
@@ -51,7 +50,6 @@ enum Action {
     },
 }
 
-/// Runs `ir datasets`.
 pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     let catalog = Catalog::from_env();
     let mut out = OutputSink::open(None)?;

@@ -30,7 +30,6 @@ Values are means over the topics of both runs:
 Exit codes are those of diff(1): 0 identical, 1 different, 2 failure. Tags are
 not compared.";
 
-/// The arguments of `ir diff`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -82,7 +81,7 @@ fn persistence(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Runs `ir diff`. Returns whether the runs are identical.
+/// Returns whether the runs are identical.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<bool> {
     let files = [args.first.clone(), args.second.clone()];
     at_most_one_stdin(&files)?;

@@ -41,7 +41,6 @@ The comb methods first normalize the scores of each ranking:
 Rankings are read in trec_eval's order. Ties in the result are written in that
 order too: by descending document id.";
 
-/// The arguments of `ir fuse`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -156,7 +155,6 @@ impl Args {
     }
 }
 
-/// Runs `ir fuse`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let fusion = args.fusion()?;
     let reading = RunOptions {

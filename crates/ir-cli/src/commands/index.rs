@@ -29,7 +29,6 @@ words, Porter stemmer; ties broken by id. BM25's k1 and b are set at search
 time. The index is one file, written atomically; its bytes do not depend on
 --memory or --threads.";
 
-/// The arguments of `ir index`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -73,7 +72,6 @@ impl From<StoredFieldsOption> for StoredFields {
     }
 }
 
-/// Runs `ir index`.
 pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;

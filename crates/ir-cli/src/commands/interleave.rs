@@ -42,7 +42,6 @@ it prints the credit of each run per topic, and the number of topics won.
   round-robin  runs in turn; a document already shown uses up the turn, as in
                DataFinder's code; credit as in team-draft";
 
-/// The arguments of `ir interleave`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -103,7 +102,6 @@ enum LeadingRun {
     Second,
 }
 
-/// Runs `ir interleave`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     at_most_one_stdin(&args.runs.iter().chain(&args.clicks).collect::<Vec<_>>())?;
     reject_same_destination(args.output.as_deref(), args.teams.as_deref(), "--teams")?;

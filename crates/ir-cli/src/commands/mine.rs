@@ -58,7 +58,6 @@ Examples (--examples) are JSON lines: query, and positives or
 positive_passages, which are texts with ids, or ids of the collection. --keep
 keeps their negatives before the mined ones.";
 
-/// The arguments of `ir mine`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -235,7 +234,6 @@ struct MiningInput {
     left_out: Vec<String>,
 }
 
-/// Runs `ir mine`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;

@@ -31,7 +31,6 @@ Only fetch uses the network. HF_ENDPOINT sets another hub than
 https://huggingface.co, HF_TOKEN gives access to private models, and
 HF_HUB_OFFLINE=1 disables downloads.";
 
-/// The arguments of `ir models`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
@@ -58,7 +57,6 @@ enum Action {
     },
 }
 
-/// Runs `ir models`.
 pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     let Some(cache) = ModelCache::from_env() else {
         bail!("expected HF_HOME or a home directory for the model cache, found neither");

@@ -26,7 +26,6 @@ no other run retrieved (a pool without the run would lack them). The second
 has the regions of the Venn diagram: documents retrieved by exactly these
 runs. The regions add up to the union. Counts are of (topic, document) pairs.";
 
-/// The arguments of `ir overlap`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -55,7 +54,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs `ir overlap`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     at_most_one_stdin(&args.runs.iter().chain(&args.qrels).collect::<Vec<_>>())?;
     let qrels = match &args.qrels {

@@ -42,7 +42,6 @@ bioCADDIE 2016 (Cohen et al., Database 2017): --preset biocaddie-organizers is
 --depth 300; --preset biocaddie-submitted, with the judgments of the former as
 --judged, is --depth 10 --sample 100:5%.";
 
-/// The arguments of `ir pool`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -129,7 +128,6 @@ fn sample(text: &str) -> Result<(usize, StratumSample), String> {
     Ok((to, take))
 }
 
-/// Runs `ir pool`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     match &args.merge {
         Some(pool) => merge(args, pool, console),

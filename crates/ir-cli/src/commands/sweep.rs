@@ -25,7 +25,6 @@ query; the mean of these scores is an unbiased estimate of the tuned system.
 The oracle setting has the highest mean over all queries. Ties are broken by
 file name. Settings are listed and named by their files.";
 
-/// The arguments of `ir sweep`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -56,7 +55,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs `ir sweep`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if args.input.runs.len() < 2 {
         return Err(expected_two_runs(&args.input.qrels).into());

@@ -28,43 +28,20 @@ pub(crate) struct Console {
 }
 
 /// Usage error that clap cannot detect, such as incompatible option values. Exit code 2.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
 
-impl Display for Usage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Usage {}
-
 /// The command was interrupted and wrote nothing.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted; nothing was written")]
 pub(crate) struct Interrupted;
-
-impl Display for Interrupted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("interrupted; nothing was written")
-    }
-}
-
-impl std::error::Error for Interrupted {}
 
 /// The command was interrupted and can be resumed; the message says how.
 #[cfg(feature = "dense")]
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct Resumable(pub(crate) String);
-
-#[cfg(feature = "dense")]
-impl Display for Resumable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-#[cfg(feature = "dense")]
-impl std::error::Error for Resumable {}
 
 impl Console {
     /// `quiet` suppresses everything but errors.
@@ -89,7 +66,7 @@ impl Console {
         }
     }
 
-    /// How far a long job has come, and what it ended with. Also shown in a log.
+    /// Prints a milestone or the result of a long job, also when standard error is not a terminal.
     #[cfg(feature = "dense")]
     pub(crate) fn log(&self, what: impl Display) {
         if !self.quiet {

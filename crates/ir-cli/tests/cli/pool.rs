@@ -155,7 +155,7 @@ fn pool_from_runs_to_judgments() {
     fails("q1 0 d000 1 extra\n", &["5 columns"]);
     fails(
         "q1 d000 1\nq1 d000 0\n",
-        &["standard input:2", "expected grade 1"],
+        &["standard input:2", "expected the existing grade 1, found 0"],
     );
     let not_drawn = pool
         .lines()

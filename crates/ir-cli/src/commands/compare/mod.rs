@@ -59,7 +59,6 @@ seed.";
 
 const MEASURES: [&str; 5] = ["nDCG@10", "AP", "RR", "P@5", "R@100"];
 
-/// The arguments of `ir compare`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -316,7 +315,6 @@ impl Args {
     }
 }
 
-/// Runs `ir compare`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     args.check()?;
     let missing = if args.common {

@@ -48,7 +48,6 @@ crash, the same command resumes and produces the same bytes. Unfinished work
 is kept in NAME.partial, NAME.partial-ids and NAME.partial-job; --restart
 discards it.";
 
-/// The arguments of `ir encode`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -123,7 +122,6 @@ struct EncodingInput<'a> {
     fingerprint: String,
 }
 
-/// Runs `ir encode`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;

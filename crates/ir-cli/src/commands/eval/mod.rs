@@ -51,7 +51,6 @@ long name and by unambiguous prefix, and standard output is byte-identical;
 warnings go to standard error. Not supported: -D for one query, a negative -l,
 more than eight gains of ndcg. Exit codes: 0 success, 1 error, 2 usage error.";
 
-/// The arguments of `ir eval`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, infer_long_args = true, args_override_self = true)]
 pub(crate) struct Args {
@@ -122,7 +121,6 @@ impl Args {
     }
 }
 
-/// Runs `ir eval`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if args.qrels == "-" && args.run == "-" {
         return Err(

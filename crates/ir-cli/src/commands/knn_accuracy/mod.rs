@@ -47,7 +47,6 @@ also be a Parquet file of the ICLR dataset (abstracts, or titles with
 Output: one tab-separated line per fold (number, items, accuracy), then the
 mean.";
 
-/// The arguments of `ir knn-accuracy`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("input").required(true).args(["vectors", "texts"]))]
@@ -194,7 +193,6 @@ impl ItemVectors {
     }
 }
 
-/// Runs `ir knn-accuracy`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let inputs = [&args.vectors, &args.texts, &args.labels];
     if inputs

@@ -42,7 +42,6 @@ always preserves the order; `exact` writes scores unchanged. ArguAna, which
 has many duplicate texts, scores nDCG@10 .3970 with anserini (the published
 value) and .4005 with strict.";
 
-/// The arguments of `ir search`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

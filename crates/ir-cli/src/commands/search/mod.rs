@@ -34,7 +34,6 @@ const LIST_HITS: usize = 10;
 /// Id of a query given on the command line.
 const TYPED_QUERY_ID: &str = "1";
 
-/// Runs `ir search`.
 pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;

@@ -61,7 +61,6 @@ inner product, maximum lengths 32 and 128. --config reads the fields of
 ir_dense::train::TrainingConfig from JSON; other options override it:
   {\"epochs\": 3, \"loss\": {\"kind\": \"symmetric\", \"temperature\": 0.05}}";
 
-/// The arguments of `ir train`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -309,7 +308,6 @@ impl Args {
     }
 }
 
-/// Runs `ir train`.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
