@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Analysis;
-use crate::setters::setters;
+use ir_core::setters;
 
 /// Index configuration. Saved with the index ([`Index::config`](crate::Index::config)).
 ///

@@ -14,7 +14,6 @@ mod index;
 mod indexer;
 mod postings;
 mod search;
-mod setters;
 mod small_float;
 mod stored_fields;
 

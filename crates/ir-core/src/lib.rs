@@ -21,6 +21,7 @@ mod retriever;
 mod run;
 mod run_order;
 mod search;
+mod setters;
 pub mod stop_words;
 pub mod store;
 pub mod training;

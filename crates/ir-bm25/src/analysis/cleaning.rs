@@ -1,7 +1,7 @@
 //! Query cleaning before analysis.
 
 use super::StopWords;
-use crate::setters::setters;
+use ir_core::setters;
 use serde::{Deserialize, Serialize};
 
 /// Query cleaning: text to text, before analysis. The steps are those of the DataFinder experiments

@@ -35,7 +35,7 @@ pub use stemmer::Stemmer;
 pub use stop_words::StopWords;
 pub use tokenizer::Tokenizer;
 
-use crate::setters::setters;
+use ir_core::setters;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
