@@ -23,15 +23,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use ir_core::{Document, Qrels, Query};
 
-use crate::collection::{Collection, JudgedQueries};
+use crate::collection::{Collection, JudgedQueries, value_of_split};
 use crate::compression::{Compression, create, open};
 use crate::duplicates::DuplicateFinder;
-use crate::error::{DataError, excerpt, name_of};
+use crate::error::{DataError, Location, name_of, read_error, write_error};
 use crate::json::JsonFields;
 use crate::jsonl::{self, JsonlCorpus, JsonlWriter};
 use crate::lines::LineReader;
@@ -61,12 +61,8 @@ impl BeirFolder {
         let mut splits = BTreeMap::new();
         let folder = root.join("qrels");
         if folder.is_dir() {
-            let read_error = |source| DataError::Read {
-                path: name_of(&folder),
-                source,
-            };
-            for entry in fs::read_dir(&folder).map_err(read_error)? {
-                let path = entry.map_err(read_error)?.path();
+            for entry in fs::read_dir(&folder).map_err(read_error(&folder))? {
+                let path = entry.map_err(read_error(&folder))?.path();
                 let name = path.file_name().and_then(|name| name.to_str());
                 if let Some(split) = name.and_then(split_of) {
                     let split = split.to_owned();
@@ -107,36 +103,6 @@ impl BeirFolder {
         JsonlCorpus::new(&self.corpus).require_documents()
     }
 
-    /// Queries of all splits.
-    ///
-    /// # Errors
-    /// The file is missing or invalid.
-    pub fn queries(&self) -> Result<Vec<Query>, DataError> {
-        let path = &self.queries;
-        jsonl::read_queries(open(path)?, &name_of(path), &JsonFields::beir())
-    }
-
-    /// Names of the splits with qrels, in ascending order.
-    pub fn splits(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.splits.keys().map(String::as_str)
-    }
-
-    /// Judgments of a split.
-    ///
-    /// # Errors
-    /// There is no such split, or a line is invalid.
-    pub fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        let path = self
-            .splits
-            .get(split)
-            .ok_or_else(|| DataError::UnknownSplit {
-                collection: name_of(&self.root),
-                split: split.to_owned(),
-                known: self.splits.keys().cloned().collect(),
-            })?;
-        read_qrels(open(path)?, &name_of(path))
-    }
-
     /// Converts the folder into a collection with the folder's name.
     #[must_use]
     pub fn into_collection(self) -> Collection {
@@ -158,11 +124,13 @@ impl JudgedQueries for BeirFolder {
     }
 
     fn all_queries(&self) -> Result<Vec<Query>, DataError> {
-        self.queries()
+        let path = &self.queries;
+        jsonl::read_queries(open(path)?, &name_of(path), &JsonFields::beir())
     }
 
     fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        self.qrels(split)
+        let path = value_of_split(&self.splits, split, &self.source())?;
+        read_qrels(open(path)?, &name_of(path))
     }
 }
 
@@ -201,17 +169,10 @@ pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError
         if text.trim_ascii().is_empty() {
             continue;
         }
-        let path = || source.to_owned();
-        let line = line.number;
-        let syntax = |expected, found: &str| DataError::Syntax {
-            path: path(),
-            line,
-            expected,
-            found: excerpt(found),
-        };
+        let at = Location::new(source, line.number);
         if !header {
             if !is_header(text.split('\t')) {
-                return Err(syntax(HEADER, text));
+                return Err(at.syntax(HEADER, text));
             }
             header = true;
             continue;
@@ -223,28 +184,17 @@ pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError
             columns.next(),
             columns.next(),
         ) else {
-            return Err(DataError::Columns {
-                path: path(),
-                line,
-                expected: 3,
-                found: text.split('\t').count() as u64,
-            });
+            return Err(at.columns(3..=3, text.split('\t').count()));
         };
         let grade = grade
             .trim_ascii()
             .parse()
-            .map_err(|_| syntax("an integer as grade", grade))?;
+            .map_err(|_| at.syntax("an integer as grade", grade))?;
         if query.is_empty() || doc.is_empty() {
-            return Err(syntax("a query id and a document id", text));
+            return Err(at.syntax("a query id and a document id", text));
         }
-        if let Some(first) = seen.add(&[query, doc], line) {
-            return Err(DataError::RepeatedJudgment {
-                path: path(),
-                line,
-                query: query.to_owned(),
-                doc: doc.to_owned(),
-                first,
-            });
+        if let Some(first) = seen.add(&[query, doc], at.line) {
+            return Err(at.repeated_judgment(query, doc, first));
         }
         qrels.insert(query, doc, grade);
     }
@@ -270,33 +220,18 @@ pub(crate) fn is_header<'a>(columns: impl Iterator<Item = &'a str>) -> bool {
 pub fn write_qrels(path: impl AsRef<Path>, qrels: &Qrels) -> Result<(), DataError> {
     let mut file = create(path)?;
     let mut line = 1;
-    let mut text = String::from("query-id\tcorpus-id\tscore\n");
+    file.append(b"query-id\tcorpus-id\tscore\n")?;
     for (query, judged) in qrels.iter() {
         for (doc, grade) in judged {
             line += 1;
             for id in [query, doc] {
                 if id.is_empty() || id.contains(['\t', '\n', '\r', '\0']) {
-                    return Err(DataError::Unwritable {
-                        path: name_of(file.path()),
-                        line,
-                        expected: "an id without tabs and line ends",
-                        found: excerpt(id),
-                    });
+                    return Err(file.unwritable(line, "an id without tabs and line ends", id));
                 }
             }
-            text.push_str(query);
-            text.push('\t');
-            text.push_str(doc);
-            text.push('\t');
-            text.push_str(&grade.to_string());
-            text.push('\n');
+            file.append(format!("{query}\t{doc}\t{grade}\n").as_bytes())?;
         }
-        file.write_all(text.as_bytes())
-            .map_err(|error| file.write_error(error))?;
-        text.clear();
     }
-    file.write_all(text.as_bytes())
-        .map_err(|error| file.write_error(error))?;
     file.commit()
 }
 
@@ -330,10 +265,7 @@ impl BeirWriter {
     pub fn create(path: impl AsRef<Path>) -> Result<Self, DataError> {
         let root = path.as_ref().to_owned();
         let qrels = root.join("qrels");
-        fs::create_dir_all(&qrels).map_err(|source| DataError::Write {
-            path: name_of(&qrels),
-            source,
-        })?;
+        fs::create_dir_all(&qrels).map_err(write_error(&qrels))?;
         Ok(Self { root, suffix: "" })
     }
 

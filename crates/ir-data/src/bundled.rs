@@ -1,11 +1,10 @@
 //! The bundled collection: invented dataset descriptions inside the library.
 
+use crate::collection::InMemoryJudgedQueries;
 use crate::datafinder::{
-    DatasetCorpus, DatasetQuery, TRAINING_PREFIX, TestAndTrain, read_test_queries,
-    read_training_queries,
+    DatasetCorpus, DatasetQuery, TRAINING_PREFIX, read_test_queries, read_training_queries,
 };
 use crate::error::DataError;
-use ir_core::Qrels;
 use ir_core::trec::{self, HeaderLine};
 
 const CORPUS: &str = include_str!("../bundled/corpus.jsonl");
@@ -18,24 +17,18 @@ pub(crate) fn corpus() -> DatasetCorpus {
 }
 
 /// Test and training queries of the bundled collection.
-pub(crate) struct BundledQueries;
-
-impl TestAndTrain for BundledQueries {
-    fn source(&self) -> String {
-        "bundled".to_owned()
-    }
-
-    fn test(&self) -> Result<Vec<DatasetQuery>, DataError> {
-        read_test_queries(TEST.as_bytes(), "bundled/test_queries.jsonl", "q")
-    }
-
-    fn train(&self) -> Result<Vec<DatasetQuery>, DataError> {
-        let source = "bundled/train_queries.jsonl";
-        read_training_queries(TRAIN.as_bytes(), source, TRAINING_PREFIX)
-    }
-
-    fn test_qrels(&self) -> Result<Qrels, DataError> {
-        let header = HeaderLine::AsData;
-        Ok(trec::read_qrels(QRELS.as_bytes(), "bundled/qrels.tsv", header)?.data)
-    }
+pub(crate) fn judged_queries() -> Result<InMemoryJudgedQueries, DataError> {
+    let test = read_test_queries(TEST.as_bytes(), "bundled/test_queries.jsonl", "q")?;
+    let source = "bundled/train_queries.jsonl";
+    let train = read_training_queries(TRAIN.as_bytes(), source, TRAINING_PREFIX)?;
+    let header = HeaderLine::AsData;
+    let qrels = trec::read_qrels(QRELS.as_bytes(), "bundled/qrels.tsv", header)?.data;
+    Ok(InMemoryJudgedQueries {
+        qrels: [
+            ("test".to_owned(), qrels),
+            ("train".to_owned(), DatasetQuery::qrels(&train)),
+        ]
+        .into(),
+        queries: test.into_iter().chain(train).map(|row| row.query).collect(),
+    })
 }

@@ -3,7 +3,7 @@ use std::fmt;
 
 use ir_core::{Corpus, CorpusError, DocReader, Document, Qrels, Query};
 
-use crate::error::DataError;
+use crate::error::{DataError, check_count};
 
 /// Queries and judgments of a collection by split, for example of a
 /// [BEIR folder](crate::beir::BeirFolder) or [in memory](InMemoryJudgedQueries).
@@ -166,27 +166,49 @@ impl JudgedQueries for InMemoryJudgedQueries {
     }
 
     fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        self.qrels
-            .get(split)
-            .cloned()
-            .ok_or_else(|| DataError::UnknownSplit {
-                collection: self.source(),
-                split: split.to_owned(),
-                known: self.splits(),
-            })
+        value_of_split(&self.qrels, split, &self.source()).cloned()
     }
 }
 
-/// Returns an error unless `split` is the only split of the collection.
-pub(crate) fn check_only_split(collection: &str, only: &str, split: &str) -> Result<(), DataError> {
-    if split == only {
-        return Ok(());
-    }
-    Err(DataError::UnknownSplit {
+/// Returns an error unless `split` is one of the splits of `judged`.
+pub(crate) fn check_split(judged: &dyn JudgedQueries, split: &str) -> Result<(), DataError> {
+    let known: BTreeMap<_, _> = judged.splits().into_iter().map(|name| (name, ())).collect();
+    value_of_split(&known, split, &judged.source()).copied()
+}
+
+/// Returns the value of a split, or an error if the collection has no such split.
+pub(crate) fn value_of_split<'a, T>(
+    splits: &'a BTreeMap<String, T>,
+    split: &str,
+    collection: &str,
+) -> Result<&'a T, DataError> {
+    splits.get(split).ok_or_else(|| DataError::UnknownSplit {
         collection: collection.to_owned(),
         split: split.to_owned(),
-        known: vec![only.to_owned()],
+        known: splits.keys().cloned().collect(),
     })
+}
+
+/// Collects the documents that `read` returns until `false`.
+pub(crate) fn collect_documents(
+    mut read: impl FnMut(&mut Document) -> Result<bool, DataError>,
+) -> Result<Vec<Document>, DataError> {
+    let mut docs = Vec::new();
+    let mut doc = Document::default();
+    while read(&mut doc)? {
+        docs.push(std::mem::take(&mut doc));
+    }
+    Ok(docs)
+}
+
+/// Converts a record into a query. A title becomes the attribute `title`.
+pub(crate) fn query_from_document(doc: Document) -> Query {
+    let mut query = Query::new(doc.id, doc.text);
+    query.attributes = doc.attributes;
+    if !doc.title.is_empty() {
+        query.attributes.set("title", doc.title);
+    }
+    query
 }
 
 /// Corpus with a known number of documents. A reader returns an error at the end if the number
@@ -237,15 +259,7 @@ impl DocReader for CountedCorpusReader<'_> {
             self.found += 1;
             return Ok(true);
         }
-        if self.found == self.expected {
-            return Ok(false);
-        }
-        Err(DataError::Count {
-            path: self.name.to_owned(),
-            items: "documents",
-            expected: self.expected,
-            found: self.found,
-        }
-        .into())
+        check_count(self.name, "documents", self.expected, self.found)?;
+        Ok(false)
     }
 }

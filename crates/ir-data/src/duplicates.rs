@@ -1,7 +1,8 @@
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{DefaultHasher, Hasher};
 
-use crate::error::DataError;
+use crate::error::{DataError, Location};
 
 /// Detector of repeated ids. Stores the line of the first occurrence by a 128-bit hash of the id.
 #[derive(Debug, Default)]
@@ -12,25 +13,25 @@ pub(crate) struct DuplicateFinder {
 impl DuplicateFinder {
     /// Adds a key and returns the line of its first occurrence, if any.
     pub(crate) fn add(&mut self, parts: &[&str], line: u64) -> Option<u64> {
-        let hash = hash(parts);
-        let mut earlier = None;
-        self.first
-            .entry(hash)
-            .and_modify(|first| earlier = Some(*first))
-            .or_insert(line);
-        earlier
+        match self.first.entry(hash(parts)) {
+            Entry::Occupied(first) => Some(*first.get()),
+            Entry::Vacant(new) => {
+                new.insert(line);
+                None
+            }
+        }
     }
 
     /// Adds the id of a record.
     ///
     /// # Errors
     /// An earlier line has the same id.
-    pub(crate) fn add_id(&mut self, id: &str, path: &str, line: u64) -> Result<(), DataError> {
-        match self.add(&[id], line) {
+    pub(crate) fn add_id(&mut self, id: &str, at: Location<'_>) -> Result<(), DataError> {
+        match self.add(&[id], at.line) {
             None => Ok(()),
             Some(first) => Err(DataError::RepeatedId {
-                path: path.to_owned(),
-                line,
+                path: at.path.to_owned(),
+                line: at.line,
                 id: id.to_owned(),
                 first,
             }),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use ir_core::CorpusError;
@@ -127,17 +128,9 @@ pub enum DataError {
         doc: String,
         first: u64,
     },
-    /// A line has the wrong number of columns.
-    #[error("{path}:{line}: expected {expected} columns, found {found}")]
-    Columns {
-        path: String,
-        line: u64,
-        expected: u64,
-        found: u64,
-    },
-    /// A line of a format with optional columns has the wrong number of columns.
+    /// A line has the wrong number of columns: `min` and `max` differ if columns are optional.
     #[error("{path}:{line}: expected {} columns, found {found}", ColumnCounts(*min, *max))]
-    ColumnRange {
+    Columns {
         path: String,
         line: u64,
         min: u64,
@@ -342,6 +335,107 @@ impl From<DataError> for CorpusError {
 /// Name of a file in messages.
 pub(crate) fn name_of(path: &Path) -> String {
     path.display().to_string()
+}
+
+/// Converts the error of opening or reading a file.
+pub(crate) fn read_error(path: &Path) -> impl Fn(io::Error) -> DataError + '_ {
+    |source| DataError::Read {
+        path: name_of(path),
+        source,
+    }
+}
+
+/// Converts the error of creating or writing a file.
+pub(crate) fn write_error(path: &Path) -> impl Fn(io::Error) -> DataError + '_ {
+    |source| DataError::Write {
+        path: name_of(path),
+        source,
+    }
+}
+
+/// Returns an error unless a count is the expected one.
+pub(crate) fn check_count(
+    path: &str,
+    items: &'static str,
+    expected: u64,
+    found: u64,
+) -> Result<(), DataError> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(DataError::Count {
+        path: path.to_owned(),
+        items,
+        expected,
+        found,
+    })
+}
+
+/// Position of an error: file, or name of the source, and line from 1.
+#[derive(Clone, Copy)]
+pub(crate) struct Location<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) line: u64,
+}
+
+impl<'a> Location<'a> {
+    pub(crate) fn new(path: &'a str, line: u64) -> Self {
+        Self { path, line }
+    }
+
+    /// Error of a value that does not follow the format; the message has an excerpt of it.
+    pub(crate) fn syntax(self, expected: &'static str, found: &str) -> DataError {
+        DataError::Syntax {
+            path: self.path.to_owned(),
+            line: self.line,
+            expected,
+            found: excerpt(found),
+        }
+    }
+
+    pub(crate) fn columns(self, expected: RangeInclusive<usize>, found: usize) -> DataError {
+        DataError::Columns {
+            path: self.path.to_owned(),
+            line: self.line,
+            min: *expected.start() as u64,
+            max: *expected.end() as u64,
+            found: found as u64,
+        }
+    }
+
+    pub(crate) fn missing_field(self, field: &str) -> DataError {
+        DataError::MissingField {
+            path: self.path.to_owned(),
+            line: self.line,
+            field: field.to_owned(),
+        }
+    }
+
+    pub(crate) fn wrong_type(
+        self,
+        field: impl Into<String>,
+        expected: &'static str,
+        found: &'static str,
+    ) -> DataError {
+        DataError::WrongType {
+            path: self.path.to_owned(),
+            line: self.line,
+            field: field.into(),
+            expected,
+            found,
+        }
+    }
+
+    /// Error of a pair that is judged on line `first` already.
+    pub(crate) fn repeated_judgment(self, query: &str, doc: &str, first: u64) -> DataError {
+        DataError::RepeatedJudgment {
+            path: self.path.to_owned(),
+            line: self.line,
+            query: query.to_owned(),
+            doc: doc.to_owned(),
+            first,
+        }
+    }
 }
 
 /// Range of column counts in a message: `2 to 3` or `2`.

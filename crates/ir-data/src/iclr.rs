@@ -113,10 +113,7 @@ fn read_all(path: &str, file: File) -> Result<Vec<Paper>, IclrError> {
         let rows = RowIter::from_row_group(Some(wanted.clone()), &*group).map_err(corrupt)?;
         for row in rows {
             let row_number = papers.len() as u64;
-            let reader = RowReader {
-                path,
-                row: row_number,
-            };
+            let reader = RowReader { path, row_number };
             papers.push(reader.paper(row.map_err(corrupt)?)?);
         }
     }
@@ -129,7 +126,7 @@ enum ColumnType {
     Integer,
     Text,
     Integers,
-    DocumentTexts,
+    Strings,
 }
 
 impl ColumnType {
@@ -138,7 +135,7 @@ impl ColumnType {
             Self::Integer => "integers",
             Self::Text => "strings",
             Self::Integers => "lists of integers",
-            Self::DocumentTexts => "lists of strings",
+            Self::Strings => "lists of strings",
         }
     }
 }
@@ -154,7 +151,7 @@ const COLUMNS: [(&str, ColumnType); 10] = [
     (AUTHOR_IDS, ColumnType::Text),
     ("decision", ColumnType::Text),
     ("scores", ColumnType::Integers),
-    ("keywords", ColumnType::DocumentTexts),
+    ("keywords", ColumnType::Strings),
     ("labels", ColumnType::Text),
 ];
 
@@ -229,8 +226,8 @@ fn column_type(column: &Type) -> Option<ColumnType> {
     }
     match column_type(element)? {
         ColumnType::Integer => Some(ColumnType::Integers),
-        ColumnType::Text => Some(ColumnType::DocumentTexts),
-        ColumnType::Integers | ColumnType::DocumentTexts => None,
+        ColumnType::Text => Some(ColumnType::Strings),
+        ColumnType::Integers | ColumnType::Strings => None,
     }
 }
 
@@ -252,7 +249,7 @@ fn describe(column: &Type) -> String {
 /// Position and conversion of a row.
 struct RowReader<'a> {
     path: &'a str,
-    row: u64,
+    row_number: u64,
 }
 
 impl RowReader<'_> {
@@ -264,7 +261,7 @@ impl RowReader<'_> {
             };
             match column {
                 "year" => {
-                    let year = self.integer(column, &field)?;
+                    let year = self.integer(column, field)?;
                     let wrong = |_| self.wrong(column, "a year", year.to_string());
                     paper.year = i32::try_from(year).map_err(wrong)?;
                 }
@@ -275,19 +272,15 @@ impl RowReader<'_> {
                 AUTHOR_IDS => paper.author_ids = self.text_or_none(column, field)?,
                 "decision" => paper.decision = self.text_or_none(column, field)?,
                 "scores" => paper.scores = self.list(column, field, Self::integer)?,
-                "keywords" => {
-                    let keyword =
-                        |reader: &Self, column, field: &Field| reader.text(column, field.clone());
-                    paper.keywords = self.list(column, field, keyword)?;
-                }
+                "keywords" => paper.keywords = self.list(column, field, Self::text)?,
                 _ => paper.class = self.text(column, field)?,
             }
         }
         Ok(paper)
     }
 
-    fn integer(&self, column: &'static str, field: &Field) -> Result<i64, IclrError> {
-        Ok(match *field {
+    fn integer(&self, column: &'static str, field: Field) -> Result<i64, IclrError> {
+        Ok(match field {
             Field::Byte(value) => value.into(),
             Field::Short(value) => value.into(),
             Field::Int(value) => value.into(),
@@ -295,7 +288,7 @@ impl RowReader<'_> {
             Field::UByte(value) => value.into(),
             Field::UShort(value) => value.into(),
             Field::UInt(value) => value.into(),
-            _ => return Err(self.wrong(column, "an integer", describe_cell(field))),
+            other => return Err(self.wrong(column, "an integer", describe_cell(&other))),
         })
     }
 
@@ -317,13 +310,15 @@ impl RowReader<'_> {
         &self,
         column: &'static str,
         field: Field,
-        item: impl Fn(&Self, &'static str, &Field) -> Result<T, IclrError>,
+        item: impl Fn(&Self, &'static str, Field) -> Result<T, IclrError>,
     ) -> Result<Vec<T>, IclrError> {
         match field {
             Field::Null => Ok(Vec::new()),
             Field::ListInternal(list) => {
                 let items = list.elements().iter();
-                items.map(|field| item(self, column, field)).collect()
+                items
+                    .map(|field| item(self, column, field.clone()))
+                    .collect()
             }
             other => Err(self.wrong(column, "a list", describe_cell(&other))),
         }
@@ -332,7 +327,7 @@ impl RowReader<'_> {
     fn wrong(&self, column: &'static str, expected: &'static str, found: String) -> IclrError {
         IclrError::Cell {
             path: self.path.to_owned(),
-            row: self.row,
+            row: self.row_number,
             column,
             expected,
             found,

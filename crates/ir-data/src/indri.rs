@@ -28,7 +28,7 @@ use std::io::BufRead;
 use ir_core::Query;
 
 use crate::duplicates::DuplicateFinder;
-use crate::error::{DataError, excerpt};
+use crate::error::{DataError, Location};
 use crate::lines::read_all;
 
 /// Reads all queries; `source` names the reader in errors.
@@ -48,10 +48,10 @@ pub fn read_queries(reader: impl BufRead, source: &str) -> Result<Vec<Query>, Da
     scan.expect("<parameters>")?;
     while !scan.take("</parameters>") {
         scan.expect("<query>")?;
-        let (mut id, mut words, mut line) = (None, None, scan.line);
+        let (mut id, mut words, mut at) = (None, None, scan.location());
         while !scan.take("</query>") {
             if id.is_none() && scan.take("<number>") {
-                line = scan.line;
+                at = scan.location();
                 id = Some(scan.until("</number>")?);
             } else if words.is_none() && scan.take("<text>") {
                 words = Some(scan.until("</text>")?);
@@ -59,16 +59,11 @@ pub fn read_queries(reader: impl BufRead, source: &str) -> Result<Vec<Query>, Da
                 return Err(scan.syntax_error("<number>, <text> or </query>"));
             }
         }
-        let missing = |field: &str| DataError::MissingField {
-            path: source.to_owned(),
-            line,
-            field: field.to_owned(),
-        };
         let id = id
             .filter(|id| !id.is_empty())
-            .ok_or_else(|| missing("number"))?;
-        let words = words.ok_or_else(|| missing("text"))?;
-        seen.add_id(&id, source, line)?;
+            .ok_or_else(|| at.missing_field("number"))?;
+        let words = words.ok_or_else(|| at.missing_field("text"))?;
+        seen.add_id(&id, at)?;
         queries.push(Query::new(id, words));
     }
     scan.skip();
@@ -84,7 +79,11 @@ struct TagScanner<'a> {
     line: u64,
 }
 
-impl TagScanner<'_> {
+impl<'a> TagScanner<'a> {
+    fn location(&self) -> Location<'a> {
+        Location::new(self.source, self.line)
+    }
+
     fn advance(&mut self, bytes: usize) {
         let (passed, rest) = self.rest.split_at(bytes);
         self.line += passed.matches('\n').count() as u64;
@@ -123,12 +122,8 @@ impl TagScanner<'_> {
     }
 
     fn syntax_error(&self, expected: &'static str) -> DataError {
-        DataError::Syntax {
-            path: self.source.to_owned(),
-            line: self.line,
-            expected,
-            found: excerpt(self.rest.lines().next().unwrap_or("the end of the file")),
-        }
+        let found = self.rest.lines().next().unwrap_or("the end of the file");
+        self.location().syntax(expected, found)
     }
 }
 

@@ -24,15 +24,16 @@
 //! # Ok::<(), ir_core::CorpusError>(())
 //! ```
 
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ir_core::{Corpus, CorpusError, DocReader, Document, Query};
 
+use crate::collection::{collect_documents, query_from_document};
 use crate::compression::{DataFile, create, open};
 use crate::duplicates::DuplicateFinder;
-use crate::error::{DataError, name_of};
+use crate::error::{DataError, Location, name_of, write_error};
 use crate::json::{JsonFields, parse_document, write_document};
 use crate::lines::LineReader;
 
@@ -84,9 +85,10 @@ impl<R: BufRead> JsonlReader<R> {
             if line.text.trim_ascii().is_empty() {
                 continue;
             }
-            parse_document(line.text, &self.fields, doc, &self.source, line.number)?;
+            let at = Location::new(&self.source, line.number);
+            parse_document(line.text, &self.fields, doc, at)?;
             if let Some(seen) = &mut self.seen {
-                seen.add_id(&doc.id, &self.source, line.number)?;
+                seen.add_id(&doc.id, at)?;
             }
             self.requires_document = false;
             return Ok(true);
@@ -188,15 +190,8 @@ pub fn read_queries(
         ..fields.clone()
     };
     let mut docs = JsonlReader::new(reader, source, fields, DuplicateIds::Reject);
-    let mut queries = Vec::new();
-    let mut doc = Document::default();
-    while docs.read_into(&mut doc)? {
-        let doc = std::mem::take(&mut doc);
-        let mut query = Query::new(doc.id, doc.text);
-        query.attributes = doc.attributes;
-        queries.push(query);
-    }
-    Ok(queries)
+    let docs = collect_documents(|doc| docs.read_into(doc))?;
+    Ok(docs.into_iter().map(query_from_document).collect())
 }
 
 /// Writer of documents or queries as JSON lines. The write is atomic: [`JsonlWriter::commit`]
@@ -273,20 +268,13 @@ impl JsonlWriter {
             }
         }
         write_document(&mut self.buffer, &self.fields, id, title, text, attributes)
-            .map_err(|error| self.file.write_error(error.into()))?;
+            .map_err(|error| write_error(self.file.path())(error.into()))?;
         self.line += 1;
-        self.file
-            .write_all(&self.buffer)
-            .map_err(|error| self.file.write_error(error))
+        self.file.append(&self.buffer)
     }
 
     fn unwritable(&self, expected: &'static str, found: &str) -> DataError {
-        DataError::Unwritable {
-            path: name_of(self.file.path()),
-            line: self.line + 1,
-            expected,
-            found: crate::error::excerpt(found),
-        }
+        self.file.unwritable(self.line + 1, expected, found)
     }
 
     /// Completes the file.

@@ -35,6 +35,8 @@ pub struct LineReader<R> {
     source: Arc<str>,
     limit: u64,
     number: u64,
+    /// Bytes consumed from `reader`.
+    consumed: u64,
     buffer: Vec<u8>,
 }
 
@@ -46,6 +48,7 @@ impl<R: BufRead> LineReader<R> {
             source: source.into(),
             limit: MAX_LINE,
             number: 0,
+            consumed: 0,
             buffer: Vec::new(),
         }
     }
@@ -62,6 +65,11 @@ impl<R: BufRead> LineReader<R> {
         Arc::clone(&self.source)
     }
 
+    /// Number of bytes of the lines that were read, line ends included.
+    pub(crate) fn consumed(&self) -> u64 {
+        self.consumed
+    }
+
     /// Reads the next line; `None` at the end.
     ///
     /// # Errors
@@ -71,8 +79,9 @@ impl<R: BufRead> LineReader<R> {
         self.number += 1;
         let number = self.number;
         let mut limited = self.reader.by_ref().take(self.limit.saturating_add(1));
-        if let Err(error) = limited.read_until(b'\n', &mut self.buffer) {
-            return Err(at_line(error, &self.source, number));
+        match limited.read_until(b'\n', &mut self.buffer) {
+            Ok(bytes) => self.consumed += bytes as u64,
+            Err(error) => return Err(at_line(error, &self.source, number)),
         }
         let path = || self.source.as_ref().to_owned();
         match self.buffer.last() {

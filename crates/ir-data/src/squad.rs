@@ -19,10 +19,10 @@ use ir_core::{Corpus, CorpusError, DocReader, Document, Qrels, Query};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::collection::{JudgedQueries, check_only_split};
+use crate::collection::{JudgedQueries, check_split};
 use crate::compression::open;
 use crate::duplicates::DuplicateFinder;
-use crate::error::{DataError, excerpt, name_of};
+use crate::error::{DataError, Location, excerpt, name_of};
 use crate::json::{JsonLineNumbers, json_error};
 use crate::lines::read_all;
 
@@ -130,7 +130,7 @@ impl JudgedQueries for SquadFile {
     }
 
     fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        check_only_split("squad", "dev", split)?;
+        check_split(self, split)?;
         Ok(self.read()?.qrels())
     }
 }
@@ -153,7 +153,7 @@ impl Squad {
     pub fn read(reader: impl BufRead, source: &str) -> Result<Self, DataError> {
         let text = read_all(reader, source)?;
         let squad: Self =
-            serde_json::from_str(&text).map_err(|error| json_error(&error, source, 1))?;
+            serde_json::from_str(&text).map_err(|e| json_error(&e, Location::new(source, 1)))?;
         let mut seen = DuplicateFinder::default();
         let paragraphs = squad.articles.iter().flat_map(|a| &a.paragraphs);
         let questions = paragraphs.flat_map(|p| p.questions.iter().map(move |q| (p, q)));

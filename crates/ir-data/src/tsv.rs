@@ -17,15 +17,16 @@
 //! - Trailing columns of titles and attributes are optional. Any other number of columns, an empty
 //!   id and a duplicate id are errors.
 
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ir_core::{Attributes, Corpus, CorpusError, DocReader, Document, Query};
 
+use crate::collection::{collect_documents, query_from_document};
 use crate::compression::{DataFile, create, open};
 use crate::duplicates::DuplicateFinder;
-use crate::error::{DataError, excerpt, name_of};
+use crate::error::{DataError, Location, name_of};
 use crate::lines::LineReader;
 
 /// Content of a column.
@@ -94,26 +95,15 @@ impl<R: BufRead> TsvReader<R> {
                 }
                 found += 1;
             }
-            let path = || self.source.as_ref().to_owned();
-            if found < self.min_columns || found > self.layout.len() {
-                let (min, max) = (self.min_columns as u64, self.layout.len() as u64);
-                return Err(DataError::ColumnRange {
-                    path: path(),
-                    line: line.number,
-                    min,
-                    max,
-                    found: found as u64,
-                });
+            let at = Location::new(&self.source, line.number);
+            let expected = self.min_columns..=self.layout.len();
+            if !expected.contains(&found) {
+                return Err(at.columns(expected, found));
             }
             if doc.id.is_empty() {
-                return Err(DataError::Syntax {
-                    path: path(),
-                    line: line.number,
-                    expected: "an id",
-                    found: excerpt(text),
-                });
+                return Err(at.syntax("an id", text));
             }
-            self.seen.add_id(&doc.id, &self.source, line.number)?;
+            self.seen.add_id(&doc.id, at)?;
             return Ok(true);
         }
         Ok(false)
@@ -164,12 +154,7 @@ pub fn read_documents(
     layout: &[Column],
 ) -> Result<Vec<Document>, DataError> {
     let mut docs = TsvReader::new(reader, source, layout);
-    let mut all = Vec::new();
-    let mut doc = Document::default();
-    while docs.read_into(&mut doc)? {
-        all.push(std::mem::take(&mut doc));
-    }
-    Ok(all)
+    collect_documents(|doc| docs.read_into(doc))
 }
 
 /// Reads all queries; `source` names the reader in errors. A title becomes the attribute `title`.
@@ -182,17 +167,7 @@ pub fn read_queries(
     layout: &[Column],
 ) -> Result<Vec<Query>, DataError> {
     let docs = read_documents(reader, source, layout)?;
-    Ok(docs
-        .into_iter()
-        .map(|doc| {
-            let mut query = Query::new(doc.id, doc.text);
-            query.attributes = doc.attributes;
-            if !doc.title.is_empty() {
-                query.attributes.set("title", doc.title);
-            }
-            query
-        })
-        .collect())
+    Ok(docs.into_iter().map(query_from_document).collect())
 }
 
 /// Writer of documents or queries as tab-separated columns. The write is atomic:
@@ -283,18 +258,11 @@ impl TsvWriter {
             return Err(self.unwritable("a first line without a byte order mark", id));
         }
         self.buffer.push('\n');
-        self.file
-            .write_all(self.buffer.as_bytes())
-            .map_err(|error| self.file.write_error(error))
+        self.file.append(self.buffer.as_bytes())
     }
 
     fn unwritable(&self, expected: &'static str, found: &str) -> DataError {
-        DataError::Unwritable {
-            path: name_of(self.file.path()),
-            line: self.line,
-            expected,
-            found: excerpt(found),
-        }
+        self.file.unwritable(self.line, expected, found)
     }
 
     /// Completes the file.

@@ -8,12 +8,11 @@ use std::path::Path;
 use ir_core::store::AtomicFile;
 use ir_core::{Flow, Progress};
 use ir_fetch::{Download, DownloadError, HttpClient};
-use sha2::{Digest, Sha256};
 use zip::ZipArchive;
 
-use super::verify::hex;
+use super::verify::sha256_of;
 use super::{Catalog, CatalogEntry, CatalogFile, FileContent, IR_DATA, PublicArchive};
-use crate::error::{DataError, name_of};
+use crate::error::{DataError, read_error, write_error};
 
 /// Error downloading a collection.
 #[derive(Debug, thiserror::Error)]
@@ -113,7 +112,7 @@ impl Catalog {
         }
         let folder = root.join(&entry.name);
         let new: Vec<&Path> = folder.ancestors().take_while(|at| !at.exists()).collect();
-        make_folder(&folder)?;
+        fs::create_dir_all(&folder).map_err(write_error(&folder))?;
         let fetched = download_into(&folder, entry, archive, root, &missing, progress);
         if fetched.is_err() {
             // Folders with a partial file are not empty and remain.
@@ -145,13 +144,6 @@ fn download_into(
     unpacked
 }
 
-fn make_folder(folder: &Path) -> Result<(), DataError> {
-    fs::create_dir_all(folder).map_err(|source| DataError::Write {
-        path: name_of(folder),
-        source,
-    })
-}
-
 fn unpack(
     path: &Path,
     entry: &CatalogEntry,
@@ -165,10 +157,7 @@ fn unpack(
         expected: member.to_owned(),
         source,
     };
-    let file = File::open(path).map_err(|source| DataError::Read {
-        path: name_of(path),
-        source,
-    })?;
+    let file = File::open(path).map_err(read_error(path))?;
     let mut zip = ZipArchive::new(BufReader::new(file))
         .map_err(|error| archive_error(&archive.root, error.into()))?;
     for file in files {
@@ -183,95 +172,59 @@ fn unpack(
             .map_err(|error| archive_error(&name, error.into()))?;
         let destination = root.join(plain);
         if let Some(folder) = destination.parent() {
-            make_folder(folder)?;
+            fs::create_dir_all(folder).map_err(write_error(folder))?;
         }
-        extract(&mut member, &destination, &content, progress).map_err(|error| {
+        let source = format!("{}#{name}", archive.url);
+        extract(&mut member, source, &destination, &content, progress).inspect_err(|_| {
             if let Some(folder) = destination.parent() {
                 let _ = fs::remove_dir(folder);
             }
-            error.into_fetch(&archive.url, &name, &destination)
         })?;
     }
     Ok(())
 }
 
-/// Error extracting a file of an archive.
-enum ExtractError {
-    Read(io::Error),
-    Write(io::Error),
-    Size { expected: u64, found: u64 },
-    Sha256 { expected: String, found: String },
-    Canceled,
-}
-
-impl ExtractError {
-    fn into_fetch(self, url: &str, member: &str, destination: &Path) -> FetchError {
-        let url = format!("{url}#{member}");
-        match self {
-            Self::Read(error) => FetchError::Archive {
-                path: url,
-                expected: member.to_owned(),
-                source: error.into(),
-            },
-            Self::Write(source) => FetchError::Data(DataError::Write {
-                path: name_of(destination),
-                source,
-            }),
-            Self::Size { expected, found } => FetchError::Data(DataError::Size {
-                path: url,
-                expected,
-                found,
-            }),
-            Self::Sha256 { expected, found } => FetchError::Data(DataError::Sha256 {
-                path: url,
-                expected,
-                found,
-            }),
-            Self::Canceled => FetchError::Data(DataError::Canceled),
-        }
-    }
-}
-
+/// Extracts a file of an archive; `source` is the URL of the archive, `#` and the file in it.
 fn extract(
     member: &mut impl Read,
+    source: String,
     destination: &Path,
     content: &FileContent,
     progress: &mut dyn Progress,
-) -> Result<(), ExtractError> {
-    let mut out = AtomicFile::create(destination).map_err(ExtractError::Write)?;
-    let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
+) -> Result<(), FetchError> {
+    let write = write_error(destination);
+    let mut out = AtomicFile::create(destination).map_err(&write)?;
+    let wrong_size = |found| DataError::Size {
+        path: source.clone(),
+        expected: content.bytes,
+        found,
+    };
+    let corrupt = |error: io::Error| FetchError::Archive {
+        path: source.clone(),
+        expected: source.rsplit('#').next().unwrap_or_default().to_owned(),
+        source: error.into(),
+    };
     let mut length = 0;
-    loop {
-        let count = match member.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(ExtractError::Read(error)),
-        };
-        length += count as u64;
+    let found = sha256_of(member, corrupt, |chunk| {
+        length += chunk.len() as u64;
         if length > content.bytes {
-            break;
+            return Err(wrong_size(length).into());
         }
-        hasher.update(&buffer[..count]);
-        out.write_all(&buffer[..count])
-            .map_err(ExtractError::Write)?;
-        if progress.report("unpacking", length, Some(content.bytes)) == Flow::Stop {
-            return Err(ExtractError::Canceled);
+        out.write_all(chunk).map_err(&write)?;
+        match progress.report("unpacking", length, Some(content.bytes)) {
+            Flow::Continue => Ok(()),
+            Flow::Stop => Err(DataError::Canceled.into()),
         }
-    }
+    })?;
     if length != content.bytes {
-        return Err(ExtractError::Size {
-            expected: content.bytes,
-            found: length,
-        });
+        return Err(wrong_size(length).into());
     }
-    let found = hex(&hasher.finalize());
     if found != content.sha256 {
-        return Err(ExtractError::Sha256 {
+        return Err(FetchError::Data(DataError::Sha256 {
+            path: source,
             expected: content.sha256.clone(),
             found,
-        });
+        }));
     }
-    out.commit().map_err(ExtractError::Write)
+    Ok(out.commit().map_err(write)?)
 }

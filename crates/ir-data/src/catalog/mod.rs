@@ -39,7 +39,7 @@ pub use verify::VerifiedCollection;
 
 use crate::beir::BeirFolder;
 use crate::collection::Collection;
-use crate::error::{DataError, name_of};
+use crate::error::{DataError, name_of, read_error};
 
 /// Environment variable with the data folder.
 pub const IR_DATA: &str = "IR_DATA";
@@ -156,10 +156,7 @@ impl Catalog {
 
 /// Checks the size of a file.
 fn check_size(path: &Path, expected: u64) -> Result<(), DataError> {
-    let metadata = std::fs::metadata(path).map_err(|source| DataError::Read {
-        path: name_of(path),
-        source,
-    })?;
+    let metadata = std::fs::metadata(path).map_err(read_error(path))?;
     if metadata.is_dir() {
         return Err(DataError::Directory {
             path: name_of(path),

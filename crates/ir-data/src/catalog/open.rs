@@ -6,17 +6,18 @@ use ir_core::{Corpus, Qrels, Query};
 
 use super::entry::{CatalogEntry, CatalogFormat};
 use crate::beir::BeirFolder;
-use crate::bundled::{self, BundledQueries};
-use crate::collection::{Collection, CountedCorpus, InMemoryJudgedQueries, JudgedQueries};
+use crate::bundled;
+use crate::collection::{
+    Collection, CountedCorpus, InMemoryJudgedQueries, JudgedQueries, check_split, value_of_split,
+};
 use crate::compression::open;
 use crate::datafinder::{
-    DatasetCorpus, DatasetQuery, DatasetSplits, TRAINING_PREFIX, TestAndTrain, read_test_queries,
-    read_training_queries,
+    DatasetCorpus, DatasetQuery, TRAINING_PREFIX, read_test_queries, read_training_queries,
 };
-use crate::error::{DataError, name_of};
+use crate::error::{DataError, check_count, name_of};
 use crate::json::JsonFields;
 use crate::jsonl::{self, JsonlCorpus};
-use crate::smart::{Cisi, Cranfield};
+use crate::smart::{SmartCorpus, SmartQueries};
 use crate::squad::SquadFile;
 use crate::trec::read_qrels;
 
@@ -27,7 +28,7 @@ pub(super) fn open_entry(
 ) -> Result<Collection, DataError> {
     let file = |n: usize| paths.get(n).cloned().unwrap_or_default();
     Ok(match entry.format {
-        CatalogFormat::Bundled => counted(entry, bundled::corpus(), DatasetSplits(BundledQueries)),
+        CatalogFormat::Bundled => counted(entry, bundled::corpus(), bundled::judged_queries()?),
         CatalogFormat::Beir => {
             let folder = BeirFolder::from_files(entry.name.as_str().into(), paths);
             counted(entry, folder.corpus(), folder)
@@ -35,25 +36,33 @@ pub(super) fn open_entry(
         CatalogFormat::DataFinder => counted(
             entry,
             DatasetCorpus::new(file(0)),
-            DatasetSplits(DataFinder {
+            DatasetSplits {
                 test: file(1),
-                ids: file(2),
-                qrels: file(3),
                 train: file(4),
-            }),
+                published: Some(PublishedTestSet {
+                    ids: file(2),
+                    qrels: file(3),
+                }),
+            },
         ),
         CatalogFormat::Makg => counted(
             entry,
             DatasetCorpus::new(file(0)),
-            DatasetSplits(Makg {
+            DatasetSplits {
                 test: file(1),
                 train: file(2),
-            }),
+                published: None,
+            },
         ),
         CatalogFormat::Cranfield => counted(
             entry,
-            Cranfield::corpus(file(0)),
-            Cranfield::new(file(1), file(2)),
+            SmartCorpus::cranfield(file(0)),
+            SmartQueries::cranfield(file(1), file(2)),
+        ),
+        CatalogFormat::Cisi => counted(
+            entry,
+            SmartCorpus::cisi(file(0)),
+            SmartQueries::cisi(file(1), file(2)),
         ),
         CatalogFormat::Squad => {
             let file = SquadFile::new(file(0));
@@ -72,7 +81,6 @@ pub(super) fn open_entry(
                 name: entry.name.clone(),
             });
         }
-        CatalogFormat::Cisi => counted(entry, Cisi::corpus(file(0)), Cisi::new(file(1), file(2))),
     })
 }
 
@@ -98,15 +106,7 @@ struct CountedQueries<J> {
 
 impl<J> CountedQueries<J> {
     fn check(&self, items: &'static str, expected: u64, found: usize) -> Result<(), DataError> {
-        if expected == found as u64 {
-            return Ok(());
-        }
-        Err(DataError::Count {
-            path: self.entry.name.clone(),
-            items,
-            expected,
-            found: found as u64,
-        })
+        check_count(&self.entry.name, items, expected, found as u64)
     }
 }
 
@@ -126,13 +126,7 @@ impl<J: JudgedQueries> JudgedQueries for CountedQueries<J> {
     }
 
     fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        let Some(counts) = self.entry.splits.get(split) else {
-            return Err(DataError::UnknownSplit {
-                collection: self.entry.name.clone(),
-                split: split.to_owned(),
-                known: self.splits(),
-            });
-        };
+        let counts = value_of_split(&self.entry.splits, split, &self.entry.name)?;
         let qrels = self.judged.qrels(split)?;
         self.check("judged queries", counts.queries, qrels.len())?;
         self.check("judgments", counts.judgments, qrels.judgments())?;
@@ -140,32 +134,42 @@ impl<J: JudgedQueries> JudgedQueries for CountedQueries<J> {
     }
 }
 
-struct DataFinder {
+/// Queries of DataFinder or MAKG with the splits `test` and `train`.
+struct DatasetSplits {
     test: PathBuf,
-    ids: PathBuf,
-    qrels: PathBuf,
     train: PathBuf,
+    published: Option<PublishedTestSet>,
 }
 
-impl TestAndTrain for DataFinder {
-    fn source(&self) -> String {
-        name_of(&self.test)
-    }
+/// Files with the ids and the judgments of DataFinder's test queries.
+struct PublishedTestSet {
+    ids: PathBuf,
+    qrels: PathBuf,
+}
 
-    /// Queries of the published file with the ids of the cleaned file.
+impl DatasetSplits {
+    /// Queries of the test file, with the ids of the cleaned file if there is one.
     fn test(&self) -> Result<Vec<DatasetQuery>, DataError> {
-        let ids_name = name_of(&self.ids);
-        let cleaned = jsonl::read_queries(open(&self.ids)?, &ids_name, &JsonFields::beir())?;
+        let prefix = if self.published.is_some() {
+            "t"
+        } else {
+            "test-"
+        };
+        let mut rows = read_test_queries(open(&self.test)?, &self.source(), prefix)?;
+        let Some(PublishedTestSet { ids: cleaned, .. }) = &self.published else {
+            return Ok(rows);
+        };
+        let source = name_of(cleaned);
+        let cleaned = jsonl::read_queries(open(cleaned)?, &source, &JsonFields::beir())?;
         let mut ids: HashMap<String, String> = cleaned
             .into_iter()
             .map(|query| (query.text, query.id))
             .collect();
-        let mut rows = read_test_queries(open(&self.test)?, &self.source(), "t")?;
         for DatasetQuery { query, .. } in &mut rows {
             query.id = ids
                 .remove(&query.text)
                 .ok_or_else(|| DataError::JudgedQueryMissing {
-                    path: ids_name.clone(),
+                    path: source.clone(),
                     missing: 1,
                     query: query.id.clone(),
                 })?;
@@ -176,27 +180,28 @@ impl TestAndTrain for DataFinder {
     fn train(&self) -> Result<Vec<DatasetQuery>, DataError> {
         read_training_queries(open(&self.train)?, &name_of(&self.train), TRAINING_PREFIX)
     }
-
-    fn test_qrels(&self) -> Result<Qrels, DataError> {
-        Ok(read_qrels(&self.qrels, HeaderLine::AsData)?.data)
-    }
 }
 
-struct Makg {
-    test: PathBuf,
-    train: PathBuf,
-}
-
-impl TestAndTrain for Makg {
+impl JudgedQueries for DatasetSplits {
     fn source(&self) -> String {
         name_of(&self.test)
     }
 
-    fn test(&self) -> Result<Vec<DatasetQuery>, DataError> {
-        read_test_queries(open(&self.test)?, &self.source(), "test-")
+    fn splits(&self) -> Vec<String> {
+        vec!["test".to_owned(), "train".to_owned()]
     }
 
-    fn train(&self) -> Result<Vec<DatasetQuery>, DataError> {
-        read_training_queries(open(&self.train)?, &name_of(&self.train), TRAINING_PREFIX)
+    fn all_queries(&self) -> Result<Vec<Query>, DataError> {
+        let rows = self.test()?.into_iter().chain(self.train()?);
+        Ok(rows.map(|row| row.query).collect())
+    }
+
+    fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
+        check_split(self, split)?;
+        match &self.published {
+            _ if split == "train" => Ok(DatasetQuery::qrels(&self.train()?)),
+            Some(published) => Ok(read_qrels(&published.qrels, HeaderLine::AsData)?.data),
+            None => Ok(DatasetQuery::qrels(&self.test()?)),
+        }
     }
 }

@@ -1,14 +1,13 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
 
 use ir_core::{Document, Flow, Progress};
 use sha2::{Digest, Sha256};
 
 use super::Catalog;
 use super::entry::CatalogFormat;
-use crate::error::{DataError, name_of};
+use crate::error::{DataError, check_count, name_of, read_error};
 
 /// Counts of a verified collection; of an entry that only lists files, `files` and `bytes`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,13 +47,14 @@ impl Catalog {
                 Some((plain, content)) if path.ends_with(plain) => &content.sha256,
                 _ => &file.sha256,
             };
-            let (found, length) = sha256_of(&path, &mut |done| match progress.report(
-                "verifying",
-                bytes + done,
-                Some(total),
-            ) {
-                Flow::Continue => Ok(()),
-                Flow::Stop => Err(DataError::Canceled),
+            let mut content = File::open(&path).map_err(read_error(&path))?;
+            let mut length = 0;
+            let found = sha256_of(&mut content, read_error(&path), |chunk| {
+                length += chunk.len() as u64;
+                match progress.report("verifying", bytes + length, Some(total)) {
+                    Flow::Continue => Ok(()),
+                    Flow::Stop => Err(DataError::Canceled),
+                }
             })?;
             if found != *expected {
                 return Err(DataError::Sha256 {
@@ -86,17 +86,8 @@ impl Catalog {
                 return Err(DataError::Canceled);
             }
         }
-        let count = |items, expected, found| {
-            if expected == found {
-                return Ok(found);
-            }
-            Err(DataError::Count {
-                path: name.to_owned(),
-                items,
-                expected,
-                found,
-            })
-        };
+        let distinct_ids = ids.len() as u64;
+        check_count(name, "distinct ids", entry.distinct_ids, distinct_ids)?;
         let mut judgments = 0;
         for split in entry.splits.keys() {
             collection.queries(split)?;
@@ -105,49 +96,38 @@ impl Catalog {
         Ok(VerifiedCollection {
             files: entry.files.len() as u64,
             bytes,
-            documents: count("documents", entry.documents, documents)?,
-            distinct_ids: count("distinct ids", entry.distinct_ids, ids.len() as u64)?,
-            queries: count(
-                "queries",
-                entry.queries,
-                collection.all_queries()?.len() as u64,
-            )?,
+            // The collection compares the numbers of documents and queries with the catalog.
+            documents,
+            distinct_ids,
+            queries: collection.all_queries()?.len() as u64,
             judgments,
         })
     }
 }
 
-/// SHA-256 of a file in hexadecimal digits, and its size.
-fn sha256_of(
-    path: &Path,
-    report: &mut dyn FnMut(u64) -> Result<(), DataError>,
-) -> Result<(String, u64), DataError> {
-    let read = |source| DataError::Read {
-        path: name_of(path),
-        source,
-    };
-    let mut file = File::open(path).map_err(read)?;
+/// SHA-256, in hexadecimal digits, of all chunks that `reader` returns and `each` accepts.
+pub(super) fn sha256_of<E>(
+    reader: &mut impl Read,
+    read_error: impl Fn(io::Error) -> E,
+    mut each: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<String, E> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
-    let mut length = 0;
     loop {
-        match file.read(&mut buffer) {
-            Ok(0) => return Ok((hex(&hasher.finalize()), length)),
+        match reader.read(&mut buffer) {
+            Ok(0) => break,
             Ok(count) => {
                 hasher.update(&buffer[..count]);
-                length += count as u64;
-                report(length)?;
+                each(&buffer[..count])?;
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(read(error)),
+            Err(error) => return Err(read_error(error)),
         }
     }
-}
-
-pub(super) fn hex(hash: &[u8]) -> String {
-    use std::fmt::Write as _;
-    hash.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let digits = hasher
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    Ok(digits)
 }

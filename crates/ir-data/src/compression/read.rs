@@ -6,7 +6,7 @@ use super::error::StreamError;
 use super::format::Compression;
 use super::gzip::GzipReader;
 use super::zstd::ZstdReader;
-use crate::error::{DataError, name_of};
+use crate::error::{DataError, name_of, read_error};
 
 /// Detects the compression format of a file by its first bytes; `None` for an uncompressed file.
 ///
@@ -25,10 +25,7 @@ pub fn detect_compression(path: impl AsRef<Path>) -> Result<Option<Compression>,
     let mut head = Vec::with_capacity(4);
     File::open(path)
         .and_then(|file| file.take(4).read_to_end(&mut head))
-        .map_err(|source| DataError::Read {
-            path: name_of(path),
-            source,
-        })?;
+        .map_err(read_error(path))?;
     Ok(Compression::from_magic(&head))
 }
 
@@ -56,17 +53,13 @@ pub fn detect_compression(path: impl AsRef<Path>) -> Result<Option<Compression>,
 pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn BufRead + Send>, DataError> {
     let path = path.as_ref();
     let name = name_of(path);
-    let read = |source| DataError::Read {
-        path: name.clone(),
-        source,
-    };
-    let file = File::open(path).map_err(read)?;
-    if file.metadata().map_err(read)?.is_dir() {
+    let file = File::open(path).map_err(read_error(path))?;
+    if file.metadata().map_err(read_error(path))?.is_dir() {
         return Err(DataError::Directory { path: name });
     }
     let mut reader = BufReader::with_capacity(1 << 16, file);
     if let Some(compression) = Compression::from_extension(path)
-        && reader.fill_buf().map_err(read)?.is_empty()
+        && reader.fill_buf().map_err(read_error(path))?.is_empty()
     {
         // Compressed data is never empty, but a failed copy may be.
         return Err(DataError::Truncated {
@@ -75,7 +68,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn BufRead + Send>, DataError
             compression,
         });
     }
-    decompress(reader, &name).map_err(read)
+    decompress(reader, &name).map_err(read_error(path))
 }
 
 /// Decompresses a reader as [`open`] decompresses a file. `source` names it in errors.

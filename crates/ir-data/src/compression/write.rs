@@ -7,7 +7,7 @@ use ir_core::trec::TrecWriteError;
 
 use super::format::Compression;
 use super::zstd::ZstdWriter;
-use crate::error::{DataError, name_of};
+use crate::error::{DataError, excerpt, name_of, write_error};
 
 /// Creates a file for an atomic write: gzip if its name ends in `.gz`, zstd if it ends in `.zst`,
 /// uncompressed otherwise. [`DataFile::commit`] completes it.
@@ -16,10 +16,7 @@ use crate::error::{DataError, name_of};
 /// `path` is a directory, or its directory does not exist or is not writable.
 pub fn create(path: impl AsRef<Path>) -> Result<DataFile, DataError> {
     let path = path.as_ref();
-    let file = AtomicFile::create(path).map_err(|source| DataError::Write {
-        path: name_of(path),
-        source,
-    })?;
+    let file = AtomicFile::create(path).map_err(write_error(path))?;
     let writer = match Compression::from_extension(path) {
         Some(Compression::Gzip) => {
             CompressionWriter::Gzip(GzEncoder::new(file, flate2::Compression::default()))
@@ -60,25 +57,32 @@ impl DataFile {
     /// # Errors
     /// The data cannot be written. No file is left.
     pub fn commit(self) -> Result<(), DataError> {
-        let path = name_of(&self.path);
         let finish = || match self.writer {
             CompressionWriter::Plain(file) => file.commit(),
             CompressionWriter::Gzip(encoder) => encoder.finish()?.commit(),
             CompressionWriter::Zstd(encoder) => encoder.finish()?.commit(),
         };
-        finish().map_err(|source| DataError::Write { path, source })
+        finish().map_err(write_error(&self.path))
     }
 
-    pub(crate) fn write_error(&self, source: io::Error) -> DataError {
-        DataError::Write {
+    /// Writes all of `data`.
+    pub(crate) fn append(&mut self, data: &[u8]) -> Result<(), DataError> {
+        self.write_all(data).map_err(write_error(&self.path))
+    }
+
+    /// Error of a value that the format cannot represent.
+    pub(crate) fn unwritable(&self, line: u64, expected: &'static str, found: &str) -> DataError {
+        DataError::Unwritable {
             path: name_of(&self.path),
-            source,
+            line,
+            expected,
+            found: excerpt(found),
         }
     }
 
     pub(crate) fn trec_error(&self, error: TrecWriteError) -> DataError {
         match error {
-            TrecWriteError::Io(source) => self.write_error(source),
+            TrecWriteError::Io(source) => write_error(&self.path)(source),
             source => DataError::WriteTrec {
                 path: name_of(&self.path),
                 source,

@@ -1,12 +1,13 @@
 use std::borrow::Cow;
 use std::io::BufRead;
+use std::str::FromStr;
 
 pub use ir_core::trec::HeaderLine;
 use ir_core::trec::{Parsed, TrecWarnings};
 use ir_core::{Qrels, Run};
 
 use crate::duplicates::DuplicateFinder;
-use crate::error::{DataError, excerpt};
+use crate::error::{DataError, Location};
 use crate::lines::LineReader;
 
 /// Interpretation of quoted ids.
@@ -42,34 +43,20 @@ pub fn read_qrels(
     quoting: Quoting,
     header: HeaderLine,
 ) -> Result<Parsed<Qrels>, DataError> {
-    let mut rows = TabbedLines::new(reader, source, quoting);
+    let mut rows = TabbedLines::new(reader, source, quoting, header);
     let mut qrels = Qrels::new();
     let mut seen = DuplicateFinder::default();
-    let mut warnings = TrecWarnings::new(source);
-    while let Some((line, [query, _, doc, grade])) = rows.read::<4>()? {
-        let grade = match grade.trim_ascii().parse::<i64>() {
-            Ok(grade) => grade,
-            Err(_) if rows.count == 1 => {
-                if header == HeaderLine::Skip {
-                    continue;
-                }
-                warnings.push(line, "header line counts as a judgment");
-                0
-            }
-            Err(_) => return Err(syntax(source, line, "an integer as grade", &grade)),
+    while let Some((at, [query, _, doc, grade])) = rows.read::<4>()? {
+        let as_data = "header line counts as a judgment";
+        let Some(grade) = rows.number(&grade, at, "an integer as grade", as_data)? else {
+            continue;
         };
-        if let Some(first) = seen.add(&[&query, &doc], line) {
+        if let Some(first) = seen.add(&[&query, &doc], at.line) {
             if qrels.grade(&query, &doc) != Some(grade) {
-                return Err(DataError::RepeatedJudgment {
-                    path: source.to_owned(),
-                    line,
-                    query,
-                    doc,
-                    first,
-                });
+                return Err(at.repeated_judgment(&query, &doc, first));
             }
-            warnings.push(
-                line,
+            rows.warnings.push(
+                at.line,
                 format!("the judgment of line {first} again: query {query:?}, document {doc:?}"),
             );
             continue;
@@ -78,7 +65,7 @@ pub fn read_qrels(
     }
     Ok(Parsed {
         data: qrels,
-        warnings: warnings.finish(),
+        warnings: rows.warnings.finish(),
     })
 }
 
@@ -94,32 +81,28 @@ pub fn read_run(
     quoting: Quoting,
     header: HeaderLine,
 ) -> Result<Parsed<Run>, DataError> {
-    let mut rows = TabbedLines::new(reader, source, quoting);
+    let mut rows = TabbedLines::new(reader, source, quoting, header);
     let mut run = Run::new("");
     let mut seen = DuplicateFinder::default();
-    let mut warnings = TrecWarnings::new(source);
-    while let Some((line, [query, _, doc, _, score, tag])) = rows.read::<6>()? {
-        let score = match score.trim_ascii().parse::<f64>() {
-            Ok(score) if score.is_finite() => score,
-            Err(_) if rows.count == 1 => {
-                if header == HeaderLine::Skip {
-                    continue;
-                }
-                warnings.push(line, "header line counts as a document with score 0");
-                0.0
-            }
-            _ => return Err(syntax(source, line, "a finite number as score", &score)),
+    while let Some((at, [query, _, doc, _, column, tag])) = rows.read::<6>()? {
+        let expected = "a finite number as score";
+        let as_data = "header line counts as a document with score 0";
+        let Some(score) = rows.number::<f64>(&column, at, expected, as_data)? else {
+            continue;
         };
-        if let Some(first) = seen.add(&[&query, &doc], line) {
+        if !score.is_finite() {
+            return Err(at.syntax(expected, &column));
+        }
+        if let Some(first) = seen.add(&[&query, &doc], at.line) {
             let earlier = run.get(&query).into_iter().flatten();
             if earlier
                 .filter(|scored| scored.doc == doc)
                 .any(|scored| scored.score != score)
             {
-                return Err(syntax(source, line, "each document of a query once", &doc));
+                return Err(at.syntax("each document of a query once", &doc));
             }
-            warnings.push(
-                line,
+            rows.warnings.push(
+                at.line,
                 format!("line {first} again: query {query:?}, document {doc:?}"),
             );
             continue;
@@ -129,17 +112,8 @@ pub fn read_run(
     }
     Ok(Parsed {
         data: run,
-        warnings: warnings.finish(),
+        warnings: rows.warnings.finish(),
     })
-}
-
-fn syntax(source: &str, line: u64, expected: &'static str, found: &str) -> DataError {
-    DataError::Syntax {
-        path: source.to_owned(),
-        line,
-        expected,
-        found: excerpt(found),
-    }
 }
 
 /// Reader of tab-separated lines.
@@ -147,60 +121,69 @@ struct TabbedLines<'a, R> {
     lines: LineReader<R>,
     source: &'a str,
     quoting: Quoting,
+    header: HeaderLine,
     /// Number of lines read.
     count: u64,
+    warnings: TrecWarnings,
 }
 
 impl<'a, R: BufRead> TabbedLines<'a, R> {
-    fn new(reader: R, source: &'a str, quoting: Quoting) -> Self {
+    fn new(reader: R, source: &'a str, quoting: Quoting, header: HeaderLine) -> Self {
         Self {
             lines: LineReader::new(reader, source),
             source,
             quoting,
+            header,
             count: 0,
+            warnings: TrecWarnings::new(source),
         }
     }
 
-    fn read<const N: usize>(&mut self) -> Result<Option<(u64, [String; N])>, DataError> {
+    /// Parses a column of the last line. A first line without a number is a header line: `None` if
+    /// it is skipped, otherwise 0 with the warning `as_data`.
+    fn number<T: FromStr + Default>(
+        &mut self,
+        column: &str,
+        at: Location<'_>,
+        expected: &'static str,
+        as_data: &str,
+    ) -> Result<Option<T>, DataError> {
+        match column.trim_ascii().parse() {
+            Ok(number) => Ok(Some(number)),
+            Err(_) if self.count > 1 => Err(at.syntax(expected, column)),
+            Err(_) if self.header == HeaderLine::Skip => Ok(None),
+            Err(_) => {
+                self.warnings.push(at.line, as_data);
+                Ok(Some(T::default()))
+            }
+        }
+    }
+
+    fn read<const N: usize>(&mut self) -> Result<Option<(Location<'a>, [String; N])>, DataError> {
         while let Some(line) = self.lines.read()? {
             let text = line.text.strip_suffix('\r').unwrap_or(line.text);
             if text.trim_ascii().is_empty() {
                 continue;
             }
+            let at = Location::new(self.source, line.number);
             let mut columns = Vec::with_capacity(N);
             for column in text.split('\t') {
                 let column = match self.quoting {
                     Quoting::Raw => Cow::Borrowed(column),
                     Quoting::Csv => unquote(column).ok_or_else(|| {
-                        syntax(
-                            self.source,
-                            line.number,
-                            "a quoted column with inner quotes doubled",
-                            column,
-                        )
+                        at.syntax("a quoted column with inner quotes doubled", column)
                     })?,
                 };
                 columns.push(column.into_owned());
             }
-            let columns: [String; N] =
-                columns
-                    .try_into()
-                    .map_err(|columns: Vec<String>| DataError::Columns {
-                        path: self.source.to_owned(),
-                        line: line.number,
-                        expected: N as u64,
-                        found: columns.len() as u64,
-                    })?;
+            let columns: [String; N] = columns
+                .try_into()
+                .map_err(|columns: Vec<String>| at.columns(N..=N, columns.len()))?;
             if columns[0].is_empty() || columns[2].is_empty() {
-                return Err(syntax(
-                    self.source,
-                    line.number,
-                    "a query id and a document id",
-                    text,
-                ));
+                return Err(at.syntax("a query id and a document id", text));
             }
             self.count += 1;
-            return Ok(Some((line.number, columns)));
+            return Ok(Some((at, columns)));
         }
         Ok(None)
     }

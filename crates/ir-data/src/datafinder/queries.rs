@@ -6,13 +6,16 @@ use serde_json::value::RawValue;
 
 use crate::datafinder::underscored;
 use crate::duplicates::DuplicateFinder;
-use crate::error::DataError;
+use crate::error::{DataError, Location};
 use crate::json::{JsonLineNumbers, json_error, parse_object, type_name};
 use crate::lines::LineReader;
 
 /// Name of the attribute with the query id of the published qrels and runs: the [`underscored`]
 /// query text.
 pub const PUBLISHED_ID: &str = "published_id";
+
+/// Id prefix of training queries.
+pub(crate) const TRAINING_PREFIX: &str = "train-";
 
 /// Query with its relevant datasets.
 #[derive(Debug, Clone, PartialEq)]
@@ -143,8 +146,8 @@ struct QueryFileReader<'a> {
 
 impl QueryFileReader<'_> {
     fn array(&mut self, text: &str) -> Result<(), DataError> {
-        let rows: Vec<&RawValue> =
-            serde_json::from_str(text).map_err(|error| json_error(&error, self.source, 1))?;
+        let rows: Vec<&RawValue> = serde_json::from_str(text)
+            .map_err(|e| json_error(&e, Location::new(self.source, 1)))?;
         let mut lines = JsonLineNumbers::new(text);
         for row in rows {
             self.row(row.get(), lines.line(row))?;
@@ -153,57 +156,38 @@ impl QueryFileReader<'_> {
     }
 
     fn row(&mut self, text: &str, line: u64) -> Result<(), DataError> {
-        let path = || self.source.to_owned();
-        let wrong_type = |field: &str, expected, found| DataError::WrongType {
-            path: path(),
-            line,
-            field: field.to_owned(),
-            expected,
-            found,
-        };
-        let missing = |field: &str| DataError::MissingField {
-            path: path(),
-            line,
-            field: field.to_owned(),
-        };
-        let mut members = parse_object(text, self.source, line)?;
+        let at = Location::new(self.source, line);
+        let mut members = parse_object(text, at)?;
         let sentence = match members.remove("query") {
             Some(AttributeValue::Text(text)) => text,
-            Some(other) => return Err(wrong_type("query", "a string", type_name(&other))),
-            None => return Err(missing("query")),
+            Some(other) => return Err(at.wrong_type("query", "a string", type_name(&other))),
+            None => return Err(at.missing_field("query")),
         };
         let answers = self.format.answers;
+        let no_strings = |found: AttributeValue| {
+            at.wrong_type(answers, "an array of strings", type_name(&found))
+        };
         let positives = match members.remove(answers) {
             Some(AttributeValue::List(values)) => values
                 .into_iter()
                 .map(|value| match value {
                     AttributeValue::Text(name) => Ok(name),
-                    other => Err(wrong_type(
-                        answers,
-                        "an array of strings",
-                        type_name(&other),
-                    )),
+                    other => Err(no_strings(other)),
                 })
                 .collect::<Result<Vec<String>, _>>()?,
-            Some(other) => {
-                return Err(wrong_type(
-                    answers,
-                    "an array of strings",
-                    type_name(&other),
-                ));
-            }
-            None if self.format.required => return Err(missing(answers)),
+            Some(other) => return Err(no_strings(other)),
+            None if self.format.required => return Err(at.missing_field(answers)),
             None => Vec::new(),
         };
         let row = self.list.len();
         let (prefix, digits) = (self.prefix, self.format.digits);
         let id = match (members.remove("id"), members.get("n")) {
             (Some(AttributeValue::Text(id)), _) => id,
-            (Some(other), _) => return Err(wrong_type("id", "a string", type_name(&other))),
+            (Some(other), _) => return Err(at.wrong_type("id", "a string", type_name(&other))),
             (None, Some(AttributeValue::Int(n))) => format!("{prefix}{n}"),
             (None, _) => format!("{prefix}{row:0digits$}"),
         };
-        self.seen.add_id(&id, self.source, line)?;
+        self.seen.add_id(&id, at)?;
         members.retain(|name, value| match value {
             AttributeValue::Text(text) => !text.is_empty(),
             // MAKG writes year 0 for unknown.

@@ -4,93 +4,61 @@ use ir_core::{AttributeValue, Attributes, Document};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::fields::JsonFields;
-use super::value::{AnyValue, json_error, type_name};
-use crate::error::DataError;
+use super::value::{AnyValue, json_error, parse_object, type_name};
+use crate::error::{DataError, Location};
 
 /// Parses a JSON object into `doc`, whose buffers are reused.
 pub(crate) fn parse_document(
     text: &str,
     fields: &JsonFields,
     doc: &mut Document,
-    path: &str,
-    line: u64,
+    at: Location<'_>,
 ) -> Result<(), DataError> {
+    let json_space = [' ', '\t', '\n', '\r'];
+    if !text.trim_start_matches(json_space).starts_with('{') {
+        // Not an object: returns the error.
+        return parse_object(text, at).map(drop);
+    }
     doc.clear();
     let mut record = DocumentVisitor {
         fields,
         doc,
+        at,
         has_id: false,
         has_title: false,
         has_text: false,
         error: None,
     };
     let mut parser = serde_json::Deserializer::from_str(text);
-    let parsed = (&mut record)
-        .deserialize(&mut parser)
+    let parsed = parser
+        .deserialize_map(&mut record)
         .and_then(|()| parser.end());
-    let (has_id, has_text) = (record.has_id, record.has_text);
-    let path = || path.to_owned();
-    match record.error {
-        Some(RecordError::WrongType {
-            field,
-            expected,
-            found,
-        }) => {
-            return Err(DataError::WrongType {
-                path: path(),
-                line,
-                field,
-                expected,
-                found,
-            });
-        }
-        Some(RecordError::RepeatedField { field }) => {
-            return Err(DataError::RepeatedField {
-                path: path(),
-                line,
-                field,
-            });
-        }
-        None => {}
+    if let Some(error) = record.error {
+        return Err(error);
     }
-    parsed.map_err(|error| json_error(&error, &path(), line))?;
-    let missing = |field: &str| DataError::MissingField {
-        path: path(),
-        line,
-        field: field.to_owned(),
-    };
-    if !has_id {
-        return Err(missing(&fields.id));
+    parsed.map_err(|error| json_error(&error, at))?;
+    if !record.has_id {
+        return Err(at.missing_field(&fields.id));
     }
-    if !has_text {
-        return Err(missing(&fields.text));
+    if !record.has_text {
+        return Err(at.missing_field(&fields.text));
     }
     Ok(())
-}
-
-#[derive(Debug)]
-enum RecordError {
-    WrongType {
-        field: String,
-        expected: &'static str,
-        found: &'static str,
-    },
-    RepeatedField {
-        field: String,
-    },
 }
 
 struct DocumentVisitor<'a> {
     fields: &'a JsonFields,
     doc: &'a mut Document,
+    at: Location<'a>,
     has_id: bool,
     has_title: bool,
     has_text: bool,
-    error: Option<RecordError>,
+    /// Error that the parser's own error stands for.
+    error: Option<DataError>,
 }
 
 impl DocumentVisitor<'_> {
-    fn fail<E: serde::de::Error>(&mut self, error: RecordError) -> E {
+    fn fail<E: serde::de::Error>(&mut self, error: DataError) -> E {
         self.error = Some(error);
         E::custom("see the error of the record")
     }
@@ -101,12 +69,7 @@ impl DocumentVisitor<'_> {
         expected: &'static str,
         found: &'static str,
     ) -> E {
-        let field = format!("{field:?}");
-        self.fail(RecordError::WrongType {
-            field,
-            expected,
-            found,
-        })
+        self.fail(self.at.wrong_type(format!("{field:?}"), expected, found))
     }
 
     fn attribute<E: serde::de::Error>(
@@ -121,8 +84,11 @@ impl DocumentVisitor<'_> {
 
     fn check_first<E: serde::de::Error>(&mut self, exists: bool, field: &str) -> Result<(), E> {
         if exists {
-            let field = field.to_owned();
-            return Err(self.fail(RecordError::RepeatedField { field }));
+            return Err(self.fail(DataError::RepeatedField {
+                path: self.at.path.to_owned(),
+                line: self.at.line,
+                field: field.to_owned(),
+            }));
         }
         Ok(())
     }
@@ -137,54 +103,11 @@ impl DocumentVisitor<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for &mut DocumentVisitor<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_any(self)
-    }
-}
-
-macro_rules! not_an_object {
-    ($($visit:ident($type:ty) = $found:literal),* $(,)?) => {
-        $(fn $visit<E: serde::de::Error>(self, _: $type) -> Result<(), E> {
-            Err(self.not_an_object($found))
-        })*
-    };
-}
-
-impl DocumentVisitor<'_> {
-    fn not_an_object<E: serde::de::Error>(&mut self, found: &'static str) -> E {
-        self.fail(RecordError::WrongType {
-            field: "the line".to_owned(),
-            expected: "an object",
-            found,
-        })
-    }
-}
-
 impl<'de> Visitor<'de> for &mut DocumentVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
-    }
-
-    not_an_object! {
-        visit_bool(bool) = "a Boolean",
-        visit_i64(i64) = "a number",
-        visit_u64(u64) = "a number",
-        visit_f64(f64) = "a number",
-        visit_str(&str) = "a string",
-    }
-
-    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
-        Err(self.not_an_object("null"))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Err(self.not_an_object("an array"))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {

@@ -5,41 +5,37 @@ use ir_core::AttributeValue;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::error::DataError;
+use crate::error::{DataError, Location};
 
 /// Parses a JSON object. Members that are `null` are omitted.
 pub(crate) fn parse_object(
     text: &str,
-    path: &str,
-    line: u64,
+    at: Location<'_>,
 ) -> Result<BTreeMap<String, AttributeValue>, DataError> {
     let mut parser = serde_json::Deserializer::from_str(text);
     let value = AnyValue
         .deserialize(&mut parser)
         .and_then(|value| parser.end().map(|()| value))
-        .map_err(|error| json_error(&error, path, line))?;
+        .map_err(|error| json_error(&error, at))?;
     match value {
         Some(AttributeValue::Map(members)) => Ok(members),
-        other => Err(DataError::WrongType {
-            path: path.to_owned(),
-            line,
-            field: "the line".to_owned(),
-            expected: "an object",
-            found: other.as_ref().map_or("null", type_name),
-        }),
+        other => {
+            let found = other.as_ref().map_or("null", type_name);
+            Err(at.wrong_type("the line", "an object", found))
+        }
     }
 }
 
 /// Adds path and line to an error of the JSON parser.
-pub(crate) fn json_error(error: &serde_json::Error, path: &str, line: u64) -> DataError {
+pub(crate) fn json_error(error: &serde_json::Error, at: Location<'_>) -> DataError {
     let text = error.to_string();
     let found = match text.rfind(" at line ") {
         Some(end) => text[..end].to_owned(),
         None => text,
     };
     DataError::Json {
-        path: path.to_owned(),
-        line: line + (error.line() as u64).saturating_sub(1),
+        path: at.path.to_owned(),
+        line: at.line + (error.line() as u64).saturating_sub(1),
         column: error.column() as u64,
         found,
     }

@@ -7,49 +7,39 @@ use super::qrels::{
     CranfieldGrades, CranfieldSourceDocument, read_cisi_judgments, read_cranfield_judgments,
 };
 use super::records::{RepeatedMarker, SmartRecords};
-use crate::collection::{JudgedQueries, check_only_split};
+use crate::collection::{JudgedQueries, check_split, collect_documents, query_from_document};
 use crate::compression::open;
 use crate::error::{DataError, name_of};
 
-/// Documents of a SMART file.
+/// Documents of Cranfield or CISI. Every reader opens the file again.
 #[derive(Debug, Clone)]
 pub struct SmartCorpus {
     path: PathBuf,
     repeated: RepeatedMarker,
 }
 
+impl SmartCorpus {
+    /// Documents of Cranfield: `cran.all.1400`.
+    pub fn cranfield(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            repeated: RepeatedMarker::Ignored,
+        }
+    }
+
+    /// Documents of CISI: `CISI.ALL`.
+    pub fn cisi(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            repeated: RepeatedMarker::Appended,
+        }
+    }
+}
+
 impl Corpus for SmartCorpus {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
-        let source = name_of(&self.path);
-        Ok(Box::new(SmartReader {
-            records: SmartRecords::new(open(&self.path)?, &source, self.repeated),
-            source,
-        }))
-    }
-}
-
-struct SmartReader<R> {
-    records: SmartRecords<R>,
-    source: String,
-}
-
-impl<R: BufRead> SmartReader<R> {
-    fn read_into(&mut self, doc: &mut Document) -> Result<bool, DataError> {
-        let Some(record) = self.records.read()? else {
-            return Ok(false);
-        };
-        doc.clear();
-        doc.title = record.title();
-        doc.text = record.text();
-        doc.attributes = record.attributes(&self.source)?;
-        doc.id = record.number;
-        Ok(true)
-    }
-}
-
-impl<R: BufRead + Send> DocReader for SmartReader<R> {
-    fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
-        Ok(self.read_into(doc)?)
+        let (reader, source) = (open(&self.path)?, name_of(&self.path));
+        Ok(Box::new(SmartRecords::new(reader, &source, self.repeated)))
     }
 }
 
@@ -60,16 +50,8 @@ impl<R: BufRead + Send> DocReader for SmartReader<R> {
 /// The source cannot be read, does not start with `.I`, has an unknown marker, a record without
 /// `.W` or a duplicate number.
 pub fn read_documents(reader: impl BufRead, source: &str) -> Result<Vec<Document>, DataError> {
-    let mut reader = SmartReader {
-        records: SmartRecords::new(reader, source, RepeatedMarker::Ignored),
-        source: source.to_owned(),
-    };
-    let mut docs = Vec::new();
-    let mut doc = Document::default();
-    while reader.read_into(&mut doc)? {
-        docs.push(std::mem::take(&mut doc));
-    }
-    Ok(docs)
+    let mut records = SmartRecords::new(reader, source, RepeatedMarker::Ignored);
+    collect_documents(|doc| records.read_into(doc))
 }
 
 /// Reads all queries, whose ids are the record numbers; `source` names the reader in errors.
@@ -78,62 +60,52 @@ pub fn read_documents(reader: impl BufRead, source: &str) -> Result<Vec<Document
 /// See [`read_documents`].
 pub fn read_queries(reader: impl BufRead, source: &str) -> Result<Vec<Query>, DataError> {
     let mut records = SmartRecords::new(reader, source, RepeatedMarker::Appended);
-    let mut queries = Vec::new();
-    while let Some(record) = records.read()? {
-        let (title, text) = (record.title(), record.text());
-        let mut query = Query::default();
-        query.attributes = record.attributes(source)?;
-        query.id = record.number;
-        query.text = text;
-        if !title.is_empty() {
-            query.attributes.set("title", title);
-        }
-        queries.push(query);
-    }
-    Ok(queries)
+    let docs = collect_documents(|doc| records.read_into(doc))?;
+    Ok(docs.into_iter().map(query_from_document).collect())
 }
 
-/// Queries and judgments of Cranfield, split `test`.
-///
-/// The id of a query is its position in the file, from 1, as in the judgments; its record number is
-/// the attribute `number`.
+/// Queries and judgments of Cranfield or CISI, split `test`. Every call reads the files again.
 #[derive(Debug, Clone)]
-pub struct Cranfield {
+pub struct SmartQueries {
     queries: PathBuf,
     judgments: PathBuf,
-    grades: CranfieldGrades,
-    source: CranfieldSourceDocument,
+    /// `None`: CISI.
+    cranfield: Option<(CranfieldGrades, CranfieldSourceDocument)>,
 }
 
-impl Cranfield {
-    /// Documents in `cran.all.1400`.
-    pub fn corpus(path: impl Into<PathBuf>) -> SmartCorpus {
-        SmartCorpus {
-            path: path.into(),
-            repeated: RepeatedMarker::Ignored,
+impl SmartQueries {
+    /// Queries of Cranfield in `cran.qry` and judgments in `cranqrel`.
+    ///
+    /// The id of a query is its position in the file, from 1, as in the judgments; its record
+    /// number is the attribute `number`.
+    pub fn cranfield(queries: impl Into<PathBuf>, judgments: impl Into<PathBuf>) -> Self {
+        Self {
+            cranfield: Some(Default::default()),
+            ..Self::cisi(queries, judgments)
         }
     }
 
-    /// Queries in `cran.qry` and judgments in `cranqrel`.
-    pub fn new(queries: impl Into<PathBuf>, judgments: impl Into<PathBuf>) -> Self {
+    /// Interpretation of Cranfield's codes and source documents. Default: the defaults of the
+    /// types. CISI has neither.
+    #[must_use]
+    pub fn with_grades(self, grades: CranfieldGrades, source: CranfieldSourceDocument) -> Self {
+        Self {
+            cranfield: self.cranfield.map(|_| (grades, source)),
+            ..self
+        }
+    }
+
+    /// Queries of CISI in `CISI.QRY` and judgments in `CISI.REL`.
+    pub fn cisi(queries: impl Into<PathBuf>, judgments: impl Into<PathBuf>) -> Self {
         Self {
             queries: queries.into(),
             judgments: judgments.into(),
-            grades: CranfieldGrades::default(),
-            source: CranfieldSourceDocument::default(),
+            cranfield: None,
         }
-    }
-
-    /// Interpretation of codes and source documents.
-    #[must_use]
-    pub fn with_grades(mut self, grades: CranfieldGrades, source: CranfieldSourceDocument) -> Self {
-        self.grades = grades;
-        self.source = source;
-        self
     }
 }
 
-impl JudgedQueries for Cranfield {
+impl JudgedQueries for SmartQueries {
     fn source(&self) -> String {
         name_of(&self.queries)
     }
@@ -143,65 +115,22 @@ impl JudgedQueries for Cranfield {
     }
 
     fn all_queries(&self) -> Result<Vec<Query>, DataError> {
-        let mut queries = read_queries(open(&self.queries)?, &name_of(&self.queries))?;
-        for (query, position) in queries.iter_mut().zip(1_u64..) {
-            let number = std::mem::replace(&mut query.id, position.to_string());
-            query.attributes.set("number", number);
+        let mut queries = read_queries(open(&self.queries)?, &self.source())?;
+        if self.cranfield.is_some() {
+            for (query, position) in queries.iter_mut().zip(1_u64..) {
+                let number = std::mem::replace(&mut query.id, position.to_string());
+                query.attributes.set("number", number);
+            }
         }
         Ok(queries)
     }
 
     fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        check_only_split("cranfield", "test", split)?;
-        read_cranfield_judgments(
-            open(&self.judgments)?,
-            &name_of(&self.judgments),
-            self.grades,
-            self.source,
-        )
-    }
-}
-
-/// Queries and judgments of CISI, split `test`.
-#[derive(Debug, Clone)]
-pub struct Cisi {
-    queries: PathBuf,
-    judgments: PathBuf,
-}
-
-impl Cisi {
-    /// Documents in `CISI.ALL`.
-    pub fn corpus(path: impl Into<PathBuf>) -> SmartCorpus {
-        SmartCorpus {
-            path: path.into(),
-            repeated: RepeatedMarker::Appended,
+        check_split(self, split)?;
+        let (reader, source) = (open(&self.judgments)?, name_of(&self.judgments));
+        match self.cranfield {
+            Some((grades, document)) => read_cranfield_judgments(reader, &source, grades, document),
+            None => read_cisi_judgments(reader, &source),
         }
-    }
-
-    /// Queries in `CISI.QRY` and judgments in `CISI.REL`.
-    pub fn new(queries: impl Into<PathBuf>, judgments: impl Into<PathBuf>) -> Self {
-        Self {
-            queries: queries.into(),
-            judgments: judgments.into(),
-        }
-    }
-}
-
-impl JudgedQueries for Cisi {
-    fn source(&self) -> String {
-        name_of(&self.queries)
-    }
-
-    fn splits(&self) -> Vec<String> {
-        vec!["test".to_owned()]
-    }
-
-    fn all_queries(&self) -> Result<Vec<Query>, DataError> {
-        read_queries(open(&self.queries)?, &name_of(&self.queries))
-    }
-
-    fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        check_only_split("cisi", "test", split)?;
-        read_cisi_judgments(open(&self.judgments)?, &name_of(&self.judgments))
     }
 }

@@ -4,7 +4,7 @@ use ir_core::{Grade, Qrels};
 use serde::{Deserialize, Serialize};
 
 use crate::duplicates::DuplicateFinder;
-use crate::error::{DataError, excerpt};
+use crate::error::{DataError, Location};
 use crate::lines::LineReader;
 
 /// Interpretation of Cranfield's codes: 1 complete answer, 2 highly relevant, 3 useful, 4 of
@@ -73,26 +73,16 @@ fn read(
     let mut qrels = Qrels::new();
     let mut seen = DuplicateFinder::default();
     while let Some(line) = lines.read()? {
-        let mut parts = line.text.split_ascii_whitespace();
-        let (Some(query), Some(doc), Some(third)) = (parts.next(), parts.next(), parts.next())
-        else {
-            if line.text.trim_ascii().is_empty() {
-                continue;
-            }
-            return Err(wrong_columns(source, line.number, columns, line.text));
-        };
-        if parts.count() + 3 != columns {
-            return Err(wrong_columns(source, line.number, columns, line.text));
-        }
-        let syntax = |expected, found: &str| DataError::Syntax {
-            path: source.to_owned(),
-            line: line.number,
-            expected,
-            found: excerpt(found),
+        let at = Location::new(source, line.number);
+        let parts: Vec<&str> = line.text.split_ascii_whitespace().collect();
+        let (query, doc, third) = match *parts.as_slice() {
+            [] => continue,
+            [query, doc, third, ..] if parts.len() == columns => (query, doc, third),
+            _ => return Err(at.columns(columns..=columns, parts.len())),
         };
         for number in [query, doc] {
             if !number.bytes().all(|byte| byte.is_ascii_digit()) {
-                return Err(syntax("an integer", number));
+                return Err(at.syntax("an integer", number));
             }
         }
         let grade = grade(third).ok_or_else(|| {
@@ -100,29 +90,14 @@ fn read(
                 3 => "a code: -1, 1, 2, 3 or 4",
                 _ => "0 in the third column",
             };
-            syntax(expected, third)
+            at.syntax(expected, third)
         })?;
-        if let Some(first) = seen.add(&[query, doc], line.number) {
-            return Err(DataError::RepeatedJudgment {
-                path: source.to_owned(),
-                line: line.number,
-                query: query.to_owned(),
-                doc: doc.to_owned(),
-                first,
-            });
+        if let Some(first) = seen.add(&[query, doc], at.line) {
+            return Err(at.repeated_judgment(query, doc, first));
         }
         if let Some(grade) = grade {
             qrels.insert(query, doc, grade);
         }
     }
     Ok(qrels)
-}
-
-fn wrong_columns(source: &str, line: u64, columns: usize, text: &str) -> DataError {
-    DataError::Columns {
-        path: source.to_owned(),
-        line,
-        expected: columns as u64,
-        found: text.split_ascii_whitespace().count() as u64,
-    }
 }

@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::sync::Arc;
 
-use ir_core::{AttributeValue, Attributes};
+use ir_core::{AttributeValue, Attributes, CorpusError, DocReader, Document};
 
 use crate::duplicates::DuplicateFinder;
-use crate::error::{DataError, excerpt};
+use crate::error::{DataError, Location};
 use crate::lines::LineReader;
 
 /// Treatment of a marker that the record already has.
@@ -17,17 +17,13 @@ pub(super) enum RepeatedMarker {
     Appended,
 }
 
-/// Record with its fields by marker letter.
+/// Lines of a record by marker letter.
 #[derive(Debug, Default)]
-pub(super) struct SmartRecord {
-    pub(super) number: String,
-    pub(super) line: u64,
-    fields: BTreeMap<char, Vec<String>>,
-}
+struct RecordFields(BTreeMap<char, Vec<String>>);
 
-impl SmartRecord {
+impl RecordFields {
     fn joined(&self, letter: char, between: &str) -> String {
-        let lines = self.fields.get(&letter).map_or(&[][..], Vec::as_slice);
+        let lines = self.0.get(&letter).map_or(&[][..], Vec::as_slice);
         let lines: Vec<&str> = lines
             .iter()
             .map(|line| line.trim_end())
@@ -36,15 +32,7 @@ impl SmartRecord {
         lines.join(between).trim_end().to_owned()
     }
 
-    pub(super) fn title(&self) -> String {
-        self.joined('T', " ").trim().to_owned()
-    }
-
-    pub(super) fn text(&self) -> String {
-        self.joined('W', "\n")
-    }
-
-    pub(super) fn attributes(&self, source: &str) -> Result<Attributes, DataError> {
+    fn attributes(&self, at: Location<'_>) -> Result<Attributes, DataError> {
         let mut attributes = Attributes::new();
         let names = [
             ('A', "author", "; "),
@@ -60,19 +48,12 @@ impl SmartRecord {
             }
         }
         let mut citations = Vec::new();
-        for line in self.fields.get(&'X').into_iter().flatten() {
+        for line in self.0.get(&'X').into_iter().flatten() {
             let numbers: Result<Vec<i64>, _> = line.split_whitespace().map(str::parse).collect();
             match numbers {
                 Ok(numbers) if numbers.is_empty() => {}
                 Ok(numbers) if numbers.len() == 3 => citations.push(AttributeValue::from(numbers)),
-                _ => {
-                    return Err(DataError::Syntax {
-                        path: source.to_owned(),
-                        line: self.line,
-                        expected: "three integers in each line of .X",
-                        found: excerpt(line),
-                    });
-                }
+                _ => return Err(at.syntax("three integers in each line of .X", line)),
             }
         }
         if !citations.is_empty() {
@@ -106,43 +87,36 @@ impl<R: BufRead> SmartRecords<R> {
         }
     }
 
-    /// Reads the next record; `None` at the end.
-    pub(super) fn read(&mut self) -> Result<Option<SmartRecord>, DataError> {
+    /// Reads the next record into `doc`; `false` at the end.
+    pub(super) fn read_into(&mut self, doc: &mut Document) -> Result<bool, DataError> {
         if !self.started {
             self.started = true;
             self.read_fields()?;
         }
         let Some((number, line)) = self.next.take() else {
-            return Ok(None);
+            return Ok(false);
         };
-        self.seen.add_id(&number, &self.source, line)?;
+        self.seen
+            .add_id(&number, Location::new(&self.source, line))?;
         let fields = self.read_fields()?;
-        if !fields.contains_key(&'W') {
-            return Err(DataError::MissingField {
-                path: self.source.as_ref().to_owned(),
-                line,
-                field: ".W".to_owned(),
-            });
+        let at = Location::new(&self.source, line);
+        if !fields.0.contains_key(&'W') {
+            return Err(at.missing_field(".W"));
         }
-        Ok(Some(SmartRecord {
-            number,
-            line,
-            fields,
-        }))
+        doc.id = number;
+        doc.title = fields.joined('T', " ").trim().to_owned();
+        doc.text = fields.joined('W', "\n");
+        doc.attributes = fields.attributes(at)?;
+        Ok(true)
     }
 
     /// Reads the fields up to the next `.I` or the end.
-    fn read_fields(&mut self) -> Result<BTreeMap<char, Vec<String>>, DataError> {
+    fn read_fields(&mut self) -> Result<RecordFields, DataError> {
         let mut fields: BTreeMap<char, Vec<String>> = BTreeMap::new();
         let mut current = None;
         while let Some(line) = self.lines.read()? {
             let text = line.text.strip_suffix('\r').unwrap_or(line.text);
-            let syntax = |expected| DataError::Syntax {
-                path: self.source.as_ref().to_owned(),
-                line: line.number,
-                expected,
-                found: excerpt(text),
-            };
+            let syntax = |expected| Location::new(&self.source, line.number).syntax(expected, text);
             if let Some(number) = text.strip_prefix(".I")
                 && number.starts_with([' ', '\t'])
             {
@@ -151,7 +125,7 @@ impl<R: BufRead> SmartRecords<R> {
                     return Err(syntax("a number after .I"));
                 }
                 self.next = Some((number.to_owned(), line.number));
-                return Ok(fields);
+                return Ok(RecordFields(fields));
             }
             match marker(text) {
                 Some('I') => return Err(syntax("a number after .I")),
@@ -170,7 +144,13 @@ impl<R: BufRead> SmartRecords<R> {
                 },
             }
         }
-        Ok(fields)
+        Ok(RecordFields(fields))
+    }
+}
+
+impl<R: BufRead + Send> DocReader for SmartRecords<R> {
+    fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
+        Ok(self.read_into(doc)?)
     }
 }
 

@@ -1,18 +1,16 @@
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use ir_core::training::{Fingerprint, TrainingExample, TrainingSet, TrainingSetError};
 use ir_core::{Flow, NoProgress, Progress};
 
 use super::format::TrainingFormat;
 use crate::compression::{detect_compression, open};
-use crate::error::{DataError, name_of};
-use crate::lines::LineReader;
-use crate::lines::at_line;
+use crate::error::{DataError, Location, name_of, read_error};
+use crate::lines::{LineReader, at_line};
 
 /// File of training examples as JSON lines; the [module](super) lists the formats.
 ///
@@ -94,46 +92,31 @@ impl TrainingFile {
         progress: &mut dyn Progress,
     ) -> Result<Self, DataError> {
         let path = path.as_ref();
-        let name = name_of(path);
-        let read = |source| DataError::Read {
-            path: name.clone(),
-            source,
-        };
-        // Reports directories and missing files also where the file is read uncompressed.
-        let mut opened = open(path)?;
-        let plain = path.is_file() && detect_compression(path)?.is_none();
-        let content = if plain {
-            drop(opened);
-            TrainingContent::Disk(Mutex::new(File::open(path).map_err(read)?))
-        } else {
-            let mut content = Vec::new();
-            opened
-                .read_to_end(&mut content)
-                .map_err(|error| at_line(error, &name, 1))?;
-            TrainingContent::Memory(content)
-        };
+        let mut reader = open(path)?;
         let mut file = Self {
-            path: name.clone(),
+            path: name_of(path),
             format,
             content: TrainingContent::Memory(Vec::new()),
             lines: Vec::new(),
             skipped: Vec::new(),
             fingerprint: 0,
         };
-        match &content {
-            TrainingContent::Disk(_) => {
-                let reader = File::open(path).map_err(read)?;
-                let bytes = reader.metadata().map_err(read)?.len();
-                file.scan(BufReader::with_capacity(1 << 16, reader), bytes, progress)?;
-            }
-            TrainingContent::Memory(content) => {
-                file.scan(Cursor::new(content), content.len() as u64, progress)?;
-            }
-        }
-        file.content = content;
+        file.content = if path.is_file() && detect_compression(path)?.is_none() {
+            let plain = File::open(path).map_err(read_error(path))?;
+            let bytes = plain.metadata().map_err(read_error(path))?.len();
+            file.scan(reader, bytes, progress)?;
+            TrainingContent::Disk(Mutex::new(plain))
+        } else {
+            let mut content = Vec::new();
+            reader
+                .read_to_end(&mut content)
+                .map_err(|error| at_line(error, &file.path, 1))?;
+            file.scan(content.as_slice(), content.len() as u64, progress)?;
+            TrainingContent::Memory(content)
+        };
         if file.lines.is_empty() {
             return Err(file.skipped.into_iter().next().unwrap_or(DataError::Empty {
-                path: name,
+                path: file.path,
                 expected: "training examples",
             }));
         }
@@ -154,47 +137,35 @@ impl TrainingFile {
         bytes: u64,
         progress: &mut dyn Progress,
     ) -> Result<(), DataError> {
-        let consumed = Arc::new(AtomicU64::new(0));
-        let mut lines = LineReader::new(
-            CountingReader {
-                reader,
-                consumed: Arc::clone(&consumed),
-            },
-            &self.path,
-        );
+        let mut lines = LineReader::new(reader, &self.path);
         let mut fingerprint = Fingerprint::new();
         let mut start = 0;
         while let Some(line) = lines.read()? {
-            let end = consumed.load(Ordering::Relaxed);
-            let (from, number) = (start, line.number);
-            start = end;
+            let number = line.number;
+            let at = Location::new(&self.path, number);
+            let example = match line.text.trim_ascii() {
+                "" => None,
+                _ => self.format.read(line.text, at, &mut self.skipped)?,
+            };
+            let end = lines.consumed();
             if number % 4096 == 0
                 && progress.report("reading examples", end, Some(bytes)) == Flow::Stop
             {
                 return Err(DataError::Canceled);
             }
-            if line.text.trim_ascii().is_empty() {
-                continue;
-            }
-            let example = self
-                .format
-                .read(line.text, &self.path, number, &mut self.skipped)?;
             if let Some(example) = example {
                 fingerprint.add(&example);
                 // The length of a line is at most 64 MiB.
-                let bytes = (end - from) as u32;
+                let bytes = (end - start) as u32;
                 let line = u32::try_from(number).map_err(|_| DataError::Count {
                     path: self.path.clone(),
                     items: "lines at most",
                     expected: u64::from(u32::MAX),
                     found: number,
                 })?;
-                self.lines.push(LineSpan {
-                    start: from,
-                    bytes,
-                    line,
-                });
+                self.lines.push(LineSpan { start, bytes, line });
             }
+            start = end;
         }
         self.fingerprint = fingerprint.finish();
         Ok(())
@@ -228,7 +199,8 @@ impl TrainingFile {
         let text = String::from_utf8(bytes)
             .map_err(|error| read(io::Error::new(io::ErrorKind::InvalidData, error)))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        let example = self.format.read(text, &self.path, line, &mut Vec::new())?;
+        let at = Location::new(&self.path, line);
+        let example = self.format.read(text, at, &mut Vec::new())?;
         // The line was a valid example when the file was opened.
         let changed = || io::Error::new(io::ErrorKind::InvalidData, "the file has changed");
         example.ok_or_else(|| read(changed()))
@@ -252,30 +224,5 @@ impl TrainingSet for TrainingFile {
 
     fn fingerprint(&self) -> u64 {
         self.fingerprint
-    }
-}
-
-/// Reader that counts the consumed bytes.
-struct CountingReader<R> {
-    reader: R,
-    consumed: Arc<AtomicU64>,
-}
-
-impl<R: BufRead> Read for CountingReader<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.reader.read(buffer)?;
-        self.consumed.fetch_add(read as u64, Ordering::Relaxed);
-        Ok(read)
-    }
-}
-
-impl<R: BufRead> BufRead for CountingReader<R> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.reader.fill_buf()
-    }
-
-    fn consume(&mut self, bytes: usize) {
-        self.consumed.fetch_add(bytes as u64, Ordering::Relaxed);
-        self.reader.consume(bytes);
     }
 }

@@ -5,7 +5,7 @@ use ir_core::AttributeValue;
 use ir_core::training::{InvalidExample, TrainingExample, TrainingText};
 
 use super::DocumentTexts;
-use crate::error::{DataError, excerpt};
+use crate::error::{DataError, Location, excerpt};
 use crate::json::{parse_object, type_name};
 
 /// Treatment of invalid training examples.
@@ -71,26 +71,21 @@ impl TrainingFormat {
     pub(super) fn read(
         &self,
         text: &str,
-        path: &str,
-        line: u64,
+        at: Location<'_>,
         skipped: &mut Vec<DataError>,
     ) -> Result<Option<TrainingExample>, DataError> {
         let mut reader = LineParser {
             format: self,
-            path,
-            line,
+            at,
             skipped,
         };
         match reader.example(text) {
             Ok(example) => Ok(Some(example)),
-            Err(LineError::Format(error)) => Err(error),
-            Err(LineError::Invalid(error)) if self.invalid == OnInvalidExample::Reject => {
-                Err(error)
-            }
-            Err(LineError::Invalid(error)) => {
+            Err(LineError::Invalid(error)) if self.invalid == OnInvalidExample::Skip => {
                 reader.skipped.push(error);
                 Ok(None)
             }
+            Err(LineError::Invalid(error) | LineError::Format(error)) => Err(error),
         }
     }
 }
@@ -103,10 +98,15 @@ enum LineError {
     Invalid(DataError),
 }
 
+impl From<DataError> for LineError {
+    fn from(error: DataError) -> Self {
+        Self::Format(error)
+    }
+}
+
 struct LineParser<'a> {
     format: &'a TrainingFormat,
-    path: &'a str,
-    line: u64,
+    at: Location<'a>,
     skipped: &'a mut Vec<DataError>,
 }
 
@@ -118,20 +118,14 @@ const TEXT_IDS: [&str; 3] = ["docid", "id", "_id"];
 
 impl LineParser<'_> {
     fn example(&mut self, text: &str) -> Result<TrainingExample, LineError> {
-        let mut members = parse_object(text, self.path, self.line).map_err(LineError::Format)?;
+        let mut members = parse_object(text, self.at)?;
         let field = self.format.query_field.as_str();
         let query = match members.remove(field) {
             Some(AttributeValue::Text(query)) => query,
             Some(other) => return Err(self.wrong_format(field, "a string", type_name(&other))),
             None => return Err(self.without(field)),
         };
-        let mut query_id = None;
-        for name in IDS {
-            if let Some(value) = members.remove(name) {
-                query_id = Some(self.id(name, value)?);
-                break;
-            }
-        }
+        let query_id = self.first_id(&mut members, &IDS, "")?;
         let (positive_field, positives) = self.texts(&mut members, POSITIVES)?;
         let positive_field = positive_field.ok_or_else(|| self.without(POSITIVES[1]))?;
         let (negative_field, negatives) = self.texts(&mut members, NEGATIVES)?;
@@ -142,8 +136,8 @@ impl LineParser<'_> {
             .find(|name| lists.iter().any(|list| name.starts_with(list)));
         if let Some(unknown) = unknown {
             return Err(LineError::Format(DataError::Syntax {
-                path: self.path.to_owned(),
-                line: self.line,
+                path: self.at.path.to_owned(),
+                line: self.at.line,
                 expected: "lists named positives and negatives, or positive_passages and negative_passages",
                 found: unknown.clone(),
             }));
@@ -169,16 +163,16 @@ impl LineParser<'_> {
             InvalidExample::PositiveIsNegative { positive, negative } => {
                 let text = &example.negatives[negative];
                 DataError::PositiveIsNegative {
-                    path: self.path.to_owned(),
-                    line: self.line,
+                    path: self.at.path.to_owned(),
+                    line: self.at.line,
                     positive: format!("{positive_field}[{positive}]"),
                     negative: format!("{}[{negative}]", negative_field.unwrap_or(NEGATIVES[1])),
                     found: excerpt(text.id.as_ref().unwrap_or(&text.text)),
                 }
             }
             other => DataError::Example {
-                path: self.path.to_owned(),
-                line: self.line,
+                path: self.at.path.to_owned(),
+                line: self.at.line,
                 fault: other,
             },
         }))
@@ -194,13 +188,8 @@ impl LineParser<'_> {
         for name in names {
             if let Some(value) = members.remove(name) {
                 if let Some((first, _)) = found {
-                    let both = "one list of positives and one of negatives";
-                    return Err(LineError::Format(DataError::Syntax {
-                        path: self.path.to_owned(),
-                        line: self.line,
-                        expected: both,
-                        found: format!("{first} and {name}"),
-                    }));
+                    let one = "one list of positives and one of negatives";
+                    return Err(self.at.syntax(one, &format!("{first} and {name}")).into());
                 }
                 found = Some((name, value));
             }
@@ -255,14 +244,8 @@ impl LineParser<'_> {
                 return Err(self.wrong_format(&field, "a number", type_name(&other)));
             }
         };
-        let mut id = None;
-        for name in TEXT_IDS {
-            if let Some(value) = members.remove(name) {
-                id = Some(self.id(&format!("{field}.{name}"), value)?);
-                break;
-            }
-        }
-        let mut of = match (text, id) {
+        let id = self.first_id(&mut members, &TEXT_IDS, &format!("{field}."))?;
+        let mut passage = match (text, id) {
             (Some(text), id) => TrainingText {
                 id: id.filter(|id| !id.is_empty()),
                 text: match title.filter(|title| !title.trim().is_empty()) {
@@ -272,10 +255,10 @@ impl LineParser<'_> {
                 score: None,
             },
             (None, Some(id)) if self.format.texts.is_some() => self.by_id(id, field)?,
-            (None, _) => return Err(self.missing(&format!("{field}.text"))),
+            (None, _) => return Err(self.at.missing_field(&format!("{field}.text")).into()),
         };
-        of.score = score;
-        Ok(of)
+        passage.score = score;
+        Ok(passage)
     }
 
     fn by_id(&self, id: String, field: &str) -> Result<TrainingText, LineError> {
@@ -283,8 +266,8 @@ impl LineParser<'_> {
         match known {
             Some((id, text)) => Ok(TrainingText::new(text).with_id(id)),
             None => Err(LineError::Invalid(DataError::UnknownId {
-                path: self.path.to_owned(),
-                line: self.line,
+                path: self.at.path.to_owned(),
+                line: self.at.line,
                 field: field.to_owned(),
                 found: excerpt(&id),
             })),
@@ -299,32 +282,30 @@ impl LineParser<'_> {
         }
     }
 
-    fn wrong_type(&self, field: &str, expected: &'static str, found: &'static str) -> DataError {
-        DataError::WrongType {
-            path: self.path.to_owned(),
-            line: self.line,
-            field: format!("{field:?}"),
-            expected,
-            found,
+    /// Id in the first of several fields; `parent` precedes the names in errors.
+    fn first_id(
+        &self,
+        members: &mut BTreeMap<String, AttributeValue>,
+        names: &[&str],
+        parent: &str,
+    ) -> Result<Option<String>, LineError> {
+        let mut values = names.iter().map(|name| (name, members.remove(*name)));
+        match values.find_map(|(name, value)| Some((name, value?))) {
+            Some((name, value)) => Ok(Some(self.id(&format!("{parent}{name}"), value)?)),
+            None => Ok(None),
         }
+    }
+
+    fn wrong_type(&self, field: &str, expected: &'static str, found: &'static str) -> DataError {
+        self.at.wrong_type(format!("{field:?}"), expected, found)
     }
 
     fn wrong_format(&self, field: &str, expected: &'static str, found: &'static str) -> LineError {
         LineError::Format(self.wrong_type(field, expected, found))
     }
 
-    fn missing(&self, field: &str) -> LineError {
-        match self.without(field) {
-            LineError::Invalid(error) | LineError::Format(error) => LineError::Format(error),
-        }
-    }
-
     /// Error of a missing field that makes the example invalid.
     fn without(&self, field: &str) -> LineError {
-        LineError::Invalid(DataError::MissingField {
-            path: self.path.to_owned(),
-            line: self.line,
-            field: field.to_owned(),
-        })
+        LineError::Invalid(self.at.missing_field(field))
     }
 }

@@ -5,7 +5,7 @@ use ir_core::training::{TrainingExample, TrainingText};
 use serde::Serialize;
 
 use crate::compression::{DataFile, create};
-use crate::error::{DataError, name_of};
+use crate::error::{DataError, name_of, write_error};
 
 /// Writer of training examples in Tevatron format. The write is atomic: [`TrainingWriter::commit`]
 /// completes the file. [`TrainingFile`](super::TrainingFile) restores equal examples.
@@ -87,30 +87,18 @@ pub fn write_example(
     name: &str,
     line: u64,
 ) -> Result<(), DataError> {
-    let path = || name.to_owned();
     example.check().map_err(|fault| DataError::Example {
-        path: path(),
+        path: name.to_owned(),
         line,
         fault,
     })?;
     let row = TevatronLine {
         query_id: example.query_id.as_deref(),
         query: &example.query,
-        positive_passages: example
-            .positives
-            .iter()
-            .map(TevatronPassage::from)
-            .collect(),
-        negative_passages: example
-            .negatives
-            .iter()
-            .map(TevatronPassage::from)
-            .collect(),
+        positive_passages: example.positives.iter().map(Into::into).collect(),
+        negative_passages: example.negatives.iter().map(Into::into).collect(),
     };
-    let write = |source| DataError::Write {
-        path: path(),
-        source,
-    };
+    let write = write_error(Path::new(name));
     let mut text = serde_json::to_vec(&row).map_err(|error| write(error.into()))?;
     text.push(b'\n');
     out.write_all(&text).map_err(write)

@@ -122,7 +122,8 @@ fn smart_judgments() {
     assert!(matches!(
         cisi("1 28 0\n"),
         Err(DataError::Columns {
-            expected: 4,
+            min: 4,
+            max: 4,
             found: 3,
             ..
         })

@@ -12,9 +12,9 @@ use anyhow::{Result, anyhow, bail};
 use ir_core::trec;
 use ir_core::trec::{ColumnReader, HeaderLine, Parsed, TrecReadError};
 use ir_core::{Fnv1a, Qrels, Run};
-use ir_data::DataError;
 use ir_data::beir::BeirFolder;
 use ir_data::catalog::{Catalog, entries};
+use ir_data::{DataError, JudgedQueries as _};
 use ir_eval::{Evaluator, Report, RunFileError, RunFileOptions};
 
 use crate::shared::console::Console;
