@@ -1,5 +1,8 @@
 //! Adapters: retrievers that wrap a retriever.
 
+use std::collections::HashSet;
+
+use crate::retriever::in_rounds;
 use crate::{DocIds, Query, Ranking, Retriever, Search, SearchError};
 
 /// Adapter that lets a text retriever take whole [`Query`] records and search their text.
@@ -41,15 +44,6 @@ impl<R: Retriever<Query = str>> Retriever for ByText<R> {
 #[derive(Debug, Clone)]
 pub struct Distinct<R>(pub R);
 
-impl<R: Retriever> Distinct<R> {
-    fn deduplicate(&self, ranking: Ranking, k: usize) -> Ranking {
-        let mut seen = std::collections::HashSet::new();
-        ranking
-            .retain(|hit| seen.insert(self.ids().id(hit.doc)))
-            .top(k)
-    }
-}
-
 impl<R: Retriever> Retriever for Distinct<R> {
     type Query = R::Query;
 
@@ -67,10 +61,7 @@ impl<R: Retriever> Retriever for Distinct<R> {
         queries: &[(&R::Query, Search<'_>)],
     ) -> Result<Vec<Ranking>, SearchError> {
         let records = self.ids().len();
-        let mut rankings = vec![Ranking::default(); queries.len()];
-        let mut open: Vec<usize> = (0..queries.len()).collect();
-        let mut factor = 1_usize;
-        while !open.is_empty() {
+        in_rounds(queries.len(), |open, factor| {
             let batch: Vec<(&R::Query, Search<'_>)> = open
                 .iter()
                 .map(|&n| {
@@ -81,20 +72,16 @@ impl<R: Retriever> Retriever for Distinct<R> {
                 })
                 .collect();
             let found = self.0.search_batch(&batch)?;
-            let mut still = Vec::new();
-            for ((&n, (_, asked)), ranking) in open.iter().zip(&batch).zip(found) {
+            let answers = open.iter().zip(&batch).zip(found);
+            let answers = answers.map(|((&n, (_, asked)), ranking)| {
+                let k = queries[n].1.k();
                 let all = ranking.len() < asked.k() || asked.k() == records;
-                let once = self.deduplicate(ranking, queries[n].1.k());
-                if once.len() < queries[n].1.k() && !all {
-                    still.push(n);
-                } else {
-                    rankings[n] = once;
-                }
-            }
-            open = still;
-            factor = factor.saturating_mul(4);
-        }
-        Ok(rankings)
+                let mut seen = HashSet::new();
+                let once = ranking.retain(|hit| seen.insert(self.ids().id(hit.doc)));
+                (all || once.len() >= k).then(|| once.top(k))
+            });
+            Ok(answers.collect())
+        })
     }
 }
 

@@ -25,35 +25,17 @@ pub enum AttributeValue {
     Map(BTreeMap<String, AttributeValue>),
 }
 
-impl From<&str> for AttributeValue {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
+macro_rules! from {
+    ($($type:ty => $variant:ident),*) => {$(
+        impl From<$type> for AttributeValue {
+            fn from(value: $type) -> Self {
+                Self::$variant(value.into())
+            }
+        }
+    )*};
 }
 
-impl From<String> for AttributeValue {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<i64> for AttributeValue {
-    fn from(number: i64) -> Self {
-        Self::Int(number)
-    }
-}
-
-impl From<f64> for AttributeValue {
-    fn from(number: f64) -> Self {
-        Self::Float(number)
-    }
-}
-
-impl From<bool> for AttributeValue {
-    fn from(truth: bool) -> Self {
-        Self::Bool(truth)
-    }
-}
+from!(&str => Text, String => Text, i64 => Int, f64 => Float, bool => Bool);
 
 impl<V: Into<AttributeValue>> From<Vec<V>> for AttributeValue {
     fn from(values: Vec<V>) -> Self {
@@ -80,11 +62,9 @@ pub struct Attributes(BTreeMap<String, AttributeValue>);
 
 impl<'de> Deserialize<'de> for Attributes {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        let all = BTreeMap::<String, Option<AttributeValue>>::deserialize(input)?;
-        let present = all
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)));
-        Ok(Self(present.collect()))
+        let all = BTreeMap::<String, Option<AttributeValue>>::deserialize(input)?.into_iter();
+        let present = all.filter_map(|(name, value)| Some((name, value?)));
+        Ok(present.collect())
     }
 }
 
@@ -152,9 +132,9 @@ impl Attributes {
 
 impl<N: Into<String>, V: Into<AttributeValue>> FromIterator<(N, V)> for Attributes {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
+        let pairs = pairs.into_iter();
         Self(
             pairs
-                .into_iter()
                 .map(|(name, value)| (name.into(), value.into()))
                 .collect(),
         )

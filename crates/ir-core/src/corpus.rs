@@ -136,44 +136,22 @@ pub trait Corpus: Send + Sync {
     /// # Errors
     /// If the source cannot be opened.
     fn docs(&self) -> Result<CorpusIter<'_>, CorpusError> {
-        Ok(CorpusIter {
-            reader: self.open()?,
-            done: false,
-        })
+        let mut reader = self.open()?;
+        let mut done = false;
+        Ok(Box::new(std::iter::from_fn(move || {
+            if done {
+                return None;
+            }
+            let mut doc = Document::default();
+            let read = reader.read(&mut doc);
+            done = !matches!(read, Ok(true));
+            read.map(|found| found.then_some(doc)).transpose()
+        })))
     }
 }
 
 /// Iterator over the documents of a [`Corpus`]; ends after the first error.
-pub struct CorpusIter<'a> {
-    reader: Box<dyn DocReader + 'a>,
-    done: bool,
-}
-
-impl std::fmt::Debug for CorpusIter<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CorpusIter")
-            .field("done", &self.done)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Iterator for CorpusIter<'_> {
-    type Item = Result<Document, CorpusError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.done {
-            return None;
-        }
-        let mut doc = Document::default();
-        let read = self.reader.read(&mut doc);
-        self.done = !matches!(read, Ok(true));
-        match read {
-            Ok(true) => Some(Ok(doc)),
-            Ok(false) => None,
-            Err(error) => Some(Err(error)),
-        }
-    }
-}
+pub type CorpusIter<'a> = Box<dyn Iterator<Item = Result<Document, CorpusError>> + Send + 'a>;
 
 /// Error reading a collection. The source names file, line, expected and found.
 #[derive(Debug, thiserror::Error)]

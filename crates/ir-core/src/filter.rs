@@ -31,6 +31,12 @@ pub trait DocFilter: Send + Sync {
     }
 }
 
+impl fmt::Debug for dyn DocFilter + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DocFilter")
+    }
+}
+
 impl<F: Fn(DocNum) -> bool + Send + Sync> DocFilter for F {
     fn contains(&self, doc: DocNum) -> bool {
         self(doc)
@@ -59,13 +65,15 @@ impl DocSet {
             .collect()
     }
 
-    /// Adds a document to the set.
-    pub fn insert(&mut self, doc: DocNum) {
+    /// Adds a document to the set and returns whether it is new.
+    pub fn insert(&mut self, doc: DocNum) -> bool {
         let word = doc.index() / 64;
         if word >= self.words.len() {
             self.words.resize(word + 1, 0);
         }
+        let before = self.words[word];
         self.words[word] |= 1 << (doc.index() % 64);
+        self.words[word] != before
     }
 
     /// Iterates over the members in ascending order.
@@ -81,7 +89,9 @@ impl DocSet {
 impl FromIterator<DocNum> for DocSet {
     fn from_iter<I: IntoIterator<Item = DocNum>>(docs: I) -> Self {
         let mut set = Self::new();
-        docs.into_iter().for_each(|doc| set.insert(doc));
+        for doc in docs {
+            set.insert(doc);
+        }
         set
     }
 }
@@ -94,29 +104,20 @@ impl DocFilter for DocSet {
     }
 
     fn count(&self) -> Option<usize> {
-        Some(
-            self.words
-                .iter()
-                .map(|word| word.count_ones() as usize)
-                .sum(),
-        )
+        let ones = self.words.iter().map(|word| word.count_ones() as usize);
+        Some(ones.sum())
     }
 }
 
 macro_rules! combination {
     ($(#[$doc:meta])* $name:ident, $test:ident, $negate:expr) => {
         $(#[$doc])*
+        #[derive(Debug)]
         pub struct $name<'a>(pub Vec<&'a dyn DocFilter>);
 
         impl DocFilter for $name<'_> {
             fn contains(&self, doc: DocNum) -> bool {
                 self.0.iter().$test(|filter| filter.contains(doc)) != $negate
-            }
-        }
-
-        impl fmt::Debug for $name<'_> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!(stringify!($name), "({} filters)"), self.0.len())
             }
         }
     };
@@ -236,19 +237,15 @@ impl Predicate {
     /// Returns whether a document with these attributes passes.
     #[must_use]
     pub fn matches(&self, attributes: &Attributes) -> bool {
-        let number = |name: &str| match attributes.get(name) {
-            Some(AttributeValue::Int(n)) => Some(Some(*n as f64)),
-            Some(AttributeValue::Float(x)) => Some(Some(*x)),
-            Some(_) => Some(None),
-            None => None,
+        let absent_or = |name: &str, passes: &dyn Fn(f64) -> bool| match attributes.get(name) {
+            Some(AttributeValue::Int(n)) => passes(*n as f64),
+            Some(AttributeValue::Float(x)) => passes(*x),
+            Some(_) => false,
+            None => true,
         };
         match self {
-            Self::AtMost { name, limit } => {
-                number(name).is_none_or(|n| n.is_some_and(|n| n <= *limit))
-            }
-            Self::AtLeast { name, limit } => {
-                number(name).is_none_or(|n| n.is_some_and(|n| n >= *limit))
-            }
+            Self::AtMost { name, limit } => absent_or(name, &|number| number <= *limit),
+            Self::AtLeast { name, limit } => absent_or(name, &|number| number >= *limit),
             Self::OneOf { name, values } => match attributes.get(name) {
                 Some(AttributeValue::List(members)) => {
                     members.iter().any(|member| values.contains(member))
@@ -267,11 +264,9 @@ impl Predicate {
     /// document numbers.
     #[must_use]
     pub fn select<'a>(&self, documents: impl IntoIterator<Item = &'a Attributes>) -> DocSet {
-        let numbered = documents.into_iter().zip(0..);
-        numbered
-            .filter(|(a, _)| self.matches(a))
-            .map(|(_, n)| DocNum::new(n))
-            .collect()
+        let numbered = (0..).map(DocNum::new).zip(documents);
+        let passing = numbered.filter(|(_, attributes)| self.matches(attributes));
+        passing.map(|(doc, _)| doc).collect()
     }
 }
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// assert_eq!(doc.index(), 7);
 /// # Ok::<(), ir_core::IdError>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 #[repr(transparent)]
 pub struct DocNum(u32);
@@ -44,28 +44,14 @@ impl DocNum {
     }
 }
 
-impl fmt::Debug for DocNum {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "DocNum({})", self.0)
-    }
-}
-
-impl From<u32> for DocNum {
-    fn from(number: u32) -> Self {
-        Self(number)
-    }
-}
-
 impl TryFrom<usize> for DocNum {
     type Error = IdError;
 
     fn try_from(number: usize) -> Result<Self, IdError> {
-        if number >= Self::LIMIT {
-            return Err(IdError::TooManyDocuments { limit: Self::LIMIT });
+        match u32::try_from(number) {
+            Ok(number) if number < u32::MAX => Ok(Self(number)),
+            _ => Err(IdError::TooManyDocuments { limit: Self::LIMIT }),
         }
-        u32::try_from(number)
-            .map(Self)
-            .map_err(|_| IdError::TooManyDocuments { limit: Self::LIMIT })
     }
 }
 
@@ -176,10 +162,7 @@ impl DocIds {
     /// Returns the number of documents whose id also belongs to an earlier document.
     #[must_use]
     pub fn repeated(&self) -> usize {
-        self.order()
-            .windows(2)
-            .filter(|w| self.at(w[0] as usize) == self.at(w[1] as usize))
-            .count()
+        self.repeats().count()
     }
 
     /// Verifies that no id occurs twice.
@@ -187,17 +170,19 @@ impl DocIds {
     /// # Errors
     /// [`IdError::Duplicate`] names the id and both documents.
     pub fn check_unique(&self) -> Result<(), IdError> {
-        for pair in self.order().windows(2) {
-            let (first, second) = (pair[0] as usize, pair[1] as usize);
-            if self.at(first) == self.at(second) {
-                return Err(IdError::Duplicate {
-                    id: self.at(first).to_owned(),
-                    first,
-                    second,
-                });
-            }
-        }
-        Ok(())
+        self.repeats().next().map_or(Ok(()), |(first, second)| {
+            let id = self.at(first).to_owned();
+            Err(IdError::Duplicate { id, first, second })
+        })
+    }
+
+    /// Positions of consecutive documents of one id.
+    fn repeats(&self) -> impl Iterator<Item = (usize, usize)> {
+        let pairs = self
+            .order()
+            .windows(2)
+            .map(|pair| (pair[0] as usize, pair[1] as usize));
+        pairs.filter(|&(first, second)| self.at(first) == self.at(second))
     }
 
     /// Iterates over the ids in the order of document numbers.

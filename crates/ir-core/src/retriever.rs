@@ -107,6 +107,29 @@ macro_rules! forward {
 
 forward!(&R, Box<R>, Arc<R>);
 
+/// Answers queries, numbered from 0, in rounds. `round` receives the open queries and a factor that
+/// grows fourfold, and returns an answer for each, or `None` where it needs another round.
+pub(crate) fn in_rounds<T>(
+    queries: usize,
+    mut round: impl FnMut(&[usize], usize) -> Result<Vec<Option<T>>, SearchError>,
+) -> Result<Vec<T>, SearchError> {
+    let mut answers: Vec<Option<T>> = (0..queries).map(|_| None).collect();
+    let mut open: Vec<usize> = (0..queries).collect();
+    let mut factor = 1_usize;
+    while !open.is_empty() {
+        let mut still = Vec::new();
+        for (&query, answer) in open.iter().zip(round(&open, factor)?) {
+            match answer {
+                None => still.push(query),
+                answer => answers[query] = answer,
+            }
+        }
+        open = still;
+        factor = factor.saturating_mul(4);
+    }
+    Ok(answers.into_iter().flatten().collect())
+}
+
 /// Error of a search.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

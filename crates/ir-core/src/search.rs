@@ -1,7 +1,5 @@
 //! Parameters of a search.
 
-use std::fmt;
-
 use crate::{DocFilter, DocNum};
 
 /// Parameters of one search: number of hits and filter.
@@ -15,7 +13,7 @@ use crate::{DocFilter, DocNum};
 /// assert_eq!(search.k(), 10);
 /// assert!(search.allows(DocNum::new(4)) && !search.allows(DocNum::new(5)));
 /// ```
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 #[must_use]
 pub struct Search<'a> {
     k: usize,
@@ -59,14 +57,5 @@ impl<'a> Search<'a> {
     #[must_use]
     pub fn allows(&self, doc: DocNum) -> bool {
         self.within.is_none_or(|filter| filter.contains(doc))
-    }
-}
-
-impl fmt::Debug for Search<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Search")
-            .field("k", &self.k)
-            .field("filtered", &self.within.is_some())
-            .finish()
     }
 }

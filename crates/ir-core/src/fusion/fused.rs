@@ -68,13 +68,12 @@ impl<R: Retriever> Retriever for Fused<R> {
         &self,
         queries: &[(&R::Query, Search<'_>)],
     ) -> Result<Vec<Ranking>, SearchError> {
-        let deep: Vec<(&R::Query, Search<'_>)> = queries
-            .iter()
-            .map(|(query, search)| (*query, search.with_k(self.depth.max(search.k()))))
-            .collect();
         let mut lists: Vec<Vec<Ranking>> = queries.iter().map(|_| Vec::new()).collect();
         for retriever in &self.retrievers {
-            for (list, found) in lists.iter_mut().zip(retriever.search(&deep)?) {
+            for (list, found) in lists
+                .iter_mut()
+                .zip(retriever.search(queries, |k| k.max(self.depth))?)
+            {
                 let hits = found.hits.into_iter();
                 let hits = hits.map(|(doc, score)| Hit::new(doc, score)).collect();
                 list.push(Ranking::from_hits(hits)?);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::FusionError;
+use crate::retriever::in_rounds;
 use crate::{DocFilter, DocIds, DocNum, DocSet, Ranking, Retriever, Search, SearchError};
 
 /// A retriever and the common number of each of its records.
@@ -47,8 +48,7 @@ impl Numbering {
                     doc
                 }
             };
-            repeats |= seen.contains(doc);
-            seen.insert(doc);
+            repeats |= !seen.insert(doc);
             documents.push(doc);
         }
         Ok(NumberedRetriever {
@@ -92,43 +92,43 @@ impl DocFilter for RecordFilter<'_> {
 }
 
 impl<R: Retriever> NumberedRetriever<R> {
-    /// Returns the best documents for each query, as many as its `Search::k`.
+    /// Returns the best documents for each query, as many as `depth` makes of its `Search::k`.
     pub(super) fn search(
         &self,
         queries: &[(&R::Query, Search<'_>)],
+        depth: impl Fn(usize) -> usize,
     ) -> Result<Vec<DocumentHits>, SearchError> {
-        let filters = self.record_filters(queries);
-        let mut found: Vec<Option<DocumentHits>> = queries.iter().map(|_| None).collect();
-        let mut open: Vec<usize> = (0..queries.len()).collect();
-        let mut factor = 1;
+        let filters = queries.iter().map(|(_, search)| search.filter());
+        let filters: Vec<Option<RecordFilter<'_>>> = filters
+            .map(|filter| filter.map(|filter| self.record_filter(filter)))
+            .collect();
         // Where several records are one document, `k` documents can take more than `k` hits.
-        while !open.is_empty() {
-            let batch: Vec<(&R::Query, Search<'_>)> = open
-                .iter()
-                .map(|&n| {
-                    let (query, search) = &queries[n];
-                    let k = search.k().saturating_mul(factor).min(self.documents.len());
-                    (*query, filtered(Search::top(k), filters[n].as_ref()))
-                })
-                .collect();
+        in_rounds(queries.len(), |open, factor| {
+            let batch = open.iter().map(|&n| {
+                let (query, search) = &queries[n];
+                let k = depth(search.k()).saturating_mul(factor);
+                let search = Search::top(k.min(self.documents.len()));
+                let filter = filters[n].as_ref();
+                (
+                    *query,
+                    filter.map_or(search, |filter| search.within(filter)),
+                )
+            });
+            let batch: Vec<(&R::Query, Search<'_>)> = batch.collect();
             let rankings = self.retriever.search_batch(&batch)?;
-            let mut still = Vec::new();
-            for ((&n, (_, asked)), ranking) in open.iter().zip(&batch).zip(rankings) {
-                let depth = queries[n].1.k();
+            let answers = open.iter().zip(&batch).zip(rankings);
+            let answers = answers.map(|((&n, (_, asked)), ranking)| {
+                let depth = depth(queries[n].1.k());
                 let all = ranking.len() < asked.k() || asked.k() == self.documents.len();
                 let mut hits = self.documents(&ranking);
-                if hits.len() < depth && !all {
-                    still.push(n);
-                    continue;
-                }
-                let all = all && hits.len() <= depth;
-                hits.truncate(depth);
-                found[n] = Some(DocumentHits { hits, all });
-            }
-            open = still;
-            factor *= 4;
-        }
-        Ok(found.into_iter().flatten().collect())
+                (all || hits.len() >= depth).then(|| {
+                    let all = all && hits.len() <= depth;
+                    hits.truncate(depth);
+                    DocumentHits { hits, all }
+                })
+            });
+            Ok(answers.collect())
+        })
     }
 
     /// Returns the scores of given documents for each query. Documents that the retriever does not
@@ -137,44 +137,24 @@ impl<R: Retriever> NumberedRetriever<R> {
         &self,
         queries: &[(&R::Query, DocSet)],
     ) -> Result<Vec<HashMap<DocNum, f32>>, SearchError> {
-        let searches: Vec<(&R::Query, Search<'_>)> = queries
-            .iter()
-            .map(|(query, wanted)| {
-                let k = if self.repeats {
-                    self.documents.len()
-                } else {
-                    wanted.count().unwrap_or_default()
-                };
-                (*query, Search::top(k).within(wanted))
-            })
-            .collect();
-        let filters = self.record_filters(&searches);
-        let batch: Vec<(&R::Query, Search<'_>)> = searches
-            .iter()
-            .zip(&filters)
-            .map(|((query, search), filter)| {
-                (*query, filtered(Search::top(search.k()), filter.as_ref()))
-            })
-            .collect();
+        let filters = queries.iter().map(|(_, wanted)| self.record_filter(wanted));
+        let filters: Vec<RecordFilter<'_>> = filters.collect();
+        let batch = queries.iter().zip(&filters).map(|((query, _), filter)| {
+            let k = filter.count().unwrap_or(self.documents.len());
+            (*query, Search::top(k).within(filter))
+        });
+        let batch: Vec<(&R::Query, Search<'_>)> = batch.collect();
         let rankings = self.retriever.search_batch(&batch)?;
         let scores = rankings.iter().map(|ranking| self.documents(ranking));
         Ok(scores.map(|hits| hits.into_iter().collect()).collect())
     }
 
-    fn record_filters<'a>(
-        &'a self,
-        queries: &[(&R::Query, Search<'a>)],
-    ) -> Vec<Option<RecordFilter<'a>>> {
-        let filters = queries.iter().map(|(_, search)| search.filter());
-        filters
-            .map(|filter| {
-                filter.map(|filter| RecordFilter {
-                    documents: &self.documents,
-                    filter,
-                    counted: !self.repeats,
-                })
-            })
-            .collect()
+    fn record_filter<'a>(&'a self, filter: &'a dyn DocFilter) -> RecordFilter<'a> {
+        RecordFilter {
+            documents: &self.documents,
+            filter,
+            counted: !self.repeats,
+        }
     }
 
     /// Maps records to documents, best first, each document with its best score.
@@ -185,19 +165,8 @@ impl<R: Retriever> NumberedRetriever<R> {
             .collect();
         if self.repeats {
             let mut seen = DocSet::new();
-            hits.retain(|(doc, _)| {
-                let new = !seen.contains(*doc);
-                seen.insert(*doc);
-                new
-            });
+            hits.retain(|(doc, _)| seen.insert(*doc));
         }
         hits
-    }
-}
-
-fn filtered<'a>(search: Search<'a>, filter: Option<&'a RecordFilter<'_>>) -> Search<'a> {
-    match filter {
-        Some(filter) => search.within(filter),
-        None => search,
     }
 }

@@ -63,25 +63,23 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Retriever<Query = Q>> Retriev
     }
 
     fn search_batch(&self, queries: &[(&Q, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let deep: Vec<(&Q, Search<'_>)> = queries
-            .iter()
-            .map(|(query, search)| (*query, search.with_k(self.depth.max(search.k()))))
-            .collect();
-        let found = self.first.search(&deep)?;
+        let found = self.first.search(queries, |k| k.max(self.depth))?;
         let candidates: Vec<(&Q, DocSet)> = queries
             .iter()
             .zip(&found)
             .map(|((query, _), found)| (*query, found.hits.iter().map(|hit| hit.0).collect()))
             .collect();
         let scores = self.second.scores(&candidates)?;
-        let mut rankings = Vec::with_capacity(queries.len());
-        for (scores, (_, search)) in scores.into_iter().zip(queries) {
-            let mut best = TopK::new(search.k());
-            scores
-                .into_iter()
-                .for_each(|(doc, score)| best.push(doc, score));
-            rankings.push(best.finish()?);
-        }
-        Ok(rankings)
+        let rankings = scores
+            .into_iter()
+            .zip(queries)
+            .map(|(scores, (_, search))| {
+                let mut best = TopK::new(search.k());
+                for (doc, score) in scores {
+                    best.push(doc, score);
+                }
+                best.finish()
+            });
+        rankings.collect()
     }
 }

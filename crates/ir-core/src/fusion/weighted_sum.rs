@@ -2,6 +2,7 @@
 
 use super::FusionError;
 use super::numbering::{DocumentHits, NumberedRetriever, number_retrievers};
+use crate::retriever::in_rounds;
 use crate::{DocFilter, DocIds, DocSet, Ranking, Retriever, Search, SearchError, TopK};
 
 /// Hybrid retriever that ranks by the weighted sum of the scores of several retrievers, such as
@@ -89,27 +90,17 @@ impl<R: Retriever> WeightedSum<R> {
         queries: &[(&R::Query, Search<'_>)],
         depth: &dyn Fn(usize) -> usize,
     ) -> Result<Vec<(Ranking, bool)>, SearchError> {
-        let deep: Vec<(&R::Query, Search<'_>)> = queries
-            .iter()
-            .map(|(query, search)| (*query, search.with_k(depth(search.k()))))
-            .collect();
         let found: Vec<Vec<DocumentHits>> = self
             .weighted()
-            .map(|(retriever, _)| retriever.search(&deep))
+            .map(|(retriever, _)| retriever.search(queries, depth))
             .collect::<Result<_, _>>()?;
-        let candidates: Vec<DocSet> = (0..queries.len())
-            .map(|n| {
-                found
-                    .iter()
-                    .flat_map(|f| &f[n].hits)
-                    .map(|hit| hit.0)
-                    .collect()
-            })
-            .collect();
-        let mut sums: Vec<Vec<f64>> = candidates
-            .iter()
-            .map(|docs| vec![0.0; docs.iter().count()])
-            .collect();
+        let union = |n: usize| {
+            let hits = found.iter().flat_map(|found| &found[n].hits);
+            hits.map(|hit| hit.0).collect()
+        };
+        let candidates: Vec<DocSet> = (0..queries.len()).map(union).collect();
+        let zeros = |docs: &DocSet| vec![0.0; docs.iter().count()];
+        let mut sums: Vec<Vec<f64>> = candidates.iter().map(zeros).collect();
         let mut bounds = vec![0.0; queries.len()];
         let mut complete = vec![true; queries.len()];
         for ((retriever, weight), found) in self.weighted().zip(&found) {
@@ -170,27 +161,18 @@ impl<R: Retriever> Retriever for WeightedSum<R> {
         &self,
         queries: &[(&R::Query, Search<'_>)],
     ) -> Result<Vec<Ranking>, SearchError> {
-        let mut rankings: Vec<Ranking> = queries.iter().map(|_| Ranking::default()).collect();
-        let mut open: Vec<usize> = (0..queries.len()).collect();
-        let mut factor = 1_usize;
-        while !open.is_empty() {
+        in_rounds(queries.len(), |open, factor| {
             let batch: Vec<(&R::Query, Search<'_>)> = open.iter().map(|&n| queries[n]).collect();
             let depth = |k: usize| match k {
                 0 => 0,
                 k => k.max(MIN_DEPTH).saturating_mul(factor).min(self.ids.len()),
             };
             let rounds = self.round(&batch, &depth)?;
-            let mut still = Vec::new();
-            for (&n, (ranking, safe)) in open.iter().zip(rounds) {
-                if safe || depth(queries[n].1.k()) >= self.ids.len() {
-                    rankings[n] = ranking;
-                } else {
-                    still.push(n);
-                }
-            }
-            open = still;
-            factor = factor.saturating_mul(4);
-        }
-        Ok(rankings)
+            let answers = open.iter().zip(rounds).map(|(&n, (ranking, safe))| {
+                let exhaustive = depth(queries[n].1.k()) >= self.ids.len();
+                (safe || exhaustive).then_some(ranking)
+            });
+            Ok(answers.collect())
+        })
     }
 }

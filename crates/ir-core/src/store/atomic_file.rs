@@ -1,7 +1,7 @@
 //! Atomic writes: a temporary file that replaces the destination when it is complete.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -74,36 +74,30 @@ impl AtomicFile {
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let path = path.as_ref();
-        if path.is_dir() {
-            return Err(io::Error::new(
-                io::ErrorKind::IsADirectory,
-                "expected a file, found a directory",
-            ));
-        }
-        // Renaming over a device would replace it.
-        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "expected a file, found a device or pipe",
-            ));
-        }
-        let path = resolve_links(path)?;
-        let permissions = match fs::metadata(&path) {
-            Ok(metadata) if metadata.permissions().readonly() => {
-                return Err(io::Error::new(
-                    io::ErrorKind::PermissionDenied,
-                    "expected a writable file, found a read-only one",
-                ));
+        let expected = |kind, message: &str| Err(io::Error::new(kind, message));
+        let permissions = match path.metadata() {
+            Ok(found) if found.is_dir() => {
+                return expected(
+                    ErrorKind::IsADirectory,
+                    "expected a file, found a directory",
+                );
             }
-            Ok(metadata) => Some(metadata.permissions()),
+            // Renaming over a device would replace it.
+            Ok(found) if !found.is_file() => {
+                let message = "expected a file, found a device or pipe";
+                return expected(ErrorKind::InvalidInput, message);
+            }
+            Ok(found) if found.permissions().readonly() => {
+                let message = "expected a writable file, found a read-only one";
+                return expected(ErrorKind::PermissionDenied, message);
+            }
+            Ok(found) => Some(found.permissions()),
             Err(_) => None,
         };
-        let name = path.file_name().ok_or_else(|| {
-            io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "expected a file name, found none",
-            )
-        })?;
+        let path = resolve_links(path)?;
+        let Some(name) = path.file_name() else {
+            return expected(ErrorKind::InvalidInput, "expected a file name, found none");
+        };
         // A killed process with the same id may have left a file of this name.
         let (temporary, file) = loop {
             let unique = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -113,7 +107,7 @@ impl AtomicFile {
             let temporary = path.with_file_name(hidden);
             let mut options = OpenOptions::new();
             match options.write(true).create_new(true).open(&temporary) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 opened => break (temporary, opened?),
             }
         };
@@ -137,46 +131,41 @@ impl AtomicFile {
         let Some(writer) = self.writer.take() else {
             return Ok(());
         };
-        let finish = |writer: BufWriter<File>| -> io::Result<()> {
-            let file = writer
-                .into_inner()
-                .map_err(io::IntoInnerError::into_error)?;
-            file.sync_all()?;
-            drop(file);
-            fs::rename(&self.temporary, &self.destination)
-        };
-        let finished = finish(writer).inspect_err(|_| {
-            let _ = fs::remove_file(&self.temporary);
-        });
+        let synced = writer.into_inner().map_err(io::IntoInnerError::into_error);
+        synced
+            .and_then(|file| file.sync_all())
+            .and_then(|()| fs::rename(&self.temporary, &self.destination))
+            .inspect_err(|_| self.remove())?;
         self.unregister();
-        finished?;
         // Syncing the directory makes the rename durable; not every system supports it.
-        let folder = self
-            .destination
-            .parent()
-            .filter(|p| !p.as_os_str().is_empty());
+        let folder = self.destination.parent();
+        let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
         if let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) {
             let _ = folder.sync_all();
         }
         Ok(())
+    }
+
+    /// Removes the temporary file.
+    fn remove(&self) {
+        let _ = fs::remove_file(&self.temporary);
+        self.unregister();
+    }
+
+    /// Removes the temporary file from the list of the process.
+    fn unregister(&self) {
+        temporary_files().retain(|path| *path != self.temporary);
     }
 }
 
 /// Follows every symbolic link of `path`, also to a file that does not exist yet.
 fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match fs::read_link(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => match fs::read_link(path) {
             Ok(link) => resolve_links(&path.with_file_name(link)),
             Err(_) => Ok(path.to_owned()),
         },
         resolved => resolved,
-    }
-}
-
-impl AtomicFile {
-    /// Removes the temporary file from the list of the process.
-    fn unregister(&self) {
-        temporary_files().retain(|path| *path != self.temporary);
     }
 }
 
@@ -195,8 +184,7 @@ impl Write for AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if self.writer.take().is_some() {
-            let _ = fs::remove_file(&self.temporary);
-            self.unregister();
+            self.remove();
         }
     }
 }

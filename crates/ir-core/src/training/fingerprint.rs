@@ -19,14 +19,8 @@ use crate::Fnv1a;
 /// by_hand.add(&set[0]);
 /// assert_eq!(by_hand.finish(), set.fingerprint());
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Fingerprint(Fnv1a);
-
-impl Default for Fingerprint {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 impl Fingerprint {
     /// Creates the fingerprint of no examples.

@@ -191,20 +191,17 @@ impl MiningConfig {
     ) -> MinedNegatives {
         let positives: HashSet<&str> = query.positives.iter().copied().collect();
         let texts: HashSet<&str> = query.positive_docs(ids).iter().filter_map(text).collect();
-        let limit = self.limit(
-            judged
-                .iter()
-                .filter(|hit| positives.contains(ids.id(hit.doc))),
-        );
-        let mut excluded: HashSet<&str> = positives;
-        let mut fit = |doc: DocNum| {
-            !text(doc).is_some_and(|text| texts.contains(text)) && excluded.insert(ids.id(doc))
-        };
+        let scored = judged.iter();
+        let limit = self.limit(scored.filter(|hit| positives.contains(ids.id(hit.doc))));
+        let duplicate = |doc: DocNum| text(doc).is_some_and(|text| texts.contains(text));
+        let mut excluded = positives.clone();
         let ranks = self.first_rank - 1..self.last_rank.min(ranking.len()).max(self.first_rank - 1);
         let window = ranking.hits().get(ranks).unwrap_or_default();
         let mut hard: Vec<Hit> = window
             .iter()
-            .filter(|hit| limit.is_none_or(|limit| hit.score <= limit) && fit(hit.doc))
+            .filter(|hit| {
+                hit.score <= limit && !duplicate(hit.doc) && excluded.insert(ids.id(hit.doc))
+            })
             .copied()
             .collect();
         let mut random = SplitMix64::from_name(self.seed, query.text);
@@ -214,12 +211,12 @@ impl MiningConfig {
         hard.truncate(self.hard);
         hard.sort_unstable_by(Hit::order);
         // Candidates that were not selected may still be sampled at random.
-        excluded = query.positives.iter().copied().collect();
+        let mut excluded = positives;
         excluded.extend(hard.iter().map(|hit| ids.id(hit.doc)));
-        let fit = |doc: DocNum, excluded: &HashSet<&str>| {
-            query.within.is_none_or(|filter| filter.contains(doc))
-                && !text(doc).is_some_and(|text| texts.contains(text))
-                && !excluded.contains(ids.id(doc))
+        let mut eligible = |doc: &DocNum| {
+            query.within.is_none_or(|filter| filter.contains(*doc))
+                && !duplicate(*doc)
+                && excluded.insert(ids.id(*doc))
         };
         let mut drawn = Vec::new();
         let wanted = self.random.min(ids.len());
@@ -229,19 +226,13 @@ impl MiningConfig {
                 break;
             }
             let doc = DocNum::new(random.below(ids.len()) as u32);
-            if fit(doc, &excluded) {
-                excluded.insert(ids.id(doc));
+            if eligible(&doc) {
                 drawn.push(doc);
             }
         }
         if drawn.len() < wanted {
-            let mut rest = Vec::new();
-            for doc in (0..ids.len() as u32).map(DocNum::new) {
-                if fit(doc, &excluded) {
-                    excluded.insert(ids.id(doc));
-                    rest.push(doc);
-                }
-            }
+            let all = (0..ids.len() as u32).map(DocNum::new);
+            let mut rest: Vec<DocNum> = all.filter(eligible).collect();
             let missing = wanted - drawn.len();
             random.partial_shuffle(&mut rest, missing);
             drawn.extend(rest.into_iter().take(missing));
@@ -253,14 +244,12 @@ impl MiningConfig {
     }
 
     /// Maximum score of a hard negative.
-    fn limit<'a>(&self, positives: impl Iterator<Item = &'a Hit>) -> Option<f32> {
-        let least = || positives.map(|hit| hit.score).reduce(f32::min);
-        match self.margin {
-            ScoreMargin::None => None,
-            ScoreMargin::Absolute(m) => Some(least().map_or(f32::NEG_INFINITY, |least| least - m)),
-            ScoreMargin::Relative(m) => {
-                Some(least().map_or(f32::NEG_INFINITY, |least| least - least.abs() * m))
-            }
+    fn limit<'a>(&self, positives: impl Iterator<Item = &'a Hit>) -> f32 {
+        match (self.margin, positives.map(|hit| hit.score).reduce(f32::min)) {
+            (ScoreMargin::None, _) => f32::INFINITY,
+            (_, None) => f32::NEG_INFINITY,
+            (ScoreMargin::Absolute(margin), Some(least)) => least - margin,
+            (ScoreMargin::Relative(margin), Some(least)) => least - least.abs() * margin,
         }
     }
 }
@@ -288,7 +277,7 @@ pub enum MiningError {
 }
 
 /// Query to mine negatives for.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct MiningQuery<'a> {
     /// Query text to search with.
     pub text: &'a str,
@@ -298,29 +287,16 @@ pub struct MiningQuery<'a> {
     pub within: Option<&'a dyn DocFilter>,
 }
 
-impl std::fmt::Debug for MiningQuery<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MiningQuery")
-            .field("text", &self.text)
-            .field("positives", &self.positives)
-            .field("filtered", &self.within.is_some())
-            .finish()
-    }
-}
-
 impl MiningQuery<'_> {
     /// Returns all records of the positives.
     fn positive_docs(&self, ids: &DocIds) -> DocSet {
         let order = ids.order();
-        let number = |n: u32| DocNum::new(n);
-        let mut docs = DocSet::new();
-        for id in self.positives {
-            let from = order.partition_point(|&n| ids.id(number(n)) < *id);
-            let same = order[from..].iter().map(|&n| number(n));
-            same.take_while(|&doc| ids.id(doc) == *id)
-                .for_each(|doc| docs.insert(doc));
-        }
-        docs
+        let records = self.positives.iter().flat_map(|id| {
+            let from = order.partition_point(|&n| ids.id(DocNum::new(n)) < *id);
+            let rest = order[from..].iter().copied().map(DocNum::new);
+            rest.take_while(|&doc| ids.id(doc) == *id)
+        });
+        records.collect()
     }
 }
 

@@ -214,56 +214,6 @@ pub enum TrecReadError {
     LongLine { path: String, line: u64, limit: u64 },
 }
 
-/// Column that holds an id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum IdField {
-    /// Id of a query.
-    Query,
-    /// Id of a document.
-    Document,
-    /// Tag of a run.
-    Tag,
-    /// Name of a stratum.
-    Stratum,
-}
-
-impl fmt::Display for IdField {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Query => "query id",
-            Self::Document => "document id",
-            Self::Tag => "tag",
-            Self::Stratum => "stratum",
-        })
-    }
-}
-
-/// Reason why an id cannot be written: it would not be read back unchanged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum IdFault {
-    /// The id is empty.
-    Empty,
-    /// White space, which separates columns.
-    WhiteSpace,
-    /// NUL byte, which terminates strings in C.
-    Nul,
-    /// Leading `#` in the first column, which starts a comment.
-    Comment,
-}
-
-impl fmt::Display for IdFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Empty => "that is not empty",
-            Self::WhiteSpace => "without white space",
-            Self::Nul => "without NUL bytes",
-            Self::Comment => "that does not begin with #",
-        })
-    }
-}
-
 /// Error writing a run or qrels file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -272,11 +222,12 @@ pub enum TrecWriteError {
     /// I/O error while writing.
     #[error("cannot write")]
     Io(#[from] io::Error),
-    /// An id could not be read back.
-    #[error("expected a {field} {fault}, found {found:?}")]
+    /// A query id, document id, tag or stratum could not be read back: empty, with white space or
+    /// NUL bytes, or a query id that begins with `#`.
+    #[error("expected a {field} {expected}, found {found:?}")]
     Id {
-        field: IdField,
-        fault: IdFault,
+        field: &'static str,
+        expected: &'static str,
         found: String,
         query: Option<String>,
     },

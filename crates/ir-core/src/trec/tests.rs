@@ -255,35 +255,39 @@ fn ids_that_cannot_be_read_back_are_errors() {
             .unwrap_err()
             .to_string()
     };
-    assert_eq!(
-        message("t", "two words", "d"),
-        "expected a query id without white space, found \"two words\""
-    );
-    assert_eq!(
-        message("t", "#q", "d"),
-        "expected a query id that does not begin with #, found \"#q\""
-    );
-    assert_eq!(
-        message("my tag", "q", "d"),
-        "expected a tag without white space, found \"my tag\""
-    );
-    assert_eq!(
-        message("t", "q", "d\0"),
-        "expected a document id without NUL bytes, found \"d\\0\""
-    );
+    for ([tag, query, doc], expected) in [
+        (
+            ["t", "two words", "d"],
+            "query id without white space, found \"two words\"",
+        ),
+        (
+            ["t", "#q", "d"],
+            "query id that does not begin with #, found \"#q\"",
+        ),
+        (
+            ["my tag", "q", "d"],
+            "tag without white space, found \"my tag\"",
+        ),
+        (
+            ["t", "q", "d\0"],
+            "document id without NUL bytes, found \"d\\0\"",
+        ),
+    ] {
+        assert_eq!(message(tag, query, doc), format!("expected a {expected}"));
+    }
     let mut qrels = Qrels::new();
     qrels.insert("q", "", 1);
     let error = write_qrels(&qrels, &mut Vec::new()).unwrap_err();
     let TrecWriteError::Id {
         field,
-        fault,
+        expected,
         query,
         ..
     } = error
     else {
         panic!("{error}")
     };
-    assert_eq!((field, fault), (IdField::Document, IdFault::Empty));
+    assert_eq!((field, expected), ("document id", "that is not empty"));
     assert_eq!(query.as_deref(), Some("q"));
 }
 

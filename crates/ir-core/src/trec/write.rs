@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::{IdFault, IdField, TrecWriteError, is_space};
+use super::{TrecWriteError, is_space};
 use crate::{Judgments, Qrels, Run, StratifiedQrels};
 
 /// Format of the scores in a run file. Determines the order of ties, since evaluators sort by
@@ -34,22 +34,20 @@ pub fn write_run(
     out: &mut dyn Write,
 ) -> Result<(), TrecWriteError> {
     let tag = if run.tag.is_empty() { "ir" } else { &run.tag };
-    check_id(IdField::Tag, tag, None)?;
+    check_id("tag", tag, None)?;
     for (query, list) in run.iter() {
-        check_query_id(query)?;
+        check_id(QUERY, query, Some(query))?;
         let mut styled = ScoreWriter::default();
         for (rank, scored) in (1..).zip(list) {
             let doc = &scored.doc;
-            check_id(IdField::Document, doc, Some(query))?;
-            let score =
-                styled
-                    .next(scores, scored.score)
-                    .map_err(|expected| TrecWriteError::Score {
-                        query: query.to_owned(),
-                        doc: doc.clone(),
-                        expected,
-                        found: scored.score,
-                    })?;
+            check_id(DOCUMENT, doc, Some(query))?;
+            let written = styled.next(scores, scored.score);
+            let score = written.map_err(|expected| TrecWriteError::Score {
+                query: query.to_owned(),
+                doc: doc.clone(),
+                expected,
+                found: scored.score,
+            })?;
             match scores {
                 ScoreFormat::Anserini => {
                     writeln!(out, "{query} Q0 {doc} {rank} {score:.6} {tag}")?;
@@ -69,9 +67,9 @@ pub fn write_run(
 /// If writing fails or an id could not be read back.
 pub fn write_qrels(qrels: &Qrels, out: &mut dyn Write) -> Result<(), TrecWriteError> {
     for (query, judged) in qrels.iter() {
-        check_query_id(query)?;
+        check_id(QUERY, query, Some(query))?;
         for (doc, grade) in judged {
-            check_id(IdField::Document, doc, Some(query))?;
+            check_id(DOCUMENT, doc, Some(query))?;
             writeln!(out, "{query} 0 {doc} {grade}")?;
         }
     }
@@ -99,44 +97,39 @@ pub fn write_stratified_qrels(
     out: &mut dyn Write,
 ) -> Result<(), TrecWriteError> {
     for query in qrels.queries() {
-        check_query_id(query)?;
+        check_id(QUERY, query, Some(query))?;
         for (doc, stratum, grade) in qrels.get(query) {
-            check_id(IdField::Document, doc, Some(query))?;
-            check_id(IdField::Stratum, stratum, Some(query))?;
+            check_id(DOCUMENT, doc, Some(query))?;
+            check_id("stratum", stratum, Some(query))?;
             writeln!(out, "{query} 0 {doc} {stratum} {grade}")?;
         }
     }
     Ok(())
 }
 
-/// Validates an id in the first column, where `#` would start a comment.
-fn check_query_id(id: &str) -> Result<(), TrecWriteError> {
-    if id.starts_with('#') {
-        return Err(invalid_id(IdField::Query, IdFault::Comment, id, Some(id)));
-    }
-    check_id(IdField::Query, id, Some(id))
-}
+const QUERY: &str = "query id";
+const DOCUMENT: &str = "document id";
 
-fn check_id(field: IdField, id: &str, query: Option<&str>) -> Result<(), TrecWriteError> {
-    let fault = if id.is_empty() {
-        IdFault::Empty
+/// Checks that an id of the column `field` can be read back.
+fn check_id(field: &'static str, id: &str, query: Option<&str>) -> Result<(), TrecWriteError> {
+    let expected = if field == QUERY && id.starts_with('#') {
+        // It would start a comment.
+        "that does not begin with #"
+    } else if id.is_empty() {
+        "that is not empty"
     } else if id.bytes().any(is_space) {
-        IdFault::WhiteSpace
+        "without white space"
     } else if id.bytes().any(|byte| byte == 0) {
-        IdFault::Nul
+        "without NUL bytes"
     } else {
         return Ok(());
     };
-    Err(invalid_id(field, fault, id, query))
-}
-
-fn invalid_id(field: IdField, fault: IdFault, id: &str, query: Option<&str>) -> TrecWriteError {
-    TrecWriteError::Id {
+    Err(TrecWriteError::Id {
         field,
-        fault,
+        expected,
         found: id.to_owned(),
         query: query.map(str::to_owned),
-    }
+    })
 }
 
 /// Formatter of the scores of one list.

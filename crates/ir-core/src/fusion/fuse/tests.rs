@@ -47,30 +47,17 @@ fn reciprocal_rank() {
 
 #[test]
 fn the_comb_family_on_raw_scores() {
-    close(
-        &fused(ScoreNormalization::None, ScoreCombination::Sum),
-        &[12.0, 3.0, 11.0, 0.0, 1.0],
-    );
-    close(
-        &fused(ScoreNormalization::None, ScoreCombination::Mnz),
-        &[24.0, 3.0, 22.0, 0.0, 1.0],
-    );
-    close(
-        &fused(ScoreNormalization::None, ScoreCombination::Anz),
-        &[6.0, 3.0, 5.5, 0.0, 1.0],
-    );
-    close(
-        &fused(ScoreNormalization::None, ScoreCombination::Max),
-        &[8.0, 3.0, 9.0, 0.0, 1.0],
-    );
-    close(
-        &fused(ScoreNormalization::None, ScoreCombination::Min),
-        &[4.0, 3.0, 2.0, 0.0, 1.0],
-    );
-    close(
-        &fused(ScoreNormalization::None, ScoreCombination::Med),
-        &[6.0, 3.0, 5.5, 0.0, 1.0],
-    );
+    use ScoreCombination::{Anz, Max, Med, Min, Mnz, Sum};
+    for (combination, expected) in [
+        (Sum, [12.0, 3.0, 11.0, 0.0, 1.0]),
+        (Mnz, [24.0, 3.0, 22.0, 0.0, 1.0]),
+        (Anz, [6.0, 3.0, 5.5, 0.0, 1.0]),
+        (Max, [8.0, 3.0, 9.0, 0.0, 1.0]),
+        (Min, [4.0, 3.0, 2.0, 0.0, 1.0]),
+        (Med, [6.0, 3.0, 5.5, 0.0, 1.0]),
+    ] {
+        close(&fused(ScoreNormalization::None, combination), &expected);
+    }
 }
 
 #[test]
