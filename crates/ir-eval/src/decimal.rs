@@ -114,19 +114,12 @@ fn parse(text: &str) -> Option<Decimal> {
     }
     let rest = rest.trim_end_matches('0');
     let places = u32::try_from(rest.len()).ok().filter(|&n| n <= PLACES)?;
-    let whole: i64 = if whole.is_empty() {
-        0
-    } else {
-        whole.parse().ok()?
+    let number = |digits: &str| match digits {
+        "" => Some(0),
+        digits => digits.parse::<i64>().ok(),
     };
-    let rest: i64 = if rest.is_empty() {
-        0
-    } else {
-        rest.parse().ok()?
-    };
-    let magnitude = whole
-        .checked_mul(UNIT)?
-        .checked_add(rest * 10_i64.pow(PLACES - places))?;
+    let rest = number(rest)? * 10_i64.pow(PLACES - places);
+    let magnitude = number(whole)?.checked_mul(UNIT)?.checked_add(rest)?;
     (magnitude <= MAX).then_some(Decimal(sign * magnitude))
 }
 

@@ -29,7 +29,9 @@ pub use compare::{
     SweepSetting, SystemScore, significance,
 };
 pub use decimal::{Decimal, ParseDecimalError};
-pub use evaluate::{EvalError, Evaluator, QueryValues, Report, RunFileError, RunFileOptions};
+pub use evaluate::{
+    EvalError, Evaluator, QueryValues, Report, ReportMeasure, RunFileError, RunFileOptions,
+};
 pub use judged::{Gain, GainTable, JudgmentStatus};
 pub use measure::{
     CustomMeasure, Formula, JudgedDocument, JudgedList, Measure, ParseMeasureError, RecallPoints,

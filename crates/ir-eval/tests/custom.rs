@@ -19,7 +19,7 @@ impl CustomMeasure for CustomAveragePrecision {
     fn value(&self, list: &JudgedList<'_>) -> f64 {
         let (mut hits, mut sum) = (0.0, 0.0);
         for document in list.documents() {
-            if document.grade().is_some_and(|g| g >= list.rules().level) {
+            if document.grade().is_some_and(|g| g >= list.rules.level) {
                 hits += 1.0;
                 sum += hits / document.rank as f64;
             }
@@ -55,10 +55,10 @@ impl CustomMeasure for &ListRecorder {
         let words: Vec<String> = words.collect();
         let line = format!(
             "{} {} [{}] {:?}",
-            list.query(),
-            list.retrieved(),
+            list.query,
+            list.retrieved,
             words.join(" "),
-            list.grades()
+            list.grades
         );
         self.0.lock().unwrap().push(line);
         list.len() as f64

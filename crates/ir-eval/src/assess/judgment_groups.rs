@@ -126,13 +126,9 @@ impl JudgmentGroups {
             let groups = self.group_count(&query.query) as f64;
             query.values.iter_mut().for_each(|value| *value /= groups);
         }
-        report.positive = self
-            .queries
-            .values()
-            .flat_map(BTreeMap::values)
-            .flat_map(BTreeMap::values)
-            .filter(|&&grade| grade > 0)
-            .count() as u64;
+        let groups = self.queries.values().flat_map(BTreeMap::values);
+        let grades = groups.flat_map(BTreeMap::values);
+        report.positive = Some(grades.filter(|&&grade| grade > 0).count() as u64);
         Ok(report)
     }
 

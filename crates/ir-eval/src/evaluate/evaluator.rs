@@ -14,7 +14,8 @@ use crate::judged::{
     Strata, Subtopics,
 };
 use crate::measure::{
-    CustomMeasure, CustomName, Formula, JudgedList, Measure, MeasureInput, RequirementIndices,
+    CustomMeasure, CustomName, Formula, JudgedList, Measure, MeasureInput, Requirement,
+    RequirementIndices,
 };
 use crate::rules::{
     MissingQueries, QueriesWithoutRelevant, Rules, TrecEvalVersion, UnjudgedDocuments,
@@ -52,7 +53,8 @@ pub struct Evaluator<'q> {
     measures: Vec<Measure>,
     planned: Vec<PlannedMeasure>,
     requirements: Requirements,
-    queries: Vec<PreparedQuery<'q>>,
+    /// The judged queries, in ascending byte order of their ids.
+    pub(super) queries: Vec<PreparedQuery<'q>>,
     custom: Vec<RegisteredMeasure<'q>>,
     top_judgments: usize,
 }
@@ -128,22 +130,28 @@ impl<'q> Evaluator<'q> {
             }
             let level = valid_level(measure.level().unwrap_or(rules.level))?;
             let requirements = &mut evaluator.requirements;
-            let formula = measure.formula();
-            let gain = formula.gain();
-            let novelty = formula
-                .alpha()
-                .map(|alpha| NoveltySettings { level, alpha });
+            let mut indices = RequirementIndices {
+                level: index_of(&mut requirements.levels, level),
+                gain: 0,
+                novelty: 0,
+            };
+            match measure.formula().definition().requirement() {
+                Requirement::None => {}
+                Requirement::Gain(gain) => {
+                    indices.gain = index_of(&mut requirements.gains, gain);
+                }
+                Requirement::Subtopics(alpha) => {
+                    let novelty = NoveltySettings { level, alpha };
+                    indices.novelty = index_of(&mut requirements.novelties, novelty);
+                }
+            }
             requirements.condensed |= measure.is_judged_only();
             requirements.strata |= measure.needs_strata();
             evaluator.measures.push(measure);
             evaluator.planned.push(PlannedMeasure {
                 measure,
                 level,
-                indices: RequirementIndices {
-                    level: index_of(&mut requirements.levels, level),
-                    gain: gain.map_or(0, |gain| index_of(&mut requirements.gains, gain)),
-                    novelty: novelty.map_or(0, |n| index_of(&mut requirements.novelties, n)),
-                },
+                indices,
                 custom: 0,
             });
         }
@@ -226,11 +234,6 @@ impl<'q> Evaluator<'q> {
         )
     }
 
-    /// The judged queries, in ascending byte order of their ids.
-    pub(super) fn queries(&self) -> &[PreparedQuery<'q>] {
-        &self.queries
-    }
-
     /// Number of a judged query.
     pub(super) fn query_number(&self, id: &str) -> Option<usize> {
         self.queries.binary_search_by(|query| query.id.cmp(id)).ok()
@@ -303,7 +306,7 @@ impl<'q> Evaluator<'q> {
             queries,
             missing,
             unjudged,
-            positive: self.queries.iter().map(PreparedQuery::positive).sum(),
+            positive: Some(self.queries.iter().map(PreparedQuery::positive).sum()),
         })
     }
 
@@ -336,7 +339,7 @@ impl<'q> Evaluator<'q> {
             retrieved,
             list,
             states: &ranking.states,
-            grades: query.grades(),
+            grades: &query.grades,
             rules,
         };
         let input = |planned: &PlannedMeasure, ranking| {
@@ -361,11 +364,12 @@ impl<'q> Evaluator<'q> {
                     }),
                 }
             }
-            formula if is_zero => Ok(formula.missing_value(&input(planned, ranking))),
-            formula if planned.measure.is_judged_only() => {
-                Ok(formula.value(&input(planned, condensed)))
+            formula if is_zero && !formula.properties().ignores_ranking => Ok(0.0),
+            formula => {
+                let is_condensed = planned.measure.is_judged_only() && !is_zero;
+                let ranking = if is_condensed { condensed } else { ranking };
+                Ok(formula.definition().value(&input(planned, ranking)))
             }
-            formula => Ok(formula.value(&input(planned, ranking))),
         };
         // Whether trec_eval's list is empty too. Release 10 adds an artificial document to the list
         // of a missing query, which these rules remove again.
@@ -378,6 +382,7 @@ impl<'q> Evaluator<'q> {
                 && planned
                     .measure
                     .formula()
+                    .definition()
                     .is_undefined(&input(planned, ranking))
         };
         let top = ranking.states.iter().take(self.top_judgments);
@@ -445,7 +450,10 @@ impl<'q> Evaluator<'q> {
     }
 
     fn check_subtopics(&self, has_subtopics: bool) -> Result<(), EvalError> {
-        let needs_subtopics = |measure: &&Measure| measure.formula().alpha().is_some();
+        let needs_subtopics = |measure: &&Measure| {
+            let requirement = measure.formula().definition().requirement();
+            matches!(requirement, Requirement::Subtopics(_))
+        };
         match self.measures.iter().find(needs_subtopics) {
             Some(&measure) if !has_subtopics => Err(EvalError::NoSubtopics {
                 measure: Box::new(measure),
@@ -459,7 +467,7 @@ impl<'q> Evaluator<'q> {
         J: Judgments + ?Sized,
     {
         let limits = self.measures.iter();
-        let limits = limits.filter_map(|m| Some((m.formula().highest_grade()?, *m)));
+        let limits = limits.filter_map(|m| Some((m.formula().definition().highest_grade()?, *m)));
         let Some((highest, measure)) = limits.min_by_key(|(highest, _)| *highest) else {
             return Ok(());
         };

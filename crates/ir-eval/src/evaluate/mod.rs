@@ -7,7 +7,5 @@ mod run_file;
 
 pub use error::{EvalError, RunFileError};
 pub use evaluator::Evaluator;
-pub use report::{QueryValues, Report};
+pub use report::{QueryValues, Report, ReportMeasure};
 pub use run_file::RunFileOptions;
-
-pub(crate) use report::print_report;

@@ -5,21 +5,37 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::judged::JudgmentStatus;
-use crate::measure::Measure;
+use crate::measure::{Measure, Summary};
 use crate::rules::Rules;
 
 /// Results of evaluating a run: the values of every query, and aggregates derived from them.
 ///
 /// `Display` shows the rules, the number of missing and unjudged queries, and one line per measure.
+/// Reports on preference judgments are a
+/// [`PreferenceReport`](crate::preferences::PreferenceReport).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct Report<M = Measure> {
     pub(crate) run: String,
     pub(crate) rules: Rules,
-    pub(crate) measures: Vec<Measure>,
+    pub(crate) measures: Vec<M>,
     pub(crate) queries: Vec<QueryValues>,
     pub(crate) missing: Vec<String>,
     pub(crate) unjudged: Vec<String>,
-    pub(crate) positive: u64,
+    /// `None` for preferences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) positive: Option<u64>,
+}
+
+/// Measure of a [`Report`].
+pub trait ReportMeasure: Copy + PartialEq + fmt::Display {
+    /// Aggregation of the per-query values.
+    fn summary(&self) -> Summary;
+}
+
+impl ReportMeasure for Measure {
+    fn summary(&self) -> Summary {
+        Self::summary(self)
+    }
 }
 
 /// Values of one query.
@@ -62,7 +78,7 @@ impl QueryValues {
     }
 }
 
-impl Report {
+impl<M: ReportMeasure> Report<M> {
     /// Sets the name of the run.
     #[must_use]
     pub fn with_run_name(self, run: impl Into<String>) -> Self {
@@ -86,7 +102,7 @@ impl Report {
 
     /// The measures, without duplicates.
     #[must_use]
-    pub fn measures(&self) -> &[Measure] {
+    pub fn measures(&self) -> &[M] {
         &self.measures
     }
 
@@ -99,7 +115,7 @@ impl Report {
     /// Value of a measure for a query. `None` if the query does not count or the measure was not
     /// evaluated.
     #[must_use]
-    pub fn value(&self, query: &str, measure: Measure) -> Option<f64> {
+    pub fn value(&self, query: &str, measure: M) -> Option<f64> {
         let column = self.column(measure)?;
         let found = self
             .queries
@@ -108,15 +124,15 @@ impl Report {
     }
 
     /// Values of a measure, in the order of [`Report::queries`]. `None` if it was not evaluated.
-    pub fn values(&self, measure: Measure) -> Option<impl ExactSizeIterator<Item = f64> + Clone> {
+    pub fn values(&self, measure: M) -> Option<impl ExactSizeIterator<Item = f64> + Clone> {
         let column = self.column(measure)?;
         Some(self.queries.iter().map(move |query| query.values[column]))
     }
 
-    /// Aggregate over all queries that count: mean, sum or geometric mean according to
-    /// [`Measure::summary`], accumulated in query order. `None` if the measure was not evaluated.
+    /// Aggregate over all queries that count: mean, sum or geometric mean, depending on the measure
+    /// ([`Measure::summary`]), accumulated in query order. `None` if the measure was not evaluated.
     #[must_use]
-    pub fn summary(&self, measure: Measure) -> Option<f64> {
+    pub fn summary(&self, measure: M) -> Option<f64> {
         let values = self.values(measure)?;
         Some(measure.summary().aggregate(values))
     }
@@ -131,52 +147,41 @@ impl Report {
         self.unjudged.iter().map(String::as_str)
     }
 
-    /// Number of judgments with a grade above 0, over all queries of the qrels.
+    /// Number of judgments with a grade above 0, over all queries of the qrels; 0 for preferences.
     #[must_use]
-    pub const fn positive(&self) -> u64 {
-        self.positive
+    pub fn positive(&self) -> u64 {
+        self.positive.unwrap_or_default()
     }
 
-    /// Whether the value of a measure for a query is undefined (0/0) in trec_eval.
-    pub(crate) fn is_undefined(&self, query: &QueryValues, measure: Measure) -> bool {
-        let column = self.column(measure);
-        column.is_some_and(|column| query.undefined.contains(&column))
-    }
-
-    fn column(&self, measure: Measure) -> Option<usize> {
+    /// Index of a measure in [`QueryValues::values`].
+    pub(crate) fn column(&self, measure: M) -> Option<usize> {
         self.measures.iter().position(|&other| other == measure)
     }
 }
 
-impl fmt::Display for Report {
+impl<M: ReportMeasure> fmt::Display for Report<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counts = [&self.missing, &self.unjudged].map(Vec::len);
-        let values = self.measures.iter().map(|&m| (m, self.summary(m)));
-        let head = (self.run.as_str(), self.queries.len(), counts);
-        print_report(f, head, &self.rules, values)
-    }
-}
-
-/// Prints the run's name, the number of queries, the rules and the values of a report.
-pub(crate) fn print_report<M: fmt::Display>(
-    f: &mut fmt::Formatter<'_>,
-    (run, counted, [missing, unjudged]): (&str, usize, [usize; 2]),
-    rules: &Rules,
-    values: impl Iterator<Item = (M, Option<f64>)>,
-) -> fmt::Result {
-    let run = if run.is_empty() { "(no name)" } else { run };
-    writeln!(f, "run: {run}")?;
-    writeln!(
-        f,
-        "queries: {counted} counted; {missing} judged without results; {unjudged} with results not judged"
-    )?;
-    writeln!(f, "{rules}")?;
-    let values: Vec<(String, Option<f64>)> = values.map(|(m, v)| (m.to_string(), v)).collect();
-    let width = values.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    for (name, value) in values {
-        if let Some(value) = value {
-            writeln!(f, "{name:width$}  {value:.4}")?;
+        let run = if self.run.is_empty() {
+            "(no name)"
+        } else {
+            &self.run
+        };
+        writeln!(f, "run: {run}")?;
+        writeln!(
+            f,
+            "queries: {} counted; {} judged without results; {} with results not judged",
+            self.queries.len(),
+            self.missing.len(),
+            self.unjudged.len()
+        )?;
+        writeln!(f, "{}", self.rules)?;
+        let names: Vec<String> = self.measures.iter().map(M::to_string).collect();
+        let width = names.iter().map(String::len).max().unwrap_or(0);
+        for (name, &measure) in names.iter().zip(&self.measures) {
+            if let Some(value) = self.summary(measure) {
+                writeln!(f, "{name:width$}  {value:.4}")?;
+            }
         }
+        Ok(())
     }
-    Ok(())
 }

@@ -268,7 +268,7 @@ impl RunQuery {
     }
 
     fn prepared<'e, 'q>(&self, evaluator: &'e Evaluator<'q>) -> Option<&'e PreparedQuery<'q>> {
-        self.number.map(|n| &evaluator.queries()[n])
+        self.number.map(|n| &evaluator.queries[n])
     }
 }
 
@@ -284,7 +284,7 @@ struct SeenIds {
 impl SeenQueries {
     fn new(evaluator: &Evaluator<'_>) -> Self {
         Self(Mutex::new(SeenIds {
-            judged: vec![false; evaluator.queries().len()],
+            judged: vec![false; evaluator.queries.len()],
             unjudged: HashSet::new(),
         }))
     }

@@ -86,6 +86,14 @@ impl GainTable {
     }
 }
 
+impl fmt::Display for GainTable {
+    /// Writes the entries by ascending grade: `1:3.5,2:9`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries: Vec<String> = self.iter().map(|(g, gain)| format!("{g}:{gain}")).collect();
+        f.write_str(&entries.join(","))
+    }
+}
+
 impl fmt::Debug for GainTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()

@@ -49,11 +49,11 @@ pub(crate) struct Requirements {
 #[derive(Debug, Clone)]
 pub(crate) struct PreparedQuery<'q> {
     pub(crate) id: &'q str,
-    doc_ids: JudgedIds<'q>,
+    pub(crate) doc_ids: JudgedIds<'q>,
     /// By [`DocOrdinal`].
     states: Vec<Grade>,
     /// Grades ≥ 0, ascending, and the number of documents of each.
-    grades: Vec<(Grade, u64)>,
+    pub(crate) grades: Vec<(Grade, u64)>,
     /// Number of relevant documents, by level of [`Requirements`].
     relevant: Vec<u64>,
     /// By gain of [`Requirements`].
@@ -151,26 +151,16 @@ impl<'q> PreparedQuery<'q> {
         }
     }
 
-    pub(crate) fn doc_ids(&self) -> &JudgedIds<'q> {
-        &self.doc_ids
-    }
-
     /// Grade of a document, or [`UNPOOLED`], or [`UNJUDGED`].
     pub(crate) fn state(&self, ordinal: DocOrdinal) -> Grade {
         self.states
             .get(ordinal.index())
-            .copied()
-            .unwrap_or(UNPOOLED)
+            .map_or(UNPOOLED, |&state| state)
     }
 
     /// Number of relevant documents at a level of [`Requirements`].
     pub(crate) fn relevant(&self, level: usize) -> u64 {
         self.relevant[level]
-    }
-
-    /// Grades ≥ 0, ascending, and the number of documents of each.
-    pub(crate) fn grades(&self) -> &[(Grade, u64)] {
-        &self.grades
     }
 
     /// Number of documents with a grade from 0 to below `level`.

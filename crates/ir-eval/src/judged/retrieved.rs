@@ -47,7 +47,7 @@ impl RetrievedList {
         self.ids.clear();
         self.entries.clear();
         self.table.clear();
-        let Some(judged) = query.map(PreparedQuery::doc_ids) else {
+        let Some(judged) = query.map(|query| &query.doc_ids) else {
             return;
         };
         for (ordinal, id) in judged.iter() {
@@ -79,7 +79,7 @@ impl RetrievedList {
             table,
         } = self;
         let id = |entry| match entry {
-            IdEntry::Judged(ordinal) => query.map_or("", |query| query.doc_ids().id(ordinal)),
+            IdEntry::Judged(ordinal) => query.map_or("", |query| query.doc_ids.id(ordinal)),
             IdEntry::Retrieved(n) => &ids[entries[n as usize].id()],
         };
         let entry = IdEntry::Retrieved(entries.len() as u32);

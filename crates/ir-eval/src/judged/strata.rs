@@ -16,7 +16,7 @@ use super::sum;
 pub(crate) struct Strata {
     /// Stratum of each judged document, by its ordinal.
     stratum_of: Vec<usize>,
-    strata: Vec<StratumCounts>,
+    pub(crate) strata: Vec<StratumCounts>,
 }
 
 /// Counts of one stratum.
@@ -74,11 +74,6 @@ impl Strata {
     /// Stratum of a document; `None` if it is not in the qrels.
     pub(crate) fn stratum_of(&self, doc: DocOrdinal) -> Option<usize> {
         self.stratum_of.get(doc.index()).copied()
-    }
-
-    /// Counts of each stratum.
-    pub(crate) fn counts(&self) -> &[StratumCounts] {
-        &self.strata
     }
 
     /// Estimated number of relevant documents.

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use ir_core::Grade;
 
 use super::definition::{Definition, MeasureInput, MeasureOptions, Properties, Summary};
-use super::parameters::{MeasureText, Parameters};
+use super::parameters::{Parameters, ParseMeasureError};
 use crate::judged::{JudgmentStatus, RetrievedList};
 use crate::rules::Rules;
 
@@ -87,30 +87,31 @@ pub struct CustomFormula {
 const SUM: &str = "sum";
 const GEOMETRIC: &str = "geometric";
 
-impl Definition for CustomFormula {
-    const PROPERTIES: Properties = Properties::new(&[])
-        .without_cutoff()
-        .without_level()
-        .without_judged_only();
-    const DEFAULT: Self = Self {
+impl CustomFormula {
+    pub(crate) const PROPERTIES: Properties =
+        Properties::new(&[]).without_level().without_ranking();
+    pub(crate) const DEFAULT: Self = Self {
         name: CustomName::EMPTY,
         summary: Summary::Mean,
     };
+}
 
-    fn claims(_: &Parameters<'_>) -> bool {
-        false
+impl Definition for CustomFormula {
+    fn properties(&self) -> &'static Properties {
+        &Self::PROPERTIES
     }
 
     fn name(&self, _: &MeasureOptions) -> &str {
         self.name.as_str()
     }
 
-    fn write(&self, text: &mut MeasureText) {
-        match self.summary {
-            Summary::Mean => {}
-            Summary::Sum => text.parameter("summary", SUM),
-            Summary::GeometricMean => text.parameter("summary", GEOMETRIC),
-        }
+    fn parameters(&mut self, list: &mut Parameters<'_>) -> Result<(), ParseMeasureError> {
+        let summary = match self.summary {
+            Summary::Mean => return Ok(()),
+            Summary::Sum => SUM,
+            Summary::GeometricMean => GEOMETRIC,
+        };
+        list.parameter(&mut (), "summary", (summary, true), |_| Ok(()))
     }
 
     fn summary(&self) -> Summary {
@@ -191,12 +192,17 @@ impl fmt::Debug for CustomName {
 /// of a [`CustomMeasure`].
 #[derive(Debug, Clone, Copy)]
 pub struct JudgedList<'a> {
-    pub(crate) query: &'a str,
-    pub(crate) retrieved: bool,
+    /// Id of the query.
+    pub query: &'a str,
+    /// Whether the run contains the query, even with an empty list.
+    pub retrieved: bool,
+    /// Grades ≥ 0 among the judgments of the query, ascending, and the number of documents of each,
+    /// retrieved or not.
+    pub grades: &'a [(Grade, u64)],
+    /// Rules of the evaluation.
+    pub rules: &'a Rules,
     pub(crate) list: &'a RetrievedList,
     pub(crate) states: &'a [Grade],
-    pub(crate) grades: &'a [(Grade, u64)],
-    pub(crate) rules: &'a Rules,
 }
 
 /// Document of a [`JudgedList`].
@@ -224,18 +230,6 @@ impl JudgedDocument<'_> {
 }
 
 impl<'a> JudgedList<'a> {
-    /// Id of the query.
-    #[must_use]
-    pub const fn query(&self) -> &'a str {
-        self.query
-    }
-
-    /// Whether the run contains the query, even with an empty list.
-    #[must_use]
-    pub const fn retrieved(&self) -> bool {
-        self.retrieved
-    }
-
     /// Number of documents in the list.
     #[must_use]
     pub const fn len(&self) -> usize {
@@ -259,13 +253,6 @@ impl<'a> JudgedList<'a> {
         })
     }
 
-    /// Grades ≥ 0 among the judgments of the query, ascending, and the number of documents of each,
-    /// retrieved or not.
-    #[must_use]
-    pub const fn grades(&self) -> &'a [(Grade, u64)] {
-        self.grades
-    }
-
     /// Number of judged documents with at least this grade, retrieved or not.
     #[must_use]
     pub fn at_least(&self, grade: Grade) -> u64 {
@@ -283,11 +270,5 @@ impl<'a> JudgedList<'a> {
     #[must_use]
     pub fn highest(&self) -> Grade {
         self.grades.last().map_or(0, |g| g.0)
-    }
-
-    /// Rules of the evaluation.
-    #[must_use]
-    pub const fn rules(&self) -> &'a Rules {
-        self.rules
     }
 }

@@ -1,10 +1,11 @@
-//! The trait that defines a measure.
+//! The definition of a measure: its names, parameters and computation.
 
 use std::num::NonZeroU32;
 
 use ir_core::Grade;
 
 use super::parameters::{MeasureText, Parameters, ParseMeasureError};
+use super::trec_names::TrecName;
 use crate::decimal::Decimal;
 use crate::judged::{
     CumulativeGain, DocOrdinal, Gain, IdealRanking, JudgedRanking, PreparedQuery,
@@ -12,82 +13,142 @@ use crate::judged::{
 };
 use crate::rules::Rules;
 
-/// Definition of one measure: its parameters (the fields of the type that implements it), its
-/// names, and its computation. The measure exists once its type is listed in
-/// [`Formula`](super::Formula).
-pub(crate) trait Definition: Copy + PartialEq + Sized + 'static {
-    /// Names in ir_measures' syntax, and which options the measure takes.
-    const PROPERTIES: Properties;
+/// Defines measures. An entry states, in this order:
+///
+/// - documentation: formula, range, names and paper;
+/// - the type and, in braces, its parameters: documentation, type, default, and the function of
+///   [`Parameters`] that reads and prints it, with further arguments;
+/// - [`Properties`]: names, options and aggregation;
+/// - `needs`: the [`Requirement`], if any;
+/// - `impl`: other functions of [`Definition`] that the measure overrides;
+/// - `value`: the value for one query.
+///
+/// The measure exists once its type is listed in [`Formula`](super::Formula).
+macro_rules! measures {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident $({ $(
+            $(#[$parameter_doc:meta])*
+            $parameter:ident: $type:ty = $default:expr => $read:ident($($argument:expr),*),
+        )+ })? = $properties:expr;
+        $(needs $requirement:expr;)?
+        $(impl { $($function:item)+ })?
+        value $value:expr;
+    )+) => { $(
+        measures!(@type [$(#[$doc])*] $name $({
+            $([$(#[$parameter_doc])*] $parameter: $type = $default,)+
+        })?);
 
-    /// The measure with default parameters.
-    const DEFAULT: Self;
+        impl $name {
+            pub(crate) const PROPERTIES: Properties = $properties;
+        }
 
-    /// Names in trec_eval's syntax, if trec_eval has the measure.
-    const TREC_NAMES: TrecNames<Self> = &[];
+        impl Definition for $name {
+            fn properties(&self) -> &'static Properties {
+                &Self::PROPERTIES
+            }
+
+            $(fn parameters(&mut self, list: &mut Parameters<'_>) -> Result<(), ParseMeasureError> {
+                $(list.$read(&mut self.$parameter $(, $argument)*)?;)+
+                Ok(())
+            })?
+
+            $(fn requirement(&self) -> Requirement {
+                let requirement: fn(&Self) -> Requirement = $requirement;
+                requirement(self)
+            })?
+
+            $($($function)+)?
+
+            fn value(&self, input: &MeasureInput<'_>) -> f64 {
+                let value: fn(&Self, &MeasureInput<'_>) -> f64 = $value;
+                value(self, input)
+            }
+        }
+    )+ };
+    (@type [$($doc:tt)*] $name:ident) => {
+        $($doc)*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name;
+
+        impl $name {
+            pub(crate) const DEFAULT: Self = Self;
+        }
+    };
+    (@type [$($doc:tt)*] $name:ident {
+        $([$($parameter_doc:tt)*] $parameter:ident: $type:ty = $default:expr,)+
+    }) => {
+        $($doc)*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name {
+            $($($parameter_doc)* pub $parameter: $type,)+
+        }
+
+        impl $name {
+            pub(crate) const DEFAULT: Self = Self { $($parameter: $default),+ };
+        }
+    };
+}
+
+pub(super) use measures;
+
+/// Names, parameters and computation of a measure, as [`measures!`] implements them.
+pub(crate) trait Definition {
+    /// Names, options and aggregation of the measure.
+    fn properties(&self) -> &'static Properties;
 
     /// Whether a text refers to this measure. Exactly one measure claims each name.
-    fn claims(parameters: &Parameters<'_>) -> bool {
-        Self::PROPERTIES.is_name(parameters.name)
+    fn claims(&self, text: &MeasureText<'_>) -> bool {
+        self.properties().is_name(text.name)
     }
 
-    /// Reads the measure's own parameters.
+    /// Reads the parameters of the measure, which has its defaults, or prints them.
     #[allow(unused_variables)]
-    fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
-        Ok(Self::DEFAULT)
+    fn parameters(&mut self, list: &mut Parameters<'_>) -> Result<(), ParseMeasureError> {
+        Ok(())
     }
 
     /// Name that is printed.
     fn name(&self, options: &MeasureOptions) -> &str {
-        Self::PROPERTIES.name(options.cutoff.is_some())
+        self.properties().name(options.cutoff.is_some())
     }
 
-    /// Writes the measure's own parameters, as far as they differ from the default.
-    #[allow(unused_variables)]
-    fn write(&self, text: &mut MeasureText) {}
-
-    /// Parameters in trec_eval's syntax: the text after `name_`.
-    fn trec_parameters(&self) -> Option<String> {
-        None
-    }
-
-    /// Gain by which [`MeasureInput::gains`] and [`MeasureInput::ideal`] are prepared.
-    fn gain(&self) -> Option<Gain> {
-        None
-    }
-
-    /// α by which [`MeasureInput::subtopics`] is prepared; 0 for measures that only need subtopics.
-    fn alpha(&self) -> Option<Decimal> {
-        None
+    /// What is prepared for the measure.
+    fn requirement(&self) -> Requirement {
+        Requirement::None
     }
 
     /// Highest grade for which the measure is defined.
     fn highest_grade(&self) -> Option<Grade> {
-        match self.gain() {
-            Some(Gain::Exponential) => Some(Gain::MAX_EXPONENTIAL_GRADE),
+        match self.requirement() {
+            Requirement::Gain(Gain::Exponential) => Some(Gain::MAX_EXPONENTIAL_GRADE),
             _ => None,
         }
     }
 
     /// Aggregation of the per-query values.
     fn summary(&self) -> Summary {
-        Self::PROPERTIES.summary
+        self.properties().summary
     }
 
     /// Value for one query.
     fn value(&self, input: &MeasureInput<'_>) -> f64;
-
-    /// Value for a query without results in trec_eval 9, which counts it as 0 whatever the formula
-    /// yields for an empty list.
-    #[allow(unused_variables)]
-    fn missing_value(&self, input: &MeasureInput<'_>) -> f64 {
-        0.0
-    }
 
     /// Whether trec_eval divides 0 by 0 if the list is empty.
     #[allow(unused_variables)]
     fn is_undefined(&self, input: &MeasureInput<'_>) -> bool {
         false
     }
+}
+
+/// What is prepared for a measure besides the ranks of the relevant documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Requirement {
+    None,
+    /// [`MeasureInput::gains`] and [`MeasureInput::ideal`], by this gain.
+    Gain(Gain),
+    /// [`MeasureInput::subtopics`], by this α; 0 for measures that do not use novelty.
+    Subtopics(Decimal),
 }
 
 /// Names of a measure and the options it takes.
@@ -97,6 +158,8 @@ pub(crate) struct Properties {
     names: &'static [&'static str],
     /// Names of the measure without a cutoff, if it has a name of its own there.
     set_names: &'static [&'static str],
+    /// Names in trec_eval's syntax; empty if trec_eval does not have the measure.
+    pub(crate) trec_names: &'static [TrecName],
     /// Example for the error message if a name of `names` lacks a required cutoff.
     pub(crate) cutoff_example: Option<&'static str>,
     pub(crate) takes_cutoff: bool,
@@ -104,6 +167,9 @@ pub(crate) struct Properties {
     pub(crate) takes_judged_only: bool,
     /// Whether the measure needs [`MeasureInput::strata`].
     pub(crate) needs_strata: bool,
+    /// Whether the value depends on the judgments alone. For a query without results, trec_eval 9
+    /// counts all other measures as 0, whatever the formula yields for an empty list.
+    pub(crate) ignores_ranking: bool,
     pub(crate) is_count: bool,
     summary: Summary,
 }
@@ -114,11 +180,13 @@ impl Properties {
         Self {
             names,
             set_names: &[],
+            trec_names: &[],
             cutoff_example: None,
             takes_cutoff: true,
             takes_level: true,
             takes_judged_only: true,
             needs_strata: false,
+            ignores_ranking: false,
             is_count: false,
             summary: Summary::Mean,
         }
@@ -127,6 +195,11 @@ impl Properties {
     /// Sets the names of the measure over whole lists.
     pub(crate) const fn with_set_names(mut self, names: &'static [&'static str]) -> Self {
         self.set_names = names;
+        self
+    }
+
+    pub(crate) const fn with_trec_names(mut self, names: &'static [TrecName]) -> Self {
+        self.trec_names = names;
         self
     }
 
@@ -150,25 +223,25 @@ impl Properties {
         self
     }
 
+    pub(crate) const fn without_ranking(mut self) -> Self {
+        self.ignores_ranking = true;
+        self.without_cutoff().without_judged_only()
+    }
+
     pub(crate) const fn with_strata(mut self) -> Self {
         self.needs_strata = true;
         self.without_judged_only()
     }
 
-    pub(crate) const fn summed(mut self) -> Self {
-        self.summary = Summary::Sum;
+    pub(crate) const fn with_summary(mut self, summary: Summary) -> Self {
+        self.summary = summary;
         self
     }
 
     /// An integer, summed over queries.
     pub(crate) const fn count(mut self) -> Self {
         self.is_count = true;
-        self.summed()
-    }
-
-    pub(crate) const fn geometric(mut self) -> Self {
-        self.summary = Summary::GeometricMean;
-        self
+        self.with_summary(Summary::Sum)
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
@@ -191,29 +264,6 @@ impl Properties {
         }
     }
 }
-
-/// trec_eval's names of a measure, each with the syntax of its parameters.
-pub(crate) type TrecNames<M> = &'static [(&'static str, TrecSyntax<M>)];
-
-/// Syntax of a measure on trec_eval's command line: the parameters that follow its name.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum TrecSyntax<M> {
-    /// A measure without parameters.
-    Plain(M),
-    /// Cutoffs, one value each; these by default.
-    Cutoffs(M, &'static [u32]),
-    /// Fractions, one value each; by default from, to and step in tenths.
-    Fractions(fn(Decimal) -> Option<M>, (i64, i64, usize)),
-    /// Numbers for one value; how many is the second field.
-    Numbers(fn(&[Decimal]) -> Option<M>, &'static str),
-    /// Gains by grade for one value.
-    Gains(fn(Gain) -> M),
-    /// Persistence for one value.
-    Persistence(fn(Decimal) -> M),
-}
-
-/// Cutoffs that trec_eval evaluates by default.
-pub(crate) const CUTOFFS: &[u32] = &[5, 10, 15, 20, 30, 100, 200, 500, 1000];
 
 /// Options that measures have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -4,261 +4,164 @@
 //! subtopics without a relevant document. The novelty ν(i) of the document at rank i is
 //! Σ (1 − α)^c over the subtopics it is relevant to, each covered by c documents above it.
 
-use super::definition::{Definition, MeasureInput, Properties, ratio};
-use super::parameters::{MeasureText, Parameters, ParseMeasureError};
+use super::definition::{Definition, MeasureInput, Properties, Requirement, measures, ratio};
+use super::parameters::{Parameters, ParseMeasureError};
 use crate::decimal::Decimal;
 use crate::judged::{PreparedSubtopics, Subtopics, discount, sum};
 
 const HALF: Decimal = Decimal::new(5, 1);
 
-/// The methods of a definition with the parameter `alpha` and others.
-macro_rules! fraction_parameters {
-    ($($name:ident),*) => {
-        const DEFAULT: Self = Self { $($name: HALF),* };
+measures! {
+    /// Intent-aware expected reciprocal rank: Σ ν(i) / i over its maximum, that of a list whose
+    /// documents are all relevant to every subtopic. Range: 0 to 1.
+    ///
+    /// `ERR_IA@20`; ndeval's `ERR-IA@20`.
+    ///
+    /// Chapelle, Ji, Liao, Velipasaoglu, Lai and Wu, "Intent-based diversification of web search
+    /// results: metrics and algorithms", Information Retrieval 2011.
+    IntentAwareErr {
+        /// Probability α that a user who has seen a document on a subtopic needs no other one.
+        /// Range: 0 to 1. Default: 0.5.
+        alpha: Decimal = HALF => fraction("alpha", HALF),
+    } = Properties::new(&["ERR_IA", "ERR-IA"]);
+    needs |formula| Requirement::Subtopics(formula.alpha);
+    value |_, input| DiverseRanking::evaluate(input, |list| {
+        ratio(err(list.novelties()), err(list.maximum()))
+    });
 
-        fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
-            Ok(Self { $($name: parameters.fraction(stringify!($name), HALF)?),* })
-        }
+    /// [`IntentAwareErr`] normalized by that of the ideal ranking, which takes the most novel
+    /// document at each rank, of several the one with the largest id. Range: 0 to 1.
+    ///
+    /// `nERR_IA@20`; ndeval's `nERR-IA@20`.
+    NormalizedIntentAwareErr {
+        /// α as in [`IntentAwareErr`]. Default: 0.5.
+        alpha: Decimal = HALF => fraction("alpha", HALF),
+    } = Properties::new(&["nERR_IA", "nERR-IA"]);
+    needs |formula| Requirement::Subtopics(formula.alpha);
+    value |_, input| DiverseRanking::evaluate(input, |list| {
+        ratio(err(list.novelties()), err(list.ideal()))
+    });
 
-        fn write(&self, text: &mut MeasureText) {
-            $(text.unless_default(stringify!($name), self.$name, HALF);)*
-        }
+    /// α-DCG: Σ ν(i) / log₂(i + 1) over its maximum, as in [`IntentAwareErr`]. Range: 0 to 1.
+    ///
+    /// `alpha_DCG@20`; ndeval's `alpha-DCG@20`.
+    ///
+    /// Clarke et al., as for [`AlphaNdcg`].
+    AlphaDcg {
+        /// α as in [`IntentAwareErr`]. Default: 0.5.
+        alpha: Decimal = HALF => fraction("alpha", HALF),
+    } = Properties::new(&["alpha_DCG", "alpha-DCG", "α_DCG", "α-DCG"]);
+    needs |formula| Requirement::Subtopics(formula.alpha);
+    value |_, input| DiverseRanking::evaluate(input, |list| {
+        ratio(dcg(list.novelties()), dcg(list.maximum()))
+    });
 
-        fn alpha(&self) -> Option<Decimal> {
-            Some(self.alpha)
-        }
-    };
-}
+    /// α-nDCG: [`AlphaDcg`] normalized by that of the ideal ranking, as in
+    /// [`NormalizedIntentAwareErr`]. Range: 0 to 1.
+    ///
+    /// `alpha_nDCG@20`; ndeval's `alpha-nDCG@20`.
+    ///
+    /// Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, "Novelty and diversity
+    /// in information retrieval evaluation", SIGIR 2008.
+    AlphaNdcg {
+        /// α as in [`IntentAwareErr`]. Default: 0.5.
+        alpha: Decimal = HALF => fraction("alpha", HALF),
+    } = Properties::new(&["alpha_nDCG", "alpha-nDCG", "α_nDCG", "α-nDCG"]);
+    needs |formula| Requirement::Subtopics(formula.alpha);
+    value |_, input| DiverseRanking::evaluate(input, |list| {
+        ratio(dcg(list.novelties()), dcg(list.ideal()))
+    });
 
-/// Intent-aware expected reciprocal rank: Σ ν(i) / i over its maximum, that of a list whose
-/// documents are all relevant to every subtopic. Range: 0 to 1.
-///
-/// `ERR_IA@20`; ndeval's `ERR-IA@20`.
-///
-/// Chapelle, Ji, Liao, Velipasaoglu, Lai and Wu, "Intent-based diversification of web search
-/// results: metrics and algorithms", Information Retrieval 2011.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct IntentAwareErr {
-    /// Probability α that a user who has seen a document on a subtopic needs no other one. Range:
-    /// 0 to 1. Default: 0.5.
-    pub alpha: Decimal,
-}
-
-impl Definition for IntentAwareErr {
-    const PROPERTIES: Properties = Properties::new(&["ERR_IA", "ERR-IA"]);
-    fraction_parameters!(alpha);
-
-    fn value(&self, input: &MeasureInput<'_>) -> f64 {
-        DiverseRanking::evaluate(input, |list| {
-            ratio(err(list.novelties()), err(list.maximum()))
-        })
-    }
-}
-
-/// [`IntentAwareErr`] normalized by that of the ideal ranking, which takes the most novel document
-/// at each rank, of several the one with the largest id. Range: 0 to 1.
-///
-/// `nERR_IA@20`; ndeval's `nERR-IA@20`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NormalizedIntentAwareErr {
-    /// α as in [`IntentAwareErr`]. Default: 0.5.
-    pub alpha: Decimal,
-}
-
-impl Definition for NormalizedIntentAwareErr {
-    const PROPERTIES: Properties = Properties::new(&["nERR_IA", "nERR-IA"]);
-    fraction_parameters!(alpha);
-
-    fn value(&self, input: &MeasureInput<'_>) -> f64 {
-        DiverseRanking::evaluate(input, |list| {
-            ratio(err(list.novelties()), err(list.ideal()))
-        })
-    }
-}
-
-/// α-DCG: Σ ν(i) / log₂(i + 1) over its maximum, as in [`IntentAwareErr`]. Range: 0 to 1.
-///
-/// `alpha_DCG@20`; ndeval's `alpha-DCG@20`.
-///
-/// Clarke et al., as for [`AlphaNdcg`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AlphaDcg {
-    /// α as in [`IntentAwareErr`]. Default: 0.5.
-    pub alpha: Decimal,
-}
-
-impl Definition for AlphaDcg {
-    const PROPERTIES: Properties = Properties::new(&["alpha_DCG", "alpha-DCG", "α_DCG", "α-DCG"]);
-    fraction_parameters!(alpha);
-
-    fn value(&self, input: &MeasureInput<'_>) -> f64 {
-        DiverseRanking::evaluate(input, |list| {
-            ratio(dcg(list.novelties()), dcg(list.maximum()))
-        })
-    }
-}
-
-/// α-nDCG: [`AlphaDcg`] normalized by that of the ideal ranking, as in
-/// [`NormalizedIntentAwareErr`]. Range: 0 to 1.
-///
-/// `alpha_nDCG@20`; ndeval's `alpha-nDCG@20`.
-///
-/// Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, "Novelty and diversity in
-/// information retrieval evaluation", SIGIR 2008.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AlphaNdcg {
-    /// α as in [`IntentAwareErr`]. Default: 0.5.
-    pub alpha: Decimal,
-}
-
-impl Definition for AlphaNdcg {
-    const PROPERTIES: Properties =
-        Properties::new(&["alpha_nDCG", "alpha-nDCG", "α_nDCG", "α-nDCG"]);
-    fraction_parameters!(alpha);
-
-    fn value(&self, input: &MeasureInput<'_>) -> f64 {
-        DiverseRanking::evaluate(input, |list| {
-            ratio(dcg(list.novelties()), dcg(list.ideal()))
-        })
-    }
-}
-
-/// Novelty- and rank-biased precision: (1 − (1 − α) · β) / S · Σ ν(i) · β^(i−1), with S the number
-/// of subtopics. Range: 0 to 1.
-///
-/// `NRBP`; ndeval's `NRBP`.
-///
-/// Clarke, Kolla and Vechtomova, "An effectiveness measure for ambiguous and underspecified
-/// queries", ICTIR 2009.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NoveltyRbp {
-    /// α as in [`IntentAwareErr`]. Default: 0.5.
-    pub alpha: Decimal,
-    /// Persistence β: probability that the user proceeds to the next document. Range: 0 to 1.
-    /// Default: 0.5.
-    pub beta: Decimal,
-}
-
-impl Definition for NoveltyRbp {
-    const PROPERTIES: Properties = Properties::new(&["NRBP"]);
-    fraction_parameters!(alpha, beta);
-
-    fn value(&self, input: &MeasureInput<'_>) -> f64 {
-        let beta = self.beta.to_f64();
+    /// Novelty- and rank-biased precision: (1 − (1 − α) · β) / S · Σ ν(i) · β^(i−1), with S the
+    /// number of subtopics. Range: 0 to 1.
+    ///
+    /// `NRBP`; ndeval's `NRBP`.
+    ///
+    /// Clarke, Kolla and Vechtomova, "An effectiveness measure for ambiguous and underspecified
+    /// queries", ICTIR 2009.
+    NoveltyRbp {
+        /// α as in [`IntentAwareErr`]. Default: 0.5.
+        alpha: Decimal = HALF => fraction("alpha", HALF),
+        /// Persistence β: probability that the user proceeds to the next document. Range: 0 to 1.
+        /// Default: 0.5.
+        beta: Decimal = HALF => fraction("beta", HALF),
+    } = Properties::new(&["NRBP"]);
+    needs |formula| Requirement::Subtopics(formula.alpha);
+    value |formula, input| {
+        let beta = formula.beta.to_f64();
         DiverseRanking::evaluate(input, |list| {
             let scale = 1.0 - list.prepared.settings.decay() * beta;
             rbp(list.novelties(), beta) * scale / list.prepared.subtopics
         })
-    }
-}
+    };
 
-/// [`NoveltyRbp`] normalized by that of the ideal ranking, as in [`NormalizedIntentAwareErr`].
-/// Range: 0 to 1.
-///
-/// `nNRBP`; ndeval's `nNRBP`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NormalizedNoveltyRbp {
-    /// α as in [`IntentAwareErr`]. Default: 0.5.
-    pub alpha: Decimal,
-    /// β as in [`NoveltyRbp`]. Default: 0.5.
-    pub beta: Decimal,
-}
-
-impl Definition for NormalizedNoveltyRbp {
-    const PROPERTIES: Properties = Properties::new(&["nNRBP"]);
-    fraction_parameters!(alpha, beta);
-
-    fn value(&self, input: &MeasureInput<'_>) -> f64 {
-        let beta = self.beta.to_f64();
+    /// [`NoveltyRbp`] normalized by that of the ideal ranking, as in [`NormalizedIntentAwareErr`].
+    /// Range: 0 to 1.
+    ///
+    /// `nNRBP`; ndeval's `nNRBP`.
+    NormalizedNoveltyRbp {
+        /// α as in [`IntentAwareErr`]. Default: 0.5.
+        alpha: Decimal = HALF => fraction("alpha", HALF),
+        /// β as in [`NoveltyRbp`]. Default: 0.5.
+        beta: Decimal = HALF => fraction("beta", HALF),
+    } = Properties::new(&["nNRBP"]);
+    needs |formula| Requirement::Subtopics(formula.alpha);
+    value |formula, input| {
+        let beta = formula.beta.to_f64();
         DiverseRanking::evaluate(input, |list| {
             ratio(rbp(list.novelties(), beta), rbp(list.ideal(), beta))
         })
-    }
-}
+    };
 
-/// Intent-aware average precision: average precision, averaged over the subtopics. Range: 0 to 1.
-///
-/// `AP_IA`; ndeval's `MAP-IA`.
-///
-/// Agrawal, Gollapudi, Halverson and Ieong, "Diversifying search results", WSDM 2009.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct IntentAwareAveragePrecision;
+    /// Intent-aware average precision: average precision, averaged over the subtopics. Range: 0 to
+    /// 1.
+    ///
+    /// `AP_IA`; ndeval's `MAP-IA`.
+    ///
+    /// Agrawal, Gollapudi, Halverson and Ieong, "Diversifying search results", WSDM 2009.
+    IntentAwareAveragePrecision = Properties::new(&["AP_IA", "MAP_IA", "MAP-IA"]);
+    needs |_| Requirement::Subtopics(Decimal::ZERO);
+    value |_, input| DiverseRanking::evaluate(input, |list| {
+        let relevant = &list.prepared.relevant;
+        let mut hits = vec![0.0; relevant.len()];
+        let mut sums = vec![0.0; relevant.len()];
+        for (rank, subtopic) in list.covered() {
+            hits[subtopic] += 1.0;
+            sums[subtopic] += hits[subtopic] / f64::from(rank);
+        }
+        let each = sums.iter().zip(relevant);
+        let values = each.map(|(sum, &relevant)| ratio(*sum, f64::from(relevant)));
+        sum(values) / list.prepared.subtopics
+    });
 
-impl Definition for IntentAwareAveragePrecision {
-    const PROPERTIES: Properties = Properties::new(&["AP_IA", "MAP_IA", "MAP-IA"]);
-    const DEFAULT: Self = Self;
+    /// Intent-aware precision: precision, averaged over the subtopics. Range: 0 to 1.
+    ///
+    /// `P_IA@10`; ndeval's `P-IA@10`.
+    ///
+    /// Agrawal et al., as for [`IntentAwareAveragePrecision`].
+    IntentAwarePrecision = Properties::new(&["P_IA", "P-IA"]);
+    needs |_| Requirement::Subtopics(Decimal::ZERO);
+    value |_, input| DiverseRanking::evaluate(input, |list| {
+        let pairs = list.covered().count() as f64;
+        ratio(pairs, input.depth() as f64 * list.prepared.subtopics)
+    });
 
-    fn alpha(&self) -> Option<Decimal> {
-        Some(Decimal::ZERO)
-    }
-
-    fn value(&self, input: &MeasureInput<'_>) -> f64 {
-        DiverseRanking::evaluate(input, |list| {
-            let relevant = &list.prepared.relevant;
-            let mut hits = vec![0.0; relevant.len()];
-            let mut sums = vec![0.0; relevant.len()];
-            for (rank, subtopic) in list.covered() {
-                hits[subtopic] += 1.0;
-                sums[subtopic] += hits[subtopic] / f64::from(rank);
-            }
-            let each = sums.iter().zip(relevant);
-            let values = each.map(|(sum, &relevant)| ratio(*sum, f64::from(relevant)));
-            sum(values) / list.prepared.subtopics
-        })
-    }
-}
-
-/// Intent-aware precision: precision, averaged over the subtopics. Range: 0 to 1.
-///
-/// `P_IA@10`; ndeval's `P-IA@10`.
-///
-/// Agrawal et al., as for [`IntentAwareAveragePrecision`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct IntentAwarePrecision;
-
-impl Definition for IntentAwarePrecision {
-    const PROPERTIES: Properties = Properties::new(&["P_IA", "P-IA"]);
-    const DEFAULT: Self = Self;
-
-    fn alpha(&self) -> Option<Decimal> {
-        Some(Decimal::ZERO)
-    }
-
-    fn value(&self, input: &MeasureInput<'_>) -> f64 {
-        DiverseRanking::evaluate(input, |list| {
-            let pairs = list.covered().count() as f64;
-            ratio(pairs, input.depth() as f64 * list.prepared.subtopics)
-        })
-    }
-}
-
-/// Subtopic recall: the fraction of the subtopics that the list covers. Range: 0 to 1.
-///
-/// `StRecall@10`; ndeval's `strec@10`.
-///
-/// Zhai, Cohen and Lafferty, "Beyond independent relevance: methods and evaluation metrics for
-/// subtopic retrieval", SIGIR 2003.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SubtopicRecall;
-
-impl Definition for SubtopicRecall {
-    const PROPERTIES: Properties = Properties::new(&["StRecall", "strec"]);
-    const DEFAULT: Self = Self;
-
-    fn alpha(&self) -> Option<Decimal> {
-        Some(Decimal::ZERO)
-    }
-
-    fn value(&self, input: &MeasureInput<'_>) -> f64 {
-        DiverseRanking::evaluate(input, |list| {
-            let mut is_covered = vec![false; list.prepared.relevant.len()];
-            for (_, subtopic) in list.covered() {
-                is_covered[subtopic] = true;
-            }
-            let covered = is_covered.iter().filter(|&&is_covered| is_covered).count();
-            covered as f64 / list.prepared.subtopics
-        })
-    }
+    /// Subtopic recall: the fraction of the subtopics that the list covers. Range: 0 to 1.
+    ///
+    /// `StRecall@10`; ndeval's `strec@10`.
+    ///
+    /// Zhai, Cohen and Lafferty, "Beyond independent relevance: methods and evaluation metrics for
+    /// subtopic retrieval", SIGIR 2003.
+    SubtopicRecall = Properties::new(&["StRecall", "strec"]);
+    needs |_| Requirement::Subtopics(Decimal::ZERO);
+    value |_, input| DiverseRanking::evaluate(input, |list| {
+        let mut is_covered = vec![false; list.prepared.relevant.len()];
+        for (_, subtopic) in list.covered() {
+            is_covered[subtopic] = true;
+        }
+        let covered = is_covered.iter().filter(|&&is_covered| is_covered).count();
+        covered as f64 / list.prepared.subtopics
+    });
 }
 
 /// A ranking and the subtopics of its query.

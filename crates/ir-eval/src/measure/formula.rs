@@ -1,15 +1,11 @@
-//! The table of all measures.
-
-use std::num::NonZeroU32;
+//! The table of all measures, and their syntax in ir_measures.
 
 use ir_core::Grade;
 
-use super::definition::{Definition, MeasureInput, MeasureOptions, Properties, Summary};
-use super::parameters::{CUTOFF, MeasureText, Parameters, ParseMeasureError};
-use super::trec_names;
+use super::definition::{Definition, Properties};
+use super::parameters::{CUTOFF, MeasureText, Parameters, ParseMeasureError, PrintedParameter};
+use super::{Measure, trec_names};
 use super::{counts, custom, diversity, err, gain, ranked, rbp, sampled, set};
-use crate::decimal::Decimal;
-use crate::judged::Gain;
 
 macro_rules! formulas {
     ($($family:ident::$name:ident,)*) => {
@@ -35,152 +31,25 @@ macro_rules! formulas {
         )*
 
         impl Formula {
-            pub(super) const fn properties(&self) -> &'static Properties {
+            /// All formulas with their default parameters.
+            pub(crate) const DEFAULTS: &[Self] = &[$(Self::$name($family::$name::DEFAULT),)*];
+
+            pub(crate) const fn properties(&self) -> &'static Properties {
                 match self {
-                    $(Self::$name(_) => &<$family::$name as Definition>::PROPERTIES,)*
+                    $(Self::$name(_) => &$family::$name::PROPERTIES,)*
                 }
             }
 
-            fn name(&self, options: &MeasureOptions) -> &str {
+            pub(crate) fn definition(&self) -> &dyn Definition {
                 match self {
-                    $(Self::$name(formula) => formula.name(options),)*
+                    $(Self::$name(formula) => formula,)*
                 }
             }
 
-            fn write(&self, text: &mut MeasureText) {
+            fn definition_mut(&mut self) -> &mut dyn Definition {
                 match self {
-                    $(Self::$name(formula) => formula.write(text),)*
+                    $(Self::$name(formula) => formula,)*
                 }
-            }
-
-            fn write_trec(&self, cutoff: Option<NonZeroU32>) -> Option<String> {
-                match self {
-                    $(Self::$name(formula) => trec_names::write(formula, cutoff),)*
-                }
-            }
-
-            pub(crate) fn gain(&self) -> Option<Gain> {
-                match self {
-                    $(Self::$name(formula) => formula.gain(),)*
-                }
-            }
-
-            pub(crate) fn alpha(&self) -> Option<Decimal> {
-                match self {
-                    $(Self::$name(formula) => formula.alpha(),)*
-                }
-            }
-
-            pub(crate) fn highest_grade(&self) -> Option<Grade> {
-                match self {
-                    $(Self::$name(formula) => formula.highest_grade(),)*
-                }
-            }
-
-            pub(super) fn summary(&self) -> Summary {
-                match self {
-                    $(Self::$name(formula) => formula.summary(),)*
-                }
-            }
-
-            pub(crate) fn value(&self, input: &MeasureInput<'_>) -> f64 {
-                match self {
-                    $(Self::$name(formula) => formula.value(input),)*
-                }
-            }
-
-            pub(crate) fn missing_value(&self, input: &MeasureInput<'_>) -> f64 {
-                match self {
-                    $(Self::$name(formula) => formula.missing_value(input),)*
-                }
-            }
-
-            pub(crate) fn is_undefined(&self, input: &MeasureInput<'_>) -> bool {
-                match self {
-                    $(Self::$name(formula) => formula.is_undefined(input),)*
-                }
-            }
-
-            /// Reads the formula that claims a text in ir_measures' syntax.
-            fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
-                $(
-                    if <$family::$name>::claims(parameters) {
-                        return <$family::$name>::read(parameters).map(Self::$name);
-                    }
-                )*
-                Err(parameters.unknown())
-            }
-
-            /// Reads a value in trec_eval's syntax, given by a measure's name and the parameters.
-            fn read_trec(
-                name: &str,
-                parameters: Option<&str>,
-                text: &str,
-            ) -> Result<(Self, Option<NonZeroU32>), ParseMeasureError> {
-                $(
-                    if let Some(read) = trec_names::read(name, parameters, text) {
-                        return read.map(|(formula, cutoff)| (Self::$name(formula), cutoff));
-                    }
-                )*
-                Err(ParseMeasureError::Unknown { text: text.to_owned() })
-            }
-
-            /// Returns the values that a measure on trec_eval's command line stands for, with their
-            /// names in trec_eval's output.
-            pub(crate) fn expand_trec(
-                name: &str,
-                parameters: Option<&str>,
-                text: &str,
-            ) -> Result<Vec<trec_names::TrecValue<Self>>, ParseMeasureError> {
-                $(
-                    for (known, syntax) in <$family::$name>::TREC_NAMES {
-                        if *known == name {
-                            let values = trec_names::expand(name, *syntax, parameters, text)?;
-                            let formula = |(name, formula, cutoff)| {
-                                (name, Self::$name(formula), cutoff)
-                            };
-                            return Ok(values.into_iter().map(formula).collect());
-                        }
-                    }
-                )*
-                Err(ParseMeasureError::Unknown { text: text.to_owned() })
-            }
-
-            /// All of trec_eval's names.
-            pub(crate) fn trec_names() -> impl Iterator<Item = &'static str> {
-                let names = std::iter::empty();
-                $(
-                    let names = names.chain(
-                        <$family::$name>::TREC_NAMES.iter().map(|(name, _)| *name),
-                    );
-                )*
-                names
-            }
-
-            /// Names of the formulas that claim a text.
-            #[cfg(test)]
-            fn claimants(parameters: &Parameters<'_>) -> Vec<&'static str> {
-                let mut claimants = Vec::new();
-                $(
-                    if <$family::$name>::claims(parameters) {
-                        claimants.push(stringify!($name));
-                    }
-                )*
-                claimants
-            }
-
-            /// All names in ir_measures' syntax.
-            #[cfg(test)]
-            fn native_names() -> Vec<&'static str> {
-                let mut names = Vec::new();
-                $(names.extend(<$family::$name>::PROPERTIES.names());)*
-                names
-            }
-
-            /// Whether a name with an underscore is in ir_measures' syntax.
-            fn is_native_name(name: &str) -> bool {
-                name.contains('_')
-                    && ($(<$family::$name>::PROPERTIES.is_name(name))||*)
             }
         }
     };
@@ -260,98 +129,100 @@ impl Formula {
     pub const fn takes_judged_only(&self) -> bool {
         self.properties().takes_judged_only
     }
+
+    /// Whether a name with an underscore is in ir_measures' syntax.
+    fn is_native_name(name: &str) -> bool {
+        let mut formulas = Self::DEFAULTS.iter();
+        name.contains('_') && formulas.any(|formula| formula.properties().is_name(name))
+    }
 }
 
 /// Parses a measure in ir_measures' syntax, in trec_eval's, or by a name that ndeval, gdeval,
 /// sample_eval or ranx use.
-pub(super) fn parse(text: &str) -> Result<(Formula, MeasureOptions), ParseMeasureError> {
+pub(super) fn parse(text: &str) -> Result<Measure, ParseMeasureError> {
     // Without the last condition `P_IA` would be precision at cutoff "IA".
-    if !text.contains(['@', '('])
-        && let Some((name, parameters)) = split_trec(text)
-        && !Formula::is_native_name(text)
-    {
-        let (formula, cutoff) = Formula::read_trec(name, parameters, text)?;
-        let options = MeasureOptions {
-            cutoff,
-            ..MeasureOptions::default()
-        };
-        return Ok((formula, options));
+    match trec_names::split(text) {
+        Some((known, parameters))
+            if !text.contains(['@', '(']) && !Formula::is_native_name(text) =>
+        {
+            trec_names::read(known, parameters, text)
+        }
+        _ => parse_native(text),
     }
-    let mut parameters = Parameters::split(text)?;
-    let formula = Formula::read(&mut parameters)?;
-    let options = read_options(formula.properties(), &mut parameters)?;
-    parameters.finish()?;
-    Ok((formula, options))
 }
 
-/// Splits a text into the longest of trec_eval's names that it starts with, and the parameters.
-fn split_trec(text: &str) -> Option<(&'static str, Option<&str>)> {
-    Formula::trec_names()
-        .filter_map(|name| match text.strip_prefix(name)? {
-            "" => Some((name, None)),
-            rest => Some((name, Some(rest.strip_prefix(['.', '_'])?))),
-        })
-        .max_by_key(|(name, _)| name.len())
+/// Parses a measure in ir_measures' syntax, or that of another tool than trec_eval.
+pub(super) fn parse_native(text: &str) -> Result<Measure, ParseMeasureError> {
+    let text = MeasureText::split(text)?;
+    let mut formulas = Formula::DEFAULTS.iter();
+    let claimed = formulas.find(|formula| formula.definition().claims(&text));
+    let mut measure = Measure::new(*claimed.ok_or_else(|| text.unknown())?);
+    let properties = measure.formula.properties();
+    let (has_at, is_set) = (text.at.is_some(), properties.is_set_name(text.name));
+    let mut list = Parameters {
+        text,
+        ..Parameters::default()
+    };
+    visit(&mut measure, is_set, &mut list)?;
+    match properties.cutoff_example {
+        Some(example) if !is_set && !has_at && measure.cutoff().is_none() => {
+            Err(list.text.missing_cutoff(example))
+        }
+        _ => list.text.finish().map(|()| measure),
+    }
 }
 
-fn read_options(
-    properties: &Properties,
-    parameters: &mut Parameters<'_>,
-) -> Result<MeasureOptions, ParseMeasureError> {
+/// Parameters and options of a measure in ir_measures' syntax.
+pub(super) fn print(measure: &Measure) -> Vec<PrintedParameter> {
+    let mut list = Parameters::default();
+    let visited = visit(&mut measure.clone(), false, &mut list);
+    debug_assert!(visited.is_ok(), "an empty text has no invalid parameter");
+    list.printed
+}
+
+/// Reads and prints the parameters and options of a measure.
+fn visit(
+    Measure { formula, options }: &mut Measure,
+    is_set: bool,
+    list: &mut Parameters<'_>,
+) -> Result<(), ParseMeasureError> {
     const LEVEL: &str = "an integer >= 0 as relevance level";
-    let mut options = MeasureOptions::default();
-    if properties.takes_level
-        && let Some(value) = parameters.take("rel")
-    {
-        let level = value.parse().ok().filter(|&level: &Grade| level >= 0);
-        options.level = Some(level.ok_or_else(|| parameters.invalid(LEVEL, value))?);
+    let properties = formula.properties();
+    if properties.takes_level {
+        let read = |found: &str| found.parse().ok().filter(|&level: &Grade| level >= 0);
+        list.option(&mut options.level, "rel", LEVEL, read)?;
     }
+    formula.definition_mut().parameters(list)?;
     if properties.takes_judged_only {
-        options.judged_only = parameters.flag("judged_only", false)?;
+        list.flag(&mut options.judged_only, "judged_only")?;
     }
-    let is_set = properties.is_set_name(parameters.name);
-    match parameters.at {
-        Some(found) if is_set || !properties.takes_cutoff => {
-            return Err(parameters.no_cutoff(found));
-        }
-        Some(found) => {
-            let cutoff = found
-                .parse()
-                .map_err(|_| parameters.invalid(CUTOFF, found))?;
-            options.cutoff = Some(cutoff);
-        }
-        None => match properties.cutoff_example {
-            Some(example) if !is_set => return Err(parameters.missing_cutoff(example)),
-            _ => {}
-        },
+    if properties.takes_cutoff && !is_set {
+        list.option(&mut options.cutoff, "@", CUTOFF, |found| found.parse().ok())?;
     }
-    Ok(options)
+    list.text.no_cutoff()
 }
 
 /// Text of a measure in ir_measures' syntax.
-pub(super) fn text(formula: &Formula, options: &MeasureOptions) -> String {
-    let mut text = MeasureText::default();
-    if let Some(level) = options.level {
-        text.parameter("rel", level);
+pub(super) fn text(measure: &Measure) -> String {
+    let mut text = measure
+        .formula
+        .definition()
+        .name(&measure.options)
+        .to_owned();
+    let mut shown = print(measure);
+    shown.retain(|parameter| parameter.is_shown);
+    let (at, list): (Vec<_>, Vec<_>) = shown.iter().partition(|parameter| parameter.key == "@");
+    if !list.is_empty() {
+        let list: Vec<String> = list
+            .iter()
+            .map(|p| format!("{}={}", p.key, p.value))
+            .collect();
+        text.push_str(&format!("({})", list.join(",")));
     }
-    formula.write(&mut text);
-    text.flag("judged_only", options.judged_only);
-    if let Some(k) = options.cutoff {
-        text.at(k);
+    if let [at] = at.as_slice() {
+        text.push_str(&format!("@{}", at.value));
     }
-    text.finish(formula.name(options))
-}
-
-/// trec_eval's name of a measure; `None` if trec_eval does not have it.
-pub(super) fn trec_name(formula: &Formula, options: &MeasureOptions) -> Option<String> {
-    match options {
-        MeasureOptions {
-            level: None,
-            judged_only: false,
-            cutoff,
-        } => formula.write_trec(*cutoff),
-        _ => None,
-    }
+    text
 }
 
 #[cfg(test)]
@@ -360,10 +231,15 @@ mod tests {
 
     #[test]
     fn each_name_belongs_to_one_measure() {
-        for name in Formula::native_names() {
+        for name in Formula::DEFAULTS
+            .iter()
+            .flat_map(|formula| formula.properties().names())
+        {
             for parameters in ["", "(gain=graded)", "(rel=2)"] {
                 let text = format!("{name}{parameters}");
-                let claimants = Formula::claimants(&Parameters::split(&text).unwrap());
+                let split = MeasureText::split(&text).unwrap();
+                let mut claimants = Formula::DEFAULTS.to_vec();
+                claimants.retain(|formula| formula.definition().claims(&split));
                 assert_eq!(claimants.len(), 1, "{text}: {claimants:?}");
             }
         }

@@ -1,8 +1,8 @@
 //! Measures: each family in a file of its own, with formulas, parameters, names and computation.
 //!
-//! To add a measure, define a type in the file of its family, implement `Definition` for it (one
-//! block with its names, parameters and computation), and list the type in the table of `formula`.
-//! Parsing, printing, the evaluator and the command-line tool follow from the table.
+//! To add a measure, add an entry to `measures!` in the file of its family (documentation,
+//! parameters, names and computation), and list its type in the table of `formula`. Parsing,
+//! printing, the evaluator and the command-line tool follow from the table.
 
 mod counts;
 mod custom;
@@ -16,7 +16,7 @@ mod ranked;
 mod rbp;
 mod sampled;
 mod set;
-mod trec_names;
+pub(crate) mod trec_names;
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -25,7 +25,6 @@ use std::str::FromStr;
 use ir_core::Grade;
 use serde::{Deserialize, Serialize};
 
-use crate::decimal::Decimal;
 use crate::judged::Gain;
 
 pub use counts::*;
@@ -41,7 +40,7 @@ pub use rbp::*;
 pub use sampled::*;
 pub use set::*;
 
-pub(crate) use definition::{MeasureInput, RequirementIndices};
+pub(crate) use definition::{MeasureInput, Requirement, RequirementIndices};
 
 use definition::MeasureOptions;
 
@@ -83,7 +82,7 @@ pub struct Measure {
 
 impl Measure {
     /// [`Precision`].
-    pub const P: Self = Self::new(Formula::Precision(Precision { relative: false }));
+    pub const P: Self = Self::new(Formula::Precision(Precision::DEFAULT));
     /// [`Recall`].
     pub const R: Self = Self::new(Formula::Recall(Recall));
     /// [`Success`].
@@ -93,15 +92,13 @@ impl Measure {
     /// [`AveragePrecision`].
     pub const AP: Self = Self::new(Formula::AveragePrecision(AveragePrecision));
     /// [`RPrecision`]: precision after R documents.
-    pub const RPREC: Self = Self::new(Formula::RPrecision(RPrecision {
-        multiple: Decimal::ONE,
-    }));
+    pub const RPREC: Self = Self::new(Formula::RPrecision(RPrecision::DEFAULT));
     /// [`Bpref`].
     pub const BPREF: Self = Self::new(Formula::Bpref(Bpref));
     /// [`InferredAveragePrecision`].
     pub const INF_AP: Self = Self::new(Formula::InferredAveragePrecision(InferredAveragePrecision));
     /// [`Ndcg`] with linear gains.
-    pub const NDCG: Self = Self::new(Formula::Ndcg(Ndcg { gain: Gain::Linear }));
+    pub const NDCG: Self = Self::new(Formula::Ndcg(Ndcg::DEFAULT));
     /// [`Ndcg`] with exponential gains.
     pub const NDCG_EXP: Self = Self::new(Formula::Ndcg(Ndcg {
         gain: Gain::Exponential,
@@ -213,7 +210,7 @@ impl Measure {
     /// Aggregation of the per-query values.
     #[must_use]
     pub fn summary(&self) -> Summary {
-        self.formula.summary()
+        self.formula.definition().summary()
     }
 
     /// Whether the values are integers.
@@ -231,7 +228,7 @@ impl Measure {
     /// `bpref`, a relevance level of its own, exponential gains).
     #[must_use]
     pub fn trec_name(&self) -> Option<String> {
-        formula::trec_name(&self.formula, &self.options)
+        trec_names::write(self)
     }
 
     /// Returns the values that a measure on trec_eval's command line stands for (`P` with
@@ -241,13 +238,11 @@ impl Measure {
         parameters: Option<&str>,
         text: &str,
     ) -> Result<Vec<(String, Self)>, ParseMeasureError> {
-        let values = Formula::expand_trec(name, parameters, text)?;
-        let measure = |(name, formula, cutoff)| {
-            let mut measure = Self::new(formula);
-            measure.options.cutoff = cutoff;
-            (name, measure)
+        let known = trec_names::all().find(|known| known.0 == name);
+        let unknown = || ParseMeasureError::Unknown {
+            text: text.to_owned(),
         };
-        Ok(values.into_iter().map(measure).collect())
+        trec_names::expand(known.ok_or_else(unknown)?, parameters, text)
     }
 }
 
@@ -259,7 +254,7 @@ impl<F: Into<Formula>> From<F> for Measure {
 
 impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&formula::text(&self.formula, &self.options))
+        f.pad(&formula::text(self))
     }
 }
 
@@ -269,8 +264,7 @@ impl FromStr for Measure {
     /// Parses ir_measures' syntax (`nDCG@10`, `P(rel=2)@5`) and trec_eval's, both that of its
     /// output (`P_5`) and that of its command line (`P.5`).
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (formula, options) = formula::parse(text)?;
-        Ok(Self { formula, options })
+        formula::parse(text)
     }
 }
 

@@ -65,15 +65,16 @@ pub(crate) const CUTOFF: &str = "an integer >= 1 as cutoff";
 
 /// Parsed text of a measure. Parameters are removed when they are read; those that remain at the
 /// end are unknown to the measure.
-pub(crate) struct Parameters<'a> {
+#[derive(Default)]
+pub(crate) struct MeasureText<'a> {
     text: &'a str,
     pub(crate) name: &'a str,
-    parameters: Vec<(&'a str, &'a str)>,
+    given: Vec<(&'a str, &'a str)>,
     /// Text after `@`.
     pub(crate) at: Option<&'a str>,
 }
 
-impl<'a> Parameters<'a> {
+impl<'a> MeasureText<'a> {
     pub(crate) fn split(text: &'a str) -> Result<Self, ParseMeasureError> {
         let syntax = || ParseMeasureError::Syntax {
             text: text.to_owned(),
@@ -92,7 +93,7 @@ impl<'a> Parameters<'a> {
             "" => None,
             after => Some(after.strip_prefix('@').ok_or_else(syntax)?),
         };
-        let mut parameters = Vec::new();
+        let mut given = Vec::new();
         let (mut depth, mut start) = (0_i32, 0);
         let ends = inside
             .char_indices()
@@ -113,40 +114,53 @@ impl<'a> Parameters<'a> {
             }
             let (key, value) = parameter.split_once('=').ok_or_else(syntax)?;
             let (key, value) = (key.trim(), value.trim());
-            if parameters.iter().any(|&(other, _)| other == key) {
+            if given.iter().any(|&(other, _)| other == key) {
                 return Err(ParseMeasureError::twice(text, key));
             }
-            parameters.push((key, value));
+            given.push((key, value));
         }
         Ok(Self {
             text,
             name: name.trim(),
-            parameters,
+            given,
             at,
         })
     }
 
     /// Whether a parameter is given.
     pub(crate) fn has(&self, key: &str) -> bool {
-        self.parameters.iter().any(|&(k, _)| k == key)
+        self.given.iter().any(|&(k, _)| k == key)
     }
 
     /// Value of a parameter, without quotes.
     pub(crate) fn get(&self, key: &str) -> Option<&'a str> {
-        let (_, value) = self.parameters.iter().find(|&&(k, _)| k == key)?;
+        let (_, value) = self.given.iter().find(|&&(k, _)| k == key)?;
         let unquoted = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
         Some(unquoted('\'').or_else(|| unquoted('"')).unwrap_or(value))
     }
 
+    /// Keys of the parameters whose values contain a text; `@` for the text after it.
+    pub(crate) fn keys_of(&self, value: &str) -> Vec<&'a str> {
+        let at = self.at.map(|at| ("@", at));
+        let all = self.given.iter().copied().chain(at);
+        all.filter(|(_, v)| v.contains(value))
+            .map(|(key, _)| key)
+            .collect()
+    }
+
+    /// Removes a parameter; `@` is the text after it.
     pub(crate) fn take(&mut self, key: &str) -> Option<&'a str> {
+        if key == "@" {
+            return self.at.take();
+        }
         let value = self.get(key);
-        self.parameters.retain(|&(k, _)| k != key);
+        self.given.retain(|&(k, _)| k != key);
         value
     }
 
     /// Returns an error if a parameter is left.
     pub(crate) fn finish(self) -> Result<(), ParseMeasureError> {
-        match self.parameters.first() {
+        match self.given.first() {
             None => Ok(()),
             Some((key, _)) => Err(ParseMeasureError::NoParameter {
                 text: self.text.to_owned(),
@@ -172,166 +186,180 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    pub(crate) fn no_cutoff(&self, found: &str) -> ParseMeasureError {
-        ParseMeasureError::NoCutoff {
-            text: self.text.to_owned(),
-            found: found.to_owned(),
+    /// Returns an error if a text after `@` is left.
+    pub(crate) fn no_cutoff(&self) -> Result<(), ParseMeasureError> {
+        match self.at {
+            None => Ok(()),
+            Some(found) => Err(ParseMeasureError::NoCutoff {
+                text: self.text.to_owned(),
+                found: found.to_owned(),
+            }),
         }
     }
+}
 
-    /// A decimal that satisfies `is_valid`.
+/// Visitor of a measure's parameters. Each is printed, and then read if the text gives it; an empty
+/// text changes nothing.
+#[derive(Default)]
+pub(crate) struct Parameters<'a> {
+    pub(crate) text: MeasureText<'a>,
+    pub(crate) printed: Vec<PrintedParameter>,
+}
+
+/// Parameter in ir_measures' syntax. The key of the text after `@` is `@`.
+pub(crate) struct PrintedParameter {
+    pub(crate) key: &'static str,
+    pub(crate) value: String,
+    /// Whether the parameter is part of the measure's text. Most are hidden if they have their
+    /// default value.
+    pub(crate) is_shown: bool,
+}
+
+impl Parameters<'_> {
+    /// Visits a parameter. `read` returns the expected value if it is invalid.
+    pub(crate) fn parameter<T>(
+        &mut self,
+        value: &mut T,
+        key: &'static str,
+        (printed, is_shown): (impl fmt::Display, bool),
+        read: impl FnOnce(&str) -> Result<T, &'static str>,
+    ) -> Result<(), ParseMeasureError> {
+        let printed = printed.to_string();
+        self.printed.push(PrintedParameter {
+            key,
+            value: printed,
+            is_shown,
+        });
+        if let Some(found) = self.text.take(key) {
+            *value = read(found).map_err(|expected| self.text.invalid(expected, found))?;
+        }
+        Ok(())
+    }
+
+    /// A decimal number that is valid; hidden if it is `hidden`.
     fn decimal_in(
         &mut self,
-        key: &str,
-        default: Decimal,
+        number: &mut Decimal,
+        key: &'static str,
+        hidden: Option<Decimal>,
         expected: &'static str,
         is_valid: impl Fn(Decimal) -> bool,
-    ) -> Result<Decimal, ParseMeasureError> {
-        let number = self.decimal(key, default)?;
-        if !is_valid(number) {
-            return Err(self.invalid(expected, &number.to_string()));
-        }
-        Ok(number)
+    ) -> Result<(), ParseMeasureError> {
+        let printed = (*number, hidden != Some(*number));
+        self.parameter(number, key, printed, |found| {
+            let number = found.parse().map_err(|_| "a decimal number")?;
+            is_valid(number).then_some(number).ok_or(expected)
+        })
     }
 
+    /// A decimal number, always shown.
     pub(crate) fn decimal(
         &mut self,
-        key: &str,
-        default: Decimal,
-    ) -> Result<Decimal, ParseMeasureError> {
-        self.take(key).map_or(Ok(default), |value| {
-            let invalid = |_| self.invalid("a decimal number", value);
-            value.parse().map_err(invalid)
-        })
+        number: &mut Decimal,
+        key: &'static str,
+    ) -> Result<(), ParseMeasureError> {
+        self.decimal_in(number, key, None, "a decimal number", |_| true)
     }
 
     /// A decimal ≥ 0.
     pub(crate) fn non_negative(
         &mut self,
-        key: &str,
+        number: &mut Decimal,
+        key: &'static str,
         default: Decimal,
-    ) -> Result<Decimal, ParseMeasureError> {
-        self.decimal_in(key, default, "a number from 0", |x| x >= Decimal::ZERO)
-    }
-
-    /// The persistence `p` of rank-biased precision, 0 to 1.
-    pub(crate) fn persistence(&mut self, default: Decimal) -> Result<Decimal, ParseMeasureError> {
-        const EXPECTED: &str = "a persistence between 0 and 1";
-        self.decimal_in("p", default, EXPECTED, |p| p.is_fraction())
+    ) -> Result<(), ParseMeasureError> {
+        let is_valid = |number| number >= Decimal::ZERO;
+        self.decimal_in(number, key, Some(default), "a number from 0", is_valid)
     }
 
     /// A decimal between 0 and 1.
     pub(crate) fn fraction(
         &mut self,
-        key: &str,
+        number: &mut Decimal,
+        key: &'static str,
         default: Decimal,
-    ) -> Result<Decimal, ParseMeasureError> {
-        self.decimal_in(key, default, "a number between 0 and 1", |x| {
-            x.is_fraction()
+    ) -> Result<(), ParseMeasureError> {
+        const EXPECTED: &str = "a number between 0 and 1";
+        self.decimal_in(number, key, Some(default), EXPECTED, Decimal::is_fraction)
+    }
+
+    /// The persistence `p` of rank-biased precision, 0 to 1.
+    pub(crate) fn persistence(
+        &mut self,
+        p: &mut Decimal,
+        hidden: Option<Decimal>,
+    ) -> Result<(), ParseMeasureError> {
+        const EXPECTED: &str = "a persistence between 0 and 1";
+        self.decimal_in(p, "p", hidden, EXPECTED, Decimal::is_fraction)
+    }
+
+    /// A flag, shown if it is true.
+    pub(crate) fn flag(
+        &mut self,
+        value: &mut bool,
+        key: &'static str,
+    ) -> Result<(), ParseMeasureError> {
+        let printed = ("True", *value);
+        self.parameter(value, key, printed, |found| match found {
+            "False" | "false" => Ok(false),
+            "True" | "true" => Ok(true),
+            _ => Err("True or False"),
         })
     }
 
-    pub(crate) fn flag(&mut self, key: &str, default: bool) -> Result<bool, ParseMeasureError> {
-        match self.take(key) {
-            None => Ok(default),
-            Some("False" | "false") => Ok(false),
-            Some("True" | "true") => Ok(true),
-            Some(value) => Err(self.invalid("True or False", value)),
-        }
+    /// A relevance level or cutoff, shown if there is one.
+    pub(crate) fn option<T: fmt::Display>(
+        &mut self,
+        value: &mut Option<T>,
+        key: &'static str,
+        expected: &'static str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<(), ParseMeasureError> {
+        let printed = value.as_ref().map_or_else(String::new, T::to_string);
+        let is_shown = value.is_some();
+        self.parameter(value, key, (printed, is_shown), |found| {
+            read(found).map(Some).ok_or(expected)
+        })
     }
 
-    /// The gain: `dcg=exp-log2` or `gains={1:3.5,2:9}`.
-    pub(crate) fn gain(&mut self) -> Result<Gain, ParseMeasureError> {
-        let dcg = self.take("dcg");
-        let table = self.take("gains");
-        match (dcg, table) {
-            (None | Some("log2"), None) => Ok(Gain::Linear),
-            (Some("exp-log2"), None) => Ok(Gain::Exponential),
-            (None | Some("log2"), Some(table)) => self.gain_table(table).map(Gain::Table),
-            (Some("exp-log2"), Some(table)) => {
-                Err(self.invalid("either dcg=exp-log2 or gains, not both", table))
-            }
-            (Some(other), _) => Err(self.invalid("log2 or exp-log2", other)),
-        }
-    }
-
-    fn gain_table(&self, list: &str) -> Result<GainTable, ParseMeasureError> {
+    /// The gain: `dcg='exp-log2'` or `gains={1:3.5,2:9}`.
+    pub(crate) fn gain(&mut self, gain: &mut Gain) -> Result<(), ParseMeasureError> {
         const EXPECTED: &str = "up to eight grades and gains, as in {1:3.5,2:9}";
-        let read = || {
-            let mut table = GainTable::new();
-            for pair in braced(list)?.split(',') {
-                let (grade, gain) = pair.split_once(':')?;
-                table = table.with(grade.trim().parse().ok()?, gain.trim().parse().ok()?)?;
-            }
-            Some(table)
+        let (table, is_table) = match gain {
+            Gain::Table(table) => (format!("{{{table}}}"), true),
+            _ => (String::new(), false),
         };
-        read().ok_or_else(|| self.invalid(EXPECTED, list))
+        let exponential = ("'exp-log2'", *gain == Gain::Exponential);
+        self.parameter(gain, "dcg", exponential, |dcg| match dcg {
+            "log2" => Ok(Gain::Linear),
+            "exp-log2" => Ok(Gain::Exponential),
+            _ => Err("log2 or exp-log2"),
+        })?;
+        let is_exponential = *gain == Gain::Exponential;
+        self.parameter(gain, "gains", (table, is_table), |list| {
+            if is_exponential {
+                return Err("either dcg=exp-log2 or gains, not both");
+            }
+            let table = braced(list).and_then(|list| gain_table(list, ':').ok());
+            table.map(Gain::Table).ok_or(EXPECTED)
+        })
     }
+}
+
+/// Reads grades and gains, separated by commas; returns the first invalid pair as an error.
+pub(crate) fn gain_table(list: &str, separator: char) -> Result<GainTable, &str> {
+    let mut table = GainTable::new();
+    for pair in list.split(',') {
+        let entry = || {
+            let (grade, gain) = pair.split_once(separator)?;
+            table.with(grade.trim().parse().ok()?, gain.trim().parse().ok()?)
+        };
+        table = entry().ok_or(pair)?;
+    }
+    Ok(table)
 }
 
 /// Returns the text between braces.
 pub(crate) fn braced(text: &str) -> Option<&str> {
     text.strip_prefix('{')?.strip_suffix('}')
-}
-
-/// Text of a measure under construction.
-#[derive(Debug, Default)]
-pub(crate) struct MeasureText {
-    parameters: Vec<String>,
-    at: Option<String>,
-}
-
-impl MeasureText {
-    pub(crate) fn parameter(&mut self, key: &str, value: impl fmt::Display) {
-        self.parameters.push(format!("{key}={value}"));
-    }
-
-    /// Writes a parameter unless it has its default value.
-    pub(crate) fn unless_default<T: PartialEq + fmt::Display>(
-        &mut self,
-        key: &str,
-        value: T,
-        default: T,
-    ) {
-        if value != default {
-            self.parameter(key, value);
-        }
-    }
-
-    /// Writes a flag unless it is false.
-    pub(crate) fn flag(&mut self, key: &str, value: bool) {
-        if value {
-            self.parameter(key, "True");
-        }
-    }
-
-    pub(crate) fn gain(&mut self, gain: Gain) {
-        match gain {
-            Gain::Linear => {}
-            Gain::Exponential => self.parameter("dcg", "'exp-log2'"),
-            Gain::Table(table) => {
-                let pairs: Vec<String> = table
-                    .iter()
-                    .map(|(grade, gain)| format!("{grade}:{gain}"))
-                    .collect();
-                self.parameter("gains", format_args!("{{{}}}", pairs.join(",")));
-            }
-        }
-    }
-
-    /// Writes the text after `@`.
-    pub(crate) fn at(&mut self, at: impl fmt::Display) {
-        self.at = Some(at.to_string());
-    }
-
-    pub(crate) fn finish(self, name: &str) -> String {
-        let mut text = name.to_owned();
-        if !self.parameters.is_empty() {
-            text.push_str(&format!("({})", self.parameters.join(",")));
-        }
-        if let Some(at) = self.at {
-            text.push_str(&format!("@{at}"));
-        }
-        text
-    }
 }

@@ -5,8 +5,9 @@
 
 use ir_core::Grade;
 
-use super::definition::{Definition, MeasureInput, Properties, TrecNames, TrecSyntax, ratio};
+use super::definition::{Definition, MeasureInput, Properties, Summary, measures, ratio};
 use super::parameters::{MeasureText, Parameters, ParseMeasureError};
+use super::trec_names::TrecSyntax;
 use crate::decimal::Decimal;
 use crate::judged::{DocOrdinal, Strata, UNPOOLED, sum};
 
@@ -14,22 +15,19 @@ use crate::judged::{DocOrdinal, Strata, UNPOOLED, sum};
 /// judged ones.
 const EPSILON: f64 = 1e-5;
 
-/// Inferred average precision, an estimate of average precision from a pool of which a uniform
-/// sample was judged. Pooled documents that were not judged have a negative grade. Range: 0 to 1.
-///
-/// `infAP`; trec_eval's `infAP`.
-///
-/// Yilmaz and Aslam, "Estimating average precision with incomplete and imperfect judgments",
-/// CIKM 2006.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct InferredAveragePrecision;
-
-impl Definition for InferredAveragePrecision {
-    const PROPERTIES: Properties = Properties::new(&["infAP"]).without_judged_only();
-    const DEFAULT: Self = Self;
-    const TREC_NAMES: TrecNames<Self> = &[("infAP", TrecSyntax::Plain(Self))];
-
-    fn value(&self, input: &MeasureInput<'_>) -> f64 {
+measures! {
+    /// Inferred average precision, an estimate of average precision from a pool of which a uniform
+    /// sample was judged. Pooled documents that were not judged have a negative grade. Range: 0 to
+    /// 1.
+    ///
+    /// `infAP`; trec_eval's `infAP`.
+    ///
+    /// Yilmaz and Aslam, "Estimating average precision with incomplete and imperfect judgments",
+    /// CIKM 2006.
+    InferredAveragePrecision = Properties::new(&["infAP"])
+        .without_judged_only()
+        .with_trec_names(&[("infAP", "infAP", TrecSyntax::Plain)]);
+    value |_, input| {
         let (mut relevant, mut nonrelevant, mut unjudged, mut sum) = (0.0, 0.0, 0.0, 0.0);
         for (above, &state) in input.states().iter().enumerate() {
             if state == UNPOOLED {
@@ -51,133 +49,68 @@ impl Definition for InferredAveragePrecision {
             }
         }
         ratio(sum, input.relevant() as f64)
-    }
-}
+    };
 
-/// Average precision estimated from the strata of a pool, as sample_eval does: counts of a stratum
-/// are scaled up by its sampling rate. Range: 0 to 1.
-///
-/// `xinfAP@1000`; sample_eval's `infAP`, whose cutoff is 1000. Strata come from
-/// [`StratifiedQrels`](ir_core::StratifiedQrels); plain qrels are one stratum.
-///
-/// Yilmaz, Kanoulas and Aslam, "A simple and efficient sampling method for estimating AP and
-/// NDCG", SIGIR 2008.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StratifiedAveragePrecision;
-
-impl Definition for StratifiedAveragePrecision {
-    const PROPERTIES: Properties = Properties::new(&["xinfAP"]).with_strata();
-    const DEFAULT: Self = Self;
-
-    fn value(&self, input: &MeasureInput<'_>) -> f64 {
+    /// Average precision estimated from the strata of a pool, as sample_eval does: counts of a
+    /// stratum are scaled up by its sampling rate. Range: 0 to 1.
+    ///
+    /// `xinfAP@1000`; sample_eval's `infAP`, whose cutoff is 1000. Strata come from
+    /// [`StratifiedQrels`](ir_core::StratifiedQrels); plain qrels are one stratum.
+    ///
+    /// Yilmaz, Kanoulas and Aslam, "A simple and efficient sampling method for estimating AP and
+    /// NDCG", SIGIR 2008.
+    StratifiedAveragePrecision = Properties::new(&["xinfAP"]).with_strata();
+    value |_, input| {
         let estimate = Estimator::over(input).map(|estimator| estimator.average_precision());
         estimate.unwrap_or(0.0)
-    }
-}
+    };
 
-/// nDCG with linear gains, estimated as [`StratifiedAveragePrecision`] is. Range: from 0.
-///
-/// `infNDCG@1000`; sample_eval's `infNDCG`. The ideal ranking has as many documents of each grade
-/// as are estimated to exist, rounded; if those of a grade extend beyond rank k, each lower grade
-/// still adds one term, as in sample_eval.
-///
-/// Yilmaz, Kanoulas and Aslam, as for [`StratifiedAveragePrecision`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StratifiedNdcg;
-
-impl Definition for StratifiedNdcg {
-    const PROPERTIES: Properties = Properties::new(&["infNDCG"]).with_strata().without_level();
-    const DEFAULT: Self = Self;
-
-    fn value(&self, input: &MeasureInput<'_>) -> f64 {
+    /// nDCG with linear gains, estimated as [`StratifiedAveragePrecision`] is. Range: from 0.
+    ///
+    /// `infNDCG@1000`; sample_eval's `infNDCG`. The ideal ranking has as many documents of each
+    /// grade as are estimated to exist, rounded; if those of a grade extend beyond rank k, each
+    /// lower grade still adds one term, as in sample_eval.
+    ///
+    /// Yilmaz, Kanoulas and Aslam, as for [`StratifiedAveragePrecision`].
+    StratifiedNdcg = Properties::new(&["infNDCG"]).with_strata().without_level();
+    value |_, input| {
         let cutoff = input.cutoff.unwrap_or(usize::MAX);
         let depth = cutoff.min(input.rules.depth.unwrap_or(usize::MAX));
         Estimator::over(input).map_or(0.0, |estimator| estimator.ndcg(depth))
+    };
+
+    /// Precision with the number of relevant documents estimated as in
+    /// [`StratifiedAveragePrecision`].
+    ///
+    /// `infP@10`; sample_eval's `iP10`.
+    StratifiedPrecision = Properties::new(&["infP", "iP"]).require_cutoff("infP@10").with_strata();
+    impl {
+        fn claims(&self, text: &MeasureText<'_>) -> bool {
+            Self::PROPERTIES.is_name(text.name) || cutoff_in_name(text).is_some()
+        }
+
+        fn parameters(&mut self, list: &mut Parameters<'_>) -> Result<(), ParseMeasureError> {
+            list.text.at = list.text.at.or_else(|| cutoff_in_name(&list.text));
+            Ok(())
+        }
     }
-}
-
-/// Precision with the number of relevant documents estimated as in [`StratifiedAveragePrecision`].
-///
-/// `infP@10`; sample_eval's `iP10`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StratifiedPrecision;
-
-impl StratifiedPrecision {
-    /// Cutoff in sample_eval's name: `iP10`.
-    fn cutoff_in_name<'a>(parameters: &Parameters<'a>) -> Option<&'a str> {
-        let digits = parameters
-            .name
-            .strip_prefix("iP")
-            .filter(|_| parameters.at.is_none())?;
-        let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-        is_number.then_some(digits)
-    }
-}
-
-impl Definition for StratifiedPrecision {
-    const PROPERTIES: Properties = Properties::new(&["infP", "iP"])
-        .require_cutoff("infP@10")
-        .with_strata();
-    const DEFAULT: Self = Self;
-
-    fn claims(parameters: &Parameters<'_>) -> bool {
-        Self::PROPERTIES.is_name(parameters.name) || Self::cutoff_in_name(parameters).is_some()
-    }
-
-    fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
-        parameters.at = parameters.at.or_else(|| Self::cutoff_in_name(parameters));
-        Ok(Self)
-    }
-
-    fn value(&self, input: &MeasureInput<'_>) -> f64 {
+    value |_, input| {
         let depth = input.cutoff.unwrap_or(input.retrieved()).max(1) as f64;
         Estimator::over(input).map_or(0.0, |estimator| estimator.relevant() / depth)
-    }
-}
+    };
 
-/// Interpolated precision at one of the recalls 0, 0.1, …, 1, estimated as in
-/// [`StratifiedAveragePrecision`].
-///
-/// `infIPrec@0.1`; sample_eval's `iprec@rec0.10`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StratifiedInterpolatedPrecision {
-    /// Recall in tenths. Range: 0 to 10.
-    pub tenths: u8,
-}
-
-impl StratifiedInterpolatedPrecision {
-    fn recall(&self) -> Decimal {
-        Decimal::new(i64::from(self.tenths), 1)
-    }
-}
-
-impl Definition for StratifiedInterpolatedPrecision {
-    const PROPERTIES: Properties = Properties::new(&["infIPrec", "iprec"])
+    /// Interpolated precision at one of the recalls 0, 0.1, …, 1, estimated as in
+    /// [`StratifiedAveragePrecision`].
+    ///
+    /// `infIPrec@0.1`; sample_eval's `iprec@rec0.10`.
+    StratifiedInterpolatedPrecision {
+        /// Recall in tenths. Range: 0 to 10.
+        tenths: u8 = 0 => tenths(),
+    } = Properties::new(&["infIPrec", "iprec"])
         .with_strata()
-        .without_cutoff();
-    const DEFAULT: Self = Self { tenths: 0 };
-
-    fn read(parameters: &mut Parameters<'_>) -> Result<Self, ParseMeasureError> {
-        const EXPECTED: &str = "a recall of 0, 0.1, 0.2 and so on up to 1";
-        let at = parameters
-            .at
-            .take()
-            .ok_or_else(|| parameters.missing_cutoff("infIPrec@0.1"))?;
-        let recall = match parameters.name {
-            "iprec" => at.strip_prefix("rec"),
-            _ => Some(at),
-        };
-        let recall: Option<Decimal> = recall.and_then(|recall| recall.parse().ok());
-        let mut each = (0..=10).map(|tenths| Self { tenths });
-        let found = each.find(|formula| recall == Some(formula.recall()));
-        found.ok_or_else(|| parameters.invalid(EXPECTED, at))
-    }
-
-    fn write(&self, text: &mut MeasureText) {
-        text.at(self.recall());
-    }
-
-    fn value(&self, input: &MeasureInput<'_>) -> f64 {
+        .without_cutoff()
+        .require_cutoff("infIPrec@0.1");
+    value |formula, input| {
         let Some(mut estimator) = Estimator::new(input) else {
             return 0.0;
         };
@@ -196,7 +129,7 @@ impl Definition for StratifiedInterpolatedPrecision {
             .rev()
             .skip_while(|&tenths| needed(tenths) > last)
             .peekable();
-        if recalls.peek().is_none_or(|&first| first < self.tenths) {
+        if recalls.peek().is_none_or(|&first| first < formula.tenths) {
             return 0.0;
         }
         let mut best = 0.0_f64;
@@ -205,55 +138,51 @@ impl Definition for StratifiedInterpolatedPrecision {
             if recalls
                 .peek()
                 .is_some_and(|&tenths| needed(tenths) > estimate)
-                && recalls.next() == Some(self.tenths)
+                && recalls.next() == Some(formula.tenths)
             {
                 return best;
             }
         }
         best
-    }
+    };
+
+    /// Number of relevant documents, estimated as in [`StratifiedAveragePrecision`], summed over
+    /// queries.
+    ///
+    /// `infNumRel`; sample_eval's `inum_rel`.
+    StratifiedRelevantCount = Properties::new(&["infNumRel", "inum_rel"])
+        .with_strata()
+        .without_ranking()
+        .with_summary(Summary::Sum);
+    value |_, input| input.strata().map_or(0.0, |strata| strata.relevant(input.level));
+
+    /// Number of relevant documents retrieved, estimated as in [`StratifiedAveragePrecision`],
+    /// summed over queries.
+    ///
+    /// `infNumRelRet@1000`; sample_eval's `inum_rel_ret`.
+    StratifiedRelevantRetrievedCount = Properties::new(&["infNumRelRet", "inum_rel_ret"])
+        .with_strata()
+        .with_summary(Summary::Sum);
+    value |_, input| Estimator::over(input).map_or(0.0, |estimator| estimator.relevant());
 }
 
-/// Number of relevant documents, estimated as in [`StratifiedAveragePrecision`], summed over
-/// queries.
-///
-/// `infNumRel`; sample_eval's `inum_rel`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StratifiedRelevantCount;
-
-impl Definition for StratifiedRelevantCount {
-    const PROPERTIES: Properties = Properties::new(&["infNumRel", "inum_rel"])
-        .with_strata()
-        .without_cutoff()
-        .summed();
-    const DEFAULT: Self = Self;
-
-    fn value(&self, input: &MeasureInput<'_>) -> f64 {
-        input
-            .strata()
-            .map_or(0.0, |strata| strata.relevant(input.level))
-    }
-
-    fn missing_value(&self, input: &MeasureInput<'_>) -> f64 {
-        self.value(input)
-    }
+/// Cutoff in sample_eval's name: `iP10`.
+fn cutoff_in_name<'a>(text: &MeasureText<'a>) -> Option<&'a str> {
+    let digits = text.name.strip_prefix("iP").filter(|_| text.at.is_none())?;
+    let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    is_number.then_some(digits)
 }
 
-/// Number of relevant documents retrieved, estimated as in [`StratifiedAveragePrecision`], summed
-/// over queries.
-///
-/// `infNumRelRet@1000`; sample_eval's `inum_rel_ret`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StratifiedRelevantRetrievedCount;
-
-impl Definition for StratifiedRelevantRetrievedCount {
-    const PROPERTIES: Properties = Properties::new(&["infNumRelRet", "inum_rel_ret"])
-        .with_strata()
-        .summed();
-    const DEFAULT: Self = Self;
-
-    fn value(&self, input: &MeasureInput<'_>) -> f64 {
-        Estimator::over(input).map_or(0.0, |estimator| estimator.relevant())
+impl Parameters<'_> {
+    /// [`StratifiedInterpolatedPrecision::tenths`], the text after `@`.
+    fn tenths(&mut self, tenths: &mut u8) -> Result<(), ParseMeasureError> {
+        let recall = |tenths: u8| Decimal::new(i64::from(tenths), 1);
+        let prefix = if self.text.name == "iprec" { "rec" } else { "" };
+        self.parameter(tenths, "@", (recall(*tenths), true), |at| {
+            let found = at.strip_prefix(prefix).and_then(|at| at.parse().ok());
+            let tenths = (0..=10).find(|&tenths| found == Some(recall(tenths)));
+            tenths.ok_or("a recall of 0, 0.1, 0.2 and so on up to 1")
+        })
     }
 }
 
@@ -293,7 +222,7 @@ impl<'a> Estimator<'a> {
         Some(Self {
             strata,
             level: input.level,
-            seen: vec![SeenStratum::default(); strata.counts().len()],
+            seen: vec![SeenStratum::default(); strata.strata.len()],
             rank: 0.0,
             pooled: 0.0,
         })
@@ -344,7 +273,7 @@ impl<'a> Estimator<'a> {
     fn average_precision(&self) -> f64 {
         let all = self.strata.relevant(self.level);
         let mut value = 0.0;
-        for (stratum, seen) in self.strata.counts().iter().zip(&self.seen) {
+        for (stratum, seen) in self.strata.strata.iter().zip(&self.seen) {
             let relevant = stratum.relevant(self.level);
             if relevant > 0.0 {
                 value += stratum.scale(relevant) / all * (seen.precisions / relevant);

@@ -2,37 +2,74 @@
 
 use std::num::NonZeroU32;
 
-use ir_core::Grade;
-
-use super::definition::{Definition, TrecSyntax};
-use super::parameters::{CUTOFF, ParseMeasureError};
+use super::Measure;
+use super::formula::{self, Formula, parse_native};
+use super::parameters::{CUTOFF, MeasureText, ParseMeasureError, braced, gain_table};
 use crate::decimal::Decimal;
-use crate::judged::{Gain, GainTable};
+
+/// Name of a measure in trec_eval, the measure in ir_measures' syntax with `{}` in place of
+/// parameters, and the syntax of the parameters in trec_eval.
+pub(crate) type TrecName = (&'static str, &'static str, TrecSyntax);
+
+/// Syntax of the parameters that follow a name on trec_eval's command line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum TrecSyntax {
+    /// A measure without parameters.
+    Plain,
+    /// Cutoffs, one value each; these by default.
+    Cutoffs(&'static [u32]),
+    /// Fractions, one value each; by default from, to and step in tenths.
+    Fractions(i64, i64, usize),
+    /// Numbers for one value, as the text says.
+    Numbers(&'static str),
+    /// Gains by grade for one value.
+    Gains,
+    /// Persistence for one value.
+    Persistence,
+}
+
+/// Cutoffs that trec_eval evaluates by default.
+pub(crate) const CUTOFFS: TrecSyntax =
+    TrecSyntax::Cutoffs(&[5, 10, 15, 20, 30, 100, 200, 500, 1000]);
 
 /// trec_eval's default persistence of `rbp` and `rbp_resid`.
 const PERSISTENCE: Decimal = Decimal::new(9, 1);
 
-/// A value on trec_eval's command line: its name in the output, the formula and the cutoff.
-pub(crate) type TrecValue<M> = (String, M, Option<NonZeroU32>);
+/// trec_eval's names of all measures.
+pub(crate) fn all() -> impl Iterator<Item = &'static TrecName> {
+    let formulas = Formula::DEFAULTS.iter();
+    formulas.flat_map(|formula| formula.properties().trec_names)
+}
 
-/// Returns the values that a measure with the given parameters stands for. `text` is what errors
-/// show.
-pub(crate) fn expand<M: Definition>(
-    name: &str,
-    syntax: TrecSyntax<M>,
+/// Splits a text into the longest of trec_eval's names that it starts with, and the parameters.
+pub(super) fn split(text: &str) -> Option<(&'static TrecName, Option<&str>)> {
+    all()
+        .filter_map(|known| match text.strip_prefix(known.0)? {
+            "" => Some((known, None)),
+            rest => Some((known, Some(rest.strip_prefix(['.', '_'])?))),
+        })
+        .max_by_key(|(known, _)| known.0.len())
+}
+
+/// Returns the values that a measure with the given parameters stands for, with their names in
+/// trec_eval's output. `text` is what errors show.
+pub(super) fn expand(
+    &(name, native, syntax): &TrecName,
     parameters: Option<&str>,
     text: &str,
-) -> Result<Vec<TrecValue<M>>, ParseMeasureError> {
+) -> Result<Vec<(String, Measure)>, ParseMeasureError> {
     let invalid = |expected, found: &str| ParseMeasureError::invalid(text, expected, found);
-    let plain = |formula| Ok(vec![(name.to_owned(), formula, None)]);
-    let with = |formula, list: &str| Ok(vec![(format!("{name}_{list}"), formula, None)]);
-    match (syntax, parameters) {
-        (TrecSyntax::Plain(formula), None) => plain(formula),
-        (TrecSyntax::Plain(_), Some(found)) => Err(ParseMeasureError::NoParameter {
-            text: text.to_owned(),
-            found: found.to_owned(),
-        }),
-        (TrecSyntax::Cutoffs(formula, default), parameters) => {
+    let default = || native.split(['(', '@']).next().unwrap_or(native).to_owned();
+    let filled = |parameter: &dyn ToString| native.replace("{}", &parameter.to_string());
+    let (native, expected) = match (syntax, parameters) {
+        (TrecSyntax::Plain, None) => (native.to_owned(), ""),
+        (TrecSyntax::Plain, Some(found)) => {
+            return Err(ParseMeasureError::NoParameter {
+                text: text.to_owned(),
+                found: found.to_owned(),
+            });
+        }
+        (TrecSyntax::Cutoffs(default), parameters) => {
             let cutoffs = match parameters {
                 None => default
                     .iter()
@@ -41,70 +78,103 @@ pub(crate) fn expand<M: Definition>(
                     .collect(),
                 Some(list) => read_cutoffs(list, text)?,
             };
-            let value = |k: NonZeroU32| (format!("{name}_{k}"), formula, Some(k));
-            Ok(cutoffs.into_iter().map(value).collect())
+            let value = |k| Ok((format!("{name}_{k}"), parse_native(&filled(&k))?));
+            return cutoffs.into_iter().map(value).collect();
         }
-        (TrecSyntax::Fractions(formula, (from, to, step)), parameters) => {
-            const EXPECTED: &str = "a recall between 0 and 1, or a multiple >= 0";
-            let mut fractions: Vec<Decimal> = match parameters {
+        (TrecSyntax::Fractions(from, to, step), parameters) => {
+            let fractions = match parameters {
                 None => (from..=to)
                     .step_by(step)
                     .map(|n| Decimal::new(n, 1))
                     .collect(),
                 Some(list) => read_decimals(list, text)?,
             };
-            fractions.sort_unstable();
-            let mut values: Vec<TrecValue<M>> = Vec::with_capacity(fractions.len());
-            for (n, fraction) in fractions.iter().enumerate() {
-                let formula =
-                    formula(*fraction).ok_or_else(|| invalid(EXPECTED, &fraction.to_string()))?;
-                if n > 0 && fractions[n - 1] == *fraction {
-                    return Err(ParseMeasureError::twice(text, fraction));
+            return expand_fractions(name, fractions, text, |fraction| filled(fraction));
+        }
+        (TrecSyntax::Numbers(_) | TrecSyntax::Gains, None) => (default(), ""),
+        (TrecSyntax::Numbers(expected), Some(list)) => {
+            let numbers: Vec<String> = read_decimals(list, text)?
+                .iter()
+                .map(Decimal::to_string)
+                .collect();
+            let native = match native.matches("{}").count() {
+                1 => filled(&numbers.join(",")),
+                expected if expected == numbers.len() => {
+                    numbers.iter().fold(native.to_owned(), |native, number| {
+                        native.replacen("{}", number, 1)
+                    })
                 }
-                values.push((format!("{name}_{:.2}", fraction.to_f64()), formula, None));
-            }
-            Ok(values)
+                _ => return Err(invalid(expected, list)),
+            };
+            (native, expected)
         }
-        (TrecSyntax::Numbers(..), None) => plain(M::DEFAULT),
-        (TrecSyntax::Numbers(formula, expected), Some(list)) => {
-            let formula = formula(&read_decimals(list, text)?);
-            with(formula.ok_or_else(|| invalid(expected, list))?, list)
+        (TrecSyntax::Gains, Some(list)) => {
+            const EXPECTED: &str = "up to eight grades and gains, as in 1=3.5,2=9";
+            let table = gain_table(list, '=').map_err(|pair| invalid(EXPECTED, pair))?;
+            (filled(&table), EXPECTED)
         }
-        (TrecSyntax::Gains(formula), None) => plain(formula(Gain::Linear)),
-        (TrecSyntax::Gains(formula), Some(list)) => {
-            let table = read_gains(list, text)?;
-            with(formula(Gain::Table(table)), list)
+        (TrecSyntax::Persistence, None) => (filled(&PERSISTENCE), ""),
+        (TrecSyntax::Persistence, Some(list)) => {
+            const EXPECTED: &str = "a persistence between 0 and 1, as in p=0.95";
+            let number = list
+                .strip_prefix("p=")
+                .and_then(|p| p.parse::<Decimal>().ok());
+            (
+                filled(&number.ok_or_else(|| invalid(EXPECTED, list))?),
+                EXPECTED,
+            )
         }
-        (TrecSyntax::Persistence(formula), None) => plain(formula(PERSISTENCE)),
-        (TrecSyntax::Persistence(formula), Some(list)) => {
-            let wrong = || invalid("a persistence between 0 and 1, as in p=0.95", list);
-            let number = list.strip_prefix("p=").ok_or_else(wrong)?;
-            let p: Decimal = number.parse().map_err(|_| wrong())?;
-            if !p.is_fraction() {
-                return Err(wrong());
-            }
-            with(formula(p), list)
+    };
+    Ok(vec![match parameters {
+        None => (name.to_owned(), parse_native(&native)?),
+        Some(list) => {
+            let measure = parse_native(&native).map_err(|_| invalid(expected, list))?;
+            (format!("{name}_{list}"), measure)
         }
-    }
+    }])
 }
 
-/// Returns the one value that a name of [`Definition::TREC_NAMES`] with parameters stands for;
-/// `None` if the measure does not have the name.
-pub(crate) fn read<M: Definition>(
+fn expand_fractions(
     name: &str,
+    mut fractions: Vec<Decimal>,
+    text: &str,
+    native: impl Fn(&Decimal) -> String,
+) -> Result<Vec<(String, Measure)>, ParseMeasureError> {
+    const EXPECTED: &str = "a recall between 0 and 1, or a multiple >= 0";
+    let range = Decimal::ZERO..=Decimal::new(1_000_000, 0);
+    fractions.sort_unstable();
+    let mut values: Vec<(String, Measure)> = Vec::with_capacity(fractions.len());
+    for (n, fraction) in fractions.iter().enumerate() {
+        let measure = range
+            .contains(fraction)
+            .then(|| parse_native(&native(fraction)));
+        let Some(Ok(measure)) = measure else {
+            return Err(ParseMeasureError::invalid(
+                text,
+                EXPECTED,
+                &fraction.to_string(),
+            ));
+        };
+        if n > 0 && fractions[n - 1] == *fraction {
+            return Err(ParseMeasureError::twice(text, fraction));
+        }
+        values.push((format!("{name}_{:.2}", fraction.to_f64()), measure));
+    }
+    Ok(values)
+}
+
+/// Returns the one measure that a name with parameters stands for.
+pub(super) fn read(
+    known: &TrecName,
     parameters: Option<&str>,
     text: &str,
-) -> Option<Result<(M, Option<NonZeroU32>), ParseMeasureError>> {
-    let (_, syntax) = M::TREC_NAMES.iter().find(|known| known.0 == name)?;
-    let values = match expand(name, *syntax, parameters, text) {
-        Ok(values) => values,
-        Err(error) => return Some(Err(error)),
-    };
-    Some(match values.as_slice() {
-        [(_, formula, cutoff)] => Ok((*formula, *cutoff)),
+) -> Result<Measure, ParseMeasureError> {
+    let values = expand(known, parameters, text)?;
+    match values.as_slice() {
+        [(_, measure)] => Ok(*measure),
         _ if parameters.is_none() => Err(ParseMeasureError::MissingCutoff {
             text: text.to_owned(),
-            example: match syntax {
+            example: match known.2 {
                 TrecSyntax::Fractions(..) => "iprec_at_recall_0.10",
                 _ => "P_5 or P@5",
             },
@@ -113,26 +183,49 @@ pub(crate) fn read<M: Definition>(
             text: text.to_owned(),
             count: values.len(),
         }),
-    })
+    }
 }
 
 /// Returns the name in trec_eval's output; `None` if trec_eval does not have the measure with these
-/// parameters.
-pub(crate) fn write<M: Definition>(formula: &M, cutoff: Option<NonZeroU32>) -> Option<String> {
-    let own = formula.trec_parameters();
-    M::TREC_NAMES.iter().find_map(|(name, syntax)| {
-        let parameters = match (syntax, cutoff) {
-            (TrecSyntax::Cutoffs(..), Some(k)) => Some(k.to_string()),
-            _ => own.clone(),
-        };
-        let candidates = [None, parameters];
-        candidates.into_iter().find_map(|parameters| {
-            let values = expand(name, *syntax, parameters.as_deref(), "").ok()?;
-            match <[_; 1]>::try_from(values) {
-                Ok([(name, f, k)]) if f == *formula && k == cutoff => Some(name),
-                _ => None,
-            }
+/// parameters and options.
+pub(super) fn write(measure: &Measure) -> Option<String> {
+    measure
+        .formula
+        .properties()
+        .trec_names
+        .iter()
+        .find_map(|known| {
+            let candidates = [None, parameters(known, measure)];
+            candidates.into_iter().find_map(|parameters| {
+                let values = expand(known, parameters.as_deref(), "").ok()?;
+                match <[_; 1]>::try_from(values) {
+                    Ok([(name, value)]) if value == *measure => Some(name),
+                    _ => None,
+                }
+            })
         })
+}
+
+/// Parameters of a measure in the syntax of one of its names.
+fn parameters((_, native, syntax): &TrecName, measure: &Measure) -> Option<String> {
+    let printed = formula::print(measure);
+    let value = |key: &str| {
+        let found = printed.iter().find(|parameter| parameter.key == key)?;
+        Some(found.value.clone())
+    };
+    let keys = MeasureText::split(native).ok()?.keys_of("{}");
+    let values = keys
+        .into_iter()
+        .map(value)
+        .collect::<Option<Vec<_>>>()?
+        .join(",");
+    let list = braced(&values).unwrap_or(&values);
+    Some(match syntax {
+        TrecSyntax::Plain => return None,
+        TrecSyntax::Cutoffs(_) | TrecSyntax::Numbers(_) => list.to_owned(),
+        TrecSyntax::Fractions(..) => format!("{:.2}", list.parse::<Decimal>().ok()?.to_f64()),
+        TrecSyntax::Gains => list.replace(':', "="),
+        TrecSyntax::Persistence => format!("p={list}"),
     })
 }
 
@@ -161,18 +254,4 @@ fn read_cutoffs(list: &str, text: &str) -> Result<Vec<NonZeroU32>, ParseMeasureE
         None => Ok(cutoffs),
         Some(pair) => Err(ParseMeasureError::twice(text, pair[0])),
     }
-}
-
-fn read_gains(list: &str, text: &str) -> Result<GainTable, ParseMeasureError> {
-    const EXPECTED: &str = "up to eight grades and gains, as in 1=3.5,2=9";
-    let mut table = GainTable::new();
-    for pair in list.split(',') {
-        let entry = || {
-            let (grade, gain) = pair.split_once('=')?;
-            let grade: Grade = grade.trim().parse().ok()?;
-            table.with(grade, gain.trim().parse().ok()?)
-        };
-        table = entry().ok_or_else(|| ParseMeasureError::invalid(text, EXPECTED, pair))?;
-    }
-    Ok(table)
 }

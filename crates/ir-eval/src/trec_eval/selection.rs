@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::output::{ColumnContent, OutputColumn, OutputDetail, OutputRow, TrecEvalOutput};
 use crate::assess::preferences::{PreferenceMeasure, PreferenceReport};
-use crate::evaluate::{EvalError, Evaluator, Report};
+use crate::evaluate::{EvalError, Evaluator, QueryValues, Report, ReportMeasure};
 use crate::judged::JudgmentStatus;
 use crate::measure::{Measure, ParseMeasureError, Summary};
 use crate::rules::{MissingQueries, Rules, TrecEvalVersion};
@@ -290,114 +290,89 @@ impl MeasureSelection {
     /// Returns the lines that trec_eval prints for a report.
     #[must_use]
     pub fn output<'a>(&'a self, report: &'a Report) -> TrecEvalOutput<'a> {
-        let column = |measure: &Measure| {
-            let mut columns = report.measures().iter();
-            columns.position(|other| other == measure)
-        };
-        let mut columns = Vec::new();
-        let mut measures = Vec::new();
-        let mut lengths = Vec::new();
-        for (_, item) in &self.items {
-            match item {
-                SelectedItem::RunId => columns.push(run_id(report.run())),
-                SelectedItem::RelString { name, length } => {
-                    lengths.push(*length);
-                    let content = ColumnContent::RelString;
-                    columns.push(OutputColumn { name, content });
-                }
-                SelectedItem::Value { name, measure } => {
-                    let Some(column) = column(measure) else {
-                        continue;
-                    };
-                    measures.push((column, *measure));
-                    let summary = measure.summary();
-                    let content = ColumnContent::Numbers {
-                        measure: Some(*measure),
-                        summary,
-                        total_only: *measure == Measure::NUM_Q || summary == Summary::GeometricMean,
-                        total: total(report, *measure),
-                    };
-                    columns.push(OutputColumn { name, content });
-                }
-                SelectedItem::Preference(_) => {}
-            }
-        }
-        let rows = report.queries().iter().map(|query| OutputRow {
-            query: query.query(),
-            retrieved: query.retrieved(),
-            numbers: measures
-                .iter()
-                .map(|&(column, measure)| {
-                    if report.is_undefined(query, measure) {
-                        f64::NAN
-                    } else {
-                        query.values()[column]
-                    }
-                })
-                .collect(),
-            relstrings: lengths
-                .iter()
-                .map(|&length| {
-                    let top = query.top_judgments().iter().take(length);
-                    top.map(relevance_mark).collect()
-                })
-                .collect(),
-        });
-        TrecEvalOutput::new(columns, rows, report.rules())
+        self.output_of(report, |item| match item {
+            SelectedItem::Value { name, measure } => Some(SelectedNumber {
+                name,
+                measure: Some(*measure),
+                column: Some(report.column(*measure)?),
+                summary: measure.summary(),
+                total: total(report, *measure),
+            }),
+            _ => None,
+        })
     }
 
     /// Returns the lines that trec_eval prints for a report on preferences.
     #[must_use]
     pub fn preference_output<'a>(&'a self, report: &'a PreferenceReport) -> TrecEvalOutput<'a> {
+        self.output_of(report, |item| match item {
+            SelectedItem::Value { name, measure } if *measure == Measure::NUM_Q => {
+                Some(SelectedNumber {
+                    name,
+                    measure: Some(*measure),
+                    column: None,
+                    summary: Summary::Sum,
+                    total: report.queries().len() as f64,
+                })
+            }
+            SelectedItem::Preference(measure) => Some(SelectedNumber {
+                name: measure.name(),
+                measure: None,
+                column: Some(report.column(*measure)?),
+                summary: measure.summary(),
+                total: report.summary(*measure)?,
+            }),
+            _ => None,
+        })
+    }
+
+    /// Lines of a report, of whose numbers `number` selects those that the report contains.
+    fn output_of<'a, M: ReportMeasure>(
+        &'a self,
+        report: &'a Report<M>,
+        number: impl Fn(&'a SelectedItem) -> Option<SelectedNumber<'a>>,
+    ) -> TrecEvalOutput<'a> {
         let mut columns = Vec::new();
-        let mut report_columns = Vec::new();
+        let mut numbers = Vec::new();
+        let mut lengths = Vec::new();
         for (_, item) in &self.items {
-            let (name, column, is_count, measure, total) = match item {
-                SelectedItem::RunId => {
-                    columns.push(run_id(report.run()));
-                    continue;
+            let (name, content) = match item {
+                SelectedItem::RunId => ("runid", ColumnContent::RunId(report.run())),
+                SelectedItem::RelString { name, length } => {
+                    lengths.push(*length);
+                    (name.as_str(), ColumnContent::RelString)
                 }
-                SelectedItem::Value { name, measure } if *measure == Measure::NUM_Q => {
-                    let queries = report.queries().len() as f64;
-                    (name.as_str(), None, true, Some(*measure), queries)
-                }
-                SelectedItem::Preference(measure) => {
-                    let mut all = report.measures().iter();
-                    let column = all.position(|other| other == measure);
-                    let (Some(column), Some(total)) = (column, report.summary(*measure)) else {
+                item => {
+                    let Some(selected) = number(item) else {
                         continue;
                     };
-                    (
-                        measure.name(),
-                        Some(column),
-                        measure.is_count(),
-                        None,
-                        total,
-                    )
+                    numbers.push(selected.column);
+                    let (measure, summary) = (selected.measure, selected.summary);
+                    let content = ColumnContent::Numbers {
+                        measure,
+                        summary,
+                        total_only: measure == Some(Measure::NUM_Q)
+                            || summary == Summary::GeometricMean,
+                        total: selected.total,
+                    };
+                    (selected.name, content)
                 }
-                _ => continue,
-            };
-            report_columns.push(column);
-            let content = ColumnContent::Numbers {
-                measure,
-                summary: if is_count {
-                    Summary::Sum
-                } else {
-                    Summary::Mean
-                },
-                total_only: measure.is_some(),
-                total,
             };
             columns.push(OutputColumn { name, content });
         }
+        let value = |query: &QueryValues, column: &Option<usize>| match column {
+            None => 1.0,
+            Some(column) if query.undefined.contains(column) => f64::NAN,
+            Some(column) => query.values[*column],
+        };
+        let marks = |query: &QueryValues, length: &usize| {
+            query.top.iter().take(*length).map(relevance_mark).collect()
+        };
         let rows = report.queries().iter().map(|query| OutputRow {
-            query: query.query(),
-            retrieved: query.retrieved(),
-            numbers: report_columns
-                .iter()
-                .map(|column| column.map_or(1.0, |column| query.values()[column]))
-                .collect(),
-            relstrings: Vec::new(),
+            query: &query.query,
+            retrieved: query.retrieved,
+            numbers: numbers.iter().map(|column| value(query, column)).collect(),
+            relstrings: lengths.iter().map(|length| marks(query, length)).collect(),
         });
         TrecEvalOutput::new(columns, rows, report.rules())
     }
@@ -571,18 +546,24 @@ impl JudgmentKind {
     }
 }
 
-fn run_id(run: &str) -> OutputColumn<'_> {
-    OutputColumn {
-        name: "runid",
-        content: ColumnContent::RunId(run),
-    }
+/// Selected values of a report.
+struct SelectedNumber<'a> {
+    name: &'a str,
+    /// `None` for preferences.
+    measure: Option<Measure>,
+    /// Index of the values; `None` if each is 1.
+    column: Option<usize>,
+    summary: Summary,
+    total: f64,
 }
 
 fn total(report: &Report, measure: Measure) -> f64 {
-    let mut queries = report.queries().iter();
+    let column = report.column(measure);
+    let is_undefined =
+        |query: &QueryValues| column.is_some_and(|column| query.undefined.contains(&column));
     if measure == Measure::NUM_REL && report.rules().missing == MissingQueries::Zero {
         report.positive() as f64
-    } else if queries.any(|query| report.is_undefined(query, measure)) {
+    } else if report.queries().iter().any(is_undefined) {
         f64::NAN
     } else {
         report.summary(measure).unwrap_or(f64::NAN)
@@ -604,13 +585,13 @@ fn relevance_mark(judgment: &JudgmentStatus) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Formula;
+    use crate::measure::trec_names;
     use std::collections::BTreeSet;
 
     #[test]
     fn output_order_contains_every_trec_eval_measure_once() {
         let ordered: BTreeSet<&str> = OUTPUT_ORDER.into_iter().collect();
         assert_eq!(ordered.len(), OUTPUT_ORDER.len());
-        assert_eq!(ordered, Formula::trec_names().collect());
+        assert_eq!(ordered, trec_names::all().map(|known| known.0).collect());
     }
 }

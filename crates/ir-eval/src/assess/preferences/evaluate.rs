@@ -2,115 +2,19 @@
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
-use std::fmt;
 
 use ir_core::{Run, ScoredDoc};
-use serde::{Deserialize, Serialize};
 
 use super::fulfilled::{FulfilledCount, GroupCounts, PairFractions};
 use super::preference_order::{DocumentPositions, GroupOrder};
 use super::{
     GroupJudgments, PreferenceError, PreferenceMeasure, PreferenceScope, Preferences, balanced,
 };
-use crate::evaluate::{EvalError, print_report};
+use crate::evaluate::{EvalError, QueryValues, Report};
 use crate::rules::{MissingQueries, Rules, ScorePrecision, TieBreak, TrecEvalVersion};
 
-/// Evaluation report: values of preference measures per query.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PreferenceReport {
-    run: String,
-    rules: Rules,
-    measures: Vec<PreferenceMeasure>,
-    queries: Vec<PreferenceValues>,
-    missing: Vec<String>,
-    unjudged: Vec<String>,
-}
-
-/// Values of one query.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PreferenceValues {
-    query: String,
-    retrieved: bool,
-    values: Vec<f64>,
-}
-
-impl PreferenceValues {
-    /// Returns the query id.
-    #[must_use]
-    pub fn query(&self) -> &str {
-        &self.query
-    }
-
-    /// Whether the run contains the query.
-    #[must_use]
-    pub const fn retrieved(&self) -> bool {
-        self.retrieved
-    }
-
-    /// Returns the values, in the order of [`PreferenceReport::measures`].
-    #[must_use]
-    pub fn values(&self) -> &[f64] {
-        &self.values
-    }
-}
-
-impl PreferenceReport {
-    /// Returns the run tag.
-    #[must_use]
-    pub fn run(&self) -> &str {
-        &self.run
-    }
-
-    /// Returns the evaluation rules.
-    #[must_use]
-    pub const fn rules(&self) -> &Rules {
-        &self.rules
-    }
-
-    /// Returns the measures, without duplicates.
-    #[must_use]
-    pub fn measures(&self) -> &[PreferenceMeasure] {
-        &self.measures
-    }
-
-    /// Returns the values per evaluated query, by query id in ascending byte order.
-    #[must_use]
-    pub fn queries(&self) -> &[PreferenceValues] {
-        &self.queries
-    }
-
-    /// Value over all queries: the sum of a count, otherwise the mean. `None` if the report does
-    /// not have the measure.
-    #[must_use]
-    pub fn summary(&self, measure: PreferenceMeasure) -> Option<f64> {
-        let column = self.measures.iter().position(|&other| other == measure)?;
-        let sum: f64 = self.queries.iter().map(|query| query.values[column]).sum();
-        Some(if measure.is_count() {
-            sum
-        } else {
-            sum / self.queries.len() as f64
-        })
-    }
-
-    /// Judged queries that the run does not contain.
-    pub fn missing(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.missing.iter().map(String::as_str)
-    }
-
-    /// Queries of the run without preferences; they are not evaluated.
-    pub fn unjudged(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.unjudged.iter().map(String::as_str)
-    }
-}
-
-impl fmt::Display for PreferenceReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counts = [&self.missing, &self.unjudged].map(Vec::len);
-        let values = self.measures.iter().map(|&m| (m, self.summary(m)));
-        let head = (self.run.as_str(), self.queries.len(), counts);
-        print_report(f, head, &self.rules, values)
-    }
-}
+/// Report of an evaluation by preferences.
+pub type PreferenceReport = Report<PreferenceMeasure>;
 
 impl Preferences {
     /// Evaluates a run.
@@ -136,6 +40,7 @@ impl Preferences {
             queries: Vec::new(),
             missing: Vec::new(),
             unjudged: Vec::new(),
+            positive: None,
         };
         for &measure in measures {
             if !report.measures.contains(&measure) {
@@ -158,10 +63,12 @@ impl Preferences {
                 let list = ranked(query, list.unwrap_or_default(), &rules)?;
                 values(query, groups.iter(), &list, &report.measures)?
             };
-            report.queries.push(PreferenceValues {
+            report.queries.push(QueryValues {
                 query: query.clone(),
                 retrieved: list.is_some(),
                 values,
+                top: Vec::new(),
+                undefined: Vec::new(),
             });
         }
         if common == 0 {

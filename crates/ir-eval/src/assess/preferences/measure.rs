@@ -6,6 +6,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::evaluate::ReportMeasure;
+use crate::measure::Summary;
+
 /// Preferences that a measure counts. A preference of a over b is fulfilled if a is ranked above b;
 /// retrieved documents are ranked above those that are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,6 +108,16 @@ impl PreferenceMeasure {
             self,
             Self::Possible | Self::Fulfilled | Self::FulfilledRetrieved
         )
+    }
+}
+
+impl ReportMeasure for PreferenceMeasure {
+    fn summary(&self) -> Summary {
+        if self.is_count() {
+            Summary::Sum
+        } else {
+            Summary::Mean
+        }
     }
 }
 

@@ -40,7 +40,7 @@ use ir_core::trec::TrecReadError;
 
 use crate::evaluate::EvalError;
 
-pub use evaluate::{PreferenceReport, PreferenceValues};
+pub use evaluate::PreferenceReport;
 pub use measure::{ParsePreferenceMeasureError, PreferenceMeasure, PreferenceScope};
 pub use read::{read, read_qrels};
 

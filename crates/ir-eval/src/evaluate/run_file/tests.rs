@@ -65,7 +65,7 @@ impl CustomMeasure for Digest {
     }
 
     fn value(&self, list: &JudgedList<'_>) -> f64 {
-        let mut digest = list.len() as f64 + f64::from(u8::from(list.retrieved())) / 2.0;
+        let mut digest = list.len() as f64 + f64::from(u8::from(list.retrieved)) / 2.0;
         for doc in list.documents() {
             let id: f64 = doc.doc.bytes().map(f64::from).sum();
             let grade = doc.grade().unwrap_or(-3) as f64;
