@@ -1,5 +1,3 @@
-//! The [`Analyzer`] trait: text to terms.
-
 /// Term of a text, with its offsets and position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token<'a> {

@@ -1,5 +1,3 @@
-//! [`CachedEncoder`]: an encoder with an in-memory cache.
-
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -160,6 +160,11 @@ impl<E: Encoder, R: Retriever<Query = [f32]>> Encoded<E, R> {
     pub const fn new(encoder: E, index: R) -> Self {
         Self { encoder, index }
     }
+
+    fn encode(&self, texts: &[&str]) -> Result<Vec<f32>, SearchError> {
+        let vectors = self.encoder.encode(Side::Query, texts);
+        vectors.map_err(SearchError::Encode)
+    }
 }
 
 impl<E: Encoder, R: Retriever<Query = [f32]>> Retriever for Encoded<E, R> {
@@ -170,31 +175,20 @@ impl<E: Encoder, R: Retriever<Query = [f32]>> Retriever for Encoded<E, R> {
     }
 
     fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
-        let vector = self
-            .encoder
-            .encode(Side::Query, &[query])
-            .map_err(SearchError::Encode)?;
-        self.index.search(&vector, search)
+        self.index.search(&self.encode(&[query])?, search)
     }
 
     fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let dim = self.encoder.dim();
-        if queries.is_empty() || dim == 0 {
-            return queries
-                .iter()
-                .map(|(query, search)| self.search(query, search))
-                .collect();
+        if queries.is_empty() {
+            return Ok(Vec::new());
         }
+        let dim = self.encoder.dim();
         let texts: Vec<&str> = queries.iter().map(|(text, _)| *text).collect();
-        let vectors = self
-            .encoder
-            .encode(Side::Query, &texts)
-            .map_err(SearchError::Encode)?;
-        let batch: Vec<(&[f32], Search<'_>)> = vectors
-            .chunks_exact(dim)
-            .zip(queries)
-            .map(|(v, (_, search))| (v, *search))
-            .collect();
+        let vectors = self.encode(&texts)?;
+        let vector = |n: usize| &vectors[n * dim..][..dim];
+        let batch = queries.iter().enumerate();
+        let batch: Vec<(&[f32], Search<'_>)> =
+            batch.map(|(n, (_, search))| (vector(n), *search)).collect();
         self.index.search_batch(&batch)
     }
 }

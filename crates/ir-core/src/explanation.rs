@@ -1,5 +1,3 @@
-//! Explanations of scores as trees.
-
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

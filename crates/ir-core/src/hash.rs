@@ -1,5 +1,3 @@
-//! The FNV-1a hash function.
-
 /// 64-bit FNV-1a, whose values are the same on every platform and in every release.
 ///
 /// Suited to seeds, fingerprints and file checks. Not collision-resistant against an adversary.

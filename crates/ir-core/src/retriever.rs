@@ -1,5 +1,3 @@
-//! The [`Retriever`] trait.
-
 use std::error::Error;
 use std::sync::Arc;
 

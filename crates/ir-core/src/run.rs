@@ -1,5 +1,3 @@
-//! Runs: the output of a retrieval system over a set of queries, by collection id.
-
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};

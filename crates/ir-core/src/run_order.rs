@@ -1,5 +1,3 @@
-//! Order of the documents of a run.
-
 use std::collections::HashSet;
 use std::fmt;
 

@@ -1,5 +1,3 @@
-//! Parameters of a search.
-
 use crate::{DocFilter, DocNum};
 
 /// Parameters of one search: number of hits and filter.

@@ -126,7 +126,14 @@ impl HttpClient {
         }
         // A complete partial file needs no request; its checksum decides.
         if download.checksum.is_none() || download.size != Some(length(&partial)) {
-            let mut transfer = Transfer::new(self, download, &partial);
+            let mut transfer = Transfer {
+                client: self,
+                download,
+                partial: &partial,
+                total: None,
+                tag: None,
+                resumed: false,
+            };
             self.retry(&mut reporter, |reporter| transfer.attempt(reporter))?;
         }
         if let Some(expected) = &download.checksum {
@@ -266,18 +273,7 @@ struct Transfer<'a> {
     resumed: bool,
 }
 
-impl<'a> Transfer<'a> {
-    fn new(client: &'a HttpClient, download: &'a Download, partial: &'a Path) -> Self {
-        Self {
-            client,
-            download,
-            partial,
-            total: None,
-            tag: None,
-            resumed: false,
-        }
-    }
-
+impl Transfer<'_> {
     /// Sends one request and appends the response to the partial file.
     fn attempt(&mut self, reporter: &mut Reporter<'_>) -> Result<Attempt<()>, DownloadError> {
         let before = length(self.partial);
@@ -330,15 +326,14 @@ impl<'a> Transfer<'a> {
         if complete {
             return Ok(Attempt::Done(()));
         }
-        Ok(Attempt::Failed {
-            error: DownloadError::Interrupted {
-                url: url.clone(),
-                expected: self.download.size.or(self.total).unwrap_or(0),
-                found,
-            },
-            // A server that restarts each time does not advance.
-            advanced: found > before && self.resumed,
-        })
+        let error = DownloadError::Interrupted {
+            url: url.clone(),
+            expected: self.download.size.or(self.total).unwrap_or(0),
+            found,
+        };
+        // A server that restarts each time does not advance.
+        let advanced = found > before && self.resumed;
+        Ok(Attempt::Failed { error, advanced })
     }
 
     /// Returns whether the file is complete.

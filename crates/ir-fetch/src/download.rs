@@ -25,8 +25,8 @@ impl Download {
         }
     }
 
-    /// Sets the expected size in bytes. A file of another size is an error, found before or during
-    /// the transfer.
+    /// Sets the expected size in bytes. A file of another size is an error, detected before or
+    /// during the transfer.
     #[must_use]
     pub fn with_size(mut self, bytes: u64) -> Self {
         self.size = Some(bytes);
@@ -41,9 +41,9 @@ impl Download {
         self
     }
 
-    /// Resumes the partial file of an interrupted run even if no checksum is known. The
-    /// file on the server may have changed since. The caller must verify the content. Default:
-    /// resume only if the checksum is known.
+    /// Resumes the partial file of an interrupted run even if no checksum is known. The file on the
+    /// server may have changed since, so the caller must verify the content. Default: resume only
+    /// if the checksum is known.
     #[must_use]
     pub fn with_unverified_resume(mut self) -> Self {
         self.resume = true;

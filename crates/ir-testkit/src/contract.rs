@@ -188,6 +188,7 @@ fn check_ranking<Q: ?Sized + Debug>(ranking: &Ranking, query: &Q, k: usize, n: u
         "{query:?}: expected at most {k} hits, found {}",
         ranking.len()
     );
+    let mut seen = DocSet::new();
     for hit in ranking {
         assert!(
             hit.doc.index() < n,
@@ -198,15 +199,11 @@ fn check_ranking<Q: ?Sized + Debug>(ranking: &Ranking, query: &Q, k: usize, n: u
             !hit.score.is_nan(),
             "{query:?}: expected a score, found NaN"
         );
-    }
-    let mut seen: DocSet = DocSet::new();
-    for hit in ranking {
         assert!(
-            !seen.contains(hit.doc),
+            seen.insert(hit.doc),
             "{query:?}: {:?} occurs twice",
             hit.doc
         );
-        seen.insert(hit.doc);
     }
     let ordered = |pair: &[Hit]| pair[0].order(&pair[1]).is_lt();
     assert!(

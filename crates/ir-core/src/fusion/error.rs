@@ -1,5 +1,3 @@
-//! Errors of rank fusion and hybrid retrieval.
-
 use crate::IdError;
 
 /// Error fusing runs, or configuring a fused retriever.

@@ -1,5 +1,3 @@
-//! Fused rankings of several retrievers.
-
 use super::fuse::fuse_rankings;
 use super::numbering::{NumberedRetriever, number_retrievers};
 use super::{Fusion, FusionError};

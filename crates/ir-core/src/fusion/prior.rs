@@ -1,5 +1,3 @@
-//! Query-independent document scores (priors).
-
 use super::FusionError;
 use crate::{DocIds, DocNum, Ranking, Retriever, Search, SearchError, TopK};
 

@@ -1,5 +1,3 @@
-//! Re-ranking the candidates of one retriever by the scores of another.
-
 use super::FusionError;
 use super::numbering::{NumberedRetriever, Numbering};
 use crate::{DocIds, DocSet, Ranking, Retriever, Search, SearchError, TopK};

@@ -1,5 +1,3 @@
-//! Exact weighted sums of scores.
-
 use super::FusionError;
 use super::numbering::{DocumentHits, NumberedRetriever, number_retrievers};
 use crate::retriever::in_rounds;

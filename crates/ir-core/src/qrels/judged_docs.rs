@@ -1,10 +1,7 @@
-//! Judged documents of one query.
-
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Grade;
@@ -197,23 +194,8 @@ impl Serialize for JudgedDocs {
 
 impl<'de> Deserialize<'de> for JudgedDocs {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Map;
-        impl<'de> Visitor<'de> for Map {
-            type Value = JudgedDocs;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a map from document to grade")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JudgedDocs, A::Error> {
-                let mut docs = JudgedDocs::default();
-                while let Some((doc, grade)) = map.next_entry::<String, Grade>()? {
-                    docs.insert(&doc, grade);
-                }
-                Ok(docs)
-            }
-        }
-        deserializer.deserialize_map(Map)
+        let docs = BTreeMap::<String, Grade>::deserialize(deserializer)?;
+        Ok(docs.into_iter().collect())
     }
 }
 

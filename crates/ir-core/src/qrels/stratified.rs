@@ -1,5 +1,3 @@
-//! Judgments of a stratified sample.
-
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,3 @@
-//! Judgments by subtopic, for diversity tasks.
-
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};

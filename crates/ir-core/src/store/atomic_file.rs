@@ -1,5 +1,3 @@
-//! Atomic writes: a temporary file that replaces the destination when it is complete.
-
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};

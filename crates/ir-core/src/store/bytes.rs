@@ -1,5 +1,3 @@
-//! The bytes of an index, in memory or memory-mapped.
-
 use std::fmt;
 use std::fs::File;
 use std::io;

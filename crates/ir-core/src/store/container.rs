@@ -182,11 +182,11 @@ impl IndexFile {
     }
 
     fn verify_sections(&self, selects: impl Fn(&str) -> bool) -> Result<(), OpenIndexError> {
-        for section in self
+        let selected = self
             .sections
             .iter()
-            .filter(|section| selects(&section.name))
-        {
+            .filter(|section| selects(&section.name));
+        for section in selected {
             let range = section.padded();
             let mut checksum = crc32fast::Hasher::new();
             for start in range.clone().step_by(READ_AHEAD) {

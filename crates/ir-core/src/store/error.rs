@@ -1,5 +1,3 @@
-//! Error opening a saved index.
-
 use std::error::Error;
 use std::io;
 use std::path::PathBuf;

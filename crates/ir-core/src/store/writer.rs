@@ -1,5 +1,3 @@
-//! Writing an index file from front to back.
-
 use std::io::{self, Write};
 
 use crc32fast::Hasher;

@@ -1,5 +1,3 @@
-//! Training examples: a query with positive and negative texts.
-
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};

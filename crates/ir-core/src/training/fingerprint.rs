@@ -1,5 +1,3 @@
-//! Fingerprints of training sets.
-
 use super::TrainingExample;
 use crate::Fnv1a;
 

@@ -1,5 +1,3 @@
-//! [`HeldOut`]: held-out queries for validation.
-
 use serde::{Deserialize, Serialize};
 
 use crate::SplitMix64;

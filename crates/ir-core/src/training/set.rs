@@ -1,5 +1,3 @@
-//! Random access to training examples.
-
 use std::error::Error;
 use std::sync::Arc;
 

@@ -1,8 +1,7 @@
-//! [`ColumnReader`]: other files of white-space-separated columns.
-
 use std::io::{BufRead, Read};
 
 use super::number::{c_integer, c_number};
+use super::scan::{encoding_error, long_line};
 use super::{MAX_LINE, TrecReadError, columns, is_space};
 use crate::Grade;
 
@@ -50,19 +49,14 @@ impl<R: BufRead> ColumnReader<R> {
             if self.bytes.iter().all(|&byte| is_space(byte)) || self.bytes.starts_with(b"#") {
                 continue;
             }
-            let (path, line) = (&self.path, self.line);
-            let fault = |found| TrecReadError::Encoding {
-                path: path.clone(),
-                line,
-                found,
+            let line = self.line;
+            let text = match std::str::from_utf8(&self.bytes) {
+                Ok(text) if !self.bytes.contains(&0) => text,
+                _ => {
+                    let bytes = self.bytes.strip_suffix(b"\n").unwrap_or(&self.bytes);
+                    return Err(encoding_error(bytes, &self.path, line));
+                }
             };
-            if self.bytes.starts_with(&[0xFF, 0xFE]) || self.bytes.starts_with(&[0xFE, 0xFF]) {
-                return Err(fault("UTF-16"));
-            }
-            if self.bytes.contains(&0) {
-                return Err(fault("a NUL byte"));
-            }
-            let text = std::str::from_utf8(&self.bytes).map_err(|_| fault("other bytes"))?;
             let mut row = [""; N];
             let mut found = 0;
             for column in columns(text) {
@@ -73,7 +67,7 @@ impl<R: BufRead> ColumnReader<R> {
             }
             if found != N {
                 return Err(TrecReadError::Columns {
-                    path: path.clone(),
+                    path: self.path.clone(),
                     line,
                     expected,
                     found,
@@ -96,11 +90,7 @@ impl<R: BufRead> ColumnReader<R> {
                 cause,
             })?;
         if read as u64 > MAX_LINE {
-            return Err(TrecReadError::LongLine {
-                path: self.path.clone(),
-                line: self.line,
-                limit: MAX_LINE,
-            });
+            return Err(long_line(&self.path, self.line));
         }
         Ok(read > 0)
     }

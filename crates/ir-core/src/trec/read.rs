@@ -1,6 +1,6 @@
 //! Readers of runs and qrels.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::ops::Range;
 
@@ -86,7 +86,7 @@ pub(super) fn scan_from<E: From<TrecReadError>>(
     let mut tag = String::new();
     let mut last: Option<String> = None;
     scan(input, source, &mut position, |line: Line<'_, 6>| {
-        byte_order_mark(&mut warnings, &line);
+        check_byte_order_mark(line.field(0), line.number, line.first, &mut warnings);
         if line.columns < 6 {
             return Err(columns(source, &line, "at least 6").into());
         }
@@ -98,7 +98,7 @@ pub(super) fn scan_from<E: From<TrecReadError>>(
             match value {
                 None if header == HeaderLine::Skip && line.first => return Ok(()),
                 None => {
-                    let hint = line.header_hint();
+                    let hint = header_hint(line.first);
                     let message =
                         format!("the score {score:?} is not a number and was read as 0{hint}");
                     warnings.push(number, message);
@@ -173,23 +173,16 @@ pub fn read_run(
     source: &str,
     header: HeaderLine,
 ) -> Result<Parsed<Run>, TrecReadError> {
-    let mut queries: RowsByQuery<ScoredDoc> = RowsByQuery::default();
+    let mut run = RunBuilder::default();
     let scanned = scan_run(input, source, header, |line| {
-        let scored = ScoredDoc {
-            doc: line.doc.to_owned(),
-            score: line.score,
-        };
-        queries.push(line.query, scored, line.line);
+        run.push(line);
         Ok(())
     });
     // A repeated document takes precedence over later errors.
-    queries.check(source, |scored| &scored.doc)?;
+    let lists = run.finish(source)?;
     let scanned = scanned?;
-    let lists = queries
-        .into_rows()
-        .map(|(query, rows)| (query, rows.collect()));
     Ok(Parsed {
-        data: Run::from_lists(scanned.tag, lists.collect()),
+        data: Run::from_lists(scanned.tag, lists),
         warnings: scanned.warnings.finish(),
     })
 }
@@ -210,24 +203,13 @@ pub fn read_qrels(
     let mut judgments = QrelsBuilder::default();
     let mut position = Position::default();
     let scanned = scan(input, source, &mut position, |line: Line<'_, 4>| {
-        byte_order_mark(&mut warnings, &line);
+        check_byte_order_mark(line.field(0), line.number, line.first, &mut warnings);
         if line.columns != 4 {
             return Err(columns(source, &line, "4"));
         }
-        let (query, doc, text) = (line.field(0), line.field(2), line.field(3));
-        let whole = text.parse::<Grade>().ok();
-        let grade = whole.or_else(|| c_integer(text));
-        if grade.is_none() && header == HeaderLine::Skip && line.first {
-            return Ok(());
-        }
-        let value = grade.unwrap_or(0);
-        judgments.push(query, doc, value, line.number);
-        if whole.is_none() {
-            let message = format!(
-                "the grade {text:?} is not an integer and was read as {value}{}",
-                line.header_hint()
-            );
-            warnings.push(line.number, message);
+        let (number, grade) = (line.number, line.field(3));
+        if let Some(grade) = parse_grade(grade, number, line.first, header, &mut warnings) {
+            judgments.push(line.field(0), line.field(2), grade, number);
         }
         Ok(())
     });
@@ -253,71 +235,107 @@ fn columns<const N: usize>(
     }
 }
 
-fn byte_order_mark<const N: usize>(warnings: &mut TrecWarnings, line: &Line<'_, N>) {
-    if line.first && line.field(0).starts_with('\u{feff}') {
+/// Warns about a byte-order mark in front of the query id of the first line.
+pub(super) fn check_byte_order_mark(
+    query: &str,
+    line: u64,
+    first: bool,
+    warnings: &mut TrecWarnings,
+) {
+    if first && query.starts_with('\u{feff}') {
         let message = "the byte-order mark became part of the first query id";
-        warnings.push(line.number, message);
+        warnings.push(line, message);
     }
 }
 
-/// Rows grouped by query, with their line numbers.
-struct RowsByQuery<T> {
+/// Hint for text in a numeric column.
+fn header_hint(first: bool) -> &'static str {
+    if first {
+        " (a header line? it counts as data)"
+    } else {
+        ""
+    }
+}
+
+/// Parses a grade, with a warning unless it is an integer. Returns `None` for a header line to skip.
+#[inline]
+pub(super) fn parse_grade(
+    text: &str,
+    line: u64,
+    first: bool,
+    header: HeaderLine,
+    warnings: &mut TrecWarnings,
+) -> Option<Grade> {
+    if let Ok(grade) = text.parse() {
+        return Some(grade);
+    }
+    let grade = c_integer(text);
+    if grade.is_none() && header == HeaderLine::Skip && first {
+        return None;
+    }
+    let grade = grade.unwrap_or(0);
+    let hint = header_hint(first);
+    let message = format!("the grade {text:?} is not an integer and was read as {grade}{hint}");
+    warnings.push(line, message);
+    Some(grade)
+}
+
+/// Query ids, numbered in the order of their first lines.
+#[derive(Default)]
+struct QueryNumbers {
     numbers: HashMap<String, usize>,
-    groups: Vec<QueryRows<T>>,
-    /// Group of the previous row, usually that of the next one.
+    ids: Vec<String>,
+    /// Number of the previous line, usually that of the next one.
     last: usize,
 }
 
-struct QueryRows<T> {
-    query: String,
-    /// Rows and their line numbers.
-    rows: Vec<(T, u64)>,
-}
-
-impl<T> Default for RowsByQuery<T> {
-    fn default() -> Self {
-        Self {
-            numbers: HashMap::new(),
-            groups: Vec::new(),
-            last: 0,
-        }
-    }
-}
-
-impl<T> RowsByQuery<T> {
-    fn push(&mut self, query: &str, row: T, line: u64) {
-        let last = self.groups.get(self.last);
-        if last.is_none_or(|group| group.query != query) {
+impl QueryNumbers {
+    fn number(&mut self, query: &str) -> usize {
+        let last = self.ids.get(self.last);
+        if !last.is_some_and(|last| same(last, query)) {
             self.last = self.numbers.get(query).copied().unwrap_or_else(|| {
-                let number = self.groups.len();
-                self.numbers.insert(query.to_owned(), number);
-                self.groups.push(QueryRows {
-                    query: query.to_owned(),
-                    rows: Vec::new(),
-                });
-                number
+                self.numbers.insert(query.to_owned(), self.ids.len());
+                self.ids.push(query.to_owned());
+                self.ids.len() - 1
             });
         }
-        self.groups[self.last].rows.push((row, line));
+        self.last
+    }
+}
+
+/// Run under construction, filled line by line.
+#[derive(Default)]
+struct RunBuilder {
+    queries: QueryNumbers,
+    /// Documents of each query, with their line numbers.
+    lists: Vec<Vec<(ScoredDoc, u64)>>,
+}
+
+impl RunBuilder {
+    fn push(&mut self, line: RunLine<'_>) {
+        let number = self.queries.number(line.query);
+        if number == self.lists.len() {
+            self.lists.push(Vec::new());
+        }
+        let doc = line.doc.to_owned();
+        let score = line.score;
+        self.lists[number].push((ScoredDoc { doc, score }, line.line));
     }
 
-    /// Returns an error for the first document that repeats within a query.
-    fn check(&self, source: &str, doc: impl Fn(&T) -> &String) -> Result<(), TrecReadError> {
+    /// Returns the lists, or an error for the first document that repeats within a query.
+    fn finish(self, source: &str) -> Result<BTreeMap<String, Vec<ScoredDoc>>, TrecReadError> {
         let mut earliest: Option<RepeatedDocument<'_>> = None;
         let mut docs: Vec<(&str, u64)> = Vec::new();
-        for group in &self.groups {
+        for (query, list) in self.queries.ids.iter().zip(&self.lists) {
             docs.clear();
             docs.extend(
-                group
-                    .rows
-                    .iter()
-                    .map(|(row, line)| (doc(row).as_str(), *line)),
+                list.iter()
+                    .map(|(scored, line)| (scored.doc.as_str(), *line)),
             );
             docs.sort_unstable();
             for pair in docs.windows(2) {
                 let ((doc, first), (next, line)) = (pair[0], pair[1]);
                 if doc == next && earliest.is_none_or(|known| line < known.line) {
-                    let query = &group.query;
                     earliest = Some(RepeatedDocument {
                         line,
                         query,
@@ -327,12 +345,12 @@ impl<T> RowsByQuery<T> {
                 }
             }
         }
-        earliest.map_or(Ok(()), |repeated| Err(repeated.error(source)))
-    }
-
-    fn into_rows(self) -> impl Iterator<Item = (String, impl Iterator<Item = T>)> {
-        let groups = self.groups.into_iter();
-        groups.map(|group| (group.query, group.rows.into_iter().map(|row| row.0)))
+        if let Some(repeated) = earliest {
+            return Err(repeated.error(source));
+        }
+        let scored = |list: Vec<(ScoredDoc, u64)>| list.into_iter().map(|row| row.0).collect();
+        let lists = self.lists.into_iter().map(scored);
+        Ok(self.queries.ids.into_iter().zip(lists).collect())
     }
 }
 
@@ -361,8 +379,7 @@ impl RepeatedDocument<'_> {
 /// Qrels under construction, filled line by line.
 #[derive(Default)]
 struct QrelsBuilder {
-    numbers: HashMap<String, usize>,
-    queries: Vec<String>,
+    queries: QueryNumbers,
     /// Concatenated document ids, without separators.
     ids: String,
     rows: Vec<QrelsRow>,
@@ -381,21 +398,10 @@ struct QrelsRow {
 
 impl QrelsBuilder {
     fn push(&mut self, query: &str, doc: &str, grade: Grade, line: u64) {
-        // Usually the query of the previous line.
-        let last = self.rows.last().map(|row| row.query);
-        let last = last.filter(|&number| same(&self.queries[number], query));
-        let number = last.unwrap_or_else(|| match self.numbers.get(query) {
-            Some(&number) => number,
-            None => {
-                self.numbers.insert(query.to_owned(), self.queries.len());
-                self.queries.push(query.to_owned());
-                self.queries.len() - 1
-            }
-        });
         let from = self.ids.len();
         self.ids.push_str(doc);
         self.rows.push(QrelsRow {
-            query: number,
+            query: self.queries.number(query),
             head: head(doc),
             doc: from..self.ids.len(),
             grade,
@@ -409,8 +415,8 @@ impl QrelsBuilder {
             queries,
             ids,
             mut rows,
-            ..
         } = self;
+        let queries = queries.ids;
         let id = |row: &QrelsRow| &ids[row.doc.clone()];
         let mut earliest: Option<RepeatedDocument<'_>> = None;
         // Stable sorts keep the order of the lines.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::BufRead;
 
-use super::number::c_integer;
+use super::read::{check_byte_order_mark, parse_grade};
 use super::{ColumnReader, HeaderLine, Parsed, TrecReadError, TrecWarnings};
 use crate::{Grade, StratifiedQrels, SubtopicQrels};
 
@@ -42,10 +42,8 @@ pub fn read_stratified_qrels(
         Ok(())
     };
     let warnings = read(input, source, header, "5", each)?;
-    Ok(Parsed {
-        data: qrels,
-        warnings,
-    })
+    let data = qrels;
+    Ok(Parsed { data, warnings })
 }
 
 /// Reads the judgments of a diversity task: query id, subtopic, document id, grade. `source` names
@@ -84,10 +82,8 @@ pub fn read_subtopic_qrels(
         Ok(())
     };
     let warnings = read(input, source, header, "4", each)?;
-    Ok(Parsed {
-        data: qrels,
-        warnings,
-    })
+    let data = qrels;
+    Ok(Parsed { data, warnings })
 }
 
 /// Reads lines of `N` columns, the last of which is a grade.
@@ -102,29 +98,10 @@ fn read<const N: usize>(
     let mut warnings = TrecWarnings::new(source);
     let mut first = true;
     while let Some((line, fields)) = rows.next_row::<N>(expected)? {
-        let is_first = std::mem::take(&mut first);
-        let text = fields[N - 1];
-        let grade = c_integer(text);
-        if is_first && fields[0].starts_with('\u{feff}') {
-            warnings.push(
-                line,
-                "the byte-order mark became part of the first query id",
-            );
-        }
-        if grade.is_none() && header == HeaderLine::Skip && is_first {
-            continue;
-        }
-        let grade = grade.unwrap_or(0);
-        each(line, fields, grade)?;
-        if text.parse::<Grade>().is_err() {
-            let hint = if is_first {
-                " (a header line? it counts as data)"
-            } else {
-                ""
-            };
-            let message =
-                format!("the grade {text:?} is not an integer and was read as {grade}{hint}");
-            warnings.push(line, message);
+        let first = std::mem::take(&mut first);
+        check_byte_order_mark(fields[0], line, first, &mut warnings);
+        if let Some(grade) = parse_grade(fields[N - 1], line, first, header, &mut warnings) {
+            each(line, fields, grade)?;
         }
     }
     Ok(warnings.finish())

@@ -30,15 +30,6 @@ impl<'t, const N: usize> Line<'t, N> {
         let (from, to) = self.fields[n];
         &self.text[from..to]
     }
-
-    /// Hint for text in a numeric column.
-    pub(super) fn header_hint(&self) -> &'static str {
-        if self.first {
-            " (a header line? it counts as data)"
-        } else {
-            ""
-        }
-    }
 }
 
 /// Progress in a source.
@@ -98,7 +89,7 @@ pub(super) fn scan<const N: usize, E: From<TrecReadError>>(
     }
 }
 
-fn long_line(source: &str, line: u64) -> TrecReadError {
+pub(super) fn long_line(source: &str, line: u64) -> TrecReadError {
     TrecReadError::LongLine {
         path: source.to_owned(),
         line,
@@ -132,7 +123,7 @@ fn block<const N: usize, E: From<TrecReadError>>(
 }
 
 /// Error for a line with a NUL byte or invalid UTF-8.
-fn encoding_error(line: &[u8], source: &str, number: u64) -> TrecReadError {
+pub(super) fn encoding_error(line: &[u8], source: &str, number: u64) -> TrecReadError {
     if line.len() as u64 >= MAX_LINE {
         return long_line(source, number);
     }
