@@ -18,6 +18,7 @@
 //! # Source
 //! NumPy Enhancement Proposal 1, "A simple file format for NumPy arrays"; versions 1, 2 and 3.
 
+use std::fmt;
 use std::io::{self, Read, Write};
 
 use ndarray::{Array2, ArrayView2, ShapeBuilder};
@@ -43,89 +44,76 @@ const MAX_NESTING: usize = 4;
 /// When the source cannot be read, is not a `.npy` file, is truncated or has trailing bytes, or is
 /// not a two-dimensional array of finite numbers.
 pub fn read(mut reader: impl Read, name: &str) -> Result<Array2<f64>, NpyError> {
-    let path = || name.to_owned();
     let header = read_header(&mut reader, name)?;
-    let descriptor = &header.type_descriptor;
-    let number = descriptor
-        .as_string()
-        .and_then(|text| NumberType::parse(text));
-    let number = number.ok_or_else(|| NpyError::Numbers {
-        path: path(),
-        found: match descriptor.as_string() {
-            Some(text) => text.clone(),
-            None => descriptor.to_string(),
-        },
+    let descriptor = match header.type_descriptor.as_string() {
+        Some(text) => text.clone(),
+        None => header.type_descriptor.to_string(),
+    };
+    let number = NumberType::parse(&descriptor).ok_or_else(|| {
+        let expected = "numbers (f2, f4, f8, i1, i2, i4, i8, u1, u2, u4, u8)";
+        NpyError::format(name, expected, format_args!("{descriptor:?}"))
     })?;
     let &[rows, dim] = header.shape.as_slice() else {
-        return Err(NpyError::Shape {
-            path: path(),
-            found: header.shape,
-        });
+        let found = format_args!("the shape {:?}", header.shape);
+        let expected = "two dimensions, vectors by components";
+        return Err(NpyError::format(name, expected, found));
     };
     let values = read_values(&mut reader, name, number, [rows, dim])?;
     let shape = (rows, dim).set_f(header.layout.is_fortran());
     let array = Array2::from_shape_vec(shape, values);
-    let mut array = array.map_err(|_| NpyError::TooLarge { path: path() })?;
+    let mut array = array.map_err(|_| NpyError::too_large(name))?;
     if !array.is_standard_layout() {
         array = array.as_standard_layout().into_owned();
     }
     check_dense(array.view()).map_err(|source| NpyError::Values {
-        path: path(),
+        path: name.to_owned(),
         source,
     })?;
     Ok(array)
 }
 
 fn read_header(reader: &mut impl Read, name: &str) -> Result<Header, NpyError> {
-    let path = || name.to_owned();
-    let mut fill = |buffer: &mut [u8]| {
-        fill(reader, buffer).map_err(|source| NpyError::Read {
-            path: path(),
-            source,
-        })
-    };
-    let mut start = [0; 8];
-    let found = fill(&mut start)?;
-    let known = found.min(MAGIC.len());
-    if found == 0 || start[..known] != MAGIC[..known] {
-        let found = match start {
-            _ if found == 0 => "an empty file",
+    let start = read_up_to(reader, MAGIC.len() + 2, name)?;
+    if start.is_empty() || !start.iter().zip(MAGIC).all(|(byte, magic)| byte == magic) {
+        let found = match start.as_slice() {
+            [] => "an empty file",
             [b'P', b'K', ..] => "a zip archive (.npz?): save the array alone with numpy.save",
             [0x80, ..] => "a pickle",
             [b'P', b'A', b'R', b'1', ..] => "a Parquet file",
             _ => "another format",
         };
-        return Err(NpyError::Foreign {
-            path: path(),
-            found,
-        });
+        return Err(NpyError::format(name, "a .npy file", found));
     }
-    let truncated = || NpyError::TruncatedHeader { path: path() };
-    if found < start.len() {
+    let truncated = || NpyError::format(name, "a complete header", "the end of the file");
+    let &[.., major, minor] = start.as_slice().get(MAGIC.len()..).unwrap_or_default() else {
         return Err(truncated());
-    }
-    let (major, minor) = (start[6], start[7]);
-    let mut length = [0; 4];
+    };
     let width = match major {
         1 => 2,
         2 | 3 => 4,
         _ => {
-            let path = path();
-            return Err(NpyError::Version { path, major, minor });
+            let expected = "version 1, 2 or 3 of the .npy format";
+            return Err(NpyError::format(
+                name,
+                expected,
+                format_args!("{major}.{minor}"),
+            ));
         }
     };
-    if fill(&mut length[..width])? < width {
+    let mut length = read_up_to(reader, width, name)?;
+    if length.len() < width {
         return Err(truncated());
     }
-    let length = u32::from_le_bytes(length) as usize;
+    length.resize(4, 0);
+    let length = length
+        .iter()
+        .rfold(0, |length, &byte| length << 8 | usize::from(byte));
     if length > MAX_HEADER {
-        return Err(NpyError::LongHeader {
-            path: path(),
-            found: length,
-        });
+        let expected = format_args!("a header of at most {MAX_HEADER} bytes");
+        return Err(NpyError::format(name, expected, length));
     }
-    let mut dictionary = vec![0; length];
-    if fill(&mut dictionary)? < length {
+    let mut dictionary = read_up_to(reader, length, name)?;
+    if dictionary.len() < length {
         return Err(truncated());
     }
     // Some writers omit the newline, which NumPy does not check.
@@ -133,7 +121,7 @@ fn read_header(reader: &mut impl Read, name: &str) -> Result<Header, NpyError> {
         dictionary.push(b'\n');
     }
     parse_header(major, &dictionary).map_err(|source| NpyError::Header {
-        path: path(),
+        path: name.to_owned(),
         found: String::from_utf8_lossy(&dictionary).trim().to_owned(),
         source,
     })
@@ -173,77 +161,54 @@ fn read_values(
     number: NumberType,
     shape: [usize; 2],
 ) -> Result<Vec<f64>, NpyError> {
-    let path = || name.to_owned();
-    let read_error = |source| NpyError::Read {
-        path: path(),
-        source,
-    };
-    let size = number.size();
+    let size = number.size;
     let total = shape[0]
         .checked_mul(shape[1])
         .and_then(|count| count.checked_mul(size))
         .filter(|&bytes| bytes <= isize::MAX as usize / 8)
-        .ok_or_else(|| NpyError::TooLarge { path: path() })?;
+        .ok_or_else(|| NpyError::too_large(name))?;
     // A damaged header must not reserve memory for values that do not exist.
     let mut values = Vec::with_capacity((total / size).min(1 << 20));
-    let mut buffer = vec![0; 1 << 16];
     let mut read = 0;
     while read < total {
-        let wanted = (total - read).min(buffer.len());
-        let found = fill(reader, &mut buffer[..wanted]).map_err(read_error)?;
-        read += found;
-        if found < wanted {
-            return Err(NpyError::Truncated {
-                path: path(),
-                expected: total,
-                found: read,
-            });
+        let wanted = (total - read).min(1 << 16);
+        let block = read_up_to(reader, wanted, name)?;
+        read += block.len();
+        if block.len() < wanted {
+            let expected = format_args!("{total} bytes of values");
+            return Err(NpyError::format(name, expected, read));
         }
-        for bytes in buffer[..wanted].chunks_exact(size) {
+        for bytes in block.chunks_exact(size) {
             let value = number.decode(bytes);
             values.push(value.map_err(|found| NpyError::Integer {
-                path: path(),
+                path: name.to_owned(),
                 index: values.len(),
                 found,
             })?);
         }
     }
-    match fill(reader, &mut buffer[..1]).map_err(read_error)? {
-        0 => Ok(values),
-        _ => Err(NpyError::Trailing {
-            path: path(),
-            expected: total,
-        }),
+    if read_up_to(reader, 1, name)?.is_empty() {
+        return Ok(values);
     }
+    let expected = format_args!("the end of the file after {total} bytes of values");
+    Err(NpyError::format(name, expected, "more"))
 }
 
-/// Reads until the buffer is full or the source ends. Returns the number of bytes read.
-fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match reader.read(&mut buffer[filled..]) {
-            Ok(0) => break,
-            Ok(more) => filled += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+/// Reads `length` bytes, or fewer if the source ends.
+fn read_up_to(reader: &mut impl Read, length: usize, name: &str) -> Result<Vec<u8>, NpyError> {
+    let mut bytes = Vec::with_capacity(length);
+    match reader.take(length as u64).read_to_end(&mut bytes) {
+        Ok(_) => Ok(bytes),
+        Err(source) => Err(NpyError::Read {
+            path: name.to_owned(),
+            source,
+        }),
     }
-    Ok(filled)
 }
 
 /// Writes a two-dimensional array of `f32`, `f64` or another number type, in C order.
 ///
 /// On little-endian machines the bytes are those of `numpy.save`.
-///
-/// ```
-/// use ir_knn::npy;
-/// use ndarray::{ArrayView2, array};
-/// let mut file = Vec::new();
-/// let rows = ArrayView2::from_shape((2, 2), &[0.5_f32, 1.5, 2.0, 3.0])?;
-/// npy::write(rows, &mut file)?;
-/// assert_eq!(npy::read(&file[..], "x.npy")?, array![[0.5, 1.5], [2.0, 3.0]]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 ///
 /// # Errors
 /// When writing to `out` fails.
@@ -272,92 +237,61 @@ pub fn write<T: WritableElement>(rows: ArrayView2<'_, T>, mut out: impl Write) -
 }
 
 /// Number type of an array.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 struct NumberType {
-    format: NumberFormat,
+    /// Size of a number in bytes.
+    size: usize,
     big_endian: bool,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum NumberFormat {
-    F16,
-    F32,
-    F64,
-    I8,
-    I16,
-    I32,
-    I64,
-    U8,
-    U16,
-    U32,
-    U64,
+    /// Maps the bits of a number, zero-extended, to its value, or returns an integer that `f64`
+    /// cannot represent as an error.
+    value: fn(u64) -> Result<f64, i128>,
 }
 
 impl NumberType {
     fn parse(descriptor: &str) -> Option<Self> {
-        let (order, format) = match descriptor.strip_prefix(['<', '>', '|', '=']) {
-            Some(format) => (descriptor.as_bytes()[0], format),
-            None => (b'<', descriptor),
-        };
-        let format = match format {
-            "f2" => NumberFormat::F16,
-            "f4" => NumberFormat::F32,
-            "f8" => NumberFormat::F64,
-            "i1" => NumberFormat::I8,
-            "i2" => NumberFormat::I16,
-            "i4" => NumberFormat::I32,
-            "i8" => NumberFormat::I64,
-            "u1" => NumberFormat::U8,
-            "u2" => NumberFormat::U16,
-            "u4" => NumberFormat::U32,
-            "u8" => NumberFormat::U64,
-            _ => return None,
-        };
-        // "=" is the native order of the writing machine, little-endian almost everywhere.
+        let orders = ['<', '>', '|', '='];
+        let (size, value): (_, fn(u64) -> _) =
+            match descriptor.strip_prefix(orders).unwrap_or(descriptor) {
+                "f2" => (2, |bits| Ok(half::f16::from_bits(bits as u16).to_f64())),
+                "f4" => (4, |bits| Ok(f32::from_bits(bits as u32).into())),
+                "f8" => (8, |bits| Ok(f64::from_bits(bits))),
+                "i1" => (1, |bits| Ok(f64::from(bits as i8))),
+                "i2" => (2, |bits| Ok(f64::from(bits as i16))),
+                "i4" => (4, |bits| Ok(f64::from(bits as i32))),
+                "i8" => (8, |bits| checked_value((bits as i64).into())),
+                "u1" => (1, |bits| Ok(bits as f64)),
+                "u2" => (2, |bits| Ok(bits as f64)),
+                "u4" => (4, |bits| Ok(bits as f64)),
+                "u8" => (8, |bits| checked_value(bits.into())),
+                _ => return None,
+            };
         Some(Self {
-            format,
-            big_endian: order == b'>',
+            size,
+            // "=" is the native order of the writing machine, little-endian almost everywhere.
+            big_endian: descriptor.starts_with('>'),
+            value,
         })
-    }
-
-    fn size(self) -> usize {
-        match self.format {
-            NumberFormat::I8 | NumberFormat::U8 => 1,
-            NumberFormat::F16 | NumberFormat::I16 | NumberFormat::U16 => 2,
-            NumberFormat::F32 | NumberFormat::I32 | NumberFormat::U32 => 4,
-            NumberFormat::F64 | NumberFormat::I64 | NumberFormat::U64 => 8,
-        }
     }
 
     /// Returns the number in [`NumberType::size`] bytes, or an integer that `f64` cannot represent
     /// as an error.
     fn decode(self, bytes: &[u8]) -> Result<f64, i128> {
-        let mut bits = 0_u64;
-        let mut push = |byte: &u8| bits = bits << 8 | u64::from(*byte);
-        if self.big_endian {
-            bytes.iter().for_each(&mut push);
+        let mut word = [0; 8];
+        (self.value)(if self.big_endian {
+            word[8 - self.size..].copy_from_slice(bytes);
+            u64::from_be_bytes(word)
         } else {
-            bytes.iter().rev().for_each(&mut push);
-        }
-        let integer = match self.format {
-            NumberFormat::I64 => i128::from(bits as i64),
-            NumberFormat::U64 => i128::from(bits),
-            _ => 0,
-        };
-        if integer.unsigned_abs() > 1 << f64::MANTISSA_DIGITS {
-            return Err(integer);
-        }
-        Ok(match self.format {
-            NumberFormat::F16 => half::f16::from_bits(bits as u16).to_f64(),
-            NumberFormat::F32 => f64::from(f32::from_bits(bits as u32)),
-            NumberFormat::F64 => f64::from_bits(bits),
-            NumberFormat::I8 => f64::from(bits as u8 as i8),
-            NumberFormat::I16 => f64::from(bits as u16 as i16),
-            NumberFormat::I32 => f64::from(bits as u32 as i32),
-            NumberFormat::U8 | NumberFormat::U16 | NumberFormat::U32 => f64::from(bits as u32),
-            NumberFormat::I64 | NumberFormat::U64 => integer as f64,
+            word[..self.size].copy_from_slice(bytes);
+            u64::from_le_bytes(word)
         })
     }
+}
+
+fn checked_value(integer: i128) -> Result<f64, i128> {
+    if integer.unsigned_abs() > 1 << f64::MANTISSA_DIGITS {
+        return Err(integer);
+    }
+    Ok(integer as f64)
 }
 
 /// Error reading a `.npy` file.
@@ -372,18 +306,14 @@ pub enum NpyError {
         #[source]
         source: io::Error,
     },
-    /// The source is not a `.npy` file.
-    #[error("{path}: expected a .npy file, found {found}")]
-    Foreign { path: String, found: &'static str },
-    /// The version of the format is not supported.
-    #[error("{path}: expected version 1, 2 or 3 of the .npy format, found {major}.{minor}")]
-    Version { path: String, major: u8, minor: u8 },
-    /// The source ends within the header.
-    #[error("{path}: expected a complete header, found the end of the file")]
-    TruncatedHeader { path: String },
-    /// The header is longer than any that NumPy writes.
-    #[error("{path}: expected a header of at most {MAX_HEADER} bytes, found {found}")]
-    LongHeader { path: String, found: usize },
+    /// The source is not a `.npy` file of a supported version, is truncated, has trailing bytes, or
+    /// is not a two-dimensional array of a supported number type.
+    #[error("{path}: expected {expected}, found {found}")]
+    Format {
+        path: String,
+        expected: String,
+        found: String,
+    },
     /// The header cannot be parsed.
     #[error("{path}: expected a header with descr, fortran_order and shape, found {found:?}")]
     Header {
@@ -392,11 +322,6 @@ pub enum NpyError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The element type is not a supported number type.
-    #[error(
-        "{path}: expected numbers (f2, f4, f8, i1, i2, i4, i8, u1, u2, u4, u8), found {found:?}"
-    )]
-    Numbers { path: String, found: String },
     /// An integer cannot be represented as `f64`.
     #[error(
         "{path}: value {index}: expected an integer of absolute value 2^53 at most, found {found}"
@@ -406,22 +331,6 @@ pub enum NpyError {
         index: usize,
         found: i128,
     },
-    /// The array does not have two dimensions.
-    #[error("{path}: expected two dimensions, vectors by components, found the shape {found:?}")]
-    Shape { path: String, found: Vec<usize> },
-    /// The array does not fit into the address space.
-    #[error("{path}: expected an array that fits into memory, found a larger one")]
-    TooLarge { path: String },
-    /// The source ends before the array.
-    #[error("{path}: expected {expected} bytes of values, found {found}")]
-    Truncated {
-        path: String,
-        expected: usize,
-        found: usize,
-    },
-    /// Bytes follow the array.
-    #[error("{path}: expected the end of the file after {expected} bytes of values, found more")]
-    Trailing { path: String, expected: usize },
     /// Vectors have no components, or a component is not finite.
     #[error("{path}: expected vectors of finite numbers")]
     Values {
@@ -429,4 +338,18 @@ pub enum NpyError {
         #[source]
         source: MatrixError,
     },
+}
+
+impl NpyError {
+    fn format(path: &str, expected: impl fmt::Display, found: impl fmt::Display) -> Self {
+        Self::Format {
+            path: path.to_owned(),
+            expected: expected.to_string(),
+            found: found.to_string(),
+        }
+    }
+
+    fn too_large(path: &str) -> Self {
+        Self::format(path, "an array that fits into memory", "a larger one")
+    }
 }

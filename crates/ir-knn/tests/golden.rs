@@ -133,11 +133,9 @@ fn folds() {
             count += 1;
             let found = Classes::new(&labels).stratified_folds(folds);
             match assignment {
-                Some(expected) => assert_eq!(
-                    found.unwrap().assignment(),
-                    expected,
-                    "{folds} of {labels:?}"
-                ),
+                Some(expected) => {
+                    assert_eq!(found.unwrap().assignment, expected, "{folds} of {labels:?}")
+                }
                 None => {
                     rejected += 1;
                     assert!(found.is_err(), "{folds} of {labels:?}");

@@ -158,11 +158,7 @@ fn many_sparse_rows_by_folds() {
     for (folds, threads) in [(2, 3), (5, 1), (30, 3)] {
         let classes = Classes::new(&names);
         let knn = KnnClassifier::new(4);
-        let assignment = classes
-            .stratified_folds(folds)
-            .unwrap()
-            .assignment()
-            .to_vec();
+        let assignment = classes.stratified_folds(folds).unwrap().assignment;
         let mut expected = Vec::new();
         for fold in 0..folds as u32 {
             let (test, train): (Vec<usize>, Vec<usize>) =
@@ -278,7 +274,7 @@ proptest! {
         let mut expected = Vec::new();
         for fold in 0..3 {
             let (mut correct, mut all) = (0, 0);
-            let inside = |&item: &usize| folds.assignment()[item] == fold;
+            let inside = |&item: &usize| folds.assignment[item] == fold;
             let train: Vec<usize> = (0..x.len()).filter(|item| !inside(item)).collect();
             let vectors: Vec<Vec<f64>> = train.iter().map(|&item| x[item].clone()).collect();
             for item in (0..x.len()).filter(inside) {

@@ -1,7 +1,5 @@
 //! Classes of items, and stratified folds.
 
-use std::collections::BTreeSet;
-
 use rustc_hash::FxHashMap;
 
 /// Classes of items, encoded as numbers: scikit-learn's `LabelEncoder`.
@@ -28,34 +26,18 @@ impl Classes {
     /// votes: by value if all are integers ("7" and "-12", but not "07"), otherwise by code point.
     #[must_use]
     pub fn new<S: AsRef<str>>(items: impl IntoIterator<Item = S>) -> Self {
-        // Numbered by first occurrence, then renumbered in order.
-        let mut numbers: FxHashMap<String, u32> = FxHashMap::default();
-        let mut codes = Vec::new();
-        for class in items {
-            let class = class.as_ref();
-            let next = numbers.len() as u32;
-            let number = match numbers.get(class) {
-                Some(&number) => number,
-                None => *numbers.entry(class.to_owned()).or_insert(next),
-            };
-            codes.push(number);
+        let items: Vec<S> = items.into_iter().collect();
+        let mut codes: FxHashMap<&str, u32> =
+            items.iter().map(|class| (class.as_ref(), 0)).collect();
+        let mut names: Vec<&str> = codes.keys().copied().collect();
+        let are_integers = names.iter().all(|name| parse_integer(name).is_some());
+        let value = |name| are_integers.then(|| parse_integer(name)).flatten();
+        names.sort_by_cached_key(|name| (value(name), *name));
+        codes.extend(names.iter().copied().zip(0..));
+        Self {
+            names: names.iter().map(|&name| name.to_owned()).collect(),
+            codes: items.iter().map(|class| codes[class.as_ref()]).collect(),
         }
-        let mut code_by_number = vec![0; numbers.len()];
-        let are_integers = numbers.keys().all(|class| parse_integer(class).is_some());
-        let value = |class: &str| are_integers.then(|| parse_integer(class)).flatten();
-        let sorted: BTreeSet<(Option<i64>, String, u32)> = numbers
-            .into_iter()
-            .map(|(class, number)| (value(&class), class, number))
-            .collect();
-        let mut names = Vec::with_capacity(sorted.len());
-        for (code, (_, class, number)) in (0..).zip(sorted) {
-            code_by_number[number as usize] = code;
-            names.push(class);
-        }
-        for code in &mut codes {
-            *code = code_by_number[*code as usize];
-        }
-        Self { names, codes }
     }
 
     /// Returns the number of items.
@@ -111,13 +93,13 @@ impl Classes {
     /// use ir_knn::Classes;
     /// let classes = Classes::new("b b a a c a b a b b c c a b c".split(' '));
     /// let folds = classes.stratified_folds(3)?;
-    /// assert_eq!(folds.assignment(), [0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 1, 2, 2, 2, 2]);
+    /// assert_eq!(folds.assignment, [0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 1, 2, 2, 2, 2]);
     /// # Ok::<(), ir_knn::StratifiedFoldsError>(())
     /// ```
     ///
     /// # Errors
     /// When the number of folds is below 2, or exceeds the number of items or the size of the
-    /// largest class. Smaller classes are returned by [`StratifiedFolds::small_classes`].
+    /// largest class. Smaller classes are listed in [`StratifiedFolds::small_classes`].
     pub fn stratified_folds(&self, folds: usize) -> Result<StratifiedFolds, StratifiedFoldsError> {
         if folds < 2 {
             return Err(StratifiedFoldsError::TooFew { found: folds });
@@ -146,6 +128,7 @@ impl Classes {
             remaining[code as usize * folds + position % folds] += 1;
         }
         let mut current = vec![0; sizes.len()];
+        let mut fold_sizes = vec![0; folds];
         let assignment = self.codes.iter().map(|&code| {
             let fold = &mut current[code as usize];
             let remaining = &mut remaining[code as usize * folds..][..folds];
@@ -153,18 +136,17 @@ impl Classes {
                 *fold += 1;
             }
             remaining[*fold] -= 1;
+            fold_sizes[*fold] += 1;
             *fold as u32
         });
         let assignment = assignment.collect();
-        let small = (0..).zip(&sizes).filter(|&(_, &count)| count < folds);
+        let classes = self.names.iter().cloned().zip(sizes);
+        let small = classes.filter(|&(_, size)| size < folds);
         Ok(StratifiedFolds {
-            count: folds,
             assignment,
+            sizes: fold_sizes,
             small_classes: small
-                .map(|(code, &size)| SmallClass {
-                    name: self.name(code).to_owned(),
-                    size,
-                })
+                .map(|(name, size)| SmallClass { name, size })
                 .collect(),
         })
     }
@@ -172,41 +154,15 @@ impl Classes {
 
 /// Stratified folds of items.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StratifiedFolds {
-    count: usize,
-    assignment: Vec<u32>,
-    small_classes: Vec<SmallClass>,
-}
-
-impl StratifiedFolds {
-    /// Returns the number of folds.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
     /// Fold of each item, from 0.
-    #[must_use]
-    pub fn assignment(&self) -> &[u32] {
-        &self.assignment
-    }
-
+    pub assignment: Vec<u32>,
+    /// Number of items of each fold.
+    pub sizes: Vec<usize>,
     /// Classes with fewer items than folds, which are missing in some folds. scikit-learn warns
     /// about them.
-    #[must_use]
-    pub fn small_classes(&self) -> &[SmallClass] {
-        &self.small_classes
-    }
-
-    /// Returns the number of items of each fold.
-    #[must_use]
-    pub fn sizes(&self) -> Vec<usize> {
-        let mut sizes = vec![0; self.count];
-        for &fold in &self.assignment {
-            sizes[fold as usize] += 1;
-        }
-        sizes
-    }
+    pub small_classes: Vec<SmallClass>,
 }
 
 /// Class with fewer items than folds.
@@ -242,9 +198,9 @@ mod tests {
     fn folds_are_those_of_scikit_learn() {
         let classes = Classes::new("0 0 0 0 1 1 1 2 2 2 2 2 0".split(' '));
         let folds = classes.stratified_folds(2).unwrap();
-        assert_eq!(folds.assignment(), [0, 0, 0, 1, 0, 1, 1, 0, 0, 0, 1, 1, 1]);
-        assert_eq!(folds.sizes(), [7, 6]);
-        assert!(folds.small_classes().is_empty());
+        assert_eq!(folds.assignment, [0, 0, 0, 1, 0, 1, 1, 0, 0, 0, 1, 1, 1]);
+        assert_eq!(folds.sizes, [7, 6]);
+        assert!(folds.small_classes.is_empty());
     }
 
     #[test]

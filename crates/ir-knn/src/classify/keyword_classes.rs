@@ -48,45 +48,37 @@ impl KeywordClasses {
     /// When the source cannot be read, the header or a line is malformed, or a keyword is repeated.
     pub fn read(reader: impl BufRead, name: &str) -> Result<Self, KeywordTableError> {
         let mut classes = Self::new();
-        for (number, line) in (1..).zip(reader.lines()) {
+        for (line, text) in (1..).zip(reader.lines()) {
             let path = || name.to_owned();
-            let line = line.map_err(|source| KeywordTableError::Read {
+            let syntax = |expected: &str, found: String| KeywordTableError::Syntax {
                 path: path(),
-                line: number,
+                line,
+                expected: expected.to_owned(),
+                found,
+            };
+            let text = text.map_err(|source| KeywordTableError::Read {
+                path: path(),
+                line,
                 source,
             })?;
-            let line = line.trim_end_matches('\r');
-            if number == 1 {
-                let line = line.trim_start_matches('\u{feff}');
-                if line != HEADER {
-                    return Err(KeywordTableError::Header {
-                        path: path(),
-                        found: line.to_owned(),
-                    });
+            let text = text.trim_end_matches('\r');
+            if line == 1 {
+                let text = text.trim_start_matches('\u{feff}');
+                if text != HEADER {
+                    let expected = format!("the columns {HEADER:?}");
+                    return Err(syntax(&expected, format!("{text:?}")));
                 }
                 continue;
             }
-            let columns: Vec<&str> = line.split('\t').collect();
+            let columns: Vec<&str> = text.split('\t').collect();
             let &[keyword, frequency, class] = columns.as_slice() else {
-                return Err(KeywordTableError::Columns {
-                    path: path(),
-                    line: number,
-                    found: columns.len(),
-                });
+                return Err(syntax("3 columns", columns.len().to_string()));
             };
             let frequency = frequency
                 .parse()
-                .map_err(|_| KeywordTableError::Frequency {
-                    path: path(),
-                    line: number,
-                    found: frequency.to_owned(),
-                })?;
+                .map_err(|_| syntax("a frequency, an integer from 0", format!("{frequency:?}")))?;
             if classes.keywords.contains_key(keyword) {
-                return Err(KeywordTableError::Repeated {
-                    path: path(),
-                    line: number,
-                    keyword: keyword.to_owned(),
-                });
+                return Err(syntax("every keyword once", format!("{keyword:?} again")));
             }
             classes.insert(keyword, frequency, class);
         }
@@ -152,29 +144,14 @@ pub enum KeywordTableError {
         #[source]
         source: io::Error,
     },
-    /// The header line does not name the columns.
-    #[error("{path}:1: expected the columns {HEADER:?}, found {found:?}")]
-    Header { path: String, found: String },
-    /// The number of columns is wrong.
-    #[error("{path}:{line}: expected 3 columns, found {found}")]
-    Columns {
+    /// The header is not that of the table, or a line has another number of columns, a frequency
+    /// that is no integer, or the keyword of a line before it.
+    #[error("{path}:{line}: expected {expected}, found {found}")]
+    Syntax {
         path: String,
         line: u64,
-        found: usize,
-    },
-    /// The frequency is not a non-negative integer.
-    #[error("{path}:{line}: expected a frequency, an integer from 0, found {found:?}")]
-    Frequency {
-        path: String,
-        line: u64,
+        expected: String,
         found: String,
-    },
-    /// The keyword is repeated.
-    #[error("{path}:{line}: expected every keyword once, found {keyword:?} again")]
-    Repeated {
-        path: String,
-        line: u64,
-        keyword: String,
     },
 }
 

@@ -49,10 +49,7 @@ pub struct KnnClassifier {
 impl Default for KnnClassifier {
     /// Parameters of the ICLR benchmark: 10 neighbors, Euclidean distance.
     fn default() -> Self {
-        Self {
-            k: 10,
-            metric: DistanceMetric::Euclidean,
-        }
+        Self::new(10)
     }
 }
 
@@ -62,16 +59,11 @@ impl KnnClassifier {
     pub fn new(k: usize) -> Self {
         Self {
             k,
-            ..Self::default()
+            metric: DistanceMetric::Euclidean,
         }
     }
 
-    /// Sets the distance between rows.
-    #[must_use]
-    pub fn with_metric(mut self, metric: DistanceMetric) -> Self {
-        self.metric = metric;
-        self
-    }
+    ir_core::setters! { with_metric: metric, DistanceMetric; }
 
     /// Returns the k nearest rows of `train` for each row of `test`, nearest first: scikit-learn's
     /// `kneighbors`.
@@ -107,9 +99,7 @@ impl KnnClassifier {
     ) -> Result<Vec<u32>, KnnError> {
         let train = train.into();
         check_count(train, classes)?;
-        let neighbors = self.neighbors(train, test)?;
-        let vote = |neighbors: &Vec<Neighbor>| majority(neighbors, classes);
-        Ok(neighbors.par_iter().map(vote).collect())
+        Ok(majorities(&self.neighbors(train, test)?, classes))
     }
 
     /// Returns the accuracy over [stratified folds](Classes::stratified_folds) without shuffling:
@@ -128,18 +118,16 @@ impl KnnClassifier {
         let rows = rows.into();
         check_count(rows, classes)?;
         let folds = classes.stratified_folds(folds)?;
-        let sizes = folds.sizes();
+        let (assignment, sizes) = (&folds.assignment, folds.sizes);
         let largest = sizes.iter().copied().max().unwrap_or(0);
         self.check(rows, rows.nrows() - largest)?;
-        let assignment = folds.assignment();
         let filter = FoldFilter {
             test: assignment,
             train: assignment,
         };
         let neighbors = nearest(rows, rows, self.k, self.metric, Some(filter));
-        let vote = |neighbors: &Vec<Neighbor>| majority(neighbors, classes);
-        let predicted: Vec<u32> = neighbors.par_iter().map(vote).collect();
-        let mut correct = vec![0_usize; folds.count()];
+        let predicted = majorities(&neighbors, classes);
+        let mut correct = vec![0_usize; sizes.len()];
         for ((predicted, code), &fold) in predicted.iter().zip(classes.codes()).zip(assignment) {
             correct[fold as usize] += usize::from(predicted == code);
         }
@@ -147,7 +135,7 @@ impl KnnClassifier {
         Ok(KnnAccuracy {
             folds: correct.iter().zip(&sizes).map(fraction).collect(),
             sizes,
-            small_classes: folds.small_classes().to_vec(),
+            small_classes: folds.small_classes,
         })
     }
 
@@ -211,20 +199,22 @@ fn check_count(rows: MatrixView<'_>, classes: &Classes) -> Result<(), KnnError> 
     }
 }
 
-/// Returns the most frequent class; of several, the first in the order of the classes.
-fn majority(neighbors: &[Neighbor], classes: &Classes) -> u32 {
-    let mut codes: Vec<u32> = neighbors
-        .iter()
-        .map(|neighbor| classes.codes()[neighbor.row as usize])
-        .collect();
-    codes.sort_unstable();
-    let (mut winner, mut most) = (0, 0);
-    for same in codes.chunk_by(|a, b| a == b) {
-        if same.len() > most {
-            (winner, most) = (same[0], same.len());
+/// Returns the most frequent class of each list; of several, the first in the order of the classes.
+fn majorities(neighbors: &[Vec<Neighbor>], classes: &Classes) -> Vec<u32> {
+    let majority = |neighbors: &Vec<Neighbor>| {
+        let codes = neighbors.iter();
+        let code = |neighbor: &Neighbor| classes.codes()[neighbor.row as usize];
+        let mut codes: Vec<u32> = codes.map(code).collect();
+        codes.sort_unstable();
+        let (mut winner, mut most) = (0, 0);
+        for same in codes.chunk_by(|a, b| a == b) {
+            if same.len() > most {
+                (winner, most) = (same[0], same.len());
+            }
         }
-    }
-    winner
+        winner
+    };
+    neighbors.par_iter().map(majority).collect()
 }
 
 /// Accuracy of kNN classification over folds.

@@ -248,6 +248,33 @@ impl CsrMatrix {
         self.values.iter_mut().for_each(|value| *value /= divisor);
     }
 
+    /// Returns the weighted sum of the dense vectors of the columns of each row, shape
+    /// `[nrows, dim]`. `vectors` has the shape `[ncols, dim]`; `weight` maps a column and its value
+    /// to a weight; `finish` completes each sum.
+    pub(crate) fn weighted_sums(
+        &self,
+        vectors: &Array2<f64>,
+        weight: impl Fn(usize, f64) -> f64 + Sync,
+        finish: impl Fn(&mut [f64]) + Sync,
+    ) -> Array2<f64> {
+        let dim = vectors.ncols();
+        let vectors = vectors.as_standard_layout();
+        let vectors = vectors.as_slice().unwrap_or_default();
+        let mut sums = Array2::zeros((self.nrows(), dim));
+        let rows = sums.as_slice_mut().unwrap_or_default();
+        let rows = rows.par_chunks_exact_mut(dim.max(1)).enumerate();
+        rows.for_each(|(row, sum)| {
+            for (column, value) in self.row(row) {
+                let weight = weight(column as usize, value);
+                for (sum, value) in sum.iter_mut().zip(&vectors[column as usize * dim..][..dim]) {
+                    *sum += weight * value;
+                }
+            }
+            finish(sum);
+        });
+        sums
+    }
+
     /// Product with a vector of `ncols` components.
     pub(crate) fn dot(&self, vector: &[f64]) -> Vec<f64> {
         (0..self.nrows())

@@ -121,13 +121,6 @@ pub(crate) fn normalize(row: &mut [f64]) {
     }
 }
 
-/// Creates a dense matrix of `ncols` columns from row-major values.
-pub(crate) fn from_row_major(ncols: usize, values: Vec<f64>) -> Array2<f64> {
-    let nrows = values.len().checked_div(ncols).unwrap_or(0);
-    debug_assert_eq!(values.len(), nrows * ncols);
-    Array2::from_shape_vec((nrows, ncols), values).unwrap_or_default()
-}
-
 /// Returns an error if the matrix has no columns or a component is NaN or infinite.
 pub(crate) fn check_dense(rows: ArrayView2<'_, f64>) -> Result<(), MatrixError> {
     if rows.ncols() == 0 {
@@ -180,6 +173,21 @@ pub enum MatrixError {
     /// A column index is out of range or not larger than the one before it.
     #[error("row {row}: expected ascending column indices below {dim}, found {found}")]
     Column { row: usize, dim: usize, found: u32 },
+}
+
+impl MatrixError {
+    /// Returns an error if two numbers of columns differ.
+    pub(crate) fn check_dimensions(expected: usize, found: usize) -> Result<(), Self> {
+        let row = 0;
+        if expected == found {
+            return Ok(());
+        }
+        Err(Self::Dimensions {
+            row,
+            expected,
+            found,
+        })
+    }
 }
 
 #[cfg(test)]

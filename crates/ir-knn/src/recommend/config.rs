@@ -6,16 +6,6 @@ use super::TrainingQueryKnnError;
 use crate::neighbors::DistanceMetric;
 
 /// Configuration of a [`TrainingQueryKnn`](crate::TrainingQueryKnn).
-///
-/// ```
-/// use ir_knn::{DistanceMetric, NeighborAggregation, TrainingQueryKnnConfig};
-/// let config = TrainingQueryKnnConfig::default()
-///     .with_aggregation(NeighborAggregation::WeightedVote { neighbors: 10 })
-///     .with_metric(DistanceMetric::Euclidean);
-/// let text = serde_json::to_string(&config)?;
-/// assert_eq!(serde_json::from_str::<TrainingQueryKnnConfig>(&text)?, config);
-/// # Ok::<(), serde_json::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -48,25 +38,10 @@ impl Default for TrainingQueryKnnConfig {
 }
 
 impl TrainingQueryKnnConfig {
-    /// Sets the aggregation of distances.
-    #[must_use]
-    pub fn with_aggregation(mut self, aggregation: NeighborAggregation) -> Self {
-        self.aggregation = aggregation;
-        self
-    }
-
-    /// Sets the distance between queries.
-    #[must_use]
-    pub fn with_metric(mut self, metric: DistanceMetric) -> Self {
-        self.metric = metric;
-        self
-    }
-
-    /// Sets the deviations of DataFinder's published program.
-    #[must_use]
-    pub fn with_quirks(mut self, quirks: DataFinderQuirks) -> Self {
-        self.quirks = quirks;
-        self
+    ir_core::setters! {
+        with_aggregation: aggregation, NeighborAggregation;
+        with_metric: metric, DistanceMetric;
+        with_quirks: quirks, DataFinderQuirks;
     }
 
     /// Skips training queries without relevant documents;

@@ -17,7 +17,7 @@ pub use config::{
     DataFinderQuirks, MissingRelevantPolicy, NeighborAggregation, TrainingQueryKnnConfig,
 };
 pub use error::TrainingQueryKnnError;
-use votes::{Vote, max_results, similarity, votes};
+use votes::{Vote, compare, max_results, similarity, votes};
 
 use crate::matrix::MatrixError;
 use crate::neighbors::{DistanceMetric, DistanceScan, SparseRow};
@@ -131,20 +131,12 @@ pub struct TrainingQueryKnn<E = TfidfVectorizer> {
 #[derive(Debug, Default)]
 struct TrainingSet {
     queries: Vec<TrainingQuery>,
-    /// Relevant documents of each query without repetitions, as indices into `documents`.
-    relevant: Vec<Vec<u32>>,
-    /// Documents with training queries, by document number.
-    documents: Vec<JudgedDocument>,
+    /// Relevant documents of each query, without repetitions.
+    relevant: Vec<Vec<DocNum>>,
+    /// Documents with training queries, ascending, and the indices of these queries, ascending.
+    documents: BTreeMap<DocNum, Vec<u32>>,
     without_relevant: usize,
     unknown_documents: Vec<(String, String)>,
-}
-
-/// Document that is relevant to training queries.
-#[derive(Debug)]
-struct JudgedDocument {
-    doc: DocNum,
-    /// Indices of its training queries, ascending.
-    rows: Vec<u32>,
 }
 
 impl TrainingSet {
@@ -156,8 +148,6 @@ impl TrainingSet {
         config.validate()?;
         let total = queries.len();
         let mut training = Self::default();
-        let mut rows: BTreeMap<DocNum, Vec<u32>> = BTreeMap::new();
-        let mut docs_by_query: Vec<Vec<DocNum>> = Vec::new();
         for query in queries {
             if query.relevant.is_empty() {
                 if config.without_relevant == MissingRelevantPolicy::Reject {
@@ -186,35 +176,22 @@ impl TrainingSet {
             if docs.is_empty() {
                 continue;
             }
+            let row = training.queries.len() as u32;
             for &doc in &docs {
-                let row = docs_by_query.len() as u32;
-                rows.entry(doc).or_default().push(row);
+                training.documents.entry(doc).or_default().push(row);
             }
-            docs_by_query.push(docs);
+            training.relevant.push(docs);
             training.queries.push(query);
         }
         if training.queries.is_empty() {
             return Err(TrainingQueryKnnError::Empty { found: total });
         }
-        let indices: BTreeMap<DocNum, u32> = rows.keys().copied().zip(0..).collect();
-        let documents = rows.into_iter();
-        training.documents = documents
-            .map(|(doc, rows)| JudgedDocument { doc, rows })
-            .collect();
-        let to_indices = |docs: Vec<DocNum>| {
-            docs.iter()
-                .filter_map(|doc| indices.get(doc).copied())
-                .collect()
-        };
-        training.relevant = docs_by_query.into_iter().map(to_indices).collect();
         Ok(training)
     }
 
     fn texts(&self) -> Vec<&str> {
-        self.queries
-            .iter()
-            .map(|query| query.text.as_str())
-            .collect()
+        let queries = self.queries.iter();
+        queries.map(|query| query.text.as_str()).collect()
     }
 }
 
@@ -301,20 +278,14 @@ impl<E: Encoder> TrainingQueryKnn<E> {
         let vector = self.encode_queries(&[query])?.pop().unwrap_or_default();
         let distances = self.scan.distances(&vector, self.config.metric);
         let mut votes = votes(&self.training, &self.config, &distances, search);
-        votes.retain(|vote| self.training.documents[vote.document as usize].doc == doc);
+        votes.retain(|vote| vote.doc == doc);
         if votes.is_empty() {
             return Ok(None);
         }
-        let sign = if self.config.quirks.reversed_scores {
-            -1.0
-        } else {
-            1.0
-        };
+        let reversed = self.config.quirks.reversed_scores;
+        let sign = if reversed { -1.0 } else { 1.0 };
         let mut tree = Explanation::new(sign * score(&votes), self.describe());
-        votes.sort_by(|a, b| {
-            let distance = |vote: &Vote| distances[vote.row as usize];
-            distance(a).total_cmp(&distance(b)).then(a.row.cmp(&b.row))
-        });
+        votes.sort_by(|a, b| compare(&distances, a.row, b.row));
         for Vote { row, value, .. } in votes {
             let TrainingQuery { id, text, .. } = &self.training.queries[row as usize];
             let similarity = similarity(self.config.metric, distances[row as usize]) as f32;
@@ -352,15 +323,12 @@ impl<E: Encoder> TrainingQueryKnn<E> {
         let vectors = encode(&self.encoder, texts).map_err(SearchError::Encode)?;
         let expected = self.encoder.dim();
         for vector in &vectors {
-            match vector.invalid_component(expected) {
-                None => {}
-                Some((at, value)) if at < expected => {
+            if let Some((at, value)) = vector.invalid_component(expected) {
+                if at < expected {
                     return Err(SearchError::NotFinite { at, value });
                 }
-                Some((at, _)) => {
-                    let found = at + 1;
-                    return Err(SearchError::Dimensions { expected, found });
-                }
+                let found = at + 1;
+                return Err(SearchError::Dimensions { expected, found });
             }
         }
         Ok(vectors)
@@ -370,9 +338,8 @@ impl<E: Encoder> TrainingQueryKnn<E> {
         let distances = self.scan.distances(vector, self.config.metric);
         let votes = votes(&self.training, &self.config, &distances, search);
         let mut best = TopK::new(max_results(&self.config, search.k()));
-        for votes in votes.chunk_by(|a, b| a.document == b.document) {
-            let document = &self.training.documents[votes[0].document as usize];
-            best.push(document.doc, score(votes));
+        for votes in votes.chunk_by(|a, b| a.doc == b.doc) {
+            best.push(votes[0].doc, score(votes));
         }
         let ranking = best.finish()?;
         if !self.config.quirks.reversed_scores {

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use ir_core::Search;
+use ir_core::{DocNum, Search};
 
-use super::{JudgedDocument, NeighborAggregation, TrainingQueryKnnConfig, TrainingSet};
+use super::{NeighborAggregation, TrainingQueryKnnConfig, TrainingSet};
 use crate::neighbors::DistanceMetric;
 
 /// Number of training queries that the published program visits, and of its results.
@@ -15,11 +15,22 @@ const PUBLISHED_RESULTS: usize = 4;
 /// Summand of the score of a document.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Vote {
-    /// Index into [`TrainingSet::documents`].
-    pub(super) document: u32,
+    pub(super) doc: DocNum,
     /// Index into [`TrainingSet::queries`].
     pub(super) row: u32,
     pub(super) value: f64,
+}
+
+impl Vote {
+    fn new(doc: DocNum, row: u32, value: f64) -> Self {
+        Self { doc, row, value }
+    }
+}
+
+/// Orders training queries by distance; ties by row.
+pub(super) fn compare(distances: &[f64], a: u32, b: u32) -> Ordering {
+    let distance = |row: u32| distances[row as usize];
+    distance(a).total_cmp(&distance(b)).then(a.cmp(&b))
 }
 
 /// Similarity of two queries; 1 at distance 0.
@@ -77,32 +88,29 @@ impl Voting<'_> {
         self.distances[row as usize]
     }
 
-    fn allowed_documents(&self) -> impl Iterator<Item = (u32, &JudgedDocument)> {
-        (0..)
-            .zip(&self.training.documents)
-            .filter(|(_, document)| self.search.allows(document.doc))
+    /// Allowed documents with training queries, and the rows of these.
+    fn allowed_documents(&self) -> impl Iterator<Item = (DocNum, &[u32])> {
+        let documents = self.training.documents.iter();
+        documents
+            .filter(|(doc, _)| self.search.allows(**doc))
+            .map(|(&doc, rows)| (doc, rows.as_slice()))
     }
 
-    fn is_allowed(&self, document: u32) -> bool {
-        let document = &self.training.documents[document as usize];
-        self.search.allows(document.doc)
+    /// Allowed documents that are relevant to a training query.
+    fn allowed_relevant(&self, row: usize) -> impl Iterator<Item = DocNum> {
+        let relevant = self.training.relevant[row].iter().copied();
+        relevant.filter(|&doc| self.search.allows(doc))
     }
 
-    /// Orders training queries by distance; ties by row.
-    fn compare(&self, a: u32, b: u32) -> Ordering {
-        let by_distance = self.distance(a).total_cmp(&self.distance(b));
-        by_distance.then(a.cmp(&b))
-    }
-
-    fn nearest_query(&self, document: &JudgedDocument) -> Option<u32> {
-        let rows = document.rows.iter().copied();
-        rows.min_by(|&a, &b| self.compare(a, b))
+    fn nearest_of(&self, rows: &[u32]) -> Option<u32> {
+        let rows = rows.iter().copied();
+        rows.min_by(|&a, &b| compare(self.distances, a, b))
     }
 
     /// Returns the nearest training queries, nearest first.
     fn neighbors(&self, count: usize) -> Vec<u32> {
         let mut rows: Vec<u32> = (0..self.distances.len() as u32).collect();
-        let order = |a: &u32, b: &u32| self.compare(*a, *b);
+        let order = |a: &u32, b: &u32| compare(self.distances, *a, *b);
         if count < rows.len() {
             rows.select_nth_unstable_by(count, order);
             rows.truncate(count);
@@ -119,27 +127,22 @@ impl Voting<'_> {
     }
 
     fn nearest(&self) -> Vec<Vote> {
-        let vote = |(document, judged)| {
-            let row = self.nearest_query(judged)?;
-            let value = 0.0 - self.distance(row);
-            Some(Vote {
-                document,
-                row,
-                value,
-            })
+        let vote = |(doc, rows)| {
+            let row = self.nearest_of(rows)?;
+            Some(Vote::new(doc, row, 0.0 - self.distance(row)))
         };
         self.allowed_documents().filter_map(vote).collect()
     }
 
     fn sum(&self) -> Vec<Vote> {
-        let vote = |document: u32, row: u32| Vote {
-            document,
-            row,
-            value: similarity(self.config.metric, self.distance(row)),
-        };
-        self.allowed_documents()
-            .flat_map(|(document, judged)| judged.rows.iter().map(move |&row| vote(document, row)))
-            .collect()
+        let mut votes = Vec::new();
+        for (doc, rows) in self.allowed_documents() {
+            votes.extend(rows.iter().map(|&row| {
+                let value = similarity(self.config.metric, self.distance(row));
+                Vote::new(doc, row, value)
+            }));
+        }
+        votes
     }
 
     /// Weight of the vote of a training query.
@@ -161,17 +164,13 @@ impl Voting<'_> {
             is_voter[row as usize] = true;
         }
         let mut votes = Vec::new();
-        for (document, judged) in self.allowed_documents() {
-            let vote = |row: u32| Vote {
-                document,
-                row,
-                value: self.weight(row, farthest),
-            };
+        for (doc, rows) in self.allowed_documents() {
+            let vote = |row| Vote::new(doc, row, self.weight(row, farthest));
             let before = votes.len();
-            let rows = judged.rows.iter().copied();
-            votes.extend(rows.filter(|&row| is_voter[row as usize]).map(vote));
+            let voters = rows.iter().filter(|&&row| is_voter[row as usize]);
+            votes.extend(voters.map(|&row| vote(row)));
             if votes.len() == before && !self.config.quirks.four_results {
-                votes.extend(self.nearest_query(judged).map(vote));
+                votes.extend(self.nearest_of(rows).map(vote));
             }
         }
         votes
@@ -180,18 +179,12 @@ impl Voting<'_> {
     fn first_rows(&self, neighbors: usize) -> Vec<Vote> {
         let (voters, farthest) = self.voters(neighbors);
         let mut votes = Vec::new();
-        for (relevant, &row) in self.training.relevant.iter().zip(&voters) {
+        for (first, &row) in voters.iter().enumerate() {
             let value = self.weight(row, farthest);
-            let documents = relevant
-                .iter()
-                .filter(|&&document| self.is_allowed(document));
-            votes.extend(documents.map(|&document| Vote {
-                document,
-                row,
-                value,
-            }));
+            let relevant = self.allowed_relevant(first);
+            votes.extend(relevant.map(|doc| Vote::new(doc, row, value)));
         }
-        votes.sort_by_key(|vote| vote.document);
+        votes.sort_by_key(|vote| vote.doc);
         votes
     }
 
@@ -207,18 +200,9 @@ impl Voting<'_> {
             self.distances.len()
         };
         for row in self.neighbors(depth) {
-            let relevant = &self.training.relevant[row as usize];
-            for &document in relevant
-                .iter()
-                .filter(|&&document| self.is_allowed(document))
-            {
-                let value = 0.0 - self.distance(row);
-                votes.push(Vote {
-                    document,
-                    row,
-                    value,
-                });
-                found.insert(document);
+            for doc in self.allowed_relevant(row as usize) {
+                votes.push(Vote::new(doc, row, 0.0 - self.distance(row)));
+                found.insert(doc);
             }
             let enough = if four_results {
                 votes.len() >= PUBLISHED_RESULTS
@@ -229,7 +213,7 @@ impl Voting<'_> {
                 break;
             }
         }
-        votes.sort_by_key(|vote| vote.document);
+        votes.sort_by_key(|vote| vote.doc);
         votes
     }
 }

@@ -23,25 +23,10 @@ pub struct LsiConfig {
 }
 
 impl LsiConfig {
-    /// Sets the configuration of TF-IDF.
-    #[must_use]
-    pub fn with_tfidf(mut self, tfidf: TfidfConfig) -> Self {
-        self.tfidf = tfidf;
-        self
-    }
-
-    /// Sets the configuration of the truncated SVD.
-    #[must_use]
-    pub fn with_svd(mut self, svd: TruncatedSvdConfig) -> Self {
-        self.svd = svd;
-        self
-    }
-
-    /// Sets whether vectors are L2-normalized.
-    #[must_use]
-    pub fn with_normalize(mut self, normalize: bool) -> Self {
-        self.normalize = normalize;
-        self
+    ir_core::setters! {
+        with_tfidf: tfidf, TfidfConfig;
+        with_svd: svd, TruncatedSvdConfig;
+        with_normalize: normalize, bool;
     }
 }
 
@@ -63,13 +48,7 @@ impl LsiConfig {
 /// # Source
 /// Deerwester and others, "Indexing by latent semantic analysis", JASIS 41(6), 1990.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(
-    try_from = "SavedLsi<A>",
-    bound(
-        serialize = "A: Serialize + Clone",
-        deserialize = "A: Deserialize<'de>"
-    )
-)]
+#[serde(try_from = "SavedLsi<A>")]
 pub struct Lsi<A = WordAnalyzer> {
     tfidf: TfidfVectorizer<A>,
     svd: TruncatedSvd,
@@ -77,7 +56,7 @@ pub struct Lsi<A = WordAnalyzer> {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, bound(deserialize = "A: Deserialize<'de>"))]
+#[serde(deny_unknown_fields)]
 struct SavedLsi<A> {
     tfidf: TfidfVectorizer<A>,
     svd: TruncatedSvd,
@@ -88,14 +67,8 @@ impl<A> TryFrom<SavedLsi<A>> for Lsi<A> {
     type Error = MatrixError;
 
     fn try_from(saved: SavedLsi<A>) -> Result<Self, MatrixError> {
-        let (expected, found) = (saved.tfidf.idf().len(), saved.svd.components().ncols());
-        if expected != found {
-            return Err(MatrixError::Dimensions {
-                row: 0,
-                expected,
-                found,
-            });
-        }
+        let terms = saved.tfidf.idf().len();
+        MatrixError::check_dimensions(terms, saved.svd.components().ncols())?;
         Ok(Self {
             tfidf: saved.tfidf,
             svd: saved.svd,
@@ -154,12 +127,6 @@ impl<A> Lsi<A> {
     #[must_use]
     pub fn svd(&self) -> &TruncatedSvd {
         &self.svd
-    }
-
-    /// Whether vectors are L2-normalized.
-    #[must_use]
-    pub fn is_normalized(&self) -> bool {
-        self.normalize
     }
 }
 

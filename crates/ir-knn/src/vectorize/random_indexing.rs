@@ -11,7 +11,7 @@ use super::WordAnalyzer;
 use super::tfidf::{
     IdfWeighting, RowNorm, TfWeighting, TfidfConfig, TfidfFitError, TfidfVectorizer,
 };
-use crate::matrix::{CsrMatrix, MatrixError, from_row_major, normalize};
+use crate::matrix::{CsrMatrix, MatrixError, normalize};
 
 /// Configuration of [`RandomIndexing`]. The defaults are those of the Semantic Vectors package.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,39 +52,12 @@ impl Default for RandomIndexingConfig {
 }
 
 impl RandomIndexingConfig {
-    /// Sets the number of dimensions.
-    #[must_use]
-    pub fn with_dim(mut self, dim: usize) -> Self {
-        self.dim = dim;
-        self
-    }
-
-    /// Sets the objects with elemental vectors.
-    #[must_use]
-    pub fn with_elemental(mut self, elemental: ElementalVectors) -> Self {
-        self.elemental = elemental;
-        self
-    }
-
-    /// Sets the number of reflections.
-    #[must_use]
-    pub fn with_reflections(mut self, reflections: usize) -> Self {
-        self.reflections = reflections;
-        self
-    }
-
-    /// Sets the weighting of terms.
-    #[must_use]
-    pub fn with_weight(mut self, weight: TermWeighting) -> Self {
-        self.weight = weight;
-        self
-    }
-
-    /// Sets the seed of the elemental vectors.
-    #[must_use]
-    pub fn with_seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
+    ir_core::setters! {
+        with_dim: dim, usize;
+        with_elemental: elemental, ElementalVectors;
+        with_reflections: reflections, usize;
+        with_weight: weight, TermWeighting;
+        with_seed: seed, u64;
     }
 }
 
@@ -173,13 +146,7 @@ impl TermWeighting {
 /// inference", Journal of Biomedical Informatics 43(2), 2010. Weightings and defaults are those of
 /// the Semantic Vectors package. Its random numbers differ: compare rankings, not values.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(
-    try_from = "SavedRandomIndexing<A>",
-    bound(
-        serialize = "A: Serialize + Clone",
-        deserialize = "A: Deserialize<'de>"
-    )
-)]
+#[serde(try_from = "SavedRandomIndexing<A>")]
 pub struct RandomIndexing<A = WordAnalyzer> {
     config: RandomIndexingConfig,
     /// Vectorizer of raw counts.
@@ -192,7 +159,7 @@ pub struct RandomIndexing<A = WordAnalyzer> {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, bound(deserialize = "A: Deserialize<'de>"))]
+#[serde(deny_unknown_fields)]
 struct SavedRandomIndexing<A> {
     config: RandomIndexingConfig,
     counts: TfidfVectorizer<A>,
@@ -206,20 +173,9 @@ impl<A> TryFrom<SavedRandomIndexing<A>> for RandomIndexing<A> {
 
     fn try_from(saved: SavedRandomIndexing<A>) -> Result<Self, MatrixError> {
         let terms = saved.counts.idf().len();
-        for (expected, found) in [
-            (terms, saved.global.len()),
-            (terms, saved.terms.nrows()),
-            (saved.config.dim, saved.terms.ncols()),
-        ] {
-            if found != expected {
-                let row = 0;
-                return Err(MatrixError::Dimensions {
-                    row,
-                    expected,
-                    found,
-                });
-            }
-        }
+        MatrixError::check_dimensions(terms, saved.global.len())?;
+        MatrixError::check_dimensions(terms, saved.terms.nrows())?;
+        MatrixError::check_dimensions(saved.config.dim, saved.terms.ncols())?;
         Ok(Self {
             config: saved.config,
             counts: saved.counts,
@@ -273,22 +229,17 @@ impl<A: Analyzer> RandomIndexing<A> {
             .map(|term| weight.global(columns.row_slices(term).1, rows.nrows()))
             .collect();
         let text_vectors = |terms: &Array2<f64>| {
-            weighted_sums(&rows, terms, |term, count| {
+            normalized_sums(&rows, terms, |term, count| {
                 weight.local(count) * global[term]
             })
         };
-        let mut term_vectors;
-        let mut vectors;
+        let (mut term_vectors, mut vectors, passes);
         match config.elemental {
             ElementalVectors::Texts => {
                 let random = |text| SplitMix64::new(config.seed, text as u64);
                 vectors = elemental_vectors(rows.nrows(), dim, nonzero, random);
-                term_vectors = weighted_sums(&columns, &vectors, |_, count| count);
-                vectors = text_vectors(&term_vectors);
-                for _ in 0..config.reflections {
-                    term_vectors = weighted_sums(&columns, &vectors, |_, count| count);
-                    vectors = text_vectors(&term_vectors);
-                }
+                term_vectors = Array2::default((0, 0));
+                passes = config.reflections.saturating_add(1);
             }
             ElementalVectors::Terms => {
                 // Seeded by name: a term has the same vector in every collection.
@@ -296,12 +247,15 @@ impl<A: Analyzer> RandomIndexing<A> {
                 let random = |term: usize| SplitMix64::from_name(config.seed, names[term]);
                 term_vectors = elemental_vectors(names.len(), dim, nonzero, random);
                 vectors = text_vectors(&term_vectors);
-                for _ in 0..config.reflections {
-                    term_vectors =
-                        weighted_sums(&columns, &vectors, |_, count| weight.local(count));
-                    vectors = text_vectors(&term_vectors);
-                }
+                passes = config.reflections;
             }
+        }
+        for _ in 0..passes {
+            term_vectors = normalized_sums(&columns, &vectors, |_, count| match config.elemental {
+                ElementalVectors::Texts => count,
+                ElementalVectors::Terms => weight.local(count),
+            });
+            vectors = text_vectors(&term_vectors);
         }
         let fitted = Self {
             config: config.clone(),
@@ -316,7 +270,7 @@ impl<A: Analyzer> RandomIndexing<A> {
     pub fn transform<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Array2<f64> {
         let rows = self.counts.transform(texts);
         let local = |count| self.config.weight.local(count);
-        weighted_sums(&rows, &self.terms, |term, count| {
+        normalized_sums(&rows, &self.terms, |term, count| {
             local(count) * self.global[term]
         })
     }
@@ -358,46 +312,29 @@ fn elemental_vectors(
     nonzero: usize,
     random: impl Fn(usize) -> SplitMix64 + Sync,
 ) -> Array2<f64> {
-    let mut values = vec![0.0; count * dim];
-    values
-        .par_chunks_exact_mut(dim)
-        .enumerate()
-        .for_each(|(number, vector)| {
-            let mut random = random(number);
-            let mut positions = BTreeSet::new();
-            while positions.len() < nonzero {
-                let position = random.below(dim);
-                if positions.insert(position) {
-                    vector[position] = if positions.len() % 2 == 1 { 1.0 } else { -1.0 };
-                }
+    let mut vectors = Array2::zeros((count, dim));
+    let values = vectors.as_slice_mut().unwrap_or_default();
+    let rows = values.par_chunks_exact_mut(dim).enumerate();
+    rows.for_each(|(number, vector)| {
+        let mut random = random(number);
+        let mut positions = BTreeSet::new();
+        while positions.len() < nonzero {
+            let position = random.below(dim);
+            if positions.insert(position) {
+                vector[position] = if positions.len() % 2 == 1 { 1.0 } else { -1.0 };
             }
-        });
-    from_row_major(dim, values)
+        }
+    });
+    vectors
 }
 
 /// Returns the L2-normalized weighted sum of the vectors of the columns of each row.
-fn weighted_sums(
+fn normalized_sums(
     rows: &CsrMatrix,
     vectors: &Array2<f64>,
     weight: impl Fn(usize, f64) -> f64 + Sync,
 ) -> Array2<f64> {
-    let dim = vectors.ncols();
-    // Computed and deserialized arrays are contiguous.
-    let vectors = vectors.as_slice().unwrap_or_default();
-    let mut values = vec![0.0; rows.nrows() * dim];
-    values
-        .par_chunks_exact_mut(dim)
-        .enumerate()
-        .for_each(|(row, sum)| {
-            for (column, count) in rows.row(row) {
-                let weight = weight(column as usize, count);
-                for (sum, value) in sum.iter_mut().zip(&vectors[column as usize * dim..][..dim]) {
-                    *sum += weight * value;
-                }
-            }
-            normalize(sum);
-        });
-    from_row_major(dim, values)
+    rows.weighted_sums(vectors, weight, normalize)
 }
 
 /// Error fitting [`RandomIndexing`].

@@ -1,5 +1,6 @@
 //! Word tokenization of scikit-learn.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use ir_core::{Analyzer, Token};
@@ -35,113 +36,69 @@ impl Default for WordAnalyzer {
     }
 }
 
-/// Lowercase form of every ASCII word character; 0 for characters that end a word.
-const LOWER: [u8; 128] = {
-    let mut table = [0; 128];
-    let mut byte = 0_u8;
-    while byte < 128 {
-        if byte.is_ascii_alphanumeric() || byte == b'_' {
-            table[byte as usize] = byte.to_ascii_lowercase();
-        }
-        byte += 1;
-    }
-    table
-};
-
 impl Analyzer for WordAnalyzer {
     fn analyze(&self, text: &str, emit: &mut dyn FnMut(Token<'_>)) {
-        if text.is_ascii() {
-            tokenize_ascii(text, self.lower_case, emit);
+        // The lowercase form of a final sigma depends on its context, so the whole text is
+        // lowercased.
+        let lowered = if self.lower_case {
+            Cow::Owned(text.to_lowercase())
         } else {
-            tokenize_unicode(text, self.lower_case, emit);
-        }
-    }
-}
-
-fn tokenize_ascii(text: &str, lower_case: bool, emit: &mut dyn FnMut(Token<'_>)) {
-    let lowered = if lower_case {
-        text.to_ascii_lowercase()
-    } else {
-        String::new()
-    };
-    let lowered = if lower_case { &lowered } else { text };
-    let bytes = text.as_bytes();
-    let is_word = |at: usize| LOWER[usize::from(bytes[at] & 127)] != 0;
-    let (mut at, mut position) = (0, 0);
-    while at < bytes.len() {
-        if !is_word(at) {
-            at += 1;
-            continue;
-        }
-        let start = at;
-        while at < bytes.len() && is_word(at) {
-            at += 1;
-        }
-        if at - start > 1 {
-            emit(Token {
-                term: &lowered[start..at],
-                start,
-                end: at,
-                position,
-            });
-            position += 1;
-        }
-    }
-}
-
-fn tokenize_unicode(text: &str, lower_case: bool, emit: &mut dyn FnMut(Token<'_>)) {
-    // The lowercase form of a final sigma depends on its context, so the whole text is lowercased.
-    let lowered = if lower_case {
-        text.to_lowercase()
-    } else {
-        text.to_owned()
-    };
-    let mut word = OpenWord::default();
-    let mut position = 0;
-    let mut end_word = |word: &mut OpenWord| {
-        if word.characters > 1 {
-            emit(Token {
-                term: &lowered[word.from..word.to],
-                start: word.start,
-                end: word.end,
-                position,
-            });
-            position += 1;
-        }
-        word.characters = 0;
-    };
-    // Walks both texts at once: each character of `text` corresponds to a slice of `lowered`.
-    let (mut at, mut start) = (0, 0);
-    while let Some(&byte) = text.as_bytes().get(start) {
-        if byte.is_ascii() {
-            if LOWER[usize::from(byte)] != 0 {
-                word.add(at..at + 1, start..start + 1);
-            } else {
-                end_word(&mut word);
-            }
-            (at, start) = (at + 1, start + 1);
-            continue;
-        }
-        let Some(original) = text[start..].chars().next() else {
-            break;
+            Cow::Borrowed(text)
         };
-        let end = start + original.len_utf8();
-        let piece = if lower_case {
-            original.to_lowercase().map(char::len_utf8).sum()
-        } else {
-            original.len_utf8()
-        };
-        for c in lowered[at..at + piece].chars() {
-            if is_word(c) {
-                word.add(at..at + c.len_utf8(), start..end);
-            } else {
-                end_word(&mut word);
+        let mut word = OpenWord::default();
+        let mut position = 0;
+        let mut end_word = |word: &mut OpenWord| {
+            if word.characters > 1 {
+                emit(Token {
+                    term: &lowered[word.from..word.to],
+                    start: word.start,
+                    end: word.end,
+                    position,
+                });
+                position += 1;
             }
-            at += c.len_utf8();
+            word.characters = 0;
+        };
+        // Walks both texts at once: each character of `text` corresponds to a slice of `lowered`.
+        let (mut at, mut start) = (0, 0);
+        let bytes = text.as_bytes();
+        while let Some(&byte) = bytes.get(start) {
+            if is_ascii_word(byte) {
+                let mut end = start + 1;
+                while bytes.get(end).is_some_and(|&byte| is_ascii_word(byte)) {
+                    end += 1;
+                }
+                let length = end - start;
+                word.add(length, at..at + length, start..end);
+                (at, start) = (at + length, end);
+                continue;
+            }
+            if byte.is_ascii() {
+                end_word(&mut word);
+                (at, start) = (at + 1, start + 1);
+                continue;
+            }
+            let Some(original) = text[start..].chars().next() else {
+                break;
+            };
+            let end = start + original.len_utf8();
+            let piece = if self.lower_case {
+                original.to_lowercase().map(char::len_utf8).sum()
+            } else {
+                original.len_utf8()
+            };
+            for c in lowered[at..at + piece].chars() {
+                if is_word(c) {
+                    word.add(1, at..at + c.len_utf8(), start..end);
+                } else {
+                    end_word(&mut word);
+                }
+                at += c.len_utf8();
+            }
+            start = end;
         }
-        start = end;
+        end_word(&mut word);
     }
-    end_word(&mut word);
 }
 
 /// Word that has not ended yet.
@@ -157,26 +114,41 @@ struct OpenWord {
 }
 
 impl OpenWord {
-    /// Appends a character, given its byte ranges in the lowercased text and in the text.
+    /// Appends characters, given their byte ranges in the lowercased text and in the text.
     #[inline]
-    fn add(&mut self, lowered: Range<usize>, text: Range<usize>) {
+    fn add(&mut self, characters: usize, lowered: Range<usize>, text: Range<usize>) {
         if self.characters == 0 {
             (self.from, self.start) = (lowered.start, text.start);
         }
-        self.characters += 1;
+        self.characters += characters;
         (self.to, self.end) = (lowered.end, text.end);
     }
 }
 
 /// Whether Python's `\w` matches: letters, numbers of every category, the underscore.
 fn is_word(c: char) -> bool {
-    if c.is_ascii() {
-        return LOWER[c as usize & 127] != 0;
+    match u8::try_from(c) {
+        Ok(byte) if byte.is_ascii() => is_ascii_word(byte),
+        _ => matches!(
+            c.general_category_group(),
+            GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number
+        ),
     }
-    matches!(
-        c.general_category_group(),
-        GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number
-    )
+}
+
+/// Whether a byte is an ASCII letter, digit or underscore. A table is faster than comparisons.
+#[inline]
+fn is_ascii_word(byte: u8) -> bool {
+    const IS_WORD: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut byte = 0_u8;
+        while byte < 128 {
+            table[byte as usize] = byte.is_ascii_alphanumeric() || byte == b'_';
+            byte += 1;
+        }
+        table
+    };
+    IS_WORD[usize::from(byte)]
 }
 
 #[cfg(test)]
@@ -215,18 +187,26 @@ mod tests {
         assert_eq!(tokens("Äb aB é", false).len(), 2);
     }
 
+    /// ASCII words are scanned by runs, other words by characters.
     #[test]
-    fn both_tokenizers_agree_on_ascii() {
+    fn every_ascii_character_is_classified() {
         let text: String = (0..128_u8).map(char::from).cycle().take(700).collect();
         for lower_case in [true, false] {
-            let (mut one, mut other) = (Vec::new(), Vec::new());
-            tokenize_ascii(&text, lower_case, &mut |t| {
-                one.push((t.term.to_owned(), t.start, t.end))
+            let mut found = Vec::new();
+            WordAnalyzer { lower_case }.analyze(&text, &mut |token| {
+                found.push((token.term.to_owned(), token.start, token.end));
             });
-            tokenize_unicode(&text, lower_case, &mut |t| {
-                other.push((t.term.to_owned(), t.start, t.end))
-            });
-            assert_eq!(one, other);
+            let mut expected = Vec::new();
+            for word in text.split(|c| !is_word(c)).filter(|word| word.len() > 1) {
+                let start = word.as_ptr() as usize - text.as_ptr() as usize;
+                let term = if lower_case {
+                    word.to_ascii_lowercase()
+                } else {
+                    word.to_owned()
+                };
+                expected.push((term, start, start + word.len()));
+            }
+            assert_eq!(found, expected);
         }
     }
 }

@@ -5,19 +5,14 @@ use rayon::prelude::*;
 
 use ir_core::SplitMix64;
 
-/// Eigenvalues in descending order, and their concatenated eigenvectors.
-pub(super) struct EigenPairs {
-    pub(super) values: Vec<f64>,
-    pub(super) vectors: Vec<f64>,
-}
-
 /// Maximum number of restarts.
 const MAX_RESTARTS: usize = 1000;
 
 /// Thick-restart Lanczos method with full reorthogonalization.
 ///
-/// The operator must be symmetric and positive semidefinite. Returns `None` when the iteration does
-/// not converge. The order of sums does not depend on the number of threads.
+/// The operator must be symmetric and positive semidefinite. Returns its largest eigenvalues in
+/// descending order and their concatenated eigenvectors, or `None` when the iteration does not
+/// converge. The order of sums does not depend on the number of threads.
 ///
 /// # Source
 /// Wu and Simon, "Thick-restart Lanczos method for large symmetric eigenvalue problems", SIMAX
@@ -28,10 +23,13 @@ pub(super) fn largest(
     wanted: usize,
     tolerance: f64,
     seed: u64,
-) -> Option<EigenPairs> {
+) -> Option<(Vec<f64>, Vec<f64>)> {
     let mut random = SplitMix64::new(seed, 0);
     let steps = size.min((2 * wanted + 1).max(20));
-    let mut basis = KrylovBasis::new(size, steps);
+    let mut basis = KrylovBasis {
+        size,
+        values: Vec::with_capacity(size * (steps + 1)),
+    };
     let mut start = basis.random_orthogonal(&mut random)?;
     normalize(&mut start)?;
     basis.push(&start);
@@ -65,23 +63,17 @@ pub(super) fn largest(
             normalize(&mut next)?;
             basis.push(&next);
         }
-        let RitzPairs {
-            mut values,
-            vectors,
-        } = RitzPairs::new(&projected)?;
+        let (mut values, vectors) = ritz_pairs(&projected)?;
         let bound = tolerance * values[0].max(0.0);
         let converged = (0..wanted).all(|i| residual * vectors[(steps - 1, i)].abs() <= bound);
         let confirmed = |before: &Vec<f64>| {
-            let pairs = before.iter().zip(&values);
-            converged
-                && pairs
-                    .into_iter()
-                    .all(|(before, now)| (now - before).abs() <= bound)
+            let mut pairs = before.iter().zip(&values);
+            converged && pairs.all(|(before, now)| (now - before).abs() <= bound)
         };
         if steps == size || previous.as_ref().is_some_and(confirmed) {
             let vectors = basis.combine(&vectors, wanted);
             values.truncate(wanted);
-            return Some(EigenPairs { values, vectors });
+            return Some((values, vectors));
         }
         if converged {
             // A Krylov space contains one vector of each eigenspace only. Another round from a
@@ -105,22 +97,13 @@ pub(super) fn largest(
     None
 }
 
-/// Eigenvalues of the projected matrix in descending order; eigenvectors are columns.
-struct RitzPairs {
-    values: Vec<f64>,
-    vectors: DMatrix<f64>,
-}
-
-impl RitzPairs {
-    fn new(projected: &DMatrix<f64>) -> Option<Self> {
-        let eigen = SymmetricEigen::try_new(projected.clone(), f64::EPSILON, 0)?;
-        let mut order: Vec<usize> = (0..eigen.eigenvalues.len()).collect();
-        order.sort_by(|&a, &b| eigen.eigenvalues[b].total_cmp(&eigen.eigenvalues[a]));
-        Some(Self {
-            values: order.iter().map(|&i| eigen.eigenvalues[i]).collect(),
-            vectors: eigen.eigenvectors.select_columns(&order),
-        })
-    }
+/// Eigenvalues of the projected matrix in descending order, and its eigenvectors as columns.
+fn ritz_pairs(projected: &DMatrix<f64>) -> Option<(Vec<f64>, DMatrix<f64>)> {
+    let eigen = SymmetricEigen::try_new(projected.clone(), f64::EPSILON, 0)?;
+    let mut order: Vec<usize> = (0..eigen.eigenvalues.len()).collect();
+    order.sort_by(|&a, &b| eigen.eigenvalues[b].total_cmp(&eigen.eigenvalues[a]));
+    let values = order.iter().map(|&i| eigen.eigenvalues[i]).collect();
+    Some((values, eigen.eigenvectors.select_columns(&order)))
 }
 
 /// Orthonormal basis of a Krylov space, concatenated.
@@ -133,13 +116,6 @@ struct KrylovBasis {
 const BLOCK: usize = 2048;
 
 impl KrylovBasis {
-    fn new(size: usize, steps: usize) -> Self {
-        Self {
-            size,
-            values: Vec::with_capacity(size * (steps + 1)),
-        }
-    }
-
     fn len(&self) -> usize {
         self.values.len() / self.size
     }

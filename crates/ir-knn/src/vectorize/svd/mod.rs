@@ -6,7 +6,7 @@ use ndarray::Array2;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::matrix::{CsrMatrix, MatrixError, from_row_major};
+use crate::matrix::{CsrMatrix, MatrixError};
 
 /// Configuration of a [`TruncatedSvd`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -42,12 +42,7 @@ impl TruncatedSvdConfig {
         }
     }
 
-    /// Sets the seed of the starting vector.
-    #[must_use]
-    pub fn with_seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
+    ir_core::setters! { with_seed: seed, u64; }
 }
 
 /// Truncated singular value decomposition (SVD) of a sparse matrix, as scikit-learn's
@@ -97,12 +92,14 @@ struct SavedSvd {
 }
 
 impl TryFrom<SavedSvd> for TruncatedSvd {
-    type Error = TruncatedSvdError;
+    type Error = String;
 
-    fn try_from(saved: SavedSvd) -> Result<Self, TruncatedSvdError> {
-        let (expected, found) = (saved.singular_values.len(), saved.directions.nrows());
-        if expected != found {
-            return Err(TruncatedSvdError::Saved { expected, found });
+    fn try_from(saved: SavedSvd) -> Result<Self, String> {
+        let (values, found) = (saved.singular_values.len(), saved.directions.nrows());
+        if values != found {
+            return Err(format!(
+                "expected {values} singular vectors, one per singular value, found {found}"
+            ));
         }
         Ok(Self {
             config: saved.config,
@@ -135,9 +132,8 @@ impl TruncatedSvd {
             let found = config.tolerance;
             return Err(TruncatedSvdError::Tolerance { found });
         }
-        let largest = (0..len)
-            .flat_map(|row| rows.row_slices(row).1)
-            .fold(0.0, |max_abs: f64, value| max_abs.max(value.abs()));
+        let values = rows.values().iter();
+        let largest = values.fold(0.0, |max_abs: f64, value| max_abs.max(value.abs()));
         if largest == 0.0 {
             return Err(TruncatedSvdError::Zero);
         }
@@ -151,37 +147,30 @@ impl TruncatedSvd {
             (&columns, &scaled)
         };
         let operator = |vector: &[f64]| short.dot(&long.dot(vector));
-        let eigen = lanczos::largest(
-            operator,
-            short.nrows(),
-            wanted,
-            config.tolerance,
-            config.seed,
-        )
-        .ok_or(TruncatedSvdError::NotConverged { components: wanted })?;
-        let roots: Vec<f64> = eigen.values.iter().map(|v| v.max(0.0).sqrt()).collect();
-        let vectors = eigen.vectors.par_chunks_exact(short.nrows());
-        let components = vectors.zip(&roots).flat_map_iter(|(vector, &root)| {
-            let mut component = if root <= RELATIVE_NOISE * roots[0] {
-                vec![0.0; dim]
-            } else if len <= dim {
-                let mut component = long.dot(vector);
-                component.iter_mut().for_each(|value| *value /= root);
-                component
-            } else {
-                vector.to_vec()
-            };
-            fix_sign(&mut component);
-            component
-        });
-        let components = from_row_major(dim, components.collect());
-        let value = |&root: &f64| {
-            if root <= RELATIVE_NOISE * roots[0] {
-                0.0
-            } else {
-                root * largest
+        let size = short.nrows();
+        let (values, vectors) =
+            lanczos::largest(operator, size, wanted, config.tolerance, config.seed)
+                .ok_or(TruncatedSvdError::NotConverged { components: wanted })?;
+        let roots: Vec<f64> = values.iter().map(|v| v.max(0.0).sqrt()).collect();
+        let is_noise = |root: f64| root <= RELATIVE_NOISE * roots[0];
+        let mut components = Array2::zeros((wanted, dim));
+        let rows = components.as_slice_mut().unwrap_or_default();
+        let rows = rows.par_chunks_exact_mut(dim);
+        let vectors = vectors.par_chunks_exact(size).zip(&roots);
+        rows.zip(vectors).for_each(|(component, (vector, &root))| {
+            if is_noise(root) {
+                return;
             }
-        };
+            if len <= dim {
+                for (component, product) in component.iter_mut().zip(long.dot(vector)) {
+                    *component = product / root;
+                }
+            } else {
+                component.copy_from_slice(vector);
+            }
+            fix_sign(component);
+        });
+        let value = |&root: &f64| if is_noise(root) { 0.0 } else { root * largest };
         Ok(Self {
             config: *config,
             singular_values: roots.iter().map(value).collect(),
@@ -194,33 +183,15 @@ impl TruncatedSvd {
     /// # Errors
     /// When the number of columns differs from that of the fit.
     pub fn transform(&self, rows: &CsrMatrix) -> Result<Array2<f64>, MatrixError> {
-        let (expected, found) = (self.components.ncols(), rows.ncols());
-        if expected == found {
-            return Ok(self.project(rows));
-        }
-        Err(MatrixError::Dimensions {
-            row: 0,
-            expected,
-            found,
-        })
+        MatrixError::check_dimensions(self.components.ncols(), rows.ncols())?;
+        Ok(self.project(rows))
     }
 
     /// Projects rows with the number of columns of the fit.
     pub(super) fn project(&self, rows: &CsrMatrix) -> Array2<f64> {
         // Transposed, so that the weights of one column of X lie in adjacent memory.
-        let transposed: Vec<f64> = self.components.t().iter().copied().collect();
-        let components = self.components.nrows();
-        let mut values = vec![0.0; rows.nrows() * components];
-        let outputs = values.par_chunks_exact_mut(components.max(1)).enumerate();
-        outputs.for_each(|(row, output)| {
-            for (column, value) in rows.row(row) {
-                let weights = &transposed[column as usize * components..][..components];
-                for (sum, weight) in output.iter_mut().zip(weights) {
-                    *sum += value * weight;
-                }
-            }
-        });
-        from_row_major(components, values)
+        let vectors = self.components.t().as_standard_layout().into_owned();
+        rows.weighted_sums(&vectors, |_, value| value, |_| ())
     }
 
     /// Configuration of the decomposition.
@@ -277,7 +248,4 @@ pub enum TruncatedSvdError {
     /// The iteration did not reach its tolerance.
     #[error("the iteration for {components} components did not converge")]
     NotConverged { components: usize },
-    /// A deserialized decomposition has different numbers of singular values and vectors.
-    #[error("expected {expected} singular vectors, one per singular value, found {found}")]
-    Saved { expected: usize, found: usize },
 }

@@ -17,16 +17,6 @@ use super::TfidfFitError;
 /// | `min_df`, `max_df` | the same: a count or a fraction |
 /// | `min_n`, `max_n` | `ngram_range` |
 /// | `stop_words`, `vocabulary`, `max_features` | the same |
-///
-/// ```
-/// use ir_knn::{DocFrequency, TfWeighting, TfidfConfig};
-/// let config = TfidfConfig::default()
-///     .with_tf(TfWeighting::Sublinear)
-///     .with_min_df(DocFrequency::Count(2));
-/// let text = serde_json::to_string(&config)?;
-/// assert_eq!(serde_json::from_str::<TfidfConfig>(&text)?, config);
-/// # Ok::<(), serde_json::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -100,7 +90,7 @@ pub enum IdfWeighting {
     None,
 }
 
-/// Vector norm by which a vector is divided. Zero vectors are unchanged.
+/// Row normalization: L1, L2 or none. Zero vectors are unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowNorm {
@@ -141,39 +131,12 @@ impl DocFrequency {
 }
 
 impl TfidfConfig {
-    /// Sets the term-frequency weighting.
-    #[must_use]
-    pub fn with_tf(mut self, tf: TfWeighting) -> Self {
-        self.tf = tf;
-        self
-    }
-
-    /// Sets the inverse document frequency.
-    #[must_use]
-    pub fn with_idf(mut self, idf: IdfWeighting) -> Self {
-        self.idf = idf;
-        self
-    }
-
-    /// Sets the normalization of vectors.
-    #[must_use]
-    pub fn with_norm(mut self, norm: RowNorm) -> Self {
-        self.norm = norm;
-        self
-    }
-
-    /// Sets the minimum document frequency.
-    #[must_use]
-    pub fn with_min_df(mut self, min_df: DocFrequency) -> Self {
-        self.min_df = min_df;
-        self
-    }
-
-    /// Sets the maximum document frequency.
-    #[must_use]
-    pub fn with_max_df(mut self, max_df: DocFrequency) -> Self {
-        self.max_df = max_df;
-        self
+    ir_core::setters! {
+        with_tf: tf, TfWeighting;
+        with_idf: idf, IdfWeighting;
+        with_norm: norm, RowNorm;
+        with_min_df: min_df, DocFrequency;
+        with_max_df: max_df, DocFrequency;
     }
 
     /// Sets the range of n-gram lengths.

@@ -3,98 +3,93 @@
 use std::hash::Hasher;
 
 use ir_core::Analyzer;
+use rayon::prelude::*;
 use rustc_hash::FxHasher;
+use serde::{Serialize, Serializer};
 
 use super::TfidfConfig;
 
-/// Counts the terms of texts. Buffers are reused between texts.
-pub(super) struct TermCounter<'a, A> {
-    analyzer: &'a A,
-    config: &'a TfidfConfig,
-    /// Words of the current text, each followed by a space.
-    words: String,
-    /// Offsets of the words, and the end of the last.
-    starts: Vec<usize>,
-    /// Last text that contains each term, by term number, and the term's index in the counts.
-    last_seen: Vec<(usize, usize)>,
-    text: usize,
+/// Term counts of consecutive texts.
+#[derive(Debug)]
+pub(super) struct TextCounts {
+    /// (term number or column, count), text after text.
+    pub(super) counts: Vec<(u32, u32)>,
+    /// End of each text in `counts`.
+    pub(super) ends: Vec<usize>,
 }
 
-impl<'a, A: Analyzer> TermCounter<'a, A> {
-    pub(super) fn new(analyzer: &'a A, config: &'a TfidfConfig) -> Self {
-        Self {
-            analyzer,
-            config,
-            words: String::new(),
-            starts: Vec::new(),
-            last_seen: Vec::new(),
-            text: 0,
-        }
-    }
-
-    /// Appends (number, count) of every term of `text` to `counts`, in order of first occurrence.
-    /// Terms to which `number` assigns none are skipped.
-    pub(super) fn count(
-        &mut self,
-        text: &str,
+impl TextCounts {
+    /// Counts the terms of each text, in order of first occurrence. Terms to which `number` assigns
+    /// none are skipped.
+    pub(super) fn new<T: AsRef<str>>(
+        analyzer: &impl Analyzer,
+        config: &TfidfConfig,
+        texts: &[T],
         mut number: impl FnMut(&str) -> Option<u32>,
-        counts: &mut Vec<(u32, u32)>,
-    ) {
-        let Self {
-            analyzer,
-            config,
-            words,
-            starts,
-            last_seen,
-            ..
-        } = self;
-        self.text += 1;
-        let this = self.text;
-        let mut add = |term: &str| {
-            let Some(number) = number(term) else { return };
-            let at = number as usize;
-            if at >= last_seen.len() {
-                last_seen.resize((at + 1).next_power_of_two(), (0, 0));
-            }
-            let (text, index) = &mut last_seen[at];
-            if *text == this {
-                let count = &mut counts[*index].1;
-                *count = count.saturating_add(1);
-            } else {
-                (*text, *index) = (this, counts.len());
-                counts.push((number, 1));
-            }
-        };
+    ) -> Self {
+        let mut counts: Vec<(u32, u32)> = Vec::new();
+        let mut ends = Vec::with_capacity(texts.len());
         let stops = &config.stop_words;
-        if (config.min_n, config.max_n) == (1, 1) {
-            analyzer.analyze(text, &mut |token| {
-                if stops.is_empty() || !stops.contains(token.term) {
+        let only_words = (config.min_n, config.max_n) == (1, 1);
+        // Words of a text, each followed by a space; their offsets and the end of the last.
+        let (mut words, mut starts) = (String::new(), Vec::new());
+        // Last text that contains each term, by term number, and the term's index in the counts.
+        let mut last_seen: Vec<(usize, usize)> = Vec::new();
+        for (this, text) in (1..).zip(texts) {
+            let mut add = |term: &str| {
+                let Some(number) = number(term) else { return };
+                let at = number as usize;
+                if at >= last_seen.len() {
+                    last_seen.resize((at + 1).next_power_of_two(), (0, 0));
+                }
+                let (text, index) = &mut last_seen[at];
+                if *text == this {
+                    let count = &mut counts[*index].1;
+                    *count = count.saturating_add(1);
+                } else {
+                    (*text, *index) = (this, counts.len());
+                    counts.push((number, 1));
+                }
+            };
+            words.clear();
+            starts.clear();
+            analyzer.analyze(text.as_ref(), &mut |token| {
+                if !stops.is_empty() && stops.contains(token.term) {
+                    return;
+                }
+                if only_words {
                     add(token.term);
+                } else {
+                    starts.push(words.len());
+                    words.push_str(token.term);
+                    words.push(' ');
                 }
             });
-            return;
-        }
-        words.clear();
-        starts.clear();
-        analyzer.analyze(text, &mut |token| {
-            if stops.is_empty() || !stops.contains(token.term) {
-                starts.push(words.len());
-                words.push_str(token.term);
-                words.push(' ');
+            let count = starts.len();
+            starts.push(words.len());
+            for length in config.min_n..=config.max_n.min(count) {
+                for first in 0..=count - length {
+                    add(&words[starts[first]..starts[first + length] - 1]);
+                }
             }
-        });
-        starts.push(words.len());
-        let count = starts.len() - 1;
-        for length in config.min_n..=config.max_n.min(count) {
-            for first in 0..=count - length {
-                add(&words[starts[first]..starts[first + length] - 1]);
-            }
+            ends.push(counts.len());
         }
+        Self { counts, ends }
     }
+}
+
+/// Counts the terms of texts in parallel, one task per chunk. Every task may build a separate
+/// vocabulary, so tasks are few. Results do not depend on the size of a chunk.
+pub(super) fn count_chunks<T: Sync, C: Send>(
+    texts: &[T],
+    count: impl Fn(&[T]) -> C + Sync,
+) -> Vec<C> {
+    let size = texts.len().div_ceil(4 * rayon::current_num_threads());
+    texts.par_chunks(size.max(256)).map(&count).collect()
 }
 
 /// Vocabulary: terms numbered from 0 in order of insertion.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Vocabulary {
     /// Concatenation of all terms.
     text: String,
@@ -121,6 +116,16 @@ impl Vocabulary {
                 self.slots[free] = (hash, number + 1);
                 number
             }
+        }
+    }
+
+    /// Numbers terms in this order. Returns the first repeated term as an error.
+    pub(super) fn from_distinct(terms: &[String]) -> Result<Self, String> {
+        let mut vocabulary = Self::default();
+        let mut columns = (0..).zip(terms);
+        match columns.find(|&(column, term)| vocabulary.insert(term) != column) {
+            Some((_, repeated)) => Err(repeated.clone()),
+            None => Ok(vocabulary),
         }
     }
 
@@ -174,6 +179,13 @@ impl Vocabulary {
             }
             self.slots[slot] = (hash, number);
         }
+    }
+}
+
+/// The list of terms.
+impl Serialize for Vocabulary {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
     }
 }
 

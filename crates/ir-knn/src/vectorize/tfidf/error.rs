@@ -1,4 +1,4 @@
-//! Errors of fitting and deserializing TF-IDF vectorizers.
+//! Errors of fitting TF-IDF vectorizers.
 
 use super::DocFrequency;
 
@@ -49,17 +49,4 @@ pub enum TfidfFitError {
         "vocabulary: expected terms that occur (idf is not smoothed), found {term:?} in no text"
     )]
     UnseenTerm { term: String },
-}
-
-/// Error deserializing an inconsistent vectorizer.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SavedTfidfError {
-    #[error("expected {terms} idf values, one per term, found {idf}")]
-    Length { terms: usize, idf: usize },
-    #[error("invalid configuration: {0}")]
-    Config(#[from] TfidfFitError),
-    #[error("term {term:?}: expected a positive finite idf, found {found}")]
-    Idf { term: String, found: f64 },
-    #[error("expected every term once, found {term:?} twice")]
-    RepeatedTerm { term: String },
 }

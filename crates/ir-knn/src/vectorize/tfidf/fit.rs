@@ -4,8 +4,8 @@ use ir_core::Analyzer;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-use super::counts::{TermCounter, Vocabulary};
-use super::{IdfWeighting, TextCounts, TfidfConfig, TfidfFitError, TfidfVectorizer, chunk_size};
+use super::counts::{TextCounts, Vocabulary, count_chunks};
+use super::{IdfWeighting, TfidfConfig, TfidfFitError, TfidfVectorizer};
 
 /// Returns the fitted vectorizer and the term counts of the texts by column.
 pub(super) fn fit<A: Analyzer, T: AsRef<str> + Sync>(
@@ -17,83 +17,52 @@ pub(super) fn fit<A: Analyzer, T: AsRef<str> + Sync>(
     if texts.is_empty() {
         return Err(TfidfFitError::NoTexts);
     }
-    let (vocabulary, mut chunks) = match &config.vocabulary {
-        Some(vocabulary) => count_fixed(&analyzer, vocabulary, texts, config)?,
-        None => count_all(&analyzer, texts, config),
-    };
-    let frequencies = TermFrequencies::new(&chunks, vocabulary.len());
-    let (terms, df) = if config.vocabulary.is_some() {
-        (vocabulary, frequencies.documents)
-    } else {
-        let selected = select_terms(&vocabulary, &frequencies, texts.len(), config)?;
-        let mut columns = vec![None; vocabulary.len()];
-        for (column, &number) in (0..).zip(&selected) {
-            columns[number] = Some(column);
-        }
-        let numbered = || {
-            let mut terms = Vocabulary::default();
-            for term in selected
-                .iter()
-                .filter_map(|&number| vocabulary.term(number))
-            {
-                terms.insert(term);
+    let (terms, df, chunks) = match &config.vocabulary {
+        Some(vocabulary) => {
+            let terms = Vocabulary::from_distinct(vocabulary)
+                .map_err(|term| TfidfFitError::RepeatedTerm { term })?;
+            if vocabulary.is_empty() {
+                return Err(TfidfFitError::EmptyVocabulary);
             }
-            terms
-        };
-        let renumbered = || {
-            chunks
-                .par_iter_mut()
-                .for_each(|chunk| renumber(chunk, &columns));
-        };
-        let (terms, ()) = rayon::join(numbered, renumbered);
-        let df = selected
-            .iter()
-            .map(|&number| frequencies.documents[number])
-            .collect();
-        (terms, df)
+            let chunks = count_chunks(texts, |texts| {
+                TextCounts::new(&analyzer, config, texts, |term| terms.get(term))
+            });
+            let df = TermFrequencies::new(&chunks, terms.len()).documents;
+            (terms, df, chunks)
+        }
+        None => {
+            let (vocabulary, mut chunks) = count_all(&analyzer, texts, config);
+            let frequencies = TermFrequencies::new(&chunks, vocabulary.len());
+            let selected = select_terms(&vocabulary, &frequencies, texts.len(), config)?;
+            let mut columns = vec![None; vocabulary.len()];
+            for (column, &number) in (0..).zip(&selected) {
+                columns[number] = Some(column);
+            }
+            let numbered = || {
+                let mut terms = Vocabulary::default();
+                for &number in &selected {
+                    terms.insert(vocabulary.term(number).unwrap_or_default());
+                }
+                terms
+            };
+            let renumbered = || {
+                let chunks = chunks.par_iter_mut();
+                chunks.for_each(|chunk| renumber(chunk, &columns));
+            };
+            let (terms, ()) = rayon::join(numbered, renumbered);
+            let df = selected.iter().map(|&number| frequencies.documents[number]);
+            (terms, df.collect(), chunks)
+        }
     };
     let idf = idf_weights(&terms, &df, texts.len(), config.idf)?;
     let fitted = TfidfVectorizer {
         analyzer,
         config: config.clone(),
         texts: texts.len(),
-        terms: terms.into(),
+        terms,
         idf,
     };
     Ok((fitted, chunks))
-}
-
-/// Counts the terms of a fixed vocabulary.
-fn count_fixed<A: Analyzer, T: AsRef<str> + Sync>(
-    analyzer: &A,
-    vocabulary: &[String],
-    texts: &[T],
-    config: &TfidfConfig,
-) -> Result<(Vocabulary, Vec<TextCounts>), TfidfFitError> {
-    let mut terms = Vocabulary::default();
-    for (column, term) in vocabulary.iter().enumerate() {
-        if terms.insert(term) as usize != column {
-            let term = term.clone();
-            return Err(TfidfFitError::RepeatedTerm { term });
-        }
-    }
-    if vocabulary.is_empty() {
-        return Err(TfidfFitError::EmptyVocabulary);
-    }
-    let count = |texts: &[T]| {
-        let mut counter = TermCounter::new(analyzer, config);
-        let mut chunk = TextCounts::default();
-        for text in texts {
-            counter.count(text.as_ref(), |term| terms.get(term), &mut chunk.counts);
-            chunk.ends.push(chunk.counts.len());
-        }
-        chunk
-    };
-    let chunks = texts
-        .par_chunks(chunk_size(texts.len()))
-        .map(count)
-        .collect();
-    Ok((terms, chunks))
 }
 
 /// Counts all terms, numbered in order of first occurrence.
@@ -102,35 +71,25 @@ fn count_all<A: Analyzer, T: AsRef<str> + Sync>(
     texts: &[T],
     config: &TfidfConfig,
 ) -> (Vocabulary, Vec<TextCounts>) {
-    let mut counted: Vec<(Vocabulary, TextCounts)> = texts
-        .par_chunks(chunk_size(texts.len()))
-        .map(|texts| {
-            let mut counter = TermCounter::new(analyzer, config);
-            let (mut terms, mut chunk) = (Vocabulary::default(), TextCounts::default());
-            for text in texts {
-                let number = |term: &str| Some(terms.insert(term));
-                counter.count(text.as_ref(), number, &mut chunk.counts);
-                chunk.ends.push(chunk.counts.len());
-            }
-            (terms, chunk)
-        })
-        .collect();
+    let counted = count_chunks(texts, |texts| {
+        let mut terms = Vocabulary::default();
+        let chunk = TextCounts::new(analyzer, config, texts, |term| Some(terms.insert(term)));
+        (terms, chunk)
+    });
     // Term numbers of each chunk are mapped to global ones, chunk by chunk.
     let mut all = Vocabulary::default();
     let numbers: Vec<Vec<u32>> = counted
         .iter()
         .map(|(terms, _)| terms.iter().map(|term| all.insert(term)).collect())
         .collect();
-    let renumbered = counted.par_iter_mut().zip(numbers);
-    let chunks = renumbered
-        .map(|((_, chunk), numbers)| {
-            for (number, _) in &mut chunk.counts {
-                *number = numbers[*number as usize];
-            }
-            std::mem::take(chunk)
-        })
-        .collect();
-    (all, chunks)
+    let renumbered = counted.into_par_iter().zip(numbers);
+    let chunks = renumbered.map(|((_, mut chunk), numbers)| {
+        for (number, _) in &mut chunk.counts {
+            *number = numbers[*number as usize];
+        }
+        chunk
+    });
+    (all, chunks.collect())
 }
 
 /// Document frequency and collection frequency of each term.

@@ -12,16 +12,9 @@ use serde::{Deserialize, Serialize};
 pub use config::{DocFrequency, IdfWeighting, RowNorm, TfWeighting, TfidfConfig};
 pub use error::TfidfFitError;
 
-use self::counts::{TermCounter, Vocabulary};
-use self::error::SavedTfidfError;
+use self::counts::{TextCounts, Vocabulary, count_chunks};
 use super::WordAnalyzer;
 use crate::matrix::CsrMatrix;
-
-/// Number of texts per parallel task. Every task builds a separate vocabulary, so tasks are few.
-/// Results do not depend on the size.
-fn chunk_size(texts: usize) -> usize {
-    texts.div_ceil(4 * rayon::current_num_threads()).max(256)
-}
 
 /// TF-IDF vectorizer with the values of scikit-learn's `TfidfVectorizer`.
 ///
@@ -48,23 +41,16 @@ fn chunk_size(texts: usize) -> usize {
 /// Salton and Buckley, "Term-weighting approaches in automatic text retrieval", IPM 24(5), 1988;
 /// the details are those of scikit-learn 1.9.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(
-    try_from = "SavedTfidf<A>",
-    into = "SavedTfidf<A>",
-    bound(
-        serialize = "A: Serialize + Clone",
-        deserialize = "A: Deserialize<'de>"
-    )
-)]
+#[serde(try_from = "SavedTfidf<A>")]
 pub struct TfidfVectorizer<A = WordAnalyzer> {
     analyzer: A,
     config: TfidfConfig,
     texts: usize,
-    terms: std::sync::Arc<Vocabulary>,
+    terms: Vocabulary,
     idf: Vec<f64>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SavedTfidf<A> {
     analyzer: A,
@@ -74,42 +60,32 @@ struct SavedTfidf<A> {
     idf: Vec<f64>,
 }
 
-impl<A> From<TfidfVectorizer<A>> for SavedTfidf<A> {
-    fn from(fitted: TfidfVectorizer<A>) -> Self {
-        let terms = fitted.terms().map(str::to_owned).collect();
-        Self {
-            analyzer: fitted.analyzer,
-            config: fitted.config,
-            texts: fitted.texts,
-            terms,
-            idf: fitted.idf,
-        }
-    }
-}
-
 impl<A> TryFrom<SavedTfidf<A>> for TfidfVectorizer<A> {
-    type Error = SavedTfidfError;
+    type Error = String;
 
-    fn try_from(saved: SavedTfidf<A>) -> Result<Self, SavedTfidfError> {
-        saved.config.validate()?;
+    fn try_from(saved: SavedTfidf<A>) -> Result<Self, String> {
+        let valid = saved.config.validate();
+        valid.map_err(|error| format!("invalid configuration: {error}"))?;
         let (terms, idf) = (saved.terms.len(), saved.idf.len());
         if terms != idf {
-            return Err(SavedTfidfError::Length { terms, idf });
+            return Err(format!(
+                "expected {terms} idf values, one per term, found {idf}"
+            ));
         }
-        let mut vocabulary = Vocabulary::default();
-        for (column, (term, &idf)) in saved.terms.into_iter().zip(&saved.idf).enumerate() {
-            if vocabulary.insert(&term) as usize != column {
-                return Err(SavedTfidfError::RepeatedTerm { term });
-            }
-            if !(idf > 0.0 && idf.is_finite()) {
-                return Err(SavedTfidfError::Idf { term, found: idf });
+        let terms = Vocabulary::from_distinct(&saved.terms)
+            .map_err(|term| format!("expected every term once, found {term:?} twice"))?;
+        for (term, idf) in saved.terms.iter().zip(&saved.idf) {
+            if !(*idf > 0.0 && idf.is_finite()) {
+                return Err(format!(
+                    "term {term:?}: expected a positive finite idf, found {idf}"
+                ));
             }
         }
         Ok(Self {
             analyzer: saved.analyzer,
             config: saved.config,
             texts: saved.texts,
-            terms: vocabulary.into(),
+            terms,
             idf: saved.idf,
         })
     }
@@ -169,19 +145,10 @@ impl<A: Analyzer> TfidfVectorizer<A> {
 
     /// Returns the vectors of texts, one per row.
     pub fn transform<T: AsRef<str> + Sync>(&self, texts: &[T]) -> CsrMatrix {
-        let chunks = texts
-            .par_chunks(chunk_size(texts.len()))
-            .map(|texts| {
-                let mut counter = TermCounter::new(&self.analyzer, &self.config);
-                let mut chunk = TextCounts::default();
-                for text in texts {
-                    let number = |term: &str| self.terms.get(term);
-                    counter.count(text.as_ref(), number, &mut chunk.counts);
-                    chunk.ends.push(chunk.counts.len());
-                }
-                chunk
-            })
-            .collect();
+        let chunks = count_chunks(texts, |texts| {
+            let number = |term: &str| self.terms.get(term);
+            TextCounts::new(&self.analyzer, &self.config, texts, number)
+        });
         self.matrix(chunks)
     }
 
@@ -251,18 +218,6 @@ impl<A> TfidfVectorizer<A> {
         &self.config
     }
 
-    /// Analyzer of the vectorizer.
-    #[must_use]
-    pub fn analyzer(&self) -> &A {
-        &self.analyzer
-    }
-
-    /// Number of texts the vectorizer was fitted on.
-    #[must_use]
-    pub fn texts(&self) -> usize {
-        self.texts
-    }
-
     /// Returns the terms by column.
     pub fn terms(&self) -> impl ExactSizeIterator<Item = &str> {
         self.terms.iter()
@@ -325,13 +280,4 @@ impl<A: Analyzer> Encoder for TfidfVectorizer<A> {
         }
         Ok(())
     }
-}
-
-/// Term counts of consecutive texts.
-#[derive(Debug, Default)]
-struct TextCounts {
-    /// (term number or column, count), text after text.
-    counts: Vec<(u32, u32)>,
-    /// End of each text in `counts`.
-    ends: Vec<usize>,
 }
