@@ -48,8 +48,8 @@ fn ranked_docs(
 fn recall(exact: &FlatIndex, other: &dyn Retriever<Query = [f32]>) -> f64 {
     let search = Search::top(10);
     let of = |query: &Vec<f32>| {
-        let expected = found(exact, query, &search);
-        let found = found(other, query, &search);
+        let expected = ranked_docs(exact, query, &search);
+        let found = ranked_docs(other, query, &search);
         assert_eq!(found.len(), 10);
         found.iter().filter(|doc| expected.contains(doc)).count()
     };
@@ -134,18 +134,19 @@ fn filters() {
     for description in ["Flat", "HNSW16", "IVF32,Flat", "IVF32,PQ16x4"] {
         let index = FaissIndex::new(&exact, description).unwrap();
         for query in queries() {
-            let expected = found(&exact, &query, &search);
-            let found = found(&index, &query, &search);
+            let expected = ranked_docs(&exact, &query, &search);
+            let found = ranked_docs(&index, &query, &search);
             assert_eq!(found.len(), 30, "{description}");
             assert!(found.iter().all(|&doc| is_rare(doc)), "{description}");
             if description == "Flat" {
                 assert_eq!(found, expected);
             }
         }
-        let all = found(&index, &queries()[0], &Search::top(10_000));
+        let all = ranked_docs(&index, &queries()[0], &Search::top(10_000));
         assert!(all.len() > 1_990, "{description}: {} of 2000", all.len());
         let nothing = |_: DocNum| false;
-        assert!(found(&index, &queries()[0], &Search::top(5).within(&nothing)).is_empty());
+        let passing = Search::top(5).within(&nothing);
+        assert!(ranked_docs(&index, &queries()[0], &passing).is_empty());
     }
 }
 

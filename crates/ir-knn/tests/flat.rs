@@ -6,7 +6,7 @@ mod cases;
 
 use cases::{ALL, check, flat_index, matrix, numbered, random_vectors};
 use ir_core::{DocIds, DocNum, Retriever, Search, SearchError, SplitMix64};
-use ir_knn::{FlatIndex, VectorError, VectorSimilarity};
+use ir_knn::{FlatIndex, MatrixError, VectorError, VectorSimilarity};
 use ir_testkit::{Contract, check_vectors, check_vectors_saved, toy};
 use ndarray::{Array2, arr2};
 
@@ -192,7 +192,7 @@ fn invalid_vectors_and_queries() {
         assert_eq!(error.to_string(), message);
     }
     let error = FlatIndex::new(numbered(2), Array2::zeros((2, 0)), InnerProduct).unwrap_err();
-    assert_eq!(error, VectorError::NoDimensions);
+    assert_eq!(error, VectorError::Matrix(MatrixError::NoDimensions));
     let error = build(3, vec![0.5; 4], 2, InnerProduct).unwrap_err();
     let (documents, found) = (3, 2);
     assert_eq!(error, VectorError::Documents { documents, found });

@@ -9,7 +9,9 @@ use std::path::Path;
 
 use cases::{ALL, matrix, random_vectors};
 use ir_core::{DocIds, SplitMix64};
-use ir_knn::{FlatIndex, FlatIndexWriteError, FlatIndexWriter, VectorError, VectorSimilarity};
+use ir_knn::{
+    FlatIndex, FlatIndexWriteError, FlatIndexWriter, MatrixError, VectorError, VectorSimilarity,
+};
 
 const DIM: usize = 40_000;
 
@@ -179,7 +181,9 @@ fn error_messages() {
     assert_eq!(ids.len(), 2);
     assert!(matches!(
         FlatIndexWriter::create(&path, 0, VectorSimilarity::Cosine),
-        Err(FlatIndexWriteError::Vector(VectorError::NoDimensions))
+        Err(FlatIndexWriteError::Vector(VectorError::Matrix(
+            MatrixError::NoDimensions
+        )))
     ));
     for path in [
         folder.path(),

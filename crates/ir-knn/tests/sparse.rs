@@ -11,8 +11,8 @@ use cases::{ALL, check, check_every_cut, check_every_flip, flat_index, numbered,
 use ir_core::store::OpenIndexError;
 use ir_core::{DocNum, Encoded, Encoder, Retriever, Search, SearchError, Side, SplitMix64};
 use ir_knn::{
-    CsrMatrix, EncodedSparse, EncodedSparseError, FlatIndex, SparseIndex, SparseVector,
-    SparseVectorError, TfidfConfig, TfidfVectorizer, VectorError, VectorSimilarity,
+    CsrMatrix, EncodedSparse, EncodedSparseError, FlatIndex, MatrixError, SparseIndex,
+    SparseVector, SparseVectorError, TfidfConfig, TfidfVectorizer, VectorError, VectorSimilarity,
 };
 use ir_testkit::{Contract, check_text, toy};
 
@@ -233,11 +233,11 @@ fn invalid_vectors_and_queries() {
     let huge = CsrMatrix::new(5, vec![0, 1, 2], vec![0, 3], vec![1.0, 1e39]).unwrap();
     assert_eq!(
         SparseIndex::from_rows(numbered(2), &huge, InnerProduct).unwrap_err(),
-        VectorError::NotFinite {
+        VectorError::Matrix(MatrixError::NotFinite {
             row: 1,
             column: 3,
-            found: f32::INFINITY
-        }
+            found: f64::INFINITY
+        })
     );
 }
 

@@ -1,16 +1,19 @@
 //! Errors building and saving vector indexes.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use crate::matrix::MatrixError;
 
 /// Error building a vector index from vectors. Rows and columns count from 0.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum VectorError {
-    /// The vectors have dimension 0.
-    #[error("expected vectors of at least one dimension, found none")]
-    NoDimensions,
+    /// The vectors have dimension 0, a vector has another dimension than the index, or a value is
+    /// NaN or infinite.
+    #[error(transparent)]
+    Matrix(#[from] MatrixError),
     /// Sparse vectors have more columns than an inverted index supports.
     #[error("expected at most {max} columns, found {found}")]
     Columns { max: usize, found: usize },
@@ -24,20 +27,6 @@ pub enum VectorError {
     /// The numbers of vectors and ids differ.
     #[error("expected a vector for each of {documents} ids, found {found}")]
     Documents { documents: usize, found: usize },
-    /// A vector has another dimension than the index.
-    #[error("row {row}: expected {expected} dimensions, found {found}")]
-    Dimensions {
-        row: usize,
-        expected: usize,
-        found: usize,
-    },
-    /// A value is NaN or infinite.
-    #[error("row {row}, column {column}: expected a finite number, found {found}")]
-    NotFinite {
-        row: usize,
-        column: usize,
-        found: f32,
-    },
     /// A vector is zero under cosine similarity.
     #[error("row {row}: expected a nonzero vector for cosine similarity, found a zero vector")]
     Zero { row: usize },
@@ -51,12 +40,4 @@ pub struct SaveVectorIndexError {
     pub path: PathBuf,
     /// Error of the operating system.
     pub source: io::Error,
-}
-
-impl SaveVectorIndexError {
-    /// Adds the path to the error of a write.
-    pub(super) fn with_path(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self { path, source }
-    }
 }

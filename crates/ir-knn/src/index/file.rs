@@ -19,16 +19,17 @@
 //! Numbers are little-endian.
 
 use std::io::{self, Write};
+use std::ops::Deref;
 use std::path::Path;
 
 use ir_core::DocIds;
 use ir_core::store::{
-    AtomicFile, IndexFile, IndexFileWriter, IndexFormat, OpenIndexError, SectionBytes, Verify,
-    read_ids, write_id,
+    AtomicFile, IndexFile, IndexFileWriter, IndexFormat, OpenIndexError, Verify, read_ids, write_id,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::error::SaveVectorIndexError;
 use super::similarity::VectorSimilarity;
 
 pub(super) static FLAT: IndexFormat = IndexFormat {
@@ -63,12 +64,10 @@ pub(super) mod section {
     pub(crate) const CODE_STATS: &str = "code_stats";
     pub(crate) const IDS: &str = "ids";
     pub(crate) const METADATA: &str = "metadata";
-    pub(crate) const ROW_LENGTHS: &str = "row_lengths";
-    pub(crate) const ROW_COLUMNS: &str = "row_columns";
-    pub(crate) const ROW_VALUES: &str = "row_values";
-    pub(crate) const COLUMN_LENGTHS: &str = "column_lengths";
-    pub(crate) const COLUMN_ROWS: &str = "column_rows";
-    pub(crate) const COLUMN_VALUES: &str = "column_values";
+    /// Lengths, column indices and values of the rows.
+    pub(crate) const ROWS: [&str; 3] = ["row_lengths", "row_columns", "row_values"];
+    /// Lengths, row indices and values of the columns.
+    pub(crate) const COLUMNS: [&str; 3] = ["column_lengths", "column_rows", "column_values"];
     pub(crate) const GRAPH: &str = "graph";
     pub(crate) const CENTROID: &str = "centroid";
     pub(crate) const NODE_CODES: &str = "node_codes";
@@ -87,40 +86,42 @@ pub(super) struct VectorMetadata {
     pub(super) documents: usize,
 }
 
-impl VectorMetadata {
-    pub(super) fn new(similarity: VectorSimilarity, dim: usize, documents: usize) -> Self {
-        Self {
-            program: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
-            similarity,
-            dim,
-            documents,
-        }
-    }
-}
-
 /// Writes an index file atomically.
 pub(super) fn write_file(
     format: &IndexFormat,
     path: &Path,
     write: impl FnOnce(&mut IndexFileWriter<AtomicFile>) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut writer = IndexFileWriter::new(format, AtomicFile::create(path)?)?;
-    write(&mut writer)?;
-    writer.finish()?.commit()
+) -> Result<(), SaveVectorIndexError> {
+    let save = || -> io::Result<()> {
+        let mut writer = IndexFileWriter::new(format, AtomicFile::create(path)?)?;
+        write(&mut writer)?;
+        writer.finish()?.commit()
+    };
+    save().map_err(|source| SaveVectorIndexError {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Writes the sections `ids` and `metadata`.
 pub(super) fn write_ids_and_metadata<W: Write>(
     writer: &mut IndexFileWriter<W>,
     ids: &DocIds,
-    metadata: &VectorMetadata,
+    similarity: VectorSimilarity,
+    dim: usize,
 ) -> io::Result<()> {
     let mut bytes = Vec::new();
     for id in ids.iter() {
         write_id(&mut bytes, id);
     }
     writer.section(section::IDS, &bytes)?;
-    write_json(writer, section::METADATA, metadata)
+    let metadata = VectorMetadata {
+        program: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
+        similarity,
+        dim,
+        documents: ids.len(),
+    };
+    write_json(writer, section::METADATA, &metadata)
 }
 
 pub(super) fn write_json<W: Write>(
@@ -161,45 +162,35 @@ impl VectorFile {
     ) -> Result<Self, OpenIndexError> {
         let file = Self::open(format, path, Verify::AllSections)?;
         let found = &file.metadata;
-        (file.file).require("similarity", &similarity, &found.similarity)?;
-        file.file.require("dimension", &dim, &found.dim)?;
+        file.require("similarity", &similarity, &found.similarity)?;
+        file.require("dimension", &dim, &found.dim)?;
         Ok(file)
     }
 
-    pub(super) fn verify(&self) -> Result<(), OpenIndexError> {
-        self.file.verify()
-    }
-
     pub(super) fn has(&self, section: &str) -> bool {
-        self.file.section(section).is_some()
-    }
-
-    /// Section of the given length in bytes; [`None`] if its computation overflowed.
-    pub(super) fn section(
-        &self,
-        name: &str,
-        length: Option<usize>,
-        expected: &'static str,
-    ) -> Result<SectionBytes, OpenIndexError> {
-        self.file.section_with_len(name, length, expected)
-    }
-
-    pub(super) fn json<T: DeserializeOwned>(&self, section: &str) -> Result<T, OpenIndexError> {
-        json(&self.file, section)
+        self.section(section).is_some()
     }
 
     pub(super) fn ids(&self) -> Result<DocIds, OpenIndexError> {
-        let ids = self.file.section(section::IDS);
+        let ids = self.section(section::IDS);
         ids.and_then(|ids| read_ids(ids.as_ref(), self.metadata.documents))
             .ok_or_else(|| self.malformed(section::IDS, "an id for every document"))
     }
+}
 
-    pub(super) fn malformed(&self, section: &str, expected: &'static str) -> OpenIndexError {
-        self.file.malformed(section, expected)
+impl Deref for VectorFile {
+    type Target = IndexFile;
+
+    fn deref(&self) -> &IndexFile {
+        &self.file
     }
 }
 
-fn json<T: DeserializeOwned>(file: &IndexFile, section: &str) -> Result<T, OpenIndexError> {
+/// Value of a section in JSON.
+pub(super) fn json<T: DeserializeOwned>(
+    file: &IndexFile,
+    section: &str,
+) -> Result<T, OpenIndexError> {
     let bytes = file
         .section(section)
         .ok_or_else(|| file.malformed(section, "the properties of the index"))?;

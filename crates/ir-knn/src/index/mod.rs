@@ -1,5 +1,34 @@
 //! Vector indexes: exact search (flat, sparse), approximate search (HNSW), and FAISS.
 
+/// Accessors of an index whose `inner` has `ids`, `dim` and `similarity`.
+macro_rules! vector_index_accessors {
+    () => {
+        /// Number of indexed vectors; one per id.
+        #[must_use]
+        pub fn len(&self) -> usize {
+            self.inner.ids.len()
+        }
+
+        /// Whether the index has no vectors.
+        #[must_use]
+        pub fn is_empty(&self) -> bool {
+            self.inner.ids.is_empty()
+        }
+
+        /// Dimension of the vectors.
+        #[must_use]
+        pub fn dim(&self) -> usize {
+            self.inner.dim
+        }
+
+        /// Similarity that the scores measure.
+        #[must_use]
+        pub fn similarity(&self) -> VectorSimilarity {
+            self.inner.similarity
+        }
+    };
+}
+
 mod buffer;
 mod error;
 #[cfg(feature = "faiss")]

@@ -4,21 +4,35 @@ use ir_core::SearchError;
 
 use super::error::VectorError;
 use super::similarity::VectorSimilarity;
+use crate::matrix::MatrixError;
 
 /// Validates one vector of an index.
 pub(super) fn check_vector(
     row: usize,
+    dim: usize,
     values: &[f32],
     similarity: VectorSimilarity,
 ) -> Result<(), VectorError> {
+    if values.len() != dim {
+        return Err(dimensions_error(row, dim, values.len()));
+    }
     if let Some(column) = values.iter().position(|value| !value.is_finite()) {
-        let found = values[column];
-        return Err(VectorError::NotFinite { row, column, found });
+        let found = values[column].into();
+        return Err(MatrixError::NotFinite { row, column, found }.into());
     }
     if similarity == VectorSimilarity::Cosine && values.iter().all(|&value| value == 0.0) {
         return Err(VectorError::Zero { row });
     }
     Ok(())
+}
+
+/// Error of a vector that has another dimension than the index.
+pub(super) fn dimensions_error(row: usize, expected: usize, found: usize) -> VectorError {
+    VectorError::Matrix(MatrixError::Dimensions {
+        row,
+        expected,
+        found,
+    })
 }
 
 /// Validates a query. An index without vectors and dimension (`dim` 0) accepts any dimension.

@@ -130,7 +130,7 @@ impl BlockLayout {
     }
 
     fn block(&self, all: &FoldOrder<'_>, rows: Range<usize>) -> RowBlock {
-        let rare = all.ncols() - self.width;
+        let rare = all.rows.ncols() - self.width;
         let mut starts = vec![0_u32; rare + 1];
         for row in rows.clone() {
             for &column in all.columns(row) {

@@ -1,44 +1,20 @@
 //! Dense matrices: matrix products block by block.
 
 use nalgebra::{DMatrix, DMatrixView};
-use ndarray::{CowArray, Ix2};
 use rayon::prelude::*;
 
-use super::{NearestK, Neighbor, SearchMatrix, SearchParams};
-use crate::matrix::normalize;
+use super::{NearestK, Neighbor, SearchParams};
 
 /// Test rows and training rows of a block, whose products fit into the L2 cache.
 const TEST_ROWS: usize = 64;
 const TRAIN_ROWS: usize = 256;
 
-/// Matrix in standard layout.
-impl SearchMatrix for CowArray<'_, f64, Ix2> {
-    fn normalize_rows(&mut self) {
-        let columns = self.ncols();
-        let values = self.view_mut().into_slice().unwrap_or_default();
-        values.chunks_exact_mut(columns).for_each(normalize);
-    }
-
-    fn search(
-        train: &Self,
-        test: Option<&Self>,
-        params: SearchParams<'_>,
-        distance: impl Fn(f64, f64, f64) -> f64 + Sync,
-    ) -> Vec<Vec<Neighbor>> {
-        let dim = train.ncols();
-        let train = train.as_slice().unwrap_or_default();
-        let test = test.map_or(train, |test| test.as_slice().unwrap_or_default());
-        nearest(train, test, dim, params, distance)
-    }
-}
-
 /// Returns the nearest rows of matrices in row-major order.
-fn nearest(
+pub(super) fn nearest(
     train: &[f64],
     test: &[f64],
     dim: usize,
-    SearchParams { k, folds, .. }: SearchParams<'_>,
-    distance: impl Fn(f64, f64, f64) -> f64 + Sync,
+    SearchParams { k, metric, folds }: SearchParams<'_>,
 ) -> Vec<Vec<Neighbor>> {
     let (train_squares, test_squares) = (squared_lengths(train, dim), squared_lengths(test, dim));
     let test_blocks = test.par_chunks(TEST_ROWS * dim).enumerate();
@@ -60,7 +36,7 @@ fn nearest(
                 let fold = folds.map(|folds| folds.train[train_row]);
                 let pairs = products.iter().zip(&test_squares[first..]).zip(&mut best);
                 for (row, ((&product, &test_square), best)) in pairs.enumerate() {
-                    let distance = distance(product, test_square, train_square);
+                    let distance = metric.from_product(product, test_square, train_square);
                     if distance < best.worst
                         && folds.is_none_or(|folds| Some(folds.test[first + row]) != fold)
                     {

@@ -9,13 +9,13 @@ use crate::matrix::CsrMatrix;
 /// Rows of a sparse matrix sorted by fold; in their own order without folds. A position is an index
 /// into this order.
 pub(super) struct FoldOrder<'a> {
-    rows: &'a CsrMatrix,
+    pub(super) rows: &'a CsrMatrix,
     /// Row at each position.
-    order: Vec<u32>,
+    pub(super) order: Vec<u32>,
     /// Fold at each position; empty without folds.
     folds: Vec<u32>,
     /// Squared length of the row at each position.
-    squares: Vec<f64>,
+    pub(super) squares: Vec<f64>,
 }
 
 impl<'a> FoldOrder<'a> {
@@ -39,15 +39,6 @@ impl<'a> FoldOrder<'a> {
         }
     }
 
-    pub(super) fn ncols(&self) -> usize {
-        self.rows.ncols()
-    }
-
-    /// Returns the row at each position.
-    pub(super) fn order(&self) -> &[u32] {
-        &self.order
-    }
-
     /// Row at a position.
     pub(super) fn row(&self, position: usize) -> usize {
         self.order[position] as usize
@@ -59,10 +50,6 @@ impl<'a> FoldOrder<'a> {
 
     pub(super) fn columns(&self, position: usize) -> &[u32] {
         self.rows.row_slices(self.row(position)).0
-    }
-
-    pub(super) fn square(&self, position: usize) -> f64 {
-        self.squares[position]
     }
 
     pub(super) fn dot(&self, position: usize, vector: &[f64]) -> f64 {
@@ -118,13 +105,13 @@ mod tests {
     fn rows_are_sorted_by_fold() {
         let rows = rows(5);
         let sorted = FoldOrder::new(&rows, Some(&[1, 0, 1, 0, 0]));
-        assert_eq!(sorted.order(), [1, 3, 4, 0, 2]);
+        assert_eq!(sorted.order, [1, 3, 4, 0, 2]);
         assert_eq!((sorted.fold(2), sorted.fold(3)), (Some(0), Some(1)));
         assert_eq!(sorted.common_fold(&(0..3)), Some(0));
         assert_eq!(sorted.common_fold(&(2..4)), None);
-        assert_eq!(sorted.square(4), 4.0);
+        assert_eq!(sorted.squares[4], 4.0);
         let unsorted = FoldOrder::new(&rows, None);
-        assert_eq!(unsorted.order(), [0, 1, 2, 3, 4]);
+        assert_eq!(unsorted.order, [0, 1, 2, 3, 4]);
         assert_eq!(unsorted.common_fold(&(0..5)), None);
     }
 

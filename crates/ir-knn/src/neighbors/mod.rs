@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::scan::{DistanceScan, SparseRow};
-use crate::matrix::{CsrMatrix, MatrixView};
+use crate::matrix::{CsrMatrix, MatrixView, normalize};
 
 /// Distance between two vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -24,6 +24,27 @@ pub enum DistanceMetric {
     Euclidean,
     /// Cosine distance, 1 − cosine. Range: 0..=2.
     Cosine,
+}
+
+impl DistanceMetric {
+    /// Distance of two rows, from their inner product and squared lengths; those of the cosine
+    /// distance are 1.
+    #[inline]
+    fn from_product(self, product: f64, one: f64, other: f64) -> f64 {
+        match self {
+            Self::Cosine => (1.0 - product).clamp(0.0, 2.0),
+            // Rounding may yield a negative number.
+            Self::Euclidean => (one - 2.0 * product + other).max(0.0),
+        }
+    }
+
+    /// Squared Euclidean distance of two rows at distance 1.
+    fn unit(self) -> f64 {
+        match self {
+            Self::Cosine => 2.0,
+            Self::Euclidean => 1.0,
+        }
+    }
 }
 
 /// Neighbor of a row.
@@ -56,8 +77,11 @@ pub(crate) fn nearest(
     folds: Option<FoldFilter<'_>>,
 ) -> Vec<Vec<Neighbor>> {
     let same = train.is_same(&test);
+    let params = SearchParams { k, metric, folds };
+    let is_cosine = metric == DistanceMetric::Cosine;
     match train {
         MatrixView::Dense(train) => {
+            let dim = train.ncols();
             let converted;
             let test = match test {
                 MatrixView::Dense(test) => test,
@@ -66,16 +90,33 @@ pub(crate) fn nearest(
                     converted.view()
                 }
             };
-            let test = (!same).then(|| test.as_standard_layout());
-            search(train.as_standard_layout(), test, metric, k, folds)
+            let mut train = train.as_standard_layout();
+            let mut test = (!same).then(|| test.as_standard_layout());
+            if is_cosine {
+                for rows in [Some(&mut train), test.as_mut()].into_iter().flatten() {
+                    let values = rows.view_mut().into_slice().unwrap_or_default();
+                    values.chunks_exact_mut(dim).for_each(normalize);
+                }
+            }
+            let train = train.as_slice().unwrap_or_default();
+            let test = test
+                .as_ref()
+                .map_or(train, |test| test.as_slice().unwrap_or_default());
+            dense::nearest(train, test, dim, params)
         }
         MatrixView::Sparse(train) => {
-            let test = match test {
+            let mut train = Cow::Borrowed(train);
+            let mut test = match test {
                 _ if same => None,
                 MatrixView::Dense(test) => Some(Cow::Owned(CsrMatrix::from_dense(test))),
                 MatrixView::Sparse(test) => Some(Cow::Borrowed(test)),
             };
-            search(Cow::Borrowed(train), test, metric, k, folds)
+            if is_cosine {
+                train.to_mut().normalize_rows();
+                test.iter_mut()
+                    .for_each(|test| test.to_mut().normalize_rows());
+            }
+            sparse::nearest(&train, test.as_deref(), params)
         }
     }
 }
@@ -84,52 +125,8 @@ pub(crate) fn nearest(
 #[derive(Clone, Copy)]
 struct SearchParams<'a> {
     k: usize,
-    folds: Option<FoldFilter<'a>>,
-    /// Squared Euclidean distance of two rows at distance 1.
-    unit: f64,
-}
-
-/// Matrix whose rows can be searched.
-trait SearchMatrix {
-    /// Scales every row to Euclidean length 1.
-    fn normalize_rows(&mut self);
-
-    /// Returns the nearest rows. `distance` maps the inner product of two rows and the squared
-    /// lengths of the test row and the training row to their distance. Without `test`, the training
-    /// rows are the test rows.
-    fn search(
-        train: &Self,
-        test: Option<&Self>,
-        params: SearchParams<'_>,
-        distance: impl Fn(f64, f64, f64) -> f64 + Sync,
-    ) -> Vec<Vec<Neighbor>>;
-}
-
-fn search<M: SearchMatrix>(
-    mut train: M,
-    mut test: Option<M>,
     metric: DistanceMetric,
-    k: usize,
-    folds: Option<FoldFilter<'_>>,
-) -> Vec<Vec<Neighbor>> {
-    let params = |unit| SearchParams { k, folds, unit };
-    match metric {
-        DistanceMetric::Cosine => {
-            train.normalize_rows();
-            if let Some(test) = &mut test {
-                test.normalize_rows();
-            }
-            M::search(&train, test.as_ref(), params(2.0), |product, _, _| {
-                (1.0 - product).clamp(0.0, 2.0)
-            })
-        }
-        DistanceMetric::Euclidean => {
-            M::search(&train, test.as_ref(), params(1.0), |product, one, other| {
-                // Rounding may yield a negative number.
-                (one - 2.0 * product + other).max(0.0)
-            })
-        }
-    }
+    folds: Option<FoldFilter<'a>>,
 }
 
 /// The nearest rows found so far of one row.

@@ -13,7 +13,6 @@
 //! others. Remaining candidates are computed in `f64`, column by column, by descending bound, until
 //! no bound reaches the k-th neighbor.
 
-use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -21,60 +20,55 @@ use rayon::prelude::*;
 
 use super::block::{BlockLayout, MAX_BLOCK_ROWS, RowBlock, TileBounds, margin};
 use super::fold_order::FoldOrder;
-use super::{NearestK, Neighbor, SearchMatrix, SearchParams};
+use super::{DistanceMetric, NearestK, Neighbor, SearchParams};
 use crate::matrix::CsrMatrix;
 use crate::simd::{Cpu, MAX_QUERIES, TILE_ROWS};
 
-impl SearchMatrix for Cow<'_, CsrMatrix> {
-    fn normalize_rows(&mut self) {
-        self.to_mut().normalize_rows();
-    }
-
-    fn search(
-        train: &Self,
-        test: Option<&Self>,
-        SearchParams { k, folds, unit }: SearchParams<'_>,
-        distance: impl Fn(f64, f64, f64) -> f64 + Sync,
-    ) -> Vec<Vec<Neighbor>> {
-        let largest = |rows: &Self| {
-            let values = rows.values().par_iter().with_min_len(1 << 16);
-            values.map(|value| value.abs()).reduce(|| 0.0, f64::max)
-        };
-        let same = test.is_none();
-        let test = test.unwrap_or(train);
-        let layout = BlockLayout::new(train, largest(train).max(largest(test)));
-        let count = test.nrows();
-        let train = FoldOrder::new(train, folds.map(|folds| folds.train));
-        let test = FoldOrder::new(test, folds.map(|folds| folds.test));
-        let train_blocks = layout.blocks(&train);
-        let test_blocks = (!same).then(|| layout.blocks(&test));
-        let search = SparseSearch {
-            cpu: Cpu::detect(),
-            train,
-            test,
-            unit,
-            distance,
-            scale: layout.scale,
-            capacity: k.saturating_mul(2).saturating_add(16),
-            states: (0..count).map(|_| Mutex::new(RowState::new(k))).collect(),
-            thresholds: (0..count).map(|_| f32::MIN.to_bits().into()).collect(),
-        };
-        let test_blocks = test_blocks.as_deref().unwrap_or(&train_blocks);
-        search.compare_all(&train_blocks, test_blocks, same);
-        search.finish()
-    }
+/// Returns the nearest rows. Without `test`, the training rows are the test rows.
+pub(super) fn nearest(
+    train: &CsrMatrix,
+    test: Option<&CsrMatrix>,
+    SearchParams { k, metric, folds }: SearchParams<'_>,
+) -> Vec<Vec<Neighbor>> {
+    let largest = |rows: &CsrMatrix| {
+        let values = rows.values().par_iter().with_min_len(1 << 16);
+        values.map(|value| value.abs()).reduce(|| 0.0, f64::max)
+    };
+    let same = test.is_none();
+    let test = test.unwrap_or(train);
+    let layout = BlockLayout::new(train, largest(train).max(largest(test)));
+    let count = test.nrows();
+    let train = FoldOrder::new(train, folds.map(|folds| folds.train));
+    let test = FoldOrder::new(test, folds.map(|folds| folds.test));
+    let train_blocks = layout.blocks(&train);
+    let test_blocks = (!same).then(|| layout.blocks(&test));
+    let state = || RowState {
+        candidates: Vec::new(),
+        best: NearestK::new(k),
+    };
+    let search = SparseSearch {
+        cpu: Cpu::detect(),
+        train,
+        test,
+        metric,
+        scale: layout.scale,
+        capacity: k.saturating_mul(2).saturating_add(16),
+        states: (0..count).map(|_| Mutex::new(state())).collect(),
+        thresholds: (0..count).map(|_| f32::MIN.to_bits().into()).collect(),
+    };
+    let test_blocks = test_blocks.as_deref().unwrap_or(&train_blocks);
+    search.compare_all(&train_blocks, test_blocks, same);
+    search.finish()
 }
 
 /// Vector lanes in which the bounds of a tile are compared.
 const LANES: usize = 16;
 
-struct SparseSearch<'a, D> {
+struct SparseSearch<'a> {
     cpu: Cpu,
     train: FoldOrder<'a>,
     test: FoldOrder<'a>,
-    /// Squared Euclidean distance of two rows at distance 1.
-    unit: f64,
-    distance: D,
+    metric: DistanceMetric,
     /// Factor of all values in bounds.
     scale: f64,
     /// Number of candidates of a row at which they are pruned.
@@ -100,15 +94,6 @@ struct RowState {
     best: NearestK,
 }
 
-impl RowState {
-    fn new(k: usize) -> Self {
-        Self {
-            candidates: Vec::new(),
-            best: NearestK::new(k),
-        }
-    }
-}
-
 /// Buffers of a thread.
 struct SearchBuffers {
     /// Sums over rare columns of a group of test rows; zero before and after use.
@@ -128,7 +113,7 @@ impl SearchBuffers {
     }
 }
 
-impl<D: Fn(f64, f64, f64) -> f64 + Sync> SparseSearch<'_, D> {
+impl SparseSearch<'_> {
     /// Compares all pairs of blocks; of the same matrix, each pair once.
     fn compare_all(&self, train: &[RowBlock], test: &[RowBlock], same: bool) {
         let pairs = (0..test.len()).flat_map(|one| (0..train.len()).map(move |other| (one, other)));
@@ -141,7 +126,7 @@ impl<D: Fn(f64, f64, f64) -> f64 + Sync> SparseSearch<'_, D> {
         // Rows close in order are often similar; comparing them first raises thresholds early.
         pairs.sort_by_key(|&(one, other)| one.abs_diff(other));
         pairs.into_par_iter().with_max_len(1).for_each_init(
-            || SearchBuffers::new(self.test.ncols()),
+            || SearchBuffers::new(self.test.rows.ncols()),
             |buffers, (one, other)| {
                 self.compare(&test[one], &train[other], same && one < other, buffers);
             },
@@ -255,7 +240,7 @@ impl<D: Fn(f64, f64, f64) -> f64 + Sync> SparseSearch<'_, D> {
         for (column, value) in self.test.values(row) {
             dense[column as usize] = value;
         }
-        let square = self.test.square(row);
+        let square = self.test.squares[row];
         let margin = self.margin(row);
         for candidate in state.candidates.drain(..) {
             if candidate.upper < threshold {
@@ -263,10 +248,11 @@ impl<D: Fn(f64, f64, f64) -> f64 + Sync> SparseSearch<'_, D> {
             }
             let other = candidate.row as usize;
             let product = self.train.dot(other, dense);
-            let distance = (self.distance)(product, square, self.train.square(other));
+            let other_square = self.train.squares[other];
+            let distance = self.metric.from_product(product, square, other_square);
             state.best.offer(self.train.row(other), distance);
             if state.best.worst < f64::INFINITY {
-                let half = (square - self.unit * state.best.worst) / 2.0;
+                let half = (square - self.metric.unit() * state.best.worst) / 2.0;
                 let enough = (half * self.scale * self.scale - margin) as f32;
                 threshold = threshold.max(enough.next_down());
             }
@@ -279,7 +265,7 @@ impl<D: Fn(f64, f64, f64) -> f64 + Sync> SparseSearch<'_, D> {
 
     /// Contribution of a test row to the margin of its bounds.
     fn margin(&self, row: usize) -> f64 {
-        let square = self.test.square(row) * self.scale * self.scale;
+        let square = self.test.squares[row] * self.scale * self.scale;
         margin(self.test.columns(row).len(), square)
     }
 
@@ -287,7 +273,7 @@ impl<D: Fn(f64, f64, f64) -> f64 + Sync> SparseSearch<'_, D> {
         let states = std::mem::take(&mut self.states).into_par_iter().enumerate();
         let neighbors: Vec<_> = states
             .map_init(
-                || vec![0.0; self.test.ncols()],
+                || vec![0.0; self.test.rows.ncols()],
                 |dense, (row, state)| {
                     let mut state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
                     self.compute(row, &mut state, dense);
@@ -296,7 +282,7 @@ impl<D: Fn(f64, f64, f64) -> f64 + Sync> SparseSearch<'_, D> {
             )
             .collect();
         let mut by_row = vec![Vec::new(); neighbors.len()];
-        for (&row, neighbors) in self.test.order().iter().zip(neighbors) {
+        for (&row, neighbors) in self.test.order.iter().zip(neighbors) {
             by_row[row as usize] = neighbors;
         }
         by_row

@@ -10,13 +10,12 @@ use ndarray::{ArrayView2, CowArray, Ix2};
 
 use super::codes::{CodeTiles, STATS_PER_TILE, encode_tiles};
 use super::search::FlatScan;
-use crate::index::buffer::{ByteBuffer, NumberBuffer};
+use crate::index::buffer::NumberBuffer;
 use crate::index::error::{SaveVectorIndexError, VectorError};
-use crate::index::file::{
-    FLAT, VectorFile, VectorMetadata, section, write_file, write_ids_and_metadata,
-};
+use crate::index::file::{FLAT, VectorFile, section, write_file, write_ids_and_metadata};
 use crate::index::similarity::VectorSimilarity;
 use crate::index::validate::{check_query, check_vector};
+use crate::matrix::MatrixError;
 use crate::simd::{Cpu, MAX_DIM, TILE_ROWS, huge_pages, tile_size};
 
 /// Flat vector index: exact search by scanning all vectors.
@@ -62,7 +61,7 @@ pub struct FlatIndex {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Inner {
     cpu: Cpu,
     similarity: VectorSimilarity,
@@ -70,14 +69,14 @@ struct Inner {
     ids: DocIds,
     /// Shared with the index without codes from which this one was built.
     rows: Arc<NumberBuffer<f32>>,
-    codes: Option<FlatCodes>,
+    codes: Option<Arc<FlatCodes>>,
     file: Option<VectorFile>,
 }
 
 /// 8-bit codes of the rows and their statistics.
 #[derive(Debug)]
 struct FlatCodes {
-    codes: ByteBuffer,
+    codes: NumberBuffer<u8>,
     stats: NumberBuffer<f32>,
 }
 
@@ -123,7 +122,7 @@ impl FlatIndex {
         similarity: VectorSimilarity,
     ) -> Result<Self, VectorError> {
         if dim == 0 && !ids.is_empty() {
-            return Err(VectorError::NoDimensions);
+            return Err(MatrixError::NoDimensions.into());
         }
         if ids.len().checked_mul(dim) != Some(values.len()) {
             return Err(VectorError::Values {
@@ -133,7 +132,7 @@ impl FlatIndex {
             });
         }
         for (row, values) in values.chunks_exact(dim.max(1)).enumerate() {
-            check_vector(row, values, similarity)?;
+            check_vector(row, dim, values, similarity)?;
         }
         huge_pages::advise(bytemuck::cast_slice(&values));
         Ok(Self::from(Inner {
@@ -154,18 +153,6 @@ impl FlatIndex {
     /// since every such row is scored from its f32 values. [`FlatIndex::save`] saves the codes too.
     ///
     /// Vectors of more than 65,536 dimensions get no codes.
-    ///
-    /// ```
-    /// # use ir_core::{Retriever, Search};
-    /// # use ir_knn::{FlatIndex, VectorSimilarity};
-    /// # let ids = ["a", "b"].into_iter().collect();
-    /// # let vectors = ndarray::array![[1.0, 2.0], [3.0, 4.0]];
-    /// # let index = FlatIndex::new(ids, vectors, VectorSimilarity::InnerProduct)?;
-    /// let coded = index.clone().with_codes();
-    /// let search = Search::top(1);
-    /// assert_eq!(coded.search(&[1.0, 1.0], &search)?, index.search(&[1.0, 1.0], &search)?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn with_codes(self) -> Self {
         let inner = &*self.inner;
@@ -174,13 +161,12 @@ impl FlatIndex {
         }
         let (codes, stats) = encode_tiles(inner.cpu, inner.similarity, inner.dim, inner.rows.get());
         let codes = FlatCodes {
-            codes: ByteBuffer::Owned(codes),
+            codes: NumberBuffer::Aligned(codes),
             stats: NumberBuffer::Owned(stats),
         };
-        let inner = Arc::try_unwrap(self.inner).unwrap_or_else(|shared| shared.without_codes());
         Self::from(Inner {
-            codes: Some(codes),
-            ..inner
+            codes: Some(Arc::new(codes)),
+            ..Arc::unwrap_or_clone(self.inner)
         })
     }
 
@@ -195,9 +181,7 @@ impl FlatIndex {
     /// # Errors
     /// If the file cannot be written. An existing file at `path` is then unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveVectorIndexError> {
-        let path = path.as_ref();
-        write_file(&FLAT, path, |writer| self.write_sections(writer))
-            .map_err(SaveVectorIndexError::with_path(path))
+        write_file(&FLAT, path.as_ref(), |writer| self.write_sections(writer))
     }
 
     /// Writes the sections of a flat index.
@@ -208,11 +192,10 @@ impl FlatIndex {
         let inner = &*self.inner;
         writer.section(section::VECTORS, &inner.rows.to_bytes())?;
         if let Some(codes) = &inner.codes {
-            writer.section(section::CODES, codes.codes.as_ref())?;
+            writer.section(section::CODES, codes.codes.get())?;
             writer.section(section::CODE_STATS, &codes.stats.to_bytes())?;
         }
-        let metadata = VectorMetadata::new(inner.similarity, inner.dim, inner.ids.len());
-        write_ids_and_metadata(writer, &inner.ids, &metadata)
+        write_ids_and_metadata(writer, &inner.ids, inner.similarity, inner.dim)
     }
 
     /// Opens a saved index by mapping it into memory, without copying the vectors. Verifies all
@@ -265,32 +248,28 @@ impl FlatIndex {
 
     /// Reads the sections that [`FlatIndex::write_sections`] wrote.
     pub(in crate::index) fn from_file(file: VectorFile) -> Result<Self, OpenIndexError> {
-        let VectorMetadata {
-            similarity,
-            dim,
-            documents,
-            ..
-        } = file.metadata;
+        let (dim, documents) = (file.metadata.dim, file.metadata.documents);
         let size = documents.checked_mul(dim).and_then(|n| n.checked_mul(4));
-        let rows = file.section(section::VECTORS, size, "a vector for every document")?;
+        let rows = file.section_with_len(section::VECTORS, size, "a vector for every document")?;
         let tiles = documents.div_ceil(TILE_ROWS);
         let codes = if file.has(section::CODES) && dim > 0 && dim <= MAX_DIM {
             let size = tiles.checked_mul(tile_size(dim));
-            let codes = file.section(section::CODES, size, "a code for every value")?;
+            let codes = file.section_with_len(section::CODES, size, "a code for every value")?;
             // Searches read all codes, but few rows.
             rows.advise_random();
             let size = tiles.checked_mul(4 * STATS_PER_TILE);
-            let stats = file.section(section::CODE_STATS, size, "bounds for every vector")?;
-            Some(FlatCodes {
-                codes: ByteBuffer::Mapped(codes),
+            let expected = "bounds for every vector";
+            let stats = file.section_with_len(section::CODE_STATS, size, expected)?;
+            Some(Arc::new(FlatCodes {
+                codes: NumberBuffer::from_section(codes),
                 stats: NumberBuffer::from_section(stats),
-            })
+            }))
         } else {
             None
         };
         Ok(Self::from(Inner {
             cpu: Cpu::detect(),
-            similarity,
+            similarity: file.metadata.similarity,
             dim,
             ids: file.ids()?,
             rows: Arc::new(NumberBuffer::from_section(rows)),
@@ -311,29 +290,7 @@ impl FlatIndex {
         }
     }
 
-    /// Number of indexed vectors; one per id.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.inner.ids.len()
-    }
-
-    /// Whether the index has no vectors.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.inner.ids.is_empty()
-    }
-
-    /// Dimension of the vectors.
-    #[must_use]
-    pub fn dim(&self) -> usize {
-        self.inner.dim
-    }
-
-    /// Similarity that the scores measure.
-    #[must_use]
-    pub fn similarity(&self) -> VectorSimilarity {
-        self.inner.similarity
-    }
+    vector_index_accessors!();
 
     /// All vectors, `[len, dim]`, row-major.
     #[must_use]
@@ -388,21 +345,6 @@ impl From<Inner> for FlatIndex {
     }
 }
 
-impl Inner {
-    /// Copy that shares the rows.
-    fn without_codes(&self) -> Self {
-        Self {
-            cpu: self.cpu,
-            similarity: self.similarity,
-            dim: self.dim,
-            ids: self.ids.clone(),
-            rows: Arc::clone(&self.rows),
-            codes: None,
-            file: self.file.clone(),
-        }
-    }
-}
-
 impl Retriever for FlatIndex {
     type Query = [f32];
 
@@ -425,7 +367,7 @@ impl Retriever for FlatIndex {
         let tiles = inner
             .codes
             .as_ref()
-            .map(|codes| CodeTiles::new(inner.dim, codes.codes.as_ref(), codes.stats.get()));
+            .map(|codes| CodeTiles::new(inner.dim, codes.codes.get(), codes.stats.get()));
         let scan = FlatScan {
             cpu: inner.cpu,
             similarity: inner.similarity,
@@ -457,7 +399,7 @@ mod tests {
             assert!(matches!(&*index.inner.rows, NumberBuffer::Mapped(_)));
             assert_eq!(index.values().as_ptr().align_offset(CACHE_LINE), 0);
             let codes = index.inner.codes.as_ref().unwrap();
-            assert!(matches!(&codes.codes, ByteBuffer::Mapped(_)));
+            assert!(matches!(&codes.codes, NumberBuffer::Mapped(_)));
             assert!(matches!(&codes.stats, NumberBuffer::Mapped(_)));
         }
     }

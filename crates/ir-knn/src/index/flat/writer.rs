@@ -20,14 +20,15 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crc32fast::Hasher;
-use ir_core::store::{HEADER_LEN, IndexFileWriter, read_ids, write_id};
+use ir_core::store::{AtomicFile, HEADER_LEN, IndexFileWriter, read_ids, write_id};
 use ir_core::{DocIds, IdError};
 use serde::{Deserialize, Serialize};
 
 use crate::index::error::VectorError;
-use crate::index::file::{FLAT, VectorMetadata, section, write_ids_and_metadata};
+use crate::index::file::{FLAT, section, write_ids_and_metadata};
 use crate::index::similarity::VectorSimilarity;
 use crate::index::validate::check_vector;
+use crate::matrix::MatrixError;
 
 /// Maximum size of a block's vectors in bytes, unless a single vector is larger.
 const BLOCK_SIZE: usize = 4 << 20;
@@ -68,20 +69,16 @@ pub struct FlatIndexWriter {
     journal_path: PathBuf,
     partial: File,
     journal: File,
-    dim: usize,
-    similarity: VectorSimilarity,
+    header: JournalHeader,
     ids: DocIds,
     /// Vectors not yet written, and their ids as the journal stores them.
     pending: Vec<u8>,
     pending_ids: Vec<u8>,
-    pending_count: u32,
     /// Checksum of the written vectors.
     checksum: Hasher,
     /// Ends of the last complete block in both files.
     partial_end: u64,
     journal_end: u64,
-    /// Dropping the writer writes nothing.
-    closed: bool,
 }
 
 /// First block of a journal.
@@ -90,16 +87,6 @@ struct JournalHeader {
     version: u32,
     similarity: VectorSimilarity,
     dim: usize,
-}
-
-impl JournalHeader {
-    fn new(similarity: VectorSimilarity, dim: usize) -> Self {
-        Self {
-            version: FLAT.version,
-            similarity,
-            dim,
-        }
-    }
 }
 
 impl FlatIndexWriter {
@@ -131,10 +118,7 @@ impl FlatIndexWriter {
         similarity: VectorSimilarity,
     ) -> Result<Self, FlatIndexWriteError> {
         let mut writer = Self::open(path.as_ref(), dim, similarity)?;
-        if let Err(error) = writer.recover() {
-            writer.closed = true;
-            return Err(error);
-        }
+        writer.recover()?;
         Ok(writer)
     }
 
@@ -144,24 +128,14 @@ impl FlatIndexWriter {
         similarity: VectorSimilarity,
     ) -> Result<Self, FlatIndexWriteError> {
         if dim == 0 {
-            return Err(VectorError::NoDimensions.into());
+            return Err(VectorError::from(MatrixError::NoDimensions).into());
         }
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |source| FlatIndexWriteError::Io { path, source }
         };
-        let unwritable = match path.metadata() {
-            Ok(existing) if existing.is_dir() => Some(io::ErrorKind::IsADirectory),
-            Ok(existing) if !existing.is_file() => Some(io::ErrorKind::InvalidInput),
-            Ok(existing) if existing.permissions().readonly() => {
-                Some(io::ErrorKind::PermissionDenied)
-            }
-            _ if path.file_name().is_none() => Some(io::ErrorKind::InvalidInput),
-            _ => None,
-        };
-        if let Some(kind) = unwritable {
-            return Err(failed(path)(kind.into()));
-        }
+        // Creating a temporary file fails unless a file at the path can be replaced.
+        drop(AtomicFile::create(path).map_err(failed(path))?);
         // The target of a symbolic link is replaced, not the link.
         let destination = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let with_suffix = |suffix: &str| {
@@ -186,28 +160,29 @@ impl FlatIndexWriter {
             journal_path,
             partial,
             journal,
-            dim,
-            similarity,
+            header: JournalHeader {
+                version: FLAT.version,
+                similarity,
+                dim,
+            },
             ids: DocIds::new(),
             pending: Vec::new(),
             pending_ids: Vec::new(),
-            pending_count: 0,
             checksum: Hasher::new(),
             partial_end: 0,
             journal_end: 0,
-            closed: false,
         })
     }
 
     /// Truncates both files and writes their headers.
     fn start(&mut self) -> Result<(), FlatIndexWriteError> {
-        let header = JournalHeader::new(self.similarity, self.dim);
+        let header = &self.header;
         let start = |partial: &mut File, journal: &mut File| -> io::Result<u64> {
             for file in [&mut *partial, &mut *journal] {
                 file.set_len(0)?;
                 file.rewind()?;
             }
-            let header = journal_block(&serde_json::to_vec(&header)?);
+            let header = journal_block(&serde_json::to_vec(header)?);
             partial.write_all(&FLAT.header())?;
             journal.write_all(&header)?;
             Ok(header.len() as u64)
@@ -223,15 +198,14 @@ impl FlatIndexWriter {
         let mut bytes = Vec::new();
         let read = self.journal.read_to_end(&mut bytes);
         read.map_err(|source| self.failed(source))?;
-        let mut blocks = JournalBlocks(&bytes);
         // The interrupted writer did not complete even the first block.
-        let Some(found) = blocks
-            .next()
-            .and_then(|header| serde_json::from_slice::<JournalHeader>(header).ok())
-        else {
+        let Some((found, mut blocks)) = split_block(&bytes).and_then(|(header, rest)| {
+            let header: JournalHeader = serde_json::from_slice(header).ok()?;
+            Some((header, rest))
+        }) else {
             return self.start();
         };
-        let expected = JournalHeader::new(self.similarity, self.dim);
+        let expected = &self.header;
         if found.version != expected.version {
             return Err(FlatIndexWriteError::Version {
                 path: self.journal_path.clone(),
@@ -239,16 +213,16 @@ impl FlatIndexWriter {
                 found: found.version,
             });
         }
-        if found != expected {
+        if found != *expected {
             return Err(FlatIndexWriteError::Mismatch {
                 path: self.journal_path.clone(),
-                expected: self.similarity,
-                expected_dim: self.dim,
+                expected: expected.similarity,
+                expected_dim: expected.dim,
                 found: found.similarity,
                 found_dim: found.dim,
             });
         }
-        self.journal_end = (bytes.len() - blocks.0.len()) as u64;
+        self.journal_end = (bytes.len() - blocks.len()) as u64;
         let mut header = [0; HEADER_LEN];
         let mut partial = BufReader::with_capacity(1 << 16, &self.partial);
         if partial.read_exact(&mut header).is_err() || header != FLAT.header() {
@@ -256,11 +230,11 @@ impl FlatIndexWriter {
         }
         self.partial_end = HEADER_LEN as u64;
         let mut values = Vec::new();
-        while let Some(content) = blocks.next() {
+        while let Some((content, rest)) = split_block(blocks) {
             let Some((count, expected, ids)) = parse_block(content) else {
                 break;
             };
-            let size = (count as u64).saturating_mul(self.dim as u64 * 4);
+            let size = (count as u64).saturating_mul(self.header.dim as u64 * 4);
             values.clear();
             let read = (&mut partial).take(size).read_to_end(&mut values);
             let mut checksum = self.checksum.clone();
@@ -274,7 +248,8 @@ impl FlatIndexWriter {
             }
             self.checksum = checksum;
             self.partial_end += size;
-            self.journal_end = (bytes.len() - blocks.0.len()) as u64;
+            self.journal_end = (bytes.len() - rest.len()) as u64;
+            blocks = rest;
         }
         drop(partial);
         let truncated = self.partial.set_len(self.partial_end);
@@ -289,35 +264,19 @@ impl FlatIndexWriter {
     /// If the vector has another dimension, is not finite, or is zero under cosine similarity: it
     /// is then not appended, and the writer remains usable. If the file cannot be written.
     pub fn push(&mut self, id: &str, vector: &[f32]) -> Result<(), FlatIndexWriteError> {
-        let row = self.len();
-        let (expected, found) = (self.dim, vector.len());
-        if expected != found {
-            return Err(VectorError::Dimensions {
-                row,
-                expected,
-                found,
-            }
-            .into());
-        }
-        check_vector(row, vector, self.similarity)?;
-        if self.pending.len() + 4 * self.dim > BLOCK_SIZE {
-            self.write_block()?;
+        let JournalHeader {
+            similarity, dim, ..
+        } = self.header;
+        check_vector(self.len(), dim, vector, similarity)?;
+        if self.pending.len() + 4 * dim > BLOCK_SIZE {
+            self.flush()?;
         }
         self.ids.push(id)?;
         for value in vector {
             self.pending.extend(value.to_le_bytes());
         }
         write_id(&mut self.pending_ids, id);
-        self.pending_count += 1;
         Ok(())
-    }
-
-    /// Writes pending vectors, so that they survive the end of the process.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
-    pub fn flush(&mut self) -> Result<(), FlatIndexWriteError> {
-        self.write_block()
     }
 
     /// Number of vectors, including those of the resumed index.
@@ -343,10 +302,9 @@ impl FlatIndexWriter {
     /// # Errors
     /// If the file cannot be written. An existing file at the destination is then unchanged.
     pub fn finish(mut self) -> Result<(), FlatIndexWriteError> {
-        self.write_block()?;
+        self.flush()?;
         let finished = self.complete();
         finished.map_err(|source| self.failed(source))?;
-        self.closed = true;
         let _ = fs::remove_file(&self.journal_path);
         // Syncing the directory makes the rename durable; some systems do not support it.
         let folder = self.destination.parent();
@@ -365,8 +323,8 @@ impl FlatIndexWriter {
             self.partial_end - HEADER_LEN as u64,
             self.checksum.clone().finalize(),
         );
-        let metadata = VectorMetadata::new(self.similarity, self.dim, self.ids.len());
-        write_ids_and_metadata(&mut writer, &self.ids, &metadata)?;
+        let header = &self.header;
+        write_ids_and_metadata(&mut writer, &self.ids, header.similarity, header.dim)?;
         writer.finish()?.flush()?;
         self.partial.sync_all()?;
         fs::rename(&self.partial_path, &self.destination)
@@ -377,21 +335,25 @@ impl FlatIndexWriter {
     /// # Errors
     /// If the files cannot be deleted.
     pub fn discard(mut self) -> Result<(), FlatIndexWriteError> {
-        self.closed = true;
+        self.pending.clear();
         for path in [&self.partial_path, &self.journal_path] {
             fs::remove_file(path).map_err(|source| self.failed(source))?;
         }
         Ok(())
     }
 
-    /// Writes pending vectors and their journal block.
-    fn write_block(&mut self) -> Result<(), FlatIndexWriteError> {
-        if self.pending_count == 0 {
+    /// Writes pending vectors, so that they survive the end of the process.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn flush(&mut self) -> Result<(), FlatIndexWriteError> {
+        if self.pending.is_empty() {
             return Ok(());
         }
+        let count = self.pending.len() / (4 * self.header.dim);
         let mut checksum = self.checksum.clone();
         checksum.update(&self.pending);
-        let mut content = self.pending_count.to_le_bytes().to_vec();
+        let mut content = (count as u32).to_le_bytes().to_vec();
         content.extend(checksum.clone().finalize().to_le_bytes());
         content.extend_from_slice(&self.pending_ids);
         let block = journal_block(&content);
@@ -404,7 +366,6 @@ impl FlatIndexWriter {
         self.checksum = checksum;
         self.pending.clear();
         self.pending_ids.clear();
-        self.pending_count = 0;
         Ok(())
     }
 
@@ -419,9 +380,7 @@ impl FlatIndexWriter {
 /// Writes pending vectors, for [`FlatIndexWriter::resume`].
 impl Drop for FlatIndexWriter {
     fn drop(&mut self) {
-        if !self.closed {
-            let _ = self.write_block();
-        }
+        let _ = self.flush();
     }
 }
 
@@ -437,22 +396,13 @@ fn journal_block(content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Iterator over the complete blocks of a journal. Holds the bytes after them.
-struct JournalBlocks<'a>(&'a [u8]);
-
-impl<'a> Iterator for JournalBlocks<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        let (length, rest) = self.0.split_first_chunk()?;
-        let (content, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-        let (checksum, rest) = rest.split_first_chunk()?;
-        if crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
-            return None;
-        }
-        self.0 = rest;
-        Some(content)
-    }
+/// Content of the first block of a journal, and the bytes after it. [`None`] if the block is
+/// truncated or damaged.
+fn split_block(journal: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = journal.split_first_chunk()?;
+    let (content, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    let (checksum, rest) = rest.split_first_chunk()?;
+    (crc32fast::hash(content) == u32::from_le_bytes(*checksum)).then_some((content, rest))
 }
 
 /// Number of vectors of a block, checksum of all vectors up to its end, and their ids.

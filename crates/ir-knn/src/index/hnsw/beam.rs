@@ -44,11 +44,6 @@ impl Candidate {
     fn is_unexpanded(self) -> bool {
         self.0 & 1 == 1
     }
-
-    #[inline]
-    fn set_expanded(&mut self) {
-        self.0 &= !1;
-    }
 }
 
 /// The nearest candidates, nearest first.
@@ -96,7 +91,7 @@ impl Beam {
         while let Some(candidate) = self.candidates.get_mut(self.first_unexpanded) {
             self.first_unexpanded += 1;
             if candidate.is_unexpanded() {
-                candidate.set_expanded();
+                candidate.0 &= !1;
                 return Some(candidate.node());
             }
         }

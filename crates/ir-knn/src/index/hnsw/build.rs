@@ -11,7 +11,7 @@
 
 use rayon::prelude::*;
 
-use super::beam::{Candidate, Proximity};
+use super::beam::Candidate;
 use super::codes::GraphQuery;
 use super::config::HnswConfig;
 use super::distance::NodeVectors;
@@ -46,10 +46,10 @@ pub(super) fn build_links(
     layout: &LayerLayout,
     config: &HnswConfig,
 ) -> AlignedBytes {
-    let mut links = AlignedBytes::zeros(4 * layout.total_links());
+    let mut links = AlignedBytes::zeros(4 * layout.total_links);
     huge_pages::advise(links.as_ref());
     links.as_mut().fill(0xff);
-    if layout.layers() == 0 {
+    if layout.sizes.is_empty() {
         return links;
     }
     let builder = GraphBuilder {
@@ -58,7 +58,7 @@ pub(super) fn build_links(
         ef_construction: config.ef_construction.max(config.m),
     };
     let all: &mut [u32] = bytemuck::cast_slice_mut(links.as_mut());
-    let (count, mut linked) = (layout.size(0), 1);
+    let (count, mut linked) = (layout.sizes[0], 1);
     while linked < count {
         let batch = (linked / LINKED_PER_BATCH).clamp(1, count - linked);
         builder.link_batch(linked, batch, all);
@@ -123,12 +123,7 @@ impl GraphBuilder<'_> {
         scratch: &mut BuildScratch,
     ) -> Vec<Vec<u32>> {
         let top = self.layout.top_layer(node);
-        let BuildScratch {
-            search: buffers,
-            query,
-            other,
-            ..
-        } = scratch;
+        let (query, buffers) = (&mut scratch.query, &mut scratch.search);
         self.vectors.set_query_to_node(node, query);
         search.descend(query, top, buffers);
         let mut layers = vec![Vec::new(); top + 1];
@@ -136,7 +131,8 @@ impl GraphBuilder<'_> {
             buffers.beam.widen(self.ef_construction);
             search.search_layer(query, layer, buffers);
             let candidates = buffers.beam.candidates();
-            layers[layer] = self.select_neighbors(node, candidates, self.layout.m(), other);
+            let max = self.layout.m;
+            layers[layer] = self.select_neighbors(node, candidates, max, &mut scratch.other);
         }
         layers
     }
@@ -155,22 +151,14 @@ impl GraphBuilder<'_> {
         if neighbors.len() <= max {
             return neighbors;
         }
-        let BuildScratch {
-            query,
-            other,
-            candidates,
-            ..
-        } = scratch;
+        let (query, candidates) = (&mut scratch.query, &mut scratch.candidates);
         self.vectors.set_query_to_node(node, query);
-        let mut sums = vec![0; neighbors.len()];
-        let mut proximities = vec![Proximity::default(); neighbors.len()];
-        self.vectors
-            .proximities(query, &neighbors, &mut sums, &mut proximities);
+        let proximities = self.vectors.proximities(query, &neighbors);
         candidates.clear();
-        let pairs = proximities.into_iter().zip(neighbors);
-        candidates.extend(pairs.map(|(proximity, node)| Candidate::new(proximity, node)));
+        let pairs = proximities.iter().zip(neighbors);
+        candidates.extend(pairs.map(|(&proximity, node)| Candidate::new(proximity, node)));
         candidates.sort_unstable_by(|one, other| other.cmp(one));
-        self.select_neighbors(node, candidates, max, other)
+        self.select_neighbors(node, candidates, max, &mut scratch.other)
     }
 
     /// Selects, among candidates sorted by proximity, those that are nearer to `node` than to any
@@ -183,7 +171,6 @@ impl GraphBuilder<'_> {
         query: &mut GraphQuery,
     ) -> Vec<u32> {
         const CHUNK: usize = 8;
-        let (mut sums, mut proximities) = ([0; CHUNK], [Proximity::default(); CHUNK]);
         let mut selected: Vec<u32> = Vec::with_capacity(max);
         for candidate in candidates {
             if selected.len() == max {
@@ -193,8 +180,7 @@ impl GraphBuilder<'_> {
             self.vectors.set_query_to_node(candidate, query);
             let to_node = self.vectors.proximity(query, node);
             let is_diverse = selected.chunks(CHUNK).all(|some| {
-                let (sums, proximities) = (&mut sums[..some.len()], &mut proximities[..some.len()]);
-                self.vectors.proximities(query, some, sums, proximities);
+                let proximities = self.vectors.proximities(query, some);
                 proximities.iter().all(|proximity| *proximity < to_node)
             });
             if is_diverse {
@@ -207,7 +193,7 @@ impl GraphBuilder<'_> {
     /// Links nodes of the lowest layer that are unreachable from the first node, as far as
     /// reachable nodes have free links.
     fn connect(&self, links: &mut [u32]) {
-        let count = self.layout.size(0);
+        let count = self.layout.sizes[0];
         let mut reached = vec![false; count];
         let mut scratch = BuildScratch::default();
         self.mark_reachable(links, 0, &mut reached);
@@ -216,11 +202,7 @@ impl GraphBuilder<'_> {
                 continue;
             }
             let search = self.graph_search(links, count);
-            let BuildScratch {
-                search: buffers,
-                query,
-                ..
-            } = &mut scratch;
+            let (query, buffers) = (&mut scratch.query, &mut scratch.search);
             self.vectors.set_query_to_node(node, query);
             search.descend(query, 0, buffers);
             buffers.beam.widen(self.ef_construction);

@@ -41,23 +41,21 @@ pub(super) struct GraphQuery {
     bias: f32,
     /// The query in f64, if nodes have no codes.
     pub(super) wide: WideQuery,
-}
-
-/// Reference frame of the codes.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CodeFrame<'a> {
-    pub(super) cpu: Cpu,
-    pub(super) similarity: VectorSimilarity,
-    pub(super) centroid: &'a [f32],
-    /// The largest scale, the unit of the others.
-    pub(super) step: f64,
+    /// Products with the codes of some nodes.
+    sums: Vec<i32>,
+    /// Proximities of the same nodes.
+    pub(super) proximities: Vec<Proximity>,
 }
 
 /// Codes of all nodes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NodeCodes<'a> {
-    pub(super) frame: CodeFrame<'a>,
-    pub(super) bytes: &'a [u8],
+    pub(super) cpu: Cpu,
+    pub(super) similarity: VectorSimilarity,
+    pub(super) centroid: &'a [f32],
+    /// The largest scale, the unit of the others.
+    pub(super) step: f64,
+    pub(super) records: &'a [u8],
 }
 
 /// Number of vectors that determine the centroid.
@@ -194,16 +192,6 @@ pub(super) fn encode_nodes<'r>(
     (records, largest)
 }
 
-impl GraphQuery {
-    /// Completes a query whose codes are set.
-    fn finish(&mut self, size: usize, bias: f32) {
-        let sum: i32 = self.codes.iter().map(|&code| i32::from(code)).sum();
-        self.codes.resize(size, 0);
-        self.initial_sum = -128 * sum;
-        self.bias = bias;
-    }
-}
-
 /// Factor of the bias for a query of the given scale, clamped to remain finite.
 fn bias_factor(scale: f64) -> f32 {
     (1.0 / scale.clamp(1e-18, 1e18)) as f32
@@ -211,11 +199,11 @@ fn bias_factor(scale: f64) -> f32 {
 
 impl<'a> NodeCodes<'a> {
     fn size(self) -> usize {
-        record_size(self.frame.centroid.len())
+        record_size(self.centroid.len())
     }
 
     fn record(self, node: u32) -> &'a [u8] {
-        &self.bytes[node as usize * self.size()..][..self.size()]
+        &self.records[node as usize * self.size()..][..self.size()]
     }
 
     /// Scale and bias of a node.
@@ -231,58 +219,57 @@ impl<'a> NodeCodes<'a> {
 
     /// Quantizes a validated query.
     pub(super) fn query(self, vector: &[f32]) -> GraphQuery {
-        let CodeFrame {
-            cpu,
-            similarity,
-            centroid,
-            step,
-        } = self.frame;
-        let subtract_centroid = similarity != VectorSimilarity::InnerProduct;
-        let mut codes = vec![0; centroid.len()];
-        let stats = NodeEncoder::new(cpu, similarity, centroid).encode(
-            vector,
-            subtract_centroid,
-            &mut codes,
-        );
-        let mut query = GraphQuery {
-            codes: codes.iter().map(|&code| (code ^ 0x80) as i8).collect(),
-            ..GraphQuery::default()
-        };
+        let subtract_centroid = self.similarity != VectorSimilarity::InnerProduct;
+        let mut codes = vec![0; self.centroid.len()];
+        let mut encoder = NodeEncoder::new(self.cpu, self.similarity, self.centroid);
+        let stats = encoder.encode(vector, subtract_centroid, &mut codes);
         let bias = if subtract_centroid {
-            bias_factor(stats.scale / step)
+            bias_factor(stats.scale / self.step)
         } else {
             0.0
         };
-        query.finish(self.size(), bias);
+        let mut query = GraphQuery::default();
+        self.set_query(&codes, bias, &mut query);
         query
     }
 
     /// Replaces the query by a node's codes.
     pub(super) fn set_query_to_node(self, node: u32, query: &mut GraphQuery) {
-        let codes = &self.record(node)[..self.frame.centroid.len()];
+        let codes = &self.record(node)[..self.centroid.len()];
+        let (scale, _) = self.stats(node);
+        self.set_query(codes, bias_factor(f64::from(scale)), query);
+    }
+
+    /// Replaces the query by codes to which 128 is added, and reuses its buffers.
+    fn set_query(self, codes: &[u8], bias: f32, query: &mut GraphQuery) {
         query.codes.clear();
         query
             .codes
             .extend(codes.iter().map(|&code| (code ^ 0x80) as i8));
-        let (scale, _) = self.stats(node);
-        query.finish(self.size(), bias_factor(f64::from(scale)));
+        let sum: i32 = query.codes.iter().map(|&code| i32::from(code)).sum();
+        query.codes.resize(self.size(), 0);
+        query.initial_sum = -128 * sum;
+        query.bias = bias;
     }
 
-    /// Proximities of some nodes. `sums` and `proximities` are at least as long as `nodes`.
-    pub(super) fn proximities(
+    /// Proximities of some nodes.
+    pub(super) fn proximities<'q>(
         self,
-        query: &GraphQuery,
+        query: &'q mut GraphQuery,
         nodes: &[u32],
-        sums: &mut [i32],
-        proximities: &mut [Proximity],
-    ) {
-        self.frame
-            .cpu
-            .dot_records(self.bytes, nodes, &query.codes, sums);
-        for ((proximity, &node), &sum) in proximities.iter_mut().zip(nodes).zip(&*sums) {
+    ) -> &'q [Proximity] {
+        if query.sums.len() < nodes.len() {
+            query.sums.resize(nodes.len(), 0);
+        }
+        self.cpu
+            .dot_records(self.records, nodes, &query.codes, &mut query.sums);
+        query.proximities.clear();
+        let products = nodes.iter().zip(&query.sums);
+        query.proximities.extend(products.map(|(&node, &sum)| {
             let (scale, bias) = self.stats(node);
             let value = sum.wrapping_add(query.initial_sum) as f32 * scale + query.bias * bias;
-            *proximity = Proximity::new(value);
-        }
+            Proximity::new(value)
+        }));
+        &query.proximities
     }
 }

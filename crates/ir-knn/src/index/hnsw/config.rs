@@ -37,25 +37,10 @@ impl Default for HnswConfig {
 }
 
 impl HnswConfig {
-    /// Sets the number of links per new node.
-    #[must_use]
-    pub const fn with_m(mut self, m: usize) -> Self {
-        self.m = m;
-        self
-    }
-
-    /// Sets the beam width of construction.
-    #[must_use]
-    pub const fn with_ef_construction(mut self, ef_construction: usize) -> Self {
-        self.ef_construction = ef_construction;
-        self
-    }
-
-    /// Sets the seed of the linking order.
-    #[must_use]
-    pub const fn with_seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
+    ir_core::setters! {
+        with_m: m, usize;
+        with_ef_construction: ef_construction, usize;
+        with_seed: seed, u64;
     }
 
     pub(super) fn validate(&self) -> Result<(), HnswError> {

@@ -5,13 +5,10 @@
 //! measures this on a sample of vectors: the fraction of exact nearest neighbors among the nearest
 //! by code.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use ir_core::{Retriever, Search};
 use rayon::prelude::*;
 
-use super::beam::{Candidate, Proximity};
+use super::beam::{Beam, Candidate, Proximity};
 use super::codes::{GraphQuery, NodeCodes};
 use super::documents::NodeDocuments;
 use crate::index::flat::FlatIndex;
@@ -47,19 +44,18 @@ impl<'a> ExactVectors<'a> {
         self.flat.vector(self.documents.first(node as usize))
     }
 
-    fn set_query(self, vector: &[f32], query: &mut GraphQuery) {
-        query.wide.set(self.flat.cpu(), vector);
-    }
-
     /// Exact scores as proximities.
-    fn proximities(self, query: &GraphQuery, nodes: &[u32], proximities: &mut [Proximity]) {
-        for (at, (proximity, &node)) in proximities.iter_mut().zip(nodes).enumerate() {
+    fn proximities<'q>(self, query: &'q mut GraphQuery, nodes: &[u32]) -> &'q [Proximity] {
+        let (similarity, cpu) = (self.flat.similarity(), self.flat.cpu());
+        query.proximities.clear();
+        for (at, &node) in nodes.iter().enumerate() {
             if let Some(&next) = nodes.get(at + 2) {
                 prefetch(bytemuck::cast_slice(self.get(next)));
             }
-            let (similarity, cpu) = (self.flat.similarity(), self.flat.cpu());
-            *proximity = Proximity::new(similarity.score(cpu, &query.wide, self.get(node)));
+            let score = similarity.score(cpu, &query.wide, self.get(node));
+            query.proximities.push(Proximity::new(score));
         }
+        &query.proximities
     }
 }
 
@@ -70,7 +66,7 @@ impl NodeVectors<'_> {
             Self::Coded(codes) => codes.query(vector),
             Self::Exact(vectors) => {
                 let mut query = GraphQuery::default();
-                vectors.set_query(vector, &mut query);
+                query.wide.set(vectors.flat.cpu(), vector);
                 query
             }
         }
@@ -80,55 +76,48 @@ impl NodeVectors<'_> {
     pub(super) fn set_query_to_node(self, node: u32, query: &mut GraphQuery) {
         match self {
             Self::Coded(codes) => codes.set_query_to_node(node, query),
-            Self::Exact(vectors) => vectors.set_query(vectors.get(node), query),
+            Self::Exact(vectors) => query.wide.set(vectors.flat.cpu(), vectors.get(node)),
         }
     }
 
-    /// Proximities of several nodes. `sums` and `proximities` are at least as long as `nodes`.
+    /// Proximities of some nodes.
     #[inline]
-    pub(super) fn proximities(
+    pub(super) fn proximities<'q>(
         self,
-        query: &GraphQuery,
+        query: &'q mut GraphQuery,
         nodes: &[u32],
-        sums: &mut [i32],
-        proximities: &mut [Proximity],
-    ) {
+    ) -> &'q [Proximity] {
         match self {
-            Self::Coded(codes) => codes.proximities(query, nodes, sums, proximities),
-            Self::Exact(vectors) => vectors.proximities(query, nodes, proximities),
+            Self::Coded(codes) => codes.proximities(query, nodes),
+            Self::Exact(vectors) => vectors.proximities(query, nodes),
         }
     }
 
     /// Proximity of one node.
-    pub(super) fn proximity(self, query: &GraphQuery, node: u32) -> Proximity {
-        let (mut sum, mut proximity) = ([0], [Proximity::default()]);
-        self.proximities(query, &[node], &mut sum, &mut proximity);
-        proximity[0]
+    pub(super) fn proximity(self, query: &mut GraphQuery, node: u32) -> Proximity {
+        self.proximities(query, &[node])[0]
     }
 }
 
-/// Whether exact nearest neighbors are nearest by code too.
-pub(super) fn codes_are_faithful(codes: NodeCodes<'_>, vectors: ExactVectors<'_>) -> bool {
-    // If exact scores exceed the range of f32, only codes can order nodes.
-    code_recall(codes, vectors).is_none_or(|recall| recall >= MIN_CODE_RECALL)
-}
-
-/// Fraction of the exact nearest documents of sampled nodes that codes find. Documents that are as
+/// Whether codes find enough of the exact nearest documents of sampled nodes. Documents that are as
 /// near as the last of them count as found.
-fn code_recall(codes: NodeCodes<'_>, vectors: ExactVectors<'_>) -> Option<f64> {
+pub(super) fn codes_are_faithful(codes: NodeCodes<'_>, vectors: ExactVectors<'_>) -> bool {
     let ExactVectors { flat, documents } = vectors;
     let count = documents.nodes();
     // Nodes are in random order.
     let sample = 0..count.min(SAMPLE_SIZE) as u32;
     let k = NEIGHBORS.min(flat.len());
     if k == 0 {
-        return None;
+        return true;
     }
     let queries: Vec<(&[f32], Search<'_>)> = sample
         .clone()
         .map(|node| (vectors.get(node), Search::top(k)))
         .collect();
-    let exact = flat.search_batch(&queries).ok()?;
+    let Ok(exact) = flat.search_batch(&queries) else {
+        // If exact scores exceed the range of f32, only codes can order nodes.
+        return true;
+    };
     let found: usize = (sample.clone(), exact)
         .into_par_iter()
         .map(|(node, exact)| {
@@ -139,6 +128,9 @@ fn code_recall(codes: NodeCodes<'_>, vectors: ExactVectors<'_>) -> Option<f64> {
                     .score(flat.cpu(), &wide, vectors.get(other))
             };
             let found = nearest_by_code(codes, node, count)
+                .candidates()
+                .iter()
+                .map(|candidate| candidate.node())
                 .filter(|&other| score(other) >= last)
                 .map(|other| documents.get(other as usize).len())
                 .sum::<usize>();
@@ -146,25 +138,21 @@ fn code_recall(codes: NodeCodes<'_>, vectors: ExactVectors<'_>) -> Option<f64> {
         })
         .sum();
     let all = sample.len() * k;
-    Some(found as f64 / all as f64)
+    found as f64 / all as f64 >= MIN_CODE_RECALL
 }
 
-fn nearest_by_code(codes: NodeCodes<'_>, node: u32, count: usize) -> impl Iterator<Item = u32> {
+fn nearest_by_code(codes: NodeCodes<'_>, node: u32, count: usize) -> Beam {
     const CHUNK: usize = 256;
     let mut query = GraphQuery::default();
     codes.set_query_to_node(node, &mut query);
-    let (mut sums, mut proximities) = ([0; CHUNK], [Proximity::default(); CHUNK]);
-    let mut best: BinaryHeap<Reverse<Candidate>> = BinaryHeap::new();
+    let mut nearest = Beam::default();
+    nearest.clear(CODE_NEIGHBORS);
     let all: Vec<u32> = (0..count as u32).collect();
     for nodes in all.chunks(CHUNK) {
-        let (sums, proximities) = (&mut sums[..nodes.len()], &mut proximities[..nodes.len()]);
-        codes.proximities(&query, nodes, sums, proximities);
-        for (&other, &proximity) in nodes.iter().zip(&*proximities) {
-            best.push(Reverse(Candidate::new(proximity, other)));
-            if best.len() > CODE_NEIGHBORS {
-                best.pop();
-            }
+        let proximities = codes.proximities(&mut query, nodes);
+        for (&other, &proximity) in nodes.iter().zip(proximities) {
+            nearest.push(Candidate::new(proximity, other));
         }
     }
-    best.into_iter().map(|candidate| candidate.0.node())
+    nearest
 }

@@ -73,9 +73,9 @@ impl NodeDocuments {
 
     pub(super) fn from_file(file: &VectorFile, nodes: usize) -> Result<Self, OpenIndexError> {
         let documents = file.metadata.documents;
-        let each_once = "every document once";
+        let (each_once, each_node) = ("every document once", "an offset for every node");
         let size = documents.checked_mul(4);
-        let order = file.section(section::NODE_DOCUMENTS, size, each_once)?;
+        let order = file.section_with_len(section::NODE_DOCUMENTS, size, each_once)?;
         let order = NumberBuffer::from_section(order);
         let mut is_assigned = vec![false; documents];
         for &doc in order.get() {
@@ -86,7 +86,7 @@ impl NodeDocuments {
         }
         let starts = if file.has(section::NODE_STARTS) {
             let size = nodes.checked_add(1).and_then(|n| n.checked_mul(4));
-            let starts = file.section(section::NODE_STARTS, size, "an offset for every node")?;
+            let starts = file.section_with_len(section::NODE_STARTS, size, each_node)?;
             let starts = NumberBuffer::<u32>::from_section(starts);
             let all = starts.get();
             let is_covering = all.first() == Some(&0) && all.last() == Some(&(documents as u32));
@@ -97,7 +97,7 @@ impl NodeDocuments {
         } else if nodes == documents {
             NumberBuffer::Owned(Vec::new())
         } else {
-            return Err(file.malformed(section::NODE_STARTS, "an offset for every node"));
+            return Err(file.malformed(section::NODE_STARTS, each_node));
         };
         Ok(Self { order, starts })
     }

@@ -9,20 +9,22 @@ use std::ops::Range;
 pub(super) const NO_LINK: u32 = u32::MAX;
 
 /// Positions of the links of all layers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct LayerLayout {
-    m: usize,
+    /// Number of links of a new node.
+    pub(super) m: usize,
     /// Number of nodes of each layer, the lowest first.
-    sizes: Vec<usize>,
+    pub(super) sizes: Vec<usize>,
     /// Offset of each layer's links.
     starts: Vec<usize>,
-    total: usize,
+    /// Number of links of all nodes in all layers, with padding.
+    pub(super) total_links: usize,
 }
 
 impl LayerLayout {
     /// Layers of `count` nodes. [`None`] if the number of links overflows.
     pub(super) fn new(count: usize, m: usize) -> Option<Self> {
-        let (mut sizes, mut starts, mut total) = (Vec::new(), Vec::new(), 0_usize);
+        let (mut sizes, mut starts, mut total_links) = (Vec::new(), Vec::new(), 0_usize);
         let mut size = count;
         while size > 0 && m > 1 {
             let width = if sizes.is_empty() {
@@ -31,35 +33,16 @@ impl LayerLayout {
                 m
             };
             sizes.push(size);
-            starts.push(total);
-            total = total.checked_add(size.checked_mul(width)?)?;
+            starts.push(total_links);
+            total_links = total_links.checked_add(size.checked_mul(width)?)?;
             size /= m;
         }
         Some(Self {
             m,
             sizes,
             starts,
-            total,
+            total_links,
         })
-    }
-
-    /// Number of links of a new node.
-    pub(super) fn m(&self) -> usize {
-        self.m
-    }
-
-    /// Maximum number of links of all nodes in all layers.
-    pub(super) fn total_links(&self) -> usize {
-        self.total
-    }
-
-    pub(super) fn layers(&self) -> usize {
-        self.sizes.len()
-    }
-
-    /// Number of nodes of a layer.
-    pub(super) fn size(&self, layer: usize) -> usize {
-        self.sizes[layer]
     }
 
     /// Maximum number of links of a node.
@@ -93,7 +76,7 @@ impl<'a> HnswGraph<'a> {
     /// damaged file links to.
     #[inline]
     pub(super) fn links(self, layer: usize, node: u32) -> &'a [u32] {
-        if node as usize >= self.layout.size(layer) {
+        if node as usize >= self.layout.sizes[layer] {
             return &[];
         }
         &self.links[self.layout.range(layer, node)]

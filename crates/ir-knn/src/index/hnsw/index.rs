@@ -1,22 +1,22 @@
 //! The HNSW index: building, saving, opening.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ir_core::DocIds;
 use ir_core::store::{OpenIndexError, Verify};
 use serde::{Deserialize, Serialize};
 
 use super::build;
-use super::codes::{CodeFrame, NodeCodes, centroid, encode_nodes, record_size};
+use super::codes::{NodeCodes, centroid, encode_nodes, record_size};
 use super::config::{HnswConfig, HnswError};
 use super::distance::{ExactVectors, NodeVectors, codes_are_faithful};
 use super::documents::NodeDocuments;
 use super::graph::{HnswGraph, LayerLayout};
 use super::search::{GraphSearch, MAX_NODES, SearchScratch};
-use crate::index::buffer::{ByteBuffer, NumberBuffer};
+use crate::index::buffer::NumberBuffer;
 use crate::index::error::SaveVectorIndexError;
-use crate::index::file::{HNSW, VectorFile, section, write_file, write_json};
+use crate::index::file::{HNSW, VectorFile, json, section, write_file, write_json};
 use crate::index::flat::FlatIndex;
 use crate::index::similarity::VectorSimilarity;
 use crate::simd::MAX_DIM;
@@ -69,7 +69,6 @@ pub(super) struct Inner {
     layout: LayerLayout,
     links: NumberBuffer<u32>,
     pub(super) documents: NodeDocuments,
-    file: Option<VectorFile>,
     /// One per concurrent search.
     scratches: Mutex<Vec<SearchScratch>>,
 }
@@ -80,7 +79,7 @@ struct GraphMetadata {
     config: HnswConfig,
     /// Number of distinct vectors.
     nodes: usize,
-    /// [`CodeFrame::step`]; [`None`] if there are no codes.
+    /// [`NodeCodes::step`]; [`None`] if there are no codes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     step: Option<f64>,
 }
@@ -90,19 +89,18 @@ struct GraphMetadata {
 struct HnswCodes {
     centroid: NumberBuffer<f32>,
     step: f64,
-    records: ByteBuffer,
+    records: NumberBuffer<u8>,
 }
 
 impl HnswCodes {
     fn view(&self, flat: &FlatIndex) -> NodeCodes<'_> {
-        let frame = CodeFrame {
+        NodeCodes {
             cpu: flat.cpu(),
             similarity: flat.similarity(),
             centroid: self.centroid.get(),
             step: self.step,
-        };
-        let bytes = self.records.as_ref();
-        NodeCodes { frame, bytes }
+            records: self.records.get(),
+        }
     }
 }
 
@@ -122,22 +120,19 @@ impl HnswIndex {
             });
         }
         let documents = NodeDocuments::new(&flat, config.seed);
-        let too_many = |found| HnswError::Vectors {
-            max: MAX_NODES,
-            found,
-        };
         let count = documents.nodes();
-        if count > MAX_NODES {
-            return Err(too_many(count));
-        }
-        let layout = LayerLayout::new(count, config.m).ok_or_else(|| too_many(count))?;
+        let layout = LayerLayout::new(count, config.m).filter(|_| count <= MAX_NODES);
+        let layout = layout.ok_or(HnswError::Vectors {
+            max: MAX_NODES,
+            found: count,
+        })?;
         let vector = |node: usize| flat.vector(documents.first(node));
         let centroid = centroid(similarity, dim, count, vector);
         let (records, step) = encode_nodes(cpu, similarity, &centroid, count, vector);
         let codes = HnswCodes {
             centroid: NumberBuffer::Owned(centroid),
             step,
-            records: ByteBuffer::Owned(records),
+            records: NumberBuffer::Aligned(records),
         };
         let exact = ExactVectors {
             flat: &flat,
@@ -156,7 +151,6 @@ impl HnswIndex {
             layout,
             links: NumberBuffer::Aligned(links),
             documents,
-            file: None,
             scratches: Mutex::default(),
         }))
     }
@@ -184,8 +178,8 @@ impl HnswIndex {
     /// # Errors
     /// If the file cannot be written. An existing file at `path` is then unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveVectorIndexError> {
-        let (path, inner) = (path.as_ref(), &*self.inner);
-        write_file(&HNSW, path, |writer| {
+        let inner = &*self.inner;
+        write_file(&HNSW, path.as_ref(), |writer| {
             inner.flat.write_sections(writer)?;
             let metadata = GraphMetadata {
                 config: inner.config,
@@ -195,12 +189,11 @@ impl HnswIndex {
             write_json(writer, section::GRAPH, &metadata)?;
             if let Some(codes) = &inner.codes {
                 writer.section(section::CENTROID, &codes.centroid.to_bytes())?;
-                writer.section(section::NODE_CODES, codes.records.as_ref())?;
+                writer.section(section::NODE_CODES, codes.records.get())?;
             }
             writer.section(section::LINKS, &inner.links.to_bytes())?;
             inner.documents.write(writer)
         })
-        .map_err(SaveVectorIndexError::with_path(path))
     }
 
     /// Opens a saved index by mapping it into memory, without copying vectors or graph. Verifies
@@ -229,7 +222,7 @@ impl HnswIndex {
             config,
             nodes,
             step,
-        } = file.json(section::GRAPH)?;
+        } = json(&file, section::GRAPH)?;
         let malformed = || file.malformed(section::GRAPH, "the parameters of a graph");
         let is_valid = config.validate().is_ok()
             && nodes <= MAX_NODES
@@ -242,18 +235,20 @@ impl HnswIndex {
         let layout = LayerLayout::new(nodes, config.m).ok_or_else(malformed)?;
         let codes = |step| {
             let size = flat.dim().checked_mul(4);
-            let centroid = file.section(section::CENTROID, size, "a number per dimension")?;
+            let centroid =
+                file.section_with_len(section::CENTROID, size, "a number per dimension")?;
             let size = nodes.checked_mul(record_size(flat.dim()));
-            let records = file.section(section::NODE_CODES, size, "codes for every node")?;
+            let expected = "codes for every node";
+            let records = file.section_with_len(section::NODE_CODES, size, expected)?;
             Ok::<_, OpenIndexError>(HnswCodes {
                 centroid: NumberBuffer::from_section(centroid),
                 step,
-                records: ByteBuffer::Mapped(records),
+                records: NumberBuffer::from_section(records),
             })
         };
         let codes = step.map(codes).transpose()?;
-        let size = layout.total_links().checked_mul(4);
-        let links = file.section(section::LINKS, size, "the links of every node")?;
+        let size = layout.total_links.checked_mul(4);
+        let links = file.section_with_len(section::LINKS, size, "the links of every node")?;
         Ok(Self::from(Inner {
             flat,
             config,
@@ -261,7 +256,6 @@ impl HnswIndex {
             layout,
             links: NumberBuffer::from_section(links),
             documents,
-            file: Some(file),
             scratches: Mutex::default(),
         }))
     }
@@ -279,15 +273,12 @@ impl HnswIndex {
     }
 
     /// Verifies the checksums of all sections, also those that [`Verify::SmallSections`] skipped.
-    /// Does nothing for an index that was not opened from a file.
+    /// Does nothing for an index of vectors in memory.
     ///
     /// # Errors
     /// If a checksum differs.
     pub fn verify(&self) -> Result<(), OpenIndexError> {
-        match &self.inner.file {
-            Some(file) => file.verify(),
-            None => Ok(()),
-        }
+        self.inner.flat.verify()
     }
 }
 
@@ -320,9 +311,9 @@ impl Inner {
 
     /// Runs a closure with an exclusive scratch buffer.
     pub(super) fn with_scratch<T>(&self, run: impl FnOnce(&mut SearchScratch) -> T) -> T {
-        let locked = || match self.scratches.lock() {
-            Ok(scratches) => scratches,
-            Err(poisoned) => poisoned.into_inner(),
+        let locked = || {
+            let scratches = self.scratches.lock();
+            scratches.unwrap_or_else(PoisonError::into_inner)
         };
         let mut scratch = locked().pop().unwrap_or_default();
         let found = run(&mut scratch);

@@ -1,6 +1,6 @@
 //! Search in the graph.
 
-use super::beam::{Beam, Candidate, Proximity};
+use super::beam::{Beam, Candidate};
 use super::codes::GraphQuery;
 use super::distance::NodeVectors;
 use super::graph::{HnswGraph, NO_LINK};
@@ -17,8 +17,6 @@ pub(super) struct SearchScratch {
     stamps: Vec<u8>,
     stamp: u8,
     nodes: Vec<u32>,
-    sums: Vec<i32>,
-    proximities: Vec<Proximity>,
 }
 
 impl SearchScratch {
@@ -58,11 +56,11 @@ pub(super) struct GraphSearch<'a> {
 impl GraphSearch<'_> {
     /// Descends greedily from the top layer through the layers above `layer`, and leaves the
     /// nearest node found in the beam. The graph has at least one node.
-    pub(super) fn descend(self, query: &GraphQuery, layer: usize, scratch: &mut SearchScratch) {
+    pub(super) fn descend(self, query: &mut GraphQuery, layer: usize, scratch: &mut SearchScratch) {
         scratch.beam.clear(1);
         let entry = Candidate::new(self.vectors.proximity(query, 0), 0);
         scratch.beam.push(entry);
-        for above in (layer + 1..self.graph.layout.layers()).rev() {
+        for above in (layer + 1..self.graph.layout.sizes.len()).rev() {
             self.search_layer(query, above, scratch);
         }
     }
@@ -70,7 +68,7 @@ impl GraphSearch<'_> {
     /// Fills the beam with the nodes of a layer nearest to the query, starting from its candidates.
     pub(super) fn search_layer(
         self,
-        query: &GraphQuery,
+        query: &mut GraphQuery,
         layer: usize,
         scratch: &mut SearchScratch,
     ) {
@@ -93,21 +91,9 @@ impl GraphSearch<'_> {
             if let Some(next) = scratch.beam.peek() {
                 prefetch(bytemuck::cast_slice(self.graph.links(layer, next)));
             }
-            let SearchScratch {
-                beam,
-                nodes,
-                sums,
-                proximities,
-                ..
-            } = scratch;
-            if sums.len() < nodes.len() {
-                sums.resize(nodes.len(), 0);
-                proximities.resize(nodes.len(), Proximity::default());
-            }
-            let sums = &mut sums[..nodes.len()];
-            self.vectors.proximities(query, nodes, sums, proximities);
-            for (&node, &proximity) in nodes.iter().zip(&*proximities) {
-                beam.push(Candidate::new(proximity, node));
+            let proximities = self.vectors.proximities(query, &scratch.nodes);
+            for (&node, &proximity) in scratch.nodes.iter().zip(proximities) {
+                scratch.beam.push(Candidate::new(proximity, node));
             }
         }
     }

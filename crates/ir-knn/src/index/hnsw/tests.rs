@@ -32,9 +32,9 @@ fn graph_is_connected_and_has_valid_links() {
             let config = HnswConfig::default().with_ef_construction(50).with_m(6);
             let index = HnswIndex::new(flat, &config).unwrap();
             let graph = index.inner.graph_search().graph;
-            assert!(graph.layout.layers() > 3);
-            for layer in 0..graph.layout.layers() {
-                let size = graph.layout.size(layer) as u32;
+            assert!(graph.layout.sizes.len() > 3);
+            for layer in 0..graph.layout.sizes.len() {
+                let size = graph.layout.sizes[layer] as u32;
                 for node in 0..size {
                     let mut links: Vec<u32> = graph.neighbors(layer, node).collect();
                     assert!(links.iter().all(|&other| other < size && other != node));
@@ -44,7 +44,7 @@ fn graph_is_connected_and_has_valid_links() {
                     assert_eq!(links.len(), count, "a duplicate link");
                 }
             }
-            let mut reached = vec![false; graph.layout.size(0)];
+            let mut reached = vec![false; graph.layout.sizes[0]];
             let (mut rest, mut count) = (vec![0], 0);
             while let Some(node) = rest.pop() {
                 if !std::mem::replace(&mut reached[node as usize], true) {

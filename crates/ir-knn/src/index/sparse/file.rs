@@ -6,25 +6,10 @@ use ir_core::store::{OpenIndexError, Verify};
 
 use super::index::{CsrStorage, SparseIndex};
 use super::search::CsrView;
-use crate::index::buffer::{LittleEndian, NumberBuffer};
+use crate::index::buffer::NumberBuffer;
 use crate::index::error::SaveVectorIndexError;
-use crate::index::file::{
-    SPARSE, VectorFile, VectorMetadata, section, write_file, write_ids_and_metadata,
-};
+use crate::index::file::{SPARSE, VectorFile, section, write_file, write_ids_and_metadata};
 use crate::index::similarity::VectorSimilarity;
-
-/// Sections of the matrix in CSR format: row lengths, column indices, values.
-const ROWS: [&str; 3] = [
-    section::ROW_LENGTHS,
-    section::ROW_COLUMNS,
-    section::ROW_VALUES,
-];
-/// Sections of the matrix in CSC format: column lengths, row indices, values.
-const COLUMNS: [&str; 3] = [
-    section::COLUMN_LENGTHS,
-    section::COLUMN_ROWS,
-    section::COLUMN_VALUES,
-];
 
 impl SparseIndex {
     /// Saves the index to one file by an atomic write.
@@ -32,20 +17,21 @@ impl SparseIndex {
     /// # Errors
     /// If the file cannot be written. An existing file at `path` is then unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveVectorIndexError> {
-        let (path, inner) = (path.as_ref(), &*self.inner);
-        write_file(&SPARSE, path, |writer| {
-            for (matrix, names) in [(&inner.rows, ROWS), (&inner.columns, COLUMNS)] {
-                let [lengths, indices, values] = names;
+        let inner = &*self.inner;
+        write_file(&SPARSE, path.as_ref(), |writer| {
+            let matrices = [
+                (&inner.rows, section::ROWS),
+                (&inner.columns, section::COLUMNS),
+            ];
+            for (matrix, [lengths, indices, values]) in matrices {
                 let counts = matrix.starts.windows(2).map(|pair| pair[1] - pair[0]);
                 let counts: Vec<u32> = counts.map(|count| count as u32).collect();
                 writer.section(lengths, &NumberBuffer::Owned(counts).to_bytes())?;
                 writer.section(indices, &matrix.indices.to_bytes())?;
                 writer.section(values, &matrix.values.to_bytes())?;
             }
-            let metadata = VectorMetadata::new(inner.similarity, inner.dim, inner.ids.len());
-            write_ids_and_metadata(writer, &inner.ids, &metadata)
+            write_ids_and_metadata(writer, &inner.ids, inner.similarity, inner.dim)
         })
-        .map_err(SaveVectorIndexError::with_path(path))
     }
 
     /// Opens a saved index by mapping it into memory, without copying the vectors. Verifies all
@@ -73,22 +59,18 @@ impl SparseIndex {
 }
 
 fn read_index(file: &VectorFile) -> Result<SparseIndex, OpenIndexError> {
-    let VectorMetadata {
-        similarity,
-        dim,
-        documents,
-        ..
-    } = file.metadata;
-    let rows = read_matrix(file, documents, dim, ROWS)?;
-    let columns = read_matrix(file, dim, documents, COLUMNS)?;
+    let metadata = &file.metadata;
+    let (dim, documents) = (metadata.dim, metadata.documents);
+    let rows = read_matrix(file, documents, dim, section::ROWS)?;
+    let columns = read_matrix(file, dim, documents, section::COLUMNS)?;
     if columns.values.get().len() != rows.values.get().len() {
-        return Err(file.malformed(section::COLUMN_ROWS, "every value once"));
+        return Err(file.malformed(section::COLUMNS[1], "every value once"));
     }
     let is_zero = |pair: &[usize]| pair[0] == pair[1];
-    if similarity == VectorSimilarity::Cosine && rows.starts.windows(2).any(is_zero) {
-        return Err(file.malformed(section::ROW_VALUES, "nonzero vectors"));
+    if metadata.similarity == VectorSimilarity::Cosine && rows.starts.windows(2).any(is_zero) {
+        return Err(file.malformed(section::ROWS[2], "nonzero vectors"));
     }
-    let ids = file.ids()?;
+    let (ids, similarity) = (file.ids()?, metadata.similarity);
     Ok(SparseIndex::from_matrices(
         similarity, dim, ids, rows, columns,
     ))
@@ -101,21 +83,22 @@ fn read_matrix(
     limit: usize,
     [lengths, indices, values]: [&str; 3],
 ) -> Result<CsrStorage, OpenIndexError> {
-    let found = file.section(lengths, count.checked_mul(4), "a length for every row")?;
+    let size = count.checked_mul(4);
+    let found = file.section_with_len(lengths, size, "a length for every row")?;
     let mut starts = vec![0];
     let mut end = 0_usize;
     for &length in found.as_ref().as_chunks().0 {
-        end = end.saturating_add(<u32 as LittleEndian>::from_le(length) as usize);
+        end = end.saturating_add(u32::from_le_bytes(length) as usize);
         starts.push(end);
     }
     let size = end.checked_mul(4);
-    let indices_section =
-        file.section(indices, size, "as many indices as the lengths add up to")?;
-    let values_section = file.section(values, size, "as many values as the lengths add up to")?;
+    let section = |name, expected| file.section_with_len(name, size, expected);
+    let found_indices = section(indices, "as many indices as the lengths add up to")?;
+    let found_values = section(values, "as many values as the lengths add up to")?;
     let matrix = CsrStorage {
         starts,
-        indices: NumberBuffer::from_section(indices_section),
-        values: NumberBuffer::from_section(values_section),
+        indices: NumberBuffer::from_section(found_indices),
+        values: NumberBuffer::from_section(found_values),
     };
     if !is_ascending(matrix.view(), limit) {
         return Err(file.malformed(indices, "ascending indices in range"));

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use ir_core::{DocIds, DocNum, Ranking, Retriever, Search, SearchError};
 use rayon::prelude::*;
 
-use super::search::{CsrView, SparseScan, squared_norm};
+use super::search::{CsrView, squared_norm};
 use super::vector::SparseVector;
 use crate::index::buffer::NumberBuffer;
 use crate::index::error::VectorError;
 use crate::index::similarity::VectorSimilarity;
-use crate::matrix::CsrMatrix;
+use crate::index::validate::dimensions_error;
+use crate::matrix::{CsrMatrix, MatrixError};
 
 /// Sparse vector index: exact search of sparse vectors with an inverted index.
 ///
@@ -50,8 +51,10 @@ pub(super) struct Inner {
     pub(super) rows: CsrStorage,
     /// The transpose: the posting list of every column.
     pub(super) columns: CsrStorage,
-    squared_norms: Vec<f64>,
-    max_nonzeros: usize,
+    /// Squared norm of each vector.
+    pub(super) squared_norms: Vec<f64>,
+    /// Maximum number of nonzero values of a vector.
+    pub(super) max_nonzeros: usize,
 }
 
 /// Maximum number of columns. The offsets of as many posting lists take 512 MiB.
@@ -95,11 +98,7 @@ impl SparseIndex {
         }
         let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         for (row, vector) in vectors.into_iter().enumerate() {
-            check_columns(&vector, dim).map_err(|found| VectorError::Dimensions {
-                row,
-                expected: dim,
-                found,
-            })?;
+            check_columns(&vector, dim).map_err(|found| dimensions_error(row, dim, found))?;
             if similarity == VectorSimilarity::Cosine && vector.values().is_empty() {
                 return Err(VectorError::Zero { row });
             }
@@ -133,11 +132,11 @@ impl SparseIndex {
             let (columns, values) = rows.row_slices(row);
             let narrow: Vec<f32> = values.iter().map(|&value| value as f32).collect();
             match narrow.iter().position(|value| !value.is_finite()) {
-                Some(at) => Err(VectorError::NotFinite {
+                Some(at) => Err(VectorError::from(MatrixError::NotFinite {
                     row,
                     column: columns[at] as usize,
-                    found: narrow[at],
-                }),
+                    found: narrow[at].into(),
+                })),
                 None => Ok(SparseVector::from_valid(columns.to_vec(), narrow)),
             }
         };
@@ -174,34 +173,12 @@ impl SparseIndex {
         }
     }
 
-    /// Number of indexed vectors; one per id.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.inner.ids.len()
-    }
-
-    /// Whether the index has no vectors.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.inner.ids.is_empty()
-    }
-
-    /// Dimension of the vectors: the number of columns.
-    #[must_use]
-    pub fn dim(&self) -> usize {
-        self.inner.dim
-    }
+    vector_index_accessors!();
 
     /// Total number of nonzero values.
     #[must_use]
     pub fn nnz(&self) -> usize {
         self.inner.rows.values.get().len()
-    }
-
-    /// Similarity that the scores measure.
-    #[must_use]
-    pub fn similarity(&self) -> VectorSimilarity {
-        self.inner.similarity
     }
 
     /// Columns and values of a document's vector.
@@ -269,9 +246,7 @@ impl Retriever for SparseIndex {
 
     fn search(&self, query: &SparseVector, search: &Search<'_>) -> Result<Ranking, SearchError> {
         self.check_query(query)?;
-        self.inner
-            .scan()
-            .search(query.view(), search, &mut Vec::new())
+        self.inner.search(query.view(), search, &mut Vec::new())
     }
 
     /// Searches on the current rayon thread pool, one query per thread.
@@ -282,24 +257,11 @@ impl Retriever for SparseIndex {
         for (query, _) in queries {
             self.check_query(query)?;
         }
-        let scan = self.inner.scan();
         queries
             .par_iter()
             .map_init(Vec::new, |products, (query, search)| {
-                scan.search(query.view(), search, products)
+                self.inner.search(query.view(), search, products)
             })
             .collect()
-    }
-}
-
-impl Inner {
-    fn scan(&self) -> SparseScan<'_> {
-        SparseScan {
-            similarity: self.similarity,
-            rows: self.rows.view(),
-            columns: self.columns.view(),
-            squared_norms: &self.squared_norms,
-            max_nonzeros: self.max_nonzeros,
-        }
     }
 }

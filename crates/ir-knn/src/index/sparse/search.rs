@@ -7,21 +7,10 @@
 
 use ir_core::{DocNum, Ranking, Search, SearchError, TopK};
 
+use super::index::Inner;
 use super::vector::SparseVectorView;
 use crate::index::similarity::VectorSimilarity;
 use crate::simd::{LANES, fold};
-
-/// Borrowed matrices of a sparse index.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SparseScan<'a> {
-    pub(super) similarity: VectorSimilarity,
-    pub(super) rows: CsrView<'a>,
-    pub(super) columns: CsrView<'a>,
-    /// Squared norm of each vector.
-    pub(super) squared_norms: &'a [f64],
-    /// Maximum number of nonzero values of a vector.
-    pub(super) max_nonzeros: usize,
-}
 
 /// Matrix in compressed sparse row format.
 #[derive(Debug, Clone, Copy)]
@@ -83,10 +72,10 @@ pub(super) fn squared_norm(vector: SparseVectorView<'_>) -> f64 {
 /// Sentinel for an empty sum of products: any nonzero product changes it.
 const NO_PRODUCTS: f64 = -0.0;
 
-impl SparseScan<'_> {
+impl Inner {
     /// Ranks all vectors. `products` is a reusable buffer.
     pub(super) fn search(
-        self,
+        &self,
         query: SparseVectorView<'_>,
         search: &Search<'_>,
         products: &mut Vec<f64>,
@@ -96,8 +85,9 @@ impl SparseScan<'_> {
         }
         products.clear();
         products.resize(self.squared_norms.len(), NO_PRODUCTS);
+        let columns = self.columns.view();
         for (column, value) in query.iter() {
-            for (row, weight) in self.columns.row(column as usize).iter() {
+            for (row, weight) in columns.row(column as usize).iter() {
                 products[row as usize] += value * weight;
             }
         }
@@ -126,17 +116,15 @@ impl SparseScan<'_> {
         for doc in allowed() {
             let (_, high) = bounds(doc);
             if worst.is_none_or(|worst| high >= worst) {
-                best.push(
-                    doc,
-                    self.score(query, query_norm, doc, products[doc.index()]),
-                );
+                let product = products[doc.index()];
+                best.push(doc, self.score(query, query_norm, doc, product));
             }
         }
         best.finish()
     }
 
     /// Lower and upper bound of a score. `query_norm` and `norm` are squared norms.
-    fn score_bounds(self, query_norm: f64, product: f64, norm: f64, margin: f64) -> (f32, f32) {
+    fn score_bounds(&self, query_norm: f64, product: f64, norm: f64, margin: f64) -> (f32, f32) {
         let (score, size) = match self.similarity {
             VectorSimilarity::InnerProduct => (product, (query_norm * norm).sqrt()),
             VectorSimilarity::Cosine => (product / (query_norm.sqrt() * norm.sqrt()), 1.0),
@@ -153,8 +141,14 @@ impl SparseScan<'_> {
         ((score - margin) as f32, (score + margin) as f32)
     }
 
-    fn score(self, query: SparseVectorView<'_>, query_norm: f64, doc: DocNum, product: f64) -> f32 {
-        let row = self.rows.row(doc.index());
+    fn score(
+        &self,
+        query: SparseVectorView<'_>,
+        query_norm: f64,
+        doc: DocNum,
+        product: f64,
+    ) -> f32 {
+        let row = self.rows.view().row(doc.index());
         let disjoint = product.to_bits() == NO_PRODUCTS.to_bits();
         let score = match self.similarity {
             VectorSimilarity::InnerProduct | VectorSimilarity::Cosine if disjoint => 0.0,

@@ -3,7 +3,7 @@
 use ir_core::{DocIds, EncodeError, Encoder, Ranking, Retriever, Search, SearchError, Side};
 
 use super::index::SparseIndex;
-use super::vector::{SparseVector, SparseVectorError};
+use super::vector::SparseVector;
 use crate::index::error::VectorError;
 use crate::index::similarity::VectorSimilarity;
 
@@ -68,14 +68,6 @@ impl<E: Encoder> EncodedSparse<E> {
     pub const fn index(&self) -> &SparseIndex {
         &self.index
     }
-
-    fn encode_queries(&self, texts: &[&str]) -> Result<Vec<SparseVector>, SearchError> {
-        let (expected, found) = (self.index.dim(), self.encoder.dim());
-        if expected != found {
-            return Err(SearchError::Dimensions { expected, found });
-        }
-        encode(&self.encoder, Side::Query, texts).map_err(SearchError::Encode)
-    }
 }
 
 fn encode(
@@ -91,12 +83,11 @@ fn encode(
         Ok(vector) => vectors.push(vector),
         Err(error) => invalid = invalid.take().or(Some(error)),
     })?;
-    let model_error = |source: SparseVectorError| EncodeError::Model {
-        model: "the sparse encoder".to_owned(),
-        source: source.into(),
-    };
     match invalid {
-        Some(error) => Err(model_error(error)),
+        Some(error) => Err(EncodeError::Model {
+            model: "the sparse encoder".to_owned(),
+            source: error.into(),
+        }),
         None if vectors.len() != texts.len() => Err(EncodeError::Shape {
             expected: texts.len(),
             found: vectors.len(),
@@ -119,7 +110,11 @@ impl<E: Encoder> Retriever for EncodedSparse<E> {
 
     fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
         let texts: Vec<&str> = queries.iter().map(|(text, _)| *text).collect();
-        let vectors = self.encode_queries(&texts)?;
+        let (expected, found) = (self.index.dim(), self.encoder.dim());
+        if expected != found {
+            return Err(SearchError::Dimensions { expected, found });
+        }
+        let vectors = encode(&self.encoder, Side::Query, &texts).map_err(SearchError::Encode)?;
         let batch: Vec<(&SparseVector, Search<'_>)> = vectors
             .iter()
             .zip(queries)
