@@ -132,12 +132,7 @@ impl PoolDesign {
         self
     }
 
-    /// Sets the random seed.
-    #[must_use]
-    pub const fn with_seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
+    ir_core::setters! { with_seed: seed, u64; }
 
     /// First pool of the bioCADDIE 2016 challenge: depth 300 over the eight runs of the organizers
     /// (four engines, keyword and expanded queries).
@@ -211,12 +206,10 @@ impl PoolDesign {
             let mut random = SplitMix64::from_name(self.seed, query);
             let mut after = 0;
             for (name, stratum) in (1..).zip(&self.strata) {
-                let within =
-                    |&(_, &rank): &(&&str, &usize)| rank > after && rank <= stratum.last_rank;
-                let docs = ranks.iter().filter(within).map(|(&doc, _)| doc);
-                let mut docs: Vec<&str> = docs
-                    .filter(|doc| pool.grade(query, doc).is_none())
-                    .collect();
+                let within = after + 1..=stratum.last_rank;
+                let docs = ranks.iter().filter(|(_, rank)| within.contains(rank));
+                let mut docs: Vec<&str> = docs.map(|(&doc, _)| doc).collect();
+                docs.retain(|doc| pool.grade(query, doc).is_none());
                 let drawn = stratum.sample.size(docs.len());
                 if drawn < docs.len() {
                     random.partial_shuffle(&mut docs, drawn);
@@ -237,7 +230,6 @@ impl PoolDesign {
 }
 
 impl StratumSample {
-    /// Number of documents to draw.
     fn size(self, available: usize) -> usize {
         match self {
             Self::All => available,
@@ -281,13 +273,8 @@ impl Pool {
             stratum: stratum.to_owned(),
             grade,
         };
-        match self.queries.get_mut(query) {
-            Some(docs) => docs.insert(doc.to_owned(), pooled),
-            None => {
-                let docs = self.queries.entry(query.to_owned()).or_default();
-                docs.insert(doc.to_owned(), pooled)
-            }
-        };
+        let docs = self.queries.entry(query.to_owned()).or_default();
+        docs.insert(doc.to_owned(), pooled);
     }
 
     /// Documents, in order of query id and document id.
@@ -328,26 +315,23 @@ impl Pool {
     /// When the document is not in the pool or was not drawn, the grade is negative, or the
     /// document has a different grade already.
     pub fn judge(&mut self, query: &str, doc: &str, grade: Grade) -> Result<(), PoolJudgmentError> {
-        let (query_id, doc_id) = (|| query.to_owned(), || doc.to_owned());
+        let found = grade;
         let docs = self.queries.get_mut(query);
-        let Some(pooled) = docs.and_then(|docs| docs.get_mut(doc)) else {
-            let (query, doc) = (query_id(), doc_id());
+        let pooled = docs.and_then(|docs| docs.get_mut(doc));
+        let (query, doc) = (query.to_owned(), doc.to_owned());
+        let Some(pooled) = pooled else {
             return Err(PoolJudgmentError::NotPooled { query, doc });
         };
-        let (query, doc) = (query_id(), doc_id());
-        if grade < 0 {
-            let found = grade;
-            return Err(PoolJudgmentError::Negative { query, doc, found });
-        }
         match pooled.grade {
+            _ if grade < 0 => return Err(PoolJudgmentError::Negative { query, doc, found }),
             Self::TO_JUDGE => pooled.grade = grade,
-            before if before < 0 => return Err(PoolJudgmentError::NotDrawn { query, doc }),
+            ..0 => return Err(PoolJudgmentError::NotDrawn { query, doc }),
             before if before != grade => {
                 return Err(PoolJudgmentError::Conflict {
                     query,
                     doc,
                     before,
-                    found: grade,
+                    found,
                 });
             }
             _ => {}
@@ -412,22 +396,19 @@ impl Pool {
         let mut rows = ColumnReader::new(input, path);
         let mut pool = Self::default();
         while let Some((line, [query, _, doc, stratum, grade])) = rows.next_row("5")? {
-            let path = || path.to_owned();
             let Ok(grade) = grade.parse() else {
-                let found = grade.to_owned();
                 return Err(ReadPoolError::Grade {
-                    path: path(),
+                    path: path.to_owned(),
                     line,
-                    found,
+                    found: grade.to_owned(),
                 });
             };
             if pool.grade(query, doc).is_some() {
-                let (query, doc) = (query.to_owned(), doc.to_owned());
                 return Err(ReadPoolError::Repeated {
-                    path: path(),
+                    path: path.to_owned(),
                     line,
-                    query,
-                    doc,
+                    query: query.to_owned(),
+                    doc: doc.to_owned(),
                 });
             }
             pool.insert(query, doc, stratum, grade);

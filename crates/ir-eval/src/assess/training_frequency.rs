@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
-use ir_core::{Grade, Judgments, Run, RunOrder, ScoredDoc};
+use ir_core::{Grade, Judgments, Run, RunOrder};
 use serde::{Deserialize, Serialize};
 
 /// Range of training frequencies, bounds included. Parsed and displayed as `6-20`; `501-` has no
@@ -150,35 +150,39 @@ impl RecallByFrequency {
     /// Computes the recall of each bucket, in order. `counts` maps documents to training
     /// frequencies; absent documents have frequency 0.
     #[must_use]
-    pub fn evaluate<J>(
+    pub fn evaluate(
         &self,
-        qrels: &J,
+        qrels: &dyn Judgments,
         run: &Run,
         counts: &BTreeMap<String, u64>,
-    ) -> Vec<FrequencyBucketRecall>
-    where
-        J: Judgments + ?Sized,
-    {
-        let mut recalls: Vec<FrequencyBucketRecall> =
-            self.buckets.iter().map(empty_recall).collect();
+    ) -> Vec<FrequencyBucketRecall> {
+        let empty = |&bucket: &FrequencyBucket| FrequencyBucketRecall {
+            bucket,
+            queries: 0,
+            relevant: 0,
+            found: 0,
+            recall: None,
+        };
+        let mut recalls: Vec<FrequencyBucketRecall> = self.buckets.iter().map(empty).collect();
         let mut sums = vec![0.0; recalls.len()];
         for query in qrels.queries() {
-            let relevant: BTreeSet<&str> = qrels
+            let relevant = qrels
                 .judged(query)
-                .filter(|&(_, grade)| grade >= self.level)
-                .map(|(doc, _)| doc)
-                .collect();
-            let top = self.top(run.get(query).unwrap_or(&[]), relevant.len());
+                .filter(|&(_, grade)| grade >= self.level);
+            let relevant: Vec<&str> = relevant.map(|(doc, _)| doc).collect();
+            let list = self.order.ranked(run.get(query).unwrap_or_default());
+            let top = list.into_iter().take(relevant.len());
+            let top: BTreeSet<&str> = top.map(|scored| scored.doc.as_str()).collect();
             for (recall, sum) in recalls.iter_mut().zip(&mut sums) {
-                let inside = |doc: &&&str| {
-                    let count = counts.get(**doc).copied().unwrap_or(0);
+                let mut here = relevant.clone();
+                here.retain(|&doc| {
+                    let count = counts.get(doc).copied().unwrap_or(0);
                     recall.bucket.contains(count)
-                };
-                let here: Vec<&&str> = relevant.iter().filter(inside).collect();
+                });
                 if here.is_empty() {
                     continue;
                 }
-                let found = here.iter().filter(|doc| top.contains(***doc)).count();
+                let found = here.iter().filter(|doc| top.contains(*doc)).count();
                 recall.queries += 1;
                 recall.relevant += here.len();
                 recall.found += found;
@@ -189,22 +193,6 @@ impl RecallByFrequency {
             recall.recall = (recall.queries > 0).then(|| sum / recall.queries as f64);
         }
         recalls
-    }
-
-    /// Top k documents of a list.
-    fn top<'r>(&self, list: &'r [ScoredDoc], k: usize) -> BTreeSet<&'r str> {
-        let list = self.order.ranked(list).into_iter().take(k);
-        list.map(|scored| scored.doc.as_str()).collect()
-    }
-}
-
-fn empty_recall(bucket: &FrequencyBucket) -> FrequencyBucketRecall {
-    FrequencyBucketRecall {
-        bucket: *bucket,
-        queries: 0,
-        relevant: 0,
-        found: 0,
-        recall: None,
     }
 }
 

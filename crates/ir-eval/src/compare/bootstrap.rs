@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::alignment::evaluated_queries;
 use crate::evaluate::Report;
 use crate::measure::Measure;
 use crate::statistics::mean;
@@ -77,12 +78,7 @@ impl Bootstrap {
         ..Self::TEXTBOOK
     };
 
-    /// Sets the random seed.
-    #[must_use]
-    pub const fn with_seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
+    ir_core::setters! { with_seed: seed, u64; }
 
     /// Estimates the mean and the standard error of a score.
     ///
@@ -121,11 +117,7 @@ impl Bootstrap {
         second: &Report,
         measure: Measure,
     ) -> Result<PairedBootstrapResult, BootstrapError> {
-        let ids = |report: &Report| -> Vec<String> {
-            let queries = report.queries().iter();
-            queries.map(|query| query.query().to_owned()).collect()
-        };
-        if ids(first) != ids(second) {
+        if !evaluated_queries(first).eq(evaluated_queries(second)) {
             return Err(BootstrapError::Queries {
                 first: first.queries().len(),
                 second: second.queries().len(),
@@ -228,25 +220,25 @@ pub enum BootstrapError {
 struct Sampler {
     seed: u64,
     scheme: BootstrapScheme,
-    /// Number of queries with values.
-    judged: usize,
     /// Number of queries from which a sample is drawn, unjudged ones included.
     population: usize,
+    /// Number of draws of each sample.
+    size: usize,
     /// Number of draws of each query with a value.
     draws: Vec<u32>,
 }
 
 impl Sampler {
     fn new(bootstrap: &Bootstrap, judged: usize, unjudged: usize) -> Self {
-        let population = match bootstrap.scheme {
-            BootstrapScheme::Textbook => judged,
-            BootstrapScheme::Datafinder { .. } => judged + unjudged,
+        let (population, size) = match bootstrap.scheme {
+            BootstrapScheme::Textbook => (judged, judged),
+            BootstrapScheme::Datafinder { .. } => (judged + unjudged, (judged + unjudged) / 2),
         };
         Self {
             seed: bootstrap.seed,
             scheme: bootstrap.scheme,
-            judged,
             population,
+            size,
             draws: vec![0; judged],
         }
     }
@@ -255,14 +247,9 @@ impl Sampler {
     fn score(&mut self, sample: u32, values: &[f64], measure: Measure) -> f64 {
         let mut random = SplitMix64::new(self.seed, u64::from(sample));
         self.draws.fill(0);
-        let draws = match self.scheme {
-            BootstrapScheme::Textbook => self.population,
-            BootstrapScheme::Datafinder { .. } => self.population / 2,
-        };
-        for _ in 0..draws {
-            let query = random.below(self.population);
-            if query < self.judged {
-                self.draws[query] += 1;
+        for _ in 0..self.size {
+            if let Some(draws) = self.draws.get_mut(random.below(self.population)) {
+                *draws += 1;
             }
         }
         let pairs = self.draws.iter().zip(values);
@@ -274,11 +261,8 @@ impl Sampler {
             }
             BootstrapScheme::Datafinder { header } => {
                 let distinct = pairs.filter(|pair| *pair.0 > 0).map(|pair| *pair.1);
-                round_as_trec_eval(
-                    measure
-                        .summary()
-                        .aggregate(distinct.chain(header.then_some(0.0))),
-                )
+                let sample = distinct.chain(header.then_some(0.0));
+                round_as_trec_eval(measure.summary().aggregate(sample))
             }
         }
     }

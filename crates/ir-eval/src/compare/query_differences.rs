@@ -18,6 +18,15 @@ pub struct QueryDifference {
     pub difference: f64,
 }
 
+impl QueryDifference {
+    /// Numbers of positive, negative and zero differences.
+    #[cfg(feature = "plots")]
+    pub(crate) fn signs(differences: &[Self]) -> [usize; 3] {
+        let signs: [fn(f64) -> bool; 3] = [|d| d > 0.0, |d| d < 0.0, |d| d == 0.0];
+        signs.map(|sign| differences.iter().filter(|d| sign(d.difference)).count())
+    }
+}
+
 impl Comparison {
     /// Returns the differences between two systems on all queries, in descending order of
     /// difference, then by query id. `None` for an unknown system or measure.

@@ -10,7 +10,7 @@ use crate::evaluate::{EvalError, Evaluator};
 use crate::measure::{Measure, Summary};
 use crate::plots::{CurvePlot, QueryDifferencePlot, ScoresByRankPlot, SystemScorePlot};
 use crate::runs::{
-    MeasureCurve, RankChanges, ScoresByRank, at_cutoffs, eleven_point_precision, log_spaced_cutoffs,
+    RankChanges, ScoresByRank, at_cutoffs, eleven_point_precision, log_spaced_cutoffs,
 };
 
 // Limits of a page; remarks name what is omitted.
@@ -45,16 +45,13 @@ impl<'a> ComparisonPage<'a> {
     ///
     /// # Errors
     /// When the number of runs and systems differs, and as [`Evaluator::evaluate`].
-    pub fn from_runs<J>(
+    pub fn from_runs(
         title: &str,
         comparison: &'a Comparison,
-        qrels: &J,
+        qrels: &dyn Judgments,
         runs: &[&Run],
         queries: usize,
-    ) -> Result<Self, PageError>
-    where
-        J: Judgments + ?Sized,
-    {
+    ) -> Result<Self, PageError> {
         if runs.len() != comparison.systems().len() {
             return Err(PageError::Runs {
                 expected: comparison.systems().len(),
@@ -81,12 +78,12 @@ impl<'a> ComparisonPage<'a> {
 }
 
 /// Judgments of the compared queries, in ascending byte order.
-struct ComparedQueries<'q, J: ?Sized> {
+struct ComparedQueries<'q> {
     queries: &'q [String],
-    judgments: &'q J,
+    judgments: &'q dyn Judgments,
 }
 
-impl<J: Judgments + ?Sized> Judgments for ComparedQueries<'_, J> {
+impl Judgments for ComparedQueries<'_> {
     fn queries(&self) -> Box<dyn Iterator<Item = &str> + '_> {
         Box::new(self.queries.iter().map(String::as_str))
     }
@@ -108,7 +105,6 @@ impl<J: Judgments + ?Sized> Judgments for ComparedQueries<'_, J> {
     }
 }
 
-/// Adds plots to a page.
 struct PageBuilder<'a, 'r> {
     comparison: &'a Comparison,
     qrels: &'r dyn Judgments,
@@ -143,13 +139,14 @@ impl<'a> PageBuilder<'a, '_> {
             measures.extend(at_cutoffs(measure, &cutoffs));
         }
         let evaluator = Evaluator::with_rules(self.qrels, &measures, *rules)?;
-        let mut reports = Vec::new();
-        for run in self.runs {
-            reports.push(evaluator.evaluate(run)?);
-        }
+        let reports = self.runs.iter().map(|run| evaluator.evaluate(run));
+        let reports = reports.collect::<Result<Vec<_>, _>>()?;
         let highlighted = self.highlighted();
         let mut add = |mut curves: CurvePlot| {
-            self.rename(&mut curves.curves);
+            // The names of the comparison are unique.
+            for (curve, system) in curves.curves.iter_mut().zip(self.comparison.systems()) {
+                curve.system.clone_from(&system.name);
+            }
             curves.highlighted = Some(highlighted.clone());
             page.plots.push(Box::new(curves));
         };
@@ -178,13 +175,6 @@ impl<'a> PageBuilder<'a, '_> {
         order
     }
 
-    /// Sets the unique names of the comparison.
-    fn rename(&self, curves: &mut [MeasureCurve]) {
-        for (curve, system) in curves.iter_mut().zip(self.comparison.systems()) {
-            curve.system.clone_from(&system.name);
-        }
-    }
-
     /// Measures with a cutoff, without duplicates.
     fn cutoff_measures(&self) -> Vec<Measure> {
         let measures = self.comparison.measures().iter();
@@ -201,7 +191,6 @@ impl<'a> PageBuilder<'a, '_> {
         distinct
     }
 
-    /// Adds the differences per query on the first measure.
     fn add_query_differences(&self, page: &mut ComparisonPage<'a>, queries: usize) {
         let pairs = self.pairs();
         let mut shown: Vec<usize> = (0..pairs.len()).collect();

@@ -42,6 +42,7 @@ use crate::runs::{RankChange, RankChanges};
 /// assert!(html.starts_with("<!DOCTYPE html>") && html.contains("<svg"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Debug)]
 pub struct ComparisonPage<'a> {
     /// Title of the page.
     pub title: String,
@@ -106,11 +107,7 @@ impl WinsAndLosses {
         J: Judgments + ?Sized,
     {
         let differences = comparison.query_differences(system, against, measure)?;
-        let count = |sign: fn(f64) -> bool| {
-            let matching = differences.iter().filter(|d| sign(d.difference));
-            matching.count()
-        };
-        let (won, lost) = (count(|d| d > 0.0), count(|d| d < 0.0));
+        let [won, lost, tied] = QueryDifference::signs(&differences);
         let with_changes = |values: &QueryDifference| {
             let mut shown = changes.on_query(&values.query);
             let rest = shown.iter().skip(documents);
@@ -132,19 +129,8 @@ impl WinsAndLosses {
             measure,
             wins: wins.map(with_changes).collect(),
             losses: losses.map(with_changes).collect(),
-            counts: [won, lost, differences.len() - won - lost],
+            counts: [won, lost, tied],
         })
-    }
-}
-
-impl std::fmt::Debug for ComparisonPage<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let plots: Vec<String> = self.plots.iter().map(|plot| plot.title()).collect();
-        f.debug_struct("ComparisonPage")
-            .field("title", &self.title)
-            .field("files", &self.files)
-            .field("plots", &plots)
-            .finish_non_exhaustive()
     }
 }
 

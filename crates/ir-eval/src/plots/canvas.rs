@@ -7,12 +7,12 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::element::DashedPathElement;
 use plotters::prelude::{
-    Cartesian2d, Circle, Color, DrawingArea, DrawingAreaErrorKind, FontTransform, IntoDrawingArea,
-    IntoFont, PathElement, Polygon, RGBColor, Ranged, SVGBackend, ShapeStyle, TextStyle,
+    Cartesian2d, Circle, Color, DrawingArea, DrawingAreaErrorKind, IntoDrawingArea, IntoFont,
+    PathElement, Polygon, RGBColor, Ranged, SVGBackend, TextStyle,
 };
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::labels::printable;
+use super::labels::{TickedRange, format_number, printable};
 
 /// plotters has integer coordinates; one pixel of a plot is ten of its units.
 pub(super) const UNIT: i32 = 10;
@@ -36,24 +36,6 @@ pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(super) type DrawError = DrawingAreaErrorKind<io::Error>;
 pub(super) type Chart<'a, 'b> =
     ChartContext<'a, SVGBackend<'b>, Cartesian2d<TickedRange, TickedRange>>;
-
-/// Axis range with ticks.
-#[derive(Clone)]
-pub(super) struct TickedRange {
-    low: f64,
-    high: f64,
-    ticks: Vec<f64>,
-}
-
-impl TickedRange {
-    fn new(scale: &AxisScale<'_>) -> Self {
-        Self {
-            low: scale.low,
-            high: scale.high,
-            ticks: scale.ticks.clone(),
-        }
-    }
-}
 
 impl Ranged for TickedRange {
     type FormatOption = DefaultFormatting;
@@ -113,34 +95,23 @@ fn escape(text: &str) -> String {
 }
 
 /// Text style with a font height in tenths of a pixel.
-pub(super) fn text_style(height: i32) -> TextStyle<'static> {
+fn text_style(height: i32) -> TextStyle<'static> {
     // plotters divides font sizes by 1.24.
     let size = f64::from(height) * 1.24;
     ("sans-serif", size).into_font().color(&INK)
 }
 
-/// Text style with another anchor than the upper left corner.
-pub(super) fn anchored(style: TextStyle<'_>, across: HPos, down: VPos) -> TextStyle<'_> {
-    style.pos(Pos::new(across, down))
+/// Text style of a vertically centered label.
+pub(super) fn label_style(height: i32, across: HPos) -> TextStyle<'static> {
+    text_style(height).pos(Pos::new(across, VPos::Center))
 }
 
-/// Text style rotated to read upwards.
-pub(super) fn rotated(style: TextStyle<'_>) -> TextStyle<'_> {
-    style.transform(FontTransform::Rotate270)
-}
-
-/// Line style with a width in tenths of a pixel.
-pub(super) fn line_style(color: RGBColor, tenths: u32) -> ShapeStyle {
-    color.stroke_width(tenths)
-}
-
-/// Draws a thin dashed reference line.
 pub(super) fn reference_line(
     area: &Area<'_>,
     from: (i32, i32),
     to: (i32, i32),
 ) -> Result<(), DrawError> {
-    let style = line_style(FAINT, 10);
+    let style = FAINT.stroke_width(10);
     area.draw(&DashedPathElement::new(
         [from, to],
         4 * UNIT,
@@ -149,25 +120,27 @@ pub(super) fn reference_line(
     ))
 }
 
-/// Axis: range, ticks, title and tick labels.
+/// Axis: range with ticks, title and tick labels.
 pub(super) struct AxisScale<'a> {
-    pub(super) low: f64,
-    pub(super) high: f64,
-    pub(super) ticks: Vec<f64>,
+    pub(super) range: TickedRange,
     pub(super) title: &'a str,
     pub(super) label: &'a dyn Fn(f64) -> String,
 }
 
-impl AxisScale<'_> {
+impl<'a> AxisScale<'a> {
+    /// Axis with numbers as tick labels.
+    pub(super) fn new(range: TickedRange, title: &'a str) -> Self {
+        Self {
+            range,
+            title,
+            label: &format_number,
+        }
+    }
+
     /// Axis without ticks and labels.
     pub(super) fn without_ticks(low: f64, high: f64) -> Self {
-        Self {
-            low,
-            high,
-            ticks: Vec::new(),
-            title: "",
-            label: &|_| String::new(),
-        }
+        let ticks = Vec::new();
+        Self::new(TickedRange { low, high, ticks }, "")
     }
 }
 
@@ -192,21 +165,21 @@ pub(super) fn axes<'a, 'b>(
         .margin_left(2 * UNIT)
         .x_label_area_size(margins.below * UNIT)
         .y_label_area_size((margins.left - 2) * UNIT)
-        .build_cartesian_2d(TickedRange::new(x), TickedRange::new(y))?;
+        .build_cartesian_2d(x.range.clone(), y.range.clone())?;
     let (x_label, y_label) = (
         |value: &f64| (x.label)(*value),
         |value: &f64| (y.label)(*value),
     );
     let mut mesh = chart.configure_mesh();
     mesh.max_light_lines(0)
-        .x_labels(x.ticks.len().max(1))
-        .y_labels(y.ticks.len().max(1))
+        .x_labels(x.range.ticks.len().max(1))
+        .y_labels(y.range.ticks.len().max(1))
         .x_label_formatter(&x_label)
         .y_label_formatter(&y_label)
         .label_style(text_style(TEXT_HEIGHT))
         .axis_desc_style(text_style(TEXT_HEIGHT))
-        .axis_style(line_style(INK, 8))
-        .bold_line_style(line_style(PALE, 6))
+        .axis_style(INK.stroke_width(8))
+        .bold_line_style(PALE.stroke_width(6))
         .set_all_tick_mark_size(3 * UNIT);
     if !x.title.is_empty() {
         mesh.x_desc(x.title);
@@ -266,9 +239,8 @@ const fn series_style(
 }
 
 impl SeriesStyle {
-    /// Draws a line through points.
     pub(super) fn line(self, area: &Area<'_>, points: &[(i32, i32)]) -> Result<(), DrawError> {
-        let style = line_style(self.color, 15);
+        let style = self.color.stroke_width(15);
         match self.dash {
             None => area.draw(&PathElement::new(points, style)),
             Some((dash, gap)) => area.draw(&DashedPathElement::new(
@@ -280,7 +252,6 @@ impl SeriesStyle {
         }
     }
 
-    /// Draws a marker, centered at a point.
     pub(super) fn mark(self, area: &Area<'_>, (x, y): (i32, i32)) -> Result<(), DrawError> {
         let shape = |corners: &[(i32, i32)]| -> Vec<(i32, i32)> {
             corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect()
@@ -290,14 +261,14 @@ impl SeriesStyle {
             let mut corners = shape(corners);
             area.draw(&Polygon::new(corners.clone(), PAPER))?;
             corners.extend_from_within(..2.min(corners.len()));
-            area.draw(&PathElement::new(corners, line_style(self.color, 12)))
+            area.draw(&PathElement::new(corners, self.color.stroke_width(12)))
         };
         const SQUARE: [(i32, i32); 4] = [(-28, -28), (28, -28), (28, 28), (-28, 28)];
         match self.marker {
             MarkerShape::Dot => area.draw(&Circle::new((x, y), 32, self.color.filled())),
             MarkerShape::Ring => {
                 area.draw(&Circle::new((x, y), 30, PAPER.filled()))?;
-                area.draw(&Circle::new((x, y), 30, line_style(self.color, 12)))
+                area.draw(&Circle::new((x, y), 30, self.color.stroke_width(12)))
             }
             MarkerShape::Square => filled(&SQUARE),
             MarkerShape::Box => hollow(&SQUARE),
@@ -305,7 +276,7 @@ impl SeriesStyle {
             MarkerShape::Wedge => hollow(&[(0, 40), (36, -26), (-36, -26)]),
             MarkerShape::Diamond => filled(&[(0, -42), (42, 0), (0, 42), (-42, 0)]),
             MarkerShape::Cross => {
-                let style = line_style(self.color, 14);
+                let style = self.color.stroke_width(14);
                 area.draw(&PathElement::new(shape(&[(-30, -30), (30, 30)]), style))?;
                 area.draw(&PathElement::new(shape(&[(-30, 30), (30, -30)]), style))
             }

@@ -1,11 +1,11 @@
 //! Curves of several systems: precision over recall, a measure over its cutoff.
 
-use plotters::prelude::PathElement;
-use plotters::style::text_anchor::{HPos, VPos};
+use plotters::prelude::{Color, PathElement};
+use plotters::style::text_anchor::HPos;
 
 use super::canvas::{
     Area, AxisScale, DrawError, FAINT, PlotMargins, SERIES_STYLES, SeriesStyle, TEXT_HEIGHT, UNIT,
-    WIDTH, anchored, axes, line_style, svg, text_style,
+    WIDTH, axes, label_style, svg,
 };
 use super::labels::{MAX_DRAWN, elided_labels, format_number, linear_ticks, log_ticks, text_width};
 use super::{Plot, csv};
@@ -151,20 +151,18 @@ impl CurvePlot {
         let mut highlighted: Vec<usize> = (0..self.curves.len()).collect();
         if highlighted.len() > SERIES_STYLES.len() {
             if let Some(indices) = &self.highlighted {
-                highlighted = indices.clone();
+                highlighted.clone_from(indices);
                 highlighted.retain(|&at| at < self.curves.len());
-                highlighted.truncate(SERIES_STYLES.len());
-                highlighted.sort_unstable();
-                highlighted.dedup();
-                return highlighted.into_iter().zip(SERIES_STYLES).collect();
+            } else {
+                let mean = |at: usize| {
+                    let points = &self.curves[at].points;
+                    points.iter().map(|point| point.1).sum::<f64>() / points.len().max(1) as f64
+                };
+                highlighted[1..].sort_by(|&a, &b| mean(b).total_cmp(&mean(a)));
             }
-            let mean = |at: usize| {
-                let points = &self.curves[at].points;
-                points.iter().map(|point| point.1).sum::<f64>() / points.len().max(1) as f64
-            };
-            highlighted[1..].sort_by(|&a, &b| mean(b).total_cmp(&mean(a)));
             highlighted.truncate(SERIES_STYLES.len());
             highlighted.sort_unstable();
+            highlighted.dedup();
         }
         highlighted.into_iter().zip(SERIES_STYLES).collect()
     }
@@ -188,42 +186,32 @@ impl CurvePlot {
 
     fn plot(&self, area: &Area<'_>, highlighted: &[(usize, SeriesStyle)]) -> Result<(), DrawError> {
         let all = || self.curves.iter().flat_map(|curve| self.points(curve));
-        let (mut low, mut high, mut x_ticks) = linear_ticks(all().map(|point| point.0), 10.0);
-        let label: &dyn Fn(f64) -> String = if self.x.logarithmic {
-            (low, high, x_ticks) = log_ticks(all().map(|point| point.0));
-            &|value| format_number(10_f64.powf(value).round())
+        let positions = all().map(|point| point.0);
+        let mut x = if self.x.logarithmic {
+            AxisScale {
+                range: log_ticks(positions),
+                title: &self.x.title,
+                label: &|value| format_number(10_f64.powf(value).round()),
+            }
         } else {
-            &format_number
+            AxisScale::new(linear_ticks(positions, 10.0), &self.x.title)
         };
         if all().all(|point| point.0.fract() == 0.0) {
             // Cutoffs are integers.
-            x_ticks.retain(|tick| self.x.logarithmic || tick.fract() == 0.0);
+            let ticks = &mut x.range.ticks;
+            ticks.retain(|tick| self.x.logarithmic || tick.fract() == 0.0);
         }
         // The axis starts at 0 unless all values are high.
         let least = all().map(|point| point.1).fold(f64::INFINITY, f64::min);
         let most = all().map(|point| point.1).fold(f64::NEG_INFINITY, f64::max);
         let zero = (least > 0.0 && least < 0.5 * most).then_some(0.0);
         let heights = all().map(|point| point.1).chain(zero);
-        let (bottom, top, y_ticks) = linear_ticks(heights, 6.0);
+        let y = AxisScale::new(linear_ticks(heights, 6.0), &self.y);
         let margins = PlotMargins {
             left: 52,
             below: 40,
             right: 22,
             above: 8,
-        };
-        let x = AxisScale {
-            low,
-            high,
-            ticks: x_ticks.clone(),
-            title: &self.x.title,
-            label,
-        };
-        let y = AxisScale {
-            low: bottom,
-            high: top,
-            ticks: y_ticks,
-            title: &self.y,
-            label: &format_number,
         };
         let chart = axes(area, &margins, &x, &y)?;
         let path = |curve: &MeasureCurve| -> Vec<(i32, i32)> {
@@ -232,16 +220,14 @@ impl CurvePlot {
         };
         let is_highlighted = |at: &usize| highlighted.iter().any(|(other, _)| other == at);
         for at in (0..self.curves.len()).filter(|at| !is_highlighted(at)) {
-            area.draw(&PathElement::new(
-                path(&self.curves[at]),
-                line_style(FAINT, 6),
-            ))?;
+            let style = FAINT.stroke_width(6);
+            area.draw(&PathElement::new(path(&self.curves[at]), style))?;
         }
         for &(at, style) in highlighted.iter().rev() {
             let curve = &self.curves[at];
             style.line(area, &path(curve))?;
             let few = curve.points.len() <= 12;
-            let marked = |x: f64| few || x_ticks.iter().any(|tick| (tick - x).abs() < 1e-9);
+            let marked = |at: f64| few || x.range.ticks.iter().any(|tick| (tick - at).abs() < 1e-9);
             for point in self.points(curve).filter(|point| marked(point.0)) {
                 style.mark(area, chart.backend_coord(&point))?;
             }
@@ -289,7 +275,7 @@ impl CurveLegend {
     }
 
     fn draw(&self, area: &Area<'_>) -> Result<(), DrawError> {
-        let text = anchored(text_style(TEXT_HEIGHT), HPos::Left, VPos::Center);
+        let text = label_style(TEXT_HEIGHT, HPos::Left);
         let across = (WIDTH - Self::LEFT) / self.columns as i32;
         for (at, (style, name)) in self.entries.iter().enumerate() {
             let left = Self::LEFT + (at % self.columns) as i32 * across;
@@ -297,7 +283,7 @@ impl CurveLegend {
                 (PLOT_HEIGHT + (at / self.columns) as i32 * LINE_HEIGHT + LINE_HEIGHT / 2) * UNIT;
             let sample = [(left * UNIT, y), ((left + Self::SAMPLE) * UNIT, y)];
             match style {
-                None => area.draw(&PathElement::new(sample, line_style(FAINT, 6)))?,
+                None => area.draw(&PathElement::new(sample, FAINT.stroke_width(6)))?,
                 Some(style) => {
                     style.line(area, &sample)?;
                     style.mark(area, ((left + Self::SAMPLE / 2) * UNIT, y))?;

@@ -104,8 +104,16 @@ fn range(values: impl Iterator<Item = f64>, limit: f64) -> (f64, f64) {
     })
 }
 
+/// Axis range with ticks.
+#[derive(Clone)]
+pub(super) struct TickedRange {
+    pub(super) low: f64,
+    pub(super) high: f64,
+    pub(super) ticks: Vec<f64>,
+}
+
 /// Linear axis: range with round bounds that contains the values, and about `count` round ticks.
-pub(super) fn linear_ticks(values: impl Iterator<Item = f64>, count: f64) -> (f64, f64, Vec<f64>) {
+pub(super) fn linear_ticks(values: impl Iterator<Item = f64>, count: f64) -> TickedRange {
     let (low, high) = range(values, MAX_DRAWN);
     let constant = high - low <= 1e-9 * low.abs().max(high.abs());
     let (low, high) = match (low <= high, constant) {
@@ -133,13 +141,16 @@ pub(super) fn linear_ticks(values: impl Iterator<Item = f64>, count: f64) -> (f6
             i * step
         }
     };
-    let ticks: Vec<f64> = (0..=count).map(|i| at(first + f64::from(i))).collect();
-    (at(first), at(first + f64::from(count)), ticks)
+    TickedRange {
+        low: at(first),
+        high: at(first + f64::from(count)),
+        ticks: (0..=count).map(|i| at(first + f64::from(i))).collect(),
+    }
 }
 
 /// Logarithmic axis over decimal logarithms: ticks at 1, 2, 5, 10, 20, …, or at powers of ten only
 /// for more than 4.5 decades.
-pub(super) fn log_ticks(logarithms: impl Iterator<Item = f64>) -> (f64, f64, Vec<f64>) {
+pub(super) fn log_ticks(logarithms: impl Iterator<Item = f64>) -> TickedRange {
     let (low, high) = range(logarithms, 100.0);
     let (low, high) = match (low <= high, low == high) {
         (false, _) => (0.0, 1.0),
@@ -159,7 +170,7 @@ pub(super) fn log_ticks(logarithms: impl Iterator<Item = f64>) -> (f64, f64, Vec
     let ticks = all
         .filter(|tick| (low - 1e-9..=high + 1e-9).contains(tick))
         .collect();
-    (low, high, ticks)
+    TickedRange { low, high, ticks }
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@
 //! # Ok::<(), ir_eval::EvalError>(())
 //! ```
 
+use std::fmt;
+
 mod canvas;
 mod curves;
 mod labels;
@@ -34,7 +36,7 @@ pub use scores_by_rank::ScoresByRankPlot;
 pub use system_scores::{PlottedScore, SystemScorePlot};
 
 /// Plot that renders to SVG and CSV.
-pub trait Plot {
+pub trait Plot: fmt::Debug {
     /// Returns a short title.
     fn title(&self) -> String;
 

@@ -1,16 +1,17 @@
 //! Differences between two systems per query.
 
-use plotters::prelude::{PathElement, Polygon, RGBColor};
-use plotters::style::text_anchor::{HPos, VPos};
+use plotters::prelude::{Color, FontTransform, PathElement, Polygon, RGBColor};
+use plotters::style::text_anchor::HPos;
 
 use super::canvas::{
     Area, AxisScale, BLUE, Chart, DrawError, INK, PlotMargins, SMALL_TEXT_HEIGHT, TEXT_HEIGHT,
-    UNIT, VERMILION, WIDTH, anchored, axes, line_style, reference_line, rotated, svg, text_style,
+    UNIT, VERMILION, WIDTH, axes, label_style, reference_line, svg,
 };
-use super::labels::{MAX_DRAWN, elide, elided_labels, format_number, linear_ticks, text_width};
+use super::labels::{MAX_DRAWN, elide, elided_labels, linear_ticks, text_width};
 use super::{Plot, csv};
 use crate::compare::{Comparison, QueryDifference};
 use crate::measure::Measure;
+use crate::statistics::mean;
 
 /// Bar chart of the differences between two systems per query, in descending order, with the mean
 /// as a dashed line.
@@ -67,16 +68,6 @@ impl QueryDifferencePlot {
         sorted
     }
 
-    fn counts(&self) -> (usize, usize, usize) {
-        let count =
-            |sign: fn(f64) -> bool| self.queries.iter().filter(|q| sign(q.difference)).count();
-        (
-            count(|gain| gain > 0.0),
-            count(|gain| gain < 0.0),
-            count(|gain| gain == 0.0),
-        )
-    }
-
     fn mean_text(&self) -> String {
         match self.mean() {
             mean if mean.is_nan() => "no mean difference".to_owned(),
@@ -85,11 +76,8 @@ impl QueryDifferencePlot {
     }
 
     fn mean(&self) -> f64 {
-        self.queries
-            .iter()
-            .map(|query| query.difference)
-            .sum::<f64>()
-            / self.queries.len() as f64
+        let differences: Vec<f64> = self.queries.iter().map(|query| query.difference).collect();
+        mean(&differences)
     }
 }
 
@@ -102,7 +90,7 @@ impl Plot for QueryDifferencePlot {
     }
 
     fn alt(&self) -> String {
-        let (better, worse, equal) = self.counts();
+        let [better, worse, equal] = QueryDifference::signs(&self.queries);
         let mut alt = format!(
             "Bars of the difference in {} between {} and {}, one for each query ({}), sorted: \
              better on {better}, worse on {worse}, equal on {equal}; {}.",
@@ -149,7 +137,6 @@ impl Plot for QueryDifferencePlot {
 }
 
 impl QueryDifferencePlot {
-    /// Whether queries have labels.
     fn labeled(&self) -> bool {
         (1..=MAX_LABELED).contains(&self.queries.len())
     }
@@ -162,7 +149,6 @@ impl QueryDifferencePlot {
     fn plot(&self, area: &Area<'_>) -> Result<(), DrawError> {
         let sorted = self.sorted();
         let gains: Vec<f64> = sorted.iter().map(|query| query.difference).collect();
-        let (low, high, y_ticks) = linear_ticks(gains.iter().copied().chain([0.0]), 8.0);
         let title = format!("difference in {}", self.measure);
         let title = elide(&title, PLOT_HEIGHT - 20, TEXT_HEIGHT);
         let margins = PlotMargins {
@@ -173,38 +159,26 @@ impl QueryDifferencePlot {
         };
         let count = gains.len().max(1) as f64;
         let x = AxisScale::without_ticks(0.0, count);
-        let y = AxisScale {
-            low,
-            high,
-            ticks: y_ticks,
-            title: &title,
-            label: &format_number,
-        };
+        let y = linear_ticks(gains.iter().copied().chain([0.0]), 8.0);
+        let y = AxisScale::new(y, &title);
         let plot = area.split_vertically(PLOT_HEIGHT * UNIT).0;
         let chart = axes(&plot, &margins, &x, &y)?;
         let at = |x: f64, y: f64| chart.backend_coord(&(x, y));
         if self.labeled() {
             draw_bars(area, &chart, &gains)?;
-            let style = rotated(anchored(
-                text_style(SMALL_TEXT_HEIGHT),
-                HPos::Right,
-                VPos::Center,
-            ));
+            let style = label_style(SMALL_TEXT_HEIGHT, HPos::Right);
+            let style = style.transform(FontTransform::Rotate270);
             let names: Vec<&str> = sorted.iter().map(|query| query.query.as_str()).collect();
-            for (i, name) in elided_labels(&names, LABEL_HEIGHT - 8, SMALL_TEXT_HEIGHT)
-                .iter()
-                .enumerate()
-            {
-                let x = at(i as f64 + 0.5, low).0;
+            let names = elided_labels(&names, LABEL_HEIGHT - 8, SMALL_TEXT_HEIGHT);
+            for (i, name) in names.iter().enumerate() {
+                let x = at(i as f64 + 0.5, 0.0).0;
                 area.draw_text(name, &style, (x, (PLOT_HEIGHT - 4) * UNIT))?;
             }
         } else {
             draw_outline(area, &chart, &gains)?;
         }
-        area.draw(&PathElement::new(
-            [at(0.0, 0.0), at(count, 0.0)],
-            line_style(INK, 8),
-        ))?;
+        let ground = [at(0.0, 0.0), at(count, 0.0)];
+        area.draw(&PathElement::new(ground, INK.stroke_width(8)))?;
         let mean = self.mean();
         if mean.abs() < MAX_DRAWN {
             reference_line(area, at(0.0, mean), at(count, mean))?;
@@ -212,35 +186,30 @@ impl QueryDifferencePlot {
         self.draw_legend(area)
     }
 
-    /// Draws axis title and legend.
     fn draw_legend(&self, area: &Area<'_>) -> Result<(), DrawError> {
         let axis = match self.queries.len() {
             0 => "no queries".to_owned(),
             1 => "1 query".to_owned(),
             n => format!("{n} queries, by falling difference"),
         };
-        let centered = anchored(text_style(TEXT_HEIGHT), HPos::Center, VPos::Center);
+        let centered = label_style(TEXT_HEIGHT, HPos::Center);
         let middle = (LEFT + (WIDTH - LEFT - RIGHT) / 2) * UNIT;
         let top = self.below();
         area.draw_text(&axis, &centered, (middle, (top + AXIS_HEIGHT / 2) * UNIT))?;
 
-        let (better, worse, equal) = self.counts();
+        let [better, worse, equal] = QueryDifference::signs(&self.queries);
         let max_width = WIDTH - LEFT - 30;
         let line = |count: usize, name: &str| {
             let count = format!("better on {count}: ");
-            let name = elide(
-                name,
-                max_width - text_width(&count, TEXT_HEIGHT),
-                TEXT_HEIGHT,
-            );
-            count + &name
+            let left = max_width - text_width(&count, TEXT_HEIGHT);
+            count + &elide(name, left, TEXT_HEIGHT)
         };
         let lines = [
             line(better, &self.system),
             line(worse, &self.against),
             format!("{}; equal on {equal}", self.mean_text()),
         ];
-        let style = anchored(text_style(TEXT_HEIGHT), HPos::Left, VPos::Center);
+        let style = label_style(TEXT_HEIGHT, HPos::Left);
         for (i, text) in lines.iter().enumerate() {
             let y = (top + AXIS_HEIGHT + i as i32 * LINE_HEIGHT + LINE_HEIGHT / 2 - 2) * UNIT;
             let (from, to) = ((LEFT * UNIT, y), ((LEFT + 20) * UNIT, y));
@@ -254,7 +223,6 @@ impl QueryDifferencePlot {
     }
 }
 
-/// Formats a difference with its sign.
 fn format_signed(value: f64) -> String {
     format!("{value:+.4}").replace('-', "−")
 }
@@ -272,40 +240,31 @@ fn shape(area: &Area<'_>, mut corners: Vec<(i32, i32)>, gain: bool) -> Result<()
     };
     area.draw(&Polygon::new(corners.clone(), fill))?;
     corners.extend_from_within(..1);
-    area.draw(&PathElement::new(corners, line_style(edge, 6)))
+    area.draw(&PathElement::new(corners, edge.stroke_width(6)))
 }
 
-/// Draws one bar per query.
 fn draw_bars(area: &Area<'_>, chart: &Chart<'_, '_>, gains: &[f64]) -> Result<(), DrawError> {
     let at = |x: f64, y: f64| chart.backend_coord(&(x, y));
-    let half = (at(1.0, 0.0).0 - at(0.0, 0.0).0) * 4 / 10;
-    let half = half.min(15 * UNIT);
+    let ground = at(0.0, 0.0);
+    let half = ((at(1.0, 0.0).0 - ground.0) * 4 / 10).min(15 * UNIT);
     for (i, &gain) in gains.iter().enumerate() {
         if gain == 0.0 || gain.abs() >= MAX_DRAWN || gain.is_nan() {
             continue;
         }
         let (x, end) = at(i as f64 + 0.5, gain);
-        bar(
-            area,
-            (x - half, at(0.0, 0.0).1),
-            (x + half, end),
-            gain > 0.0,
-        )?;
+        bar(area, (x - half, ground.1), (x + half, end), gain > 0.0)?;
     }
     Ok(())
 }
 
-/// Draws the outline of all bars.
 fn draw_outline(area: &Area<'_>, chart: &Chart<'_, '_>, gains: &[f64]) -> Result<(), DrawError> {
     let at = |x: f64, y: f64| chart.backend_coord(&(x, y));
-    let ground = at(0.0, 0.0).1;
-    let (left, right) = (at(0.0, 0.0).0, at(gains.len() as f64, 0.0).0);
+    if gains.is_empty() {
+        return Ok(());
+    }
+    let (left, ground) = at(0.0, 0.0);
     // Columns are half a pixel wide.
-    let columns = if gains.is_empty() {
-        0
-    } else {
-        (right - left) / 5
-    };
+    let columns = (at(gains.len() as f64, 0.0).0 - left) / 5;
     let columns = usize::try_from(columns).unwrap_or(0);
     for gain in [true, false] {
         let mut corners: Vec<(i32, i32)> = Vec::new();

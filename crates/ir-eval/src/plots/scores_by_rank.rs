@@ -1,13 +1,15 @@
 //! Retrieval scores and relevant documents by rank.
 
 use plotters::prelude::{Color, PathElement, Polygon, Rectangle};
-use plotters::style::text_anchor::{HPos, VPos};
+use plotters::style::text_anchor::HPos;
 
 use super::canvas::{
     Area, AxisScale, BLUE, Chart, DrawError, INK, PALE, PlotMargins, SERIES_STYLES, TEXT_HEIGHT,
-    UNIT, WIDTH, anchored, axes, line_style, svg, text_style,
+    UNIT, WIDTH, axes, label_style, svg,
 };
-use super::labels::{MAX_DRAWN, elide, format_number, linear_ticks, log_ticks, text_width};
+use super::labels::{
+    MAX_DRAWN, TickedRange, elide, format_number, linear_ticks, log_ticks, text_width,
+};
 use super::{Plot, csv};
 use crate::runs::{RankStatistics, ScoresByRank, log_spaced_cutoffs};
 
@@ -55,21 +57,12 @@ impl Plot for ScoresByRankPlot {
             );
         }
         if self.0.query.is_some() {
-            let found: Vec<String> = self
-                .relevant()
-                .map(|rank| rank.to_string())
-                .take(20)
-                .collect();
-            let all = self.relevant().count();
-            alt += &match all {
+            let found = self.relevant().map(|rank| rank.to_string()).take(20);
+            let found = found.collect::<Vec<_>>().join(", ");
+            alt += &match self.relevant().count() {
                 0 => " No relevant document.".to_owned(),
-                _ if all > found.len() => {
-                    format!(
-                        " {all} relevant documents, the first at ranks {}.",
-                        found.join(", ")
-                    )
-                }
-                _ => format!(" Relevant at ranks {}.", found.join(", ")),
+                ..=20 => format!(" Relevant at ranks {found}."),
+                all => format!(" {all} relevant documents, the first at ranks {found}."),
             };
         }
         alt
@@ -139,19 +132,19 @@ impl ScoresByRankPlot {
         ranks.map(|rank| rank as usize).collect()
     }
 
-    fn x(&self) -> (f64, f64, Vec<f64>, bool) {
+    /// Range of the horizontal axis, and whether it is logarithmic.
+    fn x(&self) -> (TickedRange, bool) {
         let most = self.0.ranks.len().max(1) as f64;
         if most > 50.0 {
-            let (low, high, ticks) = log_ticks([0.0, most.log10()].into_iter());
-            return (low, high, ticks, true);
+            return (log_ticks([0.0, most.log10()].into_iter()), true);
         }
-        let ticks = linear_ticks([1.0, most].into_iter(), 8.0).2;
-        let is_rank = |tick: &f64| tick.fract() == 0.0 && (1.0..=most).contains(tick);
-        let mut ticks: Vec<f64> = ticks.into_iter().filter(is_rank).collect();
+        let mut ticks = linear_ticks([1.0, most].into_iter(), 8.0).ticks;
+        ticks.retain(|tick| tick.fract() == 0.0 && (1.0..=most).contains(tick));
         if ticks.first() != Some(&1.0) {
             ticks.insert(0, 1.0);
         }
-        (0.5, most + 0.5, ticks, false)
+        let (low, high) = (0.5, most + 0.5);
+        (TickedRange { low, high, ticks }, false)
     }
 
     fn chart<'a, 'b>(
@@ -160,23 +153,20 @@ impl ScoresByRankPlot {
         title: &str,
         y: &AxisScale<'_>,
     ) -> Result<(Chart<'a, 'b>, bool), DrawError> {
-        let (low, high, ticks, logarithmic) = self.x();
+        let (range, logarithmic) = self.x();
         let label: &dyn Fn(f64) -> String = match (title.is_empty(), logarithmic) {
             (true, _) => &|_| String::new(),
             (_, true) => &|value| format_number(10_f64.powf(value).round()),
             (_, false) => &format_number,
         };
         let x = AxisScale {
-            low,
-            high,
-            ticks,
+            range,
             title,
             label,
         };
-        let below = if title.is_empty() { 8 } else { 38 };
         let margins = PlotMargins {
             left: LEFT,
-            below,
+            below: if title.is_empty() { 8 } else { 38 },
             right: 22,
             above: 4,
         };
@@ -187,14 +177,7 @@ impl ScoresByRankPlot {
     fn draw_scores(&self, area: &Area<'_>, plot: &Area<'_>, title: &str) -> Result<(), DrawError> {
         let drawn = self.drawn();
         let ends = drawn.iter().flat_map(|(_, at)| [at.low, at.mean, at.high]);
-        let (low, high, y_ticks) = linear_ticks(ends, 7.0);
-        let y = AxisScale {
-            low,
-            high,
-            ticks: y_ticks,
-            title: "score",
-            label: &format_number,
-        };
+        let y = AxisScale::new(linear_ticks(ends, 7.0), "score");
         let (chart, logarithmic) = self.chart(plot, title, &y)?;
         let at = |rank: usize, score: f64| {
             let rank = rank as f64;
@@ -206,12 +189,10 @@ impl ScoresByRankPlot {
             let band: Vec<(i32, i32)> = above.chain(below).collect();
             area.draw(&Polygon::new(band, PALE))?;
         }
-        let mut line: Vec<(i32, i32)> = drawn
-            .iter()
-            .map(|(rank, here)| at(*rank, here.mean))
-            .collect();
+        let line = drawn.iter().map(|(rank, here)| at(*rank, here.mean));
+        let mut line: Vec<(i32, i32)> = line.collect();
         line.dedup();
-        area.draw(&PathElement::new(line.clone(), line_style(INK, 15)))?;
+        area.draw(&PathElement::new(line.clone(), INK.stroke_width(15)))?;
         if self.0.query.is_some() {
             let mut last = None;
             for rank in self.relevant() {
@@ -243,16 +224,11 @@ impl ScoresByRankPlot {
             bars.push((from, to, proportion * 100.0));
             from = to;
         }
-        let (_, high, y_ticks) = linear_ticks(bars.iter().map(|bar| bar.2).chain([0.0]), 3.0);
-        let y = AxisScale {
-            low: 0.0,
-            high,
-            ticks: y_ticks,
-            title: "relevant (%)",
-            label: &format_number,
-        };
+        let mut y = linear_ticks(bars.iter().map(|bar| bar.2).chain([0.0]), 3.0);
+        y.low = 0.0;
+        let y = AxisScale::new(y, "relevant (%)");
         let (chart, logarithmic) = self.chart(plot, "rank", &y)?;
-        let (low, high, ..) = self.x();
+        let TickedRange { low, high, .. } = self.x().0;
         for (from, to, percent) in bars {
             // Ranks from + 1 to `to`, with half a rank on either side.
             let edge = |rank: usize| {
@@ -271,9 +247,8 @@ impl ScoresByRankPlot {
         Ok(())
     }
 
-    /// Draws system name and legend.
     fn draw_header(&self, area: &Area<'_>) -> Result<(), DrawError> {
-        let style = anchored(text_style(TEXT_HEIGHT), HPos::Left, VPos::Center);
+        let style = label_style(TEXT_HEIGHT, HPos::Left);
         let rest = match &self.0.query {
             Some(query) => format!(", query {}; ● relevant", elide(query, 120, TEXT_HEIGHT)),
             None => format!("; mean of {} lists, band: middle 80 %", self.0.lists),

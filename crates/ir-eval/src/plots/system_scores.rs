@@ -1,11 +1,11 @@
 //! Scores of systems on one measure, with confidence intervals.
 
 use plotters::prelude::{Circle, Color, PathElement};
-use plotters::style::text_anchor::{HPos, VPos};
+use plotters::style::text_anchor::HPos;
 
 use super::canvas::{
-    Area, AxisScale, DrawError, INK, PlotMargins, TEXT_HEIGHT, UNIT, WIDTH, anchored, axes,
-    line_style, reference_line, svg, text_style,
+    Area, AxisScale, DrawError, INK, PlotMargins, TEXT_HEIGHT, UNIT, WIDTH, axes, label_style,
+    reference_line, svg,
 };
 use super::labels::{MAX_DRAWN, elide, elided_labels, format_number, linear_ticks, text_width};
 use super::{Plot, csv};
@@ -136,11 +136,8 @@ impl Plot for SystemScorePlot {
 
 impl SystemScorePlot {
     fn plot(&self, area: &Area<'_>, height: i32) -> Result<(), DrawError> {
-        let names: Vec<&str> = self
-            .systems
-            .iter()
-            .map(|mean| mean.system.as_str())
-            .collect();
+        let names = self.systems.iter().map(|mean| mean.system.as_str());
+        let names: Vec<&str> = names.collect();
         let widest = names.iter().map(|name| text_width(name, TEXT_HEIGHT)).max();
         let left = widest.unwrap_or(0).min(MAX_NAME_WIDTH) + 12;
         let names = elided_labels(&names, MAX_NAME_WIDTH, TEXT_HEIGHT);
@@ -148,8 +145,7 @@ impl SystemScorePlot {
             let (low, high) = mean.interval.unwrap_or((mean.value, mean.value));
             [low, mean.value, high]
         });
-        let (low, high, x_ticks) = linear_ticks(ends.chain(self.reference), 5.0);
-        let axis = self.axis();
+        let x = AxisScale::new(linear_ticks(ends.chain(self.reference), 5.0), "");
         let margins = PlotMargins {
             left,
             below: 22,
@@ -157,19 +153,12 @@ impl SystemScorePlot {
             above: 6,
         };
         let upper = area.split_vertically((height - 20) * UNIT).0;
-        let x = AxisScale {
-            low,
-            high,
-            ticks: x_ticks,
-            title: "",
-            label: &format_number,
-        };
         let rows = self.systems.len().max(1) as f64;
         let y = AxisScale::without_ticks(rows, 0.0);
         let chart = axes(&upper, &margins, &x, &y)?;
         // The title can be wider than the axis.
-        let below = anchored(text_style(TEXT_HEIGHT), HPos::Center, VPos::Center);
-        let title = elide(&axis, WIDTH - 8, TEXT_HEIGHT);
+        let below = label_style(TEXT_HEIGHT, HPos::Center);
+        let title = elide(&self.axis(), WIDTH - 8, TEXT_HEIGHT);
         area.draw_text(&title, &below, (WIDTH / 2 * UNIT, (height - 12) * UNIT))?;
 
         let drawn = |value: f64| value.abs() < MAX_DRAWN;
@@ -177,10 +166,10 @@ impl SystemScorePlot {
             let (x, top) = chart.backend_coord(&(value, 0.0));
             reference_line(area, (x, top), (x, chart.backend_coord(&(value, rows)).1))?;
         }
-        let right = anchored(text_style(TEXT_HEIGHT), HPos::Right, VPos::Center);
+        let right = label_style(TEXT_HEIGHT, HPos::Right);
         for (at, (mean, name)) in self.systems.iter().zip(&names).enumerate() {
             let at = at as f64 + 0.5;
-            let y = chart.backend_coord(&(low, at)).1;
+            let y = chart.backend_coord(&(0.0, at)).1;
             area.draw_text(name, &right, ((left - 6) * UNIT, y))?;
             let value = if mean.value.is_nan() {
                 "–".to_owned()
@@ -189,11 +178,8 @@ impl SystemScorePlot {
             };
             area.draw_text(&value, &right, ((WIDTH - 4) * UNIT, y))?;
             if let Some((from, to)) = mean.interval.filter(|ends| drawn(ends.0) && drawn(ends.1)) {
-                let (from, to) = (
-                    chart.backend_coord(&(from, at)).0,
-                    chart.backend_coord(&(to, at)).0,
-                );
-                let style = line_style(INK, 12);
+                let [from, to] = [from, to].map(|end| chart.backend_coord(&(end, at)).0);
+                let style = INK.stroke_width(12);
                 area.draw(&PathElement::new([(from, y), (to, y)], style))?;
                 for end in [from, to] {
                     area.draw(&PathElement::new([(end, y - 30), (end, y + 30)], style))?;

@@ -136,11 +136,11 @@ impl QueryDiff {
             list
         };
         let (first, second) = (list(first), list(second));
-        let positions: HashMap<&str, usize> = second
-            .iter()
-            .enumerate()
-            .map(|(at, scored)| (scored.doc.as_str(), at))
-            .collect();
+        fn ids<'r>(list: &[&'r ScoredDoc]) -> Vec<&'r str> {
+            list.iter().map(|scored| scored.doc.as_str()).collect()
+        }
+        let (first_ids, second_ids) = (ids(&first), ids(&second));
+        let positions: HashMap<&str, usize> = second_ids.iter().copied().zip(0..).collect();
         // Negative ranks as scores: higher is better.
         let (mut firsts, mut seconds) = (Vec::new(), Vec::new());
         let mut score: Option<ScoreDiff> = None;
@@ -161,25 +161,20 @@ impl QueryDiff {
                 });
             }
         }
-        let doc = |list: &[&ScoredDoc], at: usize| list.get(at).map(|scored| scored.doc.clone());
+        let doc = |ids: &[&str], at: usize| ids.get(at).map(|&doc| doc.to_owned());
         let longest = first.len().max(second.len());
-        let differs = |&at: &usize| {
-            first.get(at).map(|scored| &scored.doc) != second.get(at).map(|scored| &scored.doc)
-        };
-        let docs = |list: &[&ScoredDoc]| -> Vec<String> {
-            list.iter().map(|scored| scored.doc.clone()).collect()
-        };
+        let differs = |&at: &usize| first_ids.get(at) != second_ids.get(at);
         Self {
             query: query.to_owned(),
             retrieved: [first.len(), second.len()],
             common: firsts.len(),
             tau: kendall_tau_b(&firsts, &seconds),
             tau_ap: tau_ap(&firsts, &seconds),
-            rbo: RankBiasedOverlap::new(&docs(&first), &docs(&second), rules.p).map(|rbo| rbo.ext),
+            rbo: RankBiasedOverlap::new(&first_ids, &second_ids, rules.p).map(|rbo| rbo.ext),
             first_difference: (0..longest).find(differs).map(|at| RankDiff {
                 rank: at + 1,
-                first: doc(&first, at),
-                second: doc(&second, at),
+                first: doc(&first_ids, at),
+                second: doc(&second_ids, at),
             }),
             score,
         }

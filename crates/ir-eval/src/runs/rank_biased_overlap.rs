@@ -57,7 +57,9 @@ impl RankBiasedOverlap {
         let (mut overlap_at_s, mut base, mut beyond) = (0.0, 0.0, 0.0);
         // Σ p^d / d, and p^d.
         let (mut harmonic, mut power) = (0.0, 1.0);
-        let mut upper = UpperBound::new(s, l);
+        // Upper bound of Σ p^d · X_d / d: every unseen item of the short list is one that the long
+        // list contains and the short one does not yet.
+        let mut upper = 0.0;
         for d in 1..=l {
             power *= p;
             let depth = d as f64;
@@ -78,22 +80,28 @@ impl RankBiasedOverlap {
             } else if d > s && s > 0 {
                 beyond += power * overlap_at_s * (d - s) as f64 / (s as f64 * depth);
             }
-            upper.add(d, x, power / depth);
+            upper += power / depth * (x + d.saturating_sub(s) as f64).min(depth);
         }
         let x = overlap as f64;
         let scale = (1.0 - p) / p;
         // Σ p^d / d over all d is −ln(1 − p).
         let rest = (-(-p).ln_1p() - harmonic).max(0.0);
         let min = scale * (base + x * rest);
-        let max = scale * upper.finish(p, power, x);
-        let agreement = if s == 0 {
-            0.0
-        } else {
-            (x - overlap_at_s) / l as f64 + overlap_at_s / s as f64
-        };
+        // Beyond both lists, two items become common at each depth until all are.
+        let start = x + (l - s) as f64;
+        let (mut d, mut deep_power) = (l, power);
+        while start + 2.0 * ((d - l) as f64) < d as f64 {
+            d += 1;
+            deep_power *= p;
+            let common = (start + 2.0 * (d - l) as f64).min(d as f64);
+            upper += deep_power / d as f64 * common;
+        }
+        // From here on X_d = d: the remaining sum is Σ p^d.
+        let max = scale * (upper + deep_power * p / (1.0 - p));
         let ext = if s == 0 {
             0.0
         } else {
+            let agreement = (x - overlap_at_s) / l as f64 + overlap_at_s / s as f64;
             scale * (base + beyond) + agreement * power
         };
         Some(Self {
@@ -107,47 +115,6 @@ impl RankBiasedOverlap {
     #[must_use]
     pub fn max(&self) -> f64 {
         (self.min + self.residual).min(1.0)
-    }
-}
-
-/// Upper bound of Σ p^d · X_d / d: every unseen item of the short list is one that the long list
-/// contains and the short one does not yet, and beyond both lists all new items are common.
-struct UpperBound {
-    short: usize,
-    long: usize,
-    sum: f64,
-}
-
-impl UpperBound {
-    fn new(short: usize, long: usize) -> Self {
-        Self {
-            short,
-            long,
-            sum: 0.0,
-        }
-    }
-
-    fn add(&mut self, d: usize, overlap: f64, weight: f64) {
-        let unknown = d.saturating_sub(self.short) as f64;
-        self.sum += weight * (overlap + unknown).min(d as f64);
-    }
-
-    /// Adds the depths beyond both lists, at each of which two items become common until all are.
-    fn finish(mut self, p: f64, mut power: f64, overlap: f64) -> f64 {
-        let start = overlap + (self.long - self.short) as f64;
-        let mut d = self.long;
-        loop {
-            let common = start + 2.0 * (d - self.long) as f64;
-            if common >= d as f64 {
-                break;
-            }
-            d += 1;
-            power *= p;
-            let common = (start + 2.0 * (d - self.long) as f64).min(d as f64);
-            self.sum += power / d as f64 * common;
-        }
-        // From here on X_d = d: the remaining sum is Σ p^d.
-        self.sum + power * p / (1.0 - p)
     }
 }
 

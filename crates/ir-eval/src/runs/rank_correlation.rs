@@ -33,9 +33,9 @@ pub fn kendall_tau_b(first: &[f64], second: &[f64]) -> Option<f64> {
     });
     let n = first.len() as u64;
     let pairs = |ranks: &[usize]| {
-        let tied: u64 = tie_group_sizes(ranks)
-            .map(|t| t * t.saturating_sub(1) / 2)
-            .sum();
+        let mut tie_sizes = vec![0_u64; ranks.len()];
+        ranks.iter().for_each(|&rank| tie_sizes[rank] += 1);
+        let tied: u64 = tie_sizes.iter().map(|t| t * t.saturating_sub(1) / 2).sum();
         (n * n.saturating_sub(1) / 2 - tied) as f64
     };
     // The square root of a square is exact, so that equal orders give exactly 1.
@@ -192,11 +192,4 @@ fn dense_ranks(scores: &[f64]) -> Option<Vec<usize>> {
         group.iter().for_each(|&item| ranks[item] = rank);
     }
     Some(ranks)
-}
-
-/// Sizes of groups of equal ranks.
-fn tie_group_sizes(ranks: &[usize]) -> impl Iterator<Item = u64> {
-    let mut sizes = vec![0_u64; ranks.len()];
-    ranks.iter().for_each(|&rank| sizes[rank] += 1);
-    sizes.into_iter()
 }

@@ -53,45 +53,34 @@ pub struct RankStatistics {
 impl ScoresByRank {
     /// Computes the first `depth` ranks over all judged queries.
     #[must_use]
-    pub fn new<J>(run: &Run, qrels: &J, rules: Rules, depth: usize) -> Self
-    where
-        J: Judgments + ?Sized,
-    {
-        let lists = qrels.queries().filter_map(|query| {
-            let list = run.get(query)?;
-            Some((query, list))
-        });
+    pub fn new(run: &Run, qrels: &dyn Judgments, rules: Rules, depth: usize) -> Self {
+        let queries = qrels.queries();
+        let lists = queries.filter_map(|query| Some((query, run.get(query)?)));
         Self::from_lists(run, qrels, rules, depth, lists)
     }
 
     /// Computes the first `depth` ranks of one query; `None` if the run does not contain it.
     #[must_use]
-    pub fn for_query<J>(
+    pub fn for_query(
         run: &Run,
-        qrels: &J,
+        qrels: &dyn Judgments,
         rules: Rules,
         depth: usize,
         query: &str,
-    ) -> Option<Self>
-    where
-        J: Judgments + ?Sized,
-    {
+    ) -> Option<Self> {
         let list = run.get(query)?;
         let mut scores = Self::from_lists(run, qrels, rules, depth, [(query, list)].into_iter());
         scores.query = Some(query.to_owned());
         Some(scores)
     }
 
-    fn from_lists<'a, J>(
+    fn from_lists<'a>(
         run: &Run,
-        qrels: &J,
+        qrels: &dyn Judgments,
         rules: Rules,
         depth: usize,
         lists: impl Iterator<Item = (&'a str, &'a [ScoredDoc])>,
-    ) -> Self
-    where
-        J: Judgments + ?Sized,
-    {
+    ) -> Self {
         let depth = rules.depth.map_or(depth, |most| most.min(depth));
         let mut ranks: Vec<RankAccumulator> = Vec::new();
         let mut count = 0;

@@ -46,16 +46,10 @@ pub(super) fn fraction(
 /// documents, including those of the same level.
 fn by_level(levels: &LevelOrder, keep: usize, retrieved: usize, limit: usize) -> FulfilledCount {
     let members = levels.members.iter().filter(|member| member.0 < limit);
-    let lowest = levels
-        .members
-        .iter()
-        .fold(f64::INFINITY, |lowest, member| lowest.min(member.1));
-    let last: Vec<usize> = members
-        .clone()
-        .filter(|member| member.1 == lowest)
-        .map(|member| member.0)
-        .take(keep)
-        .collect();
+    let all_levels = levels.members.iter().map(|member| member.1);
+    let lowest = all_levels.fold(f64::INFINITY, f64::min);
+    let last = members.clone().filter(|member| member.1 == lowest);
+    let last: Vec<usize> = last.map(|member| member.0).take(keep).collect();
     let mut count = FulfilledCount::default();
     for &(position, level) in members.clone() {
         let fulfilled = |other: usize| position < other && position < retrieved;

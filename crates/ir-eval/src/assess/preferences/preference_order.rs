@@ -37,7 +37,6 @@ impl<'a> DocumentPositions<'a> {
         self.docs.push(doc);
     }
 
-    /// Number of judged documents.
     pub(super) fn len(&self) -> usize {
         self.docs.len()
     }
@@ -104,13 +103,9 @@ impl GroupOrder {
     pub(super) fn members(&self) -> Box<dyn Iterator<Item = (usize, f64)> + '_> {
         match self {
             Self::Levels(levels) => Box::new(levels.members.iter().copied()),
-            Self::Partial(partial) => Box::new(
-                partial
-                    .positions
-                    .iter()
-                    .copied()
-                    .zip(partial.levels.iter().copied()),
-            ),
+            Self::Partial(PartialOrder {
+                positions, levels, ..
+            }) => Box::new(positions.iter().copied().zip(levels.iter().copied())),
         }
     }
 
@@ -128,7 +123,15 @@ impl GroupOrder {
                     }
                 }
             }
-            Self::Partial(partial) => partial.each(preference),
+            Self::Partial(partial) => {
+                for (at, &position) in partial.positions.iter().enumerate() {
+                    for (other, &below) in partial.positions.iter().enumerate() {
+                        if partial.is_above(at, other) {
+                            preference(position, below);
+                        }
+                    }
+                }
+            }
         }
     }
 
@@ -205,16 +208,20 @@ impl PartialOrder {
             let row = above[middle].clone();
             for upper in &mut above {
                 if upper[middle / 64] >> (middle % 64) & 1 == 1 {
-                    upper
-                        .iter_mut()
-                        .zip(&row)
-                        .for_each(|(to, from)| *to |= from);
+                    let words = upper.iter_mut().zip(&row);
+                    words.for_each(|(to, from)| *to |= from);
                 }
             }
         }
-        let is_above = |a: usize, b: usize| above[a][b / 64] >> (b % 64) & 1 == 1;
-        if let Some(first) = (0..count).find(|&at| is_above(at, at)) {
-            let back = |&at: &usize| at != first && is_above(first, at) && is_above(at, first);
+        let order = Self {
+            positions: own_positions,
+            levels,
+            above,
+        };
+        if let Some(first) = (0..count).find(|&at| order.is_above(at, at)) {
+            let doc = |at: usize| positions.docs[order.positions[at]].to_owned();
+            let back =
+                |&at: &usize| at != first && order.is_above(first, at) && order.is_above(at, first);
             return Err(PreferenceError::Cycle {
                 query: query.to_owned(),
                 group: group.to_owned(),
@@ -222,41 +229,22 @@ impl PartialOrder {
                 second: doc((0..count).find(back).unwrap_or(first)),
             });
         }
-        Ok(Self {
-            positions: own_positions,
-            levels,
-            above,
-        })
+        Ok(order)
     }
 
     /// Whether one document is preferred to another, by index into [`PartialOrder::positions`].
     pub(super) fn is_above(&self, at: usize, other: usize) -> bool {
         self.above[at][other / 64] >> (other % 64) & 1 == 1
     }
-
-    fn each(&self, mut preference: impl FnMut(usize, usize)) {
-        for (at, &position) in self.positions.iter().enumerate() {
-            for (other, &below) in self.positions.iter().enumerate() {
-                if self.is_above(at, other) {
-                    preference(position, below);
-                }
-            }
-        }
-    }
 }
 
 /// Returns an error with the document and its levels if a document has two levels in a subgroup.
 fn one_level(subgroup: &Subgroup) -> Result<(), (String, f64, f64)> {
-    let mut sorted: Vec<(&str, f64)> = subgroup
-        .iter()
-        .map(|(doc, level)| (doc.as_str(), *level))
-        .collect();
-    sorted.sort_by(|a, b| a.0.cmp(b.0));
-    for pair in sorted.windows(2) {
-        let ((doc, first), (next, second)) = (pair[0], pair[1]);
-        if doc == next && first != second {
-            return Err((doc.to_owned(), first, second));
-        }
+    let mut sorted: Vec<&(String, f64)> = subgroup.iter().collect();
+    sorted.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut pairs = sorted.windows(2).map(|pair| (pair[0], pair[1]));
+    match pairs.find(|(one, next)| one.0 == next.0 && one.1 != next.1) {
+        None => Ok(()),
+        Some((one, next)) => Err((one.0.clone(), one.1, next.1)),
     }
-    Ok(())
 }

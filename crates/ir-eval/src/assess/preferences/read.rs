@@ -12,12 +12,7 @@ use super::{PreferenceError, Preferences};
 /// # Errors
 /// When a line has a different number of columns, a level is NaN, or reading fails.
 pub fn read(input: impl BufRead, source: &str) -> Result<Parsed<Preferences>, PreferenceError> {
-    let mut rows = ColumnReader::new(input, source);
-    let mut builder = PreferenceBuilder::new(source);
-    while let Some((line, [query, group, subgroup, doc, text])) = rows.next_row("5")? {
-        builder.insert(line, [query, group, subgroup, doc], text)?;
-    }
-    Ok(builder.finish())
+    read_lines(input, source, "5", |columns: [&str; 5]| columns)
 }
 
 /// Reads trec_eval's format `qrels_prefs`: query, group, document, level. Each group has one
@@ -29,55 +24,36 @@ pub fn read_qrels(
     input: impl BufRead,
     source: &str,
 ) -> Result<Parsed<Preferences>, PreferenceError> {
+    read_lines(input, source, "4", |[query, group, doc, level]: [&str; 4]| {
+        [query, group, "0", doc, level]
+    })
+}
+
+/// Reads lines of `N` columns, from which `split` takes query, group, subgroup, document and level.
+fn read_lines<const N: usize>(
+    input: impl BufRead,
+    source: &str,
+    expected: &'static str,
+    split: impl for<'l> Fn([&'l str; N]) -> [&'l str; 5],
+) -> Result<Parsed<Preferences>, PreferenceError> {
     let mut rows = ColumnReader::new(input, source);
-    let mut builder = PreferenceBuilder::new(source);
-    while let Some((line, [query, group, doc, text])) = rows.next_row("4")? {
-        builder.insert(line, [query, group, "0", doc], text)?;
-    }
-    Ok(builder.finish())
-}
-
-struct PreferenceBuilder<'a> {
-    source: &'a str,
-    warnings: TrecWarnings,
-    data: Preferences,
-}
-
-impl<'a> PreferenceBuilder<'a> {
-    fn new(source: &'a str) -> Self {
-        Self {
-            source,
-            warnings: TrecWarnings::new(source),
-            data: Preferences::new(),
+    let mut warnings = TrecWarnings::new(source);
+    let mut data = Preferences::new();
+    while let Some((line, columns)) = rows.next_row::<N>(expected)? {
+        let [query, group, subgroup, doc, text] = split(columns);
+        let level = parse_number(text).unwrap_or(0.0);
+        if level.is_nan() {
+            let path = source.to_owned();
+            return Err(PreferenceError::Level { path, line });
         }
-    }
-
-    fn insert(
-        &mut self,
-        line: u64,
-        [query, group, subgroup, doc]: [&str; 4],
-        text: &str,
-    ) -> Result<(), PreferenceError> {
-        let level = parse_number(text);
-        if level.is_some_and(f64::is_nan) {
-            return Err(PreferenceError::Level {
-                path: self.source.to_owned(),
-                line,
-            });
-        }
-        let level = level.unwrap_or(0.0);
         if text.parse::<f64>().is_err() {
             let message = format!("the level {text:?} is not a number and was read as {level}");
-            self.warnings.push(line, message);
+            warnings.push(line, message);
         }
-        self.data.insert(query, group, subgroup, doc, level);
-        Ok(())
+        data.insert(query, group, subgroup, doc, level);
     }
-
-    fn finish(self) -> Parsed<Preferences> {
-        Parsed {
-            data: self.data,
-            warnings: self.warnings.finish(),
-        }
-    }
+    Ok(Parsed {
+        data,
+        warnings: warnings.finish(),
+    })
 }

@@ -79,10 +79,7 @@ impl IntervalMethod {
                 })
             }
             Self::Bootstrap(resampling) => {
-                if resampling.samples == 0 {
-                    return Err(SignificanceError::NoSamples);
-                }
-                let mut means: Vec<f64> = resampling.sample_means(values).collect();
+                let mut means: Vec<f64> = resampling.sample_means(values)?.collect();
                 means.sort_unstable_by(f64::total_cmp);
                 let tail = (1.0 - confidence) / 2.0;
                 Ok(ConfidenceInterval {

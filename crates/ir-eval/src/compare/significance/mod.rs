@@ -93,13 +93,18 @@ pub struct TestResult {
 }
 
 impl TestResult {
-    /// The result p = 1 if all differences are 0.
-    fn if_all_zero(differences: &[f64]) -> Option<Self> {
-        differences.iter().all(|&d| d == 0.0).then_some(Self {
+    /// Validates the differences. Returns the result p = 1 if all of them are 0.
+    fn if_all_zero(differences: &[f64]) -> Result<Option<Self>, SignificanceError> {
+        validate(differences)?;
+        let no_difference = Self {
             statistic: 0.0,
             p: 1.0,
             null_distribution: NullDistribution::NoDifference,
-        })
+        };
+        Ok(differences
+            .iter()
+            .all(|&d| d == 0.0)
+            .then_some(no_difference))
     }
 }
 
@@ -157,17 +162,13 @@ pub enum SignificanceError {
 
 /// Requires at least two differences, all of them finite.
 fn validate(differences: &[f64]) -> Result<(), SignificanceError> {
-    if differences.len() < 2 {
-        return Err(SignificanceError::TooFewQueries {
-            found: differences.len(),
-        });
+    let found = differences.len();
+    if found < 2 {
+        return Err(SignificanceError::TooFewQueries { found });
     }
-    match differences.iter().position(|d| !d.is_finite()) {
+    match (0..).zip(differences).find(|(_, d)| !d.is_finite()) {
         None => Ok(()),
-        Some(position) => Err(SignificanceError::NotFinite {
-            position,
-            found: differences[position],
-        }),
+        Some((position, &found)) => Err(SignificanceError::NotFinite { position, found }),
     }
 }
 

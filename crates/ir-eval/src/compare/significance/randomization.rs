@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Alternative, NullDistribution, SignificanceError, TestResult, tolerance, validate};
+use super::{Alternative, NullDistribution, SignificanceError, TestResult, tolerance};
 use ir_core::SplitMix64;
 
 /// Fisher's paired randomization (permutation) test by sign flips. The statistic is the mean
@@ -56,11 +56,11 @@ impl RandomizationTest {
         differences: &[f64],
         alternative: Alternative,
     ) -> Result<TestResult, SignificanceError> {
-        validate(differences)?;
+        let no_difference = TestResult::if_all_zero(differences)?;
         if self.samples == 0 {
             return Err(SignificanceError::NoSamples);
         }
-        if let Some(result) = TestResult::if_all_zero(differences) {
+        if let Some(result) = no_difference {
             return Ok(result);
         }
         let n = differences.len() as f64;
@@ -93,7 +93,11 @@ impl RandomizationTest {
     /// Draws sign patterns. One random byte holds the signs of eight queries, whose sum is looked
     /// up in a table.
     fn draw_patterns(&self, differences: &[f64], counter: &mut ExtremeSums) {
-        let tables: Vec<[f64; 1 << GROUP]> = differences.chunks(GROUP).map(sum_table).collect();
+        // Sums of up to eight differences under every sign pattern.
+        let sum_table = |group: &[f64]| -> [f64; 1 << GROUP] {
+            std::array::from_fn(|pattern| signed_sum(group, pattern))
+        };
+        let tables: Vec<_> = differences.chunks(GROUP).map(sum_table).collect();
         let mut sums = [0.0_f64; BLOCK];
         // The eight bytes of a random number are the patterns of eight groups of queries.
         let mut bytes = [[0_u8; BLOCK]; 8];
@@ -140,11 +144,6 @@ impl ExtremeSums {
         };
         self.count += u64::from(extreme);
     }
-}
-
-/// Sums of up to eight differences under every sign pattern.
-fn sum_table(differences: &[f64]) -> [f64; 1 << GROUP] {
-    std::array::from_fn(|pattern| signed_sum(differences, pattern))
 }
 
 /// Sum of differences, with the signs of the bits set in `pattern` flipped.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Alternative, NullDistribution, SignificanceError, TestResult, tolerance, validate};
+use super::{Alternative, NullDistribution, SignificanceError, TestResult, tolerance};
 use crate::statistics::mean;
 use ir_core::SplitMix64;
 
@@ -49,11 +49,9 @@ impl BootstrapResampling {
         differences: &[f64],
         alternative: Alternative,
     ) -> Result<TestResult, SignificanceError> {
-        validate(differences)?;
-        if self.samples == 0 {
-            return Err(SignificanceError::NoSamples);
-        }
-        if let Some(result) = TestResult::if_all_zero(differences) {
+        let no_difference = TestResult::if_all_zero(differences)?;
+        let means = self.sample_means(differences)?;
+        if let Some(result) = no_difference {
             return Ok(result);
         }
         let observed = mean(differences);
@@ -63,25 +61,29 @@ impl BootstrapResampling {
             Alternative::Greater => sample <= slack,
             Alternative::Less => sample >= -slack,
         };
-        let means = self.sample_means(differences);
         let count = means.filter(|&mean| supports_null(mean)).count();
+        let samples = self.samples;
         Ok(TestResult {
             statistic: observed,
-            p: count as f64 / f64::from(self.samples),
-            null_distribution: NullDistribution::MonteCarlo {
-                samples: self.samples,
-            },
+            p: count as f64 / f64::from(samples),
+            null_distribution: NullDistribution::MonteCarlo { samples },
         })
     }
 
     /// Means of the bootstrap samples.
-    pub(super) fn sample_means<'a>(&self, values: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
-        let seed = self.seed;
+    pub(super) fn sample_means<'a>(
+        &self,
+        values: &'a [f64],
+    ) -> Result<impl Iterator<Item = f64> + use<'a>, SignificanceError> {
+        let Self { samples, seed } = *self;
+        if samples == 0 {
+            return Err(SignificanceError::NoSamples);
+        }
         let n = values.len();
-        (0..u64::from(self.samples)).map(move |sample| {
+        Ok((0..u64::from(samples)).map(move |sample| {
             let mut random = SplitMix64::new(seed, sample);
             let sum: f64 = (0..n).map(|_| values[random.below(n)]).sum();
             sum / n as f64
-        })
+        }))
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::{Alternative, NullDistribution, SignificanceError, TestResult, validate};
+use super::{Alternative, NullDistribution, SignificanceError, TestResult};
 use crate::statistics::{mean, standard_deviation};
 
 /// Student's paired t-test: t = mean / (s / √n) with n − 1 degrees of freedom.
@@ -30,8 +30,7 @@ impl PairedTTest {
         differences: &[f64],
         alternative: Alternative,
     ) -> Result<TestResult, SignificanceError> {
-        validate(differences)?;
-        if let Some(result) = TestResult::if_all_zero(differences) {
+        if let Some(result) = TestResult::if_all_zero(differences)? {
             return Ok(result);
         }
         let n = differences.len();

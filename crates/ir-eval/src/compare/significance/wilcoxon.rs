@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::{Alternative, NullDistribution, SignificanceError, TestResult, validate};
+use super::{Alternative, NullDistribution, SignificanceError, TestResult};
 
 /// Wilcoxon signed-rank test. Tied absolute differences get the mean of their ranks.
 ///
@@ -70,15 +70,14 @@ impl WilcoxonTest {
         differences: &[f64],
         alternative: Alternative,
     ) -> Result<TestResult, SignificanceError> {
-        validate(differences)?;
-        let differences: Vec<f64> = match self.decimals {
-            None => differences.to_vec(),
-            Some(decimals) => {
-                let unit = 10_f64.powi(i32::from(decimals));
-                differences.iter().map(|d| (d * unit).round()).collect()
-            }
-        };
-        if let Some(result) = TestResult::if_all_zero(&differences) {
+        let mut differences = differences.to_vec();
+        if let Some(decimals) = self.decimals {
+            let unit = 10_f64.powi(i32::from(decimals));
+            differences
+                .iter_mut()
+                .for_each(|d| *d = (*d * unit).round());
+        }
+        if let Some(result) = TestResult::if_all_zero(&differences)? {
             return Ok(result);
         }
         let ranks = SignedRanks::new(&differences, self.zeros);
@@ -89,7 +88,7 @@ impl WilcoxonTest {
             WilcoxonMethod::Exact => true,
             WilcoxonMethod::Normal => false,
         };
-        let positive = ranks.positive_sum();
+        let (positive, total) = (ranks.doubled_positive(), ranks.doubled_total());
         let (greater, less) = if exact {
             ranks.exact_tails()
         } else {
@@ -97,8 +96,8 @@ impl WilcoxonTest {
         };
         Ok(TestResult {
             statistic: match alternative {
-                Alternative::TwoSided => positive.min(ranks.total() - positive),
-                _ => positive,
+                Alternative::TwoSided => positive.min(total - positive) as f64 / 2.0,
+                _ => positive as f64 / 2.0,
             },
             p: alternative.p_value(greater, less),
             null_distribution: if exact {
@@ -154,10 +153,9 @@ impl SignedRanks {
             .collect();
         sizes.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let zeros = differences.len() - sizes.len();
-        let below = if treatment == ZeroDifferences::Pratt {
-            zeros
-        } else {
-            0
+        let below = match treatment {
+            ZeroDifferences::Drop => 0,
+            ZeroDifferences::Pratt => zeros,
         };
         let mut ranks = Self {
             doubled: Vec::with_capacity(sizes.len()),
@@ -178,38 +176,33 @@ impl SignedRanks {
         ranks
     }
 
-    /// Rank sum of the positive differences.
-    fn positive_sum(&self) -> f64 {
-        let sum: u64 = self.doubled.iter().filter(|r| r.1).map(|r| r.0).sum();
-        sum as f64 / 2.0
+    /// Twice the rank sum of the positive differences.
+    fn doubled_positive(&self) -> u64 {
+        self.doubled.iter().filter(|r| r.1).map(|r| r.0).sum()
     }
 
-    /// Sum of all ranks.
-    fn total(&self) -> f64 {
-        self.doubled.iter().map(|r| r.0).sum::<u64>() as f64 / 2.0
+    /// Twice the sum of all ranks.
+    fn doubled_total(&self) -> u64 {
+        self.doubled.iter().map(|r| r.0).sum()
     }
 
     /// P(W ≥ observed) and P(W ≤ observed) under the exact null distribution.
     fn exact_tails(&self) -> (f64, f64) {
-        let total: u64 = self.doubled.iter().map(|r| r.0).sum();
-        let observed: u64 = self.doubled.iter().filter(|r| r.1).map(|r| r.0).sum();
         // probabilities[s]: of the doubled rank sum s, over the ranks added so far.
-        let mut probabilities = vec![0.0; total as usize + 1];
+        let mut probabilities = vec![0.0; self.doubled_total() as usize + 1];
         probabilities[0] = 1.0;
         let mut reached = 0;
         for &(rank, _) in &self.doubled {
             let rank = rank as usize;
             reached += rank;
             for sum in (0..=reached).rev() {
-                let with = if sum >= rank {
-                    probabilities[sum - rank]
-                } else {
-                    0.0
-                };
+                let with = sum
+                    .checked_sub(rank)
+                    .map_or(0.0, |without| probabilities[without]);
                 probabilities[sum] = (probabilities[sum] + with) / 2.0;
             }
         }
-        let observed = observed as usize;
+        let observed = self.doubled_positive() as usize;
         let greater: f64 = probabilities[observed..].iter().rev().sum();
         let less: f64 = probabilities[..=observed].iter().sum();
         (greater.min(1.0), less.min(1.0))
@@ -224,7 +217,7 @@ impl SignedRanks {
         );
         let mean = (n * (n + 1.0) - zeros * (zeros + 1.0)) / 4.0;
         let variance = (cube(n) - cube(zeros)) / 24.0 - self.tie_sum / 48.0;
-        let deviation = self.positive_sum() - mean;
+        let deviation = self.doubled_positive() as f64 / 2.0 - mean;
         let correction = match alternative {
             _ if !continuity_correction => 0.0,
             Alternative::TwoSided if deviation == 0.0 => 0.0,

@@ -2,40 +2,64 @@
 
 use std::io::{self, Write};
 
-use crate::compare::{Comparison, PairwiseTest, SystemScore};
+use crate::compare::{ComparedSystem, Comparison, PairwiseTest, SystemScore};
 
-const HEADER: [&str; 30] = [
-    "measure",
-    "system",
-    "value",
-    "low",
-    "high",
-    "against",
-    "difference",
-    "difference_low",
-    "difference_high",
-    "relative",
-    "cohens_d",
-    "wins",
-    "ties",
-    "losses",
-    "statistic",
-    "p",
-    "p_by",
-    "adjusted_p",
-    "significant",
-    "queries",
-    "missing",
-    "unjudged",
-    "test",
-    "alternative",
-    "correction",
-    "family",
-    "level",
-    "interval",
-    "baseline",
-    "rules",
+/// Names and values of the columns.
+const COLUMNS: [(&str, fn(&CsvRecord<'_>) -> String); 30] = [
+    ("measure", |r| r.score.measure.to_string()),
+    ("system", |r| r.system.name.clone()),
+    ("value", |r| r.score.value.to_string()),
+    ("low", |r| r.score.interval.low.to_string()),
+    ("high", |r| r.score.interval.high.to_string()),
+    ("against", |r| r.test(|t| t.against.clone())),
+    ("difference", |r| r.test(|t| t.difference.to_string())),
+    ("difference_low", |r| r.test(|t| t.interval.low.to_string())),
+    ("difference_high", |r| {
+        r.test(|t| t.interval.high.to_string())
+    }),
+    ("relative", |r| r.test(|t| or_empty(t.relative))),
+    ("cohens_d", |r| r.test(|t| or_empty(t.effect.cohens_d))),
+    ("wins", |r| r.test(|t| t.effect.wins.to_string())),
+    ("ties", |r| r.test(|t| t.effect.ties.to_string())),
+    ("losses", |r| r.test(|t| t.effect.losses.to_string())),
+    ("statistic", |r| r.test(|t| t.result.statistic.to_string())),
+    ("p", |r| r.test(|t| t.result.p.to_string())),
+    ("p_by", |r| {
+        r.test(|t| t.result.null_distribution.to_string())
+    }),
+    ("adjusted_p", |r| r.test(|t| t.adjusted_p.to_string())),
+    ("significant", |r| r.test(|t| t.significant.to_string())),
+    ("queries", |r| r.comparison.queries.len().to_string()),
+    ("missing", |r| r.system.missing.to_string()),
+    ("unjudged", |r| r.system.unjudged.to_string()),
+    ("test", |r| r.comparison.config.test.to_string()),
+    ("alternative", |r| {
+        r.comparison.config.alternative.to_string()
+    }),
+    ("correction", |r| r.comparison.config.correction.to_string()),
+    ("family", |r| r.comparison.config.family.to_string()),
+    ("level", |r| r.comparison.config.level.to_string()),
+    ("interval", |r| r.comparison.config.interval.to_string()),
+    ("baseline", |r| {
+        r.comparison.baseline().unwrap_or_default().to_owned()
+    }),
+    ("rules", |r| r.comparison.rules.to_string()),
 ];
+
+/// Score of a system on a measure and, except in the first record of a score, a test.
+struct CsvRecord<'a> {
+    comparison: &'a Comparison,
+    system: &'a ComparedSystem,
+    score: &'a SystemScore,
+    test: Option<&'a PairwiseTest>,
+}
+
+impl CsvRecord<'_> {
+    /// Value of the test; empty without a test.
+    fn test(&self, value: fn(&PairwiseTest) -> String) -> String {
+        self.test.map(value).unwrap_or_default()
+    }
+}
 
 impl Comparison {
     /// Writes one flat CSV table with numbers in full precision.
@@ -49,74 +73,28 @@ impl Comparison {
     /// When writing to `out` fails.
     pub fn write_csv(&self, out: impl Write) -> io::Result<()> {
         let mut table = csv::Writer::from_writer(out);
-        table.write_record(HEADER)?;
+        table.write_record(COLUMNS.map(|column| column.0))?;
         for (at, &measure) in self.measures.iter().enumerate() {
             for system in &self.systems {
-                let score = &system.scores[at];
                 let tests = self
                     .pairwise_tests
                     .iter()
                     .filter(|test| test.measure == measure && test.system == system.name);
                 for test in std::iter::once(None).chain(tests.map(Some)) {
-                    let mut record = score_fields(score, &system.name);
-                    record.extend(test_fields(test));
-                    record.extend([
-                        self.queries.len().to_string(),
-                        system.missing.to_string(),
-                        system.unjudged.to_string(),
-                    ]);
-                    record.extend(self.config_fields());
-                    table.write_record(record)?;
+                    let record = CsvRecord {
+                        comparison: self,
+                        system,
+                        score: &system.scores[at],
+                        test,
+                    };
+                    table.write_record(COLUMNS.map(|column| (column.1)(&record)))?;
                 }
             }
         }
         table.flush()
     }
-
-    fn config_fields(&self) -> [String; 8] {
-        [
-            self.config.test.to_string(),
-            self.config.alternative.to_string(),
-            self.config.correction.to_string(),
-            self.config.family.to_string(),
-            self.config.level.to_string(),
-            self.config.interval.to_string(),
-            self.baseline().unwrap_or_default().to_owned(),
-            self.rules.to_string(),
-        ]
-    }
 }
 
-fn score_fields(score: &SystemScore, system: &str) -> Vec<String> {
-    vec![
-        score.measure.to_string(),
-        system.to_owned(),
-        score.value.to_string(),
-        score.interval.low.to_string(),
-        score.interval.high.to_string(),
-    ]
-}
-
-fn test_fields(test: Option<&PairwiseTest>) -> [String; 14] {
-    let Some(test) = test else {
-        return Default::default();
-    };
-    let or_empty = |number: Option<f64>| number.map_or_else(String::new, |n| n.to_string());
-    let (effect, result) = (&test.effect, &test.result);
-    [
-        test.against.clone(),
-        test.difference.to_string(),
-        test.interval.low.to_string(),
-        test.interval.high.to_string(),
-        or_empty(test.relative),
-        or_empty(effect.cohens_d),
-        effect.wins.to_string(),
-        effect.ties.to_string(),
-        effect.losses.to_string(),
-        result.statistic.to_string(),
-        result.p.to_string(),
-        result.null_distribution.to_string(),
-        test.adjusted_p.to_string(),
-        test.significant.to_string(),
-    ]
+fn or_empty(number: Option<f64>) -> String {
+    number.map_or_else(String::new, |n| n.to_string())
 }

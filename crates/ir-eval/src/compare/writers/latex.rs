@@ -21,12 +21,8 @@ impl Comparison {
     pub fn to_latex(&self) -> String {
         let [scores, ..] = self.tables();
         let wide = estimated_width(&scores) > LINE_WIDTH;
-        let packages = if wide {
-            "booktabs,graphicx"
-        } else {
-            "booktabs"
-        };
-        let mut text = format!("% needs \\usepackage{{{packages}}}\n");
+        let graphicx = if wide { ",graphicx" } else { "" };
+        let mut text = format!("% needs \\usepackage{{booktabs{graphicx}}}\n");
         for note in self.notes() {
             let note = note.replace(char::is_control, " ");
             text += &format!("% {note}\n");
@@ -38,12 +34,7 @@ impl Comparison {
             self.query_count(),
             self.score_legend()
         );
-        let width = if wide {
-            TableWidth::FitLine
-        } else {
-            TableWidth::Natural
-        };
-        text + &float(&caption, "", width, &scores)
+        text + &float(&caption, "", wide, &scores)
     }
 
     /// Returns the tables of confidence intervals and of differences in LaTeX, for the booktabs and
@@ -120,15 +111,6 @@ fn estimated_width(table: &ComparisonTable) -> usize {
     columns.sum()
 }
 
-/// Width of a table.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum TableWidth {
-    /// Natural width of the columns.
-    Natural,
-    /// Shrunk to the line width if wider.
-    FitLine,
-}
-
 /// Enumeration: `nDCG@10, AP and RR`.
 fn enumerate(measures: &[Measure]) -> String {
     let names: Vec<String> = measures.iter().map(Measure::to_string).collect();
@@ -144,12 +126,12 @@ fn unpivot(scores: &ComparisonTable, intervals: &ComparisonTable) -> ComparisonT
     let mut rows = Vec::new();
     for (at, measure) in scores.header.iter().enumerate().skip(1) {
         for (score, interval) in scores.rows.iter().zip(&intervals.rows) {
-            let words = [TableCell::from(measure.as_str()), score[0].clone()];
-            let numbers = [
-                TableCell::from(score[at].text.clone()),
+            rows.push(vec![
+                measure.clone().into(),
+                score[0].clone(),
+                score[at].text.clone().into(),
                 interval[at].clone(),
-            ];
-            rows.push(words.into_iter().chain(numbers).collect());
+            ]);
         }
     }
     ComparisonTable {
@@ -162,7 +144,6 @@ fn unpivot(scores: &ComparisonTable, intervals: &ComparisonTable) -> ComparisonT
     }
 }
 
-/// Selects columns of a table.
 fn select_columns(table: &ComparisonTable, columns: &[usize]) -> ComparisonTable {
     let pick = |row: &Vec<TableCell>| columns.iter().map(|&at| row[at].clone()).collect();
     ComparisonTable {
@@ -178,41 +159,37 @@ fn select_columns(table: &ComparisonTable, columns: &[usize]) -> ComparisonTable
 
 /// Splits a table into tables that fit on a page.
 fn paginate(caption: &str, label: &str, table: &ComparisonTable) -> String {
-    let parts = table.rows.chunks(PAGE_ROWS).enumerate().map(|(at, rows)| {
-        let part = ComparisonTable {
-            title: String::new(),
-            header: table.header.clone(),
-            rows: rows.to_vec(),
-            text_columns: table.text_columns,
-        };
-        match at {
-            0 => float(caption, label, TableWidth::FitLine, &part),
-            _ => {
-                let label = format!("{label}-{}", at + 1);
-                float(
-                    &format!("{caption} (continued)"),
-                    &label,
-                    TableWidth::FitLine,
-                    &part,
-                )
+    let parts = (1..)
+        .zip(table.rows.chunks(PAGE_ROWS))
+        .map(|(number, rows)| {
+            let part = ComparisonTable {
+                title: String::new(),
+                header: table.header.clone(),
+                rows: rows.to_vec(),
+                text_columns: table.text_columns,
+            };
+            if number == 1 {
+                return float(caption, label, true, &part);
             }
-        }
-    });
+            let caption = format!("{caption} (continued)");
+            float(&caption, &format!("{label}-{number}"), true, &part)
+        });
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// Table environment with a caption; `label` is the suffix of `tab:comparison`.
-fn float(caption: &str, label: &str, width: TableWidth, table: &ComparisonTable) -> String {
+/// Table environment with a caption; `label` is the suffix of `tab:comparison`. With `fit`, a table
+/// wider than the line is shrunk to it.
+fn float(caption: &str, label: &str, fit: bool, table: &ComparisonTable) -> String {
     let caption = escape(caption);
     let mut text = format!(
         "\\begin{{table}}\n\\centering\n\\caption{{{caption}.}}\n\\label{{tab:comparison{label}}}\n"
     );
-    if width == TableWidth::FitLine {
+    if fit {
         text +=
             "\\small\n\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n";
     }
     text += &tabular(table);
-    if width == TableWidth::FitLine {
+    if fit {
         text.pop();
         text += "}\n";
     }

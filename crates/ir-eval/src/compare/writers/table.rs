@@ -2,9 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::compare::significance::{
-    Alternative, ConfidenceInterval, MultipleTestingCorrection, NullDistribution,
-};
+use crate::compare::significance::{Alternative, MultipleTestingCorrection, NullDistribution};
 use crate::compare::{ComparedSystem, Comparison, HypothesisFamily, PairwiseTest};
 use crate::measure::{Measure, Summary};
 use crate::rules::MissingQueries;
@@ -46,12 +44,6 @@ impl From<String> for TableCell {
             text,
             ..Self::default()
         }
-    }
-}
-
-impl From<&str> for TableCell {
-    fn from(text: &str) -> Self {
-        text.to_owned().into()
     }
 }
 
@@ -106,7 +98,6 @@ impl Comparison {
         notes
     }
 
-    /// Numbers of evaluated, missing and unjudged queries.
     fn query_counts(&self) -> String {
         let positive = |count: fn(&ComparedSystem) -> usize| -> Option<String> {
             let systems = self.systems.iter().filter(|system| count(system) > 0);
@@ -152,7 +143,6 @@ impl Comparison {
         ]
     }
 
-    /// Table of systems by measures.
     fn systems_by_measures(
         &self,
         title: &str,
@@ -163,15 +153,12 @@ impl Comparison {
         header.extend(self.measures.iter().map(Measure::to_string));
         let row = |system: usize| {
             let name = &self.systems[system].name;
-            let name = if lettered {
-                format!("{} {name}", letter(system))
-            } else {
-                name.clone()
+            let name = match lettered {
+                true => format!("{} {name}", letter(system)),
+                false => name.clone(),
             };
             let cells = (0..self.measures.len()).map(|measure| cell(system, measure));
-            std::iter::once(TableCell::from(name))
-                .chain(cells)
-                .collect()
+            std::iter::once(name.into()).chain(cells).collect()
         };
         ComparisonTable {
             title: title.to_owned(),
@@ -187,7 +174,7 @@ impl Comparison {
             let best = scores.fold(f64::NEG_INFINITY, f64::max);
             let score = &self.systems[system].scores[column];
             TableCell {
-                text: format_value(score.value, score.measure),
+                text: format!("{:.*}", decimals(score.measure), score.value),
                 mark: self.mark(system, score.measure),
                 best: score.value == best,
             }
@@ -198,7 +185,7 @@ impl Comparison {
         let title = format!("Confidence intervals ({})", round(1.0 - self.config.level));
         self.systems_by_measures(&title, |system, column| {
             let score = &self.systems[system].scores[column];
-            TableCell::from(format_interval(score.interval, score.measure))
+            format!("{:.*}", decimals(score.measure), score.interval).into()
         })
     }
 
@@ -220,7 +207,6 @@ impl Comparison {
         SignificanceMark::HigherThan(lower.join(separator))
     }
 
-    /// One row per significance test.
     fn difference_table(&self) -> ComparisonTable {
         let header = [
             "measure",
@@ -261,25 +247,24 @@ impl Comparison {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let relative = test.relative.map(|r| format!("{:+.1} %", 100.0 * r));
         let cohens_d = effect.cohens_d.map(|d| format!("{d:.2}"));
+        let p = test.result.p;
         // The resolution of p: 0 of 1,000 samples means p < 0.001.
         let resolution = match test.result.null_distribution {
-            NullDistribution::MonteCarlo { samples } if test.result.p == 0.0 => {
-                1.0 / f64::from(samples)
-            }
+            NullDistribution::MonteCarlo { samples } if p == 0.0 => 1.0 / f64::from(samples),
             _ => 0.0,
         };
         vec![
             measure.to_string().into(),
-            test.system.as_str().into(),
-            test.against.as_str().into(),
-            format_difference(test.difference, measure).into(),
-            format_interval(test.interval, measure).into(),
+            test.system.clone().into(),
+            test.against.clone().into(),
+            format!("{:+.*}", decimals(measure), test.difference).into(),
+            format!("{:.*}", decimals(measure), test.interval).into(),
             or_dash(relative).into(),
             or_dash(cohens_d).into(),
             effect.wins.to_string().into(),
             effect.ties.to_string().into(),
             effect.losses.to_string().into(),
-            format_p(test.result.p, resolution).into(),
+            format_p(p, resolution).into(),
             TableCell {
                 text: format_p(test.adjusted_p, resolution * self.largest_factor()),
                 mark: self.direction(test).into(),
@@ -299,26 +284,9 @@ impl From<Ordering> for SignificanceMark {
     }
 }
 
-/// Counts as integers, other values with four decimals.
-fn format_value(value: f64, measure: Measure) -> String {
-    match measure.is_count() {
-        true => format!("{value:.0}"),
-        false => format!("{value:.4}"),
-    }
-}
-
-fn format_difference(value: f64, measure: Measure) -> String {
-    match measure.is_count() {
-        true => format!("{value:+.0}"),
-        false => format!("{value:+.4}"),
-    }
-}
-
-fn format_interval(interval: ConfidenceInterval, measure: Measure) -> String {
-    match measure.is_count() {
-        true => format!("{interval:.0}"),
-        false => format!("{interval:.4}"),
-    }
+/// Number of decimals: counts are integers, other values have four.
+fn decimals(measure: Measure) -> usize {
+    if measure.is_count() { 0 } else { 4 }
 }
 
 /// A p value with four decimals, or `<` and its resolution.
