@@ -229,17 +229,16 @@ impl fmt::Display for Rules {
             TrecEvalVersion::V9 => "9",
             TrecEvalVersion::V10 => "10",
         };
+        let depth = self
+            .depth
+            .map_or_else(|| "all".to_owned(), |depth| depth.to_string());
         write!(
             f,
             "ties: {ties}; missing queries: {missing}; unjudged: {unjudged}; \
-             self-hits: {self_hits}; relevant from: {}; depth: ",
+             self-hits: {self_hits}; relevant from: {}; depth: {depth}; scores: {scores}; \
+             generation: {generation}",
             self.level
         )?;
-        match self.depth {
-            None => f.write_str("all")?,
-            Some(depth) => write!(f, "{depth}")?,
-        }
-        write!(f, "; scores: {scores}; generation: {generation}")?;
         if self.no_relevant == QueriesWithoutRelevant::Skip {
             f.write_str("; queries without relevant documents: skipped")?;
         }

@@ -1,7 +1,7 @@
 //! The evaluator: judgments and measures, prepared once for any number of runs.
 
-use std::fmt;
 use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
 
@@ -50,23 +50,21 @@ use crate::rules::{
 #[derive(Debug, Clone)]
 pub struct Evaluator<'q> {
     rules: Rules,
-    measures: Vec<Measure>,
-    planned: Vec<PlannedMeasure>,
+    planned: Vec<PlannedMeasure<'q>>,
     requirements: Requirements,
     /// The judged queries, in ascending byte order of their ids.
     pub(super) queries: Vec<PreparedQuery<'q>>,
-    custom: Vec<RegisteredMeasure<'q>>,
     top_judgments: usize,
 }
 
 /// A measure and the indices of what was prepared for it.
-#[derive(Debug, Clone, Copy)]
-struct PlannedMeasure {
+#[derive(Debug, Clone)]
+struct PlannedMeasure<'q> {
     measure: Measure,
     level: Grade,
     indices: RequirementIndices,
-    /// Index in `Evaluator::custom`.
-    custom: usize,
+    /// Computation of a custom measure.
+    custom: Option<Arc<dyn CustomMeasure + 'q>>,
 }
 
 /// Buffers that are reused from query to query.
@@ -86,10 +84,10 @@ impl<'q> Evaluator<'q> {
     ///
     /// # Errors
     /// See [`Evaluator::with_rules`].
-    pub fn new<J>(qrels: &'q J, measures: &[Measure]) -> Result<Self, EvalError>
-    where
-        J: Judgments + ?Sized,
-    {
+    pub fn new(
+        qrels: &'q (impl Judgments + ?Sized),
+        measures: &[Measure],
+    ) -> Result<Self, EvalError> {
         Self::with_rules(qrels, measures, Rules::default())
     }
 
@@ -99,29 +97,18 @@ impl<'q> Evaluator<'q> {
     /// If the relevance level of the rules or of a measure is negative, if a grade is too high for
     /// a measure, if a measure needs subtopic judgments and there are none, or if a measure is a
     /// custom one; register those with [`Evaluator::with`].
-    pub fn with_rules<J>(
-        qrels: &'q J,
+    pub fn with_rules(
+        qrels: &'q (impl Judgments + ?Sized),
         measures: &[Measure],
         rules: Rules,
-    ) -> Result<Self, EvalError>
-    where
-        J: Judgments + ?Sized,
-    {
-        let mut evaluator = Self {
-            rules,
-            measures: Vec::new(),
-            planned: Vec::new(),
-            requirements: Requirements::default(),
-            queries: Vec::new(),
-            custom: Vec::new(),
-            top_judgments: 0,
+    ) -> Result<Self, EvalError> {
+        let mut requirements = Requirements {
+            levels: vec![valid_level(rules.level)?],
+            ..Requirements::default()
         };
-        index_of(
-            &mut evaluator.requirements.levels,
-            valid_level(rules.level)?,
-        );
+        let mut planned: Vec<PlannedMeasure<'q>> = Vec::new();
         for &measure in measures {
-            if evaluator.measures.contains(&measure) {
+            if planned.iter().any(|other| other.measure == measure) {
                 continue;
             }
             if let Some(name) = custom_name(measure) {
@@ -129,11 +116,9 @@ impl<'q> Evaluator<'q> {
                 return Err(EvalError::Unregistered { name });
             }
             let level = valid_level(measure.level().unwrap_or(rules.level))?;
-            let requirements = &mut evaluator.requirements;
             let mut indices = RequirementIndices {
                 level: index_of(&mut requirements.levels, level),
-                gain: 0,
-                novelty: 0,
+                ..RequirementIndices::default()
             };
             match measure.formula().definition().requirement() {
                 Requirement::None => {}
@@ -147,14 +132,20 @@ impl<'q> Evaluator<'q> {
             }
             requirements.condensed |= measure.is_judged_only();
             requirements.strata |= measure.needs_strata();
-            evaluator.measures.push(measure);
-            evaluator.planned.push(PlannedMeasure {
+            planned.push(PlannedMeasure {
                 measure,
                 level,
                 indices,
-                custom: 0,
+                custom: None,
             });
         }
+        let mut evaluator = Self {
+            rules,
+            planned,
+            requirements,
+            queries: Vec::new(),
+            top_judgments: 0,
+        };
         let queries: Vec<&'q str> = qrels.queries().collect();
         evaluator.queries = evaluator.prepare(qrels, &queries)?;
         Ok(evaluator)
@@ -167,27 +158,18 @@ impl<'q> Evaluator<'q> {
     pub fn with(mut self, measure: impl CustomMeasure + 'q) -> Result<Self, EvalError> {
         let name = measure.name().to_owned();
         let registered = Measure::custom(&name, measure.summary());
-        let is_new = |m: &Measure| {
-            let mut others = self.custom.iter();
-            !others.any(|other| custom_name(other.measure) == custom_name(*m))
+        let is_new = |new: &Measure| {
+            let mut others = self.planned.iter();
+            others.all(|other| custom_name(other.measure) != custom_name(*new))
         };
         let Some(registered) = registered.filter(is_new) else {
             return Err(EvalError::Name { found: name });
         };
-        self.measures.push(registered);
         self.planned.push(PlannedMeasure {
             measure: registered,
             level: self.rules.level,
-            indices: RequirementIndices {
-                level: 0,
-                gain: 0,
-                novelty: 0,
-            },
-            custom: self.custom.len(),
-        });
-        self.custom.push(RegisteredMeasure {
-            measure: registered,
-            computation: Arc::new(measure),
+            indices: RequirementIndices::default(),
+            custom: Some(Arc::new(measure)),
         });
         Ok(self)
     }
@@ -302,7 +284,7 @@ impl<'q> Evaluator<'q> {
         Ok(Report {
             run,
             rules: self.rules,
-            measures: self.measures.clone(),
+            measures: self.planned.iter().map(|planned| planned.measure).collect(),
             queries,
             missing,
             unjudged,
@@ -342,7 +324,7 @@ impl<'q> Evaluator<'q> {
             grades: &query.grades,
             rules,
         };
-        let input = |planned: &PlannedMeasure, ranking| {
+        let input = |planned: &PlannedMeasure<'_>, ranking| {
             let cutoff = planned.measure.cutoff();
             MeasureInput::new(
                 query,
@@ -353,22 +335,23 @@ impl<'q> Evaluator<'q> {
                 planned.indices,
             )
         };
-        let value = |planned: &PlannedMeasure| match planned.measure.formula() {
-            Formula::CustomFormula(_) => {
-                match self.custom[planned.custom].computation.value(&judged_list) {
+        let value = |planned: &PlannedMeasure<'_>| {
+            let formula = planned.measure.formula();
+            match &planned.custom {
+                Some(custom) => match custom.value(&judged_list) {
                     value if value.is_finite() => Ok(value),
                     found => Err(EvalError::Value {
                         query: query.id.to_owned(),
                         measure: Box::new(planned.measure),
                         found,
                     }),
+                },
+                None if is_zero && !formula.properties().ignores_ranking => Ok(0.0),
+                None => {
+                    let is_condensed = planned.measure.is_judged_only() && !is_zero;
+                    let ranking = if is_condensed { condensed } else { ranking };
+                    Ok(formula.definition().value(&input(planned, ranking)))
                 }
-            }
-            formula if is_zero && !formula.properties().ignores_ranking => Ok(0.0),
-            formula => {
-                let is_condensed = planned.measure.is_judged_only() && !is_zero;
-                let ranking = if is_condensed { condensed } else { ranking };
-                Ok(formula.definition().value(&input(planned, ranking)))
             }
         };
         // Whether trec_eval's list is empty too. Release 10 adds an artificial document to the list
@@ -398,14 +381,11 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Prepares the judgments of all queries; of many queries, in parallel.
-    fn prepare<J>(
+    fn prepare(
         &self,
-        qrels: &'q J,
+        qrels: &'q (impl Judgments + ?Sized),
         queries: &[&'q str],
-    ) -> Result<Vec<PreparedQuery<'q>>, EvalError>
-    where
-        J: Judgments + ?Sized,
-    {
+    ) -> Result<Vec<PreparedQuery<'q>>, EvalError> {
         const MIN_QUERIES_PER_THREAD: usize = 1000;
         let prepare = |queries: &[&'q str]| {
             let prepared = queries.iter().map(|query| self.prepare_query(qrels, query));
@@ -422,52 +402,47 @@ impl<'q> Evaluator<'q> {
                 .map(|queries| scope.spawn(move || prepare(queries)))
                 .collect();
             let joined = threads.into_iter().map(|thread| thread.join());
-            joined.collect()
+            joined
+                .map(|chunk| chunk.unwrap_or_else(|panic| resume_unwind(panic)))
+                .collect()
         });
         let mut prepared = Vec::with_capacity(queries.len());
         for chunk in chunks {
-            match chunk {
-                Ok(chunk) => prepared.extend(chunk?),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
+            prepared.extend(chunk?);
         }
         Ok(prepared)
     }
 
-    fn prepare_query<J>(&self, qrels: &'q J, query: &'q str) -> Result<PreparedQuery<'q>, EvalError>
-    where
-        J: Judgments + ?Sized,
-    {
+    fn prepare_query(
+        &self,
+        qrels: &'q (impl Judgments + ?Sized),
+        query: &'q str,
+    ) -> Result<PreparedQuery<'q>, EvalError> {
         self.check_grades(query, qrels)?;
         let requirements = &self.requirements;
         let mut prepared = PreparedQuery::new(query, qrels.judged(query), requirements);
         prepared.strata = requirements.strata.then(|| Strata::new(qrels, query));
-        if !requirements.novelties.is_empty() {
-            prepared.subtopics = Subtopics::new(qrels, query, &requirements.novelties);
-            self.check_subtopics(prepared.subtopics.is_some())?;
+        let mut measures = self.planned.iter().map(|planned| planned.measure);
+        let needs_subtopics = |measure: &Measure| {
+            let requirement = measure.formula().definition().requirement();
+            matches!(requirement, Requirement::Subtopics(_))
+        };
+        if let Some(measure) = measures.find(needs_subtopics) {
+            let subtopics = Subtopics::new(qrels, query, &requirements.novelties);
+            prepared.subtopics = Some(subtopics.ok_or_else(|| EvalError::NoSubtopics {
+                measure: Box::new(measure),
+            })?);
         }
         Ok(prepared)
     }
 
-    fn check_subtopics(&self, has_subtopics: bool) -> Result<(), EvalError> {
-        let needs_subtopics = |measure: &&Measure| {
-            let requirement = measure.formula().definition().requirement();
-            matches!(requirement, Requirement::Subtopics(_))
-        };
-        match self.measures.iter().find(needs_subtopics) {
-            Some(&measure) if !has_subtopics => Err(EvalError::NoSubtopics {
-                measure: Box::new(measure),
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    fn check_grades<J>(&self, query: &str, qrels: &J) -> Result<(), EvalError>
-    where
-        J: Judgments + ?Sized,
-    {
-        let limits = self.measures.iter();
-        let limits = limits.filter_map(|m| Some((m.formula().definition().highest_grade()?, *m)));
+    fn check_grades(
+        &self,
+        query: &str,
+        qrels: &(impl Judgments + ?Sized),
+    ) -> Result<(), EvalError> {
+        let measures = self.planned.iter().map(|planned| planned.measure);
+        let limits = measures.filter_map(|m| Some((m.formula().definition().highest_grade()?, m)));
         let Some((highest, measure)) = limits.min_by_key(|(highest, _)| *highest) else {
             return Ok(());
         };
@@ -481,19 +456,6 @@ impl<'q> Evaluator<'q> {
                 measure: Box::new(measure),
             }),
         }
-    }
-}
-
-/// A registered custom measure.
-#[derive(Clone)]
-struct RegisteredMeasure<'q> {
-    measure: Measure,
-    computation: Arc<dyn CustomMeasure + 'q>,
-}
-
-impl fmt::Debug for RegisteredMeasure<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("CustomMeasure").field(&self.measure).finish()
     }
 }
 

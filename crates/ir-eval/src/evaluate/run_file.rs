@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::Read;
 use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -198,10 +199,7 @@ impl Evaluator<'_> {
                 .collect();
             add(read());
             for other in others {
-                match other.join() {
-                    Ok(done) => add(done),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
+                add(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
             }
         });
         if failed.into_inner() {
@@ -273,34 +271,38 @@ impl RunQuery {
 }
 
 /// Queries that any thread has started.
-struct SeenQueries(Mutex<SeenIds>);
-
-struct SeenIds {
+struct SeenQueries {
     /// By number of the judged query.
-    judged: Vec<bool>,
-    unjudged: HashSet<String>,
+    judged: Vec<AtomicBool>,
+    unjudged: Mutex<HashSet<String>>,
 }
 
 impl SeenQueries {
     fn new(evaluator: &Evaluator<'_>) -> Self {
-        Self(Mutex::new(SeenIds {
-            judged: vec![false; evaluator.queries.len()],
-            unjudged: HashSet::new(),
-        }))
+        let judged = evaluator.queries.iter().map(|_| AtomicBool::new(false));
+        Self {
+            judged: judged.collect(),
+            unjudged: Mutex::default(),
+        }
     }
 
     /// Adds a query. Returns whether it is new.
     fn insert(&self, query: &RunQuery) -> bool {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match query.number {
-            Some(n) => !std::mem::replace(&mut seen.judged[n], true),
-            None => seen.unjudged.insert(query.id.clone()),
+            Some(n) => !self.judged[n].swap(true, Ordering::Relaxed),
+            None => {
+                let mut seen = self.unjudged.lock().unwrap_or_else(PoisonError::into_inner);
+                seen.insert(query.id.clone())
+            }
         }
     }
 
     fn into_unjudged(self) -> Vec<String> {
-        let seen = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        seen.unjudged.into_iter().collect()
+        let seen = self
+            .unjudged
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        seen.into_iter().collect()
     }
 }
 

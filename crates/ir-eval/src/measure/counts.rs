@@ -29,7 +29,7 @@ measures! {
             text.name == "NumRet" && !text.has("rel")
         }
     }
-    value |_, input| input.retrieved() as f64;
+    value |_, input| input.retrieved as f64;
 
     /// Number of relevant documents in the qrels.
     ///

@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use ir_core::Grade;
 
-use super::definition::{Definition, MeasureInput, MeasureOptions, Properties, Summary};
+use super::definition::{Definition, MeasureInput, MeasureOptions, Properties, Summary, measures};
 use super::parameters::{Parameters, ParseMeasureError};
 use crate::judged::{JudgmentStatus, RetrievedList};
 use crate::rules::Rules;
@@ -56,6 +56,12 @@ pub trait CustomMeasure: Send + Sync {
     fn value(&self, list: &JudgedList<'_>) -> f64;
 }
 
+impl fmt::Debug for dyn CustomMeasure + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CustomMeasure").field(&self.name()).finish()
+    }
+}
+
 /// Pointers to a measure (`&M`, `Box<M>`, `Arc<M>`) are measures themselves.
 impl<P> CustomMeasure for P
 where
@@ -74,55 +80,42 @@ where
     }
 }
 
-/// Formula of a [`CustomMeasure`]: its name and aggregation. The computation itself is registered
-/// with the evaluator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CustomFormula {
-    /// Name that reports show.
-    pub name: CustomName,
-    /// Aggregation of the per-query values.
-    pub summary: Summary,
+measures! {
+    /// Formula of a [`CustomMeasure`]: its name and aggregation. The computation itself is
+    /// registered with the evaluator.
+    CustomFormula {
+        /// Name that reports show.
+        name: CustomName = CustomName::EMPTY,
+        /// Aggregation of the per-query values.
+        summary: Summary = Summary::Mean => custom_summary(),
+    } = Properties::new(&[]).without_level().without_ranking();
+    impl {
+        fn name(&self, _: &MeasureOptions) -> &str {
+            self.name.as_str()
+        }
+
+        fn summary(&self) -> Summary {
+            self.summary
+        }
+    }
+    // Never called: the evaluator calls `CustomMeasure::value`.
+    value |_, _| f64::NAN;
 }
 
-const SUM: &str = "sum";
-const GEOMETRIC: &str = "geometric";
-
-impl CustomFormula {
-    pub(crate) const PROPERTIES: Properties =
-        Properties::new(&[]).without_level().without_ranking();
-    pub(crate) const DEFAULT: Self = Self {
-        name: CustomName::EMPTY,
-        summary: Summary::Mean,
-    };
-}
-
-impl Definition for CustomFormula {
-    fn properties(&self) -> &'static Properties {
-        &Self::PROPERTIES
-    }
-
-    fn name(&self, _: &MeasureOptions) -> &str {
-        self.name.as_str()
-    }
-
-    fn parameters(&mut self, list: &mut Parameters<'_>) -> Result<(), ParseMeasureError> {
-        let summary = match self.summary {
+impl Parameters<'_> {
+    /// [`CustomFormula::summary`]; [`split_summary`] reads it.
+    fn custom_summary(&mut self, summary: &mut Summary) -> Result<(), ParseMeasureError> {
+        let printed = match summary {
             Summary::Mean => return Ok(()),
             Summary::Sum => SUM,
             Summary::GeometricMean => GEOMETRIC,
         };
-        list.parameter(&mut (), "summary", (summary, true), |_| Ok(()))
-    }
-
-    fn summary(&self) -> Summary {
-        self.summary
-    }
-
-    /// Never called: the evaluator calls [`CustomMeasure::value`].
-    fn value(&self, _: &MeasureInput<'_>) -> f64 {
-        f64::NAN
+        self.parameter(&mut (), "summary", (printed, true), |_| Ok(()))
     }
 }
+
+const SUM: &str = "sum";
+const GEOMETRIC: &str = "geometric";
 
 /// Splits the text of a custom measure into its name and aggregation.
 pub(super) fn split_summary(text: &str) -> Option<(&str, Summary)> {

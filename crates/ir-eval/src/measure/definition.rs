@@ -9,7 +9,7 @@ use super::trec_names::TrecName;
 use crate::decimal::Decimal;
 use crate::judged::{
     CumulativeGain, DocOrdinal, Gain, IdealRanking, JudgedRanking, PreparedQuery,
-    PreparedSubtopics, RelevantRanks, Strata, Subtopics,
+    PreparedSubtopics, RelevantRanks, Subtopics,
 };
 use crate::rules::Rules;
 
@@ -29,7 +29,7 @@ macro_rules! measures {
         $(#[$doc:meta])*
         $name:ident $({ $(
             $(#[$parameter_doc:meta])*
-            $parameter:ident: $type:ty = $default:expr => $read:ident($($argument:expr),*),
+            $parameter:ident: $type:ty = $default:expr $(=> $read:ident($($argument:expr),*))?,
         )+ })? = $properties:expr;
         $(needs $requirement:expr;)?
         $(impl { $($function:item)+ })?
@@ -49,7 +49,7 @@ macro_rules! measures {
             }
 
             $(fn parameters(&mut self, list: &mut Parameters<'_>) -> Result<(), ParseMeasureError> {
-                $(list.$read(&mut self.$parameter $(, $argument)*)?;)+
+                $($(list.$read(&mut self.$parameter $(, $argument)*)?;)?)+
                 Ok(())
             })?
 
@@ -165,7 +165,7 @@ pub(crate) struct Properties {
     pub(crate) takes_cutoff: bool,
     pub(crate) takes_level: bool,
     pub(crate) takes_judged_only: bool,
-    /// Whether the measure needs [`MeasureInput::strata`].
+    /// Whether the measure needs the sampling strata of the query.
     pub(crate) needs_strata: bool,
     /// Whether the value depends on the judgments alone. For a query without results, trec_eval 9
     /// counts all other measures as 0, whatever the formula yields for an empty list.
@@ -319,13 +319,13 @@ pub(crate) struct MeasureInput<'a> {
     pub(crate) cutoff: Option<usize>,
     ranking: &'a JudgedRanking,
     indices: RequirementIndices,
-    /// Number of ranks up to the cutoff.
-    retrieved: usize,
+    /// Number of documents up to the cutoff.
+    pub(crate) retrieved: usize,
 }
 
 /// Indices of a measure's level, gain and novelty in
 /// [`Requirements`](crate::judged::Requirements).
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RequirementIndices {
     pub(crate) level: usize,
     pub(crate) gain: usize,
@@ -365,11 +365,6 @@ impl<'a> MeasureInput<'a> {
         &self.ranking.ordinals[..self.retrieved]
     }
 
-    /// Number of documents up to the cutoff.
-    pub(crate) fn retrieved(&self) -> usize {
-        self.retrieved
-    }
-
     /// The cutoff, or else the length of the list.
     pub(crate) fn depth(&self) -> usize {
         self.cutoff.unwrap_or(self.ranking.states.len())
@@ -398,11 +393,6 @@ impl<'a> MeasureInput<'a> {
     /// Ideal ranking, not cut.
     pub(crate) fn ideal(&self) -> &'a IdealRanking {
         self.query.ideal(self.indices.gain)
-    }
-
-    /// Sampling strata of the query.
-    pub(crate) fn strata(&self) -> Option<&'a Strata> {
-        self.query.strata.as_ref()
     }
 
     /// Subtopics of the query, and as prepared for the measure's α and level.

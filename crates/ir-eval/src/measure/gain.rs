@@ -89,7 +89,7 @@ measures! {
         if input.relevant() == 0 {
             return 0.0;
         }
-        let (ranking, ideal, n) = (input.gains(), input.ideal(), input.retrieved());
+        let (ranking, ideal, n) = (input.gains(), input.ideal(), input.retrieved);
         let (mut sum, mut count) = (0.0, 0_u32);
         for &(_, last) in &ideal.steps {
             sum += ratio(ranking.dcg(last.min(n)), ideal.dcg(last));

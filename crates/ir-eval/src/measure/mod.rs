@@ -95,8 +95,6 @@ impl Measure {
     pub const RPREC: Self = Self::new(Formula::RPrecision(RPrecision::DEFAULT));
     /// [`Bpref`].
     pub const BPREF: Self = Self::new(Formula::Bpref(Bpref));
-    /// [`InferredAveragePrecision`].
-    pub const INF_AP: Self = Self::new(Formula::InferredAveragePrecision(InferredAveragePrecision));
     /// [`Ndcg`] with linear gains.
     pub const NDCG: Self = Self::new(Formula::Ndcg(Ndcg::DEFAULT));
     /// [`Ndcg`] with exponential gains.

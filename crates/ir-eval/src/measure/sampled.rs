@@ -95,7 +95,7 @@ measures! {
         }
     }
     value |_, input| {
-        let depth = input.cutoff.unwrap_or(input.retrieved()).max(1) as f64;
+        let depth = input.cutoff.unwrap_or(input.retrieved).max(1) as f64;
         Estimator::over(input).map_or(0.0, |estimator| estimator.relevant() / depth)
     };
 
@@ -114,7 +114,7 @@ measures! {
         let Some(mut estimator) = Estimator::new(input) else {
             return 0.0;
         };
-        let mut estimates = Vec::with_capacity(input.retrieved());
+        let mut estimates = Vec::with_capacity(input.retrieved);
         for (&ordinal, &state) in input.ordinals().iter().zip(input.states()) {
             estimator.step(ordinal, state);
             estimates.push(estimator.relevant());
@@ -154,7 +154,7 @@ measures! {
         .with_strata()
         .without_ranking()
         .with_summary(Summary::Sum);
-    value |_, input| input.strata().map_or(0.0, |strata| strata.relevant(input.level));
+    value |_, input| input.query.strata.as_ref().map_or(0.0, |strata| strata.relevant(input.level));
 
     /// Number of relevant documents retrieved, estimated as in [`StratifiedAveragePrecision`],
     /// summed over queries.
@@ -218,7 +218,7 @@ struct Estimator<'a> {
 impl<'a> Estimator<'a> {
     /// An estimator that has seen no document. `None` without strata.
     fn new(input: &MeasureInput<'a>) -> Option<Self> {
-        let strata = input.strata()?;
+        let strata = input.query.strata.as_ref()?;
         Some(Self {
             strata,
             level: input.level,

@@ -62,7 +62,7 @@ measures! {
         .with_trec_names(&[("set_map", "SetAP", TrecSyntax::Plain)]);
     value |_, input| {
         let (found, relevant) = (input.found() as f64, input.relevant() as f64);
-        ratio(found * found, input.retrieved() as f64 * relevant)
+        ratio(found * found, input.retrieved as f64 * relevant)
     };
 
     /// F measure of the retrieved set: (x + 1) · P · R / (R + x · P). Range: 0 to 1.
@@ -79,7 +79,7 @@ measures! {
     value |formula, input| {
         let x = formula.beta.to_f64();
         let found = input.found() as f64;
-        let p = ratio(found, input.retrieved() as f64);
+        let p = ratio(found, input.retrieved as f64);
         let r = ratio(found, input.relevant() as f64);
         ratio((x + 1.0) * p * r, x * p + r)
     };
@@ -102,7 +102,7 @@ measures! {
     value |formula, input| {
         let [a, b, c, d] = formula.weights.map(Decimal::to_f64);
         let (found, relevant) = (input.found() as f64, input.relevant() as f64);
-        let n = input.retrieved() as f64;
+        let n = input.retrieved as f64;
         let rest = input.rules.collection_size as f64 + found - n - relevant;
         a * found + b * (n - found) + c * (relevant - found) + d * rest
     };
@@ -113,7 +113,7 @@ measures! {
     JudgedFraction = Properties::new(&["Judged"]).without_level().without_judged_only();
     value |_, input| {
         let judged = input.states().iter().filter(|&&state| state != UNPOOLED).count();
-        ratio(judged as f64, input.retrieved() as f64)
+        ratio(judged as f64, input.retrieved as f64)
     };
 
     /// Number of documents in the first k that have no judgment or a negative grade, over k. Range:

@@ -93,20 +93,16 @@ pub(super) fn expand(
         }
         (TrecSyntax::Numbers(_) | TrecSyntax::Gains, None) => (default(), ""),
         (TrecSyntax::Numbers(expected), Some(list)) => {
-            let numbers: Vec<String> = read_decimals(list, text)?
-                .iter()
-                .map(Decimal::to_string)
-                .collect();
-            let native = match native.matches("{}").count() {
-                1 => filled(&numbers.join(",")),
-                expected if expected == numbers.len() => {
-                    numbers.iter().fold(native.to_owned(), |native, number| {
-                        native.replacen("{}", number, 1)
-                    })
-                }
+            let numbers = read_decimals(list, text)?;
+            let numbers: Vec<String> = numbers.iter().map(Decimal::to_string).collect();
+            // A list fills one place; otherwise there is a place for each number.
+            let places = match native.matches("{}").count() {
+                1 => vec![numbers.join(",")],
+                count if count == numbers.len() => numbers,
                 _ => return Err(invalid(expected, list)),
             };
-            (native, expected)
+            let fill = |native: String, number: &String| native.replacen("{}", number, 1);
+            (places.iter().fold(native.to_owned(), fill), expected)
         }
         (TrecSyntax::Gains, Some(list)) => {
             const EXPECTED: &str = "up to eight grades and gains, as in 1=3.5,2=9";
@@ -116,13 +112,11 @@ pub(super) fn expand(
         (TrecSyntax::Persistence, None) => (filled(&PERSISTENCE), ""),
         (TrecSyntax::Persistence, Some(list)) => {
             const EXPECTED: &str = "a persistence between 0 and 1, as in p=0.95";
-            let number = list
-                .strip_prefix("p=")
-                .and_then(|p| p.parse::<Decimal>().ok());
-            (
-                filled(&number.ok_or_else(|| invalid(EXPECTED, list))?),
-                EXPECTED,
-            )
+            let number = list.strip_prefix("p=").map(str::parse::<Decimal>);
+            let Some(Ok(p)) = number else {
+                return Err(invalid(EXPECTED, list));
+            };
+            (filled(&p), EXPECTED)
         }
     };
     Ok(vec![match parameters {
@@ -145,15 +139,10 @@ fn expand_fractions(
     fractions.sort_unstable();
     let mut values: Vec<(String, Measure)> = Vec::with_capacity(fractions.len());
     for (n, fraction) in fractions.iter().enumerate() {
-        let measure = range
-            .contains(fraction)
-            .then(|| parse_native(&native(fraction)));
-        let Some(Ok(measure)) = measure else {
-            return Err(ParseMeasureError::invalid(
-                text,
-                EXPECTED,
-                &fraction.to_string(),
-            ));
+        let is_valid = range.contains(fraction);
+        let Some(Ok(measure)) = is_valid.then(|| parse_native(&native(fraction))) else {
+            let found = fraction.to_string();
+            return Err(ParseMeasureError::invalid(text, EXPECTED, &found));
         };
         if n > 0 && fractions[n - 1] == *fraction {
             return Err(ParseMeasureError::twice(text, fraction));
@@ -189,21 +178,17 @@ pub(super) fn read(
 /// Returns the name in trec_eval's output; `None` if trec_eval does not have the measure with these
 /// parameters and options.
 pub(super) fn write(measure: &Measure) -> Option<String> {
-    measure
-        .formula
-        .properties()
-        .trec_names
-        .iter()
-        .find_map(|known| {
-            let candidates = [None, parameters(known, measure)];
-            candidates.into_iter().find_map(|parameters| {
-                let values = expand(known, parameters.as_deref(), "").ok()?;
-                match <[_; 1]>::try_from(values) {
-                    Ok([(name, value)]) if value == *measure => Some(name),
-                    _ => None,
-                }
-            })
+    let mut names = measure.formula.properties().trec_names.iter();
+    names.find_map(|known| {
+        let mut candidates = [None, parameters(known, measure)].into_iter();
+        candidates.find_map(|parameters| {
+            let values = expand(known, parameters.as_deref(), "").ok()?;
+            match <[_; 1]>::try_from(values) {
+                Ok([(name, value)]) if value == *measure => Some(name),
+                _ => None,
+            }
         })
+    })
 }
 
 /// Parameters of a measure in the syntax of one of its names.
@@ -214,11 +199,8 @@ fn parameters((_, native, syntax): &TrecName, measure: &Measure) -> Option<Strin
         Some(found.value.clone())
     };
     let keys = MeasureText::split(native).ok()?.keys_of("{}");
-    let values = keys
-        .into_iter()
-        .map(value)
-        .collect::<Option<Vec<_>>>()?
-        .join(",");
+    let values: Option<Vec<String>> = keys.into_iter().map(value).collect();
+    let values = values?.join(",");
     let list = braced(&values).unwrap_or(&values);
     Some(match syntax {
         TrecSyntax::Plain => return None,
