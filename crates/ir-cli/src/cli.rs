@@ -12,6 +12,7 @@ use crate::commands::{
 };
 #[cfg(feature = "dense")]
 use crate::commands::{encode, models, train};
+use crate::shared::console::Console;
 
 const ABOUT: &str = "Index, search, train, evaluate and compare retrieval systems";
 
@@ -27,9 +28,8 @@ Examples:
   ir index corpus.jsonl -o corpus.ir               build an index once
   ir search corpus.ir 'vitamin d'                  search the saved index
 
-Named collections are looked up in the folder IR_DATA (environment variable);
-`ir datasets` lists them. Compressed files (gzip, zstd) are detected by
-content, whatever their extension.";
+`ir datasets` lists named collections. Compressed files (gzip, zstd) are
+detected by content.";
 
 #[derive(Debug, Parser)]
 #[command(
@@ -94,6 +94,45 @@ pub(crate) enum Command {
     Datasets(datasets::Args),
 }
 
+impl Command {
+    /// Runs the subcommand and reports its error. Returns the exit code.
+    pub(crate) fn run(&self, console: &Console) -> ExitCode {
+        let done = match self {
+            // As in diff(1): exit code 1 means different, 2 means failure.
+            Self::Diff(args) => {
+                return match diff::run(args, console) {
+                    Ok(same) => ExitCode::from(u8::from(!same)),
+                    Err(error) => console.fail_as(&error, 2),
+                };
+            }
+            Self::Index(args) => index::run(args, console),
+            Self::Search(args) => search::run(args, console),
+            Self::Eval(args) => eval::run(args, console),
+            Self::Buckets(args) => buckets::run(args, console),
+            Self::Sweep(args) => sweep::run(args, console),
+            Self::Compare(args) => compare::run(args, console),
+            Self::KnnAccuracy(args) => knn_accuracy::run(args, console),
+            Self::Fuse(args) => fuse::run(args, console),
+            Self::Interleave(args) => interleave::run(args, console),
+            Self::Overlap(args) => overlap::run(args, console),
+            Self::Pool(args) => pool::run(args, console),
+            Self::Agree(args) => agree::run(args, console),
+            Self::Mine(args) => mine::run(args, console),
+            Self::Datasets(args) => datasets::run(args, console),
+            #[cfg(feature = "dense")]
+            Self::Encode(args) => encode::run(args, console),
+            #[cfg(feature = "dense")]
+            Self::Train(args) => train::run(args, console),
+            #[cfg(feature = "dense")]
+            Self::Models(args) => models::run(args, console),
+        };
+        match done {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => console.fail(&error),
+        }
+    }
+}
+
 /// Prints requested help, or a usage error in one line. Returns the exit code.
 pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
     match error.kind() {
@@ -102,7 +141,7 @@ pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
             match printed {
                 // A closed pipe is not a failure.
                 Err(fault) if fault.kind() != io::ErrorKind::BrokenPipe => {
-                    eprintln!("error: standard output: could not be written: {fault}");
+                    eprintln!("error: standard output: cannot be written: {fault}");
                     ExitCode::FAILURE
                 }
                 _ => ExitCode::SUCCESS,
@@ -119,7 +158,6 @@ pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Joins clap's multi-line error message into one line.
 fn one_line_error(text: &str) -> String {
     let mut parts = Vec::new();
     for line in text.lines() {

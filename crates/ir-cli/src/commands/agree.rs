@@ -9,9 +9,10 @@ use ir_eval::{
     Evaluator, KappaWeights, Measure, MeasurementLevel, Ratings, Rules, kendall_tau_b, tau_ap,
     tau_ap_b,
 };
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::shared::console::{Console, Usage};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::{four_decimals, table};
 use crate::shared::input;
 use crate::shared::output::OutputSink;
@@ -36,9 +37,8 @@ Coefficients are 1 for perfect agreement and 0 for chance agreement:
 Convert judging lists of `ir pool` to four-column qrels with
   ir pool --merge pool.qrels --form plain ann.tsv -o ann.qrels
 
-With --run, also the correlation of the system rankings by assessor or by
-measure: Kendall's tau-b and AP correlation (tau_ap: the first ranking is the
-reference; tau_ap_b: symmetric). A topic without results scores 0.
+With --run, also Kendall's tau-b and AP correlation of the system rankings by
+assessor or measure (tau_ap: the first is the reference; tau_ap_b: symmetric).
 
 A table has a header and tab- or comma-separated columns; an empty cell, - or
 NA is a missing label. Integer labels are ordered numerically.";
@@ -71,30 +71,23 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    let files: Vec<&String> = args.qrels.iter().chain(&args.run).collect();
-    at_most_one_stdin(&files)?;
+    at_most_one_stdin(args.qrels.iter().chain(&args.run))?;
     let alone = args.table.is_none() && args.qrels.len() < 2;
     if alone && (args.run.is_empty() || args.measure.len() < 2) {
-        return Err(Usage(
+        bail_usage!(
             "expected at least two assessors, or --run with at least two measures, found one"
-                .into(),
-        )
-        .into());
+        );
     }
     if !args.run.is_empty() && args.run.len() < 3 {
         let found = args.run.len();
-        return Err(Usage(format!(
-            "expected at least three runs (--run) to rank, found {found}"
-        ))
-        .into());
+        bail_usage!("expected at least three runs (--run) to rank, found {found}");
     }
     let mut qrels = Vec::new();
     for file in &args.qrels {
-        let read = input::qrels(file, args.reading.header())?;
-        read.warnings
-            .iter()
-            .for_each(|warning| console.warn(warning));
-        qrels.push((file.as_str(), read.data));
+        qrels.push((
+            file.as_str(),
+            input::qrels(file, args.reading.header(), console)?,
+        ));
     }
     let ratings = match &args.table {
         Some(file) => Some(read_table(file)?),
@@ -107,34 +100,27 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     let runs = args.reading.read(&args.run, console)?;
     let rankings = rankings(args, &qrels, &runs)?;
-    let mut out = OutputSink::open(None)?;
-    let text =
-        if args.json {
-            let agreement = ratings.as_ref().map(agreement_json);
-            let rows: Vec<Value> = rankings.iter().map(|ranking| {
-            json!({"first": ranking.names[0], "second": ranking.names[1], "tau_b": ranking.tau,
-                "tau_ap": ranking.tau_ap, "tau_ap_b": ranking.tau_ap_b})
-        }).collect();
-            let rules = (!rows.is_empty()).then(Rules::default);
-            json!({"agreement": agreement, "rankings": rows, "rules": rules}).to_string()
-        } else {
-            let mut parts: Vec<String> = ratings.iter().flat_map(agreement_text).collect();
-            if !rankings.is_empty() {
-                parts.push(rankings_text(&rankings, runs.len()));
-                parts.push(Rules::default().to_string());
-            }
-            parts.join("\n\n")
-        };
-    writeln!(out, "{text}").with_context(|| format!("{}: could not be written", out.name()))?;
-    out.commit()
+    let text = if args.json {
+        let agreement = ratings.as_ref().map(agreement_json);
+        let rules = (!rankings.is_empty()).then(Rules::default);
+        json!({"agreement": agreement, "rankings": rankings, "rules": rules}).to_string()
+    } else {
+        let mut parts: Vec<String> = ratings.iter().flat_map(agreement_text).collect();
+        if !rankings.is_empty() {
+            parts.push(rankings_text(&rankings, runs.len()));
+            parts.push(Rules::default().to_string());
+        }
+        parts.join("\n\n")
+    };
+    OutputSink::open(None)?.write_with(|out| writeln!(out, "{text}"))
 }
 
 /// Reads a table with a header: an item column, then one label column per coder.
 fn read_table(file: &str) -> Result<Ratings> {
     let name = input::name(file);
     let mut text = String::new();
-    std::io::Read::read_to_string(&mut input::text(file)?, &mut text)
-        .with_context(|| format!("{name}: could not be read"))?;
+    std::io::Read::read_to_string(&mut input::open(file)?.0, &mut text)
+        .with_context(|| format!("{name}: cannot be read"))?;
     let head = text.lines().next().unwrap_or_default();
     let delimiter = if head.contains('\t') { b'\t' } else { b',' };
     let mut reader = csv::ReaderBuilder::new()
@@ -199,79 +185,65 @@ fn agreement_json(ratings: &Ratings) -> Value {
 }
 
 fn agreement_text(ratings: &Ratings) -> Vec<String> {
-    let row = |name: &str, value: String| vec![name.to_owned(), value];
     let labels: Vec<String> = ratings.categories().map(ToString::to_string).collect();
-    let mut rows = vec![
-        row("assessors", ratings.coders().len().to_string()),
-        row("items", ratings.len().to_string()),
-        row("labeled by all", ratings.complete_items().to_string()),
-        row("labels", labels.join(" ")),
-        row(
-            "observed agreement",
-            four_decimals(ratings.observed_agreement()),
-        ),
-    ];
+    let mut rows: Vec<[String; 2]> = Vec::new();
+    let mut row = |name: &str, value: String| rows.push([name.to_owned(), value]);
+    row("assessors", ratings.coders().len().to_string());
+    row("items", ratings.len().to_string());
+    row("labeled by all", ratings.complete_items().to_string());
+    row("labels", labels.join(" "));
+    let mut row = |name: &str, value: Option<f64>| row(name, four_decimals(value));
+    row("observed agreement", ratings.observed_agreement());
     let two = ratings.coders().len() == 2;
+    let weighted = |a, b, weights| ratings.weighted_cohen_kappa(a, b, weights);
     if two {
-        rows.push(row("Cohen", four_decimals(ratings.cohen_kappa(0, 1))));
-        let weighted = |weights| four_decimals(ratings.weighted_cohen_kappa(0, 1, weights));
-        rows.push(row("Cohen, linear", weighted(KappaWeights::Linear)));
-        rows.push(row("Cohen, quadratic", weighted(KappaWeights::Quadratic)));
+        row("Cohen", ratings.cohen_kappa(0, 1));
+        row("Cohen, linear", weighted(0, 1, KappaWeights::Linear));
+        row("Cohen, quadratic", weighted(0, 1, KappaWeights::Quadratic));
     } else {
-        rows.push(row(
-            "Cohen, mean of pairs",
-            four_decimals(ratings.mean_cohen_kappa()),
-        ));
+        row("Cohen, mean of pairs", ratings.mean_cohen_kappa());
     }
-    rows.push(row(
-        "Davies-Fleiss",
-        four_decimals(ratings.davies_fleiss_kappa()),
-    ));
-    rows.push(row("Fleiss", four_decimals(ratings.fleiss_kappa())));
+    row("Davies-Fleiss", ratings.davies_fleiss_kappa());
+    row("Fleiss", ratings.fleiss_kappa());
     for (level, name) in [
         (MeasurementLevel::Nominal, "Krippendorff"),
         (MeasurementLevel::Ordinal, "Krippendorff, ordinal"),
         (MeasurementLevel::Interval, "Krippendorff, interval"),
     ] {
-        rows.push(row(name, four_decimals(ratings.krippendorff_alpha(level))));
+        row(name, ratings.krippendorff_alpha(level));
     }
-    let mut parts = vec![table(rows)];
-    if two {
+    let coders = ratings.coders();
+    let second = if two {
         let confusion = ratings.confusion(0, 1);
-        let mut rows = vec![vec![format!(
-            "{} \\ {}",
-            ratings.coders()[0],
-            ratings.coders()[1]
-        )]];
+        let mut rows = vec![vec![format!("{} \\ {}", coders[0], coders[1])]];
         rows[0].extend(labels);
         for (label, counts) in confusion.categories.iter().zip(&confusion.counts) {
             let mut row = vec![label.to_string()];
             row.extend(counts.iter().map(u64::to_string));
             rows.push(row);
         }
-        parts.push(table(rows));
+        table(rows)
     } else {
-        let head = ["pair", "Cohen", "linear", "quadratic"]
-            .map(str::to_owned)
-            .to_vec();
-        let pairs = ratings.pairs().map(|(a, b)| {
-            let weighted = |weights| four_decimals(ratings.weighted_cohen_kappa(a, b, weights));
-            vec![
-                format!("{} + {}", ratings.coders()[a], ratings.coders()[b]),
+        let mut rows = vec![["pair", "Cohen", "linear", "quadratic"].map(str::to_owned)];
+        rows.extend(ratings.pairs().map(|(a, b)| {
+            [
+                format!("{} + {}", coders[a], coders[b]),
                 four_decimals(ratings.cohen_kappa(a, b)),
-                weighted(KappaWeights::Linear),
-                weighted(KappaWeights::Quadratic),
+                four_decimals(weighted(a, b, KappaWeights::Linear)),
+                four_decimals(weighted(a, b, KappaWeights::Quadratic)),
             ]
-        });
-        parts.push(table(std::iter::once(head).chain(pairs)));
-    }
-    parts
+        }));
+        table(rows)
+    };
+    vec![table(rows), second]
 }
 
 /// Correlation of two system rankings.
+#[derive(Serialize)]
 struct RankingCorrelation {
-    names: [String; 2],
-    tau: Option<f64>,
+    first: String,
+    second: String,
+    tau_b: Option<f64>,
     tau_ap: Option<f64>,
     tau_ap_b: Option<f64>,
 }
@@ -314,8 +286,9 @@ fn rankings(
     for (at, (first, x)) in orders.iter().enumerate() {
         for (second, y) in &orders[at + 1..] {
             all.push(RankingCorrelation {
-                names: [first.clone(), second.clone()],
-                tau: kendall_tau_b(x, y),
+                first: first.clone(),
+                second: second.clone(),
+                tau_b: kendall_tau_b(x, y),
                 tau_ap: tau_ap(x, y),
                 tau_ap_b: tau_ap_b(x, y),
             });
@@ -325,20 +298,15 @@ fn rankings(
 }
 
 fn rankings_text(rankings: &[RankingCorrelation], systems: usize) -> String {
-    let head = [
-        &format!("order of {systems} systems"),
-        "tau_b",
-        "tau_ap",
-        "tau_ap_b",
-    ];
-    let head = head.map(str::to_owned).to_vec();
-    let rows = rankings.iter().map(|ranking| {
-        vec![
-            ranking.names.join(" / "),
-            four_decimals(ranking.tau),
+    let order = format!("order of {systems} systems");
+    let mut rows = vec![[&order, "tau_b", "tau_ap", "tau_ap_b"].map(str::to_owned)];
+    rows.extend(rankings.iter().map(|ranking| {
+        [
+            format!("{} / {}", ranking.first, ranking.second),
+            four_decimals(ranking.tau_b),
             four_decimals(ranking.tau_ap),
             four_decimals(ranking.tau_ap_b),
         ]
-    });
-    table(std::iter::once(head).chain(rows))
+    }));
+    table(rows)
 }

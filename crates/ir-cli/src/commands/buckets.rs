@@ -3,22 +3,21 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
+use anyhow::{Result, bail};
 use ir_core::trec::{ColumnReader, HeaderLine};
-use ir_core::{Grade, Qrels, Run};
+use ir_core::{Grade, Qrels};
 use ir_eval::{FrequencyBucket, FrequencyBucketRecall, RecallByFrequency, RunOrder};
 use serde::Serialize;
 
-use crate::shared::console::{Console, Usage};
+use crate::shared::console::Console;
+use crate::shared::format::{four_decimals, table};
 use crate::shared::input;
+use crate::shared::options::choice;
 use crate::shared::output::OutputSink;
-use crate::shared::qrels::with_warnings;
-use crate::shared::runs::name_runs;
+use crate::shared::runs::{at_most_one_stdin, name_runs};
 
 const EXAMPLES: &str = "\
 Examples:
-  ir buckets --training train.qrels qrels.txt run.trec
   ir buckets --training datafinder:train datafinder run.trec
   ir buckets --counts counts.tsv qrels.txt bm25.trec dense.trec
   ir buckets --counts counts.tsv --bucket 0-9 --bucket 10- qrels.txt run.trec
@@ -53,8 +52,8 @@ pub(crate) struct Args {
     bucket: Vec<FrequencyBucket>,
 
     /// Ranking order: line order of the run, or by score as in `ir eval`
-    #[arg(long, value_enum, default_value_t = Order::File, hide_possible_values = true, value_name = "file|score")]
-    order: Order,
+    #[arg(long, value_parser = choice(ORDERS), default_value = "file", value_name = "ORDER")]
+    order: RunOrder,
 
     /// Minimum grade of a relevant document
     #[arg(short = 'l', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(i64).range(0..), allow_negative_numbers = true)]
@@ -65,11 +64,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Order {
-    File,
-    Score,
-}
+const ORDERS: [(&str, &str, RunOrder); 2] =
+    [("file", "", RunOrder::File), ("score", "", RunOrder::Score)];
 
 /// Bucket recalls of one run.
 #[derive(Serialize)]
@@ -81,68 +77,47 @@ struct RunRecall {
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    let files = [
-        Some(&args.qrels),
-        args.counts.as_ref(),
-        args.training.as_ref(),
-    ];
-    let files = files.into_iter().flatten().chain(&args.runs);
-    if files.filter(|file| *file == "-").count() > 1 {
-        return Err(Usage("expected `-` at most once, found it more than once".to_owned()).into());
-    }
+    let training = args.counts.iter().chain(&args.training);
+    at_most_one_stdin(args.runs.iter().chain(training).chain([&args.qrels]))?;
     let plan = RecallByFrequency {
         buckets: if args.bucket.is_empty() {
             FrequencyBucket::DATAFINDER.to_vec()
         } else {
             args.bucket.clone()
         },
-        order: match args.order {
-            Order::File => RunOrder::File,
-            Order::Score => RunOrder::Score,
-        },
+        order: args.order,
         level: args.level,
     };
     let counts = match (&args.counts, &args.training) {
         (Some(file), _) => read_counts(file)?,
-        (None, Some(file)) => count(&judgments(file, console)?, args.level),
+        (None, Some(file)) => count(&input::qrels(file, HeaderLine::Skip, console)?, args.level),
         (None, None) => BTreeMap::new(),
     };
-    let qrels = judgments(&args.qrels, console)?;
+    let qrels = input::qrels(&args.qrels, HeaderLine::Skip, console)?;
     let mut runs = Vec::with_capacity(args.runs.len());
     for file in &args.runs {
-        let run = with_warnings(input::run(file, HeaderLine::Skip)?, console);
-        let common = qrels.iter().any(|(query, _)| run.get(query).is_some());
-        if !common {
-            bail!(
-                "{file}: expected a query that {} judges, found none",
-                args.qrels
-            );
+        let run = input::run(file, HeaderLine::Skip, console)?;
+        if !qrels.iter().any(|(query, _)| run.get(query).is_some()) {
+            let qrels = &args.qrels;
+            bail!("{file}: expected a query that {qrels} judges, found none");
         }
         runs.push(run);
     }
     name_runs(&mut runs, &args.runs);
-    let of = |run: &Run| RunRecall {
-        run: run.tag.clone(),
+    let recalls = runs.into_iter().map(|run| RunRecall {
         order: plan.order,
         level: plan.level,
-        buckets: plan.evaluate(&qrels, run, &counts),
-    };
-    let all: Vec<RunRecall> = runs.iter().map(of).collect();
-    let mut out = OutputSink::open(None)?;
-    let written = if args.json {
-        json(&all, &mut out)
-    } else {
-        text(&all, &plan, &mut out)
-    };
-    written.with_context(|| format!("{}: could not be written", out.name()))?;
-    out.commit()
-}
-
-fn judgments(file: &str, console: &Console) -> Result<Qrels> {
-    Ok(with_warnings(
-        input::qrels(file, HeaderLine::Skip)?,
-        console,
-    ))
+        buckets: plan.evaluate(&qrels, &run, &counts),
+        run: run.tag,
+    });
+    let recalls: Vec<RunRecall> = recalls.collect();
+    OutputSink::open(None)?.write_with(|out| {
+        if args.json {
+            json(&recalls, out)
+        } else {
+            Ok(writeln!(out, "{}", text(&recalls, &plan))?)
+        }
+    })
 }
 
 fn count(qrels: &Qrels, level: Grade) -> BTreeMap<String, u64> {
@@ -178,39 +153,22 @@ fn json(all: &[RunRecall], out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-fn text(all: &[RunRecall], plan: &RecallByFrequency, out: &mut dyn Write) -> Result<()> {
-    let Some(first) = all.first() else {
-        return Ok(());
-    };
-    let widths: Vec<usize> = all
-        .iter()
-        .map(|run| run.run.chars().count().max(6))
-        .collect();
-    let buckets: Vec<String> = plan
-        .buckets
-        .iter()
-        .map(FrequencyBucket::to_string)
-        .collect();
-    let wide = buckets.iter().map(String::len).max().unwrap_or(0).max(6);
-    write!(out, "{:wide$}  queries  relevant", "counts")?;
-    for (run, width) in all.iter().zip(&widths) {
-        write!(out, "  {:>width$}", run.run)?;
-    }
-    writeln!(out)?;
-    for (at, (bucket, row)) in buckets.iter().zip(&first.buckets).enumerate() {
-        let (queries, relevant) = (row.queries, row.relevant);
-        write!(out, "{bucket:wide$}  {queries:7}  {relevant:8}")?;
-        for (run, width) in all.iter().zip(&widths) {
-            match run.buckets[at].recall {
-                Some(recall) => write!(out, "  {recall:width$.4}")?,
-                None => write!(out, "  {:>width$}", "-")?,
-            }
+fn text(all: &[RunRecall], plan: &RecallByFrequency) -> String {
+    let mut rows = vec![
+        ["counts", "queries", "relevant"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    rows[0].extend(all.iter().map(|run| run.run.clone()));
+    for (at, bucket) in plan.buckets.iter().enumerate() {
+        let mut row = vec![bucket.to_string()];
+        if let Some(first) = all.first().map(|run| &run.buckets[at]) {
+            row.extend([first.queries.to_string(), first.relevant.to_string()]);
         }
-        writeln!(out)?;
+        row.extend(all.iter().map(|run| four_decimals(run.buckets[at].recall)));
+        rows.push(row);
     }
     let (order, level) = (plan.order, plan.level);
-    Ok(writeln!(
-        out,
-        "\nrecall in the top R; ranking order: {order}; minimum relevant grade: {level}"
-    )?)
+    let note = format!("ranking order: {order}; minimum relevant grade: {level}");
+    format!("{}\n\nrecall in the top R; {note}", table(rows))
 }

@@ -1,13 +1,14 @@
 //! `ir datasets`: lists, verifies and downloads the collections of the catalog.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use anyhow::Result;
-use ir_data::catalog::{Catalog, CatalogEntry, entries};
+use ir_data::catalog::{Catalog, entries};
 use serde_json::json;
 
 use crate::shared::console::{Console, stop_on_interrupt};
-use crate::shared::format::grouped;
+use crate::shared::format::{grouped, table_with_text};
 use crate::shared::output::OutputSink;
 
 const EXAMPLES: &str = "\
@@ -50,43 +51,46 @@ enum Action {
     },
 }
 
-pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
+pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let catalog = Catalog::from_env();
     let mut out = OutputSink::open(None)?;
-    match args.action {
+    match &args.action {
         None if args.json => list_json(&catalog, &mut out)?,
         None => list(&catalog, &mut out, console)?,
-        Some(Action::Verify { name }) => verify(&catalog, &name, &mut out, console)?,
-        Some(Action::Where { name }) => locate(&catalog, &name, &mut out)?,
-        Some(Action::Fetch { name }) => fetch(&catalog, &name, &mut out, console)?,
+        Some(Action::Verify { name }) => verify(&catalog, name, &mut out, console)?,
+        Some(Action::Where { name }) => locate(&catalog, name, &mut out)?,
+        Some(Action::Fetch { name }) => fetch(&catalog, name, &mut out, console)?,
     }
     out.commit()
 }
 
 fn list(catalog: &Catalog, out: &mut OutputSink, console: &Console) -> Result<()> {
-    let width = entries().iter().map(|e| e.name.len()).max().unwrap_or(0);
-    writeln!(
-        out,
-        "{:width$}  {:>9}  {:>7}  {:>9}  {:7}  description",
-        "name", "documents", "queries", "judgments", "present"
-    )?;
+    let head = [
+        "name",
+        "documents",
+        "queries",
+        "judgments",
+        "present",
+        "description",
+    ];
+    let mut rows = vec![head.map(str::to_owned)];
     for entry in entries() {
-        let (there, what) = match catalog.has(&entry.name) {
+        let (present, description) = match catalog.has(&entry.name) {
             Ok(true) => ("yes", entry.about.clone()),
             Ok(false) => ("no", entry.about.clone()),
             Err(error) => ("damaged", format!("damaged: {error}")),
         };
-        writeln!(
-            out,
-            "{:width$}  {:>9}  {:>7}  {:>9}  {:7}  {}",
-            entry.name,
+        let judgments = entry.splits.values().map(|split| split.judgments).sum();
+        rows.push([
+            entry.name.clone(),
             grouped(entry.documents),
             grouped(entry.queries),
-            grouped(judgments(entry)),
-            there,
-            what
-        )?;
+            grouped(judgments),
+            present.to_owned(),
+            description,
+        ]);
     }
+    writeln!(out, "{}", table_with_text(rows, 4))?;
     match catalog.root() {
         Some(root) => console.note(format_args!("\ndata folder: {}", root.display())),
         None => console.note("\nIR_DATA is not set; only `bundled` is available"),
@@ -96,12 +100,14 @@ fn list(catalog: &Catalog, out: &mut OutputSink, console: &Console) -> Result<()
 
 fn list_json(catalog: &Catalog, out: &mut OutputSink) -> Result<()> {
     for entry in entries() {
-        let splits: serde_json::Map<String, serde_json::Value> = entry
+        let splits: BTreeMap<_, _> = entry
             .splits
             .iter()
-            .map(|(name, counts)| {
-                let counts = json!({"queries": counts.queries, "judgments": counts.judgments});
-                (name.clone(), counts)
+            .map(|(name, split)| {
+                (
+                    name,
+                    json!({"queries": split.queries, "judgments": split.judgments}),
+                )
             })
             .collect();
         let present = catalog.has(&entry.name);
@@ -202,8 +208,4 @@ fn fetch(catalog: &Catalog, name: &str, _: &mut OutputSink, _: &Console) -> Resu
         "cannot download {name:?}: built without the feature \"fetch\" \
          (cargo install --path crates/ir-cli --features fetch){place}"
     )
-}
-
-fn judgments(entry: &CatalogEntry) -> u64 {
-    entry.splits.values().map(|split| split.judgments).sum()
 }

@@ -1,15 +1,14 @@
 //! `ir diff`: differences between two runs.
 
-use std::fmt::Write as _;
 use std::io::Write;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use ir_eval::{DiffRules, QueryDiff, RunDiff};
 use serde_json::json;
 
 use crate::shared::console::Console;
-use crate::shared::format::{four_decimals, table};
-use crate::shared::options::positive;
+use crate::shared::format::{four_decimals, table, table_with_text};
+use crate::shared::options::{fraction, positive};
 use crate::shared::output::OutputSink;
 use crate::shared::runs::{RunOptions, at_most_one_stdin};
 
@@ -18,7 +17,6 @@ Examples:
   ir diff old.trec new.trec                  exit code 0 if identical
   ir diff -q --depth 10 old.trec new.trec    list the differing topics
   ir diff --tolerance inf old.trec new.trec  compare rankings, not scores
-  ir diff --json old.trec new.trec           print one JSON object
   ir search tiny | ir diff before.trec -
 
 Values are means over the topics of both runs:
@@ -50,7 +48,7 @@ pub(crate) struct Args {
     tolerance: f64,
 
     /// Persistence p of rank-biased overlap, 0 < p < 1; 0.9 puts 86 % of the weight on the top 10
-    #[arg(long, value_name = "P", default_value_t = 0.9, value_parser = persistence, allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", default_value_t = 0.9, value_parser = fraction, allow_negative_numbers = true)]
     rbo_p: f64,
 
     /// Print a line for each differing topic
@@ -74,26 +72,18 @@ fn tolerance(text: &str) -> Result<f64, String> {
     }
 }
 
-fn persistence(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(number) if number > 0.0 && number < 1.0 => Ok(number),
-        _ => Err(format!("expected a number between 0 and 1, found {text:?}")),
-    }
-}
-
 /// Returns whether the runs are identical.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<bool> {
     let files = [args.first.clone(), args.second.clone()];
     at_most_one_stdin(&files)?;
     let runs = args.reading.read(&files, console)?;
     let rules = DiffRules {
-        order: args.reading.order.into(),
+        order: args.reading.order,
         depth: args.depth,
         p: args.rbo_p,
         tolerance: args.tolerance,
     };
     let diff = RunDiff::new(&runs[0], &runs[1], rules);
-    let mut out = OutputSink::open(None)?;
     let text = if args.json {
         let mean = |figure: fn(&QueryDiff) -> Option<f64>| diff.mean(figure).map(|mean| mean.0);
         let mut object = json!(diff);
@@ -109,9 +99,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<bool> {
     } else {
         text(&diff, args)
     };
-    out.write_all(text.as_bytes())
-        .with_context(|| format!("{}: could not be written", out.name()))?;
-    out.commit()?;
+    OutputSink::open(None)?.write_with(|out| out.write_all(text.as_bytes()))?;
     Ok(diff.identical())
 }
 
@@ -150,20 +138,21 @@ fn text(diff: &RunDiff, args: &Args) -> String {
     ] {
         if !only.is_empty() {
             let example = if only.len() > 1 { ", such as" } else { ":" };
-            row(
-                &format!("topics {name}"),
-                format!("{}{example} {}", only.len(), only[0]),
-            );
+            let value = format!("{}{example} {}", only.len(), only[0]);
+            row(&format!("topics {name}"), value);
         }
     }
-    let count = |of: fn(&QueryDiff) -> bool| diff.queries.iter().filter(|query| of(query)).count();
+    let count = |different: fn(&QueryDiff) -> bool| {
+        let different = diff.queries.iter().filter(|query| different(query));
+        different.count().to_string()
+    };
     row(
         "topics with different rankings",
-        count(|query| !query.same_ranking()).to_string(),
+        count(|query| !query.same_ranking()),
     );
     row(
         "topics with different scores",
-        count(|query| query.score.is_some()).to_string(),
+        count(|query| query.score.is_some()),
     );
     let first = diff
         .queries
@@ -208,46 +197,34 @@ fn text(diff: &RunDiff, args: &Args) -> String {
         .depth
         .map_or_else(String::new, |depth| format!("@{depth}"));
     means(format!("overlap{depth}"), |query| Some(query.overlap()));
-    let width = rows.iter().map(|row| row[0].len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for [name, value] in rows {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{name:width$}  {value}");
-    }
-    let different: Vec<&QueryDiff> = diff
-        .queries
-        .iter()
-        .filter(|query| !query.identical())
-        .collect();
-    if args.queries && !different.is_empty() {
-        let head = [
-            "topic",
-            "first",
-            "second",
-            "common",
-            "from rank",
-            "tau",
-            "tau_ap",
-            "rbo",
-        ];
-        let lines = different.into_iter().map(|query| {
-            let from = query
-                .first_difference
-                .as_ref()
-                .map(|first| first.rank.to_string());
-            vec![
-                query.query.clone(),
-                query.retrieved[0].to_string(),
-                query.retrieved[1].to_string(),
-                query.common.to_string(),
-                from.unwrap_or_else(|| "-".into()),
-                four_decimals(query.tau),
-                four_decimals(query.tau_ap),
-                four_decimals(query.rbo),
-            ]
-        });
-        let head = head.iter().map(|&name| name.to_owned()).collect();
-        let _ = writeln!(text, "\n{}", table(std::iter::once(head).chain(lines)));
+    let mut text = format!("{}\n", table_with_text(rows, 1));
+    let head = [
+        "topic",
+        "first",
+        "second",
+        "common",
+        "from rank",
+        "tau",
+        "tau_ap",
+        "rbo",
+    ];
+    let mut rows = vec![head.map(str::to_owned)];
+    let different = diff.queries.iter().filter(|query| !query.identical());
+    rows.extend(different.map(|query| {
+        let first = query.first_difference.as_ref();
+        [
+            query.query.clone(),
+            query.retrieved[0].to_string(),
+            query.retrieved[1].to_string(),
+            query.common.to_string(),
+            first.map_or_else(|| "-".into(), |first| first.rank.to_string()),
+            four_decimals(query.tau),
+            four_decimals(query.tau_ap),
+            four_decimals(query.rbo),
+        ]
+    }));
+    if args.queries && rows.len() > 1 {
+        text += &format!("\n{}\n", table(rows));
     }
     text
 }

@@ -2,16 +2,14 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
-use clap::ValueEnum;
-use ir_core::fusion::interleave;
-use ir_core::fusion::interleave::InterleaveConfig;
+use anyhow::Result;
+use ir_core::RunOrder;
+use ir_core::fusion::interleave::{self, InterleaveConfig, InterleaveMethod};
 use ir_core::fusion::{Fusion, ScoreCombination, ScoreNormalization, fuse_runs};
-use ir_core::trec;
-use ir_core::trec::ScoreFormat;
+use ir_core::trec::{ScoreFormat, write_run};
 
-use crate::shared::console::{Console, Usage};
-use crate::shared::options::{positive, tag};
+use crate::shared::console::{Console, bail_usage};
+use crate::shared::options::{choice, positive, tag};
 use crate::shared::output::OutputSink;
 use crate::shared::runs::{RunOptions, reject_input_as_output};
 
@@ -22,22 +20,7 @@ Examples:
   ir fuse --method combsum --normalize z-score a.trec b.trec
   ir fuse a.trec b.trec | ir eval -m map qrels.txt -
 
-Methods, over the rankings that contain the document:
-  rrf          sum of 1 / (k + rank)       (Cormack et al. 2009)
-  combsum      sum of scores               (Fox and Shaw 1994, like all comb)
-  combmnz      sum of scores times number of rankings
-  combanz      mean of scores
-  combmax, combmin, combmed
-               largest, smallest, median score
-  borda        Borda count: number of documents ranked below
-  round-robin  rankings in turn, as in DataFinder's published code
-
-The comb methods first normalize the scores of each ranking:
-  min-max      (s - min) / (max - min)           the default
-  z-score      (s - mean) / deviation
-  sum          (s - min) / sum of (s - min)
-  none         scores unchanged
-
+A document's score is computed over the rankings that contain it.
 Rankings are read in trec_eval's order. Ties in the result are written in that
 order too: by descending document id.";
 
@@ -49,23 +32,20 @@ pub(crate) struct Args {
     runs: Vec<String>,
 
     /// Fusion method
-    #[arg(long, value_enum, default_value_t = Method::Rrf, value_name = "METHOD", hide_possible_values = true)]
-    method: Method,
+    #[arg(long, value_parser = choice(METHODS), default_value = "rrf", value_name = "METHOD")]
+    method: FusionMethod,
 
-    /// Score normalization of the comb methods [default: min-max]
+    /// Score normalization of the comb methods, per ranking [default: min-max]
     #[arg(
-        long,
-        value_enum,
-        value_name = "METHOD",
-        alias = "normalise", // language: allow
-        hide_possible_values = true
+        long, value_parser = choice(NORMALIZATIONS), value_name = "METHOD",
+        alias = "normalise" // language: allow
     )]
-    normalize: Option<Scale>,
+    normalize: Option<ScoreNormalization>,
 
     /// Constant k of reciprocal rank fusion; larger values flatten the weight of the top ranks
     #[arg(
         long,
-        default_value_t = 60.0,
+        default_value = "60",
         value_name = "K",
         allow_negative_numbers = true
     )]
@@ -88,81 +68,113 @@ pub(crate) struct Args {
     skip_header: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Method {
+#[derive(Debug, Clone, Copy)]
+enum FusionMethod {
     Rrf,
-    Combsum,
-    Combmnz,
-    Combanz,
-    Combmax,
-    Combmin,
-    Combmed,
+    Comb(ScoreCombination),
     Borda,
     RoundRobin,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Scale {
-    None,
-    MinMax,
-    ZScore,
-    Sum,
-}
+const METHODS: [(&str, &str, FusionMethod); 9] = [
+    (
+        "rrf",
+        "Sum of 1 / (k + rank) (Cormack et al. 2009)",
+        FusionMethod::Rrf,
+    ),
+    (
+        "combsum",
+        "Sum of scores (Fox and Shaw 1994, like all comb methods)",
+        FusionMethod::Comb(ScoreCombination::Sum),
+    ),
+    (
+        "combmnz",
+        "Sum of scores times number of rankings",
+        FusionMethod::Comb(ScoreCombination::Mnz),
+    ),
+    (
+        "combanz",
+        "Mean of scores",
+        FusionMethod::Comb(ScoreCombination::Anz),
+    ),
+    (
+        "combmax",
+        "Largest score",
+        FusionMethod::Comb(ScoreCombination::Max),
+    ),
+    (
+        "combmin",
+        "Smallest score",
+        FusionMethod::Comb(ScoreCombination::Min),
+    ),
+    (
+        "combmed",
+        "Median score",
+        FusionMethod::Comb(ScoreCombination::Med),
+    ),
+    (
+        "borda",
+        "Borda count: number of documents ranked below",
+        FusionMethod::Borda,
+    ),
+    (
+        "round-robin",
+        "Rankings in turn, as in DataFinder's published code",
+        FusionMethod::RoundRobin,
+    ),
+];
 
-impl From<Scale> for ScoreNormalization {
-    fn from(scale: Scale) -> Self {
-        match scale {
-            Scale::None => Self::None,
-            Scale::MinMax => Self::MinMax,
-            Scale::ZScore => Self::ZScore,
-            Scale::Sum => Self::Sum,
-        }
-    }
-}
+const NORMALIZATIONS: [(&str, &str, ScoreNormalization); 4] = [
+    (
+        "min-max",
+        "(s - min) / (max - min)",
+        ScoreNormalization::MinMax,
+    ),
+    (
+        "z-score",
+        "(s - mean) / deviation",
+        ScoreNormalization::ZScore,
+    ),
+    (
+        "sum",
+        "(s - min) / sum of (s - min)",
+        ScoreNormalization::Sum,
+    ),
+    ("none", "Scores unchanged", ScoreNormalization::None),
+];
 
 impl Args {
     /// Score fusion method; `None` for round robin.
-    fn fusion(&self) -> Result<Option<Fusion>, Usage> {
-        let combination = match self.method {
-            Method::Rrf => ScoreCombination::Rrf { k: self.rrf_k },
-            Method::Combsum | Method::Borda => ScoreCombination::Sum,
-            Method::Combmnz => ScoreCombination::Mnz,
-            Method::Combanz => ScoreCombination::Anz,
-            Method::Combmax => ScoreCombination::Max,
-            Method::Combmin => ScoreCombination::Min,
-            Method::Combmed => ScoreCombination::Med,
-            Method::RoundRobin => ScoreCombination::Sum,
+    fn fusion(&self) -> Result<Option<Fusion>> {
+        let (normalization, combination) = match (self.method, self.normalize) {
+            (FusionMethod::Comb(combination), normalize) => {
+                (normalize.unwrap_or(ScoreNormalization::MinMax), combination)
+            }
+            (_, Some(_)) => {
+                bail_usage!("--normalize: expected a comb method; the other methods use ranks only")
+            }
+            (FusionMethod::Rrf, None) => (
+                ScoreNormalization::None,
+                ScoreCombination::Rrf { k: self.rrf_k },
+            ),
+            (FusionMethod::Borda, None) => (ScoreNormalization::Borda, ScoreCombination::Sum),
+            (FusionMethod::RoundRobin, None) => return Ok(None),
         };
-        let by_rank = matches!(
-            self.method,
-            Method::Rrf | Method::Borda | Method::RoundRobin
-        );
-        if by_rank && self.normalize.is_some() {
-            return Err(Usage(
-                "--normalize: expected a comb method; the other methods use ranks only".into(),
-            ));
-        }
-        let normalization = match self.method {
-            Method::Borda => ScoreNormalization::Borda,
-            Method::Rrf | Method::RoundRobin => ScoreNormalization::None,
-            _ => self.normalize.unwrap_or(Scale::MinMax).into(),
-        };
-        let fusion = Fusion {
+        Ok(Some(Fusion {
             normalization,
             combination,
-        };
-        Ok((self.method != Method::RoundRobin).then_some(fusion))
+        }))
     }
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let fusion = args.fusion()?;
     let reading = RunOptions {
-        order: crate::shared::runs::RunOrderOption::TrecEval,
+        order: RunOrder::Score,
         skip_header: args.skip_header,
     };
     reject_input_as_output(args.output.as_deref(), "--output", &args.runs)?;
-    let mut out = OutputSink::open(args.output.as_deref())?;
+    let out = OutputSink::open(args.output.as_deref())?;
     let runs = reading.read(&args.runs, console)?;
     let fused = match fusion {
         Some(fusion) => {
@@ -172,14 +184,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         }
         None => {
             let how = InterleaveConfig {
-                method: interleave::InterleaveMethod::RoundRobin,
+                method: InterleaveMethod::RoundRobin,
                 limit: args.hits,
                 ..InterleaveConfig::default()
             };
             interleave::to_run(&args.tag, &how.interleave(&runs)?, args.hits)
         }
     };
-    trec::write_run(&fused, ScoreFormat::Exact, &mut out)
-        .with_context(|| format!("{}: could not be written", out.name()))?;
-    out.commit()
+    out.write_with(|out| write_run(&fused, ScoreFormat::Exact, out))
 }

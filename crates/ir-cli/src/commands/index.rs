@@ -3,17 +3,15 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
+use anyhow::Result;
 use ir_bm25::StoredFields;
-use ir_core::store::AtomicFile;
-use ir_core::store::Verify;
 
 use crate::shared::console::{Console, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::indexing::{IndexOptions, build_index};
-use crate::shared::input::{CollectionSource, open_collection};
-use crate::shared::options::{positive, use_threads};
+use crate::shared::input::open_documents;
+use crate::shared::options::{choice, positive, use_threads};
+use crate::shared::output::create;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,8 +30,7 @@ time. The index is one file, written atomically; its bytes do not depend on
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Collection to index: a BEIR folder, a collection by name (see `ir datasets`), a .jsonl or
-    /// .tsv file of documents, or a folder of notes (*.md, *.txt)
+    /// Collection: a name (see `ir datasets`), BEIR folder, .jsonl or .tsv file, folder of notes
     collection: String,
 
     /// Output index file
@@ -44,56 +41,46 @@ pub(crate) struct Args {
     setup: IndexOptions,
 
     /// Stored document fields, needed to show titles and texts and for --filter
-    #[arg(long, value_enum, default_value_t = StoredFieldsOption::All, value_name = "FIELDS", help_heading = "Index")]
-    store: StoredFieldsOption,
+    #[arg(
+        long, value_parser = choice(STORED), default_value = "all", value_name = "FIELDS",
+        help_heading = "Index"
+    )]
+    store: StoredFields,
 
     /// Number of threads [default: one per core]
     #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N")]
     threads: Option<usize>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StoredFieldsOption {
-    /// Ids and years only
-    Nothing,
-    /// Ids, years and attributes
-    Attributes,
-    /// Title, text and attributes
-    All,
-}
+const STORED: [(&str, &str, StoredFields); 3] = [
+    ("nothing", "Ids and years only", StoredFields::Nothing),
+    (
+        "attributes",
+        "Ids, years and attributes",
+        StoredFields::Attributes,
+    ),
+    (
+        "all",
+        "Title, text and attributes",
+        StoredFields::Everything,
+    ),
+];
 
-impl From<StoredFieldsOption> for StoredFields {
-    fn from(option: StoredFieldsOption) -> Self {
-        match option {
-            StoredFieldsOption::Nothing => Self::Nothing,
-            StoredFieldsOption::Attributes => Self::Attributes,
-            StoredFieldsOption::All => Self::Everything,
-        }
-    }
-}
-
-pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
+pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
-    let documents = match open_collection(&args.collection, Verify::SmallSections)? {
-        CollectionSource::Documents(documents) => documents,
-        CollectionSource::Index(_) => {
-            bail!("{}: expected documents, found an index", args.collection)
-        }
-    };
+    let documents = open_documents(&args.collection)?;
     // Fail early if the output cannot be written: the builder creates it at the end.
-    drop(
-        AtomicFile::create(&args.output)
-            .with_context(|| format!("{}: could not be written", args.output.display()))?,
-    );
-    let config = args.setup.config(&documents, args.store.into());
+    drop(create(&args.output)?);
+    let config = args.setup.config(&documents, args.store);
     let began = Instant::now();
+    let output = Some(&*args.output);
     let index = build_index(
         &documents,
         config,
         &args.setup,
         args.threads,
-        Some(&args.output),
+        output,
         console,
     )?;
     let stats = index.stats();

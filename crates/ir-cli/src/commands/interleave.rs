@@ -4,19 +4,17 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
+use anyhow::{Result, bail};
 use ir_core::fusion::interleave::{
     InterleaveConfig, InterleaveMethod, Interleaved, Leader, to_run,
 };
-use ir_core::trec;
-use ir_core::trec::ScoreFormat;
+use ir_core::trec::{ColumnReader, ScoreFormat, write_run};
 use serde_json::json;
 
-use crate::shared::console::{Console, Usage};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::table;
 use crate::shared::input;
-use crate::shared::options::{positive, tag};
+use crate::shared::options::{choice, positive, tag};
 use crate::shared::output::OutputSink;
 use crate::shared::runs::{
     RunOptions, at_most_one_stdin, reject_input_as_output, reject_same_destination,
@@ -25,22 +23,13 @@ use crate::shared::runs::{
 const EXAMPLES: &str = "\
 Examples:
   ir interleave a.trec b.trec -o shown.trec      team draft, 10 documents
-  ir interleave --method balanced --seed 7 a.trec b.trec -o shown.trec
   ir interleave --method round-robin -k 5 a.trec b.trec c.trec
   ir interleave a.trec b.trec --teams teams.tsv -o shown.trec
   ir interleave a.trec b.trec --clicks clicks.tsv    credit by clicks
 
 Show users the interleaved run and log their clicks, one line `topic document`
 per click. Then run the command with the same runs and options and --clicks:
-it prints the credit of each run per topic, and the number of topics won.
-
-  team-draft   in each round, every run in random order contributes its best
-               document not yet shown; a click credits the contributing run
-  balanced     two runs; the ranking with the lower read position contributes
-               next; clicks are counted down to the depth that contains all of
-               them (Joachims 2002)
-  round-robin  runs in turn; a document already shown uses up the turn, as in
-               DataFinder's code; credit as in team-draft";
+it prints the credit of each run per topic, and the number of topics won.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -50,8 +39,8 @@ pub(crate) struct Args {
     runs: Vec<String>,
 
     /// Interleaving method
-    #[arg(long, value_enum, default_value_t = InterleavingMethod::TeamDraft, value_name = "METHOD")]
-    method: InterleavingMethod,
+    #[arg(long, value_parser = choice(METHODS), default_value = "team-draft", value_name = "METHOD")]
+    method: InterleaveMethod,
 
     /// Maximum number of documents per topic
     #[arg(long, short = 'k', default_value_t = 10, value_parser = positive, value_name = "N", allow_negative_numbers = true)]
@@ -62,8 +51,8 @@ pub(crate) struct Args {
     seed: u64,
 
     /// Leading run of balanced interleaving [default: random per topic]
-    #[arg(long, value_enum, value_name = "RUN")]
-    leader: Option<LeadingRun>,
+    #[arg(long, value_parser = choice(LEADERS), value_name = "RUN")]
+    leader: Option<Leader>,
 
     #[command(flatten)]
     reading: RunOptions,
@@ -89,48 +78,50 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum InterleavingMethod {
-    TeamDraft,
-    Balanced,
-    RoundRobin,
-}
+const METHODS: [(&str, &str, InterleaveMethod); 3] = [
+    (
+        "team-draft",
+        "In each round, every run in random order contributes its best document not yet shown; a \
+         click credits the contributing run",
+        InterleaveMethod::TeamDraft,
+    ),
+    (
+        "balanced",
+        "Two runs; the ranking with the lower read position contributes next; clicks are counted \
+         down to the depth that contains all of them (Joachims 2002)",
+        InterleaveMethod::Balanced(None),
+    ),
+    (
+        "round-robin",
+        "Runs in turn; a document already shown uses up the turn, as in DataFinder's code; credit \
+         as in team-draft",
+        InterleaveMethod::RoundRobin,
+    ),
+];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum LeadingRun {
-    First,
-    Second,
-}
+const LEADERS: [(&str, &str, Leader); 2] =
+    [("first", "", Leader::First), ("second", "", Leader::Second)];
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    at_most_one_stdin(&args.runs.iter().chain(&args.clicks).collect::<Vec<_>>())?;
-    reject_same_destination(args.output.as_deref(), args.teams.as_deref(), "--teams")?;
     let read = || args.runs.iter().chain(&args.clicks);
+    at_most_one_stdin(read())?;
+    reject_same_destination(args.output.as_deref(), args.teams.as_deref(), "--teams")?;
     reject_input_as_output(args.output.as_deref(), "--output", read())?;
     reject_input_as_output(args.teams.as_deref(), "--teams", read())?;
-    if args.leader.is_some() && args.method != InterleavingMethod::Balanced {
-        return Err(Usage("--leader: expected --method balanced".into()).into());
-    }
-    if args.method == InterleavingMethod::Balanced && args.runs.len() != 2 {
-        let found = args.runs.len();
-        return Err(Usage(format!(
-            "expected two runs for --method balanced, found {found}"
-        ))
-        .into());
-    }
-    let leader = args.leader.map(|leader| match leader {
-        LeadingRun::First => Leader::First,
-        LeadingRun::Second => Leader::Second,
-    });
+    let found = args.runs.len();
+    let method = match (args.method, args.leader) {
+        (InterleaveMethod::Balanced(_), _) if found != 2 => {
+            bail_usage!("expected two runs for --method balanced, found {found}")
+        }
+        (InterleaveMethod::Balanced(_), leader) => InterleaveMethod::Balanced(leader),
+        (_, Some(_)) => bail_usage!("--leader: expected --method balanced"),
+        (method, None) => method,
+    };
     let how = InterleaveConfig {
-        method: match args.method {
-            InterleavingMethod::TeamDraft => InterleaveMethod::TeamDraft,
-            InterleavingMethod::Balanced => InterleaveMethod::Balanced(leader),
-            InterleavingMethod::RoundRobin => InterleaveMethod::RoundRobin,
-        },
+        method,
         limit: args.hits,
         seed: args.seed,
-        order: args.reading.order.into(),
+        order: args.reading.order,
     };
     let runs = args.reading.read(&args.runs, console)?;
     let merged = how.interleave(&runs)?;
@@ -142,22 +133,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     let names: Vec<&str> = runs.iter().map(|run| run.tag.as_str()).collect();
     if let Some(path) = &args.teams {
-        let mut out = OutputSink::open(Some(path))?;
-        write_teams(&merged, &names, &mut out)
-            .with_context(|| format!("{}: could not be written", out.name()))?;
-        out.commit()?;
+        OutputSink::open(Some(path))?.write_with(|out| write_teams(&merged, &names, out))?;
     }
-    let mut out = OutputSink::open(args.output.as_deref())?;
+    let out = OutputSink::open(args.output.as_deref())?;
     if let Some(file) = &args.clicks {
-        let credits = credits(&merged, &clicks(file)?, file)?;
-        writeln!(out, "{}", text(&credits, &names, args.json))
-            .with_context(|| format!("{}: could not be written", out.name()))?;
-    } else {
-        let run = to_run(&args.tag, &merged, args.hits);
-        trec::write_run(&run, ScoreFormat::Exact, &mut out)
-            .with_context(|| format!("{}: could not be written", out.name()))?;
+        let credits = credits(&merged, file)?;
+        return out.write_with(|out| writeln!(out, "{}", text(&credits, &names, args.json)));
     }
-    out.commit()
+    let run = to_run(&args.tag, &merged, args.hits);
+    out.write_with(|out| write_run(&run, ScoreFormat::Exact, out))
 }
 
 type Lists = BTreeMap<String, Interleaved<String>>;
@@ -171,26 +155,13 @@ fn write_teams(merged: &Lists, names: &[&str], out: &mut OutputSink) -> std::io:
     Ok(())
 }
 
-/// Reads a click file: line number, topic, document.
-fn clicks(file: &str) -> Result<Vec<(u64, String, String)>> {
-    let mut rows = input::rows(file)?;
-    let mut clicks = Vec::new();
-    while let Some((line, [topic, doc])) = rows.next_row("2 (topic, document)")? {
-        clicks.push((line, topic.to_owned(), doc.to_owned()));
-    }
-    Ok(clicks)
-}
-
-/// Credit of each run, for each topic with a click.
-fn credits<'a>(
-    merged: &'a Lists,
-    clicks: &[(u64, String, String)],
-    file: &str,
-) -> Result<BTreeMap<&'a str, Vec<usize>>> {
-    let file = input::name(file);
+/// Reads a click file. Returns the credit of each run, for each topic with a click.
+fn credits<'a>(merged: &'a Lists, file: &str) -> Result<BTreeMap<&'a str, Vec<usize>>> {
+    let (input, file) = input::open(file)?;
+    let mut clicks = ColumnReader::new(input, file.as_str());
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (line, topic, doc) in clicks {
-        let Some((topic, list)) = merged.get_key_value(topic.as_str()) else {
+    while let Some((line, [topic, doc])) = clicks.next_row("2 (topic, document)")? {
+        let Some((topic, list)) = merged.get_key_value(topic) else {
             bail!("{file}:{line}: expected a topic of the runs, found {topic:?}");
         };
         let Some(place) = list.items().position(|item| item == doc) else {

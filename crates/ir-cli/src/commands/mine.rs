@@ -6,45 +6,35 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::{Bm25, Index, StoredFields};
-use ir_core::store::Verify;
 use ir_core::training::mining::{
-    MinedNegatives, MiningConfig, MiningError, MiningQuery, NegativeSelection, ScoreMargin,
+    MinedNegatives, MiningConfig, MiningQuery, NegativeSelection, ScoreMargin,
 };
 use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
 use ir_core::trec::HeaderLine;
-use ir_core::{
-    AllOf, DocFilter, DocNum, DocSet, Flow, Hit, Predicate, Progress, Ranking, Run, Years,
-};
+use ir_core::{DocFilter, DocNum, DocSet, Flow, Hit, Progress, Ranking, Run};
 use ir_data::attribute;
 use ir_data::training::{
     DocumentTexts, JudgedTrainingSet, OnInvalidExample, TrainingFile, TrainingFormat, write_example,
 };
 use ir_data::{DataError, DocTemplate};
 
-use crate::shared::console::{Console, Interrupted, Usage, stop_on_interrupt};
-use crate::shared::filter::{AttributeCondition, select_documents};
+use crate::shared::console::{Console, Interrupted, Usage, bail_usage, stop_on_interrupt};
+use crate::shared::filter::{AttributeCondition, QueryFilters};
 use crate::shared::format::grouped;
 use crate::shared::indexing::{IndexOptions, build_index};
-use crate::shared::input::{self, CollectionSource, DocumentSource, FieldLayout, open_collection};
-use crate::shared::options::positive;
-use crate::shared::options::{Bm25Options, QueryForm, use_threads};
+use crate::shared::input::{self, DocumentSource, open_documents};
+use crate::shared::options::{Bm25Options, QueryForm, choice, positive, use_threads};
 use crate::shared::output::OutputSink;
-use crate::shared::qrels::with_warnings;
 
 const EXAMPLES: &str = "\
 Examples:
-  ir mine beir/nfcorpus -o train.jsonl      for each judged query of the split
-                                            `train`, the top 7 of 500 BM25
-                                            hits that are not positives
+  ir mine beir/nfcorpus -o train.jsonl      judged queries of the split `train`
   ir mine makg --examples train.jsonl.zst -o hard.jsonl
-                                            positives from a file, by id
   ir mine datafinder --template '{text} [SEP] {title}' --preset datafinder \\
       --not-later-than-query --leave-out -o train.jsonl
   ir mine bundled --first-rank 10 --last-rank 100 --draw random --seed 1
   ir mine bundled --negatives 4 --random 3  4 hard and 3 random negatives
   ir mine beir/nfcorpus --run dense.trec --relative-margin 0.05 -o train.jsonl
-                                            from another system's run, with a
-                                            margin below the positives' scores
 
 Top-ranked documents can be unjudged positives (false negatives). Exclude them
 by rank (--first-rank) or by score (--margin, --relative-margin).
@@ -55,14 +45,12 @@ never has a positive's text, and occurs once. Output is deterministic for an
 input and a seed.
 
 Examples (--examples) are JSON lines: query, and positives or
-positive_passages, which are texts with ids, or ids of the collection. --keep
-keeps their negatives before the mined ones.";
+positive_passages, which are texts with ids, or ids of the collection.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Collection to draw negatives from: a BEIR folder, a collection by name (see `ir datasets`),
-    /// a .jsonl or .tsv file of documents
+    /// Collection to draw negatives from, as in `ir index`
     collection: String,
 
     /// Output file of the examples; .gz and .zst are compressed [default: standard output]
@@ -70,94 +58,31 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 
     /// Split whose judged queries become examples [default: train]
-    #[arg(
-        long,
-        value_name = "SPLIT",
-        conflicts_with = "examples",
-        help_heading = "Queries"
-    )]
+    #[arg(long, value_name = "SPLIT", conflicts_with = "examples", help_heading = QUERIES)]
     split: Option<String>,
 
     /// File of training examples to add negatives to
-    #[arg(long, value_name = "FILE", help_heading = "Queries")]
+    #[arg(long, value_name = "FILE", help_heading = QUERIES)]
     examples: Option<PathBuf>,
 
     /// Keep the negatives that the examples already have
-    #[arg(long, requires = "examples", help_heading = "Queries")]
+    #[arg(long, requires = "examples", help_heading = QUERIES)]
     keep: bool,
 
     /// Query text to use: the text, or the keyphrases
-    #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", help_heading = "Queries")]
+    #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", help_heading = QUERIES)]
     query_form: QueryForm,
 
     /// Skip and count queries that are unusable, such as those without positives in the collection
-    #[arg(long, help_heading = "Queries")]
+    #[arg(long, help_heading = QUERIES)]
     leave_out: bool,
 
-    /// Template of a document's text: {title}, {text}, {id} and attributes in braces
-    /// [default: '{title} {text}'; '{text}' for datafinder]
+    /// Template of a document's text, as in `ir encode`
     #[arg(long, value_name = "TEXT", help_heading = "Output")]
     template: Option<DocTemplate>,
 
-    /// Number of hard negatives per query
-    #[arg(
-        long,
-        short = 'n',
-        default_value_t = 7,
-        value_name = "N",
-        help_heading = "Negatives"
-    )]
-    negatives: usize,
-
-    /// Number of random negatives per query, in addition to the hard ones
-    #[arg(
-        long,
-        default_value_t = 0,
-        value_name = "N",
-        help_heading = "Negatives"
-    )]
-    random: usize,
-
-    /// First candidate rank; positives occupy ranks
-    #[arg(long, default_value_t = 1, value_parser = positive, allow_negative_numbers = true, value_name = "RANK", help_heading = "Negatives")]
-    first_rank: usize,
-
-    /// Last candidate rank
-    #[arg(long, default_value_t = 500, value_parser = positive, allow_negative_numbers = true, value_name = "RANK", help_heading = "Negatives")]
-    last_rank: usize,
-
-    /// Selection among the candidates
-    #[arg(long, value_enum, default_value_t = SelectionArg::Best, value_name = "WHICH", help_heading = "Negatives")]
-    draw: SelectionArg,
-
-    /// Absolute margin: candidates score at most the lowest positive score minus it
-    #[arg(
-        long,
-        allow_negative_numbers = true,
-        value_name = "NUMBER",
-        conflicts_with = "relative_margin",
-        help_heading = "Negatives"
-    )]
-    margin: Option<f32>,
-
-    /// Relative margin: candidates score at most the lowest positive score minus this fraction of
-    /// it, 0 to 1
-    #[arg(
-        long,
-        allow_negative_numbers = true,
-        value_name = "FRACTION",
-        help_heading = "Negatives"
-    )]
-    relative_margin: Option<f32>,
-
-    /// Random seed
-    #[arg(
-        long,
-        default_value_t = 0,
-        value_name = "N",
-        help_heading = "Negatives"
-    )]
-    seed: u64,
+    #[command(flatten, next_help_heading = "Negatives")]
+    choice: NegativeOptions,
 
     /// TREC run to take candidates from, instead of BM25; `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "k1", "b"], help_heading = "Model")]
@@ -169,8 +94,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     setup: IndexOptions,
 
-    /// Exclude documents newer than the query, by the attribute `year`; documents without a year
-    /// pass
+    /// Exclude documents newer than the query (attribute `year`); those without a year pass
     #[arg(long, conflicts_with = "examples", help_heading = "Filter")]
     not_later_than_query: bool,
 
@@ -183,37 +107,78 @@ pub(crate) struct Args {
     threads: Option<usize>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum SelectionArg {
-    /// Highest ranked candidates
-    Best,
-    /// Uniformly at random
-    Random,
+/// Choice of the negatives. The command that flattens them sets the help heading.
+#[derive(Debug, clap::Args)]
+struct NegativeOptions {
+    /// Number of hard negatives per query
+    #[arg(long, short = 'n', default_value_t = 7, value_name = "N")]
+    negatives: usize,
+
+    /// Number of random negatives per query, in addition to the hard ones
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    random: usize,
+
+    /// First candidate rank; positives occupy ranks
+    #[arg(long, default_value_t = 1, value_parser = positive, allow_negative_numbers = true, value_name = "RANK")]
+    first_rank: usize,
+
+    /// Last candidate rank
+    #[arg(long, default_value_t = 500, value_parser = positive, allow_negative_numbers = true, value_name = "RANK")]
+    last_rank: usize,
+
+    /// Selection among the candidates
+    #[arg(long, value_parser = choice(SELECTIONS), default_value = "best", value_name = "WHICH")]
+    draw: NegativeSelection,
+
+    /// Absolute margin: candidates score at most the lowest positive score minus it
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "NUMBER",
+        conflicts_with = "relative_margin"
+    )]
+    margin: Option<f32>,
+
+    /// Relative margin: candidates score at most the lowest positive score minus this fraction of
+    /// it, 0 to 1
+    #[arg(long, allow_negative_numbers = true, value_name = "FRACTION")]
+    relative_margin: Option<f32>,
+
+    /// Random seed
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
 }
 
-impl Args {
-    fn mining(&self) -> Result<MiningConfig, Usage> {
+const SELECTIONS: [(&str, &str, NegativeSelection); 2] = [
+    ("best", "Highest ranked candidates", NegativeSelection::Best),
+    ("random", "Uniformly at random", NegativeSelection::Random),
+];
+
+const QUERIES: &str = "Queries";
+
+impl NegativeOptions {
+    fn config(&self) -> Result<MiningConfig> {
         let mining = MiningConfig {
             hard: self.negatives,
             random: self.random,
             first_rank: self.first_rank,
             last_rank: self.last_rank,
-            selection: match self.draw {
-                SelectionArg::Best => NegativeSelection::Best,
-                SelectionArg::Random => NegativeSelection::Random,
-            },
+            selection: self.draw,
             margin: match (self.margin, self.relative_margin) {
                 (Some(margin), _) => ScoreMargin::Absolute(margin),
-                (None, Some(share)) => ScoreMargin::Relative(share),
+                (None, Some(fraction)) => ScoreMargin::Relative(fraction),
                 (None, None) => ScoreMargin::None,
             },
             seed: self.seed,
         };
-        let fault = |error: MiningError| Usage(error.to_string());
-        mining.validate().map_err(fault)?;
+        mining
+            .validate()
+            .map_err(|error| Usage(error.to_string()))?;
         Ok(mining)
     }
+}
 
+impl Args {
     fn unusable(&self) -> OnInvalidExample {
         if self.leave_out {
             OnInvalidExample::Skip
@@ -226,7 +191,6 @@ impl Args {
 /// Number of queries between progress updates and interrupt checks.
 const CHUNK: usize = 128;
 
-/// Examples to mine negatives for.
 struct MiningInput {
     set: Box<dyn TrainingSet>,
     /// Years by query id.
@@ -237,24 +201,16 @@ struct MiningInput {
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
-    let mining = args.mining()?;
+    let mining = args.choice.config()?;
     let each = mining.hard.saturating_add(mining.random);
-    let documents = match open_collection(&args.collection, Verify::SmallSections)? {
-        CollectionSource::Documents(documents) => documents,
-        CollectionSource::Index(_) => bail!(
-            "{}: expected documents (their texts are part of the output), found an index",
-            args.collection
-        ),
-    };
+    let documents = open_documents(&args.collection)?;
     let mut out = OutputSink::open(args.output.as_deref())?;
     let other = args.run.as_deref();
-    let other = other.map(|run| input::run(run, HeaderLine::AsData));
-    let other = other.transpose()?.map(|run| with_warnings(run, console));
+    let other = other
+        .map(|run| input::run(run, HeaderLine::AsData, console))
+        .transpose()?;
 
-    let template = args.template.clone().unwrap_or(match documents.layout {
-        FieldLayout::Text => DocTemplate::text_only(),
-        FieldLayout::One | FieldLayout::Separate => DocTemplate::default(),
-    });
+    let template = documents.template(args.template.as_ref());
     let texts = DocumentTexts::from_corpus(documents.collection.corpus(), &template)?;
     let texts = Arc::new(texts);
     let wanted = read_examples(args, &documents, &texts, console)?;
@@ -321,7 +277,6 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     Ok(())
 }
 
-/// Reads the examples, without mined negatives.
 fn read_examples(
     args: &Args,
     documents: &DocumentSource,
@@ -359,11 +314,8 @@ fn read_examples(
     let collection = &documents.collection;
     let split = args.split.as_deref().unwrap_or("train");
     if collection.splits().is_empty() {
-        return Err(Usage(format!(
-            "{}: expected judged queries, found none (give --examples FILE)",
-            args.collection
-        ))
-        .into());
+        let name = &args.collection;
+        bail_usage!("{name}: expected judged queries, found none (give --examples FILE)");
     }
     let set = JudgedTrainingSet::from_split(collection, split, Arc::clone(texts), args.unusable());
     let set = set.map_err(advise)?;
@@ -426,9 +378,7 @@ struct Miner {
     named: HashMap<String, String>,
     /// Candidate run, if given.
     other: Option<Run>,
-    years: Years,
-    time: bool,
-    chosen: Option<DocSet>,
+    filters: QueryFilters,
 }
 
 impl Miner {
@@ -440,23 +390,8 @@ impl Miner {
         other: Option<Run>,
         console: &Console,
     ) -> Result<Self> {
-        let conditions: Vec<Predicate> = args.filter.iter().map(|c| c.0.clone()).collect();
-        let chosen = if conditions.is_empty() {
-            None
-        } else {
-            Some(select_documents(
-                &index,
-                conditions,
-                &args.collection,
-                console,
-            )?)
-        };
-        // Records with the same id have the year of the first one.
-        let years = index.years().of_first_record(index.ids());
-        let all = || (0..index.len() as u32).map(DocNum::new);
-        if args.not_later_than_query && all().all(|doc| years.get(doc).is_none()) {
-            console.warn("no document has a year; the time filter has no effect");
-        }
+        let (name, time) = (&args.collection, args.not_later_than_query);
+        let filters = QueryFilters::new(&index, &args.filter, time, name, console)?;
         let positions = index.ids().iter().map(|id| texts.ids().get(id)).collect();
         Ok(Self {
             named: HashMap::new(),
@@ -465,9 +400,7 @@ impl Miner {
             positions,
             texts,
             other,
-            years,
-            time: args.not_later_than_query,
-            chosen,
+            filters,
             index,
         })
     }
@@ -497,62 +430,50 @@ impl Miner {
         Ok(())
     }
 
-    fn mine<'a>(
-        &'a self,
-        examples: &'a [TrainingExample],
+    fn mine(
+        &self,
+        examples: &[TrainingExample],
         years: &HashMap<String, i64>,
     ) -> Result<Vec<MinedNegatives>> {
-        let times: Vec<_> = examples
-            .iter()
-            .map(|example| {
-                let id = example.query_id.as_deref().unwrap_or_default();
-                self.years.not_later_than(years.get(id).copied())
-            })
-            .collect();
-        let filters: Vec<AllOf<'_>> = times
-            .iter()
-            .map(|time| {
-                let chosen = self.chosen.iter().map(|set| set as &dyn DocFilter);
-                let time = self.time.then_some(time as &dyn DocFilter);
-                AllOf(chosen.chain(time).collect())
-            })
-            .collect();
         let positives: Vec<Vec<&str>> = examples
             .iter()
             .map(|example| {
-                let positives = example.positives.iter();
-                let id = |p: &'a TrainingText| {
-                    let id = p.id.as_ref().or_else(|| self.named.get(&p.text));
-                    id.map(String::as_str)
-                };
-                positives.filter_map(id).collect()
+                let ids = example.positives.iter().filter_map(|text| {
+                    let id = text.id.as_ref();
+                    id.or_else(|| self.named.get(&text.text))
+                });
+                ids.map(String::as_str).collect()
             })
             .collect();
-        let questions: Vec<MiningQuery<'_>> = examples
+        let ids = examples
             .iter()
-            .zip(&positives)
-            .zip(&filters)
-            .map(|((example, positives), filter)| MiningQuery {
-                text: &example.query,
-                positives,
-                within: (!filter.0.is_empty()).then_some(filter as &dyn DocFilter),
-            })
-            .collect();
-        let text = |doc: DocNum| self.text(doc);
-        let Some(run) = &self.other else {
-            let searcher = self.index.searcher(self.bm25)?;
-            return Ok(self.mining.mine(&searcher, &questions, &text)?);
-        };
-        let mut mined = Vec::with_capacity(examples.len());
-        for (example, question) in examples.iter().zip(&questions) {
-            let id = example.query_id.as_deref().unwrap_or_default();
-            let ranking = self.ranking(run, id)?;
-            let within = ranking.clone();
-            let within = within.retain(|hit| question.within.is_none_or(|f| f.contains(hit.doc)));
-            let ids = self.index.ids();
-            mined.push(self.mining.select(ids, question, &within, &ranking, &text));
-        }
-        Ok(mined)
+            .map(|example| example.query_id.as_deref().unwrap_or_default());
+        let years = ids.clone().map(|id| years.get(id).copied());
+        self.filters.apply(years, |filters| {
+            let questions: Vec<MiningQuery<'_>> = examples
+                .iter()
+                .zip(&positives)
+                .zip(filters)
+                .map(|((example, positives), filter)| MiningQuery {
+                    text: &example.query,
+                    positives,
+                    within: *filter,
+                })
+                .collect();
+            let text = |doc: DocNum| self.text(doc);
+            let Some(run) = &self.other else {
+                let searcher = self.index.searcher(self.bm25)?;
+                return Ok(self.mining.mine(&searcher, &questions, &text)?);
+            };
+            let select = |(id, question): (&str, &MiningQuery<'_>)| {
+                let ranking = self.ranking(run, id)?;
+                let passes = |hit: &Hit| question.within.is_none_or(|f| f.contains(hit.doc));
+                let within = ranking.clone().retain(passes);
+                let ids = self.index.ids();
+                Ok(self.mining.select(ids, question, &within, &ranking, &text))
+            };
+            ids.zip(&questions).map(select).collect()
+        })
     }
 
     /// Ranking of the candidate run in document numbers of the index, in line order.

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::shared::console::Console;
 use crate::shared::encoder::known_model;
+use crate::shared::format::table_with_text;
 use crate::shared::output::OutputSink;
 
 const EXAMPLES: &str = "\
@@ -19,9 +20,8 @@ Examples:
   ir models where e5-small-v2       its folder and recommended settings
   ir encode e5-small-v2 beir/nfcorpus -o docs.ir      adds 'passage: '
 
-`ir encode` and `ir search` load a known model with its recommended pooling,
-normalization, and query and document prefixes, which its own files do not
-always contain.
+Known models are loaded with their recommended pooling, normalization and
+prefixes, which their own files do not always contain.
 
 The cache is that of Hugging Face's tools: HF_HUB_CACHE, HF_HOME/hub or
 ~/.cache/huggingface/hub. Python's downloads are found here and vice versa.
@@ -46,8 +46,7 @@ pub(crate) struct Args {
 enum Action {
     /// Download a model from the hub into the cache and verify it
     Fetch {
-        /// Model name with an optional branch, tag or commit: `organization/name@revision`;
-        /// listed models need no organization
+        /// Model: `organization/name@revision`; listed models need no organization
         name: String,
     },
     /// Show the cache folder and the recommended settings of a model
@@ -57,16 +56,16 @@ enum Action {
     },
 }
 
-pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
+pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let Some(cache) = ModelCache::from_env() else {
         bail!("expected HF_HOME or a home directory for the model cache, found neither");
     };
     let mut out = OutputSink::open(None)?;
-    match args.action {
+    match &args.action {
         None if args.json => list_json(&cache, &mut out)?,
         None => list(&cache, &mut out, console)?,
-        Some(Action::Fetch { name }) => fetch(&cache, &name, &mut out, console)?,
-        Some(Action::Where { name }) => locate(&cache, &name, &mut out)?,
+        Some(Action::Fetch { name }) => fetch(&cache, name, &mut out, console)?,
+        Some(Action::Where { name }) => locate(&cache, name, &mut out)?,
     }
     out.commit()
 }
@@ -80,30 +79,14 @@ fn others(cache: &ModelCache) -> Vec<String> {
 }
 
 fn list(cache: &ModelCache, out: &mut OutputSink, console: &Console) -> Result<()> {
-    let others = others(cache);
-    let names = KnownModel::all().iter().map(|known| known.name);
-    let names = names.chain(others.iter().map(String::as_str));
-    let width = names.map(str::len).max().unwrap_or(0);
-    writeln!(
-        out,
-        "{:width$}  {:>4}  {:>6}  {:6}  description",
-        "name", "dim", "tokens", "cached"
-    )?;
+    let mut rows = vec![["name", "dim", "tokens", "cached", "description"].map(str::to_owned)];
     for known in KnownModel::all() {
-        let here = if cache.find(known.name).is_some() {
-            "yes"
-        } else {
-            "no"
-        };
-        writeln!(
-            out,
-            "{:width$}  {:>4}  {:>6}  {here:6}  {}",
-            known.name, known.dim, known.max_tokens, known.about
-        )?;
+        let cached = cache.find(known.name).map_or("no", |_| "yes");
+        let (dim, tokens) = (known.dim.to_string(), known.max_tokens.to_string());
+        rows.push([known.name, &dim, &tokens, cached, known.about].map(str::to_owned));
     }
-    for name in &others {
-        let shape = cache.find(name).map(TransformerConfig::read);
-        let (dim, tokens, what) = match shape {
+    for name in others(cache) {
+        let (dim, tokens, what) = match cache.find(&name).map(TransformerConfig::read) {
             Some(Ok(shape)) => (
                 shape.hidden_size.to_string(),
                 shape.max_tokens().to_string(),
@@ -111,9 +94,9 @@ fn list(cache: &ModelCache, out: &mut OutputSink, console: &Console) -> Result<(
             ),
             _ => ("-".into(), "-".into(), "unsupported architecture"),
         };
-        let line = format!("{name:width$}  {dim:>4}  {tokens:>6}  {:6}  {what}", "yes");
-        writeln!(out, "{}", line.trim_end())?;
+        rows.push([name, dim, tokens, "yes".to_owned(), what.to_owned()]);
     }
+    writeln!(out, "{}", table_with_text(rows, 3))?;
     console.note(format_args!("\nmodel cache: {}", cache.folder().display()));
     Ok(())
 }
@@ -162,7 +145,11 @@ fn locate(cache: &ModelCache, name: &str, out: &mut OutputSink) -> Result<()> {
         true => "normalized, cosine similarity",
         false => "inner product",
     };
-    writeln!(out, "  {}; {compared}", pooled(known.pooling))?;
+    let pooling = match known.pooling {
+        Pooling::Cls => "cls",
+        _ => "mean",
+    };
+    writeln!(out, "  {pooling} pooling; {compared}")?;
     for (side, prefix) in [
         ("query", known.query_prefix),
         ("document", known.document_prefix),
@@ -182,13 +169,6 @@ fn show(folder: Option<&Path>, name: &str, out: &mut OutputSink) -> Result<()> {
         None => writeln!(out, "  not cached (`ir models fetch {name}` downloads it)")?,
     }
     Ok(())
-}
-
-fn pooled(pooling: Pooling) -> &'static str {
-    match pooling {
-        Pooling::Cls => "cls pooling",
-        _ => "mean pooling",
-    }
 }
 
 #[cfg(feature = "fetch")]

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use ir_core::{Grade, Judgments};
 use ir_eval::{OverlapCounts, OverlapRules, RunOverlap};
 use serde_json::json;
@@ -17,9 +17,7 @@ use crate::shared::runs::{RunOptions, at_most_one_stdin};
 const EXAMPLES: &str = "\
 Examples:
   ir overlap bm25.trec dense.trec           overlap of two runs
-  ir overlap --depth 10 a.trec b.trec c.trec
   ir overlap --qrels qrels.txt *.trec       also count relevant documents
-  ir overlap --json a.trec b.trec
 
 The first table has one line per run: retrieved documents, and documents that
 no other run retrieved (a pool without the run would lack them). The second
@@ -55,40 +53,30 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    at_most_one_stdin(&args.runs.iter().chain(&args.qrels).collect::<Vec<_>>())?;
-    let qrels = match &args.qrels {
-        Some(qrels) => {
-            let read = input::qrels(qrels, args.reading.header())?;
-            read.warnings
-                .iter()
-                .for_each(|warning| console.warn(warning));
-            Some(read.data)
-        }
-        None => None,
-    };
+    at_most_one_stdin(args.runs.iter().chain(&args.qrels))?;
+    let qrels = args.qrels.as_ref();
+    let qrels = qrels.map(|qrels| input::qrels(qrels, args.reading.header(), console));
+    let qrels = qrels.transpose()?;
     let runs = args.reading.read(&args.runs, console)?;
     let rules = OverlapRules {
         depth: args.depth,
-        order: args.reading.order.into(),
+        order: args.reading.order,
         level: args.level,
     };
     let qrels = qrels.as_ref().map(|qrels| qrels as &dyn Judgments);
     let overlap = RunOverlap::new(&runs, qrels, rules)?;
-    let mut out = OutputSink::open(None)?;
     let text = if args.json {
         let only: Vec<OverlapCounts> = (0..runs.len()).map(|run| overlap.only(run)).collect();
         let of: Vec<OverlapCounts> = (0..runs.len()).map(|run| overlap.run(run)).collect();
-        let union = overlap.union();
         let mut object = json!(overlap);
         object["each"] = json!(of);
         object["only"] = json!(only);
-        object["union"] = json!(union);
+        object["union"] = json!(overlap.union());
         object.to_string()
     } else {
         text(&overlap)
     };
-    writeln!(out, "{text}").with_context(|| format!("{}: could not be written", out.name()))?;
-    out.commit()
+    OutputSink::open(None)?.write_with(|out| writeln!(out, "{text}"))
 }
 
 fn text(overlap: &RunOverlap) -> String {
@@ -106,12 +94,10 @@ fn text(overlap: &RunOverlap) -> String {
             .collect::<Vec<_>>()
     };
     let mut runs = vec![head("run")];
-    if let Some(first) = runs.first_mut() {
-        first.push("only it".into());
-        if judged {
-            first.push("only it, relevant".into());
-        }
-    }
+    let only = ["only it", "only it, relevant"]
+        .into_iter()
+        .take(if judged { 2 } else { 1 });
+    runs[0].extend(only.map(str::to_owned));
     for (number, name) in overlap.runs.iter().enumerate() {
         let only = overlap.only(number);
         let mut row = vec![name.clone()];

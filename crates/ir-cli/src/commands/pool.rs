@@ -3,15 +3,15 @@
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use ir_core::Grade;
-use ir_core::trec;
+use ir_core::trec::write_qrels;
+use ir_core::{Grade, Qrels};
 use ir_eval::{Pool, PoolDesign, StratumSample};
 
-use crate::shared::console::{Console, Usage};
+use crate::shared::console::{Console, Usage, bail_usage};
 use crate::shared::input;
-use crate::shared::options::positive;
+use crate::shared::options::{choice, positive};
 use crate::shared::output::OutputSink;
 use crate::shared::runs::{
     RunOptions, at_most_one_stdin, reject_input_as_output, reject_same_destination,
@@ -36,11 +36,7 @@ document, stratum, grade. `ir eval -R strata` estimates infAP (`xinfAP`) and
 infNDCG from it. A stratum is a range of ranks, by the best rank of a document
 in any run: 1 for --depth, then 2, 3, ... for each --sample; stratum 0 holds
 earlier judgments (--judged), which are not judged again. Grade -2 marks a
-document without a judgment yet, -1 one that was not sampled.
-
-bioCADDIE 2016 (Cohen et al., Database 2017): --preset biocaddie-organizers is
---depth 300; --preset biocaddie-submitted, with the judgments of the former as
---judged, is --depth 10 --sample 100:5%.";
+document without a judgment yet, -1 one that was not sampled.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -58,9 +54,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TO:SIZE", value_parser = sample)]
     sample: Vec<(usize, StratumSample)>,
 
-    /// Published pooling procedure, instead of --depth and --sample
-    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["depth", "sample"])]
-    preset: Option<PoolingPreset>,
+    /// Published pooling procedure (Cohen et al., Database 2017), instead of --depth and --sample
+    #[arg(long, value_parser = choice(presets()), value_name = "NAME", conflicts_with_all = ["depth", "sample"])]
+    preset: Option<PoolDesign>,
 
     /// Earlier judgments (four-column qrels), kept and not judged again
     #[arg(long, value_name = "QRELS")]
@@ -77,8 +73,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     reading: RunOptions,
 
-    /// Output file of the judging list or, with --merge, of the judgments [default: standard
-    /// output]
+    /// Output file of the judging list or merged judgments [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -95,12 +90,19 @@ pub(crate) struct Args {
     form: MergedFormat,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum PoolingPreset {
-    /// Depth 300, no sampling
-    BiocaddieOrganizers,
-    /// Depth 10, and 5 % of ranks 11 to 100
-    BiocaddieSubmitted,
+fn presets() -> [(&'static str, &'static str, PoolDesign); 2] {
+    let (organizers, submitted) = (
+        PoolDesign::biocaddie_organizers(),
+        PoolDesign::biocaddie_submitted(),
+    );
+    [
+        ("biocaddie-organizers", "Depth 300, no sampling", organizers),
+        (
+            "biocaddie-submitted",
+            "With the judgments of the former as --judged: depth 10, and 5 % of ranks 11 to 100",
+            submitted,
+        ),
+    ]
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -138,35 +140,23 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 fn draw(args: &Args, console: &Console) -> Result<()> {
     reject_same_destination(args.output.as_deref(), args.pool.as_deref(), "--pool")?;
     let read = || args.files.iter().chain(&args.judged);
-    at_most_one_stdin(&read().collect::<Vec<_>>())?;
+    at_most_one_stdin(read())?;
     reject_input_as_output(args.output.as_deref(), "--output", read())?;
     reject_input_as_output(args.pool.as_deref(), "--pool", read())?;
-    let mut pooling = match args.preset {
-        Some(PoolingPreset::BiocaddieOrganizers) => PoolDesign::biocaddie_organizers(),
-        Some(PoolingPreset::BiocaddieSubmitted) => PoolDesign::biocaddie_submitted(),
-        None => {
-            let top = PoolDesign::depth(args.depth.unwrap_or(100));
-            let below = args.sample.iter();
-            below.fold(top, |pooling, &(to, take)| pooling.with_stratum(to, take))
-        }
+    let from_options = || {
+        let top = PoolDesign::depth(args.depth.unwrap_or(100));
+        let below = args.sample.iter();
+        below.fold(top, |pooling, &(to, take)| pooling.with_stratum(to, take))
     };
+    let mut pooling = args.preset.clone().unwrap_or_else(from_options);
     pooling = pooling.with_seed(args.seed);
-    pooling.order = args.reading.order.into();
+    pooling.order = args.reading.order;
     if pooling.strata.len() > 1 && args.pool.is_none() {
-        return Err(
-            Usage("--sample: expected --pool, because estimates need the strata".into()).into(),
-        );
+        bail_usage!("--sample: expected --pool, because estimates need the strata");
     }
-    let judged = match &args.judged {
-        Some(qrels) => {
-            let read = input::qrels(qrels, args.reading.header())?;
-            read.warnings
-                .iter()
-                .for_each(|warning| console.warn(warning));
-            Some(read.data)
-        }
-        None => None,
-    };
+    let judged = args.judged.as_ref();
+    let judged = judged.map(|qrels| input::qrels(qrels, args.reading.header(), console));
+    let judged = judged.transpose()?;
     let runs = args.reading.read(&args.files, console)?;
     let pool = pooling
         .pool(&runs, judged.as_ref())
@@ -181,31 +171,25 @@ fn draw(args: &Args, console: &Console) -> Result<()> {
         list.len(),
         pool.documents()
     ));
-    let mut out = OutputSink::open(args.output.as_deref())?;
-    let strata = match &args.pool {
-        Some(path) => Some(OutputSink::open(Some(path))?),
-        None => None,
-    };
-    let written = list
-        .iter()
-        .try_for_each(|(query, doc)| writeln!(out, "{query}\t{doc}"));
-    written.with_context(|| format!("{}: could not be written", out.name()))?;
-    if let Some(mut strata) = strata {
-        pool.write(&mut strata)
-            .with_context(|| format!("{}: could not be written", strata.name()))?;
-        strata.commit()?;
+    let out = OutputSink::open(args.output.as_deref())?;
+    let strata = args
+        .pool
+        .as_deref()
+        .map(|path| OutputSink::open(Some(path)));
+    if let Some(strata) = strata.transpose()? {
+        strata.write_with(|out| pool.write(out))?;
     }
-    out.commit()
+    out.write_with(|out| {
+        list.iter()
+            .try_for_each(|(query, doc)| writeln!(out, "{query}\t{doc}"))
+    })
 }
 
 fn merge(args: &Args, file: &str, console: &Console) -> Result<()> {
-    let files: Vec<&String> = std::iter::once(&args.merge)
-        .flatten()
-        .chain(&args.files)
-        .collect();
-    at_most_one_stdin(&files)?;
+    at_most_one_stdin(args.merge.iter().chain(&args.files))?;
     reject_input_as_output(args.output.as_deref(), "--output", &args.files)?;
-    let mut pool = Pool::read(input::text(file)?, input::name(file))?;
+    let (input, name) = input::open(file)?;
+    let mut pool = Pool::read(input, &name)?;
     let mut blank = 0;
     for list in &args.files {
         blank += judge(&mut pool, list)?;
@@ -217,27 +201,23 @@ fn merge(args: &Args, file: &str, console: &Console) -> Result<()> {
              count as not sampled"
         ));
     }
-    let mut out = OutputSink::open(args.output.as_deref())?;
-    let written = match args.form {
-        MergedFormat::Strata => pool.write(&mut out).map_err(|error| anyhow!(error)),
-        MergedFormat::Plain => {
-            let mut qrels = ir_core::Qrels::new();
-            for (query, doc, pooled) in pool.iter().filter(|line| line.2.grade >= 0) {
-                qrels.insert(query, doc, pooled.grade);
-            }
-            trec::write_qrels(&qrels, &mut out).map_err(|error| anyhow!(error))
-        }
-    };
-    written.with_context(|| format!("{}: could not be written", out.name()))?;
-    out.commit()
+    let out = OutputSink::open(args.output.as_deref())?;
+    if args.form == MergedFormat::Strata {
+        return out.write_with(|out| pool.write(out));
+    }
+    let mut qrels = Qrels::new();
+    for (query, doc, pooled) in pool.iter().filter(|line| line.2.grade >= 0) {
+        qrels.insert(query, doc, pooled.grade);
+    }
+    out.write_with(|out| write_qrels(&qrels, out))
 }
 
 /// Merges the grades of a judging list into a pool. Returns the number of lines without a grade.
 fn judge(pool: &mut Pool, file: &str) -> Result<usize> {
-    let name = input::name(file);
+    let (input, name) = input::open(file)?;
     let mut blank = 0;
-    for (number, line) in (1..).zip(input::text(file)?.lines()) {
-        let line = line.with_context(|| format!("{name}:{number}: could not be read"))?;
+    for (number, line) in (1..).zip(input.lines()) {
+        let line = line.with_context(|| format!("{name}:{number}: cannot be read"))?;
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         let (query, doc, grade) = match fields[..] {
             [] => continue,

@@ -3,15 +3,14 @@
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use ir_eval::trec_eval::{JudgmentKind, MeasureSelection};
-use ir_eval::{MissingQueries, ParameterSweep, Report, Rules};
+use ir_eval::{ParameterSweep, Report, Rules};
 use serde::Serialize;
 
-use crate::shared::console::{Console, Usage};
+use crate::shared::console::{Console, Usage, bail_usage};
 use crate::shared::output::OutputSink;
-use crate::shared::rules::RuleOptions;
-use crate::shared::systems::{QrelsAndRuns, RunEvaluator, expected_two_runs, usage_error};
+use crate::shared::systems::{QrelsAndRuns, usage_error};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,33 +42,14 @@ pub(crate) struct Args {
     #[arg(long)]
     trec_eval: bool,
 
-    /// Average over the queries that every run answers, instead of scoring missing ones 0
-    #[arg(long)]
-    common: bool,
-
-    #[command(flatten)]
-    rules: RuleOptions,
-
     /// Print one JSON object with the selected setting of each query, in full precision
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    if args.input.runs.len() < 2 {
-        return Err(expected_two_runs(&args.input.qrels).into());
-    }
-    if args.input.qrels == "-" && args.input.runs.iter().any(|run| run == "-") {
-        return Err(
-            Usage("expected `-` for one of <QRELS> and <RUN>, found it twice".into()).into(),
-        );
-    }
-    let missing = if args.common {
-        MissingQueries::Skip
-    } else {
-        MissingQueries::Zero
-    };
-    let rules = args.rules.rules(missing);
+    args.input.check()?;
+    let rules = args.input.rules();
     let selection = MeasureSelection::parse_for(
         JudgmentKind::Grades,
         &[&args.measure],
@@ -78,33 +58,26 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     .map_err(|error| Usage(format!("--measure {error}")))?;
     let [measure] = selection.measures()[..] else {
         let found = &args.measure;
-        return Err(Usage(format!("--measure: expected one measure, found {found:?}")).into());
+        bail_usage!("--measure: expected one measure, found {found:?}");
     };
-    let qrels = (args.input.form).read(&args.input.qrels, args.rules.header(), console)?;
+    let qrels = args.input.judgments(console)?;
     let mut files = args.input.runs.clone();
     files.sort();
     let evaluator = selection.evaluator(&*qrels, rules)?;
-    let judged = RunEvaluator {
-        evaluator: &evaluator,
-        qrels: &args.input.qrels,
-        header: args.rules.header(),
-        lists: false,
-    };
-    let systems = judged.systems(&files, console)?.into_iter();
-    let named = systems.zip(labels(&files));
+    let systems = args.input.evaluate(&files, &evaluator, false, console)?;
+    let named = systems.into_iter().zip(labels(&files));
     let reports: Vec<Report> = named
         .map(|(system, label)| system.report.with_run_name(label))
         .collect();
     let decimals = args.trec_eval.then_some(ParameterSweep::TREC_EVAL);
     let sweep = ParameterSweep::new(&reports, measure, decimals).map_err(usage_error)?;
-    let mut out = OutputSink::open(None)?;
-    let written = if args.json {
-        json(&sweep, &rules, &mut out)
-    } else {
-        text(&sweep, &rules, args.queries, &mut out)
-    };
-    written.with_context(|| format!("{}: could not be written", out.name()))?;
-    out.commit()
+    OutputSink::open(None)?.write_with(|out| {
+        if args.json {
+            json(&sweep, &rules, out)
+        } else {
+            text(&sweep, &rules, args.queries, out)
+        }
+    })
 }
 
 /// Names of the settings: file names, or full paths if the files are not in one folder.
@@ -153,12 +126,8 @@ fn text(sweep: &ParameterSweep, rules: &Rules, queries: bool, out: &mut dyn Writ
         let (name, score) = (&setting.name, setting.score);
         writeln!(out, "{name:width$}  {score:8.4}  {:6}", setting.chosen)?;
     }
-    let best = sweep.best();
-    writeln!(
-        out,
-        "\n{:width$}  {:8.4}",
-        "leave one out", sweep.held_out_score
-    )?;
+    let (best, held_out) = (sweep.best(), sweep.held_out_score);
+    writeln!(out, "\n{:width$}  {held_out:8.4}", "leave one out")?;
     writeln!(
         out,
         "{:width$}  {:8.4}  {}",

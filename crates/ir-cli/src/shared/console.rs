@@ -13,7 +13,6 @@ use ir_core::{CorpusError, Flow, Progress};
 
 /// Exit code after an interrupt (128 + SIGINT).
 const INTERRUPTED_CODE: u8 = 130;
-/// Delay before a progress bar appears.
 const BAR_DELAY: Duration = Duration::from_millis(300);
 /// Interval between progress lines when standard error is not a terminal.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
@@ -31,6 +30,14 @@ pub(crate) struct Console {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
+
+/// Returns a [`Usage`] error, as `anyhow::bail!` returns other errors.
+macro_rules! bail_usage {
+    ($($message:tt)*) => {
+        return Err($crate::shared::console::Usage(format!($($message)*)).into())
+    };
+}
+pub(crate) use bail_usage;
 
 /// The command was interrupted and wrote nothing.
 #[derive(Debug, thiserror::Error)]
@@ -171,7 +178,6 @@ pub(crate) fn stop_on_interrupt() {
     });
 }
 
-/// Whether an interrupt was requested.
 pub(crate) fn stopped() -> bool {
     STOP.load(Ordering::SeqCst)
 }

@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use clap::ValueEnum;
 use ir_core::Side;
 use ir_dense::{Backend, EncoderConfig, KnownModel, ModelCache, Pooling, SideConfig};
 
 use ir_knn::VectorSimilarity;
 
-use crate::shared::options::positive;
+use crate::shared::options::{choice, first_set, positive};
 
 /// Encoder options. The command that flattens them sets the help heading.
 #[derive(Debug, clap::Args)]
@@ -23,8 +22,8 @@ pub(crate) struct EncoderOptions {
     max_tokens: Option<usize>,
 
     /// Pooling of token vectors [default: from the model]
-    #[arg(long, value_enum, value_name = "HOW")]
-    pooling: Option<PoolingOption>,
+    #[arg(long, value_parser = choice(POOLINGS), value_name = "HOW")]
+    pooling: Option<Pooling>,
 
     /// Normalize vectors to unit length [default: from the model]
     #[arg(long, value_name = "true|false")]
@@ -37,19 +36,14 @@ pub(crate) struct EncoderOptions {
 }
 
 impl EncoderOptions {
-    /// Name of the first option that is set.
     pub(crate) fn first_set(&self) -> Option<&'static str> {
-        let given = [
+        first_set([
             ("--prefix", self.prefix.is_some()),
             ("--max-tokens", self.max_tokens.is_some()),
             ("--pooling", self.pooling.is_some()),
             ("--normalize", self.normalize.is_some()),
             ("--backend", self.backend.is_some()),
-        ];
-        given
-            .iter()
-            .find(|(_, given)| *given)
-            .map(|(name, _)| *name)
+        ])
     }
 
     /// Encoder configuration in which the options apply to `side`.
@@ -59,7 +53,7 @@ impl EncoderOptions {
         of.max_tokens = self.max_tokens;
         let mut config = EncoderConfig::default();
         config.backend = self.backend.unwrap_or(config.backend);
-        config.pooling = self.pooling.map(Pooling::from);
+        config.pooling = self.pooling;
         config.normalize = self.normalize;
         match side {
             Side::Query => config.with_query(of),
@@ -68,28 +62,16 @@ impl EncoderOptions {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PoolingOption {
-    /// Vector of the first token
-    Cls,
-    /// Mean of the token vectors
-    Mean,
-    /// Elementwise maximum
-    Max,
-    /// Sum divided by the square root of the number of tokens
-    MeanSqrt,
-}
-
-impl From<PoolingOption> for Pooling {
-    fn from(pool: PoolingOption) -> Self {
-        match pool {
-            PoolingOption::Cls => Self::Cls,
-            PoolingOption::Mean => Self::Mean,
-            PoolingOption::Max => Self::Max,
-            PoolingOption::MeanSqrt => Self::MeanSqrt,
-        }
-    }
-}
+pub(crate) const POOLINGS: [(&str, &str, Pooling); 4] = [
+    ("cls", "Vector of the first token", Pooling::Cls),
+    ("mean", "Mean of the token vectors", Pooling::Mean),
+    ("max", "Elementwise maximum", Pooling::Max),
+    (
+        "mean-sqrt",
+        "Sum divided by the square root of the number of tokens",
+        Pooling::MeanSqrt,
+    ),
+];
 
 /// A model argument, resolved to a folder.
 pub(crate) struct ModelFolder {

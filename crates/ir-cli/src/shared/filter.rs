@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::{Index, StoredFields};
-use ir_core::{AttributeValue, DocNum, DocSet, Predicate};
+use ir_core::{AllOf, AttributeValue, Attributes, DocFilter, DocNum, DocSet, Predicate, Years};
 
 use crate::shared::console::Console;
 
@@ -46,7 +46,7 @@ impl FromStr for AttributeCondition {
                 name: text.trim().to_owned(),
             }
         };
-        let name = ConditionSubject::from_predicate(&predicate).map_or("", |subject| subject.name);
+        let name = subject(&predicate).map_or("", |subject| subject.0);
         if name.is_empty() || name.contains(['<', '>', '=']) {
             return Err(expected());
         }
@@ -54,37 +54,14 @@ impl FromStr for AttributeCondition {
     }
 }
 
-/// The attribute that a condition tests.
-#[derive(Debug, PartialEq)]
-pub(crate) struct ConditionSubject<'a> {
-    pub(crate) name: &'a str,
-    /// Whether only a number can satisfy the condition.
-    pub(crate) number: bool,
-    /// Whether a document without the attribute satisfies the condition.
-    pub(crate) absent_passes: bool,
-}
-
-impl<'a> ConditionSubject<'a> {
-    /// Subject of a condition on a single attribute; `None` for a conjunction or disjunction.
-    pub(crate) fn from_predicate(condition: &'a Predicate) -> Option<Self> {
-        let subject = |name, number, absent_passes| Self {
-            name,
-            number,
-            absent_passes,
-        };
-        match condition {
-            Predicate::AtMost { name, .. } | Predicate::AtLeast { name, .. } => {
-                Some(subject(name, true, true))
-            }
-            Predicate::OneOf { name, .. } | Predicate::Known { name } => {
-                Some(subject(name, false, false))
-            }
-            Predicate::Not(inner) => Self::from_predicate(inner).map(|inner| Self {
-                absent_passes: !inner.absent_passes,
-                ..inner
-            }),
-            _ => None,
-        }
+/// The attribute that a condition tests, and whether only a number can satisfy it; `None` for a
+/// conjunction or disjunction.
+fn subject(condition: &Predicate) -> Option<(&str, bool)> {
+    match condition {
+        Predicate::AtMost { name, .. } | Predicate::AtLeast { name, .. } => Some((name, true)),
+        Predicate::OneOf { name, .. } | Predicate::Known { name } => Some((name, false)),
+        Predicate::Not(inner) => subject(inner),
+        _ => None,
     }
 }
 
@@ -102,8 +79,71 @@ fn one_of(name: String, list: &str) -> Predicate {
     Predicate::OneOf { name, values }
 }
 
-/// Selects the documents that satisfy all conditions. Warns about attributes that no document has.
-pub(crate) fn select_documents(
+/// Filters of `--filter` and `--not-later-than-query`.
+pub(crate) struct QueryFilters {
+    /// Year of each document; records with the same id have the year of the first one.
+    pub(crate) years: Years,
+    time: bool,
+    /// Documents that satisfy `--filter`; `None` without conditions.
+    pub(crate) chosen: Option<DocSet>,
+}
+
+impl QueryFilters {
+    /// Selects the documents that satisfy all conditions. Warns about attributes that no document
+    /// has. `time` enables the time filter; `name` names the index in errors.
+    pub(crate) fn new(
+        index: &Index,
+        conditions: &[AttributeCondition],
+        time: bool,
+        name: &str,
+        console: &Console,
+    ) -> Result<Self> {
+        let years = if index.ids().repeated() > 0 {
+            index.years().of_first_record(index.ids())
+        } else {
+            index.years().clone()
+        };
+        let mut docs = (0..index.len() as u32).map(DocNum::new);
+        if time && docs.all(|doc| years.get(doc).is_none()) {
+            console.warn("no document has a year; the time filter has no effect");
+        }
+        let conditions: Vec<Predicate> = conditions.iter().map(|c| c.0.clone()).collect();
+        let chosen = if conditions.is_empty() {
+            None
+        } else {
+            Some(select_documents(index, conditions, name, console)?)
+        };
+        Ok(Self {
+            years,
+            time,
+            chosen,
+        })
+    }
+
+    /// Calls `search` with the filter of each query; `years` are the years of the queries. Without
+    /// a filter the engine can prune freely.
+    pub(crate) fn apply<R>(
+        &self,
+        years: impl Iterator<Item = Option<i64>>,
+        search: impl FnOnce(&[Option<&dyn DocFilter>]) -> R,
+    ) -> R {
+        let times: Vec<_> = years.map(|year| self.years.not_later_than(year)).collect();
+        let all: Vec<AllOf<'_>> = times
+            .iter()
+            .map(|time| {
+                let chosen = self.chosen.iter().map(|set| set as &dyn DocFilter);
+                let time = self.time.then_some(time as &dyn DocFilter);
+                AllOf(chosen.chain(time).collect())
+            })
+            .collect();
+        let filters = all
+            .iter()
+            .map(|all| (!all.0.is_empty()).then_some(all as &dyn DocFilter));
+        search(&filters.collect::<Vec<_>>())
+    }
+}
+
+fn select_documents(
     index: &Index,
     conditions: Vec<Predicate>,
     name: &str,
@@ -114,30 +154,34 @@ pub(crate) fn select_documents(
             "{name}: --filter needs stored attributes, found an index without them (`ir index --store attributes`)"
         );
     }
-    let read = || format!("{name}: could not be read");
-    for subject in conditions
-        .iter()
-        .filter_map(ConditionSubject::from_predicate)
-    {
-        let (mut there, mut of_use) = (false, false);
+    let read = || format!("{name}: cannot be read");
+    for condition in &conditions {
+        let Some((attribute, number)) = subject(condition) else {
+            continue;
+        };
+        let (mut there, mut usable) = (false, false);
         for doc in (0..index.len() as u32).map(DocNum::new) {
             let attributes = index.attributes(doc).with_context(read)?;
-            if let Some(value) = attributes.get(subject.name) {
+            if let Some(value) = attributes.get(attribute) {
                 there = true;
-                of_use = !subject.number
-                    || matches!(value, AttributeValue::Int(_) | AttributeValue::Float(_));
+                usable =
+                    !number || matches!(value, AttributeValue::Int(_) | AttributeValue::Float(_));
             }
-            if of_use {
+            if usable {
                 break;
             }
         }
-        let (attribute, all) = (subject.name, subject.absent_passes);
         if !there {
-            let all = if all { "all pass" } else { "none passes" };
+            let absent_passes = condition.matches(&Attributes::new());
+            let all = if absent_passes {
+                "all pass"
+            } else {
+                "none passes"
+            };
             console.warn(format_args!(
                 "--filter: no document has an attribute {attribute:?}; {all}"
             ));
-        } else if !of_use {
+        } else if !usable {
             console.warn(format_args!(
                 "--filter: the attribute {attribute:?} is not numeric in any document; only documents without it pass"
             ));
@@ -149,7 +193,6 @@ pub(crate) fn select_documents(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ir_core::Attributes;
 
     fn matches(condition: &str, attributes: &Attributes) -> bool {
         condition

@@ -8,6 +8,14 @@ pub(crate) fn table<R>(rows: impl IntoIterator<Item = R>) -> String
 where
     R: IntoIterator<Item = String>,
 {
+    table_with_text(rows, usize::MAX)
+}
+
+/// [`table`] whose columns from number `text` on are left-aligned too.
+pub(crate) fn table_with_text<R>(rows: impl IntoIterator<Item = R>, text: usize) -> String
+where
+    R: IntoIterator<Item = String>,
+{
     let mut table = Table::new();
     table.load_style(TableStyle::new());
     for row in rows {
@@ -15,7 +23,7 @@ where
     }
     for (number, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
-        if number > 0 {
+        if number > 0 && number < text {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
@@ -27,7 +35,6 @@ pub(crate) fn four_decimals(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"))
 }
 
-/// Formats a number with thousands separators.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

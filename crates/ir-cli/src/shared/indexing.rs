@@ -11,10 +11,9 @@ use ir_bm25::{
 use ir_data::datafinder::lexicographic_row_order;
 
 use crate::shared::console::Console;
-use crate::shared::input::{DocumentSource, FieldLayout};
-use crate::shared::options::bytes;
+use crate::shared::input::DocumentSource;
+use crate::shared::options::{bytes, choice, first_set};
 
-/// Default memory budget for indexing, in bytes.
 const DEFAULT_MEMORY: usize = 512_000_000;
 
 #[derive(Debug, Clone, clap::Args)]
@@ -22,21 +21,38 @@ pub(crate) struct IndexOptions {
     /// Analyzer: anserini, anserini-unstemmed, english (Porter2), lucene-standard, whitespace, or a
     /// JSON file with the analysis chain [default: anserini]
     #[arg(long, value_parser = analysis, value_name = "NAME", help_heading = "Index")]
-    pub(crate) analysis: Option<Analysis>,
+    analysis: Option<Analysis>,
 
     /// Indexed fields [default: one; text for datafinder]
-    #[arg(long, value_enum, value_name = "FIELDS", help_heading = "Index")]
-    pub(crate) fields: Option<FieldLayout>,
+    #[arg(long, value_parser = choice(FIELDS), value_name = "FIELDS", help_heading = "Index")]
+    fields: Option<IndexedFields>,
 
     /// Order of documents with equal scores [default: id, as in Anserini; row-text for datafinder]
     #[arg(long, value_enum, value_name = "ORDER", help_heading = "Index")]
-    pub(crate) order: Option<DocumentOrder>,
+    order: Option<DocumentOrder>,
 
-    /// Approximate memory budget; postings beyond it are spilled to temporary files [default:
-    /// 512MB]
+    /// Memory budget; postings beyond it are spilled to temporary files [default: 512MB]
     #[arg(long, value_parser = bytes, value_name = "SIZE", help_heading = "Index")]
-    pub(crate) memory: Option<usize>,
+    memory: Option<usize>,
 }
+
+const FIELDS: [(&str, &str, IndexedFields); 3] = [
+    (
+        "one",
+        "Title and text in one field, separated by a line break: Anserini's \"flat\" BEIR index",
+        IndexedFields::One,
+    ),
+    (
+        "separate",
+        "Title and text in two fields, each with its own lengths and statistics",
+        IndexedFields::Separate,
+    ),
+    (
+        "text",
+        "Text only: the DataFinder index",
+        IndexedFields::TextOnly,
+    ),
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DocumentOrder {
@@ -50,15 +66,13 @@ pub(crate) enum DocumentOrder {
 }
 
 impl IndexOptions {
-    /// Name of the first indexing option that is set.
     pub(crate) fn first_set(&self) -> Option<&'static str> {
-        let given = [
+        first_set([
             ("--analysis", self.analysis.is_some()),
             ("--fields", self.fields.is_some()),
             ("--order", self.order.is_some()),
             ("--memory", self.memory.is_some()),
-        ];
-        given.iter().find(|(_, is)| *is).map(|(name, _)| *name)
+        ])
     }
 
     /// Order of documents with equal scores: the option, or the collection's default.
@@ -66,15 +80,7 @@ impl IndexOptions {
         self.order.unwrap_or(documents.order)
     }
 
-    /// Index configuration for a collection.
     pub(crate) fn config(&self, documents: &DocumentSource, store: StoredFields) -> IndexConfig {
-        let fields = match self.fields.unwrap_or(documents.layout) {
-            FieldLayout::One => IndexedFields::One,
-            FieldLayout::Separate => IndexedFields::Separate,
-            FieldLayout::Text => IndexedFields::TextOnly,
-        };
-        // As in Anserini, documents without indexed text are skipped.
-        let blank = BlankDocs::Drop;
         let order = match self.order(documents) {
             DocumentOrder::Id => DocOrder::Id,
             DocumentOrder::Insertion | DocumentOrder::RowText => DocOrder::Insertion,
@@ -86,10 +92,11 @@ impl IndexOptions {
         };
         IndexConfig::default()
             .with_analysis(self.analysis.clone().unwrap_or_else(Analysis::anserini))
-            .with_fields(fields)
+            .with_fields(self.fields.unwrap_or(documents.fields))
             .with_order(order)
             .with_duplicates(duplicates)
-            .with_blank(blank)
+            // As in Anserini, documents without indexed text are skipped.
+            .with_blank(BlankDocs::Drop)
             .with_store(store)
     }
 }

@@ -2,9 +2,42 @@
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ir_bm25::Bm25;
 use ir_core::Query;
+use ir_core::trec::HeaderLine;
 use ir_data::attribute;
+
+/// Parser of an option with named values: `NAME` or `NAME|ALIAS`, help, value.
+pub(crate) fn choice<T: Clone + Send + Sync + 'static>(
+    values: impl IntoIterator<Item = (&'static str, &'static str, T)>,
+) -> impl TypedValueParser<Value = T> {
+    let values: Vec<_> = values.into_iter().collect();
+    let shown = values.iter().map(|(names, help, _)| {
+        let mut names = names.split('|');
+        let name = PossibleValue::new(names.next().unwrap_or_default()).aliases(names);
+        if help.is_empty() {
+            name
+        } else {
+            name.help(*help)
+        }
+    });
+    PossibleValuesParser::new(shown).try_map(move |text| {
+        let named = |names: &str| names.split('|').any(|name| name == text);
+        let found = values.iter().find(|(names, ..)| named(names));
+        found
+            .map(|(.., value)| value.clone())
+            .ok_or("expected a listed value")
+    })
+}
+
+/// Name of the first option that is set.
+pub(crate) fn first_set<const N: usize>(
+    options: [(&'static str, bool); N],
+) -> Option<&'static str> {
+    let mut set = options.into_iter().filter(|option| option.1);
+    set.next().map(|option| option.0)
+}
 
 /// Parses a number of bytes: `512MB`, `1.5GiB`, `4000000`.
 pub(crate) fn bytes(text: &str) -> Result<usize, String> {
@@ -40,7 +73,14 @@ pub(crate) fn positive(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Parses a run tag.
+/// Parses a number strictly between 0 and 1.
+pub(crate) fn fraction(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number < 1.0 => Ok(number),
+        _ => Err(format!("expected a number between 0 and 1, found {text:?}")),
+    }
+}
+
 pub(crate) fn tag(text: &str) -> Result<String, String> {
     if text.is_empty() || text.contains(char::is_whitespace) {
         return Err(format!(
@@ -71,16 +111,14 @@ pub(crate) fn b(text: &str) -> Result<f32, String> {
 #[command(next_help_heading = "Model")]
 pub(crate) struct Bm25Options {
     /// BM25 parameters [default: anserini (k1 0.9, b 0.4)]
-    #[arg(long, value_enum, value_name = "NAME")]
-    preset: Option<Bm25Preset>,
+    #[arg(long, value_parser = choice(BM25_PRESETS), value_name = "NAME")]
+    preset: Option<Bm25>,
 
-    /// Term-frequency saturation of BM25; 0 ignores repeated occurrences. Range: ≥ 0
-    /// [default: from the preset]
+    /// Term-frequency saturation of BM25. Range: ≥ 0 [default: from the preset]
     #[arg(long, alias = "bm25.k1", value_parser = k1, allow_negative_numbers = true, value_name = "K1")]
     k1: Option<f32>,
 
-    /// Length normalization of BM25; 0 disables it, 1 normalizes fully. Range: 0 to 1
-    /// [default: from the preset]
+    /// Length normalization of BM25. Range: 0 to 1 [default: from the preset]
     #[arg(long, alias = "bm25.b", value_parser = b, allow_negative_numbers = true, value_name = "B")]
     b: Option<f32>,
 }
@@ -88,32 +126,22 @@ pub(crate) struct Bm25Options {
 impl Bm25Options {
     /// Parameters of the preset, with `--k1` and `--b` applied.
     pub(crate) fn parameters(&self) -> Bm25 {
-        let mut bm25 = self.preset.unwrap_or(Bm25Preset::Anserini).bm25();
+        let mut bm25 = self.preset.unwrap_or(Bm25::ANSERINI);
         bm25.k1 = self.k1.unwrap_or(bm25.k1);
         bm25.b = self.b.unwrap_or(bm25.b);
         bm25
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Bm25Preset {
-    /// k1 0.9, b 0.4
-    Anserini,
-    /// k1 0.8, b 0.4: the baseline of the DataFinder paper
-    Datafinder,
-    /// k1 1.2, b 0.75
-    Lucene,
-}
-
-impl Bm25Preset {
-    pub(crate) fn bm25(self) -> Bm25 {
-        match self {
-            Self::Anserini => Bm25::ANSERINI,
-            Self::Datafinder => Bm25::DATAFINDER,
-            Self::Lucene => Bm25::LUCENE,
-        }
-    }
-}
+const BM25_PRESETS: [(&str, &str, Bm25); 3] = [
+    ("anserini", "k1 0.9, b 0.4", Bm25::ANSERINI),
+    (
+        "datafinder",
+        "k1 0.8, b 0.4: the baseline of the DataFinder paper",
+        Bm25::DATAFINDER,
+    ),
+    ("lucene", "k1 1.2, b 0.75", Bm25::LUCENE),
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum QueryForm {
@@ -123,28 +151,41 @@ pub(crate) enum QueryForm {
     Keyphrases,
 }
 
-/// Replaces the text of each query by its keyphrases.
-pub(crate) fn take_keyphrases(queries: &mut [Query]) -> Result<()> {
-    for query in queries {
-        match query.attributes.text(attribute::KEYPHRASES) {
-            Some(keyphrases) => query.text = keyphrases.to_owned(),
-            None => bail!(
-                "query {:?}: expected an attribute {:?} for --query-form keyphrases, found none",
-                query.id,
-                attribute::KEYPHRASES
-            ),
+impl QueryForm {
+    /// Replaces the text of each query by its keyphrases, if they are the form.
+    pub(crate) fn apply(self, mut queries: Vec<Query>) -> Result<Vec<Query>> {
+        if self == Self::Text {
+            return Ok(queries);
         }
+        for query in &mut queries {
+            match query.attributes.text(attribute::KEYPHRASES) {
+                Some(keyphrases) => query.text = keyphrases.to_owned(),
+                None => bail!(
+                    "query {:?}: expected an attribute {:?} for --query-form keyphrases, found none",
+                    query.id,
+                    attribute::KEYPHRASES
+                ),
+            }
+        }
+        Ok(queries)
     }
-    Ok(())
 }
 
-/// Sets the size of the global thread pool.
+/// Treatment of a header line, by `--skip-header`.
+pub(crate) fn header(skip: bool) -> HeaderLine {
+    if skip {
+        HeaderLine::Skip
+    } else {
+        HeaderLine::AsData
+    }
+}
+
 pub(crate) fn use_threads(threads: Option<usize>) -> Result<()> {
     if let Some(threads) = threads {
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build_global()
-            .context("the thread pool could not be started")?;
+            .context("the thread pool cannot be started")?;
     }
     Ok(())
 }

@@ -1,10 +1,12 @@
 //! Output destinations: standard output, or a file written atomically.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::fmt::Display;
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use ir_core::store::AtomicFile;
 use ir_data::DataFile;
 
 use crate::shared::console::check_stopped;
@@ -17,9 +19,9 @@ pub(crate) struct OutputSink {
 }
 
 enum OutputTarget {
-    Stdout(BufWriter<StdoutLock<'static>>),
-    /// A device or named pipe: written in place, because it cannot be renamed over.
-    Stream(BufWriter<File>),
+    /// Standard output, or a device or named pipe: written in place, because it cannot be renamed
+    /// over.
+    Stream(BufWriter<Box<dyn Write>>),
     File(Box<DataFile>),
 }
 
@@ -27,39 +29,44 @@ impl OutputSink {
     /// Opens `path`; `None` and `-` are standard output. Files ending in `.gz` or `.zst` are
     /// compressed.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self> {
-        let Some(path) = path.filter(|path| *path != Path::new("-")) else {
-            return Ok(Self {
-                name: "standard output".to_owned(),
-                target: OutputTarget::Stdout(BufWriter::with_capacity(
-                    1 << 16,
-                    io::stdout().lock(),
-                )),
-            });
+        let (name, stream): (_, Box<dyn Write>) = match path {
+            Some(path) if is_stream(path) => {
+                let file = OpenOptions::new().write(true).open(path);
+                let name = path.display().to_string();
+                let file = file.with_context(|| failed(&name))?;
+                (name, Box::new(file))
+            }
+            Some(path) if path != Path::new("-") => {
+                return Ok(Self {
+                    name: path.display().to_string(),
+                    target: OutputTarget::File(Box::new(ir_data::create(path)?)),
+                });
+            }
+            _ => ("standard output".to_owned(), Box::new(io::stdout().lock())),
         };
-        let target = if is_stream(path) {
-            let file = OpenOptions::new()
-                .write(true)
-                .open(path)
-                .with_context(|| format!("{}: could not be written", path.display()))?;
-            OutputTarget::Stream(BufWriter::with_capacity(1 << 16, file))
-        } else {
-            OutputTarget::File(Box::new(ir_data::create(path)?))
-        };
-        Ok(Self {
-            name: path.display().to_string(),
-            target,
-        })
+        let target = OutputTarget::Stream(BufWriter::with_capacity(1 << 16, stream));
+        Ok(Self { name, target })
     }
 
     /// Flushes the output and, for a file, renames it into place.
     pub(crate) fn commit(self) -> Result<()> {
         check_stopped()?;
         match self.target {
-            OutputTarget::Stdout(mut out) => out.flush(),
-            OutputTarget::Stream(mut out) => out.flush(),
-            OutputTarget::File(file) => return Ok(file.commit()?),
+            OutputTarget::Stream(mut out) => out.flush().with_context(|| failed(&self.name)),
+            OutputTarget::File(file) => Ok(file.commit()?),
         }
-        .with_context(|| format!("{}: could not be written", self.name))
+    }
+
+    /// Writes with `write`, names the destination in its errors, and commits.
+    pub(crate) fn write_with<E>(
+        mut self,
+        write: impl FnOnce(&mut Self) -> Result<(), E>,
+    ) -> Result<()>
+    where
+        Result<(), E>: Context<(), E>,
+    {
+        write(&mut self).with_context(|| failed(&self.name))?;
+        self.commit()
     }
 
     /// Name of the destination in error messages.
@@ -68,22 +75,33 @@ impl OutputSink {
     }
 }
 
+impl OutputSink {
+    fn writer(&mut self) -> &mut dyn Write {
+        match &mut self.target {
+            OutputTarget::Stream(out) => out,
+            OutputTarget::File(out) => out,
+        }
+    }
+}
+
 impl Write for OutputSink {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        match &mut self.target {
-            OutputTarget::Stdout(out) => out.write(data),
-            OutputTarget::Stream(out) => out.write(data),
-            OutputTarget::File(out) => out.write(data),
-        }
+        self.writer().write(data)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.target {
-            OutputTarget::Stdout(out) => out.flush(),
-            OutputTarget::Stream(out) => out.flush(),
-            OutputTarget::File(out) => out.flush(),
-        }
+        self.writer().flush()
     }
+}
+
+/// Context of an error writing `name`.
+pub(crate) fn failed(name: impl Display) -> String {
+    format!("{name}: cannot be written")
+}
+
+/// Creates a file that is written atomically.
+pub(crate) fn create(path: &Path) -> Result<AtomicFile> {
+    AtomicFile::create(path).with_context(|| failed(path.display()))
 }
 
 /// Whether `path` exists and is neither a file nor a folder.

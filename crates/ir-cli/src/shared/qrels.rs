@@ -1,64 +1,62 @@
 //! Graded judgments in the file formats that the commands read.
 
 use anyhow::Result;
-use clap::ValueEnum;
 use ir_core::Judgments;
 use ir_core::trec;
-use ir_core::trec::{HeaderLine, Parsed};
+use ir_core::trec::HeaderLine;
 use ir_eval::Pool;
 
 use crate::shared::console::Console;
-use crate::shared::input;
+use crate::shared::input::{self, with_warnings};
 
-/// File format of judgments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum QrelsFormat {
-    /// Query, ignored, document, grade
     Qrels,
-    /// Query, ignored, document, stratum, grade: a sampled pool, for xinfAP, infNDCG and infP
     Strata,
-    /// Query, subtopic, document, grade: a diversity task, for alpha_nDCG, ERR_IA and others
     Subtopics,
 }
 
+pub(crate) const QRELS_FORMATS: [(&str, &str, QrelsFormat); 3] = [
+    (
+        "qrels",
+        "Query, ignored, document, grade",
+        QrelsFormat::Qrels,
+    ),
+    (
+        "strata",
+        "Query, ignored, document, stratum, grade: a sampled pool, for xinfAP, infNDCG and infP",
+        QrelsFormat::Strata,
+    ),
+    (
+        "subtopics",
+        "Query, subtopic, document, grade: a diversity task, for alpha_nDCG, ERR_IA and others",
+        QrelsFormat::Subtopics,
+    ),
+];
+
 impl QrelsFormat {
-    /// Reads judgments and prints the parser's warnings.
     pub(crate) fn read(
         self,
         file: &str,
         header: HeaderLine,
         console: &Console,
     ) -> Result<Box<dyn Judgments>> {
-        Ok(match self {
-            Self::Qrels => Box::new(with_warnings(input::qrels(file, header)?, console)),
-            Self::Strata => {
-                let (input, name) = input::open(file)?;
-                let strata =
-                    with_warnings(trec::read_stratified_qrels(input, &name, header)?, console);
-                let grades = strata.qrels().iter().flat_map(|(_, docs)| docs.grades());
-                let unjudged = grades.filter(|&grade| grade == Pool::TO_JUDGE).count();
-                if unjudged > 0 {
-                    console.warn(format_args!(
-                        "{name}: {unjudged} pooled documents have no judgment yet (`ir pool --merge`); they count as not sampled"
-                    ));
-                }
-                Box::new(strata)
-            }
-            Self::Subtopics => {
-                let (input, name) = input::open(file)?;
-                Box::new(with_warnings(
-                    trec::read_subtopic_qrels(input, &name, header)?,
-                    console,
-                ))
-            }
-        })
+        if let Self::Qrels = self {
+            return Ok(Box::new(input::qrels(file, header, console)?));
+        }
+        let (input, name) = input::open(file)?;
+        if let Self::Subtopics = self {
+            let subtopics = trec::read_subtopic_qrels(input, &name, header)?;
+            return Ok(Box::new(with_warnings(subtopics, console)));
+        }
+        let strata = with_warnings(trec::read_stratified_qrels(input, &name, header)?, console);
+        let grades = strata.qrels().iter().flat_map(|(_, docs)| docs.grades());
+        let unjudged = grades.filter(|&grade| grade == Pool::TO_JUDGE).count();
+        if unjudged > 0 {
+            console.warn(format_args!(
+                "{name}: {unjudged} pooled documents have no judgment yet (`ir pool --merge`); they count as not sampled"
+            ));
+        }
+        Ok(Box::new(strata))
     }
-}
-
-/// Prints the warnings of a parser and returns the parsed data.
-pub(crate) fn with_warnings<T>(parsed: Parsed<T>, console: &Console) -> T {
-    for warning in &parsed.warnings {
-        console.warn(warning);
-    }
-    parsed.data
 }

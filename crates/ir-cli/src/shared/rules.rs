@@ -1,7 +1,6 @@
 //! Evaluation options, shared by the commands that evaluate runs.
 
 use anyhow::Result;
-use clap::ValueEnum;
 use ir_core::Grade;
 use ir_core::trec::HeaderLine;
 use ir_eval::{
@@ -9,10 +8,9 @@ use ir_eval::{
     UnjudgedDocuments,
 };
 
-use crate::shared::console::Usage;
-use crate::shared::options::positive;
+use crate::shared::console::bail_usage;
+use crate::shared::options::{choice, first_set, header, positive};
 
-/// Evaluation rules as command-line options.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RuleOptions {
     /// Minimum grade of a relevant document [default: 1, as in trec_eval]
@@ -33,15 +31,10 @@ pub(crate) struct RuleOptions {
 
     /// Number of documents in the collection, for the measure `utility`
     #[arg(
-        short = 'N',
-        long,
-        alias = "Number_docs_in_coll",
-        value_name = "N",
-        default_value_t = 0,
-        hide_default_value = true,
-        allow_negative_numbers = true
+        short = 'N', long, alias = "Number_docs_in_coll", value_name = "N",
+        value_parser = clap::value_parser!(u64), allow_negative_numbers = true
     )]
-    collection_size: u64,
+    collection_size: Option<u64>,
 
     /// Remove hits whose id equals the query id before evaluating, as BEIR does
     #[arg(long)]
@@ -52,33 +45,28 @@ pub(crate) struct RuleOptions {
     skip_no_relevant: bool,
 
     /// trec_eval release to reproduce where releases differ
-    #[arg(long, value_enum, default_value_t = TrecEvalRelease::V10, value_name = "RELEASE")]
-    generation: TrecEvalRelease,
+    #[arg(long, value_parser = choice(RELEASES), default_value = "10", value_name = "RELEASE")]
+    generation: (TrecEvalVersion, ScorePrecision),
 
     /// Skip a header line (text in a numeric column) in qrels and run; trec_eval parses it as data
     #[arg(long)]
     skip_header: bool,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum TrecEvalRelease {
-    /// 9.0.4: scores compared as f32, as in pytrec_eval
-    #[value(name = "9.0.4")]
-    V904,
-    #[value(name = "9", alias = "9.0.8")]
-    V9,
-    #[value(name = "10", alias = "10.0")]
-    V10,
-}
+const RELEASES: [(&str, &str, (TrecEvalVersion, ScorePrecision)); 3] = [
+    (
+        "9.0.4",
+        "9.0.4: scores compared as f32, as in pytrec_eval",
+        (TrecEvalVersion::V9, ScorePrecision::F32),
+    ),
+    ("9|9.0.8", "", (TrecEvalVersion::V9, ScorePrecision::F64)),
+    ("10|10.0", "", (TrecEvalVersion::V10, ScorePrecision::F64)),
+];
 
 impl RuleOptions {
     /// Evaluation rules; `missing` is the treatment of queries without results.
     pub(crate) fn rules(&self, missing: MissingQueries) -> Rules {
-        let (trec_eval_version, scores) = match self.generation {
-            TrecEvalRelease::V904 => (TrecEvalVersion::V9, ScorePrecision::F32),
-            TrecEvalRelease::V9 => (TrecEvalVersion::V9, ScorePrecision::F64),
-            TrecEvalRelease::V10 => (TrecEvalVersion::V10, ScorePrecision::F64),
-        };
+        let (trec_eval_version, scores) = self.generation;
         Rules {
             missing,
             unjudged: if self.judged_only {
@@ -98,7 +86,7 @@ impl RuleOptions {
             },
             level: self.level,
             depth: self.max_retrieved,
-            collection_size: self.collection_size,
+            collection_size: self.collection_size.unwrap_or_default(),
             scores,
             trec_eval_version,
             ..Rules::default()
@@ -108,25 +96,17 @@ impl RuleOptions {
     /// Rejects options that apply to plain qrels only.
     pub(crate) fn grades_only(&self) -> Result<()> {
         let qrels_only = [
-            (self.skip_header, "--skip-header"),
-            (self.remove_self, "--remove-self"),
-            (self.skip_no_relevant, "--skip-no-relevant"),
+            ("--skip-header", self.skip_header),
+            ("--remove-self", self.remove_self),
+            ("--skip-no-relevant", self.skip_no_relevant),
         ];
-        match qrels_only.into_iter().find(|option| option.0) {
-            Some((_, option)) => Err(Usage(format!(
-                "{option}: expected judgments in the format `qrels` (-R)"
-            ))
-            .into()),
-            None => Ok(()),
+        if let Some(option) = first_set(qrels_only) {
+            bail_usage!("{option}: expected judgments in the format `qrels` (-R)");
         }
+        Ok(())
     }
 
-    /// Treatment of a header line.
     pub(crate) fn header(&self) -> HeaderLine {
-        if self.skip_header {
-            HeaderLine::Skip
-        } else {
-            HeaderLine::AsData
-        }
+        header(self.skip_header)
     }
 }

@@ -3,57 +3,43 @@
 use std::path::Path;
 
 use anyhow::Result;
-use clap::ValueEnum;
 use ir_core::trec::HeaderLine;
 use ir_core::{Run, RunOrder};
 
-use crate::shared::console::{Console, Usage};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::input;
-use crate::shared::qrels::with_warnings;
+use crate::shared::options::{choice, header};
 
-/// Options for reading runs.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct RunOptions {
     /// Ranking order: by score as in trec_eval, or by line order
-    #[arg(long, value_enum, default_value_t = RunOrderOption::TrecEval, value_name = "ORDER")]
-    pub(crate) order: RunOrderOption,
+    #[arg(long, value_parser = choice(ORDERS), default_value = "trec-eval", value_name = "ORDER")]
+    pub(crate) order: RunOrder,
 
     /// Skip a header line (text in a numeric column); trec_eval parses it as data
     #[arg(long)]
     pub(crate) skip_header: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RunOrderOption {
-    /// Descending score; ties by descending document id
-    TrecEval,
-    /// Line order of the file
-    File,
-}
-
-impl From<RunOrderOption> for RunOrder {
-    fn from(order: RunOrderOption) -> Self {
-        match order {
-            RunOrderOption::TrecEval => Self::Score,
-            RunOrderOption::File => Self::File,
-        }
-    }
-}
+const ORDERS: [(&str, &str, RunOrder); 2] = [
+    (
+        "trec-eval",
+        "Descending score; ties by descending document id",
+        RunOrder::Score,
+    ),
+    ("file", "Line order of the file", RunOrder::File),
+];
 
 impl RunOptions {
     pub(crate) fn header(self) -> HeaderLine {
-        if self.skip_header {
-            HeaderLine::Skip
-        } else {
-            HeaderLine::AsData
-        }
+        header(self.skip_header)
     }
 
     /// Reads runs, at most one of them from standard input, and names them uniquely.
     pub(crate) fn read(self, files: &[String], console: &Console) -> Result<Vec<Run>> {
         at_most_one_stdin(files)?;
         let read = |file: &String| -> Result<Run> {
-            let run = with_warnings(input::run(file, self.header())?, console);
+            let run = input::run(file, self.header(), console)?;
             if run.is_empty() {
                 console.warn(format_args!("{file}: no results"));
             }
@@ -88,7 +74,7 @@ pub(crate) fn reject_input_as_output<S: AsRef<str>>(
     output: Option<&Path>,
     option: &str,
     files: impl IntoIterator<Item = S>,
-) -> Result<(), Usage> {
+) -> Result<()> {
     let Some(Ok(output)) = output.map(Path::canonicalize) else {
         return Ok(());
     };
@@ -97,19 +83,18 @@ pub(crate) fn reject_input_as_output<S: AsRef<str>>(
             .canonicalize()
             .is_ok_and(|file| file == output)
     };
-    match files.into_iter().find(same) {
-        Some(file) => Err(Usage(format!(
-            "{option}: expected a path that is not an input, found {}",
-            file.as_ref()
-        ))),
-        None => Ok(()),
+    if let Some(file) = files.into_iter().find(same) {
+        let found = file.as_ref();
+        bail_usage!("{option}: expected a path that is not an input, found {found}");
     }
+    Ok(())
 }
 
 /// Rejects a second `-`: standard input can be read once.
-pub(crate) fn at_most_one_stdin<S: AsRef<str>>(files: &[S]) -> Result<(), Usage> {
-    if files.iter().filter(|file| file.as_ref() == "-").count() > 1 {
-        return Err(Usage("expected `-` at most once, found it twice".into()));
+pub(crate) fn at_most_one_stdin<S: AsRef<str>>(files: impl IntoIterator<Item = S>) -> Result<()> {
+    let stdin = |file: &S| file.as_ref() == "-";
+    if files.into_iter().filter(stdin).count() > 1 {
+        bail_usage!("expected `-` at most once, found it more than once");
     }
     Ok(())
 }
@@ -119,13 +104,11 @@ pub(crate) fn reject_same_destination(
     output: Option<&Path>,
     other: Option<&Path>,
     option: &str,
-) -> Result<(), Usage> {
-    let dash = Path::new("-");
-    match other {
-        Some(other) if other == output.unwrap_or(dash) => Err(Usage(format!(
-            "{option}: expected a destination other than --output, found {} for both",
-            other.display()
-        ))),
-        _ => Ok(()),
+) -> Result<()> {
+    let output = output.unwrap_or(Path::new("-"));
+    if other == Some(output) {
+        let found = output.display();
+        bail_usage!("{option}: expected a destination other than --output, found {found} for both");
     }
+    Ok(())
 }

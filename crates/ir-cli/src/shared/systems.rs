@@ -1,17 +1,19 @@
 //! Evaluated runs under unique names, for `ir compare` and `ir sweep`.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use ir_core::Run;
-use ir_core::trec::HeaderLine;
-use ir_eval::{CompareError, Evaluator, Report, RunFileOptions};
+use ir_core::{Judgments, Run};
+use ir_eval::{CompareError, Evaluator, MissingQueries, Report, Rules, RunFileOptions};
 
-use crate::shared::console::{Console, Usage, check_stopped};
+use crate::shared::console::{Console, Usage, bail_usage, check_stopped};
 use crate::shared::input;
-use crate::shared::qrels::{QrelsFormat, with_warnings};
+use crate::shared::options::choice;
+use crate::shared::qrels::{QRELS_FORMATS, QrelsFormat};
+use crate::shared::rules::RuleOptions;
+use crate::shared::runs::at_most_one_stdin;
 
-/// Arguments of commands that evaluate several runs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct QrelsAndRuns {
     /// Relevance judgments: a file, a collection by name such as `beir/nfcorpus`, or `-`
@@ -23,13 +25,99 @@ pub(crate) struct QrelsAndRuns {
 
     /// Format of the judgments
     #[arg(
-        short = 'R', long = "judgments", value_enum, default_value_t = QrelsFormat::Qrels,
-        value_name = "FORM"
+        short = 'R', long = "judgments", value_parser = choice(QRELS_FORMATS),
+        default_value = "qrels", value_name = "FORM"
     )]
-    pub(crate) form: QrelsFormat,
+    form: QrelsFormat,
+
+    /// Average over the queries that every run answers, instead of scoring missing ones 0
+    #[arg(long, conflicts_with = "complete")]
+    common: bool,
+
+    /// Average over all judged queries (the default; accepted for trec_eval users)
+    #[arg(short = 'c', long, hide = true)]
+    complete: bool,
+
+    #[command(flatten)]
+    rules: RuleOptions,
 }
 
-/// A run and its evaluation.
+impl QrelsAndRuns {
+    pub(crate) fn files(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.qrels).chain(&self.runs)
+    }
+
+    /// Rejects a single run, and a second `-`.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.runs.len() < 2 {
+            // Most likely the judgments were forgotten.
+            let first = &self.qrels;
+            bail_usage!(
+                "expected at least 2 runs, found 1 (the first argument, {first}, is the judgment file)"
+            );
+        }
+        at_most_one_stdin(self.files())
+    }
+
+    pub(crate) fn rules(&self) -> Rules {
+        self.rules.rules(if self.common {
+            MissingQueries::Skip
+        } else {
+            MissingQueries::Zero
+        })
+    }
+
+    pub(crate) fn judgments(&self, console: &Console) -> Result<Box<dyn Judgments>> {
+        self.form.read(&self.qrels, self.rules.header(), console)
+    }
+
+    /// Evaluates `files` and prints warnings. Runs are named by tag, or by file where tags are not
+    /// unique. `keep` keeps the rankings in memory; otherwise runs are streamed.
+    pub(crate) fn evaluate(
+        &self,
+        files: &[String],
+        evaluator: &Evaluator<'_>,
+        keep: bool,
+        console: &Console,
+    ) -> Result<Vec<EvaluatedRun>> {
+        let mut systems = Vec::with_capacity(files.len());
+        for file in files {
+            check_stopped()?;
+            systems.push(self.evaluate_file(file, evaluator, keep, console)?);
+        }
+        Ok(with_unique_names(systems))
+    }
+
+    fn evaluate_file(
+        &self,
+        file: &str,
+        evaluator: &Evaluator<'_>,
+        keep: bool,
+        console: &Console,
+    ) -> Result<EvaluatedRun> {
+        let header = self.rules.header();
+        let (report, list) = if keep {
+            let run = input::run(file, header, console)?;
+            let report = evaluator.evaluate(&run);
+            let report = report.with_context(|| format!("{file} with {}", self.qrels))?;
+            (report, Some(run))
+        } else {
+            let how = RunFileOptions {
+                header,
+                threads: None,
+            };
+            let report = input::evaluate(evaluator, file, &self.qrels, how, console)?;
+            (report, None)
+        };
+        Ok(EvaluatedRun {
+            tag: report.run().to_owned(),
+            file: file.to_owned(),
+            report,
+            list,
+        })
+    }
+}
+
 pub(crate) struct EvaluatedRun {
     /// Report under the run's unique name.
     pub(crate) report: Report,
@@ -44,98 +132,43 @@ impl EvaluatedRun {
     pub(crate) fn name(&self) -> &str {
         self.report.run()
     }
-}
 
-pub(crate) struct RunEvaluator<'a> {
-    pub(crate) evaluator: &'a Evaluator<'a>,
-    /// Judgment file, for error messages.
-    pub(crate) qrels: &'a str,
-    pub(crate) header: HeaderLine,
-    /// Whether to keep the rankings in memory; otherwise runs are streamed.
-    pub(crate) lists: bool,
-}
-
-impl RunEvaluator<'_> {
-    /// Evaluates runs and prints warnings. Runs are named by tag, or by file where tags are not
-    /// unique.
-    pub(crate) fn systems(&self, files: &[String], console: &Console) -> Result<Vec<EvaluatedRun>> {
-        let mut systems = Vec::with_capacity(files.len());
-        for file in files {
-            check_stopped()?;
-            systems.push(self.system(file, console)?);
-        }
-        let once = |text: &dyn Fn(&EvaluatedRun) -> String, one: &EvaluatedRun| {
-            systems
-                .iter()
-                .filter(|other| text(other) == text(one))
-                .count()
-                == 1
-        };
-        let tag = |one: &EvaluatedRun| one.tag.clone();
-        let name = |one: &EvaluatedRun| file_name(&one.file);
-        let names: Vec<String> = systems
-            .iter()
-            .map(|one| {
-                if !one.tag.is_empty() && once(&tag, one) {
-                    one.tag.clone()
-                } else if once(&name, one) {
-                    name(one)
-                } else {
-                    one.file.clone()
-                }
-            })
-            .collect();
-        // The same file twice, or a tag equal to another file name.
-        let numbered = |(at, system): (usize, EvaluatedRun)| {
-            let name = &names[at];
-            let before = names[..at].iter().filter(|other| *other == name).count();
-            let name = match before {
-                0 => name.clone(),
-                _ => format!("{name} ({})", before + 1),
-            };
-            EvaluatedRun {
-                report: system.report.with_run_name(name),
-                ..system
-            }
-        };
-        Ok(systems.into_iter().enumerate().map(numbered).collect())
+    pub(crate) fn file_name(&self) -> &str {
+        let name = Path::new(&self.file).file_name();
+        name.and_then(OsStr::to_str).unwrap_or(&self.file)
     }
+}
 
-    fn system(&self, file: &str, console: &Console) -> Result<EvaluatedRun> {
-        let (report, list) = if self.lists {
-            let run = with_warnings(input::run(file, self.header)?, console);
-            let report = self.evaluator.evaluate(&run);
-            let report = report.with_context(|| format!("{file} with {}", self.qrels))?;
-            (report, Some(run))
+fn with_unique_names(systems: Vec<EvaluatedRun>) -> Vec<EvaluatedRun> {
+    let once = |text: fn(&EvaluatedRun) -> &str, one: &EvaluatedRun| {
+        let same = systems.iter().filter(|other| text(other) == text(one));
+        same.count() == 1
+    };
+    let name = |one: &EvaluatedRun| {
+        let shown = if !one.tag.is_empty() && once(|one| &one.tag, one) {
+            &one.tag
+        } else if once(EvaluatedRun::file_name, one) {
+            one.file_name()
         } else {
-            let how = RunFileOptions {
-                header: self.header,
-                threads: None,
-            };
-            let report = input::evaluate(self.evaluator, file, self.qrels, how, console)?;
-            (report, None)
+            &one.file
         };
-        Ok(EvaluatedRun {
-            tag: report.run().to_owned(),
-            file: file.to_owned(),
-            report,
-            list,
-        })
-    }
-}
-
-pub(crate) fn file_name(file: &str) -> String {
-    Path::new(file).file_name().map_or_else(
-        || file.to_owned(),
-        |name| name.to_string_lossy().into_owned(),
-    )
-}
-
-/// Usage error for a single run; most likely the judgments were forgotten.
-pub(crate) fn expected_two_runs(qrels: &str) -> Usage {
-    Usage(format!(
-        "expected at least 2 runs, found 1 (the first argument, {qrels}, is the judgment file)"
-    ))
+        shown.to_owned()
+    };
+    let names: Vec<String> = systems.iter().map(name).collect();
+    // The same file twice, or a tag equal to another file name.
+    let numbered = |(at, system): (usize, EvaluatedRun)| {
+        let name = &names[at];
+        let before = names[..at].iter().filter(|other| *other == name).count();
+        let name = match before {
+            0 => name.clone(),
+            _ => format!("{name} ({})", before + 1),
+        };
+        EvaluatedRun {
+            report: system.report.with_run_name(name),
+            ..system
+        }
+    };
+    systems.into_iter().enumerate().map(numbered).collect()
 }
 
 /// Converts a comparison error that is caused by the options into a usage error.

@@ -114,7 +114,7 @@ fn usage_errors() {
                 2,
                 &["'-1'", "--level"],
             ),
-            (&["eval", "-", "-"], 2, &["`-` twice"]),
+            (&["eval", "-", "-"], 2, &["expected `-` at most once"]),
             (&["bogus"], 2, &["bogus"]),
         ],
     );
@@ -498,7 +498,7 @@ fn unwritable_outputs() {
             .unwrap();
         let err = String::from_utf8(ran.stderr).unwrap();
         assert_eq!(ran.status.code(), Some(1), "{err}");
-        assert!(err.starts_with("error: standard output: could not be written: "));
+        assert!(err.starts_with("error: standard output: cannot be written: "));
         assert_eq!(err.lines().count(), 1, "{err}");
     }
 }

@@ -196,7 +196,7 @@ fn invalid_options() {
     here.ir(&[
         "compare", "qrels", "old.trec", "new.trec", "--plots", "qrels",
     ])
-    .fails(1, &["qrels", "could not be created"]);
+    .fails(1, &["qrels", "cannot be created"]);
     here.ir(&[
         "compare",
         "qrels",

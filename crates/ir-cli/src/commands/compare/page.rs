@@ -17,7 +17,6 @@ use crate::shared::systems::EvaluatedRun;
 /// Default number of wins and losses shown for each pair of systems.
 const TOPICS: usize = 10;
 
-/// HTML page of a comparison with all plots.
 pub(super) fn of<'c>(
     args: &Args,
     comparison: &'c Comparison,
@@ -47,8 +46,7 @@ pub(super) fn of<'c>(
 
 /// Creates the output folder before the evaluation starts.
 pub(super) fn make_folder(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder)
-        .with_context(|| format!("{}: could not be created", folder.display()))
+    fs::create_dir_all(folder).with_context(|| format!("{}: cannot be created", folder.display()))
 }
 
 /// Writes every plot (SVG) and its data (CSV) into a folder.
@@ -66,10 +64,7 @@ pub(super) fn write_plots(page: &ComparisonPage<'_>, folder: &Path) -> Result<()
         for (ending, text) in [("svg", plot.to_svg()), ("csv", plot.to_csv())] {
             check_stopped()?;
             let path = folder.join(format!("{name}.{ending}"));
-            let mut out = OutputSink::open(Some(&path))?;
-            out.write_all(text.as_bytes())
-                .with_context(|| format!("{}: could not be written", out.name()))?;
-            out.commit()?;
+            OutputSink::open(Some(&path))?.write_with(|out| out.write_all(text.as_bytes()))?;
         }
     }
     Ok(())

@@ -7,7 +7,6 @@ use ir_core::{Judgments, Run};
 use ir_eval::{Comparison, JudgmentStatus, Measure, QueryDifference, RankChange, RankChanges};
 use serde::Serialize;
 
-/// Number of documents shown per query.
 const DOCUMENTS: usize = 5;
 
 /// Queries with the largest differences between two systems.
@@ -110,69 +109,48 @@ impl Topics {
     }
 }
 
-/// Writes the queries as indented lines.
-pub(super) fn text(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
-    for pair in topics {
-        for (title, topics) in pair.sides(str::to_owned) {
-            writeln!(out, "\n{title}\n")?;
-            for topic in topics {
-                let QueryDifference {
-                    query,
-                    value,
-                    against,
-                    difference,
-                } = &topic.difference;
+/// Writes the queries as indented lines or, with `markdown`, as nested lists.
+pub(super) fn write(topics: &[Topics], markdown: bool, out: &mut dyn Write) -> io::Result<()> {
+    let name = if markdown { code } else { str::to_owned };
+    for (title, topics) in topics.iter().flat_map(|pair| pair.sides(name)) {
+        writeln!(out, "\n{title}{}\n", if markdown { ":" } else { "" })?;
+        for topic in topics {
+            let QueryDifference {
+                query,
+                value,
+                against,
+                difference,
+            } = &topic.difference;
+            let query = name(query);
+            if markdown {
+                writeln!(
+                    out,
+                    "- {difference:+.4} ({against:.4} to {value:.4}) {query}"
+                )?;
+            } else {
                 writeln!(
                     out,
                     "  {difference:+.4}  {against:.4} -> {value:.4}  {query}"
                 )?;
-                for moved in &topic.moved {
-                    let line = line(moved);
-                    writeln!(out, "           {line}: {}", moved.doc)?;
-                }
-                if topic.further > 0 {
-                    let (further, relevant) = (topic.further, topic.further_relevant);
-                    writeln!(
-                        out,
-                        "           and {further} more, {relevant} of them relevant"
-                    )?;
-                }
+            }
+            let item = if markdown { "  - " } else { "           " };
+            for moved in &topic.moved {
+                writeln!(out, "{item}{}: {}", line(moved), name(&moved.doc))?;
+            }
+            let (further, relevant) = (topic.further, topic.further_relevant);
+            if further > 0 {
+                let relevant = if markdown {
+                    String::new()
+                } else {
+                    format!(", {relevant} of them relevant")
+                };
+                writeln!(out, "{item}and {further} more{relevant}")?;
             }
         }
     }
     Ok(())
 }
 
-/// Writes the queries as nested Markdown lists.
-pub(super) fn markdown(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
-    for pair in topics {
-        for (title, topics) in pair.sides(code) {
-            writeln!(out, "\n{title}:\n")?;
-            for topic in topics {
-                let QueryDifference {
-                    query,
-                    value,
-                    against,
-                    difference,
-                } = &topic.difference;
-                writeln!(
-                    out,
-                    "- {difference:+.4} ({against:.4} to {value:.4}) {}",
-                    code(query)
-                )?;
-                for moved in &topic.moved {
-                    writeln!(out, "  - {}: {}", line(moved), code(&moved.doc))?;
-                }
-                if topic.further > 0 {
-                    writeln!(out, "  - and {} more", topic.further)?;
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Writes the queries as one CSV table, without documents.
 pub(super) fn csv(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
     table.write_record([

@@ -6,21 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use ir_core::store::Verify;
-use ir_core::{Corpus, DocReader, Document, Encoder, Flow, Progress, Side};
+use ir_core::{Encoder, Flow, Progress, Side};
 use ir_data::DocTemplate;
 use ir_dense::{BiEncoder, EncoderConfig, encode_stream};
 use output::{EncodingJob, VectorOutput};
 
-use crate::shared::console::{Console, Usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::encoder::{EncoderOptions, find_model, similarity};
 use crate::shared::format::grouped;
-use crate::shared::input::{
-    CollectionSource, FieldLayout, fingerprint, open_collection, read_queries,
-};
-use crate::shared::options::positive;
-use crate::shared::options::use_threads;
-use crate::shared::options::{QueryForm, take_keyphrases};
+use crate::shared::input::{fingerprint, open_documents, read_queries};
+use crate::shared::options::{QueryForm, positive, use_threads};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,16 +23,13 @@ Examples:
   ir encode all-MiniLM-L6-v2 beir/nfcorpus --queries -o queries.npy
   ir encode all-MiniLM-L6-v2 makg --queries --split train -o train-queries.npy
   ir encode all-MiniLM-L6-v2 ~/notes -o notes-vectors.ir
-  ir encode my-e5 corpus.jsonl -o docs.npy --prefix 'passage: '
   ir encode scibert datafinder --template '{text} [SEP] {title}' \\
       --pooling cls --max-tokens 128 -o docs.npy
 
 MODEL is a folder in Hugging Face layout: config.json, weights
 (model.safetensors or pytorch_model.bin), tokenizer.json or vocab.txt, and
-sentence-transformers' files if present. It can also be the name of a model
-downloaded by `ir models fetch` or Hugging Face's tools; models listed by
-`ir models` use their recommended pooling, normalization and prefixes. Vectors
-agree with sentence-transformers. Their bytes do not depend on --threads or
+sentence-transformers' files if present. Vectors agree with
+sentence-transformers; their bytes do not depend on --threads or
 --batch-tokens.
 
 Output: a .npy file for numpy.load, one row per text in collection order; with
@@ -54,8 +46,7 @@ pub(crate) struct Args {
     /// Model folder, or the name of a downloaded model (see `ir models`)
     model: PathBuf,
 
-    /// Collection to encode: a BEIR folder, a collection by name (see `ir datasets`), a .jsonl or
-    /// .tsv file of documents, or a folder of notes (*.md, *.txt)
+    /// Collection: a name (see `ir datasets`), BEIR folder, .jsonl or .tsv file, folder of notes
     collection: String,
 
     /// Encode queries: the judged queries of a collection, or a query file
@@ -136,60 +127,19 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         };
         return encode(args, texts, console);
     }
-    let documents = match open_collection(&args.collection, Verify::SmallSections)? {
-        CollectionSource::Documents(documents) => documents,
-        CollectionSource::Index(_) => {
-            bail!("{}: expected documents, found an index", args.collection)
-        }
-    };
-    let template = match (&args.template, documents.layout) {
-        (Some(template), _) => template.clone(),
-        (None, FieldLayout::Text) => DocTemplate::text_only(),
-        (None, FieldLayout::One | FieldLayout::Separate) => DocTemplate::default(),
-    };
+    let documents = open_documents(&args.collection)?;
+    let template = documents.template(args.template.as_ref());
     let corpus = documents.collection.corpus();
     let texts = EncodingInput {
         total: corpus.len_hint(),
         fingerprint: format!("{} {template}", documents.fingerprint),
-        texts: Box::new(DocumentReader::new(corpus, template)?),
+        texts: Box::new(corpus.docs()?.map(|document| {
+            let document = document?;
+            let text = template.render(&document);
+            Ok((document.id, text))
+        })),
     };
     encode(args, texts, console)
-}
-
-/// Iterator over ids and texts of a corpus; ends after an error.
-struct DocumentReader<'a> {
-    reader: Option<Box<dyn DocReader + 'a>>,
-    template: DocTemplate,
-    document: Document,
-}
-
-impl<'a> DocumentReader<'a> {
-    fn new(corpus: &'a dyn Corpus, template: DocTemplate) -> Result<Self> {
-        Ok(Self {
-            reader: Some(corpus.open()?),
-            template,
-            document: Document::default(),
-        })
-    }
-}
-
-impl Iterator for DocumentReader<'_> {
-    type Item = Result<(String, String)>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let reader = self.reader.as_mut()?;
-        match reader.read(&mut self.document) {
-            Ok(true) => {
-                let text = self.template.render(&self.document);
-                Some(Ok((self.document.id.clone(), text)))
-            }
-            Ok(false) => None,
-            Err(error) => {
-                self.reader = None;
-                Some(Err(error.into()))
-            }
-        }
-    }
 }
 
 fn encode(args: &Args, texts: EncodingInput<'_>, console: &Console) -> Result<()> {
@@ -245,32 +195,17 @@ fn encode(args: &Args, texts: EncodingInput<'_>, console: &Console) -> Result<()
     Ok(())
 }
 
-/// Reads the judged queries of a collection, or a query file.
 fn queries(args: &Args) -> Result<Vec<ir_core::Query>> {
     let argument = &args.collection;
     let path = Path::new(argument);
-    let mut queries = if argument == "-" || path.is_file() {
+    let queries = if argument == "-" || path.is_file() {
         if args.split.is_some() {
-            let what = "--split: expected a collection, found a query file";
-            return Err(Usage(what.into()).into());
+            bail_usage!("--split: expected a collection, found a query file");
         }
         read_queries(path)?
     } else {
-        match open_collection(argument, Verify::SmallSections)? {
-            CollectionSource::Documents(documents) => {
-                let split = args.split.as_deref().unwrap_or("test");
-                documents.collection.queries(split)?
-            }
-            CollectionSource::Index(_) => {
-                return Err(Usage(format!(
-                    "{argument}: expected a collection with queries, found an index"
-                ))
-                .into());
-            }
-        }
+        let split = args.split.as_deref().unwrap_or("test");
+        open_documents(argument)?.collection.queries(split)?
     };
-    if args.query_form == QueryForm::Keyphrases {
-        take_keyphrases(&mut queries)?;
-    }
-    Ok(queries)
+    args.query_form.apply(queries)
 }

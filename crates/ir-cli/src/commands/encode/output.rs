@@ -13,10 +13,10 @@ use ir_dense::BiEncoder;
 use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity, npy};
 use serde::{Deserialize, Serialize};
 
-use crate::shared::console::{Resumable, Usage};
+use crate::shared::console::{Resumable, bail_usage};
 use crate::shared::format::grouped;
+use crate::shared::output::{create, failed};
 
-/// Maximum interval between flushes.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Everything that determines the vectors, so that a file cannot mix two jobs.
@@ -41,7 +41,6 @@ impl EncodingJob {
     }
 }
 
-/// Output file of vectors.
 #[derive(Debug)]
 pub(super) struct VectorOutput {
     path: PathBuf,
@@ -68,12 +67,11 @@ impl VectorOutput {
         // Fail early if an output path is invalid.
         for (option, path) in [("--output", Some(path)), ("--ids", ids)] {
             if path == Some(Path::new("-")) {
-                let wanted = "expected a file, found standard output";
-                return Err(Usage(format!("{option}: {wanted}")).into());
+                bail_usage!("{option}: expected a file, found standard output");
             }
         }
         if ids == Some(path) {
-            return Err(Usage("--output, --ids: expected two files, found one".into()).into());
+            bail_usage!("--output, --ids: expected two files, found one");
         }
         drop(create(path)?);
         let ids = ids.map(|path| Ok::<_, anyhow::Error>((path.to_owned(), create(path)?)));
@@ -109,7 +107,8 @@ impl VectorOutput {
         });
         let mut file = create(&output.job)?;
         serde_json::to_writer(&mut file, job)?;
-        file.commit().with_context(|| failed(&output.job))?;
+        file.commit()
+            .with_context(|| failed(output.job.display()))?;
         Ok(output)
     }
 
@@ -135,7 +134,6 @@ impl VectorOutput {
         }
     }
 
-    /// Number of vectors written.
     pub(super) fn len(&self) -> usize {
         self.names().len()
     }
@@ -172,7 +170,6 @@ impl VectorOutput {
         Ok(())
     }
 
-    /// Error for an interrupted command.
     pub(super) fn interrupted(self) -> anyhow::Error {
         let there = grouped(self.len() as u64);
         let what = format!("interrupted after {there} vectors; run the same command to resume");
@@ -184,7 +181,7 @@ impl VectorOutput {
         if let Some(writer) = self.writer {
             writer.discard()?;
         }
-        fs::remove_file(&self.job).with_context(|| failed(&self.job))
+        fs::remove_file(&self.job).with_context(|| failed(self.job.display()))
     }
 
     /// Completes the output and renames it into place.
@@ -195,7 +192,7 @@ impl VectorOutput {
                 .iter()
                 .try_for_each(|id| writeln!(file, "{id}"));
             let written = written.and_then(|()| file.commit());
-            written.with_context(|| failed(&path))?;
+            written.with_context(|| failed(path.display()))?;
         }
         if let Some(writer) = self.writer.take() {
             writer.finish()?;
@@ -206,11 +203,11 @@ impl VectorOutput {
             let file = npy::write(index.vectors(), &mut out)
                 .and_then(|()| out.into_inner().map_err(|error| error.into_error()));
             file.and_then(AtomicFile::commit)
-                .with_context(|| failed(&self.path))?;
+                .with_context(|| failed(self.path.display()))?;
             drop(index);
-            fs::remove_file(&self.index).with_context(|| failed(&self.index))?;
+            fs::remove_file(&self.index).with_context(|| failed(self.index.display()))?;
         }
-        fs::remove_file(&self.job).with_context(|| failed(&self.job))
+        fs::remove_file(&self.job).with_context(|| failed(self.job.display()))
     }
 }
 
@@ -218,17 +215,8 @@ fn is_npy(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "npy")
 }
 
-/// Appends a suffix to the file name.
 fn with_suffix(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(ending);
     name.into()
-}
-
-fn create(path: &Path) -> Result<AtomicFile> {
-    AtomicFile::create(path).with_context(|| failed(path))
-}
-
-fn failed(path: &Path) -> String {
-    format!("{}: could not be written", path.display())
 }

@@ -3,48 +3,45 @@
 use std::io::{self, Write};
 
 use anyhow::{Context, Result};
-use clap::{ArgAction, ValueEnum};
+use clap::ArgAction;
+use clap::builder::TypedValueParser;
 use ir_core::trec::HeaderLine;
 use ir_eval::trec_eval::{
     JudgmentKind, MeasureSelection, OutputDetail, OutputValue, TrecEvalOutput,
 };
 use ir_eval::{JudgmentGroups, MissingQueries, Rules, ZScores, preferences};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::shared::console::{Console, Usage};
-use crate::shared::input;
+use crate::shared::console::{Console, bail_usage};
+use crate::shared::input::{self, with_warnings};
+use crate::shared::options::choice;
 use crate::shared::output::OutputSink;
-use crate::shared::qrels::{QrelsFormat, with_warnings};
+use crate::shared::qrels::{QRELS_FORMATS, QrelsFormat};
 
 /// trec_eval's options for judgment formats, z-scores, and options without effect.
 #[derive(Debug, clap::Args)]
 pub(super) struct FormArgs {
     /// Format of the judgments
     #[arg(
-        short = 'R', long = "judgments", alias = "Rel_info_format", value_enum,
-        default_value_t = JudgmentFormat::Qrels, value_name = "FORM"
+        short = 'R', long = "judgments", alias = "Rel_info_format", value_parser = formats(),
+        default_value = "qrels", value_name = "FORM"
     )]
-    pub(super) form: JudgmentFormat,
+    form: JudgmentFormat,
 
     /// Format of the run; only one is supported
     #[arg(
-        short = 'T', long = "run-form", alias = "Results_format", value_enum,
-        default_value_t = RunForm::Trec, value_name = "FORM", hide_possible_values = true
+        short = 'T', long = "run-form", alias = "Results_format", value_name = "FORM",
+        value_parser = ["trec_results"], hide_possible_values = true
     )]
-    run_form: RunForm,
+    run_form: Option<String>,
 
     /// Print z-scores, from a file of reference means and standard deviations with the columns
     /// query, measure, mean, deviation
     #[arg(short = 'Z', long, alias = "Zscore", value_name = "FILE")]
-    pub(super) zscores: Option<String>,
+    zscores: Option<String>,
 
     /// Accepted for compatibility with trec_eval and ignored
-    #[arg(
-        short = 'D',
-        long = "debug",
-        alias = "Debug_level",
-        value_name = "LEVEL"
-    )]
+    #[arg(short = 'D', long, alias = "Debug_level", value_name = "LEVEL")]
     debug: Option<String>,
 
     /// Old output format, which current trec_eval releases do not have either.
@@ -56,46 +53,46 @@ pub(super) struct FormArgs {
     which_version: Option<bool>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum JudgmentFormat {
-    /// Query, ignored, document, grade
-    Qrels,
-    /// Query, judgment group, document, grade: measures are averaged over groups
-    #[value(name = "qrels_jg")]
+#[derive(Debug, Clone, Copy)]
+enum JudgmentFormat {
+    Graded(QrelsFormat),
     Groups,
-    /// Query, judgment group, equivalence class, document, level: higher levels are preferred
     Prefs,
-    /// Query, judgment group, document, level
-    #[value(name = "qrels_prefs")]
     QrelsPrefs,
-    /// Query, ignored, document, stratum, grade: a sampled pool, for xinfAP, infNDCG and infP
-    Strata,
-    /// Query, subtopic, document, grade: a diversity task, for alpha_nDCG, ERR_IA and others
-    Subtopics,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum RunForm {
-    /// Query, ignored, document, ignored, score, name
-    #[value(name = "trec_results")]
-    Trec,
+fn formats() -> impl TypedValueParser<Value = JudgmentFormat> {
+    let graded = |(name, help, format)| (name, help, JudgmentFormat::Graded(format));
+    choice(QRELS_FORMATS.map(graded).into_iter().chain([
+        (
+            "qrels_jg",
+            "Query, judgment group, document, grade: measures are averaged over groups",
+            JudgmentFormat::Groups,
+        ),
+        (
+            "prefs",
+            "Query, judgment group, equivalence class, document, level: higher levels are preferred",
+            JudgmentFormat::Prefs,
+        ),
+        (
+            "qrels_prefs",
+            "Query, judgment group, document, level",
+            JudgmentFormat::QrelsPrefs,
+        ),
+    ]))
 }
 
 impl FormArgs {
     pub(super) fn check(&self) -> Result<()> {
         if self.debug.as_ref().is_some_and(|level| level.contains('.')) {
-            let problem = "--debug: expected a level, found a query id (use -q and grep)";
-            return Err(Usage(problem.into()).into());
+            bail_usage!("--debug: expected a level, found a query id (use -q and grep)");
         }
         Ok(())
     }
 
-    /// Measures applicable to the judgment format.
     pub(super) fn judgments(&self) -> JudgmentKind {
         match self.form {
-            JudgmentFormat::Qrels | JudgmentFormat::Strata | JudgmentFormat::Subtopics => {
-                JudgmentKind::Grades
-            }
+            JudgmentFormat::Graded(_) => JudgmentKind::Grades,
             JudgmentFormat::Groups => JudgmentKind::Groups,
             JudgmentFormat::Prefs | JudgmentFormat::QrelsPrefs => JudgmentKind::Preferences,
         }
@@ -104,14 +101,11 @@ impl FormArgs {
     /// Format of graded judgments; `None` for preferences and judgment groups.
     pub(super) fn grades(&self) -> Option<QrelsFormat> {
         match self.form {
-            JudgmentFormat::Qrels => Some(QrelsFormat::Qrels),
-            JudgmentFormat::Strata => Some(QrelsFormat::Strata),
-            JudgmentFormat::Subtopics => Some(QrelsFormat::Subtopics),
-            JudgmentFormat::Groups | JudgmentFormat::Prefs | JudgmentFormat::QrelsPrefs => None,
+            JudgmentFormat::Graded(format) => Some(format),
+            _ => None,
         }
     }
 
-    /// Reads the reference means and deviations.
     pub(super) fn reference(&self, console: &Console) -> Result<Option<ZScores>> {
         let Some(file) = &self.zscores else {
             return Ok(None);
@@ -124,31 +118,26 @@ impl FormArgs {
     pub(super) fn evaluate(
         &self,
         (judged, run_file): (&str, &str),
-        (selection, rules): (&MeasureSelection, Rules),
+        selection: &MeasureSelection,
         out: &Output<'_>,
         console: &Console,
     ) -> Result<()> {
         let (input, name) = input::open(judged)?;
-        let both = || format!("{run_file} with {judged}");
-        let run = || -> Result<_> {
-            Ok(with_warnings(
-                input::run(run_file, HeaderLine::AsData)?,
-                console,
-            ))
-        };
-        if self.form == JudgmentFormat::Groups {
-            let groups = with_warnings(JudgmentGroups::read(input, &name)?, console);
-            let report = groups.evaluate(&run()?, &selection.measures(), rules);
-            let report = report.with_context(both)?;
-            warn_of_gaps(&rules, report.missing(), report.unjudged(), console);
-            return out.print(selection.output(&report));
-        }
-        let read = match self.form {
+        let (rules, both) = (*out.rules, || format!("{run_file} with {judged}"));
+        let run = || input::run(run_file, HeaderLine::AsData, console);
+        let preferences = match self.form {
             JudgmentFormat::Prefs => preferences::read(input, &name)?,
-            _ => preferences::read_qrels(input, &name)?,
+            JudgmentFormat::QrelsPrefs => preferences::read_qrels(input, &name)?,
+            JudgmentFormat::Groups | JudgmentFormat::Graded(_) => {
+                let groups = with_warnings(JudgmentGroups::read(input, &name)?, console);
+                let report = groups.evaluate(&run()?, &selection.measures(), rules);
+                let report = report.with_context(both)?;
+                warn_of_gaps(&rules, report.missing(), report.unjudged(), console);
+                return out.print(selection.output(&report));
+            }
         };
-        let report =
-            with_warnings(read, console).evaluate(&run()?, &selection.preference_measures(), rules);
+        let preferences = with_warnings(preferences, console);
+        let report = preferences.evaluate(&run()?, &selection.preference_measures(), rules);
         let report = report.with_context(both)?;
         warn_of_gaps(&rules, report.missing(), report.unjudged(), console);
         out.print(selection.preference_output(&report))
@@ -178,7 +167,6 @@ pub(super) fn warn_of_gaps<'a>(
     }
 }
 
-/// Output options of a result sheet.
 pub(super) struct Output<'a> {
     /// Printed detail; `None` prints nothing.
     pub(super) detail: Option<OutputDetail>,
@@ -188,7 +176,6 @@ pub(super) struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// Prints a result sheet to standard output.
     pub(super) fn print(&self, mut sheet: TrecEvalOutput<'_>) -> Result<()> {
         let Some(detail) = self.detail else {
             return Ok(());
@@ -196,14 +183,13 @@ impl Output<'_> {
         if let Some(reference) = self.reference {
             sheet = sheet.standardized(reference);
         }
-        let mut out = OutputSink::open(None)?;
-        let written = if self.json {
-            write_json(&sheet, self.rules, detail, &mut out)
-        } else {
-            sheet.write(detail, &mut out)
-        };
-        written.with_context(|| format!("{}: could not be written", out.name()))?;
-        out.commit()
+        OutputSink::open(None)?.write_with(|out| {
+            if self.json {
+                write_json(&sheet, self.rules, detail, out)
+            } else {
+                sheet.write(detail, out)
+            }
+        })
     }
 }
 
@@ -220,18 +206,24 @@ fn write_json(
             OutputValue::Number(number) => json!(number),
         };
         let name = format!("{}{}", if line.zscore { "Z" } else { "" }, line.name);
-        let object = json!({
-            "measure": name,
-            "trec_eval": name,
-            "query": line.query,
-            "value": value,
-        });
-        writeln!(out, "{object}")?;
+        write_value((&name, Some(&name)), line.query, value, out)?;
     }
     write_rules(rules, out)
 }
 
-/// Writes the evaluation rules as the last line.
+/// Writes one value; the names of the measure are those of ir_measures and trec_eval.
+pub(super) fn write_value(
+    (measure, trec_eval): (&str, Option<&str>),
+    query: &str,
+    value: Value,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let line = json!({
+        "measure": measure, "trec_eval": trec_eval, "query": query, "value": value,
+    });
+    writeln!(out, "{line}")
+}
+
 pub(super) fn write_rules(rules: &Rules, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", json!({ "rules": rules }))
 }

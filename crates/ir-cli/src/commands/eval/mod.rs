@@ -5,24 +5,23 @@ mod forms;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use ir_eval::trec_eval::{MeasureSelection, OutputDetail, OutputValue};
-use ir_eval::{EvalError, Measure, MissingQueries, Report, Rules, RunFileOptions};
+use ir_eval::{EvalError, Measure, MissingQueries, Report, RunFileOptions};
 use serde_json::json;
 
 use crate::shared::console::{Console, Usage};
 use crate::shared::input;
 use crate::shared::output::OutputSink;
 use crate::shared::rules::RuleOptions;
+use crate::shared::runs::at_most_one_stdin;
 
 const EXAMPLES: &str = "\
 Examples:
   ir eval qrels.txt run.trec                    trec_eval's official measures
-  ir eval -c -m ndcg_cut.10 -m recall.100 qrels.txt run.trec
   ir eval -c -m nDCG@10 -m 'P(rel=2)@5' beir/nfcorpus:test run.trec
   ir eval -q -m map qrels.tsv run.trec          per query, then averages
   ir search bundled --tag bm25 | ir eval -m all_trec bundled -
-  ir eval --json -c -m AP qrels.txt run.trec    one JSON object per line
   ir eval -R prefs prefs.txt run.trec           preference judgments
   ir eval -R strata -m xinfAP pool.qrels run    sampled pool of `ir pool`
   ir eval -Z means.txt -m map qrels.txt run     z-scores
@@ -54,9 +53,8 @@ more than eight gains of ndcg. Exit codes: 0 success, 1 error, 2 usage error.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, infer_long_args = true, args_override_self = true)]
 pub(crate) struct Args {
-    /// Relevance judgments: a TREC file (four columns) or BEIR file (three, with a header), a
-    /// collection name or folder such as `beir/nfcorpus` or `beir/nfcorpus:dev` (default split:
-    /// test), or `-` for standard input
+    /// Relevance judgments: a TREC or BEIR file, a collection or folder such as `beir/nfcorpus` or
+    /// `beir/nfcorpus:dev` (default split: test), or `-` for standard input
     qrels: String,
 
     /// TREC run (six columns), or `-` for standard input
@@ -88,28 +86,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<NonZeroUsize>,
 
-    /// Print one JSON object per value (measure, query, value in full precision) and a last one
-    /// with the rules
+    /// Print one JSON object per value, in full precision, and a last one with the rules
     #[arg(long)]
     json: bool,
 }
 
 impl Args {
-    fn rules(&self) -> Rules {
-        self.rules.rules(if self.complete {
-            MissingQueries::Zero
-        } else {
-            MissingQueries::Skip
-        })
-    }
-
-    fn reading(&self) -> RunFileOptions {
-        RunFileOptions {
-            header: self.rules.header(),
-            threads: self.threads,
-        }
-    }
-
     /// Printed detail; `None` prints nothing.
     fn detail(&self) -> Option<OutputDetail> {
         match (self.queries, self.no_summary) {
@@ -122,13 +104,13 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    if args.qrels == "-" && args.run == "-" {
-        return Err(
-            Usage("expected one of <QRELS> and <RUN> as a file, found `-` twice".into()).into(),
-        );
-    }
+    at_most_one_stdin([&args.qrels, &args.run])?;
     args.forms.check()?;
-    let rules = args.rules();
+    let rules = args.rules.rules(if args.complete {
+        MissingQueries::Zero
+    } else {
+        MissingQueries::Skip
+    });
     let selection = MeasureSelection::parse_for(
         args.forms.judgments(),
         &args.measure,
@@ -144,11 +126,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     let Some(form) = args.forms.grades() else {
         args.rules.grades_only()?;
-        let (files, how) = (
-            (args.qrels.as_str(), args.run.as_str()),
-            (&selection, rules),
-        );
-        return args.forms.evaluate(files, how, &out, console);
+        let files = (args.qrels.as_str(), args.run.as_str());
+        return args.forms.evaluate(files, &selection, &out, console);
     };
     let qrels = form.read(&args.qrels, args.rules.header(), console)?;
     // Leaked on purpose: the process exits soon, and freeing the maps takes measurable time.
@@ -160,7 +139,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         };
         anyhow::anyhow!("{}: {error}{hint}", args.qrels)
     })?;
-    let reading = args.reading();
+    let reading = RunFileOptions {
+        header: args.rules.header(),
+        threads: args.threads,
+    };
     let report = input::evaluate(&evaluator, &args.run, &args.qrels, reading, console)?;
     forms::warn_of_gaps(&rules, report.missing(), report.unjudged(), console);
     if reference.is_some() || !args.json {
@@ -169,10 +151,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let Some(detail) = out.detail else {
         return Ok(());
     };
-    let mut out = OutputSink::open(None)?;
-    let written = write_json(&selection, &report, detail, &mut out);
-    written.with_context(|| format!("{}: could not be written", out.name()))?;
-    out.commit()
+    OutputSink::open(None)?.write_with(|out| write_json(&selection, &report, detail, out))
 }
 
 fn write_json(
@@ -183,13 +162,7 @@ fn write_json(
 ) -> io::Result<()> {
     for line in selection.output(report).lines(detail) {
         if let OutputValue::Text(text) = line.value {
-            let line = json!({
-                "measure": line.name,
-                "trec_eval": line.name,
-                "query": line.query,
-                "value": text,
-            });
-            writeln!(out, "{line}")?;
+            forms::write_value((line.name, Some(line.name)), line.query, json!(text), out)?;
         }
     }
     let mut line = |query: &str, measure: Measure, value: f64| {
@@ -198,13 +171,8 @@ fn write_json(
         } else {
             json!(value)
         };
-        let line = json!({
-            "measure": measure.to_string(),
-            "trec_eval": measure.trec_name(),
-            "query": query,
-            "value": value,
-        });
-        writeln!(out, "{line}")
+        let (name, trec_eval) = (measure.to_string(), measure.trec_name());
+        forms::write_value((&name, trec_eval.as_deref()), query, value, out)
     };
     if detail != OutputDetail::Summary {
         for query in report.queries() {

@@ -8,25 +8,24 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use ir_core::Progress;
 use ir_knn::{
-    Classes, CsrMatrix, DocFrequency, KnnAccuracy, KnnClassifier, KnnError, MatrixView,
-    RandomIndexing, RandomIndexingConfig, TfWeighting, TfidfConfig, TfidfVectorizer, TruncatedSvd,
-    TruncatedSvdConfig, normalize_rows,
+    Classes, CsrMatrix, DistanceMetric, DocFrequency, KnnAccuracy, KnnClassifier, KnnError,
+    MatrixView, RandomIndexing, RandomIndexingConfig, TfWeighting, TfidfConfig, TfidfVectorizer,
+    TruncatedSvd, TruncatedSvdConfig, normalize_rows,
 };
 use ndarray::{Array2, Axis};
 use serde_json::json;
 
-use crate::shared::console::{Console, Usage};
-use crate::shared::options::positive;
+use crate::shared::console::{Console, bail_usage};
+use crate::shared::options::{choice, positive};
 use crate::shared::output::OutputSink;
+use crate::shared::runs::at_most_one_stdin;
 
 const EXAMPLES: &str = "\
 Examples:
   ir knn-accuracy --vectors x.npy --labels labels.txt
   ir knn-accuracy --vectors x.npy --labels y.txt --metric cosine --folds 5
-  ir knn-accuracy --texts papers.jsonl --text-field abstract --sublinear
   ir knn-accuracy --texts papers.jsonl --text-field abstract --sublinear \\
       --model lsi --components 100 --normalize
-  ir knn-accuracy --texts papers.jsonl --model random-indexing
   ir knn-accuracy --texts lines.txt --labels labels.txt --json
   ir knn-accuracy --texts iclr24v2.parquet --sublinear
 
@@ -64,21 +63,11 @@ pub(crate) struct Args {
     labels: Option<String>,
 
     /// JSON field of the text
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "text",
-        conflicts_with = "vectors"
-    )]
+    #[arg(long, value_name = "NAME", default_value = "text", conflicts_with = VECTORS)]
     text_field: String,
 
     /// JSON field of the class label; ignored with --labels
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "label",
-        conflicts_with = "vectors"
-    )]
+    #[arg(long, value_name = "NAME", default_value = "label", conflicts_with = VECTORS)]
     label_field: String,
 
     /// Label of items without a class
@@ -86,27 +75,27 @@ pub(crate) struct Args {
     unlabeled: String,
 
     /// Vectorizer of texts
-    #[arg(long, value_enum, default_value_t = Vectorizer::Tfidf, conflicts_with = "vectors")]
+    #[arg(long, value_enum, default_value_t = Vectorizer::Tfidf, conflicts_with = VECTORS)]
     model: Vectorizer,
 
     /// Sublinear term frequency: 1 + ln tf instead of tf
-    #[arg(long, conflicts_with = "vectors")]
+    #[arg(long, conflicts_with = VECTORS)]
     sublinear: bool,
 
     /// Minimum document frequency: a count, or a fraction such as 0.01 [default: 1]
-    #[arg(long, value_name = "N", value_parser = frequency, conflicts_with = "vectors")]
+    #[arg(long, value_name = "N", value_parser = frequency, conflicts_with = VECTORS)]
     min_df: Option<DocFrequency>,
 
     /// Maximum document frequency: a count, or a fraction such as 0.5 [default: 1.0]
-    #[arg(long, value_name = "N", value_parser = frequency, conflicts_with = "vectors")]
+    #[arg(long, value_name = "N", value_parser = frequency, conflicts_with = VECTORS)]
     max_df: Option<DocFrequency>,
 
     /// Maximum n-gram length in words [default: 1]
-    #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "vectors")]
+    #[arg(long, value_name = "N", value_parser = positive, conflicts_with = VECTORS)]
     ngrams: Option<usize>,
 
     /// Number of dimensions [default: 100 for lsi, 200 for random-indexing]
-    #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "vectors")]
+    #[arg(long, value_name = "N", value_parser = positive, conflicts_with = VECTORS)]
     components: Option<usize>,
 
     /// Normalize vectors to unit length
@@ -121,8 +110,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value = "10", value_parser = positive)]
     folds: usize,
 
-    /// Distance metric: euclidean or cosine
-    #[arg(long, value_enum, default_value_t = DistanceMetric::Euclidean)]
+    /// Distance metric
+    #[arg(long, value_parser = choice(METRICS), default_value = "euclidean")]
     metric: DistanceMetric,
 
     /// Print one JSON object: accuracies in full precision, and the parameters
@@ -140,12 +129,17 @@ enum Vectorizer {
     RandomIndexing,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DistanceMetric {
-    Euclidean,
-    /// Cosine distance, 1 - cosine
-    Cosine,
-}
+const METRICS: [(&str, &str, DistanceMetric); 2] = [
+    ("euclidean", "", DistanceMetric::Euclidean),
+    (
+        "cosine",
+        "Cosine distance, 1 - cosine",
+        DistanceMetric::Cosine,
+    ),
+];
+
+/// Option that excludes those of texts.
+const VECTORS: &str = "vectors";
 
 /// Parses a count (`2`) or a fraction (`0.1`).
 fn frequency(text: &str) -> Result<DocFrequency, String> {
@@ -164,7 +158,6 @@ fn frequency(text: &str) -> Result<DocFrequency, String> {
     }
 }
 
-/// Sparse or dense vectors.
 enum ItemVectors {
     Dense(Array2<f64>),
     Sparse(CsrMatrix),
@@ -194,26 +187,19 @@ impl ItemVectors {
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    let inputs = [&args.vectors, &args.texts, &args.labels];
-    if inputs
-        .into_iter()
-        .flatten()
-        .filter(|name| *name == "-")
-        .count()
-        > 1
-    {
-        return Err(Usage("expected `-` at most once, found it more than once".into()).into());
-    }
+    at_most_one_stdin(
+        [&args.vectors, &args.texts, &args.labels]
+            .into_iter()
+            .flatten(),
+    )?;
     if args.components.is_some() && args.model == Vectorizer::Tfidf {
-        let text = "--components: expected --model lsi or random-indexing";
-        return Err(Usage(text.into()).into());
+        bail_usage!("--components: expected --model lsi or random-indexing");
     }
     if args.components == Some(1) && args.model == Vectorizer::RandomIndexing {
-        let text = "--components: expected at least 2 for --model random-indexing, found 1";
-        return Err(Usage(text.into()).into());
+        bail_usage!("--components: expected at least 2 for --model random-indexing, found 1");
     }
     if args.sublinear && args.model == Vectorizer::RandomIndexing {
-        return Err(Usage("--sublinear: expected --model tfidf or lsi".into()).into());
+        bail_usage!("--sublinear: expected --model tfidf or lsi");
     }
     let mut bar = console.bar();
     let mut stage = |name: &str| bar.report(name, 0, None);
@@ -244,11 +230,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     let classes = Classes::new(rows.iter().map(|&row| &labels[row]));
     let _ = stage("comparing");
-    let metric = match args.metric {
-        DistanceMetric::Euclidean => ir_knn::DistanceMetric::Euclidean,
-        DistanceMetric::Cosine => ir_knn::DistanceMetric::Cosine,
-    };
-    let knn = KnnClassifier::new(args.k).with_metric(metric);
+    let knn = KnnClassifier::new(args.k).with_metric(args.metric);
     let accuracy = knn
         .cross_validate(vectors.rows(), &classes, args.folds)
         .map_err(|error| placed(error, source, &rows, lines.as_deref()))?;
@@ -260,8 +242,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         labels.len(),
         classes.names().len()
     ));
-    let mut out = OutputSink::open(None)?;
-    let written = if args.json {
+    let out = OutputSink::open(None)?;
+    if args.json {
         let small = accuracy.small_classes.iter();
         let line = json!({
             "accuracy": accuracy.mean(),
@@ -272,15 +254,13 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             "classes": classes.names().len(),
             "dimensions": vectors.rows().ncols(),
             "k": args.k,
-            "metric": metric,
+            "metric": args.metric,
             "small_classes": small.map(|s| (s.name.clone(), s.size.into())).collect::<serde_json::Map<_, _>>(),
         });
-        writeln!(out, "{line}")
+        out.write_with(|out| writeln!(out, "{line}"))
     } else {
-        write_folds(&accuracy, rows.len(), &mut out)
-    };
-    written.with_context(|| format!("{}: could not be written", out.name()))?;
-    out.commit()
+        out.write_with(|out| write_folds(&accuracy, rows.len(), out))
+    }
 }
 
 /// Adds file and line to the error of a row. Rows are the labeled items only.
@@ -339,10 +319,9 @@ fn vectorize(texts: &[String], args: &Args) -> Result<ItemVectors> {
 
 /// Warns about classes with fewer items than folds, as scikit-learn does.
 fn warn(accuracy: &KnnAccuracy, args: &Args, console: &Console) {
-    let small: Vec<String> = accuracy
-        .small_classes
-        .iter()
-        .map(|small| format!("{} ({})", small.name, small.size))
+    let small = accuracy.small_classes.iter();
+    let small: Vec<_> = small
+        .map(|class| format!("{} ({})", class.name, class.size))
         .collect();
     if !small.is_empty() {
         let classes = match small.len() {

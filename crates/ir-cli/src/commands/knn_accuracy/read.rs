@@ -11,16 +11,14 @@ use serde_json::{Map, Value};
 
 use super::Args;
 #[cfg(feature = "parquet")]
-use crate::shared::console::Usage;
+use crate::shared::console::bail_usage;
 use crate::shared::input;
 
-/// Reads a `.npy` file.
 pub(super) fn vectors(argument: &str) -> Result<Array2<f64>> {
     let (reader, name) = input::open(argument)?;
     Ok(npy::read(reader, &name)?)
 }
 
-/// Reads one label per line.
 pub(super) fn labels(argument: &str) -> Result<Vec<String>> {
     let (reader, name) = input::open(argument)?;
     let mut lines = LineReader::new(reader, &name);
@@ -28,10 +26,8 @@ pub(super) fn labels(argument: &str) -> Result<Vec<String>> {
     while let Some(line) = lines.read()? {
         let label = line.text.trim_end_matches('\r');
         if label.is_empty() {
-            bail!(
-                "{name}:{}: expected a label, found an empty line",
-                line.number
-            );
+            let number = line.number;
+            bail!("{name}:{number}: expected a label, found an empty line");
         }
         labels.push(label.to_owned());
     }
@@ -73,26 +69,19 @@ pub(super) fn texts(argument: &str, args: &Args) -> Result<LabeledTexts> {
             texts.push(text.to_owned());
             continue;
         }
-        let at = || format!("{name}:{}", line.number);
+        let at = format_args!("{name}:{}", line.number);
         let object: Map<String, Value> = match serde_json::from_str(text) {
             Ok(object) => object,
-            Err(error) => bail!("{}: expected a JSON object, found {error}", at()),
+            Err(error) => bail!("{at}: expected a JSON object, found {error}"),
         };
         let field = |field: &str| match object.get(field) {
             Some(Value::String(value)) => Ok(Some(value.clone())),
             None | Some(Value::Null) => Ok(None),
-            Some(other) => bail!(
-                "{}: expected text in the field {field:?}, found {other}",
-                at()
-            ),
+            Some(other) => bail!("{at}: expected text in the field {field:?}, found {other}"),
         };
         match field(&args.text_field)? {
             Some(text) => texts.push(text),
-            None => bail!(
-                "{}: expected a field {:?}, found none",
-                at(),
-                args.text_field
-            ),
+            None => bail!("{at}: expected a field {:?}, found none", args.text_field),
         }
         if args.labels.is_none() {
             // An item without a label is unlabeled.
@@ -120,7 +109,6 @@ pub(super) fn texts(argument: &str, args: &Args) -> Result<LabeledTexts> {
     })
 }
 
-/// Whether a file starts with Parquet's magic bytes.
 fn is_parquet(argument: &str) -> bool {
     let mut mark = [0; 4];
     let file = (argument != "-").then(|| File::open(argument));
@@ -134,15 +122,12 @@ fn papers(argument: &str, args: &Args) -> Result<LabeledTexts> {
         "text" | "abstract" => false,
         "title" => true,
         other => {
-            let text =
-                format!("--text-field: expected abstract or title for {argument}, found {other}");
-            return Err(Usage(text).into());
+            bail_usage!("--text-field: expected abstract or title for {argument}, found {other}")
         }
     };
     if !["label", "labels"].contains(&args.label_field.as_str()) {
         let found = &args.label_field;
-        let text = format!("--label-field: expected labels for {argument}, found {found}");
-        return Err(Usage(text).into());
+        bail_usage!("--label-field: expected labels for {argument}, found {found}");
     }
     let papers = ir_data::iclr::read(argument)?;
     let papers = papers.into_iter().map(|paper| {

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use ir_bm25::DocLengths;
 use ir_core::store::Verify;
 use ir_core::trec::ScoreFormat;
 
 use crate::shared::filter::AttributeCondition;
 use crate::shared::indexing::IndexOptions;
-use crate::shared::options::{Bm25Options, QueryForm, positive, tag};
+use crate::shared::options::{Bm25Options, QueryForm, choice, positive, tag};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -16,7 +17,6 @@ Examples:
   ir search corpus.ir vitamin d --explain           with score explanations
   ir search ~/notes --query 'tax return' --json     one JSON object per hit
 
-  ir search beir/nfcorpus --k1 0.9 --b 0.4 --hits 1000 --output run.trec
   ir search beir/arguana --remove-self --scores strict --output run.trec
   ir search corpus.ir --queries queries.tsv --output run.trec.gz
   ir search datafinder --preset datafinder --hits 5 \\
@@ -35,18 +35,14 @@ Without words, the queries are the judged queries of the collection (--split)
 and the output is a TREC run; with words, it is a list of results.
 
 Ties: results are ordered by score, then by document id. Evaluators sort run
-files again by score, and trec_eval breaks ties by descending id. --scores
-controls the written scores: `anserini` (the default) rounds to 4 decimals and
-separates ties by 0.000001, which large f32 scores cannot represent; `strict`
-always preserves the order; `exact` writes scores unchanged. ArguAna, which
-has many duplicate texts, scores nDCG@10 .3970 with anserini (the published
-value) and .4005 with strict.";
+files again by score, and trec_eval breaks ties by descending id; --scores
+controls the written scores. ArguAna, which has many duplicate texts, scores
+nDCG@10 .3970 with anserini (the published value) and .4005 with strict.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Index or collection to search: a saved index, a BEIR folder, a collection by name (see `ir
-    /// datasets`), a .jsonl or .tsv file of documents, or a folder of notes (*.md, *.txt)
+    /// Index to search, or a collection as in `ir index`
     pub(crate) collection: String,
 
     /// Query words
@@ -54,37 +50,32 @@ pub(crate) struct Args {
     pub(crate) words: Vec<String>,
 
     /// Query as a single argument
-    #[arg(
-        long,
-        value_name = "TEXT",
-        help_heading = "Queries",
-        conflicts_with = "queries"
-    )]
-    pub(crate) query: Option<String>,
+    #[arg(long, value_name = "TEXT", help_heading = QUERIES, conflicts_with = "queries")]
+    query: Option<String>,
 
     /// Query file: BEIR's queries.jsonl, JSON lines with `id` and `text`, or lines `id TAB text`;
     /// `-` for standard input
-    #[arg(long, value_name = "FILE", help_heading = "Queries")]
+    #[arg(long, value_name = "FILE", help_heading = QUERIES)]
     pub(crate) queries: Option<PathBuf>,
 
     /// Split of the collection whose judged queries are searched [default: test]
-    #[arg(long, value_name = "SPLIT", help_heading = "Queries", conflicts_with_all = ["words", "query", "queries"])]
+    #[arg(long, value_name = "SPLIT", help_heading = QUERIES, conflicts_with_all = ["words", "query", "queries"])]
     pub(crate) split: Option<String>,
 
     /// Query text to use: the text, or the keyphrases if the collection has them
-    #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", help_heading = "Queries")]
+    #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", help_heading = QUERIES)]
     pub(crate) query_form: QueryForm,
 
     /// Retrieval model; only bm25 is available
-    #[arg(long, value_enum, default_value_t = Model::Bm25, value_name = "MODEL", help_heading = "Model")]
-    pub(crate) model: Model,
+    #[arg(long, value_parser = ["bm25"], default_value = "bm25", value_name = "MODEL", help_heading = "Model")]
+    model: String,
 
     #[command(flatten)]
     pub(crate) bm25: Bm25Options,
 
-    /// Document lengths: rounded to one byte as in Lucene, or exact
-    #[arg(long, value_enum, default_value_t = Lengths::OneByte, value_name = "FORM", help_heading = "Model")]
-    pub(crate) lengths: Lengths,
+    /// Document lengths
+    #[arg(long, value_parser = choice(LENGTHS), default_value = "one-byte", value_name = "FORM", help_heading = "Model")]
+    pub(crate) lengths: DocLengths,
 
     /// Field weights of an index with separate fields, such as title=2,text=1 [default: 1]
     #[arg(long, value_delimiter = ',', value_parser = weight, value_name = "FIELD=WEIGHT", help_heading = "Model")]
@@ -139,8 +130,8 @@ pub(crate) struct Args {
     tag: Option<String>,
 
     /// Score format of the run (see below)
-    #[arg(long, value_enum, default_value_t = ScoreFormatOption::Anserini, value_name = "FORMAT", help_heading = "Output")]
-    pub(crate) scores: ScoreFormatOption,
+    #[arg(long, value_parser = choice(SCORES), default_value = "anserini", value_name = "FORMAT", help_heading = "Output")]
+    pub(crate) scores: ScoreFormat,
 
     /// Print one JSON object per hit, with title, attributes and text if stored
     #[arg(long, help_heading = "Output")]
@@ -156,7 +147,6 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Checksum verification of a saved index.
     pub(crate) fn verification(&self) -> Verify {
         if self.verify {
             Verify::AllSections
@@ -178,7 +168,6 @@ impl Args {
         "ir-bm25"
     }
 
-    /// Query of the command line.
     pub(crate) fn typed(&self) -> Option<String> {
         if self.words.is_empty() {
             self.query.clone()
@@ -188,19 +177,16 @@ impl Args {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Model {
-    /// Robertson's BM25, as Lucene computes it
-    Bm25,
-}
+const QUERIES: &str = "Queries";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Lengths {
-    /// Rounded to one byte, as in Lucene
-    OneByte,
-    /// Exact
-    Exact,
-}
+const LENGTHS: [(&str, &str, DocLengths); 2] = [
+    (
+        "one-byte",
+        "Rounded to one byte, as in Lucene",
+        DocLengths::OneByte,
+    ),
+    ("exact", "Exact", DocLengths::Exact),
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TimeFilter {
@@ -211,25 +197,24 @@ pub(crate) enum TimeFilter {
     Published,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ScoreFormatOption {
-    /// f32, rounded to 4 decimals, ties separated by 0.000001
-    Anserini,
-    /// Ties separated by the smallest possible difference: preserves the order
-    Strict,
-    /// Unchanged; ties are broken by the evaluator
-    Exact,
-}
-
-impl From<ScoreFormatOption> for ScoreFormat {
-    fn from(scores: ScoreFormatOption) -> Self {
-        match scores {
-            ScoreFormatOption::Anserini => Self::Anserini,
-            ScoreFormatOption::Strict => Self::Strict,
-            ScoreFormatOption::Exact => Self::Exact,
-        }
-    }
-}
+const SCORES: [(&str, &str, ScoreFormat); 3] = [
+    (
+        "anserini",
+        "f32, rounded to 4 decimals, ties separated by 0.000001, which large scores cannot \
+         represent",
+        ScoreFormat::Anserini,
+    ),
+    (
+        "strict",
+        "Ties separated by the smallest possible difference: preserves the order",
+        ScoreFormat::Strict,
+    ),
+    (
+        "exact",
+        "Unchanged; ties are broken by the evaluator",
+        ScoreFormat::Exact,
+    ),
+];
 
 fn weight(text: &str) -> Result<(String, f32), String> {
     let expected = || format!("expected FIELD=WEIGHT with a number of at least 0, found {text:?}");

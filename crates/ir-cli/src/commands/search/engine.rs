@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use ir_bm25::{Bm25, DocLengths, Index, IndexConfig, StoredFields};
+use ir_bm25::{Index, IndexConfig, StoredFields};
 use ir_data::Collection;
 
-use super::args::{Args, Lengths};
-use crate::shared::console::{Console, Usage};
+use super::args::Args;
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::indexing::build_index;
 use crate::shared::input::{CollectionSource, DocumentSource, fingerprint, open_collection};
 
@@ -25,16 +25,11 @@ impl SearchIndex {
         let name = args.collection.clone();
         match open_collection(&name, args.verification())? {
             CollectionSource::Index(index) => {
-                let built = args
-                    .setup
-                    .first_set()
-                    .map(|option| (option, "applies only"));
-                let cached = args.cache.as_ref().map(|_| ("--cache", "applies only"));
-                if let Some((option, why)) = built.or(cached) {
-                    return Err(Usage(format!(
-                        "{option} {why} when an index is built, but {name} is a saved index"
-                    ))
-                    .into());
+                let cached = args.cache.as_ref().map(|_| "--cache");
+                if let Some(option) = args.setup.first_set().or(cached) {
+                    bail_usage!(
+                        "{option} applies only when an index is built, but {name} is a saved index"
+                    );
                 }
                 Ok(Self {
                     name,
@@ -82,7 +77,7 @@ fn cached(
         );
     }
     fs::create_dir_all(folder)
-        .with_context(|| format!("{}: could not be created", folder.display()))?;
+        .with_context(|| format!("{}: cannot be created", folder.display()))?;
     build_index(
         documents,
         config,
@@ -93,7 +88,6 @@ fn cached(
     )
 }
 
-/// Cache path of an index: a hash of version, configuration and documents.
 fn cache_path(
     folder: &Path,
     args: &Args,
@@ -117,12 +111,4 @@ fn cache_path(
         .map(|c| if c.is_alphanumeric() { c } else { '-' })
         .collect();
     Ok(folder.join(format!("{name}-{}.ir", fingerprint([key]))))
-}
-
-/// BM25 parameters of the options, with the length encoding.
-pub(crate) fn bm25(args: &Args) -> Bm25 {
-    args.bm25.parameters().with_lengths(match args.lengths {
-        Lengths::OneByte => DocLengths::OneByte,
-        Lengths::Exact => DocLengths::Exact,
-    })
 }

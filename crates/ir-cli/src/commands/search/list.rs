@@ -3,23 +3,17 @@
 use std::io::{self, IsTerminal, Write};
 
 use ir_bm25::analysis::{Highlighter, mark};
-use ir_core::{Attributes, Document, Explanation};
-use serde_json::{Map, Value, json};
+use ir_core::{Document, Explanation};
+use serde_json::json;
 
-/// A hit with everything that is printed.
 pub(crate) struct ShownHit<'a> {
-    /// Rank, starting at 1.
     pub(crate) rank: usize,
-    /// Document id of the collection.
     pub(crate) id: &'a str,
     pub(crate) score: f32,
-    /// Stored document, if any.
     pub(crate) document: Option<Document>,
-    /// Score explanation, with `--explain`.
     pub(crate) explanation: Option<Explanation>,
 }
 
-/// Colors and width of the list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListStyle {
     width: usize,
@@ -27,7 +21,7 @@ pub(crate) struct ListStyle {
 }
 
 impl ListStyle {
-    /// ListStyle for standard output: colors and terminal width on a terminal, otherwise plain.
+    /// Style for standard output: colors and terminal width on a terminal, otherwise plain.
     pub(crate) fn for_stdout() -> Self {
         let terminal = io::stdout().is_terminal();
         let width = terminal_size::terminal_size().filter(|_| terminal);
@@ -53,7 +47,6 @@ impl ListStyle {
 const BOLD: &str = "1";
 const DIM: &str = "2";
 const MATCH: (&str, &str) = ("\x1b[1;33m", "\x1b[0m");
-/// Indentation of a hit's text.
 const INDENT: usize = 14;
 
 /// Writes one hit: rank, score, id, title, year, and the best matching snippet.
@@ -63,15 +56,10 @@ pub(crate) fn write(
     style: ListStyle,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let title = hit
-        .document
-        .as_ref()
-        .map_or(String::new(), |doc| clean(&doc.title));
-    let year = hit
-        .document
-        .as_ref()
-        .and_then(|doc| doc.attributes.year())
-        .map_or(String::new(), |year| format!(" ({year})"));
+    let document = hit.document.as_ref();
+    let title = document.map_or(String::new(), |doc| clean(&doc.title));
+    let year = document.and_then(|doc| doc.attributes.year());
+    let year = year.map_or(String::new(), |year| format!(" ({year})"));
     let id = clean(hit.id);
     let room = style
         .width
@@ -93,11 +81,8 @@ pub(crate) fn write(
         if !text.is_empty() {
             let snippet = words.snippet(text, style.width.saturating_sub(INDENT + 4));
             let before = if snippet.range.start > 0 { "… " } else { "" };
-            let after = if snippet.range.end < text.len() {
-                " …"
-            } else {
-                ""
-            };
+            let cut = snippet.range.end < text.len();
+            let after = if cut { " …" } else { "" };
             let part = &text[snippet.range.clone()];
             let shown = if style.color {
                 let from = snippet.range.start;
@@ -115,40 +100,24 @@ pub(crate) fn write(
     }
     if let Some(explanation) = &hit.explanation {
         for line in explanation.to_string().lines() {
-            writeln!(
-                out,
-                "{:INDENT$}{}",
-                "",
-                style.paint(DIM, &without_controls(line))
-            )?;
+            let line = style.paint(DIM, &without_controls(line));
+            writeln!(out, "{:INDENT$}{line}", "")?;
         }
     }
     Ok(())
 }
 
-/// Writes one hit as JSON.
 pub(crate) fn write_json(query: &str, hit: &ShownHit<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut object = Map::new();
-    object.insert("query".to_owned(), json!(query));
-    object.insert("rank".to_owned(), json!(hit.rank));
-    object.insert("id".to_owned(), json!(hit.id));
-    object.insert("score".to_owned(), json!(hit.score));
+    let mut object = json!({"query": query, "rank": hit.rank, "id": hit.id, "score": hit.score});
     if let Some(document) = &hit.document {
-        object.insert("title".to_owned(), json!(document.title));
-        object.insert("text".to_owned(), json!(document.text));
-        object.insert("attributes".to_owned(), attributes(&document.attributes));
+        object["title"] = json!(document.title);
+        object["text"] = json!(document.text);
+        object["attributes"] = json!(document.attributes);
     }
     if let Some(explanation) = &hit.explanation {
-        object.insert("explanation".to_owned(), json!(explanation));
+        object["explanation"] = json!(explanation);
     }
-    writeln!(out, "{}", Value::Object(object))
-}
-
-fn attributes(attributes: &Attributes) -> Value {
-    let members = attributes
-        .iter()
-        .map(|(name, value)| (name.to_owned(), json!(value)));
-    Value::Object(members.collect())
+    writeln!(out, "{object}")
 }
 
 fn marked(text: &str, words: &Highlighter<'_>, style: ListStyle) -> String {

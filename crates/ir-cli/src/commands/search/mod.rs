@@ -21,32 +21,30 @@ use engine::SearchIndex;
 use list::{ListStyle, ShownHit};
 use rank::QueryRunner;
 
-use crate::shared::console::{Console, Usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::input;
-use crate::shared::options::{QueryForm, take_keyphrases, use_threads};
+use crate::shared::options::{QueryForm, use_threads};
 use crate::shared::output::OutputSink;
 
 /// Default number of hits of a run, as in Anserini.
 const RUN_HITS: usize = 1000;
-/// Default number of hits of a list.
 const LIST_HITS: usize = 10;
-/// Id of a query given on the command line.
 const TYPED_QUERY_ID: &str = "1";
 
-pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
+pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
     let typed = args.typed();
     let to_read = typed.is_some() && args.output.is_none();
-    check(&args, typed.is_some(), to_read)?;
+    check(args, typed.is_some(), to_read)?;
     // Fail early: queries and output are opened before indexing.
     let asked = args
         .queries
         .as_deref()
         .map(input::read_queries)
         .transpose()?;
-    let mut out = OutputSink::open(args.output.as_deref())?;
+    let out = OutputSink::open(args.output.as_deref())?;
 
     let store = if to_read || (args.json && typed.is_some()) {
         StoredFields::Everything
@@ -55,20 +53,17 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     } else {
         StoredFields::Attributes
     };
-    let engine = SearchIndex::open(&args, store, console)?;
-    let mut queries = match (typed, asked) {
+    let engine = SearchIndex::open(args, store, console)?;
+    let queries = match (typed, asked) {
         (Some(text), _) => vec![Query::new(TYPED_QUERY_ID, text)],
         (None, Some(queries)) => queries,
-        (None, None) => collection_queries(&engine, &args, console)?,
+        (None, None) => collection_queries(&engine, args, console)?,
     };
-    if args.query_form == QueryForm::Keyphrases {
-        take_keyphrases(&mut queries)?;
-    }
+    let queries = args.query_form.apply(queries)?;
 
-    let k = args
-        .hits
-        .unwrap_or(if to_read { LIST_HITS } else { RUN_HITS });
-    let runner = QueryRunner::new(&engine.index, &args, console)?;
+    let default = if to_read { LIST_HITS } else { RUN_HITS };
+    let k = args.hits.unwrap_or(default);
+    let runner = QueryRunner::new(&engine.index, args, console)?;
     let began = Instant::now();
     let mut rankings = runner
         .rank(&queries, k, console)
@@ -83,11 +78,16 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
 
     let found: usize = rankings.iter().map(Ranking::len).sum();
     if args.json || to_read {
-        print_hits(&engine, &runner, &queries, &rankings, &args, &mut out)?;
+        let mut out = out;
+        print_hits(&engine, &runner, &queries, &rankings, args, &mut out)?;
+        out.commit()?;
     } else {
-        trec(&engine, &queries, &rankings, &args, &mut out)?;
+        let mut run = Run::new(args.tag());
+        for (query, ranking) in queries.iter().zip(&rankings) {
+            run.push_ranking(&query.id, ranking, engine.index.ids());
+        }
+        out.write_with(|out| write_run(&run, args.scores, out))?;
     }
-    out.commit()?;
     let documents = grouped(engine.index.len() as u64);
     let seconds = took.as_secs_f64();
     if to_read {
@@ -104,67 +104,44 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<()> {
     Ok(())
 }
 
-fn check(args: &Args, typed: bool, to_read: bool) -> Result<(), Usage> {
+fn check(args: &Args, typed: bool, to_read: bool) -> Result<()> {
     if typed && args.not_later_than_query.is_some() {
-        return Err(Usage(
-            "--not-later-than-query: expected queries with a year, found query words (use --filter 'year<=2015')".into(),
-        ));
+        bail_usage!(
+            "--not-later-than-query: expected queries with a year, found query words (use --filter 'year<=2015')"
+        );
     }
     if typed && args.query_form == QueryForm::Keyphrases {
-        return Err(Usage(
-            "--query-form keyphrases: expected queries of a collection or a file, found query words".into(),
-        ));
+        bail_usage!(
+            "--query-form keyphrases: expected queries of a collection or a file, found query words"
+        );
     }
     if args.explain && !args.json && !to_read {
-        return Err(Usage(
-            "--explain: expected a list or --json, found a TREC run".into(),
-        ));
+        bail_usage!("--explain: expected a list or --json, found a TREC run");
     }
     Ok(())
 }
 
 /// Judged queries of the split; all queries if the collection has no judgments.
 fn collection_queries(engine: &SearchIndex, args: &Args, console: &Console) -> Result<Vec<Query>> {
-    let needed = || {
-        Usage(format!(
-            "{}: expected a collection with queries, found none (give words, --query TEXT or --queries FILE)",
-            args.collection
-        ))
-    };
-    let Some(collection) = &engine.collection else {
-        return Err(needed().into());
-    };
-    let splits = collection.splits();
-    if splits.is_empty() && args.split.is_none() {
-        let all = collection.all_queries()?;
-        if all.is_empty() {
-            return Err(needed().into());
+    if let Some(collection) = &engine.collection {
+        if args.split.is_some() || !collection.splits().is_empty() {
+            for note in collection.notes() {
+                console.note(format_args!("note: {note}"));
+            }
+            return Ok(collection.queries(args.split.as_deref().unwrap_or("test"))?);
         }
-        console.note("no judgments; searching all queries");
-        return Ok(all);
+        let all = collection.all_queries()?;
+        if !all.is_empty() {
+            console.note("no judgments; searching all queries");
+            return Ok(all);
+        }
     }
-    for note in collection.notes() {
-        console.note(format_args!("note: {note}"));
-    }
-    Ok(collection.queries(args.split.as_deref().unwrap_or("test"))?)
+    let name = &args.collection;
+    bail_usage!(
+        "{name}: expected a collection with queries, found none (give words, --query TEXT or --queries FILE)"
+    )
 }
 
-fn trec(
-    engine: &SearchIndex,
-    queries: &[Query],
-    rankings: &[Ranking],
-    args: &Args,
-    out: &mut OutputSink,
-) -> Result<()> {
-    let mut run = Run::new(args.tag());
-    for (query, ranking) in queries.iter().zip(rankings) {
-        run.push_ranking(&query.id, ranking, engine.index.ids());
-    }
-    write_run(&run, args.scores.into(), out)
-        .with_context(|| format!("{}: could not be written", out.name()))
-}
-
-/// Prints the hits of every query, as a list or as JSON lines.
 fn print_hits(
     engine: &SearchIndex,
     runner: &QueryRunner,
@@ -202,7 +179,7 @@ fn each(
         let document = stored
             .then(|| index.document(hit.doc))
             .transpose()
-            .with_context(|| format!("{}: could not be read", engine.name))?;
+            .with_context(|| format!("{}: cannot be read", engine.name))?;
         let explanation = explain
             .then(|| runner.explain(&query.text, hit.doc))
             .transpose()?;
@@ -213,7 +190,7 @@ fn each(
             document,
             explanation,
         })
-        .context("could not write the output")?;
+        .context("cannot write the output")?;
     }
     Ok(())
 }

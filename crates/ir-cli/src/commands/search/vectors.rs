@@ -12,40 +12,34 @@ use ir_core::{
 use ir_dense::BiEncoder;
 use ir_knn::FlatIndex;
 
-use crate::shared::console::{Console, Usage};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::{EncoderOptions, find_model};
 use crate::shared::format::grouped;
 
 /// Options of dense retrieval.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Vectors")]
 pub(crate) struct DenseOptions {
     /// Vector index of the documents, written by `ir encode COLLECTION -o FILE`; replaces BM25
     #[arg(
         long,
         value_name = "FILE",
         requires = "encoder",
-        conflicts_with = "explain",
-        help_heading = "Vectors"
+        conflicts_with = "explain"
     )]
-    pub(crate) vectors: Option<PathBuf>,
+    vectors: Option<PathBuf>,
 
     /// Encoder of the vectors: model folder or name
-    #[arg(
-        long,
-        value_name = "MODEL",
-        requires = "vectors",
-        help_heading = "Vectors"
-    )]
+    #[arg(long, value_name = "MODEL", requires = "vectors")]
     encoder: Option<PathBuf>,
 
     /// Weight of the BM25 score in the hybrid score cos + ALPHA * BM25. Tune it on held-out
-    /// queries;
-    /// 0.05 suits short queries, longer queries need less
-    #[arg(long, value_parser = crate::shared::options::k1, allow_negative_numbers = true, value_name = "ALPHA", requires = "vectors", help_heading = "Vectors")]
+    /// queries; 0.05 suits short queries, longer queries need less
+    #[arg(long, value_parser = crate::shared::options::k1, allow_negative_numbers = true, value_name = "ALPHA", requires = "vectors")]
     alpha: Option<f32>,
 
     // Query encoder options; they must match those of `ir encode`.
-    #[command(flatten, next_help_heading = "Vectors")]
+    #[command(flatten)]
     encoder_options: EncoderOptions,
 }
 
@@ -67,10 +61,10 @@ impl DenseOptions {
         console: &Console,
     ) -> Result<Option<Box<dyn Retriever<Query = str>>>> {
         let (Some(path), Some(folder)) = (&self.vectors, &self.encoder) else {
-            return match self.encoder_options.first_set() {
-                None => Ok(None),
-                Some(option) => Err(Usage(format!("{option}: expected --vectors")).into()),
-            };
+            if let Some(option) = self.encoder_options.first_set() {
+                bail_usage!("{option}: expected --vectors");
+            }
+            return Ok(None);
         };
         let vectors = FlatIndex::open(path)?;
         let model = find_model(folder)?;

@@ -4,12 +4,11 @@ use std::collections::HashSet;
 use std::error::Error;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
-use ir_core::store::Verify;
+use anyhow::Result;
 use ir_core::training::TrainingSet;
 use ir_core::{
-    DocFilter, DocIds, DocNum, Document, Encoded, Encoder, NotLaterThan, Qrels, Query, Run, Search,
-    Side, Years,
+    DocFilter, DocIds, DocNum, Encoded, Encoder, NotLaterThan, Qrels, Query, Run, Search, Side,
+    Years,
 };
 use ir_data::training::DocumentTexts;
 use ir_data::{Collection, DocTemplate};
@@ -17,15 +16,14 @@ use ir_dense::BiEncoder;
 use ir_dense::train::TrainingConfig;
 use ir_eval::{Evaluator, Measure};
 use ir_knn::{FlatIndex, VectorSimilarity};
+use serde_json::json;
 
-use super::Args;
 use super::evaluation::Evaluation;
-use crate::shared::console::Usage;
+use super::{Args, EvaluationOptions};
+use crate::shared::console::bail_usage;
 use crate::shared::encoder::similarity;
-use crate::shared::input::{CollectionSource, FieldLayout, fingerprint, open_collection};
-use crate::shared::options::{QueryForm, take_keyphrases};
+use crate::shared::input::{fingerprint, open_documents};
 
-/// Ranking depth of an evaluation.
 const DEPTH: usize = 1000;
 
 /// Opens a collection and selects its document template.
@@ -33,19 +31,11 @@ pub(super) fn documents(
     argument: &str,
     template: Option<&DocTemplate>,
 ) -> Result<(Collection, DocTemplate)> {
-    let documents = match open_collection(argument, Verify::SmallSections)? {
-        CollectionSource::Documents(documents) => documents,
-        CollectionSource::Index(_) => bail!("{argument}: expected documents, found an index"),
-    };
-    let template = match (template, documents.layout) {
-        (Some(template), _) => template.clone(),
-        (None, FieldLayout::Text) => DocTemplate::text_only(),
-        (None, FieldLayout::One | FieldLayout::Separate) => DocTemplate::default(),
-    };
+    let documents = open_documents(argument)?;
+    let template = documents.template(template);
     Ok((documents.collection, template))
 }
 
-/// A validation set: queries, judgments and documents.
 pub(super) struct DevSet {
     pub(super) texts: Arc<DocumentTexts>,
     template: String,
@@ -58,7 +48,6 @@ pub(super) struct DevSet {
     years: Option<Years>,
 }
 
-/// Filter of a query: time, and its own document.
 struct QueryFilter<'a> {
     time: Option<NotLaterThan<'a>>,
     own: Option<DocNum>,
@@ -72,34 +61,33 @@ impl DocFilter for QueryFilter<'_> {
 
 impl DevSet {
     pub(super) fn read(args: &Args, dev: &str, config: &TrainingConfig) -> Result<Self> {
+        let options = &args.evaluation;
         let (collection, template) = documents(dev, args.template.as_ref())?;
         if collection.splits().is_empty() {
-            let what = format!("--dev: expected a collection with judged queries, found {dev}");
-            return Err(Usage(what).into());
+            bail_usage!("--dev: expected a collection with judged queries, found {dev}");
         }
-        let mut queries = collection.queries(&args.dev_split)?;
-        if args.query_form == QueryForm::Keyphrases {
-            take_keyphrases(&mut queries)?;
-        }
+        let queries = options
+            .query_form
+            .apply(collection.queries(&options.dev_split)?)?;
         let texts = DocumentTexts::from_corpus(collection.corpus(), &template)?;
-        let years = match args.not_later_than_query {
+        let years = match options.not_later_than_query {
             false => None,
             true => Some(years(&collection, &texts)?),
         };
         Ok(Self {
             queries,
-            qrels: collection.qrels(&args.dev_split)?,
+            qrels: collection.qrels(&options.dev_split)?,
             texts: Arc::new(texts),
             template: template.to_string(),
-            measure: args.measure,
+            measure: options.measure,
             similarity: similarity(Some(config.similarity)),
-            remove_self: args.remove_self,
+            remove_self: options.remove_self,
             years,
         })
     }
 
     /// Everything that determines the evaluation, recorded beside the checkpoints.
-    pub(super) fn evaluation(&self, args: &Args, every: Option<u64>) -> Evaluation {
+    pub(super) fn evaluation(&self, args: &EvaluationOptions, every: Option<u64>) -> Evaluation {
         let ids = self.texts.ids();
         let documents = (0..ids.len() as u32)
             .map(DocNum::new)
@@ -111,17 +99,24 @@ impl DevSet {
                 .into_iter()
                 .chain(grades)
         });
-        Evaluation {
-            collection: args.dev.clone().unwrap_or_default(),
-            split: args.dev_split.clone(),
-            measure: self.measure.to_string(),
-            template: self.template.clone(),
-            query_form: format!("{:?}", args.query_form).to_lowercase(),
-            remove_self: self.remove_self,
-            not_later_than_query: self.years.is_some(),
-            every,
-            contents: fingerprint([fingerprint(documents), fingerprint(queries)]),
-        }
+        [
+            ("collection", json!(args.dev)),
+            ("split", json!(args.dev_split)),
+            ("measure", json!(self.measure.to_string())),
+            ("template", json!(self.template)),
+            (
+                "query_form",
+                json!(format!("{:?}", args.query_form).to_lowercase()),
+            ),
+            ("remove_self", json!(self.remove_self)),
+            ("not_later_than_query", json!(self.years.is_some())),
+            // Number of steps between evaluations; null is one epoch.
+            ("every", json!(every)),
+            (
+                "contents",
+                json!(fingerprint([fingerprint(documents), fingerprint(queries)])),
+            ),
+        ]
     }
 
     /// Number of validation queries that are also training queries.
@@ -139,7 +134,6 @@ impl DevSet {
         self.queries.len()
     }
 
-    /// Mean of the measure over the queries.
     pub(super) fn evaluate(
         &self,
         encoder: &BiEncoder,
@@ -178,7 +172,6 @@ impl DevSet {
     }
 }
 
-/// First record of each id.
 fn first_records(ids: &DocIds) -> Vec<DocNum> {
     (0..ids.len() as u32)
         .map(DocNum::new)
@@ -187,12 +180,11 @@ fn first_records(ids: &DocIds) -> Vec<DocNum> {
 }
 
 fn years(collection: &Collection, texts: &DocumentTexts) -> Result<Years> {
-    let mut reader = collection.corpus().open()?;
-    let mut document = Document::default();
-    let mut years = Vec::with_capacity(texts.len());
-    while reader.read(&mut document)? {
-        years.push(document.attributes.year());
-    }
+    let years = collection
+        .corpus()
+        .docs()?
+        .map(|doc| Ok(doc?.attributes.year()));
+    let years = years.collect::<Result<Vec<_>>>()?;
     let year = |doc: DocNum| years.get(doc.index()).copied().flatten();
     Ok(first_records(texts.ids()).into_iter().map(year).collect())
 }

@@ -1,49 +1,25 @@
 //! Record of the validation settings beside a checkpoint, so that a resumed run cannot mix two
 //! measures in one history.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use ir_core::store::AtomicFile;
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-/// Everything that determines the values and steps of evaluations.
-#[derive(Debug, Serialize)]
-pub(super) struct Evaluation {
-    pub(super) collection: String,
-    pub(super) split: String,
-    pub(super) measure: String,
-    pub(super) template: String,
-    pub(super) query_form: String,
-    pub(super) remove_self: bool,
-    pub(super) not_later_than_query: bool,
-    /// Number of steps between evaluations; `None` is one epoch.
-    pub(super) every: Option<u64>,
-    /// Hash of texts, queries and judgments.
-    pub(super) contents: String,
-}
+use crate::shared::output::failed;
 
-/// Fields in the order in which they are compared.
-const FIELDS: [&str; 9] = [
-    "collection",
-    "split",
-    "measure",
-    "template",
-    "query_form",
-    "remove_self",
-    "not_later_than_query",
-    "every",
-    "contents",
-];
+/// Everything that determines the values and steps of evaluations, in the order in which it is
+/// compared.
+pub(super) type Evaluation = [(&'static str, Value); 9];
 
 /// Compares the evaluation settings with those of an existing checkpoint, or writes them if there
 /// is none. Returns whether a checkpoint exists.
 pub(super) fn check_or_record(checkpoints: &Path, evaluation: Option<&Evaluation>) -> Result<bool> {
     let path = checkpoints.join("evaluation.json");
-    let wanted = serde_json::to_value(evaluation)?;
     if checkpoint(checkpoints).exists() {
         let found = match fs::read(&path) {
             Ok(text) => serde_json::from_slice(&text)
@@ -55,7 +31,7 @@ pub(super) fn check_or_record(checkpoints: &Path, evaluation: Option<&Evaluation
             ),
             Err(error) => return Err(error).context(path.display().to_string()),
         };
-        same(&wanted, &found).with_context(|| {
+        same(evaluation, &found).with_context(|| {
             format!(
                 "{}: the checkpoint has different evaluation settings ({})",
                 path.display(),
@@ -64,13 +40,16 @@ pub(super) fn check_or_record(checkpoints: &Path, evaluation: Option<&Evaluation
         })?;
         return Ok(true);
     }
+    let record =
+        evaluation.map(|evaluation| evaluation.iter().cloned().collect::<BTreeMap<_, _>>());
+    let record = json!(record);
     let write = || {
         fs::create_dir_all(checkpoints)?;
         let mut file = AtomicFile::create(&path)?;
-        writeln!(file, "{wanted:#}")?;
+        writeln!(file, "{record:#}")?;
         file.commit()
     };
-    write().with_context(|| format!("{}: could not be written", path.display()))?;
+    write().with_context(|| failed(path.display()))?;
     Ok(false)
 }
 
@@ -82,7 +61,6 @@ pub(super) fn discard_record(checkpoints: &Path) {
     }
 }
 
-/// Path of the checkpoint.
 fn checkpoint(checkpoints: &Path) -> PathBuf {
     checkpoints.join("checkpoint.safetensors")
 }
@@ -92,9 +70,10 @@ pub(super) fn remedy(checkpoints: &Path) -> String {
     format!("delete the folder {folder} to start over")
 }
 
-fn same(wanted: &Value, found: &Value) -> Result<()> {
-    for field in FIELDS {
-        let [wanted, found] = [wanted, found].map(|value| value.get(field).unwrap_or(&Value::Null));
+fn same(wanted: Option<&Evaluation>, found: &Value) -> Result<()> {
+    let none = [("collection", Value::Null)];
+    for (field, wanted) in wanted.map_or(&none[..], |wanted| &wanted[..]) {
+        let found = found.get(field).unwrap_or(&Value::Null);
         if wanted != found {
             let [wanted, found] = [wanted, found].map(|value| match value {
                 Value::Null => "none".to_owned(),

@@ -12,7 +12,6 @@ use super::Args;
 use super::dev::{DevSet, documents};
 use crate::shared::console::{Bar, Console};
 
-/// Reads the examples and resolves document ids.
 pub(super) fn read(
     args: &Args,
     dev_set: Option<&DevSet>,
@@ -25,7 +24,9 @@ pub(super) fn read(
     }
     if let Some(texts) = &args.texts {
         let texts = match dev_set {
-            Some(dev_set) if args.dev.as_ref() == Some(texts) => Arc::clone(&dev_set.texts),
+            Some(dev_set) if args.evaluation.dev.as_ref() == Some(texts) => {
+                Arc::clone(&dev_set.texts)
+            }
             _ => {
                 let (collection, template) = documents(texts, args.template.as_ref())?;
                 Arc::new(DocumentTexts::from_corpus(collection.corpus(), &template)?)
@@ -49,9 +50,7 @@ pub(super) fn read(
     Ok(data)
 }
 
-/// Number of lines inspected.
 const INSPECTED_LINES: usize = 1000;
-/// Maximum length of an id in characters.
 const MAX_ID_CHARS: usize = 100;
 /// Fields of DataFinder and MAKG files, whose positives are ids.
 const PAPER_FIELDS: [&str; 2] = ["keyphrase_query", "paper_id"];

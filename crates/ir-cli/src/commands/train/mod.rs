@@ -4,26 +4,24 @@ mod dev;
 mod evaluation;
 mod examples;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
 use dev::DevSet;
 use ir_core::training::TrainingSet;
 use ir_data::DocTemplate;
 use ir_dense::train::{
     LearningRateDecay, Loss, TrainError, Trainer, TrainingConfig, TrainingResult,
 };
-use ir_dense::{Backend, BiEncoder};
+use ir_dense::{Backend, BiEncoder, Pooling};
 use ir_eval::Measure;
 
-use crate::shared::console::{Console, Resumable, Usage, stop_on_interrupt};
-use crate::shared::encoder::{PoolingOption, find_model};
+use crate::shared::console::{Console, Resumable, bail_usage, stop_on_interrupt};
+use crate::shared::encoder::{POOLINGS, find_model};
 use crate::shared::format::grouped;
-use crate::shared::options::QueryForm;
-use crate::shared::options::positive;
-use crate::shared::options::use_threads;
+use crate::shared::options::{QueryForm, choice, positive, use_threads};
 use crate::shared::output::{OutputSink, is_stream};
 
 const EXAMPLES: &str = "\
@@ -35,7 +33,6 @@ Examples:
   ir train scibert train.jsonl -o tuned --preset datafinder
   ir train scibert labeled.jsonl -o tuned --texts datafinder \\
       --template '{text} [SEP] {title}' --query-field keyphrase_query
-  ir train e5-small-v2 pairs.jsonl -o tuned --batch 512 --block 16
   ir train all-MiniLM-L6-v2 train.jsonl -o tuned --config settings.json
 
 Training examples are JSON lines in the format of `ir mine`: query, positives
@@ -54,11 +51,8 @@ configuration or evaluation is an error.
 With --dev, the encoder is evaluated on a validation set before, during and
 after training, and the best weights are kept.
 
-Presets: small-data: 5 epochs, batch of 32 queries with 3 hard negatives each,
-learning rate 2e-5, cosine with temperature 0.05, dropout 0.1. datafinder: 2
-epochs, batch of 11 queries with 7 hard negatives each, learning rate 5e-6,
-inner product, maximum lengths 32 and 128. --config reads the fields of
-ir_dense::train::TrainingConfig from JSON; other options override it:
+--config reads the fields of ir_dense::train::TrainingConfig from JSON; other
+options override it:
   {\"epochs\": 3, \"loss\": {\"kind\": \"symmetric\", \"temperature\": 0.05}}";
 
 #[derive(Debug, clap::Args)]
@@ -71,25 +65,19 @@ pub(crate) struct Args {
     examples: PathBuf,
 
     /// Collection that resolves document ids in the examples
-    #[arg(long, value_name = "COLLECTION", help_heading = "Examples")]
+    #[arg(long, value_name = "COLLECTION", help_heading = EXAMPLE_OPTIONS)]
     texts: Option<String>,
 
     /// JSON field of the query, for example keyphrase_query
-    #[arg(
-        long,
-        default_value = "query",
-        value_name = "FIELD",
-        help_heading = "Examples"
-    )]
+    #[arg(long, default_value = "query", value_name = "FIELD", help_heading = EXAMPLE_OPTIONS)]
     query_field: String,
 
-    /// Template of a document's text for --texts and --dev, as in `ir mine`
-    /// [default: '{title} {text}'; '{text}' for datafinder]
-    #[arg(long, value_name = "TEXT", help_heading = "Examples")]
+    /// Template of a document's text for --texts and --dev, as in `ir encode`
+    #[arg(long, value_name = "TEXT", help_heading = EXAMPLE_OPTIONS)]
     template: Option<DocTemplate>,
 
     /// Skip invalid examples and unknown ids
-    #[arg(long, help_heading = "Examples")]
+    #[arg(long, help_heading = EXAMPLE_OPTIONS)]
     leave_out: bool,
 
     /// Output folder of the trained model
@@ -100,126 +88,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FOLDER")]
     document_model: Option<PathBuf>,
 
-    /// Training configuration preset [default: small-data]
-    #[arg(
-        long,
-        value_enum,
-        value_name = "NAME",
-        conflicts_with = "config",
-        help_heading = "Training configuration"
-    )]
-    preset: Option<TrainingPreset>,
+    #[command(flatten, next_help_heading = "Training configuration")]
+    configuration: ConfigurationOptions,
 
-    /// Training configuration as a JSON file, instead of a preset
-    #[arg(long, value_name = "FILE", help_heading = "Training configuration")]
-    config: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Evaluation")]
+    evaluation: EvaluationOptions,
 
-    /// Number of passes over the training set
-    #[arg(long, value_name = "N", help_heading = "Training configuration")]
-    epochs: Option<u64>,
-
-    /// Batch size: number of queries per step
-    #[arg(long, value_name = "N", help_heading = "Training configuration")]
-    batch: Option<usize>,
-
-    /// Number of hard negatives per query
-    #[arg(long, value_name = "N", help_heading = "Training configuration")]
-    negatives: Option<usize>,
-
-    /// Gradient caching: maximum number of texts encoded at once; bounds memory for any batch size
-    #[arg(long, value_name = "N", help_heading = "Training configuration")]
-    block: Option<usize>,
-
-    /// Peak learning rate
-    #[arg(long, value_name = "NUMBER", help_heading = "Training configuration")]
-    learning_rate: Option<f64>,
-
-    /// Warm-up: fraction of the steps over which the learning rate rises linearly. Range: 0 to 1
-    #[arg(long, value_name = "FRACTION", help_heading = "Training configuration")]
-    warmup: Option<f64>,
-
-    /// Keep the learning rate constant after warm-up, instead of linear decay
-    #[arg(long, help_heading = "Training configuration")]
-    constant: bool,
-
-    /// Temperature: divisor of the logits before the softmax. Range: > 0
-    #[arg(long, value_name = "NUMBER", help_heading = "Training configuration")]
-    temperature: Option<f64>,
-
-    /// Dropout probability. Range: 0 ≤ p < 1
-    #[arg(long, value_name = "FRACTION", help_heading = "Training configuration")]
-    dropout: Option<f64>,
-
-    /// Random seed of example order, negative sampling and dropout
-    #[arg(long, value_name = "N", help_heading = "Training configuration")]
-    seed: Option<u64>,
-
-    /// Maximum query length in tokens
-    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Training configuration")]
-    query_tokens: Option<usize>,
-
-    /// Maximum document length in tokens
-    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Training configuration")]
-    document_tokens: Option<usize>,
-
-    /// Pooling of token vectors
-    #[arg(
-        long,
-        value_enum,
-        value_name = "POOLING",
-        help_heading = "Training configuration"
-    )]
-    pooling: Option<PoolingOption>,
-
-    /// Collection of the validation set
-    #[arg(long, value_name = "COLLECTION", help_heading = "Evaluation")]
-    dev: Option<String>,
-
-    /// Split of the validation set
-    #[arg(
-        long,
-        default_value = "dev",
-        value_name = "SPLIT",
-        requires = "dev",
-        help_heading = "Evaluation"
-    )]
-    dev_split: String,
-
-    /// Validation measure, as in `ir eval`
-    #[arg(
-        short = 'm',
-        long,
-        default_value = "nDCG@10",
-        value_name = "MEASURE",
-        requires = "dev",
-        help_heading = "Evaluation"
-    )]
-    measure: Measure,
-
-    /// Number of steps between evaluations [default: one epoch]
-    #[arg(long, value_name = "N", requires = "dev", help_heading = "Evaluation")]
-    evaluate_every: Option<u64>,
-
-    /// Early stopping: number of evaluations without improvement; 0 disables it
-    /// [default: 2 for small-data, 0 for datafinder]
-    #[arg(long, value_name = "N", requires = "dev", help_heading = "Evaluation")]
-    patience: Option<u64>,
-
-    /// Text of the validation queries: the text, or the keyphrases if the collection has them
-    #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", requires = "dev", help_heading = "Evaluation")]
-    query_form: QueryForm,
-
-    /// Exclude the document whose id equals the query id, as for ArguAna
-    #[arg(long, requires = "dev", help_heading = "Evaluation")]
-    remove_self: bool,
-
-    /// Exclude documents newer than the query, by the attribute `year`; documents without a year
-    /// pass
-    #[arg(long, requires = "dev", help_heading = "Evaluation")]
-    not_later_than_query: bool,
-
-    /// Output file of the training history (CSV): step, epoch, learning rate, loss, gradient norm,
-    /// measure
+    /// Output file of the training history, per step (CSV)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     history: Option<PathBuf>,
 
@@ -228,47 +103,160 @@ pub(crate) struct Args {
     curves: Option<PathBuf>,
 
     /// Number of steps between checkpoints
-    #[arg(
-        long,
-        default_value_t = 100,
-        value_name = "N",
-        help_heading = "Execution"
-    )]
+    #[arg(long, default_value_t = 100, value_name = "N", help_heading = EXECUTION)]
     checkpoint_every: u64,
 
     /// Keep the checkpoints after training
-    #[arg(long, help_heading = "Execution")]
+    #[arg(long, help_heading = EXECUTION)]
     keep_checkpoints: bool,
 
-    /// Backend: cpu, tch, tch-cuda:N, wgpu, vulkan, cuda:N; all but cpu need the feature of the
-    /// same name [default: cpu, or from --config]
-    #[arg(long, value_name = "NAME", help_heading = "Execution")]
-    backend: Option<Backend>,
-
     /// Number of threads [default: one per core]
-    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Execution")]
+    #[arg(long, value_parser = positive, value_name = "N", help_heading = EXECUTION)]
     threads: Option<usize>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum TrainingPreset {
-    /// For a few hundred queries and a sentence encoder
-    SmallData,
-    /// Hyperparameters of the DataFinder paper, for SciBERT
-    Datafinder,
+const EXAMPLE_OPTIONS: &str = "Examples";
+const EXECUTION: &str = "Execution";
+
+#[derive(Debug, clap::Args)]
+struct ConfigurationOptions {
+    /// Training configuration preset [default: small-data]
+    #[arg(long, value_parser = choice(presets()), value_name = "NAME", conflicts_with = "config")]
+    preset: Option<TrainingConfig>,
+
+    /// Training configuration as a JSON file, instead of a preset
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Number of passes over the training set
+    #[arg(long, value_name = "N")]
+    epochs: Option<u64>,
+
+    /// Batch size: number of queries per step
+    #[arg(long, value_name = "N")]
+    batch: Option<usize>,
+
+    /// Number of hard negatives per query
+    #[arg(long, value_name = "N")]
+    negatives: Option<usize>,
+
+    /// Gradient caching: maximum number of texts encoded at once; bounds memory for any batch size
+    #[arg(long, value_name = "N")]
+    block: Option<usize>,
+
+    /// Peak learning rate
+    #[arg(long, value_name = "NUMBER")]
+    learning_rate: Option<f64>,
+
+    /// Warm-up: fraction of the steps over which the learning rate rises linearly. Range: 0 to 1
+    #[arg(long, value_name = "FRACTION")]
+    warmup: Option<f64>,
+
+    /// Keep the learning rate constant after warm-up, instead of linear decay
+    #[arg(long)]
+    constant: bool,
+
+    /// Temperature: divisor of the logits before the softmax. Range: > 0
+    #[arg(long, value_name = "NUMBER")]
+    temperature: Option<f64>,
+
+    /// Dropout probability. Range: 0 ≤ p < 1
+    #[arg(long, value_name = "FRACTION")]
+    dropout: Option<f64>,
+
+    /// Random seed of example order, negative sampling and dropout
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Maximum query length in tokens
+    #[arg(long, value_parser = positive, value_name = "N")]
+    query_tokens: Option<usize>,
+
+    /// Maximum document length in tokens
+    #[arg(long, value_parser = positive, value_name = "N")]
+    document_tokens: Option<usize>,
+
+    /// Pooling of token vectors
+    #[arg(long, value_parser = choice(POOLINGS), value_name = "POOLING")]
+    pooling: Option<Pooling>,
+
+    /// Backend, as in `ir encode` [default: cpu, or from --config]
+    #[arg(long, value_name = "NAME", help_heading = EXECUTION)]
+    backend: Option<Backend>,
 }
 
-impl Args {
-    fn settings(&self) -> Result<TrainingConfig> {
-        let mut config = match (&self.config, self.preset) {
-            (Some(path), _) => {
+#[derive(Debug, clap::Args)]
+struct EvaluationOptions {
+    /// Collection of the validation set
+    #[arg(long, value_name = "COLLECTION")]
+    dev: Option<String>,
+
+    /// Split of the validation set
+    #[arg(long, default_value = "dev", value_name = "SPLIT", requires = "dev")]
+    dev_split: String,
+
+    /// Validation measure, as in `ir eval`
+    #[arg(
+        short = 'm',
+        long,
+        default_value = "nDCG@10",
+        value_name = "MEASURE",
+        requires = "dev"
+    )]
+    measure: Measure,
+
+    /// Number of steps between evaluations [default: one epoch]
+    #[arg(long, value_name = "N", requires = "dev")]
+    evaluate_every: Option<u64>,
+
+    /// Early stopping: number of evaluations without improvement; 0 disables it
+    /// [default: 2 for small-data, 0 for datafinder]
+    #[arg(long, value_name = "N", requires = "dev")]
+    patience: Option<u64>,
+
+    /// Text of the validation queries: the text, or the keyphrases if the collection has them
+    #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", requires = "dev")]
+    query_form: QueryForm,
+
+    /// Exclude the document whose id equals the query id, as for ArguAna
+    #[arg(long, requires = "dev")]
+    remove_self: bool,
+
+    /// Exclude documents newer than the query (attribute `year`); those without a year pass
+    #[arg(long, requires = "dev")]
+    not_later_than_query: bool,
+}
+
+fn presets() -> [(&'static str, &'static str, TrainingConfig); 2] {
+    [
+        (
+            "small-data",
+            "For a few hundred queries and a sentence encoder: 5 epochs, batch of 32 queries with 3 \
+             hard negatives each, learning rate 2e-5, cosine with temperature 0.05, dropout 0.1",
+            TrainingConfig::small_data(),
+        ),
+        (
+            "datafinder",
+            "Hyperparameters of the DataFinder paper, for SciBERT: 2 epochs, batch of 11 queries with \
+             7 hard negatives each, learning rate 5e-6, inner product, maximum lengths 32 and 128",
+            TrainingConfig::datafinder(),
+        ),
+    ]
+}
+
+impl ConfigurationOptions {
+    fn settings(&self, evaluation: &EvaluationOptions) -> Result<TrainingConfig> {
+        let mut config = match &self.config {
+            Some(path) => {
                 let name = path.display();
                 let text =
-                    std::fs::read(path).with_context(|| format!("{name}: could not be read"))?;
+                    std::fs::read(path).with_context(|| format!("{name}: cannot be read"))?;
                 serde_json::from_slice(&text).with_context(|| format!("{name}"))?
             }
-            (None, None | Some(TrainingPreset::SmallData)) => TrainingConfig::small_data(),
-            (None, Some(TrainingPreset::Datafinder)) => TrainingConfig::datafinder(),
+            None => self
+                .preset
+                .clone()
+                .unwrap_or_else(TrainingConfig::small_data),
         };
         fn set<T: Clone>(field: &mut T, option: &Option<T>) {
             if let Some(value) = option {
@@ -283,8 +271,8 @@ impl Args {
         set(&mut config.dropout, &self.dropout);
         set(&mut config.seed, &self.seed);
         config.mini_batch_size = self.block.or(config.mini_batch_size);
-        config.evaluate_every = self.evaluate_every.or(config.evaluate_every);
-        config.patience = match self.patience {
+        config.evaluate_every = evaluation.evaluate_every.or(config.evaluate_every);
+        config.patience = match evaluation.patience {
             Some(0) => None,
             other => other.or(config.patience),
         };
@@ -296,12 +284,12 @@ impl Args {
                 Loss::Softmax { temperature }
                 | Loss::Symmetric { temperature }
                 | Loss::KlDivergence { temperature } => *temperature = value,
-                _ => return Err(Usage("--temperature: the loss has no temperature".into()).into()),
+                _ => bail_usage!("--temperature: the loss has no temperature"),
             }
         }
         let encoder = &mut config.encoder;
         encoder.backend = self.backend.unwrap_or(encoder.backend);
-        encoder.pooling = self.pooling.map(Into::into).or(encoder.pooling);
+        encoder.pooling = self.pooling.or(encoder.pooling);
         encoder.query.max_tokens = self.query_tokens.or(encoder.query.max_tokens);
         encoder.document.max_tokens = self.document_tokens.or(encoder.document.max_tokens);
         Ok(config)
@@ -311,18 +299,17 @@ impl Args {
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
-    if args.template.is_some() && args.texts.is_none() && args.dev.is_none() {
-        let only = "--template: expected --texts or --dev";
-        return Err(Usage(only.into()).into());
+    let validation = &args.evaluation;
+    if args.template.is_some() && args.texts.is_none() && validation.dev.is_none() {
+        bail_usage!("--template: expected --texts or --dev");
     }
     let checkpoints = check_outputs(args)?;
     let output = &args.output;
     let model = find_model(&args.model)?;
-    let mut config = args.settings()?;
+    let mut config = args.configuration.settings(validation)?;
     config.encoder = model.with_catalog_defaults(config.encoder);
-    let dev_set = args
-        .dev
-        .as_deref()
+    let dev_set = validation.dev.as_deref();
+    let dev_set = dev_set
         .map(|dev| DevSet::read(args, dev, &config))
         .transpose()?;
     let mut bar = console.bar();
@@ -343,9 +330,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             Trainer::open_untied(&model.folder, documents, &config)?
         }
     };
-    let evaluation = dev_set
-        .as_ref()
-        .map(|dev_set| dev_set.evaluation(args, config.evaluate_every));
+    let evaluation = dev_set.as_ref();
+    let evaluation = evaluation.map(|set| set.evaluation(validation, config.evaluate_every));
     let resumed = evaluation::check_or_record(&checkpoints, evaluation.as_ref())?;
     if resumed {
         let kept = checkpoints.display();
@@ -361,7 +347,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         Some(dev_set) => {
             let mut evaluate = |encoder: &BiEncoder, step: u64| {
                 let value = dev_set.evaluate(encoder)?;
-                console.log(format_args!("step {step}: {} {value:.4}", args.measure));
+                console.log(format_args!(
+                    "step {step}: {} {value:.4}",
+                    args.evaluation.measure
+                ));
                 Ok(value)
             };
             trainer.train_and_evaluate(&data, &mut evaluate, &mut bar)
@@ -390,24 +379,23 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let _ = std::fs::remove_dir_all(&checkpoints);
     }
     let history = &trained.history;
-    let best = history
-        .best()
-        .map(|best| format!(", {} {:.4}", args.measure, best.value));
+    let best = history.best();
+    let best = best.map(|best| format!(", {} {:.4}", validation.measure, best.value));
+    let since = if resumed {
+        " since the last checkpoint"
+    } else {
+        ""
+    };
+    let ran = history.steps.len() as u64;
     console.log(format_args!(
-        "{}: {} examples, weights after {} of {} steps{}, {:.1} s{}",
+        "{}: {} examples, weights after {} of {} steps{}, {:.1} s{since}",
         output.display(),
         grouped(data.len() as u64),
         grouped(trained.step),
-        grouped(history.steps.len() as u64),
+        grouped(ran),
         best.unwrap_or_default(),
         began.elapsed().as_secs_f64(),
-        if resumed {
-            " since the last checkpoint"
-        } else {
-            ""
-        }
     ));
-    let ran = history.steps.len() as u64;
     if trained.stopped_early {
         console.log(format_args!(
             "stopped early after {} of {} steps: {} evaluations without improvement (--patience)",
@@ -445,7 +433,7 @@ fn check_outputs(args: &Args) -> Result<PathBuf> {
         }
     }
     if args.history.is_some() && args.history == args.curves {
-        return Err(Usage("--history, --curves: expected two files, found one".into()).into());
+        bail_usage!("--history, --curves: expected two files, found one");
     }
     let files = [("--history", &args.history), ("--curves", &args.curves)];
     for (option, path) in files {
@@ -453,10 +441,9 @@ fn check_outputs(args: &Args) -> Result<PathBuf> {
             continue;
         };
         if path.parent() == Some(output) {
-            return Err(Usage(format!(
+            bail_usage!(
                 "{option}: expected a file outside of {shown}, which is written atomically"
-            ))
-            .into());
+            );
         }
         if path != Path::new("-") && !is_stream(path) {
             drop(OutputSink::open(Some(path))?);
@@ -468,20 +455,17 @@ fn check_outputs(args: &Args) -> Result<PathBuf> {
 }
 
 fn write(args: &Args, trained: &TrainingResult) -> Result<()> {
+    let save = |path: &Path, text: String| {
+        OutputSink::open(Some(path))?.write_with(|out| out.write_all(text.as_bytes()))
+    };
     if let Some(path) = &args.history {
-        save(path, &trained.history.to_csv())?;
+        save(path, trained.history.to_csv())?;
     }
     if let Some(path) = &args.curves {
-        save(path, &trained.history.to_svg(&args.measure.to_string()))?;
+        save(
+            path,
+            trained.history.to_svg(&args.evaluation.measure.to_string()),
+        )?;
     }
-    trained.encoder.save(&args.output)?;
-    Ok(())
-}
-
-fn save(path: &Path, text: &str) -> Result<()> {
-    use std::io::Write;
-    let mut sink = OutputSink::open(Some(path))?;
-    let failed = || format!("{}: could not be written", path.display());
-    sink.write_all(text.as_bytes()).with_context(failed)?;
-    sink.commit()
+    Ok(trained.encoder.save(&args.output)?)
 }

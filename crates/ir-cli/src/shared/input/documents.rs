@@ -5,12 +5,13 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Result, bail};
-use ir_bm25::Index;
+use ir_bm25::{Index, IndexedFields};
 use ir_core::Corpus;
 use ir_core::store::{OpenIndexError, Verify};
 use ir_data::catalog::{Catalog, CatalogEntry, entries};
 use ir_data::{
-    Collection, DuplicateIds, InMemoryJudgedQueries, JsonFields, JsonlCorpus, TsvCorpus, tsv,
+    Collection, DocTemplate, DuplicateIds, InMemoryJudgedQueries, JsonFields, JsonlCorpus,
+    TsvCorpus, tsv,
 };
 
 use super::head::FileHead;
@@ -18,7 +19,6 @@ use super::names;
 use super::notes::NotesCorpus;
 use crate::shared::indexing::DocumentOrder;
 
-/// The collection argument, resolved.
 pub(crate) enum CollectionSource {
     Index(Box<Index>),
     /// Documents, with queries and judgments if the collection has them.
@@ -28,25 +28,30 @@ pub(crate) enum CollectionSource {
 /// A collection and its indexing defaults.
 pub(crate) struct DocumentSource {
     pub(crate) collection: Collection,
-    /// Default for `--fields`.
-    pub(crate) layout: FieldLayout,
-    /// Default for `--order`.
+    pub(crate) fields: IndexedFields,
     pub(crate) order: DocumentOrder,
-    /// Whether the collection has duplicate ids.
     pub(crate) duplicate_ids: bool,
     /// Cache key of the documents: changes whenever they do.
     pub(crate) fingerprint: String,
 }
 
-/// Assignment of a document's title and text to index fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum FieldLayout {
-    /// Title and text in one field, separated by a line break: Anserini's "flat" BEIR index
-    One,
-    /// Title and text in two fields, each with its own lengths and statistics
-    Separate,
-    /// Text only: the DataFinder index
-    Text,
+impl DocumentSource {
+    /// Template of a document's text: `--template`, or the default of the collection.
+    pub(crate) fn template(&self, option: Option<&DocTemplate>) -> DocTemplate {
+        match (option, self.fields) {
+            (Some(template), _) => template.clone(),
+            (None, IndexedFields::TextOnly) => DocTemplate::text_only(),
+            (None, _) => DocTemplate::default(),
+        }
+    }
+}
+
+/// Resolves `argument` as [`open_collection`], and rejects an index.
+pub(crate) fn open_documents(argument: &str) -> Result<DocumentSource> {
+    match open_collection(argument, Verify::SmallSections)? {
+        CollectionSource::Documents(documents) => Ok(documents),
+        CollectionSource::Index(_) => bail!("{argument}: expected documents, found an index"),
+    }
 }
 
 /// Resolves `argument`: an index file, a file or folder of documents, or a collection name.
@@ -84,11 +89,11 @@ pub(crate) fn open_collection(argument: &str, verify: Verify) -> Result<Collecti
 
 fn from_catalog(catalog: &Catalog, entry: &CatalogEntry) -> Result<DocumentSource> {
     let family = entry.name.split('/').next().unwrap_or_default();
-    let (layout, order) = match family {
+    let (fields, order) = match family {
         // DataFinder's title is the paper's title, which the published BM25 run does not index.
         // That run used the row number as document id, because dataset names are not unique.
-        "datafinder" => (FieldLayout::Text, DocumentOrder::RowText),
-        _ => (FieldLayout::One, DocumentOrder::Id),
+        "datafinder" => (IndexedFields::TextOnly, DocumentOrder::RowText),
+        _ => (IndexedFields::One, DocumentOrder::Id),
     };
     let hashes: String = entry
         .files
@@ -97,7 +102,7 @@ fn from_catalog(catalog: &Catalog, entry: &CatalogEntry) -> Result<DocumentSourc
         .collect();
     Ok(DocumentSource {
         collection: catalog.open(&entry.name)?,
-        layout,
+        fields,
         order,
         duplicate_ids: entry.distinct_ids < entry.documents,
         fingerprint: format!("{} {hashes}", entry.name),
@@ -110,13 +115,8 @@ fn from_folder(path: &Path) -> Result<DocumentSource> {
         .into_iter()
         .find(|corpus| corpus.exists());
     if let Some(corpus) = corpus {
-        return Ok(DocumentSource {
-            collection: ir_data::beir::BeirFolder::open(path)?.into_collection(),
-            layout: FieldLayout::One,
-            order: DocumentOrder::Id,
-            duplicate_ids: false,
-            fingerprint: file_stamp(&corpus),
-        });
+        let collection = ir_data::beir::BeirFolder::open(path)?.into_collection();
+        return Ok(with_defaults(collection, file_stamp(&corpus)));
     }
     let notes = NotesCorpus::find(path)?;
     if notes.len() == 0 {
@@ -125,7 +125,7 @@ fn from_folder(path: &Path) -> Result<DocumentSource> {
             path.display()
         );
     }
-    Ok(unjudged(path, FieldLayout::One, notes.fingerprint(), notes))
+    Ok(unjudged(path, notes.fingerprint(), notes))
 }
 
 fn from_file(path: &Path) -> Result<DocumentSource> {
@@ -137,47 +137,35 @@ fn from_file(path: &Path) -> Result<DocumentSource> {
         );
     }
     if !head.is_json(path) {
-        return Ok(unjudged(
-            path,
-            FieldLayout::One,
-            file_stamp(path),
-            TsvCorpus::new(path, &tsv::ID_TEXT_TITLE),
-        ));
+        let corpus = TsvCorpus::new(path, &tsv::ID_TEXT_TITLE);
+        return Ok(unjudged(path, file_stamp(path), corpus));
     }
-    let id = head.has("id") && !head.has("_id");
-    let fields = if id && head.has("contents") {
-        JsonFields::anserini()
-    } else if id {
-        JsonFields {
-            id: "id".to_owned(),
-            ..JsonFields::beir()
-        }
-    } else {
-        JsonFields::beir()
-    };
+    let mut fields = head.json_fields();
+    if fields.id == "id" && head.has("contents") {
+        fields = JsonFields::anserini();
+    }
     let corpus = JsonlCorpus::new(path)
         .with_fields(fields)
         .with_duplicate_ids(DuplicateIds::Reject);
-    Ok(unjudged(path, FieldLayout::One, file_stamp(path), corpus))
+    Ok(unjudged(path, file_stamp(path), corpus))
 }
 
-fn unjudged(
-    path: &Path,
-    layout: FieldLayout,
-    fingerprint: String,
-    corpus: impl Corpus + 'static,
-) -> DocumentSource {
+fn unjudged(path: &Path, fingerprint: String, corpus: impl Corpus + 'static) -> DocumentSource {
     let name = path.display().to_string();
+    let collection = Collection::new(name, corpus, InMemoryJudgedQueries::default());
+    with_defaults(collection, fingerprint)
+}
+
+fn with_defaults(collection: Collection, fingerprint: String) -> DocumentSource {
     DocumentSource {
-        collection: Collection::new(name, corpus, InMemoryJudgedQueries::default()),
-        layout,
+        collection,
+        fields: IndexedFields::One,
         order: DocumentOrder::Id,
         duplicate_ids: false,
         fingerprint,
     }
 }
 
-/// Path, size and modification time of a file.
 pub(super) fn file_stamp(path: &Path) -> String {
     let (size, time) = fs::metadata(path).map_or((0, 0), |data| {
         let time = data.modified().ok();

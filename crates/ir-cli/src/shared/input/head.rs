@@ -4,7 +4,7 @@ use std::io::{BufRead, Read};
 use std::path::Path;
 
 use anyhow::{Error, Result, bail};
-use ir_data::MAX_LINE;
+use ir_data::{JsonFields, MAX_LINE};
 
 /// First non-blank line of a file, and the bytes consumed to find it.
 pub(super) struct FileHead {
@@ -27,7 +27,7 @@ impl FileHead {
                 .map_err(|error| match error.get_ref() {
                     // Decompression errors already name the file.
                     Some(_) => Error::new(error),
-                    None => Error::new(error).context(format!("{name}: could not be read")),
+                    None => Error::new(error).context(format!("{name}: cannot be read")),
                 })?;
             let line = bytes[start..].strip_prefix(b"\xef\xbb\xbf");
             let line = line.unwrap_or(&bytes[start..]).trim_ascii();
@@ -41,7 +41,6 @@ impl FileHead {
         }
     }
 
-    /// Whether the file has only blank lines.
     pub(super) fn is_empty(&self) -> bool {
         self.line.is_empty()
     }
@@ -51,7 +50,15 @@ impl FileHead {
         self.line.starts_with(['{', '[']) || has_json_extension(path)
     }
 
-    /// Whether the first line is a JSON object with this field.
+    /// BEIR's field names, with `id` instead of `_id` if the first line has only that.
+    pub(super) fn json_fields(&self) -> JsonFields {
+        let mut fields = JsonFields::beir();
+        if self.has("id") && !self.has("_id") {
+            fields.id = "id".to_owned();
+        }
+        fields
+    }
+
     pub(super) fn has(&self, field: &str) -> bool {
         serde_json::from_str::<serde_json::Value>(&self.line)
             .is_ok_and(|object| object.get(field).is_some())
@@ -69,7 +76,6 @@ fn vector_format(line: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Whether the extension is `.jsonl`, `.json` or `.ndjson`, optionally with `.gz` or `.zst`.
 fn has_json_extension(path: &Path) -> bool {
     let name = path.to_string_lossy().to_ascii_lowercase();
     let name = [".gz", ".zst"]

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use ir_core::trec;
-use ir_core::trec::{ColumnReader, HeaderLine, Parsed, TrecReadError};
+use ir_core::trec::{HeaderLine, Parsed, TrecReadError};
 use ir_core::{Fnv1a, Qrels, Run};
 use ir_data::beir::BeirFolder;
 use ir_data::catalog::{Catalog, entries};
@@ -19,9 +19,8 @@ use ir_eval::{Evaluator, Report, RunFileError, RunFileOptions};
 
 use crate::shared::console::Console;
 use crate::shared::output::is_stream;
-use crate::shared::qrels::with_warnings;
 
-pub(crate) use documents::{CollectionSource, DocumentSource, FieldLayout, open_collection};
+pub(crate) use documents::{CollectionSource, DocumentSource, open_collection, open_documents};
 pub(crate) use queries::read as read_queries;
 
 /// FNV-1a fingerprint of texts, equal on every platform and in every release.
@@ -33,6 +32,14 @@ pub(crate) fn fingerprint(texts: impl IntoIterator<Item = impl AsRef<str>>) -> S
         hash.write(&[0xFF]);
     }
     format!("{:016x}", hash.finish())
+}
+
+/// Prints the warnings of a parser and returns the parsed data.
+pub(crate) fn with_warnings<T>(parsed: Parsed<T>, console: &Console) -> T {
+    for warning in &parsed.warnings {
+        console.warn(warning);
+    }
+    parsed.data
 }
 
 /// Opens standard input; compression is detected.
@@ -52,12 +59,13 @@ pub(crate) fn open(argument: &str) -> Result<(Box<dyn io::BufRead + Send>, Strin
     Ok((Box::new(ir_data::open(argument)?), argument.to_owned()))
 }
 
-/// Reads a run from a file or `-`.
-pub(crate) fn run(argument: &str, header: HeaderLine) -> Result<Parsed<Run>> {
-    if argument == "-" {
-        return Ok(trec::read_run(stdin()?, STDIN, header)?);
-    }
-    Ok(ir_data::read_run(argument, header)?)
+/// Reads a run from a file or `-` and prints warnings.
+pub(crate) fn run(argument: &str, header: HeaderLine, console: &Console) -> Result<Run> {
+    let parsed = match argument {
+        "-" => trec::read_run(stdin()?, STDIN, header)?,
+        path => ir_data::read_run(path, header)?,
+    };
+    Ok(with_warnings(parsed, console))
 }
 
 /// Evaluates a run from a file or `-` and prints its warnings. Uncompressed files are streamed.
@@ -105,29 +113,14 @@ pub(crate) fn name(argument: &str) -> &str {
     if argument == "-" { STDIN } else { argument }
 }
 
-/// Opens a file of white-space separated columns, or `-`.
-pub(crate) fn rows(argument: &str) -> Result<ColumnReader<Box<dyn io::BufRead + Send>>> {
-    Ok(match argument {
-        "-" => ColumnReader::new(stdin()?, STDIN),
-        path => ColumnReader::new(ir_data::open(path)?, path),
-    })
-}
-
-/// Opens a text file, or `-`.
-pub(crate) fn text(argument: &str) -> Result<Box<dyn io::BufRead + Send>> {
-    match argument {
-        "-" => stdin(),
-        path => Ok(ir_data::open(path)?),
-    }
-}
-
 /// Reads judgments from a file, `-`, or a collection: `NAME`, `NAME:SPLIT`, `FOLDER` or
-/// `FOLDER:SPLIT`. The default split is `test`.
-pub(crate) fn qrels(argument: &str, header: HeaderLine) -> Result<Parsed<Qrels>> {
-    any_qrels(argument, header).map_err(|error| match format_hint(&error) {
+/// `FOLDER:SPLIT`, and prints warnings. The default split is `test`.
+pub(crate) fn qrels(argument: &str, header: HeaderLine, console: &Console) -> Result<Qrels> {
+    let read = any_qrels(argument, header).map_err(|error| match format_hint(&error) {
         Some(hint) => anyhow!("{error} ({hint})"),
         None => error,
-    })
+    });
+    Ok(with_warnings(read?, console))
 }
 
 /// Guesses the format of a file whose lines do not have the four columns of qrels.
@@ -154,9 +147,9 @@ fn any_qrels(argument: &str, header: HeaderLine) -> Result<Parsed<Qrels>> {
         return qrels_in_folder(folder, split, header);
     }
     if known && !path.is_file() {
-        let data = Catalog::from_env().open(name)?.qrels(split)?;
-        let warnings = Vec::new();
-        return Ok(Parsed { data, warnings });
+        return Ok(without_warnings(
+            Catalog::from_env().open(name)?.qrels(split)?,
+        ));
     }
     if !path.exists() {
         bail!(
@@ -167,7 +160,6 @@ fn any_qrels(argument: &str, header: HeaderLine) -> Result<Parsed<Qrels>> {
     Ok(ir_data::read_qrels_any(path, header)?)
 }
 
-/// Splits `FOLDER` or `FOLDER:SPLIT`.
 fn folder(argument: &str) -> Option<(&Path, &str)> {
     let whole = (Path::new(argument), "test");
     let parts = argument.rsplit_once(':');
@@ -178,7 +170,6 @@ fn folder(argument: &str) -> Option<(&Path, &str)> {
         .find(|(folder, _)| folder.is_dir())
 }
 
-/// Reads the judgments of a folder in BEIR layout.
 fn qrels_in_folder(folder: &Path, split: &str, header: HeaderLine) -> Result<Parsed<Qrels>> {
     let judged = folder.join("qrels");
     if !judged.is_dir() {
@@ -191,13 +182,16 @@ fn qrels_in_folder(folder: &Path, split: &str, header: HeaderLine) -> Result<Par
     if plain.is_file() {
         return Ok(ir_data::read_qrels_any(plain, header)?);
     }
-    Ok(Parsed {
-        data: BeirFolder::open(folder)?.qrels(split)?,
-        warnings: Vec::new(),
-    })
+    Ok(without_warnings(BeirFolder::open(folder)?.qrels(split)?))
 }
 
-/// The names of the catalog.
+fn without_warnings(data: Qrels) -> Parsed<Qrels> {
+    Parsed {
+        data,
+        warnings: Vec::new(),
+    }
+}
+
 fn names() -> String {
     let names: Vec<&str> = entries().iter().map(|entry| entry.name.as_str()).collect();
     names.join(", ")

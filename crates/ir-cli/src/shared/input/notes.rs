@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use ir_core::{Corpus, CorpusError, DocReader, Document};
 
-/// Maximum size of a note in bytes.
 const MAX_NOTE_BYTES: u64 = 64 << 20;
 
 /// Corpus of the `*.md`, `*.markdown` and `*.txt` files below a folder, ordered by path. The id is
@@ -24,7 +23,7 @@ impl NotesCorpus {
         let mut files = Vec::new();
         let mut folders = vec![root.to_owned()];
         while let Some(folder) = folders.pop() {
-            let fault = || format!("{}: could not be read", folder.display());
+            let fault = || format!("{}: cannot be read", folder.display());
             for entry in fs::read_dir(&folder).with_context(fault)? {
                 let entry = entry.with_context(fault)?;
                 if entry.file_name().as_encoded_bytes().starts_with(b".") {

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use ir_core::Query;
 use ir_data::tsv::{self, Column};
-use ir_data::{JsonFields, datafinder, jsonl};
+use ir_data::{datafinder, jsonl};
 
 use super::head::FileHead;
 
@@ -14,11 +14,7 @@ use super::head::FileHead;
 /// and `contents`; a JSON array of DataFinder queries; lines `id TAB text`. `-` reads standard
 /// input.
 pub(crate) fn read(path: &Path) -> Result<Vec<Query>> {
-    let (mut reader, name) = if path == Path::new("-") {
-        (super::stdin()?, super::STDIN.to_owned())
-    } else {
-        (ir_data::open(path)?, path.display().to_string())
-    };
+    let (mut reader, name) = super::open(&path.to_string_lossy())?;
     let mut head = FileHead::read(&mut reader, &name)?;
     if head.is_empty() {
         bail!("{name}: expected queries, found none");
@@ -28,15 +24,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Query>> {
         let rows = datafinder::read_test_queries(reader, &name, "q")?;
         rows.into_iter().map(|row| row.query).collect()
     } else if head.is_json(path) {
-        let fields = if head.has("id") && !head.has("_id") {
-            JsonFields {
-                id: "id".to_owned(),
-                ..JsonFields::beir()
-            }
-        } else {
-            JsonFields::beir()
-        };
-        jsonl::read_queries(reader, &name, &fields)?
+        jsonl::read_queries(reader, &name, &head.json_fields())?
     } else {
         tsv::read_queries(reader, &name, &[Column::Id, Column::Text])?
     };
