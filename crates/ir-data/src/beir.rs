@@ -100,7 +100,7 @@ impl BeirFolder {
     /// Documents. An empty corpus is an error.
     #[must_use]
     pub fn corpus(&self) -> JsonlCorpus {
-        JsonlCorpus::new(&self.corpus).require_documents()
+        JsonlCorpus::new(&self.corpus).with_required_documents(true)
     }
 
     /// Converts the folder into a collection with the folder's name.

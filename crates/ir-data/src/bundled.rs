@@ -1,10 +1,12 @@
 //! The bundled collection: invented dataset descriptions inside the library.
 
-use crate::collection::InMemoryJudgedQueries;
+use crate::collection::{InMemoryJudgedQueries, collect_documents};
 use crate::datafinder::{
-    DatasetCorpus, DatasetQuery, TRAINING_PREFIX, read_test_queries, read_training_queries,
+    DatasetCorpus, DatasetIdStyle, DatasetQuery, TRAINING_PREFIX, read_test_queries,
+    read_training_queries,
 };
 use crate::error::DataError;
+use ir_core::Document;
 use ir_core::trec::{self, HeaderLine};
 
 const CORPUS: &str = include_str!("../bundled/corpus.jsonl");
@@ -12,8 +14,10 @@ const TEST: &str = include_str!("../bundled/test_queries.jsonl");
 const TRAIN: &str = include_str!("../bundled/train_queries.jsonl");
 const QRELS: &str = include_str!("../bundled/qrels.tsv");
 
-pub(crate) fn corpus() -> DatasetCorpus {
-    DatasetCorpus::embedded("bundled/corpus.jsonl", CORPUS)
+pub(crate) fn corpus() -> Result<Vec<Document>, DataError> {
+    let (source, ids) = ("bundled/corpus.jsonl", DatasetIdStyle::default());
+    let mut docs = DatasetCorpus::read(CORPUS.as_bytes(), source, ids);
+    collect_documents(|doc| Ok(docs.read(doc)?))
 }
 
 /// Test and training queries of the bundled collection.

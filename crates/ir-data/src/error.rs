@@ -1,6 +1,5 @@
 //! Errors of readers, writers and the catalog.
 
-use std::fmt;
 use std::io;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -129,7 +128,7 @@ pub enum DataError {
         first: u64,
     },
     /// A line has the wrong number of columns: `min` and `max` differ if columns are optional.
-    #[error("{path}:{line}: expected {} columns, found {found}", ColumnCounts(*min, *max))]
+    #[error("{path}:{line}: expected {} columns, found {found}", column_counts(*min, *max))]
     Columns {
         path: String,
         line: u64,
@@ -274,26 +273,19 @@ pub enum DataError {
 }
 
 /// Content of a file that is not UTF-8 text. Columns are byte positions from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)]
 pub enum InvalidText {
     /// Byte order mark of UTF-16.
+    #[error("the byte order mark of UTF-16")]
     Utf16,
     /// NUL byte, as in binary files and UTF-16.
+    #[error("a NUL byte at column {column}")]
     Nul { column: u64 },
     /// Bytes that are not UTF-8.
+    #[error("invalid bytes at column {column}")]
     Invalid { column: u64 },
-}
-
-impl fmt::Display for InvalidText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Utf16 => write!(f, "the byte order mark of UTF-16"),
-            Self::Nul { column } => write!(f, "a NUL byte at column {column}"),
-            Self::Invalid { column } => write!(f, "invalid bytes at column {column}"),
-        }
-    }
 }
 
 impl DataError {
@@ -439,17 +431,11 @@ impl<'a> Location<'a> {
 }
 
 /// Range of column counts in a message: `2 to 3` or `2`.
-struct ColumnCounts(u64, u64);
-
-impl fmt::Display for ColumnCounts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(min, max) = self;
-        if min == max {
-            write!(f, "{min}")
-        } else {
-            write!(f, "{min} to {max}")
-        }
+fn column_counts(min: u64, max: u64) -> String {
+    if min == max {
+        return min.to_string();
     }
+    format!("{min} to {max}")
 }
 
 /// First characters of a text for a message.

@@ -128,29 +128,15 @@ impl<'a> TagScanner<'a> {
 }
 
 fn unescaped(text: &str) -> String {
-    const NAMES: [(&str, char); 5] = [
-        ("&amp;", '&'),
-        ("&lt;", '<'),
-        ("&gt;", '>'),
-        ("&quot;", '"'),
-        ("&apos;", '\''),
+    // `&amp;` is the last one, so that `&amp;lt;` becomes `&lt;`.
+    const NAMES: [(&str, &str); 5] = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&apos;", "'"),
+        ("&amp;", "&"),
     ];
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('&') {
-        plain.push_str(&rest[..at]);
-        rest = &rest[at..];
-        match NAMES.iter().find(|(name, _)| rest.starts_with(name)) {
-            Some((name, character)) => {
-                plain.push(*character);
-                rest = &rest[name.len()..];
-            }
-            None => {
-                plain.push('&');
-                rest = &rest[1..];
-            }
-        }
-    }
-    plain.push_str(rest);
-    plain
+    NAMES.iter().fold(text.to_owned(), |text, (name, plain)| {
+        text.replace(name, plain)
+    })
 }

@@ -112,10 +112,15 @@ impl<R: BufRead + Send> DocReader for JsonlReader<R> {
 /// Corpus in a JSON lines file, possibly compressed. Every reader opens the file again.
 #[derive(Debug, Clone)]
 pub struct JsonlCorpus {
-    path: PathBuf,
-    fields: JsonFields,
-    duplicates: DuplicateIds,
-    require_documents: bool,
+    /// Path of the file.
+    pub path: PathBuf,
+    /// Field names. Default: [`JsonFields::beir`].
+    pub fields: JsonFields,
+    /// Treatment of duplicate ids. Default: [`DuplicateIds::Reject`].
+    pub duplicates: DuplicateIds,
+    /// Whether a file without documents, which a failed copy may leave, is an error rather than an
+    /// empty corpus. Default: false.
+    pub require_documents: bool,
 }
 
 impl JsonlCorpus {
@@ -129,32 +134,10 @@ impl JsonlCorpus {
         }
     }
 
-    /// Field names. Default: [`JsonFields::beir`].
-    #[must_use]
-    pub fn with_fields(mut self, fields: JsonFields) -> Self {
-        self.fields = fields;
-        self
-    }
-
-    /// Returns an error for a file without documents, which a failed copy may leave. By default
-    /// such a file is an empty corpus.
-    #[must_use]
-    pub fn require_documents(mut self) -> Self {
-        self.require_documents = true;
-        self
-    }
-
-    /// Treatment of duplicate ids. Default: [`DuplicateIds::Reject`].
-    #[must_use]
-    pub fn with_duplicate_ids(mut self, duplicates: DuplicateIds) -> Self {
-        self.duplicates = duplicates;
-        self
-    }
-
-    /// Path of the file.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+    ir_core::setters! {
+        with_fields: fields, JsonFields;
+        with_duplicate_ids: duplicates, DuplicateIds;
+        with_required_documents: require_documents, bool;
     }
 
     /// Opens the file.

@@ -233,26 +233,17 @@ impl Squad {
 
 /// Line of the n-th question. Parses the text again, for error messages only.
 fn line_of(text: &str, n: u64) -> u64 {
-    #[derive(Deserialize)]
-    struct File<'a> {
-        #[serde(borrow)]
-        data: Vec<Article<'a>>,
+    /// Items of an array in a field of an object.
+    fn items<'a>(object: &'a RawValue, field: &str) -> Vec<&'a RawValue> {
+        let members = serde_json::from_str::<BTreeMap<String, &RawValue>>(object.get());
+        let list = members.ok().and_then(|mut members| members.remove(field));
+        let items = list.and_then(|list| serde_json::from_str(list.get()).ok());
+        items.unwrap_or_default()
     }
-    #[derive(Deserialize)]
-    struct Article<'a> {
-        #[serde(borrow)]
-        paragraphs: Vec<Paragraph<'a>>,
-    }
-    #[derive(Deserialize)]
-    struct Paragraph<'a> {
-        #[serde(borrow)]
-        qas: Vec<&'a RawValue>,
-    }
-    let Ok(file) = serde_json::from_str::<File<'_>>(text) else {
-        return 1;
-    };
-    let paragraphs = file.data.into_iter().flat_map(|article| article.paragraphs);
-    let mut questions = paragraphs.flat_map(|paragraph| paragraph.qas);
+    let file = serde_json::from_str::<&RawValue>(text).ok().into_iter();
+    let articles = file.flat_map(|file| items(file, "data"));
+    let paragraphs = articles.flat_map(|article| items(article, "paragraphs"));
+    let mut questions = paragraphs.flat_map(|paragraph| items(paragraph, "qas"));
     let question = questions.nth(n as usize);
     question.map_or(1, |question| JsonLineNumbers::new(text).line(question))
 }

@@ -25,19 +25,17 @@ pub struct DocTemplate(Vec<TemplatePart>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum TemplatePart {
     Literal(String),
-    Id,
-    Title,
-    Text,
-    Attribute(String),
+    /// `id`, `title`, `text` or an attribute.
+    Field(String),
 }
 
 impl Default for DocTemplate {
     /// `{title} {text}`, as for the encoders of BEIR and Tevatron.
     fn default() -> Self {
         Self(vec![
-            TemplatePart::Title,
+            TemplatePart::Field("title".to_owned()),
             TemplatePart::Literal(" ".to_owned()),
-            TemplatePart::Text,
+            TemplatePart::Field("text".to_owned()),
         ])
     }
 }
@@ -46,7 +44,7 @@ impl DocTemplate {
     /// Template `{text}`.
     #[must_use]
     pub fn text_only() -> Self {
-        Self(vec![TemplatePart::Text])
+        Self(vec![TemplatePart::Field("text".to_owned())])
     }
 
     /// Renders the template for a document.
@@ -54,16 +52,19 @@ impl DocTemplate {
     pub fn render(&self, doc: &Document) -> String {
         let mut out = String::with_capacity(doc.title.len() + doc.text.len() + 16);
         for part in &self.0 {
-            match part {
-                TemplatePart::Literal(text) => out.push_str(text),
-                TemplatePart::Id => out.push_str(&doc.id),
-                TemplatePart::Title => out.push_str(&doc.title),
-                TemplatePart::Text => out.push_str(&doc.text),
-                TemplatePart::Attribute(name) => {
-                    if let Some(value) = doc.attributes.get(name) {
-                        push_value(value, &mut out);
-                    }
+            let name = match part {
+                TemplatePart::Literal(text) => {
+                    out.push_str(text);
+                    continue;
                 }
+                TemplatePart::Field(name) => name.as_str(),
+            };
+            match (name, doc.attributes.get(name)) {
+                ("id", _) => out.push_str(&doc.id),
+                ("title", _) => out.push_str(&doc.title),
+                ("text", _) => out.push_str(&doc.text),
+                (_, Some(value)) => push_value(value, &mut out),
+                (_, None) => {}
             }
         }
         let kept = out.trim_end().len();
@@ -136,12 +137,7 @@ impl FromStr for DocTemplate {
             if !plain.is_empty() {
                 parts.push(TemplatePart::Literal(std::mem::take(&mut plain)));
             }
-            parts.push(match name {
-                "id" => TemplatePart::Id,
-                "title" => TemplatePart::Title,
-                "text" => TemplatePart::Text,
-                name => TemplatePart::Attribute(name.to_owned()),
-            });
+            parts.push(TemplatePart::Field(name.to_owned()));
             at += name.len() + 2;
         }
         plain.push_str(&template[at..]);
@@ -164,10 +160,7 @@ impl fmt::Display for DocTemplate {
                 TemplatePart::Literal(text) => {
                     f.write_str(&text.replace('{', "{{").replace('}', "}}"))?;
                 }
-                TemplatePart::Id => f.write_str("{id}")?,
-                TemplatePart::Title => f.write_str("{title}")?,
-                TemplatePart::Text => f.write_str("{text}")?,
-                TemplatePart::Attribute(name) => write!(f, "{{{name}}}")?,
+                TemplatePart::Field(name) => write!(f, "{{{name}}}")?,
             }
         }
         Ok(())

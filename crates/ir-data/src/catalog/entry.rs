@@ -28,7 +28,6 @@ pub struct CatalogEntry {
     /// Origin of the files.
     pub source: String,
     /// Public archive with the files, if there is one.
-    #[serde(default)]
     pub archive: Option<PublicArchive>,
     /// Properties of the data that users should know.
     pub notes: Vec<String>,
@@ -63,7 +62,6 @@ pub struct CatalogFile {
     pub sha256: String,
     /// Decompressed content of a compressed file. The file may also be stored decompressed, without
     /// the last extension.
-    #[serde(default)]
     pub plain: Option<FileContent>,
 }
 

@@ -59,15 +59,7 @@ impl Catalog {
     /// The name is unknown, the collection has no public archive, there is no data folder, or the
     /// download fails.
     pub fn fetch(&self, name: &str, progress: &mut dyn Progress) -> Result<(), FetchError> {
-        let entry = self.entry(name)?;
-        match &entry.archive {
-            _ if entry.files.is_empty() => Ok(()),
-            Some(archive) => self.fetch_from(entry, archive, progress),
-            None => Err(FetchError::NoArchive {
-                collection: entry.name.clone(),
-                origin: entry.source.clone(),
-            }),
-        }
+        self.fetch_from(name, None, progress)
     }
 
     /// Downloads a collection as [`Catalog::fetch`] does, with the archive at another URL, for
@@ -81,23 +73,30 @@ impl Catalog {
         url: &str,
         progress: &mut dyn Progress,
     ) -> Result<(), FetchError> {
-        let entry = self.entry(name)?;
-        let Some(archive) = &entry.archive else {
-            return self.fetch(name, progress);
-        };
-        let archive = PublicArchive {
-            url: url.to_owned(),
-            ..archive.clone()
-        };
-        self.fetch_from(entry, &archive, progress)
+        self.fetch_from(name, Some(url), progress)
     }
 
     fn fetch_from(
         &self,
-        entry: &CatalogEntry,
-        archive: &PublicArchive,
+        name: &str,
+        mirror: Option<&str>,
         progress: &mut dyn Progress,
     ) -> Result<(), FetchError> {
+        let entry = self.entry(name)?;
+        if entry.files.is_empty() {
+            return Ok(());
+        }
+        let archive = entry
+            .archive
+            .as_ref()
+            .ok_or_else(|| FetchError::NoArchive {
+                collection: entry.name.clone(),
+                origin: entry.source.clone(),
+            })?;
+        let archive = PublicArchive {
+            url: mirror.unwrap_or(&archive.url).to_owned(),
+            root: archive.root.clone(),
+        };
         let root = self.root().ok_or_else(|| DataError::NoDataFolder {
             collection: entry.name.clone(),
             variable: IR_DATA,
@@ -113,7 +112,18 @@ impl Catalog {
         let folder = root.join(&entry.name);
         let new: Vec<&Path> = folder.ancestors().take_while(|at| !at.exists()).collect();
         fs::create_dir_all(&folder).map_err(write_error(&folder))?;
-        let fetched = download_into(&folder, entry, archive, root, &missing, progress);
+        let path = folder.join(".archive.zip");
+        // The checksums of the extracted files verify the archive.
+        let download = Download::new(&archive.url).with_unverified_resume();
+        let downloaded = HttpClient::new().save(&download, &path, progress);
+        let fetched = downloaded.map_err(FetchError::from).and_then(|()| {
+            let unpacked = unpack(&path, entry, &archive, root, &missing, progress);
+            // An archive with wrong content must not be resumed.
+            if !matches!(unpacked, Err(FetchError::Data(DataError::Canceled))) {
+                let _ = fs::remove_file(&path);
+            }
+            unpacked
+        });
         if fetched.is_err() {
             // Folders with a partial file are not empty and remain.
             for folder in new {
@@ -122,26 +132,6 @@ impl Catalog {
         }
         fetched
     }
-}
-
-fn download_into(
-    folder: &Path,
-    entry: &CatalogEntry,
-    archive: &PublicArchive,
-    root: &Path,
-    missing: &[&CatalogFile],
-    progress: &mut dyn Progress,
-) -> Result<(), FetchError> {
-    let path = folder.join(".archive.zip");
-    // The checksums of the extracted files verify the archive.
-    let download = Download::new(&archive.url).with_unverified_resume();
-    HttpClient::new().save(&download, &path, progress)?;
-    let unpacked = unpack(&path, entry, archive, root, missing, progress);
-    // An archive with wrong content must not be resumed.
-    if !matches!(unpacked, Err(FetchError::Data(DataError::Canceled))) {
-        let _ = fs::remove_file(&path);
-    }
-    unpacked
 }
 
 fn unpack(

@@ -1,19 +1,6 @@
-//! Collections by name.
+//! Collections by name. The [front page](crate#catalog) lists them.
 //!
-//! | name | content | splits |
-//! |---|---|---|
-//! | `bundled` | invented dataset descriptions inside the library | test, train |
-//! | `datafinder`, `datafinder/3327` | dataset recommendation, two corpus sizes | test, train |
-//! | `makg` | dataset recommendation from abstracts | test, train |
-//! | `beir/nfcorpus` | BEIR: NFCorpus | dev, test, train |
-//! | `beir/arguana` | BEIR: ArguAna | test |
-//! | `cranfield`, `cisi` | SMART collections | test |
-//! | `packages` | 1.1 million short documents for scaling tests | none |
-//! | `squad` | SQuAD 1.1: paragraphs and questions | dev |
-//! | `iclr` | ICLR abstracts with classes | none |
-//! | `biocaddie`, `trec_eval`, `snowball` | files without a corpus, only listed | none |
-//!
-//! All but the first are files in a data folder: that of the environment variable [`IR_DATA`] or of
+//! All but `bundled` are files in a data folder: that of the environment variable [`IR_DATA`] or of
 //! [`Catalog::new`]. A [`CatalogEntry`] lists the expected files with size and SHA-256, and the
 //! counts. Opening compares sizes, reading compares counts, [`Catalog::verify`] compares
 //! everything.

@@ -28,7 +28,7 @@ pub(super) fn open_entry(
 ) -> Result<Collection, DataError> {
     let file = |n: usize| paths.get(n).cloned().unwrap_or_default();
     Ok(match entry.format {
-        CatalogFormat::Bundled => counted(entry, bundled::corpus(), bundled::judged_queries()?),
+        CatalogFormat::Bundled => counted(entry, bundled::corpus()?, bundled::judged_queries()?),
         CatalogFormat::Beir => {
             let folder = BeirFolder::from_files(entry.name.as_str().into(), paths);
             counted(entry, folder.corpus(), folder)

@@ -65,12 +65,13 @@ impl Catalog {
             }
             bytes += length;
         }
+        let mut verified = VerifiedCollection {
+            files: entry.files.len() as u64,
+            bytes,
+            ..VerifiedCollection::default()
+        };
         if entry.format == CatalogFormat::Files {
-            return Ok(VerifiedCollection {
-                files: entry.files.len() as u64,
-                bytes,
-                ..VerifiedCollection::default()
-            });
+            return Ok(verified);
         }
         let collection = self.open(name)?;
         let mut reader = collection.corpus().open()?;
@@ -86,22 +87,21 @@ impl Catalog {
                 return Err(DataError::Canceled);
             }
         }
-        let distinct_ids = ids.len() as u64;
-        check_count(name, "distinct ids", entry.distinct_ids, distinct_ids)?;
-        let mut judgments = 0;
+        // The collection compares the other numbers with the catalog.
+        verified.documents = documents;
+        verified.distinct_ids = ids.len() as u64;
+        check_count(
+            name,
+            "distinct ids",
+            entry.distinct_ids,
+            verified.distinct_ids,
+        )?;
+        verified.queries = collection.all_queries()?.len() as u64;
         for split in entry.splits.keys() {
             collection.queries(split)?;
-            judgments += collection.qrels(split)?.judgments() as u64;
+            verified.judgments += collection.qrels(split)?.judgments() as u64;
         }
-        Ok(VerifiedCollection {
-            files: entry.files.len() as u64,
-            bytes,
-            // The collection compares the numbers of documents and queries with the catalog.
-            documents,
-            distinct_ids,
-            queries: collection.all_queries()?.len() as u64,
-            judgments,
-        })
+        Ok(verified)
     }
 }
 
@@ -124,10 +124,6 @@ pub(super) fn sha256_of<E>(
             Err(error) => return Err(read_error(error)),
         }
     }
-    let digits = hasher
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    Ok(digits)
+    let hash = hasher.finalize();
+    Ok(hash.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -91,20 +91,22 @@ impl DataFile {
     }
 }
 
+impl CompressionWriter {
+    fn as_write(&mut self) -> &mut dyn Write {
+        match self {
+            Self::Plain(file) => file,
+            Self::Gzip(encoder) => encoder,
+            Self::Zstd(encoder) => encoder,
+        }
+    }
+}
+
 impl Write for DataFile {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        match &mut self.writer {
-            CompressionWriter::Plain(file) => file.write(data),
-            CompressionWriter::Gzip(encoder) => encoder.write(data),
-            CompressionWriter::Zstd(encoder) => encoder.write(data),
-        }
+        self.writer.as_write().write(data)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.writer {
-            CompressionWriter::Plain(file) => file.flush(),
-            CompressionWriter::Gzip(encoder) => encoder.flush(),
-            CompressionWriter::Zstd(encoder) => encoder.flush(),
-        }
+        self.writer.as_write().flush()
     }
 }

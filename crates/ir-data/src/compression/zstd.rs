@@ -11,6 +11,9 @@ use super::format::Compression;
 /// Largest accepted window in bytes, as of `zstd --ultra -22 --long=27`.
 const MAX_WINDOW: u64 = 1 << 27;
 
+/// Message for a panic of the decoder.
+const PANIC: &str = "invalid block";
+
 /// Decompresses zstd frames and verifies their checksums. Reads no byte beyond the last frame.
 pub(super) struct ZstdReader<R> {
     source: SourceMonitor<R>,
@@ -87,13 +90,14 @@ impl<R: BufRead> ZstdReader<R> {
             let Self {
                 decoder, source, ..
             } = self;
-            match catching_panics(|| decoder.reset(&mut *source)) {
-                Ok(()) => {
+            // Corrupt data can violate assertions of the decoder, which is not used afterwards.
+            match catch_unwind(AssertUnwindSafe(|| decoder.reset(&mut *source))) {
+                Ok(Ok(())) => {
                     self.state = FrameState::Inside;
                     self.decompressed = 0;
                     return Ok(true);
                 }
-                Err(FrameError::Decoder(FrameDecoderError::ReadFrameHeaderError(
+                Ok(Err(FrameDecoderError::ReadFrameHeaderError(
                     ReadFrameHeaderError::SkipFrame { length, .. },
                 ))) => {
                     let mut skipped = self.source.by_ref().take(u64::from(length));
@@ -101,7 +105,8 @@ impl<R: BufRead> ZstdReader<R> {
                         return Err(self.fail(String::new()));
                     }
                 }
-                Err(error) => return Err(self.fail(error.to_string())),
+                Ok(Err(error)) => return Err(self.fail(error.to_string())),
+                Err(_) => return Err(self.fail(PANIC.to_owned())),
             }
         }
     }
@@ -147,31 +152,15 @@ impl<R: BufRead> Read for ZstdReader<R> {
                         decoder, source, ..
                     } = self;
                     let one = BlockDecodingStrategy::UptoBlocks(1);
-                    if let Err(error) =
-                        catching_panics(|| decoder.decode_blocks(&mut *source, one).map(|_| ()))
-                    {
-                        return Err(self.fail(error.to_string()));
+                    let step = AssertUnwindSafe(|| decoder.decode_blocks(&mut *source, one));
+                    match catch_unwind(step) {
+                        Ok(Ok(_)) => {}
+                        Ok(Err(error)) => return Err(self.fail(error.to_string())),
+                        Err(_) => return Err(self.fail(PANIC.to_owned())),
                     }
                 }
             }
         }
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-enum FrameError {
-    #[error("{0}")]
-    Decoder(#[from] FrameDecoderError),
-    #[error("invalid block")]
-    Panic,
-}
-
-/// Converts panics of the decoder into errors: corrupt data can violate its assertions. The decoder
-/// is not used afterwards.
-fn catching_panics(step: impl FnOnce() -> Result<(), FrameDecoderError>) -> Result<(), FrameError> {
-    match catch_unwind(AssertUnwindSafe(step)) {
-        Ok(result) => result.map_err(FrameError::Decoder),
-        Err(_) => Err(FrameError::Panic),
     }
 }
 

@@ -1,5 +1,5 @@
-use std::io::{BufRead, Cursor};
-use std::path::{Path, PathBuf};
+use std::io::BufRead;
+use std::path::PathBuf;
 
 use crate::attribute;
 use ir_core::{AttributeValue, Attributes, Corpus, CorpusError, DocReader, Document};
@@ -48,48 +48,22 @@ pub enum DatasetIdStyle {
 /// and any other field.
 #[derive(Debug, Clone)]
 pub struct DatasetCorpus {
-    source: CorpusSource,
-    ids: DatasetIdStyle,
-}
-
-#[derive(Debug, Clone)]
-enum CorpusSource {
-    File(PathBuf),
-    Embedded(&'static str, &'static str),
+    /// File, possibly compressed. Every reader opens it again.
+    pub path: PathBuf,
+    /// Style of the ids. Default: [`DatasetIdStyle::Underscored`].
+    pub ids: DatasetIdStyle,
 }
 
 impl DatasetCorpus {
     /// Creates a corpus of the datasets in a file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
-            source: CorpusSource::File(path.into()),
+            path: path.into(),
             ids: DatasetIdStyle::default(),
         }
     }
 
-    /// Creates a corpus of the datasets in a text inside the library.
-    pub(crate) fn embedded(name: &'static str, text: &'static str) -> Self {
-        Self {
-            source: CorpusSource::Embedded(name, text),
-            ids: DatasetIdStyle::default(),
-        }
-    }
-
-    /// Sets the style of the ids. Default: [`DatasetIdStyle::Underscored`].
-    #[must_use]
-    pub fn with_ids(mut self, ids: DatasetIdStyle) -> Self {
-        self.ids = ids;
-        self
-    }
-
-    /// Path of the file; `None` for the bundled corpus.
-    #[must_use]
-    pub fn path(&self) -> Option<&Path> {
-        match &self.source {
-            CorpusSource::File(path) => Some(path),
-            CorpusSource::Embedded(..) => None,
-        }
-    }
+    ir_core::setters! { with_ids: ids, DatasetIdStyle; }
 
     /// Reads documents from a reader; `source` names it in errors.
     pub fn read<'a>(
@@ -106,12 +80,8 @@ impl DatasetCorpus {
 
 impl Corpus for DatasetCorpus {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
-        Ok(match &self.source {
-            CorpusSource::File(path) => Self::read(open(path)?, &name_of(path), self.ids),
-            CorpusSource::Embedded(source, text) => {
-                Self::read(Cursor::new(text.as_bytes()), source, self.ids)
-            }
-        })
+        let source = name_of(&self.path);
+        Ok(Self::read(open(&self.path)?, &source, self.ids))
     }
 }
 
@@ -125,13 +95,10 @@ impl<R: BufRead + Send> DocReader for DatasetReader<R> {
         if !self.docs.read_into(doc)? {
             return Ok(false);
         }
-        match self.ids {
-            DatasetIdStyle::Name => {}
-            DatasetIdStyle::Underscored => {
-                let id = underscored(&doc.id);
-                let name = std::mem::replace(&mut doc.id, id);
-                doc.attributes.set(NAME, name);
-            }
+        if self.ids == DatasetIdStyle::Underscored {
+            let id = underscored(&doc.id);
+            let name = std::mem::replace(&mut doc.id, id);
+            doc.attributes.set(NAME, name);
         }
         without_year_zero(&mut doc.attributes);
         Ok(true)

@@ -194,12 +194,7 @@ fn unquote(column: &str) -> Option<Cow<'_, str>> {
     let Some(rest) = column.strip_prefix('"') else {
         return Some(Cow::Borrowed(column));
     };
-    let mut inner = rest.strip_suffix('"')?;
-    let mut text = String::with_capacity(inner.len());
-    while let Some(quote) = inner.find('"') {
-        text.push_str(&inner[..=quote]);
-        inner = inner[quote + 1..].strip_prefix('"')?;
-    }
-    text.push_str(inner);
-    Some(Cow::Owned(text))
+    let inner = rest.strip_suffix('"')?;
+    let is_doubled = inner.split("\"\"").all(|part| !part.contains('"'));
+    is_doubled.then(|| Cow::Owned(inner.replace("\"\"", "\"")))
 }

@@ -36,13 +36,11 @@ mod keyphrase;
 mod mentions;
 mod published;
 mod queries;
-mod row_order;
 
 pub use corpus::{DatasetCorpus, DatasetIdStyle, NAME, underscored};
 pub use files::{HeaderLine, Quoting, read_qrels, read_run};
 pub use keyphrase::{keyphrase_query, keyphrase_query_from_attributes};
 pub use mentions::{DatasetMention, DatasetNames};
-pub use published::{published_depth, published_filter};
+pub use published::{lexicographic_row_order, published_depth, published_filter};
 pub(crate) use queries::TRAINING_PREFIX;
 pub use queries::{DatasetQuery, PUBLISHED_ID, read_test_queries, read_training_queries};
-pub use row_order::lexicographic_row_order;

@@ -66,7 +66,12 @@ pub fn read_test_queries(
     source: &str,
     prefix: &str,
 ) -> Result<Vec<DatasetQuery>, DataError> {
-    read(reader, source, prefix, &TEST)
+    let format = QueryFileFormat {
+        digits: 3,
+        answers: "documents",
+        required: true,
+    };
+    read(reader, source, prefix, &format)
 }
 
 /// Reads training queries: `query`, `keyphrase_query` and, if labeled, `positives`.
@@ -81,7 +86,12 @@ pub fn read_training_queries(
     source: &str,
     prefix: &str,
 ) -> Result<Vec<DatasetQuery>, DataError> {
-    read(reader, source, prefix, &TRAINING)
+    let format = QueryFileFormat {
+        digits: 0,
+        answers: "positives",
+        required: false,
+    };
+    read(reader, source, prefix, &format)
 }
 
 /// Differences between test and training files.
@@ -92,18 +102,6 @@ struct QueryFileFormat {
     answers: &'static str,
     required: bool,
 }
-
-const TEST: QueryFileFormat = QueryFileFormat {
-    digits: 3,
-    answers: "documents",
-    required: true,
-};
-
-const TRAINING: QueryFileFormat = QueryFileFormat {
-    digits: 0,
-    answers: "positives",
-    required: false,
-};
 
 fn read(
     reader: impl BufRead,

@@ -1,6 +1,8 @@
+use std::borrow::Cow;
 use std::fmt;
 
 use ir_core::{AttributeValue, Attributes, Document};
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::fields::JsonFields;
@@ -112,10 +114,9 @@ impl<'de> Visitor<'de> for &mut DocumentVisitor<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let fields = self.fields;
-        while let Some(name) = map.next_key_seed(FieldNameVisitor(fields))? {
-            match name {
-                FieldRole::Id => {
-                    let field = &fields.id;
+        while let Some(FieldName(name)) = map.next_key()? {
+            match &*name {
+                field if field == fields.id => {
                     self.check_first(self.has_id, field)?;
                     match map.next_value_seed(TextVisitor(&mut self.doc.id))? {
                         TextValue::Text if self.doc.id.is_empty() => {
@@ -129,34 +130,34 @@ impl<'de> Visitor<'de> for &mut DocumentVisitor<'_> {
                         }
                     }
                 }
-                FieldRole::Title => {
-                    let field = fields.title.as_deref().unwrap_or_default();
+                field if field == fields.text => {
+                    self.check_first(self.has_text, field)?;
+                    self.has_text = true;
+                    let found = map.next_value_seed(TextVisitor(&mut self.doc.text))?;
+                    self.check_text(field, found)?;
+                }
+                field if Some(field) == fields.title.as_deref() => {
                     self.check_first(self.has_title, field)?;
                     self.has_title = true;
                     let found = map.next_value_seed(TextVisitor(&mut self.doc.title))?;
                     self.check_text(field, found)?;
                 }
-                FieldRole::Text => {
-                    self.check_first(self.has_text, &fields.text)?;
-                    self.has_text = true;
-                    let found = map.next_value_seed(TextVisitor(&mut self.doc.text))?;
-                    self.check_text(&fields.text, found)?;
-                }
-                FieldRole::Metadata => match map.next_value_seed(AnyValue)? {
-                    None => {}
-                    Some(AttributeValue::Map(members)) => {
-                        for (name, value) in members {
-                            self.attribute(&name, value)?;
+                field if Some(field) == fields.metadata.as_deref() => {
+                    match map.next_value_seed(AnyValue)? {
+                        None => {}
+                        Some(AttributeValue::Map(members)) => {
+                            for (name, value) in members {
+                                self.attribute(&name, value)?;
+                            }
+                        }
+                        Some(other) => {
+                            return Err(self.wrong_type(field, "an object", type_name(&other)));
                         }
                     }
-                    Some(other) => {
-                        let field = fields.metadata.as_deref().unwrap_or_default();
-                        return Err(self.wrong_type(field, "an object", type_name(&other)));
-                    }
-                },
-                FieldRole::Other(name) => {
+                }
+                name => {
                     if let Some(value) = map.next_value_seed(AnyValue)? {
-                        self.attribute(&name, value)?;
+                        self.attribute(name, value)?;
                     }
                 }
             }
@@ -165,46 +166,9 @@ impl<'de> Visitor<'de> for &mut DocumentVisitor<'_> {
     }
 }
 
-enum FieldRole {
-    Id,
-    Title,
-    Text,
-    Metadata,
-    Other(String),
-}
-
-struct FieldNameVisitor<'a>(&'a JsonFields);
-
-impl<'de> DeserializeSeed<'de> for FieldNameVisitor<'_> {
-    type Value = FieldRole;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<FieldRole, D::Error> {
-        from.deserialize_identifier(self)
-    }
-}
-
-impl Visitor<'_> for FieldNameVisitor<'_> {
-    type Value = FieldRole;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a field name")
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<FieldRole, E> {
-        let fields = self.0;
-        Ok(if name == fields.id {
-            FieldRole::Id
-        } else if name == fields.text {
-            FieldRole::Text
-        } else if Some(name) == fields.title.as_deref() {
-            FieldRole::Title
-        } else if Some(name) == fields.metadata.as_deref() {
-            FieldRole::Metadata
-        } else {
-            FieldRole::Other(name.to_owned())
-        })
-    }
-}
+/// Name of a field, borrowed from the line unless it contains escapes.
+#[derive(Deserialize)]
+struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Visitor that writes a string or an integer into a buffer.
 struct TextVisitor<'a>(&'a mut String);

@@ -19,12 +19,22 @@ pub enum OnInvalidExample {
     Skip,
 }
 
+impl OnInvalidExample {
+    /// Returns the error, or adds it to `skipped`.
+    pub(super) fn apply(
+        self,
+        error: DataError,
+        skipped: &mut Vec<DataError>,
+    ) -> Result<(), DataError> {
+        match self {
+            Self::Reject => return Err(error),
+            Self::Skip => skipped.push(error),
+        }
+        Ok(())
+    }
+}
+
 /// Format of a training file.
-///
-/// ```
-/// use ir_data::training::TrainingFormat;
-/// let format = TrainingFormat::default().with_query_field("keyphrase_query");
-/// ```
 #[derive(Debug, Clone)]
 pub struct TrainingFormat {
     query_field: String,
@@ -81,11 +91,8 @@ impl TrainingFormat {
         };
         match reader.example(text) {
             Ok(example) => Ok(Some(example)),
-            Err(LineError::Invalid(error)) if self.invalid == OnInvalidExample::Skip => {
-                reader.skipped.push(error);
-                Ok(None)
-            }
-            Err(LineError::Invalid(error) | LineError::Format(error)) => Err(error),
+            Err(LineError::Invalid(error)) => self.invalid.apply(error, skipped).map(|()| None),
+            Err(LineError::Format(error)) => Err(error),
         }
     }
 }

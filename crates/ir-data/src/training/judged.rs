@@ -79,14 +79,14 @@ impl JudgedTrainingSet {
                 };
                 match set.texts.number(doc) {
                     Some(doc) => side.push(doc),
-                    None => set.skip_or_reject(
-                        invalid,
-                        DataError::UnknownDocument {
+                    None => {
+                        let error = DataError::UnknownDocument {
                             path: path(),
                             query: row.id.clone(),
                             doc: doc.to_owned(),
-                        },
-                    )?,
+                        };
+                        invalid.apply(error, &mut set.skipped)?;
+                    }
                 }
             }
             let example = set.example(&row);
@@ -95,14 +95,11 @@ impl JudgedTrainingSet {
                     fingerprint.add(&example);
                     set.rows.push(row);
                 }
-                Err(fault) => set.skip_or_reject(
-                    invalid,
-                    DataError::JudgedExample {
-                        path: path(),
-                        query: row.id,
-                        fault,
-                    },
-                )?,
+                Err(fault) => {
+                    let (path, query) = (path(), row.id);
+                    let error = DataError::JudgedExample { path, query, fault };
+                    invalid.apply(error, &mut set.skipped)?;
+                }
             }
         }
         set.fingerprint = fingerprint.finish();
@@ -113,20 +110,6 @@ impl JudgedTrainingSet {
     #[must_use]
     pub fn skipped(&self) -> &[DataError] {
         &self.skipped
-    }
-
-    fn skip_or_reject(
-        &mut self,
-        invalid: OnInvalidExample,
-        error: DataError,
-    ) -> Result<(), DataError> {
-        match invalid {
-            OnInvalidExample::Reject => Err(error),
-            OnInvalidExample::Skip => {
-                self.skipped.push(error);
-                Ok(())
-            }
-        }
     }
 
     fn example(&self, row: &JudgedExample) -> TrainingExample {
