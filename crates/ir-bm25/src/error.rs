@@ -1,7 +1,7 @@
 //! Error types, one per operation.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ir_core::store::OpenIndexError;
 use ir_core::{CorpusError, IdError};
@@ -11,10 +11,7 @@ use crate::analysis::AnalysisError;
 /// Error building an index.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(
-    missing_docs,
-    reason = "the variants are documented, their fields are named"
-)]
+#[allow(missing_docs)]
 pub enum BuildError {
     /// The collection cannot be read.
     #[error("cannot read the documents")]
@@ -67,13 +64,20 @@ pub enum BuildError {
     Abandoned,
 }
 
+impl BuildError {
+    /// Converts the error of writing the index file.
+    pub(crate) fn write(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
+        |source| Self::Write {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
 /// Error creating a searcher.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(
-    missing_docs,
-    reason = "the variants are documented, their fields are named"
-)]
+#[allow(missing_docs)]
 pub enum SearcherError {
     /// A parameter is out of range.
     #[error("{name}: expected {expected}, found {found}")]
@@ -98,10 +102,7 @@ pub enum SearcherError {
 /// Error reading the stored fields of a document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(
-    missing_docs,
-    reason = "the variants are documented, their fields are named"
-)]
+#[allow(missing_docs)]
 pub enum StoredFieldsError {
     /// The index was built without storing them.
     #[error("the index stores no {what}: it was built with `StoredFields::{found:?}`")]

@@ -74,9 +74,7 @@ impl Index {
         config: &IndexConfig,
         progress: &mut dyn Progress,
     ) -> Result<Self, BuildError> {
-        let mut builder = IndexBuilder::new(config.clone())?;
-        builder.push_all(corpus, progress)?;
-        builder.finish_with(progress)
+        IndexBuilder::with_corpus(corpus, config, progress)?.finish_with(progress)
     }
 
     /// Builds an index of a collection in a file and opens it. The write is atomic.
@@ -89,9 +87,7 @@ impl Index {
         config: &IndexConfig,
         progress: &mut dyn Progress,
     ) -> Result<Self, BuildError> {
-        let mut builder = IndexBuilder::new(config.clone())?;
-        builder.push_all(corpus, progress)?;
-        builder.finish_to_with(path, progress)
+        IndexBuilder::with_corpus(corpus, config, progress)?.finish_to_with(path, progress)
     }
 
     /// Opens an index file and verifies the checksums of all sections. The file is memory-mapped
@@ -205,10 +201,7 @@ impl Index {
             file.write_all(self.as_bytes())?;
             file.commit()
         };
-        write().map_err(|source| BuildError::Write {
-            path: path.to_owned(),
-            source,
-        })
+        write().map_err(BuildError::write(path))
     }
 
     /// The bytes of the index, which are those of its file.

@@ -5,10 +5,7 @@ use super::{LONGEST_TOKEN, SHORTEST_TOKEN};
 /// Error validating or parsing an analysis configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(
-    missing_docs,
-    reason = "the variants are documented, their fields are named"
-)]
+#[allow(missing_docs)]
 pub enum AnalysisError {
     /// The maximum token length is out of range.
     #[error("max_len: expected {SHORTEST_TOKEN} to {LONGEST_TOKEN} UTF-16 units, found {found}")]

@@ -25,10 +25,7 @@ pub(super) fn write_index<W: Write>(
     path: &Path,
     progress: &mut dyn Progress,
 ) -> Result<W, BuildError> {
-    let write = |source| BuildError::Write {
-        path: path.to_owned(),
-        source,
-    };
+    let write = &BuildError::write(path);
     let IndexedDocs {
         ids,
         blank_dropped,
@@ -294,10 +291,7 @@ impl PostingsWriter<'_> {
             terms
                 .insert(&list.key, self.offset)
                 .map_err(|error| unsorted(path, error))?;
-            file.write_all(&bytes).map_err(|source| BuildError::Write {
-                path: path.to_owned(),
-                source,
-            })?;
+            file.write_all(&bytes).map_err(BuildError::write(path))?;
             self.offset += bytes.len() as u64;
             self.tokens += list.postings.iter().map(|p| u64::from(p.tf)).sum::<u64>();
             if let Some(stats) = self.fields.get_mut(field_of(&list.key)) {
@@ -315,8 +309,5 @@ fn field_of(key: &[u8]) -> usize {
 
 /// The dictionary is built in memory from sorted keys, so this error does not occur.
 fn unsorted(path: &Path, error: fst::Error) -> BuildError {
-    BuildError::Write {
-        path: path.to_owned(),
-        source: io::Error::other(error),
-    }
+    BuildError::write(path)(io::Error::other(error))
 }

@@ -110,34 +110,39 @@ impl IndexBuilder {
         })
     }
 
+    /// A builder that has read a collection.
+    pub(crate) fn with_corpus<C: Corpus + ?Sized>(
+        corpus: &C,
+        config: &IndexConfig,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, BuildError> {
+        let mut builder = Self::new(config.clone())?;
+        builder.push_all(corpus, progress)?;
+        Ok(builder)
+    }
+
     /// Sets the memory budget in bytes. Any value works; smaller ones spill more often. Default:
     /// [`DEFAULT_MEMORY`].
     #[must_use]
-    pub fn with_memory(self, bytes: usize) -> Self {
-        Self {
-            memory: bytes,
-            ..self
-        }
+    pub fn with_memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
+        self
     }
 
     /// Sets the number of threads that invert documents; 0 counts as 1. With one thread, `push`
     /// inverts. Default: one per core.
     #[must_use]
-    pub fn with_threads(self, threads: usize) -> Self {
-        Self {
-            threads: threads.max(1),
-            ..self
-        }
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads.max(1);
+        self
     }
 
     /// Sets the directory of the temporary files. They are unnamed, and the operating system
     /// removes them even if the process is killed. Default: the system's directory.
     #[must_use]
-    pub fn with_temporary_folder(self, folder: impl Into<PathBuf>) -> Self {
-        Self {
-            temporary: Some(folder.into()),
-            ..self
-        }
+    pub fn with_temporary_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.temporary = Some(folder.into());
+        self
     }
 
     /// Sets a custom analyzer, which replaces the configured analysis. Only its name is saved with
@@ -238,13 +243,9 @@ impl IndexBuilder {
         progress: &mut dyn Progress,
     ) -> Result<Index, BuildError> {
         let path = path.as_ref();
-        let write = |source| BuildError::Write {
-            path: path.to_owned(),
-            source,
-        };
-        let file = AtomicFile::create(path).map_err(write)?;
+        let file = AtomicFile::create(path).map_err(BuildError::write(path))?;
         let file = self.write_index(file, path, progress)?;
-        file.commit().map_err(write)?;
+        file.commit().map_err(BuildError::write(path))?;
         Ok(self.finished(Index::open_with(path, Verify::SmallSections)?))
     }
 

@@ -56,7 +56,7 @@ fn push_posting(to: &mut Vec<u8>, last: u32, posting: Posting) {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct ListHead {
     first: Posting,
     last: u32,
@@ -208,15 +208,10 @@ enum RunInput {
 
 impl RunReader {
     fn new(from: RunInput) -> Self {
-        let first = Posting { doc: 0, tf: 0 };
         Self {
             from,
             key: Vec::new(),
-            head: ListHead {
-                first,
-                last: 0,
-                count: 0,
-            },
+            head: ListHead::default(),
             rest: Vec::new(),
         }
     }

@@ -7,7 +7,7 @@ use super::{BLOCK, BLOCK_IMPACTS, LIST_IMPACTS, VARINTS};
 use ir_core::store::write_varint;
 
 /// An entry of a posting list: document number and term frequency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Posting {
     pub(crate) doc: u32,
     pub(crate) tf: u32,
