@@ -211,11 +211,8 @@ mod tests {
         assert!(error(7).starts_with("expected at most one fold per item, found 7"));
         assert!(error(4).ends_with("the largest has 3"));
         let folds = classes.stratified_folds(3).unwrap();
-        let small: Vec<_> = folds
-            .small_classes()
-            .iter()
-            .map(|s| (s.name.as_str(), s.size))
-            .collect();
+        let small = folds.small_classes.iter();
+        let small: Vec<_> = small.map(|s| (s.name.as_str(), s.size)).collect();
         assert_eq!(small, [("a", 2), ("b", 1)]);
         assert!(Classes::new::<&str>([]).stratified_folds(2).is_err());
     }

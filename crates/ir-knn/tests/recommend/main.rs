@@ -9,8 +9,7 @@ use ir_core::{
 };
 use ir_knn::{
     DataFinderQuirks, DistanceMetric, DocFrequency, NeighborAggregation, TfidfConfig,
-    TfidfFitError, TfidfVectorizer, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig,
-    TrainingQueryKnnError,
+    TfidfFitError, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig, TrainingQueryKnnError,
 };
 
 const VOTE: NeighborAggregation = NeighborAggregation::WeightedVote { neighbors: 4 };
