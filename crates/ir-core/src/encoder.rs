@@ -1,8 +1,8 @@
 //! The [`Encoder`] trait, text to vectors, and [`Encoded`], a text retriever over a vector index.
 
 use std::error::Error;
-use std::sync::Arc;
 
+use crate::macros::forward;
 use crate::{DocIds, Ranking, Retriever, Search, SearchError};
 
 /// Role of a text: query or document. Prompts, length limits and towers may differ.
@@ -98,34 +98,13 @@ pub trait Encoder: Send + Sync {
     }
 }
 
-macro_rules! forward {
-    ($($pointer:ty),*) => {$(
-        impl<E: Encoder + ?Sized> Encoder for $pointer {
-            fn dim(&self) -> usize {
-                (**self).dim()
-            }
-
-            fn encode_into(&self, side: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
-                (**self).encode_into(side, texts, out)
-            }
-
-            fn encode(&self, side: Side, texts: &[&str]) -> Result<Vec<f32>, EncodeError> {
-                (**self).encode(side, texts)
-            }
-
-            fn encode_sparse(
-                &self,
-                side: Side,
-                texts: &[&str],
-                emit: &mut dyn FnMut(&[u32], &[f32]),
-            ) -> Result<(), EncodeError> {
-                (**self).encode_sparse(side, texts, emit)
-            }
-        }
-    )*};
-}
-
-forward!(&E, Box<E>, Arc<E>);
+forward!(Encoder {
+    fn dim(&self) -> usize;
+    fn encode_into(&self, side: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError>;
+    fn encode(&self, side: Side, texts: &[&str]) -> Result<Vec<f32>, EncodeError>;
+    fn encode_sparse(&self, side: Side, texts: &[&str], emit: &mut dyn FnMut(&[u32], &[f32]))
+        -> Result<(), EncodeError>;
+});
 
 /// Error of encoding texts as vectors.
 #[derive(Debug, thiserror::Error)]

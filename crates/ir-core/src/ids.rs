@@ -85,7 +85,7 @@ pub enum IdError {
 /// assert_eq!(ids.id(DocNum::new(0)), "MED-10");
 /// assert_eq!(ids.get("MED-11"), None);
 /// ```
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct DocIds {
     arena: String,
     ends: Vec<u64>,
@@ -222,16 +222,6 @@ impl PartialEq for DocIds {
 }
 
 impl Eq for DocIds {}
-
-impl Clone for DocIds {
-    fn clone(&self) -> Self {
-        Self {
-            arena: self.arena.clone(),
-            ends: self.ends.clone(),
-            order: OnceLock::new(),
-        }
-    }
-}
 
 impl fmt::Debug for DocIds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

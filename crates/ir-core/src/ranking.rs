@@ -237,18 +237,6 @@ impl TopK {
         }
     }
 
-    /// Returns the number of hits held.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.heap.len()
-    }
-
-    /// Returns whether no hit is held.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
-    }
-
     /// Returns the best `k`, best first.
     ///
     /// # Errors
@@ -257,13 +245,10 @@ impl TopK {
         if let Some(doc) = self.nan {
             return Err(SearchError::NanScore { doc });
         }
-        let hits = self
-            .heap
-            .into_sorted_vec()
-            .into_iter()
-            .map(|hit| hit.0)
-            .collect();
-        Ok(Ranking { hits })
+        let hits = self.heap.into_sorted_vec().into_iter();
+        Ok(Ranking {
+            hits: hits.map(|hit| hit.0).collect(),
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 use std::error::Error;
-use std::sync::Arc;
 
+use crate::macros::forward;
 use crate::{DocIds, DocNum, Ranking, Search};
 
 /// Anything that ranks the documents of a collection for a query.
@@ -80,30 +80,13 @@ pub trait Retriever: Send + Sync {
     }
 }
 
-macro_rules! forward {
-    ($($pointer:ty),*) => {$(
-        impl<R: Retriever + ?Sized> Retriever for $pointer {
-            type Query = R::Query;
-
-            fn ids(&self) -> &DocIds {
-                (**self).ids()
-            }
-
-            fn search(&self, query: &R::Query, search: &Search<'_>) -> Result<Ranking, SearchError> {
-                (**self).search(query, search)
-            }
-
-            fn search_batch(
-                &self,
-                queries: &[(&R::Query, Search<'_>)],
-            ) -> Result<Vec<Ranking>, SearchError> {
-                (**self).search_batch(queries)
-            }
-        }
-    )*};
-}
-
-forward!(&R, Box<R>, Arc<R>);
+forward!(Retriever {
+    type Query;
+    fn ids(&self) -> &DocIds;
+    fn search(&self, query: &T::Query, search: &Search<'_>) -> Result<Ranking, SearchError>;
+    fn search_batch(&self, queries: &[(&T::Query, Search<'_>)])
+        -> Result<Vec<Ranking>, SearchError>;
+});
 
 /// Answers queries, numbered from 0, in rounds. `round` receives the open queries and a factor that
 /// grows fourfold, and returns an answer for each, or `None` where it needs another round.

@@ -81,17 +81,7 @@ impl Run {
             .map(|(query, list)| (query.as_str(), list))
     }
 
-    /// Returns the number of queries with at least one document.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.queries.len()
-    }
-
-    /// Returns whether no query has a document.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.queries.is_empty()
-    }
+    crate::query_count!();
 
     /// Removes documents whose id equals the query id, and returns their number. For collections
     /// whose queries are documents (ArguAna). Truncate afterwards, with [`Run::truncate`].

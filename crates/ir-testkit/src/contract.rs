@@ -90,12 +90,24 @@ impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
         assert_eq!(one.ids(), other.ids(), "the ids differ");
         for &query in &self.valid_queries {
             for k in [1, 10, one.ids().len()] {
-                let (a, b) = (
-                    search(one, query, Search::top(k)),
-                    search(other, query, Search::top(k)),
-                );
-                assert_eq!(a, b, "top {k} of {query:?} differs");
+                let top = |retriever| search(retriever, query, Search::top(k));
+                assert_eq!(top(one), top(other), "top {k} of {query:?} differs");
             }
+        }
+    }
+
+    /// Verifies a retriever without documents, by the valid queries: its dimension may be unknown.
+    fn check_empty(&self, empty: &dyn Retriever<Query = Q>) {
+        let valid = Contract {
+            valid_queries: self.valid_queries.clone(),
+            invalid_queries: Vec::new(),
+        };
+        valid.check(empty);
+        for &query in &self.valid_queries {
+            assert!(
+                search(empty, query, Search::top(5)).is_empty(),
+                "expected no hits in an empty collection"
+            );
         }
     }
 
@@ -240,10 +252,7 @@ fn with_filters(n: usize, check: &mut dyn FnMut(&str, &dyn DocFilter)) {
 /// # Panics
 /// If the retriever violates the contract.
 pub fn check_text<R: Retriever<Query = str>>(build: impl Fn(&[Document]) -> R) {
-    let contract = Contract {
-        valid_queries: toy::text_queries(),
-        invalid_queries: Vec::new(),
-    };
+    let contract = text_contract();
     let documents = toy::documents();
     let retriever = build(&documents);
     let ids = retriever.ids();
@@ -270,13 +279,13 @@ pub fn check_text<R: Retriever<Query = str>>(build: impl Fn(&[Document]) -> R) {
     // Document 0 matches some of the queries.
     let single = build(&documents[..1]);
     contract.check(&single);
-    let empty = build(&[]);
-    contract.check(&empty);
-    for query in toy::text_queries() {
-        assert!(
-            search(&empty, query, Search::top(5)).is_empty(),
-            "expected no hits in an empty collection"
-        );
+    contract.check_empty(&build(&[]));
+}
+
+fn text_contract() -> Contract<'static, str> {
+    Contract {
+        valid_queries: toy::text_queries(),
+        invalid_queries: Vec::new(),
     }
 }
 
@@ -324,10 +333,7 @@ where
     S: Retriever<Query = str>,
 {
     check_text(&build);
-    let contract = Contract {
-        valid_queries: toy::text_queries(),
-        invalid_queries: Vec::new(),
-    };
+    let contract = text_contract();
     for documents in [toy::documents(), Vec::new()] {
         let built = build(&documents);
         let loaded = reload(&built);
@@ -388,22 +394,8 @@ pub fn check_vectors<R: Retriever<Query = [f32]>>(build: impl Fn(DocIds, Vec<Vec
                 check_equal_scores(&retriever, &contract.valid_queries, &pairs);
             }
         }
-        empty_vectors(&build(vector_ids(0), Vec::new()), contract);
+        contract.check_empty(&build(vector_ids(0), Vec::new()));
     });
-}
-
-fn empty_vectors(empty: &dyn Retriever<Query = [f32]>, contract: &Contract<'_, [f32]>) {
-    let spared = Contract {
-        valid_queries: contract.valid_queries.clone(),
-        invalid_queries: Vec::new(),
-    };
-    spared.check(empty);
-    for &query in &contract.valid_queries {
-        assert!(
-            search(empty, query, Search::top(5)).is_empty(),
-            "expected no hits in an empty collection"
-        );
-    }
 }
 
 /// Runs [`check_vectors`] and verifies that saving and loading preserve rankings. `reload` saves a
@@ -425,7 +417,7 @@ pub fn check_vectors_saved<R, S>(
             let loaded = reload(&built);
             contract.check_equal(&built, &loaded);
             if n == 0 {
-                empty_vectors(&loaded, contract);
+                contract.check_empty(&loaded);
             } else {
                 contract.check(&loaded);
             }

@@ -1,17 +1,3 @@
-//! Rank fusion of runs by a [`Fusion`]: score normalization, then combination.
-//!
-//! ```
-//! use ir_core::Run;
-//! use ir_core::fusion::{Fusion, fuse_runs};
-//! let (mut a, mut b) = (Run::new("a"), Run::new("b"));
-//! for (doc, score) in [("x", 9.0), ("y", 7.0)] { a.push("q1", doc, score); }
-//! for (doc, score) in [("y", 0.8), ("z", 0.2)] { b.push("q1", doc, score); }
-//! let fused = fuse_runs("rrf", &[a, b], Fusion::rrf())?;
-//! let best = fused.get("q1").and_then(|list| list.first()).map(|scored| scored.doc.as_str());
-//! assert_eq!(best, Some("y")); // 1/62 + 1/61
-//! # Ok::<(), ir_core::fusion::FusionError>(())
-//! ```
-
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -214,6 +200,18 @@ fn normalize(normalization: ScoreNormalization, scores: Vec<f64>, union: f64) ->
 /// Fuses runs query by query. A query that is missing from some runs is fused from the others. Each
 /// list is sorted in trec_eval's order first (score descending, ties by document id descending),
 /// and so is the result.
+///
+/// ```
+/// use ir_core::Run;
+/// use ir_core::fusion::{Fusion, fuse_runs};
+/// let (mut a, mut b) = (Run::new("a"), Run::new("b"));
+/// for (doc, score) in [("x", 9.0), ("y", 7.0)] { a.push("q1", doc, score); }
+/// for (doc, score) in [("y", 0.8), ("z", 0.2)] { b.push("q1", doc, score); }
+/// let fused = fuse_runs("rrf", &[a, b], Fusion::rrf())?;
+/// let best = fused.get("q1").and_then(|list| list.first()).map(|scored| scored.doc.as_str());
+/// assert_eq!(best, Some("y")); // 1/62 + 1/61
+/// # Ok::<(), ir_core::fusion::FusionError>(())
+/// ```
 ///
 /// # Errors
 /// If a score is NaN, a fused score is NaN (infinity minus infinity), or the k of

@@ -4,6 +4,23 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+/// Methods of [`Judgments`] that the field `qrels` answers.
+macro_rules! answer_from_qrels {
+    () => {
+        fn queries(&self) -> Box<dyn Iterator<Item = &str> + '_> {
+            self.qrels.queries()
+        }
+
+        fn judged(&self, query: &str) -> Box<dyn Iterator<Item = (&str, Grade)> + '_> {
+            self.qrels.judged(query)
+        }
+
+        fn grade(&self, query: &str, doc: &str) -> Option<Grade> {
+            self.qrels.grade(query, doc)
+        }
+    };
+}
+
 mod judged_docs;
 mod stratified;
 mod subtopics;
@@ -98,17 +115,7 @@ impl Qrels {
             .map(|(query, judged)| (query.as_str(), judged))
     }
 
-    /// Returns the number of judged queries.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.queries.len()
-    }
-
-    /// Returns whether there are no judgments.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.queries.is_empty()
-    }
+    crate::query_count!();
 
     /// Returns the total number of judgments.
     #[must_use]

@@ -59,17 +59,7 @@ impl StratifiedQrels {
 }
 
 impl Judgments for StratifiedQrels {
-    fn queries(&self) -> Box<dyn Iterator<Item = &str> + '_> {
-        self.qrels.queries()
-    }
-
-    fn judged(&self, query: &str) -> Box<dyn Iterator<Item = (&str, Grade)> + '_> {
-        self.qrels.judged(query)
-    }
-
-    fn grade(&self, query: &str, doc: &str) -> Option<Grade> {
-        self.qrels.grade(query, doc)
-    }
+    answer_from_qrels!();
 
     fn stratum(&self, query: &str, doc: &str) -> Option<&str> {
         self.strata.get(query)?.get(doc).map(String::as_str)

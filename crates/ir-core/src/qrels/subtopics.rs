@@ -65,17 +65,7 @@ impl SubtopicQrels {
 }
 
 impl Judgments for SubtopicQrels {
-    fn queries(&self) -> Box<dyn Iterator<Item = &str> + '_> {
-        self.qrels.queries()
-    }
-
-    fn judged(&self, query: &str) -> Box<dyn Iterator<Item = (&str, Grade)> + '_> {
-        self.qrels.judged(query)
-    }
-
-    fn grade(&self, query: &str, doc: &str) -> Option<Grade> {
-        self.qrels.grade(query, doc)
-    }
+    answer_from_qrels!();
 
     fn subtopics(&self, query: &str) -> Option<Box<dyn Iterator<Item = (&str, &str, Grade)> + '_>> {
         let docs = self.subtopics.get(query).into_iter().flatten();

@@ -5,10 +5,7 @@ use std::path::PathBuf;
 /// Error opening a saved index. Every variant names the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(
-    missing_docs,
-    reason = "the variants are documented, their fields are named"
-)]
+#[allow(missing_docs)]
 pub enum OpenIndexError {
     /// The file cannot be opened or read.
     #[error("{}: cannot read the index file", path.display())]

@@ -37,10 +37,10 @@ impl Fingerprint {
                 self.write_optional_str(text.id.as_deref());
                 self.write_str(&text.text);
                 match text.score {
-                    None => self.write_bytes(&[0]),
+                    None => self.0.write(&[0]),
                     Some(score) => {
-                        self.write_bytes(&[1]);
-                        self.write_bytes(&score.to_bits().to_le_bytes());
+                        self.0.write(&[1]);
+                        self.0.write(&score.to_bits().to_le_bytes());
                     }
                 }
             }
@@ -53,21 +53,17 @@ impl Fingerprint {
         self.0.finish()
     }
 
-    fn write_bytes(&mut self, bytes: &[u8]) {
-        self.0.write(bytes);
-    }
-
     fn write_len(&mut self, len: usize) {
-        self.write_bytes(&(len as u64).to_le_bytes());
+        self.0.write(&(len as u64).to_le_bytes());
     }
 
     fn write_str(&mut self, text: &str) {
         self.write_len(text.len());
-        self.write_bytes(text.as_bytes());
+        self.0.write(text.as_bytes());
     }
 
     fn write_optional_str(&mut self, text: Option<&str>) {
-        self.write_bytes(&[u8::from(text.is_some())]);
+        self.0.write(&[u8::from(text.is_some())]);
         if let Some(text) = text {
             self.write_str(text);
         }

@@ -316,18 +316,6 @@ impl MinedNegatives {
         let hard = self.hard.iter().map(|hit| hit.doc);
         hard.chain(self.random.iter().copied())
     }
-
-    /// Returns the number of negatives.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.hard.len() + self.random.len()
-    }
-
-    /// Returns whether there are no negatives.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use std::error::Error;
-use std::sync::Arc;
 
 use super::{Fingerprint, InvalidExample, TrainingExample};
+use crate::macros::forward;
 
 /// Training examples by index: a list in memory, or a file with an index of its lines.
 ///
@@ -76,25 +76,11 @@ impl TrainingSet for Vec<TrainingExample> {
     }
 }
 
-macro_rules! forward {
-    ($($pointer:ty),*) => {$(
-        impl<S: TrainingSet + ?Sized> TrainingSet for $pointer {
-            fn len(&self) -> usize {
-                (**self).len()
-            }
-
-            fn get(&self, index: usize) -> Result<TrainingExample, TrainingSetError> {
-                (**self).get(index)
-            }
-
-            fn fingerprint(&self) -> u64 {
-                (**self).fingerprint()
-            }
-        }
-    )*};
-}
-
-forward!(&S, Box<S>, Arc<S>);
+forward!(TrainingSet {
+    fn len(&self) -> usize;
+    fn get(&self, index: usize) -> Result<TrainingExample, TrainingSetError>;
+    fn fingerprint(&self) -> u64;
+});
 
 /// Error reading a training example. Examples are numbered from 0.
 #[derive(Debug, thiserror::Error)]

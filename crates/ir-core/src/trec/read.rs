@@ -257,7 +257,7 @@ fn header_hint(first: bool) -> &'static str {
     }
 }
 
-/// Parses a grade, with a warning unless it is an integer. Returns `None` for a skipped header line.
+/// Parses a grade, with a warning unless it is an integer. `None` for a skipped header line.
 #[inline]
 pub(super) fn parse_grade(
     text: &str,

@@ -46,29 +46,20 @@ pub fn split_run(path: impl AsRef<Path>, size: u64) -> io::Result<Vec<RunChunk>>
     if about.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    let mut chunks = vec![RunChunk {
-        path: path.to_owned(),
-        from: 0,
-        to: None,
-    }];
     let mut reader = BufReader::with_capacity(1 << 16, file);
+    let mut chunks = Vec::new();
     let mut from = 0_u64;
-    while let Some(at) = from.checked_add(size.max(1)).filter(|&at| at < about.len()) {
+    loop {
+        let at = from.checked_add(size.max(1)).filter(|&at| at < about.len());
         // Read errors are reported when the chunk is read.
-        let Ok(Some(cut)) = cut(&mut reader, at) else {
-            break;
-        };
-        if let Some(last) = chunks.last_mut() {
-            last.to = Some(cut);
+        let to = at.and_then(|at| cut(&mut reader, at).ok().flatten());
+        let path = path.to_owned();
+        chunks.push(RunChunk { path, from, to });
+        match to {
+            Some(to) => from = to,
+            None => return Ok(chunks),
         }
-        chunks.push(RunChunk {
-            path: path.to_owned(),
-            from: cut,
-            to: None,
-        });
-        from = cut;
     }
-    Ok(chunks)
 }
 
 /// Returns the offset of the first query that starts after `at`.

@@ -87,17 +87,7 @@ impl JudgmentGroups {
         self.queries.keys().map(String::as_str)
     }
 
-    /// Number of judged queries.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.queries.len()
-    }
-
-    /// Whether there are no judgments.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.queries.is_empty()
-    }
+    ir_core::query_count!();
 
     /// Evaluates a run. The values of a query are the means over its judgment groups.
     ///

@@ -82,17 +82,7 @@ impl Preferences {
         self.queries.keys().map(String::as_str)
     }
 
-    /// Number of judged queries.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.queries.len()
-    }
-
-    /// Whether there are no judgments.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.queries.is_empty()
-    }
+    ir_core::query_count!();
 }
 
 fn entry<'m, T: Default>(map: &'m mut BTreeMap<String, T>, key: &str) -> &'m mut T {

@@ -1,0 +1,59 @@
+//! Macros for repetitive implementations.
+
+/// Implements a trait for references, boxes and `Arc`s of its implementors, method by method.
+macro_rules! forward {
+    ($trait:ident $methods:tt) => {
+        forward!(&T, $trait $methods);
+        forward!(Box<T>, $trait $methods);
+        forward!(std::sync::Arc<T>, $trait $methods);
+    };
+    ($pointer:ty, $trait:ident {
+        $(type $associated:ident;)?
+        $(fn $name:ident(&self $(, $argument:ident: $type:ty)*) -> $result:ty;)*
+    }) => {
+        impl<T: $trait + ?Sized> $trait for $pointer {
+            $(type $associated = T::$associated;)?
+
+            $(fn $name(&self $(, $argument: $type)*) -> $result {
+                (**self).$name($($argument),*)
+            })*
+        }
+    };
+}
+pub(crate) use forward;
+
+/// Defines `len` and `is_empty` of a collection whose field `queries` is a map by query id.
+///
+/// For the crates of this workspace; not part of the public interface.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! query_count {
+    () => {
+        /// Returns the number of queries.
+        #[must_use]
+        pub fn len(&self) -> usize {
+            self.queries.len()
+        }
+
+        /// Returns whether there are no queries.
+        #[must_use]
+        pub fn is_empty(&self) -> bool {
+            self.queries.is_empty()
+        }
+    };
+}
+
+/// Defines methods that replace one field: `with_order: order, DocOrder;` sets the field `order`.
+///
+/// For the crates of this workspace; not part of the public interface.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! setters {
+    ($($name:ident: $field:ident, $type:ty);* $(;)?) => {$(
+        #[doc = concat!("Sets [`", stringify!($field), "`](Self::", stringify!($field), ").")]
+        #[must_use]
+        pub fn $name(self, $field: $type) -> Self {
+            Self { $field, ..self }
+        }
+    )*};
+}
