@@ -62,6 +62,25 @@ impl TrainingQueryKnnConfig {
         self
     }
 
+    /// Describes a document score in explanations.
+    pub(super) fn describe_score(&self) -> String {
+        use NeighborAggregation::{ExactTop, Nearest, Sum, WeightedVote};
+        let distance = match self.metric {
+            DistanceMetric::Euclidean => "squared Euclidean distance",
+            DistanceMetric::Cosine => "cosine distance",
+        };
+        let visited = "of the visited training queries";
+        match self.aggregation {
+            Nearest => format!("negated {distance} of the nearest training query"),
+            Sum => "sum of the similarities of all training queries".to_owned(),
+            WeightedVote { neighbors } => {
+                format!("sum of votes weighted by {distance}, relative to neighbor {neighbors}")
+            }
+            ExactTop if self.quirks.reversed_scores => format!("sum of the {distance} {visited}"),
+            ExactTop => format!("negated sum of the {distance} {visited}"),
+        }
+    }
+
     pub(super) fn validate(&self) -> Result<(), TrainingQueryKnnError> {
         let Self {
             aggregation,

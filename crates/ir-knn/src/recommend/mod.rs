@@ -20,7 +20,7 @@ pub use error::TrainingQueryKnnError;
 use votes::{Vote, compare, max_results, similarity, votes};
 
 use crate::matrix::MatrixError;
-use crate::neighbors::{DistanceMetric, DistanceScan, SparseRow};
+use crate::neighbors::{DistanceScan, SparseRow};
 use crate::vectorize::{TfidfConfig, TfidfVectorizer};
 
 /// Query with its relevant documents.
@@ -284,7 +284,7 @@ impl<E: Encoder> TrainingQueryKnn<E> {
         }
         let reversed = self.config.quirks.reversed_scores;
         let sign = if reversed { -1.0 } else { 1.0 };
-        let mut tree = Explanation::new(sign * score(&votes), self.describe());
+        let mut tree = Explanation::new(sign * score(&votes), self.config.describe_score());
         votes.sort_by(|a, b| compare(&distances, a.row, b.row));
         for Vote { row, value, .. } in votes {
             let TrainingQuery { id, text, .. } = &self.training.queries[row as usize];
@@ -293,30 +293,6 @@ impl<E: Encoder> TrainingQueryKnn<E> {
             tree = tree.with_detail(Explanation::new(sign * value as f32, description));
         }
         Ok(Some(tree))
-    }
-
-    fn describe(&self) -> String {
-        let distance = match self.config.metric {
-            DistanceMetric::Euclidean => "squared Euclidean distance",
-            DistanceMetric::Cosine => "cosine distance",
-        };
-        match self.config.aggregation {
-            NeighborAggregation::Nearest => {
-                format!("negated {distance} of the nearest training query")
-            }
-            NeighborAggregation::Sum => {
-                "sum of the similarities of all training queries".to_owned()
-            }
-            NeighborAggregation::WeightedVote { neighbors } => {
-                format!("sum of votes weighted by {distance}, relative to neighbor {neighbors}")
-            }
-            NeighborAggregation::ExactTop if self.config.quirks.reversed_scores => {
-                format!("sum of the {distance} of the visited training queries")
-            }
-            NeighborAggregation::ExactTop => {
-                format!("negated sum of the {distance} of the visited training queries")
-            }
-        }
     }
 
     fn encode_queries(&self, texts: &[&str]) -> Result<Vec<SparseRow>, SearchError> {
