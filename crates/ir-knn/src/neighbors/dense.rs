@@ -36,7 +36,7 @@ pub(super) fn nearest(
                 let fold = folds.map(|folds| folds.train[train_row]);
                 let pairs = products.iter().zip(&test_squares[first..]).zip(&mut best);
                 for (row, ((&product, &test_square), best)) in pairs.enumerate() {
-                    let distance = metric.from_product(product, test_square, train_square);
+                    let distance = metric.distance(product, test_square, train_square);
                     if distance < best.worst
                         && folds.is_none_or(|folds| Some(folds.test[first + row]) != fold)
                     {

@@ -30,7 +30,7 @@ impl DistanceMetric {
     /// Distance of two rows, from their inner product and squared lengths; those of the cosine
     /// distance are 1.
     #[inline]
-    fn from_product(self, product: f64, one: f64, other: f64) -> f64 {
+    fn distance(self, product: f64, one: f64, other: f64) -> f64 {
         match self {
             Self::Cosine => (1.0 - product).clamp(0.0, 2.0),
             // Rounding may yield a negative number.

@@ -249,7 +249,7 @@ impl SparseSearch<'_> {
             let other = candidate.row as usize;
             let product = self.train.dot(other, dense);
             let other_square = self.train.squares[other];
-            let distance = self.metric.from_product(product, square, other_square);
+            let distance = self.metric.distance(product, square, other_square);
             state.best.offer(self.train.row(other), distance);
             if state.best.worst < f64::INFINITY {
                 let half = (square - self.metric.unit() * state.best.worst) / 2.0;

@@ -150,7 +150,8 @@ pub(super) struct QuantizedQuery {
     /// The scale t, or NaN if it is out of range, so that no row is screened out.
     scale: f64,
     squared_norm: f64,
-    screen: ScreenQuery,
+    /// Terms of the bound. The threshold is NaN: every row passes.
+    pub(super) screen: ScreenQuery,
 }
 
 impl QuantizedQuery {
@@ -195,10 +196,6 @@ impl QuantizedQuery {
             squared_norm,
             screen,
         }
-    }
-
-    pub(super) const fn screen(&self) -> ScreenQuery {
-        self.screen
     }
 
     /// Threshold that the bound of a row must exceed for its score to exceed `score`.
@@ -297,7 +294,7 @@ mod tests {
                         if !score.is_finite() {
                             continue;
                         }
-                        let mut screen = quantized.screen();
+                        let mut screen = quantized.screen;
                         screen.threshold = quantized.threshold(similarity, score.next_down());
                         let mut passed = [0; MAX_QUERIES];
                         cpu.screen(codes, stats, &query_codes, &[screen], &mut passed);
@@ -329,7 +326,7 @@ mod tests {
                 .map(|row| similarity.score(cpu, &wide, row))
                 .collect();
             scores.sort_by(f32::total_cmp);
-            let mut screen = quantized.screen();
+            let mut screen = quantized.screen;
             screen.threshold = quantized.threshold(similarity, scores[scores.len() - 11]);
             let mut count = 0;
             for tile in 0..20 {

@@ -243,7 +243,7 @@ impl ScreenBatch {
         Self {
             queries: at.to_vec(),
             codes: QuantizedQuery::interleave(quantized.clone()),
-            screens: quantized.map(QuantizedQuery::screen).collect(),
+            screens: quantized.map(|query| query.screen).collect(),
         }
     }
 }

@@ -103,13 +103,6 @@ fn normalization(similarity: VectorSimilarity, vector: &[f32]) -> f64 {
     }
 }
 
-/// Scale and bias of a quantized vector.
-struct CodeStats {
-    scale: f64,
-    /// −‖y‖²/2 or ⟨m, y⟩.
-    bias: f64,
-}
-
 /// Quantizer with reusable buffers.
 struct NodeEncoder<'a> {
     cpu: Cpu,
@@ -130,8 +123,9 @@ impl<'a> NodeEncoder<'a> {
         }
     }
 
-    /// Writes the codes of a vector, with 128 added, and returns scale and bias.
-    fn encode(&mut self, vector: &[f32], subtract_centroid: bool, codes: &mut [u8]) -> CodeStats {
+    /// Writes the codes of a vector, with 128 added, and returns its scale and its bias: −‖y‖²/2 or
+    /// ⟨m, y⟩.
+    fn encode(&mut self, vector: &[f32], subtract_centroid: bool, codes: &mut [u8]) -> (f64, f64) {
         let factor = normalization(self.similarity, vector);
         let mut largest = 0.0_f64;
         for ((wide, &value), &center) in self.wide.iter_mut().zip(vector).zip(self.centroid) {
@@ -150,10 +144,7 @@ impl<'a> NodeEncoder<'a> {
             VectorSimilarity::InnerProduct => self.cpu.dot(&self.wide, self.centroid),
             _ => -self.wide.iter().map(|y| y * y).sum::<f64>() / 2.0,
         };
-        CodeStats {
-            scale: largest * f64::from(quantized.scale),
-            bias,
-        }
+        (largest * f64::from(quantized.scale), bias)
     }
 }
 
@@ -169,7 +160,7 @@ pub(super) fn encode_nodes<'r>(
     let size = record_size(dim);
     let mut records = AlignedBytes::zeros(count * size);
     huge_pages::advise(records.as_ref());
-    let stats: Vec<CodeStats> = records
+    let stats: Vec<(f64, f64)> = records
         .as_mut()
         .par_chunks_mut(size)
         .enumerate()
@@ -180,11 +171,11 @@ pub(super) fn encode_nodes<'r>(
         .collect();
     let largest = stats
         .iter()
-        .fold(0.0, |largest, stats| stats.scale.max(largest));
+        .fold(0.0, |largest, &(scale, _)| scale.max(largest));
     let largest = if largest > 0.0 { largest } else { 1.0 };
-    for (record, stats) in records.as_mut().chunks_exact_mut(size).zip(stats) {
-        let scale = (stats.scale / largest) as f32;
-        let bias = (stats.bias / largest / largest) as f32;
+    for (record, (scale, bias)) in records.as_mut().chunks_exact_mut(size).zip(stats) {
+        let scale = (scale / largest) as f32;
+        let bias = (bias / largest / largest) as f32;
         let bias = bias.clamp(f32::MIN, f32::MAX);
         record[size - TRAILER..size - 4].copy_from_slice(&scale.to_le_bytes());
         record[size - 4..].copy_from_slice(&bias.to_le_bytes());
@@ -222,9 +213,9 @@ impl<'a> NodeCodes<'a> {
         let subtract_centroid = self.similarity != VectorSimilarity::InnerProduct;
         let mut codes = vec![0; self.centroid.len()];
         let mut encoder = NodeEncoder::new(self.cpu, self.similarity, self.centroid);
-        let stats = encoder.encode(vector, subtract_centroid, &mut codes);
+        let (scale, _) = encoder.encode(vector, subtract_centroid, &mut codes);
         let bias = if subtract_centroid {
-            bias_factor(stats.scale / self.step)
+            bias_factor(scale / self.step)
         } else {
             0.0
         };

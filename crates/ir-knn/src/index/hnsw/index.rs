@@ -198,9 +198,7 @@ impl HnswIndex {
 
     /// Opens a saved index by mapping it into memory, without copying vectors or graph. Verifies
     /// all checksums; [`HnswIndex::open_with`] can skip those of large sections.
-    ///
-    /// The file must not be modified in place while it is open. Saving an index to the same path is
-    /// safe: it replaces the file.
+    /// The file must not be modified in place while it is open.
     ///
     /// # Errors
     /// If the file cannot be read, is of another format or version, or is damaged.
