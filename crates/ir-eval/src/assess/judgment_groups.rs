@@ -122,7 +122,6 @@ impl JudgmentGroups {
         Ok(report)
     }
 
-    /// Number of judgment groups of a query.
     fn group_count(&self, query: &str) -> usize {
         self.queries.get(query).map_or(0, BTreeMap::len)
     }

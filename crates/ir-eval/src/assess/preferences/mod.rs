@@ -72,9 +72,10 @@ impl Preferences {
         doc: impl Into<String>,
         level: f64,
     ) {
-        let groups = entry(&mut self.queries, query);
-        let subgroups = entry(groups, group);
-        entry(subgroups, subgroup).push((doc.into(), level));
+        let groups = self.queries.entry(query.to_owned()).or_default();
+        let subgroups = groups.entry(group.to_owned()).or_default();
+        let members = subgroups.entry(subgroup.to_owned()).or_default();
+        members.push((doc.into(), level));
     }
 
     /// Ids of the judged queries, in ascending byte order.
@@ -83,13 +84,6 @@ impl Preferences {
     }
 
     ir_core::query_count!();
-}
-
-fn entry<'m, T: Default>(map: &'m mut BTreeMap<String, T>, key: &str) -> &'m mut T {
-    if !map.contains_key(key) {
-        map.insert(key.to_owned(), T::default());
-    }
-    map.entry(key.to_owned()).or_default()
 }
 
 /// Error reading preference judgments or evaluating a run by them.
