@@ -10,11 +10,8 @@
 //! ```
 //! Without the real collection, synthetic documents of the same shape are generated from a seed.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
+#![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
 mod ours;
 mod peer_tantivy;
@@ -48,7 +45,7 @@ const ENGINES: [&str; 2] = ["ir-bm25", "tantivy"];
 
 fn main() -> Result<()> {
     // The last two options are for the child processes.
-    let options = Options::parse(&["--documents", "--engine", "--threads"])?;
+    let options = Options::parse("--documents --engine --threads")?;
     let limit: u64 = options.number("--documents", u64::MAX)?;
     if let Some(engine) = options.value("--engine") {
         return child(engine, options.number("--threads", 1)?, limit);

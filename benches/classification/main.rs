@@ -14,11 +14,8 @@
 //! `--papers 1` uses the labeled ICLR papers only, with TF-IDF fitted on all abstracts, as in the
 //! ICLR benchmark. Without `IR_SKLEARN_PYTHON`, only ir-knn is result.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
+#![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
 mod collection;
 mod peer_sklearn;
@@ -33,7 +30,7 @@ use ir_knn::{Classes, KnnClassifier, TfWeighting, TfidfConfig, TfidfVectorizer};
 use peer_sklearn::{RoundResult, Sklearn};
 
 fn main() -> Result<()> {
-    let options = Options::parse(&["--rounds", "--papers"])?;
+    let options = Options::parse("--rounds --papers")?;
     let rounds: usize = options.number("--rounds", 5)?;
     let collection = Collection::open(options.number("--papers", 0)? > 0)?;
     println!(

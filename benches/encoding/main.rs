@@ -16,11 +16,8 @@
 //! gradient caching. Without `IR_DENSE_PYTHON`, only ir-dense is timed. Backends other than `cpu`
 //! need their feature: `--features tch`.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
+#![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
 use std::env;
 use std::fs;
@@ -36,14 +33,7 @@ use ir_dense::train::{Trainer, TrainingConfig};
 use ir_dense::{Backend, BiEncoder, EncoderConfig};
 
 fn main() -> Result<()> {
-    let options = Options::parse(&[
-        "--texts",
-        "--batch",
-        "--mini-batch",
-        "--threads",
-        "--rounds",
-        "--backend",
-    ])?;
+    let options = Options::parse("--texts --batch --mini-batch --threads --rounds --backend")?;
     let backend: Backend = options.value("--backend").unwrap_or("cpu").parse()?;
     let threads: usize = options.number("--threads", 1)?;
     let rounds: usize = options.number("--rounds", 3)?;

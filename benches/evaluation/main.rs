@@ -18,11 +18,8 @@
 //! 10000` for the comparison, `--max-topics 100000` for the largest size (3.7 GB of disk),
 //! `--documents 1000`, `--judged 50`, `--rounds 3`.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
+#![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
 mod files;
 mod tools;
@@ -33,13 +30,7 @@ use files::{Files, Shape};
 use tools::{Cost, Tool};
 
 fn main() -> Result<()> {
-    let options = Options::parse(&[
-        "--topics",
-        "--max-topics",
-        "--documents",
-        "--judged",
-        "--rounds",
-    ])?;
+    let options = Options::parse("--topics --max-topics --documents --judged --rounds")?;
     let shape = Shape {
         documents: options.number("--documents", 1000)?,
         judged: options.number("--judged", 50)?,

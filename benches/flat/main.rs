@@ -17,11 +17,8 @@
 //!
 //! Without `IR_FAISS_PYTHON`, only ir-knn is timed.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
+#![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
 mod memory;
 mod peer_faiss;
@@ -40,16 +37,9 @@ const SINGLES: usize = 30;
 
 fn main() -> Result<()> {
     // The last two options are for the child processes.
-    let options = Options::parse(&[
-        "--vectors",
-        "--dim",
-        "--queries",
-        "--rounds",
-        "--common",
-        "--memory",
-        "--memory-of",
-        "--folder",
-    ])?;
+    let options = Options::parse(
+        "--vectors --dim --queries --rounds --common --memory --memory-of --folder",
+    )?;
     if let Some(contents) = options.value("--memory-of") {
         let folder = options.value("--folder").context("--folder")?;
         return memory::child(contents, Path::new(folder));

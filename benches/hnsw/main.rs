@@ -21,11 +21,8 @@
 //!
 //! Without `IR_PEERS_PYTHON`, only ir-knn is measured.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
+#![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
 mod peer;
 
@@ -48,17 +45,9 @@ const TARGET_RECALL: f64 = 0.95;
 const FILTERED_EF_SEARCH: usize = 64;
 
 fn main() -> Result<()> {
-    let options = Options::parse(&[
-        "--data",
-        "--vectors",
-        "--dim",
-        "--queries",
-        "--rounds",
-        "--m",
-        "--ef-construction",
-        "--latent",
-        "--peers",
-    ])?;
+    let options = Options::parse(
+        "--data --vectors --dim --queries --rounds --m --ef-construction --latent --peers",
+    )?;
     let count: usize = options.number("--vectors", 100_000)?;
     let dim: usize = options.number("--dim", 384)?;
     let query_count: usize = options.number("--queries", 1000)?;

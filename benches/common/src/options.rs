@@ -11,17 +11,17 @@ use anyhow::{Result, anyhow, bail};
 pub struct Options(Vec<(String, String)>);
 
 impl Options {
-    /// Parses the program's arguments.
+    /// Parses the program's arguments. `names` are separated by blanks.
     ///
     /// # Errors
     /// If an option is not in `names` or has no value.
-    pub fn parse(names: &[&str]) -> Result<Self> {
+    pub fn parse(names: &str) -> Result<Self> {
         // cargo appends `--bench`.
         let mut words = env::args().skip(1).filter(|word| word != "--bench");
         let mut options = Vec::new();
         while let Some(name) = words.next() {
-            if !names.contains(&name.as_str()) {
-                bail!("expected one of {}, found {name:?}", names.join(" "));
+            if !names.split_whitespace().any(|known| known == name) {
+                bail!("expected one of {names}, found {name:?}");
             }
             let value = words
                 .next()

@@ -3,11 +3,8 @@
 //! `cargo run --release -p compare-systems -- [COLLECTION] [PLOT.svg]`; the default is the bundled
 //! collection without a plot.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
+#![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
 use std::env;
 use std::io::Write as _;

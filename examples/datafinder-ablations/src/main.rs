@@ -5,11 +5,8 @@
 //! and vectors are stored in `target/datafinder-ablations` or the folder `IR_WORK`; an interrupted
 //! run resumes.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
+#![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
 mod experiment;
 mod models;

@@ -4,11 +4,8 @@
 //! `cargo run --release -p embedding-benchmark -- [FOLDER]`; with a folder, the maps are plotted
 //! there. Runs on the bundled collection, or on the real files if they are in `IR_DATA`.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
+#![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
 mod data;
 mod map;

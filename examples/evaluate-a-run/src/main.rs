@@ -3,11 +3,8 @@
 //! `cargo run --release -p evaluate-a-run -- QRELS RUN`; without arguments it evaluates a BM25 run
 //! on the bundled collection.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
+#![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
 use std::env;
 

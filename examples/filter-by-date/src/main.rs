@@ -1,10 +1,6 @@
 //! Filters inside the search, and why post-filtering returns too few documents.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 use anyhow::Result;
 use ir_bm25::{Bm25, Index, IndexConfig, StoredFields};

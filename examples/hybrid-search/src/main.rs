@@ -4,11 +4,7 @@
 //! `IR_MODEL` names the folder of an encoder; without it, the vectors come from latent semantic
 //! indexing fitted to the collection.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 use std::env;
 

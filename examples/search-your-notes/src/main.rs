@@ -3,11 +3,7 @@
 //! `cargo run --release -p search-your-notes -- FOLDER WORDS...`; the default folder is the crates'
 //! documentation.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};

@@ -6,11 +6,8 @@
 //! it is in `IR_DATA`, otherwise in seconds on the bundled collection. FOLDER receives the trained
 //! encoder; checkpoints beside it allow an interrupted training to resume.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
+#![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
 mod results;
 mod systems;

@@ -1,10 +1,6 @@
 //! A custom retriever in thirty lines, evaluated beside BM25.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 use std::collections::HashSet;
 
