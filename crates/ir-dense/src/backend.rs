@@ -114,12 +114,9 @@ impl Backend {
 impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cpu => f.write_str("cpu"),
-            Self::Tch => f.write_str("tch"),
             Self::TchCuda(index) => write!(f, "tch-cuda:{index}"),
-            Self::Wgpu => f.write_str("wgpu"),
-            Self::Vulkan => f.write_str("vulkan"),
             Self::Cuda(index) => write!(f, "cuda:{index}"),
+            _ => f.write_str(self.feature().unwrap_or("cpu")),
         }
     }
 }

@@ -121,7 +121,6 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// [`ModelError::Setting`].
     pub(crate) fn setting(
         path: &Path,
         field: impl Into<String>,
@@ -136,7 +135,6 @@ impl ModelError {
         }
     }
 
-    /// [`ModelError::Write`] for a path.
     pub(crate) fn write(path: &Path) -> impl Fn(io::Error) -> Self {
         let path: PathBuf = path.into();
         move |source| Self::Write {

@@ -327,7 +327,10 @@ fn unreachable_hub_and_invalid_names() {
     let error = ModelCache::new(file.path())
         .fetch_from(&hub(&server), "org/tiny", &mut NoProgress)
         .unwrap_err();
-    assert!(matches!(error, HubError::Write { .. }), "{error}");
+    assert!(
+        matches!(error, HubError::Download(DownloadError::Write { .. })),
+        "{error}"
+    );
 }
 
 #[test]

@@ -11,13 +11,8 @@ type Rows = Vec<Vec<f64>>;
 
 /// Pseudo-random numbers between -1 and 1.
 fn rows(rows: usize, columns: usize, seed: u64) -> Rows {
-    let mut state = seed;
-    let mut next = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as f64 / 2_147_483_648.0 - 1.0
-    };
+    let mut random = ir_core::SplitMix64::new(seed, 0);
+    let mut next = || random.next_u64() as f64 / 2_f64.powi(63) - 1.0;
     (0..rows)
         .map(|_| (0..columns).map(|_| next() * 0.9).collect())
         .collect()

@@ -164,23 +164,25 @@ fn errors_leave_no_files() {
         assert!(!path.exists());
         error.to_string()
     };
-    let change = |change: fn(&mut RandomModel)| {
+    let cases: [(fn(&mut RandomModel), &str); 3] = [
+        (
+            |m| m.heads = 5,
+            "heads is 5, expected a divisor of hidden_size",
+        ),
+        (
+            |m| m.hidden_size = 0,
+            "hidden_size is 0, expected 1 or more",
+        ),
+        (
+            |m| m.max_positions = 2,
+            "max_positions is 2, expected 3 or more: two special tokens and one more",
+        ),
+    ];
+    for (change, expected) in cases {
         let mut model = small();
         change(&mut model);
-        said(&model, &texts())
-    };
-    assert_eq!(
-        change(|m| m.heads = 5),
-        "heads is 5, expected a divisor of hidden_size"
-    );
-    assert_eq!(
-        change(|m| m.hidden_size = 0),
-        "hidden_size is 0, expected 1 or more"
-    );
-    assert_eq!(
-        change(|m| m.max_positions = 2),
-        "max_positions is 2, expected 3 or more: two special tokens and one more"
-    );
+        assert_eq!(said(&model, &texts()), expected);
+    }
     assert_eq!(
         said(&small().with_vocab_size(6), &["ab ab"]),
         "vocab_size is 6, and these alone are 8, expected room for the special tokens and the \

@@ -34,7 +34,6 @@ pub struct BiEncoder {
     similarity: Option<SimilarityFunction>,
 }
 
-/// Encoder of one side.
 #[derive(Debug, Clone)]
 struct SideEncoder {
     tower: Arc<Tower>,
@@ -157,10 +156,7 @@ impl BiEncoder {
     }
 
     fn side(&self, side: Side) -> &SideEncoder {
-        match side {
-            Side::Query => &self.query,
-            Side::Document => &self.document,
-        }
+        [&self.query, &self.document][side as usize]
     }
 
     /// Configuration of the encoder.

@@ -64,10 +64,11 @@ impl Default for EncoderConfig {
 }
 
 impl EncoderConfig {
-    /// Sets the compute backend.
-    pub const fn with_backend(mut self, backend: Backend) -> Self {
-        self.backend = backend;
-        self
+    ir_core::setters! {
+        with_backend: backend, Backend;
+        with_query: query, SideConfig;
+        with_document: document, SideConfig;
+        with_batch_tokens: batch_tokens, usize;
     }
 
     /// Overrides the folder's pooling.
@@ -82,18 +83,6 @@ impl EncoderConfig {
         self
     }
 
-    /// Sets the configuration of the query side.
-    pub fn with_query(mut self, side: SideConfig) -> Self {
-        self.query = side;
-        self
-    }
-
-    /// Sets the configuration of the document side.
-    pub fn with_document(mut self, side: SideConfig) -> Self {
-        self.document = side;
-        self
-    }
-
     /// Sets the maximum sequence length of both sides.
     pub const fn with_max_tokens(mut self, limit: usize) -> Self {
         self.query.max_tokens = Some(limit);
@@ -101,17 +90,8 @@ impl EncoderConfig {
         self
     }
 
-    /// Sets the token budget of a batch.
-    pub const fn with_batch_tokens(mut self, tokens: usize) -> Self {
-        self.batch_tokens = tokens;
-        self
-    }
-
     pub(crate) fn side(&self, side: Side) -> &SideConfig {
-        match side {
-            Side::Query => &self.query,
-            Side::Document => &self.document,
-        }
+        [&self.query, &self.document][side as usize]
     }
 }
 

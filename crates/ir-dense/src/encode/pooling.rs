@@ -4,6 +4,7 @@ use burn::tensor::{Bool, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::TokenBatch;
+use crate::transformer::concatenate;
 
 /// Pooling: how the vectors of a text's tokens are reduced to one vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -35,10 +36,7 @@ impl Pooling {
             let rows: Tensor<3> = rows.reshape([block.texts, block.length, dim]);
             pooled.push(self.pool_block(rows, padding.clone()));
         }
-        match pooled.len() {
-            1 => pooled.remove(0),
-            _ => Tensor::cat(pooled, 0),
-        }
+        concatenate(pooled)
     }
 
     /// Pools texts of equal length, `[texts, length, dim]`.

@@ -48,7 +48,6 @@ impl BiEncoder {
         })
     }
 
-    /// Writes the tower of some sides.
     fn write(&self, tower: &Tower, sides: &[Side], folder: &Path) -> Result<(), ModelError> {
         create_folder(folder)?;
         for name in TOKENIZER_FILES {
@@ -74,7 +73,7 @@ impl BiEncoder {
         };
         let limits = [Side::Query, Side::Document].map(limit);
         if sides.len() == 2 && limits[0] != limits[1] {
-            LengthLimits::new(limits).write(folder)?;
+            LengthLimits::write(folder, limits)?;
         }
         let prompt = |side| {
             let prefix = self.config().side(side).prefix.as_deref();
@@ -88,9 +87,8 @@ impl BiEncoder {
             pooling: tower.pooling,
             normalize: tower.normalize,
             max_tokens: sides.iter().map(|&side| limit(side)).max(),
-            lowercase: tower.tokenizer.lowercase(),
-            query_prompt: prompt(Side::Query),
-            document_prompt: prompt(Side::Document),
+            lowercase: tower.tokenizer.lowercase,
+            prompts: [Side::Query, Side::Document].map(prompt),
             similarity: self.similarity(),
         };
         config.write(folder, tower.model.config().hidden_size)?;

@@ -16,29 +16,27 @@ pub(crate) struct SentenceTransformersConfig {
     pub(crate) normalize: bool,
     pub(crate) max_tokens: Option<usize>,
     pub(crate) lowercase: bool,
-    pub(crate) query_prompt: String,
-    pub(crate) document_prompt: String,
+    /// Prompts of queries and of documents; empty for none.
+    pub(crate) prompts: [String; 2],
     pub(crate) similarity: Option<SimilarityFunction>,
 }
 
 /// Maximum lengths of both sides, `ir_dense.json`: sentence-transformers has only one. Written if
 /// they differ.
-#[derive(serde::Serialize, serde::Deserialize, Debug, Clone, PartialEq, Eq)]
+#[derive(serde::Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LengthLimits {
-    /// Version of the format.
-    version: u32,
+    #[serde(rename = "version")]
+    _version: u32,
     #[serde(default)]
     pub(crate) query: SideLimit,
     #[serde(default)]
     pub(crate) document: SideLimit,
 }
 
-/// Maximum length of a side.
-#[derive(serde::Serialize, serde::Deserialize, Debug, Clone, Default, PartialEq, Eq)]
+#[derive(serde::Deserialize, Debug, Default)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SideLimit {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_tokens: Option<usize>,
 }
 
@@ -46,19 +44,12 @@ impl LengthLimits {
     pub(crate) const FILE_NAME: &str = "ir_dense.json";
     const VERSION: u32 = 1;
 
-    pub(crate) fn new([query, document]: [usize; 2]) -> Self {
-        let side = |limit| SideLimit {
-            max_tokens: Some(limit),
-        };
-        Self {
-            version: Self::VERSION,
-            query: side(query),
-            document: side(document),
-        }
-    }
-
-    pub(crate) fn write(&self, folder: &Path) -> Result<(), ModelError> {
-        let value = serde_json::to_value(self).unwrap_or_default();
+    pub(crate) fn write(folder: &Path, [query, document]: [usize; 2]) -> Result<(), ModelError> {
+        let value = json!({
+            "version": Self::VERSION,
+            "query": {"max_tokens": query},
+            "document": {"max_tokens": document},
+        });
         write_json(&folder.join(Self::FILE_NAME), &value)
     }
 
@@ -148,14 +139,11 @@ impl SentenceTransformersConfig {
             "do_lower_case": self.lowercase,
         });
         write_json(&folder.join("sentence_bert_config.json"), &limits)?;
-        let prompts: Map<String, Value> = [
-            ("query", &self.query_prompt),
-            ("document", &self.document_prompt),
-        ]
-        .into_iter()
-        .filter(|(_, prompt)| !prompt.is_empty())
-        .map(|(side, prompt)| (side.into(), prompt.as_str().into()))
-        .collect();
+        let prompts = ["query", "document"].into_iter().zip(&self.prompts);
+        let prompts: Map<String, Value> = prompts
+            .filter(|(_, prompt)| !prompt.is_empty())
+            .map(|(side, prompt)| (side.into(), prompt.as_str().into()))
+            .collect();
         let similarity = self.similarity.map(SimilarityFunction::name);
         let prompts = json!({
             "prompts": prompts, "default_prompt_name": null, "similarity_fn_name": similarity,
@@ -173,14 +161,13 @@ impl SentenceTransformersConfig {
         let path = folder.join("config_sentence_transformers.json");
         let prompts: PromptConfig = read_json(&path)?.unwrap_or_default();
         let similarity = prompts.similarity(&path)?;
-        let (query_prompt, document_prompt) = prompts.side_prompts(&path)?;
+        let prompts = prompts.side_prompts(&path)?;
         let mut config = Self {
             pooling: Pooling::Mean,
             normalize: false,
             max_tokens: limits.max_seq_length,
             lowercase: limits.do_lower_case,
-            query_prompt,
-            document_prompt,
+            prompts,
             similarity,
         };
         let path = folder.join("modules.json");
@@ -226,7 +213,8 @@ impl PromptConfig {
         }
     }
 
-    fn side_prompts(&self, path: &Path) -> Result<(String, String), ModelError> {
+    /// Prompts of queries and of documents.
+    fn side_prompts(&self, path: &Path) -> Result<[String; 2], ModelError> {
         let prompts = &self.prompts;
         let default = match &self.default_prompt_name {
             None => None,
@@ -243,11 +231,10 @@ impl PromptConfig {
             let named = names.iter().find_map(|&name| prompts.get(name));
             named.or(default).cloned().unwrap_or_default()
         };
-        Ok((first(&["query"]), first(&["document", "passage", "corpus"])))
+        Ok([first(&["query"]), first(&["document", "passage", "corpus"])])
     }
 }
 
-/// Reads the configuration of a pooling module.
 fn read_pooling(path: &Path) -> Result<Pooling, ModelError> {
     let config: Map<String, Value> = read_json(path)?.ok_or_else(|| ModelError::MissingFile {
         folder: path.parent().unwrap_or(path).into(),

@@ -18,9 +18,10 @@ pub struct ModelTokenizer {
     /// Special tokens before and after the tokens of a text: `[CLS]` and `[SEP]`.
     special: [Vec<u32>; 2],
     padding: u32,
-    lowercase: bool,
+    /// Whether texts are lowercased before tokenization.
+    pub(crate) lowercase: bool,
     /// `model_max_length` of `tokenizer_config.json`.
-    model_max_length: Option<usize>,
+    pub(crate) model_max_length: Option<usize>,
 }
 
 /// Values of `tokenizer_config.json` and `special_tokens_map.json`.
@@ -65,19 +66,11 @@ impl ModelTokenizer {
             ));
         }
         settings.apply(&mut json)?;
-        let model_max_length = settings.model_max_length()?;
-        let tokenizer = Self::new(path, &json, &settings)?;
-        Ok(Self {
-            model_max_length,
-            ..tokenizer
-        })
+        Self::new(path, &json, &settings)
     }
 
-    fn new(
-        path: PathBuf,
-        json: &Value,
-        settings: &TokenizerSettings,
-    ) -> Result<Self, TokenizerError> {
+    fn new(path: PathBuf, json: &Value, settings: &TokenizerSettings) -> Result<Self, ModelError> {
+        let model_max_length = settings.model_max_length()?;
         let read = |source| TokenizerError::Read {
             path: path.clone(),
             source,
@@ -99,20 +92,10 @@ impl ModelTokenizer {
             special,
             padding: padding.unwrap_or(0),
             lowercase: false,
-            model_max_length: None,
+            model_max_length,
             tokenizer,
             path,
         })
-    }
-
-    /// Sets whether texts are lowercased before tokenization.
-    pub(crate) fn with_lowercase(mut self, lowercase: bool) -> Self {
-        self.lowercase = lowercase;
-        self
-    }
-
-    pub(crate) fn lowercase(&self) -> bool {
-        self.lowercase
     }
 
     /// Returns the token ids of a text with special tokens, truncated to `limit` tokens. White
@@ -146,10 +129,6 @@ impl ModelTokenizer {
     pub(crate) fn min_tokens(&self) -> usize {
         let [before, after] = &self.special;
         before.len() + after.len() + 1
-    }
-
-    pub(crate) fn model_max_length(&self) -> Option<usize> {
-        self.model_max_length
     }
 
     /// Id of the padding token.

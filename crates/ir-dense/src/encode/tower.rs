@@ -15,7 +15,6 @@ use crate::{ModelError, SimilarityFunction, TokenBatch, Transformer, Transformer
 /// Encoder of one side: tokenizer, transformer and pooling of a model folder.
 #[derive(Debug, Clone)]
 pub struct Tower {
-    /// Folder of the model.
     pub(crate) folder: PathBuf,
     /// Transformer with the weights.
     pub model: Transformer,
@@ -31,8 +30,8 @@ pub struct Tower {
     pub similarity: Option<SimilarityFunction>,
     /// Maximum sequence lengths of queries and of documents in `ir_dense.json`.
     side_limits: [Option<usize>; 2],
-    query_prompt: String,
-    document_prompt: String,
+    /// Prompts of queries and of documents.
+    prompts: [String; 2],
 }
 
 impl Tower {
@@ -45,7 +44,8 @@ impl Tower {
         let device = config.backend.device()?;
         let shape = TransformerConfig::read(folder)?;
         let files = SentenceTransformersConfig::read(folder)?;
-        let tokenizer = ModelTokenizer::open(folder)?.with_lowercase(files.lowercase);
+        let mut tokenizer = ModelTokenizer::open(folder)?;
+        tokenizer.lowercase = files.lowercase;
         tokenizer.check_vocabulary(shape.vocab_size)?;
         let max_tokens = max_tokens(folder, &shape, &files, &tokenizer)?;
         let side_limits = side_limits(folder, &shape, &tokenizer)?;
@@ -65,28 +65,19 @@ impl Tower {
             max_tokens,
             side_limits,
             similarity: files.similarity,
-            query_prompt: files.query_prompt,
-            document_prompt: files.document_prompt,
+            prompts: files.prompts,
             tokenizer,
         })
     }
 
     /// Returns the prompt of a side according to the folder.
     pub fn prompt(&self, side: Side) -> &str {
-        match side {
-            Side::Query => &self.query_prompt,
-            Side::Document => &self.document_prompt,
-        }
+        &self.prompts[side as usize]
     }
 
     /// Returns the maximum sequence length of a side according to the folder.
     pub fn max_tokens_of(&self, side: Side) -> usize {
-        let [query, document] = self.side_limits;
-        let limit = match side {
-            Side::Query => query,
-            Side::Document => document,
-        };
-        limit.unwrap_or(self.max_tokens)
+        self.side_limits[side as usize].unwrap_or(self.max_tokens)
     }
 
     /// Returns one vector per text, differentiable on a device with automatic differentiation.
@@ -144,16 +135,15 @@ fn max_tokens(
     files: &SentenceTransformersConfig,
     tokenizer: &ModelTokenizer,
 ) -> Result<usize, ModelError> {
-    let positions = shape.max_tokens();
-    if let Some(limit) = files.max_tokens {
-        let path = folder.join("sentence_bert_config.json");
-        check_room(&path, "max_seq_length", limit, tokenizer)?;
-        return Ok(limit.min(positions));
-    }
-    let limit = tokenizer.model_max_length().unwrap_or(usize::MAX);
-    let path = folder.join("tokenizer_config.json");
-    check_room(&path, "model_max_length", limit, tokenizer)?;
-    Ok(limit.min(positions))
+    let (file, field, limit) = match files.max_tokens {
+        Some(limit) => ("sentence_bert_config.json", "max_seq_length", limit),
+        None => {
+            let limit = tokenizer.model_max_length.unwrap_or(usize::MAX);
+            ("tokenizer_config.json", "model_max_length", limit)
+        }
+    };
+    check_room(&folder.join(file), field, limit, tokenizer)?;
+    Ok(limit.min(shape.max_tokens()))
 }
 
 /// Maximum sequence lengths of queries and documents in `ir_dense.json`.

@@ -1,6 +1,5 @@
 //! Access to a hub: endpoint, token, URLs and error codes.
 
-use std::fmt;
 use std::time::Duration;
 
 use ir_fetch::{DownloadError, HttpClient};
@@ -9,24 +8,13 @@ use super::{HubError, ModelReference};
 use crate::ModelError;
 
 /// The Hugging Face hub or a mirror with the same API.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Hub {
     endpoint: String,
-    token: Option<String>,
+    client: HttpClient,
+    /// Whether the client sends a token.
+    has_token: bool,
     pub(super) offline: bool,
-    attempts: u32,
-    backoff: Duration,
-}
-
-impl fmt::Debug for Hub {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The token is a secret.
-        let token = self.token.as_ref().map(|_| "…");
-        f.debug_struct("Hub")
-            .field("endpoint", &self.endpoint)
-            .field("token", &token)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Hub {
@@ -38,7 +26,9 @@ impl Hub {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let endpoint = variable("HF_ENDPOINT");
         let mut hub = Self::new(endpoint.as_deref().unwrap_or("https://huggingface.co"));
-        hub.token = variable("HF_TOKEN").map(|token| token.trim().to_owned());
+        if let Some(token) = variable("HF_TOKEN") {
+            hub = hub.with_token(token.trim());
+        }
         hub.offline = variable("HF_HUB_OFFLINE").is_some_and(|value| {
             ["1", "ON", "YES", "TRUE"].contains(&value.to_ascii_uppercase().as_str())
         });
@@ -49,17 +39,17 @@ impl Hub {
     pub fn new(endpoint: impl Into<String>) -> Self {
         Self {
             endpoint: endpoint.into().trim_end_matches('/').to_owned(),
-            token: None,
+            client: HttpClient::new().with_attempts(5, Duration::from_millis(500)),
+            has_token: false,
             offline: false,
-            attempts: 5,
-            backoff: Duration::from_millis(500),
         }
     }
 
     /// Access token, sent to the hub only, never to a host that it redirects to.
     #[must_use]
     pub fn with_token(mut self, token: impl Into<String>) -> Self {
-        self.token = Some(token.into());
+        self.client = self.client.with_bearer_token(token);
+        self.has_token = true;
         self
     }
 
@@ -68,8 +58,7 @@ impl Hub {
     /// half a second.
     #[must_use]
     pub fn with_attempts(mut self, attempts: u32, backoff: Duration) -> Self {
-        self.attempts = attempts.max(1);
-        self.backoff = backoff;
+        self.client = self.client.with_attempts(attempts, backoff);
         self
     }
 }
@@ -77,21 +66,16 @@ impl Hub {
 /// A hub and the requested model revision.
 pub(super) struct Connection<'a> {
     hub: &'a Hub,
-    pub(super) client: HttpClient,
     address: ModelReference<'a>,
 }
 
 impl<'a> Connection<'a> {
     pub(super) fn new(hub: &'a Hub, address: ModelReference<'a>) -> Self {
-        let mut client = HttpClient::new().with_attempts(hub.attempts, hub.backoff);
-        if let Some(token) = &hub.token {
-            client = client.with_bearer_token(token);
-        }
-        Self {
-            hub,
-            client,
-            address,
-        }
+        Self { hub, address }
+    }
+
+    pub(super) fn client(&self) -> &HttpClient {
+        &self.hub.client
     }
 
     /// URL of the description of the model revision.
@@ -127,7 +111,7 @@ impl<'a> Connection<'a> {
             (401 | 404, "" | "RepoNotFound") => HubError::NoModel {
                 endpoint: self.hub.endpoint.clone(),
                 name,
-                token: self.hub.token.is_some(),
+                token: self.hub.has_token,
             },
             _ => HubError::Download(error),
         }

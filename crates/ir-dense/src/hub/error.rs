@@ -1,6 +1,3 @@
-use std::io;
-use std::path::PathBuf;
-
 use ir_fetch::DownloadError;
 
 use crate::ModelError;
@@ -67,16 +64,9 @@ pub enum HubError {
         #[source]
         source: Box<ModelError>,
     },
-    /// Error downloading the model description or a file.
+    /// The model description or a file cannot be downloaded, or the cache cannot be written.
     #[error(transparent)]
     Download(DownloadError),
-    /// A file or folder of the cache cannot be written.
-    #[error("{}: cannot write", path.display())]
-    Write {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
     /// The caller canceled the download. Partial files are kept.
     #[error("canceled")]
     Canceled,

@@ -56,10 +56,13 @@ impl ModelCache {
             return Err(HubError::Offline);
         }
         let connection = Connection::new(hub, address);
-        let mut progress = ModelProgress::new(progress);
-        let text = connection
-            .client
-            .get(&connection.listing_url(), &mut progress);
+        let mut progress = ModelProgress {
+            progress,
+            total: None,
+            completed: 0,
+        };
+        let url = connection.listing_url();
+        let text = connection.client().get(&url, &mut progress);
         let text = text.map_err(|error| connection.hub_error(error))?;
         let listing = ModelListing::parse(&text, &connection)?;
         let model = self.folder_of(address.name);
@@ -70,7 +73,7 @@ impl ModelCache {
                 return Ok(None);
             };
             let path = download(&connection, &blob, &blobs, &locks, progress)?;
-            progress.finish_file(blob.bytes);
+            progress.completed += blob.bytes;
             Ok(Some((file.to_owned(), path)))
         };
         // An unsupported model is rejected before its weights are downloaded.
@@ -120,7 +123,7 @@ fn download(
     if !cached {
         let partial = blobs.join(format!("{digits}.incomplete"));
         let download = blob.download().with_partial_file(partial);
-        let saved = connection.client.save(&download, &path, progress);
+        let saved = connection.client().save(&download, &path, progress);
         saved.map_err(|error| connection.hub_error(error))?;
     } else if progress.report("downloading", blob.bytes, None) == Flow::Stop {
         return Err(HubError::Canceled);
@@ -148,20 +151,6 @@ struct ModelProgress<'a> {
     total: Option<u64>,
     /// Bytes of the completed files.
     completed: u64,
-}
-
-impl<'a> ModelProgress<'a> {
-    fn new(progress: &'a mut dyn Progress) -> Self {
-        Self {
-            progress,
-            total: None,
-            completed: 0,
-        }
-    }
-
-    fn finish_file(&mut self, bytes: u64) {
-        self.completed += bytes;
-    }
 }
 
 impl Progress for ModelProgress<'_> {

@@ -23,16 +23,7 @@ pub use connection::Hub;
 pub use error::HubError;
 
 /// Cache of the Hugging Face hub, in the layout of Python's `huggingface_hub`. Only
-/// `ModelCache::fetch`, which needs the feature `hub`, downloads.
-///
-/// ```no_run
-/// use ir_dense::{BiEncoder, ModelCache};
-///
-/// let cache = ModelCache::from_env().ok_or("no home directory")?;
-/// let folder = cache.find("sentence-transformers/all-MiniLM-L6-v2");
-/// let encoder = BiEncoder::open(folder.ok_or("not downloaded yet")?)?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// `ModelCache::fetch`, which needs the feature `hub`, downloads. [`KnownModel`] has an example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelCache {
     folder: PathBuf,
@@ -106,7 +97,6 @@ impl ModelCache {
     }
 }
 
-/// Reference to a version of a model on the hub.
 #[derive(Debug, Clone, Copy)]
 struct ModelReference<'a> {
     name: &'a str,

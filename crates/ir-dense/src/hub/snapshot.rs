@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use ir_core::store::AtomicFile;
+use ir_fetch::DownloadError;
 
 use super::HubError;
 
@@ -87,8 +88,6 @@ pub(super) fn make_folder(folder: PathBuf) -> Result<PathBuf, HubError> {
 }
 
 pub(super) fn write_error(path: &Path, source: io::Error) -> HubError {
-    HubError::Write {
-        path: path.into(),
-        source,
-    }
+    let path = path.into();
+    HubError::Download(DownloadError::Write { path, source })
 }

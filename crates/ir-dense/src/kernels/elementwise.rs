@@ -106,17 +106,30 @@ pub(super) fn mean_and_inverse_deviation(row: &[f32], epsilon: f32) -> (f32, f32
 /// Sum of a function of the elements of a row.
 #[inline(always)]
 pub(super) fn sum(row: &[f32], f: impl Fn(f32) -> f32) -> f32 {
-    let mut sums = [0.0; LANES];
-    let (blocks, rest) = row.as_chunks::<LANES>();
-    for block in blocks {
-        for (sum, &x) in sums.iter_mut().zip(block) {
-            *sum += f(x);
+    fold_lanes(row, row, 0.0, |sum, x, _| sum + f(x))
+        .iter()
+        .sum()
+}
+
+/// Folds the elements of two rows in [`LANES`] accumulators, in order.
+#[inline(always)]
+pub(super) fn fold_lanes(
+    a: &[f32],
+    b: &[f32],
+    start: f32,
+    f: impl Fn(f32, f32, f32) -> f32,
+) -> [f32; LANES] {
+    let mut lanes = [start; LANES];
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    for (a, b) in a.iter().zip(b) {
+        for (lane, (&a, &b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
+            *lane = f(*lane, a, b);
         }
     }
-    for (sum, &x) in sums.iter_mut().zip(rest) {
-        *sum += f(x);
+    for (lane, (&a, &b)) in lanes.iter_mut().zip(a_rest.iter().zip(b_rest)) {
+        *lane = f(*lane, a, b);
     }
-    sums.iter().sum()
+    lanes
 }
 
 struct SoftmaxRows<'a> {
@@ -126,7 +139,7 @@ struct SoftmaxRows<'a> {
     scale: f32,
 }
 
-/// Number of partial sums of a row, which lets the compiler vectorize the sum.
+/// Number of accumulators of a row, which lets the compiler vectorize sum and maximum.
 pub(super) const LANES: usize = 16;
 
 impl WithSimd for SoftmaxRows<'_> {
@@ -136,16 +149,8 @@ impl WithSimd for SoftmaxRows<'_> {
     fn with_simd<S: pulp::Simd>(self, _: S) {
         for row in self.rows.chunks_exact_mut(self.stride.max(1)) {
             let row = &mut row[..self.width];
-            let mut most = [f32::NEG_INFINITY; LANES];
-            let (blocks, rest) = row.as_chunks::<LANES>();
-            for block in blocks {
-                for (most, &x) in most.iter_mut().zip(block) {
-                    *most = if x > *most { x } else { *most };
-                }
-            }
-            for (most, &x) in most.iter_mut().zip(rest) {
-                *most = if x > *most { x } else { *most };
-            }
+            let larger = |most: f32, x: f32, _| if x > most { x } else { most };
+            let most = fold_lanes(row, row, f32::NEG_INFINITY, larger);
             let most = most.iter().fold(f32::NEG_INFINITY, |a, &b| a.max(b));
 
             let mut sums = [0.0; LANES];

@@ -115,7 +115,6 @@ impl PackedMatrix {
     }
 }
 
-/// Width of a panel.
 fn panel_width() -> usize {
     struct Width;
     impl WithSimd for Width {

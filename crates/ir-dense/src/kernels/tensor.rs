@@ -7,14 +7,13 @@ use burn::tensor::{Int, Tensor, TensorData};
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::elementwise::{self, LANES, mean_and_inverse_deviation, normal_cdf, sum};
+use super::elementwise::{self, LANES, fold_lanes, mean_and_inverse_deviation, normal_cdf, sum};
 use super::memory::{self, on_cpu, values, values_mut};
 
 /// Rows of a task; sums over all rows are sums of the sums of tasks.
 const TASK_ROWS: usize = 64;
 const INVERSE_ROOT_2_PI: f32 = 0.398_942_3;
 
-/// Saved activations of a layer normalization.
 #[derive(Debug)]
 pub(crate) struct SavedLayerNorm {
     /// Rows with mean 0 and variance 1, `[rows, width]`.
@@ -157,14 +156,13 @@ pub(crate) fn column_sums(x: Tensor<2>) -> Tensor<1> {
     Tensor::from_data(TensorData::new(sums, [width]), &device)
 }
 
-/// Returns `x + bias` and its GELU, for tensors in CPU memory.
-pub(crate) fn gelu(x: Tensor<2>, bias: Tensor<1>) -> [Tensor<2>; 2] {
-    let biased = x + bias.unsqueeze();
-    let (device, [rows, width]) = (biased.device(), biased.dims());
-    let biased = memory::data(biased);
+/// Returns `x` and its GELU, for a tensor in CPU memory.
+pub(crate) fn gelu(x: Tensor<2>) -> [Tensor<2>; 2] {
+    let (device, [rows, width]) = (x.device(), x.dims());
+    let x = memory::data(x);
     let mut out = vec![0.0_f32; rows * width];
     let tasks = out.par_chunks_mut(TASK_ROWS * width.max(1));
-    let tasks = tasks.zip(values(&biased).par_chunks(TASK_ROWS * width.max(1)));
+    let tasks = tasks.zip(values(&x).par_chunks(TASK_ROWS * width.max(1)));
     tasks.for_each(|(out, x)| {
         Arch::new().dispatch(|| {
             for (out, &x) in out.iter_mut().zip(x) {
@@ -173,7 +171,7 @@ pub(crate) fn gelu(x: Tensor<2>, bias: Tensor<1>) -> [Tensor<2>; 2] {
         });
     });
     let out = Tensor::from_data(TensorData::new(out, [rows, width]), &device);
-    [Tensor::from_data(biased, &device), out]
+    [Tensor::from_data(x, &device), out]
 }
 
 /// Softmax of `scale` times every row.
@@ -270,17 +268,7 @@ pub(crate) fn squared_norm(x: &Tensor<1>) -> f64 {
 
 #[inline(always)]
 fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0.0; LANES];
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-    for (a, b) in a.iter().zip(b) {
-        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
-            *sum += a * b;
-        }
-    }
-    for (sum, (a, b)) in sums.iter_mut().zip(a_rest.iter().zip(b_rest)) {
-        *sum += a * b;
-    }
-    sums.iter().sum()
+    fold_lanes(a, b, 0.0, |sum, a, b| sum + a * b).iter().sum()
 }
 
 fn add_up(parts: Vec<Vec<f32>>, width: usize) -> Vec<f32> {

@@ -1,5 +1,6 @@
 //! Configuration of a transformer, `config.json`.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -86,26 +87,20 @@ const FIELD_NAMES: [(&str, &str); 5] = [
     ("hidden_act", "activation"),
 ];
 
-/// `config.json` with the field names of all architectures.
+/// `config.json` with BERT's field names.
 #[derive(Deserialize)]
 struct RawConfig {
     model_type: Option<String>,
-    #[serde(default)]
     architectures: Option<Vec<String>>,
     vocab_size: usize,
-    #[serde(alias = "dim")]
     hidden_size: usize,
-    #[serde(alias = "n_layers")]
     num_hidden_layers: usize,
-    #[serde(alias = "n_heads")]
     num_attention_heads: usize,
-    #[serde(alias = "hidden_dim")]
     intermediate_size: usize,
     max_position_embeddings: usize,
     type_vocab_size: Option<usize>,
     pad_token_id: Option<usize>,
     relative_attention_num_buckets: Option<usize>,
-    #[serde(alias = "activation")]
     hidden_act: Option<String>,
     layer_norm_eps: Option<f64>,
     position_embedding_type: Option<String>,
@@ -133,15 +128,13 @@ impl TransformerConfig {
             return Ok(None);
         };
         for (name, other) in FIELD_NAMES {
-            match (fields.get(name), fields.get(other)) {
-                (Some(one), Some(another)) if one != another => {
-                    let expected = format!("{one}, as {name} says");
-                    return Err(ModelError::setting(path, other, expected, another));
-                }
-                (None, Some(_)) => {}
-                _ => {
-                    fields.remove(other);
-                }
+            let Some(another) = fields.remove(other) else {
+                continue;
+            };
+            let one = fields.entry(name).or_insert_with(|| another.clone());
+            if *one != another {
+                let expected = format!("{one}, as {name} says");
+                return Err(ModelError::setting(path, other, expected, another));
             }
         }
         let raw: RawConfig =
@@ -150,6 +143,16 @@ impl TransformerConfig {
                 source,
             })?;
         let architecture = raw.architecture(path)?;
+        let first_position = raw.pad_token_id.unwrap_or(1).saturating_add(1);
+        let types = raw.type_vocab_size.unwrap_or(2);
+        let buckets = raw.relative_attention_num_buckets.unwrap_or(32);
+        let (position_offset, token_types, relative_position_buckets, epsilon) = match architecture
+        {
+            Architecture::Bert => (0, types, 0, 1e-12),
+            Architecture::Roberta => (first_position, types, 0, 1e-12),
+            Architecture::DistilBert => (0, 0, 0, 1e-12),
+            Architecture::Mpnet => (first_position, 0, buckets, 1e-5),
+        };
         let config = Self {
             architecture,
             vocab_size: raw.vocab_size,
@@ -158,20 +161,9 @@ impl TransformerConfig {
             heads: raw.num_attention_heads,
             intermediate_size: raw.intermediate_size,
             max_positions: raw.max_position_embeddings,
-            position_offset: match architecture {
-                Architecture::Bert | Architecture::DistilBert => 0,
-                Architecture::Roberta | Architecture::Mpnet => {
-                    raw.pad_token_id.unwrap_or(1).saturating_add(1)
-                }
-            },
-            token_types: match architecture {
-                Architecture::Bert | Architecture::Roberta => raw.type_vocab_size.unwrap_or(2),
-                Architecture::DistilBert | Architecture::Mpnet => 0,
-            },
-            relative_position_buckets: match architecture {
-                Architecture::Mpnet => raw.relative_attention_num_buckets.unwrap_or(32),
-                _ => 0,
-            },
+            position_offset,
+            token_types,
+            relative_position_buckets,
             activation: match raw.hidden_act.as_deref().unwrap_or("gelu") {
                 "gelu" => Activation::Gelu,
                 "gelu_new" | "gelu_pytorch_tanh" => Activation::GeluTanh,
@@ -181,10 +173,7 @@ impl TransformerConfig {
                     return Err(ModelError::setting(path, "hidden_act", expected, other));
                 }
             },
-            layer_norm_eps: raw.layer_norm_eps.unwrap_or(match architecture {
-                Architecture::Mpnet => 1e-5,
-                _ => 1e-12,
-            }),
+            layer_norm_eps: raw.layer_norm_eps.unwrap_or(epsilon),
         };
         match raw.position_embedding_type.as_deref() {
             None | Some("absolute") => {}
@@ -207,6 +196,9 @@ impl TransformerConfig {
     }
 
     fn validate(&self, path: &Path) -> Result<(), ModelError> {
+        let invalid = |field, expected: &str, found: &dyn Display| {
+            Err(ModelError::setting(path, field, expected, found))
+        };
         let positive = [
             ("vocab_size", self.vocab_size),
             ("hidden_size", self.hidden_size),
@@ -214,36 +206,23 @@ impl TransformerConfig {
             ("num_attention_heads", self.heads),
             ("intermediate_size", self.intermediate_size),
         ];
-        for (field, value) in positive {
-            if value == 0 {
-                return Err(ModelError::setting(path, field, "1 or more", value));
-            }
+        if let Some((field, value)) = positive.into_iter().find(|(_, value)| *value == 0) {
+            return invalid(field, "1 or more", &value);
         }
         if !self.hidden_size.is_multiple_of(self.heads) {
             let expected = format!("a divisor of hidden_size, {}", self.hidden_size);
-            let field = "num_attention_heads";
-            return Err(ModelError::setting(path, field, expected, self.heads));
+            return invalid("num_attention_heads", &expected, &self.heads);
         }
-        let (field, found) = (
-            "relative_attention_num_buckets",
-            self.relative_position_buckets,
-        );
-        if self.architecture == Architecture::Mpnet && found < 4 {
-            return Err(ModelError::setting(path, field, "4 or more", found));
+        let buckets = self.relative_position_buckets;
+        if self.architecture == Architecture::Mpnet && buckets < 4 {
+            return invalid("relative_attention_num_buckets", "4 or more", &buckets);
         }
         if self.max_positions <= self.position_offset {
             let expected = format!("more than {}", self.position_offset);
-            let field = "max_position_embeddings";
-            return Err(ModelError::setting(
-                path,
-                field,
-                expected,
-                self.max_positions,
-            ));
+            return invalid("max_position_embeddings", &expected, &self.max_positions);
         }
         if !(self.layer_norm_eps > 0.0 && self.layer_norm_eps.is_finite()) {
-            let (field, found) = ("layer_norm_eps", self.layer_norm_eps);
-            return Err(ModelError::setting(path, field, "above 0", found));
+            return invalid("layer_norm_eps", "above 0", &self.layer_norm_eps);
         }
         Ok(())
     }

@@ -39,7 +39,6 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, ModelError> {
     }
 }
 
-/// Whether the bytes are a Git LFS pointer.
 fn is_lfs_pointer(bytes: &[u8]) -> bool {
     bytes.starts_with(b"version https://git-lfs")
 }
@@ -57,15 +56,11 @@ fn check_link(path: &Path) -> Result<(), ModelError> {
 
 /// Reads a JSON file; `None` if there is no such file.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ModelError> {
-    let Some(bytes) = read_bytes(path)? else {
-        return Ok(None);
-    };
-    serde_json::from_slice(&bytes)
-        .map(Some)
-        .map_err(|source| ModelError::Json {
-            path: path.into(),
-            source,
-        })
+    let value = read_bytes(path)?.map(|bytes| serde_json::from_slice(&bytes));
+    value.transpose().map_err(|source| ModelError::Json {
+        path: path.into(),
+        source,
+    })
 }
 
 /// Writes a JSON file atomically.

@@ -14,6 +14,14 @@ pub(crate) struct NamedTensor {
 }
 
 impl NamedTensor {
+    pub(crate) fn new<const D: usize>(name: String, tensor: Tensor<D>) -> Self {
+        Self {
+            name,
+            shape: tensor.dims().into(),
+            values: tensor.reshape([-1]),
+        }
+    }
+
     /// Calls `each` with successive chunks of the little-endian f32 elements.
     pub(crate) fn bytes(&self, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let data = self.values.clone().into_data().convert::<f32>();

@@ -1,6 +1,8 @@
 //! Reader of weight files.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -40,17 +42,10 @@ enum WeightFormat {
 
 /// Tensor as stored in a file.
 struct StoredTensor<'a> {
-    element: FloatType,
+    /// Element type in lower case, such as `bf16`.
+    element: String,
     shape: Vec<usize>,
     bytes: Cow<'a, [u8]>,
-}
-
-#[derive(Clone, Copy)]
-enum FloatType {
-    F64,
-    F32,
-    F16,
-    Bf16,
 }
 
 impl WeightFile {
@@ -96,20 +91,14 @@ impl WeightFile {
                 found,
             });
         }
-        match SafeTensors::read_metadata(&bytes) {
-            Ok((length, header)) => Ok(Self {
-                path,
-                format: WeightFormat::SafeTensors {
-                    bytes,
-                    start: 8 + length,
-                    header,
-                },
-            }),
-            Err(source) => Err(ModelError::Weights {
-                path,
-                source: source.into(),
-            }),
-        }
+        let metadata = SafeTensors::read_metadata(&bytes);
+        let (length, header) = metadata.map_err(|error| invalid(&path, error))?;
+        let format = WeightFormat::SafeTensors {
+            bytes,
+            start: 8 + length,
+            header,
+        };
+        Ok(Self { path, format })
     }
 
     fn open_pytorch(path: PathBuf) -> Result<Self, ModelError> {
@@ -128,16 +117,9 @@ impl WeightFile {
             Ok(()) if is_lfs_pointer(&first) => return Err(ModelError::Pointer { path }),
             Ok(()) => {}
         }
-        match PytorchReader::new(&path) {
-            Ok(reader) => Ok(Self {
-                path,
-                format: WeightFormat::Pytorch(reader),
-            }),
-            Err(source) => Err(ModelError::Weights {
-                path,
-                source: source.into(),
-            }),
-        }
+        let reader = PytorchReader::new(&path).map_err(|error| invalid(&path, error))?;
+        let format = WeightFormat::Pytorch(reader);
+        Ok(Self { path, format })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -164,11 +146,6 @@ impl WeightFile {
             path: self.path.clone(),
             tensor: name.into(),
         };
-        let unsupported = |found: String| ModelError::Type {
-            path: self.path.clone(),
-            tensor: name.into(),
-            found,
-        };
         match &self.format {
             WeightFormat::SafeTensors {
                 bytes,
@@ -176,37 +153,20 @@ impl WeightFile {
                 header,
             } => {
                 let info = header.info(name).ok_or_else(missing)?;
-                let element = match info.dtype {
-                    safetensors::Dtype::F64 => FloatType::F64,
-                    safetensors::Dtype::F32 => FloatType::F32,
-                    safetensors::Dtype::F16 => FloatType::F16,
-                    safetensors::Dtype::BF16 => FloatType::Bf16,
-                    other => return Err(unsupported(format!("{other:?}").to_lowercase())),
-                };
                 let (from, to) = info.data_offsets;
                 let range = start + from..start + to;
                 let data = bytes.get(range).ok_or_else(missing)?;
                 Ok(StoredTensor {
-                    element,
+                    element: format!("{:?}", info.dtype).to_lowercase(),
                     shape: info.shape.clone(),
                     bytes: data.into(),
                 })
             }
             WeightFormat::Pytorch(reader) => {
                 let tensor = reader.get(name).ok_or_else(missing)?;
-                let element = match tensor.dtype() {
-                    pytorch_reader::DType::F64 => FloatType::F64,
-                    pytorch_reader::DType::F32 => FloatType::F32,
-                    pytorch_reader::DType::F16 => FloatType::F16,
-                    pytorch_reader::DType::BF16 => FloatType::Bf16,
-                    other => return Err(unsupported(format!("{other:?}").to_lowercase())),
-                };
-                let data = tensor.read().map_err(|source| ModelError::Weights {
-                    path: self.path.clone(),
-                    source: source.into(),
-                })?;
+                let data = tensor.read().map_err(|error| invalid(&self.path, error))?;
                 Ok(StoredTensor {
-                    element,
+                    element: format!("{:?}", tensor.dtype()).to_lowercase(),
                     shape: tensor.shape().into(),
                     bytes: data.into(),
                 })
@@ -237,7 +197,19 @@ impl TensorSource for WeightFile {
                 found,
             });
         }
-        let values = element.convert(&bytes);
+        let values = match &*element {
+            "f64" => floats(&bytes, |b| f64::from_le_bytes(b) as f32),
+            "f32" => floats(&bytes, f32::from_le_bytes),
+            "f16" => floats(&bytes, |b| f16::from_le_bytes(b).to_f32()),
+            "bf16" => floats(&bytes, |b| bf16::from_le_bytes(b).to_f32()),
+            _ => {
+                return Err(ModelError::Type {
+                    path: self.path.clone(),
+                    tensor: name.into(),
+                    found: element,
+                });
+            }
+        };
         match values.iter().position(|value| !value.is_finite()) {
             None => Ok(values),
             Some(index) => Err(ModelError::NotFinite {
@@ -250,43 +222,32 @@ impl TensorSource for WeightFile {
     }
 }
 
-impl FloatType {
-    fn convert(self, bytes: &[u8]) -> Vec<f32> {
-        fn map<const N: usize>(bytes: &[u8], convert: impl Fn([u8; N]) -> f32) -> Vec<f32> {
-            let (elements, _) = bytes.as_chunks::<N>();
-            elements.iter().map(|&element| convert(element)).collect()
-        }
-        match self {
-            Self::F64 => map(bytes, |b| f64::from_le_bytes(b) as f32),
-            Self::F32 => map(bytes, f32::from_le_bytes),
-            Self::F16 => map(bytes, |b| f16::from_le_bytes(b).to_f32()),
-            Self::Bf16 => map(bytes, |b| bf16::from_le_bytes(b).to_f32()),
-        }
+fn invalid(path: &Path, source: impl Into<Box<dyn Error + Send + Sync>>) -> ModelError {
+    ModelError::Weights {
+        path: path.into(),
+        source: source.into(),
     }
+}
+
+/// Converts elements of `N` bytes.
+fn floats<const N: usize>(bytes: &[u8], convert: impl Fn([u8; N]) -> f32) -> Vec<f32> {
+    let (elements, _) = bytes.as_chunks::<N>();
+    elements.iter().map(|&element| convert(element)).collect()
 }
 
 /// Length of a safetensors file according to its header; `None` without a header. The error of the
 /// library does not have it.
 fn length_in_header(bytes: &[u8]) -> Option<u64> {
+    /// Tensor, or `__metadata__`, which has no offsets.
     #[derive(serde::Deserialize)]
     struct HeaderEntry {
+        #[serde(default)]
         data_offsets: (u64, u64),
     }
     let (length, rest) = bytes.split_first_chunk::<8>()?;
     let length = u64::from_le_bytes(*length);
     let header = rest.get(..usize::try_from(length).ok()?)?;
-    let header: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(header).ok()?;
-    let ends = header
-        .iter()
-        .filter(|(name, _)| *name != "__metadata__")
-        .map(|(_, entry)| {
-            let entry: Result<HeaderEntry, _> = serde_json::from_value(entry.clone());
-            entry.map(|entry| entry.data_offsets.1)
-        });
-    let last = ends
-        .collect::<Result<Vec<u64>, _>>()
-        .ok()?
-        .into_iter()
-        .max()?;
+    let header: HashMap<String, HeaderEntry> = serde_json::from_slice(header).ok()?;
+    let last = header.values().map(|entry| entry.data_offsets.1).max()?;
     last.checked_add(8)?.checked_add(length)
 }

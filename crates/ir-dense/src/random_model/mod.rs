@@ -45,6 +45,8 @@ pub struct RandomModel {
     /// Maximum vocabulary size, with special tokens and single characters; small collections give
     /// fewer tokens. Default: 30,000, about as in BERT.
     pub vocab_size: usize,
+    /// Whether texts are lowercased and stripped of accents. Default: true.
+    pub lowercase: bool,
     /// Dimension of token and text vectors. Default: 128.
     pub hidden_size: usize,
     /// Number of layers. Default: 2.
@@ -55,8 +57,6 @@ pub struct RandomModel {
     pub intermediate_size: usize,
     /// Maximum sequence length in tokens, with special tokens. Range: ≥ 3. Default: 512.
     pub max_positions: usize,
-    /// Whether texts are lowercased and stripped of accents. Default: true.
-    pub lowercase: bool,
     /// Pooling of token vectors. Default: mean.
     pub pooling: Pooling,
     /// Whether vectors are L2-normalized. Default: true.
@@ -71,12 +71,12 @@ impl Default for RandomModel {
     fn default() -> Self {
         Self {
             vocab_size: 30_000,
+            lowercase: true,
             hidden_size: 128,
             layers: 2,
             heads: 2,
             intermediate_size: 512,
             max_positions: 512,
-            lowercase: true,
             pooling: Pooling::Mean,
             normalize: true,
             seed: 42,
@@ -99,24 +99,18 @@ impl RandomModel {
         self
     }
 
-    /// Sets the maximum vocabulary size.
-    pub const fn with_vocab_size(mut self, tokens: usize) -> Self {
-        self.vocab_size = tokens;
-        self
-    }
-
-    /// Sets the seed of the weights.
-    pub const fn with_seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
+    ir_core::setters! {
+        with_vocab_size: vocab_size, usize;
+        with_seed: seed, u64;
     }
 
     /// Trains the vocabulary on `texts` and writes the model folder. Deterministic: the bytes do
     /// not depend on the order of the texts or the number of threads.
     ///
     /// The WordPiece vocabulary is trained by byte-pair encoding (Sennrich et al. 2016) of pairs
-    /// that occur at least twice, over the 1,000 most frequent characters. Weights are normally
-    /// distributed with standard deviation 0.02, biases are 0, layer normalization scales are 1.
+    /// that occur at least twice, over the 1,000 most frequent characters, with the trainer of
+    /// Hugging Face's tokenizers, which counts up to 2³¹ − 1. Weights are normally distributed with
+    /// standard deviation 0.02, biases are 0, layer normalization scales are 1.
     ///
     /// # Errors
     /// If a value is out of range, the texts have no words or more characters than `vocab_size`, or
@@ -144,10 +138,8 @@ impl RandomModel {
             ("heads", self.heads),
             ("intermediate_size", self.intermediate_size),
         ];
-        for (field, value) in positive {
-            if value == 0 {
-                return invalid(field, "1 or more", value);
-            }
+        if let Some((field, value)) = positive.into_iter().find(|(_, value)| *value == 0) {
+            return invalid(field, "1 or more", value);
         }
         if !self.hidden_size.is_multiple_of(self.heads) {
             return invalid("heads", "a divisor of hidden_size", self.heads);
@@ -197,13 +189,7 @@ impl RandomModel {
         if words.is_empty() {
             return Err(CreateModelError::NoWords);
         }
-        wordpiece::train(&words, &special, self.vocab_size).map_err(|min| {
-            CreateModelError::Setting {
-                field: "vocab_size",
-                expected: "room for the special tokens and the characters of the texts",
-                found: format!("{}, and these alone are {min}", self.vocab_size),
-            }
-        })
+        wordpiece::train(&words, &special, self.vocab_size)
     }
 
     /// `tokenizer.json` of a vocabulary, with ids in its order.
@@ -254,8 +240,7 @@ impl RandomModel {
             normalize: self.normalize,
             max_tokens: Some(self.max_positions),
             lowercase: false,
-            query_prompt: String::new(),
-            document_prompt: String::new(),
+            prompts: Default::default(),
             similarity: None,
         };
         config.write(folder, self.hidden_size)?;

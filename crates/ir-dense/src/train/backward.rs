@@ -8,7 +8,7 @@
 use burn::nn::{LayerNorm, Linear};
 use burn::tensor::Tensor;
 
-use super::gradients::{GradientSlots, LayerSlots, ModelGradients};
+use super::gradients::ModelGradients;
 use crate::Activation;
 use crate::kernels::tensor::{self, SavedLayerNorm};
 use crate::transformer::dropout::DropoutSite;
@@ -24,52 +24,41 @@ pub(super) fn propagate_gradients(
     gradients: &mut ModelGradients,
 ) {
     let (model, device) = (pass.model, pass.model.device());
-    let slots = GradientSlots::new(model);
     let SavedActivations {
         rows: [ids, positions],
         embedding_norm,
-        biases,
         layers,
     } = saved;
     let mut d = d_tokens;
-    let mut d_biases: Vec<Option<Tensor<4>>> = vec![None; biases.blocks.len()];
+    let mut d_biases: Vec<Option<Tensor<4>>> = vec![None; pass.batch.blocks().len()];
     for (number, saved) in layers.into_iter().enumerate().rev() {
         let layer = LayerBackward {
             pass,
             layer: &model.layers[number],
             number,
-            slots: slots.layer(number),
         };
         d = layer.run(saved, d, gradients, &mut d_biases);
     }
-    if let (Some(table), Some(slot)) = (&model.relative_position_bias, slots.relative) {
+    if let Some(table) = &model.relative_position_bias {
         for (block, d_bias) in pass.batch.blocks().iter().zip(d_biases) {
             if let Some(d_bias) = d_bias {
                 let bias = |table| relative_position_bias(table, block.length);
-                gradients.add(slot, gradient_through(table.val(), d_bias, bias));
+                gradients.add("relative", gradient_through(table.val(), d_bias, bias));
             }
         }
     }
     let d = pass.drop(d, DropoutSite::Embeddings);
-    let d = layer_norm_backward(
-        d,
-        embedding_norm,
-        &model.embedding_norm,
-        slots.norm,
-        gradients,
-    );
-    let hidden = model.config().hidden_size;
-    if let Some(slot) = slots.types {
+    let norm = &model.embedding_norm;
+    let d = layer_norm_backward(d, embedding_norm, norm, "norm", gradients);
+    if let Some(types) = &model.token_type_embeddings {
         // Every token has type 0.
-        let sums = tensor::column_sums(d.clone()).reshape([1, hidden]);
-        let table = gradients.take(slot, &device).reshape([-1, hidden as i64]);
+        let sums = tensor::column_sums(d.clone()).unsqueeze();
         let row = index_tensor([0].into_iter(), &device);
-        gradients.add(slot, tensor::add_rows(table, row, sums));
+        gradients.add_rows("types", types.dims(), row, sums);
     }
-    for (slot, rows) in [(slots.positions, positions), (slots.words, ids)] {
-        let table = gradients.take(slot, &device).reshape([-1, hidden as i64]);
-        gradients.add(slot, tensor::add_rows(table, rows, d.clone()));
-    }
+    let shape = model.position_embeddings.dims();
+    gradients.add_rows("positions", shape, positions, d.clone());
+    gradients.add_rows("words", model.token_embeddings.dims(), ids, d);
 }
 
 /// Backward pass of a layer.
@@ -77,7 +66,6 @@ struct LayerBackward<'a> {
     pass: &'a ForwardPass<'a>,
     layer: &'a TransformerLayer,
     number: usize,
-    slots: LayerSlots,
 }
 
 impl LayerBackward<'_> {
@@ -89,22 +77,23 @@ impl LayerBackward<'_> {
         gradients: &mut ModelGradients,
         d_biases: &mut [Option<Tensor<4>>],
     ) -> Tensor<2> {
-        let (layer, slots, pass) = (self.layer, self.slots, self.pass);
-        let d = layer_norm_backward(dy, saved.norm, &layer.norm, slots.norm, gradients);
+        let (layer, pass) = (self.layer, self.pass);
+        let name = |part| format!("layers.{}.{part}", self.number);
+        let d = layer_norm_backward(dy, saved.norm, &layer.norm, &name("norm"), gradients);
         let d_down = pass.drop(d.clone(), DropoutSite::FeedForward(self.number));
         let [before, after] = saved.inner;
-        let d_after = linear_backward(d_down, after, &layer.down, slots.down, gradients);
+        let d_after = linear_backward(d_down, after, &layer.down, &name("down"), gradients);
         let d_before = match layer.activation {
             Activation::Gelu => tensor::gelu_backward(d_after, before),
             other => gradient_through(before, d_after, |x| activate(other, x)),
         };
         let d_attended =
-            linear_backward(d_before, saved.attended, &layer.up, slots.up, gradients) + d;
+            linear_backward(d_before, saved.attended, &layer.up, &name("up"), gradients) + d;
         let d = layer_norm_backward(
             d_attended,
             saved.attention_norm,
             &layer.attention_norm,
-            slots.attention_norm,
+            &name("attention_norm"),
             gradients,
         );
         let d_output = pass.drop(d.clone(), DropoutSite::Attention(self.number));
@@ -112,11 +101,11 @@ impl LayerBackward<'_> {
             d_output,
             saved.context,
             &layer.output,
-            slots.output,
+            &name("output"),
             gradients,
         );
         let d_qkv = self.attention_backward(d_context, &saved.qkv, saved.probabilities, d_biases);
-        linear_backward(d_qkv, saved.input, &layer.qkv, slots.qkv, gradients) + d
+        linear_backward(d_qkv, saved.input, &layer.qkv, &name("qkv"), gradients) + d
     }
 
     /// Returns the gradients of queries, keys and values, concatenated.
@@ -162,26 +151,26 @@ fn linear_backward(
     dy: Tensor<2>,
     x: Tensor<2>,
     linear: &Linear,
-    slot: usize,
+    name: &str,
     gradients: &mut ModelGradients,
 ) -> Tensor<2> {
-    gradients.add(slot, x.transpose().matmul(dy.clone()));
-    gradients.add(slot + 1, tensor::column_sums(dy.clone()));
+    gradients.add(&format!("{name}.weight"), x.transpose().matmul(dy.clone()));
+    gradients.add(&format!("{name}.bias"), tensor::column_sums(dy.clone()));
     dy.matmul(linear.weight.val().transpose())
 }
 
-/// Backward pass of layer normalization: adds the gradients of scale and shift and returns that of
-/// the rows.
+/// Backward pass of layer normalization: adds the gradients of its scale γ and shift β and returns
+/// the gradient of its input.
 fn layer_norm_backward(
     dy: Tensor<2>,
     saved: SavedLayerNorm,
     norm: &LayerNorm,
-    slot: usize,
+    name: &str,
     gradients: &mut ModelGradients,
 ) -> Tensor<2> {
     let (dx, [d_gamma, d_beta]) = tensor::layer_norm_backward(dy, saved, norm.gamma.val());
-    gradients.add(slot, d_gamma);
-    gradients.add(slot + 1, d_beta);
+    gradients.add(&format!("{name}.gamma"), d_gamma);
+    gradients.add(&format!("{name}.beta"), d_beta);
     dx
 }
 

@@ -4,6 +4,7 @@
 //! everything else is JSON in its metadata.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -15,22 +16,21 @@ use serde_json::Value;
 use super::optimizer::AdamWState;
 use super::{TrainError, TrainingConfig, TrainingHistory};
 use crate::model_folder::{NamedTensor, TensorSource, WeightFile, safetensors};
-use crate::{ModelError, Tower, Transformer};
+use crate::{ModelError, Tower};
 
-/// Version of the format.
-const VERSION: u32 = 1;
+/// Version of the format. A checkpoint of another version is rejected.
+const VERSION: u32 = 2;
 const FORMAT: &str = "ir-dense training checkpoint";
 
 /// Training state without tensors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct TrainingState {
-    /// [`TrainingConfig`] as JSON.
+    /// [`TrainingConfig`] as JSON, with the number of `towers`.
     pub(super) configuration: Value,
     /// Fingerprint of the training set.
     pub(super) data: u64,
     /// Checksum of the initial weights.
     pub(super) model: u32,
-    pub(super) towers: usize,
     /// Number of steps so far. Batches, dropout masks and the learning rate are functions of the
     /// step and the configuration: there is no other random state.
     pub(super) step: u64,
@@ -41,21 +41,15 @@ pub(super) struct TrainingState {
 
 /// Folder with the last checkpoint and the best weights.
 #[derive(Debug, Clone)]
-pub(super) struct CheckpointFolder {
-    folder: PathBuf,
-}
+pub(super) struct CheckpointFolder(pub(super) PathBuf);
 
 impl CheckpointFolder {
-    pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder }
-    }
-
     fn path(&self) -> PathBuf {
-        self.folder.join("checkpoint.safetensors")
+        self.0.join("checkpoint.safetensors")
     }
 
     fn best_path(&self, step: u64) -> PathBuf {
-        self.folder.join(format!("best-{step}.safetensors"))
+        self.0.join(format!("best-{step}.safetensors"))
     }
 
     /// Loads the tensors of the last checkpoint into `towers` and `optimizers` and returns its
@@ -73,28 +67,26 @@ impl CheckpointFolder {
         }
         let (weights, state) = open(&path)?;
         check_compatible(&path, expected, &state)?;
-        verify_checksum(&path, &weights, &state, towers, true)?;
-        for (number, (tower, optimizer)) in towers.iter_mut().zip(optimizers).enumerate() {
-            load_model(&path, &weights, number, &mut tower.model, Some(optimizer))?;
-        }
+        load_tensors(&path, &weights, towers, Some(optimizers))?;
         Ok(Some(state))
     }
 
     /// Removes temporary files of processes that no longer run (Linux).
     fn remove_unfinished(&self) {
         let processes = Path::new("/proc");
-        if !processes.join("self").exists() {
-            return;
+        if processes.join("self").exists() {
+            self.remove_files(|name| {
+                let process = writing_process(name);
+                process.is_some_and(|id| !processes.join(id.to_string()).exists())
+            });
         }
-        for entry in std::fs::read_dir(&self.folder)
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            let name = entry.file_name();
-            let process = name.to_str().and_then(writing_process);
-            if process.is_some_and(|id| !processes.join(id.to_string()).exists()) {
-                let _ = std::fs::remove_file(entry.path());
+    }
+
+    /// Removes the files of the folder with an obsolete name.
+    fn remove_files(&self, is_obsolete: impl Fn(&str) -> bool) {
+        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            if entry.file_name().to_str().is_some_and(&is_obsolete) {
+                let _ = fs::remove_file(entry.path());
             }
         }
     }
@@ -107,24 +99,12 @@ impl CheckpointFolder {
         optimizers: &[AdamWState],
     ) -> Result<(), TrainError> {
         self.write(&self.path(), state, &tensors(towers, Some(optimizers)))?;
-        // Removes weights that are no longer the best.
-        let best = state.history.best().map(|best| self.best_path(best.step));
-        for entry in std::fs::read_dir(&self.folder)
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            let path = entry.path();
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            let step = name
-                .strip_prefix("best-")
-                .and_then(|n| n.strip_suffix(".safetensors"));
-            if step.is_some_and(|step| step.parse::<u64>().is_ok()) && Some(&path) != best.as_ref()
-            {
-                let _ = std::fs::remove_file(path);
-            }
-        }
+        // Weights that are no longer the best.
+        let best = state.history.best().map(|best| best.step);
+        self.remove_files(|name| {
+            let step = name.strip_suffix(".safetensors").and_then(best_step);
+            step.is_some() && step != best
+        });
         Ok(())
     }
 
@@ -137,15 +117,10 @@ impl CheckpointFolder {
         self.write(&self.best_path(state.step), state, &tensors(towers, None))
     }
 
-    /// Loads the best weights.
     pub(super) fn load_best(&self, step: u64, towers: &mut [Tower]) -> Result<(), TrainError> {
         let path = self.best_path(step);
-        let (weights, state) = open(&path)?;
-        verify_checksum(&path, &weights, &state, towers, false)?;
-        for (number, tower) in towers.iter_mut().enumerate() {
-            load_model(&path, &weights, number, &mut tower.model, None)?;
-        }
-        Ok(())
+        let (weights, _) = open(&path)?;
+        load_tensors(&path, &weights, towers, None)
     }
 
     fn write(
@@ -155,7 +130,7 @@ impl CheckpointFolder {
         tensors: &[NamedTensor],
     ) -> Result<(), TrainError> {
         let write = || {
-            std::fs::create_dir_all(&self.folder)?;
+            fs::create_dir_all(&self.0)?;
             let state = serde_json::to_string(state).map_err(io::Error::other)?;
             let metadata = BTreeMap::from([
                 ("format", FORMAT.to_owned()),
@@ -176,13 +151,17 @@ impl CheckpointFolder {
 /// `.checkpoint.safetensors.PROCESS.NUMBER.tmp`; `None` for other names.
 fn writing_process(name: &str) -> Option<u32> {
     let (file, rest) = name.strip_prefix('.')?.split_once(".safetensors.")?;
-    let best = file.strip_prefix("best-");
-    if file != "checkpoint" && best.is_none_or(|step| step.parse::<u64>().is_err()) {
+    if file != "checkpoint" && best_step(file).is_none() {
         return None;
     }
     let (process, number) = rest.strip_suffix(".tmp")?.split_once('.')?;
     number.parse::<u64>().ok()?;
     process.parse().ok()
+}
+
+/// Step of a file of best weights, `best-STEP`; `None` for other names.
+fn best_step(name: &str) -> Option<u64> {
+    name.strip_prefix("best-")?.parse().ok()
 }
 
 /// Checksum of the weights of all towers.
@@ -282,16 +261,6 @@ fn check_compatible(
             found,
         });
     }
-    let towers = [expected.towers, found.towers];
-    if towers[0] != towers[1] {
-        let [expected, found] = towers.map(|n| n.to_string());
-        return Err(TrainError::OtherConfiguration {
-            path: path(),
-            field: "towers".into(),
-            expected,
-            found,
-        });
-    }
     if expected.data != found.data {
         return Err(TrainError::OtherData {
             path: path(),
@@ -332,13 +301,12 @@ fn difference(field: &str, a: &Value, b: &Value) -> Option<(String, String, Stri
     }
 }
 
-/// Compares the checksum of a checkpoint with its bytes.
-fn verify_checksum(
+/// Loads the weights of all towers, and the moments of `optimizers`, if the checksum matches.
+fn load_tensors(
     path: &Path,
     weights: &WeightFile,
-    state: &TrainingState,
-    towers: &[Tower],
-    with_moments: bool,
+    towers: &mut [Tower],
+    mut optimizers: Option<&mut [AdamWState]>,
 ) -> Result<(), TrainError> {
     let invalid = |source| no_checkpoint(path, source);
     let expected = weights.metadata("checksum");
@@ -346,19 +314,9 @@ fn verify_checksum(
     let expected = expected.ok_or_else(|| no_checkpoint(path, None))?;
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(weights.metadata("state").unwrap_or_default().as_bytes());
-    debug_assert_eq!(state.towers, towers.len());
-    for (number, tower) in towers.iter().enumerate() {
-        for parameter in tower.model.clone().parameters() {
-            let name = format!("{number}.{}", parameter.name);
-            let names = match with_moments {
-                true => vec![format!("{name}.mean"), format!("{name}.square"), name],
-                false => vec![name],
-            };
-            for name in names {
-                hasher.update(name.as_bytes());
-                hasher.update(&weights.raw(&name).map_err(invalid)?);
-            }
-        }
+    for tensor in tensors(towers, optimizers.as_deref()) {
+        hasher.update(tensor.name.as_bytes());
+        hasher.update(&weights.raw(&tensor.name).map_err(invalid)?);
     }
     let found = hasher.finalize();
     if found != expected {
@@ -368,36 +326,24 @@ fn verify_checksum(
             found,
         });
     }
-    Ok(())
-}
-
-/// Loads the weights of a tower, and its optimizer state if wanted.
-fn load_model(
-    path: &Path,
-    weights: &WeightFile,
-    number: usize,
-    model: &mut Transformer,
-    mut optimizer: Option<&mut AdamWState>,
-) -> Result<(), TrainError> {
-    let device = model.device();
-    for (at, parameter) in model.parameters().into_iter().enumerate() {
-        let shape = parameter.shape();
-        let name = format!("{number}.{}", parameter.name);
-        let take = |name: &str| -> Result<Tensor<1>, TrainError> {
-            let values = weights.take(name, &shape);
-            let values = values.map_err(|source| no_checkpoint(path, source))?;
-            let length = values.len();
-            Ok(Tensor::from_data(
-                TensorData::new(values, [length]),
-                &device,
-            ))
-        };
-        if let Some(optimizer) = &mut optimizer {
-            let first = take(&format!("{name}.mean"))?;
-            optimizer.moments[at] = [first, take(&format!("{name}.square"))?];
+    for (number, tower) in towers.iter_mut().enumerate() {
+        let device = tower.model.device();
+        for (at, parameter) in tower.model.parameters().into_iter().enumerate() {
+            let shape = parameter.shape();
+            let name = format!("{number}.{}", parameter.name);
+            let take = |name: &str| -> Result<Tensor<1>, TrainError> {
+                let values = weights.take(name, &shape).map_err(invalid)?;
+                let length = values.len();
+                let values = TensorData::new(values, [length]);
+                Ok(Tensor::from_data(values, &device))
+            };
+            if let Some(optimizers) = &mut optimizers {
+                let first = take(&format!("{name}.mean"))?;
+                optimizers[number].moments[at] = [first, take(&format!("{name}.square"))?];
+            }
+            let values = take(&name)?;
+            parameter.update(|_| values);
         }
-        let values = take(&name)?;
-        parameter.update(|_| values);
     }
     Ok(())
 }
@@ -405,12 +351,12 @@ fn load_model(
 impl TrainingState {
     /// State before the first step.
     pub(super) fn new(config: &TrainingConfig, data: u64, towers: &[Tower]) -> Self {
-        let configuration = serde_json::to_value(config);
+        let mut configuration = serde_json::to_value(config).unwrap_or_default();
+        configuration["towers"] = towers.len().into();
         Self {
-            configuration: configuration.unwrap_or(Value::Null),
+            configuration,
             data,
             model: fingerprint(towers),
-            towers: towers.len(),
             step: 0,
             without_best: 0,
             history: TrainingHistory::default(),

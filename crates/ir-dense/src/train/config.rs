@@ -1,5 +1,8 @@
 //! Hyperparameters of a training run.
 
+use std::ops::Bound::{Excluded, Included};
+use std::ops::RangeBounds;
+
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
@@ -26,23 +29,20 @@ pub struct TrainingConfig {
     pub epochs: u64,
     /// Number of queries per step. The documents of the other queries are in-batch negatives.
     /// Range: ≥ 1. Default: 32.
-    #[serde(alias = "batch")]
     pub batch_size: usize,
     /// Number of hard negatives per query. If an example has fewer, some repeat; if it has none,
     /// the query has in-batch negatives only. Range: 0..=65,536. Default: 3.
-    #[serde(alias = "negatives")]
     pub hard_negatives: usize,
     /// Number of texts per forward pass (GradCache). Bounds memory for any `batch_size`, at the
     /// cost of a second forward pass; results differ in the last bits only. `None`: all texts of a
     /// step at once. Range: ≥ 1. Default: `None`.
-    #[serde(alias = "block")]
     pub mini_batch_size: Option<usize>,
     /// Whether to drop the last, incomplete batch of an epoch, unless it is the only one.
     /// Default: false.
     pub drop_last: bool,
     /// Training loss. Default: softmax cross-entropy with temperature 0.05.
     pub loss: Loss,
-    /// SimilarityFunction function of the scores; stored in the trained model. Default: cosine.
+    /// Similarity function of the scores; stored in the trained model. Default: cosine.
     pub similarity: SimilarityFunction,
     /// Whether to exclude known positives of a query from its in-batch negatives: documents that
     /// share id or text with one of its positives. Default: true.
@@ -57,7 +57,6 @@ pub struct TrainingConfig {
     pub optimizer: AdamWConfig,
     /// Maximum global gradient norm (gradient clipping). `None` disables clipping. Range: > 0.
     /// Default: 1.
-    #[serde(alias = "clip")]
     pub max_gradient_norm: Option<f64>,
     /// Seed of the order of examples, the choice of positives and negatives, and dropout masks.
     /// Default: 42.
@@ -69,9 +68,6 @@ pub struct TrainingConfig {
     /// `None` disables early stopping. Range: ≥ 1. Default: 2.
     pub patience: Option<u64>,
 }
-
-/// Upper bound of [`TrainingConfig::hard_negatives`].
-const MAX_HARD_NEGATIVES: usize = 1 << 16;
 
 /// Training loss; [`super::loss`] has the functions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -118,7 +114,6 @@ pub enum Loss {
 pub struct LearningRateSchedule {
     /// Fraction of the steps over which the learning rate rises linearly from 0, rounded up to
     /// whole steps. Range: 0..=1.
-    #[serde(alias = "warmup")]
     pub warmup_ratio: f64,
     /// Decay after the warm-up.
     pub decay: LearningRateDecay,
@@ -220,22 +215,14 @@ impl TrainingConfig {
             epochs: 2,
             batch_size: 11,
             hard_negatives: 7,
-            mini_batch_size: None,
             drop_last: true,
             loss: Loss::Softmax { temperature: 1.0 },
             similarity: SimilarityFunction::Dot,
             skip_known_positives: false,
-            dropout: 0.1,
             learning_rate: 5e-6,
-            schedule: LearningRateSchedule {
-                warmup_ratio: 0.1,
-                decay: LearningRateDecay::Linear,
-            },
             optimizer: AdamWConfig::default(),
-            max_gradient_norm: Some(1.0),
-            seed: 42,
-            evaluate_every: None,
             patience: None,
+            ..Self::small_data()
         }
     }
 
@@ -283,74 +270,58 @@ impl TrainingConfig {
         steps as u64
     }
 
-    /// Checks the ranges of all values.
     pub(super) fn validate(&self) -> Result<(), TrainError> {
-        let invalid = |field: &'static str, expected: &'static str, found: String| {
-            Err(TrainError::Setting {
-                field,
-                expected,
-                found,
-            })
+        let at_least_one = ("1 or more", (Included(1.0), Included(f64::MAX)));
+        let positive = ("above 0", (Excluded(0.0), Included(f64::MAX)));
+        let not_negative = ("at least 0", (Included(0.0), Included(f64::MAX)));
+        let below_one = ("at least 0 and below 1", (Included(0.0), Excluded(1.0)));
+        let fraction = ("between 0 and 1", (Included(0.0), Included(1.0)));
+        let limited = ("65536 or fewer", (Included(0.0), Included(65_536.0)));
+        let needed = match self.loss.is_distillation() {
+            true => ("1 or more, which distillation needs", at_least_one.1),
+            false => limited,
         };
-        let positive = [
-            ("epochs", self.epochs),
-            ("batch_size", self.batch_size as u64),
-            ("mini_batch_size", self.mini_batch_size.unwrap_or(1) as u64),
-            ("evaluate_every", self.evaluate_every.unwrap_or(1)),
-            ("patience", self.patience.unwrap_or(1)),
+        let count = |value: Option<u64>| value.unwrap_or(1) as f64;
+        let mini_batch = self.mini_batch_size.map(|size| size as u64);
+        let negatives = self.hard_negatives as f64;
+        let (adam, warmup) = (&self.optimizer, self.schedule.warmup_ratio);
+        let max_norm = self.max_gradient_norm.unwrap_or(1.0);
+        let margin = match self.loss {
+            Loss::Margin { margin } => margin,
+            _ => 0.0,
+        };
+        let scale = match self.loss {
+            Loss::Pointwise { scale: Some(scale) } => scale,
+            _ => 1.0,
+        };
+        let values = [
+            ("epochs", self.epochs as f64, at_least_one),
+            ("batch_size", self.batch_size as f64, at_least_one),
+            ("mini_batch_size", count(mini_batch), at_least_one),
+            ("evaluate_every", count(self.evaluate_every), at_least_one),
+            ("patience", count(self.patience), at_least_one),
+            ("hard_negatives", negatives, limited),
+            ("hard_negatives", negatives, needed),
+            ("dropout", self.dropout, below_one),
+            ("optimizer.beta_1", adam.beta_1, below_one),
+            ("optimizer.beta_2", adam.beta_2, below_one),
+            ("schedule.warmup_ratio", warmup, fraction),
+            ("optimizer.weight_decay", adam.weight_decay, not_negative),
+            ("loss.margin", margin, not_negative),
+            ("learning_rate", self.learning_rate, positive),
+            ("optimizer.epsilon", adam.epsilon, positive),
+            ("max_gradient_norm", max_norm, positive),
+            ("loss.temperature", self.loss.temperature(), positive),
+            ("loss.scale", scale, positive),
         ];
-        for (field, value) in positive {
-            if value == 0 {
-                return invalid(field, "1 or more", value.to_string());
-            }
-        }
-        if self.hard_negatives > MAX_HARD_NEGATIVES {
-            return invalid(
-                "hard_negatives",
-                "65536 or fewer",
-                self.hard_negatives.to_string(),
-            );
-        }
-        if self.loss.is_distillation() && self.hard_negatives == 0 {
-            return invalid(
-                "hard_negatives",
-                "1 or more, which distillation needs",
-                "0".into(),
-            );
-        }
-        let below_one = [
-            ("dropout", self.dropout),
-            ("optimizer.beta_1", self.optimizer.beta_1),
-            ("optimizer.beta_2", self.optimizer.beta_2),
-        ];
-        for (field, value) in below_one {
-            if !(0.0..1.0).contains(&value) {
-                return invalid(field, "at least 0 and below 1", value.to_string());
-            }
-        }
-        if !(0.0..=1.0).contains(&self.schedule.warmup_ratio) {
-            let found = self.schedule.warmup_ratio.to_string();
-            return invalid("schedule.warmup_ratio", "between 0 and 1", found);
-        }
-        let not_negative = [
-            ("optimizer.weight_decay", self.optimizer.weight_decay),
-            ("loss.margin", self.loss.margin().unwrap_or(0.0)),
-        ];
-        for (field, value) in not_negative {
-            if !(value >= 0.0 && value.is_finite()) {
-                return invalid(field, "at least 0", value.to_string());
-            }
-        }
-        let above_zero = [
-            ("learning_rate", self.learning_rate),
-            ("optimizer.epsilon", self.optimizer.epsilon),
-            ("max_gradient_norm", self.max_gradient_norm.unwrap_or(1.0)),
-            ("loss.temperature", self.loss.temperature()),
-            ("loss.scale", self.loss.scale().unwrap_or(1.0)),
-        ];
-        for (field, value) in above_zero {
-            if !(value > 0.0 && value.is_finite()) {
-                return invalid(field, "above 0", value.to_string());
+        for (field, value, (expected, range)) in values {
+            if !range.contains(&value) {
+                let found = value.to_string();
+                return Err(TrainError::Setting {
+                    field,
+                    expected,
+                    found,
+                });
             }
         }
         Ok(())
@@ -375,20 +346,6 @@ impl Loss {
             | Self::Symmetric { temperature }
             | Self::KlDivergence { temperature } => temperature,
             Self::Pointwise { .. } | Self::Margin { .. } | Self::MarginMse => 1.0,
-        }
-    }
-
-    fn margin(self) -> Option<f64> {
-        match self {
-            Self::Margin { margin } => Some(margin),
-            _ => None,
-        }
-    }
-
-    fn scale(self) -> Option<f64> {
-        match self {
-            Self::Pointwise { scale } => scale,
-            _ => None,
         }
     }
 }

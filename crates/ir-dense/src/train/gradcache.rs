@@ -22,12 +22,8 @@ use crate::{TokenBatch, Tower, encode};
 pub(super) struct TrainedTowers(pub(super) Vec<Tower>);
 
 impl TrainedTowers {
-    /// Index of the tower of a side.
     fn index(&self, side: Side) -> usize {
-        match side {
-            Side::Query => 0,
-            Side::Document => self.0.len() - 1,
-        }
+        (side as usize).min(self.0.len() - 1)
     }
 
     pub(super) fn side(&self, side: Side) -> &Tower {
@@ -54,11 +50,8 @@ impl TrainedTowers {
             batch,
             config,
         );
-        let mut gradients: Vec<ModelGradients> = self
-            .0
-            .iter()
-            .map(|tower| ModelGradients::new(&tower.model))
-            .collect();
+        let mut gradients: Vec<ModelGradients> =
+            self.0.iter().map(|_| ModelGradients::default()).collect();
         let saved = [queries.saved, documents.saved];
         for ((side, saved), gradient) in sides.iter().zip(saved).zip(vector_gradients) {
             side.backward(saved, &gradient, &mut gradients[self.index(side.side)]);
@@ -135,7 +128,6 @@ fn teacher_scores(batch: &TrainingBatch, config: &TrainingConfig, device: &Devic
     Tensor::<2>::from_data(teacher, device).div_scalar(config.loss.temperature())
 }
 
-/// Number of candidates per query.
 fn candidates(batch: &TrainingBatch) -> usize {
     batch.candidates.first().map_or(0, ExactSizeIterator::len)
 }
@@ -155,7 +147,6 @@ struct MiniBatch {
     tokens: TokenBatch,
 }
 
-/// Vectors of one side.
 struct EncodedTexts {
     /// `[texts, dim]`.
     vectors: Tensor<2>,

@@ -1,113 +1,52 @@
-//! Gradients of all parameters of a transformer.
+//! Gradients of the parameters of a transformer.
 
-use burn::tensor::{Device, Tensor};
+use std::collections::HashMap;
+
+use burn::tensor::{Int, Tensor};
 
 use crate::Transformer;
 use crate::kernels::tensor;
 
-/// Gradients in the order of [`Transformer::parameters`].
-#[derive(Debug)]
-pub(super) struct ModelGradients {
-    parameters: Vec<ParameterGradient>,
-}
-
-#[derive(Debug)]
-struct ParameterGradient {
-    length: usize,
-    sum: Option<Tensor<1>>,
-}
-
-/// Indices of parameters in [`ModelGradients`].
-#[derive(Debug, Clone, Copy)]
-pub(super) struct GradientSlots {
-    pub(super) words: usize,
-    pub(super) positions: usize,
-    pub(super) types: Option<usize>,
-    pub(super) relative: Option<usize>,
-    /// Scale; the shift follows.
-    pub(super) norm: usize,
-    /// First parameter of the first layer.
-    layers: usize,
-}
-
-/// Indices of the parameters of a layer: of matrices and scales; a bias or shift follows each.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LayerSlots {
-    pub(super) qkv: usize,
-    pub(super) output: usize,
-    pub(super) attention_norm: usize,
-    pub(super) up: usize,
-    pub(super) down: usize,
-    pub(super) norm: usize,
-}
-
-impl GradientSlots {
-    pub(super) fn new(model: &Transformer) -> Self {
-        let types = model.token_type_embeddings.as_ref().map(|_| 2);
-        let next = 2 + usize::from(types.is_some());
-        let relative = model.relative_position_bias.as_ref().map(|_| next);
-        let norm = next + usize::from(relative.is_some());
-        Self {
-            words: 0,
-            positions: 1,
-            types,
-            relative,
-            norm,
-            layers: norm + 2,
-        }
-    }
-
-    pub(super) fn layer(self, layer: usize) -> LayerSlots {
-        let first = self.layers + 12 * layer;
-        LayerSlots {
-            qkv: first,
-            output: first + 2,
-            attention_norm: first + 4,
-            up: first + 6,
-            down: first + 8,
-            norm: first + 10,
-        }
-    }
-}
+/// Gradients by the name of the parameter in [`Transformer::parameters`]. A parameter that the loss
+/// does not depend on has none.
+#[derive(Debug, Default)]
+pub(super) struct ModelGradients(HashMap<String, Tensor<1>>);
 
 impl ModelGradients {
-    /// Zero gradients for all parameters.
-    pub(super) fn new(model: &Transformer) -> Self {
-        let mut model = model.clone();
-        let parameters = model.parameters().into_iter();
-        let parameters = parameters.map(|parameter| ParameterGradient {
-            length: parameter.shape().iter().product(),
-            sum: None,
-        });
-        Self {
-            parameters: parameters.collect(),
-        }
-    }
-
-    pub(super) fn add<const D: usize>(&mut self, slot: usize, gradient: Tensor<D>) {
-        let parameter = &mut self.parameters[slot];
-        let gradient = gradient.reshape([parameter.length]);
-        parameter.sum = Some(match parameter.sum.take() {
+    pub(super) fn add<const D: usize>(&mut self, name: &str, gradient: Tensor<D>) {
+        let gradient = gradient.reshape([-1]);
+        let sum = match self.0.remove(name) {
             Some(sum) => sum + gradient,
             None => gradient,
-        });
+        };
+        self.0.insert(name.to_owned(), sum);
     }
 
-    /// Takes the gradient of a parameter out, for an update in place.
-    pub(super) fn take(&mut self, slot: usize, device: &Device) -> Tensor<1> {
-        let parameter = &mut self.parameters[slot];
-        let zeros = || Tensor::zeros([parameter.length], device);
-        parameter.sum.take().unwrap_or_else(zeros)
+    /// Adds gradients of some rows, which may repeat, of an embedding table of this shape.
+    pub(super) fn add_rows(
+        &mut self,
+        name: &str,
+        shape: [usize; 2],
+        rows: Tensor<1, Int>,
+        gradients: Tensor<2>,
+    ) {
+        // Taken out, so that the sum is updated in place.
+        let sum = match self.0.remove(name) {
+            Some(sum) => sum.reshape(shape),
+            None => Tensor::zeros(shape, &gradients.device()),
+        };
+        self.add(name, tensor::add_rows(sum, rows, gradients));
     }
 
-    /// Gradients in order; `None` for a parameter that the loss does not depend on.
-    pub(super) fn into_parameters(self) -> impl Iterator<Item = Option<Tensor<1>>> {
-        self.parameters.into_iter().map(|parameter| parameter.sum)
+    pub(super) fn take(&mut self, name: &str) -> Option<Tensor<1>> {
+        self.0.remove(name)
     }
 
-    /// Squared L2 norm of all gradients.
-    pub(super) fn squared_norm(&self) -> f64 {
-        let sums = self.parameters.iter().filter_map(|p| p.sum.as_ref());
-        sums.map(tensor::squared_norm).sum()
+    /// Squared L2 norm of all gradients, summed in the order of the parameters of the model.
+    pub(super) fn squared_norm(&self, model: &Transformer) -> f64 {
+        let mut model = model.clone();
+        let parameters = model.parameters().into_iter();
+        let gradients = parameters.filter_map(|parameter| self.0.get(&parameter.name));
+        gradients.map(tensor::squared_norm).sum()
     }
 }

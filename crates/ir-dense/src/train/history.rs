@@ -25,7 +25,6 @@ pub struct TrainingStep {
     /// Loss before the update.
     pub loss: f64,
     /// Global gradient norm before clipping.
-    #[serde(rename = "gradient")]
     pub gradient_norm: f64,
 }
 
@@ -41,12 +40,11 @@ pub struct EvaluationPoint {
 impl TrainingHistory {
     /// Returns the best evaluation, the first of equal ones.
     pub fn best(&self) -> Option<EvaluationPoint> {
-        let better = |best: EvaluationPoint, next: &EvaluationPoint| match next.value > best.value {
-            true => *next,
+        let evaluations = self.evaluations.iter().copied();
+        evaluations.reduce(|best, next| match next.value > best.value {
+            true => next,
             false => best,
-        };
-        let (first, rest) = self.evaluations.split_first()?;
-        Some(rest.iter().fold(*first, better))
+        })
     }
 
     /// Formats the history as CSV with the columns

@@ -32,7 +32,6 @@ struct AdamWUpdate {
 }
 
 impl AdamWState {
-    /// Zero moments for all parameters.
     pub(super) fn new(model: &Transformer) -> Self {
         let (device, mut model) = (model.device(), model.clone());
         let moments = model.parameters().into_iter().map(|parameter| {
@@ -49,17 +48,17 @@ impl AdamWState {
     pub(super) fn update(
         &mut self,
         model: &mut Transformer,
-        gradients: ModelGradients,
+        mut gradients: ModelGradients,
         config: &AdamWConfig,
         learning_rate: f64,
         clip_factor: f64,
         time: u64,
     ) {
         let power = time.min(i32::MAX as u64) as i32;
-        let parameters = model.parameters().into_iter();
-        let gradients = gradients.into_parameters();
-        for ((parameter, moments), gradient) in parameters.zip(&mut self.moments).zip(gradients) {
-            let Some(gradient) = gradient else { continue };
+        for (parameter, moments) in model.parameters().into_iter().zip(&mut self.moments) {
+            let Some(gradient) = gradients.take(&parameter.name) else {
+                continue;
+            };
             let decay = if parameter.weight_decay {
                 config.weight_decay
             } else {
@@ -90,7 +89,6 @@ fn zeros(length: usize, device: &Device) -> Tensor<1> {
 }
 
 impl AdamWUpdate {
-    /// Returns the new weights and moments.
     fn apply(
         self,
         weights: Tensor<1>,

@@ -116,9 +116,10 @@ impl Trainer {
         Ok(trainer)
     }
 
-    /// Writes checkpoints to a folder and resumes from the checkpoint that it has.
+    /// Writes checkpoints to a folder and resumes from the checkpoint that it has, if it has the
+    /// format version of this release ([`TrainError::Version`]).
     pub fn with_checkpoints(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.checkpoints = Some(CheckpointFolder::new(folder.into()));
+        self.checkpoints = Some(CheckpointFolder(folder.into()));
         self
     }
 
@@ -249,16 +250,10 @@ impl TrainingRun {
                 return Err(TrainError::Stopped { step, steps });
             }
             self.step(&mut sampler)?;
-            let due = match config.evaluate_every {
-                Some(every) => self.state.step.is_multiple_of(every),
-                None => self.state.step.is_multiple_of(self.per_epoch),
-            };
-            let last = self.state.step == self.steps;
-            let mut save = last
-                || self
-                    .state
-                    .step
-                    .is_multiple_of(self.trainer.checkpoint_every);
+            let step = self.state.step;
+            let due = step.is_multiple_of(config.evaluate_every.unwrap_or(self.per_epoch));
+            let last = step == self.steps;
+            let mut save = last || step.is_multiple_of(self.trainer.checkpoint_every);
             if let Some(evaluate) = &mut evaluate
                 && (due || last)
             {
@@ -278,7 +273,9 @@ impl TrainingRun {
         let step = self.state.step;
         let batch = sampler.batch(step)?;
         let (loss, gradients) = towers.gradients(&batch, config, step)?;
-        let squares: f64 = gradients.iter().map(|model| model.squared_norm()).sum();
+        let squares = gradients.iter().zip(&towers.0);
+        let squares = squares.map(|(gradients, tower)| gradients.squared_norm(&tower.model));
+        let squares: f64 = squares.sum();
         let norm = squares.sqrt();
         if !(loss.is_finite() && norm.is_finite()) {
             return Err(TrainError::NotFinite { step, loss, norm });

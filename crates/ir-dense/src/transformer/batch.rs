@@ -8,7 +8,7 @@ use burn::tensor::{Bool, Device, Tensor, TensorData};
 ///
 /// Consecutive texts of equal length form a block: attention runs per block, everything else over
 /// all tokens at once. Only [`TokenBatch::padded`] adds padding tokens.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TokenBatch {
     ids: Vec<u32>,
     blocks: Vec<TextBlock>,
@@ -35,11 +35,7 @@ impl TextBlock {
 impl TokenBatch {
     /// Batch without padding; fastest if texts of equal length are adjacent.
     pub fn new<T: AsRef<[u32]>>(texts: &[T]) -> Self {
-        let mut batch = Self {
-            ids: Vec::new(),
-            blocks: Vec::new(),
-            unpadded: Vec::new(),
-        };
+        let mut batch = Self::default();
         for text in texts {
             let text = text.as_ref();
             match batch.blocks.last_mut() {

@@ -52,7 +52,7 @@ struct CpuLayerNorm {
 
 impl CpuTransformer {
     /// Packs the weights. `None` if they are not in CPU memory or on a device with automatic
-    /// differentiation.
+    /// differentiation, or a projection or normalization has no bias.
     pub(crate) fn new(model: &Transformer) -> Option<Self> {
         let device = model.device();
         if device != Device::flex() || device.is_autodiff() {
@@ -142,10 +142,7 @@ impl CpuLinear {
         let [from, to] = linear.weight.dims();
         Some(Self {
             weight: PackedMatrix::new(&values(&linear.weight)?, from, to),
-            bias: match &linear.bias {
-                Some(bias) => values(bias)?,
-                None => vec![0.0; to],
-            },
+            bias: values(linear.bias.as_ref()?)?,
         })
     }
 
@@ -157,13 +154,9 @@ impl CpuLinear {
 
 impl CpuLayerNorm {
     fn new(norm: &LayerNorm, epsilon: f32) -> Option<Self> {
-        let scale = values(&norm.gamma)?;
         Some(Self {
-            shift: match &norm.beta {
-                Some(beta) => values(beta)?,
-                None => vec![0.0; scale.len()],
-            },
-            scale,
+            scale: values(&norm.gamma)?,
+            shift: values(norm.beta.as_ref()?)?,
             epsilon,
         })
     }

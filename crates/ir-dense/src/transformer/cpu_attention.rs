@@ -8,7 +8,6 @@ use crate::TransformerConfig;
 use crate::kernels::elementwise;
 use crate::kernels::matrix::{PackedMatrix, StridedRows};
 
-/// Self-attention of all layers.
 #[derive(Debug)]
 pub(super) struct CpuAttention {
     heads: usize,

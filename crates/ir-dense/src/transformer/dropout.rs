@@ -77,15 +77,12 @@ impl Dropout {
         texts: &[usize],
         site: DropoutSite,
     ) -> Tensor<2> {
-        let [tokens, width] = x.dims();
+        let [_, width] = x.dims();
         let texts = texts.iter().copied();
         let counts: Vec<(usize, usize)> = texts.zip(batch.lengths().map(|n| n * width)).collect();
-        let parts = counts.par_iter();
-        let parts = parts.map(|&(text, count)| self.factors(text, site, count));
-        let factors: Vec<Vec<f32>> = parts.collect();
-        let factors = TensorData::new(factors.concat(), [tokens, width]);
-        let device = x.device();
-        x * Tensor::from_data(factors, &device)
+        let counts = counts.par_iter();
+        let factors = counts.map(|&(text, count)| self.factors(text, site, count));
+        multiply(x, factors)
     }
 
     /// Applies dropout to attention probabilities, `[texts, heads, length, length]`, given the
@@ -96,8 +93,8 @@ impl Dropout {
         texts: &[(usize, usize)],
         site: DropoutSite,
     ) -> Tensor<4> {
-        let shape @ [_, heads, length, _] = x.dims();
-        let parts = texts.par_iter().map(|&(text, real)| {
+        let [_, heads, length, _] = x.dims();
+        let factors = texts.par_iter().map(|&(text, real)| {
             let factors = self.factors(text, site, heads * real * real);
             if real == length {
                 return factors;
@@ -110,9 +107,17 @@ impl Dropout {
             }
             padded
         });
-        let factors: Vec<Vec<f32>> = parts.collect();
-        let factors = TensorData::new(factors.concat(), shape);
-        let device = x.device();
-        x * Tensor::from_data(factors, &device)
+        multiply(x, factors)
     }
+}
+
+/// Multiplies a tensor by the dropout masks of its texts.
+fn multiply<const D: usize>(
+    x: Tensor<D>,
+    factors: impl IndexedParallelIterator<Item = Vec<f32>>,
+) -> Tensor<D> {
+    let factors: Vec<Vec<f32>> = factors.collect();
+    let factors = TensorData::new(factors.concat(), x.dims());
+    let device = x.device();
+    x * Tensor::from_data(factors, &device)
 }

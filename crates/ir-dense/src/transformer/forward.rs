@@ -1,9 +1,8 @@
 //! Forward pass of a transformer in burn operations.
 
-use burn::module::Param;
-use burn::nn::{LayerNorm, Linear};
+use burn::nn::LayerNorm;
 use burn::tensor::activation::{gelu, gelu_approximate, relu, softmax};
-use burn::tensor::{Device, Int, Tensor};
+use burn::tensor::{Int, Tensor};
 
 use super::batch::TokenBatch;
 use super::dropout::{Dropout, DropoutSite};
@@ -13,7 +12,6 @@ use crate::Activation;
 use crate::kernels::memory::on_cpu;
 use crate::kernels::tensor::{self, SavedLayerNorm};
 
-/// Forward pass of a batch.
 pub(crate) struct ForwardPass<'a> {
     pub(crate) model: &'a Transformer,
     pub(crate) batch: &'a TokenBatch,
@@ -24,16 +22,13 @@ pub(crate) struct ForwardPass<'a> {
     pub(crate) texts: &'a [usize],
 }
 
-/// Saved activations of a forward pass.
 pub(crate) struct SavedActivations {
     /// Rows of the token and position embeddings.
     pub(crate) rows: [Tensor<1, Int>; 2],
     pub(crate) embedding_norm: SavedLayerNorm,
-    pub(crate) biases: AttentionBias,
     pub(crate) layers: Vec<SavedLayer>,
 }
 
-/// Saved activations of a layer.
 pub(crate) struct SavedLayer {
     pub(crate) input: Tensor<2>,
     pub(crate) qkv: Tensor<2>,
@@ -50,32 +45,24 @@ pub(crate) struct SavedLayer {
 }
 
 /// Bias of attention scores per block, shared by all layers: padding mask plus relative position
-/// bias.
-pub(crate) struct AttentionBias {
-    /// `[texts or 1, heads or 1, length or 1, length]`.
-    pub(crate) blocks: Vec<Option<Tensor<4>>>,
-}
-
-impl AttentionBias {
-    fn new(model: &Transformer, batch: &TokenBatch, device: &Device) -> Self {
-        let padding = batch.padding(device).map(|padding| -> Tensor<4> {
-            let [texts, length] = padding.dims();
-            let padding = padding.reshape([texts, 1, 1, length]);
-            // Finite, because a fully masked row would have no softmax.
-            Tensor::zeros([texts, 1, 1, length], device).mask_fill(padding, -1e9)
-        });
-        let blocks = batch.blocks().iter().map(|block| {
-            let table = model.relative_position_bias.as_ref();
-            let relative = table.map(|table| relative_position_bias(table.val(), block.length));
-            match (relative, padding.clone()) {
-                (Some(relative), Some(padding)) => Some(relative + padding),
-                (relative, padding) => relative.or(padding),
-            }
-        });
-        Self {
-            blocks: blocks.collect(),
+/// bias, `[texts or 1, heads or 1, length or 1, length]`.
+fn attention_biases(model: &Transformer, batch: &TokenBatch) -> Vec<Option<Tensor<4>>> {
+    let device = model.device();
+    let padding = batch.padding(&device).map(|padding| -> Tensor<4> {
+        let [texts, length] = padding.dims();
+        let padding = padding.reshape([texts, 1, 1, length]);
+        // Finite, because a fully masked row would have no softmax.
+        Tensor::zeros([texts, 1, 1, length], &device).mask_fill(padding, -1e9)
+    });
+    let biases = batch.blocks().iter().map(|block| {
+        let table = model.relative_position_bias.as_ref();
+        let relative = table.map(|table| relative_position_bias(table.val(), block.length));
+        match (relative, padding.clone()) {
+            (Some(relative), Some(padding)) => Some(relative + padding),
+            (relative, padding) => relative.or(padding),
         }
-    }
+    });
+    biases.collect()
 }
 
 impl<'a> ForwardPass<'a> {
@@ -93,12 +80,12 @@ impl<'a> ForwardPass<'a> {
     /// Returns the hidden state of every token, `[tokens, hidden_size]`, and the saved
     /// activations if [`ForwardPass::save`] is set.
     pub(crate) fn run(&self) -> (Tensor<2>, Option<SavedActivations>) {
-        let (model, device) = (self.model, self.model.device());
+        let model = self.model;
         let rows = model.embedding_rows(self.batch);
         let x = model.embed(rows.clone());
         let (x, embedding_norm) = self.layer_norm(x, &model.embedding_norm);
         let mut x = self.drop(x, DropoutSite::Embeddings);
-        let biases = AttentionBias::new(model, self.batch, &device);
+        let biases = attention_biases(model, self.batch);
         let mut layers = Vec::new();
         for (number, layer) in model.layers.iter().enumerate() {
             let (y, saved) = self.layer(layer, number, x, &biases);
@@ -108,7 +95,6 @@ impl<'a> ForwardPass<'a> {
         let saved = embedding_norm.map(|embedding_norm| SavedActivations {
             rows,
             embedding_norm,
-            biases,
             layers,
         });
         (x, saved)
@@ -119,7 +105,7 @@ impl<'a> ForwardPass<'a> {
         layer: &TransformerLayer,
         number: usize,
         input: Tensor<2>,
-        biases: &AttentionBias,
+        biases: &[Option<Tensor<4>>],
     ) -> (Tensor<2>, Option<SavedLayer>) {
         let qkv = layer.qkv.forward(input.clone());
         let (context, probabilities) = self.attention(layer, number, &qkv, biases);
@@ -146,14 +132,10 @@ impl<'a> ForwardPass<'a> {
 
     /// Feed-forward network before and after the activation function.
     fn inner(&self, layer: &TransformerLayer, x: Tensor<2>) -> [Tensor<2>; 2] {
+        let before = layer.up.forward(x);
         match layer.activation {
-            Activation::Gelu if on_cpu(&x) => {
-                tensor::gelu(x.matmul(layer.up.weight.val()), bias(&layer.up))
-            }
-            activation => {
-                let before = layer.up.forward(x);
-                [before.clone(), activate(activation, before)]
-            }
+            Activation::Gelu if on_cpu(&before) => tensor::gelu(before),
+            activation => [before.clone(), activate(activation, before)],
         }
     }
 
@@ -164,12 +146,12 @@ impl<'a> ForwardPass<'a> {
         layer: &TransformerLayer,
         number: usize,
         qkv: &Tensor<2>,
-        biases: &AttentionBias,
+        biases: &[Option<Tensor<4>>],
     ) -> (Tensor<2>, Vec<Tensor<4>>) {
         let scale = layer.scale();
-        let mut out = Vec::with_capacity(biases.blocks.len());
+        let mut out = Vec::with_capacity(biases.len());
         let mut saved = Vec::new();
-        let blocks = self.batch.blocks().iter().zip(&biases.blocks);
+        let blocks = self.batch.blocks().iter().zip(biases);
         for ((block, bias), texts) in blocks.zip(self.block_texts()) {
             let [queries, keys, values] = layer.split_qkv(qkv, *block);
             let scores = queries.matmul(keys.swap_dims(2, 3));
@@ -192,7 +174,12 @@ impl<'a> ForwardPass<'a> {
             return (norm.forward(x), None);
         }
         let eps = self.model.config().layer_norm_eps;
-        let (y, saved) = tensor::layer_norm(x, norm.gamma.val(), shift(norm), eps);
+        let gamma = norm.gamma.val();
+        let beta = match &norm.beta {
+            Some(beta) => beta.val(),
+            None => gamma.zeros_like(),
+        };
+        let (y, saved) = tensor::layer_norm(x, gamma, beta, eps);
         (y, self.save.then_some(saved))
     }
 
@@ -230,32 +217,10 @@ impl<'a> ForwardPass<'a> {
     }
 }
 
-/// Activation function of the feed-forward network.
 pub(crate) fn activate(activation: Activation, x: Tensor<2>) -> Tensor<2> {
     match activation {
         Activation::Gelu => gelu(x),
         Activation::GeluTanh => gelu_approximate(x),
         Activation::Relu => relu(x),
-    }
-}
-
-fn bias(linear: &Linear) -> Tensor<1> {
-    let [_, length] = linear.weight.val().dims();
-    or_zeros(linear.bias.as_ref(), length, &linear.weight)
-}
-
-fn shift(norm: &LayerNorm) -> Tensor<1> {
-    let [length] = norm.gamma.val().dims();
-    or_zeros(norm.beta.as_ref(), length, &norm.gamma)
-}
-
-fn or_zeros<const D: usize>(
-    vector: Option<&Param<Tensor<1>>>,
-    length: usize,
-    like: &Param<Tensor<D>>,
-) -> Tensor<1> {
-    match vector {
-        Some(vector) => vector.val(),
-        None => Tensor::zeros([length], &like.val().device()),
     }
 }

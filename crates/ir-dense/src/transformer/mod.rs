@@ -146,7 +146,6 @@ impl TransformerLayer {
     }
 }
 
-/// Creates a tensor of indices.
 pub(crate) fn index_tensor(values: impl Iterator<Item = i64>, device: &Device) -> Tensor<1, Int> {
     let values: Vec<i64> = values.collect();
     let length = values.len();

@@ -6,7 +6,6 @@ use burn::tensor::{Tensor, TensorData};
 
 use super::Transformer;
 
-/// Mutable reference to a parameter.
 pub(crate) struct TransformerParameter<'a> {
     /// Name of the tensor in checkpoints.
     pub(crate) name: String,

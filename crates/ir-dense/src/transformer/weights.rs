@@ -9,13 +9,12 @@ use crate::model_folder::{NamedTensor, TensorSource};
 use crate::{Architecture, ModelError, TransformerConfig};
 
 impl Transformer {
-    /// Loads the weights of a model.
     pub(crate) fn load(
         config: TransformerConfig,
         weights: &dyn TensorSource,
         device: &Device,
     ) -> Result<Self, ModelError> {
-        let names = TensorNames::new(config.architecture, weights);
+        let names = TensorNames::new(config.architecture, &weights.names());
         let load = WeightLoader {
             weights,
             device,
@@ -25,11 +24,15 @@ impl Transformer {
         let layers = (0..c.layers).map(|layer| {
             let name = |part| names.layer(layer, part);
             Ok(TransformerLayer {
-                qkv: load.concatenated(["query", "key", "value"].map(name), c.hidden_size)?,
-                output: load.linear(&name("output"), c.hidden_size, c.hidden_size)?,
+                qkv: load.linear(
+                    &["query", "key", "value"].map(name),
+                    c.hidden_size,
+                    c.hidden_size,
+                )?,
+                output: load.linear(&[name("output")], c.hidden_size, c.hidden_size)?,
                 attention_norm: load.norm(&name("attention_norm"), c)?,
-                up: load.linear(&name("up"), c.hidden_size, c.intermediate_size)?,
-                down: load.linear(&name("down"), c.intermediate_size, c.hidden_size)?,
+                up: load.linear(&[name("up")], c.hidden_size, c.intermediate_size)?,
+                down: load.linear(&[name("down")], c.intermediate_size, c.hidden_size)?,
                 norm: load.norm(&name("norm"), c)?,
                 heads: c.heads,
                 activation: c.activation,
@@ -37,7 +40,7 @@ impl Transformer {
         });
         let embeddings = |part: &str, rows| {
             let name = format!("{}embeddings.{part}_embeddings.weight", names.prefix);
-            load.matrix(&name, rows, c.hidden_size)
+            load.tensor(&name, [rows, c.hidden_size])
         };
         let relative = format!("{}encoder.relative_attention_bias.weight", names.prefix);
         Ok(Self {
@@ -49,7 +52,7 @@ impl Transformer {
             },
             relative_position_bias: match c.relative_position_buckets {
                 0 => None,
-                rows => Some(load.matrix(&relative, rows, c.heads)?),
+                rows => Some(load.tensor(&relative, [rows, c.heads])?),
             },
             embedding_norm: load.norm(&format!("{}embeddings.LayerNorm", names.prefix), c)?,
             layers: layers.collect::<Result<_, ModelError>>()?,
@@ -60,17 +63,11 @@ impl Transformer {
     /// Returns the weights under the names of the architecture, in PyTorch's layout: matrices as
     /// `[out, in]`, query, key and value projections separate.
     pub(crate) fn named_tensors(&self) -> Vec<NamedTensor> {
-        let names = TensorNames::current(self.config.architecture);
+        // Names that current versions of transformers write.
+        let names = TensorNames::new(self.config.architecture, &[]);
         let mut tensors = Vec::new();
-        let mut matrix = |name: String, values: Tensor<2>| {
-            let shape = values.dims().into();
-            let values = values.flatten(0, 1);
-            tensors.push(NamedTensor {
-                name,
-                shape,
-                values,
-            });
-        };
+        let mut matrix =
+            |name: String, values: Tensor<2>| tensors.push(NamedTensor::new(name, values));
         let embeddings = |part: &str| format!("embeddings.{part}_embeddings.weight");
         matrix(embeddings("word"), self.token_embeddings.val());
         matrix(embeddings("position"), self.position_embeddings.val());
@@ -114,21 +111,12 @@ impl Transformer {
                 vectors.push((format!("{name}.bias"), bias));
             }
         }
-        for (name, values) in vectors {
-            if let Some(values) = values {
-                let shape = values.dims().into();
-                tensors.push(NamedTensor {
-                    name,
-                    shape,
-                    values,
-                });
-            }
-        }
+        let vectors = vectors.into_iter();
+        tensors.extend(vectors.filter_map(|(name, values)| Some(NamedTensor::new(name, values?))));
         tensors
     }
 }
 
-/// Tensor names in a weight file.
 pub(crate) struct TensorNames {
     architecture: Architecture,
     /// Prefix of all names: "bert." in a model that was saved with a head.
@@ -139,8 +127,8 @@ pub(crate) struct TensorNames {
 }
 
 impl TensorNames {
-    fn new(architecture: Architecture, weights: &dyn TensorSource) -> Self {
-        let names = weights.names();
+    /// Names in a file with these tensors.
+    fn new(architecture: Architecture, names: &[String]) -> Self {
         let find = |end: &str| names.iter().find_map(|name| name.strip_suffix(end));
         let from_tensorflow = find("embeddings.LayerNorm.gamma").is_some();
         Self {
@@ -156,24 +144,15 @@ impl TensorNames {
         }
     }
 
-    /// Names that current versions of transformers write.
-    fn current(architecture: Architecture) -> Self {
-        Self {
-            architecture,
-            prefix: String::new(),
-            norm: ["weight", "bias"],
-        }
-    }
-
-    /// Returns the number of layers in a weight file.
     pub(crate) fn count_layers(architecture: Architecture, weights: &dyn TensorSource) -> usize {
-        let names = Self::new(architecture, weights);
+        let all = weights.names();
+        let names = Self::new(architecture, &all);
         let before = format!("{}{}.layer.", names.prefix, names.stack());
         let number = |name: &String| {
             let (number, _) = name.strip_prefix(&before)?.split_once('.')?;
             number.parse::<usize>().ok()?.checked_add(1)
         };
-        weights.names().iter().filter_map(number).max().unwrap_or(0)
+        all.iter().filter_map(number).max().unwrap_or(0)
     }
 
     fn stack(&self) -> &'static str {
@@ -221,19 +200,12 @@ struct WeightLoader<'a> {
 }
 
 impl WeightLoader<'_> {
-    fn vector(&self, name: &str, length: usize) -> Result<Param<Tensor<1>>, ModelError> {
-        let values = self.weights.take(name, &[length])?;
-        Ok(self.param(values, [length]))
-    }
-
-    fn matrix(
+    fn tensor<const D: usize>(
         &self,
         name: &str,
-        rows: usize,
-        columns: usize,
-    ) -> Result<Param<Tensor<2>>, ModelError> {
-        let values = self.weights.take(name, &[rows, columns])?;
-        Ok(self.param(values, [rows, columns]))
+        shape: [usize; D],
+    ) -> Result<Param<Tensor<D>>, ModelError> {
+        Ok(self.param(self.weights.take(name, &shape)?, shape))
     }
 
     fn norm(&self, name: &str, config: &TransformerConfig) -> Result<LayerNorm, ModelError> {
@@ -241,33 +213,24 @@ impl WeightLoader<'_> {
             LayerNormConfig::new(config.hidden_size).with_epsilon(config.layer_norm_eps);
         let [gamma, beta] = self.norm.map(|part| format!("{name}.{part}"));
         let mut norm = norm_config.init(self.device);
-        norm.gamma = self.vector(&gamma, config.hidden_size)?;
-        norm.beta = Some(self.vector(&beta, config.hidden_size)?);
+        norm.gamma = self.tensor(&gamma, [config.hidden_size])?;
+        norm.beta = Some(self.tensor(&beta, [config.hidden_size])?);
         Ok(norm)
     }
 
-    fn linear(&self, name: &str, from: usize, to: usize) -> Result<Linear, ModelError> {
-        let weight = self.weights.take(&format!("{name}.weight"), &[to, from])?;
-        Ok(Linear {
-            weight: self.param(transposed(&[weight], from), [from, to]),
-            bias: Some(self.vector(&format!("{name}.bias"), to)?),
-        })
-    }
-
-    /// Three square projections concatenated into one.
-    fn concatenated(&self, names: [String; 3], width: usize) -> Result<Linear, ModelError> {
-        let mut weights = Vec::with_capacity(3);
-        let mut biases = Vec::with_capacity(3 * width);
+    /// Loads projections of the same shape and concatenates their outputs.
+    fn linear(&self, names: &[String], from: usize, to: usize) -> Result<Linear, ModelError> {
+        let width = names.len() * to;
+        let mut weights = Vec::with_capacity(names.len());
+        let mut biases = Vec::with_capacity(width);
         for name in names {
-            weights.push(
-                self.weights
-                    .take(&format!("{name}.weight"), &[width, width])?,
-            );
-            biases.extend(self.weights.take(&format!("{name}.bias"), &[width])?);
+            let weight = self.weights.take(&format!("{name}.weight"), &[to, from])?;
+            weights.push(weight);
+            biases.extend(self.weights.take(&format!("{name}.bias"), &[to])?);
         }
         Ok(Linear {
-            weight: self.param(transposed(&weights, width), [width, 3 * width]),
-            bias: Some(self.param(biases, [3 * width])),
+            weight: self.param(transposed(&weights, from), [from, width]),
+            bias: Some(self.param(biases, [width])),
         })
     }
 
