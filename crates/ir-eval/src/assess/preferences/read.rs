@@ -24,9 +24,12 @@ pub fn read_qrels(
     input: impl BufRead,
     source: &str,
 ) -> Result<Parsed<Preferences>, PreferenceError> {
-    read_lines(input, source, "4", |[query, group, doc, level]: [&str; 4]| {
-        [query, group, "0", doc, level]
-    })
+    read_lines(
+        input,
+        source,
+        "4",
+        |[query, group, doc, level]: [&str; 4]| [query, group, "0", doc, level],
+    )
 }
 
 /// Reads lines of `N` columns, from which `split` takes query, group, subgroup, document and level.
