@@ -22,11 +22,11 @@ OUT = Path(__file__).parent / "training"
 STEPS = 12
 CONFIG = {
     "encoder": {"pooling": "cls", "normalize": False, "query": {"max_tokens": 8}, "document": {"max_tokens": 16}},
-    "epochs": STEPS, "batch": 5, "negatives": 2, "loss": {"kind": "softmax", "temperature": 1.0},
+    "epochs": STEPS, "batch_size": 5, "hard_negatives": 2, "loss": {"kind": "softmax", "temperature": 1.0},
     "similarity": "dot", "skip_known_positives": False, "dropout": 0.0, "learning_rate": 2e-3,
-    "schedule": {"warmup": 0.2, "decay": "linear"},
+    "schedule": {"warmup_ratio": 0.2, "decay": "linear"},
     "optimizer": {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-6, "weight_decay": 0.05},
-    "clip": 1.0,
+    "max_gradient_norm": 1.0,
 }
 EXAMPLES = [
     ("ship at sea", "the ship seen by radar", ["green tea", "black tea and the sea"]),
