@@ -131,7 +131,7 @@ impl<'q> Evaluator<'q> {
                 }
             }
             requirements.condensed |= measure.is_judged_only();
-            requirements.strata |= measure.needs_strata();
+            requirements.strata |= measure.formula().properties().needs_strata;
             planned.push(PlannedMeasure {
                 measure,
                 level,

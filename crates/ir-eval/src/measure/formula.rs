@@ -174,8 +174,8 @@ pub(super) fn parse_native(text: &str) -> Result<Measure, ParseMeasureError> {
 
 /// Parameters and options of a measure in ir_measures' syntax.
 pub(super) fn print(measure: &Measure) -> Vec<PrintedParameter> {
-    let mut list = Parameters::default();
-    let visited = visit(&mut measure.clone(), false, &mut list);
+    let (mut measure, mut list) = (*measure, Parameters::default());
+    let visited = visit(&mut measure, false, &mut list);
     debug_assert!(visited.is_ok(), "an empty text has no invalid parameter");
     list.printed
 }
@@ -199,7 +199,7 @@ fn visit(
     if properties.takes_cutoff && !is_set {
         list.option(&mut options.cutoff, "@", CUTOFF, |found| found.parse().ok())?;
     }
-    list.text.no_cutoff()
+    Ok(())
 }
 
 /// Text of a measure in ir_measures' syntax.

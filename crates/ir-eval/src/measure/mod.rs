@@ -217,11 +217,6 @@ impl Measure {
         self.formula.properties().is_count
     }
 
-    /// Whether the measure is computed from sampling strata.
-    pub(crate) const fn needs_strata(&self) -> bool {
-        self.formula.properties().needs_strata
-    }
-
     /// Name in trec_eval's output; `None` if trec_eval does not have the measure (a cutoff on
     /// `bpref`, a relevance level of its own, exponential gains).
     #[must_use]

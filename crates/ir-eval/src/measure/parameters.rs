@@ -158,15 +158,18 @@ impl<'a> MeasureText<'a> {
         value
     }
 
-    /// Returns an error if a parameter is left.
+    /// Returns an error if a cutoff or parameter is left.
     pub(crate) fn finish(self) -> Result<(), ParseMeasureError> {
-        match self.given.first() {
-            None => Ok(()),
-            Some((key, _)) => Err(ParseMeasureError::NoParameter {
-                text: self.text.to_owned(),
-                found: (*key).to_owned(),
-            }),
+        let text = self.text.to_owned();
+        if let Some(found) = self.at {
+            let found = found.to_owned();
+            return Err(ParseMeasureError::NoCutoff { text, found });
         }
+        if let Some(&(key, _)) = self.given.first() {
+            let found = key.to_owned();
+            return Err(ParseMeasureError::NoParameter { text, found });
+        }
+        Ok(())
     }
 
     pub(crate) fn unknown(&self) -> ParseMeasureError {
@@ -183,17 +186,6 @@ impl<'a> MeasureText<'a> {
         ParseMeasureError::MissingCutoff {
             text: self.text.to_owned(),
             example,
-        }
-    }
-
-    /// Returns an error if a text after `@` is left.
-    pub(crate) fn no_cutoff(&self) -> Result<(), ParseMeasureError> {
-        match self.at {
-            None => Ok(()),
-            Some(found) => Err(ParseMeasureError::NoCutoff {
-                text: self.text.to_owned(),
-                found: found.to_owned(),
-            }),
         }
     }
 }
