@@ -417,8 +417,8 @@ impl Index {
         let field = names.iter().position(|&name| name == field)?;
         let cursor = self.cursor(field, term).ok()??;
         Some(TermStats {
-            docs: u64::from(cursor.df()),
-            occurrences: cursor.occurrences(),
+            docs: u64::from(cursor.df),
+            occurrences: cursor.occurrences,
         })
     }
 

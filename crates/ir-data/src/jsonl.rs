@@ -139,23 +139,15 @@ impl JsonlCorpus {
         with_duplicate_ids: duplicates, DuplicateIds;
         with_required_documents: require_documents, bool;
     }
-
-    /// Opens the file.
-    ///
-    /// # Errors
-    /// The file cannot be opened.
-    pub fn reader(&self) -> Result<JsonlReader<Box<dyn BufRead + Send>>, DataError> {
-        let source = name_of(&self.path);
-        let fields = self.fields.clone();
-        let mut docs = JsonlReader::new(open(&self.path)?, &source, fields, self.duplicates);
-        docs.requires_document = self.require_documents;
-        Ok(docs)
-    }
 }
 
 impl Corpus for JsonlCorpus {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
-        Ok(Box::new(self.reader()?))
+        let source = name_of(&self.path);
+        let fields = self.fields.clone();
+        let mut docs = JsonlReader::new(open(&self.path)?, &source, fields, self.duplicates);
+        docs.requires_document = self.require_documents;
+        Ok(Box::new(docs))
     }
 }
 

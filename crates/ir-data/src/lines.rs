@@ -35,8 +35,8 @@ pub struct LineReader<R> {
     source: Arc<str>,
     limit: u64,
     number: u64,
-    /// Bytes consumed from `reader`.
-    consumed: u64,
+    /// Number of bytes of the lines that were read, line ends included.
+    pub(crate) consumed: u64,
     buffer: Vec<u8>,
 }
 
@@ -63,11 +63,6 @@ impl<R: BufRead> LineReader<R> {
     /// Name of the source in errors.
     pub fn source(&self) -> Arc<str> {
         Arc::clone(&self.source)
-    }
-
-    /// Number of bytes of the lines that were read, line ends included.
-    pub(crate) fn consumed(&self) -> u64 {
-        self.consumed
     }
 
     /// Reads the next line; `None` at the end.

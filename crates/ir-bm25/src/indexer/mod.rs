@@ -45,7 +45,7 @@ const CHUNK_BYTES: usize = 2 << 20;
 ///
 /// ```
 /// use ir_bm25::{Bm25, Index, IndexBuilder, IndexConfig};
-/// use ir_core::Document;
+/// use ir_core::{DocNum, Document};
 ///
 /// # let folder = std::env::temp_dir().join(format!("ir-bm25-doc-{}", std::process::id()));
 /// # std::fs::create_dir_all(&folder)?;
@@ -55,7 +55,7 @@ const CHUNK_BYTES: usize = 2 << 20;
 /// builder.push(&Document::new("d2").with_text("Black tea"))?;
 /// let index = builder.finish_to(&path)?;
 /// assert_eq!(index.stats().fields[0].tokens, 4);
-/// assert_eq!(Index::open(&path)?.ids().id(0.into()), "d1");
+/// assert_eq!(Index::open(&path)?.ids().id(DocNum::new(0)), "d1");
 /// # std::fs::remove_dir_all(&folder)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

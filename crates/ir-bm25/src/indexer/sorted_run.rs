@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 
-use crate::postings::Posting;
+use crate::postings::{Posting, write_gap};
 use ir_core::store::{ByteReader, write_varint};
 
 /// Maximum number of runs in a merge.
@@ -50,10 +50,7 @@ impl RunWriter {
 
 fn push_posting(to: &mut Vec<u8>, last: u32, posting: Posting) {
     let gap = u64::from(posting.doc.saturating_sub(last));
-    write_varint(to, gap << 1 | u64::from(posting.tf == 1));
-    if posting.tf != 1 {
-        write_varint(to, u64::from(posting.tf));
-    }
+    write_gap(to, gap, posting.tf);
 }
 
 #[derive(Debug, Clone, Copy, Default)]

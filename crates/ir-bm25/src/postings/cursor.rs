@@ -21,8 +21,10 @@ const NONE: usize = usize::MAX;
 /// Forward-only cursor over the posting list of one term.
 #[derive(Debug, Clone)]
 pub(crate) struct PostingsCursor<'a> {
-    df: u32,
-    occurrences: u64,
+    /// Document frequency of the term.
+    pub(crate) df: u32,
+    /// Total number of occurrences of the term.
+    pub(crate) occurrences: u64,
     documents: u32,
     list_impacts: &'a [u8],
     entries: &'a [u8],
@@ -88,16 +90,6 @@ impl<'a> PostingsCursor<'a> {
         };
         cursor.last = cursor.last_of(0);
         Some(cursor)
-    }
-
-    /// Document frequency of the term.
-    pub(crate) const fn df(&self) -> u32 {
-        self.df
-    }
-
-    /// Total number of occurrences of the term.
-    pub(crate) const fn occurrences(&self) -> u64 {
-        self.occurrences
     }
 
     /// Returns whether the list is damaged. A damaged list ends at the damaged block.

@@ -80,9 +80,14 @@ fn encode_varints(previous: Option<u32>, block: &[Posting], to: &mut Vec<u8>) {
     for posting in block {
         let gap = u64::from(posting.doc) - next;
         next = u64::from(posting.doc) + 1;
-        write_varint(to, gap << 1 | u64::from(posting.tf == 1));
-        if posting.tf != 1 {
-            write_varint(to, u64::from(posting.tf));
-        }
+        write_gap(to, gap, posting.tf);
+    }
+}
+
+/// Appends twice the gap, plus one if the frequency is one; else the frequency follows.
+pub(crate) fn write_gap(to: &mut Vec<u8>, gap: u64, tf: u32) {
+    write_varint(to, gap << 1 | u64::from(tf == 1));
+    if tf != 1 {
+        write_varint(to, u64::from(tf));
     }
 }

@@ -20,7 +20,7 @@ mod encode;
 mod impacts;
 
 pub(crate) use cursor::{END, PostingsCursor};
-pub(crate) use encode::{Posting, encode};
+pub(crate) use encode::{Posting, encode, write_gap};
 pub(crate) use impacts::Impact;
 
 /// Number of postings in a full block.

@@ -162,7 +162,7 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
         let seeks =
             SEEK_COST * self.previous.0 as f64 / f64::from(self.previous.1) * f64::from(documents);
         while self.non_essential > 0
-            && f64::from(self.lists[self.non_essential - 1].term.cursor.df()) < seeks
+            && f64::from(self.lists[self.non_essential - 1].term.cursor.df) < seeks
         {
             self.non_essential -= 1;
             self.prefix_bounds.pop();
@@ -313,7 +313,7 @@ impl<'s, 'a> BoundedList<'s, 'a> {
                 self.bound = self.bound.max(bound);
             }
         }
-        self.bound_per_posting = self.bound / cursor.df() as f32;
+        self.bound_per_posting = self.bound / cursor.df as f32;
     }
 
     #[inline]

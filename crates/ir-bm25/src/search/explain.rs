@@ -25,14 +25,14 @@ pub(super) fn explain(
         let value = term.scorer.score(doc, tf);
         sum += f64::from(value);
         let model = term.scorer.model;
-        let Bm25 { k1, b, lengths, .. } = model.bm25();
+        let Bm25 { k1, b, lengths, .. } = model.bm25;
         let text = query.get(term.number).map_or("", |(text, _)| text);
         let name = names.get(term.field).copied().unwrap_or_default();
         let encoding = match lengths {
             DocLengths::Exact => "tokens in the field",
             DocLengths::OneByte => "tokens in the field, in Lucene's one-byte encoding",
         };
-        let (n, df) = (model.documents(), term.cursor.df());
+        let (n, df) = (model.documents, term.cursor.df);
         let boost = Explanation::new(
             term.boost,
             "boost: count in the query × weight of the field",
@@ -55,7 +55,7 @@ pub(super) fn explain(
         .with_detail(Explanation::new(b, "b"))
         .with_detail(Explanation::new(length, format!("length: {encoding}")))
         .with_detail(Explanation::new(
-            model.average(),
+            model.average,
             "average length of the documents with the field",
         ));
         details.push(term_score);

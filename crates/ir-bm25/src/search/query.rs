@@ -61,10 +61,10 @@ impl<'a> QueryPlan<'a> {
                 let Some(mut cursor) = index.cursor(field, text)? else {
                     continue;
                 };
-                if u64::from(cursor.df()) > model.documents() {
+                if u64::from(cursor.df) > model.documents {
                     return Err(DamagedPostings);
                 }
-                let (idf, boost) = (model.idf(cursor.df()), *count as f32 * weight);
+                let (idf, boost) = (model.idf(cursor.df), *count as f32 * weight);
                 let scorer = TermScorer {
                     model,
                     codes: index.codes(field),
@@ -115,7 +115,7 @@ impl<'a> QueryPlan<'a> {
 
     /// Total number of postings.
     pub(super) fn postings(&self) -> u64 {
-        let dfs = self.terms.iter().map(|term| u64::from(term.cursor.df()));
+        let dfs = self.terms.iter().map(|term| u64::from(term.cursor.df));
         dfs.sum()
     }
 

@@ -21,9 +21,11 @@ const TABLE: u32 = 1 << 14;
 /// BM25 bound to the statistics of one field.
 #[derive(Debug, Clone)]
 pub(crate) struct FieldModel {
-    bm25: Bm25,
-    documents: u64,
-    average: f32,
+    pub(crate) bm25: Bm25,
+    /// Number of documents with the field.
+    pub(crate) documents: u64,
+    /// Average length of these documents.
+    pub(crate) average: f32,
     by_code: Box<[f32]>,
     by_length: Box<[f32]>,
 }
@@ -73,18 +75,6 @@ impl FieldModel {
     pub(crate) fn idf(&self, df: u32) -> f32 {
         let (n, df) = (self.documents as f64, f64::from(df));
         (1.0 + (n - df + 0.5) / (df + 0.5)).ln() as f32
-    }
-
-    pub(crate) const fn bm25(&self) -> Bm25 {
-        self.bm25
-    }
-
-    pub(crate) const fn documents(&self) -> u64 {
-        self.documents
-    }
-
-    pub(crate) const fn average(&self) -> f32 {
-        self.average
     }
 }
 

@@ -8,7 +8,7 @@ use super::entry::{CatalogEntry, CatalogFormat};
 use crate::beir::BeirFolder;
 use crate::bundled;
 use crate::collection::{
-    Collection, CountedCorpus, InMemoryJudgedQueries, JudgedQueries, check_split, value_of_split,
+    Collection, CountedCorpus, InMemoryJudgedQueries, JudgedQueries, value_of_split,
 };
 use crate::compression::open;
 use crate::datafinder::{
@@ -197,7 +197,6 @@ impl JudgedQueries for DatasetSplits {
     }
 
     fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        check_split(self, split)?;
         match &self.published {
             _ if split == "train" => Ok(DatasetQuery::qrels(&self.train()?)),
             Some(published) => Ok(read_qrels(&published.qrels, HeaderLine::AsData)?.data),

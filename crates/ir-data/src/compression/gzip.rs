@@ -2,8 +2,7 @@ use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
-use super::error::StreamError;
-use super::format::Compression;
+use super::format::{Compression, StreamError};
 
 /// Decompresses one gzip member after another.
 pub(super) struct GzipReader<R> {

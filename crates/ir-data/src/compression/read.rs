@@ -2,8 +2,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
-use super::error::StreamError;
-use super::format::Compression;
+use super::format::{Compression, StreamError};
 use super::gzip::GzipReader;
 use super::zstd::ZstdReader;
 use crate::error::{DataError, name_of, read_error};
@@ -85,13 +84,11 @@ pub fn decompress<'a>(
     let reader = Cursor::new(head).chain(reader);
     Ok(match compression {
         None => Box::new(reader),
-        Some(Compression::Gzip) => Box::new(BufReader::with_capacity(
-            1 << 16,
-            GzipReader::new(reader, source),
-        )),
-        Some(Compression::Zstd) => Box::new(BufReader::with_capacity(
-            1 << 16,
-            ZstdReader::new(reader, source),
-        )),
+        Some(Compression::Gzip) => buffered(GzipReader::new(reader, source)),
+        Some(Compression::Zstd) => buffered(ZstdReader::new(reader, source)),
     })
+}
+
+fn buffered<'a>(reader: impl Read + Send + 'a) -> Box<dyn BufRead + Send + 'a> {
+    Box::new(BufReader::with_capacity(1 << 16, reader))
 }

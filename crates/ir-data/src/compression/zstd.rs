@@ -5,8 +5,7 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-use super::error::StreamError;
-use super::format::Compression;
+use super::format::{Compression, StreamError};
 
 /// Largest accepted window in bytes, as of `zstd --ultra -22 --long=27`.
 const MAX_WINDOW: u64 = 1 << 27;

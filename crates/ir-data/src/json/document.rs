@@ -5,7 +5,7 @@ use ir_core::{AttributeValue, Attributes, Document};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::fields::JsonFields;
+use super::JsonFields;
 use super::value::{AnyValue, json_error, parse_object, type_name};
 use crate::error::{DataError, Location};
 

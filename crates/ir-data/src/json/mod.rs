@@ -1,9 +1,50 @@
 //! JSON records: documents, attribute values and error positions.
 
 mod document;
-mod fields;
 mod value;
 
 pub(crate) use document::{parse_document, write_document};
-pub use fields::JsonFields;
 pub(crate) use value::{JsonLineNumbers, json_error, parse_object, type_name};
+
+/// Names of the fields of a JSON document or query. Every other field becomes an attribute.
+///
+/// ```
+/// use ir_data::JsonFields;
+/// let mine = JsonFields { id: "docno".into(), text: "body".into(), ..JsonFields::beir() };
+/// assert_eq!(mine.title.as_deref(), Some("title"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsonFields {
+    /// Id field, a string or an integer. Required.
+    pub id: String,
+    /// Title field. None: documents have no title.
+    pub title: Option<String>,
+    /// Text field. Required; may be empty or `null`.
+    pub text: String,
+    /// Field with an object whose members become attributes. Optional.
+    pub metadata: Option<String>,
+}
+
+impl JsonFields {
+    /// Fields of BEIR: `_id`, `title`, `text`, `metadata`.
+    #[must_use]
+    pub fn beir() -> Self {
+        Self {
+            id: "_id".to_owned(),
+            title: Some("title".to_owned()),
+            text: "text".to_owned(),
+            metadata: Some("metadata".to_owned()),
+        }
+    }
+
+    /// Fields of Anserini and DataFinder: `id`, `title`, `contents`.
+    #[must_use]
+    pub fn anserini() -> Self {
+        Self {
+            id: "id".to_owned(),
+            title: Some("title".to_owned()),
+            text: "contents".to_owned(),
+            metadata: None,
+        }
+    }
+}

@@ -41,7 +41,7 @@ pub fn read_cranfield_judgments(
     grades: CranfieldGrades,
     source_document: CranfieldSourceDocument,
 ) -> Result<Qrels, DataError> {
-    read(reader, source, 3, |code| {
+    read(reader, source, 3, "a code: -1, 1, 2, 3 or 4", |code| {
         let code: Grade = code.parse().ok()?;
         let grade = match (code, grades) {
             (-1, _) if source_document == CranfieldSourceDocument::Drop => return Some(None),
@@ -60,13 +60,15 @@ pub fn read_cranfield_judgments(
 /// # Errors
 /// The source cannot be read, a line does not have four columns, or a pair is judged twice.
 pub fn read_cisi_judgments(reader: impl BufRead, source: &str) -> Result<Qrels, DataError> {
-    read(reader, source, 4, |zero| (zero == "0").then_some(Some(1)))
+    let grade = |zero: &str| (zero == "0").then_some(Some(1));
+    read(reader, source, 4, "0 in the third column", grade)
 }
 
 fn read(
     reader: impl BufRead,
     source: &str,
     columns: usize,
+    third_column: &'static str,
     grade: impl Fn(&str) -> Option<Option<Grade>>,
 ) -> Result<Qrels, DataError> {
     let mut lines = LineReader::new(reader, source);
@@ -85,13 +87,7 @@ fn read(
                 return Err(at.syntax("an integer", number));
             }
         }
-        let grade = grade(third).ok_or_else(|| {
-            let expected = match columns {
-                3 => "a code: -1, 1, 2, 3 or 4",
-                _ => "0 in the third column",
-            };
-            at.syntax(expected, third)
-        })?;
+        let grade = grade(third).ok_or_else(|| at.syntax(third_column, third))?;
         if let Some(first) = seen.add(&[query, doc], at.line) {
             return Err(at.repeated_judgment(query, doc, first));
         }

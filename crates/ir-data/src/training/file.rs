@@ -147,7 +147,7 @@ impl TrainingFile {
                 "" => None,
                 _ => self.format.read(line.text, at, &mut self.skipped)?,
             };
-            let end = lines.consumed();
+            let end = lines.consumed;
             if number % 4096 == 0
                 && progress.report("reading examples", end, Some(bytes)) == Flow::Stop
             {

@@ -84,42 +84,38 @@ static TABLE: LazyLock<ClassTable> = LazyLock::new(ClassTable::build);
 
 impl ClassTable {
     fn build() -> Self {
+        use WordBreakClass::*;
         let listed: [(WordBreakClass, &[Range]); 16] = [
-            (WordBreakClass::Letter, &code_points::ALETTER),
-            (WordBreakClass::Hebrew, &code_points::HEBREW),
-            (WordBreakClass::Numeric, &code_points::NUMERIC),
-            (WordBreakClass::Katakana, &code_points::KATAKANA),
-            (WordBreakClass::Ideograph, &code_points::IDEOGRAPH),
-            (
-                WordBreakClass::SoutheastAsian,
-                &code_points::SOUTHEAST_ASIAN,
-            ),
-            (
-                WordBreakClass::SoutheastAsianMark,
-                &code_points::SOUTHEAST_ASIAN_MARK,
-            ),
-            (WordBreakClass::ExtendNumLet, &code_points::EXTEND_NUM_LET),
-            (WordBreakClass::MidLetter, &code_points::MID_LETTER),
-            (WordBreakClass::MidNum, &code_points::MID_NUM),
-            (WordBreakClass::MidNumLet, &code_points::MID_NUM_LET),
-            (WordBreakClass::Extend, &code_points::EXTEND),
-            (WordBreakClass::Emoji, &code_points::EMOJI),
-            (WordBreakClass::EmojiLetter, &code_points::EMOJI_LETTER),
-            (WordBreakClass::Modifier, &code_points::MODIFIER),
-            (WordBreakClass::Regional, &code_points::REGIONAL),
+            (Letter, &code_points::ALETTER),
+            (Hebrew, &code_points::HEBREW),
+            (Numeric, &code_points::NUMERIC),
+            (Katakana, &code_points::KATAKANA),
+            (Ideograph, &code_points::IDEOGRAPH),
+            (SoutheastAsian, &code_points::SOUTHEAST_ASIAN),
+            (SoutheastAsianMark, &code_points::SOUTHEAST_ASIAN_MARK),
+            (ExtendNumLet, &code_points::EXTEND_NUM_LET),
+            (MidLetter, &code_points::MID_LETTER),
+            (MidNum, &code_points::MID_NUM),
+            (MidNumLet, &code_points::MID_NUM_LET),
+            (Extend, &code_points::EXTEND),
+            (Emoji, &code_points::EMOJI),
+            (EmojiLetter, &code_points::EMOJI_LETTER),
+            (Modifier, &code_points::MODIFIER),
+            (Regional, &code_points::REGIONAL),
         ];
-        let single: [(WordBreakClass, Range); 9] = [
-            (WordBreakClass::DoubleQuote, (0x22, 0x22)),
-            (WordBreakClass::KeycapBase, (0x23, 0x23)),
-            (WordBreakClass::SingleQuote, (0x27, 0x27)),
-            (WordBreakClass::KeycapBase, (0x2A, 0x2A)),
-            (WordBreakClass::ZeroWidthJoiner, (0x200D, 0x200D)),
-            (WordBreakClass::Keycap, (0x20E3, 0x20E3)),
-            (WordBreakClass::TextSelector, (0xFE0E, 0xFE0E)),
-            (WordBreakClass::EmojiSelector, (0xFE0F, 0xFE0F)),
-            (WordBreakClass::Tag, (0xE0020, 0xE007E)),
+        let single: [(WordBreakClass, Range); 10] = [
+            (DoubleQuote, (0x22, 0x22)),
+            (KeycapBase, (0x23, 0x23)),
+            (SingleQuote, (0x27, 0x27)),
+            (KeycapBase, (0x2A, 0x2A)),
+            (ZeroWidthJoiner, (0x200D, 0x200D)),
+            (Keycap, (0x20E3, 0x20E3)),
+            (TextSelector, (0xFE0E, 0xFE0E)),
+            (EmojiSelector, (0xFE0F, 0xFE0F)),
+            (Tag, (0xE0020, 0xE007E)),
+            (TagEnd, (0xE007F, 0xE007F)),
         ];
-        let mut flat = vec![WordBreakClass::Other; 0x11_0000];
+        let mut flat = vec![Other; 0x11_0000];
         let mut fill = |class: WordBreakClass, (first, last): Range| {
             if let Some(part) = flat.get_mut(first as usize..=last as usize) {
                 part.fill(class);
@@ -131,14 +127,13 @@ impl ClassTable {
         for (class, range) in single {
             fill(class, range);
         }
-        fill(WordBreakClass::TagEnd, (0xE007F, 0xE007F));
 
         let mut table = Self {
             blocks: Vec::new(),
             index: Vec::with_capacity(flat.len() / BLOCK),
         };
         for chunk in flat.chunks_exact(BLOCK) {
-            let mut block = [WordBreakClass::Other; BLOCK];
+            let mut block = [Other; BLOCK];
             block.copy_from_slice(chunk);
             let place = table
                 .blocks
