@@ -61,7 +61,7 @@ impl Plot for ScoresByRankPlot {
             let found = found.collect::<Vec<_>>().join(", ");
             alt += &match self.relevant().count() {
                 0 => " No relevant document.".to_owned(),
-                ..=20 => format!(" Relevant at ranks {found}."),
+                1..=20 => format!(" Relevant at ranks {found}."),
                 all => format!(" {all} relevant documents, the first at ranks {found}."),
             };
         }

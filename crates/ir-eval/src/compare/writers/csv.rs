@@ -4,8 +4,10 @@ use std::io::{self, Write};
 
 use crate::compare::{ComparedSystem, Comparison, PairwiseTest, SystemScore};
 
-/// Names and values of the columns.
-const COLUMNS: [(&str, fn(&CsvRecord<'_>) -> String); 30] = [
+/// Name of a column, and its value in a record.
+type Column = (&'static str, fn(&CsvRecord<'_>) -> String);
+
+const COLUMNS: [Column; 30] = [
     ("measure", |r| r.score.measure.to_string()),
     ("system", |r| r.system.name.clone()),
     ("value", |r| r.score.value.to_string()),
