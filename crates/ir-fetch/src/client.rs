@@ -88,19 +88,14 @@ impl HttpClient {
     /// [`DownloadError::NoResponse`], [`DownloadError::Status`] or [`DownloadError::Canceled`].
     pub fn get(&self, url: &str, progress: &mut dyn Progress) -> Result<Vec<u8>, DownloadError> {
         let mut reporter = Reporter::new(progress);
-        self.retry(&mut reporter, |reporter| {
+        self.retry(&mut reporter, |reporter, _| {
             reporter.report("downloading", 0, None)?;
-            let response = match self.send(self.request(url), url)? {
-                Attempt::Done(response) => response,
-                Attempt::Failed { error, .. } => return Ok(Attempt::failed(error)),
-            };
+            let response = send(self.request(url), url)?;
             if response.status().as_u16() != 200 {
                 return Err(status_error(url, &response));
             }
-            Ok(match response.into_body().read_to_vec() {
-                Ok(bytes) => Attempt::Done(bytes),
-                Err(error) => Attempt::failed(no_response(url, error)),
-            })
+            let bytes = response.into_body().read_to_vec();
+            bytes.map_err(|error| no_response(url, error))
         })
     }
 
@@ -117,11 +112,11 @@ impl HttpClient {
         progress: &mut dyn Progress,
     ) -> Result<(), DownloadError> {
         let path = path.as_ref();
-        let partial = download.partial_file(path)?;
+        let partial = download.partial_path(path)?;
         let mut reporter = Reporter::new(progress);
         // A longer file cannot be the beginning of the expected one.
         let too_long = download.size.is_some_and(|size| length(&partial) > size);
-        if partial.exists() && (too_long || !download.resume) {
+        if partial.exists() && (too_long || !download.resumes()) {
             remove(&partial)?;
         }
         // A complete partial file needs no request; its checksum decides.
@@ -134,7 +129,9 @@ impl HttpClient {
                 tag: None,
                 resumed: false,
             };
-            self.retry(&mut reporter, |reporter| transfer.attempt(reporter))?;
+            self.retry(&mut reporter, |reporter, failures| {
+                transfer.attempt(reporter, failures)
+            })?;
         }
         if let Some(expected) = &download.checksum {
             let found = expected.compute(&partial, &mut |done| {
@@ -156,22 +153,25 @@ impl HttpClient {
             .map_err(DownloadError::write(path))
     }
 
-    /// Repeats `attempt` until it is done, or too many consecutive attempts received no data.
+    /// Repeats `attempt` until it succeeds, fails permanently, or too many consecutive attempts
+    /// received no data. An attempt that received data sets the number of failures to 0.
     fn retry<T>(
         &self,
         reporter: &mut Reporter<'_>,
-        mut attempt: impl FnMut(&mut Reporter<'_>) -> Result<Attempt<T>, DownloadError>,
+        mut attempt: impl FnMut(&mut Reporter<'_>, &mut u32) -> Result<T, DownloadError>,
     ) -> Result<T, DownloadError> {
         let mut failures = 0;
         loop {
-            match attempt(reporter)? {
-                Attempt::Done(done) => return Ok(done),
-                Attempt::Failed { error, advanced } => {
-                    failures = if advanced { 1 } else { failures + 1 };
-                    if failures >= self.attempts {
-                        return Err(with_attempts(error, failures));
-                    }
+            let mut error = match attempt(reporter, &mut failures) {
+                Err(error) if is_transient(&error) => error,
+                result => return result,
+            };
+            failures += 1;
+            if failures >= self.attempts {
+                if let DownloadError::NoResponse { attempts, .. } = &mut error {
+                    *attempts = failures;
                 }
+                return Err(error);
             }
             reporter.wait(self.backoff.saturating_mul(1 << (failures - 1).min(6)))?;
         }
@@ -185,24 +185,27 @@ impl HttpClient {
             None => request,
         }
     }
+}
 
-    fn send(
-        &self,
-        request: RequestBuilder<WithoutBody>,
-        url: &str,
-    ) -> Result<Attempt<Response<Body>>, DownloadError> {
-        match request.call() {
-            Ok(response) => match response.status().as_u16() {
-                200 | 206 | 416 => Ok(Attempt::Done(response)),
-                408 | 429 | 500.. => Ok(Attempt::failed(status_error(url, &response))),
-                _ => Err(status_error(url, &response)),
-            },
-            // A malformed URL is not retried.
-            Err(error @ (ureq::Error::BadUri(_) | ureq::Error::Http(_))) => {
-                Err(no_response(url, error))
-            }
-            Err(error) => Ok(Attempt::failed(no_response(url, error))),
-        }
+fn send(request: RequestBuilder<WithoutBody>, url: &str) -> Result<Response<Body>, DownloadError> {
+    let response = request.call().map_err(|error| no_response(url, error))?;
+    match response.status().as_u16() {
+        200 | 206 | 416 => Ok(response),
+        _ => Err(status_error(url, &response)),
+    }
+}
+
+/// Whether another attempt may succeed.
+fn is_transient(error: &DownloadError) -> bool {
+    match error {
+        DownloadError::NoResponse { source, .. } => !matches!(
+            source.downcast_ref(),
+            Some(ureq::Error::BadUri(_) | ureq::Error::Http(_))
+        ),
+        // 206 and 416: the response to a wrong range, after which the download restarts.
+        DownloadError::Status { status, .. } => matches!(status, 206 | 408 | 416 | 429 | 500..),
+        DownloadError::Interrupted { .. } => true,
+        _ => false,
     }
 }
 
@@ -241,25 +244,6 @@ impl<'a> Reporter<'a> {
     }
 }
 
-/// Result of one request that did not fail permanently.
-enum Attempt<T> {
-    Done(T),
-    /// `advanced`: the partial file has grown, so that the count of failures restarts.
-    Failed {
-        error: DownloadError,
-        advanced: bool,
-    },
-}
-
-impl<T> Attempt<T> {
-    fn failed(error: DownloadError) -> Self {
-        Self::Failed {
-            error,
-            advanced: false,
-        }
-    }
-}
-
 /// Transfer of one file into its partial file.
 struct Transfer<'a> {
     client: &'a HttpClient,
@@ -275,7 +259,11 @@ struct Transfer<'a> {
 
 impl Transfer<'_> {
     /// Sends one request and appends the response to the partial file.
-    fn attempt(&mut self, reporter: &mut Reporter<'_>) -> Result<Attempt<()>, DownloadError> {
+    fn attempt(
+        &mut self,
+        reporter: &mut Reporter<'_>,
+        failures: &mut u32,
+    ) -> Result<(), DownloadError> {
         let before = length(self.partial);
         let mut found = before;
         let expected = self.download.size.or(self.total);
@@ -288,10 +276,7 @@ impl Transfer<'_> {
                 request = request.header(IF_RANGE, tag);
             }
         }
-        let response = match self.client.send(request, url)? {
-            Attempt::Done(response) => response,
-            Attempt::Failed { error, .. } => return Ok(Attempt::failed(error)),
-        };
+        let response = send(request, url)?;
         let range = ContentRange::parse(response.headers());
         let stated = number(response.headers(), &CONTENT_LENGTH);
         let total = match (response.status().as_u16(), range) {
@@ -305,13 +290,12 @@ impl Transfer<'_> {
             }
             // The partial file is complete.
             (416, Some(range)) if before > 0 && range.total == Some(before) => {
-                self.check_size(before)?;
-                return Ok(Attempt::Done(()));
+                return self.check_size(before);
             }
             // Another range than requested, or the file has become shorter: restart.
             _ => {
                 remove(self.partial)?;
-                return Ok(Attempt::failed(status_error(url, &response)));
+                return Err(status_error(url, &response));
             }
         };
         if let Some(total) = total {
@@ -322,18 +306,18 @@ impl Transfer<'_> {
         if self.download.checksum.is_none() {
             self.tag = strong_tag(response.headers());
         }
-        let complete = self.append(response, &mut found, reporter)?;
-        if complete {
-            return Ok(Attempt::Done(()));
+        if self.append(response, &mut found, reporter)? {
+            return Ok(());
         }
-        let error = DownloadError::Interrupted {
+        // A server that restarts each time does not advance.
+        if found > before && self.resumed {
+            *failures = 0;
+        }
+        Err(DownloadError::Interrupted {
             url: url.clone(),
             expected: self.download.size.or(self.total).unwrap_or(0),
             found,
-        };
-        // A server that restarts each time does not advance.
-        let advanced = found > before && self.resumed;
-        Ok(Attempt::Failed { error, advanced })
+        })
     }
 
     /// Returns whether the file is complete.
@@ -430,13 +414,6 @@ fn no_response(url: &str, error: ureq::Error) -> DownloadError {
         attempts: 1,
         source: error.into(),
     }
-}
-
-fn with_attempts(mut error: DownloadError, count: u32) -> DownloadError {
-    if let DownloadError::NoResponse { attempts, .. } = &mut error {
-        *attempts = count;
-    }
-    error
 }
 
 fn length(path: &Path) -> u64 {

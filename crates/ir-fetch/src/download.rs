@@ -3,67 +3,47 @@ use std::path::{Path, PathBuf};
 
 use crate::{Checksum, DownloadError};
 
-/// File to download: URL, size, checksum, partial file.
+/// File to download.
 #[derive(Debug, Clone)]
 pub struct Download {
-    pub(crate) url: String,
-    pub(crate) size: Option<u64>,
-    pub(crate) checksum: Option<Checksum>,
-    pub(crate) resume: bool,
-    partial: Option<PathBuf>,
+    /// URL of the file.
+    pub url: String,
+    /// Expected size in bytes. A file of another size is an error, detected before or during the
+    /// transfer. Default: unknown.
+    pub size: Option<u64>,
+    /// Expected checksum. Enables resuming of an interrupted run. Default: unknown.
+    pub checksum: Option<Checksum>,
+    /// Whether to resume the partial file of an interrupted run even if no checksum is known. The
+    /// file on the server may have changed since, so the caller must verify the content. Default:
+    /// false.
+    pub unverified_resume: bool,
+    /// Path of the partial file, on the file system of the destination. Default: `.NAME.part`
+    /// beside the destination.
+    pub partial_file: Option<PathBuf>,
 }
 
 impl Download {
-    /// Creates a download of a URL, of unknown size and checksum.
+    /// Creates a download of a URL with the defaults of the other fields.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
             size: None,
             checksum: None,
-            resume: false,
-            partial: None,
+            unverified_resume: false,
+            partial_file: None,
         }
     }
 
-    /// Sets the expected size in bytes. A file of another size is an error, detected before or
-    /// during the transfer.
-    #[must_use]
-    pub fn with_size(mut self, bytes: u64) -> Self {
-        self.size = Some(bytes);
-        self
+    pub(crate) fn resumes(&self) -> bool {
+        self.checksum.is_some() || self.unverified_resume
     }
 
-    /// Sets the expected checksum. Enables resuming of an interrupted run.
-    #[must_use]
-    pub fn with_checksum(mut self, checksum: Checksum) -> Self {
-        self.checksum = Some(checksum);
-        self.resume = true;
-        self
-    }
-
-    /// Resumes the partial file of an interrupted run even if no checksum is known. The file on the
-    /// server may have changed since, so the caller must verify the content. Default: resume only
-    /// if the checksum is known.
-    #[must_use]
-    pub fn with_unverified_resume(mut self) -> Self {
-        self.resume = true;
-        self
-    }
-
-    /// Sets the path of the partial file, on the file system of the destination. Default:
-    /// `.NAME.part` beside the destination.
-    #[must_use]
-    pub fn with_partial_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.partial = Some(path.into());
-        self
-    }
-
-    pub(crate) fn partial_file(&self, destination: &Path) -> Result<PathBuf, DownloadError> {
+    pub(crate) fn partial_path(&self, destination: &Path) -> Result<PathBuf, DownloadError> {
         let name = destination.file_name().filter(|_| !destination.is_dir());
         let name = name.ok_or_else(|| DownloadError::Directory {
             path: destination.to_owned(),
         })?;
-        if let Some(path) = &self.partial {
+        if let Some(path) = &self.partial_file {
             return Ok(path.clone());
         }
         let mut hidden = OsString::from(".");

@@ -31,9 +31,11 @@ fn client() -> HttpClient {
 
 /// The file of the server with size and checksum.
 fn verified(server: &Server) -> Download {
-    unverified(server)
-        .with_size(BYTES)
-        .with_checksum(Checksum::sha256(SHA256))
+    Download {
+        size: Some(BYTES),
+        checksum: Some(Checksum::sha256(SHA256)),
+        ..unverified(server)
+    }
 }
 
 fn unverified(server: &Server) -> Download {
@@ -102,7 +104,10 @@ fn complete_file() {
     assert_eq!(fs::read(&here.path).unwrap(), content());
     assert_eq!(here.names(), ["file"]);
     here.save_complete(&unverified(&server));
-    here.save_complete(&unverified(&server).with_checksum(Checksum::git_blob(GIT_BLOB)));
+    here.save_complete(&Download {
+        checksum: Some(Checksum::git_blob(GIT_BLOB)),
+        ..unverified(&server)
+    });
 }
 
 #[test]
@@ -164,7 +169,10 @@ fn existing_partial_files() {
     here.save_complete(&verified(&server));
     assert!(ranges(&server).is_empty(), "no request was needed");
     // Without a known size, the server decides.
-    let resumed = unverified(&server).with_unverified_resume();
+    let resumed = Download {
+        unverified_resume: true,
+        ..unverified(&server)
+    };
     fs::write(&here.partial, content()).unwrap();
     here.save_complete(&resumed);
     assert_eq!(ranges(&server), ["bytes=400000-"]);
@@ -179,7 +187,10 @@ fn existing_partial_files() {
     // Under another name.
     let partial = here.folder.path().join("file.incomplete");
     fs::write(&partial, &content()[..1000]).unwrap();
-    here.save_complete(&verified(&server).with_partial_file(partial));
+    here.save_complete(&Download {
+        partial_file: Some(partial),
+        ..verified(&server)
+    });
     assert_eq!(ranges(&server).last().unwrap(), "bytes=1000-");
 }
 
@@ -221,8 +232,12 @@ fn wrong_content_size_and_status() {
     let here = Folder::new();
     let save = |reply, bytes, checksum: Checksum| {
         let server = server(content(), &[reply]);
-        let download = unverified(&server).with_size(bytes);
-        let error = here.save(&download.with_checksum(checksum)).unwrap_err();
+        let download = Download {
+            size: Some(bytes),
+            checksum: Some(checksum),
+            ..unverified(&server)
+        };
+        let error = here.save(&download).unwrap_err();
         assert!(error.to_string().starts_with(&server.address), "{error}");
         assert!(here.names().is_empty(), "wrong content is removed");
         (error, ranges(&server).len())

@@ -114,7 +114,10 @@ impl Catalog {
         fs::create_dir_all(&folder).map_err(write_error(&folder))?;
         let path = folder.join(".archive.zip");
         // The checksums of the extracted files verify the archive.
-        let download = Download::new(&archive.url).with_unverified_resume();
+        let download = Download {
+            unverified_resume: true,
+            ..Download::new(archive.url.as_str())
+        };
         let downloaded = HttpClient::new().save(&download, &path, progress);
         let fetched = downloaded.map_err(FetchError::from).and_then(|()| {
             let unpacked = unpack(&path, entry, &archive, root, &missing, progress);

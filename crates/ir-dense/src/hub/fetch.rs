@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ir_core::{Flow, Progress};
+use ir_fetch::Download;
 
 use super::connection::{Connection, Hub};
 use super::listing::{HubBlob, ModelListing};
@@ -55,14 +56,14 @@ impl ModelCache {
         if hub.offline {
             return Err(HubError::Offline);
         }
-        let connection = Connection::new(hub, address);
+        let connection = Connection { hub, address };
         let mut progress = ModelProgress {
             progress,
             total: None,
             completed: 0,
         };
         let url = connection.listing_url();
-        let text = connection.client().get(&url, &mut progress);
+        let text = hub.client.get(&url, &mut progress);
         let text = text.map_err(|error| connection.hub_error(error))?;
         let listing = ModelListing::parse(&text, &connection)?;
         let model = self.folder_of(address.name);
@@ -122,8 +123,13 @@ fn download(
     let cached = fs::metadata(&path).is_ok_and(|found| found.len() == blob.bytes);
     if !cached {
         let partial = blobs.join(format!("{digits}.incomplete"));
-        let download = blob.download().with_partial_file(partial);
-        let saved = connection.client().save(&download, &path, progress);
+        let download = Download {
+            size: Some(blob.bytes),
+            checksum: Some(blob.checksum.clone()),
+            partial_file: Some(partial),
+            ..Download::new(&blob.url)
+        };
+        let saved = connection.hub.client.save(&download, &path, progress);
         saved.map_err(|error| connection.hub_error(error))?;
     } else if progress.report("downloading", blob.bytes, None) == Flow::Stop {
         return Err(HubError::Canceled);

@@ -1,6 +1,6 @@
 //! Description of a model revision by the hub: files, sizes and checksums.
 
-use ir_fetch::{Checksum, Download};
+use ir_fetch::Checksum;
 use serde::Deserialize;
 
 use super::HubError;
@@ -41,14 +41,6 @@ pub(super) struct HubBlob {
     pub(super) url: String,
     pub(super) bytes: u64,
     pub(super) checksum: Checksum,
-}
-
-impl HubBlob {
-    pub(super) fn download(&self) -> Download {
-        Download::new(&self.url)
-            .with_size(self.bytes)
-            .with_checksum(self.checksum.clone())
-    }
 }
 
 impl ModelListing {
