@@ -19,14 +19,14 @@ pub mod trec_eval;
 pub use assess::{
     ConfusionMatrix, FrequencyBucket, FrequencyBucketRecall, JudgmentGroups, KappaWeights,
     MeasurementLevel, ParseFrequencyBucketError, Pool, PoolDesign, PoolDesignError,
-    PoolJudgmentError, PoolStratum, PooledDocument, RatingCategory, Ratings, ReadPoolError,
-    RecallByFrequency, StratumSample, preferences,
+    PoolJudgmentError, PoolStratum, RatingCategory, Ratings, ReadPoolError, RecallByFrequency,
+    StratumSample, preferences,
 };
 pub use compare::{
-    Bootstrap, BootstrapError, BootstrapEstimate, BootstrapScheme, CompareError, ComparedPairs,
-    ComparedSystem, Comparison, ComparisonConfig, HeldOutChoice, HypothesisFamily,
-    PairedBootstrapResult, PairwiseTest, ParameterSweep, QueryDifference, SignificanceTest,
-    SweepSetting, SystemScore, significance,
+    Bootstrap, BootstrapEstimate, BootstrapScheme, CompareError, ComparedPairs, ComparedSystem,
+    Comparison, ComparisonConfig, HeldOutChoice, HypothesisFamily, PairedBootstrapResult,
+    PairwiseTest, ParameterSweep, QueryDifference, SignificanceTest, SweepSetting, SystemScore,
+    significance,
 };
 pub use decimal::{Decimal, ParseDecimalError};
 pub use evaluate::{

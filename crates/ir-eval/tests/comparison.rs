@@ -50,8 +50,8 @@ fn scores_differences_and_verdicts() {
     let reports = three();
     let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
     assert_eq!(comparison.baseline(), Some("low_1"));
-    assert_eq!(comparison.pairwise_tests().len(), 4);
-    let pairwise = &comparison.pairwise_tests()[0];
+    assert_eq!(comparison.pairwise_tests.len(), 4);
+    let pairwise = &comparison.pairwise_tests[0];
     assert_eq!(pairwise.system, "high");
     // By hand: means 7/8 and the mean of 1/4 1/5 1/3 1/4 1/9 1/4 1/7 1/4.
     let low = (4.0 / 4.0 + 1.0 / 5.0 + 1.0 / 3.0 + 1.0 / 9.0 + 1.0 / 7.0) / 8.0;
@@ -88,7 +88,7 @@ fn all_pairs_are_tested_once_two_sided_and_both_ways_one_sided() {
         ..ComparisonConfig::default()
     };
     let two_sided = Comparison::new(&reports, &config).unwrap();
-    assert_eq!(two_sided.pairwise_tests().len(), 3 * 2);
+    assert_eq!(two_sided.pairwise_tests.len(), 3 * 2);
     assert_eq!(two_sided.baseline(), None);
     let verdict = |a: &str, b: &str| two_sided.verdict(a, b, Measure::RR);
     assert_eq!(verdict("high", "none & nil"), Some(Ordering::Greater));
@@ -99,7 +99,7 @@ fn all_pairs_are_tested_once_two_sided_and_both_ways_one_sided() {
         ..config
     };
     let one_sided = Comparison::new(&reports, &config).unwrap();
-    assert_eq!(one_sided.pairwise_tests().len(), 6 * 2);
+    assert_eq!(one_sided.pairwise_tests.len(), 6 * 2);
     let verdict = |a: &str, b: &str| one_sided.verdict(a, b, Measure::RR);
     assert_eq!(verdict("high", "none & nil"), Some(Ordering::Greater));
     assert_eq!(verdict("none & nil", "high"), Some(Ordering::Less));
@@ -116,7 +116,7 @@ fn families() {
     };
     let factor = |config: ComparisonConfig| {
         let comparison = Comparison::new(&reports, &config).unwrap();
-        let pairwise = &comparison.pairwise_tests()[0];
+        let pairwise = &comparison.pairwise_tests[0];
         pairwise.adjusted_p / pairwise.result.p
     };
     assert_eq!(
@@ -155,10 +155,10 @@ fn skipped_queries_are_skipped_for_all() {
     let reports = reports(rules, &[Measure::RR], &runs);
     let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
     assert_eq!(
-        comparison.queries(),
+        comparison.queries,
         ["q01", "q02", "q03", "q04", "q05", "q07"]
     );
-    assert_eq!(comparison.left_out(), 2);
+    assert_eq!(comparison.left_out, 2);
     let score = comparison.score("one", Measure::RR).unwrap();
     assert_eq!(score.value, 5.0 / 6.0);
     assert!(comparison.to_text().contains("queries: 6 that all systems answered, 2 left out that only some did; judged without results: other 2\n"));
@@ -175,11 +175,7 @@ fn equal_tags_are_numbered() {
     let runs = [run("x", &[1; 8]), run("x", &[2; 8]), run("", &[1; 8])];
     let reports = reports(Rules::default(), &[Measure::RR], &runs);
     let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
-    let names: Vec<&str> = comparison
-        .systems()
-        .iter()
-        .map(|s| s.name.as_str())
-        .collect();
+    let names: Vec<&str> = comparison.systems.iter().map(|s| s.name.as_str()).collect();
     assert_eq!(names, ["x", "x (2)", "(no name)"]);
 }
 
@@ -238,7 +234,7 @@ fn json_round_trip() {
     let runs = [run("a", &[1; 8]), run("b", &[2; 8])];
     let constant = reports(Rules::default(), &[Measure::RR], &runs);
     let comparison = Comparison::new(&constant, &ComparisonConfig::default()).unwrap();
-    assert_eq!(comparison.pairwise_tests()[0].result.p, 0.0);
+    assert_eq!(comparison.pairwise_tests[0].result.p, 0.0);
     let json = serde_json::to_string(&comparison).unwrap();
     assert_eq!(comparison, serde_json::from_str(&json).unwrap());
 }
@@ -310,7 +306,7 @@ fn no_relative_difference_to_a_negative_score() {
     let utility: Measure = "utility".parse().unwrap();
     let reports = reports(Rules::default(), &[utility], &runs);
     let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
-    let pairwise = &comparison.pairwise_tests()[0];
+    let pairwise = &comparison.pairwise_tests[0];
     assert!(pairwise.difference > 0.0, "{pairwise:?}");
     assert_eq!(pairwise.relative, None);
 }
@@ -440,7 +436,7 @@ fn csv_has_one_row_per_score_and_test() {
     let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
     // Three scores and two tests for each of two measures.
     assert_eq!(rows.len(), 10);
-    let pairwise = &comparison.pairwise_tests()[1];
+    let pairwise = &comparison.pairwise_tests[1];
     let row = rows
         .iter()
         .find(|row| &row[at("system")] == "none & nil" && &row[at("against")] == "low_1")
@@ -449,7 +445,7 @@ fn csv_has_one_row_per_score_and_test() {
     assert_eq!(row[at("difference")].parse(), Ok(pairwise.difference));
     assert_eq!(&row[at("p_by")], "Student's t, 7 degrees of freedom");
     assert_eq!(&row[at("missing")], "2");
-    assert_eq!(row[at("rules")], comparison.rules().to_string());
+    assert_eq!(row[at("rules")], comparison.rules.to_string());
 }
 
 /// A list of the documents x01 to x30, with other documents at the given ranks.
@@ -509,4 +505,26 @@ fn rank_changes_are_ordered_by_influence_on_the_measure() {
     assert!(!recall.contains(&"near".to_owned()), "{recall:?}");
     // From grade 2 on, "near" is judged and not relevant.
     assert_eq!(docs(Some(Measure::AP.rel(2)))[..2], ["deep", "good"]);
+}
+
+#[test]
+fn differences_per_query_are_in_descending_order() {
+    let mut qrels = Qrels::new();
+    let (mut old, mut new) = (Run::new("old"), Run::new("new"));
+    for query in ["q1", "q2", "q3"] {
+        qrels.insert(query, "d", 1);
+        old.push(query, if query == "q2" { "e" } else { "d" }, 1.0);
+        new.push(query, if query == "q3" { "e" } else { "d" }, 1.0);
+    }
+    let evaluator = Evaluator::new(&qrels, &[Measure::RR]).unwrap();
+    let reports = [&old, &new].map(|run| evaluator.evaluate(run).unwrap());
+    let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
+    let differences = |against: &str| comparison.query_differences("new", against, Measure::RR);
+    let found = differences("old").unwrap();
+    let queries: Vec<(&str, f64)> = found
+        .iter()
+        .map(|d| (d.query.as_str(), d.difference))
+        .collect();
+    assert_eq!(queries, [("q2", 1.0), ("q1", 0.0), ("q3", -1.0)]);
+    assert_eq!(differences("other"), None);
 }

@@ -176,7 +176,7 @@ fn biocaddie_procedure() {
         .for_each(|doc| pool.judge("T1", doc, 0).unwrap());
     let submitted: Vec<Run> = (14..17).map(shifted).collect();
     let second = PoolDesign::biocaddie_submitted()
-        .pool(&submitted, Some(&pool.qrels()))
+        .pool(&submitted, Some(pool.qrels()))
         .unwrap();
     // They retrieve documents 518 to 691; those below 559 are judged. Of the top tens (518 to 527,
     // 555 to 564, 592 to 601) 16 are unjudged, of the others 117, of which 5 % are 6.
@@ -246,13 +246,13 @@ fn estimates_from_samples_match_full_judgments() {
         let strata = pool.strata("q");
         let found = |name: &str| {
             pool.iter()
-                .filter(|(_, _, p)| p.stratum == name && p.grade > 0)
+                .filter(|&(_, _, stratum, grade)| stratum == name && grade > 0)
                 .count() as f64
         };
         let up = |name: &str| found(name) * strata[name].0 as f64 / strata[name].1 as f64;
         assert_eq!(strata["1"].0, strata["1"].1);
         estimates.push(up("1") + up("2"));
-        let report = Evaluator::new(&pool, &measures)
+        let report = Evaluator::new(&*pool, &measures)
             .unwrap()
             .evaluate(&top(&runs[0]))
             .unwrap();
@@ -262,7 +262,7 @@ fn estimates_from_samples_match_full_judgments() {
         pool.strata[0].sample = StratumSample::Fraction(0.3);
         let mut pool = pool.pool(&runs, None).unwrap();
         judge(&mut pool, &truth);
-        let report = Evaluator::new(&pool, &measures)
+        let report = Evaluator::new(&*pool, &measures)
             .unwrap()
             .evaluate(&top(&runs[0]))
             .unwrap();
@@ -360,8 +360,8 @@ proptest! {
             let union = |depth: usize| -> BTreeSet<String> {
                 runs.iter().flat_map(|run| top(run, query, depth)).collect()
             };
-            let there: BTreeSet<String> = pool.iter().filter(|(q, _, _)| *q == query)
-                .map(|(_, doc, _)| doc.to_owned()).collect();
+            let there: BTreeSet<String> = pool.iter().filter(|line| line.0 == query)
+                .map(|(_, doc, ..)| doc.to_owned()).collect();
             prop_assert_eq!(&there, &union(b));
             let list: BTreeSet<String> = pool.to_judge().filter(|(q, _)| *q == query)
                 .map(|(_, doc)| doc.to_owned()).collect();
@@ -382,7 +382,7 @@ proptest! {
             one
         }).collect();
         let alone = design.pool(&alone, None).unwrap();
-        prop_assert!(alone.iter().eq(pool.iter().filter(|(query, _, _)| *query == "q1")));
+        prop_assert!(alone.iter().eq(pool.iter().filter(|line| line.0 == "q1")));
         // The shuffled list is a permutation within each query.
         let mut shuffled = pool.shuffled(seed);
         prop_assert!(shuffled.is_sorted_by_key(|line| line.0));

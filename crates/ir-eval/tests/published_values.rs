@@ -141,7 +141,7 @@ fn commented_files() {
         ..Rules::default()
     };
     let found = printed(
-        &MeasureSelection::official(),
+        &MeasureSelection::parse(&["official"]).unwrap(),
         rules,
         OutputDetail::Summary,
         &judgments,

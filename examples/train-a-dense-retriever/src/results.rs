@@ -52,7 +52,7 @@ fn differences(system: &str, reports: &[Report]) -> Result<()> {
     println!("{:<28}{:>18}{:>18}", "", "R@5", "MRR");
     for report in reports.iter().filter(|report| report.run() != system) {
         let cells = [Measure::R.at(5), Measure::RR].map(|measure| {
-            let contrasts = comparison.pairwise_tests().iter();
+            let contrasts = comparison.pairwise_tests.iter();
             let mut found = contrasts.filter(|c| c.measure == measure && c.system == report.run());
             found.next().map_or(String::new(), |c| {
                 let p = match c.adjusted_p {

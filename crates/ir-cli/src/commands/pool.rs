@@ -206,8 +206,8 @@ fn merge(args: &Args, file: &str, console: &Console) -> Result<()> {
         return out.write_with(|out| pool.write(out));
     }
     let mut qrels = Qrels::new();
-    for (query, doc, pooled) in pool.iter().filter(|line| line.2.grade >= 0) {
-        qrels.insert(query, doc, pooled.grade);
+    for (query, doc, _, grade) in pool.iter().filter(|line| line.3 >= 0) {
+        qrels.insert(query, doc, grade);
     }
     out.write_with(|out| write_qrels(&qrels, out))
 }

@@ -98,10 +98,6 @@ pub struct ConfusionMatrix {
 }
 
 impl ConfusionMatrix {
-    fn total(&self) -> u64 {
-        self.counts.iter().flatten().sum()
-    }
-
     /// Row sums and column sums.
     fn marginals(&self) -> (Vec<u64>, Vec<u64>) {
         let rows = self.counts.iter().map(|row| row.iter().sum()).collect();
@@ -111,8 +107,8 @@ impl ConfusionMatrix {
 
     /// Observed agreement and agreement expected by chance.
     fn agreement(&self) -> Option<(f64, f64)> {
-        let total = self.total() as f64;
         let (rows, columns) = self.marginals();
+        let total = rows.iter().sum::<u64>() as f64;
         let same: u64 = (0..self.categories.len())
             .map(|at| self.counts[at][at])
             .sum();
@@ -123,7 +119,7 @@ impl ConfusionMatrix {
     /// Weighted kappa: 1 − Σ w·observed / Σ w·expected.
     fn weighted(&self, weight: impl Fn(usize, usize) -> f64) -> Option<f64> {
         let (rows, columns) = self.marginals();
-        let total = self.total() as f64;
+        let total = rows.iter().sum::<u64>() as f64;
         let (mut observed, mut expected) = (0.0, 0.0);
         for (i, row) in self.counts.iter().enumerate() {
             for (j, &count) in row.iter().enumerate() {

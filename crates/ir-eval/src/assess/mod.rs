@@ -10,8 +10,7 @@ mod training_frequency;
 pub use agreement::{ConfusionMatrix, KappaWeights, MeasurementLevel, RatingCategory, Ratings};
 pub use judgment_groups::JudgmentGroups;
 pub use pool::{
-    Pool, PoolDesign, PoolDesignError, PoolJudgmentError, PoolStratum, PooledDocument,
-    ReadPoolError, StratumSample,
+    Pool, PoolDesign, PoolDesignError, PoolJudgmentError, PoolStratum, ReadPoolError, StratumSample,
 };
 pub use training_frequency::{
     FrequencyBucket, FrequencyBucketRecall, ParseFrequencyBucketError, RecallByFrequency,

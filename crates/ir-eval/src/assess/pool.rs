@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
+use std::ops::Deref;
 
 use ir_core::trec;
 use ir_core::trec::{ColumnReader, TrecReadError, TrecWriteError};
@@ -189,7 +190,7 @@ impl PoolDesign {
         let mut pool = Pool::default();
         for (query, docs) in judged.into_iter().flat_map(Qrels::iter) {
             for (doc, grade) in docs.iter().filter(|judged| judged.1 >= 0) {
-                pool.insert(query, doc, "0", grade);
+                pool.0.insert(query, doc, "0", grade);
             }
         }
         let deepest = self.strata.last().map_or(0, |stratum| stratum.last_rank);
@@ -220,7 +221,7 @@ impl PoolDesign {
                     } else {
                         Pool::NOT_DRAWN
                     };
-                    pool.insert(query, doc, &name.to_string(), state);
+                    pool.0.insert(query, doc, &name.to_string(), state);
                 }
                 after = stratum.last_rank;
             }
@@ -245,21 +246,20 @@ impl StratumSample {
 /// Judgment pool: documents with stratum and grade, or without a grade.
 ///
 /// The file format is that of NIST's `sample_eval`, five columns: query, `0`, document, stratum,
-/// grade. Negative grades mean unjudged. A pool is a set of [`Judgments`] for evaluation.
+/// grade. Negative grades mean unjudged.
+///
+/// A pool dereferences to its judgments. Prior judgments are in stratum 0; the strata of the design
+/// count from 1.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Pool {
-    queries: BTreeMap<String, BTreeMap<String, PooledDocument>>,
-}
+pub struct Pool(StratifiedQrels);
 
-/// Document of a [`Pool`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct PooledDocument {
-    /// Stratum: 0 for prior judgments, otherwise from 1.
-    pub stratum: String,
-    /// Grade, or [`Pool::NOT_DRAWN`] or [`Pool::TO_JUDGE`].
-    pub grade: Grade,
+impl Deref for Pool {
+    type Target = StratifiedQrels;
+
+    fn deref(&self) -> &StratifiedQrels {
+        &self.0
+    }
 }
 
 impl Pool {
@@ -268,33 +268,25 @@ impl Pool {
     /// Grade of a document that was drawn and is not judged yet.
     pub const TO_JUDGE: Grade = -2;
 
-    fn insert(&mut self, query: &str, doc: &str, stratum: &str, grade: Grade) {
-        let pooled = PooledDocument {
-            stratum: stratum.to_owned(),
-            grade,
-        };
-        let docs = self.queries.entry(query.to_owned()).or_default();
-        docs.insert(doc.to_owned(), pooled);
-    }
-
-    /// Documents, in order of query id and document id.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &PooledDocument)> {
-        self.queries.iter().flat_map(|(query, docs)| {
-            let docs = docs.iter();
-            docs.map(move |(doc, pooled)| (query.as_str(), doc.as_str(), pooled))
+    /// Documents, in order of query id and document id: query, document, stratum and grade. The
+    /// grade is [`Pool::NOT_DRAWN`] or [`Pool::TO_JUDGE`] without a judgment.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &str, Grade)> {
+        self.qrels().iter().flat_map(|(query, _)| {
+            let docs = self.get(query);
+            docs.map(move |(doc, stratum, grade)| (query, doc, stratum, grade))
         })
     }
 
     /// Number of documents over all queries.
     #[must_use]
     pub fn documents(&self) -> usize {
-        self.queries.values().map(BTreeMap::len).sum()
+        self.iter().count()
     }
 
     /// Query and document ids still to be judged, in order of id, which hides ranks and runs.
     pub fn to_judge(&self) -> impl Iterator<Item = (&str, &str)> {
-        let waiting = self.iter().filter(|(_, _, p)| p.grade == Self::TO_JUDGE);
-        waiting.map(|(query, doc, _)| (query, doc))
+        let waiting = self.iter().filter(|line| line.3 == Self::TO_JUDGE);
+        waiting.map(|(query, doc, ..)| (query, doc))
     }
 
     /// Same as [`Pool::to_judge`], with the documents of each query in random order.
@@ -316,17 +308,19 @@ impl Pool {
     /// document has a different grade already.
     pub fn judge(&mut self, query: &str, doc: &str, grade: Grade) -> Result<(), PoolJudgmentError> {
         let found = grade;
-        let docs = self.queries.get_mut(query);
-        let pooled = docs.and_then(|docs| docs.get_mut(doc));
+        let stratum = self.stratum(query, doc).map(str::to_owned);
+        let pooled = self.grade(query, doc).zip(stratum);
         let (query, doc) = (query.to_owned(), doc.to_owned());
-        let Some(pooled) = pooled else {
+        let Some((before, stratum)) = pooled else {
             return Err(PoolJudgmentError::NotPooled { query, doc });
         };
-        match pooled.grade {
+        match before {
             _ if grade < 0 => return Err(PoolJudgmentError::Negative { query, doc, found }),
-            Self::TO_JUDGE => pooled.grade = grade,
+            Self::TO_JUDGE => {
+                self.0.insert(&query, &doc, &stratum, grade);
+            }
             ..0 => return Err(PoolJudgmentError::NotDrawn { query, doc }),
-            before if before != grade => {
+            _ if before != grade => {
                 return Err(PoolJudgmentError::Conflict {
                     query,
                     doc,
@@ -339,30 +333,14 @@ impl Pool {
         Ok(())
     }
 
-    /// Judgments without strata. Unjudged documents keep a negative grade: for measures such as
-    /// `infAP` they are in the pool and not judged.
-    #[must_use]
-    pub fn qrels(&self) -> Qrels {
-        let mut qrels = Qrels::new();
-        self.iter().for_each(|(query, doc, pooled)| {
-            qrels.insert(query, doc, pooled.grade);
-        });
-        qrels
-    }
-
     /// Number of documents and of judged documents of each stratum of a query.
     #[must_use]
     pub fn strata(&self, query: &str) -> BTreeMap<&str, (usize, usize)> {
         let mut strata: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-        for pooled in self
-            .queries
-            .get(query)
-            .into_iter()
-            .flat_map(BTreeMap::values)
-        {
-            let counts = strata.entry(&pooled.stratum).or_default();
+        for (_, stratum, grade) in self.get(query) {
+            let counts = strata.entry(stratum).or_default();
             counts.0 += 1;
-            counts.1 += usize::from(pooled.grade >= 0);
+            counts.1 += usize::from(grade >= 0);
         }
         strata
     }
@@ -372,22 +350,10 @@ impl Pool {
     /// # Errors
     /// When writing to `out` fails, or an id contains whitespace.
     pub fn write(&self, out: &mut dyn Write) -> Result<(), TrecWriteError> {
-        let mut qrels = StratifiedQrels::new();
-        for (query, doc, PooledDocument { stratum, grade }) in self.iter() {
-            qrels.insert(query, doc, stratum, *grade);
-        }
-        trec::write_stratified_qrels(&qrels, out)
+        trec::write_stratified_qrels(self, out)
     }
 
     /// Reads the five columns. `path` appears in errors.
-    ///
-    /// ```
-    /// use ir_eval::Pool;
-    /// let mut pool = Pool::read("q1 0 d1 1 -2\nq1 0 d2 2 -1\n".as_bytes(), "pool.qrels")?;
-    /// pool.judge("q1", "d1", 1)?;
-    /// assert!(pool.judge("q1", "d2", 1).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     ///
     /// # Errors
     /// When a line does not have five columns, a grade is not an integer, or a document repeats
@@ -411,7 +377,7 @@ impl Pool {
                     doc: doc.to_owned(),
                 });
             }
-            pool.insert(query, doc, stratum, grade);
+            pool.0.insert(query, doc, stratum, grade);
         }
         Ok(pool)
     }
@@ -440,23 +406,4 @@ pub enum ReadPoolError {
         query: String,
         doc: String,
     },
-}
-
-impl Judgments for Pool {
-    fn queries(&self) -> Box<dyn Iterator<Item = &str> + '_> {
-        Box::new(self.queries.keys().map(String::as_str))
-    }
-
-    fn judged(&self, query: &str) -> Box<dyn Iterator<Item = (&str, Grade)> + '_> {
-        let docs = self.queries.get(query).into_iter().flatten();
-        Box::new(docs.map(|(doc, pooled)| (doc.as_str(), pooled.grade)))
-    }
-
-    fn stratum(&self, query: &str, doc: &str) -> Option<&str> {
-        Some(&self.queries.get(query)?.get(doc)?.stratum)
-    }
-
-    fn grade(&self, query: &str, doc: &str) -> Option<Grade> {
-        Some(self.queries.get(query)?.get(doc)?.grade)
-    }
 }

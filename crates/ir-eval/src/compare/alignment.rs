@@ -53,20 +53,44 @@ fn check_pair(
         return Err(CompareError::Measures { first, second });
     }
     // A query without relevant documents may be missing in one report and not count in the other.
-    for (counted, among, names) in [
-        (one, other, [&first, &second]),
-        (other, one, [&second, &first]),
-    ] {
-        let known: BTreeSet<&str> = evaluated_queries(among).chain(among.missing()).collect();
-        if let Some(query) = evaluated_queries(counted).find(|query| !known.contains(query)) {
-            return Err(CompareError::Queries {
-                first: names[0].clone(),
-                second: names[1].clone(),
-                query: query.to_owned(),
-            });
-        }
+    check_queries(
+        one,
+        evaluated_queries(other).chain(other.missing()),
+        [&first, &second],
+    )?;
+    check_queries(
+        other,
+        evaluated_queries(one).chain(one.missing()),
+        [&second, &first],
+    )
+}
+
+/// Requires that all evaluated queries of a report are among those of another one.
+pub(super) fn check_queries<'a>(
+    report: &Report,
+    others: impl Iterator<Item = &'a str>,
+    [first, second]: [&str; 2],
+) -> Result<(), CompareError> {
+    let others: BTreeSet<&str> = others.collect();
+    match evaluated_queries(report).find(|query| !others.contains(query)) {
+        None => Ok(()),
+        Some(query) => Err(CompareError::Queries {
+            first: first.to_owned(),
+            second: second.to_owned(),
+            query: query.to_owned(),
+        }),
     }
-    Ok(())
+}
+
+/// Values of a measure per query.
+pub(super) fn values(
+    report: &Report,
+    measure: Measure,
+) -> Result<impl Iterator<Item = f64>, CompareError> {
+    let measure_error = || CompareError::Measure {
+        measure: Box::new(measure),
+    };
+    report.values(measure).ok_or_else(measure_error)
 }
 
 pub(super) fn evaluated_queries(report: &Report) -> impl Iterator<Item = &str> {

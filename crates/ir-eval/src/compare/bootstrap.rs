@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::alignment::evaluated_queries;
+use super::alignment::{self, check_queries, evaluated_queries};
+use super::sweep::round;
+use super::{CompareError, ParameterSweep};
 use crate::evaluate::Report;
 use crate::measure::Measure;
 use crate::statistics::mean;
@@ -89,7 +91,7 @@ impl Bootstrap {
         &self,
         report: &Report,
         measure: Measure,
-    ) -> Result<BootstrapEstimate, BootstrapError> {
+    ) -> Result<BootstrapEstimate, CompareError> {
         let values = self.values(report, measure)?;
         let mut sampler = Sampler::new(self, values.len(), report.unjudged().len());
         let scores: Vec<f64> = (0..self.samples)
@@ -116,12 +118,9 @@ impl Bootstrap {
         first: &Report,
         second: &Report,
         measure: Measure,
-    ) -> Result<PairedBootstrapResult, BootstrapError> {
-        if !evaluated_queries(first).eq(evaluated_queries(second)) {
-            return Err(BootstrapError::Queries {
-                first: first.queries().len(),
-                second: second.queries().len(),
-            });
+    ) -> Result<PairedBootstrapResult, CompareError> {
+        for (one, other) in [(first, second), (second, first)] {
+            check_queries(one, evaluated_queries(other), [one.run(), other.run()])?;
         }
         let (one, other) = (self.values(first, measure)?, self.values(second, measure)?);
         let mut unjudged: Vec<&str> = first.unjudged().chain(second.unjudged()).collect();
@@ -140,21 +139,17 @@ impl Bootstrap {
         })
     }
 
-    fn values(&self, report: &Report, measure: Measure) -> Result<Vec<f64>, BootstrapError> {
-        let values = report
-            .values(measure)
-            .ok_or_else(|| BootstrapError::Measure {
-                measure: Box::new(measure),
-            })?;
+    fn values(&self, report: &Report, measure: Measure) -> Result<Vec<f64>, CompareError> {
+        let values: Vec<f64> = alignment::values(report, measure)?.collect();
         let found = values.len();
         if found < 2 {
-            return Err(BootstrapError::TooFewQueries { found });
+            return Err(CompareError::TooFewQueries { found });
         }
         if self.samples < 2 {
             let found = self.samples;
-            return Err(BootstrapError::TooFewSamples { found });
+            return Err(CompareError::TooFewSamples { found });
         }
-        Ok(values.collect())
+        Ok(values)
     }
 }
 
@@ -197,29 +192,9 @@ impl PairedBootstrapResult {
     }
 }
 
-/// Error of a bootstrap.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs)]
-pub enum BootstrapError {
-    /// A measure that the report does not have.
-    #[error("the report does not have {measure}")]
-    Measure { measure: Box<Measure> },
-    /// Fewer than two queries.
-    #[error("expected at least 2 queries, found {found}")]
-    TooFewQueries { found: usize },
-    /// Fewer than two samples.
-    #[error("expected at least 2 bootstrap samples, found {found}")]
-    TooFewSamples { found: u32 },
-    /// Two reports on different queries.
-    #[error("expected reports on the same queries, found {first} and {second} queries that differ")]
-    Queries { first: usize, second: usize },
-}
-
 /// Sampler of queries with reusable buffers.
 struct Sampler {
-    seed: u64,
-    scheme: BootstrapScheme,
+    bootstrap: Bootstrap,
     /// Number of queries from which a sample is drawn, unjudged ones included.
     population: usize,
     /// Number of draws of each sample.
@@ -235,8 +210,7 @@ impl Sampler {
             BootstrapScheme::Datafinder { .. } => (judged + unjudged, (judged + unjudged) / 2),
         };
         Self {
-            seed: bootstrap.seed,
-            scheme: bootstrap.scheme,
+            bootstrap: *bootstrap,
             population,
             size,
             draws: vec![0; judged],
@@ -245,7 +219,7 @@ impl Sampler {
 
     /// Score of one sample, by sample number.
     fn score(&mut self, sample: u32, values: &[f64], measure: Measure) -> f64 {
-        let mut random = SplitMix64::new(self.seed, u64::from(sample));
+        let mut random = SplitMix64::new(self.bootstrap.seed, u64::from(sample));
         self.draws.fill(0);
         for _ in 0..self.size {
             if let Some(draws) = self.draws.get_mut(random.below(self.population)) {
@@ -253,7 +227,7 @@ impl Sampler {
             }
         }
         let pairs = self.draws.iter().zip(values);
-        match self.scheme {
+        match self.bootstrap.scheme {
             BootstrapScheme::Textbook => {
                 let sample =
                     pairs.flat_map(|(&times, &value)| std::iter::repeat_n(value, times as usize));
@@ -262,16 +236,15 @@ impl Sampler {
             BootstrapScheme::Datafinder { header } => {
                 let distinct = pairs.filter(|pair| *pair.0 > 0).map(|pair| *pair.1);
                 let sample = distinct.chain(header.then_some(0.0));
-                round_as_trec_eval(measure.summary().aggregate(sample))
+                let score = measure.summary().aggregate(sample);
+                // The score of an empty sample is 0.
+                match round(score, Some(ParameterSweep::TREC_EVAL)) {
+                    score if score.is_nan() => 0.0,
+                    score => score,
+                }
             }
         }
     }
-}
-
-/// Rounds to the four decimals of trec_eval; the score of an empty sample is 0.
-fn round_as_trec_eval(score: f64) -> f64 {
-    let printed = format!("{score:.4}").parse().unwrap_or(0.0);
-    if f64::is_nan(printed) { 0.0 } else { printed }
 }
 
 #[cfg(test)]
@@ -377,9 +350,10 @@ mod tests {
         let error = Bootstrap::TEXTBOOK.compare(&low, &other, Measure::RR);
         assert_eq!(
             error,
-            Err(BootstrapError::Queries {
-                first: 50,
-                second: 49
+            Err(CompareError::Queries {
+                first: "test".to_owned(),
+                second: "test".to_owned(),
+                query: "q0049".to_owned(),
             })
         );
     }
@@ -388,12 +362,12 @@ mod tests {
     fn error_messages() {
         let few = report(1, 0, 0);
         let error = Bootstrap::TEXTBOOK.estimate(&few, Measure::RR);
-        assert_eq!(error, Err(BootstrapError::TooFewQueries { found: 1 }));
+        assert_eq!(error, Err(CompareError::TooFewQueries { found: 1 }));
         let report = report(5, 0, 0);
         let error = Bootstrap::TEXTBOOK
             .estimate(&report, Measure::AP)
             .unwrap_err();
-        assert_eq!(error.to_string(), "the report does not have AP");
+        assert_eq!(error.to_string(), "the reports do not have AP");
         let none = Bootstrap {
             samples: 0,
             ..Bootstrap::TEXTBOOK

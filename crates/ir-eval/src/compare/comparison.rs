@@ -34,21 +34,30 @@ use crate::rules::Rules;
 /// let reports = [evaluator.evaluate(&old)?, evaluator.evaluate(&new)?];
 ///
 /// let comparison = Comparison::new(&reports, &ComparisonConfig::default())?;
-/// let pairwise = &comparison.pairwise_tests()[0];
+/// let pairwise = &comparison.pairwise_tests[0];
 /// assert_eq!((pairwise.system.as_str(), pairwise.against.as_str()), ("new", "old"));
 /// assert_eq!((pairwise.effect.wins, pairwise.effect.losses), (19, 1));
 /// assert!(pairwise.significant);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Comparison {
-    pub(super) config: ComparisonConfig,
-    pub(super) rules: Rules,
-    pub(super) measures: Vec<Measure>,
-    pub(super) queries: Vec<String>,
-    pub(super) left_out: usize,
-    pub(super) systems: Vec<ComparedSystem>,
-    pub(super) pairwise_tests: Vec<PairwiseTest>,
+    /// Configuration of the comparison.
+    pub config: ComparisonConfig,
+    /// Evaluation rules of the reports.
+    pub rules: Rules,
+    /// Measures of all reports, in the order of the scores of each system.
+    pub measures: Vec<Measure>,
+    /// Ids of the evaluated queries, in ascending byte order; the same for all systems.
+    pub queries: Vec<String>,
+    /// Number of queries that are left out because some system did not answer them. Positive only
+    /// if the rules skip missing queries.
+    pub left_out: usize,
+    /// Systems, in input order.
+    pub systems: Vec<ComparedSystem>,
+    /// Significance tests, ordered by measure and system.
+    pub pairwise_tests: Vec<PairwiseTest>,
 }
 
 /// System of a [`Comparison`].
@@ -107,44 +116,6 @@ pub struct PairwiseTest {
 }
 
 impl Comparison {
-    /// Returns the configuration of the comparison.
-    #[must_use]
-    pub const fn config(&self) -> &ComparisonConfig {
-        &self.config
-    }
-
-    /// Returns the evaluation rules of the reports.
-    #[must_use]
-    pub const fn rules(&self) -> &Rules {
-        &self.rules
-    }
-
-    /// Returns the measures, without duplicates.
-    #[must_use]
-    pub fn measures(&self) -> &[Measure] {
-        &self.measures
-    }
-
-    /// Returns the ids of the evaluated queries in ascending byte order. They are the same for all
-    /// systems.
-    #[must_use]
-    pub fn queries(&self) -> &[String] {
-        &self.queries
-    }
-
-    /// Returns the number of queries that are left out because some system did not answer them.
-    /// Positive only if the rules skip missing queries.
-    #[must_use]
-    pub const fn left_out(&self) -> usize {
-        self.left_out
-    }
-
-    /// Returns the systems, in input order.
-    #[must_use]
-    pub fn systems(&self) -> &[ComparedSystem] {
-        &self.systems
-    }
-
     /// Returns the system of this name.
     #[must_use]
     pub fn system(&self, name: &str) -> Option<&ComparedSystem> {
@@ -156,12 +127,6 @@ impl Comparison {
     pub fn score(&self, system: &str, measure: Measure) -> Option<&SystemScore> {
         let scores = &self.system(system)?.scores;
         scores.iter().find(|score| score.measure == measure)
-    }
-
-    /// Returns the significance tests, ordered by measure and system.
-    #[must_use]
-    pub fn pairwise_tests(&self) -> &[PairwiseTest] {
-        &self.pairwise_tests
     }
 
     /// Returns the name of the baseline; `None` if all pairs are compared.

@@ -1,10 +1,9 @@
 //! Error of a comparison.
 
-use super::bootstrap::BootstrapError;
 use super::significance::SignificanceError;
 use crate::measure::Measure;
 
-/// Error comparing systems or sweeping parameters.
+/// Error comparing systems, sweeping parameters or bootstrapping scores.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)]
@@ -40,6 +39,9 @@ pub enum CompareError {
     /// Fewer than two evaluated queries.
     #[error("expected at least 2 evaluated queries, found {found}")]
     TooFewQueries { found: usize },
+    /// Fewer than two bootstrap samples.
+    #[error("expected at least 2 bootstrap samples, found {found}")]
+    TooFewSamples { found: u32 },
     /// A significance level outside (0, 1).
     #[error("expected a significance level between 0 and 1, found {found}")]
     Level { found: f64 },
@@ -56,15 +58,6 @@ pub enum CompareError {
         against: String,
         #[source]
         source: SignificanceError,
-    },
-    /// A bootstrap that cannot be computed.
-    #[error("{measure} of {system:?} and {against:?} cannot be resampled")]
-    Resample {
-        measure: Box<Measure>,
-        system: String,
-        against: String,
-        #[source]
-        source: BootstrapError,
     },
     /// A confidence interval that cannot be computed.
     #[error("{measure} of {system:?} has no confidence interval")]

@@ -12,9 +12,7 @@ pub mod significance;
 mod sweep;
 mod writers;
 
-pub use bootstrap::{
-    Bootstrap, BootstrapError, BootstrapEstimate, BootstrapScheme, PairedBootstrapResult,
-};
+pub use bootstrap::{Bootstrap, BootstrapEstimate, BootstrapScheme, PairedBootstrapResult};
 pub use comparison::{ComparedSystem, Comparison, PairwiseTest, SystemScore};
 pub use config::{ComparedPairs, ComparisonConfig, HypothesisFamily, SignificanceTest};
 pub use error::CompareError;

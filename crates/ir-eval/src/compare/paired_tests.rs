@@ -6,13 +6,12 @@ use std::collections::BTreeSet;
 use super::alignment::{
     check_comparable, evaluated_queries, on_averaging_scale, on_common_queries,
 };
-use super::bootstrap::{Bootstrap, BootstrapError};
 use super::significance::{
     Alternative, ConfidenceInterval, EffectSize, NullDistribution, SignificanceError, TestResult,
 };
 use super::{
-    CompareError, ComparedSystem, Comparison, ComparisonConfig, HypothesisFamily, PairwiseTest,
-    SignificanceTest, SystemScore,
+    Bootstrap, CompareError, ComparedSystem, Comparison, ComparisonConfig, HypothesisFamily,
+    PairwiseTest, SignificanceTest, SystemScore,
 };
 use crate::evaluate::Report;
 use crate::measure::{Measure, Summary};
@@ -157,13 +156,7 @@ impl Comparison {
             SignificanceTest::Randomization(test) => test.test(&differences, alternative),
             SignificanceTest::Bootstrap(test) => test.test(&differences, alternative),
             SignificanceTest::BootstrapWins(test) => {
-                let result = count_wins(test, reports, measure, alternative);
-                Ok(result.map_err(|source| CompareError::Resample {
-                    measure: Box::new(measure),
-                    system: system.name.clone(),
-                    against: against.name.clone(),
-                    source,
-                })?)
+                Ok(count_wins(test, reports, measure, alternative)?)
             }
         }
         .map_err(test_error)?;
@@ -228,7 +221,7 @@ fn count_wins(
     [system, against]: [&Report; 2],
     measure: Measure,
     alternative: Alternative,
-) -> Result<TestResult, BootstrapError> {
+) -> Result<TestResult, CompareError> {
     let paired = match alternative {
         Alternative::Less => test.compare(against, system, measure)?,
         _ => test.compare(system, against, measure)?,

@@ -30,27 +30,6 @@ impl QueryDifference {
 impl Comparison {
     /// Returns the differences between two systems on all queries, in descending order of
     /// difference, then by query id. `None` for an unknown system or measure.
-    ///
-    /// ```
-    /// # use ir_core::{Qrels, Run};
-    /// # use ir_eval::{Comparison, ComparisonConfig, Evaluator, Measure};
-    /// # let mut qrels = Qrels::new();
-    /// # let (mut old, mut new) = (Run::new("old"), Run::new("new"));
-    /// # for query in ["q1", "q2", "q3"] {
-    /// #     qrels.insert(query, "d", 1);
-    /// #     if query != "q2" { old.push(query, "d", 1.0); }
-    /// #     if query != "q3" { new.push(query, "d", 1.0); }
-    /// # }
-    /// # let evaluator = Evaluator::new(&qrels, &[Measure::RR])?;
-    /// # let reports = [evaluator.evaluate(&old)?, evaluator.evaluate(&new)?];
-    /// let comparison = Comparison::new(&reports, &ComparisonConfig::default())?;
-    /// let differences = comparison
-    ///     .query_differences("new", "old", Measure::RR)
-    ///     .ok_or("no such system")?;
-    /// let queries: Vec<&str> = differences.iter().map(|d| d.query.as_str()).collect();
-    /// assert_eq!(queries, ["q2", "q1", "q3"]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn query_differences(
         &self,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::alignment::{check_comparable, on_averaging_scale, on_common_queries};
+use super::alignment::{self, check_comparable, on_averaging_scale, on_common_queries};
 use super::error::CompareError;
 use crate::evaluate::Report;
 use crate::measure::Measure;
@@ -95,11 +95,7 @@ impl ParameterSweep {
         let reports = on_common_queries(reports)?;
         let mut values: Vec<Vec<f64>> = Vec::with_capacity(names.len());
         for report in &reports {
-            let column = report
-                .values(measure)
-                .ok_or_else(|| CompareError::Measure {
-                    measure: Box::new(measure),
-                })?;
+            let column = alignment::values(report, measure)?;
             values.push(column.map(|value| round(value, decimals)).collect());
         }
         let queries = reports[0].queries();
@@ -171,7 +167,7 @@ fn leave_one_out(values: &[f64], measure: Measure) -> Vec<f64> {
 }
 
 /// Rounds a value by printing it.
-fn round(value: f64, decimals: Option<u8>) -> f64 {
+pub(super) fn round(value: f64, decimals: Option<u8>) -> f64 {
     let Some(decimals) = decimals else {
         return value;
     };

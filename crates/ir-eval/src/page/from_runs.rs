@@ -52,16 +52,16 @@ impl<'a> ComparisonPage<'a> {
         runs: &[&Run],
         queries: usize,
     ) -> Result<Self, PageError> {
-        if runs.len() != comparison.systems().len() {
+        if runs.len() != comparison.systems.len() {
             return Err(PageError::Runs {
-                expected: comparison.systems().len(),
+                expected: comparison.systems.len(),
                 found: runs.len(),
             });
         }
         let mut page = Self::new(title, comparison);
         // If the rules skip missing queries, only those that all systems answered count.
         let compared = ComparedQueries {
-            queries: comparison.queries(),
+            queries: &comparison.queries,
             judgments: qrels,
         };
         let builder = PageBuilder {
@@ -113,7 +113,7 @@ struct PageBuilder<'a, 'r> {
 
 impl<'a> PageBuilder<'a, '_> {
     fn add_system_scores(&self, page: &mut ComparisonPage<'a>) {
-        let measures = self.comparison.measures();
+        let measures = &self.comparison.measures;
         for &measure in measures.iter().take(MAX_MEASURES) {
             let plot = SystemScorePlot::new(self.comparison, measure);
             page.plots.extend(plot.map(|plot| Box::new(plot) as _));
@@ -128,7 +128,7 @@ impl<'a> PageBuilder<'a, '_> {
 
     /// Adds precision-recall curves and measures over their cutoff.
     fn add_curves(&self, page: &mut ComparisonPage<'a>) -> Result<(), EvalError> {
-        let rules = self.comparison.rules();
+        let rules = &self.comparison.rules;
         let lists = self.runs.iter().flat_map(|run| run.iter());
         let longest = lists.map(|(_, list)| list.len()).max().unwrap_or(0);
         let depth = longest.min(MAX_DEPTH).min(rules.depth.unwrap_or(MAX_DEPTH));
@@ -144,7 +144,7 @@ impl<'a> PageBuilder<'a, '_> {
         let highlighted = self.highlighted();
         let mut add = |mut curves: CurvePlot| {
             // The names of the comparison are unique.
-            for (curve, system) in curves.curves.iter_mut().zip(self.comparison.systems()) {
+            for (curve, system) in curves.curves.iter_mut().zip(&self.comparison.systems) {
                 curve.system.clone_from(&system.name);
             }
             curves.highlighted = Some(highlighted.clone());
@@ -166,7 +166,7 @@ impl<'a> PageBuilder<'a, '_> {
     /// Systems in descending order of the first measure, after the first system: all plots of a
     /// page highlight the same ones.
     fn highlighted(&self) -> Vec<usize> {
-        let systems = self.comparison.systems();
+        let systems = &self.comparison.systems;
         let score = |at: usize| systems[at].scores.first().map_or(0.0, |score| score.value);
         let mut order: Vec<usize> = (0..systems.len()).collect();
         if let Some(others) = order.get_mut(1..) {
@@ -177,7 +177,7 @@ impl<'a> PageBuilder<'a, '_> {
 
     /// Measures with a cutoff, without duplicates.
     fn cutoff_measures(&self) -> Vec<Measure> {
-        let measures = self.comparison.measures().iter();
+        let measures = self.comparison.measures.iter();
         let mut distinct: Vec<Measure> = Vec::new();
         for measure in measures.filter(|m| m.cutoff().is_some() && m.summary() == Summary::Mean) {
             let base = measure.at(1);
@@ -212,14 +212,12 @@ impl<'a> PageBuilder<'a, '_> {
             let (Some(run), Some(other)) = (self.run(system), self.run(against)) else {
                 continue;
             };
-            let changes = RankChanges::new(self.qrels, *self.comparison.rules(), run, other)
+            let changes = RankChanges::new(self.qrels, self.comparison.rules, run, other)
                 .for_measure(measure);
             page.wins_and_losses.extend(WinsAndLosses::new(
                 self.comparison,
                 &changes,
-                system,
-                against,
-                measure,
+                pairwise,
                 queries,
                 MAX_DOCUMENTS,
             ));
@@ -228,9 +226,9 @@ impl<'a> PageBuilder<'a, '_> {
 
     /// Pairs that were tested on the first measure, without duplicates.
     fn pairs(&self) -> Vec<&'a PairwiseTest> {
-        let first = self.comparison.measures().first();
+        let first = self.comparison.measures.first();
         let mut known = HashSet::new();
-        let pairs = self.comparison.pairwise_tests().iter();
+        let pairs = self.comparison.pairwise_tests.iter();
         let pairs = pairs.filter(|pairwise| Some(&pairwise.measure) == first);
         pairs
             .filter(|pairwise| {
@@ -241,14 +239,14 @@ impl<'a> PageBuilder<'a, '_> {
     }
 
     fn run(&self, system: &str) -> Option<&Run> {
-        let mut systems = self.comparison.systems().iter();
+        let mut systems = self.comparison.systems.iter();
         let at = systems.position(|other| other.name == system)?;
         self.runs.get(at).copied()
     }
 
     /// Adds the scores by rank of the first system and of the best ones.
     fn add_scores_by_rank(&self, page: &mut ComparisonPage<'a>) {
-        let systems = self.comparison.systems();
+        let systems = &self.comparison.systems;
         let mut shown = self.highlighted();
         shown.truncate(MAX_SCORE_PLOTS);
         shown.sort_unstable();
@@ -260,7 +258,7 @@ impl<'a> PageBuilder<'a, '_> {
             ));
         }
         for at in shown {
-            let rules = *self.comparison.rules();
+            let rules = self.comparison.rules;
             let mut scores = ScoresByRank::new(self.runs[at], self.qrels, rules, MAX_DEPTH);
             scores.system.clone_from(&systems[at].name);
             page.plots.push(Box::new(ScoresByRankPlot(scores)));

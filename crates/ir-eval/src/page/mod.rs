@@ -7,8 +7,9 @@ pub use from_runs::PageError;
 
 use ir_core::Judgments;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde::Serialize;
 
-use crate::compare::{Comparison, QueryDifference};
+use crate::compare::{Comparison, PairwiseTest, QueryDifference};
 use crate::judged::JudgmentStatus;
 use crate::measure::Measure;
 use crate::plots::{Plot, printable};
@@ -60,54 +61,62 @@ pub struct ComparisonPage<'a> {
 
 /// Queries with the largest gains and losses of one system against another, with the documents
 /// whose rank changed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WinsAndLosses {
+    /// Measure of the differences.
+    pub measure: Measure,
     /// Name of the system.
     pub system: String,
     /// Name of the system that it is compared with.
     pub against: String,
-    /// Measure of the differences.
-    pub measure: Measure,
+    /// Total number of won queries, as in [`EffectSize`](crate::significance::EffectSize).
+    pub wins: usize,
+    /// Total number of lost queries.
+    pub losses: usize,
+    /// Total number of tied queries.
+    #[serde(skip)]
+    pub ties: usize,
     /// Largest gains, in descending order.
-    pub wins: Vec<QueryRankChanges>,
+    pub gains: Vec<QueryRankChanges>,
     /// Largest losses, in descending order.
-    pub losses: Vec<QueryRankChanges>,
-    /// Total numbers of won, lost and tied queries.
-    pub counts: [usize; 3],
+    pub drops: Vec<QueryRankChanges>,
 }
 
 /// Query and the documents whose rank changed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QueryRankChanges {
     /// Values of both systems.
+    #[serde(flatten)]
     pub values: QueryDifference,
     /// Documents with different ranks, in order of influence on the measure.
+    #[serde(rename = "moved")]
     pub changes: Vec<RankChange>,
     /// Number of omitted documents.
+    #[serde(rename = "further")]
     pub omitted: usize,
     /// Number of relevant documents among the omitted ones.
+    #[serde(rename = "further_relevant")]
     pub relevant_omitted: usize,
 }
 
 impl WinsAndLosses {
-    /// Selects up to `queries` wins and `queries` losses, each with up to `documents` rank changes;
-    /// see [`RankChanges::for_measure`]. `None` if the comparison does not have the systems or the
-    /// measure.
+    /// Selects up to `queries` wins and `queries` losses of a tested pair, each with up to
+    /// `documents` rank changes; see [`RankChanges::for_measure`]. `None` if the comparison does
+    /// not have the systems or the measure.
     #[must_use]
     pub fn new<J>(
         comparison: &Comparison,
         changes: &RankChanges<'_, J>,
-        system: &str,
-        against: &str,
-        measure: Measure,
+        pair: &PairwiseTest,
         queries: usize,
         documents: usize,
     ) -> Option<Self>
     where
         J: Judgments + ?Sized,
     {
+        let (system, against, measure) = (&pair.system, &pair.against, pair.measure);
         let differences = comparison.query_differences(system, against, measure)?;
-        let [won, lost, tied] = QueryDifference::signs(&differences);
+        let effect = &pair.effect;
         let with_changes = |values: &QueryDifference| {
             let mut shown = changes.on_query(&values.query);
             let rest = shown.iter().skip(documents);
@@ -121,15 +130,17 @@ impl WinsAndLosses {
                 relevant_omitted,
             }
         };
-        let wins = differences.iter().take(won.min(queries));
-        let losses = differences.iter().rev().take(lost.min(queries));
+        let gains = differences.iter().take(effect.wins.min(queries));
+        let drops = differences.iter().rev().take(effect.losses.min(queries));
         Some(Self {
-            system: system.to_owned(),
-            against: against.to_owned(),
             measure,
-            wins: wins.map(with_changes).collect(),
-            losses: losses.map(with_changes).collect(),
-            counts: [won, lost, tied],
+            system: system.clone(),
+            against: against.clone(),
+            wins: effect.wins,
+            losses: effect.losses,
+            ties: effect.ties,
+            gains: gains.map(with_changes).collect(),
+            drops: drops.map(with_changes).collect(),
         })
     }
 }
@@ -255,14 +266,14 @@ impl<'a> ComparisonPage<'a> {
 }
 
 fn wins_and_losses(pair: &WinsAndLosses) -> Markup {
-    let [won, lost, equal] = pair.counts;
+    let (won, lost, equal) = (pair.wins, pair.losses, pair.ties);
     html! {
         details.pair open[won + lost <= 10] {
             summary {
                 b { (printable_lines(&pair.system)) } " against " b { (printable_lines(&pair.against)) } " on " (pair.measure)
                 ": " (won) " won, " (equal) " equal, " (lost) " lost"
             }
-            @for (name, all, queries) in [("Won", won, &pair.wins), ("Lost", lost, &pair.losses)] {
+            @for (name, all, queries) in [("Won", won, &pair.gains), ("Lost", lost, &pair.drops)] {
                 @if !queries.is_empty() {
                     div.wide {
                         table {

@@ -51,17 +51,13 @@ pub trait Plot: fmt::Debug {
 }
 
 /// Formats rows of equal length as CSV.
+#[allow(clippy::expect_used, reason = "memory can always be written")]
 fn csv(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    // Writing rows of equal length to memory cannot fail.
-    let written: Result<(), csv::Error> =
-        std::iter::once(header.iter().map(|h| (*h).to_owned()).collect())
-            .chain(rows)
-            .try_for_each(|row: Vec<String>| writer.write_record(row));
-    #[allow(clippy::expect_used, reason = "memory can always be written")]
-    {
-        written.expect("rows have equal length");
-        let bytes = writer.into_inner().expect("writing to a vector succeeds");
-        String::from_utf8(bytes).expect("CSV of UTF-8 text is UTF-8")
+    writer.write_record(header).expect("memory is writable");
+    for row in rows {
+        writer.write_record(row).expect("rows have equal length");
     }
+    let bytes = writer.into_inner().expect("memory is writable");
+    String::from_utf8(bytes).expect("CSV of UTF-8 text is UTF-8")
 }

@@ -58,16 +58,16 @@ impl SystemScorePlot {
                 interval: Some((score.interval.low, score.interval.high)),
             })
         };
-        let confidence = (1.0 - comparison.config().level) * 100.0;
+        let confidence = (1.0 - comparison.config.level) * 100.0;
         Some(Self {
             measure: measure.to_string(),
             interval: format!("{} % intervals", format_number(confidence)),
-            queries: comparison.queries().len(),
+            queries: comparison.queries.len(),
             reference: comparison
                 .baseline()
                 .and_then(|name| Some(comparison.score(name, measure)?.value)),
             systems: comparison
-                .systems()
+                .systems
                 .iter()
                 .map(plotted)
                 .collect::<Option<_>>()?,

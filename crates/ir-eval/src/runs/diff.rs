@@ -250,9 +250,12 @@ impl RunDiff {
     pub fn largest_score(&self) -> Option<(&str, &ScoreDiff)> {
         let all = self.queries.iter();
         let scores = all.filter_map(|query| Some((query.query.as_str(), query.score.as_ref()?)));
-        scores.fold(None, |best: Option<(&str, &ScoreDiff)>, next| match best {
-            Some(best) if best.1.distance() >= next.1.distance() => Some(best),
-            _ => Some(next),
+        scores.reduce(|best, next| {
+            if next.1.distance() > best.1.distance() {
+                next
+            } else {
+                best
+            }
         })
     }
 }

@@ -15,3 +15,4 @@ pub use rank_biased_overlap::RankBiasedOverlap;
 pub use rank_changes::{RankChange, RankChanges};
 pub use rank_correlation::{kendall_tau_b, tau_ap, tau_ap_b};
 pub use scores_by_rank::{RankStatistics, ScoresByRank};
+pub(crate) use scores_by_rank::{compared_score, evaluation_order};

@@ -78,17 +78,6 @@ pub struct OverlapCounts {
     pub judged: Option<u64>,
 }
 
-impl OverlapCounts {
-    fn plus(self, other: Self) -> Self {
-        let both = |a: Option<u64>, b: Option<u64>| a.map_or(b, |a| Some(a + b.unwrap_or(0)));
-        Self {
-            documents: self.documents + other.documents,
-            relevant: both(self.relevant, other.relevant),
-            judged: both(self.judged, other.judged),
-        }
-    }
-}
-
 /// Error counting the overlap of runs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -128,24 +117,27 @@ impl RunOverlap {
                 }
             }
         }
-        let mut counts: BTreeMap<u32, OverlapCounts> = BTreeMap::new();
+        // Numbers of documents, relevant documents and judged documents.
+        let mut counts: BTreeMap<u32, [u64; 3]> = BTreeMap::new();
         for (query, docs) in &queries {
             for (doc, &set) in docs {
-                let grade = qrels.map(|qrels| qrels.grade(query, doc));
-                let one = |yes: Option<bool>| yes.map(u64::from);
-                let count = counts.entry(set).or_default();
-                *count = count.plus(OverlapCounts {
-                    documents: 1,
-                    relevant: one(grade.map(|g| g.is_some_and(|g| g >= rules.level.max(0)))),
-                    judged: one(grade.map(|g| g.is_some_and(|g| g >= 0))),
-                });
+                let grade = qrels.and_then(|qrels| qrels.grade(query, doc));
+                let reaches = |level| u64::from(grade.is_some_and(|grade| grade >= level));
+                let [documents, relevant, judged] = counts.entry(set).or_default();
+                *documents += 1;
+                *relevant += reaches(rules.level.max(0));
+                *judged += reaches(0);
             }
         }
-        let region = |(set, count): (u32, OverlapCounts)| OverlapRegion {
+        let region = |(set, [documents, relevant, judged]): (u32, [u64; 3])| OverlapRegion {
             runs: (0..runs.len())
                 .filter(|&run| set & (1 << run) != 0)
                 .collect(),
-            count,
+            count: OverlapCounts {
+                documents,
+                relevant: qrels.map(|_| relevant),
+                judged: qrels.map(|_| judged),
+            },
         };
         let mut regions: Vec<OverlapRegion> = counts.into_iter().map(region).collect();
         regions.sort_by(|a, b| {
@@ -160,15 +152,23 @@ impl RunOverlap {
     }
 
     fn sum(&self, counts: impl Fn(&OverlapRegion) -> bool) -> OverlapCounts {
-        let regions = self.regions.iter().filter(|region| counts(region));
         // With judgments, the count of an empty set is 0, not unknown.
-        let counted = self.regions.first().map(|region| region.count);
-        let zero = OverlapCounts {
-            documents: 0,
-            relevant: counted.and_then(|count| count.relevant.map(|_| 0)),
-            judged: counted.and_then(|count| count.judged.map(|_| 0)),
+        let has_judgments = self
+            .regions
+            .iter()
+            .any(|region| region.count.judged.is_some());
+        let regions = self.regions.iter().filter(|region| counts(region));
+        let sum = |count: fn(OverlapCounts) -> Option<u64>| {
+            regions
+                .clone()
+                .filter_map(|region| count(region.count))
+                .sum()
         };
-        regions.fold(zero, |sum, region| sum.plus(region.count))
+        OverlapCounts {
+            documents: sum(|count| Some(count.documents)),
+            relevant: has_judgments.then(|| sum(|count| count.relevant)),
+            judged: has_judgments.then(|| sum(|count| count.judged)),
+        }
     }
 
     /// Documents that any run retrieves.

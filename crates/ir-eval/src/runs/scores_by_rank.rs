@@ -1,6 +1,6 @@
 //! Retrieval scores and relevant documents by rank.
 
-use ir_core::{Grade, Judgments, Run, ScoredDoc};
+use ir_core::{Judgments, Run, ScoredDoc};
 
 use crate::rules::{Rules, ScorePrecision, SelfHits, TieBreak, UnjudgedDocuments};
 use crate::statistics::{mean, quantile};
@@ -82,7 +82,7 @@ impl ScoresByRank {
         lists: impl Iterator<Item = (&'a str, &'a [ScoredDoc])>,
     ) -> Self {
         let depth = rules.depth.map_or(depth, |most| most.min(depth));
-        let mut ranks: Vec<RankAccumulator> = Vec::new();
+        let mut ranks: Vec<(RankStatistics, Vec<f64>)> = Vec::new();
         let mut count = 0;
         for (query, list) in lists {
             count += 1;
@@ -93,62 +93,48 @@ impl ScoresByRank {
                 list.retain(|scored| grade(scored) >= 0);
             }
             list.truncate(depth);
-            ranks.resize_with(ranks.len().max(list.len()), RankAccumulator::default);
-            for (rank, scored) in ranks.iter_mut().zip(&list) {
-                rank.add(scored.score, grade(scored), rules.level);
+            ranks.resize_with(ranks.len().max(list.len()), Default::default);
+            for ((rank, scores), scored) in ranks.iter_mut().zip(&list) {
+                rank.lists += 1;
+                rank.relevant += usize::from(grade(scored) >= rules.level);
+                scores.extend(scored.score.is_finite().then_some(scored.score));
             }
         }
+        let statistics = |(rank, mut scores): (RankStatistics, Vec<f64>)| {
+            scores.sort_by(f64::total_cmp);
+            RankStatistics {
+                mean: mean(&scores) + 0.0,
+                low: quantile(&scores, 0.1),
+                high: quantile(&scores, 0.9),
+                ..rank
+            }
+        };
         Self {
             system: run.tag.clone(),
             query: None,
             lists: count,
-            ranks: ranks.into_iter().map(RankAccumulator::statistics).collect(),
+            ranks: ranks.into_iter().map(statistics).collect(),
         }
     }
 }
 
-/// Documents at one rank.
-#[derive(Debug, Default)]
-struct RankAccumulator {
-    lists: usize,
-    relevant: usize,
-    scores: Vec<f64>,
-}
-
-impl RankAccumulator {
-    fn add(&mut self, score: f64, grade: Grade, level: Grade) {
-        self.lists += 1;
-        self.relevant += usize::from(grade >= level);
-        if score.is_finite() {
-            self.scores.push(score);
-        }
-    }
-
-    fn statistics(mut self) -> RankStatistics {
-        self.scores.sort_by(f64::total_cmp);
-        RankStatistics {
-            lists: self.lists,
-            relevant: self.relevant,
-            mean: mean(&self.scores) + 0.0,
-            low: quantile(&self.scores, 0.1),
-            high: quantile(&self.scores, 0.9),
-        }
+/// Score in the precision in which the rules compare scores; adding 0 turns −0 into 0.
+pub(crate) fn compared_score(scored: &ScoredDoc, rules: &Rules) -> f64 {
+    match rules.scores {
+        ScorePrecision::F64 => scored.score + 0.0,
+        ScorePrecision::F32 => f64::from(scored.score as f32 + 0.0),
     }
 }
 
 /// Sorts a list into the order in which it is evaluated.
-pub(super) fn evaluation_order<'r>(
+pub(crate) fn evaluation_order<'r>(
     list: &'r [ScoredDoc],
     query: &str,
     rules: &Rules,
 ) -> Vec<&'r ScoredDoc> {
     let keep = |scored: &&ScoredDoc| rules.self_hits == SelfHits::Keep || scored.doc != query;
     let mut list: Vec<&ScoredDoc> = list.iter().filter(keep).collect();
-    // Adding 0 turns −0 into 0.
-    let score = |scored: &ScoredDoc| match rules.scores {
-        ScorePrecision::F64 => scored.score + 0.0,
-        ScorePrecision::F32 => f64::from(scored.score as f32 + 0.0),
-    };
+    let score = |scored: &ScoredDoc| compared_score(scored, rules);
     let falling = |a: &ScoredDoc, b: &ScoredDoc| score(b).total_cmp(&score(a));
     match rules.ties {
         TieBreak::RunOrder | TieBreak::Reject => list.sort_by(|a, b| falling(a, b)),

@@ -23,10 +23,10 @@ pub enum OutputDetail {
 /// [`MeasureSelection::preference_output`](super::MeasureSelection::preference_output).
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrecEvalOutput<'a> {
-    columns: Vec<OutputColumn<'a>>,
-    rows: Vec<OutputRow<'a>>,
-    rules: Rules,
-    standardized: bool,
+    pub(super) columns: Vec<OutputColumn<'a>>,
+    pub(super) rows: Vec<OutputRow<'a>>,
+    pub(super) rules: Rules,
+    pub(super) standardized: bool,
 }
 
 /// Line of a [`TrecEvalOutput`].
@@ -59,73 +59,91 @@ pub enum OutputValue {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct OutputColumn<'a> {
     pub(super) name: &'a str,
-    pub(super) content: ColumnContent<'a>,
+    pub(super) measure: Option<Measure>,
+    pub(super) summary: Summary,
+    /// Whether only the total is printed.
+    pub(super) total_only: bool,
+    /// Value over all queries; `None` for relevance marks.
+    pub(super) total: Option<OutputValue>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum ColumnContent<'a> {
-    /// Name of the run.
-    RunId(&'a str),
-    /// A string of relevance marks per query.
-    RelString,
-    /// Values of a measure.
-    Numbers {
-        measure: Option<Measure>,
-        summary: Summary,
-        /// Whether only the total is printed.
-        total_only: bool,
-        total: f64,
-    },
-}
-
-/// Values of a query that counts.
+/// Values of a query that counts, one per column.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct OutputRow<'a> {
     pub(super) query: &'a str,
     pub(super) retrieved: bool,
-    /// One per column of numbers.
-    pub(super) numbers: Vec<f64>,
-    /// One per column of relevance marks.
-    pub(super) relstrings: Vec<String>,
+    pub(super) values: Vec<OutputValue>,
 }
 
-impl<'a> TrecEvalOutput<'a> {
-    pub(super) fn new(
-        columns: Vec<OutputColumn<'a>>,
-        rows: impl Iterator<Item = OutputRow<'a>>,
-        rules: &Rules,
-    ) -> Self {
+impl OutputValue {
+    fn number_mut(&mut self) -> Option<&mut f64> {
+        match self {
+            Self::Count(number) | Self::Number(number) => Some(number),
+            Self::Text(_) => None,
+        }
+    }
+}
+
+impl<'a> OutputColumn<'a> {
+    /// Column of a text, which has no numbers to aggregate.
+    pub(super) fn text(name: &'a str, total: Option<&str>) -> Self {
         Self {
-            columns,
-            rows: rows.collect(),
-            rules: *rules,
-            standardized: false,
+            name,
+            measure: None,
+            summary: Summary::Sum,
+            total_only: total.is_some(),
+            total: total.map(|text| OutputValue::Text(text.to_owned())),
         }
     }
 
+    /// Column of a measure, or of a preference measure without `measure`.
+    pub(super) fn number(
+        name: &'a str,
+        measure: Option<Measure>,
+        summary: Summary,
+        total: f64,
+    ) -> Self {
+        let mut column = Self {
+            name,
+            measure,
+            summary,
+            total_only: measure == Some(Measure::NUM_Q) || summary == Summary::GeometricMean,
+            total: None,
+        };
+        column.total = Some(column.value(total));
+        column
+    }
+
+    /// Number in the format of the column.
+    pub(super) fn value(&self, number: f64) -> OutputValue {
+        let is_sum = self.summary == Summary::Sum;
+        match self.measure.map_or(is_sum, |measure| measure.is_count()) {
+            true => OutputValue::Count(number),
+            false => OutputValue::Number(number),
+        }
+    }
+}
+
+impl<'a> TrecEvalOutput<'a> {
     /// Replaces all values by their z-scores: trec_eval's `-Z`.
     ///
     /// Totals become the mean, sum or geometric mean of the z-scores, as those of the values were.
     /// Values without a z-score become [`ZScores::MISSING`].
     #[must_use]
     pub fn standardized(mut self, reference: &ZScores) -> Self {
-        let mut index = 0;
-        for column in &mut self.columns {
-            let ColumnContent::Numbers {
-                measure,
-                summary,
-                total,
-                ..
-            } = &mut column.content
-            else {
+        for (index, column) in self.columns.iter_mut().enumerate() {
+            let (measure, summary) = (column.measure, column.summary);
+            let Some(total) = column.total.as_mut().and_then(OutputValue::number_mut) else {
                 continue;
             };
             let mut sum = 0.0;
             for row in &mut self.rows {
-                let number = &mut row.numbers[index];
+                let Some(number) = row.values[index].number_mut() else {
+                    continue;
+                };
                 // Release 9 ignores missing queries until it divides by the number of queries.
                 if !row.retrieved && self.rules.trec_eval_version == TrecEvalVersion::V9 {
-                    if *summary == Summary::GeometricMean {
+                    if summary == Summary::GeometricMean {
                         sum += Summary::FLOOR.ln();
                     }
                     continue;
@@ -140,8 +158,8 @@ impl<'a> TrecEvalOutput<'a> {
             }
             let queries = self.rows.len() as f64;
             // trec_eval recomputes these totals at the end.
-            let is_recomputed = *measure == Some(Measure::NUM_Q)
-                || *measure == Some(Measure::NUM_REL) && self.rules.missing == MissingQueries::Zero;
+            let is_recomputed = measure == Some(Measure::NUM_Q)
+                || measure == Some(Measure::NUM_REL) && self.rules.missing == MissingQueries::Zero;
             if !is_recomputed {
                 *total = match summary {
                     Summary::Sum => sum,
@@ -149,7 +167,6 @@ impl<'a> TrecEvalOutput<'a> {
                     _ => sum / queries,
                 };
             }
-            index += 1;
         }
         self.standardized = true;
         self
@@ -162,9 +179,19 @@ impl<'a> TrecEvalOutput<'a> {
             self.rows
                 .iter()
                 .filter(move |row| row.retrieved || prints_missing)
-                .flat_map(|row| self.query_lines(row))
+                .flat_map(|row| {
+                    let values = self.columns.iter().zip(&row.values);
+                    let printed = values.filter(|(column, _)| !column.total_only);
+                    printed.map(|(column, value)| self.line(column, row.query, value))
+                })
         });
-        let totals = (detail != OutputDetail::Queries).then(|| self.totals());
+        let totals = (detail != OutputDetail::Queries).then(|| {
+            let total = |column: &OutputColumn<'a>| {
+                let total = column.total.as_ref()?;
+                Some(self.line(column, "all", total))
+            };
+            self.columns.iter().filter_map(total)
+        });
         queries
             .into_iter()
             .flatten()
@@ -182,69 +209,21 @@ impl<'a> TrecEvalOutput<'a> {
         Ok(())
     }
 
-    fn query_lines(&self, row: &OutputRow<'a>) -> impl Iterator<Item = OutputLine<'a>> + '_ {
-        let query = row.query;
-        let mut numbers = row.numbers.clone().into_iter();
-        let mut relstrings = row.relstrings.clone().into_iter();
-        self.columns.iter().filter_map(move |column| {
-            let (measure, value) = match column.content {
-                ColumnContent::RunId(_) => return None,
-                ColumnContent::RelString => (None, OutputValue::Text(relstrings.next()?)),
-                ColumnContent::Numbers {
-                    measure,
-                    summary,
-                    total_only,
-                    ..
-                } => {
-                    let number = numbers.next()?;
-                    if total_only {
-                        return None;
-                    }
-                    (measure, self.number(measure, summary, number))
-                }
-            };
-            Some(self.line(column, measure, query, value))
-        })
-    }
-
-    fn totals(&self) -> impl Iterator<Item = OutputLine<'a>> + '_ {
-        self.columns.iter().filter_map(|column| {
-            let (measure, value) = match column.content {
-                ColumnContent::RunId(run) => (None, OutputValue::Text(run.to_owned())),
-                ColumnContent::RelString => return None,
-                ColumnContent::Numbers {
-                    measure,
-                    summary,
-                    total,
-                    ..
-                } => (measure, self.number(measure, summary, total)),
-            };
-            Some(self.line(column, measure, "all", value))
-        })
-    }
-
-    fn number(&self, measure: Option<Measure>, summary: Summary, number: f64) -> OutputValue {
-        let is_count = measure.map_or(summary == Summary::Sum, |measure| measure.is_count());
-        if is_count && !self.standardized {
-            OutputValue::Count(number)
-        } else {
-            OutputValue::Number(number)
-        }
-    }
-
     fn line(
         &self,
         column: &OutputColumn<'a>,
-        measure: Option<Measure>,
         query: &'a str,
-        value: OutputValue,
+        value: &OutputValue,
     ) -> OutputLine<'a> {
         OutputLine {
             name: column.name,
-            zscore: self.standardized && matches!(column.content, ColumnContent::Numbers { .. }),
-            measure,
+            zscore: self.standardized && !matches!(value, OutputValue::Text(_)),
+            measure: column.measure,
             query,
-            value,
+            value: match value {
+                OutputValue::Count(number) if self.standardized => OutputValue::Number(*number),
+                value => value.clone(),
+            },
         }
     }
 }

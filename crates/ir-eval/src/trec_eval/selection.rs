@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::output::{ColumnContent, OutputColumn, OutputDetail, OutputRow, TrecEvalOutput};
+use super::output::{OutputColumn, OutputDetail, OutputRow, OutputValue, TrecEvalOutput};
 use crate::assess::preferences::{PreferenceMeasure, PreferenceReport};
 use crate::evaluate::{EvalError, Evaluator, QueryValues, Report, ReportMeasure};
 use crate::judged::JudgmentStatus;
@@ -149,12 +149,6 @@ enum SelectedItem {
 }
 
 impl MeasureSelection {
-    /// Returns the measures that trec_eval prints by default.
-    #[must_use]
-    pub fn official() -> Self {
-        Self::parse(&["official"]).unwrap_or_default()
-    }
-
     /// Parses trec_eval's `-m` options according to release 10.0: `map`, `P` (at all its default
     /// cutoffs), `P.5,10`, `ndcg.1=3,2=9`, or a group (`official`, `all_trec`, `set`).
     ///
@@ -291,13 +285,12 @@ impl MeasureSelection {
     #[must_use]
     pub fn output<'a>(&'a self, report: &'a Report) -> TrecEvalOutput<'a> {
         self.output_of(report, |item| match item {
-            SelectedItem::Value { name, measure } => Some(SelectedNumber {
-                name,
-                measure: Some(*measure),
-                column: Some(report.column(*measure)?),
-                summary: measure.summary(),
-                total: total(report, *measure),
-            }),
+            SelectedItem::Value { name, measure } => {
+                let (index, total) = (report.column(*measure)?, total(report, *measure));
+                let summary = measure.summary();
+                let column = OutputColumn::number(name, Some(*measure), summary, total);
+                Some((column, Some(index)))
+            }
             _ => None,
         })
     }
@@ -307,74 +300,68 @@ impl MeasureSelection {
     pub fn preference_output<'a>(&'a self, report: &'a PreferenceReport) -> TrecEvalOutput<'a> {
         self.output_of(report, |item| match item {
             SelectedItem::Value { name, measure } if *measure == Measure::NUM_Q => {
-                Some(SelectedNumber {
-                    name,
-                    measure: Some(*measure),
-                    column: None,
-                    summary: Summary::Sum,
-                    total: report.queries().len() as f64,
-                })
+                let total = report.queries().len() as f64;
+                let column = OutputColumn::number(name, Some(*measure), Summary::Sum, total);
+                Some((column, None))
             }
-            SelectedItem::Preference(measure) => Some(SelectedNumber {
-                name: measure.name(),
-                measure: None,
-                column: Some(report.column(*measure)?),
-                summary: measure.summary(),
-                total: report.summary(*measure)?,
-            }),
+            SelectedItem::Preference(measure) => {
+                let (index, total) = (report.column(*measure)?, report.summary(*measure)?);
+                let column = OutputColumn::number(measure.name(), None, measure.summary(), total);
+                Some((column, Some(index)))
+            }
             _ => None,
         })
     }
 
-    /// Lines of a report, of whose numbers `number` selects those that the report contains.
+    /// Lines of a report. `number` returns the column of an item whose numbers the report contains,
+    /// and their index; without an index, the number of each query is 1.
     fn output_of<'a, M: ReportMeasure>(
         &'a self,
         report: &'a Report<M>,
-        number: impl Fn(&'a SelectedItem) -> Option<SelectedNumber<'a>>,
+        number: impl Fn(&'a SelectedItem) -> Option<(OutputColumn<'a>, Option<usize>)>,
     ) -> TrecEvalOutput<'a> {
-        let mut columns = Vec::new();
-        let mut numbers = Vec::new();
-        let mut lengths = Vec::new();
-        for (_, item) in &self.items {
-            let (name, content) = match item {
-                SelectedItem::RunId => ("runid", ColumnContent::RunId(report.run())),
-                SelectedItem::RelString { name, length } => {
-                    lengths.push(*length);
-                    (name.as_str(), ColumnContent::RelString)
-                }
-                item => {
-                    let Some(selected) = number(item) else {
-                        continue;
-                    };
-                    numbers.push(selected.column);
-                    let (measure, summary) = (selected.measure, selected.summary);
-                    let content = ColumnContent::Numbers {
-                        measure,
-                        summary,
-                        total_only: measure == Some(Measure::NUM_Q)
-                            || summary == Summary::GeometricMean,
-                        total: selected.total,
-                    };
-                    (selected.name, content)
-                }
-            };
-            columns.push(OutputColumn { name, content });
-        }
-        let value = |query: &QueryValues, column: &Option<usize>| match column {
-            None => 1.0,
-            Some(column) if query.undefined.contains(column) => f64::NAN,
-            Some(column) => query.values[*column],
-        };
-        let marks = |query: &QueryValues, length: &usize| {
-            query.top.iter().take(*length).map(relevance_mark).collect()
-        };
-        let rows = report.queries().iter().map(|query| OutputRow {
+        let row = |query: &'a QueryValues| OutputRow {
             query: &query.query,
             retrieved: query.retrieved,
-            numbers: numbers.iter().map(|column| value(query, column)).collect(),
-            relstrings: lengths.iter().map(|length| marks(query, length)).collect(),
-        });
-        TrecEvalOutput::new(columns, rows, report.rules())
+            values: Vec::with_capacity(self.items.len()),
+        };
+        let mut output = TrecEvalOutput {
+            columns: Vec::new(),
+            rows: report.queries().iter().map(row).collect(),
+            rules: *report.rules(),
+            standardized: false,
+        };
+        let mut add = |column, value: &dyn Fn(&QueryValues) -> OutputValue| {
+            output.columns.push(column);
+            for (row, query) in output.rows.iter_mut().zip(report.queries()) {
+                row.values.push(value(query));
+            }
+        };
+        for (_, item) in &self.items {
+            match item {
+                SelectedItem::RunId => {
+                    let column = OutputColumn::text("runid", Some(report.run()));
+                    add(column, &|_| OutputValue::Text(String::new()));
+                }
+                SelectedItem::RelString { name, length } => {
+                    add(OutputColumn::text(name, None), &|query| {
+                        let top = query.top.iter().take(*length);
+                        OutputValue::Text(top.map(relevance_mark).collect())
+                    });
+                }
+                item => {
+                    let Some((column, index)) = number(item) else {
+                        continue;
+                    };
+                    add(column.clone(), &|query| match index {
+                        None => column.value(1.0),
+                        Some(index) if query.undefined.contains(&index) => column.value(f64::NAN),
+                        Some(index) => column.value(query.values[index]),
+                    });
+                }
+            }
+        }
+        output
     }
 
     /// Adds a measure for the kind of judgments by its name.
@@ -461,10 +448,7 @@ impl MeasureSelection {
     /// options.
     fn sort_cutoffs(&mut self) {
         for group in self.items.chunk_by_mut(|a, b| a.0 == b.0) {
-            if group
-                .first()
-                .is_some_and(|item| item.0 != OutputPosition::LAST)
-            {
+            if group[0].0 != OutputPosition::LAST {
                 group.sort_by_key(|(_, item)| match item {
                     SelectedItem::Value { measure, .. } => {
                         Some((measure.cutoff(), *measure.formula()))
@@ -544,17 +528,6 @@ impl JudgmentKind {
             })
             .map(Self::option)
     }
-}
-
-/// Selected values of a report.
-struct SelectedNumber<'a> {
-    name: &'a str,
-    /// `None` for preferences.
-    measure: Option<Measure>,
-    /// Index of the values; `None` if each is 1.
-    column: Option<usize>,
-    summary: Summary,
-    total: f64,
 }
 
 fn total(report: &Report, measure: Measure) -> f64 {

@@ -1,6 +1,5 @@
 //! Evaluation of runs by preference judgments.
 
-use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use ir_core::{Run, ScoredDoc};
@@ -11,7 +10,8 @@ use super::{
     GroupJudgments, PreferenceError, PreferenceMeasure, PreferenceScope, Preferences, balanced,
 };
 use crate::evaluate::{EvalError, QueryValues, Report};
-use crate::rules::{MissingQueries, Rules, ScorePrecision, TieBreak, TrecEvalVersion};
+use crate::rules::{MissingQueries, Rules, SelfHits, TieBreak, TrecEvalVersion};
+use crate::runs::{compared_score, evaluation_order};
 
 /// Report of an evaluation by preferences.
 pub type PreferenceReport = Report<PreferenceMeasure>;
@@ -96,7 +96,6 @@ fn ranked<'r>(
     rules: &Rules,
 ) -> Result<Vec<&'r str>, EvalError> {
     let mut seen = HashSet::with_capacity(list.len());
-    let mut sorted = Vec::with_capacity(list.len());
     for ScoredDoc { doc, score } in list {
         let (query, doc_id) = (|| query.to_owned(), || doc.clone());
         if score.is_nan() {
@@ -111,32 +110,29 @@ fn ranked<'r>(
                 doc: doc_id(),
             });
         }
-        let score = match rules.scores {
-            ScorePrecision::F64 => *score,
-            ScorePrecision::F32 => f64::from(*score as f32),
-        };
-        sorted.push((score, doc.as_str()));
     }
-    let by_id = matches!(rules.ties, TieBreak::TrecEval | TieBreak::IdAscending);
-    sorted.sort_by(|a, b| {
-        let by_score = b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal);
-        by_score.then_with(|| if by_id { a.1.cmp(b.1) } else { Ordering::Equal })
-    });
-    let tie = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0);
+    let mut order = Rules {
+        self_hits: SelfHits::Keep,
+        ..*rules
+    };
+    if order.ties == TieBreak::TrecEval {
+        order.ties = TieBreak::IdAscending;
+    }
+    let mut sorted = evaluation_order(list, query, &order);
+    let score = |scored| compared_score(scored, rules);
+    let tie = sorted
+        .windows(2)
+        .find(|pair| score(pair[0]) == score(pair[1]));
     if let (TieBreak::Reject, Some(pair)) = (rules.ties, tie) {
         return Err(EvalError::Tie {
             query: query.to_owned(),
-            first: pair[0].1.to_owned(),
-            second: pair[1].1.to_owned(),
-            score: pair[0].0,
+            first: pair[0].doc.clone(),
+            second: pair[1].doc.clone(),
+            score: score(pair[0]),
         });
     }
-    let depth = rules.depth.unwrap_or(usize::MAX);
-    Ok(sorted
-        .into_iter()
-        .map(|entry| entry.1)
-        .take(depth)
-        .collect())
+    sorted.truncate(rules.depth.unwrap_or(usize::MAX));
+    Ok(sorted.iter().map(|scored| scored.doc.as_str()).collect())
 }
 
 fn values<'a>(

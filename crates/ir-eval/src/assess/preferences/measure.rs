@@ -100,23 +100,13 @@ impl PreferenceMeasure {
         let found = NAMES.iter().find(|entry| entry.1 == self);
         found.map_or("", |entry| entry.0)
     }
-
-    /// Whether the measure is a count, which is summed over queries; others are averaged.
-    #[must_use]
-    pub const fn is_count(self) -> bool {
-        matches!(
-            self,
-            Self::Possible | Self::Fulfilled | Self::FulfilledRetrieved
-        )
-    }
 }
 
 impl ReportMeasure for PreferenceMeasure {
     fn summary(&self) -> Summary {
-        if self.is_count() {
-            Summary::Sum
-        } else {
-            Summary::Mean
+        match self {
+            Self::Possible | Self::Fulfilled | Self::FulfilledRetrieved => Summary::Sum,
+            _ => Summary::Mean,
         }
     }
 }

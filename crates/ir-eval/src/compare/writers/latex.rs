@@ -34,7 +34,7 @@ impl Comparison {
             self.query_count(),
             self.score_legend()
         );
-        text + &float(&caption, "", wide, &scores)
+        text + &float(&caption, "", wide, &scores, &scores.rows)
     }
 
     /// Returns the tables of confidence intervals and of differences in LaTeX, for the booktabs and
@@ -162,24 +162,24 @@ fn paginate(caption: &str, label: &str, table: &ComparisonTable) -> String {
     let parts = (1..)
         .zip(table.rows.chunks(PAGE_ROWS))
         .map(|(number, rows)| {
-            let part = ComparisonTable {
-                title: String::new(),
-                header: table.header.clone(),
-                rows: rows.to_vec(),
-                text_columns: table.text_columns,
-            };
             if number == 1 {
-                return float(caption, label, true, &part);
+                return float(caption, label, true, table, rows);
             }
             let caption = format!("{caption} (continued)");
-            float(&caption, &format!("{label}-{number}"), true, &part)
+            float(&caption, &format!("{label}-{number}"), true, table, rows)
         });
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// Table environment with a caption; `label` is the suffix of `tab:comparison`. With `fit`, a table
-/// wider than the line is shrunk to it.
-fn float(caption: &str, label: &str, fit: bool, table: &ComparisonTable) -> String {
+/// Table environment of some rows with a caption; `label` is the suffix of `tab:comparison`. With
+/// `fit`, a table wider than the line is shrunk to it.
+fn float(
+    caption: &str,
+    label: &str,
+    fit: bool,
+    table: &ComparisonTable,
+    rows: &[Vec<TableCell>],
+) -> String {
     let caption = escape(caption);
     let mut text = format!(
         "\\begin{{table}}\n\\centering\n\\caption{{{caption}.}}\n\\label{{tab:comparison{label}}}\n"
@@ -188,7 +188,7 @@ fn float(caption: &str, label: &str, fit: bool, table: &ComparisonTable) -> Stri
         text +=
             "\\small\n\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n";
     }
-    text += &tabular(table);
+    text += &tabular(table, rows);
     if fit {
         text.pop();
         text += "}\n";
@@ -196,14 +196,14 @@ fn float(caption: &str, label: &str, fit: bool, table: &ComparisonTable) -> Stri
     text + "\\end{table}\n"
 }
 
-fn tabular(table: &ComparisonTable) -> String {
+fn tabular(table: &ComparisonTable, rows: &[Vec<TableCell>]) -> String {
     let line = |cells: Vec<String>| format!("{} \\\\\n", cells.join(" & "));
     let columns =
         "l".repeat(table.text_columns) + &"r".repeat(table.header.len() - table.text_columns);
     let mut text = format!("\\begin{{tabular}}{{{columns}}}\n\\toprule\n");
     text += &line(table.header.iter().map(|name| escape(name)).collect());
     text += "\\midrule\n";
-    for row in &table.rows {
+    for row in rows {
         text += &line(row.iter().map(format_cell).collect());
     }
     text + "\\bottomrule\n\\end{tabular}\n"
