@@ -12,7 +12,7 @@ use crate::commands::{
 };
 #[cfg(feature = "dense")]
 use crate::commands::{encode, models, train};
-use crate::shared::console::Console;
+use crate::shared::console::{Console, one_line};
 
 const ABOUT: &str = "Index, search, train, evaluate and compare retrieval systems";
 
@@ -159,17 +159,9 @@ pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
 }
 
 fn one_line_error(text: &str) -> String {
-    let mut parts = Vec::new();
-    for line in text.lines() {
-        let line = line.trim();
-        if line.starts_with("Usage:") || line.starts_with("For more information") {
-            break;
-        }
-        if !line.is_empty() {
-            parts.push(line);
-        }
-    }
-    format!("{} (see --help)", parts.join(" "))
+    let usage = ["\nUsage:", "\nFor more information"].map(|start| text.find(start));
+    let end = usage.into_iter().flatten().min().unwrap_or(text.len());
+    format!("{} (see --help)", one_line(&text[..end]))
 }
 
 #[cfg(test)]

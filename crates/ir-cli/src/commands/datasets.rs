@@ -1,6 +1,5 @@
 //! `ir datasets`: lists, verifies and downloads the collections of the catalog.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 
 use anyhow::Result;
@@ -100,16 +99,6 @@ fn list(catalog: &Catalog, out: &mut OutputSink, console: &Console) -> Result<()
 
 fn list_json(catalog: &Catalog, out: &mut OutputSink) -> Result<()> {
     for entry in entries() {
-        let splits: BTreeMap<_, _> = entry
-            .splits
-            .iter()
-            .map(|(name, split)| {
-                (
-                    name,
-                    json!({"queries": split.queries, "judgments": split.judgments}),
-                )
-            })
-            .collect();
         let present = catalog.has(&entry.name);
         let line = json!({
             "name": entry.name,
@@ -117,7 +106,7 @@ fn list_json(catalog: &Catalog, out: &mut OutputSink) -> Result<()> {
             "documents": entry.documents,
             "distinct_ids": entry.distinct_ids,
             "queries": entry.queries,
-            "splits": splits,
+            "splits": entry.splits,
             "license": entry.license,
             "present": matches!(present, Ok(true)),
             "damaged": present.err().map(|error| error.to_string()),

@@ -8,7 +8,7 @@ use ir_bm25::StoredFields;
 
 use crate::shared::console::{Console, stop_on_interrupt};
 use crate::shared::format::grouped;
-use crate::shared::indexing::{IndexOptions, build_index};
+use crate::shared::indexing::IndexOptions;
 use crate::shared::input::open_documents;
 use crate::shared::options::{choice, positive, use_threads};
 use crate::shared::output::create;
@@ -75,14 +75,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let config = args.setup.config(&documents, args.store);
     let began = Instant::now();
     let output = Some(&*args.output);
-    let index = build_index(
-        &documents,
-        config,
-        &args.setup,
-        args.threads,
-        output,
-        console,
-    )?;
+    let index = (args.setup).build(&documents, config, args.threads, output, console)?;
     let stats = index.stats();
     if index.is_empty() {
         console.warn(format_args!(

@@ -11,7 +11,7 @@ use ir_core::training::mining::{
 };
 use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
 use ir_core::trec::HeaderLine;
-use ir_core::{DocFilter, DocNum, DocSet, Flow, Hit, Progress, Ranking, Run};
+use ir_core::{DocFilter, DocNum, DocSet, Flow, Hit, Predicate, Progress, Ranking, Run};
 use ir_data::attribute;
 use ir_data::training::{
     DocumentTexts, JudgedTrainingSet, OnInvalidExample, TrainingFile, TrainingFormat, write_example,
@@ -19,9 +19,9 @@ use ir_data::training::{
 use ir_data::{DataError, DocTemplate};
 
 use crate::shared::console::{Console, Interrupted, Usage, bail_usage, stop_on_interrupt};
-use crate::shared::filter::{AttributeCondition, QueryFilters};
+use crate::shared::filter::{QueryFilters, condition};
 use crate::shared::format::grouped;
-use crate::shared::indexing::{IndexOptions, build_index};
+use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, DocumentSource, open_documents};
 use crate::shared::options::{Bm25Options, QueryForm, choice, positive, use_threads};
 use crate::shared::output::OutputSink;
@@ -99,8 +99,8 @@ pub(crate) struct Args {
     not_later_than_query: bool,
 
     /// Attribute condition that candidates must satisfy, as in `ir search`; repeatable
-    #[arg(long, value_name = "CONDITION", help_heading = "Filter")]
-    filter: Vec<AttributeCondition>,
+    #[arg(long, value_parser = condition, value_name = "CONDITION", help_heading = "Filter")]
+    filter: Vec<Predicate>,
 
     /// Number of threads; does not affect the result [default: one per core]
     #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N", help_heading = "Output")]
@@ -210,9 +210,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .map(|run| input::run(run, HeaderLine::AsData, console))
         .transpose()?;
 
-    let template = documents.template(args.template.as_ref());
-    let texts = DocumentTexts::from_corpus(documents.collection.corpus(), &template)?;
-    let texts = Arc::new(texts);
+    let texts = Arc::new(documents.texts(args.template.as_ref())?);
     let wanted = read_examples(args, &documents, &texts, console)?;
     for what in wanted.left_out.iter().take(3) {
         console.warn(format_args!("skipped: {what}"));
@@ -227,8 +225,18 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         StoredFields::Attributes
     };
     let config = args.setup.config(&documents, store);
-    let index = build_index(&documents, config, &args.setup, args.threads, None, console)?;
-    let mut miner = Miner::new(args, mining, index, texts, other, console)?;
+    let index = (args.setup).build(&documents, config, args.threads, None, console)?;
+    let (name, time) = (&args.collection, args.not_later_than_query);
+    let mut miner = Miner {
+        mining,
+        bm25: args.bm25.parameters(),
+        positions: index.ids().iter().map(|id| texts.ids().get(id)).collect(),
+        texts,
+        named: HashMap::new(),
+        other,
+        filters: QueryFilters::new(&index, &args.filter, time, name, console)?,
+        index,
+    };
     miner.resolve_ids(&*wanted.set)?;
 
     let total = wanted.set.len();
@@ -326,35 +334,26 @@ fn read_examples(
         .filter_map(|query| Some((query.id.clone(), query.attributes.year()?)))
         .collect();
     let set: Box<dyn TrainingSet> = if keyphrases {
-        let forms: HashMap<&str, &str> = queries
-            .iter()
-            .filter_map(|query| {
-                Some((
-                    query.id.as_str(),
-                    query.attributes.text(attribute::KEYPHRASES)?,
-                ))
-            })
-            .collect();
+        let forms = queries.iter().filter_map(|query| {
+            let keyphrases = query.attributes.text(attribute::KEYPHRASES)?;
+            Some((query.id.as_str(), keyphrases))
+        });
+        let forms: HashMap<&str, &str> = forms.collect();
         let mut list = Vec::with_capacity(set.len());
         for n in 0..set.len() {
             let mut example = set.get(n)?;
-            let id = example.query_id.clone().unwrap_or_default();
-            match forms.get(id.as_str()) {
-                Some(keyphrases) => {
-                    example.query = (*keyphrases).to_owned();
-                    list.push(example);
-                }
-                None => {
-                    let what = format!(
-                        "{} {split}, query {id:?}: expected keyphrases, found none",
-                        collection.name()
-                    );
-                    if !args.leave_out {
-                        bail!("{what} {advice}");
-                    }
-                    left_out.push(what);
-                }
+            let id = example.query_id.as_deref().unwrap_or_default();
+            if let Some(keyphrases) = forms.get(id) {
+                example.query = (*keyphrases).to_owned();
+                list.push(example);
+                continue;
             }
+            let name = collection.name();
+            let what = format!("{name} {split}, query {id:?}: expected keyphrases, found none");
+            if !args.leave_out {
+                bail!("{what} {advice}");
+            }
+            left_out.push(what);
         }
         Box::new(list)
     } else {
@@ -382,29 +381,6 @@ struct Miner {
 }
 
 impl Miner {
-    fn new(
-        args: &Args,
-        mining: MiningConfig,
-        index: Index,
-        texts: Arc<DocumentTexts>,
-        other: Option<Run>,
-        console: &Console,
-    ) -> Result<Self> {
-        let (name, time) = (&args.collection, args.not_later_than_query);
-        let filters = QueryFilters::new(&index, &args.filter, time, name, console)?;
-        let positions = index.ids().iter().map(|id| texts.ids().get(id)).collect();
-        Ok(Self {
-            named: HashMap::new(),
-            mining,
-            bm25: args.bm25.parameters(),
-            positions,
-            texts,
-            other,
-            filters,
-            index,
-        })
-    }
-
     fn text(&self, doc: DocNum) -> Option<&str> {
         let position = *self.positions.get(doc.index())?;
         position.map(|position| self.texts.text(position))

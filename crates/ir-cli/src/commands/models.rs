@@ -103,18 +103,8 @@ fn list(cache: &ModelCache, out: &mut OutputSink, console: &Console) -> Result<(
 
 fn list_json(cache: &ModelCache, out: &mut OutputSink) -> Result<()> {
     for known in KnownModel::all() {
-        let line = json!({
-            "name": known.name,
-            "about": known.about,
-            "dim": known.dim,
-            "max_tokens": known.max_tokens,
-            "pooling": known.pooling,
-            "normalize": known.normalize,
-            "query_prefix": known.query_prefix,
-            "document_prefix": known.document_prefix,
-            "license": known.license,
-            "folder": cache.find(known.name),
-        });
+        let mut line = json!(known);
+        line["folder"] = json!(cache.find(known.name));
         writeln!(out, "{line}")?;
     }
     for name in others(cache) {

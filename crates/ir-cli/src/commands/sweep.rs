@@ -4,12 +4,13 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
-use ir_eval::trec_eval::{JudgmentKind, MeasureSelection};
+use ir_eval::trec_eval::JudgmentKind;
 use ir_eval::{ParameterSweep, Report, Rules};
 use serde::Serialize;
 
-use crate::shared::console::{Console, Usage, bail_usage};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::output::OutputSink;
+use crate::shared::rules::select_measures;
 use crate::shared::systems::{QrelsAndRuns, usage_error};
 
 const EXAMPLES: &str = "\
@@ -50,12 +51,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     args.input.check()?;
     let rules = args.input.rules();
-    let selection = MeasureSelection::parse_for(
-        JudgmentKind::Grades,
-        &[&args.measure],
-        rules.trec_eval_version,
-    )
-    .map_err(|error| Usage(format!("--measure {error}")))?;
+    let selection = select_measures(JudgmentKind::Grades, &[&args.measure], &rules)?;
     let [measure] = selection.measures()[..] else {
         let found = &args.measure;
         bail_usage!("--measure: expected one measure, found {found:?}");

@@ -101,7 +101,7 @@ impl Console {
 
     /// [`Console::fail`] with an explicit exit code.
     pub(crate) fn fail_as(&self, error: &anyhow::Error, code: u8) -> ExitCode {
-        if error.chain().any(broken_pipe) {
+        if error.chain().any(is_broken_pipe) {
             return ExitCode::SUCCESS;
         }
         #[cfg(feature = "dense")]
@@ -140,7 +140,8 @@ fn is_wrapper(cause: &(dyn std::error::Error + 'static)) -> bool {
     cause.is::<CorpusError>() || matches!(cause.downcast_ref(), Some(BuildError::Corpus(_)))
 }
 
-fn one_line(text: &str) -> String {
+/// Joins the lines of a message.
+pub(crate) fn one_line(text: &str) -> String {
     text.split(['\n', '\r'])
         .map(str::trim)
         .filter(|part| !part.is_empty())
@@ -148,19 +149,10 @@ fn one_line(text: &str) -> String {
         .join(" ")
 }
 
-/// Whether the reader closed the pipe. Not every error exposes its `io::Error` as the source.
-fn broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
-    let mut next = Some(cause);
-    while let Some(error) = next {
-        if error
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-        {
-            return true;
-        }
-        next = error.source();
-    }
-    false
+/// Whether the reader closed the pipe.
+fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let error = cause.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// Installs the interrupt handler. The first SIGINT or SIGTERM requests an orderly stop; the second
@@ -178,7 +170,7 @@ pub(crate) fn stop_on_interrupt() {
     });
 }
 
-pub(crate) fn stopped() -> bool {
+fn stopped() -> bool {
     STOP.load(Ordering::SeqCst)
 }
 

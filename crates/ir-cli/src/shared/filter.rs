@@ -1,57 +1,48 @@
 //! Attribute conditions of `--filter`.
 
-use std::str::FromStr;
-
 use anyhow::{Context, Result, bail};
 use ir_bm25::{Index, StoredFields};
 use ir_core::{AllOf, AttributeValue, Attributes, DocFilter, DocNum, DocSet, Predicate, Years};
 
 use crate::shared::console::Console;
 
-/// A parsed condition: `year<=2015`, `repository=geo,sra`, `language!=German`, `license`.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct AttributeCondition(pub(crate) Predicate);
-
-impl FromStr for AttributeCondition {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || {
-            format!(
-                "expected NAME<=NUMBER, NAME>=NUMBER, NAME=VALUE,..., NAME!=VALUE,... or NAME, found {text:?}"
-            )
-        };
-        let cut = |sign: &str| {
-            let (name, rest) = text.split_once(sign)?;
-            Some((name.trim().to_owned(), rest.trim()))
-        };
-        let number = |text: &str| {
-            text.parse()
-                .ok()
-                .filter(|n: &f64| !n.is_nan())
-                .ok_or_else(expected)
-        };
-        let predicate = if let Some((name, limit)) = cut("<=") {
-            let limit = number(limit)?;
-            Predicate::AtMost { name, limit }
-        } else if let Some((name, limit)) = cut(">=") {
-            let limit = number(limit)?;
-            Predicate::AtLeast { name, limit }
-        } else if let Some((name, list)) = cut("!=") {
-            Predicate::Not(Box::new(one_of(name, list)))
-        } else if let Some((name, list)) = cut("=") {
-            one_of(name, list)
-        } else {
-            Predicate::Known {
-                name: text.trim().to_owned(),
-            }
-        };
-        let name = subject(&predicate).map_or("", |subject| subject.0);
-        if name.is_empty() || name.contains(['<', '>', '=']) {
-            return Err(expected());
+/// Parses a condition: `year<=2015`, `repository=geo,sra`, `language!=German`, `license`.
+pub(crate) fn condition(text: &str) -> Result<Predicate, String> {
+    let expected = || {
+        format!(
+            "expected NAME<=NUMBER, NAME>=NUMBER, NAME=VALUE,..., NAME!=VALUE,... or NAME, found {text:?}"
+        )
+    };
+    let cut = |sign: &str| {
+        let (name, rest) = text.split_once(sign)?;
+        Some((name.trim().to_owned(), rest.trim()))
+    };
+    let number = |text: &str| {
+        text.parse()
+            .ok()
+            .filter(|n: &f64| !n.is_nan())
+            .ok_or_else(expected)
+    };
+    let predicate = if let Some((name, limit)) = cut("<=") {
+        let limit = number(limit)?;
+        Predicate::AtMost { name, limit }
+    } else if let Some((name, limit)) = cut(">=") {
+        let limit = number(limit)?;
+        Predicate::AtLeast { name, limit }
+    } else if let Some((name, list)) = cut("!=") {
+        Predicate::Not(Box::new(one_of(name, list)))
+    } else if let Some((name, list)) = cut("=") {
+        one_of(name, list)
+    } else {
+        Predicate::Known {
+            name: text.trim().to_owned(),
         }
-        Ok(Self(predicate))
+    };
+    let name = subject(&predicate).map_or("", |subject| subject.0);
+    if name.is_empty() || name.contains(['<', '>', '=']) {
+        return Err(expected());
     }
+    Ok(predicate)
 }
 
 /// The attribute that a condition tests, and whether only a number can satisfy it; `None` for a
@@ -93,7 +84,7 @@ impl QueryFilters {
     /// has. `time` enables the time filter; `name` names the index in errors.
     pub(crate) fn new(
         index: &Index,
-        conditions: &[AttributeCondition],
+        conditions: &[Predicate],
         time: bool,
         name: &str,
         console: &Console,
@@ -107,11 +98,10 @@ impl QueryFilters {
         if time && docs.all(|doc| years.get(doc).is_none()) {
             console.warn("no document has a year; the time filter has no effect");
         }
-        let conditions: Vec<Predicate> = conditions.iter().map(|c| c.0.clone()).collect();
         let chosen = if conditions.is_empty() {
             None
         } else {
-            Some(select_documents(index, conditions, name, console)?)
+            Some(select_documents(index, conditions.to_vec(), name, console)?)
         };
         Ok(Self {
             years,
@@ -195,11 +185,7 @@ mod tests {
     use super::*;
 
     fn matches(condition: &str, attributes: &Attributes) -> bool {
-        condition
-            .parse::<AttributeCondition>()
-            .unwrap()
-            .0
-            .matches(attributes)
+        super::condition(condition).unwrap().matches(attributes)
     }
 
     #[test]
@@ -230,7 +216,7 @@ mod tests {
             "year<2015",
             "=x",
         ] {
-            assert!(wrong.parse::<AttributeCondition>().is_err(), "{wrong}");
+            assert!(condition(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Numbers and tables as text.
 
 use comfy_table::{CellAlignment, Table, TableStyle};
+use indicatif::HumanCount;
 
 /// Formats rows as columns without borders: the first column left-aligned, the others
 /// right-aligned.
@@ -35,16 +36,9 @@ pub(crate) fn four_decimals(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"))
 }
 
+/// A number with thousands separators.
 pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    HumanCount(number).to_string()
 }
 
 #[cfg(test)]

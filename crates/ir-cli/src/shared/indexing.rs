@@ -99,6 +99,33 @@ impl IndexOptions {
             .with_blank(BlankDocs::Drop)
             .with_store(store)
     }
+
+    /// Builds an index in memory or, with `path`, in a file, with a progress bar.
+    pub(crate) fn build(
+        &self,
+        documents: &DocumentSource,
+        config: IndexConfig,
+        threads: Option<usize>,
+        path: Option<&Path>,
+        console: &Console,
+    ) -> Result<Index> {
+        let mut bar = console.bar();
+        let corpus = documents.collection.corpus();
+        let memory = self.memory.unwrap_or(DEFAULT_MEMORY);
+        let mut builder = IndexBuilder::new(config)?.with_memory(memory);
+        if let Some(threads) = threads {
+            builder = builder.with_threads(threads);
+        }
+        if self.order(documents) == DocumentOrder::RowText {
+            builder.push_all(&lexicographic_row_order(corpus)?, &mut bar)?;
+        } else {
+            builder.push_all(corpus, &mut bar)?;
+        }
+        Ok(match path {
+            Some(path) => builder.finish_to_with(path, &mut bar)?,
+            None => builder.finish_with(&mut bar)?,
+        })
+    }
 }
 
 /// Parses an analyzer name or reads a JSON file.
@@ -114,34 +141,4 @@ fn analysis(text: &str) -> Result<Analysis, String> {
     let analysis: Analysis = serde_json::from_str(&json).map_err(|error| error.to_string())?;
     analysis.build().map_err(|error| error.to_string())?;
     Ok(analysis)
-}
-
-/// Builds an index in memory or, with `path`, in a file, with a progress bar.
-pub(crate) fn build_index(
-    documents: &DocumentSource,
-    config: IndexConfig,
-    setup: &IndexOptions,
-    threads: Option<usize>,
-    path: Option<&Path>,
-    console: &Console,
-) -> Result<Index> {
-    let mut bar = console.bar();
-    let corpus = documents.collection.corpus();
-    let build = || {
-        let mut builder =
-            IndexBuilder::new(config)?.with_memory(setup.memory.unwrap_or(DEFAULT_MEMORY));
-        if let Some(threads) = threads {
-            builder = builder.with_threads(threads);
-        }
-        if setup.order(documents) == DocumentOrder::RowText {
-            builder.push_all(&lexicographic_row_order(corpus)?, &mut bar)?;
-        } else {
-            builder.push_all(corpus, &mut bar)?;
-        }
-        match path {
-            Some(path) => builder.finish_to_with(path, &mut bar),
-            None => builder.finish_with(&mut bar),
-        }
-    };
-    Ok(build()?)
 }

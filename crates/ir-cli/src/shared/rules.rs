@@ -3,12 +3,13 @@
 use anyhow::Result;
 use ir_core::Grade;
 use ir_core::trec::HeaderLine;
+use ir_eval::trec_eval::{JudgmentKind, MeasureSelection};
 use ir_eval::{
     MissingQueries, QueriesWithoutRelevant, Rules, ScorePrecision, SelfHits, TrecEvalVersion,
     UnjudgedDocuments,
 };
 
-use crate::shared::console::bail_usage;
+use crate::shared::console::{Usage, bail_usage};
 use crate::shared::options::{choice, first_set, header, positive};
 
 #[derive(Debug, clap::Args)]
@@ -109,4 +110,14 @@ impl RuleOptions {
     pub(crate) fn header(&self) -> HeaderLine {
         header(self.skip_header)
     }
+}
+
+/// Parses the values of `--measure`.
+pub(crate) fn select_measures<S: AsRef<str>>(
+    judgments: JudgmentKind,
+    options: &[S],
+    rules: &Rules,
+) -> Result<MeasureSelection> {
+    MeasureSelection::parse_for(judgments, options, rules.trec_eval_version)
+        .map_err(|error| Usage(format!("--measure {error}")).into())
 }

@@ -57,16 +57,21 @@ pub(crate) fn name_runs(runs: &mut [Run], files: &[String]) {
     let mut tags: Vec<&str> = runs.iter().map(|run| run.tag.as_str()).collect();
     tags.sort_unstable();
     if tags.windows(2).any(|pair| pair[0] == pair[1]) || tags.contains(&"") {
-        for (run, file) in runs.iter_mut().zip(files) {
-            run.tag.clone_from(file);
+        for (run, name) in runs.iter_mut().zip(with_numbers(files)) {
+            run.tag = name;
         }
     }
-    for (at, file) in files.iter().enumerate() {
-        let before = files[..at].iter().filter(|other| *other == file).count();
-        if before > 0 {
-            runs[at].tag = format!("{file} ({})", before + 1);
+}
+
+/// Appends numbers to repeated names.
+pub(crate) fn with_numbers(names: &[String]) -> impl Iterator<Item = String> {
+    names.iter().enumerate().map(|(at, name)| {
+        let before = names[..at].iter().filter(|other| *other == name);
+        match before.count() {
+            0 => name.clone(),
+            before => format!("{name} ({})", before + 1),
         }
-    }
+    })
 }
 
 /// Rejects an output path that is one of the input files.

@@ -12,7 +12,7 @@ use crate::shared::input;
 use crate::shared::options::choice;
 use crate::shared::qrels::{QRELS_FORMATS, QrelsFormat};
 use crate::shared::rules::RuleOptions;
-use crate::shared::runs::at_most_one_stdin;
+use crate::shared::runs::{at_most_one_stdin, with_numbers};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct QrelsAndRuns {
@@ -80,41 +80,31 @@ impl QrelsAndRuns {
         keep: bool,
         console: &Console,
     ) -> Result<Vec<EvaluatedRun>> {
+        let header = self.rules.header();
+        let how = RunFileOptions {
+            header,
+            threads: None,
+        };
         let mut systems = Vec::with_capacity(files.len());
         for file in files {
             check_stopped()?;
-            systems.push(self.evaluate_file(file, evaluator, keep, console)?);
+            let (report, list) = if keep {
+                let run = input::run(file, header, console)?;
+                let report = evaluator.evaluate(&run);
+                let report = report.with_context(|| format!("{file} with {}", self.qrels))?;
+                (report, Some(run))
+            } else {
+                let report = input::evaluate(evaluator, file, &self.qrels, how, console)?;
+                (report, None)
+            };
+            systems.push(EvaluatedRun {
+                tag: report.run().to_owned(),
+                file: file.clone(),
+                report,
+                list,
+            });
         }
         Ok(with_unique_names(systems))
-    }
-
-    fn evaluate_file(
-        &self,
-        file: &str,
-        evaluator: &Evaluator<'_>,
-        keep: bool,
-        console: &Console,
-    ) -> Result<EvaluatedRun> {
-        let header = self.rules.header();
-        let (report, list) = if keep {
-            let run = input::run(file, header, console)?;
-            let report = evaluator.evaluate(&run);
-            let report = report.with_context(|| format!("{file} with {}", self.qrels))?;
-            (report, Some(run))
-        } else {
-            let how = RunFileOptions {
-                header,
-                threads: None,
-            };
-            let report = input::evaluate(evaluator, file, &self.qrels, how, console)?;
-            (report, None)
-        };
-        Ok(EvaluatedRun {
-            tag: report.run().to_owned(),
-            file: file.to_owned(),
-            report,
-            list,
-        })
     }
 }
 
@@ -156,19 +146,12 @@ fn with_unique_names(systems: Vec<EvaluatedRun>) -> Vec<EvaluatedRun> {
     };
     let names: Vec<String> = systems.iter().map(name).collect();
     // The same file twice, or a tag equal to another file name.
-    let numbered = |(at, system): (usize, EvaluatedRun)| {
-        let name = &names[at];
-        let before = names[..at].iter().filter(|other| *other == name).count();
-        let name = match before {
-            0 => name.clone(),
-            _ => format!("{name} ({})", before + 1),
-        };
-        EvaluatedRun {
-            report: system.report.with_run_name(name),
-            ..system
-        }
-    };
-    systems.into_iter().enumerate().map(numbered).collect()
+    let named = systems.into_iter().zip(with_numbers(&names));
+    let named = named.map(|(system, name)| EvaluatedRun {
+        report: system.report.with_run_name(name),
+        ..system
+    });
+    named.collect()
 }
 
 /// Converts a comparison error that is caused by the options into a usage error.

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Collection of the catalog with its expected files and counts.
 #[derive(Debug, Clone, Deserialize)]
@@ -77,7 +77,7 @@ pub struct FileContent {
 }
 
 /// Counts of a split.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SplitCounts {

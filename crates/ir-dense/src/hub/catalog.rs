@@ -1,5 +1,7 @@
 //! Catalog of encoders on the Hugging Face hub.
 
+use serde::Serialize;
+
 use crate::{EncoderConfig, Pooling, SideConfig};
 
 /// Encoder of the Hugging Face hub, with the settings that it was trained with, which its own files
@@ -18,7 +20,7 @@ use crate::{EncoderConfig, Pooling, SideConfig};
 ///
 /// The values are those of the models' pages and files on the hub. Tests compare the entry of
 /// all-MiniLM-L6-v2 with its files; the other entries are not tested.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct KnownModel {
     /// Name on the hub: `organization/name`.

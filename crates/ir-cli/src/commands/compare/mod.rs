@@ -12,16 +12,17 @@ use ir_eval::significance::{
     Alternative, BootstrapResampling, IntervalMethod, MultipleTestingCorrection, PairedTTest,
     RandomizationTest, WilcoxonTest,
 };
-use ir_eval::trec_eval::{JudgmentKind, MeasureSelection};
+use ir_eval::trec_eval::JudgmentKind;
 use ir_eval::{
-    Bootstrap, ComparedPairs, Comparison, ComparisonConfig, Evaluator, HypothesisFamily, Measure,
-    Report, Rules, SignificanceTest,
+    Bootstrap, ComparedPairs, Comparison, ComparisonConfig, ComparisonPage, Evaluator,
+    HypothesisFamily, Measure, Report, Rules, SignificanceTest, WinsAndLosses,
 };
 use serde::Serialize;
 
-use crate::shared::console::{Console, Usage, bail_usage, check_stopped};
+use crate::shared::console::{Console, bail_usage, check_stopped};
 use crate::shared::options::{choice, fraction, positive};
 use crate::shared::output::OutputSink;
+use crate::shared::rules::select_measures;
 use crate::shared::runs::reject_input_as_output;
 use crate::shared::systems::{EvaluatedRun, QrelsAndRuns, usage_error};
 
@@ -285,11 +286,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let baseline = baseline.map(|name| resolve(name, &systems)).transpose()?;
     let reports: Vec<Report> = systems.iter().map(|system| system.report.clone()).collect();
     let comparison = Comparison::new(&reports, &args.plan(baseline)).map_err(usage_error)?;
-    let topics = args.per_topic.map(|most| {
-        let lists = systems.iter();
-        let lists = lists.filter_map(|system| Some((system.name(), system.list.as_ref()?)));
-        topics::of(&comparison, &*qrels, &lists.collect(), most)
-    });
+    let topics = args
+        .per_topic
+        .map(|most| topics::wins_and_losses(&comparison, &*qrels, &systems, most));
     let page = if needs_page {
         check_stopped()?;
         Some(page::of(args, &comparison, &*qrels, &systems)?)
@@ -299,22 +298,14 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if let (Some(page), Some(folder)) = (&page, folder) {
         page::write_plots(page, folder)?;
     }
-    out.write_with(|out| match page {
-        Some(page) if args.format == OutputFormat::Html => {
-            Ok(out.write_all(page.to_html().as_bytes())?)
-        }
-        _ => write(args, &comparison, topics.as_deref(), out),
-    })
+    out.write_with(|out| write(args, &comparison, topics.as_deref(), page.as_ref(), out))
 }
 
 /// Measures in the order of the options, not in trec_eval's.
 fn in_order<S: AsRef<str>>(options: &[S], rules: &Rules) -> Result<Vec<Measure>> {
     let mut measures = Vec::new();
     for option in options {
-        let selection =
-            MeasureSelection::parse_for(JudgmentKind::Grades, &[option], rules.trec_eval_version)
-                .map_err(|error| Usage(format!("--measure {error}")))?;
-        measures.extend(selection.measures());
+        measures.extend(select_measures(JudgmentKind::Grades, &[option], rules)?.measures());
     }
     Ok(measures)
 }
@@ -348,23 +339,24 @@ struct ComparisonJson<'a> {
     #[serde(flatten)]
     comparison: &'a Comparison,
     #[serde(skip_serializing_if = "Option::is_none")]
-    topics: Option<&'a [topics::Topics]>,
+    topics: Option<&'a [WinsAndLosses]>,
 }
 
 fn write(
     args: &Args,
     comparison: &Comparison,
-    topics: Option<&[topics::Topics]>,
+    topics: Option<&[WinsAndLosses]>,
+    page: Option<&ComparisonPage<'_>>,
     out: &mut OutputSink,
 ) -> Result<()> {
     match args.format {
         OutputFormat::Table => {
             out.write_all(comparison.to_text().as_bytes())?;
-            topics.map_or(Ok(()), |topics| topics::write(topics, false, out))?;
+            topics::write(topics.unwrap_or_default(), false, out)?;
         }
         OutputFormat::Markdown => {
             out.write_all(comparison.to_markdown().as_bytes())?;
-            topics.map_or(Ok(()), |topics| topics::write(topics, true, out))?;
+            topics::write(topics.unwrap_or_default(), true, out)?;
         }
         OutputFormat::Latex => {
             out.write_all(comparison.to_latex().as_bytes())?;
@@ -380,8 +372,10 @@ fn write(
             serde_json::to_writer_pretty(&mut *out, &ComparisonJson { comparison, topics })?;
             out.write_all(b"\n")?;
         }
-        // The HTML page is written by the module `page`.
-        OutputFormat::Html => {}
+        OutputFormat::Html => {
+            let page = page.map(ComparisonPage::to_html).unwrap_or_default();
+            out.write_all(page.as_bytes())?;
+        }
     }
     Ok(())
 }

@@ -1,118 +1,64 @@
 //! Per-query gains and losses, and the documents behind them.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use ir_core::{Judgments, Run};
-use ir_eval::{Comparison, JudgmentStatus, Measure, QueryDifference, RankChange, RankChanges};
-use serde::Serialize;
+use ir_core::Judgments;
+use ir_eval::{
+    Comparison, JudgmentStatus, PairwiseTest, QueryDifference, QueryRankChanges, RankChange,
+    RankChanges, WinsAndLosses,
+};
+
+use crate::shared::systems::EvaluatedRun;
 
 const DOCUMENTS: usize = 5;
 
-/// Queries with the largest differences between two systems.
-#[derive(Debug, Serialize)]
-pub(super) struct Topics {
-    measure: Measure,
-    system: String,
-    against: String,
-    wins: usize,
-    losses: usize,
-    gains: Vec<Topic>,
-    drops: Vec<Topic>,
-}
-
-#[derive(Debug, Serialize)]
-struct Topic {
-    #[serde(flatten)]
-    difference: QueryDifference,
-    /// Documents whose rank change affects the measure, relevant ones first.
-    moved: Vec<RankChange>,
-    /// Number of further documents.
-    further: usize,
-    /// Number of further documents that are relevant.
-    further_relevant: usize,
-}
-
 /// Returns the `most` largest gains and losses of each pair of systems on the first measure.
-pub(super) fn of(
+pub(super) fn wins_and_losses(
     comparison: &Comparison,
     qrels: &dyn Judgments,
-    runs: &BTreeMap<&str, &Run>,
+    systems: &[EvaluatedRun],
     most: usize,
-) -> Vec<Topics> {
-    let Some(&measure) = comparison.measures().first() else {
-        return Vec::new();
+) -> Vec<WinsAndLosses> {
+    let run = |name: &str| {
+        let system = systems.iter().find(|system| system.name() == name)?;
+        system.list.as_ref()
     };
-    let mut all = Vec::new();
-    for contrast in comparison.pairwise_tests() {
-        let (system, against) = (contrast.system.as_str(), contrast.against.as_str());
-        let (Some(run), Some(other)) = (runs.get(system), runs.get(against)) else {
-            continue;
-        };
-        if contrast.measure != measure {
-            continue;
-        }
-        let moves = RankChanges::new(qrels, *comparison.rules(), run, other).for_measure(measure);
-        let topics = comparison.query_differences(system, against, measure);
-        let topics = topics.unwrap_or_default();
-        let whole = |difference: &QueryDifference| {
-            let mut moved = moves.on_query(&difference.query);
-            let rest = moved.iter().skip(DOCUMENTS);
-            let further_relevant = rest.filter(|moved| moves.is_relevant(moved)).count();
-            let further = moved.len().saturating_sub(DOCUMENTS);
-            moved.truncate(DOCUMENTS);
-            Topic {
-                difference: difference.clone(),
-                moved,
-                further,
-                further_relevant,
-            }
-        };
-        // Only differences counted as wins or losses: rounding errors are ties.
-        let gains = topics.iter().take(contrast.effect.wins);
-        let losses = topics.iter().rev().take(contrast.effect.losses);
-        all.push(Topics {
-            measure,
-            system: system.to_owned(),
-            against: against.to_owned(),
-            wins: contrast.effect.wins,
-            losses: contrast.effect.losses,
-            gains: gains.take(most).map(whole).collect(),
-            drops: losses.take(most).map(whole).collect(),
-        });
-    }
-    all
+    let pair = |test: &PairwiseTest| {
+        let (run, other) = (run(&test.system)?, run(&test.against)?);
+        let changes = RankChanges::new(qrels, comparison.rules, run, other);
+        let changes = changes.for_measure(test.measure);
+        WinsAndLosses::new(comparison, &changes, test, most, DOCUMENTS)
+    };
+    let first = comparison.measures.first();
+    let tests = comparison.pairwise_tests.iter();
+    let tests = tests.filter(|test| Some(&test.measure) == first);
+    tests.filter_map(pair).collect()
 }
 
-impl Topics {
-    /// Gains and losses with their titles; `name` formats a system name.
-    fn sides(&self, name: fn(&str) -> String) -> [(String, &[Topic]); 2] {
-        let title = |higher: &str, lower: &str, shown: usize, of: usize| {
-            format!(
-                "{}: {} above {} ({shown} of {of} queries)",
-                self.measure,
-                name(higher),
-                name(lower)
-            )
-        };
-        let (system, against) = (&self.system, &self.against);
-        [
-            (
-                title(system, against, self.gains.len(), self.wins),
-                &self.gains,
-            ),
-            (
-                title(against, system, self.drops.len(), self.losses),
-                &self.drops,
-            ),
-        ]
-    }
+/// Gains and losses with their titles; `name` formats a system name.
+fn sides(pair: &WinsAndLosses, name: fn(&str) -> String) -> [(String, &[QueryRankChanges]); 2] {
+    let title = |higher: &str, lower: &str, shown: usize, all: usize| {
+        format!(
+            "{}: {} above {} ({shown} of {all} queries)",
+            pair.measure,
+            name(higher),
+            name(lower)
+        )
+    };
+    let (system, against) = (&pair.system, &pair.against);
+    let gains = title(system, against, pair.gains.len(), pair.wins);
+    let drops = title(against, system, pair.drops.len(), pair.losses);
+    [(gains, &pair.gains), (drops, &pair.drops)]
 }
 
 /// Writes the queries as indented lines or, with `markdown`, as nested lists.
-pub(super) fn write(topics: &[Topics], markdown: bool, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(
+    pairs: &[WinsAndLosses],
+    markdown: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let name = if markdown { code } else { str::to_owned };
-    for (title, topics) in topics.iter().flat_map(|pair| pair.sides(name)) {
+    for (title, topics) in pairs.iter().flat_map(|pair| sides(pair, name)) {
         writeln!(out, "\n{title}{}\n", if markdown { ":" } else { "" })?;
         for topic in topics {
             let QueryDifference {
@@ -120,7 +66,7 @@ pub(super) fn write(topics: &[Topics], markdown: bool, out: &mut dyn Write) -> i
                 value,
                 against,
                 difference,
-            } = &topic.difference;
+            } = &topic.values;
             let query = name(query);
             if markdown {
                 writeln!(
@@ -134,10 +80,10 @@ pub(super) fn write(topics: &[Topics], markdown: bool, out: &mut dyn Write) -> i
                 )?;
             }
             let item = if markdown { "  - " } else { "           " };
-            for moved in &topic.moved {
+            for moved in &topic.changes {
                 writeln!(out, "{item}{}: {}", line(moved), name(&moved.doc))?;
             }
-            let (further, relevant) = (topic.further, topic.further_relevant);
+            let (further, relevant) = (topic.omitted, topic.relevant_omitted);
             if further > 0 {
                 let relevant = if markdown {
                     String::new()
@@ -151,7 +97,7 @@ pub(super) fn write(topics: &[Topics], markdown: bool, out: &mut dyn Write) -> i
     Ok(())
 }
 
-pub(super) fn csv(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn csv(pairs: &[WinsAndLosses], out: &mut dyn Write) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
     table.write_record([
         "measure",
@@ -162,9 +108,9 @@ pub(super) fn csv(topics: &[Topics], out: &mut dyn Write) -> io::Result<()> {
         "value_against",
         "difference",
     ])?;
-    for pair in topics {
+    for pair in pairs {
         for topic in pair.gains.iter().chain(pair.drops.iter().rev()) {
-            let topic = &topic.difference;
+            let topic = &topic.values;
             table.write_record([
                 &pair.measure.to_string(),
                 &pair.system,

@@ -10,10 +10,10 @@ use ir_eval::trec_eval::{MeasureSelection, OutputDetail, OutputValue};
 use ir_eval::{EvalError, Measure, MissingQueries, Report, RunFileOptions};
 use serde_json::json;
 
-use crate::shared::console::{Console, Usage};
+use crate::shared::console::Console;
 use crate::shared::input;
 use crate::shared::output::OutputSink;
-use crate::shared::rules::RuleOptions;
+use crate::shared::rules::{RuleOptions, select_measures};
 use crate::shared::runs::at_most_one_stdin;
 
 const EXAMPLES: &str = "\
@@ -111,12 +111,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     } else {
         MissingQueries::Skip
     });
-    let selection = MeasureSelection::parse_for(
-        args.forms.judgments(),
-        &args.measure,
-        rules.trec_eval_version,
-    )
-    .map_err(|error| Usage(format!("--measure {error}")))?;
+    let selection = select_measures(args.forms.judgments(), &args.measure, &rules)?;
     let reference = args.forms.reference(console)?;
     let out = forms::Output {
         detail: args.detail(),

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use ir_bm25::DocLengths;
+use ir_core::Predicate;
 use ir_core::store::Verify;
 use ir_core::trec::ScoreFormat;
 
-use crate::shared::filter::AttributeCondition;
+use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
-use crate::shared::options::{Bm25Options, QueryForm, choice, positive, tag};
+use crate::shared::options::{Bm25Options, QueryForm, choice, k1, positive, tag};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -109,8 +110,8 @@ pub(crate) struct Args {
     /// Attribute condition that documents must satisfy: year<=2015, year>=2010,
     /// repository=geo,sra, language!=German, or an attribute name (must be present); repeatable.
     /// A document without the attribute satisfies <=, >= and !=, and fails the others
-    #[arg(long, value_name = "CONDITION", help_heading = "Filter")]
-    pub(crate) filter: Vec<AttributeCondition>,
+    #[arg(long, value_parser = condition, value_name = "CONDITION", help_heading = "Filter")]
+    pub(crate) filter: Vec<Predicate>,
 
     /// Number of hits per query [default: 1000 for a run, 10 for a list]
     #[arg(long, short = 'k', value_parser = positive, allow_negative_numbers = true, value_name = "K", help_heading = "Output")]
@@ -219,9 +220,6 @@ const SCORES: [(&str, &str, ScoreFormat); 3] = [
 fn weight(text: &str) -> Result<(String, f32), String> {
     let expected = || format!("expected FIELD=WEIGHT with a number of at least 0, found {text:?}");
     let (field, weight) = text.split_once('=').ok_or_else(expected)?;
-    let weight: f32 = weight.parse().map_err(|_| expected())?;
-    if !(weight >= 0.0 && weight.is_finite()) {
-        return Err(expected());
-    }
+    let weight = k1(weight).map_err(|_| expected())?;
     Ok((field.to_owned(), weight))
 }

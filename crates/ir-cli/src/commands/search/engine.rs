@@ -9,7 +9,6 @@ use ir_data::Collection;
 
 use super::args::Args;
 use crate::shared::console::{Console, bail_usage};
-use crate::shared::indexing::build_index;
 use crate::shared::input::{CollectionSource, DocumentSource, fingerprint, open_collection};
 
 /// An index and, if it was built by this command, its collection.
@@ -23,7 +22,7 @@ impl SearchIndex {
     /// Opens or builds the index. `store` is the stored fields that the search needs.
     pub(crate) fn open(args: &Args, store: StoredFields, console: &Console) -> Result<Self> {
         let name = args.collection.clone();
-        match open_collection(&name, args.verification())? {
+        let (index, collection) = match open_collection(&name, args.verification())? {
             CollectionSource::Index(index) => {
                 let cached = args.cache.as_ref().map(|_| "--cache");
                 if let Some(option) = args.setup.first_set().or(cached) {
@@ -31,27 +30,24 @@ impl SearchIndex {
                         "{option} applies only when an index is built, but {name} is a saved index"
                     );
                 }
-                Ok(Self {
-                    name,
-                    index: *index,
-                    collection: None,
-                })
+                (*index, None)
             }
             CollectionSource::Documents(documents) => {
                 let index = match &args.cache {
                     None => {
                         let config = args.setup.config(&documents, store);
-                        build_index(&documents, config, &args.setup, args.threads, None, console)?
+                        (args.setup).build(&documents, config, args.threads, None, console)?
                     }
                     Some(folder) => cached(folder, args, &documents, console)?,
                 };
-                Ok(Self {
-                    name,
-                    index,
-                    collection: Some(documents.collection),
-                })
+                (index, Some(documents.collection))
             }
-        }
+        };
+        Ok(Self {
+            name,
+            index,
+            collection,
+        })
     }
 }
 
@@ -78,14 +74,7 @@ fn cached(
     }
     fs::create_dir_all(folder)
         .with_context(|| format!("{}: cannot be created", folder.display()))?;
-    build_index(
-        documents,
-        config,
-        &args.setup,
-        args.threads,
-        Some(&path),
-        console,
-    )
+    (args.setup).build(documents, config, args.threads, Some(&path), console)
 }
 
 fn cache_path(

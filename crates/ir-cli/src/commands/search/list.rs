@@ -83,18 +83,9 @@ pub(crate) fn write(
             let before = if snippet.range.start > 0 { "… " } else { "" };
             let cut = snippet.range.end < text.len();
             let after = if cut { " …" } else { "" };
-            let part = &text[snippet.range.clone()];
-            let shown = if style.color {
-                let from = snippet.range.start;
-                let spans: Vec<_> = snippet
-                    .spans
-                    .iter()
-                    .map(|s| s.start - from..s.end - from)
-                    .collect();
-                mark(part, &spans, MATCH.0, MATCH.1)
-            } else {
-                part.to_owned()
-            };
+            let spans = if style.color { &snippet.spans[..] } else { &[] };
+            let shown = mark(&text[..snippet.range.end], spans, MATCH.0, MATCH.1);
+            let shown = &shown[snippet.range.start..];
             writeln!(out, "{:INDENT$}{before}{shown}{after}", "")?;
         }
     }
@@ -149,16 +140,11 @@ fn without_controls(text: &str) -> String {
 }
 
 fn shortened(text: &str, room: usize) -> String {
-    match text.char_indices().nth(room) {
-        None => text.to_owned(),
-        Some(_) => {
-            let end = text
-                .char_indices()
-                .nth(room.saturating_sub(1))
-                .map_or(0, |(end, _)| end);
-            format!("{}…", text[..end].trim_end())
-        }
+    if text.chars().count() <= room {
+        return text.to_owned();
     }
+    let start: String = text.chars().take(room.saturating_sub(1)).collect();
+    format!("{}…", start.trim_end())
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ mod rank;
 #[cfg(feature = "dense")]
 mod vectors;
 
-use std::io;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -151,46 +150,28 @@ fn print_hits(
     out: &mut OutputSink,
 ) -> Result<()> {
     let style = ListStyle::for_stdout();
-    let analyzer = engine.index.config().analysis.build()?;
+    let index = &engine.index;
+    let analyzer = index.config().analysis.build()?;
+    let stored = index.config().store == StoredFields::Everything;
     for (query, ranking) in queries.iter().zip(rankings) {
         let highlighter = Highlighter::new(&analyzer, &query.text);
-        each(engine, runner, query, ranking, args.explain, |hit| {
-            if args.json {
-                list::write_json(&query.id, hit, out)
+        for (rank, hit) in (1..).zip(ranking) {
+            let document = stored.then(|| index.document(hit.doc)).transpose();
+            let explain = || runner.searcher.explain(&query.text, hit.doc);
+            let shown = ShownHit {
+                rank,
+                id: index.ids().id(hit.doc),
+                score: hit.score,
+                document: document.with_context(|| format!("{}: cannot be read", engine.name))?,
+                explanation: args.explain.then(explain).transpose()?,
+            };
+            let written = if args.json {
+                list::write_json(&query.id, &shown, out)
             } else {
-                list::write(hit, &highlighter, style, out)
-            }
-        })?;
-    }
-    Ok(())
-}
-
-fn each(
-    engine: &SearchIndex,
-    runner: &QueryRunner,
-    query: &Query,
-    ranking: &Ranking,
-    explain: bool,
-    mut show: impl FnMut(&ShownHit<'_>) -> io::Result<()>,
-) -> Result<()> {
-    let index = &engine.index;
-    let stored = index.config().store == StoredFields::Everything;
-    for (rank, hit) in (1..).zip(ranking) {
-        let document = stored
-            .then(|| index.document(hit.doc))
-            .transpose()
-            .with_context(|| format!("{}: cannot be read", engine.name))?;
-        let explanation = explain
-            .then(|| runner.explain(&query.text, hit.doc))
-            .transpose()?;
-        show(&ShownHit {
-            rank,
-            id: index.ids().id(hit.doc),
-            score: hit.score,
-            document,
-            explanation,
-        })
-        .context("cannot write the output")?;
+                list::write(&shown, &highlighter, style, out)
+            };
+            written.context("cannot write the output")?;
+        }
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use ir_bm25::{Index, Searcher};
-use ir_core::{Distinct, DocNum, Explanation, Progress, Query, Ranking, Retriever, Search};
+use ir_core::{Distinct, Progress, Query, Ranking, Retriever, Search};
 use ir_data::datafinder;
 
 use super::args::{Args, TimeFilter};
@@ -14,7 +14,7 @@ const CHUNK: usize = 128;
 
 pub(crate) struct QueryRunner {
     system: &'static str,
-    searcher: Searcher,
+    pub(crate) searcher: Searcher,
     retriever: Box<dyn Retriever<Query = str>>,
     time: Option<TimeFilter>,
     filters: QueryFilters,
@@ -64,10 +64,6 @@ impl QueryRunner {
             "ir-hybrid" => format!("vectors and {bm25}"),
             _ => bm25.to_string(),
         }
-    }
-
-    pub(crate) fn explain(&self, query: &str, doc: DocNum) -> Result<Explanation> {
-        Ok(self.searcher.explain(query, doc)?)
     }
 
     pub(crate) fn rank(

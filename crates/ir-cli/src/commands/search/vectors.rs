@@ -6,8 +6,7 @@ use anyhow::{Context, Result, bail};
 use ir_bm25::Searcher;
 use ir_core::fusion::WeightedSum;
 use ir_core::{
-    Distinct, DocFilter, DocIds, DocNum, Encoded, Encoder, Hit, Ranking, Retriever, Search,
-    SearchError, Side,
+    Distinct, DocIds, DocNum, Encoded, Encoder, Hit, Ranking, Retriever, Search, SearchError, Side,
 };
 use ir_dense::BiEncoder;
 use ir_knn::FlatIndex;
@@ -107,7 +106,13 @@ impl DenseOptions {
                 Box::new(blend.context("--alpha")?)
             }
         };
-        Ok(Some(Box::new(Renumbered::new(inner, searcher.clone()))))
+        let ids = searcher.ids();
+        let numbers = inner.ids().iter().map(|id| ids.get(id)).collect();
+        Ok(Some(Box::new(Renumbered {
+            inner,
+            searcher: searcher.clone(),
+            numbers,
+        })))
     }
 }
 
@@ -119,28 +124,10 @@ struct Renumbered {
     numbers: Vec<Option<DocNum>>,
 }
 
-/// A filter over index numbers, applied to the numbers of the inner retriever.
-struct RenumberedFilter<'a> {
-    numbers: &'a [Option<DocNum>],
-    how: Search<'a>,
-}
-
-impl DocFilter for RenumberedFilter<'_> {
-    fn contains(&self, doc: DocNum) -> bool {
-        let number = self.numbers.get(doc.index()).copied().flatten();
-        number.is_some_and(|number| self.how.allows(number))
-    }
-}
-
 impl Renumbered {
-    fn new(inner: Box<dyn Retriever<Query = str>>, searcher: Searcher) -> Self {
-        let ids = searcher.ids();
-        let numbers = inner.ids().iter().map(|id| ids.get(id)).collect();
-        Self {
-            inner,
-            searcher,
-            numbers,
-        }
+    /// Number in the index of a document of the inner retriever.
+    fn number(&self, doc: DocNum) -> Option<DocNum> {
+        self.numbers.get(doc.index()).copied().flatten()
     }
 }
 
@@ -157,13 +144,10 @@ impl Retriever for Renumbered {
     }
 
     fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let filters: Vec<RenumberedFilter<'_>> = queries
-            .iter()
-            .map(|(_, how)| RenumberedFilter {
-                numbers: &self.numbers,
-                how: *how,
-            })
-            .collect();
+        let filters = queries.iter().map(|&(_, how)| {
+            move |doc: DocNum| self.number(doc).is_some_and(|doc| how.allows(doc))
+        });
+        let filters: Vec<_> = filters.collect();
         let batch: Vec<(&str, Search<'_>)> = queries
             .iter()
             .zip(&filters)
@@ -171,10 +155,9 @@ impl Retriever for Renumbered {
             .collect();
         let rankings = self.inner.search_batch(&batch)?;
         let renumbered = rankings.into_iter().map(|ranking| {
-            let hits = ranking.iter().filter_map(|hit| {
-                let number = self.numbers.get(hit.doc.index()).copied().flatten();
-                Some(Hit::new(number?, hit.score))
-            });
+            let hits = ranking
+                .iter()
+                .filter_map(|hit| Some(Hit::new(self.number(hit.doc)?, hit.score)));
             Ranking::from_hits(hits.collect())
         });
         renumbered.collect()

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use anyhow::Result;
 use ir_core::training::TrainingSet;
 use ir_core::{
-    DocFilter, DocIds, DocNum, Encoded, Encoder, NotLaterThan, Qrels, Query, Run, Search, Side,
-    Years,
+    DocFilter, DocIds, DocNum, Encoded, Encoder, Qrels, Query, Run, Search, Side, Years,
 };
+use ir_data::Collection;
 use ir_data::training::DocumentTexts;
-use ir_data::{Collection, DocTemplate};
 use ir_dense::BiEncoder;
 use ir_dense::train::TrainingConfig;
 use ir_eval::{Evaluator, Measure};
@@ -26,16 +25,6 @@ use crate::shared::input::{fingerprint, open_documents};
 
 const DEPTH: usize = 1000;
 
-/// Opens a collection and selects its document template.
-pub(super) fn documents(
-    argument: &str,
-    template: Option<&DocTemplate>,
-) -> Result<(Collection, DocTemplate)> {
-    let documents = open_documents(argument)?;
-    let template = documents.template(template);
-    Ok((documents.collection, template))
-}
-
 pub(super) struct DevSet {
     pub(super) texts: Arc<DocumentTexts>,
     template: String,
@@ -48,37 +37,27 @@ pub(super) struct DevSet {
     years: Option<Years>,
 }
 
-struct QueryFilter<'a> {
-    time: Option<NotLaterThan<'a>>,
-    own: Option<DocNum>,
-}
-
-impl DocFilter for QueryFilter<'_> {
-    fn contains(&self, doc: DocNum) -> bool {
-        self.own != Some(doc) && self.time.as_ref().is_none_or(|time| time.contains(doc))
-    }
-}
-
 impl DevSet {
     pub(super) fn read(args: &Args, dev: &str, config: &TrainingConfig) -> Result<Self> {
         let options = &args.evaluation;
-        let (collection, template) = documents(dev, args.template.as_ref())?;
+        let documents = open_documents(dev)?;
+        let collection = &documents.collection;
         if collection.splits().is_empty() {
             bail_usage!("--dev: expected a collection with judged queries, found {dev}");
         }
         let queries = options
             .query_form
             .apply(collection.queries(&options.dev_split)?)?;
-        let texts = DocumentTexts::from_corpus(collection.corpus(), &template)?;
+        let texts = documents.texts(args.template.as_ref())?;
         let years = match options.not_later_than_query {
             false => None,
-            true => Some(years(&collection, &texts)?),
+            true => Some(years(collection, &texts)?),
         };
         Ok(Self {
             queries,
             qrels: collection.qrels(&options.dev_split)?,
             texts: Arc::new(texts),
-            template: template.to_string(),
+            template: documents.template(args.template.as_ref()).to_string(),
             measure: options.measure,
             similarity: similarity(Some(config.similarity)),
             remove_self: options.remove_self,
@@ -142,26 +121,24 @@ impl DevSet {
         let texts: Vec<&str> = firsts.iter().map(|&doc| self.texts.text(doc)).collect();
         let vectors = encoder.encode(Side::Document, &texts)?;
         let ids: DocIds = firsts.iter().map(|&doc| self.texts.ids().id(doc)).collect();
-        let allowed: Vec<QueryFilter<'_>> = self
-            .queries
-            .iter()
-            .map(|query| QueryFilter {
-                time: (self.years.as_ref())
-                    .map(|years| years.not_later_than(query.attributes.year())),
-                own: ids.get(&query.id).filter(|_| self.remove_self),
+        let filter = |query: &Query| {
+            let years = self.years.as_ref();
+            let time = years.map(|years| years.not_later_than(query.attributes.year()));
+            let own = ids.get(&query.id).filter(|_| self.remove_self);
+            (time.is_some() || own.is_some()).then_some(move |doc: DocNum| {
+                own != Some(doc) && time.is_none_or(|time| time.contains(doc))
             })
-            .collect();
+        };
+        let filters: Vec<_> = self.queries.iter().map(filter).collect();
         let index = FlatIndex::from_row_major(ids, encoder.dim(), vectors, self.similarity)?;
         let run = Run::from_retriever_with(
             "dev",
             &Encoded::new(encoder, index),
             &self.queries[..],
             |n, _| {
-                let QueryFilter { time, own } = &allowed[n];
-                match (time, own) {
-                    (None, None) => Search::top(DEPTH),
-                    _ => Search::top(DEPTH).within(&allowed[n]),
-                }
+                let search = Search::top(DEPTH);
+                let filter = filters[n].as_ref();
+                filter.map_or(search, |filter| search.within(filter))
             },
         )?;
         let report = Evaluator::new(&self.qrels, &[self.measure])?.evaluate(&run)?;
@@ -180,11 +157,9 @@ fn first_records(ids: &DocIds) -> Vec<DocNum> {
 }
 
 fn years(collection: &Collection, texts: &DocumentTexts) -> Result<Years> {
-    let years = collection
-        .corpus()
-        .docs()?
-        .map(|doc| Ok(doc?.attributes.year()));
-    let years = years.collect::<Result<Vec<_>>>()?;
-    let year = |doc: DocNum| years.get(doc.index()).copied().flatten();
-    Ok(first_records(texts.ids()).into_iter().map(year).collect())
+    let documents = collection.corpus().docs()?;
+    let years = documents.map(|doc| Ok(doc?.attributes.year()));
+    let years = years.collect::<Result<Years>>()?;
+    let firsts = first_records(texts.ids()).into_iter();
+    Ok(firsts.map(|doc| years.get(doc)).collect())
 }

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use ir_data::training::{DocumentTexts, OnInvalidExample, TrainingFile, TrainingFormat};
+use ir_data::training::{OnInvalidExample, TrainingFile, TrainingFormat};
 use serde_json::Value;
 
 use super::Args;
-use super::dev::{DevSet, documents};
+use super::dev::DevSet;
 use crate::shared::console::{Bar, Console};
+use crate::shared::input::open_documents;
 
 pub(super) fn read(
     args: &Args,
@@ -27,10 +28,7 @@ pub(super) fn read(
             Some(dev_set) if args.evaluation.dev.as_ref() == Some(texts) => {
                 Arc::clone(&dev_set.texts)
             }
-            _ => {
-                let (collection, template) = documents(texts, args.template.as_ref())?;
-                Arc::new(DocumentTexts::from_corpus(collection.corpus(), &template)?)
-            }
+            _ => Arc::new(open_documents(texts)?.texts(args.template.as_ref())?),
         };
         format = format.with_texts(texts);
     }

@@ -9,6 +9,7 @@ use ir_bm25::{Index, IndexedFields};
 use ir_core::Corpus;
 use ir_core::store::{OpenIndexError, Verify};
 use ir_data::catalog::{Catalog, CatalogEntry, entries};
+use ir_data::training::DocumentTexts;
 use ir_data::{
     Collection, DocTemplate, DuplicateIds, InMemoryJudgedQueries, JsonFields, JsonlCorpus,
     TsvCorpus, tsv,
@@ -43,6 +44,15 @@ impl DocumentSource {
             (None, IndexedFields::TextOnly) => DocTemplate::text_only(),
             (None, _) => DocTemplate::default(),
         }
+    }
+
+    /// Texts of the documents in the form of [`Self::template`].
+    pub(crate) fn texts(&self, option: Option<&DocTemplate>) -> Result<DocumentTexts> {
+        let template = self.template(option);
+        Ok(DocumentTexts::from_corpus(
+            self.collection.corpus(),
+            &template,
+        )?)
     }
 }
 

@@ -42,30 +42,25 @@ pub(crate) fn with_warnings<T>(parsed: Parsed<T>, console: &Console) -> T {
     parsed.data
 }
 
-/// Opens standard input; compression is detected.
-fn stdin() -> Result<Box<dyn io::BufRead + Send>> {
-    let input = BufReader::with_capacity(1 << 16, io::stdin());
-    Ok(ir_data::decompress(input, STDIN)?)
-}
-
 const STDIN: &str = "standard input";
 
 /// Opens a file, or standard input for `-`, with decompression. Returns the reader and the name for
 /// error messages.
 pub(crate) fn open(argument: &str) -> Result<(Box<dyn io::BufRead + Send>, String)> {
     if argument == "-" {
-        return Ok((stdin()?, STDIN.to_owned()));
+        let input = BufReader::with_capacity(1 << 16, io::stdin());
+        return Ok((ir_data::decompress(input, STDIN)?, STDIN.to_owned()));
     }
     Ok((Box::new(ir_data::open(argument)?), argument.to_owned()))
 }
 
 /// Reads a run from a file or `-` and prints warnings.
 pub(crate) fn run(argument: &str, header: HeaderLine, console: &Console) -> Result<Run> {
-    let parsed = match argument {
-        "-" => trec::read_run(stdin()?, STDIN, header)?,
-        path => ir_data::read_run(path, header)?,
-    };
-    Ok(with_warnings(parsed, console))
+    let (reader, name) = open(argument)?;
+    Ok(with_warnings(
+        trec::read_run(reader, &name, header)?,
+        console,
+    ))
 }
 
 /// Evaluates a run from a file or `-` and prints its warnings. Uncompressed files are streamed.
@@ -94,13 +89,10 @@ fn read_and_evaluate(
     argument: &str,
     how: RunFileOptions,
 ) -> Result<Parsed<Report>> {
-    if argument == "-" {
-        return Ok(evaluator.evaluate_reader(stdin()?, STDIN, how.header)?);
-    }
     let path = Path::new(argument);
-    let opened = ir_data::open(path)?;
-    if is_stream(path) {
-        return Ok(evaluator.evaluate_reader(opened, argument, how.header)?);
+    let (reader, name) = open(argument)?;
+    if argument == "-" || is_stream(path) {
+        return Ok(evaluator.evaluate_reader(reader, &name, how.header)?);
     }
     if ir_data::detect_compression(path)?.is_none() {
         return Ok(evaluator.evaluate_file(path, how)?);
@@ -138,7 +130,8 @@ fn format_hint(error: &anyhow::Error) -> Option<&'static str> {
 
 fn any_qrels(argument: &str, header: HeaderLine) -> Result<Parsed<Qrels>> {
     if argument == "-" {
-        return Ok(ir_data::trec::parse_qrels_any(stdin()?, STDIN, header)?);
+        let (reader, name) = open(argument)?;
+        return Ok(ir_data::trec::parse_qrels_any(reader, &name, header)?);
     }
     let path = Path::new(argument);
     let (name, split) = argument.split_once(':').unwrap_or((argument, "test"));
