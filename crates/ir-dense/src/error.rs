@@ -47,20 +47,14 @@ pub enum ModelError {
         #[source]
         source: serde_json::Error,
     },
-    /// A value is not supported, or contradicts another.
+    /// A value of a file is not supported, or contradicts another: a field of a JSON file; length,
+    /// shape, element type or an element of the weights; a token that the embeddings lack.
     #[error("{}: {field} is {found}, expected {expected}", path.display())]
     Setting {
         path: PathBuf,
         field: String,
         expected: String,
         found: String,
-    },
-    /// The length of a weight file differs from the length in its header.
-    #[error("{} has {found} bytes, its header promises {expected}", path.display())]
-    Truncated {
-        path: PathBuf,
-        expected: u64,
-        found: u64,
     },
     /// A weight file is neither a safetensors file nor a PyTorch file.
     #[error("{} is not a weight file", path.display())]
@@ -72,43 +66,9 @@ pub enum ModelError {
     /// A tensor is missing.
     #[error("{} has no tensor {tensor}", path.display())]
     Tensor { path: PathBuf, tensor: String },
-    /// The shape of a tensor differs from the configuration.
-    #[error("{}: {tensor} has the shape {found:?}, the configuration says {expected:?}", path.display())]
-    Shape {
-        path: PathBuf,
-        tensor: String,
-        expected: Vec<usize>,
-        found: Vec<usize>,
-    },
-    /// The element type of a tensor is not a floating-point type.
-    #[error("{}: {tensor} holds {found}, expected f32, f16, bf16 or f64", path.display())]
-    Type {
-        path: PathBuf,
-        tensor: String,
-        found: String,
-    },
-    /// A weight is infinite or NaN. `index` is row-major.
-    #[error("{}: element {index} of {tensor} is {value}", path.display())]
-    NotFinite {
-        path: PathBuf,
-        tensor: String,
-        index: usize,
-        value: f32,
-    },
     /// A text vector is infinite or NaN although all weights are finite.
     #[error("a vector has the element {value}, expected finite numbers: the weights are too large")]
     Overflow { value: f32 },
-    /// The id of a token exceeds the embedding table of `rows` rows.
-    #[error(
-        "{}: token {token:?} has the id {id}, the embedding table has {rows} rows",
-        path.display()
-    )]
-    Vocabulary {
-        path: PathBuf,
-        token: String,
-        id: u32,
-        rows: usize,
-    },
     /// The tokenizer cannot be used.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),

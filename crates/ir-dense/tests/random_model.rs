@@ -164,7 +164,8 @@ fn errors_leave_no_files() {
         assert!(!path.exists());
         error.to_string()
     };
-    let cases: [(fn(&mut RandomModel), &str); 3] = [
+    type Change = fn(&mut RandomModel);
+    let cases: [(Change, &str); 3] = [
         (
             |m| m.heads = 5,
             "heads is 5, expected a divisor of hidden_size",

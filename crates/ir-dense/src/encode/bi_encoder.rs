@@ -28,8 +28,8 @@ use crate::{ModelError, SimilarityFunction, TokenBatch};
 /// ```
 #[derive(Debug, Clone)]
 pub struct BiEncoder {
-    query: SideEncoder,
-    document: SideEncoder,
+    /// Query encoder and document encoder.
+    sides: [SideEncoder; 2],
     config: EncoderConfig,
     similarity: Option<SimilarityFunction>,
 }
@@ -129,8 +129,7 @@ impl BiEncoder {
             prepare(document)
         };
         Ok(Self {
-            query,
-            document,
+            sides: [query, document],
             config: config.clone(),
             similarity,
         })
@@ -152,11 +151,7 @@ impl BiEncoder {
 
     /// Returns the tower of a side.
     pub fn tower(&self, side: Side) -> &Tower {
-        &self.side(side).tower
-    }
-
-    fn side(&self, side: Side) -> &SideEncoder {
-        [&self.query, &self.document][side as usize]
+        &self.sides[side as usize].tower
     }
 
     /// Configuration of the encoder.
@@ -210,7 +205,7 @@ impl Encoder for BiEncoder {
     }
 
     fn encode_into(&self, side: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
-        let (dim, encoder) = (self.dim(), self.side(side));
+        let (dim, encoder) = (self.dim(), &self.sides[side as usize]);
         let (expected, found) = (texts.len() * dim, out.len());
         if expected != found {
             return Err(EncodeError::Shape { expected, found });

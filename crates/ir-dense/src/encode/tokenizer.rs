@@ -140,12 +140,11 @@ impl ModelTokenizer {
     pub(crate) fn check_vocabulary(&self, rows: usize) -> Result<(), ModelError> {
         let tokens = self.tokenizer.get_vocab(true).into_iter();
         match tokens.map(|(token, id)| (id, token)).max() {
-            Some((id, token)) if id as usize >= rows => Err(ModelError::Vocabulary {
-                path: self.path.clone(),
-                token,
-                id,
-                rows,
-            }),
+            Some((id, token)) if id as usize >= rows => {
+                let expected = format!("below {rows}, the rows of the embedding table");
+                let field = format!("id of token {token:?}");
+                Err(ModelError::setting(&self.path, field, expected, id))
+            }
             // A truncated vocabulary, or that of another model. Tables are padded to a multiple of
             // at most 128 rows.
             Some((id, _))

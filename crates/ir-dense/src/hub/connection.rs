@@ -11,7 +11,7 @@ use crate::ModelError;
 #[derive(Debug, Clone)]
 pub struct Hub {
     endpoint: String,
-    client: HttpClient,
+    pub(super) client: HttpClient,
     /// Whether the client sends a token.
     has_token: bool,
     pub(super) offline: bool,
@@ -65,19 +65,11 @@ impl Hub {
 
 /// A hub and the requested model revision.
 pub(super) struct Connection<'a> {
-    hub: &'a Hub,
-    address: ModelReference<'a>,
+    pub(super) hub: &'a Hub,
+    pub(super) address: ModelReference<'a>,
 }
 
-impl<'a> Connection<'a> {
-    pub(super) fn new(hub: &'a Hub, address: ModelReference<'a>) -> Self {
-        Self { hub, address }
-    }
-
-    pub(super) fn client(&self) -> &HttpClient {
-        &self.hub.client
-    }
-
+impl Connection<'_> {
     /// URL of the description of the model revision.
     pub(super) fn listing_url(&self) -> String {
         let ModelReference { name, revision } = self.address;

@@ -11,11 +11,6 @@ pub enum HubError {
     /// The name is not a valid model name.
     #[error("expected a model name like intfloat/e5-small-v2 or name@revision, found {name:?}")]
     Name { name: String },
-    /// `HF_HOME` is not set and there is no home directory.
-    #[error(
-        "expected a folder for models in HF_HOME, found neither that variable nor a home directory"
-    )]
-    NoCache,
     /// `HF_HUB_OFFLINE` disables downloads.
     #[error("expected downloads to be enabled, found HF_HUB_OFFLINE set")]
     Offline,

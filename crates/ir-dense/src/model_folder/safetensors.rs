@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use burn::tensor::Tensor;
 use serde_json::{Map, Value, json};
 
-/// Tensor with its name and shape in the file.
+/// Tensor with its name and shape in a file.
 pub(crate) struct NamedTensor {
     pub(crate) name: String,
     pub(crate) shape: Vec<usize>,

@@ -84,12 +84,13 @@ impl WeightFile {
         if let Some(expected) = length_in_header(&bytes)
             && expected != bytes.len() as u64
         {
-            let found = bytes.len() as u64;
-            return Err(ModelError::Truncated {
-                path,
+            let (expected, found) = (format!("{expected} as in its header"), bytes.len());
+            return Err(ModelError::setting(
+                &path,
+                "number of bytes",
                 expected,
                 found,
-            });
+            ));
         }
         let metadata = SafeTensors::read_metadata(&bytes);
         let (length, header) = metadata.map_err(|error| invalid(&path, error))?;
@@ -106,12 +107,7 @@ impl WeightFile {
         let read = File::open(&path).and_then(|mut file| file.read_exact(&mut first));
         match read {
             Err(source) if source.kind() == io::ErrorKind::UnexpectedEof => {
-                let expected = first.len() as u64;
-                return Err(ModelError::Truncated {
-                    path,
-                    expected,
-                    found: 0,
-                });
+                return Err(invalid(&path, source));
             }
             Err(source) => return Err(ModelError::Read { path, source }),
             Ok(()) if is_lfs_pointer(&first) => return Err(ModelError::Pointer { path }),
@@ -190,12 +186,9 @@ impl TensorSource for WeightFile {
             bytes,
         } = self.find(name)?;
         if found != shape {
-            return Err(ModelError::Shape {
-                path: self.path.clone(),
-                tensor: name.into(),
-                expected: shape.into(),
-                found,
-            });
+            let (field, found) = (format!("shape of {name}"), format!("{found:?}"));
+            let expected = format!("{shape:?} as in the configuration");
+            return Err(ModelError::setting(&self.path, field, expected, found));
         }
         let values = match &*element {
             "f64" => floats(&bytes, |b| f64::from_le_bytes(b) as f32),
@@ -203,21 +196,22 @@ impl TensorSource for WeightFile {
             "f16" => floats(&bytes, |b| f16::from_le_bytes(b).to_f32()),
             "bf16" => floats(&bytes, |b| bf16::from_le_bytes(b).to_f32()),
             _ => {
-                return Err(ModelError::Type {
-                    path: self.path.clone(),
-                    tensor: name.into(),
-                    found: element,
-                });
+                let (field, expected) =
+                    (format!("element type of {name}"), "f32, f16, bf16 or f64");
+                return Err(ModelError::setting(&self.path, field, expected, element));
             }
         };
         match values.iter().position(|value| !value.is_finite()) {
             None => Ok(values),
-            Some(index) => Err(ModelError::NotFinite {
-                path: self.path.clone(),
-                tensor: name.into(),
-                index,
-                value: values[index],
-            }),
+            Some(index) => {
+                let (field, value) = (format!("element {index} of {name}"), values[index]);
+                Err(ModelError::setting(
+                    &self.path,
+                    field,
+                    "a finite number",
+                    value,
+                ))
+            }
         }
     }
 }

@@ -43,22 +43,26 @@ pub(super) fn propagate_gradients(
         for (block, d_bias) in pass.batch.blocks().iter().zip(d_biases) {
             if let Some(d_bias) = d_bias {
                 let bias = |table| relative_position_bias(table, block.length);
-                gradients.add("relative", gradient_through(table.val(), d_bias, bias));
+                gradients.add(
+                    "relative_position_bias",
+                    gradient_through(table.val(), d_bias, bias),
+                );
             }
         }
     }
     let d = pass.drop(d, DropoutSite::Embeddings);
     let norm = &model.embedding_norm;
-    let d = layer_norm_backward(d, embedding_norm, norm, "norm", gradients);
+    let d = layer_norm_backward(d, embedding_norm, norm, "embedding_norm", gradients);
     if let Some(types) = &model.token_type_embeddings {
         // Every token has type 0.
         let sums = tensor::column_sums(d.clone()).unsqueeze();
         let row = index_tensor([0].into_iter(), &device);
-        gradients.add_rows("types", types.dims(), row, sums);
+        gradients.add_rows("token_type_embeddings", types.dims(), row, sums);
     }
     let shape = model.position_embeddings.dims();
-    gradients.add_rows("positions", shape, positions, d.clone());
-    gradients.add_rows("words", model.token_embeddings.dims(), ids, d);
+    gradients.add_rows("position_embeddings", shape, positions, d.clone());
+    let shape = model.token_embeddings.dims();
+    gradients.add_rows("token_embeddings", shape, ids, d);
 }
 
 /// Backward pass of a layer.

@@ -3,7 +3,7 @@
 //! The file is a safetensors file, which other programs can read: weights and moments are tensors,
 //! everything else is JSON in its metadata.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -25,12 +25,9 @@ const FORMAT: &str = "ir-dense training checkpoint";
 /// Training state without tensors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct TrainingState {
-    /// [`TrainingConfig`] as JSON, with the number of `towers`.
+    /// [`TrainingConfig`] as JSON, with the number of `towers`, the fingerprint of the
+    /// `training_data` and the checksum of the initial `weights`.
     pub(super) configuration: Value,
-    /// Fingerprint of the training set.
-    pub(super) data: u64,
-    /// Checksum of the initial weights.
-    pub(super) model: u32,
     /// Number of steps so far. Batches, dropout masks and the learning rate are functions of the
     /// step and the configuration: there is no other random state.
     pub(super) step: u64,
@@ -66,7 +63,15 @@ impl CheckpointFolder {
             return Ok(None);
         }
         let (weights, state) = open(&path)?;
-        check_compatible(&path, expected, &state)?;
+        let differs = difference("", &expected.configuration, &state.configuration);
+        if let Some((field, expected, found)) = differs {
+            return Err(TrainError::OtherConfiguration {
+                path,
+                field,
+                expected,
+                found,
+            });
+        }
         load_tensors(&path, &weights, towers, Some(optimizers))?;
         Ok(Some(state))
     }
@@ -164,11 +169,6 @@ fn best_step(name: &str) -> Option<u64> {
     name.strip_prefix("best-")?.parse().ok()
 }
 
-/// Checksum of the weights of all towers.
-pub(super) fn fingerprint(towers: &[Tower]) -> u32 {
-    checksum("", &tensors(towers, None)).unwrap_or_default()
-}
-
 /// CRC-32 of the state and of the names and elements of the tensors.
 fn checksum(state: &str, tensors: &[NamedTensor]) -> io::Result<u32> {
     let mut hasher = crc32fast::Hasher::new();
@@ -186,21 +186,21 @@ fn checksum(state: &str, tensors: &[NamedTensor]) -> io::Result<u32> {
 fn tensors(towers: &[Tower], optimizers: Option<&[AdamWState]>) -> Vec<NamedTensor> {
     let mut tensors = Vec::new();
     for (number, tower) in towers.iter().enumerate() {
-        let mut model = tower.model.clone();
-        for (at, parameter) in model.parameters().into_iter().enumerate() {
-            let shape = parameter.shape();
-            let tensor = |name: String, values: Tensor<1>| NamedTensor {
-                name,
-                shape: shape.clone(),
-                values,
-            };
+        for mut parameter in tower.model.parameters() {
             let name = format!("{number}.{}", parameter.name);
             if let Some(optimizers) = optimizers {
-                let [first, second] = &optimizers[number].moments[at];
-                tensors.push(tensor(format!("{name}.mean"), first.clone()));
-                tensors.push(tensor(format!("{name}.square"), second.clone()));
+                let moments = optimizers[number].moments(&parameter);
+                for (moment, values) in ["mean", "square"].into_iter().zip(moments) {
+                    let (name, shape) = (format!("{name}.{moment}"), parameter.shape.clone());
+                    tensors.push(NamedTensor {
+                        name,
+                        shape,
+                        values,
+                    });
+                }
             }
-            tensors.push(tensor(name, parameter.values()));
+            parameter.name = name;
+            tensors.push(parameter);
         }
     }
     tensors
@@ -242,40 +242,6 @@ fn open(path: &Path) -> Result<(WeightFile, TrainingState), TrainError> {
         no_checkpoint(&path.clone(), ModelError::Json { path, source })
     })?;
     Ok((weights, state))
-}
-
-/// Checks that a checkpoint belongs to this training run.
-fn check_compatible(
-    path: &Path,
-    expected: &TrainingState,
-    found: &TrainingState,
-) -> Result<(), TrainError> {
-    let path = || path.to_owned();
-    if let Some((field, expected, found)) =
-        difference("", &expected.configuration, &found.configuration)
-    {
-        return Err(TrainError::OtherConfiguration {
-            path: path(),
-            field,
-            expected,
-            found,
-        });
-    }
-    if expected.data != found.data {
-        return Err(TrainError::OtherData {
-            path: path(),
-            expected: expected.data,
-            found: found.data,
-        });
-    }
-    if expected.model != found.model {
-        return Err(TrainError::OtherModel {
-            path: path(),
-            expected: expected.model,
-            found: found.model,
-        });
-    }
-    Ok(())
 }
 
 /// Returns the first difference of two configurations: field and both values.
@@ -328,22 +294,28 @@ fn load_tensors(
     }
     for (number, tower) in towers.iter_mut().enumerate() {
         let device = tower.model.device();
-        for (at, parameter) in tower.model.parameters().into_iter().enumerate() {
-            let shape = parameter.shape();
+        let mut loaded = HashMap::new();
+        for parameter in tower.model.parameters() {
             let name = format!("{number}.{}", parameter.name);
             let take = |name: &str| -> Result<Tensor<1>, TrainError> {
-                let values = weights.take(name, &shape).map_err(invalid)?;
+                let values = weights.take(name, &parameter.shape).map_err(invalid)?;
                 let length = values.len();
                 let values = TensorData::new(values, [length]);
                 Ok(Tensor::from_data(values, &device))
             };
-            if let Some(optimizers) = &mut optimizers {
-                let first = take(&format!("{name}.mean"))?;
-                optimizers[number].moments[at] = [first, take(&format!("{name}.square"))?];
-            }
             let values = take(&name)?;
-            parameter.update(|_| values);
+            if let Some(optimizers) = &mut optimizers {
+                let moments = [
+                    take(&format!("{name}.mean"))?,
+                    take(&format!("{name}.square"))?,
+                ];
+                optimizers[number].0.insert(parameter.name.clone(), moments);
+            }
+            loaded.insert(parameter.name, values);
         }
+        let model = tower.model.clone();
+        tower.model = model
+            .map_parameters(|parameter| loaded.remove(&parameter.name).unwrap_or(parameter.values));
     }
     Ok(())
 }
@@ -353,10 +325,11 @@ impl TrainingState {
     pub(super) fn new(config: &TrainingConfig, data: u64, towers: &[Tower]) -> Self {
         let mut configuration = serde_json::to_value(config).unwrap_or_default();
         configuration["towers"] = towers.len().into();
+        configuration["training_data"] = data.into();
+        let weights = checksum("", &tensors(towers, None));
+        configuration["weights"] = weights.unwrap_or_default().into();
         Self {
             configuration,
-            data,
-            model: fingerprint(towers),
             step: 0,
             without_best: 0,
             history: TrainingHistory::default(),

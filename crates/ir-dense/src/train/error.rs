@@ -51,16 +51,13 @@ pub enum TrainError {
         "step {step}: the loss is {loss} and the gradient norm {norm}, expected finite numbers"
     )]
     NotFinite { step: u64, loss: f64, norm: f64 },
-    /// The evaluation function returned an error.
+    /// The evaluation function returned an error or a metric that is not finite.
     #[error("the evaluation after {step} steps failed")]
     Evaluation {
         step: u64,
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The metric of an evaluation is not finite.
-    #[error("the evaluation after {step} steps returned {found}, expected a finite number")]
-    Measure { step: u64, found: f64 },
     /// A file is not a checkpoint.
     #[error("{} is not a checkpoint", path.display())]
     NoCheckpoint {
@@ -82,21 +79,8 @@ pub enum TrainError {
         expected: u32,
         found: u32,
     },
-    /// A checkpoint belongs to other training data.
-    #[error("{} was trained with the data {found:016x}, expected {expected:016x}", path.display())]
-    OtherData {
-        path: PathBuf,
-        expected: u64,
-        found: u64,
-    },
-    /// A checkpoint belongs to other initial weights.
-    #[error("{} started from the weights {found:08x}, expected {expected:08x}", path.display())]
-    OtherModel {
-        path: PathBuf,
-        expected: u32,
-        found: u32,
-    },
-    /// A checkpoint belongs to another configuration; `field` is the first that differs.
+    /// A checkpoint belongs to another configuration; `field` is the first that differs. The
+    /// fingerprints of the `training_data` and of the initial `weights` are part of it.
     #[error("{}: {field} was {found}, expected {expected}", path.display())]
     OtherConfiguration {
         path: PathBuf,

@@ -44,7 +44,6 @@ impl ModelGradients {
 
     /// Squared L2 norm of all gradients, summed in the order of the parameters of the model.
     pub(super) fn squared_norm(&self, model: &Transformer) -> f64 {
-        let mut model = model.clone();
         let parameters = model.parameters().into_iter();
         let gradients = parameters.filter_map(|parameter| self.0.get(&parameter.name));
         gradients.map(tensor::squared_norm).sum()

@@ -1,6 +1,8 @@
 //! AdamW: update of parameters and moments.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use std::collections::HashMap;
+
+use burn::tensor::Tensor;
 use pulp::Arch;
 use rayon::prelude::*;
 
@@ -8,12 +10,12 @@ use super::AdamWConfig;
 use super::gradients::ModelGradients;
 use crate::Transformer;
 use crate::kernels::memory::{self, on_cpu, values, values_mut};
+use crate::model_folder::NamedTensor;
 
-/// First and second moments of the gradients of all parameters.
-#[derive(Debug)]
-pub(super) struct AdamWState {
-    pub(super) moments: Vec<[Tensor<1>; 2]>,
-}
+/// First and second moments of the gradients by the name of the parameter; none before its first
+/// update.
+#[derive(Debug, Default)]
+pub(super) struct AdamWState(pub(super) HashMap<String, [Tensor<1>; 2]>);
 
 /// Coefficients of an update, equal for all elements of a parameter.
 #[derive(Debug, Clone, Copy)]
@@ -32,37 +34,32 @@ struct AdamWUpdate {
 }
 
 impl AdamWState {
-    pub(super) fn new(model: &Transformer) -> Self {
-        let (device, mut model) = (model.device(), model.clone());
-        let moments = model.parameters().into_iter().map(|parameter| {
-            let length: usize = parameter.shape().iter().product();
-            [0, 1].map(|_| zeros(length, &device))
-        });
-        Self {
-            moments: moments.collect(),
-        }
+    /// Moments of a parameter, zeros before its first update.
+    pub(super) fn moments(&self, parameter: &NamedTensor) -> [Tensor<1>; 2] {
+        let moments = self.0.get(&parameter.name).cloned();
+        moments.unwrap_or_else(|| [0, 1].map(|_| parameter.values.zeros_like()))
     }
 
     /// Updates all parameters. `time` counts updates from 1; gradients are multiplied by
     /// `clip_factor`.
     pub(super) fn update(
         &mut self,
-        model: &mut Transformer,
+        model: Transformer,
         mut gradients: ModelGradients,
         config: &AdamWConfig,
         learning_rate: f64,
         clip_factor: f64,
         time: u64,
-    ) {
+    ) -> Transformer {
         let power = time.min(i32::MAX as u64) as i32;
-        for (parameter, moments) in model.parameters().into_iter().zip(&mut self.moments) {
+        model.map_parameters(|parameter| {
             let Some(gradient) = gradients.take(&parameter.name) else {
-                continue;
+                return parameter.values;
             };
-            let decay = if parameter.weight_decay {
-                config.weight_decay
-            } else {
-                0.0
+            let decay = match parameter.shape.len() {
+                // Biases and layer normalization.
+                1 => 0.0,
+                _ => config.weight_decay,
             };
             let update = AdamWUpdate {
                 beta_1: config.beta_1 as f32,
@@ -73,19 +70,14 @@ impl AdamWState {
                 root_correction: (1.0 / (1.0 - config.beta_2.powi(power)).sqrt()) as f32,
                 clip_factor: clip_factor as f32,
             };
-            let placeholder = [0, 1].map(|_| zeros(1, &gradient.device()));
-            let old = std::mem::replace(moments, placeholder);
-            parameter.update(|weights| {
-                let (weights, new) = update.apply(weights, gradient, old);
-                *moments = new;
-                weights
-            });
-        }
+            let moments = self.moments(&parameter);
+            // Frees the other reference, so that they are updated in place.
+            self.0.remove(&parameter.name);
+            let (weights, moments) = update.apply(parameter.values, gradient, moments);
+            self.0.insert(parameter.name, moments);
+            weights
+        })
     }
-}
-
-fn zeros(length: usize, device: &Device) -> Tensor<1> {
-    Tensor::from_data(TensorData::zeros::<f32, _>([length]), device)
 }
 
 impl AdamWUpdate {

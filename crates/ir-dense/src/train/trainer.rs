@@ -197,8 +197,7 @@ impl Trainer {
         self.check_candidates(data)?;
         let mut state = TrainingState::new(&self.config, data.fingerprint(), &self.towers.0);
         let towers = self.towers.0.iter();
-        let mut optimizers: Vec<AdamWState> =
-            towers.map(|tower| AdamWState::new(&tower.model)).collect();
+        let mut optimizers: Vec<AdamWState> = towers.map(|_| AdamWState::default()).collect();
         if let Some(checkpoints) = &self.checkpoints
             && let Some(found) = checkpoints.load(&state, &mut self.towers.0, &mut optimizers)?
         {
@@ -284,11 +283,15 @@ impl TrainingRun {
             .max_gradient_norm
             .map_or(1.0, |max| (max / (norm + 1e-6)).min(1.0));
         let rate = config.learning_rate * config.schedule.factor(step, self.steps);
-        let towers = towers.0.iter_mut().zip(&mut self.optimizers);
-        for ((tower, optimizer), gradients) in towers.zip(gradients) {
-            let (model, config) = (&mut tower.model, &config.optimizer);
-            optimizer.update(model, gradients, config, rate, clip_factor, step + 1);
-        }
+        // Moved, so that the weights are updated in place.
+        let updates = self.optimizers.iter_mut().zip(gradients);
+        let updated = std::mem::take(&mut towers.0).into_iter().zip(updates);
+        let updated = updated.map(|(mut tower, (optimizer, gradients))| {
+            let (model, config) = (tower.model, &config.optimizer);
+            tower.model = optimizer.update(model, gradients, config, rate, clip_factor, step + 1);
+            tower
+        });
+        towers.0 = updated.collect();
         self.state.step += 1;
         self.state.history.steps.push(TrainingStep {
             step: step + 1,
@@ -306,7 +309,9 @@ impl TrainingRun {
         let failed = |source| TrainError::Evaluation { step, source };
         let value = evaluate(&encoder, step).map_err(failed)?;
         if !value.is_finite() {
-            return Err(TrainError::Measure { step, found: value });
+            return Err(failed(
+                format!("expected a finite metric, found {value}").into(),
+            ));
         }
         let history = &mut self.state.history;
         let is_best = history.best().is_none_or(|best| value > best.value);

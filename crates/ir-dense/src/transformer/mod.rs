@@ -11,7 +11,7 @@ pub(crate) mod cpu;
 mod cpu_attention;
 pub(crate) mod dropout;
 pub(crate) mod forward;
-pub(crate) mod parameters;
+mod parameters;
 pub(crate) mod relative_position;
 mod weights;
 

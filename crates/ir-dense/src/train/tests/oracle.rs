@@ -15,15 +15,18 @@ pub(super) fn forward(weights: &Weights, config: &TransformerConfig, ids: &[u32]
     let row = |table: &str, n: usize| weights[table][n * hidden..(n + 1) * hidden].to_vec();
     let mut x: Rows = Vec::new();
     for (place, &id) in ids.iter().enumerate() {
-        let (word, position) = (row("words", id as usize), row("positions", place));
-        let kind = row("types", 0);
+        let (word, position) = (
+            row("token_embeddings", id as usize),
+            row("position_embeddings", place),
+        );
+        let kind = row("token_type_embeddings", 0);
         x.push(
             (0..hidden)
                 .map(|i| word[i] + position[i] + kind[i])
                 .collect(),
         );
     }
-    let mut x = norm(weights, "norm", config, &x);
+    let mut x = norm(weights, "embedding_norm", config, &x);
     for layer in 0..config.layers {
         let name = |part: &str| format!("layers.{layer}.{part}");
         let qkv = linear(weights, &name("qkv"), &x);
