@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::macros::search_as_batch;
 use crate::retriever::in_rounds;
 use crate::{DocIds, Query, Ranking, Retriever, Search, SearchError};
 
@@ -51,10 +52,7 @@ impl<R: Retriever> Retriever for Distinct<R> {
         self.0.ids()
     }
 
-    fn search(&self, query: &R::Query, search: &Search<'_>) -> Result<Ranking, SearchError> {
-        let mut rankings = self.search_batch(&[(query, *search)])?;
-        Ok(rankings.pop().unwrap_or_default())
-    }
+    search_as_batch!();
 
     fn search_batch(
         &self,

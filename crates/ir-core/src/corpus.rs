@@ -176,11 +176,9 @@ impl CorpusError {
     }
 }
 
-struct DocumentSliceReader<'a>(std::slice::Iter<'a, Document>);
-
-impl DocReader for DocumentSliceReader<'_> {
+impl DocReader for std::slice::Iter<'_, Document> {
     fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
-        let Some(next) = self.0.next() else {
+        let Some(next) = self.next() else {
             return Ok(false);
         };
         doc.clone_from(next);
@@ -190,7 +188,7 @@ impl DocReader for DocumentSliceReader<'_> {
 
 impl Corpus for [Document] {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
-        Ok(Box::new(DocumentSliceReader(self.iter())))
+        Ok(Box::new(self.iter()))
     }
 
     fn len_hint(&self) -> Option<u64> {

@@ -110,12 +110,6 @@ impl Ranking {
         self.hits.retain(keep);
         self
     }
-
-    /// Returns the hits, best first.
-    #[must_use]
-    pub fn into_hits(self) -> Vec<Hit> {
-        self.hits
-    }
 }
 
 impl TryFrom<Vec<Hit>> for Ranking {

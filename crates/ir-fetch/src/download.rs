@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Checksum, DownloadError};
 
-/// File to download.
+/// Remote file, with what is known about its content.
 #[derive(Debug, Clone)]
 pub struct Download {
     /// URL of the file.

@@ -108,7 +108,7 @@ impl Retriever for FaultyRetriever {
         Ok(match self.fault {
             Fault::None | Fault::BatchDiffers | Fault::BatchDependsOnThreads => found,
             Fault::Reversed => {
-                let mut hits = found.into_hits();
+                let mut hits = Vec::from(found);
                 hits.iter_mut().for_each(|hit| hit.score = -hit.score);
                 Ranking::from_hits(hits)?
             }
@@ -129,10 +129,8 @@ impl Retriever for FaultyRetriever {
                 _ => found.top(1),
             },
             Fault::EqualTextsDiffer => {
-                let mut hits = self
-                    .inner
-                    .search(query, &search.with_k(usize::MAX))?
-                    .into_hits();
+                let all = self.inner.search(query, &search.with_k(usize::MAX))?;
+                let mut hits = Vec::from(all);
                 for hit in &mut hits {
                     hit.score += hit.doc.get() as f32 * 1e-3;
                 }
@@ -263,7 +261,7 @@ impl Retriever for FaultyVectorIndex {
             VectorFault::AcceptsShort => query.resize(query.len().max(6), 0.0),
             VectorFault::EqualVectorsDiffer => {
                 let all = self.inner.search(&query, &search.with_k(usize::MAX))?;
-                let mut hits = all.into_hits();
+                let mut hits = Vec::from(all);
                 for hit in &mut hits {
                     hit.score += hit.doc.get() as f32 * 1e-3;
                 }

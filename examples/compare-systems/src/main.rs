@@ -41,7 +41,7 @@ fn main() -> Result<()> {
     };
     let words = run("words", Analysis::lucene_standard())?;
     let stems = run("stems", Analysis::default())?;
-    let both = fuse_runs("both", &[words.clone(), stems.clone()], Fusion::rrf())?;
+    let both = fuse_runs("both", &[words.clone(), stems.clone()], Fusion::RRF)?;
 
     // One evaluator: the same judgments and rules for all systems.
     let measure = Measure::NDCG.at(10);

@@ -102,8 +102,8 @@ fn main() -> Result<()> {
         search("BM25", &bm25, &queries, &documents)?,
         search("dense", &dense, &queries, &documents)?,
         chosen,
-        search("RRF", &fused(Fusion::rrf())?, &queries, &documents)?,
-        search("CombSUM", &fused(Fusion::comb_sum())?, &queries, &documents)?,
+        search("RRF", &fused(Fusion::RRF)?, &queries, &documents)?,
+        search("CombSUM", &fused(Fusion::COMB_SUM)?, &queries, &documents)?,
         search(
             "BM25, reranked",
             &Reranked::new(&bm25, &dense, 50)?,

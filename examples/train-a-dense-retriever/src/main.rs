@@ -186,7 +186,7 @@ fn combinations<T>(
 ) -> Result<Vec<T>> {
     let (dense_docs, dense_queries) = (dense.by_document(task)?, dense.by_training_query(task)?);
     let mut found = Vec::new();
-    for (name, fusion) in [("RRF", Fusion::rrf()), ("CombSUM", Fusion::comb_sum())] {
+    for (name, fusion) in [("RRF", Fusion::RRF), ("CombSUM", Fusion::COMB_SUM)] {
         let two = Fused::new([boxed(&dense_docs), boxed(&dense_queries)], fusion, 50)?;
         found.push(run(&format!("{name} of two"), &two)?);
         let three = Fused::new(

@@ -148,7 +148,7 @@ type Lists = BTreeMap<String, Interleaved<String>>;
 
 fn write_teams(merged: &Lists, names: &[&str], out: &mut OutputSink) -> std::io::Result<()> {
     for (topic, list) in merged {
-        for (rank, slot) in (1..).zip(list.slots()) {
+        for (rank, slot) in (1..).zip(&list.slots) {
             writeln!(out, "{topic}\t{rank}\t{}\t{}", slot.item, names[slot.list])?;
         }
     }

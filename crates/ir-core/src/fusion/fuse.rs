@@ -64,40 +64,28 @@ pub struct Fusion {
 
 impl Fusion {
     /// Reciprocal rank fusion with k = 60.
-    #[must_use]
-    pub const fn rrf() -> Self {
-        Self {
-            normalization: ScoreNormalization::None,
-            combination: ScoreCombination::Rrf { k: 60.0 },
-        }
-    }
+    pub const RRF: Self = Self {
+        normalization: ScoreNormalization::None,
+        combination: ScoreCombination::Rrf { k: 60.0 },
+    };
 
     /// CombSUM of min-max normalized scores.
-    #[must_use]
-    pub const fn comb_sum() -> Self {
-        Self {
-            normalization: ScoreNormalization::MinMax,
-            combination: ScoreCombination::Sum,
-        }
-    }
+    pub const COMB_SUM: Self = Self {
+        normalization: ScoreNormalization::MinMax,
+        combination: ScoreCombination::Sum,
+    };
 
     /// CombMNZ of min-max normalized scores.
-    #[must_use]
-    pub const fn comb_mnz() -> Self {
-        Self {
-            normalization: ScoreNormalization::MinMax,
-            combination: ScoreCombination::Mnz,
-        }
-    }
+    pub const COMB_MNZ: Self = Self {
+        normalization: ScoreNormalization::MinMax,
+        combination: ScoreCombination::Mnz,
+    };
 
     /// Borda count over all lists.
-    #[must_use]
-    pub const fn borda() -> Self {
-        Self {
-            normalization: ScoreNormalization::Borda,
-            combination: ScoreCombination::Sum,
-        }
-    }
+    pub const BORDA: Self = Self {
+        normalization: ScoreNormalization::Borda,
+        combination: ScoreCombination::Sum,
+    };
 
     /// Validates the parameters.
     ///
@@ -207,7 +195,7 @@ fn normalize(normalization: ScoreNormalization, scores: Vec<f64>, union: f64) ->
 /// let (mut a, mut b) = (Run::new("a"), Run::new("b"));
 /// for (doc, score) in [("x", 9.0), ("y", 7.0)] { a.push("q1", doc, score); }
 /// for (doc, score) in [("y", 0.8), ("z", 0.2)] { b.push("q1", doc, score); }
-/// let fused = fuse_runs("rrf", &[a, b], Fusion::rrf())?;
+/// let fused = fuse_runs("rrf", &[a, b], Fusion::RRF)?;
 /// let best = fused.get("q1").and_then(|list| list.first()).map(|scored| scored.doc.as_str());
 /// assert_eq!(best, Some("y")); // 1/62 + 1/61
 /// # Ok::<(), ir_core::fusion::FusionError>(())

@@ -1,6 +1,7 @@
 use super::fuse::fuse_rankings;
 use super::numbering::{NumberedRetriever, number_retrievers};
 use super::{Fusion, FusionError};
+use crate::macros::search_as_batch;
 use crate::{DocIds, Hit, Ranking, Retriever, Search, SearchError};
 
 /// Retriever that fuses the rankings of several retrievers by a [`Fusion`]: reciprocal ranks,
@@ -16,7 +17,7 @@ use crate::{DocIds, Hit, Ranking, Retriever, Search, SearchError};
 /// # use ir_core::{Ranking, Retriever, Search};
 /// # fn search(dense: Box<dyn Retriever<Query = str>>, bm25: Box<dyn Retriever<Query = str>>)
 /// # -> Result<Ranking, Box<dyn std::error::Error>> {
-/// let fused = Fused::new([dense, bm25], Fusion::rrf(), 100)?;
+/// let fused = Fused::new([dense, bm25], Fusion::RRF, 100)?;
 /// let ranking = fused.search("tea", &Search::top(10))?;
 /// # Ok(ranking)
 /// # }
@@ -57,10 +58,7 @@ impl<R: Retriever> Retriever for Fused<R> {
         &self.ids
     }
 
-    fn search(&self, query: &R::Query, search: &Search<'_>) -> Result<Ranking, SearchError> {
-        let mut rankings = self.search_batch(&[(query, *search)])?;
-        Ok(rankings.pop().unwrap_or_default())
-    }
+    search_as_batch!();
 
     fn search_batch(
         &self,

@@ -137,7 +137,7 @@ proptest! {
 
     #[test]
     fn fused_equals_fusion_of_exhaustive_rankings(parts in prop::collection::vec(constant_scores(60), 1..4), depth in 0_usize..40, k in 0_usize..30) {
-        for fusion in [Fusion::rrf(), Fusion::comb_sum(), Fusion::comb_mnz()] {
+        for fusion in [Fusion::RRF, Fusion::COMB_SUM, Fusion::COMB_MNZ] {
             let fused = Fused::new(parts.clone(), fusion, depth).unwrap();
             let depth = depth.max(k);
             let cut = |part| Ranking::from_hits(

@@ -1,5 +1,6 @@
 use super::FusionError;
 use super::numbering::{DocumentHits, NumberedRetriever, number_retrievers};
+use crate::macros::search_as_batch;
 use crate::retriever::in_rounds;
 use crate::{DocFilter, DocIds, DocSet, Ranking, Retriever, Search, SearchError, TopK};
 
@@ -150,10 +151,7 @@ impl<R: Retriever> Retriever for WeightedSum<R> {
         &self.ids
     }
 
-    fn search(&self, query: &R::Query, search: &Search<'_>) -> Result<Ranking, SearchError> {
-        let mut rankings = self.search_batch(&[(query, *search)])?;
-        Ok(rankings.pop().unwrap_or_default())
-    }
+    search_as_batch!();
 
     fn search_batch(
         &self,

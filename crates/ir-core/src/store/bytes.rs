@@ -9,14 +9,13 @@ use super::OpenIndexError;
 #[cfg(feature = "mmap")]
 use super::mmap::MappedFile;
 
-/// The bytes of an index: a memory-mapped file, or owned, shared or static memory. Cheap to clone.
+/// The bytes of an index: a memory-mapped file, or owned or static memory. Cheap to clone.
 #[derive(Clone)]
 pub struct IndexBytes(Storage);
 
 #[derive(Clone)]
 enum Storage {
     Owned(Arc<Vec<u8>>),
-    Shared(Arc<[u8]>),
     Static(&'static [u8]),
     #[cfg(feature = "mmap")]
     Mapped(Arc<MappedFile>),
@@ -79,12 +78,6 @@ impl From<Vec<u8>> for IndexBytes {
     }
 }
 
-impl From<Arc<[u8]>> for IndexBytes {
-    fn from(bytes: Arc<[u8]>) -> Self {
-        Self(Storage::Shared(bytes))
-    }
-}
-
 impl From<&'static [u8]> for IndexBytes {
     fn from(bytes: &'static [u8]) -> Self {
         Self(Storage::Static(bytes))
@@ -96,7 +89,6 @@ impl AsRef<[u8]> for IndexBytes {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
             Storage::Owned(bytes) => bytes,
-            Storage::Shared(bytes) => bytes,
             Storage::Static(bytes) => bytes,
             #[cfg(feature = "mmap")]
             Storage::Mapped(map) => map.as_bytes(),

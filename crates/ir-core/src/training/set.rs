@@ -41,14 +41,16 @@ pub trait TrainingSet: Send + Sync {
     fn fingerprint(&self) -> u64;
 }
 
-impl TrainingSet for [TrainingExample] {
+impl TrainingSet for Vec<TrainingExample> {
     fn len(&self) -> usize {
-        self.len()
+        self.as_slice().len()
     }
 
     fn get(&self, index: usize) -> Result<TrainingExample, TrainingSetError> {
         let len = self.len();
-        let example = <[TrainingExample]>::get(self, index)
+        let example = self
+            .as_slice()
+            .get(index)
             .ok_or(TrainingSetError::NoSuchExample { index, len })?;
         let invalid = |source| TrainingSetError::Invalid { index, source };
         example.check().map_err(invalid)?;
@@ -59,20 +61,6 @@ impl TrainingSet for [TrainingExample] {
         let mut all = Fingerprint::new();
         self.iter().for_each(|example| all.add(example));
         all.finish()
-    }
-}
-
-impl TrainingSet for Vec<TrainingExample> {
-    fn len(&self) -> usize {
-        self.as_slice().len()
-    }
-
-    fn get(&self, index: usize) -> Result<TrainingExample, TrainingSetError> {
-        TrainingSet::get(self.as_slice(), index)
-    }
-
-    fn fingerprint(&self) -> u64 {
-        self.as_slice().fingerprint()
     }
 }
 

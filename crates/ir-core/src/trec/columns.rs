@@ -1,9 +1,7 @@
 use std::io::{BufRead, Read};
 
-use super::number::{c_integer, c_number};
 use super::scan::{encoding_error, long_line};
 use super::{MAX_LINE, TrecReadError, columns, is_space};
-use crate::Grade;
 
 /// Line-by-line reader of white-space-separated columns, by the rules of the [module](super): blank
 /// lines and lines that start with `#` are skipped.
@@ -94,32 +92,4 @@ impl<R: BufRead> ColumnReader<R> {
         }
         Ok(read > 0)
     }
-}
-
-/// Parses the leading number of a column as C and trec_eval do: `2.5`, `1e-3`, `0x10`, `inf`, 3 of
-/// `3,5`. Returns `None` without one, which C treats as 0.
-///
-/// ```
-/// use ir_core::trec::parse_number;
-/// assert_eq!(parse_number("2.5"), Some(2.5));
-/// assert_eq!(parse_number("3,5"), Some(3.0));
-/// assert_eq!(parse_number("high"), None);
-/// ```
-#[must_use]
-pub fn parse_number(text: &str) -> Option<f64> {
-    c_number(text).map(|(number, _)| number)
-}
-
-/// Parses the leading integer of a column as C and trec_eval do: 1 of `1.9`. Returns `None` without
-/// one, which C treats as 0.
-///
-/// ```
-/// use ir_core::trec::parse_integer;
-/// assert_eq!(parse_integer("-1"), Some(-1));
-/// assert_eq!(parse_integer("1.9"), Some(1));
-/// assert_eq!(parse_integer("high"), None);
-/// ```
-#[must_use]
-pub fn parse_integer(text: &str) -> Option<Grade> {
-    c_integer(text)
 }

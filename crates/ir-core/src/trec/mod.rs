@@ -39,7 +39,8 @@ mod write;
 use std::fmt;
 use std::io;
 
-pub use columns::{ColumnReader, parse_integer, parse_number};
+pub use columns::ColumnReader;
+pub use number::{parse_integer, parse_number};
 pub use read::{RunLine, RunSummary, read_qrels, read_run, scan_run};
 pub use read_extended::{read_stratified_qrels, read_subtopic_qrels};
 pub use split::{RunChunk, split_run};

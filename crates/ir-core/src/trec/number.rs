@@ -2,6 +2,20 @@
 
 use crate::Grade;
 
+/// Parses the leading number of a column as C and trec_eval do: `2.5`, `1e-3`, `0x10`, `inf`, 3 of
+/// `3,5`. Returns `None` without one, which C treats as 0.
+///
+/// ```
+/// use ir_core::trec::parse_number;
+/// assert_eq!(parse_number("2.5"), Some(2.5));
+/// assert_eq!(parse_number("3,5"), Some(3.0));
+/// assert_eq!(parse_number("high"), None);
+/// ```
+#[must_use]
+pub fn parse_number(text: &str) -> Option<f64> {
+    c_number(text).map(|(number, _)| number)
+}
+
 /// Parses a leading number as C's `atof`: decimal, hexadecimal, `inf`, `nan`. Returns `None`
 /// without one, where `atof` returns 0, and whether the whole string is a finite decimal number.
 pub(super) fn c_number(text: &str) -> Option<(f64, bool)> {
@@ -152,15 +166,24 @@ fn hexadecimal(text: &str) -> Option<f64> {
         return None;
     }
     let exponent = match rest.next() {
-        Some((at, 'p')) => c_integer(&text[at + 1..]).unwrap_or(0),
+        Some((at, 'p')) => parse_integer(&text[at + 1..]).unwrap_or(0),
         _ => 0,
     };
     let exponent = exponent.clamp(-5000, 5000) as i32 + scale;
     Some(value * 2.0_f64.powi(exponent.clamp(-2000, 2000)))
 }
 
-/// Parses a leading integer as C's `atol`, saturating at the limits.
-pub(super) fn c_integer(text: &str) -> Option<Grade> {
+/// Parses the leading integer of a column as C and trec_eval do: 1 of `1.9`, saturating at the
+/// limits. Returns `None` without one, which C treats as 0.
+///
+/// ```
+/// use ir_core::trec::parse_integer;
+/// assert_eq!(parse_integer("-1"), Some(-1));
+/// assert_eq!(parse_integer("1.9"), Some(1));
+/// assert_eq!(parse_integer("high"), None);
+/// ```
+#[must_use]
+pub fn parse_integer(text: &str) -> Option<Grade> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
     if digits == 0 {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::ops::Range;
 
-use super::number::{c_integer, c_number};
+use super::number::{c_number, parse_integer};
 use super::scan::{Line, Position, scan};
 use super::{HeaderLine, Parsed, TrecReadError, TrecWarnings};
 use crate::{Grade, JudgedDocs, Qrels, Run, ScoredDoc};
@@ -269,7 +269,7 @@ pub(super) fn parse_grade(
     if let Ok(grade) = text.parse() {
         return Some(grade);
     }
-    let grade = c_integer(text);
+    let grade = parse_integer(text);
     if grade.is_none() && header == HeaderLine::Skip && first {
         return None;
     }

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::number::{c_integer, c_number};
+use super::number::{c_number, parse_integer};
 use super::*;
 use crate::{Grade, Qrels, Run, StratifiedQrels};
 
@@ -46,10 +46,10 @@ fn numbers_parse_as_in_c() {
         assert_eq!(found, *expected, "{text:?}");
     }
     assert!(c_number("nan").unwrap().0.is_nan() && c_number("NaN(1)").unwrap().0.is_nan());
-    assert_eq!(c_integer("1.9"), Some(1));
-    assert_eq!(c_integer("-2"), Some(-2));
-    assert_eq!(c_integer("Relevance"), None);
-    assert_eq!(c_integer("99999999999999999999"), Some(Grade::MAX));
+    assert_eq!(parse_integer("1.9"), Some(1));
+    assert_eq!(parse_integer("-2"), Some(-2));
+    assert_eq!(parse_integer("Relevance"), None);
+    assert_eq!(parse_integer("99999999999999999999"), Some(Grade::MAX));
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn fusion_by_number_agrees_with_fusion_by_id() {
             .iter()
             .for_each(|(doc, score)| run.push("q", *doc, *score));
     }
-    let by_id = fuse_runs("f", &[a, b], Fusion::comb_sum()).unwrap();
+    let by_id = fuse_runs("f", &[a, b], Fusion::COMB_SUM).unwrap();
     let number = |doc: &str| DocNum::new(u32::from(doc.as_bytes()[0] - b'a'));
     let rankings: Vec<Ranking> = lists()
         .into_iter()
@@ -120,7 +120,7 @@ fn fusion_by_number_agrees_with_fusion_by_id() {
             .unwrap()
         })
         .collect();
-    let by_number = fuse_rankings(&rankings, Fusion::comb_sum()).unwrap();
+    let by_number = fuse_rankings(&rankings, Fusion::COMB_SUM).unwrap();
     let docs: Vec<DocNum> = by_id
         .get("q")
         .unwrap()
@@ -149,7 +149,7 @@ fn one(tag: &str, scores: &[f64]) -> Run {
 #[test]
 fn nan_is_an_error() {
     let (good, bad) = (one("good", &[1.0]), one("bad", &[1.0, f64::NAN]));
-    let found = fuse_runs("f", &[good.clone(), bad], Fusion::rrf());
+    let found = fuse_runs("f", &[good.clone(), bad], Fusion::RRF);
     let (tag, query, doc) = ("bad".into(), "q".into(), "d1".into());
     assert_eq!(found, Err(FusionError::NanScore { tag, query, doc }));
     let raw = Fusion {

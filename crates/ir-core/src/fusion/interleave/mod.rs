@@ -29,7 +29,8 @@ use crate::{Run, RunOrder, SplitMix64};
 /// Interleaved list with the origin of every item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interleaved<T> {
-    slots: Vec<InterleavedItem<T>>,
+    /// Items with their origins, best first.
+    pub slots: Vec<InterleavedItem<T>>,
     lists: usize,
     rule: CreditRule,
 }
@@ -68,24 +69,6 @@ impl<T> Interleaved<T> {
     /// Iterates over the items, best first.
     pub fn items(&self) -> impl ExactSizeIterator<Item = &T> {
         self.slots.iter().map(|slot| &slot.item)
-    }
-
-    /// Returns the items with their origins, best first.
-    #[must_use]
-    pub fn slots(&self) -> &[InterleavedItem<T>] {
-        &self.slots
-    }
-
-    /// Returns the number of items.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.slots.len()
-    }
-
-    /// Returns whether there are no items.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
     }
 
     /// Returns the number of items contributed by each list.
@@ -383,7 +366,11 @@ impl InterleaveConfig {
 /// Converts interleaved lists to a run: scores are `limit`, `limit` − 1, ...
 #[must_use]
 pub fn to_run(tag: &str, lists: &BTreeMap<String, Interleaved<String>>, limit: usize) -> Run {
-    let longest = lists.values().map(Interleaved::len).max().unwrap_or(0);
+    let longest = lists
+        .values()
+        .map(|list| list.slots.len())
+        .max()
+        .unwrap_or(0);
     let top = if limit == usize::MAX { longest } else { limit };
     let mut run = Run::new(tag);
     for (query, list) in lists {

@@ -70,7 +70,7 @@ fn team_draft_by_hand() {
         assert_eq!(&shown[4..], "");
         let teams = merged.teams();
         assert_eq!(merged.credit(&[0, 1]).unwrap(), [1, 1]);
-        assert_eq!(teams.iter().sum::<usize>(), merged.len());
+        assert_eq!(teams.iter().sum::<usize>(), merged.slots.len());
     }
 }
 
@@ -79,8 +79,8 @@ fn team_draft_ends_with_an_exhausted_list() {
     let (a, none) = (chars("abcd"), chars(""));
     for seed in 0..50 {
         let mut random = SplitMix64::new(seed, 0);
-        assert!(team_draft(&[&a, &none], 10, &mut random).is_empty());
-        assert!(team_draft(&[&none, &a], 10, &mut random).is_empty());
+        assert!(team_draft(&[&a, &none], 10, &mut random).slots.is_empty());
+        assert!(team_draft(&[&none, &a], 10, &mut random).slots.is_empty());
         // Either list contributes the only item of the second list.
         let shown = text(&team_draft(&[&a, &chars("a")], 10, &mut random));
         assert!(["a", "ab"].contains(&shown.as_str()), "{shown}");
@@ -110,7 +110,7 @@ fn draws_are_unbiased() {
         ..InterleaveConfig::default()
     };
     let merged = config.interleave(&[run.clone(), run.clone()]).unwrap();
-    let led: usize = merged.values().map(|list| list.slots()[0].list).sum();
+    let led: usize = merged.values().map(|list| list.slots[0].list).sum();
     // 1000 expected; five standard deviations are 112.
     assert!(led.abs_diff(1000) < 112, "{led}");
     let found = config.interleave(&[run.clone()]);
@@ -144,21 +144,21 @@ proptest! {
             team_draft(&lists, limit, &mut SplitMix64::new(seed, 0)),
         ];
         for merged in &all {
-            prop_assert!(merged.len() <= limit);
+            prop_assert!(merged.slots.len() <= limit);
             let distinct: HashSet<&u8> = merged.items().collect();
-            prop_assert_eq!(distinct.len(), merged.len());
-            for slot in merged.slots() {
+            prop_assert_eq!(distinct.len(), merged.slots.len());
+            for slot in &merged.slots {
                 let rank = slot.ranks[slot.list].unwrap();
                 prop_assert_eq!(lists[slot.list][rank - 1], slot.item);
             }
             // Items of one list keep its order.
             for number in 0..lists.len() {
-                let ranks: Vec<_> = merged.slots().iter().filter(|s| s.list == number)
+                let ranks: Vec<_> = merged.slots.iter().filter(|s| s.list == number)
                     .map(|slot| slot.ranks[number]).collect();
                 prop_assert!(ranks.is_sorted());
             }
             // Credit of a list is at most the number of clicks; every click gives credit.
-            let clicks: Vec<usize> = (0..merged.len()).step_by(2).collect();
+            let clicks: Vec<usize> = (0..merged.slots.len()).step_by(2).collect();
             let credit = merged.credit(&clicks).unwrap();
             prop_assert!(credit.iter().all(|&n| n <= clicks.len()));
             prop_assert!(credit.iter().sum::<usize>() >= clicks.len());
@@ -169,12 +169,12 @@ proptest! {
         // Without a limit, round robin contains every item.
         let all_items = round_robin(&lists, usize::MAX);
         let union: HashSet<&u8> = lists.iter().flat_map(|list| list.iter()).collect();
-        prop_assert_eq!(all_items.len(), union.len());
+        prop_assert_eq!(all_items.slots.len(), union.len());
         let teams = all[3].teams();
         prop_assert!(teams.iter().max().unwrap() - teams.iter().min().unwrap() <= 1);
         // Every prefix of a balanced list is the top of both, to depths at most 1 apart.
         for merged in &all[1..3] {
-            for end in 0..=merged.len() {
+            for end in 0..=merged.slots.len() {
                 let shown: HashSet<u8> = merged.items().take(end).copied().collect();
                 let top = |a: usize, b: usize| -> HashSet<u8> {
                     let (a, b) = (a.min(pair[0].len()), b.min(pair[1].len()));
