@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     let runs = args.reading.read(&args.runs, console)?;
     let merged = how.interleave(&runs)?;
-    let empty = merged.values().filter(|list| list.is_empty()).count();
+    let empty = merged.values().filter(|list| list.slots.is_empty()).count();
     if empty > 0 {
         console.warn(format_args!(
             "{empty} topics are missing from at least one run and are not interleaved"
