@@ -8,7 +8,7 @@ use ir_core::CorpusError;
 use ir_core::training::InvalidExample;
 use ir_core::trec::{TrecReadError, TrecWriteError};
 
-use crate::compression::Compression;
+use crate::compression_format::Compression;
 
 /// Error reading or writing a file of a collection.
 ///

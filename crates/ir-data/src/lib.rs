@@ -7,6 +7,7 @@ mod bundled;
 pub mod catalog;
 mod collection;
 mod compression;
+mod compression_format;
 pub mod datafinder;
 mod duplicates;
 mod error;

@@ -1,7 +1,7 @@
 use std::io::{BufRead, Read};
 use std::sync::Arc;
 
-use crate::compression::StreamError;
+use crate::compression_format::StreamError;
 use crate::error::{DataError, InvalidText};
 
 /// Default length limit of a line in bytes: 64 MiB.

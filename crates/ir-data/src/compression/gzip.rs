@@ -2,7 +2,7 @@ use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
-use super::format::{Compression, StreamError};
+use crate::compression_format::{Compression, StreamError};
 
 /// Decompresses one gzip member after another.
 pub(super) struct GzipReader<R> {

@@ -2,9 +2,9 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
-use super::format::{Compression, StreamError};
 use super::gzip::GzipReader;
 use super::zstd::ZstdReader;
+use crate::compression_format::{Compression, StreamError};
 use crate::error::{DataError, name_of, read_error};
 
 /// Detects the compression format of a file by its first bytes; `None` for an uncompressed file.

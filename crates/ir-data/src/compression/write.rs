@@ -5,8 +5,8 @@ use flate2::write::GzEncoder;
 use ir_core::store::AtomicFile;
 use ir_core::trec::TrecWriteError;
 
-use super::format::Compression;
 use super::zstd::ZstdWriter;
+use crate::compression_format::Compression;
 use crate::error::{DataError, excerpt, name_of, write_error};
 
 /// Creates a file for an atomic write: gzip if its name ends in `.gz`, zstd if it ends in `.zst`,

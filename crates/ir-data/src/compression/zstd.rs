@@ -5,7 +5,7 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-use super::format::{Compression, StreamError};
+use crate::compression_format::{Compression, StreamError};
 
 /// Largest accepted window in bytes, as of `zstd --ultra -22 --long=27`.
 const MAX_WINDOW: u64 = 1 << 27;

@@ -2,7 +2,8 @@
 //!
 //! To add a measure, add an entry to `measures!` in the file of its family (documentation,
 //! parameters, names and computation), and list its type in the table of `formula`. Parsing,
-//! printing, the evaluator and the command-line tool follow from the table.
+//! printing, the evaluator and the command-line tool follow from the table. A measure with a
+//! trec_eval name also needs its place in `OUTPUT_ORDER` of `trec_eval::selection`.
 
 mod counts;
 mod custom;

@@ -1,3 +1,5 @@
+//! Compression formats and errors of compressed streams.
+
 use std::path::Path;
 use std::{fmt, io};
 
@@ -12,7 +14,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    pub(super) fn from_magic(head: &[u8]) -> Option<Self> {
+    pub(crate) fn from_magic(head: &[u8]) -> Option<Self> {
         match *head {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
             // A frame or a skippable frame.
@@ -21,7 +23,7 @@ impl Compression {
         }
     }
 
-    pub(super) fn from_extension(path: &Path) -> Option<Self> {
+    pub(crate) fn from_extension(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "gz" => Some(Self::Gzip),
             "zst" => Some(Self::Zstd),
@@ -56,13 +58,13 @@ pub(crate) enum StreamError {
 }
 
 impl StreamError {
-    pub(super) fn truncated(path: &str, compression: Compression) -> io::Error {
+    pub(crate) fn truncated(path: &str, compression: Compression) -> io::Error {
         let path = path.to_owned();
         let error = Self::Truncated { path, compression };
         io::Error::new(io::ErrorKind::UnexpectedEof, error)
     }
 
-    pub(super) fn corrupt(path: &str, compression: Compression, found: String) -> io::Error {
+    pub(crate) fn corrupt(path: &str, compression: Compression, found: String) -> io::Error {
         let error = Self::Corrupt {
             path: path.to_owned(),
             compression,
