@@ -8,24 +8,18 @@ use std::sync::{Arc, OnceLock};
 use ir_core::store::{
     AtomicFile, ByteReader, IndexBytes, IndexFile, OpenIndexError, SectionBytes, Verify, read_ids,
 };
-use ir_core::{
-    Analyzer, Attributes, Corpus, DocIds, DocNum, DocSet, Document, Predicate, Progress, Years,
-};
+use ir_core::{Analyzer, Attributes, DocIds, DocNum, DocSet, Document, Predicate, Years};
 
 use crate::codec::{u64_at, unzigzag};
 use crate::error::DamagedPostings;
 use crate::format::{FORMAT, FieldStats, Metadata, section};
-use crate::indexer::IndexBuilder;
 use crate::postings::PostingsCursor;
-use crate::search::Searcher;
-use crate::{
-    Bm25, BuildError, IndexConfig, SearcherError, StoredFields, StoredFieldsError, stored_fields,
-};
+use crate::{BuildError, IndexConfig, StoredFields, StoredFieldsError, stored_fields};
 
 /// Inverted index of a collection. Immutable; cheap to clone and to share between threads.
 ///
-/// The index stores term frequencies, not scores: one index serves every [`Bm25`] configuration
-/// ([`Index::searcher`]).
+/// The index stores term frequencies, not scores: one index serves every
+/// [`Bm25`](crate::Bm25) configuration ([`Index::searcher`]).
 ///
 /// ```
 /// use ir_bm25::{Bm25, Index, IndexConfig};
@@ -44,11 +38,11 @@ use crate::{
 /// ```
 #[derive(Clone)]
 pub struct Index {
-    inner: Arc<Inner>,
+    inner: Arc<IndexData>,
 }
 
 #[derive(Clone)]
-struct Inner {
+struct IndexData {
     file: IndexFile,
     meta: Metadata,
     ids: Arc<DocIds>,
@@ -63,33 +57,6 @@ struct Inner {
 }
 
 impl Index {
-    /// Builds an index of a collection in memory. [`IndexBuilder`] offers memory budget, number of
-    /// threads and incremental indexing.
-    ///
-    /// # Errors
-    /// [`BuildError`]: the collection cannot be read, an id is repeated, indexing was canceled,
-    /// ...
-    pub fn build<C: Corpus + ?Sized>(
-        corpus: &C,
-        config: &IndexConfig,
-        progress: &mut dyn Progress,
-    ) -> Result<Self, BuildError> {
-        IndexBuilder::with_corpus(corpus, config, progress)?.finish_with(progress)
-    }
-
-    /// Builds an index of a collection in a file and opens it. The write is atomic.
-    ///
-    /// # Errors
-    /// As [`Index::build`], and when the file cannot be written.
-    pub fn build_to<C: Corpus + ?Sized>(
-        path: impl AsRef<Path>,
-        corpus: &C,
-        config: &IndexConfig,
-        progress: &mut dyn Progress,
-    ) -> Result<Self, BuildError> {
-        IndexBuilder::with_corpus(corpus, config, progress)?.finish_to_with(path, progress)
-    }
-
     /// Opens an index file and verifies the checksums of all sections. The file is memory-mapped
     /// with the feature `mmap`, else read into memory.
     ///
@@ -166,7 +133,7 @@ impl Index {
         };
         let (postings, stored) = (section(section::POSTINGS), section(section::STORED));
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(IndexData {
                 file,
                 meta,
                 ids: Arc::new(ids),
@@ -211,24 +178,17 @@ impl Index {
     }
 
     /// Sets the custom analyzer of an index that was built with one
-    /// ([`IndexBuilder::with_analyzer`]). It must be the same analyzer.
+    /// ([`IndexBuilder::with_analyzer`](crate::IndexBuilder::with_analyzer)). It must be the same
+    /// analyzer.
     #[must_use]
     pub fn with_analyzer(&self, analyzer: Arc<dyn Analyzer>) -> Self {
-        let inner = Inner {
+        let inner = IndexData {
             analyzer: Some(analyzer),
             ..(*self.inner).clone()
         };
         Self {
             inner: Arc::new(inner),
         }
-    }
-
-    /// Creates a searcher. Cheap: a parameter sweep can create one for each `k1` and `b`.
-    ///
-    /// # Errors
-    /// When a parameter is out of range, or the index needs a custom analyzer.
-    pub fn searcher(&self, bm25: Bm25) -> Result<Searcher, SearcherError> {
-        Searcher::new(self.clone(), bm25)
     }
 
     /// The ids of the documents.

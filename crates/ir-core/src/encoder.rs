@@ -1,9 +1,7 @@
 //! The [`Encoder`] trait, text to vectors, and [`Encoded`], a text retriever over a vector index.
 
-use std::error::Error;
-
 use crate::macros::forward;
-use crate::{DocIds, Ranking, Retriever, Search, SearchError};
+use crate::{DocIds, EncodeError, Ranking, Retriever, Search, SearchError};
 
 /// Role of a text: query or document. Prompts, length limits and towers may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -105,23 +103,6 @@ forward!(Encoder {
     fn encode_sparse(&self, side: Side, texts: &[&str], emit: &mut dyn FnMut(&[u32], &[f32]))
         -> Result<(), EncodeError>;
 });
-
-/// Error of encoding texts as vectors.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs)]
-pub enum EncodeError {
-    /// The output buffer has the wrong length.
-    #[error("output buffer: expected {expected} values, found {found}")]
-    Shape { expected: usize, found: usize },
-    /// The model behind the encoder failed.
-    #[error("encoder {model} failed")]
-    Model {
-        model: String,
-        #[source]
-        source: Box<dyn Error + Send + Sync>,
-    },
-}
 
 /// Text retriever that encodes queries and searches a vector index.
 ///

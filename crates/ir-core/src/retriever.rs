@@ -1,7 +1,5 @@
-use std::error::Error;
-
 use crate::macros::forward;
-use crate::{DocIds, DocNum, Ranking, Search};
+use crate::{DocIds, Ranking, Search, SearchError};
 
 /// Anything that ranks the documents of a collection for a query.
 ///
@@ -109,36 +107,4 @@ pub(crate) fn in_rounds<T>(
         factor = factor.saturating_mul(4);
     }
     Ok(answers.into_iter().flatten().collect())
-}
-
-/// Error of a search.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs)]
-pub enum SearchError {
-    /// A score is NaN.
-    #[error("document number {}: expected a score, found NaN", doc.get())]
-    NanScore { doc: DocNum },
-    /// A ranking contains a document twice.
-    #[error("document number {} occurs twice in one ranking", doc.get())]
-    RepeatedHit { doc: DocNum },
-    /// The query vector has the wrong dimension.
-    #[error("query vector: expected {expected} dimensions, found {found}")]
-    Dimensions { expected: usize, found: usize },
-    /// A component of the query vector is NaN or infinite.
-    #[error("query vector, component {at}: expected a finite number, found {value}")]
-    NotFinite { at: usize, value: f32 },
-    /// The query vector is zero, for which cosine similarity is undefined.
-    #[error("query vector: expected a nonzero vector for cosine similarity")]
-    ZeroVector,
-    /// The query could not be encoded.
-    #[error("cannot encode the query")]
-    Encode(#[source] crate::EncodeError),
-    /// The engine failed: a corrupt file, a remote system, a library.
-    #[error("{engine} failed")]
-    Engine {
-        engine: &'static str,
-        #[source]
-        source: Box<dyn Error + Send + Sync>,
-    },
 }

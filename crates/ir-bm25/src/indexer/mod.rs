@@ -85,6 +85,35 @@ struct IndexedDocs {
     stored: RecordSpool,
 }
 
+impl Index {
+    /// Builds an index of a collection in memory. [`IndexBuilder`] offers memory budget, number of
+    /// threads and incremental indexing.
+    ///
+    /// # Errors
+    /// [`BuildError`]: the collection cannot be read, an id is repeated, indexing was canceled,
+    /// ...
+    pub fn build<C: Corpus + ?Sized>(
+        corpus: &C,
+        config: &IndexConfig,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, BuildError> {
+        IndexBuilder::with_corpus(corpus, config, progress)?.finish_with(progress)
+    }
+
+    /// Builds an index of a collection in a file and opens it. The write is atomic.
+    ///
+    /// # Errors
+    /// As [`Index::build`], and when the file cannot be written.
+    pub fn build_to<C: Corpus + ?Sized>(
+        path: impl AsRef<Path>,
+        corpus: &C,
+        config: &IndexConfig,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, BuildError> {
+        IndexBuilder::with_corpus(corpus, config, progress)?.finish_to_with(path, progress)
+    }
+}
+
 impl IndexBuilder {
     /// A builder with [`DEFAULT_MEMORY`] and one thread per core.
     ///

@@ -66,6 +66,16 @@ pub enum Pruning {
     Exhaustive,
 }
 
+impl Index {
+    /// Creates a searcher. Cheap: a parameter sweep can create one for each `k1` and `b`.
+    ///
+    /// # Errors
+    /// When a parameter is out of range, or the index needs a custom analyzer.
+    pub fn searcher(&self, bm25: Bm25) -> Result<Searcher, SearcherError> {
+        Searcher::new(self.clone(), bm25)
+    }
+}
+
 impl Searcher {
     pub(crate) fn new(index: Index, bm25: Bm25) -> Result<Self, SearcherError> {
         bm25.validate()?;

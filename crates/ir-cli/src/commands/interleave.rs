@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, short = 'k', default_value_t = 10, value_parser = positive, value_name = "N", allow_negative_numbers = true)]
     hits: usize,
 
-    /// Random seed
+    /// Seed of the random choices
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
 

@@ -122,7 +122,7 @@ struct NegativeOptions {
     #[arg(long, default_value_t = 1, value_parser = positive, allow_negative_numbers = true, value_name = "RANK")]
     first_rank: usize,
 
-    /// Last candidate rank
+    /// Last rank from which negatives are taken
     #[arg(long, default_value_t = 500, value_parser = positive, allow_negative_numbers = true, value_name = "RANK")]
     last_rank: usize,
 
@@ -144,7 +144,7 @@ struct NegativeOptions {
     #[arg(long, allow_negative_numbers = true, value_name = "FRACTION")]
     relative_margin: Option<f32>,
 
-    /// Random seed
+    /// Seed of the sampling of negatives
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
 }

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::Result;
-use clap::ValueEnum;
 use ir_bm25::{
     Analysis, BlankDocs, DocOrder, DuplicateIds, Index, IndexBuilder, IndexConfig, IndexedFields,
     StoredFields,
@@ -11,7 +10,7 @@ use ir_bm25::{
 use ir_data::datafinder::lexicographic_row_order;
 
 use crate::shared::console::Console;
-use crate::shared::input::DocumentSource;
+use crate::shared::input::{DocumentOrder, DocumentSource};
 use crate::shared::options::{bytes, choice, first_set};
 
 const DEFAULT_MEMORY: usize = 512_000_000;
@@ -53,17 +52,6 @@ const FIELDS: [(&str, &str, IndexedFields); 3] = [
         IndexedFields::TextOnly,
     ),
 ];
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DocumentOrder {
-    /// Ascending id, compared as bytes
-    Id,
-    /// Order of the collection
-    Insertion,
-    /// Lexicographic order of the row number, so that 10 precedes 9: reproduces runs that used the
-    /// row number as document id. Loads the whole collection into memory
-    RowText,
-}
 
 impl IndexOptions {
     pub(crate) fn first_set(&self) -> Option<&'static str> {

@@ -152,7 +152,7 @@ pub(crate) enum QueryForm {
 }
 
 impl QueryForm {
-    /// Replaces the text of each query by its keyphrases, if they are the form.
+    /// Replaces the text of each query by its keyphrases, for [`Self::Keyphrases`].
     pub(crate) fn apply(self, mut queries: Vec<Query>) -> Result<Vec<Query>> {
         if self == Self::Text {
             return Ok(queries);

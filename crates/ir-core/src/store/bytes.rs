@@ -11,10 +11,10 @@ use super::mmap::MappedFile;
 
 /// The bytes of an index: a memory-mapped file, or owned or static memory. Cheap to clone.
 #[derive(Clone)]
-pub struct IndexBytes(Storage);
+pub struct IndexBytes(ByteStorage);
 
 #[derive(Clone)]
-enum Storage {
+enum ByteStorage {
     Owned(Arc<Vec<u8>>),
     Static(&'static [u8]),
     #[cfg(feature = "mmap")]
@@ -45,7 +45,7 @@ impl IndexBytes {
         if file.metadata()?.len() == 0 {
             return Ok(Self::default());
         }
-        Ok(Self(Storage::Mapped(Arc::new(MappedFile::new(&file)?))))
+        Ok(Self(ByteStorage::Mapped(Arc::new(MappedFile::new(&file)?))))
     }
 
     #[cfg(not(feature = "mmap"))]
@@ -58,7 +58,7 @@ impl IndexBytes {
     /// Starts reading a range ahead, if the bytes are memory-mapped.
     pub(super) fn advise_needed(&self, range: Range<usize>) {
         #[cfg(feature = "mmap")]
-        if let Storage::Mapped(map) = &self.0 {
+        if let ByteStorage::Mapped(map) = &self.0 {
             map.advise_needed(range);
         }
         #[cfg(not(feature = "mmap"))]
@@ -68,19 +68,19 @@ impl IndexBytes {
 
 impl Default for IndexBytes {
     fn default() -> Self {
-        Self(Storage::Static(&[]))
+        Self(ByteStorage::Static(&[]))
     }
 }
 
 impl From<Vec<u8>> for IndexBytes {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(Storage::Owned(Arc::new(bytes)))
+        Self(ByteStorage::Owned(Arc::new(bytes)))
     }
 }
 
 impl From<&'static [u8]> for IndexBytes {
     fn from(bytes: &'static [u8]) -> Self {
-        Self(Storage::Static(bytes))
+        Self(ByteStorage::Static(bytes))
     }
 }
 
@@ -88,10 +88,10 @@ impl AsRef<[u8]> for IndexBytes {
     #[inline]
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
-            Storage::Owned(bytes) => bytes,
-            Storage::Static(bytes) => bytes,
+            ByteStorage::Owned(bytes) => bytes,
+            ByteStorage::Static(bytes) => bytes,
             #[cfg(feature = "mmap")]
-            Storage::Mapped(map) => map.as_bytes(),
+            ByteStorage::Mapped(map) => map.as_bytes(),
         }
     }
 }
@@ -118,7 +118,7 @@ impl SectionBytes {
     /// unless the file is memory-mapped.
     pub fn advise_random(&self) {
         #[cfg(feature = "mmap")]
-        if let Storage::Mapped(map) = &self.bytes.0 {
+        if let ByteStorage::Mapped(map) = &self.bytes.0 {
             map.advise_random(self.range.clone());
         }
     }

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::ops::Range;
 
 use super::number::{c_number, parse_integer};
-use super::scan::{Line, Position, scan};
+use super::scan::{Position, TrecLine, scan};
 use super::{HeaderLine, Parsed, TrecReadError, TrecWarnings};
 use crate::{Grade, JudgedDocs, Qrels, Run, ScoredDoc};
 
@@ -85,7 +85,7 @@ pub(super) fn scan_from<E: From<TrecReadError>>(
     let mut warnings = TrecWarnings::new(source);
     let mut tag = String::new();
     let mut last: Option<String> = None;
-    scan(input, source, &mut position, |line: Line<'_, 6>| {
+    scan(input, source, &mut position, |line: TrecLine<'_, 6>| {
         check_byte_order_mark(line.field(0), line.number, line.first, &mut warnings);
         if line.columns < 6 {
             return Err(columns(source, &line, "at least 6").into());
@@ -202,7 +202,7 @@ pub fn read_qrels(
     let mut warnings = TrecWarnings::new(source);
     let mut judgments = QrelsBuilder::default();
     let mut position = Position::default();
-    let scanned = scan(input, source, &mut position, |line: Line<'_, 4>| {
+    let scanned = scan(input, source, &mut position, |line: TrecLine<'_, 4>| {
         check_byte_order_mark(line.field(0), line.number, line.first, &mut warnings);
         if line.columns != 4 {
             return Err(columns(source, &line, "4"));
@@ -224,7 +224,7 @@ pub fn read_qrels(
 
 fn columns<const N: usize>(
     source: &str,
-    line: &Line<'_, N>,
+    line: &TrecLine<'_, N>,
     expected: &'static str,
 ) -> TrecReadError {
     TrecReadError::Columns {

@@ -9,7 +9,7 @@ const BLOCK: usize = 256 << 10;
 
 /// Non-blank line: its first `N` columns.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Line<'t, const N: usize> {
+pub(super) struct TrecLine<'t, const N: usize> {
     /// Line number, from 1.
     pub(super) number: u64,
     /// Whether this is the first non-blank line.
@@ -23,7 +23,7 @@ pub(super) struct Line<'t, const N: usize> {
 /// Start and end offset of a column.
 type Span = (usize, usize);
 
-impl<'t, const N: usize> Line<'t, N> {
+impl<'t, const N: usize> TrecLine<'t, N> {
     /// Returns column `n`, from 0; empty if there are fewer columns.
     #[inline(always)]
     pub(super) fn field(&self, n: usize) -> &'t str {
@@ -47,7 +47,7 @@ pub(super) fn scan<const N: usize, E: From<TrecReadError>>(
     mut input: impl Read,
     source: &str,
     position: &mut Position,
-    mut each: impl FnMut(Line<'_, N>) -> Result<(), E>,
+    mut each: impl FnMut(TrecLine<'_, N>) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut buffer = vec![0; BLOCK];
     // Bytes of an incomplete line at the front of `buffer`.
@@ -102,7 +102,7 @@ fn block<const N: usize, E: From<TrecReadError>>(
     bytes: &[u8],
     source: &str,
     position: &mut Position,
-    each: &mut impl FnMut(Line<'_, N>) -> Result<(), E>,
+    each: &mut impl FnMut(TrecLine<'_, N>) -> Result<(), E>,
 ) -> Result<(), E> {
     match std::str::from_utf8(bytes) {
         Ok(text) => lines(text, source, position, each),
@@ -146,7 +146,7 @@ fn lines<const N: usize, E: From<TrecReadError>>(
     text: &str,
     source: &str,
     position: &mut Position,
-    each: &mut impl FnMut(Line<'_, N>) -> Result<(), E>,
+    each: &mut impl FnMut(TrecLine<'_, N>) -> Result<(), E>,
 ) -> Result<(), E> {
     let bytes = text.as_bytes();
     let mut low = SeparatorScanner::new(bytes);
@@ -164,7 +164,7 @@ fn lines<const N: usize, E: From<TrecReadError>>(
         if row.columns > 0 && bytes[head] != b'#' {
             let first = !position.data;
             position.data = true;
-            each(Line {
+            each(TrecLine {
                 number,
                 first,
                 columns: row.columns,

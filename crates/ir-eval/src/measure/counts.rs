@@ -4,7 +4,7 @@ use ir_core::Grade;
 
 use super::definition::{Definition, MeasureInput, MeasureOptions, Properties, measures};
 use super::parameters::MeasureText;
-use super::trec_names::TrecSyntax;
+use super::trec_syntax::TrecSyntax;
 
 measures! {
     /// Number of queries.

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use ir_core::Grade;
 
 use super::parameters::{MeasureText, Parameters, ParseMeasureError};
-use super::trec_names::TrecName;
+use super::trec_syntax::TrecName;
 use crate::decimal::Decimal;
 use crate::judged::{
     CumulativeGain, DocOrdinal, Gain, IdealRanking, JudgedRanking, PreparedQuery,
@@ -113,7 +113,7 @@ pub(crate) trait Definition {
         self.properties().name(options.cutoff.is_some())
     }
 
-    /// What is prepared for the measure.
+    /// Data that the evaluator prepares for the measure.
     fn requirement(&self) -> Requirement {
         Requirement::None
     }
@@ -141,7 +141,7 @@ pub(crate) trait Definition {
     }
 }
 
-/// What is prepared for a measure besides the ranks of the relevant documents.
+/// Data that the evaluator prepares for a measure, besides the ranks of the relevant documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Requirement {
     None,

@@ -2,9 +2,9 @@
 
 use ir_core::Grade;
 
+use super::Measure;
 use super::definition::{Definition, Properties};
 use super::parameters::{CUTOFF, MeasureText, Parameters, ParseMeasureError, PrintedParameter};
-use super::{Measure, trec_names};
 use super::{counts, custom, diversity, err, gain, ranked, rbp, sampled, set};
 
 macro_rules! formulas {
@@ -131,23 +131,9 @@ impl Formula {
     }
 
     /// Whether a name with an underscore is in ir_measures' syntax.
-    fn is_native_name(name: &str) -> bool {
+    pub(super) fn is_native_name(name: &str) -> bool {
         let mut formulas = Self::DEFAULTS.iter();
         name.contains('_') && formulas.any(|formula| formula.properties().is_name(name))
-    }
-}
-
-/// Parses a measure in ir_measures' syntax, in trec_eval's, or by a name that ndeval, gdeval,
-/// sample_eval or ranx use.
-pub(super) fn parse(text: &str) -> Result<Measure, ParseMeasureError> {
-    // Without the last condition `P_IA` would be precision at cutoff "IA".
-    match trec_names::split(text) {
-        Some((known, parameters))
-            if !text.contains(['@', '(']) && !Formula::is_native_name(text) =>
-        {
-            trec_names::read(known, parameters, text)
-        }
-        _ => parse_native(text),
     }
 }
 

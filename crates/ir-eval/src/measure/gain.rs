@@ -2,7 +2,7 @@
 
 use super::definition::{Definition, MeasureInput, Properties, Requirement, measures, ratio};
 use super::parameters::{Parameters, ParseMeasureError};
-use super::trec_names::{CUTOFFS, TrecSyntax};
+use super::trec_syntax::{CUTOFFS, TrecSyntax};
 use crate::judged::{Gain, sum};
 
 measures! {

@@ -18,6 +18,7 @@ mod rbp;
 mod sampled;
 mod set;
 pub(crate) mod trec_names;
+mod trec_syntax;
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -141,7 +142,10 @@ impl Measure {
     /// ```
     #[must_use]
     pub fn custom(name: &str, summary: Summary) -> Option<Self> {
-        let is_free = matches!(formula::parse(name), Err(ParseMeasureError::Unknown { .. }));
+        let is_free = matches!(
+            trec_names::parse(name),
+            Err(ParseMeasureError::Unknown { .. })
+        );
         let name = CustomName::new(name).filter(|_| is_free)?;
         Some(CustomFormula { name, summary }.into())
     }
@@ -258,7 +262,7 @@ impl FromStr for Measure {
     /// Parses ir_measures' syntax (`nDCG@10`, `P(rel=2)@5`) and trec_eval's, both that of its
     /// output (`P_5`) and that of its command line (`P.5`).
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        formula::parse(text)
+        trec_names::parse(text)
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::definition::{Definition, MeasureInput, Properties, Summary, measures, ratio};
 use super::parameters::{Parameters, ParseMeasureError, braced};
-use super::trec_names::{CUTOFFS, TrecSyntax};
+use super::trec_syntax::{CUTOFFS, TrecSyntax};
 use crate::decimal::Decimal;
 use crate::judged::sum;
 use crate::rules::TrecEvalVersion;

@@ -4,7 +4,7 @@ use ir_core::Grade;
 
 use super::definition::{Definition, MeasureInput, Properties, measures};
 use super::parameters::{MeasureText, Parameters, ParseMeasureError};
-use super::trec_names::TrecSyntax;
+use super::trec_syntax::TrecSyntax;
 use crate::decimal::Decimal;
 
 const DEFAULT_PERSISTENCE: Decimal = Decimal::new(8, 1);

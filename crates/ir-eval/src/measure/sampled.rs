@@ -7,7 +7,7 @@ use ir_core::Grade;
 
 use super::definition::{Definition, MeasureInput, Properties, Summary, measures, ratio};
 use super::parameters::{MeasureText, Parameters, ParseMeasureError};
-use super::trec_names::TrecSyntax;
+use super::trec_syntax::TrecSyntax;
 use crate::decimal::Decimal;
 use crate::judged::{DocOrdinal, Strata, UNPOOLED, sum};
 

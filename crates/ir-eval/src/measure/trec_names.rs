@@ -5,32 +5,8 @@ use std::num::NonZeroU32;
 use super::Measure;
 use super::formula::{self, Formula, parse_native};
 use super::parameters::{CUTOFF, MeasureText, ParseMeasureError, braced, gain_table};
+use super::trec_syntax::{TrecName, TrecSyntax};
 use crate::decimal::Decimal;
-
-/// Name of a measure in trec_eval, the measure in ir_measures' syntax with `{}` in place of
-/// parameters, and the syntax of the parameters in trec_eval.
-pub(crate) type TrecName = (&'static str, &'static str, TrecSyntax);
-
-/// Syntax of the parameters that follow a name on trec_eval's command line.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum TrecSyntax {
-    /// A measure without parameters.
-    Plain,
-    /// Cutoffs, one value each; these by default.
-    Cutoffs(&'static [u32]),
-    /// Fractions, one value each; by default from, to and step in tenths.
-    Fractions(i64, i64, usize),
-    /// Numbers for one value, as the text says.
-    Numbers(&'static str),
-    /// Gains by grade for one value.
-    Gains,
-    /// Persistence for one value.
-    Persistence,
-}
-
-/// Cutoffs that trec_eval evaluates by default.
-pub(crate) const CUTOFFS: TrecSyntax =
-    TrecSyntax::Cutoffs(&[5, 10, 15, 20, 30, 100, 200, 500, 1000]);
 
 /// trec_eval's default persistence of `rbp` and `rbp_resid`.
 const PERSISTENCE: Decimal = Decimal::new(9, 1);
@@ -39,6 +15,20 @@ const PERSISTENCE: Decimal = Decimal::new(9, 1);
 pub(crate) fn all() -> impl Iterator<Item = &'static TrecName> {
     let formulas = Formula::DEFAULTS.iter();
     formulas.flat_map(|formula| formula.properties().trec_names)
+}
+
+/// Parses a measure in ir_measures' syntax, in trec_eval's, or by a name that ndeval, gdeval,
+/// sample_eval or ranx use.
+pub(super) fn parse(text: &str) -> Result<Measure, ParseMeasureError> {
+    // Without the last condition `P_IA` would be precision at cutoff "IA".
+    match split(text) {
+        Some((known, parameters))
+            if !text.contains(['@', '(']) && !Formula::is_native_name(text) =>
+        {
+            read(known, parameters, text)
+        }
+        _ => parse_native(text),
+    }
 }
 
 /// Splits a text into the longest of trec_eval's names that it starts with, and the parameters.

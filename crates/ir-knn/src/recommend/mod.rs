@@ -123,13 +123,13 @@ pub struct TrainingQueryKnn<E = TfidfVectorizer> {
     config: TrainingQueryKnnConfig,
     encoder: E,
     ids: DocIds,
-    training: TrainingSet,
+    training: TrainingQueries,
     scan: DistanceScan,
 }
 
 /// Training queries in use, and their relevant documents.
 #[derive(Debug, Default)]
-struct TrainingSet {
+struct TrainingQueries {
     queries: Vec<TrainingQuery>,
     /// Relevant documents of each query, without repetitions.
     relevant: Vec<Vec<DocNum>>,
@@ -139,7 +139,7 @@ struct TrainingSet {
     unknown_documents: Vec<(String, String)>,
 }
 
-impl TrainingSet {
+impl TrainingQueries {
     fn new(
         ids: &DocIds,
         queries: Vec<TrainingQuery>,
@@ -209,7 +209,7 @@ impl TrainingQueryKnn<TfidfVectorizer> {
         tfidf: &TfidfConfig,
         config: &TrainingQueryKnnConfig,
     ) -> Result<Self, TrainingQueryKnnError> {
-        let training = TrainingSet::new(&ids, queries, config)?;
+        let training = TrainingQueries::new(&ids, queries, config)?;
         let encoder = TfidfVectorizer::fit(&training.texts(), tfidf)?;
         Self::from_training_set(ids, training, encoder, config)
     }
@@ -230,13 +230,13 @@ impl<E: Encoder> TrainingQueryKnn<E> {
         encoder: E,
         config: &TrainingQueryKnnConfig,
     ) -> Result<Self, TrainingQueryKnnError> {
-        let training = TrainingSet::new(&ids, queries, config)?;
+        let training = TrainingQueries::new(&ids, queries, config)?;
         Self::from_training_set(ids, training, encoder, config)
     }
 
     fn from_training_set(
         ids: DocIds,
-        training: TrainingSet,
+        training: TrainingQueries,
         encoder: E,
         config: &TrainingQueryKnnConfig,
     ) -> Result<Self, TrainingQueryKnnError> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use ir_core::{DocNum, Search};
 
-use super::{NeighborAggregation, TrainingQueryKnnConfig, TrainingSet};
+use super::{NeighborAggregation, TrainingQueries, TrainingQueryKnnConfig};
 use crate::neighbors::DistanceMetric;
 
 /// Number of training queries that the published program visits, and of its results.
@@ -16,7 +16,7 @@ const PUBLISHED_RESULTS: usize = 4;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Vote {
     pub(super) doc: DocNum,
-    /// Index into [`TrainingSet::queries`].
+    /// Index into [`TrainingQueries::queries`].
     pub(super) row: u32,
     pub(super) value: f64,
 }
@@ -43,7 +43,7 @@ pub(super) fn similarity(metric: DistanceMetric, distance: f64) -> f64 {
 
 /// Returns the votes for the documents that the search allows, grouped by document.
 pub(super) fn votes(
-    training: &TrainingSet,
+    training: &TrainingQueries,
     config: &TrainingQueryKnnConfig,
     distances: &[f64],
     search: &Search<'_>,
@@ -76,7 +76,7 @@ pub(super) fn max_results(config: &TrainingQueryKnnConfig, k: usize) -> usize {
 }
 
 struct Voting<'a> {
-    training: &'a TrainingSet,
+    training: &'a TrainingQueries,
     config: &'a TrainingQueryKnnConfig,
     /// Distance of each training query.
     distances: &'a [f64],

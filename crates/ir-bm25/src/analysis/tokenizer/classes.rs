@@ -61,8 +61,8 @@ impl WordBreakClass {
         )
     }
 
-    /// As [`WordBreakClass::extends`], without the presentation selectors, which emoji sequences
-    /// treat separately.
+    /// Membership as in [`WordBreakClass::extends`], without the presentation selectors, which
+    /// emoji sequences treat separately.
     pub(super) fn extends_emoji(self) -> bool {
         self.extends()
             && !matches!(

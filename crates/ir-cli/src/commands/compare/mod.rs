@@ -94,7 +94,7 @@ pub(crate) struct Args {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true, value_name = "N")]
     samples: Option<u32>,
 
-    /// Random seed
+    /// Seed of the randomization test and the bootstrap
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
 
@@ -291,7 +291,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .map(|most| topics::wins_and_losses(&comparison, &*qrels, &systems, most));
     let page = if needs_page {
         check_stopped()?;
-        Some(page::of(args, &comparison, &*qrels, &systems)?)
+        Some(page::comparison_page(args, &comparison, &*qrels, &systems)?)
     } else {
         None
     };

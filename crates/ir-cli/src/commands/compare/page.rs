@@ -17,7 +17,8 @@ use crate::shared::systems::EvaluatedRun;
 /// Default number of wins and losses shown for each pair of systems.
 const TOPICS: usize = 10;
 
-pub(super) fn of<'c>(
+/// Creates the page with a title and the files of the evaluation.
+pub(super) fn comparison_page<'c>(
     args: &Args,
     comparison: &'c Comparison,
     qrels: &dyn Judgments,

@@ -125,7 +125,7 @@ enum Vectorizer {
     Tfidf,
     /// Latent semantic indexing: truncated SVD of TF-IDF
     Lsi,
-    /// Random indexing
+    /// Random indexing: sums of random elemental vectors
     RandomIndexing,
 }
 
@@ -138,7 +138,7 @@ const METRICS: [(&str, &str, DistanceMetric); 2] = [
     ),
 ];
 
-/// Option that excludes those of texts.
+/// Option that excludes the options of texts.
 const VECTORS: &str = "vectors";
 
 /// Parses a count (`2`) or a fraction (`0.1`).

@@ -74,7 +74,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) bm25: Bm25Options,
 
-    /// Document lengths
+    /// Precision of the document lengths in BM25
     #[arg(long, value_parser = choice(LENGTHS), default_value = "one-byte", value_name = "FORM", help_heading = "Model")]
     pub(crate) lengths: DocLengths,
 

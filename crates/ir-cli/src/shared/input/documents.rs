@@ -1,10 +1,9 @@
 //! Resolves a collection argument: a saved index, or documents in any supported format.
 
-use std::fs;
 use std::path::Path;
-use std::time::UNIX_EPOCH;
 
 use anyhow::{Result, bail};
+use clap::ValueEnum;
 use ir_bm25::{Index, IndexedFields};
 use ir_core::Corpus;
 use ir_core::store::{OpenIndexError, Verify};
@@ -17,8 +16,18 @@ use ir_data::{
 
 use super::head::FileHead;
 use super::names;
-use super::notes::NotesCorpus;
-use crate::shared::indexing::DocumentOrder;
+use super::notes::{NotesCorpus, file_stamp};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DocumentOrder {
+    /// Ascending id, compared as bytes
+    Id,
+    /// Order of the collection
+    Insertion,
+    /// Lexicographic order of the row number, so that 10 precedes 9: reproduces runs that used the
+    /// row number as document id. Loads the whole collection into memory
+    RowText,
+}
 
 pub(crate) enum CollectionSource {
     Index(Box<Index>),
@@ -174,14 +183,4 @@ fn with_defaults(collection: Collection, fingerprint: String) -> DocumentSource 
         duplicate_ids: false,
         fingerprint,
     }
-}
-
-pub(super) fn file_stamp(path: &Path) -> String {
-    let (size, time) = fs::metadata(path).map_or((0, 0), |data| {
-        let time = data.modified().ok();
-        let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        (data.len(), since.map_or(0, |since| since.as_nanos()))
-    });
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    format!("{} {size} {time}\n", path.display())
 }

@@ -20,7 +20,9 @@ use ir_eval::{Evaluator, Report, RunFileError, RunFileOptions};
 use crate::shared::console::Console;
 use crate::shared::output::is_stream;
 
-pub(crate) use documents::{CollectionSource, DocumentSource, open_collection, open_documents};
+pub(crate) use documents::{
+    CollectionSource, DocumentOrder, DocumentSource, open_collection, open_documents,
+};
 pub(crate) use queries::read as read_queries;
 
 /// FNV-1a fingerprint of texts, equal on every platform and in every release.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use anyhow::{Context, Result};
 use ir_core::{Corpus, CorpusError, DocReader, Document};
@@ -51,11 +52,19 @@ impl NotesCorpus {
 
     /// Cache key: paths, sizes and modification times.
     pub(crate) fn fingerprint(&self) -> String {
-        self.files
-            .iter()
-            .map(|path| super::documents::file_stamp(path))
-            .collect()
+        self.files.iter().map(|path| file_stamp(path)).collect()
     }
+}
+
+/// Path, size and modification time of a file.
+pub(super) fn file_stamp(path: &Path) -> String {
+    let (size, time) = fs::metadata(path).map_or((0, 0), |data| {
+        let time = data.modified().ok();
+        let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        (data.len(), since.map_or(0, |since| since.as_nanos()))
+    });
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    format!("{} {size} {time}\n", path.display())
 }
 
 fn is_note(path: &Path) -> bool {

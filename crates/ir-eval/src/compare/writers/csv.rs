@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use crate::compare::{ComparedSystem, Comparison, PairwiseTest, SystemScore};
 
 /// Name of a column, and its value in a record.
-type Column = (&'static str, fn(&CsvRecord<'_>) -> String);
+type CsvColumn = (&'static str, fn(&CsvRecord<'_>) -> String);
 
-const COLUMNS: [Column; 30] = [
+const COLUMNS: [CsvColumn; 30] = [
     ("measure", |r| r.score.measure.to_string()),
     ("system", |r| r.system.name.clone()),
     ("value", |r| r.score.value.to_string()),

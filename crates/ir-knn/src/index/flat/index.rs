@@ -58,11 +58,11 @@ use crate::simd::{Cpu, MAX_DIM, TILE_ROWS, huge_pages, tile_size};
 /// ```
 #[derive(Debug, Clone)]
 pub struct FlatIndex {
-    inner: Arc<Inner>,
+    inner: Arc<FlatIndexData>,
 }
 
 #[derive(Debug, Clone)]
-struct Inner {
+struct FlatIndexData {
     cpu: Cpu,
     similarity: VectorSimilarity,
     dim: usize,
@@ -135,7 +135,7 @@ impl FlatIndex {
             check_vector(row, dim, values, similarity)?;
         }
         huge_pages::advise(bytemuck::cast_slice(&values));
-        Ok(Self::from(Inner {
+        Ok(Self::from(FlatIndexData {
             cpu: Cpu::detect(),
             similarity,
             dim,
@@ -164,7 +164,7 @@ impl FlatIndex {
             codes: NumberBuffer::Aligned(codes),
             stats: NumberBuffer::Owned(stats),
         };
-        Self::from(Inner {
+        Self::from(FlatIndexData {
             codes: Some(Arc::new(codes)),
             ..Arc::unwrap_or_clone(self.inner)
         })
@@ -267,7 +267,7 @@ impl FlatIndex {
         } else {
             None
         };
-        Ok(Self::from(Inner {
+        Ok(Self::from(FlatIndexData {
             cpu: Cpu::detect(),
             similarity: file.metadata.similarity,
             dim,
@@ -337,8 +337,8 @@ fn row_major(vectors: CowArray<'_, f32, Ix2>) -> Vec<f32> {
     values
 }
 
-impl From<Inner> for FlatIndex {
-    fn from(inner: Inner) -> Self {
+impl From<FlatIndexData> for FlatIndex {
+    fn from(inner: FlatIndexData) -> Self {
         Self {
             inner: Arc::new(inner),
         }

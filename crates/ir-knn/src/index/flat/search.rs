@@ -32,7 +32,7 @@ pub(super) struct FlatScan<'a> {
 }
 
 /// Query in the precisions of scoring and screening.
-struct PreparedQuery<'q, 's> {
+struct FlatQuery<'q, 's> {
     wide: WideQuery,
     /// [`None`] if every row is scored.
     quantized: Option<QuantizedQuery>,
@@ -55,7 +55,7 @@ impl FlatScan<'_> {
         }
         let screens =
             self.dim <= MAX_DIM && (self.tiles.is_some() || count >= MIN_BATCH_TO_QUANTIZE);
-        let prepared: Vec<PreparedQuery<'_, '_>> = queries
+        let prepared: Vec<FlatQuery<'_, '_>> = queries
             .iter()
             .map(|(query, search)| {
                 let wide = WideQuery::new(self.cpu, query);
@@ -63,7 +63,7 @@ impl FlatScan<'_> {
                 let screens = screens && search.k() < self.len() / 4;
                 let quantized =
                     screens.then(|| QuantizedQuery::new(self.similarity, query, wide.squared_norm));
-                PreparedQuery {
+                FlatQuery {
                     wide,
                     quantized,
                     search,
@@ -74,10 +74,7 @@ impl FlatScan<'_> {
     }
 
     /// Divides queries and tiles among threads and merges the rankings.
-    fn search_prepared(
-        &self,
-        queries: &[PreparedQuery<'_, '_>],
-    ) -> Result<Vec<Ranking>, SearchError> {
+    fn search_prepared(&self, queries: &[FlatQuery<'_, '_>]) -> Result<Vec<Ranking>, SearchError> {
         let tiles = self.len().div_ceil(TILE_ROWS);
         let work = queries.len().saturating_mul(self.rows.len());
         let threads = rayon::current_num_threads()
@@ -135,7 +132,7 @@ impl FlatScan<'_> {
     }
 
     /// Top k of each query among the rows of some tiles.
-    fn search_tiles(&self, tiles: Range<usize>, queries: &[PreparedQuery<'_, '_>]) -> Vec<TopK> {
+    fn search_tiles(&self, tiles: Range<usize>, queries: &[FlatQuery<'_, '_>]) -> Vec<TopK> {
         let mut best: Vec<TopK> = queries
             .iter()
             .map(|query| TopK::new(query.search.k()))
@@ -185,13 +182,7 @@ impl FlatScan<'_> {
         best
     }
 
-    fn score_all(
-        &self,
-        first: usize,
-        rows: &[f32],
-        query: &PreparedQuery<'_, '_>,
-        best: &mut TopK,
-    ) {
+    fn score_all(&self, first: usize, rows: &[f32], query: &FlatQuery<'_, '_>, best: &mut TopK) {
         let mut worst = best.worst();
         for (doc, row) in (first as u32..).zip(rows.chunks_exact(self.dim)) {
             let doc = DocNum::new(doc);
@@ -213,7 +204,7 @@ impl FlatScan<'_> {
         &self,
         first: usize,
         mut passed: u64,
-        query: &PreparedQuery<'_, '_>,
+        query: &FlatQuery<'_, '_>,
         best: &mut TopK,
     ) {
         while passed != 0 {
@@ -238,7 +229,7 @@ struct ScreenBatch {
 }
 
 impl ScreenBatch {
-    fn new(at: &[usize], queries: &[PreparedQuery<'_, '_>]) -> Self {
+    fn new(at: &[usize], queries: &[FlatQuery<'_, '_>]) -> Self {
         let quantized = at.iter().filter_map(|&at| queries[at].quantized.as_ref());
         Self {
             queries: at.to_vec(),

@@ -26,9 +26,9 @@ impl Proximity {
 /// Node of the beam as one integer: proximity, then node number, then whether it is unexpanded.
 /// Nearer nodes are greater; among equally near ones, the lower node number is greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Candidate(u64);
+pub(super) struct BeamCandidate(u64);
 
-impl Candidate {
+impl BeamCandidate {
     #[inline]
     pub(super) fn new(proximity: Proximity, node: u32) -> Self {
         Self(u64::from(proximity.0) << 32 | u64::from(!(node << 1)))
@@ -49,7 +49,7 @@ impl Candidate {
 /// The nearest candidates, nearest first.
 #[derive(Debug, Default)]
 pub(super) struct Beam {
-    candidates: Vec<Candidate>,
+    candidates: Vec<BeamCandidate>,
     width: usize,
     /// Every candidate before this index is expanded.
     first_unexpanded: usize,
@@ -69,7 +69,7 @@ impl Beam {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, candidate: Candidate) {
+    pub(super) fn push(&mut self, candidate: BeamCandidate) {
         if self.candidates.len() >= self.width {
             if self
                 .candidates
@@ -114,7 +114,7 @@ impl Beam {
         }
     }
 
-    pub(super) fn candidates(&self) -> &[Candidate] {
+    pub(super) fn candidates(&self) -> &[BeamCandidate] {
         &self.candidates
     }
 }

@@ -11,7 +11,7 @@
 
 use rayon::prelude::*;
 
-use super::beam::Candidate;
+use super::beam::BeamCandidate;
 use super::codes::GraphQuery;
 use super::config::HnswConfig;
 use super::distance::NodeVectors;
@@ -31,7 +31,7 @@ struct BuildScratch {
     search: SearchScratch,
     query: GraphQuery,
     other: GraphQuery,
-    candidates: Vec<Candidate>,
+    candidates: Vec<BeamCandidate>,
 }
 
 struct GraphBuilder<'a> {
@@ -156,7 +156,7 @@ impl GraphBuilder<'_> {
         let proximities = self.vectors.proximities(query, &neighbors);
         candidates.clear();
         let pairs = proximities.iter().zip(neighbors);
-        candidates.extend(pairs.map(|(&proximity, node)| Candidate::new(proximity, node)));
+        candidates.extend(pairs.map(|(&proximity, node)| BeamCandidate::new(proximity, node)));
         candidates.sort_unstable_by(|one, other| other.cmp(one));
         self.select_neighbors(node, candidates, max, &mut scratch.other)
     }
@@ -166,7 +166,7 @@ impl GraphBuilder<'_> {
     fn select_neighbors(
         &self,
         node: u32,
-        candidates: &[Candidate],
+        candidates: &[BeamCandidate],
         max: usize,
         query: &mut GraphQuery,
     ) -> Vec<u32> {

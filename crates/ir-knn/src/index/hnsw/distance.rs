@@ -8,7 +8,7 @@
 use ir_core::{Retriever, Search};
 use rayon::prelude::*;
 
-use super::beam::{Beam, Candidate, Proximity};
+use super::beam::{Beam, BeamCandidate, Proximity};
 use super::codes::{GraphQuery, NodeCodes};
 use super::documents::NodeDocuments;
 use crate::index::flat::FlatIndex;
@@ -151,7 +151,7 @@ fn nearest_by_code(codes: NodeCodes<'_>, node: u32, count: usize) -> Beam {
     for nodes in all.chunks(CHUNK) {
         let proximities = codes.proximities(&mut query, nodes);
         for (&other, &proximity) in nodes.iter().zip(proximities) {
-            nearest.push(Candidate::new(proximity, other));
+            nearest.push(BeamCandidate::new(proximity, other));
         }
     }
     nearest

@@ -57,11 +57,11 @@ use crate::simd::MAX_DIM;
 /// hierarchical navigable small world graphs", TPAMI 2020.
 #[derive(Debug, Clone)]
 pub struct HnswIndex {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: Arc<HnswIndexData>,
 }
 
 #[derive(Debug)]
-pub(super) struct Inner {
+pub(super) struct HnswIndexData {
     pub(super) flat: FlatIndex,
     pub(super) config: HnswConfig,
     /// [`None`] if distances are computed from f32 vectors.
@@ -144,7 +144,7 @@ impl HnswIndex {
             None => NodeVectors::Exact(exact),
         };
         let links = build::build_links(vectors, &layout, config);
-        Ok(Self::from(Inner {
+        Ok(Self::from(HnswIndexData {
             flat,
             config: *config,
             codes,
@@ -247,7 +247,7 @@ impl HnswIndex {
         let codes = step.map(codes).transpose()?;
         let size = layout.total_links.checked_mul(4);
         let links = file.section_with_len(section::LINKS, size, "the links of every node")?;
-        Ok(Self::from(Inner {
+        Ok(Self::from(HnswIndexData {
             flat,
             config,
             codes,
@@ -280,15 +280,15 @@ impl HnswIndex {
     }
 }
 
-impl From<Inner> for HnswIndex {
-    fn from(inner: Inner) -> Self {
+impl From<HnswIndexData> for HnswIndex {
+    fn from(inner: HnswIndexData) -> Self {
         Self {
             inner: Arc::new(inner),
         }
     }
 }
 
-impl Inner {
+impl HnswIndexData {
     pub(super) fn graph_search(&self) -> GraphSearch<'_> {
         let vectors = match &self.codes {
             Some(codes) => NodeVectors::Coded(codes.view(&self.flat)),

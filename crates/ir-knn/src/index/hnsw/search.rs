@@ -1,12 +1,12 @@
 //! Search in the graph.
 
-use super::beam::{Beam, Candidate};
+use super::beam::{Beam, BeamCandidate};
 use super::codes::GraphQuery;
 use super::distance::NodeVectors;
 use super::graph::{HnswGraph, NO_LINK};
 use crate::simd::prefetch;
 
-/// Maximum number of nodes: a [`Candidate`] has 31 bits for the node.
+/// Maximum number of nodes: a [`BeamCandidate`] has 31 bits for the node.
 pub(super) const MAX_NODES: usize = 1 << 31;
 
 /// Reusable buffers of a search.
@@ -58,7 +58,7 @@ impl GraphSearch<'_> {
     /// nearest node found in the beam. The graph has at least one node.
     pub(super) fn descend(self, query: &mut GraphQuery, layer: usize, scratch: &mut SearchScratch) {
         scratch.beam.clear(1);
-        let entry = Candidate::new(self.vectors.proximity(query, 0), 0);
+        let entry = BeamCandidate::new(self.vectors.proximity(query, 0), 0);
         scratch.beam.push(entry);
         for above in (layer + 1..self.graph.layout.sizes.len()).rev() {
             self.search_layer(query, above, scratch);
@@ -93,7 +93,7 @@ impl GraphSearch<'_> {
             }
             let proximities = self.vectors.proximities(query, &scratch.nodes);
             for (&node, &proximity) in scratch.nodes.iter().zip(proximities) {
-                scratch.beam.push(Candidate::new(proximity, node));
+                scratch.beam.push(BeamCandidate::new(proximity, node));
             }
         }
     }

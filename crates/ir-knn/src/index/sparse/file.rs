@@ -4,7 +4,8 @@ use std::path::Path;
 
 use ir_core::store::{OpenIndexError, Verify};
 
-use super::index::{CsrStorage, SparseIndex};
+use super::index::SparseIndex;
+use super::search::CsrStorage;
 use super::search::CsrView;
 use crate::index::buffer::NumberBuffer;
 use crate::index::error::SaveVectorIndexError;

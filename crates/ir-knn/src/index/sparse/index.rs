@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ir_core::{DocIds, DocNum, Ranking, Retriever, Search, SearchError};
 use rayon::prelude::*;
 
-use super::search::{CsrView, squared_norm};
+use super::search::{CsrStorage, CsrView, SparseIndexData, squared_norm};
 use super::vector::SparseVector;
 use crate::index::buffer::NumberBuffer;
 use crate::index::error::VectorError;
@@ -40,43 +40,11 @@ use crate::matrix::{CsrMatrix, MatrixError};
 /// [`EncodedSparse`](crate::EncodedSparse) searches texts.
 #[derive(Debug, Clone)]
 pub struct SparseIndex {
-    pub(super) inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-pub(super) struct Inner {
-    pub(super) similarity: VectorSimilarity,
-    pub(super) dim: usize,
-    pub(super) ids: DocIds,
-    pub(super) rows: CsrStorage,
-    /// The transpose: the posting list of every column.
-    pub(super) columns: CsrStorage,
-    /// Squared norm of each vector.
-    pub(super) squared_norms: Vec<f64>,
-    /// Maximum number of nonzero values of a vector.
-    pub(super) max_nonzeros: usize,
+    pub(super) inner: Arc<SparseIndexData>,
 }
 
 /// Maximum number of columns. The offsets of as many posting lists take 512 MiB.
 const MAX_COLUMNS: usize = 1 << 26;
-
-/// Matrix in compressed sparse row format, in memory or in a mapped file.
-#[derive(Debug)]
-pub(super) struct CsrStorage {
-    pub(super) starts: Vec<usize>,
-    pub(super) indices: NumberBuffer<u32>,
-    pub(super) values: NumberBuffer<f32>,
-}
-
-impl CsrStorage {
-    pub(super) fn view(&self) -> CsrView<'_> {
-        CsrView {
-            starts: &self.starts,
-            indices: self.indices.get(),
-            values: self.values.get(),
-        }
-    }
-}
 
 impl SparseIndex {
     /// Builds an index of vectors of `dim` columns; the n-th vector is that of the n-th id. Ids may
@@ -159,7 +127,7 @@ impl SparseIndex {
             .collect();
         let lengths = rows.starts.windows(2).map(|pair| pair[1] - pair[0]);
         let max_nonzeros = lengths.max().unwrap_or(0);
-        let inner = Inner {
+        let inner = SparseIndexData {
             similarity,
             dim,
             ids,

@@ -5,12 +5,44 @@
 //! bound the difference. Vectors that may be in the top k under these bounds are scored again in
 //! the order of [`FlatIndex`](crate::FlatIndex).
 
-use ir_core::{DocNum, Ranking, Search, SearchError, TopK};
+use ir_core::{DocIds, DocNum, Ranking, Search, SearchError, TopK};
 
-use super::index::Inner;
 use super::vector::SparseVectorView;
+use crate::index::buffer::NumberBuffer;
 use crate::index::similarity::VectorSimilarity;
 use crate::simd::{LANES, fold};
+
+#[derive(Debug)]
+pub(super) struct SparseIndexData {
+    pub(super) similarity: VectorSimilarity,
+    pub(super) dim: usize,
+    pub(super) ids: DocIds,
+    pub(super) rows: CsrStorage,
+    /// The transpose: the posting list of every column.
+    pub(super) columns: CsrStorage,
+    /// Squared norm of each vector.
+    pub(super) squared_norms: Vec<f64>,
+    /// Maximum number of nonzero values of a vector.
+    pub(super) max_nonzeros: usize,
+}
+
+/// Matrix in compressed sparse row format, in memory or in a mapped file.
+#[derive(Debug)]
+pub(super) struct CsrStorage {
+    pub(super) starts: Vec<usize>,
+    pub(super) indices: NumberBuffer<u32>,
+    pub(super) values: NumberBuffer<f32>,
+}
+
+impl CsrStorage {
+    pub(super) fn view(&self) -> CsrView<'_> {
+        CsrView {
+            starts: &self.starts,
+            indices: self.indices.get(),
+            values: self.values.get(),
+        }
+    }
+}
 
 /// Matrix in compressed sparse row format.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +104,7 @@ pub(super) fn squared_norm(vector: SparseVectorView<'_>) -> f64 {
 /// Sentinel for an empty sum of products: any nonzero product changes it.
 const NO_PRODUCTS: f64 = -0.0;
 
-impl Inner {
+impl SparseIndexData {
     /// Ranks all vectors. `products` is a reusable buffer.
     pub(super) fn search(
         &self,
