@@ -32,11 +32,8 @@ pub struct Stored {
 
 /// Repository with the files of `testdata/tiny/bert`, and files that no encoder needs.
 pub fn repository() -> Vec<Stored> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = match folder.join("testdata/tiny/bert") {
-        here if here.exists() => here,
-        _ => folder.join("crates/ir-dense/testdata/tiny/bert"),
-    };
+    // From this crate and from the tests of the command.
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/tiny/bert");
     let read = |name: &str| fs::read(folder.join(name)).unwrap();
     let stored = |name, bytes, hash| Stored {
         name,
