@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::portable;
-use super::tile::{MAX_QUERIES, ScreenQuery, TILE_ROWS, TileStats, prefetch};
+use super::tile::{MAX_QUERIES, QuantizedRow, ScreenQuery, TILE_ROWS, TileStats, prefetch};
 
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn dot(query: &[f64], row: &[f32]) -> f64 {
@@ -22,12 +22,8 @@ pub(super) fn squared_distance(query: &[f64], row: &[f32]) -> f64 {
 }
 
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn rows_above(
-    query: &ScreenQuery,
-    stats: TileStats<'_>,
-    sums: &[i32; TILE_ROWS],
-) -> u64 {
-    portable::rows_above(query, stats, sums)
+pub(super) fn quantize(row: &[f32], codes: &mut [u8]) -> QuantizedRow {
+    portable::quantize(row, codes)
 }
 
 #[target_feature(enable = "avx2,fma")]
@@ -64,16 +60,18 @@ pub(super) fn dot_records(records: &[u8], indices: &[u32], query: &[i8], sums: &
 const PASS_ROWS: usize = 16;
 
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn dot_tile(
+pub(super) fn screen(
     codes: &[u8],
+    stats: TileStats<'_>,
     query_codes: &[i8],
-    initial_sums: &[i32],
-    sums: &mut [[i32; TILE_ROWS]; MAX_QUERIES],
+    queries: &[ScreenQuery],
+    passed: &mut [u64; MAX_QUERIES],
 ) {
+    *passed = [0; MAX_QUERIES];
     for pass in 0..TILE_ROWS / PASS_ROWS {
         by_query_count!(
-            initial_sums.len(),
-            dot_tile_n(pass, codes, query_codes, initial_sums, sums)
+            queries.len(),
+            screen_n(pass, codes, stats, query_codes, queries, passed)
         )
     }
 }
@@ -82,13 +80,12 @@ pub(super) fn dot_tile(
 /// i16 first, even and odd dimensions apart.
 #[target_feature(enable = "avx2,fma")]
 #[inline]
-fn dot_tile_n<const N: usize>(
+fn tile_sums<const N: usize>(
     pass: usize,
     codes: &[u8],
     query_codes: &[i8],
-    initial_sums: &[i32],
-    out: &mut [[i32; TILE_ROWS]; MAX_QUERIES],
-) {
+    initial_sums: &[i32; N],
+) -> [[__m256i; 2]; N] {
     let mut sums = [[_mm256_setzero_si256(); 2]; N];
     for (sums, &initial) in sums.iter_mut().zip(initial_sums) {
         *sums = [_mm256_set1_epi32(initial); 2];
@@ -122,11 +119,82 @@ fn dot_tile_n<const N: usize>(
             }
         }
     }
-    for (sums, out) in sums.iter().zip(out) {
-        let (eights, _) = out.as_chunks_mut::<8>();
+    sums
+}
+
+#[target_feature(enable = "avx2,fma")]
+#[inline]
+fn screen_n<const N: usize>(
+    pass: usize,
+    codes: &[u8],
+    stats: TileStats<'_>,
+    query_codes: &[i8],
+    queries: &[ScreenQuery],
+    passed: &mut [u64; MAX_QUERIES],
+) {
+    let Some(queries) = queries.first_chunk::<N>() else {
+        return;
+    };
+    let sums = tile_sums(
+        pass,
+        codes,
+        query_codes,
+        &queries.each_ref().map(|query| query.initial_sum),
+    );
+    for ((sums, query), passed) in sums.iter().zip(queries).zip(passed) {
         for (half, &sum) in sums.iter().enumerate() {
+            let load_stat = |values: &[f32; TILE_ROWS]| {
+                let (eights, _) = values.as_chunks::<8>();
+                // SAFETY: 8 floats are read from an array of 8 floats, at any alignment.
+                unsafe { _mm256_loadu_ps(eights[2 * pass + half].as_ptr()) }
+            };
+            let bound = _mm256_mul_ps(_mm256_set1_ps(query.error), load_stat(stats.norm));
+            let bound = _mm256_fmadd_ps(_mm256_set1_ps(query.bias), load_stat(stats.bias), bound);
+            let bound = _mm256_fmadd_ps(_mm256_set1_ps(query.norm), load_stat(stats.error), bound);
+            let bound = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), load_stat(stats.scale), bound);
+            let threshold = _mm256_set1_ps(query.threshold);
+            let above = _mm256_cmp_ps::<_CMP_NLE_UQ>(bound, threshold);
+            let mask = u64::from(_mm256_movemask_ps(above) as u8);
+            *passed |= mask << (PASS_ROWS * pass + 8 * half);
+        }
+    }
+}
+
+#[target_feature(enable = "avx2,fma")]
+pub(super) fn dot_tile(
+    codes: &[u8],
+    query_codes: &[i8],
+    initial_sums: &[i32],
+    sums: &mut [[i32; TILE_ROWS]; MAX_QUERIES],
+) {
+    for pass in 0..TILE_ROWS / PASS_ROWS {
+        by_query_count!(
+            initial_sums.len(),
+            dot_tile_n(pass, codes, query_codes, initial_sums, sums)
+        )
+    }
+}
+
+#[target_feature(enable = "avx2,fma")]
+#[inline]
+fn dot_tile_n<const N: usize>(
+    pass: usize,
+    codes: &[u8],
+    query_codes: &[i8],
+    initial_sums: &[i32],
+    sums: &mut [[i32; TILE_ROWS]; MAX_QUERIES],
+) {
+    let Some(initial_sums) = initial_sums.first_chunk::<N>() else {
+        return;
+    };
+    for (found, out) in tile_sums(pass, codes, query_codes, initial_sums)
+        .iter()
+        .zip(sums)
+    {
+        let (eights, _) = out.as_chunks_mut::<8>();
+        for (half, &found) in found.iter().enumerate() {
             // SAFETY: 8 numbers are written to an array of 8, at any alignment.
-            unsafe { _mm256_storeu_si256(eights[2 * pass + half].as_mut_ptr().cast(), sum) };
+            unsafe { _mm256_storeu_si256(eights[2 * pass + half].as_mut_ptr().cast(), found) };
         }
     }
 }

@@ -123,10 +123,7 @@ impl Cpu {
     /// Quantizes one row to 8 bits: see [`portable::quantize`].
     #[inline]
     pub(crate) fn quantize(self, row: &[f32], codes: &mut [u8]) -> QuantizedRow {
-        self.vectorized(
-            #[inline(always)]
-            || portable::quantize(row, codes),
-        )
+        dispatch!(self, quantize(row, codes))
     }
 
     /// Inner products of a query with the records of `indices`. Records are contiguous, each as
@@ -162,20 +159,8 @@ impl Cpu {
         queries: &[ScreenQuery],
         passed: &mut [u64; MAX_QUERIES],
     ) {
-        let mut initial_sums = [0; MAX_QUERIES];
-        for (initial_sum, query) in initial_sums.iter_mut().zip(queries) {
-            *initial_sum = query.initial_sum;
-        }
-        let mut sums = [[0; TILE_ROWS]; MAX_QUERIES];
-        self.dot_tile(
-            codes,
-            query_codes,
-            &initial_sums[..queries.len()],
-            &mut sums,
-        );
-        for ((passed, query), sums) in passed.iter_mut().zip(queries).zip(&sums) {
-            *passed = dispatch!(self, rows_above(query, stats, sums));
-        }
+        check_tile(codes, query_codes, queries.len());
+        dispatch!(self, screen(codes, stats, query_codes, queries, passed))
     }
 
     /// Inner products of up to [`MAX_QUERIES`] queries with the rows of a tile, laid out as in
@@ -188,15 +173,22 @@ impl Cpu {
         initial_sums: &[i32],
         sums: &mut [[i32; TILE_ROWS]; MAX_QUERIES],
     ) {
-        let (queries, groups) = (initial_sums.len(), codes.len() / (4 * TILE_ROWS));
-        assert!(
-            codes.len() == groups * 4 * TILE_ROWS
-                && query_codes.len() == groups * 4 * queries
-                && (1..=MAX_QUERIES).contains(&queries),
-            "a tile and queries of one dimension"
-        );
+        check_tile(codes, query_codes, initial_sums.len());
         dispatch!(self, dot_tile(codes, query_codes, initial_sums, sums))
     }
+}
+
+/// # Panics
+/// If the codes are not those of a tile and of 1 to [`MAX_QUERIES`] queries of the same dimension.
+#[inline]
+fn check_tile(codes: &[u8], query_codes: &[i8], queries: usize) {
+    let groups = codes.len() / (4 * TILE_ROWS);
+    assert!(
+        codes.len() == groups * 4 * TILE_ROWS
+            && query_codes.len() == groups * 4 * queries
+            && (1..=MAX_QUERIES).contains(&queries),
+        "a tile and queries of one dimension"
+    );
 }
 
 #[cfg(test)]

@@ -114,28 +114,52 @@ pub(super) fn dot_records(records: &[u8], indices: &[u32], query: &[i8], sums: &
     }
 }
 
-/// Bit mask of the rows of a tile whose upper bound exceeds the query's threshold.
 #[inline(always)]
-pub(super) fn rows_above(
-    query: &ScreenQuery,
+pub(super) fn screen(
+    codes: &[u8],
     stats: TileStats<'_>,
-    sums: &[i32; TILE_ROWS],
-) -> u64 {
-    let mut above = [0_u32; TILE_ROWS];
-    for (row, above) in above.iter_mut().enumerate() {
-        let mut bound = query.error * stats.norm[row];
-        bound += query.bias * stats.bias[row];
-        bound += query.norm * stats.error[row];
-        bound += sums[row] as f32 * stats.scale[row];
-        // A NaN passes.
-        let below = bound <= query.threshold;
-        *above = u32::from(!below);
+    query_codes: &[i8],
+    queries: &[ScreenQuery],
+    passed: &mut [u64; MAX_QUERIES],
+) {
+    let count = queries.len();
+    for (at, (query, passed)) in queries.iter().zip(passed).enumerate() {
+        let sums = tile_sums(codes, query_codes, count, at, query.initial_sum);
+        *passed = 0;
+        for (row, &sum) in sums.iter().enumerate() {
+            let mut bound = query.error * stats.norm[row];
+            bound += query.bias * stats.bias[row];
+            bound += query.norm * stats.error[row];
+            bound += sum as f32 * stats.scale[row];
+            // A NaN passes.
+            let below = bound <= query.threshold;
+            *passed |= u64::from(!below) << row;
+        }
     }
-    if above.iter().fold(0, |any, above| any | above) == 0 {
-        return 0;
+}
+
+/// Inner products of query `at` of `count` with the rows of a tile.
+fn tile_sums(
+    codes: &[u8],
+    query_codes: &[i8],
+    count: usize,
+    at: usize,
+    initial_sum: i32,
+) -> [i32; TILE_ROWS] {
+    let mut sums = [initial_sum; TILE_ROWS];
+    for (rows, queries) in codes
+        .chunks_exact(4 * TILE_ROWS)
+        .zip(query_codes.chunks_exact(4 * count))
+    {
+        let query = &queries[4 * at..][..4];
+        for (sum, row) in sums.iter_mut().zip(rows.as_chunks::<4>().0) {
+            for dim in 0..4 {
+                let product = i32::from(row[dim]) * i32::from(query[dim]);
+                *sum = sum.wrapping_add(product);
+            }
+        }
     }
-    let pairs = (0..).zip(above);
-    pairs.fold(0, |mask, (row, above)| mask | u64::from(above) << row)
+    sums
 }
 
 pub(super) fn dot_tile(
@@ -144,21 +168,8 @@ pub(super) fn dot_tile(
     initial_sums: &[i32],
     sums: &mut [[i32; TILE_ROWS]; MAX_QUERIES],
 ) {
-    let count = initial_sums.len();
     for (at, (sums, &initial_sum)) in sums.iter_mut().zip(initial_sums).enumerate() {
-        *sums = [initial_sum; TILE_ROWS];
-        for (rows, queries) in codes
-            .chunks_exact(4 * TILE_ROWS)
-            .zip(query_codes.chunks_exact(4 * count))
-        {
-            let query = &queries[4 * at..][..4];
-            for (sum, row) in sums.iter_mut().zip(rows.as_chunks::<4>().0) {
-                for dim in 0..4 {
-                    let product = i32::from(row[dim]) * i32::from(query[dim]);
-                    *sum = sum.wrapping_add(product);
-                }
-            }
-        }
+        *sums = tile_sums(codes, query_codes, initial_sums.len(), at, initial_sum);
     }
 }
 
