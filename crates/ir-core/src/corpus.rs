@@ -1,6 +1,7 @@
 //! Documents, queries and the [`Corpus`] trait.
 
 use std::error::Error;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -136,22 +137,40 @@ pub trait Corpus: Send + Sync {
     /// # Errors
     /// If the source cannot be opened.
     fn docs(&self) -> Result<CorpusIter<'_>, CorpusError> {
-        let mut reader = self.open()?;
-        let mut done = false;
-        Ok(Box::new(std::iter::from_fn(move || {
-            if done {
-                return None;
-            }
-            let mut doc = Document::default();
-            let read = reader.read(&mut doc);
-            done = !matches!(read, Ok(true));
-            read.map(|found| found.then_some(doc)).transpose()
-        })))
+        Ok(CorpusIter {
+            reader: self.open()?,
+            done: false,
+        })
     }
 }
 
 /// Iterator over the documents of a [`Corpus`]; ends after the first error.
-pub type CorpusIter<'a> = Box<dyn Iterator<Item = Result<Document, CorpusError>> + Send + 'a>;
+pub struct CorpusIter<'a> {
+    reader: Box<dyn DocReader + 'a>,
+    done: bool,
+}
+
+impl fmt::Debug for CorpusIter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CorpusIter")
+            .field("done", &self.done)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Iterator for CorpusIter<'_> {
+    type Item = Result<Document, CorpusError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let mut doc = Document::default();
+        let read = self.reader.read(&mut doc);
+        self.done = !matches!(read, Ok(true));
+        read.map(|found| found.then_some(doc)).transpose()
+    }
+}
 
 /// Error reading a collection. The source names file, line, expected and found.
 #[derive(Debug, thiserror::Error)]

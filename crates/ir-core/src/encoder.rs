@@ -123,7 +123,12 @@ impl<E: Encoder, R: Retriever<Query = [f32]>> Encoded<E, R> {
 
     fn encode(&self, texts: &[&str]) -> Result<Vec<f32>, SearchError> {
         let vectors = self.encoder.encode(Side::Query, texts);
-        vectors.map_err(SearchError::Encode)
+        let vectors = vectors.map_err(SearchError::Encode)?;
+        let (expected, found) = (texts.len() * self.encoder.dim(), vectors.len());
+        if found != expected {
+            return Err(SearchError::Encode(EncodeError::Shape { expected, found }));
+        }
+        Ok(vectors)
     }
 }
 
@@ -150,5 +155,60 @@ impl<E: Encoder, R: Retriever<Query = [f32]>> Retriever for Encoded<E, R> {
         let batch: Vec<(&[f32], Search<'_>)> =
             batch.map(|(n, (_, search))| (vector(n), *search)).collect();
         self.index.search_batch(&batch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Encoder of dimension 2 whose `encode` returns one vector for any number of texts.
+    struct OneVector;
+
+    impl Encoder for OneVector {
+        fn dim(&self) -> usize {
+            2
+        }
+
+        fn encode_into(&self, _: Side, _: &[&str], _: &mut [f32]) -> Result<(), EncodeError> {
+            Ok(())
+        }
+
+        fn encode(&self, _: Side, _: &[&str]) -> Result<Vec<f32>, EncodeError> {
+            Ok(vec![1.0; 2])
+        }
+    }
+
+    struct NoVectors(DocIds);
+
+    impl Retriever for NoVectors {
+        type Query = [f32];
+
+        fn ids(&self) -> &DocIds {
+            &self.0
+        }
+
+        fn search(&self, _: &[f32], _: &Search<'_>) -> Result<Ranking, SearchError> {
+            Ok(Ranking::default())
+        }
+    }
+
+    #[test]
+    fn wrong_number_of_vectors_is_an_error() {
+        let retriever = Encoded::new(OneVector, NoVectors(DocIds::default()));
+        let search = Search::top(1);
+        let batch = [("a", search), ("b", search)];
+        assert_eq!(retriever.search_batch(&batch[..1]).unwrap().len(), 1);
+        let error = retriever.search_batch(&batch).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                SearchError::Encode(EncodeError::Shape {
+                    expected: 4,
+                    found: 2
+                })
+            ),
+            "{error}"
+        );
     }
 }

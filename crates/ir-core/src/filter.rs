@@ -237,15 +237,13 @@ impl Predicate {
     /// Returns whether a document with these attributes passes.
     #[must_use]
     pub fn matches(&self, attributes: &Attributes) -> bool {
-        let absent_or = |name: &str, passes: &dyn Fn(f64) -> bool| match attributes.get(name) {
-            Some(AttributeValue::Int(n)) => passes(*n as f64),
-            Some(AttributeValue::Float(x)) => passes(*x),
-            Some(_) => false,
-            None => true,
-        };
         match self {
-            Self::AtMost { name, limit } => absent_or(name, &|number| number <= *limit),
-            Self::AtLeast { name, limit } => absent_or(name, &|number| number >= *limit),
+            Self::AtMost { name, limit } => {
+                absent_or(attributes.get(name), |number| number <= *limit)
+            }
+            Self::AtLeast { name, limit } => {
+                absent_or(attributes.get(name), |number| number >= *limit)
+            }
             Self::OneOf { name, values } => match attributes.get(name) {
                 Some(AttributeValue::List(members)) => {
                     members.iter().any(|member| values.contains(member))
@@ -267,6 +265,16 @@ impl Predicate {
         let numbered = (0..).map(DocNum::new).zip(documents);
         let passing = numbered.filter(|(_, attributes)| self.matches(attributes));
         passing.map(|(doc, _)| doc).collect()
+    }
+}
+
+/// Whether an attribute is absent, or a number that passes.
+fn absent_or(value: Option<&AttributeValue>, passes: impl FnOnce(f64) -> bool) -> bool {
+    match value {
+        Some(AttributeValue::Int(n)) => passes(*n as f64),
+        Some(AttributeValue::Float(x)) => passes(*x),
+        Some(_) => false,
+        None => true,
     }
 }
 

@@ -34,19 +34,20 @@ macro_rules! search_as_batch {
 pub(crate) use search_as_batch;
 
 /// Defines `len` and `is_empty` of a collection whose field `queries` is a map by query id.
+/// `query_count!("judged queries")` counts what the documentation calls judged queries.
 ///
 /// For the crates of this workspace; not part of the public interface.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! query_count {
-    () => {
-        /// Returns the number of queries.
+    ($queries:literal) => {
+        #[doc = concat!("Returns the number of ", $queries, ".")]
         #[must_use]
         pub fn len(&self) -> usize {
             self.queries.len()
         }
 
-        /// Returns whether there are no queries.
+        #[doc = concat!("Returns whether there are no ", $queries, ".")]
         #[must_use]
         pub fn is_empty(&self) -> bool {
             self.queries.is_empty()

@@ -87,12 +87,13 @@ forward!(Retriever {
 });
 
 /// Answers queries, numbered from 0, in rounds. `round` receives the open queries and a factor that
-/// grows fourfold, and returns an answer for each, or `None` where it needs another round.
-pub(crate) fn in_rounds<T>(
+/// grows fourfold, and returns an answer for each, or `None` where it needs another round. A query
+/// without an answer, because `round` returns too few, gets the default.
+pub(crate) fn in_rounds<T: Default>(
     queries: usize,
     mut round: impl FnMut(&[usize], usize) -> Result<Vec<Option<T>>, SearchError>,
 ) -> Result<Vec<T>, SearchError> {
-    let mut answers: Vec<Option<T>> = (0..queries).map(|_| None).collect();
+    let mut answers: Vec<T> = (0..queries).map(|_| T::default()).collect();
     let mut open: Vec<usize> = (0..queries).collect();
     let mut factor = 1_usize;
     while !open.is_empty() {
@@ -100,11 +101,27 @@ pub(crate) fn in_rounds<T>(
         for (&query, answer) in open.iter().zip(round(&open, factor)?) {
             match answer {
                 None => still.push(query),
-                answer => answers[query] = answer,
+                Some(answer) => answers[query] = answer,
             }
         }
         open = still;
         factor = factor.saturating_mul(4);
     }
-    Ok(answers.into_iter().flatten().collect())
+    Ok(answers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_answers_keep_the_positions_of_others() {
+        let answers = in_rounds(3, |_, factor| {
+            Ok(match factor {
+                1 => vec![None, Some(1), Some(2)],
+                _ => Vec::new(),
+            })
+        });
+        assert_eq!(answers.unwrap(), [0, 1, 2]);
+    }
 }

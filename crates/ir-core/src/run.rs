@@ -81,7 +81,7 @@ impl Run {
             .map(|(query, list)| (query.as_str(), list))
     }
 
-    crate::query_count!();
+    crate::query_count!("queries with at least one document");
 
     /// Removes documents whose id equals the query id, and returns their number. For collections
     /// whose queries are documents (ArguAna). Truncate afterwards, with [`Run::truncate`].

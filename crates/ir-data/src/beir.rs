@@ -220,7 +220,8 @@ pub(crate) fn is_header<'a>(columns: impl Iterator<Item = &'a str>) -> bool {
 pub fn write_qrels(path: impl AsRef<Path>, qrels: &Qrels) -> Result<(), DataError> {
     let mut file = create(path)?;
     let mut line = 1;
-    file.append(b"query-id\tcorpus-id\tscore\n")?;
+    // One write per query.
+    let mut text = String::from("query-id\tcorpus-id\tscore\n");
     for (query, judged) in qrels.iter() {
         for (doc, grade) in judged {
             line += 1;
@@ -229,9 +230,14 @@ pub fn write_qrels(path: impl AsRef<Path>, qrels: &Qrels) -> Result<(), DataErro
                     return Err(file.unwritable(line, "an id without tabs and line ends", id));
                 }
             }
-            file.append(format!("{query}\t{doc}\t{grade}\n").as_bytes())?;
+            for part in [query, "\t", doc, "\t", &grade.to_string(), "\n"] {
+                text.push_str(part);
+            }
         }
+        file.append(text.as_bytes())?;
+        text.clear();
     }
+    file.append(text.as_bytes())?;
     file.commit()
 }
 

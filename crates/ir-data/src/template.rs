@@ -25,17 +25,19 @@ pub struct DocTemplate(Vec<TemplatePart>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum TemplatePart {
     Literal(String),
-    /// `id`, `title`, `text` or an attribute.
-    Field(String),
+    Id,
+    Title,
+    Text,
+    Attribute(String),
 }
 
 impl Default for DocTemplate {
     /// `{title} {text}`, as for the encoders of BEIR and Tevatron.
     fn default() -> Self {
         Self(vec![
-            TemplatePart::Field("title".to_owned()),
+            TemplatePart::Title,
             TemplatePart::Literal(" ".to_owned()),
-            TemplatePart::Field("text".to_owned()),
+            TemplatePart::Text,
         ])
     }
 }
@@ -44,7 +46,7 @@ impl DocTemplate {
     /// Template `{text}`.
     #[must_use]
     pub fn text_only() -> Self {
-        Self(vec![TemplatePart::Field("text".to_owned())])
+        Self(vec![TemplatePart::Text])
     }
 
     /// Renders the template for a document.
@@ -52,19 +54,16 @@ impl DocTemplate {
     pub fn render(&self, doc: &Document) -> String {
         let mut out = String::with_capacity(doc.title.len() + doc.text.len() + 16);
         for part in &self.0 {
-            let name = match part {
-                TemplatePart::Literal(text) => {
-                    out.push_str(text);
-                    continue;
+            match part {
+                TemplatePart::Literal(text) => out.push_str(text),
+                TemplatePart::Id => out.push_str(&doc.id),
+                TemplatePart::Title => out.push_str(&doc.title),
+                TemplatePart::Text => out.push_str(&doc.text),
+                TemplatePart::Attribute(name) => {
+                    if let Some(value) = doc.attributes.get(name) {
+                        push_value(value, &mut out);
+                    }
                 }
-                TemplatePart::Field(name) => name.as_str(),
-            };
-            match (name, doc.attributes.get(name)) {
-                ("id", _) => out.push_str(&doc.id),
-                ("title", _) => out.push_str(&doc.title),
-                ("text", _) => out.push_str(&doc.text),
-                (_, Some(value)) => push_value(value, &mut out),
-                (_, None) => {}
             }
         }
         let kept = out.trim_end().len();
@@ -137,7 +136,12 @@ impl FromStr for DocTemplate {
             if !plain.is_empty() {
                 parts.push(TemplatePart::Literal(std::mem::take(&mut plain)));
             }
-            parts.push(TemplatePart::Field(name.to_owned()));
+            parts.push(match name {
+                "id" => TemplatePart::Id,
+                "title" => TemplatePart::Title,
+                "text" => TemplatePart::Text,
+                name => TemplatePart::Attribute(name.to_owned()),
+            });
             at += name.len() + 2;
         }
         plain.push_str(&template[at..]);
@@ -160,7 +164,10 @@ impl fmt::Display for DocTemplate {
                 TemplatePart::Literal(text) => {
                     f.write_str(&text.replace('{', "{{").replace('}', "}}"))?;
                 }
-                TemplatePart::Field(name) => write!(f, "{{{name}}}")?,
+                TemplatePart::Id => f.write_str("{id}")?,
+                TemplatePart::Title => f.write_str("{title}")?,
+                TemplatePart::Text => f.write_str("{text}")?,
+                TemplatePart::Attribute(name) => write!(f, "{{{name}}}")?,
             }
         }
         Ok(())

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::cmp::Ordering;
+use std::error::Error;
 
 use ir_core::{Qrels, Run};
 use ir_eval::significance::{Alternative, MultipleTestingCorrection, PairedTTest};
@@ -212,6 +213,23 @@ fn errors() {
     assert_eq!(
         error_of(&reports, config),
         "expected a one-sided alternative for the bootstrap test on wins, found a two-sided one"
+    );
+    let config = ComparisonConfig {
+        test: SignificanceTest::BootstrapWins(Bootstrap {
+            samples: 1,
+            ..Bootstrap::TEXTBOOK
+        }),
+        alternative: Alternative::Greater,
+        ..ComparisonConfig::default()
+    };
+    let error = Comparison::new(&reports, &config).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "RR of \"high\" and \"low_1\" cannot be resampled"
+    );
+    assert_eq!(
+        error.source().unwrap().to_string(),
+        "expected at least 2 bootstrap samples, found 1"
     );
     let mut qrels = Qrels::new();
     qrels.insert("q00", "d", 1);

@@ -4,8 +4,8 @@
 
 use ir_core::{Qrels, Run};
 use ir_eval::{
-    Comparison, ComparisonConfig, ComparisonPage, Evaluator, Measure, MissingQueries, PageError,
-    Rules,
+    Comparison, ComparisonConfig, ComparisonPage, CustomMeasure, Evaluator, JudgedList, Measure,
+    MissingQueries, PageError, Rules, Summary,
 };
 use roxmltree::{Document, Node};
 
@@ -229,6 +229,52 @@ fn plots_and_remarks() {
     // The relevant document with a changed rank is first.
     has("<code>good");
     has(" grade 2, rank ");
+}
+
+/// Score of the first document, averaged as a geometric mean.
+struct FirstScore;
+
+impl CustomMeasure for FirstScore {
+    fn name(&self) -> &str {
+        "FirstScore"
+    }
+
+    fn summary(&self) -> Summary {
+        Summary::GeometricMean
+    }
+
+    fn value(&self, list: &JudgedList<'_>) -> f64 {
+        list.documents().next().map_or(0.0, |first| first.score)
+    }
+}
+
+/// Values below the floor of the geometric mean, and values closer than the tolerance, are ties.
+#[test]
+fn plots_and_lists_count_the_same_wins() {
+    let mut qrels = Qrels::new();
+    let mut runs = [Run::new("old"), Run::new("new")];
+    let values = [(1e-7, 2e-7), (0.5, 0.5 + 1e-14), (0.5, 0.75), (0.5, 0.25)];
+    for (query, (old, new)) in values.into_iter().enumerate() {
+        let id = format!("q{query}");
+        qrels.insert(&id, "d", 1);
+        runs[0].push(&id, "d", old);
+        runs[1].push(&id, "d", new);
+    }
+    let evaluator = Evaluator::new(&qrels, &[]).unwrap();
+    let evaluator = evaluator.with(FirstScore).unwrap();
+    let reports = [0, 1].map(|at| evaluator.evaluate(&runs[at]).unwrap());
+    let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
+    let effect = comparison.pairwise_tests[0].effect;
+    assert_eq!((effect.wins, effect.ties, effect.losses), (1, 2, 1));
+    let lists = [&runs[0], &runs[1]];
+    let page = ComparisonPage::from_runs("", &comparison, &qrels, &lists, 10).unwrap();
+    let html = page.to_html();
+    for text in [
+        "1 won, 2 equal, 1 lost",
+        "better on 1, worse on 1, equal on 2",
+    ] {
+        assert!(html.contains(text), "{text}");
+    }
 }
 
 /// With skipped missing queries, curves and tables cover the same queries.

@@ -90,11 +90,16 @@ fn differences(count: usize, query: impl Fn(usize) -> String) -> QueryDifference
             difference: value - 0.5,
         }
     };
+    let queries: Vec<QueryDifference> = (0..count).map(values).collect();
+    let count = |sign: fn(f64) -> bool| queries.iter().filter(|q| sign(q.difference)).count();
     QueryDifferencePlot {
         measure: "nDCG@10".to_owned(),
         system: "new".to_owned(),
         against: "old".to_owned(),
-        queries: (0..count).map(values).collect(),
+        wins: count(|d| d > 0.0),
+        losses: count(|d| d < 0.0),
+        ties: count(|d| d == 0.0),
+        queries,
     }
 }
 

@@ -98,6 +98,21 @@ fn pool_worked_example() {
 }
 
 #[test]
+fn json_maps_queries_to_documents() {
+    let file = "q1 0 d1 0 2\nq1 0 d2 1 -2\nq2 0 d1 2 -1\n";
+    let pool = Pool::read(file.as_bytes(), "pool.qrels").unwrap();
+    let json = concat!(
+        r#"{"q1":{"d1":{"stratum":"0","grade":2},"d2":{"stratum":"1","grade":-2}},"#,
+        r#""q2":{"d1":{"stratum":"2","grade":-1}}}"#
+    );
+    assert_eq!(serde_json::to_string(&pool).unwrap(), json);
+    assert_eq!(serde_json::from_str::<Pool>(json).unwrap(), pool);
+    assert_eq!(pool.documents(), 3);
+    let stratified = r#"{"qrels":{"q1":{"d1":1}},"strata":{"q1":{"d2":"0"}}}"#;
+    assert!(serde_json::from_str::<Pool>(stratified).is_err());
+}
+
+#[test]
 fn ids_with_whitespace_are_not_written() {
     for (query, doc, expected) in [
         (

@@ -8,6 +8,7 @@ use ir_core::Run;
 use ir_eval::preferences::{
     self, PreferenceMeasure, PreferenceReport, PreferenceScope, Preferences,
 };
+use ir_eval::trec_eval::{MeasureSelection, OutputDetail};
 use ir_eval::{MissingQueries, Rules, TieBreak};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -82,6 +83,23 @@ fn report_display_and_json() {
         serde_json::from_str::<PreferenceReport>(&json).unwrap(),
         report
     );
+}
+
+#[test]
+fn output_contains_no_relevance_marks() {
+    let read = preferences::read("q ann 0 a 1\nq ann 0 b 0\n".as_bytes(), "file").unwrap();
+    let report = read
+        .data
+        .evaluate(&run(&["a", "b"]), &[Fulfilled], Rules::default());
+    let selection = MeasureSelection::parse(&["relstring", "num_q"]).unwrap();
+    let mut out = Vec::new();
+    let report = report.unwrap();
+    let output = selection.preference_output(&report);
+    output
+        .write(OutputDetail::QueriesAndSummary, &mut out)
+        .unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert_eq!(text, "num_q                 \tall\t1\n");
 }
 
 #[test]

@@ -271,6 +271,15 @@ fn invalid_input_is_an_error() {
         none.test(&[0.5, 0.1], alternative),
         Err(SignificanceError::NoSamples)
     );
+    // Wilcoxon's test validates the differences before it rounds them.
+    let rounded = WilcoxonTest {
+        decimals: Some(4),
+        ..WilcoxonTest::default()
+    };
+    assert_eq!(
+        rounded.test(&[0.5, 1e308], alternative),
+        WilcoxonTest::default().test(&[0.5, 1e308], alternative)
+    );
     let level = IntervalMethod::Student.mean_interval(&[0.5, 0.1], 1.0);
     assert_eq!(level, Err(SignificanceError::Level { found: 1.0 }));
 }

@@ -88,15 +88,16 @@ impl HttpClient {
     /// [`DownloadError::NoResponse`], [`DownloadError::Status`] or [`DownloadError::Canceled`].
     pub fn get(&self, url: &str, progress: &mut dyn Progress) -> Result<Vec<u8>, DownloadError> {
         let mut reporter = Reporter::new(progress);
+        // The inner result is final: without a range request, 206 and 416 are permanent errors.
         self.retry(&mut reporter, |reporter, _| {
             reporter.report("downloading", 0, None)?;
             let response = send(self.request(url), url)?;
             if response.status().as_u16() != 200 {
-                return Err(status_error(url, &response));
+                return Ok(Err(status_error(url, &response)));
             }
             let bytes = response.into_body().read_to_vec();
-            bytes.map_err(|error| no_response(url, error))
-        })
+            bytes.map(Ok).map_err(|error| no_response(url, error))
+        })?
     }
 
     /// Downloads a file to `path` atomically: after an error the path is unchanged.

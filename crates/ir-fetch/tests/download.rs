@@ -116,6 +116,16 @@ fn short_document_in_memory() {
     let document = client().get(&server.address, &mut NoProgress).unwrap();
     assert_eq!(document, content());
     assert_eq!(ranges(&server), ["", "", ""]);
+    // Responses to a range request are not retried.
+    for (reply, expected) in [(Reply::WrongRange, 206), (Reply::Status(416), 416)] {
+        let server = self::server(content(), &[reply]);
+        let error = client().get(&server.address, &mut NoProgress).unwrap_err();
+        assert!(
+            matches!(error, DownloadError::Status { status, .. } if status == expected),
+            "{error}"
+        );
+        assert_eq!(ranges(&server).len(), 1);
+    }
 }
 
 #[test]

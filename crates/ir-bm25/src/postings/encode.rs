@@ -85,6 +85,7 @@ fn encode_varints(previous: Option<u32>, block: &[Posting], to: &mut Vec<u8>) {
 }
 
 /// Appends twice the gap, plus one if the frequency is one; else the frequency follows.
+#[inline]
 pub(crate) fn write_gap(to: &mut Vec<u8>, gap: u64, tf: u32) {
     write_varint(to, gap << 1 | u64::from(tf == 1));
     if tf != 1 {

@@ -17,6 +17,7 @@ pub(super) struct NumberedRetriever<R> {
 }
 
 /// Documents of one retriever, best first, each once.
+#[derive(Default)]
 pub(super) struct DocumentHits {
     pub(super) hits: Vec<(DocNum, f32)>,
     /// Whether the list is exhaustive.

@@ -115,7 +115,7 @@ impl Qrels {
             .map(|(query, judged)| (query.as_str(), judged))
     }
 
-    crate::query_count!();
+    crate::query_count!("judged queries");
 
     /// Returns the total number of judgments.
     #[must_use]

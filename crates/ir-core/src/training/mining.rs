@@ -245,12 +245,13 @@ impl MiningConfig {
 
     /// Maximum score of a hard negative.
     fn limit<'a>(&self, positives: impl Iterator<Item = &'a Hit>) -> f32 {
-        match (self.margin, positives.map(|hit| hit.score).reduce(f32::min)) {
-            (ScoreMargin::None, _) => f32::INFINITY,
-            (_, None) => f32::NEG_INFINITY,
-            (ScoreMargin::Absolute(margin), Some(least)) => least - margin,
-            (ScoreMargin::Relative(margin), Some(least)) => least - least.abs() * margin,
-        }
+        let least = || positives.map(|hit| hit.score).reduce(f32::min);
+        let limit = match self.margin {
+            ScoreMargin::None => return f32::INFINITY,
+            ScoreMargin::Absolute(margin) => least().map(|least| least - margin),
+            ScoreMargin::Relative(margin) => least().map(|least| least - least.abs() * margin),
+        };
+        limit.unwrap_or(f32::NEG_INFINITY)
     }
 }
 

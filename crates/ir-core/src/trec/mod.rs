@@ -223,8 +223,11 @@ pub enum TrecWriteError {
     /// I/O error while writing.
     #[error("cannot write")]
     Io(#[from] io::Error),
-    /// A query id, document id, tag or stratum could not be read back: empty, with white space or
-    /// NUL bytes, or a query id that begins with `#`.
+    /// An id could not be read back.
+    ///
+    /// - `field`: `query id`, `document id`, `tag` or `stratum`.
+    /// - `expected`: `that is not empty`, `without white space`, `without NUL bytes`, or, of a
+    ///   query id, `that does not begin with #`.
     #[error("expected a {field} {expected}, found {found:?}")]
     Id {
         field: &'static str,

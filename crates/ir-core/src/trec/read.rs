@@ -86,7 +86,9 @@ pub(super) fn scan_from<E: From<TrecReadError>>(
     let mut tag = String::new();
     let mut last: Option<String> = None;
     scan(input, source, &mut position, |line: TrecLine<'_, 6>| {
-        check_byte_order_mark(line.field(0), line.number, line.first, &mut warnings);
+        if line.first {
+            check_byte_order_mark(line.field(0), line.number, &mut warnings);
+        }
         if line.columns < 6 {
             return Err(columns(source, &line, "at least 6").into());
         }
@@ -203,7 +205,9 @@ pub fn read_qrels(
     let mut judgments = QrelsBuilder::default();
     let mut position = Position::default();
     let scanned = scan(input, source, &mut position, |line: TrecLine<'_, 4>| {
-        check_byte_order_mark(line.field(0), line.number, line.first, &mut warnings);
+        if line.first {
+            check_byte_order_mark(line.field(0), line.number, &mut warnings);
+        }
         if line.columns != 4 {
             return Err(columns(source, &line, "4"));
         }
@@ -235,14 +239,9 @@ fn columns<const N: usize>(
     }
 }
 
-/// Warns about a byte-order mark in front of the query id of the first line.
-pub(super) fn check_byte_order_mark(
-    query: &str,
-    line: u64,
-    first: bool,
-    warnings: &mut TrecWarnings,
-) {
-    if first && query.starts_with('\u{feff}') {
+/// Warns about a byte-order mark in front of the query id of the first non-blank line.
+pub(super) fn check_byte_order_mark(query: &str, line: u64, warnings: &mut TrecWarnings) {
+    if query.starts_with('\u{feff}') {
         let message = "the byte-order mark became part of the first query id";
         warnings.push(line, message);
     }

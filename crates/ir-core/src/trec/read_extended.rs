@@ -99,7 +99,9 @@ fn read<const N: usize>(
     let mut first = true;
     while let Some((line, fields)) = rows.next_row::<N>(expected)? {
         let first = std::mem::take(&mut first);
-        check_byte_order_mark(fields[0], line, first, &mut warnings);
+        if first {
+            check_byte_order_mark(fields[0], line, &mut warnings);
+        }
         if let Some(grade) = parse_grade(fields[N - 1], line, first, header, &mut warnings) {
             each(line, fields, grade)?;
         }

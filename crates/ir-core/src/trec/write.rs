@@ -36,11 +36,11 @@ pub fn write_run(
     let tag = if run.tag.is_empty() { "ir" } else { &run.tag };
     check_id("tag", tag, None)?;
     for (query, list) in run.iter() {
-        check_id(QUERY, query, Some(query))?;
+        check_query_id(query)?;
         let mut styled = ScoreWriter::default();
         for (rank, scored) in (1..).zip(list) {
             let doc = &scored.doc;
-            check_id(DOCUMENT, doc, Some(query))?;
+            check_id("document id", doc, Some(query))?;
             let written = styled.next(scores, scored.score);
             let score = written.map_err(|expected| TrecWriteError::Score {
                 query: query.to_owned(),
@@ -67,9 +67,9 @@ pub fn write_run(
 /// If writing fails or an id could not be read back.
 pub fn write_qrels(qrels: &Qrels, out: &mut dyn Write) -> Result<(), TrecWriteError> {
     for (query, judged) in qrels.iter() {
-        check_id(QUERY, query, Some(query))?;
+        check_query_id(query)?;
         for (doc, grade) in judged {
-            check_id(DOCUMENT, doc, Some(query))?;
+            check_id("document id", doc, Some(query))?;
             writeln!(out, "{query} 0 {doc} {grade}")?;
         }
     }
@@ -97,9 +97,9 @@ pub fn write_stratified_qrels(
     out: &mut dyn Write,
 ) -> Result<(), TrecWriteError> {
     for query in qrels.queries() {
-        check_id(QUERY, query, Some(query))?;
+        check_query_id(query)?;
         for (doc, stratum, grade) in qrels.get(query) {
-            check_id(DOCUMENT, doc, Some(query))?;
+            check_id("document id", doc, Some(query))?;
             check_id("stratum", stratum, Some(query))?;
             writeln!(out, "{query} 0 {doc} {stratum} {grade}")?;
         }
@@ -107,15 +107,19 @@ pub fn write_stratified_qrels(
     Ok(())
 }
 
-const QUERY: &str = "query id";
-const DOCUMENT: &str = "document id";
+/// Checks that a query id can be read back. In the first column, `#` starts a comment.
+fn check_query_id(id: &str) -> Result<(), TrecWriteError> {
+    let field = "query id";
+    if id.starts_with('#') {
+        let expected = "that does not begin with #";
+        return Err(invalid_id(field, expected, id, Some(id)));
+    }
+    check_id(field, id, Some(id))
+}
 
 /// Checks that an id of the column `field` can be read back.
 fn check_id(field: &'static str, id: &str, query: Option<&str>) -> Result<(), TrecWriteError> {
-    let expected = if field == QUERY && id.starts_with('#') {
-        // It would start a comment.
-        "that does not begin with #"
-    } else if id.is_empty() {
+    let expected = if id.is_empty() {
         "that is not empty"
     } else if id.bytes().any(is_space) {
         "without white space"
@@ -124,12 +128,21 @@ fn check_id(field: &'static str, id: &str, query: Option<&str>) -> Result<(), Tr
     } else {
         return Ok(());
     };
-    Err(TrecWriteError::Id {
+    Err(invalid_id(field, expected, id, query))
+}
+
+fn invalid_id(
+    field: &'static str,
+    expected: &'static str,
+    id: &str,
+    query: Option<&str>,
+) -> TrecWriteError {
+    TrecWriteError::Id {
         field,
         expected,
         found: id.to_owned(),
         query: query.map(str::to_owned),
-    })
+    }
 }
 
 /// Formatter of the scores of one list.

@@ -167,8 +167,15 @@ fn unpack(
         if let Some(folder) = destination.parent() {
             fs::create_dir_all(folder).map_err(write_error(folder))?;
         }
-        let source = format!("{}#{name}", archive.url);
-        extract(&mut member, source, &destination, &content, progress).inspect_err(|_| {
+        let extracted = extract(
+            &mut member,
+            &archive.url,
+            &name,
+            &destination,
+            &content,
+            progress,
+        );
+        extracted.inspect_err(|_| {
             if let Some(folder) = destination.parent() {
                 let _ = fs::remove_dir(folder);
             }
@@ -177,14 +184,16 @@ fn unpack(
     Ok(())
 }
 
-/// Extracts a file of an archive; `source` is the URL of the archive, `#` and the file in it.
+/// Extracts the file `name` of the archive at `url`.
 fn extract(
     member: &mut impl Read,
-    source: String,
+    url: &str,
+    name: &str,
     destination: &Path,
     content: &FileContent,
     progress: &mut dyn Progress,
 ) -> Result<(), FetchError> {
+    let source = format!("{url}#{name}");
     let write = write_error(destination);
     let mut out = AtomicFile::create(destination).map_err(&write)?;
     let wrong_size = |found| DataError::Size {
@@ -194,7 +203,7 @@ fn extract(
     };
     let corrupt = |error: io::Error| FetchError::Archive {
         path: source.clone(),
-        expected: source.rsplit('#').next().unwrap_or_default().to_owned(),
+        expected: name.to_owned(),
         source: error.into(),
     };
     let mut length = 0;
@@ -220,4 +229,43 @@ fn extract(
         }));
     }
     Ok(out.commit().map_err(write)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct CorruptReader;
+
+    impl Read for CorruptReader {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::InvalidData.into())
+        }
+    }
+
+    #[test]
+    fn corrupt_member_is_named_in_full() {
+        let folder = tempfile::tempdir().unwrap();
+        let content = FileContent {
+            bytes: 1,
+            sha256: String::new(),
+        };
+        let extracted = extract(
+            &mut CorruptReader,
+            "http://host/a.zip",
+            "a/c#.jsonl",
+            &folder.path().join("c"),
+            &content,
+            &mut ir_core::NoProgress,
+        );
+        let error = extracted.unwrap_err();
+        assert!(
+            matches!(
+                &error,
+                FetchError::Archive { path, expected, .. }
+                    if path == "http://host/a.zip#a/c#.jsonl" && expected == "a/c#.jsonl"
+            ),
+            "{error}"
+        );
+    }
 }

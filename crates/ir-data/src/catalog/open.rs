@@ -6,7 +6,7 @@ use ir_core::{Corpus, Qrels, Query};
 
 use super::entry::{CatalogEntry, CatalogFormat};
 use crate::beir::BeirFolder;
-use crate::bundled;
+use crate::bundled::{BundledCorpus, BundledQueries};
 use crate::collection::{
     Collection, CountedCorpus, InMemoryJudgedQueries, JudgedQueries, value_of_split,
 };
@@ -28,7 +28,7 @@ pub(super) fn open_entry(
 ) -> Result<Collection, DataError> {
     let file = |n: usize| paths.get(n).cloned().unwrap_or_default();
     Ok(match entry.format {
-        CatalogFormat::Bundled => counted(entry, bundled::corpus()?, bundled::judged_queries()?),
+        CatalogFormat::Bundled => counted(entry, BundledCorpus, BundledQueries),
         CatalogFormat::Beir => {
             let folder = BeirFolder::from_files(entry.name.as_str().into(), paths);
             counted(entry, folder.corpus(), folder)

@@ -9,6 +9,14 @@ use crate::error::{DataError, name_of, read_error};
 
 /// Detects the compression format of a file by its first bytes; `None` for an uncompressed file.
 ///
+/// ```
+/// let path = std::env::temp_dir().join(format!("ir-data-detect-{}.gz", std::process::id()));
+/// std::fs::write(&path, "not compressed")?;
+/// assert_eq!(ir_data::detect_compression(&path)?, None);
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// The file cannot be read.
 pub fn detect_compression(path: impl AsRef<Path>) -> Result<Option<Compression>, DataError> {

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use ir_core::AttributeValue;
@@ -35,6 +36,11 @@ impl OnInvalidExample {
 }
 
 /// Format of a training file.
+///
+/// ```
+/// use ir_data::training::TrainingFormat;
+/// let format = TrainingFormat::default().with_query_field("keyphrase_query");
+/// ```
 #[derive(Debug, Clone)]
 pub struct TrainingFormat {
     query_field: String,
@@ -132,7 +138,7 @@ impl LineParser<'_> {
             Some(other) => return Err(self.wrong_format(field, "a string", type_name(&other))),
             None => return Err(self.without(field)),
         };
-        let query_id = self.first_id(&mut members, &IDS, "")?;
+        let query_id = self.first_id(&mut members, &IDS, format_args!(""))?;
         let (positive_field, positives) = self.texts(&mut members, POSITIVES)?;
         let positive_field = positive_field.ok_or_else(|| self.without(POSITIVES[1]))?;
         let (negative_field, negatives) = self.texts(&mut members, NEGATIVES)?;
@@ -209,7 +215,7 @@ impl LineParser<'_> {
         };
         let mut texts = Vec::with_capacity(values.len());
         for (n, value) in values.into_iter().enumerate() {
-            match self.text(&format!("{name}[{n}]"), value) {
+            match self.text(format_args!("{name}[{n}]"), value) {
                 Ok(text) => texts.push(text),
                 Err(LineError::Invalid(error)) if self.format.invalid == OnInvalidExample::Skip => {
                     self.skipped.push(error);
@@ -220,7 +226,12 @@ impl LineParser<'_> {
         Ok((Some(name), texts))
     }
 
-    fn text(&self, field: &str, value: AttributeValue) -> Result<TrainingText, LineError> {
+    /// Parses a text; errors name it `field`.
+    fn text(
+        &self,
+        field: fmt::Arguments<'_>,
+        value: AttributeValue,
+    ) -> Result<TrainingText, LineError> {
         let mut members = match value {
             AttributeValue::Text(text) if self.format.texts.is_none() => {
                 return Ok(TrainingText::new(text));
@@ -236,10 +247,11 @@ impl LineParser<'_> {
         let mut part = |name: &str| match members.remove(name) {
             None => Ok(None),
             Some(AttributeValue::Text(text)) => Ok(Some(text)),
-            Some(other) => {
-                let field = format!("{field}.{name}");
-                Err(self.wrong_format(&field, "a string", type_name(&other)))
-            }
+            Some(other) => Err(self.wrong_format(
+                format_args!("{field}.{name}"),
+                "a string",
+                type_name(&other),
+            )),
         };
         let (title, text) = (part("title")?, part("text")?);
         let score = match members.remove("score") {
@@ -247,11 +259,14 @@ impl LineParser<'_> {
             Some(AttributeValue::Float(score)) => Some(score as f32),
             Some(AttributeValue::Int(score)) => Some(score as f32),
             Some(other) => {
-                let field = format!("{field}.score");
-                return Err(self.wrong_format(&field, "a number", type_name(&other)));
+                return Err(self.wrong_format(
+                    format_args!("{field}.score"),
+                    "a number",
+                    type_name(&other),
+                ));
             }
         };
-        let id = self.first_id(&mut members, &TEXT_IDS, &format!("{field}."))?;
+        let id = self.first_id(&mut members, &TEXT_IDS, format_args!("{field}."))?;
         let mut passage = match (text, id) {
             (Some(text), id) => TrainingText {
                 id: id.filter(|id| !id.is_empty()),
@@ -268,20 +283,20 @@ impl LineParser<'_> {
         Ok(passage)
     }
 
-    fn by_id(&self, id: String, field: &str) -> Result<TrainingText, LineError> {
+    fn by_id(&self, id: String, field: fmt::Arguments<'_>) -> Result<TrainingText, LineError> {
         let known = self.format.texts.as_ref().and_then(|texts| texts.get(&id));
         match known {
             Some((id, text)) => Ok(TrainingText::new(text).with_id(id)),
             None => Err(LineError::Invalid(DataError::UnknownId {
                 path: self.at.path.to_owned(),
                 line: self.at.line,
-                field: field.to_owned(),
+                field: field.to_string(),
                 found: excerpt(&id),
             })),
         }
     }
 
-    fn id(&self, field: &str, value: AttributeValue) -> Result<String, LineError> {
+    fn id(&self, field: fmt::Arguments<'_>, value: AttributeValue) -> Result<String, LineError> {
         match value {
             AttributeValue::Text(id) => Ok(id),
             AttributeValue::Int(id) => Ok(id.to_string()),
@@ -294,11 +309,11 @@ impl LineParser<'_> {
         &self,
         members: &mut BTreeMap<String, AttributeValue>,
         names: &[&str],
-        parent: &str,
+        parent: fmt::Arguments<'_>,
     ) -> Result<Option<String>, LineError> {
         let mut values = names.iter().map(|name| (name, members.remove(*name)));
         match values.find_map(|(name, value)| Some((name, value?))) {
-            Some((name, value)) => Ok(Some(self.id(&format!("{parent}{name}"), value)?)),
+            Some((name, value)) => Ok(Some(self.id(format_args!("{parent}{name}"), value)?)),
             None => Ok(None),
         }
     }
@@ -307,8 +322,13 @@ impl LineParser<'_> {
         self.at.wrong_type(format!("{field:?}"), expected, found)
     }
 
-    fn wrong_format(&self, field: &str, expected: &'static str, found: &'static str) -> LineError {
-        LineError::Format(self.wrong_type(field, expected, found))
+    fn wrong_format(
+        &self,
+        field: impl fmt::Display,
+        expected: &'static str,
+        found: &'static str,
+    ) -> LineError {
+        LineError::Format(self.wrong_type(&field.to_string(), expected, found))
     }
 
     /// Error of a missing field that makes the example invalid.

@@ -87,7 +87,7 @@ impl JudgmentGroups {
         self.queries.keys().map(String::as_str)
     }
 
-    ir_core::query_count!();
+    ir_core::query_count!("judged queries");
 
     /// Evaluates a run. The values of a query are the means over its judgment groups.
     ///

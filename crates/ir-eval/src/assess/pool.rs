@@ -251,8 +251,41 @@ impl StratumSample {
 /// A pool dereferences to its judgments. Prior judgments are in stratum 0; the strata of the design
 /// count from 1.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "PooledDocuments", into = "PooledDocuments")]
 pub struct Pool(StratifiedQrels);
+
+/// Serialized form of a [`Pool`]: documents by query id and document id.
+type PooledDocuments = BTreeMap<String, BTreeMap<String, PooledDocument>>;
+
+#[derive(Serialize, Deserialize)]
+struct PooledDocument {
+    stratum: String,
+    grade: Grade,
+}
+
+impl From<PooledDocuments> for Pool {
+    fn from(queries: PooledDocuments) -> Self {
+        let mut pool = Self::default();
+        for (query, docs) in &queries {
+            for (doc, PooledDocument { stratum, grade }) in docs {
+                pool.0.insert(query, doc, stratum, *grade);
+            }
+        }
+        pool
+    }
+}
+
+impl From<Pool> for PooledDocuments {
+    fn from(pool: Pool) -> Self {
+        let mut queries = Self::new();
+        for (query, doc, stratum, grade) in pool.iter() {
+            let stratum = stratum.to_owned();
+            let docs = queries.entry(query.to_owned()).or_default();
+            docs.insert(doc.to_owned(), PooledDocument { stratum, grade });
+        }
+        queries
+    }
+}
 
 impl Deref for Pool {
     type Target = StratifiedQrels;
@@ -280,7 +313,7 @@ impl Pool {
     /// Number of documents over all queries.
     #[must_use]
     pub fn documents(&self) -> usize {
-        self.iter().count()
+        self.qrels().judgments()
     }
 
     /// Query and document ids still to be judged, in order of id, which hides ranks and runs.
@@ -354,6 +387,14 @@ impl Pool {
     }
 
     /// Reads the five columns. `path` appears in errors.
+    ///
+    /// ```
+    /// use ir_eval::Pool;
+    /// let mut pool = Pool::read("q1 0 d1 1 -2\nq1 0 d2 2 -1\n".as_bytes(), "pool.qrels")?;
+    /// pool.judge("q1", "d1", 1)?;
+    /// assert!(pool.judge("q1", "d2", 1).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When a line does not have five columns, a grade is not an integer, or a document repeats

@@ -122,6 +122,19 @@ pub(super) fn on_common_queries(reports: &[Report]) -> Result<Vec<Cow<'_, Report
     Ok(reports.iter().map(on_common).collect())
 }
 
+/// Differences per query between two systems, on the scale on which the measure averages.
+pub(super) fn differences_on_averaging_scale(
+    measure: Measure,
+    values: &[f64],
+    against: &[f64],
+) -> Vec<f64> {
+    on_averaging_scale(measure, values)
+        .iter()
+        .zip(on_averaging_scale(measure, against))
+        .map(|(value, against)| value - against)
+        .collect()
+}
+
 /// Values on the scale on which the measure averages: logarithms for geometric means.
 pub(super) fn on_averaging_scale(measure: Measure, values: &[f64]) -> Vec<f64> {
     match measure.summary() {

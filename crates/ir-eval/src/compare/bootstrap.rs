@@ -122,6 +122,11 @@ impl Bootstrap {
         for (one, other) in [(first, second), (second, first)] {
             check_queries(one, evaluated_queries(other), [one.run(), other.run()])?;
         }
+        // Values are paired by position.
+        if !evaluated_queries(first).eq(evaluated_queries(second)) {
+            let (first, second) = (first.run().to_owned(), second.run().to_owned());
+            return Err(CompareError::QueryOrder { first, second });
+        }
         let (one, other) = (self.values(first, measure)?, self.values(second, measure)?);
         let mut unjudged: Vec<&str> = first.unjudged().chain(second.unjudged()).collect();
         unjudged.sort_unstable();
@@ -356,6 +361,15 @@ mod tests {
                 query: "q0049".to_owned(),
             })
         );
+        let mut unsorted = low.clone();
+        unsorted.queries.reverse();
+        let mut repeated = low.clone();
+        repeated.queries.push(low.queries[0].clone());
+        for other in [unsorted, repeated] {
+            let error = Bootstrap::TEXTBOOK.compare(&low, &other, Measure::RR);
+            let (first, second) = ("test".to_owned(), "test".to_owned());
+            assert_eq!(error, Err(CompareError::QueryOrder { first, second }));
+        }
     }
 
     #[test]

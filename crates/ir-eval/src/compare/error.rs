@@ -33,6 +33,11 @@ pub enum CompareError {
         second: String,
         query: String,
     },
+    /// Reports with the same queries in different orders.
+    #[error(
+        "expected reports with the same order of queries, found {first:?} and {second:?} with different ones"
+    )]
+    QueryOrder { first: String, second: String },
     /// A measure that the reports do not have.
     #[error("the reports do not have {measure}")]
     Measure { measure: Box<Measure> },
@@ -58,6 +63,15 @@ pub enum CompareError {
         against: String,
         #[source]
         source: SignificanceError,
+    },
+    /// A bootstrap test that cannot be computed.
+    #[error("{measure} of {system:?} and {against:?} cannot be resampled")]
+    Resample {
+        measure: Box<Measure>,
+        system: String,
+        against: String,
+        #[source]
+        source: Box<Self>,
     },
     /// A confidence interval that cannot be computed.
     #[error("{measure} of {system:?} has no confidence interval")]

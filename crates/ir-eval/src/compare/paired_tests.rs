@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::alignment::{
-    check_comparable, evaluated_queries, on_averaging_scale, on_common_queries,
+    check_comparable, differences_on_averaging_scale, evaluated_queries, on_averaging_scale,
+    on_common_queries,
 };
 use super::significance::{
     Alternative, ConfidenceInterval, EffectSize, NullDistribution, SignificanceError, TestResult,
@@ -144,11 +145,7 @@ impl Comparison {
             against: against.name.clone(),
             source,
         };
-        let differences: Vec<f64> = on_averaging_scale(measure, &score.values)
-            .iter()
-            .zip(on_averaging_scale(measure, &reference.values))
-            .map(|(value, reference)| value - reference)
-            .collect();
+        let differences = differences_on_averaging_scale(measure, &score.values, &reference.values);
         let alternative = config.alternative;
         let result = match config.test {
             SignificanceTest::PairedT(test) => test.test(&differences, alternative),
@@ -156,7 +153,13 @@ impl Comparison {
             SignificanceTest::Randomization(test) => test.test(&differences, alternative),
             SignificanceTest::Bootstrap(test) => test.test(&differences, alternative),
             SignificanceTest::BootstrapWins(test) => {
-                Ok(count_wins(test, reports, measure, alternative)?)
+                let result = count_wins(test, reports, measure, alternative);
+                Ok(result.map_err(|source| CompareError::Resample {
+                    measure: Box::new(measure),
+                    system: system.name.clone(),
+                    against: against.name.clone(),
+                    source: Box::new(source),
+                })?)
             }
         }
         .map_err(test_error)?;

@@ -3,6 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::Comparison;
+#[cfg(feature = "plots")]
+use super::alignment::differences_on_averaging_scale;
+#[cfg(feature = "plots")]
+use super::significance::count_wins_ties_losses;
 use crate::measure::Measure;
 
 /// Values of two systems on one query.
@@ -18,18 +22,44 @@ pub struct QueryDifference {
     pub difference: f64,
 }
 
-impl QueryDifference {
-    /// Numbers of positive, negative and zero differences.
-    #[cfg(feature = "plots")]
-    pub(crate) fn signs(differences: &[Self]) -> [usize; 3] {
-        let signs: [fn(f64) -> bool; 3] = [|d| d > 0.0, |d| d < 0.0, |d| d == 0.0];
-        signs.map(|sign| differences.iter().filter(|d| sign(d.difference)).count())
-    }
-}
-
 impl Comparison {
+    /// Numbers of won, tied and lost queries, as in the effect size of a pairwise test.
+    #[cfg(feature = "plots")]
+    pub(crate) fn wins_ties_losses(
+        &self,
+        system: &str,
+        against: &str,
+        measure: Measure,
+    ) -> Option<[usize; 3]> {
+        let values = &self.score(system, measure)?.values;
+        let others = &self.score(against, measure)?.values;
+        let differences = differences_on_averaging_scale(measure, values, others);
+        Some(count_wins_ties_losses(&differences))
+    }
+
     /// Returns the differences between two systems on all queries, in descending order of
     /// difference, then by query id. `None` for an unknown system or measure.
+    ///
+    /// ```
+    /// # use ir_core::{Qrels, Run};
+    /// # use ir_eval::{Comparison, ComparisonConfig, Evaluator, Measure};
+    /// # let mut qrels = Qrels::new();
+    /// # let (mut old, mut new) = (Run::new("old"), Run::new("new"));
+    /// # for query in ["q1", "q2", "q3"] {
+    /// #     qrels.insert(query, "d", 1);
+    /// #     if query != "q2" { old.push(query, "d", 1.0); }
+    /// #     if query != "q3" { new.push(query, "d", 1.0); }
+    /// # }
+    /// # let evaluator = Evaluator::new(&qrels, &[Measure::RR])?;
+    /// # let reports = [evaluator.evaluate(&old)?, evaluator.evaluate(&new)?];
+    /// let comparison = Comparison::new(&reports, &ComparisonConfig::default())?;
+    /// let differences = comparison
+    ///     .query_differences("new", "old", Measure::RR)
+    ///     .ok_or("no such system")?;
+    /// let queries: Vec<&str> = differences.iter().map(|d| d.query.as_str()).collect();
+    /// assert_eq!(queries, ["q2", "q1", "q3"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn query_differences(
         &self,

@@ -422,6 +422,9 @@ impl<'q> Evaluator<'q> {
         let requirements = &self.requirements;
         let mut prepared = PreparedQuery::new(query, qrels.judged(query), requirements);
         prepared.strata = requirements.strata.then(|| Strata::new(qrels, query));
+        if requirements.novelties.is_empty() {
+            return Ok(prepared);
+        }
         let mut measures = self.planned.iter().map(|planned| planned.measure);
         let needs_subtopics = |measure: &Measure| {
             let requirement = measure.formula().definition().requirement();

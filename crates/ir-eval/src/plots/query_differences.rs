@@ -23,6 +23,12 @@ pub struct QueryDifferencePlot {
     pub system: String,
     /// Name of the system that it is compared with.
     pub against: String,
+    /// Number of won queries, as in [`EffectSize`](crate::significance::EffectSize).
+    pub wins: usize,
+    /// Number of lost queries.
+    pub losses: usize,
+    /// Number of tied queries.
+    pub ties: usize,
     /// Differences, in any order.
     pub queries: Vec<QueryDifference>,
 }
@@ -49,10 +55,14 @@ impl QueryDifferencePlot {
         against: &str,
         measure: Measure,
     ) -> Option<Self> {
+        let [wins, ties, losses] = comparison.wins_ties_losses(system, against, measure)?;
         Some(Self {
             measure: measure.to_string(),
             system: system.to_owned(),
             against: against.to_owned(),
+            wins,
+            losses,
+            ties,
             queries: comparison.query_differences(system, against, measure)?,
         })
     }
@@ -90,7 +100,7 @@ impl Plot for QueryDifferencePlot {
     }
 
     fn alt(&self) -> String {
-        let [better, worse, equal] = QueryDifference::signs(&self.queries);
+        let (better, worse, equal) = (self.wins, self.losses, self.ties);
         let mut alt = format!(
             "Bars of the difference in {} between {} and {}, one for each query ({}), sorted: \
              better on {better}, worse on {worse}, equal on {equal}; {}.",
@@ -197,7 +207,7 @@ impl QueryDifferencePlot {
         let top = self.below();
         area.draw_text(&axis, &centered, (middle, (top + AXIS_HEIGHT / 2) * UNIT))?;
 
-        let [better, worse, equal] = QueryDifference::signs(&self.queries);
+        let (better, worse, equal) = (self.wins, self.losses, self.ties);
         let max_width = WIDTH - LEFT - 30;
         let line = |count: usize, name: &str| {
             let count = format!("better on {count}: ");

@@ -77,6 +77,20 @@ impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
 
     /// Restricts changes to documents that can influence `measure`: those whose rank weight
     /// changes. Documents beyond the cutoff in both lists are excluded.
+    ///
+    /// ```
+    /// # use ir_core::{Qrels, Run};
+    /// # use ir_eval::{Measure, RankChanges, Rules};
+    /// # let qrels = Qrels::new();
+    /// # let (mut old, mut new) = (Run::new("old"), Run::new("new"));
+    /// for (doc, score) in [("a", 3.0), ("b", 2.0), ("c", 1.0)] {
+    ///     old.push("q1", doc, score);
+    ///     new.push("q1", doc, if doc == "a" { 3.0 } else { -score });
+    /// }
+    /// let changes = RankChanges::new(&qrels, Rules::default(), &new, &old);
+    /// assert_eq!(changes.on_query("q1").len(), 2);
+    /// assert_eq!(changes.for_measure(Measure::NDCG.at(1)).on_query("q1"), []);
+    /// ```
     #[must_use]
     pub const fn for_measure(mut self, measure: Measure) -> Self {
         self.measure = Some(measure);

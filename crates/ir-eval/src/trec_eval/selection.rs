@@ -284,7 +284,8 @@ impl MeasureSelection {
     /// Returns the lines that trec_eval prints for a report.
     #[must_use]
     pub fn output<'a>(&'a self, report: &'a Report) -> TrecEvalOutput<'a> {
-        self.output_of(report, |item| match item {
+        let items = self.items.iter().map(|item| &item.1);
+        Self::output_of(items, report, |item| match item {
             SelectedItem::Value { name, measure } => {
                 let (index, total) = (report.column(*measure)?, total(report, *measure));
                 let summary = measure.summary();
@@ -298,7 +299,10 @@ impl MeasureSelection {
     /// Returns the lines that trec_eval prints for a report on preferences.
     #[must_use]
     pub fn preference_output<'a>(&'a self, report: &'a PreferenceReport) -> TrecEvalOutput<'a> {
-        self.output_of(report, |item| match item {
+        // Reports on preferences contain no judgments of the first documents.
+        let items = self.items.iter().map(|item| &item.1);
+        let items = items.filter(|item| !matches!(item, SelectedItem::RelString { .. }));
+        Self::output_of(items, report, |item| match item {
             SelectedItem::Value { name, measure } if *measure == Measure::NUM_Q => {
                 let total = report.queries().len() as f64;
                 let column = OutputColumn::number(name, Some(*measure), Summary::Sum, total);
@@ -316,14 +320,14 @@ impl MeasureSelection {
     /// Lines of a report. `number` returns the column of an item whose numbers the report contains,
     /// and their index; without an index, the number of each query is 1.
     fn output_of<'a, M: ReportMeasure>(
-        &'a self,
+        items: impl Iterator<Item = &'a SelectedItem>,
         report: &'a Report<M>,
         number: impl Fn(&'a SelectedItem) -> Option<(OutputColumn<'a>, Option<usize>)>,
     ) -> TrecEvalOutput<'a> {
         let row = |query: &'a QueryValues| OutputRow {
             query: &query.query,
             retrieved: query.retrieved,
-            values: Vec::with_capacity(self.items.len()),
+            values: Vec::new(),
         };
         let mut output = TrecEvalOutput {
             columns: Vec::new(),
@@ -337,7 +341,7 @@ impl MeasureSelection {
                 row.values.push(value(query));
             }
         };
-        for (_, item) in &self.items {
+        for item in items {
             match item {
                 SelectedItem::RunId => {
                     let column = OutputColumn::text("runid", Some(report.run()));

@@ -83,7 +83,7 @@ impl Preferences {
         self.queries.keys().map(String::as_str)
     }
 
-    ir_core::query_count!();
+    ir_core::query_count!("judged queries");
 }
 
 /// Error reading preference judgments or evaluating a run by them.

@@ -36,10 +36,8 @@ impl EffectSize {
     /// # Errors
     /// When there are fewer than two differences, or one is not finite.
     pub fn from_differences(differences: &[f64]) -> Result<Self, SignificanceError> {
-        const TIE_TOLERANCE: f64 = 1e-12;
         validate(differences)?;
-        let wins = differences.iter().filter(|&&d| d > TIE_TOLERANCE).count();
-        let losses = differences.iter().filter(|&&d| d < -TIE_TOLERANCE).count();
+        let [wins, ties, losses] = count_wins_ties_losses(differences);
         let mean = mean(differences);
         let constant = differences.iter().all(|&d| d == differences[0]);
         let cohens_d = match (constant, mean) {
@@ -51,8 +49,16 @@ impl EffectSize {
             mean,
             cohens_d,
             wins,
-            ties: differences.len() - wins - losses,
+            ties,
             losses,
         })
     }
+}
+
+/// Numbers of positive differences, of ties and of negative differences.
+pub(in crate::compare) fn count_wins_ties_losses(differences: &[f64]) -> [usize; 3] {
+    const TIE_TOLERANCE: f64 = 1e-12;
+    let wins = differences.iter().filter(|&&d| d > TIE_TOLERANCE).count();
+    let losses = differences.iter().filter(|&&d| d < -TIE_TOLERANCE).count();
+    [wins, differences.len() - wins - losses, losses]
 }

@@ -37,6 +37,8 @@ use serde::{Deserialize, Serialize};
 
 pub use confidence_interval::{ConfidenceInterval, IntervalMethod};
 pub use effect_size::EffectSize;
+#[cfg(feature = "plots")]
+pub(super) use effect_size::count_wins_ties_losses;
 pub use multiple_testing::MultipleTestingCorrection;
 pub use randomization::RandomizationTest;
 pub use resampling::BootstrapResampling;
@@ -96,15 +98,17 @@ impl TestResult {
     /// Validates the differences. Returns the result p = 1 if all of them are 0.
     fn if_all_zero(differences: &[f64]) -> Result<Option<Self>, SignificanceError> {
         validate(differences)?;
-        let no_difference = Self {
+        Ok(Self::no_difference(differences))
+    }
+
+    /// Returns the result p = 1 if all differences are 0.
+    fn no_difference(differences: &[f64]) -> Option<Self> {
+        let result = Self {
             statistic: 0.0,
             p: 1.0,
             null_distribution: NullDistribution::NoDifference,
         };
-        Ok(differences
-            .iter()
-            .all(|&d| d == 0.0)
-            .then_some(no_difference))
+        differences.iter().all(|&d| d == 0.0).then_some(result)
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::{Alternative, NullDistribution, SignificanceError, TestResult};
+use super::{Alternative, NullDistribution, SignificanceError, TestResult, validate};
 
 /// Wilcoxon signed-rank test. Tied absolute differences get the mean of their ranks.
 ///
@@ -70,6 +70,7 @@ impl WilcoxonTest {
         differences: &[f64],
         alternative: Alternative,
     ) -> Result<TestResult, SignificanceError> {
+        validate(differences)?;
         let mut differences = differences.to_vec();
         if let Some(decimals) = self.decimals {
             let unit = 10_f64.powi(i32::from(decimals));
@@ -77,7 +78,7 @@ impl WilcoxonTest {
                 .iter_mut()
                 .for_each(|d| *d = (*d * unit).round());
         }
-        if let Some(result) = TestResult::if_all_zero(&differences)? {
+        if let Some(result) = TestResult::no_difference(&differences) {
             return Ok(result);
         }
         let ranks = SignedRanks::new(&differences, self.zeros);
