@@ -12,7 +12,7 @@
 //!     cargo bench -p bench-classification [-- --rounds R] [--papers 1]
 //! ```
 //! `--papers 1` uses the labeled ICLR papers only, with TF-IDF fitted on all abstracts, as in the
-//! ICLR benchmark. Without `IR_SKLEARN_PYTHON`, only ir-knn is result.
+//! ICLR benchmark. Without `IR_SKLEARN_PYTHON`, only ir-knn is timed.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]

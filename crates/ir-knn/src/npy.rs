@@ -21,6 +21,7 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 
+use bytemuck::Pod;
 use ndarray::{Array2, ArrayView2, ShapeBuilder};
 use ndarray_npy::npy::header::Header;
 use ndarray_npy::{WritableElement, WriteDataError};
@@ -73,7 +74,7 @@ pub fn read(mut reader: impl Read, name: &str) -> Result<Array2<f64>, NpyError> 
 }
 
 fn read_header(reader: &mut impl Read, name: &str) -> Result<Header, NpyError> {
-    let start = read_up_to(reader, MAGIC.len() + 2, name)?;
+    let start = read_up_to(reader, MAGIC.len() + 2, Vec::new(), name)?;
     if start.is_empty() || !start.iter().zip(MAGIC).all(|(byte, magic)| byte == magic) {
         let found = match start.as_slice() {
             [] => "an empty file",
@@ -100,7 +101,7 @@ fn read_header(reader: &mut impl Read, name: &str) -> Result<Header, NpyError> {
             ));
         }
     };
-    let mut length = read_up_to(reader, width, name)?;
+    let mut length = read_up_to(reader, width, Vec::new(), name)?;
     if length.len() < width {
         return Err(truncated());
     }
@@ -112,7 +113,7 @@ fn read_header(reader: &mut impl Read, name: &str) -> Result<Header, NpyError> {
         let expected = format_args!("a header of at most {MAX_HEADER} bytes");
         return Err(NpyError::format(name, expected, length));
     }
-    let mut dictionary = read_up_to(reader, length, name)?;
+    let mut dictionary = read_up_to(reader, length, Vec::new(), name)?;
     if dictionary.len() < length {
         return Err(truncated());
     }
@@ -169,34 +170,41 @@ fn read_values(
         .ok_or_else(|| NpyError::too_large(name))?;
     // A damaged header must not reserve memory for values that do not exist.
     let mut values = Vec::with_capacity((total / size).min(1 << 20));
+    let mut block = Vec::new();
     let mut read = 0;
     while read < total {
         let wanted = (total - read).min(1 << 16);
-        let block = read_up_to(reader, wanted, name)?;
+        block = read_up_to(reader, wanted, block, name)?;
         read += block.len();
         if block.len() < wanted {
             let expected = format_args!("{total} bytes of values");
             return Err(NpyError::format(name, expected, read));
         }
-        for bytes in block.chunks_exact(size) {
-            let value = number.decode(bytes);
-            values.push(value.map_err(|found| NpyError::Integer {
-                path: name.to_owned(),
-                index: values.len(),
-                found,
-            })?);
+        if number.swap_bytes {
+            block.chunks_exact_mut(size).for_each(<[u8]>::reverse);
         }
+        (number.decode)(&block, &mut values).map_err(|found| NpyError::Integer {
+            path: name.to_owned(),
+            index: values.len(),
+            found,
+        })?;
     }
-    if read_up_to(reader, 1, name)?.is_empty() {
+    if read_up_to(reader, 1, block, name)?.is_empty() {
         return Ok(values);
     }
     let expected = format_args!("the end of the file after {total} bytes of values");
     Err(NpyError::format(name, expected, "more"))
 }
 
-/// Reads `length` bytes, or fewer if the source ends.
-fn read_up_to(reader: &mut impl Read, length: usize, name: &str) -> Result<Vec<u8>, NpyError> {
-    let mut bytes = Vec::with_capacity(length);
+/// Reads `length` bytes, or fewer if the source ends, into the memory of `bytes`.
+fn read_up_to(
+    reader: &mut impl Read,
+    length: usize,
+    mut bytes: Vec<u8>,
+    name: &str,
+) -> Result<Vec<u8>, NpyError> {
+    bytes.clear();
+    bytes.reserve_exact(length);
     match reader.take(length as u64).read_to_end(&mut bytes) {
         Ok(_) => Ok(bytes),
         Err(source) => Err(NpyError::Read {
@@ -209,6 +217,16 @@ fn read_up_to(reader: &mut impl Read, length: usize, name: &str) -> Result<Vec<u
 /// Writes a two-dimensional array of `f32`, `f64` or another number type, in C order.
 ///
 /// On little-endian machines the bytes are those of `numpy.save`.
+///
+/// ```
+/// use ir_knn::npy;
+/// use ndarray::{ArrayView2, array};
+/// let mut file = Vec::new();
+/// let rows = ArrayView2::from_shape((2, 2), &[0.5_f32, 1.5, 2.0, 3.0])?;
+/// npy::write(rows, &mut file)?;
+/// assert_eq!(npy::read(&file[..], "x.npy")?, array![[0.5, 1.5], [2.0, 3.0]]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// When writing to `out` fails.
@@ -241,57 +259,70 @@ pub fn write<T: WritableElement>(rows: ArrayView2<'_, T>, mut out: impl Write) -
 struct NumberType {
     /// Size of a number in bytes.
     size: usize,
-    big_endian: bool,
-    /// Maps the bits of a number, zero-extended, to its value, or returns an integer that `f64`
-    /// cannot represent as an error.
-    value: fn(u64) -> Result<f64, i128>,
+    /// Whether the byte order is not that of the machine.
+    swap_bytes: bool,
+    decode: BlockDecoder,
 }
+
+/// Appends the values of a block of numbers in native byte order, or returns an integer that `f64`
+/// cannot represent as an error.
+type BlockDecoder = fn(&[u8], &mut Vec<f64>) -> Result<(), i128>;
 
 impl NumberType {
     fn parse(descriptor: &str) -> Option<Self> {
         let orders = ['<', '>', '|', '='];
-        let (size, value): (_, fn(u64) -> _) =
+        let (size, decode): (_, BlockDecoder) =
             match descriptor.strip_prefix(orders).unwrap_or(descriptor) {
-                "f2" => (2, |bits| Ok(half::f16::from_bits(bits as u16).to_f64())),
-                "f4" => (4, |bits| Ok(f32::from_bits(bits as u32).into())),
-                "f8" => (8, |bits| Ok(f64::from_bits(bits))),
-                "i1" => (1, |bits| Ok(f64::from(bits as i8))),
-                "i2" => (2, |bits| Ok(f64::from(bits as i16))),
-                "i4" => (4, |bits| Ok(f64::from(bits as i32))),
-                "i8" => (8, |bits| checked_value((bits as i64).into())),
-                "u1" => (1, |bits| Ok(bits as f64)),
-                "u2" => (2, |bits| Ok(bits as f64)),
-                "u4" => (4, |bits| Ok(bits as f64)),
-                "u8" => (8, |bits| checked_value(bits.into())),
+                "f2" => (2, decode_half),
+                "f4" => (4, decode::<f32>),
+                "f8" => (8, decode::<f64>),
+                "i1" => (1, decode::<i8>),
+                "i2" => (2, decode::<i16>),
+                "i4" => (4, decode::<i32>),
+                "i8" => (8, decode_checked::<i64>),
+                "u1" => (1, decode::<u8>),
+                "u2" => (2, decode::<u16>),
+                "u4" => (4, decode::<u32>),
+                "u8" => (8, decode_checked::<u64>),
                 _ => return None,
             };
+        // "=" is the native order of the writing machine, little-endian almost everywhere.
+        let swap_bytes = descriptor.starts_with('>') == cfg!(target_endian = "little");
         Some(Self {
             size,
-            // "=" is the native order of the writing machine, little-endian almost everywhere.
-            big_endian: descriptor.starts_with('>'),
-            value,
-        })
-    }
-
-    /// Returns the number in [`NumberType::size`] bytes, or an integer that `f64` cannot represent
-    /// as an error.
-    fn decode(self, bytes: &[u8]) -> Result<f64, i128> {
-        let mut word = [0; 8];
-        (self.value)(if self.big_endian {
-            word[8 - self.size..].copy_from_slice(bytes);
-            u64::from_be_bytes(word)
-        } else {
-            word[..self.size].copy_from_slice(bytes);
-            u64::from_le_bytes(word)
+            swap_bytes,
+            decode,
         })
     }
 }
 
-fn checked_value(integer: i128) -> Result<f64, i128> {
-    if integer.unsigned_abs() > 1 << f64::MANTISSA_DIGITS {
-        return Err(integer);
+/// Numbers of a block in native byte order.
+fn numbers<T: Pod>(block: &[u8]) -> impl Iterator<Item = T> {
+    block
+        .chunks_exact(size_of::<T>())
+        .map(bytemuck::pod_read_unaligned)
+}
+
+/// Decodes numbers that `f64` can represent.
+fn decode<T: Pod + Into<f64>>(block: &[u8], values: &mut Vec<f64>) -> Result<(), i128> {
+    values.extend(numbers::<T>(block).map(T::into));
+    Ok(())
+}
+
+fn decode_half(block: &[u8], values: &mut Vec<f64>) -> Result<(), i128> {
+    values.extend(numbers(block).map(|bits| half::f16::from_bits(bits).to_f64()));
+    Ok(())
+}
+
+/// Decodes integers whose absolute value must not exceed 2⁵³.
+fn decode_checked<T: Pod + Into<i128>>(block: &[u8], values: &mut Vec<f64>) -> Result<(), i128> {
+    for integer in numbers::<T>(block).map(T::into) {
+        if integer.unsigned_abs() > 1 << f64::MANTISSA_DIGITS {
+            return Err(integer);
+        }
+        values.push(integer as f64);
     }
-    Ok(integer as f64)
+    Ok(())
 }
 
 /// Error reading a `.npy` file.

@@ -26,17 +26,29 @@ impl Classes {
     /// votes: by value if all are integers ("7" and "-12", but not "07"), otherwise by code point.
     #[must_use]
     pub fn new<S: AsRef<str>>(items: impl IntoIterator<Item = S>) -> Self {
-        let items: Vec<S> = items.into_iter().collect();
-        let mut codes: FxHashMap<&str, u32> =
-            items.iter().map(|class| (class.as_ref(), 0)).collect();
-        let mut names: Vec<&str> = codes.keys().copied().collect();
-        let are_integers = names.iter().all(|name| parse_integer(name).is_some());
-        let value = |name| are_integers.then(|| parse_integer(name)).flatten();
-        names.sort_by_cached_key(|name| (value(name), *name));
-        codes.extend(names.iter().copied().zip(0..));
+        // Numbered by first occurrence, then renumbered in order.
+        let mut numbers: FxHashMap<String, u32> = FxHashMap::default();
+        let mut number = |class: S| {
+            let (class, next) = (class.as_ref(), numbers.len() as u32);
+            let known = numbers.get(class).copied();
+            known.unwrap_or_else(|| *numbers.entry(class.to_owned()).or_insert(next))
+        };
+        let mut codes: Vec<u32> = items.into_iter().map(&mut number).collect();
+        let are_integers = numbers.keys().all(|name| parse_integer(name).is_some());
+        let value = |name: &str| are_integers.then(|| parse_integer(name)).flatten();
+        let classes = numbers.into_iter();
+        let mut classes: Vec<_> = classes.map(|(name, n)| (value(&name), name, n)).collect();
+        classes.sort_unstable();
+        let mut code_by_number = vec![0; classes.len()];
+        for (code, &(_, _, number)) in (0..).zip(&classes) {
+            code_by_number[number as usize] = code;
+        }
+        for code in &mut codes {
+            *code = code_by_number[*code as usize];
+        }
         Self {
-            names: names.iter().map(|&name| name.to_owned()).collect(),
-            codes: items.iter().map(|class| codes[class.as_ref()]).collect(),
+            names: classes.into_iter().map(|(_, name, _)| name).collect(),
+            codes,
         }
     }
 

@@ -9,12 +9,13 @@ use super::{NearestK, Neighbor, SearchParams};
 const TEST_ROWS: usize = 64;
 const TRAIN_ROWS: usize = 256;
 
-/// Returns the nearest rows of matrices in row-major order.
+/// Returns the nearest rows of matrices in row-major order. `distance` is that of the metric.
 pub(super) fn nearest(
     train: &[f64],
     test: &[f64],
     dim: usize,
-    SearchParams { k, metric, folds }: SearchParams<'_>,
+    SearchParams { k, folds, .. }: SearchParams<'_>,
+    distance: impl Fn(f64, f64, f64) -> f64 + Sync,
 ) -> Vec<Vec<Neighbor>> {
     let (train_squares, test_squares) = (squared_lengths(train, dim), squared_lengths(test, dim));
     let test_blocks = test.par_chunks(TEST_ROWS * dim).enumerate();
@@ -36,7 +37,7 @@ pub(super) fn nearest(
                 let fold = folds.map(|folds| folds.train[train_row]);
                 let pairs = products.iter().zip(&test_squares[first..]).zip(&mut best);
                 for (row, ((&product, &test_square), best)) in pairs.enumerate() {
-                    let distance = metric.distance(product, test_square, train_square);
+                    let distance = distance(product, test_square, train_square);
                     if distance < best.worst
                         && folds.is_none_or(|folds| Some(folds.test[first + row]) != fold)
                     {

@@ -102,7 +102,15 @@ pub(crate) fn nearest(
             let test = test
                 .as_ref()
                 .map_or(train, |test| test.as_slice().unwrap_or_default());
-            dense::nearest(train, test, dim, params)
+            // Compiled per metric: in few dimensions, a branch per pair takes time.
+            match metric {
+                DistanceMetric::Cosine => dense::nearest(train, test, dim, params, |p, a, b| {
+                    DistanceMetric::Cosine.distance(p, a, b)
+                }),
+                DistanceMetric::Euclidean => dense::nearest(train, test, dim, params, |p, a, b| {
+                    DistanceMetric::Euclidean.distance(p, a, b)
+                }),
+            }
         }
         MatrixView::Sparse(train) => {
             let mut train = Cow::Borrowed(train);

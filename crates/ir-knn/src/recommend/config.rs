@@ -6,6 +6,16 @@ use super::TrainingQueryKnnError;
 use crate::neighbors::DistanceMetric;
 
 /// Configuration of a [`TrainingQueryKnn`](crate::TrainingQueryKnn).
+///
+/// ```
+/// use ir_knn::{DistanceMetric, NeighborAggregation, TrainingQueryKnnConfig};
+/// let config = TrainingQueryKnnConfig::default()
+///     .with_aggregation(NeighborAggregation::WeightedVote { neighbors: 10 })
+///     .with_metric(DistanceMetric::Euclidean);
+/// let text = serde_json::to_string(&config)?;
+/// assert_eq!(serde_json::from_str::<TrainingQueryKnnConfig>(&text)?, config);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]

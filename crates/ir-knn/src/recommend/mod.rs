@@ -134,7 +134,7 @@ struct TrainingQueries {
     /// Relevant documents of each query, without repetitions.
     relevant: Vec<Vec<DocNum>>,
     /// Documents with training queries, ascending, and the indices of these queries, ascending.
-    documents: BTreeMap<DocNum, Vec<u32>>,
+    documents: Vec<(DocNum, Vec<u32>)>,
     without_relevant: usize,
     unknown_documents: Vec<(String, String)>,
 }
@@ -148,6 +148,7 @@ impl TrainingQueries {
         config.validate()?;
         let total = queries.len();
         let mut training = Self::default();
+        let mut documents: BTreeMap<DocNum, Vec<u32>> = BTreeMap::new();
         for query in queries {
             if query.relevant.is_empty() {
                 if config.without_relevant == MissingRelevantPolicy::Reject {
@@ -178,7 +179,7 @@ impl TrainingQueries {
             }
             let row = training.queries.len() as u32;
             for &doc in &docs {
-                training.documents.entry(doc).or_default().push(row);
+                documents.entry(doc).or_default().push(row);
             }
             training.relevant.push(docs);
             training.queries.push(query);
@@ -186,6 +187,7 @@ impl TrainingQueries {
         if training.queries.is_empty() {
             return Err(TrainingQueryKnnError::Empty { found: total });
         }
+        training.documents = documents.into_iter().collect();
         Ok(training)
     }
 

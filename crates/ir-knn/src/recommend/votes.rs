@@ -92,8 +92,8 @@ impl Voting<'_> {
     fn allowed_documents(&self) -> impl Iterator<Item = (DocNum, &[u32])> {
         let documents = self.training.documents.iter();
         documents
-            .filter(|(doc, _)| self.search.allows(**doc))
-            .map(|(&doc, rows)| (doc, rows.as_slice()))
+            .filter(|(doc, _)| self.search.allows(*doc))
+            .map(|(doc, rows)| (*doc, rows.as_slice()))
     }
 
     /// Allowed documents that are relevant to a training query.

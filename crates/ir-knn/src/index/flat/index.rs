@@ -153,6 +153,18 @@ impl FlatIndex {
     /// since every such row is scored from its f32 values. [`FlatIndex::save`] saves the codes too.
     ///
     /// Vectors of more than 65,536 dimensions get no codes.
+    ///
+    /// ```
+    /// # use ir_core::{Retriever, Search};
+    /// # use ir_knn::{FlatIndex, VectorSimilarity};
+    /// # let ids = ["a", "b"].into_iter().collect();
+    /// # let vectors = ndarray::array![[1.0, 2.0], [3.0, 4.0]];
+    /// # let index = FlatIndex::new(ids, vectors, VectorSimilarity::InnerProduct)?;
+    /// let coded = index.clone().with_codes();
+    /// let search = Search::top(1);
+    /// assert_eq!(coded.search(&[1.0, 1.0], &search)?, index.search(&[1.0, 1.0], &search)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn with_codes(self) -> Self {
         let inner = &*self.inner;

@@ -29,7 +29,6 @@ type ReverseLink = (usize, u32, u32);
 #[derive(Default)]
 struct BuildScratch {
     search: SearchScratch,
-    query: GraphQuery,
     other: GraphQuery,
     candidates: Vec<BeamCandidate>,
 }
@@ -123,13 +122,13 @@ impl GraphBuilder<'_> {
         scratch: &mut BuildScratch,
     ) -> Vec<Vec<u32>> {
         let top = self.layout.top_layer(node);
-        let (query, buffers) = (&mut scratch.query, &mut scratch.search);
-        self.vectors.set_query_to_node(node, query);
-        search.descend(query, top, buffers);
+        let buffers = &mut scratch.search;
+        self.vectors.set_query_to_node(node, &mut buffers.query);
+        search.descend(top, buffers);
         let mut layers = vec![Vec::new(); top + 1];
         for layer in (0..=top).rev() {
             buffers.beam.widen(self.ef_construction);
-            search.search_layer(query, layer, buffers);
+            search.search_layer(layer, buffers);
             let candidates = buffers.beam.candidates();
             let max = self.layout.m;
             layers[layer] = self.select_neighbors(node, candidates, max, &mut scratch.other);
@@ -151,7 +150,7 @@ impl GraphBuilder<'_> {
         if neighbors.len() <= max {
             return neighbors;
         }
-        let (query, candidates) = (&mut scratch.query, &mut scratch.candidates);
+        let (query, candidates) = (&mut scratch.search.query, &mut scratch.candidates);
         self.vectors.set_query_to_node(node, query);
         let proximities = self.vectors.proximities(query, &neighbors);
         candidates.clear();
@@ -195,18 +194,17 @@ impl GraphBuilder<'_> {
     fn connect(&self, links: &mut [u32]) {
         let count = self.layout.sizes[0];
         let mut reached = vec![false; count];
-        let mut scratch = BuildScratch::default();
+        let mut buffers = SearchScratch::default();
         self.mark_reachable(links, 0, &mut reached);
         for node in 0..count as u32 {
             if reached[node as usize] {
                 continue;
             }
             let search = self.graph_search(links, count);
-            let (query, buffers) = (&mut scratch.query, &mut scratch.search);
-            self.vectors.set_query_to_node(node, query);
-            search.descend(query, 0, buffers);
+            self.vectors.set_query_to_node(node, &mut buffers.query);
+            search.descend(0, &mut buffers);
             buffers.beam.widen(self.ef_construction);
-            search.search_layer(query, 0, buffers);
+            search.search_layer(0, &mut buffers);
             let nearest = buffers.beam.candidates().iter().map(|one| one.node());
             // Any other node if no candidate has a free link.
             let from = nearest

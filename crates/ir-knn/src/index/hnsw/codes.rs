@@ -208,8 +208,8 @@ impl<'a> NodeCodes<'a> {
         )
     }
 
-    /// Quantizes a validated query.
-    pub(super) fn query(self, vector: &[f32]) -> GraphQuery {
+    /// Quantizes a validated query and reuses the buffers of another.
+    pub(super) fn set_query(self, vector: &[f32], query: &mut GraphQuery) {
         let subtract_centroid = self.similarity != VectorSimilarity::InnerProduct;
         let mut codes = vec![0; self.centroid.len()];
         let mut encoder = NodeEncoder::new(self.cpu, self.similarity, self.centroid);
@@ -219,20 +219,18 @@ impl<'a> NodeCodes<'a> {
         } else {
             0.0
         };
-        let mut query = GraphQuery::default();
-        self.set_query(&codes, bias, &mut query);
-        query
+        self.set_codes(&codes, bias, query);
     }
 
     /// Replaces the query by a node's codes.
     pub(super) fn set_query_to_node(self, node: u32, query: &mut GraphQuery) {
         let codes = &self.record(node)[..self.centroid.len()];
         let (scale, _) = self.stats(node);
-        self.set_query(codes, bias_factor(f64::from(scale)), query);
+        self.set_codes(codes, bias_factor(f64::from(scale)), query);
     }
 
     /// Replaces the query by codes to which 128 is added, and reuses its buffers.
-    fn set_query(self, codes: &[u8], bias: f32, query: &mut GraphQuery) {
+    fn set_codes(self, codes: &[u8], bias: f32, query: &mut GraphQuery) {
         query.codes.clear();
         query
             .codes

@@ -60,15 +60,11 @@ impl<'a> ExactVectors<'a> {
 }
 
 impl NodeVectors<'_> {
-    /// Prepares a validated query.
-    pub(super) fn query(self, vector: &[f32]) -> GraphQuery {
+    /// Prepares a validated query and reuses the buffers of another.
+    pub(super) fn set_query(self, vector: &[f32], query: &mut GraphQuery) {
         match self {
-            Self::Coded(codes) => codes.query(vector),
-            Self::Exact(vectors) => {
-                let mut query = GraphQuery::default();
-                query.wide.set(vectors.flat.cpu(), vector);
-                query
-            }
+            Self::Coded(codes) => codes.set_query(vector, query),
+            Self::Exact(vectors) => query.wide.set(vectors.flat.cpu(), vector),
         }
     }
 

@@ -197,11 +197,15 @@ impl HnswIndex {
     }
 
     /// Opens a saved index by mapping it into memory, without copying vectors or graph. Verifies
-    /// all checksums; [`HnswIndex::open_with`] can skip those of large sections.
-    /// The file must not be modified in place while it is open.
+    /// all checksums, the sizes of all sections, the parameters of the graph, and that every
+    /// document has one node; [`HnswIndex::open_with`] can skip the checksums of large sections.
+    ///
+    /// The file must not be modified in place while it is open. Saving an index to the same path is
+    /// safe: it replaces the file.
     ///
     /// # Errors
-    /// If the file cannot be read, is of another format or version, or is damaged.
+    /// If the file cannot be read, is of another format or version, or is damaged: a checksum
+    /// differs, or a section is missing or does not fit the others.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenIndexError> {
         Self::open_with(path, Verify::AllSections)
     }

@@ -12,6 +12,7 @@ pub(super) const MAX_NODES: usize = 1 << 31;
 /// Reusable buffers of a search.
 #[derive(Debug, Default)]
 pub(super) struct SearchScratch {
+    pub(super) query: GraphQuery,
     pub(super) beam: Beam,
     /// A node whose stamp equals `stamp` has been visited.
     stamps: Vec<u8>,
@@ -55,23 +56,18 @@ pub(super) struct GraphSearch<'a> {
 
 impl GraphSearch<'_> {
     /// Descends greedily from the top layer through the layers above `layer`, and leaves the
-    /// nearest node found in the beam. The graph has at least one node.
-    pub(super) fn descend(self, query: &mut GraphQuery, layer: usize, scratch: &mut SearchScratch) {
+    /// node found nearest to the query in the beam. The graph has at least one node.
+    pub(super) fn descend(self, layer: usize, scratch: &mut SearchScratch) {
         scratch.beam.clear(1);
-        let entry = BeamCandidate::new(self.vectors.proximity(query, 0), 0);
-        scratch.beam.push(entry);
+        let proximity = self.vectors.proximity(&mut scratch.query, 0);
+        scratch.beam.push(BeamCandidate::new(proximity, 0));
         for above in (layer + 1..self.graph.layout.sizes.len()).rev() {
-            self.search_layer(query, above, scratch);
+            self.search_layer(above, scratch);
         }
     }
 
     /// Fills the beam with the nodes of a layer nearest to the query, starting from its candidates.
-    pub(super) fn search_layer(
-        self,
-        query: &mut GraphQuery,
-        layer: usize,
-        scratch: &mut SearchScratch,
-    ) {
+    pub(super) fn search_layer(self, layer: usize, scratch: &mut SearchScratch) {
         scratch.begin(self.count);
         scratch.beam.reset_expanded();
         for at in 0..scratch.beam.candidates().len() {
@@ -91,8 +87,9 @@ impl GraphSearch<'_> {
             if let Some(next) = scratch.beam.peek() {
                 prefetch(bytemuck::cast_slice(self.graph.links(layer, next)));
             }
-            let proximities = self.vectors.proximities(query, &scratch.nodes);
-            for (&node, &proximity) in scratch.nodes.iter().zip(proximities) {
+            let nodes = &scratch.nodes;
+            let proximities = self.vectors.proximities(&mut scratch.query, nodes);
+            for (&node, &proximity) in nodes.iter().zip(proximities) {
                 scratch.beam.push(BeamCandidate::new(proximity, node));
             }
         }

@@ -95,10 +95,10 @@ impl HnswSearcher {
         let flat = &inner.flat;
         let wide = WideQuery::new(flat.cpu(), query);
         inner.with_scratch(|scratch| {
-            let mut graph_query = graph.vectors.query(query);
-            graph.descend(&mut graph_query, 0, scratch);
+            graph.vectors.set_query(query, &mut scratch.query);
+            graph.descend(0, scratch);
             scratch.beam.widen(width);
-            graph.search_layer(&mut graph_query, 0, scratch);
+            graph.search_layer(0, scratch);
             let mut best = TopK::new(search.k());
             let candidates = scratch.beam.candidates();
             for (at, candidate) in candidates.iter().enumerate() {

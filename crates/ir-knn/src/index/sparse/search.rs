@@ -145,11 +145,13 @@ impl SparseIndexData {
             }
         }
         let mut best = TopK::new(search.k());
+        let rows = self.rows.view();
         for doc in allowed() {
             let (_, high) = bounds(doc);
             if worst.is_none_or(|worst| high >= worst) {
-                let product = products[doc.index()];
-                best.push(doc, self.score(query, query_norm, doc, product));
+                let (row, product) = (rows.row(doc.index()), products[doc.index()]);
+                let norm = self.squared_norms[doc.index()];
+                best.push(doc, self.score(query, query_norm, row, norm, product));
             }
         }
         best.finish()
@@ -173,21 +175,20 @@ impl SparseIndexData {
         ((score - margin) as f32, (score + margin) as f32)
     }
 
+    /// Score of a row. `query_norm` and `norm` are squared norms.
     fn score(
         &self,
         query: SparseVectorView<'_>,
         query_norm: f64,
-        doc: DocNum,
+        row: SparseVectorView<'_>,
+        norm: f64,
         product: f64,
     ) -> f32 {
-        let row = self.rows.view().row(doc.index());
         let disjoint = product.to_bits() == NO_PRODUCTS.to_bits();
         let score = match self.similarity {
             VectorSimilarity::InnerProduct | VectorSimilarity::Cosine if disjoint => 0.0,
             VectorSimilarity::InnerProduct => dot(query, row),
-            VectorSimilarity::Cosine => {
-                dot(query, row) / (query_norm.sqrt() * self.squared_norms[doc.index()].sqrt())
-            }
+            VectorSimilarity::Cosine => dot(query, row) / (query_norm.sqrt() * norm.sqrt()),
             VectorSimilarity::Euclidean => 0.0 - squared_distance(query, row),
         };
         score as f32

@@ -17,6 +17,16 @@ use super::TfidfFitError;
 /// | `min_df`, `max_df` | the same: a count or a fraction |
 /// | `min_n`, `max_n` | `ngram_range` |
 /// | `stop_words`, `vocabulary`, `max_features` | the same |
+///
+/// ```
+/// use ir_knn::{DocFrequency, TfWeighting, TfidfConfig};
+/// let config = TfidfConfig::default()
+///     .with_tf(TfWeighting::Sublinear)
+///     .with_min_df(DocFrequency::Count(2));
+/// let text = serde_json::to_string(&config)?;
+/// assert_eq!(serde_json::from_str::<TfidfConfig>(&text)?, config);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]

@@ -89,7 +89,7 @@ pub(super) fn count_chunks<T: Sync, C: Send>(
 }
 
 /// Vocabulary: terms numbered from 0 in order of insertion.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Vocabulary {
     /// Concatenation of all terms.
     text: String,

@@ -59,7 +59,7 @@ pub(super) fn fit<A: Analyzer, T: AsRef<str> + Sync>(
         analyzer,
         config: config.clone(),
         texts: texts.len(),
-        terms,
+        terms: terms.into(),
         idf,
     };
     Ok((fitted, chunks))

@@ -5,6 +5,8 @@ mod counts;
 mod error;
 mod fit;
 
+use std::sync::Arc;
+
 use ir_core::{Analyzer, EncodeError, Encoder, Side};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -46,7 +48,8 @@ pub struct TfidfVectorizer<A = WordAnalyzer> {
     analyzer: A,
     config: TfidfConfig,
     texts: usize,
-    terms: Vocabulary,
+    #[serde(serialize_with = "Vocabulary::serialize")]
+    terms: Arc<Vocabulary>,
     idf: Vec<f64>,
 }
 
@@ -85,7 +88,7 @@ impl<A> TryFrom<SavedTfidf<A>> for TfidfVectorizer<A> {
             analyzer: saved.analyzer,
             config: saved.config,
             texts: saved.texts,
-            terms,
+            terms: terms.into(),
             idf: saved.idf,
         })
     }
