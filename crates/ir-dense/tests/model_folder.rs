@@ -158,6 +158,32 @@ fn rejects_missing_tensors_and_wrong_shapes() {
     }
 }
 
+/// Without the data of a tensor: a wrong shape is found before the data is read.
+#[test]
+fn rejects_wrong_shapes_before_reading_data() {
+    let copy = copy_of("bert-pytorch");
+    let path = copy.path().join("pytorch_model.bin");
+    let mut bytes = fs::read(&path).unwrap();
+    let name = b"pytorch_model/data/0";
+    let found = bytes.windows(name.len()).enumerate();
+    let found: Vec<usize> = found.filter(|(_, w)| w == name).map(|(at, _)| at).collect();
+    // Local header and central directory.
+    assert_eq!(found.len(), 2);
+    for at in found {
+        bytes[at + name.len() - 1] = b'x';
+    }
+    fs::write(&path, bytes).unwrap();
+    let unread = error(copy.path());
+    assert!(matches!(unread, ModelError::Weights { .. }), "{unread:?}");
+    let sizes = ["\"vocab_size\": 67", "\"vocab_size\": 68"];
+    replace(copy.path(), "config.json", sizes[0], sizes[1]);
+    let shape = error(copy.path());
+    assert!(
+        matches!(&shape, ModelError::Setting { field, .. } if field.starts_with("shape of ")),
+        "{shape:?}"
+    );
+}
+
 #[test]
 fn rejects_weights_that_are_not_finite() {
     for value in [f32::NAN, f32::INFINITY] {

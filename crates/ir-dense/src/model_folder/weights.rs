@@ -40,14 +40,6 @@ enum WeightFormat {
     Pytorch(PytorchReader),
 }
 
-/// Tensor as stored in a file.
-struct StoredTensor<'a> {
-    /// Element type in lower case, such as `bf16`.
-    element: String,
-    shape: Vec<usize>,
-    bytes: Cow<'a, [u8]>,
-}
-
 impl WeightFile {
     /// Opens `model.safetensors`, or else `pytorch_model.bin`.
     pub(crate) fn open(folder: &Path) -> Result<Self, ModelError> {
@@ -134,39 +126,43 @@ impl WeightFile {
 
     /// Returns the bytes of a tensor as stored in the file.
     pub(crate) fn raw(&self, name: &str) -> Result<Cow<'_, [u8]>, ModelError> {
-        Ok(self.find(name)?.bytes)
-    }
-
-    fn find(&self, name: &str) -> Result<StoredTensor<'_>, ModelError> {
-        let missing = || ModelError::Tensor {
-            path: self.path.clone(),
-            tensor: name.into(),
-        };
         match &self.format {
             WeightFormat::SafeTensors {
                 bytes,
                 start,
                 header,
             } => {
-                let info = header.info(name).ok_or_else(missing)?;
+                let info = header.info(name).ok_or_else(|| self.missing(name))?;
                 let (from, to) = info.data_offsets;
-                let range = start + from..start + to;
-                let data = bytes.get(range).ok_or_else(missing)?;
-                Ok(StoredTensor {
-                    element: format!("{:?}", info.dtype).to_lowercase(),
-                    shape: info.shape.clone(),
-                    bytes: data.into(),
-                })
+                let data = bytes.get(start + from..start + to);
+                Ok(data.ok_or_else(|| self.missing(name))?.into())
             }
             WeightFormat::Pytorch(reader) => {
-                let tensor = reader.get(name).ok_or_else(missing)?;
+                let tensor = reader.get(name).ok_or_else(|| self.missing(name))?;
                 let data = tensor.read().map_err(|error| invalid(&self.path, error))?;
-                Ok(StoredTensor {
-                    element: format!("{:?}", tensor.dtype()).to_lowercase(),
-                    shape: tensor.shape().into(),
-                    bytes: data.into(),
-                })
+                Ok(data.into())
             }
+        }
+    }
+
+    /// Returns the element type of a tensor in lower case, such as `bf16`, and its shape.
+    fn info(&self, name: &str) -> Result<(String, &[usize]), ModelError> {
+        let info = match &self.format {
+            WeightFormat::SafeTensors { header, .. } => header
+                .info(name)
+                .map(|info| (format!("{:?}", info.dtype), &info.shape[..])),
+            WeightFormat::Pytorch(reader) => reader
+                .get(name)
+                .map(|tensor| (format!("{:?}", tensor.dtype()), tensor.shape())),
+        };
+        let (element, shape) = info.ok_or_else(|| self.missing(name))?;
+        Ok((element.to_lowercase(), shape))
+    }
+
+    fn missing(&self, name: &str) -> ModelError {
+        ModelError::Tensor {
+            path: self.path.clone(),
+            tensor: name.into(),
         }
     }
 }
@@ -180,27 +176,25 @@ impl TensorSource for WeightFile {
     }
 
     fn take(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
-        let StoredTensor {
-            element,
-            shape: found,
-            bytes,
-        } = self.find(name)?;
+        // Invalid tensors are rejected before their elements are read.
+        let (element, found) = self.info(name)?;
         if found != shape {
             let (field, found) = (format!("shape of {name}"), format!("{found:?}"));
             let expected = format!("{shape:?} as in the configuration");
             return Err(ModelError::setting(&self.path, field, expected, found));
         }
-        let values = match &*element {
-            "f64" => floats(&bytes, |b| f64::from_le_bytes(b) as f32),
-            "f32" => floats(&bytes, f32::from_le_bytes),
-            "f16" => floats(&bytes, |b| f16::from_le_bytes(b).to_f32()),
-            "bf16" => floats(&bytes, |b| bf16::from_le_bytes(b).to_f32()),
+        let convert: fn(&[u8]) -> Vec<f32> = match &*element {
+            "f64" => |bytes| floats(bytes, |b| f64::from_le_bytes(b) as f32),
+            "f32" => |bytes| floats(bytes, f32::from_le_bytes),
+            "f16" => |bytes| floats(bytes, |b| f16::from_le_bytes(b).to_f32()),
+            "bf16" => |bytes| floats(bytes, |b| bf16::from_le_bytes(b).to_f32()),
             _ => {
                 let (field, expected) =
                     (format!("element type of {name}"), "f32, f16, bf16 or f64");
                 return Err(ModelError::setting(&self.path, field, expected, element));
             }
         };
+        let values = convert(&self.raw(name)?);
         match values.iter().position(|value| !value.is_finite()) {
             None => Ok(values),
             Some(index) => {

@@ -183,6 +183,12 @@ fn checksum(state: &str, tensors: &[NamedTensor]) -> io::Result<u32> {
     Ok(hasher.finalize())
 }
 
+/// Names of the moments of a parameter.
+fn moment_names(parameter: &str) -> [String; 2] {
+    ["mean", "square"].map(|moment| format!("{parameter}.{moment}"))
+}
+
+/// Tensors of a checkpoint: of each parameter the moments, if any, and then the weights.
 fn tensors(towers: &[Tower], optimizers: Option<&[AdamWState]>) -> Vec<NamedTensor> {
     let mut tensors = Vec::new();
     for (number, tower) in towers.iter().enumerate() {
@@ -190,8 +196,8 @@ fn tensors(towers: &[Tower], optimizers: Option<&[AdamWState]>) -> Vec<NamedTens
             let name = format!("{number}.{}", parameter.name);
             if let Some(optimizers) = optimizers {
                 let moments = optimizers[number].moments(&parameter);
-                for (moment, values) in ["mean", "square"].into_iter().zip(moments) {
-                    let (name, shape) = (format!("{name}.{moment}"), parameter.shape.clone());
+                for (name, values) in moment_names(&name).into_iter().zip(moments) {
+                    let shape = parameter.shape.clone();
                     tensors.push(NamedTensor {
                         name,
                         shape,
@@ -280,9 +286,16 @@ fn load_tensors(
     let expected = expected.ok_or_else(|| no_checkpoint(path, None))?;
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(weights.metadata("state").unwrap_or_default().as_bytes());
-    for tensor in tensors(towers, optimizers.as_deref()) {
-        hasher.update(tensor.name.as_bytes());
-        hasher.update(&weights.raw(&tensor.name).map_err(invalid)?);
+    // In the order of `tensors`, without zero moments.
+    for (number, tower) in towers.iter().enumerate() {
+        for parameter in tower.model.parameters() {
+            let name = format!("{number}.{}", parameter.name);
+            let moments = optimizers.as_ref().map(|_| moment_names(&name));
+            for name in moments.into_iter().flatten().chain([name]) {
+                hasher.update(name.as_bytes());
+                hasher.update(&weights.raw(&name).map_err(invalid)?);
+            }
+        }
     }
     let found = hasher.finalize();
     if found != expected {
@@ -305,10 +318,8 @@ fn load_tensors(
             };
             let values = take(&name)?;
             if let Some(optimizers) = &mut optimizers {
-                let moments = [
-                    take(&format!("{name}.mean"))?,
-                    take(&format!("{name}.square"))?,
-                ];
+                let [mean, square] = moment_names(&name);
+                let moments = [take(&mean)?, take(&square)?];
                 optimizers[number].0.insert(parameter.name.clone(), moments);
             }
             loaded.insert(parameter.name, values);
