@@ -109,13 +109,13 @@ impl RandomModel {
     ///
     /// The WordPiece vocabulary is trained by byte-pair encoding (Sennrich et al. 2016) of pairs
     /// that occur at least twice, over the 1,000 most frequent characters, with the trainer of
-    /// Hugging Face's tokenizers, which counts up to 2³¹ − 1. Weights are normally distributed with
-    /// standard deviation 0.02, biases are 0, layer normalization scales are 1.
+    /// Hugging Face's tokenizers. Weights are normally distributed with standard deviation 0.02,
+    /// biases are 0, layer normalization scales are 1.
     ///
     /// # Errors
-    /// If a value is out of range, the texts have no words or more characters than `vocab_size`, or
-    /// the folder exists and is not empty or cannot be written. After an error the folder does not
-    /// exist.
+    /// If a value is out of range, the texts have no words, more characters than `vocab_size` or
+    /// a pair of adjacent characters more than 2³¹ − 1 times, or the folder exists and is not empty
+    /// or cannot be written. After an error the folder does not exist.
     pub fn create(&self, folder: impl AsRef<Path>, texts: &[&str]) -> Result<(), CreateModelError> {
         self.validate()?;
         let vocabulary = self.train_vocabulary(texts)?;
@@ -266,6 +266,13 @@ pub enum CreateModelError {
     /// The texts have no words to train a vocabulary on.
     #[error("expected texts with words, found none")]
     NoWords,
+    /// A pair of adjacent characters is too frequent for the vocabulary trainer, which counts up to
+    /// 2³¹ − 1.
+    #[error(
+        "the pair {pair:?} occurs {found} times, expected at most {}",
+        i32::MAX
+    )]
+    PairFrequency { pair: String, found: u64 },
     /// The folder cannot be written.
     #[error(transparent)]
     Model(#[from] ModelError),

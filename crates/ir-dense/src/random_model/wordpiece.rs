@@ -22,7 +22,8 @@ const MIN_FREQUENCY: u64 = 2;
 /// that the result depends on the words alone.
 ///
 /// # Errors
-/// If the special tokens and characters exceed `size`.
+/// If the special tokens and characters exceed `size`, or a pair of adjacent characters has a
+/// frequency above 2³¹ − 1.
 ///
 /// # Source
 /// Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units", ACL 2016; with
@@ -55,6 +56,11 @@ pub(super) fn train(
             expected: "room for the special tokens and the characters of the texts",
             found: format!("{size}, and these alone are {min}"),
         });
+    }
+    // The trainer counts pairs in i32. A pair of longer tokens is not more frequent than the
+    // characters where they meet.
+    if let Some((pair, found)) = pair_counts(words.clone()).find(|(_, n)| *n > i32::MAX as u64) {
+        return Err(CreateModelError::PairFrequency { pair, found });
     }
     // The trainer allocates this many tokens; a merge removes at least one character.
     let max = min + words.clone().map(|(word, _)| word.len()).sum::<usize>();
@@ -95,9 +101,29 @@ fn alphabet(words: &BTreeMap<String, u64>) -> BTreeSet<char> {
     order.into_iter().map(|(_, c)| c).collect()
 }
 
+/// Frequencies of pairs of adjacent characters, separately at the start of and inside words.
+fn pair_counts<'a>(
+    words: impl Iterator<Item = (&'a String, &'a u64)>,
+) -> impl Iterator<Item = (String, u64)> {
+    let mut counts: BTreeMap<(bool, char, char), u64> = BTreeMap::new();
+    for (word, count) in words {
+        let pairs = word.chars().zip(word.chars().skip(1));
+        for (position, (a, b)) in pairs.enumerate() {
+            *counts.entry((position > 0, a, b)).or_default() += count;
+        }
+    }
+    let name = |((is_inner, a, b), count)| match is_inner {
+        false => (format!("{a} ##{b}"), count),
+        true => (format!("##{a} ##{b}"), count),
+    };
+    counts.into_iter().map(name)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
+
+    use ir_core::SplitMix64;
 
     use super::*;
 
@@ -171,6 +197,7 @@ mod tests {
             &*text,
             &text.to_lowercase(),
             "aaa aaaa aa ab aba abab ababab bbbb abcabc bcabc cabcab xyz",
+            "aaaa aaab baaa aaaaa aaaaaaa banana banana anana nanan ananana bananana",
             "a",
         ] {
             let words = words(text);
@@ -187,6 +214,46 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn equals_reference_implementation_for_repeated_letters() {
+        for seed in 0..500 {
+            let mut random = SplitMix64::new(seed, 0);
+            let letters = ["a", "ab", "abn"][random.below(3)].as_bytes();
+            let mut words = BTreeMap::new();
+            for _ in 0..=random.below(8) {
+                let letters = (0..=random.below(14)).map(|_| letters[random.below(letters.len())]);
+                let word = letters.map(char::from).collect();
+                words.insert(word, 1 + random.below(5) as u64);
+            }
+            for size in [12, 100] {
+                let found = train(&words, &SPECIAL, size).unwrap();
+                assert_eq!(found, reference(&words, size), "{words:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn rejects_pairs_that_the_trainer_cannot_count() {
+        let max = i32::MAX as u64;
+        let train = |words: &[(&str, u64)]| {
+            let words = words.iter().map(|&(word, n)| (word.to_owned(), n));
+            train(&words.collect(), &[], 100)
+        };
+        // "b" has no pair; "a" and "##a" are different tokens.
+        let tokens = train(&[("aa", max), ("baa", max - 1), ("b", 10 * max)]).unwrap();
+        assert_eq!(tokens, ["a", "b", "##a", "aa", "ba", "baa"]);
+        let error = |words: &[(&str, u64)]| train(words).unwrap_err().to_string();
+        assert_eq!(
+            error(&[("aa", max), ("aab", 1)]),
+            "the pair \"a ##a\" occurs 2147483648 times, expected at most 2147483647"
+        );
+        // Every occurrence in a word counts.
+        assert_eq!(
+            error(&[("baaa", 1 << 30)]),
+            "the pair \"##a ##a\" occurs 2147483648 times, expected at most 2147483647"
+        );
     }
 
     #[test]
