@@ -23,7 +23,27 @@ pub use connection::Hub;
 pub use error::HubError;
 
 /// Cache of the Hugging Face hub, in the layout of Python's `huggingface_hub`. Only
-/// `ModelCache::fetch`, which needs the feature `hub`, downloads. [`KnownModel`] has an example.
+/// `ModelCache::fetch`, which needs the feature `hub`, downloads.
+///
+/// ```
+/// use std::fs;
+///
+/// use ir_dense::ModelCache;
+///
+/// let here = tempfile::tempdir()?;
+/// // Python's huggingface_hub or `ModelCache::fetch` writes these files.
+/// let model = here.path().join("models--intfloat--e5-small-v2");
+/// fs::create_dir_all(model.join("refs"))?;
+/// fs::create_dir_all(model.join("snapshots/ffb93f3"))?;
+/// fs::write(model.join("refs/main"), "ffb93f3")?;
+///
+/// let cache = ModelCache::new(here.path());
+/// assert_eq!(cache.names(), ["intfloat/e5-small-v2"]);
+/// let folder = cache.find("e5-small-v2").ok_or("not downloaded yet")?;
+/// assert_eq!(folder, model.join("snapshots/ffb93f3"));
+/// assert_eq!(cache.find("intfloat/e5-base-v2"), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelCache {
     folder: PathBuf,

@@ -42,6 +42,10 @@ impl ModelGradients {
         self.0.remove(name)
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Squared L2 norm of all gradients, summed in the order of the parameters of the model.
     pub(super) fn squared_norm(&self, model: &Transformer) -> f64 {
         let parameters = model.parameters().into_iter();

@@ -52,7 +52,7 @@ impl AdamWState {
         time: u64,
     ) -> Transformer {
         let power = time.min(i32::MAX as u64) as i32;
-        model.map_parameters(|parameter| {
+        let model = model.map_parameters(|parameter| {
             let Some(gradient) = gradients.take(&parameter.name) else {
                 return parameter.values;
             };
@@ -76,7 +76,9 @@ impl AdamWState {
             let (weights, moments) = update.apply(parameter.values, gradient, moments);
             self.0.insert(parameter.name, moments);
             weights
-        })
+        });
+        debug_assert!(gradients.is_empty(), "gradient without a parameter");
+        model
     }
 }
 

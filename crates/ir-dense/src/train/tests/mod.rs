@@ -82,10 +82,12 @@ fn towers(model: &str, config: &TrainingConfig) -> TrainedTowers {
 /// Gradients in the order of the parameters.
 fn values(mut gradients: ModelGradients, tower: &Tower) -> Vec<Vec<f32>> {
     let parts = tower.model.parameters().into_iter();
-    parts
+    let values = parts
         .map(|parameter| gradients.take(&parameter.name))
         .map(|part| part.map_or(Vec::new(), |part| part.try_into_vec_as().unwrap()))
-        .collect()
+        .collect();
+    assert!(gradients.is_empty(), "{gradients:?}");
+    values
 }
 
 fn largest(values: &[f32]) -> f32 {
