@@ -39,6 +39,7 @@ Convert judging lists of `ir pool` to four-column qrels with
 
 With --run, also Kendall's tau-b and AP correlation of the system rankings by
 assessor or measure (tau_ap: the first is the reference; tau_ap_b: symmetric).
+A topic without results scores 0.
 
 A table has a header and tab- or comma-separated columns; an empty cell, - or
 NA is a missing label. Integer labels are ordered numerically.";

@@ -65,7 +65,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", help_heading = QUERIES)]
     examples: Option<PathBuf>,
 
-    /// Keep the negatives that the examples already have
+    /// Keep the negatives that the examples already have, before the mined ones
     #[arg(long, requires = "examples", help_heading = QUERIES)]
     keep: bool,
 

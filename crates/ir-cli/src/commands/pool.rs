@@ -176,13 +176,15 @@ fn draw(args: &Args, console: &Console) -> Result<()> {
         .pool
         .as_deref()
         .map(|path| OutputSink::open(Some(path)));
-    if let Some(strata) = strata.transpose()? {
-        strata.write_with(|out| pool.write(out))?;
-    }
+    let strata = strata.transpose()?;
     out.write_with(|out| {
         list.iter()
             .try_for_each(|(query, doc)| writeln!(out, "{query}\t{doc}"))
-    })
+    })?;
+    match strata {
+        Some(strata) => strata.write_with(|out| pool.write(out)),
+        None => Ok(()),
+    }
 }
 
 fn merge(args: &Args, file: &str, console: &Console) -> Result<()> {

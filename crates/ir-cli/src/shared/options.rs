@@ -8,7 +8,8 @@ use ir_core::Query;
 use ir_core::trec::HeaderLine;
 use ir_data::attribute;
 
-/// Parser of an option with named values: `NAME` or `NAME|ALIAS`, help, value.
+/// Parser of an option whose values are those of a library or carry data: `NAME` or `NAME|ALIAS`,
+/// help, value. Enums of the command derive `ValueEnum`.
 pub(crate) fn choice<T: Clone + Send + Sync + 'static>(
     values: impl IntoIterator<Item = (&'static str, &'static str, T)>,
 ) -> impl TypedValueParser<Value = T> {
@@ -90,8 +91,8 @@ pub(crate) fn tag(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Parses `k1` of BM25 (≥ 0).
-pub(crate) fn k1(text: &str) -> Result<f32, String> {
+/// Parses a finite number ≥ 0.
+pub(crate) fn non_negative(text: &str) -> Result<f32, String> {
     match text.parse::<f32>() {
         Ok(number) if number >= 0.0 && number.is_finite() => Ok(number),
         _ => Err(format!("expected a number of at least 0, found {text:?}")),
@@ -115,7 +116,7 @@ pub(crate) struct Bm25Options {
     preset: Option<Bm25>,
 
     /// Term-frequency saturation of BM25. Range: ≥ 0 [default: from the preset]
-    #[arg(long, alias = "bm25.k1", value_parser = k1, allow_negative_numbers = true, value_name = "K1")]
+    #[arg(long, alias = "bm25.k1", value_parser = non_negative, allow_negative_numbers = true, value_name = "K1")]
     k1: Option<f32>,
 
     /// Length normalization of BM25. Range: 0 to 1 [default: from the preset]
@@ -206,8 +207,12 @@ mod tests {
 
     #[test]
     fn numbers_out_of_range_are_rejected() {
-        assert_eq!(k1("0.9"), Ok(0.9));
-        assert!(k1("-0.1").is_err() && k1("NaN").is_err() && k1("inf").is_err());
+        assert_eq!(non_negative("0.9"), Ok(0.9));
+        assert!(
+            ["-0.1", "NaN", "inf"]
+                .iter()
+                .all(|text| non_negative(text).is_err())
+        );
         assert_eq!(b("1"), Ok(1.0));
         assert!(b("1.1").is_err() && b("nan").is_err());
         assert!(positive("0").is_err() && positive("-3").is_err());

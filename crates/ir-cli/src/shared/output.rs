@@ -73,9 +73,7 @@ impl OutputSink {
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
-}
 
-impl OutputSink {
     fn writer(&mut self) -> &mut dyn Write {
         match &mut self.target {
             OutputTarget::Stream(out) => out,

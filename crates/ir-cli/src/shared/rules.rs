@@ -57,7 +57,7 @@ pub(crate) struct RuleOptions {
 const RELEASES: [(&str, &str, (TrecEvalVersion, ScorePrecision)); 3] = [
     (
         "9.0.4",
-        "9.0.4: scores compared as f32, as in pytrec_eval",
+        "Scores compared as f32, as in pytrec_eval",
         (TrecEvalVersion::V9, ScorePrecision::F32),
     ),
     ("9|9.0.8", "", (TrecEvalVersion::V9, ScorePrecision::F64)),

@@ -31,12 +31,8 @@ pub(crate) struct QrelsAndRuns {
     form: QrelsFormat,
 
     /// Average over the queries that every run answers, instead of scoring missing ones 0
-    #[arg(long, conflicts_with = "complete")]
+    #[arg(long)]
     common: bool,
-
-    /// Average over all judged queries (the default; accepted for trec_eval users)
-    #[arg(short = 'c', long, hide = true)]
-    complete: bool,
 
     #[command(flatten)]
     rules: RuleOptions,

@@ -114,7 +114,11 @@ fn usage_errors() {
                 2,
                 &["'-1'", "--level"],
             ),
-            (&["eval", "-", "-"], 2, &["expected `-` at most once"]),
+            (
+                &["eval", "-", "-"],
+                2,
+                &["expected `-` at most once, found it more than once"],
+            ),
             (&["bogus"], 2, &["bogus"]),
         ],
     );

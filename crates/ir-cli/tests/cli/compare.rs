@@ -289,6 +289,8 @@ fn compare_usage_errors() {
     ])
     .fails(2, &["--measure", "nonsense"]);
     ir(&["sweep", "qrels.txt", "good.trec"]).fails(2, &["at least 2 runs"]);
+    ir(&["compare", "--common", "-c", "qrels.txt", "good.trec"]).fails(2, &["--common", "-c"]);
+    ir(&["sweep", "-c", "qrels.txt", "good.trec", "bad.trec"]).fails(2, &["'-c'"]);
     ir(&[
         "sweep",
         "-m",

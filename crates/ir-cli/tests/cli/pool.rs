@@ -44,6 +44,12 @@ fn pool_from_runs_to_judgments() {
         "--pool",
         "pool.qrels",
     ];
+    if std::path::Path::new("/dev/full").exists() {
+        let mut full = draw;
+        full[full.len() - 3] = "/dev/full";
+        here.ir(&full).fails(1, &["/dev/full: cannot be written"]);
+        assert!(!here.at("pool.qrels").exists(), "a pool without its list");
+    }
     here.ir(&draw).ok();
     let (judge, pool) = (here.read("judge.tsv"), here.read("pool.qrels"));
     // The top tens; 80 documents down to rank 50, which are all below the top tens of both; the

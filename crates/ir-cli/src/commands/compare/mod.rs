@@ -54,6 +54,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: QrelsAndRuns,
 
+    /// Average over all judged queries (the default; accepted for trec_eval users)
+    #[arg(short = 'c', long, hide = true, conflicts_with = "common")]
+    complete: bool,
+
     /// Measure, as in `ir eval`; repeatable (default: nDCG@10, AP, RR, P@5, R@100)
     #[arg(short = 'm', long, value_name = "MEASURE")]
     measure: Vec<String>,
@@ -90,7 +94,8 @@ pub(crate) struct Args {
     #[arg(long, value_parser = choice(intervals()), default_value = "student", value_name = "NAME")]
     interval: IntervalMethod,
 
-    /// Random samples of randomization, bootstrap and datafinder [default: 100000, 10000, 1000]
+    /// Random samples of randomization, bootstrap (test and interval) and datafinder
+    /// [default: 100000, 10000, 1000]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true, value_name = "N")]
     samples: Option<u32>,
 
@@ -104,7 +109,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = positive)]
     per_topic: Option<usize>,
 
-    /// Output format; csv and json in full precision, html is one self-contained page with plots
+    /// Output format; csv and json in full precision, json with per-query scores, html is one
+    /// self-contained page with plots
     #[arg(long, value_enum, default_value_t = OutputFormat::Table, value_name = "FORM")]
     format: OutputFormat,
 

@@ -26,9 +26,9 @@ pub(super) struct FormArgs {
         short = 'R', long = "judgments", alias = "Rel_info_format", value_parser = formats(),
         default_value = "qrels", value_name = "FORM"
     )]
-    form: JudgmentFormat,
+    pub(super) form: JudgmentFormat,
 
-    /// Format of the run; only one is supported
+    /// Format of the run; only trec_results is supported
     #[arg(
         short = 'T', long = "run-form", alias = "Results_format", value_name = "FORM",
         value_parser = ["trec_results"], hide_possible_values = true
@@ -54,8 +54,14 @@ pub(super) struct FormArgs {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum JudgmentFormat {
+pub(super) enum JudgmentFormat {
     Graded(QrelsFormat),
+    Other(OtherJudgments),
+}
+
+/// Formats of judgments other than grades of documents.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum OtherJudgments {
     Groups,
     Prefs,
     QrelsPrefs,
@@ -67,17 +73,17 @@ fn formats() -> impl TypedValueParser<Value = JudgmentFormat> {
         (
             "qrels_jg",
             "Query, judgment group, document, grade: measures are averaged over groups",
-            JudgmentFormat::Groups,
+            JudgmentFormat::Other(OtherJudgments::Groups),
         ),
         (
             "prefs",
             "Query, judgment group, equivalence class, document, level: higher levels are preferred",
-            JudgmentFormat::Prefs,
+            JudgmentFormat::Other(OtherJudgments::Prefs),
         ),
         (
             "qrels_prefs",
             "Query, judgment group, document, level",
-            JudgmentFormat::QrelsPrefs,
+            JudgmentFormat::Other(OtherJudgments::QrelsPrefs),
         ),
     ]))
 }
@@ -93,16 +99,8 @@ impl FormArgs {
     pub(super) fn judgments(&self) -> JudgmentKind {
         match self.form {
             JudgmentFormat::Graded(_) => JudgmentKind::Grades,
-            JudgmentFormat::Groups => JudgmentKind::Groups,
-            JudgmentFormat::Prefs | JudgmentFormat::QrelsPrefs => JudgmentKind::Preferences,
-        }
-    }
-
-    /// Format of graded judgments; `None` for preferences and judgment groups.
-    pub(super) fn grades(&self) -> Option<QrelsFormat> {
-        match self.form {
-            JudgmentFormat::Graded(format) => Some(format),
-            _ => None,
+            JudgmentFormat::Other(OtherJudgments::Groups) => JudgmentKind::Groups,
+            JudgmentFormat::Other(_) => JudgmentKind::Preferences,
         }
     }
 
@@ -116,7 +114,7 @@ impl FormArgs {
 
     /// Evaluates a run against judgments other than qrels and prints the result.
     pub(super) fn evaluate(
-        &self,
+        form: OtherJudgments,
         (judged, run_file): (&str, &str),
         selection: &MeasureSelection,
         out: &Output<'_>,
@@ -125,10 +123,10 @@ impl FormArgs {
         let (input, name) = input::open(judged)?;
         let (rules, both) = (*out.rules, || format!("{run_file} with {judged}"));
         let run = || input::run(run_file, HeaderLine::AsData, console);
-        let preferences = match self.form {
-            JudgmentFormat::Prefs => preferences::read(input, &name)?,
-            JudgmentFormat::QrelsPrefs => preferences::read_qrels(input, &name)?,
-            JudgmentFormat::Groups | JudgmentFormat::Graded(_) => {
+        let preferences = match form {
+            OtherJudgments::Prefs => preferences::read(input, &name)?,
+            OtherJudgments::QrelsPrefs => preferences::read_qrels(input, &name)?,
+            OtherJudgments::Groups => {
                 let groups = with_warnings(JudgmentGroups::read(input, &name)?, console);
                 let report = groups.evaluate(&run()?, &selection.measures(), rules);
                 let report = report.with_context(both)?;

@@ -10,6 +10,7 @@ use ir_eval::trec_eval::{MeasureSelection, OutputDetail, OutputValue};
 use ir_eval::{EvalError, Measure, MissingQueries, Report, RunFileOptions};
 use serde_json::json;
 
+use self::forms::JudgmentFormat;
 use crate::shared::console::Console;
 use crate::shared::input;
 use crate::shared::output::OutputSink;
@@ -119,10 +120,13 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         rules: &rules,
         reference: reference.as_ref(),
     };
-    let Some(form) = args.forms.grades() else {
-        args.rules.grades_only()?;
-        let files = (args.qrels.as_str(), args.run.as_str());
-        return args.forms.evaluate(files, &selection, &out, console);
+    let form = match args.forms.form {
+        JudgmentFormat::Graded(form) => form,
+        JudgmentFormat::Other(form) => {
+            args.rules.grades_only()?;
+            let files = (args.qrels.as_str(), args.run.as_str());
+            return forms::FormArgs::evaluate(form, files, &selection, &out, console);
+        }
     };
     let qrels = form.read(&args.qrels, args.rules.header(), console)?;
     // Leaked on purpose: the process exits soon, and freeing the maps takes measurable time.

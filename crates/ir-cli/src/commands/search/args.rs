@@ -10,7 +10,7 @@ use ir_core::trec::ScoreFormat;
 
 use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
-use crate::shared::options::{Bm25Options, QueryForm, choice, k1, positive, tag};
+use crate::shared::options::{Bm25Options, QueryForm, choice, non_negative, positive, tag};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -67,7 +67,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", help_heading = QUERIES)]
     pub(crate) query_form: QueryForm,
 
-    /// Retrieval model; only bm25 is available
+    /// Retrieval model: Robertson's BM25, as Lucene computes it
     #[arg(long, value_parser = ["bm25"], default_value = "bm25", value_name = "MODEL", help_heading = "Model")]
     model: String,
 
@@ -130,7 +130,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", value_parser = tag, help_heading = "Output")]
     tag: Option<String>,
 
-    /// Score format of the run (see below)
+    /// Score format of the run
     #[arg(long, value_parser = choice(SCORES), default_value = "anserini", value_name = "FORMAT", help_heading = "Output")]
     pub(crate) scores: ScoreFormat,
 
@@ -220,6 +220,6 @@ const SCORES: [(&str, &str, ScoreFormat); 3] = [
 fn weight(text: &str) -> Result<(String, f32), String> {
     let expected = || format!("expected FIELD=WEIGHT with a number of at least 0, found {text:?}");
     let (field, weight) = text.split_once('=').ok_or_else(expected)?;
-    let weight = k1(weight).map_err(|_| expected())?;
+    let weight = non_negative(weight).map_err(|_| expected())?;
     Ok((field.to_owned(), weight))
 }

@@ -83,9 +83,15 @@ pub(crate) fn write(
             let before = if snippet.range.start > 0 { "… " } else { "" };
             let cut = snippet.range.end < text.len();
             let after = if cut { " …" } else { "" };
-            let spans = if style.color { &snippet.spans[..] } else { &[] };
-            let shown = mark(&text[..snippet.range.end], spans, MATCH.0, MATCH.1);
-            let shown = &shown[snippet.range.start..];
+            let mut spans = if style.color {
+                snippet.spans
+            } else {
+                Vec::new()
+            };
+            for span in &mut spans {
+                *span = span.start - snippet.range.start..span.end - snippet.range.start;
+            }
+            let shown = mark(&text[snippet.range], &spans, MATCH.0, MATCH.1);
             writeln!(out, "{:INDENT$}{before}{shown}{after}", "")?;
         }
     }

@@ -24,7 +24,7 @@ use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::input;
 use crate::shared::options::{QueryForm, use_threads};
-use crate::shared::output::OutputSink;
+use crate::shared::output::{OutputSink, failed};
 
 /// Default number of hits of a run, as in Anserini.
 const RUN_HITS: usize = 1000;
@@ -170,7 +170,7 @@ fn print_hits(
             } else {
                 list::write(&shown, &highlighter, style, out)
             };
-            written.context("cannot write the output")?;
+            written.with_context(|| failed(out.name()))?;
         }
     }
     Ok(())

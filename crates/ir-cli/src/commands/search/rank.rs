@@ -6,7 +6,7 @@ use ir_core::{Distinct, Progress, Query, Ranking, Retriever, Search};
 use ir_data::datafinder;
 
 use super::args::{Args, TimeFilter};
-use crate::shared::console::{Console, check_stopped};
+use crate::shared::console::{Console, bail_usage, check_stopped};
 use crate::shared::filter::QueryFilters;
 
 /// Number of queries between progress updates and interrupt checks.
@@ -40,7 +40,7 @@ impl QueryRunner {
         let retriever = match args.vectors.retriever(&searcher, console)? {
             None => retriever,
             Some(_) if args.not_later_than_query == Some(TimeFilter::Published) => {
-                crate::shared::console::bail_usage!(
+                bail_usage!(
                     "--not-later-than-query=published: expected BM25, found --vectors (use =exact)"
                 );
             }

@@ -144,7 +144,7 @@ struct ConfigurationOptions {
     #[arg(long, value_name = "N")]
     block: Option<usize>,
 
-    /// Learning rate at the end of the warmup, from which it decays
+    /// Learning rate at the end of the warm-up, from which it decays
     #[arg(long, value_name = "NUMBER")]
     learning_rate: Option<f64>,
 

@@ -48,12 +48,16 @@ const STDIN: &str = "standard input";
 
 /// Opens a file, or standard input for `-`, with decompression. Returns the reader and the name for
 /// error messages.
-pub(crate) fn open(argument: &str) -> Result<(Box<dyn io::BufRead + Send>, String)> {
-    if argument == "-" {
+pub(crate) fn open(argument: impl AsRef<Path>) -> Result<(Box<dyn io::BufRead + Send>, String)> {
+    let argument = argument.as_ref();
+    if argument == Path::new("-") {
         let input = BufReader::with_capacity(1 << 16, io::stdin());
         return Ok((ir_data::decompress(input, STDIN)?, STDIN.to_owned()));
     }
-    Ok((Box::new(ir_data::open(argument)?), argument.to_owned()))
+    Ok((
+        Box::new(ir_data::open(argument)?),
+        argument.display().to_string(),
+    ))
 }
 
 /// Reads a run from a file or `-` and prints warnings.

@@ -14,7 +14,7 @@ use super::head::FileHead;
 /// and `contents`; a JSON array of DataFinder queries; lines `id TAB text`. `-` reads standard
 /// input.
 pub(crate) fn read(path: &Path) -> Result<Vec<Query>> {
-    let (mut reader, name) = super::open(&path.to_string_lossy())?;
+    let (mut reader, name) = super::open(path)?;
     let mut head = FileHead::read(&mut reader, &name)?;
     if head.is_empty() {
         bail!("{name}: expected queries, found none");
@@ -32,4 +32,20 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Query>> {
         bail!("{name}: expected queries, found none");
     }
     Ok(queries)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::read;
+
+    #[test]
+    fn file_name_that_is_not_utf8() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(OsStr::from_bytes(b"q\xff.tsv"));
+        std::fs::write(&path, "q1\tgreen tea\n").unwrap();
+        assert_eq!(read(&path).unwrap()[0].text, "green tea");
+    }
 }
