@@ -1,4 +1,5 @@
-use std::fs::{self, File, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +11,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// renames it. Dropped without a commit (on an error or a panic), it removes the temporary file and
 /// leaves the destination unchanged. Symbolic links are followed: the file that they point to is
 /// replaced. The new file takes the permissions of the one that it replaces.
+///
+/// A killed process leaves its temporary file, `.NAME.PROCESS.NUMBER.tmp`. The next
+/// [`AtomicFile::create`] with the same destination removes it. The file of a running process is
+/// locked ([`File::try_lock`]) and stays.
 ///
 /// ```
 /// use std::io::Write;
@@ -96,6 +101,7 @@ impl AtomicFile {
         let Some(name) = path.file_name() else {
             return expected(ErrorKind::InvalidInput, "expected a file name, found none");
         };
+        remove_abandoned(&path, name);
         // A killed process with the same id may have left a file of this name.
         let (temporary, file) = loop {
             let unique = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -106,7 +112,14 @@ impl AtomicFile {
             let mut options = OpenOptions::new();
             match options.write(true).create_new(true).open(&temporary) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                opened => break (temporary, opened?),
+                Err(error) => return Err(error),
+                // Until it is locked, another process may take the file for an abandoned one and
+                // remove it. On a file system without locks no file is taken for one.
+                Ok(file) => match file.try_lock() {
+                    Err(TryLockError::WouldBlock) => {}
+                    _ if temporary.exists() => break (temporary, file),
+                    _ => {}
+                },
             }
         };
         let created = Self {
@@ -131,8 +144,11 @@ impl AtomicFile {
         };
         let synced = writer.into_inner().map_err(io::IntoInnerError::into_error);
         synced
-            .and_then(|file| file.sync_all())
-            .and_then(|()| fs::rename(&self.temporary, &self.destination))
+            .and_then(|file| {
+                file.sync_all()?;
+                // The file stays open, and thereby locked, until it has its name.
+                fs::rename(&self.temporary, &self.destination)
+            })
             .inspect_err(|_| self.remove())?;
         self.unregister();
         // Syncing the directory makes the rename durable; not every system supports it.
@@ -156,8 +172,53 @@ impl AtomicFile {
     }
 }
 
-/// Follows every symbolic link of `path`, also to a file that does not exist yet.
-fn resolve_links(path: &Path) -> io::Result<PathBuf> {
+/// Removes the temporary files of killed processes for `destination`, whose file name is `name`.
+fn remove_abandoned(destination: &Path, name: &OsStr) {
+    let folder = destination.parent();
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+    let Ok(entries) = fs::read_dir(folder.unwrap_or(Path::new("."))) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        if !is_temporary(&entry.file_name(), name)
+            || !entry.file_type().is_ok_and(|kind| kind.is_file())
+        {
+            continue;
+        }
+        // A running process holds the lock; the operating system releases that of a killed one.
+        let path = entry.path();
+        let Ok(file) = OpenOptions::new().write(true).open(&path) else {
+            continue;
+        };
+        if file.try_lock().is_ok() {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// Whether `entry` is the name of a temporary file of the destination `name`:
+/// `.NAME.PROCESS.NUMBER.tmp`.
+fn is_temporary(entry: &OsStr, name: &OsStr) -> bool {
+    let entry = entry.as_encoded_bytes().strip_prefix(b".");
+    let rest = entry.and_then(|entry| entry.strip_prefix(name.as_encoded_bytes()));
+    let numbers = rest.and_then(|rest| rest.strip_prefix(b".")?.strip_suffix(b".tmp"));
+    let numbers: Vec<&[u8]> = numbers.map_or(Vec::new(), |all| all.split(|&b| b == b'.').collect());
+    let is_number = |part: &&[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    numbers.len() == 2 && numbers.iter().all(is_number)
+}
+
+/// Follows every symbolic link of `path`, also to a file that does not exist yet: the path that
+/// [`AtomicFile::create`] replaces.
+///
+/// ```
+/// use ir_core::store::resolve_links;
+/// assert_eq!(resolve_links("missing.trec".as_ref())?, std::path::Path::new("missing.trec"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// When a link is a cycle or cannot be read.
+pub fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => match fs::read_link(path) {
             Ok(link) => resolve_links(&path.with_file_name(link)),
@@ -247,6 +308,42 @@ mod tests {
         let path = folder.join("run.trec");
         replace(&path, "new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn abandoned_temporary_files_are_removed() {
+        let folder = temporary_folder("abandoned");
+        let abandoned = [".run.trec.1.0.tmp", ".run.trec.4000000000.17.tmp"];
+        // Of a running process, of other destinations, and of the user.
+        let kept = [
+            ".run.trec.2.0.tmp",
+            ".run.trec.gz.1.0.tmp",
+            ".run.trec.1.tmp",
+            ".run.trec.1.x.tmp",
+            "run.trec.1.0.tmp",
+        ];
+        for name in abandoned.iter().chain(&kept) {
+            fs::write(folder.join(name), "partial").unwrap();
+        }
+        let running = File::open(folder.join(kept[0])).unwrap();
+        running.lock().unwrap();
+        let path = folder.join("run.trec");
+        let file = AtomicFile::create(&path).unwrap();
+        for name in abandoned {
+            assert!(!folder.join(name).exists(), "{name}");
+        }
+        for name in kept {
+            assert!(folder.join(name).exists(), "{name}");
+        }
+        // A second writer of the same process or another one leaves this one alone.
+        replace(&path, "second").unwrap();
+        file.commit().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "");
+        drop(running);
+        replace(&path, "last").unwrap();
+        assert!(!folder.join(kept[0]).exists());
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), kept.len());
         fs::remove_dir_all(&folder).unwrap();
     }
 
