@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Result;
+use ir_bm25::{Bm25, Index};
+use ir_core::fusion::{Fused, Fusion};
 use ir_core::{Distinct, Document, Encoded, Encoder, Retriever, Side, Years};
 use ir_data::datafinder::lexicographic_row_order;
 use ir_data::{Collection, DocTemplate};
@@ -13,6 +15,9 @@ use ir_knn::{
 };
 
 use crate::systems::System;
+
+/// Number of hits of each retriever that the hybrid fuses.
+const FUSION_DEPTH: usize = 100;
 
 /// An encoder and the vectors of all datasets.
 pub struct EncoderSystems {
@@ -68,5 +73,21 @@ impl EncoderSystems {
             raw: None,
             years: self.years.clone(),
         }
+    }
+
+    /// Reciprocal rank fusion of BM25 and dense retrieval.
+    pub fn hybrid<'a>(&'a self, index: &'a Index) -> Result<System<'a>> {
+        let bm25: Box<dyn Retriever<Query = str>> =
+            Box::new(Distinct(index.searcher(Bm25::DATAFINDER)?));
+        let fused = Fused::new([bm25, self.dense("").distinct], Fusion::RRF, FUSION_DEPTH)?;
+        let years = index.years();
+        let year = |id| index.ids().get(id).and_then(|doc| years.get(doc));
+        let years = fused.ids().iter().map(year).collect();
+        Ok(System {
+            name: "hybrid (RRF)",
+            distinct: Box::new(fused),
+            raw: None,
+            years,
+        })
     }
 }

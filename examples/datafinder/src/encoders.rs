@@ -4,10 +4,12 @@ use std::env::var_os;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use ir_bm25::Index;
 use ir_data::Collection;
 use ir_knn::TrainingQuery;
 
 use crate::encoder::EncoderSystems;
+use crate::progress::ProgressLine;
 use crate::systems::System;
 use crate::tiny;
 
@@ -30,7 +32,7 @@ impl Encoders {
         let open = |folder| EncoderSystems::open(folder, collection, &text);
         if untrained.is_none() && trained.is_none() && !real {
             let folder = tempfile::tempdir()?;
-            tiny::train(collection, &text, folder.path())?;
+            tiny::train(collection, &text, folder.path(), &mut ProgressLine::new())?;
             return Ok(Self {
                 untrained: Some(open(folder.path().join("untrained"))?),
                 untrained_name: "untrained encoder",
@@ -50,8 +52,13 @@ impl Encoders {
         })
     }
 
-    /// Systems of the encoders. `training` has the same form as the test queries.
-    pub fn systems(&self, training: &[TrainingQuery]) -> Result<Vec<System<'_>>> {
+    /// Systems of the encoders, and the hybrid of BM25 and the trained encoder (without one, the
+    /// untrained). `training` has the same form as the test queries.
+    pub fn systems<'a>(
+        &'a self,
+        index: &'a Index,
+        training: &[TrainingQuery],
+    ) -> Result<Vec<System<'a>>> {
         let mut systems = Vec::new();
         if let Some(encoder) = &self.untrained {
             systems.push(encoder.knn(training)?);
@@ -59,6 +66,9 @@ impl Encoders {
         }
         if let Some(encoder) = &self.trained {
             systems.push(encoder.dense("bi-encoder"));
+        }
+        if let Some(encoder) = self.trained.as_ref().or(self.untrained.as_ref()) {
+            systems.push(encoder.hybrid(index)?);
         }
         Ok(systems)
     }

@@ -5,6 +5,7 @@
 
 pub mod encoder;
 pub mod encoders;
+pub mod progress;
 pub mod systems;
 pub mod table;
 pub mod task;

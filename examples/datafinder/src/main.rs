@@ -1,6 +1,6 @@
 //! Dataset recommendation: which datasets fit a research idea, given as a sentence or as
-//! keyphrases? BM25, kNN over training queries and bi-encoders, evaluated as in the DataFinder
-//! paper (ACL 2023), beside the paper's scores.
+//! keyphrases? BM25, kNN over training queries, bi-encoders and a hybrid, evaluated as in the
+//! DataFinder paper (ACL 2023), beside the paper's scores.
 //!
 //! Runs on the bundled collection, or on the real one if it is in `IR_DATA`.
 
@@ -9,11 +9,11 @@ use std::io::Write;
 use anyhow::Result;
 use datafinder::encoders::Encoders;
 use datafinder::systems;
-use datafinder::table::{self, Table};
+use datafinder::table::{self, SystemRow, Table};
 use datafinder::task::{MEASURES, TimeFilter, in_keyphrases, recommend, training};
-use ir_core::{Query, Run};
+use ir_core::Query;
 use ir_data::catalog::Catalog;
-use ir_eval::{Evaluator, Measure, Report, Rules, TieBreak};
+use ir_eval::{Evaluator, Measure, Rules, TieBreak};
 
 fn main() -> Result<()> {
     let catalog = Catalog::from_env();
@@ -40,7 +40,7 @@ fn main() -> Result<()> {
     };
     let evaluator = Evaluator::with_rules(&qrels, &MEASURES, rules)?;
     let [in_sentences, in_phrases] = training(&collection)?;
-    let mut best: Option<(Run, Report)> = None;
+    let mut best: Option<SystemRow> = None;
     for (form, queries, training, paper) in [
         (
             "full sentences",
@@ -56,28 +56,35 @@ fn main() -> Result<()> {
         ),
     ] {
         let systems = systems::all(&index, &training)?;
-        let systems: Vec<_> = systems
+        let systems = systems
             .into_iter()
-            .chain(encoders.systems(&training)?)
-            .collect();
-        table.head(form);
-        for system in &systems {
+            .chain(encoders.systems(&index, &training)?);
+        let mut rows = Vec::new();
+        for system in systems {
             for filter in [TimeFilter::None, TimeFilter::Published, TimeFilter::Exact] {
                 if filter == TimeFilter::Published && system.raw.is_none() {
                     continue;
                 }
-                let run = recommend(system, queries, filter)?;
+                let run = recommend(&system, queries, filter)?;
                 let report = evaluator.evaluate(&run)?;
-                table.row(system.name, filter.label(), &report)?;
-                let exact_sentences = form == "full sentences" && filter == TimeFilter::Exact;
-                let mean = |report: &Report| report.summary(Measure::AP).unwrap_or(0.0);
-                if exact_sentences && best.as_ref().is_none_or(|(_, b)| mean(&report) > mean(b)) {
-                    best = Some((run, report));
-                }
+                rows.push(SystemRow {
+                    filter,
+                    run,
+                    report,
+                });
             }
         }
+        table.systems(form, &rows)?;
         table.paper(paper, real);
+        if form == "full sentences" {
+            let mean = |row: &SystemRow| row.report.summary(Measure::AP).unwrap_or(0.0);
+            let exact = rows
+                .into_iter()
+                .filter(|row| row.filter == TimeFilter::Exact);
+            best = exact.max_by(|a, b| mean(a).total_cmp(&mean(b)));
+        }
     }
+    table.line(table::NOTE_SIGNIFICANCE);
     table.line(if real {
         table::NOTE_REAL
     } else {

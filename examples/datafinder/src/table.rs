@@ -3,7 +3,9 @@
 use anyhow::{Context, Result};
 use ir_bm25::Index;
 use ir_core::{Qrels, Query, Run};
-use ir_eval::{Bootstrap, Measure, Report};
+use ir_eval::{Bootstrap, Comparison, ComparisonConfig, Measure, PairwiseTest, Report};
+
+use crate::task::TimeFilter;
 
 /// Row of the paper's Table 1: system, then mean and standard deviation of P@5, R@5, MAP, MRR, ×
 /// 100.
@@ -43,6 +45,10 @@ pub const PAPER_KEYPHRASES: [PaperRow; 4] = [
     ),
 ];
 
+pub const NOTE_SIGNIFICANCE: &str = "\
+* significantly different from BM25 with the same filter (paired t-test, Holm's correction over the
+systems, p <= .05)";
+
 pub const NOTE_REAL: &str = "\
 Means × 100 ± bootstrap standard deviation: 1,000 samples, each the distinct topics among half as
 many draws as there are topics, as in the paper's script (about a quarter wider than a textbook
@@ -54,6 +60,13 @@ pub const NOTE_BUNDLED: &str = "\
 Means × 100 ± bootstrap standard deviation, on the small bundled collection of invented datasets. The
 paper's rows show the layout and are not comparable. Set IR_DATA to a folder with the real collection
 (see `ir datasets where datafinder`) to reproduce the paper.";
+
+/// Scores of a system with one of the time filters.
+pub struct SystemRow {
+    pub filter: TimeFilter,
+    pub run: Run,
+    pub report: Report,
+}
 
 /// Table and notes as text.
 #[derive(Default)]
@@ -67,28 +80,45 @@ impl Table {
         self.text.push('\n');
     }
 
-    pub fn head(&mut self, form: &str) {
-        let columns = ["P@5", "R@5", "MAP", "MRR"].map(|name| format!("{name:>13}"));
+    /// Prints one row per system and filter, with marks of significance.
+    pub fn systems(&mut self, form: &str, rows: &[SystemRow]) -> Result<()> {
+        let columns = ["P@5", "R@5", "MAP", "MRR"].map(|name| format!("{name:>13} "));
         self.line(&format!("{form:<40}{}", columns.concat()));
-        self.line(&"-".repeat(92));
-    }
-
-    pub fn row(&mut self, system: &str, filter: &str, report: &Report) -> Result<()> {
-        let mut cells = String::new();
-        for &measure in report.measures() {
-            let mean = report
-                .summary(measure)
-                .context("the report lacks the measure")?;
-            let estimate = Bootstrap::DATAFINDER.estimate(report, measure)?;
-            cells += &cell(100.0 * mean, 100.0 * estimate.standard_error);
+        self.line(&"-".repeat(95));
+        // Every system beside BM25 with the same filter.
+        let compare = |filter: TimeFilter| -> Result<Comparison> {
+            let rows = rows.iter().filter(|row| row.filter == filter);
+            let reports: Vec<Report> = rows.map(|row| row.report.clone()).collect();
+            Ok(Comparison::new(&reports, &ComparisonConfig::default())?)
+        };
+        let (unfiltered, exact) = (compare(TimeFilter::None)?, compare(TimeFilter::Exact)?);
+        for row in rows {
+            let tests: &[PairwiseTest] = match row.filter {
+                TimeFilter::None => &unfiltered.pairwise_tests,
+                TimeFilter::Published => &[],
+                TimeFilter::Exact => &exact.pairwise_tests,
+            };
+            let name = format!("{}, {}", row.run.tag, row.filter.label());
+            let mut cells = String::new();
+            for &measure in row.report.measures() {
+                let mean = row.report.summary(measure);
+                let mean = mean.context("the report lacks the measure")?;
+                let estimate = Bootstrap::DATAFINDER.estimate(&row.report, measure)?;
+                let significant = tests.iter().any(|test| {
+                    test.significant && test.measure == measure && test.system == row.run.tag
+                });
+                cells += &cell(100.0 * mean, 100.0 * estimate.standard_error);
+                cells.push(if significant { '*' } else { ' ' });
+            }
+            self.line(&format!("{name:<40}{cells}"));
         }
-        self.line(&format!("{:<40}{cells}", format!("{system}, {filter}")));
         Ok(())
     }
 
     pub fn paper(&mut self, rows: &[PaperRow], comparable: bool) {
         for (system, values) in rows {
-            let cells: String = values.iter().map(|&(mean, sd)| cell(mean, sd)).collect();
+            let cells = values.iter().map(|&(mean, sd)| cell(mean, sd) + " ");
+            let cells: String = cells.collect();
             let other = if comparable { "" } else { " (other data)" };
             self.line(&format!(
                 "{:<40}{cells}",
@@ -101,7 +131,7 @@ impl Table {
     /// Prints the queries with the lowest and the highest average precision.
     pub fn worst_and_best(
         &mut self,
-        (run, report): &(Run, Report),
+        SystemRow { run, report, .. }: &SystemRow,
         queries: &[Query],
         qrels: &Qrels,
         index: &Index,

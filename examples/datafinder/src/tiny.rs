@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use ir_core::NoProgress;
+use ir_core::Progress;
 use ir_core::training::{TrainingExample, TrainingText};
 use ir_data::{Collection, DocTemplate};
 use ir_dense::train::{Trainer, TrainingConfig};
@@ -13,7 +13,12 @@ use crate::task::training;
 
 /// Writes a randomly initialized model to `folder/untrained`, trains it, and writes it to
 /// `folder/trained`. Test queries are not used.
-pub fn train(collection: &Collection, text: &DocTemplate, folder: &Path) -> Result<()> {
+pub fn train(
+    collection: &Collection,
+    text: &DocTemplate,
+    folder: &Path,
+    progress: &mut dyn Progress,
+) -> Result<()> {
     let datasets: Vec<_> = collection.corpus().docs()?.collect::<Result<_, _>>()?;
     let texts: Vec<String> = datasets
         .iter()
@@ -57,7 +62,7 @@ pub fn train(collection: &Collection, text: &DocTemplate, folder: &Path) -> Resu
     config.epochs = 10;
     config.learning_rate = 3e-3;
     let trainer = Trainer::open(folder.join("untrained"), &config)?;
-    let trained = trainer.train(&examples, &mut NoProgress)?;
+    let trained = trainer.train(&examples, progress)?;
     trained.encoder.save(folder.join("trained"))?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use datafinder::encoder::EncoderSystems;
 use datafinder::task::{MEASURES, TimeFilter, in_keyphrases, recommend};
-use ir_core::Query;
+use ir_core::{NoProgress, Query};
 use ir_data::Collection;
 use ir_data::catalog::Catalog;
 use ir_eval::{Evaluator, Measure};
@@ -35,9 +35,9 @@ fn training_improves_and_is_independent_of_threads() {
     let folders = [1, 2].map(|threads| {
         let folder = tempfile::tempdir().unwrap();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-        pool.build()
-            .unwrap()
-            .install(|| datafinder::tiny::train(&collection, &text, folder.path()).unwrap());
+        pool.build().unwrap().install(|| {
+            datafinder::tiny::train(&collection, &text, folder.path(), &mut NoProgress).unwrap()
+        });
         folder
     });
     for file in [
