@@ -15,7 +15,8 @@ mod transformer;
 pub use backend::{Backend, BackendError};
 pub use burn;
 pub use encode::{
-    BiEncoder, EncoderConfig, ModelTokenizer, Pooling, SideConfig, Tower, encode_stream,
+    BiEncoder, EncoderConfig, EncoderFingerprint, ModelTokenizer, Pooling, SideConfig, Tower,
+    encode_stream,
 };
 pub use error::{ModelError, TokenizerError};
 #[cfg(feature = "hub")]

@@ -5,11 +5,13 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 
-use common::{copy_of, on_backend, tiny};
+use common::{copy_of, on_backend, replace, tiny};
 use ir_core::{EncodeError, Encoder, Side};
 use ir_dense::{
-    Backend, BackendError, BiEncoder, EncoderConfig, ModelError, SideConfig, TokenizerError,
+    Backend, BackendError, BiEncoder, EncoderConfig, EncoderFingerprint, ModelError, Pooling,
+    SideConfig, TokenizerError,
 };
 
 #[test]
@@ -82,6 +84,86 @@ fn sides_differ_in_prefix_length_and_tower() {
             .unwrap()
     );
     assert_eq!(document, plain.encode(Side::Query, &[text]).unwrap());
+}
+
+/// The fingerprint depends on everything that determines vectors, and on nothing else.
+#[test]
+fn fingerprints() {
+    let of = |folder: &Path, config: &EncoderConfig| {
+        let encoder = BiEncoder::open_with(folder, config).unwrap();
+        encoder.fingerprint(Side::Document)
+    };
+    let config = on_backend();
+    let (folder, plain) = (tiny("bert-pytorch"), of(&tiny("bert-pytorch"), &config));
+    let text = serde_json::to_string(&plain).unwrap();
+    let read: EncoderFingerprint = serde_json::from_str(&text).unwrap();
+    assert_eq!(read, plain);
+    let batches = config.clone().with_batch_tokens(7).with_batch_texts(2);
+    assert_eq!(of(&folder, &batches), plain);
+    let query = SideConfig::default().with_prefix("query: ");
+    assert_eq!(of(&folder, &config.clone().with_query(query)), plain);
+    // The same weights in another file format.
+    let saved = tempfile::tempdir().unwrap();
+    let saved = saved.path().join("saved");
+    BiEncoder::open_with(&folder, &config)
+        .unwrap()
+        .save(&saved)
+        .unwrap();
+    assert!(saved.join("model.safetensors").exists());
+    assert_eq!(of(&saved, &config), plain);
+
+    let document = |side| config.clone().with_document(side);
+    let prefixed = of(&folder, &document(SideConfig::default().with_prefix("a: ")));
+    assert_eq!((&prefixed.model, &*prefixed.prefix), (&plain.model, "a: "));
+    let short = of(&folder, &document(SideConfig::default().with_max_tokens(7)));
+    assert_eq!((&short.model, short.max_tokens), (&plain.model, 7));
+    let pooled = of(&folder, &config.clone().with_pooling(Pooling::Max));
+    assert_eq!(
+        (&pooled.model, pooled.pooling),
+        (&plain.model, Pooling::Max)
+    );
+    let other = config.clone().with_normalize(!plain.normalize);
+    let other = of(&folder, &other);
+    assert_eq!(
+        (&other.model, other.normalize),
+        (&plain.model, !plain.normalize)
+    );
+
+    let mut models = vec![plain.model];
+    for name in [
+        "bert",
+        "bert-f16",
+        "bert-bf16",
+        "distilbert",
+        "mpnet",
+        "roberta",
+    ] {
+        models.push(of(&tiny(name), &config).model);
+    }
+    // One bit of one weight, the tokenizer, the configuration.
+    let copy = copy_of("bert");
+    let weights = copy.path().join("model.safetensors");
+    let mut bytes = fs::read(&weights).unwrap();
+    // First byte after the header.
+    let header = u64::from_le_bytes(*bytes.first_chunk().unwrap());
+    bytes[8 + header as usize] ^= 1;
+    fs::write(&weights, &bytes).unwrap();
+    models.push(of(copy.path(), &config).model);
+    let copy = copy_of("bert");
+    replace(
+        copy.path(),
+        "vocab.txt",
+        "\nship\n##ing\nsea\n",
+        "\nsea\n##ing\nship\n",
+    );
+    models.push(of(copy.path(), &config).model);
+    let copy = copy_of("bert");
+    replace(copy.path(), "config.json", "\"gelu\"", "\"relu\"");
+    models.push(of(copy.path(), &config).model);
+    let count = models.len();
+    models.sort();
+    models.dedup();
+    assert_eq!(models.len(), count, "{models:?}");
 }
 
 #[test]

@@ -64,6 +64,26 @@ fn save_and_open() {
     assert_eq!(opened.dim(), 4);
 }
 
+/// The text is kept with codes, and by saving an opened index again. A file without one has none.
+#[test]
+fn user_metadata() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = index(9, VectorSimilarity::Cosine);
+    let opened = FlatIndex::open(saved(folder.path(), &plain)).unwrap();
+    assert_eq!(opened.user_metadata(), None);
+    for text in ["", "{\"prefix\": \"größe: \"}"] {
+        let index = plain.clone().with_user_metadata(text).with_codes();
+        let path = saved(folder.path(), &index);
+        let opened = FlatIndex::open(&path).unwrap();
+        assert_eq!(opened.user_metadata(), Some(text));
+        assert_eq!(opened.vectors(), plain.vectors());
+        let bytes = fs::read(&path).unwrap();
+        opened.save(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), bytes);
+        check_every_flip(&path, FlatIndex::open);
+    }
+}
+
 /// A file is at most 5 % larger than its vectors.
 #[test]
 fn file_size() {

@@ -57,6 +57,13 @@ fn written_and_saved_files_are_equal() {
             writer.finish().unwrap();
             assert_eq!(fs::read(&path).unwrap(), expected);
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+
+            index.with_user_metadata("{}").save(&path).unwrap();
+            let expected = fs::read(&path).unwrap();
+            let mut writer = FlatIndexWriter::create(&path, 3, similarity).unwrap();
+            push(&mut writer, &rows);
+            writer.with_user_metadata("{}").finish().unwrap();
+            assert_eq!(fs::read(&path).unwrap(), expected);
         }
     }
 }

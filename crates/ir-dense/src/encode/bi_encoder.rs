@@ -103,18 +103,15 @@ impl BiEncoder {
             return Err(ModelError::setting(&path, field, expected, found.name()));
         }
         for (tower, side) in [(&query, Side::Query), (&document, Side::Document)] {
-            let limit = tower.max_tokens_of(side);
-            let side = config.side(side);
+            let limit = tower.limit(side, config.side(side));
             let positions = tower.model.config().max_tokens();
-            if let Some(found) = side.max_tokens.filter(|&limit| limit > positions) {
+            if let Some(found) = config.side(side).max_tokens.filter(|_| limit > positions) {
                 let path = tower.folder.join("config.json");
                 let expected = format!("at most {positions}, the positions of the model");
                 return Err(ModelError::setting(&path, "max_tokens", expected, found));
             }
             // Reports a limit that is too low now, not at the first text.
-            tower
-                .tokenizer
-                .encode("a", side.max_tokens.unwrap_or(limit))?;
+            tower.tokenizer.encode("a", limit)?;
         }
         let prepare = |tower: Arc<Tower>| SideEncoder {
             cpu: CpuTransformer::new(&tower.model).map(Arc::new),
@@ -215,7 +212,7 @@ impl Encoder for BiEncoder {
                 .par_iter()
                 .map(|text| self.token_ids(side, text))
                 .collect::<Result<_, _>>()?;
-            let batches = batches(&ids, self.config.batch_tokens, encoder.cpu.is_none());
+            let batches = batches(&ids, &self.config, encoder.cpu.is_none());
             let encode = |batch: &Vec<usize>| encoder.encode(batch, &ids);
             // Other backends parallelize within a batch.
             let vectors: Vec<Vec<f32>> = match encoder.cpu {
@@ -235,9 +232,10 @@ impl Encoder for BiEncoder {
 /// Number of texts that are tokenized at once.
 const CHUNK: usize = 1 << 14;
 
-/// Splits texts into batches of at most `budget` tokens, sorted by decreasing length. With
-/// `padded`, every text counts as long as the longest of its batch.
-fn batches(ids: &[Vec<u32>], budget: usize, padded: bool) -> Vec<Vec<usize>> {
+/// Splits texts into batches of at most `batch_tokens` tokens and `batch_texts` texts, sorted by
+/// decreasing length. With `padded`, every text counts as long as the longest of its batch.
+fn batches(ids: &[Vec<u32>], config: &EncoderConfig, padded: bool) -> Vec<Vec<usize>> {
+    let max_texts = config.batch_texts.unwrap_or(usize::MAX);
     let mut order: Vec<usize> = (0..ids.len()).collect();
     order.sort_by_key(|&text| (std::cmp::Reverse(ids[text].len()), text));
     let mut batches: Vec<Vec<usize>> = Vec::new();
@@ -246,13 +244,13 @@ fn batches(ids: &[Vec<u32>], budget: usize, padded: bool) -> Vec<Vec<usize>> {
         let length = ids[text].len();
         let cost = if padded { longest } else { length };
         match batches.last_mut() {
-            Some(batch) if cost <= room => {
+            Some(batch) if cost <= room && batch.len() < max_texts => {
                 batch.push(text);
                 room -= cost;
             }
             _ => {
                 batches.push(vec![text]);
-                room = budget.saturating_sub(length);
+                room = config.batch_tokens.saturating_sub(length);
                 longest = length;
             }
         }
@@ -284,15 +282,16 @@ impl SideEncoder {
 
 #[cfg(test)]
 mod tests {
-    use super::batches;
+    use super::{EncoderConfig, batches};
 
     #[test]
     fn batches_respect_token_budget() {
         let tokens: Vec<Vec<u32>> = [9, 3, 3, 30, 4, 2, 3, 12]
             .map(|length| vec![1; length])
             .into();
+        let config = EncoderConfig::default().with_batch_tokens(16);
         for padded in [false, true] {
-            let found = batches(&tokens, 16, padded);
+            let found = batches(&tokens, &config, padded);
             let mut all = found.concat();
             all.sort_unstable();
             assert_eq!(all, (0..tokens.len()).collect::<Vec<_>>());
@@ -306,8 +305,11 @@ mod tests {
             }
         }
         let expected: [&[usize]; 4] = [&[3], &[7], &[0, 4, 1], &[2, 6, 5]];
-        assert_eq!(batches(&tokens, 16, false), expected);
+        assert_eq!(batches(&tokens, &config, false), expected);
         let expected: [&[usize]; 5] = [&[3], &[7], &[0], &[4, 1, 2, 6], &[5]];
-        assert_eq!(batches(&tokens, 16, true), expected);
+        assert_eq!(batches(&tokens, &config, true), expected);
+        let pairs = config.with_batch_tokens(usize::MAX).with_batch_texts(2);
+        let expected: [&[usize]; 4] = [&[3, 7], &[0, 4], &[1, 2], &[6, 5]];
+        assert_eq!(batches(&tokens, &pairs, true), expected);
     }
 }

@@ -36,6 +36,9 @@ pub struct EncoderConfig {
     /// Token budget of a batch; a longer text is a batch of its own. Trades memory for speed
     /// and does not change results. Default: 2,048.
     pub batch_tokens: usize,
+    /// Maximum number of texts of a batch, as in sentence-transformers, besides
+    /// [`EncoderConfig::batch_tokens`]. Default: no limit.
+    pub batch_texts: Option<usize>,
 }
 
 /// Configuration that may differ between queries and documents.
@@ -59,6 +62,7 @@ impl Default for EncoderConfig {
             query: SideConfig::default(),
             document: SideConfig::default(),
             batch_tokens: 2048,
+            batch_texts: None,
         }
     }
 }
@@ -80,6 +84,12 @@ impl EncoderConfig {
     /// Overrides whether vectors are L2-normalized.
     pub const fn with_normalize(mut self, normalize: bool) -> Self {
         self.normalize = Some(normalize);
+        self
+    }
+
+    /// Sets the maximum number of texts of a batch.
+    pub const fn with_batch_texts(mut self, texts: usize) -> Self {
+        self.batch_texts = Some(texts);
         self
     }
 

@@ -2,6 +2,7 @@
 
 mod bi_encoder;
 mod config;
+mod fingerprint;
 mod pooling;
 mod save;
 pub(crate) mod sentence_transformers;
@@ -12,6 +13,7 @@ mod tower;
 pub use bi_encoder::BiEncoder;
 pub(crate) use bi_encoder::side_folders;
 pub use config::{EncoderConfig, SideConfig};
+pub use fingerprint::EncoderFingerprint;
 pub use pooling::Pooling;
 pub(crate) use pooling::normalize;
 pub use stream::encode_stream;

@@ -67,21 +67,14 @@ impl BiEncoder {
         }
         write_json(&folder.join("config.json"), &Value::Object(config))?;
 
-        let limit = |side| {
-            let limit = self.config().side(side).max_tokens;
-            limit.unwrap_or(tower.max_tokens_of(side))
-        };
+        let limit = |side| tower.limit(side, self.config().side(side));
         let limits = [Side::Query, Side::Document].map(limit);
         if sides.len() == 2 && limits[0] != limits[1] {
             LengthLimits::write(folder, limits)?;
         }
-        let prompt = |side| {
-            let prefix = self.config().side(side).prefix.as_deref();
-            let prefix = prefix.unwrap_or(tower.prompt(side));
-            match sides.contains(&side) {
-                true => prefix.to_owned(),
-                false => String::new(),
-            }
+        let prompt = |side| match sides.contains(&side) {
+            true => tower.prefix(side, self.config().side(side)).to_owned(),
+            false => String::new(),
         };
         let config = SentenceTransformersConfig {
             pooling: tower.pooling,

@@ -106,14 +106,23 @@ impl Tower {
         config: &SideConfig,
         text: &str,
     ) -> Result<Vec<u32>, EncodeError> {
-        let prefix = config.prefix.as_deref().unwrap_or(self.prompt(side));
-        let limit = config.max_tokens.unwrap_or(self.max_tokens_of(side));
+        let (prefix, limit) = (self.prefix(side, config), self.limit(side, config));
         let ids = if prefix.is_empty() {
             self.tokenizer.encode(text, limit)
         } else {
             self.tokenizer.encode(&format!("{prefix}{text}"), limit)
         };
         ids.map_err(|source| self.encode_error(source))
+    }
+
+    /// Prefix of a side: that of `config`, or else the folder's prompt.
+    pub(super) fn prefix<'a>(&'a self, side: Side, config: &'a SideConfig) -> &'a str {
+        config.prefix.as_deref().unwrap_or(self.prompt(side))
+    }
+
+    /// Maximum sequence length of a side: that of `config`, or else the folder's.
+    pub(super) fn limit(&self, side: Side, config: &SideConfig) -> usize {
+        config.max_tokens.unwrap_or(self.max_tokens_of(side))
     }
 
     pub(super) fn encode_error(

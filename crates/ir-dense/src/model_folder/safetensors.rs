@@ -35,6 +35,20 @@ impl NamedTensor {
     }
 }
 
+/// CRC-32 of a text and of the names and f32 elements of the tensors.
+pub(crate) fn checksum(text: &str, tensors: &[NamedTensor]) -> io::Result<u32> {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(text.as_bytes());
+    for tensor in tensors {
+        hasher.update(tensor.name.as_bytes());
+        tensor.bytes(|bytes| {
+            hasher.update(bytes);
+            Ok(())
+        })?;
+    }
+    Ok(hasher.finalize())
+}
+
 /// Writes a safetensors file: header length, JSON header, elements.
 pub(crate) fn write(
     out: &mut impl Write,

@@ -15,7 +15,8 @@ use serde_json::Value;
 
 use super::optimizer::AdamWState;
 use super::{TrainError, TrainingConfig, TrainingHistory};
-use crate::model_folder::{NamedTensor, TensorSource, WeightFile, safetensors};
+use crate::model_folder::safetensors::{self, checksum};
+use crate::model_folder::{NamedTensor, TensorSource, WeightFile};
 use crate::{ModelError, Tower};
 
 /// Version of the format. A checkpoint of another version is rejected.
@@ -167,20 +168,6 @@ fn writing_process(name: &str) -> Option<u32> {
 /// Step of a file of best weights, `best-STEP`; `None` for other names.
 fn best_step(name: &str) -> Option<u64> {
     name.strip_prefix("best-")?.parse().ok()
-}
-
-/// CRC-32 of the state and of the names and elements of the tensors.
-fn checksum(state: &str, tensors: &[NamedTensor]) -> io::Result<u32> {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(state.as_bytes());
-    for tensor in tensors {
-        hasher.update(tensor.name.as_bytes());
-        tensor.bytes(|bytes| {
-            hasher.update(bytes);
-            Ok(())
-        })?;
-    }
-    Ok(hasher.finalize())
 }
 
 /// Names of the moments of a parameter.

@@ -70,6 +70,7 @@ struct FlatIndexData {
     /// Shared with the index without codes from which this one was built.
     rows: Arc<NumberBuffer<f32>>,
     codes: Option<Arc<FlatCodes>>,
+    user_metadata: Option<String>,
     file: Option<VectorFile>,
 }
 
@@ -142,6 +143,7 @@ impl FlatIndex {
             ids,
             rows: Arc::new(NumberBuffer::Owned(values)),
             codes: None,
+            user_metadata: None,
             file: None,
         }))
     }
@@ -188,6 +190,37 @@ impl FlatIndex {
         self.inner.codes.is_some()
     }
 
+    /// Attaches a text of the application, such as the JSON of the encoder of the vectors.
+    /// [`FlatIndex::save`] saves it unchanged.
+    ///
+    /// ```
+    /// # use ir_knn::{FlatIndex, VectorSimilarity};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("vectors.ir");
+    /// # let ids = ["a"].into_iter().collect();
+    /// # let index = FlatIndex::new(ids, ndarray::array![[1.0]], VectorSimilarity::InnerProduct)?;
+    /// index.with_user_metadata(r#"{"model": "all-MiniLM-L6-v2"}"#).save(&path)?;
+    /// let metadata = FlatIndex::open(&path)?.user_metadata().map(str::to_owned);
+    /// assert_eq!(metadata.as_deref(), Some(r#"{"model": "all-MiniLM-L6-v2"}"#));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_user_metadata(self, text: impl Into<String>) -> Self {
+        Self::from(FlatIndexData {
+            user_metadata: Some(text.into()),
+            ..Arc::unwrap_or_clone(self.inner)
+        })
+    }
+
+    /// Text of [`FlatIndex::with_user_metadata`] or [`FlatIndexWriter::with_user_metadata`];
+    /// `None` without one.
+    ///
+    /// [`FlatIndexWriter::with_user_metadata`]: crate::FlatIndexWriter::with_user_metadata
+    #[must_use]
+    pub fn user_metadata(&self) -> Option<&str> {
+        self.inner.user_metadata.as_deref()
+    }
+
     /// Saves the index to one file by an atomic write.
     ///
     /// # Errors
@@ -206,6 +239,9 @@ impl FlatIndex {
         if let Some(codes) = &inner.codes {
             writer.section(section::CODES, codes.codes.get())?;
             writer.section(section::CODE_STATS, &codes.stats.to_bytes())?;
+        }
+        if let Some(text) = &inner.user_metadata {
+            writer.section(section::USER_METADATA, text.as_bytes())?;
         }
         write_ids_and_metadata(writer, &inner.ids, inner.similarity, inner.dim)
     }
@@ -279,6 +315,10 @@ impl FlatIndex {
         } else {
             None
         };
+        let user_metadata = file.section(section::USER_METADATA).map(|section| {
+            let text = String::from_utf8(section.as_ref().to_vec());
+            text.map_err(|_| file.malformed(section::USER_METADATA, "UTF-8 text"))
+        });
         Ok(Self::from(FlatIndexData {
             cpu: Cpu::detect(),
             similarity: file.metadata.similarity,
@@ -286,6 +326,7 @@ impl FlatIndex {
             ids: file.ids()?,
             rows: Arc::new(NumberBuffer::from_section(rows)),
             codes,
+            user_metadata: user_metadata.transpose()?,
             file: Some(file),
         }))
     }

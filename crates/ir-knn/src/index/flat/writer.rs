@@ -70,6 +70,7 @@ pub struct FlatIndexWriter {
     partial: File,
     journal: File,
     header: JournalHeader,
+    user_metadata: Option<String>,
     ids: DocIds,
     /// Vectors not yet written, and their ids as the journal stores them.
     pending: Vec<u8>,
@@ -165,6 +166,7 @@ impl FlatIndexWriter {
                 similarity,
                 dim,
             },
+            user_metadata: None,
             ids: DocIds::new(),
             pending: Vec::new(),
             pending_ids: Vec::new(),
@@ -279,6 +281,15 @@ impl FlatIndexWriter {
         Ok(())
     }
 
+    /// Attaches a text of the application, as
+    /// [`FlatIndex::with_user_metadata`](crate::FlatIndex::with_user_metadata). It is not part of
+    /// the partial files: a resumed writer needs it again.
+    #[must_use]
+    pub fn with_user_metadata(mut self, text: impl Into<String>) -> Self {
+        self.user_metadata = Some(text.into());
+        self
+    }
+
     /// Number of vectors, including those of the resumed index.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -323,6 +334,9 @@ impl FlatIndexWriter {
             self.partial_end - HEADER_LEN as u64,
             self.checksum.clone().finalize(),
         );
+        if let Some(text) = &self.user_metadata {
+            writer.section(section::USER_METADATA, text.as_bytes())?;
+        }
         let header = &self.header;
         write_ids_and_metadata(&mut writer, &self.ids, header.similarity, header.dim)?;
         writer.finish()?.flush()?;
