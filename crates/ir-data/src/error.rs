@@ -245,6 +245,16 @@ pub enum DataError {
         split: String,
         known: Vec<String>,
     },
+    /// No document has a field of a template. `known` lists fields that documents have.
+    #[error(
+        "expected fields of the documents ({}) in the template {template:?}, found {field:?}",
+        known.join(", ").escape_debug()
+    )]
+    TemplateField {
+        template: String,
+        field: String,
+        known: Vec<String>,
+    },
     /// Judged queries have no text. `query` is the first of them in byte order.
     #[error(
         "{path}: expected a text for every judged query, found {missing} queries without, the first is {query:?}"

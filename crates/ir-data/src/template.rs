@@ -1,7 +1,10 @@
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use ir_core::{AttributeValue, Document};
+use ir_core::{AttributeValue, Corpus, Document};
+
+use crate::error::DataError;
 
 /// Template of the text that an encoder receives for a document, for example `{title} {text}`.
 ///
@@ -71,6 +74,67 @@ impl DocTemplate {
         let before = out.len() - out.trim_start().len();
         out.drain(..before);
         out
+    }
+}
+
+/// Maximum number of fields that [`DataError::TemplateField`] lists.
+const MAX_LISTED: usize = 30;
+
+impl DocTemplate {
+    /// Checks that the template is not empty for all documents of a corpus because of a misspelled
+    /// field. Reads documents until every attribute has occurred, usually one document.
+    ///
+    /// # Errors
+    /// [`DataError::TemplateField`] if no document has one of the attributes, or none of the
+    /// fields. The corpus cannot be read.
+    pub fn check(&self, corpus: &dyn Corpus) -> Result<(), DataError> {
+        let fields: BTreeSet<&str> = self.0.iter().filter_map(TemplatePart::field).collect();
+        let mut missing = fields.clone();
+        let mut known = BTreeSet::new();
+        let mut reader = corpus.open()?;
+        let mut doc = Document::default();
+        let mut empty = true;
+        while reader.read(&mut doc)? {
+            empty = false;
+            let standard = [("id", &doc.id), ("title", &doc.title), ("text", &doc.text)];
+            let standard = standard.into_iter().filter(|(_, value)| !value.is_empty());
+            let attributes = doc.attributes.iter().map(|(name, _)| name);
+            for name in standard.map(|(name, _)| name).chain(attributes) {
+                missing.remove(name);
+                if known.len() < MAX_LISTED && !known.contains(name) {
+                    known.insert(name.to_owned());
+                }
+            }
+            let attributes = missing.iter().filter(|name| !STANDARD.contains(name));
+            if missing.len() < fields.len() && attributes.count() == 0 {
+                return Ok(());
+            }
+        }
+        let attribute = missing.iter().find(|name| !STANDARD.contains(name));
+        match attribute.or(missing.first()) {
+            Some(field) if !empty => Err(DataError::TemplateField {
+                template: self.to_string(),
+                field: (*field).to_owned(),
+                known: known.into_iter().collect(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Fields that every document has, though they may be empty.
+const STANDARD: [&str; 3] = ["id", "title", "text"];
+
+impl TemplatePart {
+    /// Name of the field; `None` for literal text.
+    fn field(&self) -> Option<&str> {
+        match self {
+            Self::Literal(_) => None,
+            Self::Id => Some("id"),
+            Self::Title => Some("title"),
+            Self::Text => Some("text"),
+            Self::Attribute(name) => Some(name),
+        }
     }
 }
 
@@ -164,10 +228,7 @@ impl fmt::Display for DocTemplate {
                 TemplatePart::Literal(text) => {
                     f.write_str(&text.replace('{', "{{").replace('}', "}}"))?;
                 }
-                TemplatePart::Id => f.write_str("{id}")?,
-                TemplatePart::Title => f.write_str("{title}")?,
-                TemplatePart::Text => f.write_str("{text}")?,
-                TemplatePart::Attribute(name) => write!(f, "{{{name}}}")?,
+                field => write!(f, "{{{}}}", field.field().unwrap_or_default())?,
             }
         }
         Ok(())
@@ -192,6 +253,34 @@ mod tests {
             assert_eq!(read.to_string(), template);
         }
         assert_eq!(DocTemplate::default().to_string(), "{title} {text}");
+    }
+
+    #[test]
+    fn misspelled_fields() {
+        let first = Document::new("a").with_text("tea").with("kind", "drink");
+        let corpus = vec![first, Document::new("b").with("year", 2012_i64)];
+        let check = |template: &str| template.parse::<DocTemplate>().unwrap().check(&corpus);
+        for present in ["{title} {text}", "{id}", "{kind} {year}", "{title}{year}"] {
+            check(present).unwrap();
+        }
+        for (template, misspelled) in [
+            ("{titel}", "titel"),
+            ("{text} [SEP] {titel}", "titel"),
+            // Every text would be empty.
+            ("{title}", "title"),
+        ] {
+            let error = check(template).unwrap_err().to_string();
+            let expected = format!(
+                "expected fields of the documents (id, kind, text, year) in the template {template:?}, found {misspelled:?}"
+            );
+            assert_eq!(error, expected);
+        }
+        let none: Vec<Document> = Vec::new();
+        "{titel}"
+            .parse::<DocTemplate>()
+            .unwrap()
+            .check(&none)
+            .unwrap();
     }
 
     #[test]
