@@ -37,8 +37,8 @@ pub struct EncoderFingerprint {
 }
 
 impl BiEncoder {
-    /// Returns the fingerprint of a side. Reads all weights, which takes less than 0.1 s for 90 MB
-    /// on the CPU.
+    /// Returns the fingerprint of a side. Reads all weights, which takes about 0.1 s for 90 MB on
+    /// the CPU.
     pub fn fingerprint(&self, side: Side) -> EncoderFingerprint {
         let (tower, config) = (self.tower(side), self.config().side(side));
         EncoderFingerprint {
