@@ -15,6 +15,15 @@ pub enum FusionError {
     /// Infinite scores combine to NaN, as in infinity minus infinity.
     #[error("query {query:?}, document {doc:?}: fused score of infinite scores is NaN")]
     NanFused { query: String, doc: String },
+    /// An infinite score remains infinite, or the sum of large scores is.
+    #[error("query {query:?}, document {doc:?}: expected a finite fused score, found infinity")]
+    InfiniteFused { query: String, doc: String },
+    /// The number of weights is not that of the runs.
+    #[error("expected one weight for each of {expected} runs, found {found}")]
+    WeightCount { expected: usize, found: usize },
+    /// The weight of a run is negative or not finite.
+    #[error("weight of run {tag:?}: expected a finite number >= 0, found {weight}")]
+    RunWeight { tag: String, weight: f64 },
     /// The `k` of reciprocal rank fusion is negative or not finite.
     #[error("k of reciprocal rank fusion: expected a finite number >= 0, found {k}")]
     RrfK { k: f64 },

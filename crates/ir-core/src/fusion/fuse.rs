@@ -100,8 +100,10 @@ impl Fusion {
         }
     }
 
-    /// Fuses lists in rank order, best first. Returns documents in ascending order of the key.
-    fn fuse<K: Ord + Clone>(self, lists: &[Vec<(K, f64)>]) -> Vec<(K, f64)> {
+    /// Fuses lists in rank order, best first, whose normalized scores are multiplied by their
+    /// weights; a list without a weight has weight 1. Returns documents in ascending order of the
+    /// key.
+    fn fuse<K: Ord + Clone>(self, lists: &[Vec<(K, f64)>], weights: &[f64]) -> Vec<(K, f64)> {
         let mut scores: BTreeMap<&K, Vec<f64>> = BTreeMap::new();
         let union = {
             let keys = lists.iter().flatten().map(|(key, _)| key);
@@ -110,8 +112,9 @@ impl Fusion {
             });
             scores.len() as f64
         };
-        for list in lists {
-            let values = match self.combination {
+        let weights = weights.iter().copied().chain(std::iter::repeat(1.0));
+        for (list, weight) in lists.iter().zip(weights) {
+            let values: Vec<f64> = match self.combination {
                 ScoreCombination::Rrf { k } => (1..=list.len())
                     .map(|rank| 1.0 / (k + rank as f64))
                     .collect(),
@@ -122,7 +125,7 @@ impl Fusion {
                 ),
             };
             for ((key, _), value) in list.iter().zip(values) {
-                scores.entry(key).or_default().push(value);
+                scores.entry(key).or_default().push(weight * value);
             }
             if self.normalization == ScoreNormalization::Borda
                 && !matches!(self.combination, ScoreCombination::Rrf { .. })
@@ -131,7 +134,7 @@ impl Fusion {
                 let present: std::collections::BTreeSet<&K> =
                     list.iter().map(|(key, _)| key).collect();
                 let lacking = scores.iter_mut().filter(|(key, _)| !present.contains(*key));
-                lacking.for_each(|(_, values)| values.push(absent));
+                lacking.for_each(|(_, values)| values.push(weight * absent));
             }
         }
         scores
@@ -202,15 +205,54 @@ fn normalize(normalization: ScoreNormalization, scores: Vec<f64>, union: f64) ->
 /// ```
 ///
 /// # Errors
-/// If a score is NaN, a fused score is NaN (infinity minus infinity), or the k of
+/// If a score is NaN, a fused score is NaN (infinity minus infinity) or infinite, or the k of
 /// [`ScoreCombination::Rrf`] is negative or not finite.
 pub fn fuse_runs(tag: &str, runs: &[Run], fusion: Fusion) -> Result<Run, FusionError> {
+    fuse_weighted_runs(tag, runs, &vec![1.0; runs.len()], fusion)
+}
+
+/// [`fuse_runs`] with a weight per run: the normalized scores of a run, or its reciprocal ranks,
+/// are multiplied by its weight before they are combined.
+///
+/// ```
+/// use ir_core::Run;
+/// use ir_core::fusion::{Fusion, fuse_weighted_runs};
+/// let (mut a, mut b) = (Run::new("a"), Run::new("b"));
+/// a.push("q1", "x", 9.0);
+/// b.push("q1", "y", 0.8);
+/// let fused = fuse_weighted_runs("rrf", &[a, b], &[1.0, 2.0], Fusion::RRF)?;
+/// let best = fused.get("q1").and_then(|list| list.first()).map(|scored| scored.doc.as_str());
+/// assert_eq!(best, Some("y")); // 2/61, and 1/61 for x
+/// # Ok::<(), ir_core::fusion::FusionError>(())
+/// ```
+///
+/// # Errors
+/// As [`fuse_runs`]; if the number of weights is not that of the runs, or a weight is negative or
+/// not finite.
+pub fn fuse_weighted_runs(
+    tag: &str,
+    runs: &[Run],
+    weights: &[f64],
+    fusion: Fusion,
+) -> Result<Run, FusionError> {
+    type ScoredLists = Vec<Vec<(String, f64)>>;
     fusion.validate()?;
+    if weights.len() != runs.len() {
+        let (expected, found) = (runs.len(), weights.len());
+        return Err(FusionError::WeightCount { expected, found });
+    }
+    let invalid = |weight: &f64| !(weight.is_finite() && *weight >= 0.0);
+    if let Some(run) = weights.iter().position(invalid) {
+        return Err(FusionError::RunWeight {
+            tag: runs[run].tag.clone(),
+            weight: weights[run],
+        });
+    }
     let order =
         |a: &(String, f64), b: &(String, f64)| b.1.total_cmp(&a.1).then_with(|| b.0.cmp(&a.0));
     // Adding 0 turns -0 into 0, which `total_cmp` distinguishes.
-    let mut queries: BTreeMap<&str, Vec<Vec<(String, f64)>>> = BTreeMap::new();
-    for run in runs {
+    let mut queries: BTreeMap<&str, (ScoredLists, Vec<f64>)> = BTreeMap::new();
+    for (run, &weight) in runs.iter().zip(weights) {
         for (query, list) in run.iter() {
             if let Some(scored) = list.iter().find(|scored| scored.score.is_nan()) {
                 return Err(FusionError::NanScore {
@@ -222,17 +264,20 @@ pub fn fuse_runs(tag: &str, runs: &[Run], fusion: Fusion) -> Result<Run, FusionE
             let pair = |s: &ScoredDoc| (s.doc.clone(), s.score + 0.0);
             let mut list: Vec<_> = list.iter().map(pair).collect();
             list.sort_by(order);
-            queries.entry(query).or_default().push(list);
+            let (lists, weights) = queries.entry(query).or_default();
+            lists.push(list);
+            weights.push(weight);
         }
     }
     let mut fused = Run::new(tag);
-    for (query, lists) in queries {
-        let mut list = fusion.fuse(&lists);
+    for (query, (lists, weights)) in queries {
+        let mut list = fusion.fuse(&lists, &weights);
         for (doc, score) in &mut list {
-            if score.is_nan() {
-                return Err(FusionError::NanFused {
-                    query: query.to_owned(),
-                    doc: doc.clone(),
+            if !score.is_finite() {
+                let (query, doc) = (query.to_owned(), doc.clone());
+                return Err(match score.is_nan() {
+                    true => FusionError::NanFused { query, doc },
+                    false => FusionError::InfiniteFused { query, doc },
                 });
             }
             *score += 0.0;
@@ -255,7 +300,7 @@ pub(super) fn fuse_rankings(rankings: &[Ranking], fusion: Fusion) -> Result<Rank
                 .collect()
         })
         .collect();
-    let hits = fusion.fuse(&lists).into_iter();
+    let hits = fusion.fuse(&lists, &[]).into_iter();
     Ranking::from_hits(
         hits.map(|(doc, score)| Hit::new(doc, score as f32))
             .collect(),

@@ -3,6 +3,7 @@
 //! | task | item | score of a document |
 //! |---|---|---|
 //! | fuse run files | [`fuse_runs`] | a [`Fusion`]: reciprocal ranks, CombSUM, Borda, ... |
+//! | fuse run files with weights | [`fuse_weighted_runs`] | the same, weighted by run |
 //! | fuse retrievers | [`Fused`] | the same, over the first hits of each retriever |
 //! | hybrid search, cos + α·BM25 | [`WeightedSum`] | exact weighted sum of the retrievers' scores |
 //! | re-rank candidates | [`Reranked`] | that of a second retriever, over candidates |
@@ -44,7 +45,7 @@ mod tests;
 mod weighted_sum;
 
 pub use error::FusionError;
-pub use fuse::{Fusion, ScoreCombination, ScoreNormalization, fuse_runs};
+pub use fuse::{Fusion, ScoreCombination, ScoreNormalization, fuse_runs, fuse_weighted_runs};
 pub use fused::Fused;
 pub use prior::DocumentPrior;
 pub use reranked::Reranked;

@@ -14,7 +14,7 @@ fn fused(normalization: ScoreNormalization, combination: ScoreCombination) -> Ve
         normalization,
         combination,
     }
-    .fuse(&lists());
+    .fuse(&lists(), &[]);
     assert_eq!(values.iter().map(|(k, _)| *k).collect::<String>(), "abcde");
     values.into_iter().map(|(_, value)| value).collect()
 }
@@ -185,6 +185,61 @@ fn nan_is_an_error() {
     );
 }
 
+#[test]
+fn weights_multiply_normalized_scores() {
+    let weighted = |normalization, combination| {
+        let fusion = Fusion {
+            normalization,
+            combination,
+        };
+        let values = fusion.fuse(&lists(), &[0.5, 2.0]);
+        values.into_iter().map(|(_, v)| v).collect::<Vec<f64>>()
+    };
+    // min-max: 1, 3/4, 1/2, 0 and 1, 7/8, 0.
+    close(
+        &weighted(ScoreNormalization::MinMax, ScoreCombination::Sum),
+        &[0.5 + 1.75, 0.375, 0.25 + 2.0, 0.0, 0.0],
+    );
+    let rrf = ScoreCombination::Rrf { k: 60.0 };
+    let expected = [
+        0.5 / 61.0 + 2.0 / 62.0,
+        0.5 / 62.0,
+        0.5 / 63.0 + 2.0 / 61.0,
+        0.5 / 64.0,
+        2.0 / 63.0,
+    ];
+    close(&weighted(ScoreNormalization::None, rrf), &expected);
+
+    let runs = [one("a", &[2.0]), one("b", &[1.0])];
+    let fuse = |weights: &[f64]| fuse_weighted_runs("f", &runs, weights, Fusion::COMB_SUM);
+    assert_eq!(fuse(&[1.0, 1.0]), fuse_runs("f", &runs, Fusion::COMB_SUM));
+    let (expected, found) = (2, 1);
+    assert_eq!(
+        fuse(&[1.0]),
+        Err(FusionError::WeightCount { expected, found })
+    );
+    for weight in [-1.0, f64::NAN, f64::INFINITY] {
+        let error = fuse(&[1.0, weight]).unwrap_err();
+        assert!(matches!(error, FusionError::RunWeight { tag, .. } if tag == "b"));
+    }
+}
+
+#[test]
+fn infinite_fused_scores_are_errors() {
+    let raw = Fusion {
+        normalization: ScoreNormalization::None,
+        combination: ScoreCombination::Sum,
+    };
+    let (query, doc) = ("q".to_owned(), "d0".to_owned());
+    let error = Err(FusionError::InfiniteFused { query, doc });
+    let infinite = one("a", &[f64::INFINITY]);
+    let large = [one("a", &[f64::MAX]), one("b", &[f64::MAX])];
+    assert_eq!(fuse_runs("f", std::slice::from_ref(&infinite), raw), error);
+    assert_eq!(fuse_runs("f", &large, raw), error);
+    // Ranks are finite, whatever the scores.
+    assert!(fuse_runs("f", &[infinite], Fusion::RRF).is_ok());
+}
+
 fn score() -> impl Strategy<Value = f64> {
     prop_oneof![
         any::<f64>(),
@@ -199,7 +254,7 @@ fn score() -> impl Strategy<Value = f64> {
 
 proptest! {
     #[test]
-    fn fused_runs_are_in_order_and_without_nan(
+    fn fused_runs_are_in_order_and_finite(
         runs in prop::collection::vec(prop::collection::vec(score(), 0..60), 0..4),
     ) {
         use ScoreCombination::{Anz, Max, Med, Min, Mnz, Rrf, Sum};
@@ -218,7 +273,7 @@ proptest! {
                     a.score > b.score || (a.score == b.score && a.doc > b.doc)
                 };
                 prop_assert!(list.windows(2).all(|pair| before(&pair[0], &pair[1])));
-                prop_assert!(list.iter().all(|scored| !scored.score.is_nan()));
+                prop_assert!(list.iter().all(|scored| scored.score.is_finite()));
             }
         }
     }
