@@ -10,7 +10,7 @@
 //!
 //! - The header of the qrels is required, since a reader that always skips the first line would
 //!   lose a judgment. `query_id` and upper case are accepted.
-//! - Qrels lines end with `\n` or `\r\n`.
+//! - Qrels lines end with `\n` or `\r\n`. Grades are integers, also written as `1.0`.
 //! - In some collections (ArguAna) queries are documents: remove the document with the query's id
 //!   ([`Run::remove_identical_ids`](ir_core::Run::remove_identical_ids)).
 //!
@@ -26,7 +26,7 @@ use std::fs;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-use ir_core::{Document, Qrels, Query};
+use ir_core::{Document, Grade, Qrels, Query};
 
 use crate::collection::{Collection, JudgedQueries, value_of_split};
 use crate::compression::{Compression, create, open};
@@ -186,10 +186,7 @@ pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError
         ) else {
             return Err(at.columns(3..=3, text.split('\t').count()));
         };
-        let grade = grade
-            .trim_ascii()
-            .parse()
-            .map_err(|_| at.syntax("an integer as grade", grade))?;
+        let grade = parse_grade(grade).ok_or_else(|| at.syntax("an integer as grade", grade))?;
         if query.is_empty() || doc.is_empty() {
             return Err(at.syntax("a query id and a document id", text));
         }
@@ -205,6 +202,14 @@ pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError
         });
     }
     Ok(qrels)
+}
+
+/// Parses a grade: an integer, also written as a decimal without a fraction, such as `1.0`.
+fn parse_grade(text: &str) -> Option<Grade> {
+    let text = text.trim_ascii();
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_whole = !fraction.is_empty() && fraction.bytes().all(|digit| digit == b'0');
+    is_whole.then(|| whole.parse().ok())?
 }
 
 /// Whether the columns are the header's names.

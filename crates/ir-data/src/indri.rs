@@ -127,7 +127,8 @@ impl<'a> TagScanner<'a> {
     }
 }
 
-fn unescaped(text: &str) -> String {
+/// Decodes the five entities of XML.
+pub(crate) fn unescaped(text: &str) -> String {
     // `&amp;` is the last one, so that `&amp;lt;` becomes `&lt;`.
     const NAMES: [(&str, &str); 5] = [
         ("&lt;", "<"),

@@ -17,6 +17,7 @@ pub mod indri;
 mod json;
 pub mod jsonl;
 mod lines;
+pub mod sgml;
 pub mod smart;
 pub mod squad;
 mod template;

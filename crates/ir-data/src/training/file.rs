@@ -10,7 +10,7 @@ use ir_core::{Flow, NoProgress, Progress};
 use super::format::TrainingFormat;
 use crate::compression::{detect_compression, open};
 use crate::error::{DataError, Location, name_of, read_error};
-use crate::lines::{LineReader, at_line};
+use crate::lines::LineReader;
 
 /// File of training examples as JSON lines; the [module](super) lists the formats.
 ///
@@ -92,7 +92,7 @@ impl TrainingFile {
         progress: &mut dyn Progress,
     ) -> Result<Self, DataError> {
         let path = path.as_ref();
-        let mut reader = open(path)?;
+        let reader = open(path)?;
         let mut file = Self {
             path: name_of(path),
             format,
@@ -104,14 +104,11 @@ impl TrainingFile {
         file.content = if path.is_file() && detect_compression(path)?.is_none() {
             let plain = File::open(path).map_err(read_error(path))?;
             let bytes = plain.metadata().map_err(read_error(path))?.len();
-            file.scan(reader, bytes, progress)?;
+            file.scan(reader, Some(bytes), None, progress)?;
             TrainingContent::Disk(Mutex::new(plain))
         } else {
             let mut content = Vec::new();
-            reader
-                .read_to_end(&mut content)
-                .map_err(|error| at_line(error, &file.path, 1))?;
-            file.scan(content.as_slice(), content.len() as u64, progress)?;
+            file.scan(reader, None, Some(&mut content), progress)?;
             TrainingContent::Memory(content)
         };
         if file.lines.is_empty() {
@@ -130,11 +127,13 @@ impl TrainingFile {
         &self.skipped
     }
 
-    /// Reads all lines once and records their byte ranges.
+    /// Reads all lines once and records their byte ranges: in the file of `bytes` bytes or, with
+    /// `content`, in the lines of examples, which are appended to it.
     fn scan(
         &mut self,
         reader: impl BufRead,
-        bytes: u64,
+        bytes: Option<u64>,
+        mut content: Option<&mut Vec<u8>>,
         progress: &mut dyn Progress,
     ) -> Result<(), DataError> {
         let mut lines = LineReader::new(reader, &self.path);
@@ -147,9 +146,16 @@ impl TrainingFile {
                 "" => None,
                 _ => self.format.read(line.text, at, &mut self.skipped)?,
             };
-            let end = lines.consumed;
+            let end = match (&mut content, &example) {
+                (None, _) => lines.consumed,
+                (Some(content), None) => content.len() as u64,
+                (Some(content), Some(_)) => {
+                    content.extend_from_slice(line.text.as_bytes());
+                    content.len() as u64
+                }
+            };
             if number % 4096 == 0
-                && progress.report("reading examples", end, Some(bytes)) == Flow::Stop
+                && progress.report("reading examples", lines.consumed, bytes) == Flow::Stop
             {
                 return Err(DataError::Canceled);
             }

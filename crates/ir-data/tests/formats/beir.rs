@@ -14,6 +14,10 @@ fn beir_qrels() {
         (qrels.grade("q 1", "d"), qrels.grade("q 1", "e")),
         (Some(2), Some(-1))
     );
+    // Whole numbers as decimals, as pandas and some converters write them.
+    let decimals = read(&format!("{head}q1\td1\t1.0\nq1\td2\t-2.00\n")).unwrap();
+    let grades = (decimals.grade("q1", "d1"), decimals.grade("q1", "d2"));
+    assert_eq!(grades, (Some(1), Some(-2)));
     // Other spellings of the column names.
     for head in [
         "Query_ID\tCorpus_ID\tScore\n",
@@ -61,8 +65,12 @@ fn beir_qrels() {
             "f:2: expected an integer as grade, found \"yes\"",
         ),
         (
-            format!("{head}q1\td1\t1.0\n"),
-            "f:2: expected an integer as grade, found \"1.0\"",
+            format!("{head}q1\td1\t1.5\n"),
+            "f:2: expected an integer as grade, found \"1.5\"",
+        ),
+        (
+            format!("{head}q1\td1\t1.\n"),
+            "f:2: expected an integer as grade, found \"1.\"",
         ),
         (
             format!("{head}\td1\t1\n"),

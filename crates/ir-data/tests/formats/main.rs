@@ -7,6 +7,7 @@ mod datafinder;
 mod indri;
 mod json;
 mod runs;
+mod sgml;
 mod smart;
 mod squad;
 mod tsv;
