@@ -4,8 +4,10 @@
 use std::cmp::Ordering;
 use std::error::Error;
 
-use ir_core::{Qrels, Run};
-use ir_eval::significance::{Alternative, MultipleTestingCorrection, PairedTTest};
+use ir_core::{Flow, Qrels, Run};
+use ir_eval::significance::{
+    Alternative, BootstrapResampling, IntervalMethod, MultipleTestingCorrection, PairedTTest,
+};
 use ir_eval::{
     Bootstrap, CompareError, ComparedPairs, Comparison, ComparisonConfig, Evaluator,
     HypothesisFamily, Measure, MissingQueries, RankChanges, Report, Rules, SignificanceTest,
@@ -545,4 +547,58 @@ fn differences_per_query_are_in_descending_order() {
         .collect();
     assert_eq!(queries, [("q2", 1.0), ("q1", 0.0), ("q3", -1.0)]);
     assert_eq!(differences("other"), None);
+}
+
+#[test]
+fn resampling_reports_progress_and_can_be_canceled() {
+    let reports = three();
+    let resampling = |samples| BootstrapResampling { samples, seed: 1 };
+    let wins = Bootstrap {
+        samples: 8192,
+        ..Bootstrap::TEXTBOOK
+    };
+    for (test, alternative) in [
+        (
+            SignificanceTest::Bootstrap(resampling(8192)),
+            Alternative::TwoSided,
+        ),
+        (SignificanceTest::BootstrapWins(wins), Alternative::Greater),
+    ] {
+        let config = ComparisonConfig {
+            test,
+            alternative,
+            interval: IntervalMethod::Bootstrap(resampling(4096)),
+            ..ComparisonConfig::default()
+        };
+        let mut seen = Vec::new();
+        let mut watch = |stage: &str, done: u64, total: Option<u64>| {
+            assert_eq!(stage, "resampling");
+            seen.push((done, total));
+            Flow::Continue
+        };
+        let watched = Comparison::with_progress(&reports, &config, &mut watch).unwrap();
+        assert_eq!(Comparison::new(&reports, &config).unwrap(), watched);
+        // Two measures; two tests, and intervals of three systems and two differences.
+        let total = 2 * (2 * 8192 + 5 * 4096);
+        assert_eq!(seen.last(), Some(&(total, Some(total))));
+        assert_eq!(seen.len() as u64, total / 4096);
+
+        for last in [1, 4, seen.len()] {
+            let mut reported = 0;
+            let mut cancel = |_: &str, _: u64, _: Option<u64>| {
+                reported += 1;
+                match reported == last {
+                    true => Flow::Stop,
+                    false => Flow::Continue,
+                }
+            };
+            let canceled = Comparison::with_progress(&reports, &config, &mut cancel);
+            assert_eq!(canceled.unwrap_err(), CompareError::Canceled);
+            assert_eq!(reported, last);
+        }
+    }
+    // Tests without samples report nothing.
+    let mut watch = |_: &str, _: u64, _: Option<u64>| -> Flow { unreachable!() };
+    let config = ComparisonConfig::default();
+    assert!(Comparison::with_progress(&reports, &config, &mut watch).is_ok());
 }

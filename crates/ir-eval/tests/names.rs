@@ -1,6 +1,8 @@
 //! Printing and parsing of measures.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::mem::discriminant;
+
 use ir_eval::measure::*;
 use ir_eval::{Decimal, Formula, Gain, GainTable, Measure, RecallPoints};
 use proptest::prelude::*;
@@ -424,4 +426,24 @@ fn names_of_ranx() {
         assert_eq!(measure.to_string(), printed, "{text}");
     }
     assert!("precision".parse::<Measure>().is_err() && "recall".parse::<Measure>().is_err());
+}
+
+/// Every name of the list is a name of the measure, and every description is a sentence.
+#[test]
+fn listed_formulas() {
+    let formulas: Vec<Formula> = Formula::all().collect();
+    assert!(formulas.len() > 45, "{}", formulas.len());
+    for formula in &formulas {
+        let description = formula.description();
+        assert!(description.len() > 5, "{formula:?}");
+        assert!(!description.contains(['[', '`']), "{description}");
+        let names: Vec<&str> = formula.names().chain(formula.trec_eval_names()).collect();
+        for name in names {
+            let parameters = ["", "@10", "@0.1", "_10", "_0.10", "(gain=graded)"];
+            let texts = parameters.map(|parameters| format!("{name}{parameters}"));
+            let mut parsed = texts.iter().filter_map(|text| text.parse::<Measure>().ok());
+            let same = |measure: Measure| discriminant(measure.formula()) == discriminant(formula);
+            assert!(parsed.any(same), "{name}");
+        }
+    }
 }

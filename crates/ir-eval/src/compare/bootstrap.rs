@@ -5,12 +5,13 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::alignment::{self, check_queries, evaluated_queries};
+use super::significance::SampleProgress;
 use super::sweep::round;
 use super::{CompareError, ParameterSweep};
 use crate::evaluate::Report;
 use crate::measure::Measure;
 use crate::statistics::mean;
-use ir_core::SplitMix64;
+use ir_core::{NoProgress, SplitMix64};
 
 /// Bootstrap over queries: the standard error of a score, and how often one system beats another.
 ///
@@ -119,6 +120,18 @@ impl Bootstrap {
         second: &Report,
         measure: Measure,
     ) -> Result<PairedBootstrapResult, CompareError> {
+        let mut silent = NoProgress;
+        let mut progress = SampleProgress::new(&mut silent, None);
+        self.compare_with_progress(first, second, measure, &mut progress)
+    }
+
+    pub(super) fn compare_with_progress(
+        &self,
+        first: &Report,
+        second: &Report,
+        measure: Measure,
+        progress: &mut SampleProgress<'_>,
+    ) -> Result<PairedBootstrapResult, CompareError> {
         for (one, other) in [(first, second), (second, first)] {
             check_queries(one, evaluated_queries(other), [one.run(), other.run()])?;
         }
@@ -137,6 +150,7 @@ impl Bootstrap {
             let score = sampler.score(sample, &one, measure);
             let against = sampler.score(sample, &other, measure);
             wins += u32::from(score > against);
+            progress.advance(1).map_err(|_| CompareError::Canceled)?;
         }
         Ok(PairedBootstrapResult {
             wins,

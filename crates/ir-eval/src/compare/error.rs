@@ -73,6 +73,9 @@ pub enum CompareError {
         #[source]
         source: Box<Self>,
     },
+    /// The caller's [`Progress`](ir_core::Progress) canceled the comparison.
+    #[error("canceled")]
+    Canceled,
     /// A confidence interval that cannot be computed.
     #[error("{measure} of {system:?} has no confidence interval")]
     Interval {

@@ -8,14 +8,16 @@ use super::alignment::{
     on_common_queries,
 };
 use super::significance::{
-    Alternative, ConfidenceInterval, EffectSize, NullDistribution, SignificanceError, TestResult,
+    Alternative, ConfidenceInterval, EffectSize, IntervalMethod, NullDistribution, SampleProgress,
+    SignificanceError, TestResult,
 };
 use super::{
-    Bootstrap, CompareError, ComparedSystem, Comparison, ComparisonConfig, HypothesisFamily,
-    PairwiseTest, SignificanceTest, SystemScore,
+    Bootstrap, CompareError, ComparedPairs, ComparedSystem, Comparison, ComparisonConfig,
+    HypothesisFamily, PairwiseTest, SignificanceTest, SystemScore,
 };
 use crate::evaluate::Report;
 use crate::measure::{Measure, Summary};
+use ir_core::{NoProgress, Progress};
 
 impl Comparison {
     /// Compares systems by their reports, which must come from one evaluator.
@@ -29,6 +31,18 @@ impl Comparison {
     /// When there are fewer than two reports; they differ in rules, measures or judged queries; the
     /// baseline is unknown; fewer than two queries are left; or the configuration is invalid.
     pub fn new(reports: &[Report], config: &ComparisonConfig) -> Result<Self, CompareError> {
+        Self::with_progress(reports, config, &mut NoProgress)
+    }
+
+    /// [`Comparison::new`] that reports the random samples drawn by tests and intervals.
+    ///
+    /// # Errors
+    /// As [`Comparison::new`]; [`CompareError::Canceled`] if `progress` cancels.
+    pub fn with_progress(
+        reports: &[Report],
+        config: &ComparisonConfig,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, CompareError> {
         let names = check_comparable(reports)?;
         config.validate()?;
         let all_queries: BTreeSet<&str> = reports.iter().flat_map(evaluated_queries).collect();
@@ -44,30 +58,41 @@ impl Comparison {
             systems: Vec::with_capacity(names.len()),
             pairwise_tests: Vec::new(),
         };
+        let samples = config.samples(names.len()) * comparison.measures.len() as u64;
+        let progress = &mut SampleProgress::new(progress, Some(samples));
         for (name, report) in names.into_iter().zip(&reports) {
-            let system = comparison.score_system(name, report)?;
+            let system = comparison.score_system(name, report, progress)?;
             comparison.systems.push(system);
         }
-        comparison.run_tests(&reports)?;
+        comparison.run_tests(&reports, progress)?;
         comparison.correct_p_values();
         Ok(comparison)
     }
 
-    fn score_system(&self, name: String, report: &Report) -> Result<ComparedSystem, CompareError> {
+    fn score_system(
+        &self,
+        name: String,
+        report: &Report,
+        progress: &mut SampleProgress<'_>,
+    ) -> Result<ComparedSystem, CompareError> {
         let score = |(column, &measure): (usize, &Measure)| {
             let queries = report.queries().iter();
             let values: Vec<f64> = queries.map(|q| q.values()[column]).collect();
             let interval = self
                 .config
                 .interval
-                .mean_interval(
+                .mean_interval_with_progress(
                     &on_averaging_scale(measure, &values),
                     1.0 - self.config.level,
+                    progress,
                 )
-                .map_err(|source| CompareError::Interval {
-                    measure: Box::new(measure),
-                    system: name.clone(),
-                    source,
+                .map_err(|source| match source {
+                    SignificanceError::Canceled => CompareError::Canceled,
+                    source => CompareError::Interval {
+                        measure: Box::new(measure),
+                        system: name.clone(),
+                        source,
+                    },
                 })?;
             let rescale = |bound: f64| match measure.summary() {
                 Summary::Mean => bound,
@@ -116,13 +141,17 @@ impl Comparison {
         Ok(others.map(|system| (system, at)).collect())
     }
 
-    fn run_tests(&mut self, reports: &[Cow<'_, Report>]) -> Result<(), CompareError> {
+    fn run_tests(
+        &mut self,
+        reports: &[Cow<'_, Report>],
+        progress: &mut SampleProgress<'_>,
+    ) -> Result<(), CompareError> {
         let pairs = self.pairs()?;
         let mut tests = Vec::with_capacity(pairs.len() * self.measures.len());
         for column in 0..self.measures.len() {
             for &(system, against) in &pairs {
                 let pair = [&*reports[system], &*reports[against]];
-                tests.push(self.test_pair(column, system, against, pair)?);
+                tests.push(self.test_pair(column, (system, against), pair, progress)?);
             }
         }
         self.pairwise_tests = tests;
@@ -132,40 +161,50 @@ impl Comparison {
     fn test_pair(
         &self,
         column: usize,
-        system: usize,
-        against: usize,
+        (system, against): (usize, usize),
         reports: [&Report; 2],
+        progress: &mut SampleProgress<'_>,
     ) -> Result<PairwiseTest, CompareError> {
         let (config, measure) = (&self.config, self.measures[column]);
         let (system, against) = (&self.systems[system], &self.systems[against]);
         let (score, reference) = (&system.scores[column], &against.scores[column]);
-        let test_error = |source: SignificanceError| CompareError::Test {
-            measure: Box::new(measure),
-            system: system.name.clone(),
-            against: against.name.clone(),
-            source,
+        let test_error = |source: SignificanceError| match source {
+            SignificanceError::Canceled => CompareError::Canceled,
+            source => CompareError::Test {
+                measure: Box::new(measure),
+                system: system.name.clone(),
+                against: against.name.clone(),
+                source,
+            },
         };
         let differences = differences_on_averaging_scale(measure, &score.values, &reference.values);
         let alternative = config.alternative;
         let result = match config.test {
             SignificanceTest::PairedT(test) => test.test(&differences, alternative),
             SignificanceTest::Wilcoxon(test) => test.test(&differences, alternative),
-            SignificanceTest::Randomization(test) => test.test(&differences, alternative),
-            SignificanceTest::Bootstrap(test) => test.test(&differences, alternative),
+            SignificanceTest::Randomization(test) => {
+                test.test_with_progress(&differences, alternative, progress)
+            }
+            SignificanceTest::Bootstrap(test) => {
+                test.test_with_progress(&differences, alternative, progress)
+            }
             SignificanceTest::BootstrapWins(test) => {
-                let result = count_wins(test, reports, measure, alternative);
-                Ok(result.map_err(|source| CompareError::Resample {
-                    measure: Box::new(measure),
-                    system: system.name.clone(),
-                    against: against.name.clone(),
-                    source: Box::new(source),
+                let result = count_wins(test, reports, measure, alternative, progress);
+                Ok(result.map_err(|source| match source {
+                    CompareError::Canceled => source,
+                    source => CompareError::Resample {
+                        measure: Box::new(measure),
+                        system: system.name.clone(),
+                        against: against.name.clone(),
+                        source: Box::new(source),
+                    },
                 })?)
             }
         }
         .map_err(test_error)?;
         let interval = config
             .interval
-            .mean_interval(&differences, 1.0 - config.level)
+            .mean_interval_with_progress(&differences, 1.0 - config.level, progress)
             .map_err(test_error)?;
         let scale = match measure.summary() {
             Summary::Sum => differences.len() as f64,
@@ -207,6 +246,27 @@ impl Comparison {
 }
 
 impl ComparisonConfig {
+    /// Number of random samples drawn to compare systems on one measure.
+    fn samples(&self, systems: usize) -> u64 {
+        let test = match self.test {
+            SignificanceTest::PairedT(_) | SignificanceTest::Wilcoxon(_) => 0,
+            SignificanceTest::Randomization(test) => test.samples,
+            SignificanceTest::Bootstrap(test) => test.samples,
+            SignificanceTest::BootstrapWins(test) => test.samples,
+        };
+        let interval = match self.interval {
+            IntervalMethod::Student => 0,
+            IntervalMethod::Bootstrap(interval) => interval.samples,
+        };
+        let systems = systems as u64;
+        let pairs = match (&self.pairs, self.alternative) {
+            (ComparedPairs::AllPairs, Alternative::TwoSided) => systems * (systems - 1) / 2,
+            (ComparedPairs::AllPairs, _) => systems * (systems - 1),
+            _ => systems - 1,
+        };
+        pairs * u64::from(test) + (systems + pairs) * u64::from(interval)
+    }
+
     fn validate(&self) -> Result<(), CompareError> {
         if !(self.level > 0.0 && self.level < 1.0) {
             return Err(CompareError::Level { found: self.level });
@@ -224,11 +284,13 @@ fn count_wins(
     [system, against]: [&Report; 2],
     measure: Measure,
     alternative: Alternative,
+    progress: &mut SampleProgress<'_>,
 ) -> Result<TestResult, CompareError> {
-    let paired = match alternative {
-        Alternative::Less => test.compare(against, system, measure)?,
-        _ => test.compare(system, against, measure)?,
+    let (first, second) = match alternative {
+        Alternative::Less => (against, system),
+        _ => (system, against),
     };
+    let paired = test.compare_with_progress(first, second, measure, progress)?;
     Ok(TestResult {
         statistic: f64::from(paired.wins),
         p: paired.p(),

@@ -26,7 +26,7 @@ use crate::rules::Rules;
 /// The measure exists once its type is listed in [`Formula`](super::Formula).
 macro_rules! measures {
     ($(
-        $(#[$doc:meta])*
+        $(#[doc = $doc:literal])*
         $name:ident $({ $(
             $(#[$parameter_doc:meta])*
             $parameter:ident: $type:ty = $default:expr $(=> $read:ident($($argument:expr),*))?,
@@ -35,12 +35,14 @@ macro_rules! measures {
         $(impl { $($function:item)+ })?
         value $value:expr;
     )+) => { $(
-        measures!(@type [$(#[$doc])*] $name $({
+        measures!(@type [$(#[doc = $doc])*] $name $({
             $([$(#[$parameter_doc])*] $parameter: $type = $default,)+
         })?);
 
         impl $name {
             pub(crate) const PROPERTIES: Properties = $properties;
+            /// Lines of the documentation.
+            pub(crate) const DOCUMENTATION: &[&str] = &[$($doc),*];
         }
 
         impl Definition for $name {

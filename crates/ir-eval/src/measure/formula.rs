@@ -40,6 +40,12 @@ macro_rules! formulas {
                 }
             }
 
+            const fn documentation(&self) -> &'static [&'static str] {
+                match self {
+                    $(Self::$name(_) => $family::$name::DOCUMENTATION,)*
+                }
+            }
+
             pub(crate) fn definition(&self) -> &dyn Definition {
                 match self {
                     $(Self::$name(formula) => formula,)*
@@ -128,6 +134,45 @@ impl Formula {
     #[must_use]
     pub const fn takes_judged_only(&self) -> bool {
         self.properties().takes_judged_only
+    }
+
+    /// Iterates over all formulas with their default parameters, by family; custom measures are not
+    /// included.
+    ///
+    /// ```
+    /// use ir_eval::measure::Formula;
+    /// let mut formulas = Formula::all();
+    /// let ndcg = formulas.find(|formula| formula.names().any(|name| name == "nDCG")).unwrap();
+    /// assert_eq!(ndcg.trec_eval_names().collect::<Vec<_>>(), ["ndcg", "ndcg_cut"]);
+    /// assert_eq!(
+    ///     ndcg.description(),
+    ///     "Normalized discounted cumulative gain: Dcg / IdealDcg"
+    /// );
+    /// ```
+    pub fn all() -> impl Iterator<Item = Self> {
+        let formulas = Self::DEFAULTS.iter().copied();
+        formulas.filter(|formula| formula.names().next().is_some())
+    }
+
+    /// Names in ir_measures' syntax and in those of other tools; the first is printed.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.properties().names()
+    }
+
+    /// Names in trec_eval's syntax; empty if trec_eval does not have the measure.
+    pub fn trec_eval_names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.properties().trec_names.iter().map(|known| known.0)
+    }
+
+    /// First sentence of the documentation, without the period.
+    #[must_use]
+    pub fn description(&self) -> String {
+        let lines = self.documentation().iter().map(|line| line.trim());
+        let paragraph = lines.take_while(|line| !line.is_empty());
+        let text = paragraph.collect::<Vec<_>>().join(" ");
+        let text = text.replace("[`", "").replace("`]", "").replace('`', "");
+        let end = text.find(". ").unwrap_or(text.len());
+        text[..end].trim_end_matches('.').to_owned()
     }
 
     /// Whether a name with an underscore is in ir_measures' syntax.

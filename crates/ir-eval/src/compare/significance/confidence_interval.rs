@@ -5,8 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::student::critical_value;
-use super::{BootstrapResampling, SignificanceError, validate};
+use super::{BootstrapResampling, SampleProgress, SignificanceError, validate};
 use crate::statistics::{mean, quantile, standard_deviation};
+use ir_core::NoProgress;
 
 /// Confidence interval. Displayed as `[0.1234, 0.2345]`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -63,6 +64,17 @@ impl IntervalMethod {
         values: &[f64],
         confidence: f64,
     ) -> Result<ConfidenceInterval, SignificanceError> {
+        let mut silent = NoProgress;
+        let mut progress = SampleProgress::new(&mut silent, None);
+        self.mean_interval_with_progress(values, confidence, &mut progress)
+    }
+
+    pub(in crate::compare) fn mean_interval_with_progress(
+        &self,
+        values: &[f64],
+        confidence: f64,
+        progress: &mut SampleProgress<'_>,
+    ) -> Result<ConfidenceInterval, SignificanceError> {
         validate(values)?;
         if !(confidence > 0.0 && confidence < 1.0) {
             return Err(SignificanceError::Level { found: confidence });
@@ -79,7 +91,11 @@ impl IntervalMethod {
                 })
             }
             Self::Bootstrap(resampling) => {
-                let mut means: Vec<f64> = resampling.sample_means(values)?.collect();
+                let mut means = Vec::new();
+                for mean in resampling.sample_means(values)? {
+                    means.push(mean);
+                    progress.advance(1)?;
+                }
                 means.sort_unstable_by(f64::total_cmp);
                 let tail = (1.0 - confidence) / 2.0;
                 Ok(ConfidenceInterval {

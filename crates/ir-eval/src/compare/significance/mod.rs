@@ -33,6 +33,7 @@ mod wilcoxon;
 
 use std::fmt;
 
+use ir_core::{Flow, Progress};
 use serde::{Deserialize, Serialize};
 
 pub use confidence_interval::{ConfidenceInterval, IntervalMethod};
@@ -162,6 +163,42 @@ pub enum SignificanceError {
     /// A significance level or confidence outside (0, 1).
     #[error("expected a level between 0 and 1, found {found}")]
     Level { found: f64 },
+    /// The caller's [`Progress`] canceled the test.
+    #[error("canceled")]
+    Canceled,
+}
+
+/// Progress over the random samples of one or several tests and intervals.
+pub(super) struct SampleProgress<'a> {
+    progress: &'a mut dyn Progress,
+    drawn: u64,
+    total: Option<u64>,
+}
+
+impl<'a> SampleProgress<'a> {
+    /// Number of samples between two reports.
+    const INTERVAL: u64 = 4096;
+
+    pub(super) fn new(progress: &'a mut dyn Progress, total: Option<u64>) -> Self {
+        Self {
+            progress,
+            drawn: 0,
+            total,
+        }
+    }
+
+    /// Counts drawn samples; returns an error if the receiver cancels.
+    pub(super) fn advance(&mut self, samples: u64) -> Result<(), SignificanceError> {
+        let reported = self.drawn / Self::INTERVAL;
+        self.drawn += samples;
+        if self.drawn / Self::INTERVAL == reported {
+            return Ok(());
+        }
+        match self.progress.report("resampling", self.drawn, self.total) {
+            Flow::Continue => Ok(()),
+            Flow::Stop => Err(SignificanceError::Canceled),
+        }
+    }
 }
 
 /// Requires at least two differences, all of them finite.

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Alternative, NullDistribution, SignificanceError, TestResult, tolerance};
-use ir_core::SplitMix64;
+use super::{
+    Alternative, NullDistribution, SampleProgress, SignificanceError, TestResult, tolerance,
+};
+use ir_core::{NoProgress, SplitMix64};
 
 /// Fisher's paired randomization (permutation) test by sign flips. The statistic is the mean
 /// difference.
@@ -56,6 +58,17 @@ impl RandomizationTest {
         differences: &[f64],
         alternative: Alternative,
     ) -> Result<TestResult, SignificanceError> {
+        let mut silent = NoProgress;
+        let mut progress = SampleProgress::new(&mut silent, None);
+        self.test_with_progress(differences, alternative, &mut progress)
+    }
+
+    pub(in crate::compare) fn test_with_progress(
+        &self,
+        differences: &[f64],
+        alternative: Alternative,
+        progress: &mut SampleProgress<'_>,
+    ) -> Result<TestResult, SignificanceError> {
         let no_difference = TestResult::if_all_zero(differences)?;
         if self.samples == 0 {
             return Err(SignificanceError::NoSamples);
@@ -78,7 +91,7 @@ impl RandomizationTest {
             let patterns = (1_u64 << nonzero.len()) as f64;
             (counter.count as f64 / patterns, NullDistribution::Exact)
         } else {
-            self.draw_patterns(&nonzero, &mut counter);
+            self.draw_patterns(&nonzero, &mut counter, progress)?;
             let samples = self.samples;
             let p = (1.0 + counter.count as f64) / (1.0 + f64::from(samples));
             (p, NullDistribution::MonteCarlo { samples })
@@ -92,7 +105,12 @@ impl RandomizationTest {
 
     /// Draws sign patterns. One random byte holds the signs of eight queries, whose sum is looked
     /// up in a table.
-    fn draw_patterns(&self, differences: &[f64], counter: &mut ExtremeSums) {
+    fn draw_patterns(
+        &self,
+        differences: &[f64],
+        counter: &mut ExtremeSums,
+        progress: &mut SampleProgress<'_>,
+    ) -> Result<(), SignificanceError> {
         // Sums of up to eight differences under every sign pattern.
         let sum_table = |group: &[f64]| -> [f64; 1 << GROUP] {
             std::array::from_fn(|pattern| signed_sum(group, pattern))
@@ -123,7 +141,9 @@ impl RandomizationTest {
             sums[..used].iter().for_each(|&sum| counter.add(sum));
             left -= used;
             block += 1;
+            progress.advance(used as u64)?;
         }
+        Ok(())
     }
 }
 

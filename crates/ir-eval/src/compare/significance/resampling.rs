@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Alternative, NullDistribution, SignificanceError, TestResult, tolerance};
+use super::{
+    Alternative, NullDistribution, SampleProgress, SignificanceError, TestResult, tolerance,
+};
 use crate::statistics::mean;
-use ir_core::SplitMix64;
+use ir_core::{NoProgress, SplitMix64};
 
 /// Bootstrap resampling of queries: a paired significance test, and percentile confidence intervals
 /// through [`IntervalMethod::Bootstrap`](super::IntervalMethod::Bootstrap).
@@ -49,6 +51,17 @@ impl BootstrapResampling {
         differences: &[f64],
         alternative: Alternative,
     ) -> Result<TestResult, SignificanceError> {
+        let mut silent = NoProgress;
+        let mut progress = SampleProgress::new(&mut silent, None);
+        self.test_with_progress(differences, alternative, &mut progress)
+    }
+
+    pub(in crate::compare) fn test_with_progress(
+        &self,
+        differences: &[f64],
+        alternative: Alternative,
+        progress: &mut SampleProgress<'_>,
+    ) -> Result<TestResult, SignificanceError> {
         let no_difference = TestResult::if_all_zero(differences)?;
         let means = self.sample_means(differences)?;
         if let Some(result) = no_difference {
@@ -61,11 +74,15 @@ impl BootstrapResampling {
             Alternative::Greater => sample <= slack,
             Alternative::Less => sample >= -slack,
         };
-        let count = means.filter(|&mean| supports_null(mean)).count();
+        let mut count = 0_u32;
+        for mean in means {
+            count += u32::from(supports_null(mean));
+            progress.advance(1)?;
+        }
         let samples = self.samples;
         Ok(TestResult {
             statistic: observed,
-            p: count as f64 / f64::from(samples),
+            p: f64::from(count) / f64::from(samples),
             null_distribution: NullDistribution::MonteCarlo { samples },
         })
     }
