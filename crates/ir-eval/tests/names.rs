@@ -439,7 +439,15 @@ fn listed_formulas() {
         assert!(!description.contains(['[', '`']), "{description}");
         let names: Vec<&str> = formula.names().chain(formula.trec_eval_names()).collect();
         for name in names {
-            let parameters = ["", "@10", "@0.1", "_10", "_0.10", "(gain=graded)"];
+            let parameters = [
+                "",
+                "@10",
+                "@0.1",
+                "@rec0.10",
+                "_10",
+                "_0.10",
+                "(gain=graded)",
+            ];
             let texts = parameters.map(|parameters| format!("{name}{parameters}"));
             let mut parsed = texts.iter().filter_map(|text| text.parse::<Measure>().ok());
             let same = |measure: Measure| discriminant(measure.formula()) == discriminant(formula);
