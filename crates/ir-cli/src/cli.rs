@@ -3,8 +3,11 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand, ValueHint};
+use clap_complete::Shell;
+use ir_data::DataError;
 
 use crate::commands::{
     agree, buckets, compare, datasets, diff, eval, fuse, index, interleave, knn_accuracy, mine,
@@ -13,6 +16,8 @@ use crate::commands::{
 #[cfg(feature = "dense")]
 use crate::commands::{encode, models, train};
 use crate::shared::console::{Console, one_line};
+use crate::shared::output::OutputSink;
+use crate::shared::suggest::did_you_mean;
 
 const ABOUT: &str = "Index, search, train, evaluate and compare retrieval systems";
 
@@ -28,6 +33,7 @@ Examples:
   ir index corpus.jsonl -o corpus.ir               build an index once
   ir search corpus.ir 'vitamin d'                  search the saved index
 
+`ir help COMMAND` explains a command; `ir help eval` lists every measure.
 `ir datasets` lists named collections. Compressed files (gzip, zstd) are
 detected by content.";
 
@@ -92,7 +98,25 @@ pub(crate) enum Command {
     KnnAccuracy(Box<knn_accuracy::Args>),
     /// List, verify and download known collections
     Datasets(datasets::Args),
+    /// Print a script that completes commands, options and values in a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// Shell that reads the script
+        shell: Shell,
+    },
+    /// Print the help of a command; that of `eval` lists every measure
+    Help {
+        /// Command, such as `eval` or `datasets fetch`
+        #[arg(value_name = "COMMAND", value_hint = ValueHint::Other)]
+        command: Vec<String>,
+    },
 }
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  ir completions bash > ~/.local/share/bash-completion/completions/ir
+  ir completions zsh > ~/.zfunc/_ir       with fpath+=~/.zfunc in ~/.zshrc
+  ir completions fish > ~/.config/fish/completions/ir.fish";
 
 impl Command {
     /// Runs the subcommand and reports its error. Returns the exit code.
@@ -119,6 +143,8 @@ impl Command {
             Self::Agree(args) => agree::run(args, console),
             Self::Mine(args) => mine::run(args, console),
             Self::Datasets(args) => datasets::run(args, console),
+            Self::Completions { shell } => print_completions(*shell),
+            Self::Help { command } => return print_help(command, console),
             #[cfg(feature = "dense")]
             Self::Encode(args) => encode::run(args, console),
             #[cfg(feature = "dense")]
@@ -128,9 +154,52 @@ impl Command {
         };
         match done {
             Ok(()) => ExitCode::SUCCESS,
-            Err(error) => console.fail(&error),
+            Err(error) => console.fail(&with_suggestion(error)),
         }
     }
+}
+
+fn print_completions(shell: Shell) -> Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "ir", &mut script);
+    OutputSink::open(None)?.write_with(|out| out.write_all(&script))
+}
+
+/// Prints what `ir COMMAND --help` prints and, for `eval`, all measures. Returns the exit code.
+fn print_help(names: &[String], console: &Console) -> ExitCode {
+    let names = names.iter().map(String::as_str);
+    let arguments = ["ir"].into_iter().chain(names.clone()).chain(["--help"]);
+    let Err(help) = Cli::try_parse_from(arguments) else {
+        return ExitCode::SUCCESS;
+    };
+    let code = report_usage_error(&help);
+    if help.kind() != ErrorKind::DisplayHelp || !names.eq(["eval"]) {
+        return code;
+    }
+    let measures = eval::list_measures();
+    let written =
+        OutputSink::open(None).and_then(|out| out.write_with(|out| write!(out, "\n{measures}\n")));
+    match written {
+        Ok(()) => code,
+        Err(error) => console.fail(&error),
+    }
+}
+
+/// Adds the closest known name to the error of an unknown one.
+fn with_suggestion(error: anyhow::Error) -> anyhow::Error {
+    let hint = match error.downcast_ref() {
+        Some(DataError::UnknownCollection { name, known }) => suggestion(name, known),
+        Some(DataError::UnknownSplit { split, known, .. }) => suggestion(split, known),
+        _ => String::new(),
+    };
+    if hint.is_empty() {
+        return error;
+    }
+    anyhow::anyhow!("{error}{hint}")
+}
+
+fn suggestion(found: &str, known: &[String]) -> String {
+    did_you_mean(found, known.iter().map(String::as_str))
 }
 
 /// Prints requested help, or a usage error in one line. Returns the exit code.
@@ -167,7 +236,6 @@ fn one_line_error(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {

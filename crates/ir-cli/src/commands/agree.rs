@@ -1,10 +1,12 @@
 //! `ir agree`: inter-assessor agreement, and correlation of the system rankings they induce.
 
 use std::collections::HashSet;
-use std::io::Write;
+use std::io::{self, BufRead, Cursor, Read, Write};
 
 use anyhow::{Context, Result, bail};
+use clap::ValueHint;
 use ir_core::Qrels;
+use ir_data::MAX_LINE;
 use ir_eval::{
     Evaluator, KappaWeights, Measure, MeasurementLevel, Ratings, Rules, kendall_tau_b, tau_ap,
     tau_ap_b,
@@ -16,6 +18,7 @@ use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::{four_decimals, table};
 use crate::shared::input;
 use crate::shared::output::OutputSink;
+use crate::shared::rules::measures_in_order;
 use crate::shared::runs::{RunOptions, at_most_one_stdin};
 
 const EXAMPLES: &str = "\
@@ -59,9 +62,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RUN", requires = "qrels")]
     run: Vec<String>,
 
-    /// Measure that ranks the systems; repeatable [default: map]
-    #[arg(long, short = 'm', value_name = "MEASURE", requires = "run")]
-    measure: Vec<Measure>,
+    /// Measure that ranks the systems, or a list of measures; repeatable [default: map]
+    #[arg(long, short = 'm', value_name = "MEASURE", value_hint = ValueHint::Other, requires = "run")]
+    measure: Vec<String>,
 
     #[command(flatten)]
     reading: RunOptions,
@@ -73,8 +76,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     at_most_one_stdin(args.qrels.iter().chain(&args.run))?;
+    let measures = measures_in_order(&args.measure, &Rules::default())?;
     let alone = args.table.is_none() && args.qrels.len() < 2;
-    if alone && (args.run.is_empty() || args.measure.len() < 2) {
+    if alone && (args.run.is_empty() || measures.len() < 2) {
         bail_usage!(
             "expected at least two assessors, or --run with at least two measures, found one"
         );
@@ -100,7 +104,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         bail!("expected items labeled by every pair of assessors, found none");
     }
     let runs = args.reading.read(&args.run, console)?;
-    let rankings = rankings(args, &qrels, &runs)?;
+    let rankings = rankings(measures, &qrels, &runs)?;
     let text = if args.json {
         let agreement = ratings.as_ref().map(agreement_json);
         let rules = (!rankings.is_empty()).then(Rules::default);
@@ -118,18 +122,17 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 
 /// Reads a table with a header: an item column, then one label column per coder.
 fn read_table(file: &str) -> Result<Ratings> {
-    let name = input::name(file);
-    let mut text = String::new();
-    std::io::Read::read_to_string(&mut input::open(file)?.0, &mut text)
-        .with_context(|| format!("{name}: cannot be read"))?;
-    let head = text.lines().next().unwrap_or_default();
-    let delimiter = if head.contains('\t') { b'\t' } else { b',' };
+    let (mut input, name) = input::open(file)?;
+    let mut head = Vec::new();
+    let read = input.by_ref().take(MAX_LINE).read_until(b'\n', &mut head);
+    read.with_context(|| format!("{name}: cannot be read"))?;
+    let delimiter = if head.contains(&b'\t') { b'\t' } else { b',' };
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(delimiter)
         .flexible(true)
-        .from_reader(text.as_bytes());
+        .from_reader(LimitedRecord::new(Cursor::new(head).chain(input)));
     let coders: Vec<String> = {
-        let headers = reader.headers().with_context(|| name.to_owned())?;
+        let headers = reader.headers().with_context(|| name.clone())?;
         headers.iter().skip(1).map(str::to_owned).collect()
     };
     if coders.len() < 2 {
@@ -139,8 +142,15 @@ fn read_table(file: &str) -> Result<Ratings> {
     let columns = coders.len() + 1;
     let mut ratings = Ratings::new(coders);
     let mut known = HashSet::new();
-    for record in reader.records() {
-        let record = record.with_context(|| name.to_owned())?;
+    let mut record = csv::StringRecord::new();
+    loop {
+        reader.get_mut().start();
+        if !reader
+            .read_record(&mut record)
+            .with_context(|| name.clone())?
+        {
+            break;
+        }
         let line = record.position().map_or(0, csv::Position::line);
         if record.len() != columns {
             let found = record.len();
@@ -157,6 +167,36 @@ fn read_table(file: &str) -> Result<Ratings> {
         ratings.push(&record[0], record.iter().skip(1).map(label));
     }
     Ok(ratings)
+}
+
+/// Reader that returns an error where a record is longer than [`MAX_LINE`].
+struct LimitedRecord<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read> LimitedRecord<R> {
+    fn new(inner: R) -> Self {
+        let left = MAX_LINE;
+        Self { inner, left }
+    }
+
+    /// Sets the limit for the next record.
+    fn start(&mut self) {
+        self.left = MAX_LINE;
+    }
+}
+
+impl<R: Read> Read for LimitedRecord<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            let text = format!("expected at most {MAX_LINE} bytes in a line, found more");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        let read = self.inner.read(buffer)?;
+        self.left = self.left.saturating_sub(read as u64);
+        Ok(read)
+    }
 }
 
 fn agreement_json(ratings: &Ratings) -> Value {
@@ -250,18 +290,16 @@ struct RankingCorrelation {
 }
 
 fn rankings(
-    args: &Args,
+    mut measures: Vec<Measure>,
     qrels: &[(&str, Qrels)],
     runs: &[ir_core::Run],
 ) -> Result<Vec<RankingCorrelation>> {
     if runs.is_empty() {
         return Ok(Vec::new());
     }
-    let measures = if args.measure.is_empty() {
-        vec![Measure::AP]
-    } else {
-        args.measure.clone()
-    };
+    if measures.is_empty() {
+        measures.push(Measure::AP);
+    }
     // One score per run, for each assessor and measure.
     let mut orders: Vec<(String, Vec<f64>)> = Vec::new();
     for (name, judgments) in qrels {

@@ -1,26 +1,28 @@
 //! `ir fuse`: rank and score fusion of runs.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
+use clap::ValueHint;
 use ir_core::RunOrder;
 use ir_core::fusion::interleave::{self, InterleaveConfig, InterleaveMethod};
-use ir_core::fusion::{Fusion, ScoreCombination, ScoreNormalization, fuse_runs};
+use ir_core::fusion::{Fusion, ScoreCombination, ScoreNormalization, fuse_weighted_runs};
 use ir_core::trec::{ScoreFormat, write_run};
 
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::options::{choice, positive, tag};
-use crate::shared::output::OutputSink;
-use crate::shared::runs::{RunOptions, reject_input_as_output};
+use crate::shared::output::{OutputPath, OutputSink};
+use crate::shared::runs::RunOptions;
 
 const EXAMPLES: &str = "\
 Examples:
   ir fuse bm25.trec dense.trec -o fused.trec    reciprocal rank fusion, k = 60
   ir fuse --method combmnz a.trec b.trec c.trec
   ir fuse --method combsum --normalize z-score a.trec b.trec
+  ir fuse --method combsum --weights 0.3,0.7 bm25.trec dense.trec
   ir fuse a.trec b.trec | ir eval -m map qrels.txt -
 
-A document's score is computed over the rankings that contain it.
+A document's score is computed over the rankings that contain it. Weights
+multiply the normalized scores of a run, or its reciprocal ranks; tune them on
+held-out queries. A fused score that is infinite is an error.
 Rankings are read in trec_eval's order. Ties in the result are written in that
 order too: by descending document id.";
 
@@ -42,6 +44,10 @@ pub(crate) struct Args {
     )]
     normalize: Option<ScoreNormalization>,
 
+    /// Weight of each run, in the order of the runs; not for round-robin [default: 1 each]
+    #[arg(long, value_delimiter = ',', value_name = "W,W,...", value_hint = ValueHint::Other, allow_negative_numbers = true, value_parser = weight)]
+    weights: Vec<f64>,
+
     /// Constant k of reciprocal rank fusion; larger values flatten the weight of the top ranks
     #[arg(
         long,
@@ -56,12 +62,12 @@ pub(crate) struct Args {
     hits: usize,
 
     /// Run tag (last column)
-    #[arg(long, default_value = "ir-fuse", value_name = "NAME", value_parser = tag)]
+    #[arg(long, default_value = "ir-fuse", value_name = "NAME", value_hint = ValueHint::Other, value_parser = tag)]
     tag: String,
 
-    /// Output run file [default: standard output]
+    /// Output run file; .gz and .zst are compressed [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE")]
-    output: Option<PathBuf>,
+    output: Option<OutputPath>,
 
     /// Skip a header line (text in a numeric column); trec_eval parses it as data
     #[arg(long)]
@@ -143,6 +149,14 @@ const NORMALIZATIONS: [(&str, &str, ScoreNormalization); 4] = [
     ("none", "Scores unchanged", ScoreNormalization::None),
 ];
 
+/// Parses the weight of a run.
+fn weight(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(weight) if weight >= 0.0 && weight.is_finite() => Ok(weight),
+        _ => Err(format!("expected a number of at least 0, found {text:?}")),
+    }
+}
+
 impl Args {
     /// Score fusion method; `None` for round robin.
     fn fusion(&self) -> Result<Option<Fusion>> {
@@ -169,16 +183,24 @@ impl Args {
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let fusion = args.fusion()?;
+    let mut weights = args.weights.clone();
+    if weights.is_empty() {
+        weights.resize(args.runs.len(), 1.0);
+    } else if fusion.is_none() {
+        bail_usage!("--weights: expected a method with scores, found round-robin");
+    } else if weights.len() != args.runs.len() {
+        let (expected, found) = (args.runs.len(), weights.len());
+        bail_usage!("--weights: expected one for each of {expected} runs, found {found}");
+    }
     let reading = RunOptions {
         order: RunOrder::Score,
         skip_header: args.skip_header,
     };
-    reject_input_as_output(args.output.as_deref(), "--output", &args.runs)?;
-    let out = OutputSink::open(args.output.as_deref())?;
+    let out = OutputSink::open(args.output.as_ref())?;
     let runs = reading.read(&args.runs, console)?;
     let fused = match fusion {
         Some(fusion) => {
-            let mut fused = fuse_runs(&args.tag, &runs, fusion)?;
+            let mut fused = fuse_weighted_runs(&args.tag, &runs, &weights, fusion)?;
             fused.truncate(args.hits);
             fused
         }

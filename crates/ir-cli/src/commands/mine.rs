@@ -24,7 +24,7 @@ use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, DocumentSource, open_documents};
 use crate::shared::options::{Bm25Options, QueryForm, choice, positive, use_threads};
-use crate::shared::output::OutputSink;
+use crate::shared::output::{OutputPath, OutputSink};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -55,7 +55,7 @@ pub(crate) struct Args {
 
     /// Output file of the examples; .gz and .zst are compressed [default: standard output]
     #[arg(short = 'o', long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    output: Option<OutputPath>,
 
     /// Split whose judged queries become examples [default: train]
     #[arg(long, value_name = "SPLIT", conflicts_with = "examples", help_heading = QUERIES)]
@@ -190,6 +190,8 @@ impl Args {
 
 /// Number of queries between progress updates and interrupt checks.
 const CHUNK: usize = 128;
+/// Maximum number of negatives between progress updates, if a query has fewer.
+const CHUNK_NEGATIVES: usize = 1 << 16;
 
 struct MiningInput {
     set: Box<dyn TrainingSet>,
@@ -203,8 +205,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     use_threads(args.threads)?;
     let mining = args.choice.config()?;
     let each = mining.hard.saturating_add(mining.random);
-    let documents = open_documents(&args.collection)?;
-    let mut out = OutputSink::open(args.output.as_deref())?;
+    let documents = open_documents(&args.collection, console)?;
+    let mut out = OutputSink::open(args.output.as_ref())?;
     let other = args.run.as_deref();
     let other = other
         .map(|run| input::run(run, HeaderLine::AsData, console))
@@ -244,7 +246,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let (mut found, mut short, mut none) = (0, 0, 0);
     let mut at = 0;
     while at < total {
-        let chunk = at..total.min(at + CHUNK);
+        let chunk = at..total.min(at + (CHUNK_NEGATIVES / each.max(1)).clamp(1, CHUNK));
         let examples = chunk.clone().map(|n| wanted.set.get(n));
         let mut examples = examples.collect::<Result<Vec<TrainingExample>, _>>()?;
         let mined = miner.mine(&examples, &wanted.years)?;

@@ -8,7 +8,7 @@ use ir_dense::{KnownModel, ModelCache, Pooling, TransformerConfig};
 use serde_json::json;
 
 use crate::shared::console::Console;
-use crate::shared::encoder::known_model;
+use crate::shared::encoder::{known_model, suggested_model};
 use crate::shared::format::table_with_text;
 use crate::shared::output::OutputSink;
 
@@ -120,8 +120,9 @@ fn locate(cache: &ModelCache, name: &str, out: &mut OutputSink) -> Result<()> {
     if known.is_none() && folder.is_none() {
         bail!(
             "{name}: expected a model in {} or one that `ir models` lists, found neither; \
-             `ir models fetch {name}` downloads it if the hub has it",
-            cache.folder().display()
+             `ir models fetch {name}` downloads it if the hub has it{}",
+            cache.folder().display(),
+            suggested_model(name, cache)
         );
     }
     let Some(known) = known else {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use ir_bm25::analysis::AnalysisError;
 use ir_bm25::{
     Analysis, BlankDocs, DocOrder, DuplicateIds, Index, IndexBuilder, IndexConfig, IndexedFields,
     StoredFields,
@@ -12,6 +13,7 @@ use ir_data::datafinder::lexicographic_row_order;
 use crate::shared::console::Console;
 use crate::shared::input::{DocumentOrder, DocumentSource};
 use crate::shared::options::{bytes, choice, first_set};
+use crate::shared::suggest::did_you_mean;
 
 const DEFAULT_MEMORY: usize = 512_000_000;
 
@@ -120,10 +122,14 @@ impl IndexOptions {
 fn analysis(text: &str) -> Result<Analysis, String> {
     let error = match text.parse::<Analysis>() {
         Ok(analysis) => return Ok(analysis),
-        Err(error) => error.to_string(),
+        Err(error) => error,
     };
     if !Path::new(text).is_file() {
-        return Err(format!("{error} (or a file)"));
+        let hint = match &error {
+            AnalysisError::UnknownName { expected, .. } => did_you_mean(text, expected.split(", ")),
+            _ => String::new(),
+        };
+        return Err(format!("{error} (or a file){hint}"));
     }
     let json = std::fs::read_to_string(text).map_err(|error| error.to_string())?;
     let analysis: Analysis = serde_json::from_str(&json).map_err(|error| error.to_string())?;

@@ -12,4 +12,6 @@ pub(crate) mod output;
 pub(crate) mod qrels;
 pub(crate) mod rules;
 pub(crate) mod runs;
+pub(crate) mod suggest;
 pub(crate) mod systems;
+pub(crate) mod terminal;

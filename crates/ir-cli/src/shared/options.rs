@@ -8,6 +8,8 @@ use ir_core::Query;
 use ir_core::trec::HeaderLine;
 use ir_data::attribute;
 
+use crate::shared::console::bail_usage;
+
 /// Parser of an option whose values are those of a library or carry data: `NAME` or `NAME|ALIAS`,
 /// help, value. Enums of the command derive `ValueEnum`.
 pub(crate) fn choice<T: Clone + Send + Sync + 'static>(
@@ -181,7 +183,19 @@ pub(crate) fn header(skip: bool) -> HeaderLine {
     }
 }
 
+/// Maximum of `--threads`: more than any machine has cores, and few enough to start at once.
+const MAX_THREADS: usize = 1024;
+
+/// Rejects a number of threads that would take long to start.
+pub(crate) fn check_threads(threads: Option<usize>) -> Result<()> {
+    if let Some(found) = threads.filter(|&threads| threads > MAX_THREADS) {
+        bail_usage!("--threads: expected at most {MAX_THREADS}, found {found}");
+    }
+    Ok(())
+}
+
 pub(crate) fn use_threads(threads: Option<usize>) -> Result<()> {
+    check_threads(threads)?;
     if let Some(threads) = threads {
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
@@ -216,5 +230,7 @@ mod tests {
         assert_eq!(b("1"), Ok(1.0));
         assert!(b("1.1").is_err() && b("nan").is_err());
         assert!(positive("0").is_err() && positive("-3").is_err());
+        assert!(check_threads(Some(MAX_THREADS)).is_ok() && check_threads(None).is_ok());
+        assert!(check_threads(Some(MAX_THREADS + 1)).is_err());
     }
 }

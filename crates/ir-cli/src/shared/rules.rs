@@ -3,14 +3,16 @@
 use anyhow::Result;
 use ir_core::Grade;
 use ir_core::trec::HeaderLine;
+use ir_eval::preferences::PreferenceMeasure;
 use ir_eval::trec_eval::{JudgmentKind, MeasureSelection};
 use ir_eval::{
-    MissingQueries, QueriesWithoutRelevant, Rules, ScorePrecision, SelfHits, TrecEvalVersion,
-    UnjudgedDocuments,
+    Formula, Measure, MissingQueries, ParseMeasureError, QueriesWithoutRelevant, Rules,
+    ScorePrecision, SelfHits, TrecEvalVersion, UnjudgedDocuments,
 };
 
 use crate::shared::console::{Usage, bail_usage};
 use crate::shared::options::{choice, first_set, header, positive};
+use crate::shared::suggest::{closest, did_you_mean};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct RuleOptions {
@@ -112,12 +114,130 @@ impl RuleOptions {
     }
 }
 
-/// Parses the values of `--measure`.
+/// Parses the values of `--measure`, each of which may list several measures.
 pub(crate) fn select_measures<S: AsRef<str>>(
     judgments: JudgmentKind,
     options: &[S],
     rules: &Rules,
 ) -> Result<MeasureSelection> {
-    MeasureSelection::parse_for(judgments, options, rules.trec_eval_version)
-        .map_err(|error| Usage(format!("--measure {error}")).into())
+    let options: Vec<&str> = options
+        .iter()
+        .flat_map(|option| split_measures(option.as_ref()))
+        .collect();
+    MeasureSelection::parse_for(judgments, &options, rules.trec_eval_version).map_err(|error| {
+        let hint = match &error {
+            ParseMeasureError::Unknown { text } => suggested_measure(text),
+            _ => String::new(),
+        };
+        Usage(format!("--measure {error}{hint}")).into()
+    })
+}
+
+/// Measures in the order of the values of `--measure`, not in trec_eval's.
+pub(crate) fn measures_in_order<S: AsRef<str>>(
+    options: &[S],
+    rules: &Rules,
+) -> Result<Vec<Measure>> {
+    let mut measures = Vec::new();
+    for option in options {
+        for measure in split_measures(option.as_ref()) {
+            measures.extend(select_measures(JudgmentKind::Grades, &[measure], rules)?.measures());
+        }
+    }
+    Ok(measures)
+}
+
+/// Splits a list of measures at white space and commas before a name, outside brackets. `P.5,10`
+/// and `nDCG(gains={1:2,2:3})` are one measure each.
+fn split_measures(list: &str) -> Vec<&str> {
+    let starts_name =
+        |text: &str| text.starts_with(|c: char| c.is_alphabetic()) || text.starts_with("11pt");
+    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_usize);
+    for (at, c) in list.char_indices() {
+        match c {
+            '(' | '{' => depth += 1,
+            ')' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let separates = |c: char| c == ',' || c.is_whitespace();
+        let next = list[at..].trim_start_matches(separates);
+        if at >= start && depth == 0 && separates(c) && starts_name(next) {
+            parts.push(list[start..at].trim());
+            start = list.len() - next.len();
+        }
+    }
+    parts.push(list[start..].trim());
+    parts
+}
+
+/// End of an error message with the measure that is closest to an unknown one.
+fn suggested_measure(text: &str) -> String {
+    let names = Formula::all().flat_map(|formula| {
+        let names = formula.names().chain(formula.trec_eval_names());
+        names.collect::<Vec<_>>()
+    });
+    let sets = [
+        "official",
+        "all_trec",
+        "set",
+        "prefs",
+        "all_prefs",
+        "qrels_jg",
+    ];
+    let preferences = PreferenceMeasure::ALL.map(PreferenceMeasure::name);
+    let known: Vec<&str> = names.chain(sets).chain(preferences).collect();
+    let cutoff = text.trim_end_matches(|c: char| c.is_ascii_digit());
+    let end = text.find(['@', '(', '.']).unwrap_or(match cutoff {
+        name if name.len() < text.len() && name.ends_with('_') => name.len() - 1,
+        _ => text.len(),
+    });
+    let (name, parameters) = text.split_at(end);
+    match closest(name, known.iter().copied()) {
+        Some(name) if !parameters.is_empty() => format!(" (did you mean {name}{parameters}?)"),
+        _ => did_you_mean(name, known),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_measures() {
+        for (list, expected) in [
+            ("nDCG@10", &["nDCG@10"][..]),
+            ("nDCG@10 AP", &["nDCG@10", "AP"]),
+            ("nDCG@10,AP, RR", &["nDCG@10", "AP", "RR"]),
+            ("P.5,10,map", &["P.5,10", "map"]),
+            ("map,11pt_avg", &["map", "11pt_avg"]),
+            ("ndcg.1=3,2=9 bpref", &["ndcg.1=3,2=9", "bpref"]),
+            (
+                "nDCG(gains={1:2, 2:3})@5,P(rel=2)@5",
+                &["nDCG(gains={1:2, 2:3})@5", "P(rel=2)@5"],
+            ),
+            (
+                "nDCG(dcg='exp-log2', gains=x)",
+                &["nDCG(dcg='exp-log2', gains=x)"],
+            ),
+            ("P.5, 10", &["P.5, 10"]),
+            ("AP,", &["AP,"]),
+            ("", &[""]),
+        ] {
+            assert_eq!(split_measures(list), expected, "{list}");
+        }
+    }
+
+    #[test]
+    fn suggested_measures() {
+        for (text, expected) in [
+            ("nDGC@10", " (did you mean nDCG@10?)"),
+            ("ndgc@10", " (did you mean ndcg@10?)"),
+            ("nndcg_cut.10", " (did you mean ndcg_cut.10?)"),
+            ("recal_100", " (did you mean recall_100?)"),
+            ("offical", " (did you mean official?)"),
+            ("nonsense", ""),
+        ] {
+            assert_eq!(suggested_measure(text), expected, "{text}");
+        }
+    }
 }

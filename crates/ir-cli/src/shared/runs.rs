@@ -1,7 +1,5 @@
 //! Reading several runs, and checks on their file arguments.
 
-use std::path::Path;
-
 use anyhow::Result;
 use ir_core::trec::HeaderLine;
 use ir_core::{Run, RunOrder};
@@ -51,16 +49,24 @@ impl RunOptions {
     }
 }
 
-/// Names runs by their tags. If a tag is empty or not unique, all runs are named by their files; a
-/// repeated file gets a number.
+/// Names runs as [`run_names`].
 pub(crate) fn name_runs(runs: &mut [Run], files: &[String]) {
-    let mut tags: Vec<&str> = runs.iter().map(|run| run.tag.as_str()).collect();
-    tags.sort_unstable();
-    if tags.windows(2).any(|pair| pair[0] == pair[1]) || tags.contains(&"") {
-        for (run, name) in runs.iter_mut().zip(with_numbers(files)) {
-            run.tag = name;
-        }
+    let names = run_names(runs.iter().map(|run| run.tag.as_str()), files);
+    for (run, name) in runs.iter_mut().zip(names) {
+        run.tag = name;
     }
+}
+
+/// Names of runs: their tags. If a tag is empty or not unique, all runs are named by their files; a
+/// repeated file gets a number.
+pub(crate) fn run_names<'a>(tags: impl Iterator<Item = &'a str>, files: &[String]) -> Vec<String> {
+    let names: Vec<String> = tags.map(str::to_owned).collect();
+    let mut tags = names.clone();
+    tags.sort_unstable();
+    if tags.windows(2).any(|pair| pair[0] == pair[1]) || tags.contains(&String::new()) {
+        return with_numbers(files).collect();
+    }
+    names
 }
 
 /// Appends numbers to repeated names.
@@ -74,46 +80,11 @@ pub(crate) fn with_numbers(names: &[String]) -> impl Iterator<Item = String> {
     })
 }
 
-/// Rejects an output path that is one of the input files.
-pub(crate) fn reject_input_as_output<S: AsRef<str>>(
-    output: Option<&Path>,
-    option: &str,
-    files: impl IntoIterator<Item = S>,
-) -> Result<()> {
-    let Some(Ok(output)) = output.map(Path::canonicalize) else {
-        return Ok(());
-    };
-    let same = |file: &S| {
-        Path::new(file.as_ref())
-            .canonicalize()
-            .is_ok_and(|file| file == output)
-    };
-    if let Some(file) = files.into_iter().find(same) {
-        let found = file.as_ref();
-        bail_usage!("{option}: expected a path that is not an input, found {found}");
-    }
-    Ok(())
-}
-
 /// Rejects a second `-`: standard input can be read once.
 pub(crate) fn at_most_one_stdin<S: AsRef<str>>(files: impl IntoIterator<Item = S>) -> Result<()> {
     let stdin = |file: &S| file.as_ref() == "-";
     if files.into_iter().filter(stdin).count() > 1 {
         bail_usage!("expected `-` at most once, found it more than once");
-    }
-    Ok(())
-}
-
-/// Rejects two outputs with the same destination; `None` and `-` are standard output.
-pub(crate) fn reject_same_destination(
-    output: Option<&Path>,
-    other: Option<&Path>,
-    option: &str,
-) -> Result<()> {
-    let output = output.unwrap_or(Path::new("-"));
-    if other == Some(output) {
-        let found = output.display();
-        bail_usage!("{option}: expected a destination other than --output, found {found} for both");
     }
     Ok(())
 }

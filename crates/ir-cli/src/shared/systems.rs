@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use ir_core::{Judgments, Run};
 use ir_eval::{CompareError, Evaluator, MissingQueries, Report, Rules, RunFileOptions};
 
-use crate::shared::console::{Console, Usage, bail_usage, check_stopped};
+use crate::shared::console::{Console, Interrupted, Usage, bail_usage, check_stopped};
 use crate::shared::input;
 use crate::shared::options::choice;
 use crate::shared::qrels::{QRELS_FORMATS, QrelsFormat};
@@ -156,6 +156,7 @@ pub(crate) fn usage_error(error: CompareError) -> anyhow::Error {
         CompareError::UnknownSystem { .. } | CompareError::TwoSided => {
             Usage(error.to_string()).into()
         }
+        CompareError::Canceled => Interrupted.into(),
         error => error.into(),
     }
 }

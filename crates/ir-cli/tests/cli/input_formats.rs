@@ -1,6 +1,6 @@
 //! Document and query formats, filters without effect, interrupts.
 
-use crate::common::{Folder, QUERIES, tiny};
+use crate::common::{BEIR_QRELS, Folder, QUERIES, RUN, tiny};
 
 /// The ids of the hits for "tea".
 fn ids(here: &Folder, collection: &str) -> String {
@@ -210,4 +210,79 @@ fn second_interrupt_exits_at_once() {
     }
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(here.files(), before);
+}
+
+/// One's own files in the formats of TREC and SMART.
+#[test]
+fn trec_and_smart_files() {
+    let here = Folder::new();
+    here.write(
+        "docs.sgml",
+        "<DOC>\n<DOCNO> FT-1 </DOCNO>\n<HEADLINE>Tea</HEADLINE>\n<TEXT>\nGreen tea &amp; leaves\n</TEXT>\n</DOC>\n\
+         <DOC>\n<DOCNO> FT-2 </DOCNO>\n<TEXT>\nA river\n</TEXT>\n</DOC>\n",
+    );
+    here.write(
+        "topics",
+        "<top>\n<num> Number: 051\n<title> green tea\n<desc> Description:\nx\n</top>\n\
+         <top>\n<num> Number: 52\n<title> river\n</top>\n",
+    );
+    here.write(
+        "indri",
+        "<parameters>\n<query><number>51</number><text>green tea</text></query>\n\
+         <query><number>52</number><text>river</text></query>\n</parameters>\n",
+    );
+    here.write("smart", ".I 1\n.T\nTea\n.W\nGreen tea\n.I 2\n.W\nA river\n");
+    here.write("smart.qry", ".I 51\n.W\ngreen tea\n.I 52\n.W\nriver\n");
+    here.ir(&["index", "docs.sgml", "-o", "docs.ir"]).ok();
+    for queries in ["topics", "indri", "smart.qry"] {
+        let run = |collection: &str| {
+            let args = [
+                "search",
+                collection,
+                "--queries",
+                queries,
+                "--scores",
+                "exact",
+            ];
+            let out = here.ir(&args).ok().out;
+            let columns = out.lines().map(|line| line.split(' ').take(3));
+            columns
+                .map(|line| line.collect::<Vec<_>>().join(" "))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(run("docs.sgml"), ["51 Q0 FT-1", "52 Q0 FT-2"], "{queries}");
+        assert_eq!(run("docs.ir"), run("docs.sgml"), "{queries}");
+        assert_eq!(run("smart"), ["51 Q0 1", "52 Q0 2"], "{queries}");
+    }
+    let shown = here
+        .ir(&["search", "docs.sgml", "leaves", "--json"])
+        .ok()
+        .out;
+    assert!(
+        shown.contains("\"text\":\"Green tea & leaves\",\"title\":\"Tea\""),
+        "{shown}"
+    );
+}
+
+/// Grades of converters that write decimals.
+#[test]
+fn beir_grades_with_decimals() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("run", RUN);
+    let eval = || here.ir(&["eval", "-c", "-m", "ndcg", "tiny", "run"]);
+    let expected = eval().ok().out;
+    here.write(
+        "tiny/qrels/test.tsv",
+        BEIR_QRELS.replace("\t1\n", "\t1.0\n"),
+    );
+    assert_eq!(eval().ok().out, expected);
+    here.write(
+        "tiny/qrels/test.tsv",
+        BEIR_QRELS.replace("\t1\n", "\t0.5\n"),
+    );
+    eval().fails(
+        1,
+        &["test.tsv:2: expected an integer as grade, found \"0.5\""],
+    );
 }

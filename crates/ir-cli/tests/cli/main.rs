@@ -18,13 +18,17 @@ mod encode;
 mod eval_input;
 mod input_formats;
 mod knn_accuracy;
+mod limits;
 mod measures;
+mod messages;
 mod mine;
 #[cfg(feature = "dense")]
 mod models;
+mod outputs;
 mod plots;
 mod pool;
 mod published_values;
+mod several_runs;
 #[cfg(feature = "dense")]
 mod train;
 mod trec_eval;

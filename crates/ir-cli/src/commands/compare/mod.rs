@@ -4,26 +4,25 @@ mod page;
 mod topics;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
-use clap::ValueEnum;
+use clap::{ValueEnum, ValueHint};
 use ir_eval::significance::{
     Alternative, BootstrapResampling, IntervalMethod, MultipleTestingCorrection, PairedTTest,
     RandomizationTest, WilcoxonTest,
 };
-use ir_eval::trec_eval::JudgmentKind;
 use ir_eval::{
     Bootstrap, ComparedPairs, Comparison, ComparisonConfig, ComparisonPage, Evaluator,
-    HypothesisFamily, Measure, Report, Rules, SignificanceTest, WinsAndLosses,
+    HypothesisFamily, Report, SignificanceTest, WinsAndLosses,
 };
 use serde::Serialize;
 
-use crate::shared::console::{Console, bail_usage, check_stopped};
+use crate::shared::console::{Console, bail_usage, check_stopped, stop_on_interrupt};
 use crate::shared::options::{choice, fraction, positive};
-use crate::shared::output::OutputSink;
-use crate::shared::rules::select_measures;
-use crate::shared::runs::reject_input_as_output;
+use crate::shared::output::{OutputPath, OutputSink};
+use crate::shared::rules::measures_in_order;
+use crate::shared::suggest::did_you_mean;
 use crate::shared::systems::{EvaluatedRun, QrelsAndRuns, usage_error};
 
 const EXAMPLES: &str = "\
@@ -46,6 +45,9 @@ letters of the systems that are significantly worse. LaTeX output is the score
 table; --details adds intervals and differences. Output is deterministic for a
 seed.";
 
+/// Maximum number of bootstrap samples of an interval: 800 MB of means.
+const MAX_INTERVAL_SAMPLES: u32 = 100_000_000;
+
 const MEASURES: [&str; 5] = ["nDCG@10", "AP", "RR", "P@5", "R@100"];
 
 #[derive(Debug, clap::Args)]
@@ -58,8 +60,9 @@ pub(crate) struct Args {
     #[arg(short = 'c', long, hide = true, conflicts_with = "common")]
     complete: bool,
 
-    /// Measure, as in `ir eval`; repeatable (default: nDCG@10, AP, RR, P@5, R@100)
-    #[arg(short = 'm', long, value_name = "MEASURE")]
+    /// Measure or list of measures, as in `ir eval`; repeatable
+    /// (default: nDCG@10, AP, RR, P@5, R@100)
+    #[arg(short = 'm', long, value_name = "MEASURE", value_hint = ValueHint::Other)]
     measure: Vec<String>,
 
     /// Baseline run, by tag or file name [default: the first]
@@ -119,16 +122,16 @@ pub(crate) struct Args {
     details: bool,
 
     /// Title of the HTML page [default: the names of the runs]
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_hint = ValueHint::Other)]
     title: Option<String>,
 
     /// Output folder for all plots (SVG, column width) and their data (CSV)
-    #[arg(long, value_name = "DIR")]
-    plots: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    plots: Option<OutputPath>,
 
-    /// Output file, written atomically [default: standard output]
+    /// Output file, written atomically; .gz and .zst are compressed [default: standard output]
     #[arg(short = 'o', long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    output: Option<OutputPath>,
 }
 
 fn tests() -> [(&'static str, &'static str, SignificanceTest); 5] {
@@ -260,6 +263,15 @@ impl Args {
         if self.details && self.format != OutputFormat::Latex {
             bail_usage!("--details: expected --format latex; the other formats include all tables");
         }
+        let interval = matches!(self.interval, IntervalMethod::Bootstrap(_));
+        if let Some(found) = self
+            .samples
+            .filter(|&n| interval && n > MAX_INTERVAL_SAMPLES)
+        {
+            bail_usage!(
+                "--samples: expected at most {MAX_INTERVAL_SAMPLES} for --interval bootstrap, which keeps all means in memory, found {found}"
+            );
+        }
         if self.title.is_some() && self.format != OutputFormat::Html {
             bail_usage!("--title: expected --format html");
         }
@@ -269,29 +281,33 @@ impl Args {
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     args.check()?;
+    stop_on_interrupt();
     let rules = args.input.rules();
     let measures = if args.measure.is_empty() {
-        in_order(&MEASURES, &rules)?
+        measures_in_order(&MEASURES, &rules)?
     } else {
-        in_order(&args.measure, &rules)?
+        measures_in_order(&args.measure, &rules)?
     };
     if measures.is_empty() {
         let found = args.measure.join(", ");
         bail_usage!("--measure: expected a measure with one value, found {found}");
     }
-    reject_input_as_output(args.output.as_deref(), "--output", args.input.files())?;
+    let folder = args.plots.as_ref().map(OutputPath::folder);
+    let folder = folder.as_deref();
     let qrels = args.input.judgments(console)?;
-    let folder = args.plots.as_deref();
     folder.map(page::make_folder).transpose()?;
     let evaluator = Evaluator::with_rules(&*qrels, &measures, rules)?;
-    let out = OutputSink::open(args.output.as_deref())?;
+    let out = OutputSink::open(args.output.as_ref())?;
     let needs_page = args.format == OutputFormat::Html || folder.is_some();
     let keep = needs_page || args.per_topic.is_some();
     let systems = (args.input).evaluate(&args.input.runs, &evaluator, keep, console)?;
     let baseline = args.baseline.as_ref();
     let baseline = baseline.map(|name| resolve(name, &systems)).transpose()?;
     let reports: Vec<Report> = systems.iter().map(|system| system.report.clone()).collect();
-    let comparison = Comparison::new(&reports, &args.plan(baseline)).map_err(usage_error)?;
+    let mut bar = console.bar();
+    let comparison = Comparison::with_progress(&reports, &args.plan(baseline), &mut bar);
+    let comparison = comparison.map_err(usage_error)?;
+    bar.finish();
     let topics = args
         .per_topic
         .map(|most| topics::wins_and_losses(&comparison, &*qrels, &systems, most));
@@ -305,15 +321,6 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         page::write_plots(page, folder)?;
     }
     out.write_with(|out| write(args, &comparison, topics.as_deref(), page.as_ref(), out))
-}
-
-/// Measures in the order of the options, not in trec_eval's.
-fn in_order<S: AsRef<str>>(options: &[S], rules: &Rules) -> Result<Vec<Measure>> {
-    let mut measures = Vec::new();
-    for option in options {
-        measures.extend(select_measures(JudgmentKind::Grades, &[option], rules)?.measures());
-    }
-    Ok(measures)
 }
 
 /// Resolves a run by name, file, file name or tag; each must be unique.
@@ -335,8 +342,9 @@ fn resolve(text: &str, systems: &[EvaluatedRun]) -> Result<String> {
         }
     }
     let known: Vec<&str> = systems.iter().map(EvaluatedRun::name).collect();
+    let hint = did_you_mean(text, known.iter().copied());
     let known = known.join(", ");
-    bail_usage!("--baseline: expected one of the runs ({known}), found {text:?}")
+    bail_usage!("--baseline: expected one of the runs ({known}), found {text:?}{hint}")
 }
 
 /// JSON output: the comparison and its per-query part.

@@ -11,7 +11,7 @@ use ir_eval::{Comparison, ComparisonPage, PageError};
 
 use super::Args;
 use crate::shared::console::check_stopped;
-use crate::shared::output::OutputSink;
+use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::systems::EvaluatedRun;
 
 /// Default number of wins and losses shown for each pair of systems.
@@ -64,7 +64,7 @@ pub(super) fn write_plots(page: &ComparisonPage<'_>, folder: &Path) -> Result<()
         }
         for (ending, text) in [("svg", plot.to_svg()), ("csv", plot.to_csv())] {
             check_stopped()?;
-            let path = folder.join(format!("{name}.{ending}"));
+            let path = OutputPath::from(folder.join(format!("{name}.{ending}")));
             OutputSink::open(Some(&path))?.write_with(|out| out.write_all(text.as_bytes()))?;
         }
     }

@@ -1,5 +1,6 @@
 //! trec_eval's other judgment formats, and z-scores, for `ir eval`.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anyhow::{Context, Result};
@@ -17,6 +18,7 @@ use crate::shared::input::{self, with_warnings};
 use crate::shared::options::choice;
 use crate::shared::output::OutputSink;
 use crate::shared::qrels::{QRELS_FORMATS, QrelsFormat};
+use crate::shared::runs::run_names;
 
 /// trec_eval's options for judgment formats, z-scores, and options without effect.
 #[derive(Debug, clap::Args)]
@@ -112,55 +114,88 @@ impl FormArgs {
         Ok(Some(with_warnings(ZScores::read(input, &name)?, console)))
     }
 
-    /// Evaluates a run against judgments other than qrels and prints the result.
+    /// Evaluates runs against judgments other than qrels and prints the result.
     pub(super) fn evaluate(
         form: OtherJudgments,
-        (judged, run_file): (&str, &str),
+        (judged, files): (&str, &[String]),
         selection: &MeasureSelection,
         out: &Output<'_>,
         console: &Console,
     ) -> Result<()> {
         let (input, name) = input::open(judged)?;
-        let (rules, both) = (*out.rules, || format!("{run_file} with {judged}"));
-        let run = || input::run(run_file, HeaderLine::AsData, console);
+        let (rules, several) = (*out.rules, files.len() > 1);
+        let read = |file: &String| {
+            let run = input::run(file, HeaderLine::AsData, console)?;
+            anyhow::Ok((run, format!("{file} with {judged}")))
+        };
         let preferences = match form {
             OtherJudgments::Prefs => preferences::read(input, &name)?,
             OtherJudgments::QrelsPrefs => preferences::read_qrels(input, &name)?,
             OtherJudgments::Groups => {
                 let groups = with_warnings(JudgmentGroups::read(input, &name)?, console);
-                let report = groups.evaluate(&run()?, &selection.measures(), rules);
-                let report = report.with_context(both)?;
-                warn_of_gaps(&rules, report.missing(), report.unjudged(), console);
-                return out.print(selection.output(&report));
+                let mut reports = Vec::with_capacity(files.len());
+                for file in files {
+                    let (run, both) = read(file)?;
+                    let report = groups.evaluate(&run, &selection.measures(), rules);
+                    let report = report.context(both)?;
+                    warn_of_gaps(
+                        several.then_some(file.as_str()),
+                        &rules,
+                        report.missing(),
+                        report.unjudged(),
+                        console,
+                    );
+                    reports.push(report);
+                }
+                let names = run_names(reports.iter().map(|report| report.run()), files);
+                let sheets = reports.iter().map(|report| selection.output(report));
+                return out.print(sheets.collect(), &names);
             }
         };
         let preferences = with_warnings(preferences, console);
-        let report = preferences.evaluate(&run()?, &selection.preference_measures(), rules);
-        let report = report.with_context(both)?;
-        warn_of_gaps(&rules, report.missing(), report.unjudged(), console);
-        out.print(selection.preference_output(&report))
+        let mut reports = Vec::with_capacity(files.len());
+        for file in files {
+            let (run, both) = read(file)?;
+            let report = preferences.evaluate(&run, &selection.preference_measures(), rules);
+            let report = report.context(both)?;
+            warn_of_gaps(
+                several.then_some(file.as_str()),
+                &rules,
+                report.missing(),
+                report.unjudged(),
+                console,
+            );
+            reports.push(report);
+        }
+        let names = run_names(reports.iter().map(|report| report.run()), files);
+        let sheets = reports
+            .iter()
+            .map(|report| selection.preference_output(report));
+        out.print(sheets.collect(), &names)
     }
 }
 
-/// Warns about queries that are excluded from the averages.
+/// Warns about queries that are excluded from the averages; `run` is named if there are several.
 pub(super) fn warn_of_gaps<'a>(
+    run: Option<&str>,
     rules: &Rules,
     mut missing: impl ExactSizeIterator<Item = &'a str>,
     mut unjudged: impl ExactSizeIterator<Item = &'a str>,
     console: &Console,
 ) {
     let (missed, others) = (missing.len(), unjudged.len());
+    let run = run.map_or_else(String::new, |run| format!("{run}: "));
     if rules.missing == MissingQueries::Skip
         && let Some(first) = missing.next()
     {
         console.warn(format_args!(
-            "{missed} judged queries have no results and are excluded from the averages, such as \
+            "{run}{missed} judged queries have no results and are excluded from the averages, such as \
              {first:?} (-c scores them 0)"
         ));
     }
     if let Some(first) = unjudged.next() {
         console.warn(format_args!(
-            "{others} queries of the run have no judgments and are ignored, such as {first:?}"
+            "{run}{others} queries of the run have no judgments and are ignored, such as {first:?}"
         ));
     }
 }
@@ -174,26 +209,81 @@ pub(super) struct Output<'a> {
 }
 
 impl Output<'_> {
-    pub(super) fn print(&self, mut sheet: TrecEvalOutput<'_>) -> Result<()> {
+    /// Prints the output of runs: trec_eval's of a single one, a column per run of several.
+    pub(super) fn print(
+        &self,
+        mut sheets: Vec<TrecEvalOutput<'_>>,
+        names: &[String],
+    ) -> Result<()> {
         let Some(detail) = self.detail else {
             return Ok(());
         };
         if let Some(reference) = self.reference {
-            sheet = sheet.standardized(reference);
+            let standardized = sheets
+                .into_iter()
+                .map(|sheet| sheet.standardized(reference));
+            sheets = standardized.collect();
         }
-        OutputSink::open(None)?.write_with(|out| {
-            if self.json {
-                write_json(&sheet, self.rules, detail, out)
-            } else {
-                sheet.write(detail, out)
+        OutputSink::open(None)?.write_with(|out| match &sheets[..] {
+            sheets if self.json => {
+                for (sheet, name) in sheets.iter().zip(names) {
+                    let name = (sheets.len() > 1).then_some(name.as_str());
+                    write_json(sheet, name, detail, out)?;
+                }
+                write_rules(self.rules, out)
             }
+            [sheet] => sheet.write(detail, out),
+            sheets => write_columns(sheets, names, detail, out),
         })
+    }
+}
+
+/// Writes a header and a line per query and measure, with a value per run.
+fn write_columns(
+    sheets: &[TrecEvalOutput<'_>],
+    names: &[String],
+    detail: OutputDetail,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(out, "{:22}\tquery\t{}", "measure", names.join("\t"))?;
+    let details = match detail {
+        OutputDetail::Summary => &[OutputDetail::Summary][..],
+        OutputDetail::Queries => &[OutputDetail::Queries],
+        OutputDetail::QueriesAndSummary => &[OutputDetail::Queries, OutputDetail::Summary],
+    };
+    for &detail in details {
+        // By query, and position of the measure among the lines of the query.
+        let mut rows: BTreeMap<(&str, usize), (String, Vec<String>)> = BTreeMap::new();
+        for (column, sheet) in sheets.iter().enumerate() {
+            let mut last = ("", 0);
+            // The header has the names of the runs.
+            for line in sheet.lines(detail).filter(|line| line.name != "runid") {
+                let position = if line.query == last.0 { last.1 + 1 } else { 0 };
+                last = (line.query, position);
+                let name = format!("{}{}", if line.zscore { "Z" } else { "" }, line.name);
+                let new = || (name, vec!["-".to_owned(); sheets.len()]);
+                rows.entry(last).or_insert_with(new).1[column] = shown(&line.value);
+            }
+        }
+        for ((query, _), (name, values)) in &rows {
+            writeln!(out, "{name:22}\t{query}\t{}", values.join("\t"))?;
+        }
+    }
+    Ok(())
+}
+
+fn shown(value: &OutputValue) -> String {
+    match value {
+        OutputValue::Text(text) => format!("'{text}'"),
+        OutputValue::Count(count) => format!("{count:.0}"),
+        OutputValue::Number(number) if number.is_nan() => "-nan".to_owned(),
+        OutputValue::Number(number) => format!("{number:.4}"),
     }
 }
 
 fn write_json(
     sheet: &TrecEvalOutput<'_>,
-    rules: &Rules,
+    run: Option<&str>,
     detail: OutputDetail,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -204,21 +294,39 @@ fn write_json(
             OutputValue::Number(number) => json!(number),
         };
         let name = format!("{}{}", if line.zscore { "Z" } else { "" }, line.name);
-        write_value((&name, Some(&name)), line.query, value, out)?;
+        let key = OutputKey {
+            measure: &name,
+            trec_eval: Some(&name),
+            query: line.query,
+            run,
+        };
+        write_value(&key, value, out)?;
     }
-    write_rules(rules, out)
+    Ok(())
 }
 
-/// Writes one value; the names of the measure are those of ir_measures and trec_eval.
+/// Key of a value in JSON.
+pub(super) struct OutputKey<'a> {
+    /// Name in ir_measures' syntax.
+    pub(super) measure: &'a str,
+    /// Name in trec_eval's output.
+    pub(super) trec_eval: Option<&'a str>,
+    pub(super) query: &'a str,
+    /// Name of the run, if there are several.
+    pub(super) run: Option<&'a str>,
+}
+
 pub(super) fn write_value(
-    (measure, trec_eval): (&str, Option<&str>),
-    query: &str,
+    key: &OutputKey<'_>,
     value: Value,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let line = json!({
-        "measure": measure, "trec_eval": trec_eval, "query": query, "value": value,
+    let mut line = json!({
+        "measure": key.measure, "trec_eval": key.trec_eval, "query": key.query, "value": value,
     });
+    if let Some(run) = key.run {
+        line["run"] = json!(run);
+    }
     writeln!(out, "{line}")
 }
 

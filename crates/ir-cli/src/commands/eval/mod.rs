@@ -1,33 +1,39 @@
 //! `ir eval`: trec_eval's output byte for byte, or JSON.
 
 mod forms;
+mod measures;
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 
 use anyhow::Result;
+use clap::ValueHint;
 use ir_eval::trec_eval::{MeasureSelection, OutputDetail, OutputValue};
 use ir_eval::{EvalError, Measure, MissingQueries, Report, RunFileOptions};
 use serde_json::json;
 
-use self::forms::JudgmentFormat;
-use crate::shared::console::Console;
+use self::forms::{JudgmentFormat, OutputKey};
+pub(crate) use self::measures::list_measures;
+use crate::shared::console::{Console, check_stopped};
 use crate::shared::input;
+use crate::shared::options::check_threads;
 use crate::shared::output::OutputSink;
 use crate::shared::rules::{RuleOptions, select_measures};
-use crate::shared::runs::at_most_one_stdin;
+use crate::shared::runs::{at_most_one_stdin, run_names};
 
 const EXAMPLES: &str = "\
 Examples:
   ir eval qrels.txt run.trec                    trec_eval's official measures
   ir eval -c -m nDCG@10 -m 'P(rel=2)@5' beir/nfcorpus:test run.trec
   ir eval -q -m map qrels.tsv run.trec          per query, then averages
+  ir eval -m nDCG@10,AP qrels.txt a.trec b.trec a column per run
   ir search bundled --tag bm25 | ir eval -m all_trec bundled -
   ir eval -R prefs prefs.txt run.trec           preference judgments
   ir eval -R strata -m xinfAP pool.qrels run    sampled pool of `ir pool`
   ir eval -Z means.txt -m map qrels.txt run     z-scores
 
-Measures (-m, repeatable), in trec_eval's spelling or that of ir_measures:
+Measures (-m; several values, or a list such as -m nDCG@10,AP or -m 'P@5 AP'),
+in trec_eval's spelling or that of ir_measures; `ir help eval` lists them all:
   P.5,10  recall.100  ndcg_cut.10  map  recip_rank  Rprec  bpref  ndcg.1=3
   P@5     R@100       nDCG@10      AP   RR          Rprec  Bpref  AP(rel=2)
   official (the default), all_trec, set: trec_eval's sets
@@ -37,6 +43,9 @@ Measures (-m, repeatable), in trec_eval's spelling or that of ir_measures:
                  (xinfAP is sample_eval's infAP; infAP is trec_eval's)
   alpha_nDCG@20  ERR_IA@20  StRecall@20     subtopics: -R subtopics
   prefs, all_prefs with -R prefs or qrels_prefs; qrels_jg with -R qrels_jg
+
+Several runs: a header line, then a line per measure (and query, with -q) with
+a value per run; `-` if the run lacks the query. In JSON, values have `run`.
 
 Rules are trec_eval's: rankings are sorted by descending score, ties by
 descending document id; the rank column is ignored; ndcg uses grades as gains;
@@ -58,11 +67,12 @@ pub(crate) struct Args {
     /// `beir/nfcorpus:dev` (default split: test), or `-` for standard input
     qrels: String,
 
-    /// TREC run (six columns), or `-` for standard input
-    run: String,
+    /// TREC runs (six columns); one may be `-` for standard input
+    #[arg(required = true, num_args = 1.., value_name = "RUN")]
+    runs: Vec<String>,
 
-    /// Measure to print; repeatable [default: official]
-    #[arg(short = 'm', long, value_name = "MEASURE")]
+    /// Measure to print, or a list of measures; repeatable [default: official]
+    #[arg(short = 'm', long, value_name = "MEASURE", value_hint = ValueHint::Other)]
     measure: Vec<String>,
 
     /// Average over all judged queries; a query without results scores 0
@@ -105,7 +115,8 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    at_most_one_stdin([&args.qrels, &args.run])?;
+    at_most_one_stdin(std::iter::once(&args.qrels).chain(&args.runs))?;
+    check_threads(args.threads.map(NonZeroUsize::get))?;
     args.forms.check()?;
     let rules = args.rules.rules(if args.complete {
         MissingQueries::Zero
@@ -124,7 +135,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         JudgmentFormat::Graded(form) => form,
         JudgmentFormat::Other(form) => {
             args.rules.grades_only()?;
-            let files = (args.qrels.as_str(), args.run.as_str());
+            let files = (args.qrels.as_str(), &args.runs[..]);
             return forms::FormArgs::evaluate(form, files, &selection, &out, console);
         }
     };
@@ -142,26 +153,47 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         header: args.rules.header(),
         threads: args.threads,
     };
-    let report = input::evaluate(&evaluator, &args.run, &args.qrels, reading, console)?;
-    forms::warn_of_gaps(&rules, report.missing(), report.unjudged(), console);
+    let mut reports = Vec::with_capacity(args.runs.len());
+    for run in &args.runs {
+        check_stopped()?;
+        let report = input::evaluate(&evaluator, run, &args.qrels, reading, console)?;
+        let name = (args.runs.len() > 1).then_some(run.as_str());
+        forms::warn_of_gaps(name, &rules, report.missing(), report.unjudged(), console);
+        reports.push(report);
+    }
+    let names = run_names(reports.iter().map(Report::run), &args.runs);
     if reference.is_some() || !args.json {
-        return out.print(selection.output(&report));
+        let sheets = reports.iter().map(|report| selection.output(report));
+        return out.print(sheets.collect(), &names);
     }
     let Some(detail) = out.detail else {
         return Ok(());
     };
-    OutputSink::open(None)?.write_with(|out| write_json(&selection, &report, detail, out))
+    OutputSink::open(None)?.write_with(|out| {
+        for (report, name) in reports.iter().zip(&names) {
+            let name = (reports.len() > 1).then_some(name.as_str());
+            write_json(&selection, report, name, detail, out)?;
+        }
+        forms::write_rules(&rules, out)
+    })
 }
 
 fn write_json(
     selection: &MeasureSelection,
     report: &Report,
+    run: Option<&str>,
     detail: OutputDetail,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     for line in selection.output(report).lines(detail) {
         if let OutputValue::Text(text) = line.value {
-            forms::write_value((line.name, Some(line.name)), line.query, json!(text), out)?;
+            let key = OutputKey {
+                measure: line.name,
+                trec_eval: Some(line.name),
+                query: line.query,
+                run,
+            };
+            forms::write_value(&key, json!(text), out)?;
         }
     }
     let mut line = |query: &str, measure: Measure, value: f64| {
@@ -171,7 +203,13 @@ fn write_json(
             json!(value)
         };
         let (name, trec_eval) = (measure.to_string(), measure.trec_name());
-        forms::write_value((&name, trec_eval.as_deref()), query, value, out)
+        let key = OutputKey {
+            measure: &name,
+            trec_eval: trec_eval.as_deref(),
+            query,
+            run,
+        };
+        forms::write_value(&key, value, out)
     };
     if detail != OutputDetail::Summary {
         for query in report.queries() {
@@ -187,5 +225,5 @@ fn write_json(
             }
         }
     }
-    forms::write_rules(report.rules(), out)
+    Ok(())
 }

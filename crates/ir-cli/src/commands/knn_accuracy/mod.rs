@@ -284,6 +284,25 @@ fn placed(error: KnnError, source: &str, rows: &[usize], lines: Option<&[u64]>) 
     anyhow::Error::new(error).context(source.to_owned())
 }
 
+/// Rejects more dimensions than texts and terms, before vectors of that length are allocated.
+fn check_components(dim: usize, texts: &[String], config: &TfidfConfig) -> Result<()> {
+    /// Number of dimensions that is accepted for any texts.
+    const SMALL: usize = 1000;
+    if dim <= SMALL.max(texts.len()) {
+        return Ok(());
+    }
+    let (_, rows) = TfidfVectorizer::fit_transform(texts, config)?;
+    let most = rows.ncols().max(texts.len()).max(SMALL);
+    if dim > most {
+        bail_usage!(
+            "--components: expected at most {most} for {} texts with {} terms, found {dim}",
+            texts.len(),
+            rows.ncols()
+        );
+    }
+    Ok(())
+}
+
 fn vectorize(texts: &[String], args: &Args) -> Result<ItemVectors> {
     let mut config = TfidfConfig::default().with_ngrams(1, args.ngrams.unwrap_or(1));
     if args.sublinear {
@@ -299,6 +318,7 @@ fn vectorize(texts: &[String], args: &Args) -> Result<ItemVectors> {
     if args.model == Vectorizer::RandomIndexing {
         let mut indexing = RandomIndexingConfig::default();
         if let Some(dim) = args.components {
+            check_components(dim, texts, &config)?;
             indexing = indexing.with_dim(dim);
             indexing.nonzero = indexing.nonzero.min(dim / 2 * 2);
         }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Read as _;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use ir_data::LineReader;
 use ir_knn::npy;
 use ndarray::Array2;
@@ -41,32 +41,52 @@ pub(super) struct LabeledTexts {
     pub(super) labels: Vec<String>,
 }
 
-/// Reads JSON lines, plain lines, or a Parquet file of the ICLR dataset.
+/// Reads JSON lines, plain lines, or a Parquet file of the ICLR dataset. Of more texts than labels,
+/// only as many as there are labels are kept in memory, and an error is returned at the end.
 pub(super) fn texts(argument: &str, args: &Args) -> Result<LabeledTexts> {
     if is_parquet(argument) {
         return papers(argument, args);
     }
+    let given = args.labels.as_deref().map(labels).transpose()?;
+    let limit = given.as_ref().map_or(usize::MAX, Vec::len);
     let (reader, name) = input::open(argument)?;
+    let unlabeled =
+        || anyhow!("{name}: expected --labels for texts that are plain lines, found none");
     let mut lines = LineReader::new(reader, &name);
     let (mut texts, mut numbers, mut own) = (Vec::new(), Vec::new(), Vec::new());
-    let mut json = None;
+    let (mut json, mut found) = (None, 0_usize);
     while let Some(line) = lines.read()? {
         let text = line.text.trim_end_matches('\r');
         let blank = text.trim().is_empty();
-        if json.is_none() && !blank {
-            json = Some(text.trim_start().starts_with('{'));
-            if json == Some(true) {
+        if json.is_none() {
+            if blank {
                 // Leading blank lines are texts only in a file of plain lines.
-                texts.clear();
-                numbers.clear();
+                found += 1;
+                continue;
+            }
+            let is_json = text.trim_start().starts_with('{');
+            json = Some(is_json);
+            if is_json {
+                found = 0;
+            } else if given.is_none() {
+                return Err(unlabeled());
+            } else {
+                texts.resize(found.min(limit), String::new());
+                numbers.extend(1..=texts.len() as u64);
             }
         }
         if blank && json == Some(true) {
             continue;
         }
-        numbers.push(line.number);
+        found += 1;
+        let is_kept = found <= limit;
+        if is_kept {
+            numbers.push(line.number);
+        }
         if json != Some(true) {
-            texts.push(text.to_owned());
+            if is_kept {
+                texts.push(text.to_owned());
+            }
             continue;
         }
         let at = format_args!("{name}:{}", line.number);
@@ -80,19 +100,28 @@ pub(super) fn texts(argument: &str, args: &Args) -> Result<LabeledTexts> {
             Some(other) => bail!("{at}: expected text in the field {field:?}, found {other}"),
         };
         match field(&args.text_field)? {
-            Some(text) => texts.push(text),
+            Some(text) if is_kept => texts.push(text),
+            Some(_) => {}
             None => bail!("{at}: expected a field {:?}, found none", args.text_field),
         }
-        if args.labels.is_none() {
+        if given.is_none() {
             // An item without a label is unlabeled.
             own.push(field(&args.label_field)?);
         }
     }
-    let labels = match &args.labels {
-        Some(argument) => labels(argument)?,
-        None if json != Some(true) && !texts.is_empty() => {
-            bail!("{name}: expected --labels for texts that are plain lines, found none")
+    if json.is_none() && found > 0 {
+        if given.is_none() {
+            return Err(unlabeled());
         }
+        texts.resize(found.min(limit), String::new());
+        numbers.extend(1..=texts.len() as u64);
+    }
+    if found > limit {
+        let labels = args.labels.as_deref().unwrap_or_default();
+        bail!("{labels}: expected {found} labels as {argument} has, found {limit}");
+    }
+    let labels = match given {
+        Some(labels) => labels,
         None if !own.is_empty() && own.iter().all(Option::is_none) => bail!(
             "{name}: expected labels in the field {:?}, found none",
             args.label_field

@@ -1,0 +1,205 @@
+//! Lists of measures, several runs in `ir eval`, weighted fusion, `ir help`, `ir completions`.
+
+use crate::common::{Folder, QRELS, RUN};
+
+fn here() -> Folder {
+    let here = Folder::new();
+    here.write("qrels", QRELS);
+    here.write("a.run", RUN);
+    here.write("b.run", "q1 Q0 d1 1 2.5 better\nq2 Q0 d3 2 1.0 better\n");
+    here.write("part.run", "q1 Q0 d1 1 2.5 part\n");
+    here
+}
+
+#[test]
+fn several_measures_in_one_option() {
+    let here = here();
+    let repeated = [
+        "eval", "-m", "P.5,10", "-m", "AP", "-m", "nDCG@10", "qrels", "a.run",
+    ];
+    let expected = here.ir(&repeated).ok().out;
+    assert_eq!(expected.lines().count(), 4);
+    for list in [
+        "P.5,10,AP,nDCG@10",
+        "P.5,10 AP nDCG@10",
+        "P.5,10, AP, nDCG@10",
+    ] {
+        let ran = here.ir(&["eval", "-m", list, "qrels", "a.run"]).ok();
+        assert_eq!(ran.out, expected, "{list}");
+    }
+    let compared = |list: &[&str]| {
+        let runs = ["qrels", "a.run", "b.run", "--format", "csv"];
+        here.ir(&[&["compare"], list, &runs].concat()).ok().out
+    };
+    assert_eq!(
+        compared(&["-m", "RR,AP"]),
+        compared(&["-m", "RR", "-m", "AP"])
+    );
+    let sweep = ["sweep", "-m", "RR,AP", "qrels", "a.run", "b.run"];
+    here.ir(&sweep)
+        .fails(2, &["--measure: expected one measure"]);
+    let agree = [
+        "agree", "qrels", "--run", "a.run", "--run", "b.run", "--run", "part.run", "-m", "AP,P@5",
+    ];
+    assert!(here.ir(&agree).ok().out.contains("AP / P@5"));
+}
+
+#[test]
+fn a_column_per_run() {
+    let here = here();
+    let args = [
+        "eval",
+        "-c",
+        "-m",
+        "RR,P_5,num_ret",
+        "qrels",
+        "a.run",
+        "b.run",
+        "part.run",
+    ];
+    assert_eq!(
+        here.ir(&args).ok().out,
+        "measure               \tquery\tme\tbetter\tpart\n\
+         num_ret               \tall\t3\t2\t1\n\
+         P_5                   \tall\t0.2000\t0.2000\t0.1000\n\
+         RR                    \tall\t0.7500\t1.0000\t0.5000\n"
+    );
+    let args = [
+        "eval", "-q", "-m", "runid", "-m", "RR", "qrels", "a.run", "part.run",
+    ];
+    let ran = here.ir(&args).ok();
+    assert_eq!(
+        ran.out,
+        "measure               \tquery\tme\tpart\n\
+         RR                    \tq1\t0.5000\t1.0000\n\
+         RR                    \tq2\t1.0000\t-\n\
+         RR                    \tall\t0.7500\t1.0000\n"
+    );
+    assert!(
+        ran.err.starts_with("warning: part.run: 1 judged queries"),
+        "{}",
+        ran.err
+    );
+    // Equal tags: files are the names.
+    let ran = here
+        .ir(&["eval", "-m", "RR", "qrels", "a.run", "a.run"])
+        .ok();
+    assert!(
+        ran.out
+            .starts_with("measure               \tquery\ta.run\ta.run (2)\n")
+    );
+
+    let json = ["eval", "--json", "-m", "RR", "qrels", "a.run", "b.run"];
+    let lines: Vec<serde_json::Value> = here
+        .ir(&json)
+        .ok()
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let values: Vec<_> = lines
+        .iter()
+        .map(|line| (&line["run"], &line["value"]))
+        .collect();
+    assert_eq!(
+        values[..2],
+        [
+            (&"me".into(), &0.75.into()),
+            (&"better".into(), &1.0.into())
+        ]
+    );
+    assert!(lines[2]["rules"].is_object() && lines.len() == 3);
+    let alone = here
+        .ir(&["eval", "--json", "-m", "RR", "qrels", "a.run"])
+        .ok();
+    assert!(!alone.out.contains("\"run\""), "{}", alone.out);
+
+    here.write("prefs", "q1 ann 0 d1 2\nq1 ann 0 d2 1\nq2 ann 0 d3 1\n");
+    let prefs = [
+        "eval",
+        "-R",
+        "prefs",
+        "-m",
+        "prefs_simp",
+        "prefs",
+        "a.run",
+        "b.run",
+    ];
+    assert_eq!(
+        here.ir(&prefs).ok().out,
+        "measure               \tquery\tme\tbetter\n\
+         prefs_simp            \tall\t0.0000\t0.5000\n"
+    );
+    here.ir(&["eval", "qrels", "-", "-"])
+        .fails(2, &["expected `-` at most once"]);
+}
+
+#[test]
+fn weighted_fusion() {
+    let here = here();
+    let fuse = |more: &[&str]| here.ir(&[&["fuse", "a.run", "b.run"], more].concat());
+    assert_eq!(fuse(&["--weights", "1,1"]).ok().out, fuse(&[]).ok().out);
+    let raw = [
+        "--method",
+        "combsum",
+        "--normalize",
+        "none",
+        "--weights",
+        "0.5,2",
+    ];
+    assert_eq!(
+        fuse(&raw).ok().out,
+        "q1 Q0 d1 1 5.75 ir-fuse\nq1 Q0 d2 2 1.25 ir-fuse\nq2 Q0 d3 1 2.5 ir-fuse\n"
+    );
+    fuse(&["--weights", "1"]).fails(2, &["--weights: expected one for each of 2 runs, found 1"]);
+    fuse(&["--weights", "1,-1"]).fails(2, &["'-1'", "--weights", "at least 0"]);
+    fuse(&["--weights", "1,inf"]).fails(2, &["'inf'", "--weights"]);
+    fuse(&["--weights", "1,1", "--method", "round-robin"])
+        .fails(2, &["--weights: expected a method with scores"]);
+}
+
+#[test]
+fn help_command() {
+    let here = Folder::new();
+    assert_eq!(here.ir(&["help"]).ok().out, here.ir(&["--help"]).ok().out);
+    let fuse = here.ir(&["help", "fuse"]).ok().out;
+    assert_eq!(fuse, here.ir(&["fuse", "--help"]).ok().out);
+    assert!(
+        here.ir(&["help", "datasets", "fetch"])
+            .ok()
+            .out
+            .contains("Download")
+    );
+    let eval = here.ir(&["help", "eval"]).ok().out;
+    assert!(eval.starts_with(&here.ir(&["eval", "--help"]).ok().out));
+    for formula in ir_eval::Formula::all() {
+        for name in formula.names().chain(formula.trec_eval_names()) {
+            let is_word = |line: &str| {
+                let mut words = line.split([' ', ',', '[']);
+                words.any(|word| word == name)
+            };
+            assert!(eval.lines().any(is_word), "{name}");
+        }
+    }
+    for known in ["prefs_simp", "all_trec", "map_avgjg", "relstring"] {
+        assert!(eval.contains(known), "{known}");
+    }
+}
+
+#[test]
+fn completions() {
+    let here = Folder::new();
+    for (shell, start) in [
+        ("bash", "_ir()"),
+        ("zsh", "#compdef ir"),
+        ("fish", "complete -c ir"),
+    ] {
+        let script = here.ir(&["completions", shell]).ok().out;
+        assert!(script.contains(start), "{shell}");
+        for word in ["knn-accuracy", "skip-header", "combsum"] {
+            assert!(script.contains(word), "{word} in {shell}");
+        }
+    }
+    here.ir(&["completions", "cmd"])
+        .fails(2, &["'cmd'", "bash", "zsh", "fish"]);
+}
