@@ -3,12 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use ir_core::Side;
-use ir_dense::{Backend, EncoderConfig, KnownModel, ModelCache, Pooling, SideConfig};
-
+use ir_core::{Corpus, Document, Flow, Fnv1a, Progress, Side};
+use ir_data::DocTemplate;
+use ir_dense::{
+    Backend, BiEncoder, EncoderConfig, EncoderFingerprint, KnownModel, ModelCache, Pooling,
+    SideConfig,
+};
 use ir_knn::VectorSimilarity;
+use serde::{Deserialize, Serialize};
 
+use crate::shared::console::Interrupted;
 use crate::shared::options::{choice, first_set, positive};
+use crate::shared::suggest::did_you_mean;
 
 /// Encoder options. The command that flattens them sets the help heading.
 #[derive(Debug, clap::Args)]
@@ -31,7 +37,7 @@ pub(crate) struct EncoderOptions {
 
     /// Backend: cpu, tch, tch-cuda:N, wgpu, vulkan, cuda:N; all but cpu need the feature of the
     /// same name [default: cpu]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, visible_alias = "device", value_name = "NAME")]
     backend: Option<Backend>,
 }
 
@@ -44,6 +50,10 @@ impl EncoderOptions {
             ("--normalize", self.normalize.is_some()),
             ("--backend", self.backend.is_some()),
         ])
+    }
+
+    pub(crate) fn has_prefix(&self) -> bool {
+        self.prefix.is_some()
     }
 
     /// Encoder configuration in which the options apply to `side`.
@@ -111,15 +121,23 @@ pub(crate) fn find_model(argument: &Path) -> Result<ModelFolder> {
         }),
         Some((cache, None)) => bail!(
             "{}: expected a model folder or the name of a model in {}, found neither \
-             (`ir models` lists the models that can be fetched)",
+             (`ir models` lists the models that can be fetched){}",
             argument.display(),
-            cache.folder().display()
+            cache.folder().display(),
+            suggested_model(name, cache)
         ),
         None => bail!(
             "{}: expected a model folder, found none",
             argument.display()
         ),
     }
+}
+
+/// End of an error message with the known or cached model whose name is closest to an unknown one.
+pub(crate) fn suggested_model(name: &str, cache: &ModelCache) -> String {
+    let cached = cache.names();
+    let known = KnownModel::all().iter().map(|known| known.name);
+    did_you_mean(name, known.chain(cached.iter().map(String::as_str)))
 }
 
 /// Catalog entry of `name@revision`.
@@ -133,5 +151,110 @@ pub(crate) fn similarity(trained: Option<ir_dense::SimilarityFunction>) -> Vecto
     match trained {
         Some(ir_dense::SimilarityFunction::Cosine) => VectorSimilarity::Cosine,
         _ => VectorSimilarity::InnerProduct,
+    }
+}
+
+/// How the vectors of an index were encoded. `ir encode` stores it in the index as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct VectorOrigin {
+    /// Last component of the model's name or folder, for messages.
+    model_name: String,
+    encoder: EncoderFingerprint,
+    /// Template of the documents; `None` for queries.
+    pub(crate) template: Option<String>,
+    pub(crate) texts: TextsFingerprint,
+}
+
+impl VectorOrigin {
+    pub(crate) fn new(
+        model: &Path,
+        encoder: &BiEncoder,
+        side: Side,
+        template: Option<String>,
+        texts: TextsFingerprint,
+    ) -> Self {
+        let name = model.file_name().unwrap_or(model.as_os_str());
+        Self {
+            model_name: name.to_string_lossy().into_owned(),
+            encoder: encoder.fingerprint(side),
+            template,
+            texts,
+        }
+    }
+
+    /// Differences to `found` in the fields that `applies` accepts, such as "expected pooling cls,
+    /// found mean"; `None` if there are none.
+    pub(crate) fn differences(
+        &self,
+        found: &Self,
+        applies: impl Fn(&str) -> bool,
+    ) -> Option<String> {
+        let same_model = self.encoder.model == found.encoder.model;
+        let fields = self.fields().into_iter().zip(found.fields());
+        let different = fields.filter(|((name, expected), (_, found))| {
+            applies(name) && expected != found && !(*name == "model" && same_model)
+        });
+        let different: Vec<String> = different
+            .map(|((name, expected), (_, found))| {
+                format!("expected {name} {expected}, found {found}")
+            })
+            .collect();
+        (!different.is_empty()).then(|| different.join("; "))
+    }
+
+    fn fields(&self) -> [(&'static str, String); 7] {
+        let encoder = &self.encoder;
+        let pooling = POOLINGS.iter().find(|(.., it)| *it == encoder.pooling);
+        let template = self.template.as_deref().unwrap_or("of queries");
+        [
+            ("model", format!("{} ({})", self.model_name, encoder.model)),
+            (
+                "pooling",
+                pooling.map_or("?", |(name, ..)| *name).to_owned(),
+            ),
+            ("normalize", encoder.normalize.to_string()),
+            ("prefix", format!("{:?}", encoder.prefix)),
+            ("max-tokens", encoder.max_tokens.to_string()),
+            ("template", template.to_owned()),
+            ("texts", format!("{:016x}", self.texts.hash)),
+        ]
+    }
+}
+
+/// Number and hash of texts with their ids, in any order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TextsFingerprint {
+    pub(crate) count: u64,
+    hash: u64,
+}
+
+impl TextsFingerprint {
+    pub(crate) fn add(&mut self, id: &str, text: &str) {
+        let mut hash = Fnv1a::new();
+        hash.write(id.as_bytes());
+        // Separator: 0xFF does not occur in UTF-8.
+        hash.write(&[0xFF]);
+        hash.write(text.as_bytes());
+        self.count += 1;
+        self.hash = self.hash.wrapping_add(hash.finish());
+    }
+
+    /// Reads all documents of a corpus.
+    pub(crate) fn from_corpus(
+        corpus: &dyn Corpus,
+        template: &DocTemplate,
+        progress: &mut dyn Progress,
+    ) -> Result<Self> {
+        let total = corpus.len_hint();
+        let (mut texts, mut doc) = (Self::default(), Document::default());
+        let mut reader = corpus.open()?;
+        while reader.read(&mut doc)? {
+            texts.add(&doc.id, &template.render(&doc));
+            let due = texts.count.is_multiple_of(1024);
+            if due && progress.report("reading", texts.count, total) == Flow::Stop {
+                return Err(Interrupted.into());
+            }
+        }
+        Ok(texts)
     }
 }

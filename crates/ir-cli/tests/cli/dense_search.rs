@@ -156,8 +156,8 @@ fn query_encoder_options() {
         model,
     ];
     let configured = here.ir(&[&with[..], &how].concat()).ok().out;
-    let default = here.ir(&with).ok().out;
-    assert!(configured != default);
+    let default = here.ir(&[&with[..], &["--prefix", ""], &how[4..]].concat());
+    assert!(configured != default.ok().out);
     let found = lists(&configured);
     let queries = vectors(&here, "q.npy", "q");
     let docs = vectors(&here, "docs.npy", "docs");
@@ -175,4 +175,114 @@ fn query_encoder_options() {
     // Encoder options need --vectors.
     here.ir(&["search", "tiny", "--pooling", "cls"])
         .fails(2, &["--pooling", "--vectors"]);
+}
+
+const TINY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ir-dense/testdata/tiny/");
+
+/// Vectors of another encoder, of the same encoder with other options, or of other texts are an
+/// error that names what differs.
+#[test]
+fn other_encoders_and_texts() {
+    let here = Folder::new();
+    crate::common::tiny(&here);
+    let bert = &format!("{TINY}bert");
+    let encode = |more: &[&str]| {
+        here.ir(&[&["encode", bert, "tiny", "-o", "docs.ir"], more].concat())
+            .ok();
+    };
+    let search = |model: &str, more: &[&str]| {
+        let args = ["search", "tiny", "--vectors", "docs.ir", "--encoder", model];
+        here.ir(&[&args[..], more].concat())
+    };
+    encode(&["--max-tokens", "9", "--template", "{text}: {title}"]);
+    assert_eq!(search(bert, &[]).ok().err, "");
+    search(bert, &["--max-tokens", "7", "--prefix", "the "]).ok();
+    let other = format!("{TINY}distilbert");
+    search(&other, &[]).fails(1, &["docs.ir: expected model distilbert (", "found bert ("]);
+    let options = ["--pooling", "cls", "--normalize", "true"];
+    let parts = [
+        "docs.ir: expected pooling cls, found mean; expected normalize true, found false",
+        "`ir encode`",
+    ];
+    search(bert, &options).fails(1, &parts);
+    encode(&options);
+    search(bert, &options).ok();
+    let parts = ["expected pooling mean, found cls; expected normalize false, found true"];
+    search(bert, &[]).fails(1, &parts);
+
+    // Documents with a prefix need queries with a prefix, which may be empty.
+    encode(&["--prefix", "a "]);
+    search(bert, &[]).fails(
+        1,
+        &["docs.ir: expected prefix \"\", found \"a \"", "--prefix"],
+    );
+    search(bert, &["--prefix", "the "]).ok();
+    search(bert, &["--prefix", ""]).ok();
+
+    // Another text of a document. More documents than vectors are a warning.
+    encode(&[]);
+    let corpus = here.read("tiny/corpus.jsonl");
+    here.write("tiny/corpus.jsonl", corpus.replace("winter", "summer"));
+    search(bert, &[]).fails(
+        1,
+        &[
+            "docs.ir: expected vectors of the texts of tiny, found",
+            "again",
+        ],
+    );
+    let more = corpus.clone() + "{\"_id\": \"d4\", \"text\": \"green\"}\n";
+    here.write("tiny/corpus.jsonl", more);
+    let ran = search(bert, &[]).ok();
+    assert!(
+        ran.err.contains("1 of 4 documents have no vector"),
+        "{}",
+        ran.err
+    );
+    // In another order, the texts are the same.
+    let lines: Vec<&str> = corpus.lines().rev().collect();
+    here.write("tiny/corpus.jsonl", lines.join("\n"));
+    assert_eq!(search(bert, &[]).ok().err, "");
+}
+
+/// A vector file without a record of its encoder is searched with a warning.
+#[test]
+fn vectors_of_unknown_encoder() {
+    let here = Folder::new();
+    crate::common::tiny(&here);
+    let ids = ["d1", "d2", "d3"].into_iter().collect();
+    let rows = (0..36).map(|n| (n % 7) as f32).collect();
+    let similarity = ir_knn::VectorSimilarity::InnerProduct;
+    let index = ir_knn::FlatIndex::from_row_major(ids, 12, rows, similarity).unwrap();
+    let bert = &format!("{TINY}bert");
+    let args = ["search", "tiny", "--vectors", "docs.ir", "--encoder", bert];
+    for index in [index.clone(), index.with_user_metadata("{\"encoder\": 1}")] {
+        index.save(here.at("docs.ir")).unwrap();
+        let ran = here.ir(&args).ok();
+        assert_eq!(ran.out.lines().count(), 6);
+        let warning = "warning: docs.ir: has no record of its encoder";
+        assert!(ran.err.starts_with(warning), "{}", ran.err);
+    }
+}
+
+/// Runs of vectors have exact scores by default, runs of BM25 those of Anserini.
+#[test]
+fn default_score_formats() {
+    let here = Folder::new();
+    crate::common::tiny(&here);
+    let bert = &format!("{TINY}bert");
+    here.ir(&["encode", bert, "tiny", "-o", "docs.ir"]).ok();
+    let vectors = ["--vectors", "docs.ir", "--encoder", bert];
+    let hybrid = [&vectors[..], &["--alpha", "0.1"]].concat();
+    let cases: [(&[&str], &str); 3] = [(&[], "anserini"), (&vectors, "exact"), (&hybrid, "exact")];
+    for (options, default) in cases {
+        let run = |more: &[&str]| {
+            let args = ["search", "tiny"];
+            here.ir(&[&args[..], options, more].concat()).ok().out
+        };
+        let found = run(&[]);
+        for format in ["anserini", "exact"] {
+            let same = run(&["--scores", format]) == found;
+            assert_eq!(same, format == default, "{options:?} {format}");
+        }
+    }
 }

@@ -86,6 +86,11 @@ fn index_equals_npy() {
     assert_eq!(index.ids().iter().collect::<Vec<_>>(), ["d1", "d2", "d3"]);
     let values: Vec<f64> = index.vectors().iter().map(|&x| f64::from(x)).collect();
     assert_eq!(values, rows(here.at("docs.npy")).concat());
+    let texts = ["--batch-size", "2", "--device", "cpu"];
+    encode("texts.ir", &texts).ok();
+    assert!(fs::read(here.at("texts.ir")).unwrap() == fs::read(here.at("docs.ir")).unwrap());
+    let both = ["--batch-size", "2", "--batch-tokens", "9"];
+    encode("both.ir", &both).fails(2, &["--batch-size", "--batch-tokens"]);
     // The template determines the vectors; the explicit default template changes nothing.
     encode("text.ir", &["--template", "{text}"]).ok();
     encode("same.ir", &["--template", "{title} {text}"]).ok();
@@ -161,6 +166,7 @@ fn killed_encode_resumes_to_same_bytes() {
     ];
     let parts = [
         "killed.ir.partial: expected unfinished work of the same texts and model",
+        "expected pooling cls, found mean",
         "--restart",
     ];
     here.ir(&other).fails(1, &parts);
@@ -238,13 +244,7 @@ fn encode_errors() {
     fails(
         &[&[&model[..], "tiny"], &same[..]].concat(),
         2,
-        &["two files"],
-    );
-    let ids = ["--ids", "-"];
-    fails(
-        &[&[&model[..], "tiny"], &ids[..]].concat(),
-        2,
-        &["--ids", "standard output"],
+        &["--ids: expected a destination other than --output"],
     );
     let split = ["tiny", "--split", "train"];
     fails(&[&[&model[..]], &split[..]].concat(), 2, &["--queries"]);
@@ -256,4 +256,71 @@ fn encode_errors() {
             .iter()
             .all(|file| !file.display().to_string().contains("partial"))
     );
+}
+
+/// A template with a field that no document has would give the same vector to all documents.
+#[test]
+fn misspelled_template_field() {
+    let here = Folder::new();
+    tiny(&here);
+    let model = model("bert");
+    let parts = [
+        "expected fields of the documents (id, kind, text, title, year)",
+        "{text} {titel}",
+        "found \"titel\"",
+    ];
+    let template = ["--template", "{text} {titel}"];
+    let encode = ["encode", &model, "tiny", "-o", "docs.ir"];
+    here.ir(&[&encode[..], &template].concat()).fails(1, &parts);
+    let mine = ["mine", "tiny", "--split", "test", "--leave-out"];
+    here.ir(&[&mine[..], &template].concat()).fails(1, &parts);
+    let line = r#"{"query": "tea", "positives": ["d1"]}"#;
+    here.write("train.jsonl", line);
+    let collections: [&[&str]; 2] = [
+        &["--texts", "tiny"],
+        &["--dev", "tiny", "--dev-split", "test"],
+    ];
+    for collection in collections {
+        let train = ["train", &model, "train.jsonl", "-o", "tuned"];
+        let train = [&train[..], collection, &template].concat();
+        here.ir(&train).fails(1, &parts);
+    }
+    // An attribute of some documents is a field.
+    let some = ["--template", "{text} {kind}"];
+    here.ir(&[&encode[..], &some].concat()).ok();
+}
+
+/// A job that failed before its first vector leaves nothing, and another job can follow.
+#[test]
+fn failed_encode_does_not_block() {
+    let here = Folder::new();
+    let model = model("bert");
+    let text = |n: usize| format!("{{\"_id\": \"d{n}\", \"text\": \"green tea\"}}\n");
+    here.write("docs.jsonl", text(1) + "{\"_id\": \"d2\"\n");
+    for output in ["docs.ir", "docs.npy"] {
+        let encode = ["encode", &model, "docs.jsonl", "-o", output];
+        here.ir(&encode).fails(1, &["docs.jsonl:2"]);
+        assert_eq!(here.files(), [here.at("docs.jsonl")]);
+    }
+    here.write("docs.jsonl", text(1) + &text(2));
+    let encode = ["encode", &model, "docs.jsonl", "-o"];
+    here.ir(&[&encode[..], &["docs.ir"]].concat()).ok();
+    // Killed before the first vector: the header alone, and the job of other texts.
+    let whole = fs::read(here.at("docs.ir")).unwrap();
+    here.write("docs.npy.vectors.partial", &whole[..64]);
+    here.write("docs.npy.vectors.partial-job", "{}");
+    here.ir(&[&encode[..], &["docs.npy"]].concat()).ok();
+    let names = ["docs.ir", "docs.jsonl", "docs.npy"];
+    assert_eq!(here.files(), names.map(|name| here.at(name)));
+    // With a vector, unfinished work of another job is an error that names file and difference.
+    here.write("docs.npy.vectors.partial", &whole[..112]);
+    here.write("docs.npy.vectors.partial-job", "{}");
+    let parts = [
+        "docs.npy.vectors.partial: expected unfinished work",
+        "--restart",
+    ];
+    here.ir(&[&encode[..], &["docs.npy"]].concat())
+        .fails(1, &parts);
+    let help = here.ir(&["encode", "--help"]).ok().out;
+    assert!(help.contains("FILE.vectors.partial"), "{help}");
 }

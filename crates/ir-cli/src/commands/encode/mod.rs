@@ -11,11 +11,14 @@ use ir_data::DocTemplate;
 use ir_dense::{BiEncoder, EncoderConfig, encode_stream};
 use output::{EncodingJob, VectorOutput};
 
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
-use crate::shared::encoder::{EncoderOptions, find_model, similarity};
+use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
+use crate::shared::encoder::{
+    EncoderOptions, TextsFingerprint, VectorOrigin, find_model, similarity,
+};
 use crate::shared::format::grouped;
-use crate::shared::input::{fingerprint, open_documents, read_queries};
+use crate::shared::input::{open_documents, read_queries};
 use crate::shared::options::{QueryForm, positive, use_threads};
+use crate::shared::output::OutputPath;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,16 +32,19 @@ Examples:
 MODEL is a folder in Hugging Face layout: config.json, weights
 (model.safetensors or pytorch_model.bin), tokenizer.json or vocab.txt, and
 sentence-transformers' files if present. Vectors agree with
-sentence-transformers; their bytes do not depend on --threads or
+sentence-transformers; their bytes do not depend on --threads, --batch-size or
 --batch-tokens.
 
 Output: a .npy file for numpy.load, one row per text in collection order; with
 any other extension, a vector index (ir_knn::FlatIndex). Written atomically.
 
-Collections are streamed and may exceed memory. After an interruption or
-crash, the same command resumes and produces the same bytes. Unfinished work
-is kept in NAME.partial, NAME.partial-ids and NAME.partial-job; --restart
-discards it.";
+A vector index records model, pooling, normalization, prefix, length limit,
+template and texts, which `ir search` compares with its encoder.
+
+Collections are read twice, streamed, and may exceed memory. After an
+interruption or crash, the same command resumes and produces the same bytes.
+Unfinished work is kept in FILE.partial, FILE.partial-ids and FILE.partial-job
+(for .npy in FILE.vectors.partial, ...); --restart discards it.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -63,11 +69,11 @@ pub(crate) struct Args {
 
     /// Output file: .npy, or a vector index for any other extension
     #[arg(short = 'o', long, value_name = "FILE")]
-    output: PathBuf,
+    output: OutputPath,
 
     /// Output file of the ids, one per line (a vector index includes them)
     #[arg(long, value_name = "FILE")]
-    ids: Option<PathBuf>,
+    ids: Option<OutputPath>,
 
     /// Template of a document's text: {title}, {text}, {id} and attributes in braces
     /// [default: "{title} {text}"; "{text}" for datafinder]
@@ -77,7 +83,11 @@ pub(crate) struct Args {
     #[command(flatten, next_help_heading = "Model")]
     encoder: EncoderOptions,
 
-    /// Batch size in tokens: larger batches are faster and need more memory
+    /// Batch size in texts, as in sentence-transformers, instead of tokens
+    #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N", help_heading = "Execution", conflicts_with = "batch_tokens")]
+    batch_size: Option<usize>,
+
+    /// Batch size in tokens: larger batches are faster and need more memory [default: 2048]
     #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N", help_heading = "Execution")]
     batch_tokens: Option<usize>,
 
@@ -102,54 +112,75 @@ impl Args {
     fn config(&self) -> EncoderConfig {
         let mut config = self.encoder.config(self.side());
         config.batch_tokens = self.batch_tokens.unwrap_or(config.batch_tokens);
+        if let Some(texts) = self.batch_size {
+            config = config.with_batch_tokens(usize::MAX).with_batch_texts(texts);
+        }
         config
     }
 }
 
-/// Texts to encode, their number if known, and their fingerprint.
+/// Texts to encode, and their fingerprint.
 struct EncodingInput<'a> {
     texts: Box<dyn Iterator<Item = Result<(String, String)>> + 'a>,
-    total: Option<u64>,
-    fingerprint: String,
+    template: Option<String>,
+    fingerprint: TextsFingerprint,
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
+    output::check(args.output.binary_file("--output")?, args.ids.as_ref())?;
+    let mut fingerprint = TextsFingerprint::default();
     if args.queries {
-        let queries = queries(args)?;
-        let both = queries.iter().flat_map(|query| [&query.id, &query.text]);
-        let hash = fingerprint(both);
+        let queries = queries(args, console)?;
+        for query in &queries {
+            fingerprint.add(&query.id, &query.text);
+        }
         let texts = EncodingInput {
-            total: Some(queries.len() as u64),
-            fingerprint: format!("{} queries {hash}", args.collection),
             texts: Box::new(queries.into_iter().map(|query| Ok((query.id, query.text)))),
+            template: None,
+            fingerprint,
         };
         return encode(args, texts, console);
     }
-    let documents = open_documents(&args.collection)?;
-    let template = documents.template(args.template.as_ref());
+    let documents = open_documents(&args.collection, console)?;
+    let template = documents.template(args.template.as_ref())?;
     let corpus = documents.collection.corpus();
+    // Invalid documents are reported before the first is encoded.
+    let mut bar = console.bar();
+    let fingerprint = TextsFingerprint::from_corpus(corpus, &template, &mut bar)?;
+    bar.finish();
     let texts = EncodingInput {
-        total: corpus.len_hint(),
-        fingerprint: format!("{} {template}", documents.fingerprint),
+        template: Some(template.to_string()),
         texts: Box::new(corpus.docs()?.map(|document| {
             let document = document?;
             let text = template.render(&document);
             Ok((document.id, text))
         })),
+        fingerprint,
     };
     encode(args, texts, console)
 }
 
 fn encode(args: &Args, texts: EncodingInput<'_>, console: &Console) -> Result<()> {
+    if texts.fingerprint.count == 0 {
+        bail!("{}: expected texts, found none", args.collection);
+    }
     let model = find_model(&args.model)?;
     let encoder = BiEncoder::open_with(&model.folder, &model.with_catalog_defaults(args.config()))?;
     let side = args.side();
-    let job = EncodingJob::new(&encoder, side, texts.fingerprint)?;
+    let total = Some(texts.fingerprint.count);
+    let origin = VectorOrigin::new(
+        &args.model,
+        &encoder,
+        side,
+        texts.template,
+        texts.fingerprint,
+    );
+    let job = EncodingJob::new(&encoder, side, origin)?;
     let began = Instant::now();
     let similarity = similarity(encoder.similarity());
-    let ids = args.ids.as_deref();
+    let ids = args.ids.as_ref();
     let mut output = VectorOutput::open(&args.output, ids, &job, similarity, args.restart)?;
     let done = output.len();
     if done > 0 {
@@ -166,25 +197,31 @@ fn encode(args: &Args, texts: EncodingInput<'_>, console: &Console) -> Result<()
         output.check(row, found.map(|(id, _)| id))?;
     }
     let mut progress =
-        |stage: &str, new: u64, total: Option<u64>| bar.report(stage, new + done as u64, total);
+        |stage: &str, new: u64, _: Option<u64>| bar.report(stage, new + done as u64, total);
     let ended = encode_stream(
         &encoder,
         side,
         source,
-        texts.total,
+        total,
         |id: &str, vector: &[f32]| output.push(id, vector),
         &mut progress,
     );
     bar.finish();
-    if ended? == Flow::Stop {
-        return Err(output.interrupted());
-    }
-    if output.len() == 0 {
-        output.discard()?;
-        bail!("{}: expected texts, found none", args.collection);
+    let error = match ended {
+        Ok(Flow::Continue) => None,
+        Ok(Flow::Stop) if output.len() == 0 => Some(Interrupted.into()),
+        Ok(Flow::Stop) => Some(output.interrupted()),
+        Err(error) => Some(error),
+    };
+    if let Some(error) = error {
+        // Without vectors there is nothing to resume, and another job may follow.
+        if output.len() == 0 {
+            output.discard()?;
+        }
+        return Err(error);
     }
     let count = output.len() as u64;
-    output.finish()?;
+    output.finish(&job)?;
     console.note(format_args!(
         "{}: {} vectors of {} dimensions, {:.1} s",
         args.output.display(),
@@ -195,7 +232,7 @@ fn encode(args: &Args, texts: EncodingInput<'_>, console: &Console) -> Result<()
     Ok(())
 }
 
-fn queries(args: &Args) -> Result<Vec<ir_core::Query>> {
+fn queries(args: &Args, console: &Console) -> Result<Vec<ir_core::Query>> {
     let argument = &args.collection;
     let path = Path::new(argument);
     let queries = if argument == "-" || path.is_file() {
@@ -205,7 +242,9 @@ fn queries(args: &Args) -> Result<Vec<ir_core::Query>> {
         read_queries(path)?
     } else {
         let split = args.split.as_deref().unwrap_or("test");
-        open_documents(argument)?.collection.queries(split)?
+        open_documents(argument, console)?
+            .collection
+            .queries(split)?
     };
     args.query_form.apply(queries)
 }

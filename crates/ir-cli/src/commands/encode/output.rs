@@ -6,42 +6,64 @@ use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
-use ir_core::store::AtomicFile;
+use anyhow::{Context, Result, bail};
+use ir_core::store::{AtomicFile, HEADER_LEN};
 use ir_core::{DocIds, DocNum, Encoder, Retriever, Side};
 use ir_dense::BiEncoder;
 use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity, npy};
 use serde::{Deserialize, Serialize};
 
-use crate::shared::console::{Resumable, bail_usage};
+use crate::shared::console::Resumable;
+use crate::shared::encoder::VectorOrigin;
 use crate::shared::format::grouped;
-use crate::shared::output::{create, failed};
+use crate::shared::output::{OutputPath, OutputSink, create, failed, follow_links, reject_input};
 
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Version of the job file.
+const VERSION: u32 = 2;
+
 /// Everything that determines the vectors, so that a file cannot mix two jobs.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct EncodingJob {
     version: u32,
-    texts: String,
-    /// Vector of a fixed long text, as bits: differs for another model, prefix, maximum length,
-    /// pooling or CPU.
+    origin: VectorOrigin,
+    /// Vector of a fixed long text, as bits: differs for another CPU or backend.
     probe: Vec<u32>,
 }
 
 impl EncodingJob {
-    pub(super) fn new(encoder: &BiEncoder, side: Side, texts: String) -> Result<Self> {
+    pub(super) fn new(encoder: &BiEncoder, side: Side, origin: VectorOrigin) -> Result<Self> {
         let text = "Ships seen by radar, number 1 of 7. ".repeat(80);
         let probe = encoder.encode(side, &[&text])?;
         Ok(Self {
-            version: 1,
-            texts,
+            version: VERSION,
+            origin,
             probe: probe.into_iter().map(f32::to_bits).collect(),
         })
     }
+
+    /// Difference to the job of unfinished work; `None` if this job can resume it.
+    fn difference(&self, found: &[u8]) -> Option<String> {
+        let found: Option<Self> = serde_json::from_slice(found).ok();
+        let Some(found) = found.filter(|found| found.version == VERSION) else {
+            return Some("of another version".to_owned());
+        };
+        let other = self.origin.differences(&found.origin, |_| true);
+        other.or_else(|| (self.probe != found.probe).then(|| "another CPU or backend".to_owned()))
+    }
 }
 
-#[derive(Debug)]
+/// Checks that the output files can be written.
+pub(super) fn check(path: &Path, ids: Option<&OutputPath>) -> Result<()> {
+    let index = index_path(path);
+    for suffix in ["", ".partial", ".partial-ids", ".partial-job"] {
+        reject_input("--output", &with_suffix(&index, suffix))?;
+    }
+    drop(create(path)?);
+    ids.map_or(Ok(()), OutputPath::check_writable)
+}
+
 pub(super) struct VectorOutput {
     path: PathBuf,
     /// Index file being written: the output, or a temporary index that becomes the .npy file.
@@ -50,7 +72,7 @@ pub(super) struct VectorOutput {
     /// `None` if the index is already complete.
     writer: Option<FlatIndexWriter>,
     names: DocIds,
-    ids: Option<(PathBuf, AtomicFile)>,
+    ids: Option<OutputSink>,
     last_flush: Instant,
 }
 
@@ -59,27 +81,13 @@ impl VectorOutput {
     /// index, not to a .npy file.
     pub(super) fn open(
         path: &Path,
-        ids: Option<&Path>,
+        ids: Option<&OutputPath>,
         job: &EncodingJob,
         similarity: VectorSimilarity,
         restart: bool,
     ) -> Result<Self> {
-        // Fail early if an output path is invalid.
-        for (option, path) in [("--output", Some(path)), ("--ids", ids)] {
-            if path == Some(Path::new("-")) {
-                bail_usage!("{option}: expected a file, found standard output");
-            }
-        }
-        if ids == Some(path) {
-            bail_usage!("--output, --ids: expected two files, found one");
-        }
-        drop(create(path)?);
-        let ids = ids.map(|path| Ok::<_, anyhow::Error>((path.to_owned(), create(path)?)));
-        let index = if is_npy(path) {
-            with_suffix(path, ".vectors")
-        } else {
-            path.to_owned()
-        };
+        let ids = ids.map(|path| OutputSink::open(Some(path)));
+        let index = index_path(path);
         let mut output = Self {
             path: path.to_owned(),
             job: with_suffix(&index, ".partial-job"),
@@ -90,7 +98,7 @@ impl VectorOutput {
             last_flush: Instant::now(),
         };
         let same = !restart && output.is_resumable(job)?;
-        if same && is_npy(path) && output.index.is_file() {
+        if same && output.is_unconverted() {
             output.names = FlatIndex::open(&output.index)?.ids().clone();
             return Ok(output);
         }
@@ -115,23 +123,27 @@ impl VectorOutput {
     /// Whether unfinished work of this job exists; an error if it is of another job.
     fn is_resumable(&self, job: &EncodingJob) -> Result<bool> {
         let partial = with_suffix(&self.index, ".partial");
-        let other = || {
-            let partial = partial.display();
-            anyhow!(
-                "{partial}: expected unfinished work of the same texts and model, found another job's (--restart discards it)"
-            )
-        };
-        match fs::read(&self.job) {
-            Ok(bytes) => match serde_json::from_slice::<EncodingJob>(&bytes) {
-                Ok(found) if found == *job => Ok(true),
-                _ => Err(other()),
+        let size = partial.metadata().map_or(0, |file| file.len());
+        let difference = match fs::read(&self.job) {
+            Ok(found) => match job.difference(&found) {
+                None => return Ok(true),
+                // A header without vectors.
+                Some(_) if size <= HEADER_LEN as u64 && !self.is_unconverted() => return Ok(false),
+                Some(difference) => difference,
             },
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                let empty = partial.metadata().map_or(true, |file| file.len() == 0);
-                if empty { Ok(false) } else { Err(other()) }
-            }
-            Err(error) => Err(error).with_context(|| self.job.display().to_string()),
-        }
+            Err(error) if error.kind() == ErrorKind::NotFound && size == 0 => return Ok(false),
+            Err(error) if error.kind() == ErrorKind::NotFound => "of an unknown job".to_owned(),
+            Err(error) => return Err(error).context(self.job.display().to_string()),
+        };
+        bail!(
+            "{}: expected unfinished work of the same texts and model, found another job's ({difference}; --restart discards it)",
+            partial.display()
+        )
+    }
+
+    /// Whether all vectors are written, but not yet converted to a .npy file.
+    fn is_unconverted(&self) -> bool {
+        is_npy(&self.path) && self.index.is_file()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -170,7 +182,7 @@ impl VectorOutput {
         Ok(())
     }
 
-    pub(super) fn interrupted(self) -> anyhow::Error {
+    pub(super) fn interrupted(&self) -> anyhow::Error {
         let there = grouped(self.len() as u64);
         let what = format!("interrupted after {there} vectors; run the same command to resume");
         Resumable(what).into()
@@ -185,17 +197,13 @@ impl VectorOutput {
     }
 
     /// Completes the output and renames it into place.
-    pub(super) fn finish(mut self) -> Result<()> {
-        if let Some((path, mut file)) = self.ids.take() {
-            let written = self
-                .names()
-                .iter()
-                .try_for_each(|id| writeln!(file, "{id}"));
-            let written = written.and_then(|()| file.commit());
-            written.with_context(|| failed(path.display()))?;
+    pub(super) fn finish(mut self, job: &EncodingJob) -> Result<()> {
+        if let Some(ids) = self.ids.take() {
+            ids.write_with(|out| self.names().iter().try_for_each(|id| writeln!(out, "{id}")))?;
         }
         if let Some(writer) = self.writer.take() {
-            writer.finish()?;
+            let origin = serde_json::to_string(&job.origin)?;
+            writer.with_user_metadata(origin).finish()?;
         }
         if is_npy(&self.path) {
             let index = FlatIndex::open(&self.index)?;
@@ -213,6 +221,15 @@ impl VectorOutput {
 
 fn is_npy(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "npy")
+}
+
+/// Path of the index that is written: the output, or a temporary index that becomes the .npy file.
+fn index_path(path: &Path) -> PathBuf {
+    if is_npy(path) {
+        with_suffix(path, ".vectors")
+    } else {
+        follow_links(path)
+    }
 }
 
 fn with_suffix(path: &Path, ending: &str) -> PathBuf {

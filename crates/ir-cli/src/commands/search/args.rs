@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
+use clap::{ValueEnum, ValueHint};
 use ir_bm25::DocLengths;
 use ir_core::Predicate;
 use ir_core::store::Verify;
@@ -11,6 +11,7 @@ use ir_core::trec::ScoreFormat;
 use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::options::{Bm25Options, QueryForm, choice, non_negative, positive, tag};
+use crate::shared::output::OutputPath;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,15 +31,16 @@ Dense retrieval and hybrid search (feature `dense`):
       --alpha 0.05 --output hybrid.trec
   ir search beir/nfcorpus --vectors e5.ir --encoder e5-small-v2 \\
       --prefix 'query: '
-Repeat the encoder options of `ir encode` (pooling, length, ...) here.
+Repeat the encoder options of `ir encode` here: vectors of another model,
+pooling or normalization, or of other texts, are an error.
 
 Without words, the queries are the judged queries of the collection (--split)
 and the output is a TREC run; with words, it is a list of results.
 
 Ties: results are ordered by score, then by document id. Evaluators sort run
 files again by score, and trec_eval breaks ties by descending id; --scores
-controls the written scores. ArguAna, which has many duplicate texts, scores
-nDCG@10 .3970 with anserini (the published value) and .4005 with strict.";
+controls the written scores. BM25 on ArguAna, which has many duplicate texts,
+scores nDCG@10 .3970 with anserini (the published value), .4005 with strict.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -47,14 +49,15 @@ pub(crate) struct Args {
     pub(crate) collection: String,
 
     /// Query words
-    #[arg(value_name = "WORDS", conflicts_with_all = ["query", "queries"])]
+    #[arg(value_name = "WORDS", value_hint = ValueHint::Other, conflicts_with_all = ["query", "queries"])]
     pub(crate) words: Vec<String>,
 
     /// Query as a single argument
-    #[arg(long, value_name = "TEXT", help_heading = QUERIES, conflicts_with = "queries")]
+    #[arg(long, value_name = "TEXT", value_hint = ValueHint::Other, help_heading = QUERIES, conflicts_with = "queries")]
     query: Option<String>,
 
-    /// Query file: BEIR's queries.jsonl, JSON lines with `id` and `text`, or lines `id TAB text`;
+    /// Query file: BEIR's queries.jsonl, JSON lines with `id` and `text`, lines `id TAB text`, TREC
+    /// topics (`<top>`), Indri topics (`<parameters>`) or SMART (`.I`);
     /// `-` for standard input
     #[arg(long, value_name = "FILE", help_heading = QUERIES)]
     pub(crate) queries: Option<PathBuf>,
@@ -90,8 +93,8 @@ pub(crate) struct Args {
     pub(crate) setup: IndexOptions,
 
     /// Cache folder for indexes built by a search; without it they are built in memory each time
-    #[arg(long, value_name = "DIR", help_heading = "Index")]
-    pub(crate) cache: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Index")]
+    pub(crate) cache: Option<OutputPath>,
 
     /// Verify the checksum of every section when opening the index. By default postings and stored
     /// texts are not verified, so that large indexes open instantly
@@ -124,15 +127,15 @@ pub(crate) struct Args {
 
     /// Output file, written atomically; .gz and .zst are compressed [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
-    pub(crate) output: Option<PathBuf>,
+    pub(crate) output: Option<OutputPath>,
 
     /// Run tag (last column) [default: ir-bm25, ir-vectors or ir-hybrid]
-    #[arg(long, value_name = "NAME", value_parser = tag, help_heading = "Output")]
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, value_parser = tag, help_heading = "Output")]
     tag: Option<String>,
 
-    /// Score format of the run
-    #[arg(long, value_parser = choice(SCORES), default_value = "anserini", value_name = "FORMAT", help_heading = "Output")]
-    pub(crate) scores: ScoreFormat,
+    /// Score format of the run [default: anserini for BM25, exact with --vectors]
+    #[arg(long, value_parser = choice(SCORES), value_name = "FORMAT", help_heading = "Output")]
+    scores: Option<ScoreFormat>,
 
     /// Print one JSON object per hit, with title, attributes and text if stored
     #[arg(long, help_heading = "Output")]
@@ -156,6 +159,14 @@ impl Args {
         }
     }
 
+    /// Score format of the run. The rounding of Anserini is for comparisons of BM25 with it alone.
+    pub(crate) fn scores(&self) -> ScoreFormat {
+        self.scores.unwrap_or(match self.system() {
+            BM25 => ScoreFormat::Anserini,
+            _ => ScoreFormat::Exact,
+        })
+    }
+
     pub(crate) fn tag(&self) -> &str {
         self.tag.as_deref().unwrap_or(self.system())
     }
@@ -166,7 +177,7 @@ impl Args {
         if let Some(system) = self.vectors.system() {
             return system;
         }
-        "ir-bm25"
+        BM25
     }
 
     pub(crate) fn typed(&self) -> Option<String> {
@@ -177,6 +188,9 @@ impl Args {
         }
     }
 }
+
+/// Default run tag of BM25.
+const BM25: &str = "ir-bm25";
 
 const QUERIES: &str = "Queries";
 

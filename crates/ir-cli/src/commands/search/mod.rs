@@ -3,6 +3,7 @@
 mod args;
 mod engine;
 mod list;
+mod notes;
 mod rank;
 #[cfg(feature = "dense")]
 mod vectors;
@@ -35,7 +36,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
     let typed = args.typed();
-    let to_read = typed.is_some() && args.output.is_none();
+    let to_file = args.output.as_ref().is_some_and(|path| !path.is_stdout());
+    let to_read = typed.is_some() && !to_file;
     check(args, typed.is_some(), to_read)?;
     // Fail early: queries and output are opened before indexing.
     let asked = args
@@ -43,7 +45,14 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .as_deref()
         .map(input::read_queries)
         .transpose()?;
-    let out = OutputSink::open(args.output.as_deref())?;
+    let out = if to_read && !args.json {
+        OutputSink::colored_stdout()
+    } else {
+        OutputSink::open(args.output.as_ref())?
+    };
+    if let Some(query) = &typed {
+        notes::warn_of_query_syntax(query, console);
+    }
 
     let store = if to_read || (args.json && typed.is_some()) {
         StoredFields::Everything
@@ -52,7 +61,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     } else {
         StoredFields::Attributes
     };
+    let began = Instant::now();
     let engine = SearchIndex::open(args, store, console)?;
+    let building = began.elapsed();
     let queries = match (typed, asked) {
         (Some(text), _) => vec![Query::new(TYPED_QUERY_ID, text)],
         (None, Some(queries)) => queries,
@@ -62,7 +73,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 
     let default = if to_read { LIST_HITS } else { RUN_HITS };
     let k = args.hits.unwrap_or(default);
-    let runner = QueryRunner::new(&engine.index, args, console)?;
+    let runner = QueryRunner::new(&engine, args, console)?;
     let began = Instant::now();
     let mut rankings = runner
         .rank(&queries, k, console)
@@ -85,8 +96,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         for (query, ranking) in queries.iter().zip(&rankings) {
             run.push_ranking(&query.id, ranking, engine.index.ids());
         }
-        out.write_with(|out| write_run(&run, args.scores, out))?;
+        out.write_with(|out| write_run(&run, args.scores(), out))?;
     }
+    notes::warn_of_empty_rankings(&engine, args, &queries, &rankings, console)?;
     let documents = grouped(engine.index.len() as u64);
     let seconds = took.as_secs_f64();
     if to_read {
@@ -99,6 +111,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             grouped(found as u64),
             runner.what(),
         ));
+    }
+    if engine.collection.is_some() && args.cache.is_none() {
+        let hint = notes::index_hint(&engine.name, building);
+        hint.iter().for_each(|hint| console.note(hint));
     }
     Ok(())
 }
@@ -127,7 +143,9 @@ fn collection_queries(engine: &SearchIndex, args: &Args, console: &Console) -> R
             for note in collection.notes() {
                 console.note(format_args!("note: {note}"));
             }
-            return Ok(collection.queries(args.split.as_deref().unwrap_or("test"))?);
+            let split = args.split.as_deref().unwrap_or("test");
+            notes::warn_of_missing_documents(engine, &collection.qrels(split)?, console);
+            return Ok(collection.queries(split)?);
         }
         let all = collection.all_queries()?;
         if !all.is_empty() {

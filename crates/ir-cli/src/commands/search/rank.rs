@@ -1,11 +1,12 @@
 //! Batch search with per-query filters.
 
 use anyhow::Result;
-use ir_bm25::{Index, Searcher};
+use ir_bm25::Searcher;
 use ir_core::{Distinct, Progress, Query, Ranking, Retriever, Search};
 use ir_data::datafinder;
 
 use super::args::{Args, TimeFilter};
+use super::engine::SearchIndex;
 use crate::shared::console::{Console, bail_usage, check_stopped};
 use crate::shared::filter::QueryFilters;
 
@@ -21,7 +22,8 @@ pub(crate) struct QueryRunner {
 }
 
 impl QueryRunner {
-    pub(crate) fn new(index: &Index, args: &Args, console: &Console) -> Result<Self> {
+    pub(crate) fn new(engine: &SearchIndex, args: &Args, console: &Console) -> Result<Self> {
+        let index = &engine.index;
         let weights = args
             .weights
             .iter()
@@ -37,7 +39,11 @@ impl QueryRunner {
             Box::new(searcher.clone())
         };
         #[cfg(feature = "dense")]
-        let retriever = match args.vectors.retriever(&searcher, console)? {
+        let retriever = match args.vectors.retriever(
+            &searcher,
+            engine.collection.as_ref(),
+            console,
+        )? {
             None => retriever,
             Some(_) if args.not_later_than_query == Some(TimeFilter::Published) => {
                 bail_usage!(

@@ -1,6 +1,6 @@
 //! Dense retrieval and hybrid search with the vectors of `ir encode`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::Searcher;
@@ -8,11 +8,12 @@ use ir_core::fusion::WeightedSum;
 use ir_core::{
     Distinct, DocIds, DocNum, Encoded, Encoder, Hit, Ranking, Retriever, Search, SearchError, Side,
 };
+use ir_data::Collection;
 use ir_dense::BiEncoder;
 use ir_knn::FlatIndex;
 
 use crate::shared::console::{Console, bail_usage};
-use crate::shared::encoder::{EncoderOptions, find_model};
+use crate::shared::encoder::{EncoderOptions, TextsFingerprint, VectorOrigin, find_model};
 use crate::shared::format::grouped;
 
 /// Options of dense retrieval.
@@ -54,9 +55,11 @@ impl DenseOptions {
     }
 
     /// Dense or hybrid retriever over the document numbers of the index; `None` without vectors.
+    /// `collection` has the documents, unless the index is a saved one.
     pub(crate) fn retriever(
         &self,
         searcher: &Searcher,
+        collection: Option<&Collection>,
         console: &Console,
     ) -> Result<Option<Box<dyn Retriever<Query = str>>>> {
         let (Some(path), Some(folder)) = (&self.vectors, &self.encoder) else {
@@ -78,6 +81,10 @@ impl DenseOptions {
                 vectors.dim()
             );
         }
+        let origin = vector_origin(path, &vectors, console);
+        if let Some(origin) = &origin {
+            self.check_encoder(path, origin, &encoder)?;
+        }
         let known = vectors.ids();
         let missing = searcher.ids().iter().filter(|id| known.get(id).is_none());
         let missing = missing.count();
@@ -94,6 +101,8 @@ impl DenseOptions {
                 grouped(missing as u64),
                 grouped(searcher.ids().len() as u64)
             ));
+        } else if let (Some(origin), Some(collection)) = (&origin, collection) {
+            check_texts(path, origin, collection, console)?;
         }
         let dense: Box<dyn Retriever<Query = str>> =
             Box::new(Distinct(Encoded::new(encoder, vectors)));
@@ -114,6 +123,62 @@ impl DenseOptions {
             numbers,
         })))
     }
+
+    /// Checks that the document side of the encoder made the vectors. Length limits and templates
+    /// of documents do not apply to queries. A prefix of the documents that is not the encoder's
+    /// was an option of `ir encode`: then queries need --prefix too.
+    fn check_encoder(&self, path: &Path, origin: &VectorOrigin, encoder: &BiEncoder) -> Result<()> {
+        let model = self.encoder.as_deref().unwrap_or(Path::new(""));
+        let expected = VectorOrigin::new(model, encoder, Side::Document, None, origin.texts);
+        let applies = |field: &str| match field {
+            "prefix" => !self.encoder_options.has_prefix(),
+            field => ["model", "pooling", "normalize"].contains(&field),
+        };
+        match expected.differences(origin, applies) {
+            None => Ok(()),
+            Some(differences) => bail!(
+                "{}: {differences} (give the model and options of `ir encode`, and the --prefix of queries)",
+                path.display()
+            ),
+        }
+    }
+}
+
+/// How `ir encode` made the vectors; a warning if the file does not tell.
+fn vector_origin(path: &Path, vectors: &FlatIndex, console: &Console) -> Option<VectorOrigin> {
+    let found = vectors.user_metadata().map(serde_json::from_str);
+    if let Some(Ok(origin)) = found {
+        return Some(origin);
+    }
+    console.warn(format_args!(
+        "{}: has no record of its encoder; --encoder must be the model that encoded it",
+        path.display()
+    ));
+    None
+}
+
+/// Checks that the vectors are of the documents as they are now. A collection with more or fewer
+/// documents than vectors passes.
+fn check_texts(
+    path: &Path,
+    origin: &VectorOrigin,
+    collection: &Collection,
+    console: &Console,
+) -> Result<()> {
+    let Some(template) = origin.template.as_ref().and_then(|text| text.parse().ok()) else {
+        return Ok(());
+    };
+    let mut bar = console.bar();
+    let texts = TextsFingerprint::from_corpus(collection.corpus(), &template, &mut bar)?;
+    bar.finish();
+    if texts.count == origin.texts.count && texts != origin.texts {
+        bail!(
+            "{}: expected vectors of the texts of {}, found those of other texts (run `ir encode` again)",
+            path.display(),
+            collection.name()
+        );
+    }
+    Ok(())
 }
 
 /// Maps a retriever to the document numbers of an index. Documents missing from the index are

@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::evaluation::Evaluation;
 use super::{Args, EvaluationOptions};
-use crate::shared::console::bail_usage;
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::similarity;
 use crate::shared::input::{fingerprint, open_documents};
 
@@ -38,9 +38,14 @@ pub(super) struct DevSet {
 }
 
 impl DevSet {
-    pub(super) fn read(args: &Args, dev: &str, config: &TrainingConfig) -> Result<Self> {
+    pub(super) fn read(
+        args: &Args,
+        dev: &str,
+        config: &TrainingConfig,
+        console: &Console,
+    ) -> Result<Self> {
         let options = &args.evaluation;
-        let documents = open_documents(dev)?;
+        let documents = open_documents(dev, console)?;
         let collection = &documents.collection;
         if collection.splits().is_empty() {
             bail_usage!("--dev: expected a collection with judged queries, found {dev}");
@@ -57,7 +62,7 @@ impl DevSet {
             queries,
             qrels: collection.qrels(&options.dev_split)?,
             texts: Arc::new(texts),
-            template: documents.template(args.template.as_ref()).to_string(),
+            template: documents.template(args.template.as_ref())?.to_string(),
             measure: options.measure,
             similarity: similarity(Some(config.similarity)),
             remove_self: options.remove_self,

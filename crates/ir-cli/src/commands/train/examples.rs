@@ -28,7 +28,7 @@ pub(super) fn read(
             Some(dev_set) if args.evaluation.dev.as_ref() == Some(texts) => {
                 Arc::clone(&dev_set.texts)
             }
-            _ => Arc::new(open_documents(texts)?.texts(args.template.as_ref())?),
+            _ => Arc::new(open_documents(texts, console)?.texts(args.template.as_ref())?),
         };
         format = format.with_texts(texts);
     }

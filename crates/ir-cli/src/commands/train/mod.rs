@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use clap::ValueHint;
 use dev::DevSet;
 use ir_core::training::TrainingSet;
 use ir_data::DocTemplate;
@@ -22,7 +23,7 @@ use crate::shared::console::{Console, Resumable, bail_usage, stop_on_interrupt};
 use crate::shared::encoder::{POOLINGS, find_model};
 use crate::shared::format::grouped;
 use crate::shared::options::{QueryForm, choice, positive, use_threads};
-use crate::shared::output::{OutputSink, is_stream};
+use crate::shared::output::{OutputPath, OutputSink};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,8 +82,8 @@ pub(crate) struct Args {
     leave_out: bool,
 
     /// Output folder of the trained model
-    #[arg(short = 'o', long, value_name = "FOLDER")]
-    output: PathBuf,
+    #[arg(short = 'o', long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    output: OutputPath,
 
     /// Separate document encoder (untied weights): model folder or name
     #[arg(long, value_name = "FOLDER")]
@@ -96,11 +97,11 @@ pub(crate) struct Args {
 
     /// Output file of the training history, per step (CSV)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    history: Option<PathBuf>,
+    history: Option<OutputPath>,
 
     /// Output file of the training curves (SVG): loss and measure
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    curves: Option<PathBuf>,
+    curves: Option<OutputPath>,
 
     /// Number of steps between checkpoints
     #[arg(long, default_value_t = 100, value_name = "N", help_heading = EXECUTION)]
@@ -133,7 +134,7 @@ struct ConfigurationOptions {
     epochs: Option<u64>,
 
     /// Batch size: number of queries per step
-    #[arg(long, value_name = "N")]
+    #[arg(long, visible_alias = "batch-size", value_name = "N")]
     batch: Option<usize>,
 
     /// Number of hard negatives per query
@@ -181,7 +182,7 @@ struct ConfigurationOptions {
     pooling: Option<Pooling>,
 
     /// Backend, as in `ir encode` [default: cpu, or from --config]
-    #[arg(long, value_name = "NAME", help_heading = EXECUTION)]
+    #[arg(long, visible_alias = "device", value_name = "NAME", help_heading = EXECUTION)]
     backend: Option<Backend>,
 }
 
@@ -303,14 +304,14 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if args.template.is_some() && args.texts.is_none() && validation.dev.is_none() {
         bail_usage!("--template: expected --texts or --dev");
     }
-    let checkpoints = check_outputs(args)?;
-    let output = &args.output;
+    let output = &*args.output.folder();
+    let checkpoints = check_outputs(args, output)?;
     let model = find_model(&args.model)?;
     let mut config = args.configuration.settings(validation)?;
     config.encoder = model.with_catalog_defaults(config.encoder);
     let dev_set = validation.dev.as_deref();
     let dev_set = dev_set
-        .map(|dev| DevSet::read(args, dev, &config))
+        .map(|dev| DevSet::read(args, dev, &config, console))
         .transpose()?;
     let mut bar = console.bar();
     let data = examples::read(args, dev_set.as_ref(), &mut bar, console)?;
@@ -374,7 +375,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         }
         Ok(trained) => trained,
     };
-    write(args, &trained)?;
+    write(args, output, &trained)?;
     if !args.keep_checkpoints {
         let _ = std::fs::remove_dir_all(&checkpoints);
     }
@@ -418,8 +419,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 }
 
 /// Checks all output paths and returns the checkpoint folder.
-fn check_outputs(args: &Args) -> Result<PathBuf> {
-    let output = &args.output;
+fn check_outputs(args: &Args, output: &Path) -> Result<PathBuf> {
     let shown = output.display();
     let Some(name) = output.file_name() else {
         bail!("{shown}: expected a new folder with a name, found an existing one");
@@ -432,12 +432,9 @@ fn check_outputs(args: &Args) -> Result<PathBuf> {
             bail!("{shown}: expected a new folder, found one with files in it");
         }
     }
-    if args.history.is_some() && args.history == args.curves {
-        bail_usage!("--history, --curves: expected two files, found one");
-    }
     let files = [("--history", &args.history), ("--curves", &args.curves)];
     for (option, path) in files {
-        let Some(path) = path.as_deref() else {
+        let Some(path) = path else {
             continue;
         };
         if path.parent() == Some(output) {
@@ -445,17 +442,15 @@ fn check_outputs(args: &Args) -> Result<PathBuf> {
                 "{option}: expected a file outside of {shown}, which is written atomically"
             );
         }
-        if path != Path::new("-") && !is_stream(path) {
-            drop(OutputSink::open(Some(path))?);
-        }
+        path.check_writable()?;
     }
     let mut checkpoints = name.to_owned();
     checkpoints.push(".checkpoints");
     Ok(output.with_file_name(checkpoints))
 }
 
-fn write(args: &Args, trained: &TrainingResult) -> Result<()> {
-    let save = |path: &Path, text: String| {
+fn write(args: &Args, output: &Path, trained: &TrainingResult) -> Result<()> {
+    let save = |path: &OutputPath, text: String| {
         OutputSink::open(Some(path))?.write_with(|out| out.write_all(text.as_bytes()))
     };
     if let Some(path) = &args.history {
@@ -467,5 +462,5 @@ fn write(args: &Args, trained: &TrainingResult) -> Result<()> {
             trained.history.to_svg(&args.evaluation.measure.to_string()),
         )?;
     }
-    Ok(trained.encoder.save(&args.output)?)
+    Ok(trained.encoder.save(output)?)
 }

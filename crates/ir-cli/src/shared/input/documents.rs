@@ -8,6 +8,8 @@ use ir_bm25::{Index, IndexedFields};
 use ir_core::Corpus;
 use ir_core::store::{OpenIndexError, Verify};
 use ir_data::catalog::{Catalog, CatalogEntry, entries};
+use ir_data::sgml::SgmlCorpus;
+use ir_data::smart::SmartCorpus;
 use ir_data::training::DocumentTexts;
 use ir_data::{
     Collection, DocTemplate, DuplicateIds, InMemoryJudgedQueries, JsonFields, JsonlCorpus,
@@ -15,8 +17,9 @@ use ir_data::{
 };
 
 use super::head::FileHead;
-use super::names;
 use super::notes::{NotesCorpus, file_stamp};
+use super::{names, suggested_collection};
+use crate::shared::console::Console;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DocumentOrder {
@@ -46,18 +49,22 @@ pub(crate) struct DocumentSource {
 }
 
 impl DocumentSource {
-    /// Template of a document's text: `--template`, or the default of the collection.
-    pub(crate) fn template(&self, option: Option<&DocTemplate>) -> DocTemplate {
-        match (option, self.fields) {
-            (Some(template), _) => template.clone(),
+    /// Template of a document's text: `--template`, or the default of the collection. An error if
+    /// no document has a field of `--template`.
+    pub(crate) fn template(&self, option: Option<&DocTemplate>) -> Result<DocTemplate> {
+        Ok(match (option, self.fields) {
+            (Some(template), _) => {
+                template.check(self.collection.corpus())?;
+                template.clone()
+            }
             (None, IndexedFields::TextOnly) => DocTemplate::text_only(),
             (None, _) => DocTemplate::default(),
-        }
+        })
     }
 
     /// Texts of the documents in the form of [`Self::template`].
     pub(crate) fn texts(&self, option: Option<&DocTemplate>) -> Result<DocumentTexts> {
-        let template = self.template(option);
+        let template = self.template(option)?;
         Ok(DocumentTexts::from_corpus(
             self.collection.corpus(),
             &template,
@@ -66,15 +73,19 @@ impl DocumentSource {
 }
 
 /// Resolves `argument` as [`open_collection`], and rejects an index.
-pub(crate) fn open_documents(argument: &str) -> Result<DocumentSource> {
-    match open_collection(argument, Verify::SmallSections)? {
+pub(crate) fn open_documents(argument: &str, console: &Console) -> Result<DocumentSource> {
+    match open_collection(argument, Verify::SmallSections, console)? {
         CollectionSource::Documents(documents) => Ok(documents),
         CollectionSource::Index(_) => bail!("{argument}: expected documents, found an index"),
     }
 }
 
 /// Resolves `argument`: an index file, a file or folder of documents, or a collection name.
-pub(crate) fn open_collection(argument: &str, verify: Verify) -> Result<CollectionSource> {
+pub(crate) fn open_collection(
+    argument: &str,
+    verify: Verify,
+    console: &Console,
+) -> Result<CollectionSource> {
     let path = Path::new(argument);
     if path.is_file() {
         return match Index::open_with(path, verify) {
@@ -93,7 +104,7 @@ pub(crate) fn open_collection(argument: &str, verify: Verify) -> Result<Collecti
         return from_catalog(&catalog, entry).map(CollectionSource::Documents);
     }
     if path.is_dir() {
-        return from_folder(path).map(CollectionSource::Documents);
+        return from_folder(path, console).map(CollectionSource::Documents);
     }
     if path.exists() {
         bail!(
@@ -101,8 +112,9 @@ pub(crate) fn open_collection(argument: &str, verify: Verify) -> Result<Collecti
         );
     }
     bail!(
-        "{argument}: expected an index, a file or folder of documents, or a collection ({}), found none of them",
-        names()
+        "{argument}: expected an index, a file or folder of documents, or a collection ({}), found none of them{}",
+        names(),
+        suggested_collection(argument)
     )
 }
 
@@ -128,7 +140,7 @@ fn from_catalog(catalog: &Catalog, entry: &CatalogEntry) -> Result<DocumentSourc
     })
 }
 
-fn from_folder(path: &Path) -> Result<DocumentSource> {
+fn from_folder(path: &Path, console: &Console) -> Result<DocumentSource> {
     let corpus = ["corpus.jsonl", "corpus.jsonl.zst", "corpus.jsonl.gz"]
         .map(|name| path.join(name))
         .into_iter()
@@ -137,7 +149,7 @@ fn from_folder(path: &Path) -> Result<DocumentSource> {
         let collection = ir_data::beir::BeirFolder::open(path)?.into_collection();
         return Ok(with_defaults(collection, file_stamp(&corpus)));
     }
-    let notes = NotesCorpus::find(path)?;
+    let notes = NotesCorpus::find(path, console)?;
     if notes.len() == 0 {
         bail!(
             "{}: expected a folder in BEIR's layout (corpus.jsonl) or with notes (*.md, *.txt), found neither",
@@ -154,6 +166,16 @@ fn from_file(path: &Path) -> Result<DocumentSource> {
             "{}: expected an index or documents, found an empty file",
             path.display()
         );
+    }
+    if head.is_smart() {
+        return Ok(unjudged(
+            path,
+            file_stamp(path),
+            SmartCorpus::cranfield(path),
+        ));
+    }
+    if head.is_element("DOC") {
+        return Ok(unjudged(path, file_stamp(path), SgmlCorpus::new(path)));
     }
     if !head.is_json(path) {
         let corpus = TsvCorpus::new(path, &tsv::ID_TEXT_TITLE);
