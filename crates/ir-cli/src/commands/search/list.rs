@@ -6,6 +6,8 @@ use ir_bm25::analysis::{Highlighter, mark};
 use ir_core::{Document, Explanation};
 use serde_json::json;
 
+use crate::shared::terminal::is_bidirectional_mark;
+
 pub(crate) struct ShownHit<'a> {
     pub(crate) rank: usize,
     pub(crate) id: &'a str,
@@ -138,11 +140,7 @@ fn clean(text: &str) -> String {
 
 /// Replaces control characters and bidirectional marks by blanks.
 fn without_controls(text: &str) -> String {
-    let steers = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.replace(steers, " ")
+    text.replace(|c: char| c.is_control() || is_bidirectional_mark(c), " ")
 }
 
 fn shortened(text: &str, room: usize) -> String {

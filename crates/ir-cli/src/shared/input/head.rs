@@ -16,7 +16,8 @@ pub(super) struct FileHead {
 }
 
 impl FileHead {
-    /// Reads up to the end of the first non-blank line. Lines are truncated at [`MAX_LINE`].
+    /// Reads up to the end of the first non-blank line, which is truncated at [`MAX_LINE`]. More
+    /// white space before it is an error.
     pub(super) fn read(reader: &mut dyn BufRead, name: &str) -> Result<Self> {
         let mut bytes = Vec::new();
         loop {
@@ -34,6 +35,9 @@ impl FileHead {
             if let Some(found) = vector_format(line) {
                 bail!("{name}: expected texts, found {found}");
             }
+            if line.is_empty() && bytes.len() as u64 > MAX_LINE {
+                bail!("{name}: expected text in the first {MAX_LINE} bytes, found white space");
+            }
             if read == 0 || !line.is_empty() {
                 let line = String::from_utf8_lossy(line).into_owned();
                 return Ok(Self { bytes, line });
@@ -48,6 +52,23 @@ impl FileHead {
     /// Whether the file is JSON, by its first character, otherwise by its extension.
     pub(super) fn is_json(&self, path: &Path) -> bool {
         self.line.starts_with(['{', '[']) || has_json_extension(path)
+    }
+
+    /// Whether the file is in SMART format: its first line is `.I` and a number.
+    pub(super) fn is_smart(&self) -> bool {
+        let number = self.line.strip_prefix(".I").map(str::trim_start);
+        number.is_some_and(|number| {
+            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    }
+
+    /// Whether the file starts with an SGML element of this name, in any case.
+    pub(super) fn is_element(&self, name: &str) -> bool {
+        let found = self
+            .line
+            .strip_prefix('<')
+            .and_then(|line| line.split_once('>'));
+        found.is_some_and(|(found, _)| found.eq_ignore_ascii_case(name))
     }
 
     /// BEIR's field names, with `id` instead of `_id` if the first line has only that.
@@ -110,6 +131,14 @@ mod tests {
                 .to_string();
             assert!(error.starts_with("x: expected texts, found "), "{error}");
         }
+    }
+
+    #[test]
+    fn leading_white_space_is_limited() {
+        let mut endless = std::io::BufReader::new(std::io::repeat(b' '));
+        let error = FileHead::read(&mut endless, "x").err().unwrap();
+        let expected = "x: expected text in the first 67108864 bytes, found white space";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

@@ -6,13 +6,13 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use ir_core::Query;
 use ir_data::tsv::{self, Column};
-use ir_data::{datafinder, jsonl};
+use ir_data::{datafinder, indri, jsonl, sgml, smart};
 
 use super::head::FileHead;
 
 /// Reads queries. Formats: JSON lines of BEIR (`_id`, `text`), of DataFinder (`query`) or with `id`
-/// and `contents`; a JSON array of DataFinder queries; lines `id TAB text`. `-` reads standard
-/// input.
+/// and `contents`; a JSON array of DataFinder queries; TREC topics; Indri topics; SMART; lines
+/// `id TAB text`. `-` reads standard input.
 pub(crate) fn read(path: &Path) -> Result<Vec<Query>> {
     let (mut reader, name) = super::open(path)?;
     let mut head = FileHead::read(&mut reader, &name)?;
@@ -23,6 +23,12 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Query>> {
     let queries = if head.line.starts_with('[') || head.has("query") {
         let rows = datafinder::read_test_queries(reader, &name, "q")?;
         rows.into_iter().map(|row| row.query).collect()
+    } else if head.is_smart() {
+        smart::read_queries(reader, &name)?
+    } else if head.is_element("top") {
+        sgml::read_topics(reader, &name)?
+    } else if head.is_element("parameters") {
+        indri::read_queries(reader, &name)?
     } else if head.is_json(path) {
         jsonl::read_queries(reader, &name, &head.json_fields())?
     } else {
