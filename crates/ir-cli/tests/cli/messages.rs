@@ -86,8 +86,8 @@ fn unknown_names_have_suggestions() {
         here.ir(args).fails(code, &[&suggestion]);
     }
     // clap's own suggestions.
-    here.ir(&["help", "evl"])
-        .fails(2, &["tip: a similar subcommand exists: 'eval'"]);
+    here.ir(&["help", "comparee"])
+        .fails(2, &["tip: a similar subcommand exists: 'compare'"]);
     here.ir(&["fuse", "--method", "combsm", "run"])
         .fails(2, &["tip: a similar value exists: 'combsum'"]);
     let nothing = here.ir(&["search", "nowhere", "tea"]);
