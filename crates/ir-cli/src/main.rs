@@ -12,16 +12,23 @@ mod shared;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::cli::Cli;
 use crate::shared::console::Console;
+use crate::shared::output::reject_inputs_as_outputs;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let mut command = Cli::command();
+    let parsed = command.try_get_matches_from_mut(std::env::args_os());
+    let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return cli::report_usage_error(&error),
     };
     let console = Console::new(cli.quiet);
+    if let Err(error) = reject_inputs_as_outputs(&command, &matches) {
+        return console.fail(&error);
+    }
     cli.command.run(&console)
 }

@@ -1,6 +1,5 @@
 //! `ir index`: builds and saves a BM25 index.
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -11,7 +10,7 @@ use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::open_documents;
 use crate::shared::options::{choice, positive, use_threads};
-use crate::shared::output::create;
+use crate::shared::output::{OutputPath, create};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,6 +18,7 @@ Examples:
   ir index ~/beir/scifact -o scifact.ir           a folder in BEIR's layout
   ir index corpus.jsonl.zst -o c.ir --memory 2GB  JSON lines, compressed too
   ir index docs.tsv -o docs.ir                    `id TAB text [TAB title]`
+  ir index ft911 -o ft.ir                         TREC's <DOC>, or SMART's .I
   ir index ~/notes -o notes.ir --store all        a folder of *.md and *.txt
 
 The defaults reproduce Anserini's \"flat\" BEIR index: title and text in one
@@ -30,12 +30,13 @@ time. The index is one file, written atomically; its bytes do not depend on
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Collection: a name (see `ir datasets`), BEIR folder, .jsonl or .tsv file, folder of notes
+    /// Collection: a name (see `ir datasets`), BEIR folder, .jsonl, .tsv, TREC (`<DOC>`)
+    /// or SMART (`.I`) file, folder of notes
     collection: String,
 
     /// Output index file
     #[arg(short = 'o', long, value_name = "FILE")]
-    output: PathBuf,
+    output: OutputPath,
 
     #[command(flatten)]
     setup: IndexOptions,
@@ -69,13 +70,13 @@ const STORED: [(&str, &str, StoredFields); 3] = [
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
-    let documents = open_documents(&args.collection)?;
+    let output = args.output.binary_file("--output")?;
+    let documents = open_documents(&args.collection, console)?;
     // Fail early if the output cannot be written: the builder creates it at the end.
-    drop(create(&args.output)?);
+    drop(create(output)?);
     let config = args.setup.config(&documents, args.store);
     let began = Instant::now();
-    let output = Some(&*args.output);
-    let index = (args.setup).build(&documents, config, args.threads, output, console)?;
+    let index = (args.setup).build(&documents, config, args.threads, Some(output), console)?;
     let stats = index.stats();
     if index.is_empty() {
         console.warn(format_args!(

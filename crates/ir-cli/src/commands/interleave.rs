@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use clap::ValueHint;
 use ir_core::fusion::interleave::{
     InterleaveConfig, InterleaveMethod, Interleaved, Leader, to_run,
 };
@@ -15,10 +15,8 @@ use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::table;
 use crate::shared::input;
 use crate::shared::options::{choice, positive, tag};
-use crate::shared::output::OutputSink;
-use crate::shared::runs::{
-    RunOptions, at_most_one_stdin, reject_input_as_output, reject_same_destination,
-};
+use crate::shared::output::{OutputPath, OutputSink};
+use crate::shared::runs::{RunOptions, at_most_one_stdin};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,16 +56,16 @@ pub(crate) struct Args {
     reading: RunOptions,
 
     /// Run tag (last column)
-    #[arg(long, default_value = "ir-interleave", value_name = "NAME", value_parser = tag)]
+    #[arg(long, default_value = "ir-interleave", value_name = "NAME", value_hint = ValueHint::Other, value_parser = tag)]
     tag: String,
 
-    /// Output run file [default: standard output]
+    /// Output run file; .gz and .zst are compressed [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE", conflicts_with = "clicks")]
-    output: Option<PathBuf>,
+    output: Option<OutputPath>,
 
     /// Output file of the contributing runs, tab-separated: topic, rank, document, run
     #[arg(long, value_name = "FILE")]
-    teams: Option<PathBuf>,
+    teams: Option<OutputPath>,
 
     /// Click file, one line `topic document` per click; prints credit instead of the run
     #[arg(long, value_name = "FILE")]
@@ -103,11 +101,7 @@ const LEADERS: [(&str, &str, Leader); 2] =
     [("first", "", Leader::First), ("second", "", Leader::Second)];
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    let read = || args.runs.iter().chain(&args.clicks);
-    at_most_one_stdin(read())?;
-    reject_same_destination(args.output.as_deref(), args.teams.as_deref(), "--teams")?;
-    reject_input_as_output(args.output.as_deref(), "--output", read())?;
-    reject_input_as_output(args.teams.as_deref(), "--teams", read())?;
+    at_most_one_stdin(args.runs.iter().chain(&args.clicks))?;
     let found = args.runs.len();
     let method = match (args.method, args.leader) {
         (InterleaveMethod::Balanced(_), _) if found != 2 => {
@@ -135,7 +129,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if let Some(path) = &args.teams {
         OutputSink::open(Some(path))?.write_with(|out| write_teams(&merged, &names, out))?;
     }
-    let out = OutputSink::open(args.output.as_deref())?;
+    let out = OutputSink::open(args.output.as_ref())?;
     if let Some(file) = &args.clicks {
         let credits = credits(&merged, file)?;
         return out.write_with(|out| writeln!(out, "{}", text(&credits, &names, args.json)));

@@ -1,7 +1,6 @@
 //! `ir pool`: pooling for relevance assessment, and merging of the judgments.
 
 use std::io::{BufRead, Write};
-use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
@@ -12,10 +11,8 @@ use ir_eval::{Pool, PoolDesign, StratumSample};
 use crate::shared::console::{Console, Usage, bail_usage};
 use crate::shared::input;
 use crate::shared::options::{choice, positive};
-use crate::shared::output::OutputSink;
-use crate::shared::runs::{
-    RunOptions, at_most_one_stdin, reject_input_as_output, reject_same_destination,
-};
+use crate::shared::output::{OutputPath, OutputSink};
+use crate::shared::runs::{RunOptions, at_most_one_stdin};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,13 +70,14 @@ pub(crate) struct Args {
     #[command(flatten)]
     reading: RunOptions,
 
-    /// Output file of the judging list or merged judgments [default: standard output]
+    /// Output file of the judging list or merged judgments; .gz and .zst are compressed
+    /// [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE")]
-    output: Option<PathBuf>,
+    output: Option<OutputPath>,
 
     /// Output file of the pool with its strata
     #[arg(long, value_name = "FILE")]
-    pool: Option<PathBuf>,
+    pool: Option<OutputPath>,
 
     /// Pool to merge the grades of judging lists into
     #[arg(long, value_name = "POOL", conflicts_with_all = ["depth", "sample", "preset", "judged", "shuffle", "pool", "order"])]
@@ -138,11 +136,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 }
 
 fn draw(args: &Args, console: &Console) -> Result<()> {
-    reject_same_destination(args.output.as_deref(), args.pool.as_deref(), "--pool")?;
-    let read = || args.files.iter().chain(&args.judged);
-    at_most_one_stdin(read())?;
-    reject_input_as_output(args.output.as_deref(), "--output", read())?;
-    reject_input_as_output(args.pool.as_deref(), "--pool", read())?;
+    at_most_one_stdin(args.files.iter().chain(&args.judged))?;
     let from_options = || {
         let top = PoolDesign::depth(args.depth.unwrap_or(100));
         let below = args.sample.iter();
@@ -171,11 +165,8 @@ fn draw(args: &Args, console: &Console) -> Result<()> {
         list.len(),
         pool.documents()
     ));
-    let out = OutputSink::open(args.output.as_deref())?;
-    let strata = args
-        .pool
-        .as_deref()
-        .map(|path| OutputSink::open(Some(path)));
+    let out = OutputSink::open(args.output.as_ref())?;
+    let strata = args.pool.as_ref().map(|path| OutputSink::open(Some(path)));
     let strata = strata.transpose()?;
     out.write_with(|out| {
         list.iter()
@@ -189,7 +180,6 @@ fn draw(args: &Args, console: &Console) -> Result<()> {
 
 fn merge(args: &Args, file: &str, console: &Console) -> Result<()> {
     at_most_one_stdin(args.merge.iter().chain(&args.files))?;
-    reject_input_as_output(args.output.as_deref(), "--output", &args.files)?;
     let (input, name) = input::open(file)?;
     let mut pool = Pool::read(input, &name)?;
     let mut blank = 0;
@@ -203,7 +193,7 @@ fn merge(args: &Args, file: &str, console: &Console) -> Result<()> {
              count as not sampled"
         ));
     }
-    let out = OutputSink::open(args.output.as_deref())?;
+    let out = OutputSink::open(args.output.as_ref())?;
     if args.form == MergedFormat::Strata {
         return out.write_with(|out| pool.write(out));
     }

@@ -2,22 +2,26 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal};
+use std::ops::Range;
 use std::process::ExitCode;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ir_bm25::BuildError;
 use ir_core::{CorpusError, Flow, Progress};
 
-/// Exit code after an interrupt (128 + SIGINT).
+use crate::shared::terminal::escaped;
+
+/// Exit code after SIGINT (128 + 2).
 const INTERRUPTED_CODE: u8 = 130;
 const BAR_DELAY: Duration = Duration::from_millis(300);
 /// Interval between progress lines when standard error is not a terminal.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-static STOP: AtomicBool = AtomicBool::new(false);
+/// Exit code of the signal that requested a stop (128 + its number); 0 before.
+static STOP: AtomicU8 = AtomicU8::new(0);
 
 /// Writer of messages to standard error.
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +73,7 @@ impl Console {
     /// Prints a note, only on a terminal.
     pub(crate) fn note(&self, what: impl Display) {
         if !self.quiet && self.terminal {
-            eprintln!("{what}");
+            eprintln!("{}", escaped(&what.to_string()));
         }
     }
 
@@ -77,7 +81,7 @@ impl Console {
     #[cfg(feature = "dense")]
     pub(crate) fn log(&self, what: impl Display) {
         if !self.quiet {
-            eprintln!("{what}");
+            eprintln!("{}", escaped(&what.to_string()));
         }
     }
 
@@ -90,6 +94,7 @@ impl Console {
             sized: None,
             due: (!self.quiet && self.terminal).then(|| now + BAR_DELAY),
             begun: now,
+            resumed: 0,
             line_due: (!self.quiet && !self.terminal).then(|| now + LOG_INTERVAL),
         }
     }
@@ -107,11 +112,11 @@ impl Console {
         #[cfg(feature = "dense")]
         if let Some(resumable) = error.downcast_ref::<Resumable>() {
             eprintln!("error: {resumable}");
-            return ExitCode::from(INTERRUPTED_CODE);
+            return ExitCode::from(stop_code());
         }
         if stopped() || error.is::<Interrupted>() {
             eprintln!("error: {Interrupted}");
-            return ExitCode::from(INTERRUPTED_CODE);
+            return ExitCode::from(stop_code());
         }
         eprintln!("error: {}", error_chain(error));
         ExitCode::from(code)
@@ -140,13 +145,11 @@ fn is_wrapper(cause: &(dyn std::error::Error + 'static)) -> bool {
     cause.is::<CorpusError>() || matches!(cause.downcast_ref(), Some(BuildError::Corpus(_)))
 }
 
-/// Joins the lines of a message.
+/// Joins the lines of a message and escapes control characters.
 pub(crate) fn one_line(text: &str) -> String {
-    text.split(['\n', '\r'])
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
+    let lines = text.split(['\n', '\r']).map(str::trim);
+    let lines: Vec<_> = lines.filter(|part| !part.is_empty()).collect();
+    escaped(&lines.join(" ")).into_owned()
 }
 
 /// Whether the reader closed the pipe.
@@ -155,23 +158,64 @@ fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
     error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Installs the interrupt handler. The first SIGINT or SIGTERM requests an orderly stop; the second
-/// removes temporary files and exits at once.
+/// Installs the signal handler. The first SIGINT, SIGTERM or SIGHUP requests an orderly stop; the
+/// second removes temporary files and exits at once. The exit code is that of the signal.
 pub(crate) fn stop_on_interrupt() {
     static ONCE: OnceLock<()> = OnceLock::new();
     ONCE.get_or_init(|| {
         // If the handler cannot be installed, the default action applies.
-        let _ = ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::SeqCst) {
+        let _ = on_signal(|code| {
+            if STOP.swap(code, Ordering::SeqCst) != 0 {
                 ir_core::store::remove_temporary_files();
-                std::process::exit(i32::from(INTERRUPTED_CODE));
+                std::process::exit(i32::from(code));
             }
         });
     });
 }
 
+/// Calls `handle` with the exit code of each signal, on a thread of its own.
+#[cfg(unix)]
+fn on_signal(handle: impl Fn(u8) + Send + 'static) -> io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    if !is_hangup_ignored() {
+        signals.add_signal(SIGHUP)?;
+    }
+    std::thread::Builder::new().spawn(move || {
+        for signal in signals.forever() {
+            handle(128 + signal as u8);
+        }
+    })?;
+    Ok(())
+}
+
+/// Whether the parent process made this one ignore SIGHUP, as nohup(1) does (Linux; elsewhere
+/// false).
+#[cfg(unix)]
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.is_some_and(|mask| {
+        let mask = u64::from_str_radix(mask.trim(), 16);
+        mask.is_ok_and(|mask| mask >> (signal_hook::consts::SIGHUP - 1) & 1 == 1)
+    })
+}
+
+/// Calls `handle` with the exit code of each interrupt, on a thread of its own.
+#[cfg(not(unix))]
+fn on_signal(handle: impl Fn(u8) + Send + 'static) -> Result<(), ctrlc::Error> {
+    ctrlc::set_handler(move || handle(INTERRUPTED_CODE))
+}
+
 fn stopped() -> bool {
-    STOP.load(Ordering::SeqCst)
+    STOP.load(Ordering::SeqCst) != 0
+}
+
+fn stop_code() -> u8 {
+    match STOP.load(Ordering::SeqCst) {
+        0 => INTERRUPTED_CODE,
+        code => code,
+    }
 }
 
 /// Returns an error if an interrupt was requested.
@@ -187,8 +231,9 @@ pub(crate) struct Bar {
     sized: Option<u64>,
     /// When to show the bar; `None` if never or already shown.
     due: Option<Instant>,
-    /// Start of the current stage.
+    /// Start of the current stage, and the number of items that an earlier process had done.
     begun: Instant,
+    resumed: u64,
     /// When to print the next log line; `None` for never.
     line_due: Option<Instant>,
 }
@@ -198,14 +243,15 @@ impl Bar {
         self.bar.finish_and_clear();
     }
 
-    fn restyle(&mut self, stage: &str, total: Option<u64>) {
+    fn restyle(&mut self, stage: &str, done: u64, total: Option<u64>) {
         self.stage = stage.to_owned();
         self.sized = total;
         self.begun = Instant::now();
+        self.resumed = done;
         let template = match (total, stage) {
             (None, _) => "{spinner} {msg} {human_pos} {elapsed}",
-            // Training steps are slow enough for a rate to be informative.
-            (Some(_), "training") => {
+            // Slow enough for a rate to be informative.
+            (Some(_), "training" | "encoding") => {
                 "{msg} {wide_bar:.cyan/dim} {human_pos}/{human_len} {per_sec} {eta}"
             }
             (Some(_), _) => "{msg} {wide_bar:.cyan/dim} {human_pos}/{human_len} {eta}",
@@ -218,6 +264,9 @@ impl Bar {
             None => self.bar.unset_length(),
         }
         self.bar.reset();
+        self.bar.set_position(done);
+        // The rate is that of this process.
+        self.bar.reset_eta();
         self.bar.set_message(stage.to_owned());
     }
 }
@@ -225,7 +274,7 @@ impl Bar {
 impl Progress for Bar {
     fn report(&mut self, stage: &str, done: u64, total: Option<u64>) -> Flow {
         if self.stage != stage || self.sized != total {
-            self.restyle(stage, total);
+            self.restyle(stage, done, total);
         }
         self.bar.set_position(done);
         if self.due.is_some_and(|due| Instant::now() >= due) {
@@ -236,7 +285,8 @@ impl Progress for Bar {
         let now = Instant::now();
         if self.line_due.is_some_and(|due| now >= due) {
             self.line_due = Some(now + LOG_INTERVAL);
-            eprintln!("{}", log_line(stage, done, total, now - self.begun));
+            let line = log_line(stage, self.resumed..done, total, now - self.begun);
+            eprintln!("{line}");
         }
         if stopped() {
             Flow::Stop
@@ -252,16 +302,20 @@ impl Drop for Bar {
     }
 }
 
-/// Formats a log line; `elapsed` is the time since the stage started.
-fn log_line(stage: &str, done: u64, total: Option<u64>, elapsed: Duration) -> String {
+/// Formats a log line: items done, their rate and the remaining time. `done` starts at the items
+/// that were done `elapsed` ago.
+fn log_line(stage: &str, done: Range<u64>, total: Option<u64>, elapsed: Duration) -> String {
+    let per_second = done.end.saturating_sub(done.start) as f64 / elapsed.as_secs_f64();
+    let done = done.end;
     let Some(total) = total else {
         return format!("{stage}: {done}");
     };
-    if done == 0 {
+    if per_second <= 0.0 || !per_second.is_finite() {
         return format!("{stage}: {done} of {total}");
     }
-    let left = elapsed.as_secs_f64() * total.saturating_sub(done) as f64 / done as f64;
-    format!("{stage}: {done} of {total}, {:.0} min left", left / 60.0)
+    let left = total.saturating_sub(done) as f64 / per_second / 60.0;
+    let digits = if per_second < 10.0 { 2 } else { 0 };
+    format!("{stage}: {done} of {total}, {per_second:.digits$}/s, {left:.0} min left")
 }
 
 #[cfg(test)]
@@ -271,8 +325,12 @@ mod tests {
     #[test]
     fn log_lines() {
         let line = |done, total| log_line("training", done, total, Duration::from_secs(120));
-        assert_eq!(line(7, None), "training: 7");
-        assert_eq!(line(0, Some(90)), "training: 0 of 90");
-        assert_eq!(line(30, Some(90)), "training: 30 of 90, 4 min left");
+        assert_eq!(line(0..7, None), "training: 7");
+        assert_eq!(line(0..0, Some(90)), "training: 0 of 90");
+        let expected = "training: 30 of 90, 0.25/s, 4 min left";
+        assert_eq!(line(0..30, Some(90)), expected);
+        // Items of an interrupted process do not count for the rate.
+        let expected = "training: 9000 of 90000, 50/s, 27 min left";
+        assert_eq!(line(3000..9000, Some(90_000)), expected);
     }
 }

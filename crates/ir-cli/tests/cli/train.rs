@@ -414,7 +414,10 @@ fn outputs_are_checked_first() {
     train("tuned", &["--curves", "empty"]).fails(1, &["empty"]);
     train("empty", &["--history", "empty/h.csv"]).fails(2, &["--history"]);
     let both = ["--history", "h.csv", "--curves", "h.csv"];
-    train("empty", &both).fails(2, &["two files"]);
+    train("empty", &both).fails(
+        2,
+        &["--curves: expected a destination other than --history"],
+    );
     let alone = ["--batch", "1", "--negatives", "0", "-o", "tuned"];
     let alone = here.ir(&[&["train", &model[..], "train.jsonl"], &alone[..]].concat());
     alone.fails(1, &["one query with one text"]);

@@ -22,7 +22,7 @@ impl SearchIndex {
     /// Opens or builds the index. `store` is the stored fields that the search needs.
     pub(crate) fn open(args: &Args, store: StoredFields, console: &Console) -> Result<Self> {
         let name = args.collection.clone();
-        let (index, collection) = match open_collection(&name, args.verification())? {
+        let (index, collection) = match open_collection(&name, args.verification(), console)? {
             CollectionSource::Index(index) => {
                 let cached = args.cache.as_ref().map(|_| "--cache");
                 if let Some(option) = args.setup.first_set().or(cached) {
@@ -38,7 +38,7 @@ impl SearchIndex {
                         let config = args.setup.config(&documents, store);
                         (args.setup).build(&documents, config, args.threads, None, console)?
                     }
-                    Some(folder) => cached(folder, args, &documents, console)?,
+                    Some(folder) => cached(&folder.folder(), args, &documents, console)?,
                 };
                 (index, Some(documents.collection))
             }

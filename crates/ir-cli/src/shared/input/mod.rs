@@ -1,5 +1,6 @@
 //! Command-line arguments that name input: indexes, collections, files, judgments, runs.
 
+pub(crate) mod arguments;
 mod documents;
 mod head;
 mod notes;
@@ -19,6 +20,7 @@ use ir_eval::{Evaluator, Report, RunFileError, RunFileOptions};
 
 use crate::shared::console::Console;
 use crate::shared::output::is_stream;
+use crate::shared::suggest::did_you_mean;
 
 pub(crate) use documents::{
     CollectionSource, DocumentOrder, DocumentSource, open_collection, open_documents,
@@ -106,11 +108,6 @@ fn read_and_evaluate(
     evaluator.evaluate_stream(argument, how.header, || Ok(ir_data::open(path)?))
 }
 
-/// Name of a file or `-` in error messages.
-pub(crate) fn name(argument: &str) -> &str {
-    if argument == "-" { STDIN } else { argument }
-}
-
 /// Reads judgments from a file, `-`, or a collection: `NAME`, `NAME:SPLIT`, `FOLDER` or
 /// `FOLDER:SPLIT`, and prints warnings. The default split is `test`.
 pub(crate) fn qrels(argument: &str, header: HeaderLine, console: &Console) -> Result<Qrels> {
@@ -152,8 +149,9 @@ fn any_qrels(argument: &str, header: HeaderLine) -> Result<Parsed<Qrels>> {
     }
     if !path.exists() {
         bail!(
-            "{argument}: expected a judgment file or a collection ({}), found neither",
-            names()
+            "{argument}: expected a judgment file or a collection ({}), found neither{}",
+            names(),
+            suggested_collection(name)
         );
     }
     Ok(ir_data::read_qrels_any(path, header)?)
@@ -189,6 +187,11 @@ fn without_warnings(data: Qrels) -> Parsed<Qrels> {
         data,
         warnings: Vec::new(),
     }
+}
+
+/// End of an error message with the collection whose name is closest to an unknown one.
+fn suggested_collection(name: &str) -> String {
+    did_you_mean(name, entries().iter().map(|entry| entry.name.as_str()))
 }
 
 fn names() -> String {

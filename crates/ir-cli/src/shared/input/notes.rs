@@ -3,47 +3,87 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::UNIX_EPOCH;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use ir_core::{Corpus, CorpusError, DocReader, Document};
 
+use crate::shared::console::Console;
+use crate::shared::format::grouped;
+
 const MAX_NOTE_BYTES: u64 = 64 << 20;
+/// Number of skipped notes that are named in warnings.
+const NAMED_NOTES: usize = 3;
 
 /// Corpus of the `*.md`, `*.markdown` and `*.txt` files below a folder, ordered by path. The id is
-/// the relative path; the title is the first Markdown heading, otherwise the file name.
+/// the relative path; the title is the first Markdown heading, otherwise the file name. Notes that
+/// cannot be read are skipped with a warning.
 #[derive(Debug)]
 pub(crate) struct NotesCorpus {
     root: PathBuf,
     files: Vec<PathBuf>,
+    console: Console,
+    /// Whether the skipped notes were reported: the corpus may be read several times.
+    warned: AtomicBool,
+}
+
+/// Finds the files below `root` that `is_wanted` accepts, ordered by path; hidden files and folders
+/// are skipped.
+pub(super) fn find(root: &Path, is_wanted: fn(&Path) -> bool) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let fault = || format!("{}: cannot be read", folder.display());
+        for entry in fs::read_dir(&folder).with_context(fault)? {
+            let entry = entry.with_context(fault)?;
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            let path = entry.path();
+            // Symbolic links to folders are not followed, because they can form cycles.
+            if entry.file_type().with_context(fault)?.is_dir() {
+                folders.push(path);
+            } else if is_wanted(&path) && path.is_file() {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 impl NotesCorpus {
-    /// Finds all notes below `root`; hidden files and folders are skipped.
-    pub(crate) fn find(root: &Path) -> Result<Self> {
-        let mut files = Vec::new();
-        let mut folders = vec![root.to_owned()];
-        while let Some(folder) = folders.pop() {
-            let fault = || format!("{}: cannot be read", folder.display());
-            for entry in fs::read_dir(&folder).with_context(fault)? {
-                let entry = entry.with_context(fault)?;
-                if entry.file_name().as_encoded_bytes().starts_with(b".") {
-                    continue;
-                }
-                let path = entry.path();
-                // Symbolic links to folders are not followed, because they can form cycles.
-                if entry.file_type().with_context(fault)?.is_dir() {
-                    folders.push(path);
-                } else if is_note(&path) && path.is_file() {
-                    files.push(path);
-                }
-            }
-        }
-        files.sort();
+    /// Finds all notes below `root`.
+    pub(crate) fn find(root: &Path, console: &Console) -> Result<Self> {
         Ok(Self {
             root: root.to_owned(),
-            files,
+            files: find(root, is_note)?,
+            console: *console,
+            warned: AtomicBool::new(false),
         })
+    }
+
+    /// Warns about the skipped notes at the end of the first pass. No readable note is an error.
+    fn report(&self, skipped: &[String]) -> Result<(), CorpusError> {
+        let (root, all) = (self.root.display(), self.files.len());
+        let Some(first) = skipped.first() else {
+            return Ok(());
+        };
+        if skipped.len() == all {
+            let error = anyhow!("{root}: expected a readable note, found none: {first}");
+            return Err(CorpusError::new(error));
+        }
+        if !self.warned.swap(true, Ordering::Relaxed) {
+            for note in skipped.iter().take(NAMED_NOTES) {
+                self.console.warn(format_args!("{note}; skipped"));
+            }
+            let (skipped, all) = (grouped(skipped.len() as u64), grouped(all as u64));
+            let count =
+                format_args!("{root}: {skipped} of {all} notes cannot be read and are skipped");
+            self.console.warn(count);
+        }
+        Ok(())
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -67,7 +107,7 @@ pub(super) fn file_stamp(path: &Path) -> String {
     format!("{} {size} {time}\n", path.display())
 }
 
-fn is_note(path: &Path) -> bool {
+pub(super) fn is_note(path: &Path) -> bool {
     path.extension().is_some_and(|extension| {
         ["md", "markdown", "txt"]
             .iter()
@@ -80,6 +120,7 @@ impl Corpus for NotesCorpus {
         Ok(Box::new(NotesReader {
             notes: self,
             next: 0,
+            skipped: Vec::new(),
         }))
     }
 
@@ -91,22 +132,30 @@ impl Corpus for NotesCorpus {
 struct NotesReader<'a> {
     notes: &'a NotesCorpus,
     next: usize,
+    /// Path and error of each note that cannot be read.
+    skipped: Vec<String>,
 }
 
 impl DocReader for NotesReader<'_> {
     fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
-        let Some(path) = self.notes.files.get(self.next) else {
-            return Ok(false);
-        };
-        self.next += 1;
-        let text = read(path)
-            .map_err(|error| CorpusError::new(error.context(format!("{}", path.display()))))?;
-        let below = path.strip_prefix(&self.notes.root).unwrap_or(path);
-        doc.clear();
-        doc.id = below.to_string_lossy().replace('\\', "/");
-        doc.title = title(path, &text);
-        doc.text = text;
-        Ok(true)
+        while let Some(path) = self.notes.files.get(self.next) {
+            self.next += 1;
+            let text = match read(path) {
+                Ok(text) => text,
+                Err(error) => {
+                    self.skipped.push(format!("{}: {error:#}", path.display()));
+                    continue;
+                }
+            };
+            let below = path.strip_prefix(&self.notes.root).unwrap_or(path);
+            doc.clear();
+            doc.id = below.to_string_lossy().replace('\\', "/");
+            doc.title = title(path, &text);
+            doc.text = text;
+            return Ok(true);
+        }
+        self.notes.report(&self.skipped)?;
+        Ok(false)
     }
 }
 

@@ -1,0 +1,675 @@
+//! Outputs: none replaces an input; standard output and compression; killed commands.
+
+use std::fs;
+use std::io::Read;
+use std::path::PathBuf;
+
+use crate::common::{CORPUS, Folder, QRELS, QUERIES, RUN, tiny};
+
+const OTHER_RUN: &str = "q1 Q0 d1 1 2.5 other\nq2 Q0 d2 1 1.5 other\n";
+const NOT_AN_INPUT: &str = "expected a path that is not an input, found ";
+
+/// Every file with its content.
+fn contents(here: &Folder) -> Vec<(PathBuf, Vec<u8>)> {
+    let files = here.files().into_iter().filter(|path| path.is_file());
+    files
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect()
+}
+
+/// Asserts a usage error that names the output option and the input, and that no file changed.
+#[track_caller]
+fn rejects(here: &Folder, args: &[&str], option: &str, input: &str) {
+    let before = contents(here);
+    let expected = format!("{option}: {NOT_AN_INPUT}");
+    let ran = here.ir_inside(args).fails(2, &[&expected, input]);
+    assert_eq!(ran.out, "", "{args:?}");
+    assert!(contents(here) == before, "{args:?}: a file changed");
+}
+
+/// Files that the commands read.
+fn inputs() -> Folder {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("s.jsonl", CORPUS);
+    here.write("q.jsonl", QUERIES);
+    here.write("notes/a.md", "# Tea\n\ngreen tea\n");
+    here.write("qrels", QRELS);
+    here.write("a.trec", RUN);
+    here.write("b.trec", OTHER_RUN);
+    here.write("clicks", "q1 d1\n");
+    here.write(
+        "t.jsonl",
+        "{\"query\": \"tea\", \"positives\": [\"Green tea leaves\"]}\n\
+         {\"query\": \"river\", \"positives\": [\"A river in winter\"]}\n",
+    );
+    here.ir(&["index", "tiny", "-o", "x.ir"]).ok();
+    here
+}
+
+#[test]
+fn no_output_is_an_input() {
+    let here = inputs();
+    let pool = ["pool", "-k", "1", "a.trec", "b.trec", "-o", "list.tsv"];
+    here.ir(&[&pool[..], &["--pool", "pool.qrels"]].concat())
+        .ok();
+    for args in [
+        "index s.jsonl -o s.jsonl",
+        "index s.jsonl -o ./s.jsonl",
+        "index s.jsonl -o tiny/../s.jsonl",
+        "index tiny -o tiny/corpus.jsonl",
+        "index notes -o notes/a.md",
+        "search x.ir tea -o x.ir",
+        "search x.ir --queries q.jsonl -o q.jsonl",
+        "search x.ir --queries q.jsonl --output=x.ir",
+        "search tiny -o tiny/qrels/test.tsv",
+        "search tiny -o tiny/queries.jsonl",
+        "mine tiny -o tiny/corpus.jsonl",
+        "mine tiny --split test -o tiny/qrels/test.tsv",
+        "mine tiny --examples t.jsonl -o t.jsonl",
+        "mine tiny --split test --run a.trec -o a.trec",
+        "fuse a.trec b.trec -o b.trec",
+        "interleave a.trec b.trec -o a.trec",
+        "pool a.trec b.trec -o b.trec",
+        "pool a.trec --judged qrels -o qrels",
+        "pool --merge pool.qrels list.tsv -o pool.qrels",
+        "pool --merge pool.qrels list.tsv -o list.tsv",
+        "compare qrels a.trec b.trec -o qrels",
+        "compare qrels a.trec b.trec -o b.trec",
+        "compare tiny a.trec b.trec -o tiny/qrels/test.tsv",
+        "compare tiny:test a.trec b.trec -o tiny/qrels/test.tsv",
+    ] {
+        let args: Vec<&str> = args.split(' ').collect();
+        let output = args.last().unwrap().trim_start_matches("--output=");
+        let input = output
+            .trim_start_matches("./")
+            .trim_start_matches("tiny/../");
+        rejects(&here, &args, "--output", &format!(" reads {input})"));
+    }
+    let args = ["interleave", "a.trec", "b.trec"];
+    let teams = [&args[..], &["-o", "new", "--teams", "a.trec"]].concat();
+    rejects(&here, &teams, "--teams", "a.trec");
+    let clicks = [&args[..], &["--clicks", "clicks", "--teams", "clicks"]].concat();
+    rejects(&here, &clicks, "--teams", "--clicks reads clicks");
+    let pool = ["pool", "a.trec", "-o", "new", "--pool", "a.trec"];
+    rejects(&here, &pool, "--pool", "<RUN> reads a.trec");
+}
+
+#[cfg(unix)]
+#[test]
+fn inputs_are_recognized_under_other_names() {
+    use std::process::{Command, Stdio};
+    let here = inputs();
+    std::os::unix::fs::symlink("s.jsonl", here.at("link.jsonl")).unwrap();
+    fs::hard_link(here.at("s.jsonl"), here.at("hard.jsonl")).unwrap();
+    // The corpus of a folder may be a link to a file elsewhere.
+    fs::create_dir(here.at("linked")).unwrap();
+    std::os::unix::fs::symlink("../s.jsonl", here.at("linked/corpus.jsonl")).unwrap();
+    for (input, output) in [
+        ("s.jsonl", "link.jsonl"),
+        ("s.jsonl", "hard.jsonl"),
+        ("link.jsonl", "s.jsonl"),
+        ("linked", "s.jsonl"),
+    ] {
+        rejects(&here, &["index", input, "-o", output], "--output", input);
+        rejects(&here, &["mine", input, "-o", output], "--output", input);
+    }
+    // A file of the catalog.
+    let qrels = "data/beir/nfcorpus/qrels/test.tsv";
+    here.write(qrels, "query-id\tcorpus-id\tscore\n");
+    let data = here.at("data").display().to_string();
+    let before = contents(&here);
+    here.ir_env(
+        &["search", "beir/nfcorpus", "-o", qrels],
+        &[("IR_DATA", &data)],
+    )
+    .fails(2, &[NOT_AN_INPUT, "<COLLECTION> reads "]);
+    assert!(contents(&here) == before);
+    // Standard input.
+    let before = contents(&here);
+    let ran = Command::new(env!("CARGO_BIN_EXE_ir"))
+        .args(["fuse", "-", "b.trec", "-o", "a.trec"])
+        .current_dir(here.path())
+        .stdin(Stdio::from(fs::File::open(here.at("a.trec")).unwrap()))
+        .output()
+        .unwrap();
+    assert_eq!(ran.status.code(), Some(2));
+    assert!(
+        String::from_utf8(ran.stderr)
+            .unwrap()
+            .contains(NOT_AN_INPUT)
+    );
+    assert!(contents(&here) == before);
+}
+
+/// Names of plots are known only after the evaluation.
+#[test]
+fn plots_do_not_replace_inputs() {
+    let here = inputs();
+    let compare = |run: &str| here.ir(&["compare", "qrels", "a.trec", run, "--plots", "plots"]);
+    compare("b.trec").ok();
+    let plots = here
+        .files()
+        .into_iter()
+        .map(|path| path.display().to_string());
+    let plot = plots
+        .into_iter()
+        .find(|path| path.ends_with(".csv"))
+        .unwrap();
+    fs::write(&plot, OTHER_RUN).unwrap();
+    compare(&plot).fails(2, &[NOT_AN_INPUT, "<RUN> reads "]);
+    assert_eq!(fs::read_to_string(&plot).unwrap(), OTHER_RUN);
+    compare("b.trec").ok();
+}
+
+#[test]
+fn other_existing_files_are_replaced() {
+    let here = inputs();
+    for args in [
+        // Files in a folder that is read, but not by the command.
+        "index tiny -o tiny/index.ir",
+        "search tiny -o tiny/run.txt",
+        "search notes tea -o notes/run.trec",
+        "search . tea -o run.trec",
+        // Names that are text, not files.
+        "search x.ir tea -o tea",
+        "search x.ir --query tea --tag tea -o tea",
+        "search x.ir --queries q.jsonl --tag text -o text",
+        "fuse --tag fused a.trec b.trec -o fused",
+        "compare -m map --format csv qrels a.trec b.trec -o map",
+        "compare -m map --format csv qrels a.trec b.trec -o csv",
+    ] {
+        let args: Vec<&str> = args.split(' ').collect();
+        here.ir(&args).ok();
+        let before = contents(&here);
+        here.ir(&args).ok();
+        assert!(contents(&here) == before, "{args:?}");
+    }
+    if cfg!(unix) {
+        for null in [
+            "search tiny -o /dev/null",
+            "fuse a.trec b.trec -o /dev/null",
+        ] {
+            here.ir(&null.split(' ').collect::<Vec<_>>()).ok();
+        }
+        let both = ["-o", "/dev/null", "--pool", "/dev/null"];
+        here.ir(&[&["pool", "a.trec"], &both[..]].concat()).ok();
+    }
+}
+
+#[test]
+fn two_outputs_are_two_files() {
+    let here = inputs();
+    for (args, second) in [
+        ("pool a.trec -o new --pool ./new", "--pool"),
+        ("pool a.trec --pool -", "--pool"),
+        ("interleave a.trec b.trec -o new --teams new", "--teams"),
+        (
+            "interleave a.trec b.trec --clicks clicks --teams -",
+            "--teams",
+        ),
+    ] {
+        let before = contents(&here);
+        let message = format!("{second}: expected a destination other than --output, found ");
+        let args: Vec<&str> = args.split(' ').collect();
+        here.ir(&args).fails(2, &[&message, "for both"]);
+        assert!(contents(&here) == before, "{args:?}");
+    }
+}
+
+fn decompressed(path: PathBuf) -> String {
+    let bytes = fs::read(&path).unwrap();
+    assert!(bytes.starts_with(&[0x1f, 0x8b]), "{}", path.display());
+    let mut text = String::new();
+    ir_data::open(path)
+        .unwrap()
+        .read_to_string(&mut text)
+        .unwrap();
+    text
+}
+
+/// `-o -` is standard output and `-o x.gz` gzip in every command that writes text.
+#[test]
+fn standard_output_and_compression() {
+    let here = inputs();
+    let commands = [
+        "search x.ir tea",
+        "search tiny",
+        "mine tiny --split test",
+        "fuse a.trec b.trec",
+        "interleave a.trec b.trec",
+        "pool a.trec b.trec",
+        "compare qrels a.trec b.trec",
+        "compare --format json qrels a.trec b.trec",
+    ];
+    for command in commands {
+        let command: Vec<&str> = command.split(' ').collect();
+        let run = |more: &[&str]| here.ir(&[&command[..], more].concat()).ok().out;
+        let expected = run(&[]);
+        assert!(!expected.is_empty());
+        assert_eq!(run(&["-o", "-"]), expected);
+        assert_eq!(run(&["-o", "out"]), "");
+        assert_eq!(run(&["-o", "out.gz"]), "");
+        assert_eq!(decompressed(here.at("out.gz")), here.read("out"));
+        // A typed query gives a list on standard output, and a run in a file.
+        if command != ["search", "x.ir", "tea"] {
+            assert_eq!(here.read("out"), expected, "{command:?}");
+        }
+    }
+    let options = [
+        ("pool a.trec -o list", "--pool"),
+        ("interleave a.trec b.trec -o run", "--teams"),
+    ];
+    for (command, option) in options {
+        let command: Vec<&str> = command.split(' ').chain([option]).collect();
+        let run = |to: &str| here.ir(&[&command[..], &[to]].concat()).ok().out;
+        let expected = run("-");
+        assert!(!expected.is_empty());
+        assert_eq!(run("out.gz"), "");
+        assert_eq!(decompressed(here.at("out.gz")), expected, "{command:?}");
+    }
+    assert!(!here.at("-").exists());
+}
+
+/// An index or a folder can be neither standard output nor compressed.
+#[test]
+fn binary_outputs() {
+    let here = inputs();
+    let before = contents(&here);
+    for (args, parts) in [
+        (
+            "index tiny -o -",
+            ["--output: expected a file", "standard output"],
+        ),
+        (
+            "index tiny -o x.ir.gz",
+            ["--output: expected a file", ".gz"],
+        ),
+        ("index tiny -o x.zst", ["--output: expected a file", ".zst"]),
+        (
+            "search tiny tea --cache -",
+            ["--cache: expected a folder", "standard output"],
+        ),
+        (
+            "compare qrels a.trec b.trec --plots -",
+            ["--plots: expected a folder", "standard output"],
+        ),
+    ] {
+        let args: Vec<&str> = args.split(' ').collect();
+        let ran = here.ir(&args).fails(2, &parts);
+        assert_eq!(ran.out, "");
+        assert!(contents(&here) == before, "{args:?}");
+    }
+}
+
+/// The file that a link points to is replaced, not the link; also if it does not exist yet.
+#[cfg(unix)]
+#[test]
+fn links_to_outputs_are_followed() {
+    let here = inputs();
+    for args in [
+        "index tiny",
+        "search tiny",
+        "mine tiny --split test",
+        "fuse a.trec b.trec",
+        "interleave a.trec b.trec",
+        "pool a.trec",
+        "compare qrels a.trec b.trec",
+    ] {
+        std::os::unix::fs::symlink("target", here.at("link")).unwrap();
+        let args: Vec<&str> = args.split(' ').chain(["-o", "link"]).collect();
+        for _ in 0..2 {
+            here.ir(&args).ok();
+            assert!(here.at("link").is_symlink(), "{args:?}");
+            assert!(!fs::read(here.at("target")).unwrap().is_empty());
+        }
+        fs::remove_file(here.at("link")).unwrap();
+        fs::remove_file(here.at("target")).unwrap();
+    }
+}
+
+#[test]
+fn unreadable_notes_are_skipped() {
+    let here = Folder::new();
+    here.write("notes/a.md", "# Tea\n\ngreen tea\n");
+    here.write("notes/latin.md", b"th\xe9 vert, tea");
+    here.write("notes/nul.txt", b"tea\0tea");
+    let ran = here.ir(&["search", "notes", "tea"]).ok();
+    assert!(ran.out.contains("a.md") && !ran.out.contains("latin.md"));
+    let warnings: Vec<&str> = ran.err.lines().collect();
+    assert_eq!(warnings.len(), 3, "{}", ran.err);
+    let file = |name: &str| PathBuf::from("notes").join(name).display().to_string();
+    for (warning, parts) in warnings.iter().zip([
+        [&file("latin.md")[..], "UTF-8", "skipped"],
+        [&file("nul.txt"), "NUL", "skipped"],
+        ["notes: 2 of 3 notes", "cannot be read", "skipped"],
+    ]) {
+        assert!(warning.starts_with("warning: "), "{warning}");
+        assert!(parts.iter().all(|part| warning.contains(part)), "{warning}");
+    }
+    // In every command, once, although some read the folder twice; the first three by name.
+    for n in 0..5 {
+        here.write(&format!("notes/more/{n}.md"), b"\xff");
+    }
+    here.write(
+        "t.jsonl",
+        "{\"query\": \"tea\", \"positives\": [{\"text\": \"green tea\"}]}\n",
+    );
+    for args in [
+        "index notes -o notes.ir",
+        "search notes tea --json",
+        "mine notes --examples t.jsonl -n 1 -o mined.jsonl",
+    ] {
+        let ran = here.ir(&args.split(' ').collect::<Vec<_>>());
+        let skipped = ran.err.matches("; skipped").count();
+        assert_eq!(skipped, 3, "{args}: {}", ran.err);
+        assert!(ran.err.contains("notes: 7 of 8 notes"), "{}", ran.err);
+    }
+    here.write("bad/latin.md", b"th\xe9");
+    here.ir(&["search", "bad", "tea"])
+        .fails(1, &["bad: expected a readable note", "latin.md", "UTF-8"]);
+}
+
+#[cfg(unix)]
+mod signals {
+    use std::process::{Child, Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// A folder `tiny` with a pipe for queries, which blocks a search after it opened its output.
+    fn blocked() -> Folder {
+        let here = Folder::new();
+        tiny(&here);
+        let queries = here.at("tiny/queries.jsonl");
+        fs::remove_file(&queries).unwrap();
+        assert!(
+            Command::new("mkfifo")
+                .arg(queries)
+                .status()
+                .unwrap()
+                .success()
+        );
+        here
+    }
+
+    fn temporary_files(here: &Folder) -> Vec<PathBuf> {
+        let files = here.files().into_iter();
+        files
+            .filter(|path| path.extension().is_some_and(|end| end == "tmp"))
+            .collect()
+    }
+
+    /// Starts a blocked search and waits for its temporary file.
+    fn search(here: &Folder, program: &str, args: &[&str]) -> Child {
+        let before = temporary_files(here).len();
+        let child = Command::new(program)
+            .args(args)
+            .args(["search", "tiny", "-o", "run.trec"])
+            .current_dir(here.path())
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        wait(|| temporary_files(here).len() > before);
+        child
+    }
+
+    fn wait(mut done: impl FnMut() -> bool) {
+        let began = Instant::now();
+        while !done() {
+            assert!(began.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn send(child: &Child, signal: &str) {
+        let id = child.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    #[test]
+    fn files_of_killed_commands_are_removed() {
+        let here = blocked();
+        let ir = env!("CARGO_BIN_EXE_ir");
+        let mut killed = search(&here, ir, &[]);
+        let mut running = search(&here, ir, &[]);
+        let both = temporary_files(&here);
+        assert_eq!(both.len(), 2);
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+        // Another destination.
+        here.ir(&["search", "tiny", "tea", "-o", "other.trec"]).ok();
+        assert_eq!(temporary_files(&here), both);
+        // The same destination: the file of the running command stays.
+        here.ir(&["search", "tiny", "tea", "-o", "run.trec"]).ok();
+        let left = temporary_files(&here);
+        assert_eq!(left.len(), 1);
+        assert!(
+            left[0]
+                .display()
+                .to_string()
+                .contains(&running.id().to_string())
+        );
+        running.kill().unwrap();
+        running.wait().unwrap();
+        here.ir(&["search", "tiny", "tea", "-o", "run.trec"]).ok();
+        assert!(temporary_files(&here).is_empty());
+    }
+
+    #[test]
+    fn signals_have_their_own_exit_codes() {
+        for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+            let here = blocked();
+            let before = contents(&here);
+            let mut child = search(&here, env!("CARGO_BIN_EXE_ir"), &[]);
+            for _ in 0..2 {
+                std::thread::sleep(Duration::from_millis(200));
+                assert!(child.try_wait().unwrap().is_none(), "{signal}");
+                send(&child, signal);
+            }
+            assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
+            assert!(contents(&here) == before);
+        }
+    }
+
+    /// nohup(1) makes a command ignore SIGHUP.
+    #[test]
+    fn ignored_hangups_stay_ignored() {
+        if !std::path::Path::new("/proc/self/status").exists() {
+            eprintln!("ignored_hangups_stay_ignored: skipped, no /proc");
+            return;
+        }
+        let here = blocked();
+        let shell = [
+            "-c",
+            "trap '' HUP; exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_ir"),
+        ];
+        let mut child = search(&here, "sh", &shell);
+        for _ in 0..2 {
+            send(&child, "-HUP");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        assert!(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+#[cfg(feature = "dense")]
+mod dense {
+    use super::*;
+
+    const MODEL: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../ir-dense/testdata/tiny/bert"
+    );
+
+    /// A copy of the model, which a failing test may overwrite.
+    fn inputs_and_model() -> Folder {
+        let here = inputs();
+        for entry in fs::read_dir(MODEL).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                let name = path.file_name().unwrap().to_str().unwrap();
+                here.write(&format!("model/{name}"), fs::read(&path).unwrap());
+            }
+        }
+        here.write("settings.json", "{}");
+        here.write("s.ir.partial", CORPUS);
+        here.write("s.npy.vectors", CORPUS);
+        here
+    }
+
+    #[test]
+    fn no_output_is_an_input() {
+        let here = inputs_and_model();
+        for (args, option) in [
+            ("encode model s.jsonl -o s.jsonl", "--output"),
+            ("encode model s.jsonl -o s.npy --ids s.jsonl", "--ids"),
+            ("encode model tiny -o tiny/corpus.jsonl", "--output"),
+            ("encode model s.jsonl -o model/config.json", "--output"),
+            ("encode model q.jsonl --queries -o q.jsonl", "--output"),
+            // Unfinished work.
+            ("encode model s.ir.partial -o s.ir", "--output"),
+            ("encode model s.npy.vectors -o s.npy", "--output"),
+            ("train model t.jsonl -o new --history t.jsonl", "--history"),
+            ("train model t.jsonl -o new --curves t.jsonl", "--curves"),
+            (
+                "train model t.jsonl -o new --config settings.json --history settings.json",
+                "--history",
+            ),
+            (
+                "train model t.jsonl -o new --history model/config.json",
+                "--history",
+            ),
+            (
+                "train model t.jsonl -o new --dev tiny --history tiny/qrels/test.tsv",
+                "--history",
+            ),
+            (
+                "train model t.jsonl -o new --texts s.jsonl --curves s.jsonl",
+                "--curves",
+            ),
+            (
+                "search x.ir --vectors s.ir.partial --encoder model -o s.ir.partial",
+                "--output",
+            ),
+            (
+                "search x.ir --vectors x.ir --encoder model -o model/config.json",
+                "--output",
+            ),
+        ] {
+            rejects(
+                &here,
+                &args.split(' ').collect::<Vec<_>>(),
+                option,
+                " reads ",
+            );
+        }
+    }
+
+    #[test]
+    fn two_outputs_are_two_files() {
+        let here = inputs_and_model();
+        let encode = ["encode", "model", "s.jsonl", "-o", "new"];
+        here.ir(&[&encode[..], &["--ids", "./new"]].concat())
+            .fails(2, &["--ids: expected a destination other than --output"]);
+        let train = ["train", "model", "t.jsonl", "-o", "new"];
+        for both in ["h", "-"] {
+            here.ir(&[&train[..], &["--history", both, "--curves", both]].concat())
+                .fails(
+                    2,
+                    &["--curves: expected a destination other than --history"],
+                );
+        }
+        assert!(!here.at("new").exists());
+    }
+
+    #[test]
+    fn outputs_of_encode() {
+        let here = inputs_and_model();
+        let encode = ["encode", "model", "tiny", "-o"];
+        let run = |more: &[&str]| here.ir(&[&encode[..], more].concat());
+        let before = contents(&here);
+        run(&["-"]).fails(2, &["--output: expected a file", "standard output"]);
+        run(&["v.npy.gz"]).fails(2, &["--output: expected a file", ".gz"]);
+        let train = ["train", "model", "t.jsonl", "-o", "-"];
+        here.ir(&train)
+            .fails(2, &["--output: expected a folder", "standard output"]);
+        assert!(contents(&here) == before);
+        assert_eq!(run(&["v.npy", "--ids", "-"]).ok().out, "d1\nd2\nd3\n");
+        run(&["v.npy", "--ids", "ids.gz"]).ok();
+        assert_eq!(decompressed(here.at("ids.gz")), "d1\nd2\nd3\n");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_to_outputs_are_followed() {
+        let here = inputs_and_model();
+        fs::create_dir(here.at("elsewhere")).unwrap();
+        for name in ["v.npy", "v.ir"] {
+            let target = here.at("elsewhere").join(name);
+            std::os::unix::fs::symlink(&target, here.at(name)).unwrap();
+            let mut written = Vec::new();
+            for _ in 0..2 {
+                here.ir(&["encode", "model", "tiny", "-o", name]).ok();
+                assert!(here.at(name).is_symlink(), "{name}");
+                written.push(fs::read(&target).unwrap());
+            }
+            assert!(written[0] == written[1], "{name}");
+        }
+        let names = ["elsewhere/v.ir", "elsewhere/v.npy"].map(|name| here.at(name));
+        assert_eq!(
+            here.files()
+                .into_iter()
+                .filter(|path| path.starts_with(here.at("elsewhere/")) && path.is_file())
+                .collect::<Vec<_>>(),
+            names
+        );
+        // A link to an empty folder.
+        fs::create_dir(here.at("empty")).unwrap();
+        std::os::unix::fs::symlink("empty", here.at("tuned")).unwrap();
+        let train = "train model t.jsonl -o tuned --epochs 1 --batch 2 --negatives 0";
+        here.ir(&train.split(' ').collect::<Vec<_>>()).ok();
+        assert!(here.at("tuned").is_symlink());
+        assert!(here.at("empty/model.safetensors").is_file());
+    }
+
+    /// The first signal stops a command in order; its work can be resumed.
+    #[cfg(unix)]
+    #[test]
+    fn first_signal_has_its_exit_code() {
+        use std::process::{Command, Stdio};
+        use std::time::{Duration, Instant};
+        let line = |n: usize| format!("d{n}\ttea and a ship number {n}\n");
+        for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+            let here = Folder::new();
+            here.write("many.tsv", (0..40_000).map(line).collect::<String>());
+            let mut child = Command::new(env!("CARGO_BIN_EXE_ir"))
+                .args(["encode", MODEL, "many.tsv", "-o", "v.ir", "--threads", "1"])
+                .current_dir(here.path())
+                .stdin(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let began = Instant::now();
+            while !here.at("v.ir.partial").exists() {
+                assert!(began.elapsed() < Duration::from_secs(60));
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let id = child.id().to_string();
+            assert!(
+                Command::new("kill")
+                    .args([signal, &id])
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+            assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
+            assert!(!here.at("v.ir").exists());
+        }
+    }
+}
