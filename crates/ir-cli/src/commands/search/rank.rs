@@ -7,7 +7,7 @@ use ir_data::datafinder;
 
 use super::args::{Args, TimeFilter};
 use super::engine::SearchIndex;
-use crate::shared::console::{Console, bail_usage, check_stopped};
+use crate::shared::console::{Console, check_stopped};
 use crate::shared::filter::QueryFilters;
 
 /// Number of queries between progress updates and interrupt checks.
@@ -46,7 +46,7 @@ impl QueryRunner {
         )? {
             None => retriever,
             Some(_) if args.not_later_than_query == Some(TimeFilter::Published) => {
-                bail_usage!(
+                crate::shared::console::bail_usage!(
                     "--not-later-than-query=published: expected BM25, found --vectors (use =exact)"
                 );
             }
