@@ -15,7 +15,7 @@ use crate::commands::{
 };
 #[cfg(feature = "dense")]
 use crate::commands::{encode, models, train};
-use crate::shared::console::{Console, one_line};
+use crate::shared::console::{Console, one_line, print_line};
 use crate::shared::output::OutputSink;
 use crate::shared::suggest::did_you_mean;
 
@@ -210,7 +210,9 @@ pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
             match printed {
                 // A closed pipe is not a failure.
                 Err(fault) if fault.kind() != io::ErrorKind::BrokenPipe => {
-                    eprintln!("error: standard output: cannot be written: {fault}");
+                    print_line(format_args!(
+                        "error: standard output: cannot be written: {fault}"
+                    ));
                     ExitCode::FAILURE
                 }
                 _ => ExitCode::SUCCESS,
@@ -221,7 +223,7 @@ pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
             ExitCode::from(2)
         }
         _ => {
-            eprintln!("{}", one_line_error(&error.to_string()));
+            print_line(format_args!("{}", one_line_error(&error.to_string())));
             ExitCode::from(2)
         }
     }

@@ -147,6 +147,9 @@ fn removes_temporary_files_of_dead_processes() {
     for name in dead.iter().chain(&others) {
         fs::write(folder.path().join(name), "half").unwrap();
     }
+    // Writers lock their temporary files.
+    let lock = fs::File::open(folder.path().join(&living)).unwrap();
+    lock.lock().unwrap();
     let trainer = Trainer::open(tiny("bert-pytorch"), &config()).unwrap();
     let trainer = trainer.with_checkpoints(folder.path());
     trainer.train(&examples(), &mut NoProgress).unwrap();

@@ -1,7 +1,7 @@
 //! Messages on standard error: warnings, notes, progress, errors.
 
-use std::fmt::Display;
-use std::io::{self, IsTerminal};
+use std::fmt::{self, Display};
+use std::io::{self, IsTerminal, Write};
 use std::ops::Range;
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -66,14 +66,14 @@ impl Console {
     /// Prints a warning, also when standard error is not a terminal.
     pub(crate) fn warn(&self, what: impl Display) {
         if !self.quiet {
-            eprintln!("warning: {}", one_line(&what.to_string()));
+            print_line(format_args!("warning: {}", one_line(&what.to_string())));
         }
     }
 
     /// Prints a note, only on a terminal.
     pub(crate) fn note(&self, what: impl Display) {
         if !self.quiet && self.terminal {
-            eprintln!("{}", escaped(&what.to_string()));
+            print_line(format_args!("{}", escaped(&what.to_string())));
         }
     }
 
@@ -81,7 +81,7 @@ impl Console {
     #[cfg(feature = "dense")]
     pub(crate) fn log(&self, what: impl Display) {
         if !self.quiet {
-            eprintln!("{}", escaped(&what.to_string()));
+            print_line(format_args!("{}", escaped(&what.to_string())));
         }
     }
 
@@ -111,16 +111,22 @@ impl Console {
         }
         #[cfg(feature = "dense")]
         if let Some(resumable) = error.downcast_ref::<Resumable>() {
-            eprintln!("error: {resumable}");
+            print_line(format_args!("error: {resumable}"));
             return ExitCode::from(stop_code());
         }
         if stopped() || error.is::<Interrupted>() {
-            eprintln!("error: {Interrupted}");
+            print_line(format_args!("error: {Interrupted}"));
             return ExitCode::from(stop_code());
         }
-        eprintln!("error: {}", error_chain(error));
+        print_line(format_args!("error: {}", error_chain(error)));
         ExitCode::from(code)
     }
+}
+
+/// Prints a line on standard error. An error is ignored: a closed terminal or a full disk of the log
+/// does not end a job.
+pub(crate) fn print_line(line: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Joins the causes of an error with ": ", without repetitions.
@@ -286,7 +292,7 @@ impl Progress for Bar {
         if self.line_due.is_some_and(|due| now >= due) {
             self.line_due = Some(now + LOG_INTERVAL);
             let line = log_line(stage, self.resumed..done, total, now - self.begun);
-            eprintln!("{line}");
+            print_line(format_args!("{line}"));
         }
         if stopped() {
             Flow::Stop

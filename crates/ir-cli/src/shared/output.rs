@@ -73,8 +73,12 @@ impl OutputPath {
         Ok(())
     }
 
+    /// Whether this is standard output: `-`, or its name as a device, which may be redirected to a
+    /// file that must not be replaced.
     pub(crate) fn is_stdout(&self) -> bool {
-        self.0 == Path::new("-")
+        ["-", "/dev/stdout", "/dev/fd/1"]
+            .iter()
+            .any(|name| self.0 == Path::new(name))
     }
 
     /// Path of the file that is written, for comparisons: absolute if its folder exists, links

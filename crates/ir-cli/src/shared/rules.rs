@@ -150,21 +150,27 @@ pub(crate) fn measures_in_order<S: AsRef<str>>(
 /// Splits a list of measures at white space and commas before a name, outside brackets. `P.5,10`
 /// and `nDCG(gains={1:2,2:3})` are one measure each.
 fn split_measures(list: &str) -> Vec<&str> {
+    let list = list.trim();
     let starts_name =
         |text: &str| text.starts_with(|c: char| c.is_alphabetic()) || text.starts_with("11pt");
+    let separates = |c: char| c == ',' || c.is_whitespace();
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_usize);
+    let mut previous = None;
     for (at, c) in list.char_indices() {
         match c {
             '(' | '{' => depth += 1,
             ')' | '}' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        let separates = |c: char| c == ',' || c.is_whitespace();
-        let next = list[at..].trim_start_matches(separates);
-        if at >= start && depth == 0 && separates(c) && starts_name(next) {
-            parts.push(list[start..at].trim());
-            start = list.len() - next.len();
+        // The first of several separators.
+        if depth == 0 && separates(c) && !previous.is_some_and(separates) {
+            let next = list[at..].trim_start_matches(separates);
+            if starts_name(next) {
+                parts.push(list[start..at].trim());
+                start = list.len() - next.len();
+            }
         }
+        previous = Some(c);
     }
     parts.push(list[start..].trim());
     parts
@@ -221,6 +227,7 @@ mod tests {
             ),
             ("P.5, 10", &["P.5, 10"]),
             ("AP,", &["AP,"]),
+            ("\n  AP\n  RR\n", &["AP", "RR"]),
             ("", &[""]),
         ] {
             assert_eq!(split_measures(list), expected, "{list}");

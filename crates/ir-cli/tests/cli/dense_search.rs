@@ -199,6 +199,13 @@ fn other_encoders_and_texts() {
     search(bert, &["--max-tokens", "7", "--prefix", "the "]).ok();
     let other = format!("{TINY}distilbert");
     search(&other, &[]).fails(1, &["docs.ir: expected model distilbert (", "found bert ("]);
+    let ran = search(&other, &["--any-encoder"]).ok();
+    assert!(
+        ran.err
+            .starts_with("warning: docs.ir: expected model distilbert ("),
+        "{}",
+        ran.err
+    );
     let options = ["--pooling", "cls", "--normalize", "true"];
     let parts = [
         "docs.ir: expected pooling cls, found mean; expected normalize true, found false",

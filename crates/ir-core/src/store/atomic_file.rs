@@ -116,7 +116,7 @@ impl AtomicFile {
                 // Until it is locked, another process may take the file for an abandoned one and
                 // remove it. On a file system without locks no file is taken for one.
                 Ok(file) => match file.try_lock() {
-                    Err(TryLockError::WouldBlock) => {}
+                    Err(TryLockError::WouldBlock) => drop(fs::remove_file(&temporary)),
                     _ if temporary.exists() => break (temporary, file),
                     _ => {}
                 },

@@ -281,7 +281,6 @@ impl Args {
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     args.check()?;
-    stop_on_interrupt();
     let rules = args.input.rules();
     let measures = if args.measure.is_empty() {
         measures_in_order(&MEASURES, &rules)?
@@ -304,6 +303,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let baseline = args.baseline.as_ref();
     let baseline = baseline.map(|name| resolve(name, &systems)).transpose()?;
     let reports: Vec<Report> = systems.iter().map(|system| system.report.clone()).collect();
+    // Nothing is written before; reading is not interruptible.
+    stop_on_interrupt();
     let mut bar = console.bar();
     let comparison = Comparison::with_progress(&reports, &args.plan(baseline), &mut bar);
     let comparison = comparison.map_err(usage_error)?;

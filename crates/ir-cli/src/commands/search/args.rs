@@ -63,7 +63,7 @@ pub(crate) struct Args {
     pub(crate) queries: Option<PathBuf>,
 
     /// Split of the collection whose judged queries are searched [default: test]
-    #[arg(long, value_name = "SPLIT", help_heading = QUERIES, conflicts_with_all = ["words", "query", "queries"])]
+    #[arg(long, value_name = "SPLIT", value_hint = ValueHint::Other, help_heading = QUERIES, conflicts_with_all = ["words", "query", "queries"])]
     pub(crate) split: Option<String>,
 
     /// Query text to use: the text, or the keyphrases if the collection has them

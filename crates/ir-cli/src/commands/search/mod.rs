@@ -36,8 +36,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
     let typed = args.typed();
-    let to_file = args.output.as_ref().is_some_and(|path| !path.is_stdout());
-    let to_read = typed.is_some() && !to_file;
+    let to_read = typed.is_some() && args.output.is_none();
     check(args, typed.is_some(), to_read)?;
     // Fail early: queries and output are opened before indexing.
     let asked = args

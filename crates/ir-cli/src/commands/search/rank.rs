@@ -41,7 +41,8 @@ impl QueryRunner {
         #[cfg(feature = "dense")]
         let retriever = match args.vectors.retriever(
             &searcher,
-            engine.collection.as_ref(),
+            // Documents of a cached index are not read.
+            engine.collection.as_ref().filter(|_| args.cache.is_none()),
             console,
         )? {
             None => retriever,

@@ -33,6 +33,11 @@ pub(crate) struct DenseOptions {
     #[arg(long, value_name = "MODEL", requires = "vectors")]
     encoder: Option<PathBuf>,
 
+    /// Search vectors that record another encoder, with a warning: for a query encoder in a model
+    /// folder of its own
+    #[arg(long, requires = "vectors")]
+    any_encoder: bool,
+
     /// Weight of the BM25 score in the hybrid score cos + ALPHA * BM25. Tune it on held-out
     /// queries; 0.05 suits short queries, longer queries need less
     #[arg(long, value_parser = crate::shared::options::non_negative, allow_negative_numbers = true, value_name = "ALPHA", requires = "vectors")]
@@ -83,7 +88,7 @@ impl DenseOptions {
         }
         let origin = vector_origin(path, &vectors, console);
         if let Some(origin) = &origin {
-            self.check_encoder(path, origin, &encoder)?;
+            self.check_encoder(path, origin, &encoder, console)?;
         }
         let known = vectors.ids();
         let missing = searcher.ids().iter().filter(|id| known.get(id).is_none());
@@ -127,7 +132,13 @@ impl DenseOptions {
     /// Checks that the document side of the encoder made the vectors. Length limits and templates
     /// of documents do not apply to queries. A prefix of the documents that is not the encoder's
     /// was an option of `ir encode`: then queries need --prefix too.
-    fn check_encoder(&self, path: &Path, origin: &VectorOrigin, encoder: &BiEncoder) -> Result<()> {
+    fn check_encoder(
+        &self,
+        path: &Path,
+        origin: &VectorOrigin,
+        encoder: &BiEncoder,
+        console: &Console,
+    ) -> Result<()> {
         let model = self.encoder.as_deref().unwrap_or(Path::new(""));
         let expected = VectorOrigin::new(model, encoder, Side::Document, None, origin.texts);
         let applies = |field: &str| match field {
@@ -136,8 +147,13 @@ impl DenseOptions {
         };
         match expected.differences(origin, applies) {
             None => Ok(()),
+            Some(differences) if self.any_encoder => {
+                console.warn(format_args!("{}: {differences}", path.display()));
+                Ok(())
+            }
             Some(differences) => bail!(
-                "{}: {differences} (give the model and options of `ir encode`, and the --prefix of queries)",
+                "{}: {differences} (give the model and options of `ir encode`, and the --prefix of \
+                 queries; --any-encoder searches all the same)",
                 path.display()
             ),
         }
