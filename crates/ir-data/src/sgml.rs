@@ -12,7 +12,7 @@
 //!
 //! | element | result |
 //! |---|---|
-//! | `<DOCNO>` | id; required, unique |
+//! | `<DOCNO>` | id; required once, unique, without inner white space |
 //! | `<HEADLINE>` `<TITLE>` `<HEAD>` `<HL>` `<TTL>` | title |
 //! | `<TEXT>` | text; without this element, everything that is not id, title or `<DOCHDR>` |
 //!
@@ -31,13 +31,17 @@
 //!
 //! | element | result |
 //! |---|---|
-//! | `<num>` | id, without `Number:` and without leading zeros, as in TREC's qrels |
+//! | `<num>` | id; required once, unique, without inner white space |
 //! | `<title>` | text; without a title, the description is the text |
 //! | `<desc>` `<narr>` | attributes `description` and `narrative` |
 //!
-//! - Names of elements are case-insensitive. Closing tags of topic fields are optional.
+//! - Names of elements are case-insensitive.
+//! - A record ends at `</DOC>` or `</top>`; the next one may start on the same line. `<DOC>` in a
+//!   document and `<top>` in a topic are errors.
+//! - Closing tags of topic fields are optional. A field ends at an opening or closing tag of `num`,
+//!   `title`, `desc`, `narr`, `con`, `smry`, `fac`, `def`, `dom`, `head`, `nat` or `time`.
+//! - `Number:` and leading zeros of `<num>` are removed, as in TREC's qrels.
 //! - Other tags are removed. `&amp;`, `&lt;`, `&gt;`, `&quot;` and `&apos;` are decoded.
-//! - `<DOC>` and `<top>` start a line, `</DOC>` and `</top>` end one.
 //!
 //! ```
 //! let text = "<DOC>\n<DOCNO> d1 </DOCNO>\n<TEXT>\nTea &amp; <i>milk</i>\n</TEXT>\n</DOC>\n";
@@ -50,6 +54,7 @@
 //! ```
 
 use std::io::BufRead;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -61,6 +66,24 @@ use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of};
 use crate::indri::unescaped;
 use crate::lines::{LineReader, MAX_LINE};
+
+const DOCUMENT_TAGS: [&str; 2] = ["<DOC>", "</DOC>"];
+const TOPIC_TAGS: [&str; 2] = ["<top>", "</top>"];
+
+/// Topic sections with a result, and the labels at the start of their texts.
+const LABELS: [(&str, &str); 4] = [
+    ("num", "Number:"),
+    ("title", "Topic:"),
+    ("desc", "Description:"),
+    ("narr", "Narrative:"),
+];
+
+/// Topic sections without a result.
+const IGNORED_TOPIC_SECTIONS: [&str; 8] =
+    ["con", "smry", "fac", "def", "dom", "head", "nat", "time"];
+
+/// Maximum number of open sections of a document. Opening tags of deeper sections are ignored.
+const MAX_DEPTH: usize = 64;
 
 /// Corpus in a TREC file, possibly compressed. Every reader opens the file again.
 #[derive(Debug, Clone)]
@@ -93,7 +116,7 @@ impl<R: BufRead> SgmlReader<R> {
     /// Reads from `reader`; `source` names it in errors.
     pub fn new(reader: R, source: &str) -> Self {
         Self {
-            records: RecordReader::new(reader, source, ["<DOC>", "</DOC>"]),
+            records: RecordReader::new(reader, source, DOCUMENT_TAGS),
             seen: DuplicateFinder::default(),
         }
     }
@@ -107,19 +130,34 @@ impl<R: BufRead> SgmlReader<R> {
             return Ok(false);
         };
         let at = Location::new(&self.records.source, line);
+        let mut id_at = None;
         let [mut id, mut title, mut text, mut other] = [const { String::new() }; 4];
         let mut has_text = false;
         let mut open: Vec<&str> = Vec::new();
-        for token in tokens(&self.records.markup) {
+        for (range, token) in tokens(&self.records.markup) {
             match token {
-                Token::Open(name) if section(name).is_some() => open.push(name),
-                Token::Close(name) => {
+                Token::Open(name) if section(name).is_some() => {
+                    if section(name) == Some(Section::Id) {
+                        let at = self.records.location(line, range.start);
+                        if id_at.replace(at).is_some() {
+                            return Err(repeated_field(at, "DOCNO"));
+                        }
+                    }
+                    let is_open = open
+                        .last()
+                        .is_some_and(|top| top.eq_ignore_ascii_case(name));
+                    if !is_open && open.len() < MAX_DEPTH {
+                        open.push(name);
+                    }
+                }
+                Token::Close(name) if section(name).is_some() => {
                     let same = |open: &&str| open.eq_ignore_ascii_case(name);
                     if let Some(start) = open.iter().rposition(same) {
                         open.truncate(start);
                     }
                 }
-                Token::Open(_) => {}
+                Token::Open(name) => self.records.check_not_nested(line, range, name)?,
+                Token::Close(_) => {}
                 Token::Text(words) => {
                     let section = open.last().and_then(|name| section(name));
                     has_text |= section == Some(Section::Text);
@@ -137,6 +175,10 @@ impl<R: BufRead> SgmlReader<R> {
         let id = unescaped(id.trim());
         if id.is_empty() {
             return Err(at.missing_field("DOCNO"));
+        }
+        if id.contains(char::is_whitespace) {
+            let at = id_at.unwrap_or(at);
+            return Err(at.syntax("an id without white space in <DOCNO>", &id));
         }
         self.seen.add_id(&id, at)?;
         doc.clear();
@@ -165,30 +207,39 @@ pub fn read_documents(reader: impl BufRead, source: &str) -> Result<Vec<Document
 /// Reads all topics as queries; `source` names the reader in errors.
 ///
 /// # Errors
-/// The source cannot be read, or a topic has neither number nor text, or the number of another one.
+/// The source cannot be read, or a topic does not follow the [format](self): it has no number, two
+/// numbers, the number of another topic, or no text.
 pub fn read_topics(reader: impl BufRead, source: &str) -> Result<Vec<Query>, DataError> {
-    const LABELS: [(&str, &str); 4] = [
-        ("num", "Number:"),
-        ("title", "Topic:"),
-        ("desc", "Description:"),
-        ("narr", "Narrative:"),
-    ];
-    let mut records = RecordReader::new(reader, source, ["<top>", "</top>"]);
+    let mut records = RecordReader::new(reader, source, TOPIC_TAGS);
     let mut seen = DuplicateFinder::default();
     let mut queries = Vec::new();
     while let Some(line) = records.read()? {
         let at = Location::new(source, line);
         let mut fields = [const { String::new() }; LABELS.len()];
         let mut current = None;
-        for token in tokens(&records.markup) {
-            match (token, current) {
-                (Token::Open(name), _) => {
-                    let same = |(field, _): &(&str, &str)| field.eq_ignore_ascii_case(name);
-                    current = LABELS.iter().position(same);
+        let mut id_at = None;
+        for (range, token) in tokens(&records.markup) {
+            match token {
+                Token::Open(name) | Token::Close(name) if is_topic_section(name) => {
+                    current = None;
+                    if let Token::Open(name) = token {
+                        let same = |(field, _): &(&str, &str)| field.eq_ignore_ascii_case(name);
+                        current = LABELS.iter().position(same);
+                    }
+                    if current == Some(0) {
+                        let at = records.location(line, range.start);
+                        if id_at.replace(at).is_some() {
+                            return Err(repeated_field(at, "num"));
+                        }
+                    }
                 }
-                (Token::Close(_), _) => current = None,
-                (Token::Text(words), Some(field)) => fields[field].push_str(words),
-                (Token::Text(_), None) => {}
+                Token::Open(name) => records.check_not_nested(line, range, name)?,
+                Token::Close(_) => {}
+                Token::Text(words) => {
+                    if let Some(field) = current {
+                        fields[field].push_str(words);
+                    }
+                }
             }
         }
         let mut values = fields.iter().zip(LABELS).map(|(text, (_, label))| {
@@ -204,6 +255,10 @@ pub fn read_topics(reader: impl BufRead, source: &str) -> Result<Vec<Query>, Dat
         };
         if id.is_empty() {
             return Err(at.missing_field("num"));
+        }
+        if id.contains(' ') {
+            let at = id_at.unwrap_or(at);
+            return Err(at.syntax("an id without white space in <num>", id));
         }
         seen.add_id(id, at)?;
         let text = if title.is_empty() {
@@ -244,13 +299,32 @@ fn section(name: &str) -> Option<Section> {
     })
 }
 
+fn is_topic_section(name: &str) -> bool {
+    let names = LABELS.iter().map(|(name, _)| name);
+    names
+        .chain(&IGNORED_TOPIC_SECTIONS)
+        .any(|known| known.eq_ignore_ascii_case(name))
+}
+
+fn repeated_field(at: Location<'_>, field: &str) -> DataError {
+    DataError::RepeatedField {
+        path: at.path.to_owned(),
+        line: at.line,
+        field: field.to_owned(),
+    }
+}
+
 /// Reader of the records between two tags.
 #[derive(Debug)]
 struct RecordReader<R> {
     lines: LineReader<R>,
     source: Arc<str>,
     tags: [&'static str; 2],
-    /// Text of the current record, tags included.
+    line: String,
+    number: u64,
+    /// Length of the prefix of `line` that belongs to previous records.
+    consumed: usize,
+    /// Text of the current record between its tags.
     markup: String,
 }
 
@@ -261,6 +335,9 @@ impl<R: BufRead> RecordReader<R> {
             source: lines.source(),
             lines,
             tags,
+            line: String::new(),
+            number: 0,
+            consumed: 0,
             markup: String::new(),
         }
     }
@@ -269,47 +346,114 @@ impl<R: BufRead> RecordReader<R> {
     /// end.
     fn read(&mut self) -> Result<Option<u64>, DataError> {
         let [open, close] = self.tags;
-        let mut start = None;
         self.markup.clear();
-        while let Some(line) = self.lines.read()? {
-            let text = line.text.trim();
-            let at = Location::new(&self.source, line.number);
-            if start.is_none() {
-                if text.is_empty() {
-                    continue;
-                }
-                if !starts_with(text, open) {
-                    return Err(at.syntax(open, text));
-                }
-                start = Some(line.number);
+        loop {
+            // White space is skipped once per line, not once per record of the line.
+            let rest = self.line[self.consumed..].trim_start();
+            self.consumed = self.line.len() - rest.len();
+            if starts_with(rest, open) {
+                self.consumed += open.len();
+                break;
             }
-            if (self.markup.len() + text.len()) as u64 > MAX_LINE {
-                return Err(at.syntax("a record of at most 64 MiB", open));
+            if !rest.is_empty() {
+                let at = Location::new(&self.source, self.number);
+                let error = at.syntax(open, rest.trim_end());
+                self.consumed = self.line.len();
+                return Err(error);
             }
-            self.markup.push_str(line.text);
+            if !self.next_line()? {
+                return Ok(None);
+            }
+        }
+        let start = self.number;
+        while !self.read_line()? {
+            if !self.next_line()? {
+                let at = Location::new(&self.source, start);
+                return Err(at.syntax(close, "the end of the file"));
+            }
+        }
+        Ok(Some(start))
+    }
+
+    /// Reads the next line into `line`; `false` at the end.
+    fn next_line(&mut self) -> Result<bool, DataError> {
+        self.line.clear();
+        self.consumed = 0;
+        let Some(line) = self.lines.read()? else {
+            return Ok(false);
+        };
+        self.line.push_str(line.text);
+        self.number = line.number;
+        Ok(true)
+    }
+
+    /// Appends the current line to `markup` up to the closing tag. Returns whether there is one.
+    fn read_line(&mut self) -> Result<bool, DataError> {
+        let [open, close] = self.tags;
+        let rest = &self.line[self.consumed..];
+        let at = Location::new(&self.source, self.number);
+        let mut end = None;
+        for (range, token) in tokens(rest) {
+            match token {
+                Token::Open(name) if self.is_record(name) => {
+                    let error = at.syntax(close, &rest[range.clone()]);
+                    self.consumed += range.start;
+                    return Err(error);
+                }
+                Token::Close(name) if self.is_record(name) => {
+                    end = Some(range);
+                    break;
+                }
+                _ => {}
+            }
+        }
+        let is_last = end.is_some();
+        let Range { start, end } = end.unwrap_or(rest.len()..rest.len());
+        if (self.markup.len() + start) as u64 > MAX_LINE {
+            let error = at.syntax("a record of at most 64 MiB", open);
+            self.consumed = self.line.len();
+            return Err(error);
+        }
+        self.markup.push_str(&rest[..start]);
+        if !is_last {
             self.markup.push('\n');
-            if ends_with(text, close) {
-                return Ok(start);
-            }
         }
-        match start {
-            None => Ok(None),
-            Some(line) => {
-                let at = Location::new(&self.source, line);
-                Err(at.syntax(close, "the end of the file"))
-            }
+        self.consumed += end;
+        Ok(is_last)
+    }
+
+    /// Whether `name` is the name of the record's element.
+    fn is_record(&self, name: &str) -> bool {
+        let [open, _] = self.tags;
+        name.eq_ignore_ascii_case(open.trim_matches(['<', '>']))
+    }
+
+    /// Returns an error if an opening tag in `markup` starts a record, as `<DOC` and `>` on two
+    /// lines do. `start` is the line on which the record starts.
+    fn check_not_nested(
+        &self,
+        start: u64,
+        range: Range<usize>,
+        name: &str,
+    ) -> Result<(), DataError> {
+        if !self.is_record(name) {
+            return Ok(());
         }
+        let [_, close] = self.tags;
+        let at = self.location(start, range.start);
+        Err(at.syntax(close, &self.markup[range]))
+    }
+
+    /// Location of a byte of `markup`. `start` is the line on which the record starts.
+    fn location(&self, start: u64, offset: usize) -> Location<'_> {
+        let lines = self.markup[..offset].matches('\n').count() as u64;
+        Location::new(&self.source, start + lines)
     }
 }
 
 fn starts_with(text: &str, tag: &str) -> bool {
     let start = text.as_bytes().get(..tag.len());
     start.is_some_and(|start| start.eq_ignore_ascii_case(tag.as_bytes()))
-}
-
-fn ends_with(text: &str, tag: &str) -> bool {
-    let start = text.len().checked_sub(tag.len());
-    start.is_some_and(|start| text.as_bytes()[start..].eq_ignore_ascii_case(tag.as_bytes()))
 }
 
 /// Joins the words of a text by single spaces and decodes entities.
@@ -325,27 +469,33 @@ enum Token<'a> {
     Text(&'a str),
 }
 
-/// Splits a text into names of tags and the text between them.
-fn tokens(mut rest: &str) -> impl Iterator<Item = Token<'_>> {
+/// Splits a text into names of tags and the text between them, with their byte ranges.
+fn tokens(text: &str) -> impl Iterator<Item = (Range<usize>, Token<'_>)> {
+    let mut start = 0;
     std::iter::from_fn(move || {
-        if let Some((token, after)) = tag(rest) {
-            rest = after;
-            return Some(token);
-        }
-        let first = rest.chars().next()?.len_utf8();
-        let end = rest[first..].find('<').map_or(rest.len(), |at| first + at);
-        let (text, after) = rest.split_at(end);
-        rest = after;
-        Some(Token::Text(text))
+        let rest = &text[start..];
+        let (token, length) = match tag(rest) {
+            Some(found) => found,
+            None => {
+                let first = rest.chars().next()?.len_utf8();
+                let length = rest[first..].find('<').map_or(rest.len(), |at| first + at);
+                (Token::Text(&rest[..length]), length)
+            }
+        };
+        let range = start..start + length;
+        start = range.end;
+        Some((range, token))
     })
 }
 
-/// Tag at the start of a text, and the text after it.
-fn tag(text: &str) -> Option<(Token<'_>, &str)> {
+/// Tag at the start of a text, and its length in bytes. A tag contains no `<`, so that a text of
+/// many `<` is split in linear time.
+fn tag(text: &str) -> Option<(Token<'_>, usize)> {
     const LONGEST: usize = 4096;
     let body = text.strip_prefix('<')?;
-    let end = body.bytes().take(LONGEST).position(|byte| byte == b'>')?;
-    let (tag, after) = (&body[..end], &body[end + 1..]);
+    let is_end = |byte| matches!(byte, b'<' | b'>');
+    let end = body.bytes().take(LONGEST).position(is_end)?;
+    let tag = body[end..].starts_with('>').then_some(&body[..end])?;
     let (is_closing, name) = match tag.strip_prefix('/') {
         Some(name) => (true, name),
         None => (false, tag),
@@ -359,5 +509,5 @@ fn tag(text: &str) -> Option<(Token<'_>, &str)> {
     } else {
         Token::Open(name)
     };
-    Some((token, after))
+    Some((token, end + 2))
 }

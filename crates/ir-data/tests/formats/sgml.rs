@@ -81,3 +81,170 @@ fn trec_topics() {
         assert_eq!(read(text).unwrap_err().to_string(), expected);
     }
 }
+
+#[test]
+fn records_are_never_merged() {
+    let read = |text: &str| {
+        let docs = sgml::read_documents(text.as_bytes(), "f").map_err(|error| error.to_string())?;
+        let fields = docs.into_iter().map(|doc| (doc.id, doc.text));
+        Ok::<Vec<_>, String>(fields.collect())
+    };
+    let two = [("1", "tea"), ("2", "milk")].map(|(id, text)| (id.to_owned(), text.to_owned()));
+    for text in [
+        "<DOC><DOCNO>1</DOCNO>tea</DOC><DOC><DOCNO>2</DOCNO>milk</DOC>",
+        "<DOC><DOCNO>1</DOCNO>tea</DOC> \t <DOC><DOCNO>2</DOCNO>milk</DOC> \n ",
+        "<DOC>\n<DOCNO>1</DOCNO>\ntea</doc > <DOC>\n<DOCNO>2</DOCNO>\nmilk </DOC>\n\n",
+        " <DOC> <DOCNO>1</DOCNO>\n\ntea\n\n</DOC><doc>\n<DOCNO>2</DOCNO>\nmilk\n</DOC>",
+    ] {
+        assert_eq!(read(text).unwrap(), two, "{text}");
+    }
+    for (text, expected) in [
+        (
+            "<DOC>\n<DOCNO>1</DOCNO>\ntea\n<DOC>\n<DOCNO>2</DOCNO>\nmilk\n</DOC>",
+            "f:4: expected </DOC>, found \"<DOC>\"",
+        ),
+        (
+            "<DOC><DOCNO>1</DOCNO>tea<doc id=\"2\"><DOCNO>2</DOCNO>milk</DOC>",
+            "f:1: expected </DOC>, found \"<doc id=\\\"2\\\">\"",
+        ),
+        (
+            "<DOC>\n<DOCNO>1</DOCNO>\n</DOC\n>\n<DOC\n>\n<DOCNO>2</DOCNO>\n</DOC>",
+            "f:5: expected </DOC>, found \"<DOC\\n>\"",
+        ),
+        (
+            "<DOC>\n<DOCNO>1</DOCNO>\n</DOC>\n<DOC>\n<DOCNO>2</DOCNO>\n\n<docno>3</docno>\n</DOC>",
+            "f:7: expected one field \"DOCNO\", found two",
+        ),
+        (
+            "<DOC>\n<DOCNO>1</DOCNO>\n</DOC> tea\n<DOC>\n<DOCNO>2</DOCNO>\n</DOC>",
+            "f:3: expected <DOC>, found \"tea\"",
+        ),
+        (
+            "<DOC><DOCNO>1</DOCNO></DOC><DOC><DOCNO>2</DOCNO>\n",
+            "f:1: expected </DOC>, found \"the end of the file\"",
+        ),
+        (
+            "<DOC>\n<DOCNO> FT 1 </DOCNO>\n</DOC>",
+            "f:2: expected an id without white space in <DOCNO>, found \"FT 1\"",
+        ),
+        (
+            "<DOC>\n<DOCNO>1\ntea\n</DOC>",
+            "f:2: expected an id without white space in <DOCNO>, found \"1\\ntea\"",
+        ),
+    ] {
+        assert_eq!(read(text).unwrap_err(), expected, "{text}");
+    }
+}
+
+#[test]
+fn documents_after_an_error() {
+    let text =
+        "<DOC><DOCNO>1</DOCNO>\n<DOC><DOCNO>2</DOCNO></DOC> tea\n<DOC><DOCNO>3</DOCNO></DOC>";
+    let mut reader = sgml::SgmlReader::new(text.as_bytes(), "f");
+    let mut doc = ir_core::Document::default();
+    assert!(reader.read_into(&mut doc).is_err());
+    assert!(reader.read_into(&mut doc).unwrap());
+    assert_eq!(doc.id, "2");
+    assert!(reader.read_into(&mut doc).is_err());
+    assert!(reader.read_into(&mut doc).unwrap());
+    assert_eq!(doc.id, "3");
+    assert!(!reader.read_into(&mut doc).unwrap());
+}
+
+#[test]
+fn topics_are_never_merged() {
+    let read = |text: &str| {
+        let topics = sgml::read_topics(text.as_bytes(), "f").map_err(|error| error.to_string())?;
+        let fields = topics.into_iter().map(|topic| (topic.id, topic.text));
+        Ok::<Vec<_>, String>(fields.collect())
+    };
+    let two = [("1", "tea"), ("2", "milk")].map(|(id, text)| (id.to_owned(), text.to_owned()));
+    let text = "<top><num>1<title>tea</top><top><num>2<title>milk</top>";
+    assert_eq!(read(text).unwrap(), two);
+    for (text, expected) in [
+        (
+            "<top>\n<num> 1\n<title> tea\n\n<top>\n<num> 2\n<title> milk\n</top>",
+            "f:5: expected </top>, found \"<top>\"",
+        ),
+        (
+            "<top>\n<num> 1\n<title> tea\n<TOP\n>\n<title> milk\n</top>",
+            "f:4: expected </top>, found \"<TOP\\n>\"",
+        ),
+        (
+            "<top>\n<num> 1\n<title> tea\n<num> 2\n<title> milk\n</top>",
+            "f:4: expected one field \"num\", found two",
+        ),
+        (
+            "<top>\n<num> 1\n<title> tea\n",
+            "f:1: expected </top>, found \"the end of the file\"",
+        ),
+        (
+            "<top>\n<num> Number: 1\ntea\n<title> milk\n</top>",
+            "f:2: expected an id without white space in <num>, found \"1 tea\"",
+        ),
+    ] {
+        assert_eq!(read(text).unwrap_err(), expected, "{text}");
+    }
+}
+
+/// Only tags of topic sections end a field.
+#[test]
+fn topic_fields_with_other_tags() {
+    let text = "<top>\n<num> 1\n<title> the <i>green</i> tea <br/> leaves\n\
+                <desc> a <b>b</b> c\n<con> Concepts: d\n<narr> e </p> f\n<fac> g <nat> h </fac> i\n</top>\n\
+                <top>\n<num> 2 </num>\n<title> milk </title>\n<querytime> now </querytime>\n</top>\n";
+    let topics = sgml::read_topics(text.as_bytes(), "f").unwrap();
+    assert_eq!(topics[0].text, "the green tea leaves");
+    assert_eq!(topics[0].attributes.text("description"), Some("a b c"));
+    assert_eq!(topics[0].attributes.text("narrative"), Some("e f"));
+    assert_eq!(topics[1].text, "milk");
+    for name in ["con", "smry", "fac", "def", "dom", "head", "nat", "TIME"] {
+        for tag in [format!("<{name}>"), format!("</{name}>")] {
+            let text = format!("<top>\n<num> 1\n<title> tea\n{tag} milk\n</top>\n");
+            let topics = sgml::read_topics(text.as_bytes(), "f").unwrap();
+            assert_eq!(topics[0].text, "tea", "{tag}");
+        }
+    }
+}
+
+/// Inputs of about 1 MB on which scans of all open sections, or of all the rest, are quadratic.
+#[test]
+fn linear_time() {
+    const SIZE: usize = 1 << 20;
+    let repeated = |part: &str| part.repeat(SIZE / part.len());
+    let half = |part: &str| part.repeat(SIZE / 2 / part.len());
+    for body in [
+        half("<HL>") + &half("</x>"),
+        half("<HL><TEXT>") + &half("</TITLE>"),
+        half("<HL>\n<TEXT>\n") + &half("</HL>\n"),
+        repeated("<"),
+        repeated("<a"),
+        repeated("</"),
+        repeated("<!-"),
+        repeated("<x>\n"),
+    ] {
+        let text = format!("<DOC>\n<DOCNO>1</DOCNO>\n{body}\n</DOC>\n");
+        let docs = sgml::read_documents(text.as_bytes(), "f").unwrap();
+        assert_eq!(docs.len(), 1);
+        let text = format!("<top>\n<num> 1\n<title> tea {body}\n</top>\n");
+        let topics = sgml::read_topics(text.as_bytes(), "f").unwrap();
+        assert_eq!(topics.len(), 1);
+    }
+    let mut text = String::new();
+    while text.len() < SIZE {
+        text += &format!("<DOC><DOCNO>{}</DOCNO></DOC>", text.len());
+    }
+    let count = text.matches("<DOC>").count();
+    text += &repeated(" ");
+    let docs = sgml::read_documents(text.as_bytes(), "f").unwrap();
+    assert_eq!(docs.len(), count);
+}
+
+/// Sections nested more than 64 deep are ignored; the text outside of them is read.
+#[test]
+fn deeply_nested_sections() {
+    let body = "<HL><TEXT>".repeat(100) + "tea" + &"</TEXT></HL>".repeat(100);
+    let text = format!("<DOC>\n<DOCNO>1</DOCNO>\n{body}<TEXT>milk</TEXT></DOC>\n");
+    let docs = sgml::read_documents(text.as_bytes(), "f").unwrap();
+    assert_eq!(docs[0].text, "teamilk");
+}
