@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use clap::ValueHint;
 use ir_bm25::{Bm25, Index, StoredFields};
 use ir_core::training::mining::{
     MinedNegatives, MiningConfig, MiningQuery, NegativeSelection, ScoreMargin,
@@ -58,7 +59,7 @@ pub(crate) struct Args {
     output: Option<OutputPath>,
 
     /// Split whose judged queries become examples [default: train]
-    #[arg(long, value_name = "SPLIT", conflicts_with = "examples", help_heading = QUERIES)]
+    #[arg(long, value_name = "SPLIT", value_hint = ValueHint::Other, conflicts_with = "examples", help_heading = QUERIES)]
     split: Option<String>,
 
     /// File of training examples to add negatives to

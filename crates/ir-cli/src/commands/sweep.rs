@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
+use clap::ValueHint;
 use ir_eval::trec_eval::JudgmentKind;
 use ir_eval::{ParameterSweep, Report, Rules};
 use serde::Serialize;
@@ -32,7 +33,7 @@ pub(crate) struct Args {
     input: QrelsAndRuns,
 
     /// Measure to optimize, as in `ir eval`
-    #[arg(short = 'm', long, value_name = "MEASURE", default_value = "AP")]
+    #[arg(short = 'm', long, value_name = "MEASURE", value_hint = ValueHint::Other, default_value = "AP")]
     measure: String,
 
     /// Also print the selected setting of each query

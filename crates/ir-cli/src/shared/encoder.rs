@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use clap::ValueHint;
 use ir_core::{Corpus, Document, Flow, Fnv1a, Progress, Side};
 use ir_data::DocTemplate;
 use ir_dense::{
@@ -20,7 +21,7 @@ use crate::shared::suggest::did_you_mean;
 #[derive(Debug, clap::Args)]
 pub(crate) struct EncoderOptions {
     /// Prefix of every text, such as 'query: ' [default: from the model]
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_hint = ValueHint::Other)]
     prefix: Option<String>,
 
     /// Maximum sequence length in tokens, special tokens included [default: from the model]

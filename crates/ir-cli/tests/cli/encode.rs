@@ -312,6 +312,10 @@ fn failed_encode_does_not_block() {
     here.ir(&[&encode[..], &["docs.npy"]].concat()).ok();
     let names = ["docs.ir", "docs.jsonl", "docs.npy"];
     assert_eq!(here.files(), names.map(|name| here.at(name)));
+    // Killed before the job file was written.
+    here.write("docs.npy.vectors.partial", &whole[..64]);
+    here.ir(&[&encode[..], &["docs.npy"]].concat()).ok();
+    assert_eq!(here.files(), names.map(|name| here.at(name)));
     // With a vector, unfinished work of another job is an error that names file and difference.
     here.write("docs.npy.vectors.partial", &whole[..112]);
     here.write("docs.npy.vectors.partial-job", "{}");

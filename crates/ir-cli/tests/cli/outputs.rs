@@ -165,12 +165,20 @@ fn plots_do_not_replace_inputs() {
 #[test]
 fn other_existing_files_are_replaced() {
     let here = inputs();
+    here.write("project/config.json", "{}");
+    here.write("project/a.md", "# Tea\n\ngreen tea\n");
     for args in [
         // Files in a folder that is read, but not by the command.
         "index tiny -o tiny/index.ir",
         "search tiny -o tiny/run.txt",
         "search notes tea -o notes/run.trec",
         "search . tea -o run.trec",
+        "index tiny -o tiny/corpus.jsonl.ir",
+        "search tiny -o tiny/queries.jsonl.trec",
+        "search tiny -o tiny/qrels/run.trec",
+        // `config.json` does not make a folder of notes a model.
+        "index project -o project/idx.ir",
+        "search project tea -o project/config.json",
         // Names that are text, not files.
         "search x.ir tea -o tea",
         "search x.ir --query tea --tag tea -o tea",
@@ -178,6 +186,13 @@ fn other_existing_files_are_replaced() {
         "fuse --tag fused a.trec b.trec -o fused",
         "compare -m map --format csv qrels a.trec b.trec -o map",
         "compare -m map --format csv qrels a.trec b.trec -o csv",
+        "search tiny --split test -o test",
+        "mine tiny --split test -o test",
+        "mine tiny --split test -n 1 --seed 7 -o 7",
+        "search tiny -k 10 -o 10",
+        "search x.ir tea --k1 1.2 -o 1.2",
+        "fuse a.trec b.trec -k 10 -o 10",
+        "mine tiny --split test --template {text} -o {text}",
     ] {
         let args: Vec<&str> = args.split(' ').collect();
         here.ir(&args).ok();
@@ -517,6 +532,8 @@ mod dense {
                 here.write(&format!("model/{name}"), fs::read(&path).unwrap());
             }
         }
+        here.write("towers/query/config.json", "{}");
+        here.write("modules/1_Pooling/config.json", "{}");
         here.write("settings.json", "{}");
         here.write("s.ir.partial", CORPUS);
         here.write("s.npy.vectors", CORPUS);
@@ -531,6 +548,18 @@ mod dense {
             ("encode model s.jsonl -o s.npy --ids s.jsonl", "--ids"),
             ("encode model tiny -o tiny/corpus.jsonl", "--output"),
             ("encode model s.jsonl -o model/config.json", "--output"),
+            (
+                "encode model s.jsonl -o model/model.safetensors",
+                "--output",
+            ),
+            (
+                "encode towers s.jsonl -o towers/query/config.json",
+                "--output",
+            ),
+            (
+                "encode modules s.jsonl -o modules/1_Pooling/config.json",
+                "--output",
+            ),
             ("encode model q.jsonl --queries -o q.jsonl", "--output"),
             // Unfinished work.
             ("encode model s.ir.partial -o s.ir", "--output"),
@@ -569,6 +598,33 @@ mod dense {
                 " reads ",
             );
         }
+    }
+
+    /// Of a model's folder, only the files of the model are inputs.
+    #[test]
+    fn other_existing_files_are_replaced() {
+        let here = inputs_and_model();
+        for args in [
+            "encode model tiny -o model/v.ir",
+            "encode model tiny -o model/v.npy --ids model/v.ids",
+            "encode model tiny --prefix tea -o tea",
+            "encode model tiny --queries --split test -o test",
+            "encode model tiny --max-tokens 10 -o 10",
+            "search tiny --vectors model/v.ir --encoder model -o model/run.trec",
+        ] {
+            let args: Vec<&str> = args.split(' ').collect();
+            here.ir(&args).ok();
+            let before = contents(&here);
+            here.ir(&args).ok();
+            assert!(contents(&here) == before, "{args:?}");
+        }
+        // Unfinished work in the folder of the model.
+        let whole = fs::read(here.at("model/v.ir")).unwrap();
+        here.write("model/w.ir.partial", &whole[..64]);
+        here.write("model/w.ir.partial-job", "{}");
+        here.ir(&["encode", "model", "tiny", "-o", "model/w.ir"])
+            .ok();
+        assert!(fs::read(here.at("model/w.ir")).unwrap() == whole);
     }
 
     #[test]

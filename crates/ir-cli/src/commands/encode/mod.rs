@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
+use clap::ValueHint;
 use ir_core::{Encoder, Flow, Progress, Side};
 use ir_data::DocTemplate;
 use ir_dense::{BiEncoder, EncoderConfig, encode_stream};
@@ -60,7 +61,7 @@ pub(crate) struct Args {
     queries: bool,
 
     /// Split of the collection whose judged queries are encoded [default: test]
-    #[arg(long, value_name = "SPLIT", requires = "queries")]
+    #[arg(long, value_name = "SPLIT", value_hint = ValueHint::Other, requires = "queries")]
     split: Option<String>,
 
     /// Query text to encode

@@ -113,6 +113,10 @@ impl VectorOutput {
         } else {
             FlatIndexWriter::create(&output.index, dim, similarity)?
         });
+        if restart && output.is_unconverted() {
+            // Otherwise a killed command would resume with the vectors of the discarded job.
+            fs::remove_file(&output.index).with_context(|| failed(output.index.display()))?;
+        }
         let mut file = create(&output.job)?;
         serde_json::to_writer(&mut file, job)?;
         file.commit()
@@ -131,7 +135,13 @@ impl VectorOutput {
                 Some(_) if size <= HEADER_LEN as u64 && !self.is_unconverted() => return Ok(false),
                 Some(difference) => difference,
             },
-            Err(error) if error.kind() == ErrorKind::NotFound && size == 0 => return Ok(false),
+            // Killed before the job file was written: no file, or a header without vectors.
+            Err(error)
+                if error.kind() == ErrorKind::NotFound
+                    && [0, HEADER_LEN as u64].contains(&size) =>
+            {
+                return Ok(false);
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => "of an unknown job".to_owned(),
             Err(error) => return Err(error).context(self.job.display().to_string()),
         };

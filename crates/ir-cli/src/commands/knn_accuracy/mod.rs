@@ -5,7 +5,7 @@ mod read;
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use clap::ValueEnum;
+use clap::{ValueEnum, ValueHint};
 use ir_core::Progress;
 use ir_knn::{
     Classes, CsrMatrix, DistanceMetric, DocFrequency, KnnAccuracy, KnnClassifier, KnnError,
@@ -63,15 +63,15 @@ pub(crate) struct Args {
     labels: Option<String>,
 
     /// JSON field of the text
-    #[arg(long, value_name = "NAME", default_value = "text", conflicts_with = VECTORS)]
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, default_value = "text", conflicts_with = VECTORS)]
     text_field: String,
 
     /// JSON field of the class label; ignored with --labels
-    #[arg(long, value_name = "NAME", default_value = "label", conflicts_with = VECTORS)]
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, default_value = "label", conflicts_with = VECTORS)]
     label_field: String,
 
     /// Label of items without a class
-    #[arg(long, value_name = "LABEL", default_value = "unlabeled")]
+    #[arg(long, value_name = "LABEL", value_hint = ValueHint::Other, default_value = "unlabeled")]
     unlabeled: String,
 
     /// Vectorizer of texts

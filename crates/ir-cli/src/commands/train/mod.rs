@@ -70,7 +70,7 @@ pub(crate) struct Args {
     texts: Option<String>,
 
     /// JSON field of the query, for example keyphrase_query
-    #[arg(long, default_value = "query", value_name = "FIELD", help_heading = EXAMPLE_OPTIONS)]
+    #[arg(long, default_value = "query", value_name = "FIELD", value_hint = ValueHint::Other, help_heading = EXAMPLE_OPTIONS)]
     query_field: String,
 
     /// Template of a document's text for --texts and --dev, as in `ir encode`
@@ -193,7 +193,7 @@ struct EvaluationOptions {
     dev: Option<String>,
 
     /// Split of the validation set
-    #[arg(long, default_value = "dev", value_name = "SPLIT", requires = "dev")]
+    #[arg(long, default_value = "dev", value_name = "SPLIT", value_hint = ValueHint::Other, requires = "dev")]
     dev_split: String,
 
     /// Validation measure, as in `ir eval`

@@ -1,5 +1,6 @@
 //! Files that the arguments of a command name, to keep outputs from replacing them.
 
+use std::any::TypeId;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,6 @@ use clap::{Arg, ArgMatches, Command, ValueHint};
 use ir_data::catalog::{Catalog, entries};
 
 use super::notes;
-use crate::shared::output::OutputPath;
 
 /// Inputs of the command: every argument that may name a file. Set once, from the command line.
 ///
@@ -23,11 +23,41 @@ struct InputArgument {
     /// `--examples` or `<COLLECTION>`.
     name: String,
     value: OsString,
+    is_model: bool,
 }
 
-/// Records the arguments of a subcommand that may name an input: all that are given, take a value
-/// and are neither an [`OutputPath`], one of several listed values, nor text
-/// ([`ValueHint::Other`]).
+/// Ids of the arguments that name an encoder: a folder in Hugging Face layout, or a downloaded
+/// model.
+const MODEL_ARGUMENTS: [&str; 3] = ["model", "document_model", "encoder"];
+
+/// Files that an encoder is loaded from, in the folder of a model or of one of its towers.
+const MODEL_FILES: [&str; 22] = [
+    "config.json",
+    "modules.json",
+    "config_sentence_transformers.json",
+    "ir_dense.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+    "sentence_bert_config.json",
+    "sentence_roberta_config.json",
+    "sentence_distilbert_config.json",
+    "sentence_camembert_config.json",
+    "sentence_albert_config.json",
+    "sentence_xlm-roberta_config.json",
+    "sentence_xlnet_config.json",
+];
+
+/// Records the arguments of a subcommand that may name an input: all given paths and strings,
+/// except one of several listed values and text ([`ValueHint::Other`]).
 pub(crate) fn record(command: &Command, matches: &ArgMatches) {
     let mut inputs = Vec::new();
     for argument in command
@@ -42,17 +72,20 @@ pub(crate) fn record(command: &Command, matches: &ArgMatches) {
             inputs.push(InputArgument {
                 name: shown_name(argument),
                 value: value.to_owned(),
+                is_model: MODEL_ARGUMENTS.contains(&id),
             });
         }
     }
     let _ = INPUTS.set(inputs);
 }
 
+/// Numbers, templates and [outputs](crate::shared::output::OutputPath) have types of their own.
 fn may_be_input(argument: &Arg) -> bool {
+    let value = argument.get_value_parser().type_id();
     argument.get_action().takes_values()
         && argument.get_possible_values().is_empty()
         && argument.get_value_hint() != ValueHint::Other
-        && argument.get_value_parser().type_id() != std::any::TypeId::of::<OutputPath>()
+        && (value == TypeId::of::<String>() || value == TypeId::of::<PathBuf>())
 }
 
 fn shown_name(argument: &Arg) -> String {
@@ -69,7 +102,7 @@ pub(crate) fn find_input(path: &Path) -> Option<String> {
     let output = fs::metadata(path).ok().filter(fs::Metadata::is_file);
     let output = output.and_then(|_| identity(path))?;
     INPUTS.get()?.iter().find_map(|input| {
-        let mut files = files(&input.value).into_iter();
+        let mut files = input.files().into_iter();
         let same = files.find(|file| identity(file).as_ref() == Some(&output))?;
         Some(format!("{} reads {}", input.name, same.display()))
     })
@@ -89,8 +122,18 @@ fn identity(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok()
 }
 
+impl InputArgument {
+    fn files(&self) -> Vec<PathBuf> {
+        if self.is_model {
+            files_of_model(&self.value)
+        } else {
+            files(&self.value)
+        }
+    }
+}
+
 /// Files that a command may read for an argument: a file, the files of a folder (`FOLDER` or
-/// `FOLDER:SPLIT`), those of a named collection or model, or standard input.
+/// `FOLDER:SPLIT`), those of a named collection, or standard input.
 fn files(value: &OsStr) -> Vec<PathBuf> {
     let path = Path::new(value);
     if path == Path::new("-") {
@@ -110,10 +153,6 @@ fn files(value: &OsStr) -> Vec<PathBuf> {
     if let (Some(entry), Some(root)) = (entry, Catalog::from_env().root()) {
         files.extend(entry.files.iter().map(|file| root.join(&file.path)));
     }
-    #[cfg(feature = "dense")]
-    if let Some(folder) = ir_dense::ModelCache::from_env().and_then(|cache| cache.find(text)) {
-        files.extend(files_at(&folder));
-    }
     files
 }
 
@@ -125,27 +164,54 @@ fn files_at(path: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// Files that a command may read from a folder: those of BEIR's layout; without a corpus, notes or
-/// all files of a model.
+/// Files that a command may read from a folder: those of BEIR's layout; without a corpus, the
+/// qrels and the notes.
 fn files_of_folder(root: &Path) -> Vec<PathBuf> {
-    let is_named = |path: &PathBuf, start: &str| {
-        let name = path.file_name().unwrap_or_default();
-        name.as_encoded_bytes().starts_with(start.as_bytes())
+    let mut files = entries_of(&root.join("qrels"));
+    files.retain(|path| {
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        [".tsv", ".tsv.gz", ".tsv.zst"]
+            .iter()
+            .any(|end| name.ends_with(end))
+    });
+    let existing = |name: &str| {
+        let names = ["", ".gz", ".zst"].map(|end| root.join(format!("{name}{end}")));
+        names.into_iter().filter(|path| path.is_file())
     };
-    let mut files = entries_of(root);
-    let has_corpus = files.iter().any(|path| is_named(path, "corpus.jsonl"));
-    files.retain(|path| is_named(path, "corpus.jsonl") || is_named(path, "queries.jsonl"));
-    files.extend(entries_of(&root.join("qrels")));
-    if !has_corpus {
-        let mut configurations = ["config.json", "modules.json"].iter();
-        let is_read: fn(&Path) -> bool = match configurations.any(|name| root.join(name).is_file())
-        {
-            true => |_| true,
-            false => notes::is_note,
-        };
-        files.extend(notes::find(root, is_read).unwrap_or_default());
+    let corpus: Vec<PathBuf> = existing("corpus.jsonl").collect();
+    if corpus.is_empty() {
+        files.extend(notes::find(root, notes::is_note).unwrap_or_default());
+    } else {
+        files.extend(corpus);
+        files.extend(existing("queries.jsonl"));
     }
     files
+}
+
+/// Files that an encoder is loaded from: those of a model folder, of the folders of its towers
+/// (`query` and `document`), and the configurations of its modules, such as `1_Pooling`.
+fn files_of_model(value: &OsStr) -> Vec<PathBuf> {
+    let folders = [Some(PathBuf::from(value)), downloaded_model(value)];
+    let mut files = Vec::new();
+    for folder in folders.into_iter().flatten() {
+        for part in ["", "query", "document"] {
+            let part = folder.join(part);
+            files.extend(MODEL_FILES.map(|name| part.join(name)));
+            let modules = entries_of(&part).into_iter();
+            files.extend(modules.map(|module| module.join("config.json")));
+        }
+    }
+    files
+}
+
+#[cfg(feature = "dense")]
+fn downloaded_model(name: &OsStr) -> Option<PathBuf> {
+    ir_dense::ModelCache::from_env()?.find(name.to_str()?)
+}
+
+#[cfg(not(feature = "dense"))]
+fn downloaded_model(_: &OsStr) -> Option<PathBuf> {
+    None
 }
 
 fn entries_of(folder: &Path) -> Vec<PathBuf> {
