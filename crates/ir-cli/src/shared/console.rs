@@ -123,8 +123,8 @@ impl Console {
     }
 }
 
-/// Prints a line on standard error. An error is ignored: a closed terminal or a full disk of the log
-/// does not end a job.
+/// Prints a line on standard error. An error is ignored: a closed terminal or a full disk does not
+/// end a job.
 pub(crate) fn print_line(line: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{line}");
 }
