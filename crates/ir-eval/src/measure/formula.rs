@@ -164,12 +164,20 @@ impl Formula {
         self.properties().trec_names.iter().map(|known| known.0)
     }
 
-    /// First sentence of the documentation, without the period.
+    /// First sentence of the documentation, without the period. Links to other formulas become the
+    /// names of their measures.
     #[must_use]
     pub fn description(&self) -> String {
         let lines = self.documentation().iter().map(|line| line.trim());
         let paragraph = lines.take_while(|line| !line.is_empty());
-        let text = paragraph.collect::<Vec<_>>().join(" ");
+        let mut text = paragraph.collect::<Vec<_>>().join(" ");
+        // Links to other formulas become their names.
+        for formula in Self::all() {
+            let variant = format!("{formula:?}");
+            let end = variant.find(|c: char| !c.is_alphanumeric());
+            let link = format!("[`{}`]", &variant[..end.unwrap_or(variant.len())]);
+            text = text.replace(&link, formula.names().next().unwrap_or_default());
+        }
         let text = text.replace("[`", "").replace("`]", "").replace('`', "");
         let end = text.find(". ").unwrap_or(text.len());
         text[..end].trim_end_matches('.').to_owned()

@@ -26,7 +26,7 @@ Examples:
   ir eval qrels.txt run.trec                    trec_eval's official measures
   ir eval -c -m nDCG@10 -m 'P(rel=2)@5' beir/nfcorpus:test run.trec
   ir eval -q -m map qrels.tsv run.trec          per query, then averages
-  ir eval -m nDCG@10,AP qrels.txt a.trec b.trec a column per run
+  ir eval -m nDCG@10,AP qrels a.trec b.trec     a column per run
   ir search bundled --tag bm25 | ir eval -m all_trec bundled -
   ir eval -R prefs prefs.txt run.trec           preference judgments
   ir eval -R strata -m xinfAP pool.qrels run    sampled pool of `ir pool`
