@@ -35,6 +35,9 @@ pub struct AtomicFile {
     writer: Option<BufWriter<File>>,
 }
 
+/// Number of new temporary files found locked after which creation fails.
+const MAX_LOCK_ATTEMPTS: u32 = 100;
+
 /// Paths of the temporary files of this process.
 static TEMPORARY_FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -102,6 +105,7 @@ impl AtomicFile {
             return expected(ErrorKind::InvalidInput, "expected a file name, found none");
         };
         remove_abandoned(&path, name);
+        let mut attempts = 0;
         // A killed process with the same id may have left a file of this name.
         let (temporary, file) = loop {
             let unique = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -116,7 +120,13 @@ impl AtomicFile {
                 // Until it is locked, another process may take the file for an abandoned one and
                 // remove it. On a file system without locks no file is taken for one.
                 Ok(file) => match file.try_lock() {
-                    Err(TryLockError::WouldBlock) => drop(fs::remove_file(&temporary)),
+                    Err(error @ TryLockError::WouldBlock) => {
+                        let _ = fs::remove_file(&temporary);
+                        attempts += 1;
+                        if attempts == MAX_LOCK_ATTEMPTS {
+                            return Err(error.into());
+                        }
+                    }
                     _ if temporary.exists() => break (temporary, file),
                     _ => {}
                 },

@@ -6,11 +6,12 @@ use std::io::{self, Write};
 use anyhow::{Context, Result};
 use clap::ArgAction;
 use clap::builder::TypedValueParser;
+use ir_core::Run;
 use ir_core::trec::HeaderLine;
 use ir_eval::trec_eval::{
     JudgmentKind, MeasureSelection, OutputDetail, OutputValue, TrecEvalOutput,
 };
-use ir_eval::{JudgmentGroups, MissingQueries, Rules, ZScores, preferences};
+use ir_eval::{JudgmentGroups, MissingQueries, Report, ReportMeasure, Rules, ZScores, preferences};
 use serde_json::{Value, json};
 
 use crate::shared::console::{Console, bail_usage};
@@ -123,56 +124,51 @@ impl FormArgs {
         console: &Console,
     ) -> Result<()> {
         let (input, name) = input::open(judged)?;
-        let (rules, several) = (*out.rules, files.len() > 1);
-        let read = |file: &String| {
-            let run = input::run(file, HeaderLine::AsData, console)?;
-            anyhow::Ok((run, format!("{file} with {judged}")))
-        };
+        let rules = *out.rules;
         let preferences = match form {
             OtherJudgments::Prefs => preferences::read(input, &name)?,
             OtherJudgments::QrelsPrefs => preferences::read_qrels(input, &name)?,
             OtherJudgments::Groups => {
                 let groups = with_warnings(JudgmentGroups::read(input, &name)?, console);
-                let mut reports = Vec::with_capacity(files.len());
-                for file in files {
-                    let (run, both) = read(file)?;
-                    let report = groups.evaluate(&run, &selection.measures(), rules);
-                    let report = report.context(both)?;
-                    warn_of_gaps(
-                        several.then_some(file.as_str()),
-                        &rules,
-                        report.missing(),
-                        report.unjudged(),
-                        console,
-                    );
-                    reports.push(report);
-                }
+                let reports = reports(judged, files, &rules, console, |run| {
+                    groups.evaluate(run, &selection.measures(), rules)
+                })?;
                 let names = run_names(reports.iter().map(|report| report.run()), files);
                 let sheets = reports.iter().map(|report| selection.output(report));
                 return out.print(sheets.collect(), &names);
             }
         };
         let preferences = with_warnings(preferences, console);
-        let mut reports = Vec::with_capacity(files.len());
-        for file in files {
-            let (run, both) = read(file)?;
-            let report = preferences.evaluate(&run, &selection.preference_measures(), rules);
-            let report = report.context(both)?;
-            warn_of_gaps(
-                several.then_some(file.as_str()),
-                &rules,
-                report.missing(),
-                report.unjudged(),
-                console,
-            );
-            reports.push(report);
-        }
+        let reports = reports(judged, files, &rules, console, |run| {
+            preferences.evaluate(run, &selection.preference_measures(), rules)
+        })?;
         let names = run_names(reports.iter().map(|report| report.run()), files);
         let sheets = reports
             .iter()
             .map(|report| selection.preference_output(report));
         out.print(sheets.collect(), &names)
     }
+}
+
+/// Evaluates each run, and warns about queries that are not counted.
+fn reports<M: ReportMeasure, E>(
+    judged: &str,
+    files: &[String],
+    rules: &Rules,
+    console: &Console,
+    evaluate: impl Fn(&Run) -> Result<Report<M>, E>,
+) -> Result<Vec<Report<M>>>
+where
+    Result<Report<M>, E>: Context<Report<M>, E>,
+{
+    let evaluate = |file: &String| {
+        let run = input::run(file, HeaderLine::AsData, console)?;
+        let report = evaluate(&run).with_context(|| format!("{file} with {judged}"))?;
+        let name = (files.len() > 1).then_some(file.as_str());
+        warn_of_gaps(name, rules, report.missing(), report.unjudged(), console);
+        Ok(report)
+    };
+    files.iter().map(evaluate).collect()
 }
 
 /// Warns about queries that are excluded from the averages; `run` is named if there are several.

@@ -31,7 +31,7 @@ struct InputArgument {
 const MODEL_ARGUMENTS: [&str; 3] = ["model", "document_model", "encoder"];
 
 /// Files that an encoder is loaded from, in the folder of a model or of one of its towers.
-const MODEL_FILES: [&str; 22] = [
+const MODEL_FILES: [&str; 23] = [
     "config.json",
     "modules.json",
     "config_sentence_transformers.json",
@@ -43,6 +43,7 @@ const MODEL_FILES: [&str; 22] = [
     "vocab.txt",
     "vocab.json",
     "merges.txt",
+    "sentencepiece.bpe.model",
     "model.safetensors",
     "model.safetensors.index.json",
     "pytorch_model.bin",
