@@ -146,7 +146,7 @@ impl Formula {
     /// assert_eq!(ndcg.trec_eval_names().collect::<Vec<_>>(), ["ndcg", "ndcg_cut"]);
     /// assert_eq!(
     ///     ndcg.description(),
-    ///     "Normalized discounted cumulative gain: Dcg / IdealDcg"
+    ///     "Normalized discounted cumulative gain: DCG / IDCG"
     /// );
     /// ```
     pub fn all() -> impl Iterator<Item = Self> {
