@@ -9,6 +9,7 @@ pub(crate) mod sentence_transformers;
 mod stream;
 pub(crate) mod tokenizer;
 mod tower;
+mod word_boundaries;
 
 pub use bi_encoder::BiEncoder;
 pub(crate) use bi_encoder::side_folders;

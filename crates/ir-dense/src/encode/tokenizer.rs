@@ -5,8 +5,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use tokenizers::{ModelWrapper, Tokenizer};
 
+use super::word_boundaries::WordBoundaries;
 use crate::model_folder::{read_bytes, read_json};
 use crate::{ModelError, TokenizerError};
+
+/// Length of the first prefix of a long text that is tokenized, in bytes per token. English has
+/// about five.
+const BYTES_PER_TOKEN: usize = 8;
 
 /// Tokenizer of a model: text to token ids, by the Hugging Face `tokenizers` library.
 ///
@@ -18,6 +23,7 @@ pub struct ModelTokenizer {
     /// Special tokens before and after the tokens of a text: `[CLS]` and `[SEP]`.
     special: [Vec<u32>; 2],
     padding: u32,
+    pub(super) boundaries: WordBoundaries,
     /// Whether texts are lowercased before tokenization.
     pub(crate) lowercase: bool,
     /// `model_max_length` of `tokenizer_config.json`.
@@ -93,13 +99,15 @@ impl ModelTokenizer {
             padding: padding.unwrap_or(0),
             lowercase: false,
             model_max_length,
+            boundaries: WordBoundaries::new(&tokenizer),
             tokenizer,
             path,
         })
     }
 
     /// Returns the token ids of a text with special tokens, truncated to `limit` tokens. White
-    /// space around the text is ignored.
+    /// space around the text is ignored. Of a long text, only a prefix is tokenized, if the
+    /// tokenizer splits at white space.
     ///
     /// # Errors
     /// If tokenization fails, or `limit` leaves no room for a token besides the special tokens.
@@ -110,10 +118,20 @@ impl ModelTokenizer {
             return Err(TokenizerError::Limit { limit, least });
         }
         let room = limit + 1 - least;
-        let lower = self.lowercase.then(|| text.to_lowercase());
-        let text = lower.as_deref().unwrap_or(text).trim();
-        let encoding = self.tokenizer.encode_fast(text, false);
-        let encoding = encoding.map_err(|source| TokenizerError::Encode { source })?;
+        let text = text.trim();
+        let mut bytes = room.saturating_mul(BYTES_PER_TOKEN);
+        let encoding = loop {
+            let prefix = self.boundaries.prefix(text, bytes);
+            let lower = self.lowercase.then(|| prefix.to_lowercase());
+            let encoding = self
+                .tokenizer
+                .encode_fast(lower.as_deref().unwrap_or(prefix), false)
+                .map_err(|source| TokenizerError::Encode { source })?;
+            if encoding.len() >= room || prefix.len() == text.len() {
+                break encoding;
+            }
+            bytes = bytes.saturating_mul(2);
+        };
         let middle = encoding.get_ids();
         let middle = &middle[..middle.len().min(room)];
         let ids = [before, middle, after].concat();
