@@ -100,7 +100,7 @@ pub enum SearcherError {
 }
 
 /// Error reading the stored fields of a document.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)]
 pub enum StoredFieldsError {
@@ -113,12 +113,10 @@ pub enum StoredFieldsError {
     /// The document number is out of range.
     #[error("expected a document number below {documents}, found {found}")]
     NoSuchDocument { documents: usize, found: u32 },
-    /// The stored bytes are damaged.
+    /// The stored bytes cannot be decoded.
     #[error("the stored fields of document number {doc} are damaged")]
     Damaged { doc: u32 },
+    /// The index file is damaged.
+    #[error(transparent)]
+    Read(#[from] OpenIndexError),
 }
-
-/// A posting list is damaged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the posting list of a term is damaged")]
-pub(crate) struct DamagedPostings;

@@ -8,7 +8,7 @@ use crate::IndexConfig;
 /// The container format; see [`ir_core::store`].
 pub(crate) static FORMAT: IndexFormat = IndexFormat {
     magic: *b"ir-bm25\n",
-    version: 2,
+    version: 3,
     name: "a BM25 index",
     large_sections: &[section::POSTINGS, section::STORED],
 };
@@ -29,9 +29,11 @@ pub(crate) mod section {
     /// Term dictionary: finite state transducer from field number and term to an offset in
     /// `postings`.
     pub(crate) const TERMS: &str = "terms";
-    /// Posting lists ([`crate::postings`]).
+    /// Posting lists ([`crate::postings`]), with checksums of their pages in `postings-pages`
+    /// ([`ir_core::store::PagedSection`]).
     pub(crate) const POSTINGS: &str = "postings";
-    /// Stored fields, document by document ([`crate::stored_fields`]).
+    /// Stored fields, document by document ([`crate::stored_fields`]), with checksums of their
+    /// pages in `stored-pages`.
     pub(crate) const STORED: &str = "stored";
     /// End offsets of the stored fields of each document, eight bytes each.
     pub(crate) const STORED_ENDS: &str = "stored-ends";

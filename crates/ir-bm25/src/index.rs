@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use ir_core::store::{
-    AtomicFile, ByteReader, IndexBytes, IndexFile, OpenIndexError, SectionBytes, Verify, read_ids,
+    AtomicFile, ByteReader, IndexBytes, IndexFile, OpenIndexError, PagedSection, SectionBytes,
+    Verify, read_ids,
 };
 use ir_core::{Analyzer, Attributes, DocIds, DocNum, DocSet, Document, Predicate, Years};
 
 use crate::codec::{u64_at, unzigzag};
-use crate::error::DamagedPostings;
 use crate::format::{FORMAT, FieldStats, Metadata, section};
 use crate::postings::PostingsCursor;
 use crate::{BuildError, IndexConfig, StoredFields, StoredFieldsError, stored_fields};
@@ -48,11 +48,11 @@ struct IndexData {
     ids: Arc<DocIds>,
     analyzer: Option<Arc<dyn Analyzer>>,
     terms: fst::Map<SectionBytes>,
-    postings: SectionBytes,
+    postings: PagedSection,
     lengths: SectionBytes,
     codes: SectionBytes,
     years: OnceLock<Years>,
-    stored: SectionBytes,
+    stored: PagedSection,
     stored_ends: SectionBytes,
 }
 
@@ -69,8 +69,9 @@ impl Index {
         Self::open_with(path, Verify::AllSections)
     }
 
-    /// Opens an index file and verifies the chosen checksums. [`Verify::SmallSections`] skips
-    /// postings and stored fields, so that large indexes open at once.
+    /// Opens an index file and verifies the chosen checksums. With [`Verify::SmallSections`],
+    /// postings and stored fields are verified when they are first read, so that large indexes open
+    /// at once.
     ///
     /// # Errors
     /// As [`Index::open`].
@@ -131,7 +132,8 @@ impl Index {
                 Some(Arc::new(built.map_err(|error| file.metadata_error(error))?))
             }
         };
-        let (postings, stored) = (section(section::POSTINGS), section(section::STORED));
+        let postings = file.paged_section(section::POSTINGS)?;
+        let stored = file.paged_section(section::STORED)?;
         Ok(Self {
             inner: Arc::new(IndexData {
                 file,
@@ -315,10 +317,10 @@ impl Index {
         let ends = self.inner.stored_ends.as_ref();
         let end = |n: usize| u64_at(ends, n).and_then(|end| usize::try_from(end).ok());
         let start = doc.index().checked_sub(1).map_or(Some(0), end);
-        let range = start.zip(end(doc.index()));
-        range
-            .and_then(|(start, end)| self.inner.stored.as_ref().get(start..end))
-            .ok_or(StoredFieldsError::Damaged { doc: doc.get() })
+        let (start, end) = start
+            .zip(end(doc.index()))
+            .ok_or(StoredFieldsError::Damaged { doc: doc.get() })?;
+        Ok(self.inner.stored.get(start..end)?)
     }
 
     pub(crate) fn field_stats(&self) -> &[FieldStats] {
@@ -348,38 +350,41 @@ impl Index {
         &self,
         field: usize,
         term: &str,
-    ) -> Result<Option<PostingsCursor<'_>>, DamagedPostings> {
+    ) -> Result<Option<PostingsCursor<'_>>, OpenIndexError> {
         let mut key = Vec::with_capacity(term.len() + 1);
         key.push(field as u8);
         key.extend(term.as_bytes());
         let Some(offset) = self.inner.terms.get(&key) else {
             return Ok(None);
         };
-        let postings = self.inner.postings.as_ref();
-        PostingsCursor::open(postings, offset, self.inner.meta.documents).map(Some)
+        PostingsCursor::open(&self.inner.postings, offset, self.inner.meta.documents).map(Some)
     }
 
-    /// Statistics of an analyzed term in a field; [`None`] if the term does not occur, the field
-    /// does not exist, or the posting list is damaged.
+    /// Statistics of an analyzed term in a field; [`None`] if the term does not occur or the field
+    /// does not exist.
     ///
     /// ```
     /// # use ir_bm25::{Index, IndexConfig};
     /// # use ir_core::{Document, NoProgress};
     /// let documents = vec![Document::new("a").with_text("tea for two, tea for three")];
     /// let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress)?;
-    /// let tea = index.term("contents", "tea").ok_or("no tea")?;
+    /// let tea = index.term("contents", "tea")?.ok_or("no tea")?;
     /// assert_eq!((tea.docs, tea.occurrences), (1, 2));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
-    pub fn term(&self, field: &str, term: &str) -> Option<TermStats> {
+    ///
+    /// # Errors
+    /// When the posting list is damaged.
+    pub fn term(&self, field: &str, term: &str) -> Result<Option<TermStats>, OpenIndexError> {
         let names = self.config().fields.names();
-        let field = names.iter().position(|&name| name == field)?;
-        let cursor = self.cursor(field, term).ok()??;
-        Some(TermStats {
+        let Some(field) = names.iter().position(|&name| name == field) else {
+            return Ok(None);
+        };
+        let cursor = self.cursor(field, term)?;
+        Ok(cursor.map(|cursor| TermStats {
             docs: u64::from(cursor.df),
             occurrences: cursor.occurrences,
-        })
+        }))
     }
 
     /// The path that the index was opened from; [`None`] for an index in memory.

@@ -8,15 +8,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use ir_bm25::{Bm25, DocLengths, Index, IndexConfig, IndexedFields, Pruning, StoredFields};
+use ir_bm25::{
+    Bm25, DocLengths, Index, IndexConfig, IndexedFields, Pruning, StoredFields, StoredFieldsError,
+    TermStats,
+};
 use ir_core::store::{HEADER_LEN, IndexFileWriter, IndexFormat, OpenIndexError, Verify};
-use ir_core::{DocNum, DocSet, Document, NoProgress, Predicate, Retriever, Search};
+use ir_core::{
+    Attributes, DocNum, DocSet, Document, Explanation, NoProgress, Predicate, Ranking, Retriever,
+    Search, SplitMix64, Years,
+};
 use tempfile::TempDir;
 
 /// The documented format, for files that this test writes itself.
 static FORMAT: IndexFormat = IndexFormat {
     magic: *b"ir-bm25\n",
-    version: 2,
+    version: 3,
     name: "a BM25 index",
     large_sections: &[],
 };
@@ -77,43 +83,82 @@ fn open(bytes: &[u8], verify: Verify) -> Result<Index, OpenIndexError> {
     Index::from_bytes(bytes.to_vec(), verify)
 }
 
-/// Calls every method of an index. Results may be wrong or errors, but hits are documents of the
-/// index with a score.
-fn use_index(index: &Index) {
-    let few = DocSet::select(5, |_| true);
-    for lengths in [DocLengths::OneByte, DocLengths::Exact] {
-        let searcher = index
-            .searcher(Bm25::ANSERINI.with_lengths(lengths))
-            .unwrap();
-        for pruning in [Pruning::BlockMax, Pruning::Exhaustive] {
-            let searcher = searcher.clone().with_pruning(pruning);
-            for query in QUERIES {
-                for how in [
-                    Search::top(3),
-                    Search::top(1000),
-                    Search::top(3).within(&few),
-                ] {
-                    for hit in &searcher.search(query, &how).unwrap_or_default() {
-                        assert!(hit.doc.index() < index.len() && !hit.score.is_nan());
+/// What an index returns; [`None`] for an error.
+#[derive(Debug, Default, PartialEq)]
+struct Results {
+    rankings: Vec<Option<Ranking>>,
+    explanations: Vec<Option<Explanation>>,
+    documents: Vec<Option<Document>>,
+    attributes: Vec<Option<Attributes>>,
+    terms: Vec<Option<Option<TermStats>>>,
+    selected: Option<DocSet>,
+    years: Years,
+}
+
+impl Results {
+    /// Calls every method of an index. Results may be wrong or errors, but hits are documents of
+    /// the index with a score.
+    fn new(index: &Index) -> Self {
+        let few = DocSet::select(5, |_| true);
+        let mut results = Self::default();
+        for lengths in [DocLengths::OneByte, DocLengths::Exact] {
+            let searcher = index
+                .searcher(Bm25::ANSERINI.with_lengths(lengths))
+                .unwrap();
+            for pruning in [Pruning::BlockMax, Pruning::Exhaustive] {
+                let searcher = searcher.clone().with_pruning(pruning);
+                for query in QUERIES {
+                    for how in [
+                        Search::top(3),
+                        Search::top(1000),
+                        Search::top(3).within(&few),
+                    ] {
+                        let ranking = searcher.search(query, &how).ok();
+                        for hit in ranking.iter().flatten() {
+                            assert!(hit.doc.index() < index.len() && !hit.score.is_nan());
+                        }
+                        results.rankings.push(ranking);
                     }
                 }
             }
+            for (query, doc) in QUERIES
+                .iter()
+                .flat_map(|query| [0, 1, 2, 3, 130].map(|n| (query, n)))
+            {
+                let explanation = searcher.explain(query, DocNum::new(doc));
+                results.explanations.push(explanation.ok());
+            }
         }
-        for (query, doc) in QUERIES
-            .iter()
-            .flat_map(|query| [0, 1, 2, 3, 130].map(|n| (query, n)))
-        {
-            let _ = searcher.explain(query, DocNum::new(doc));
+        for doc in [0, 1, 2, 3, 7, 150, 299, 300, u32::MAX].map(DocNum::new) {
+            results.documents.push(index.document(doc).ok());
+            results.attributes.push(index.attributes(doc).ok());
         }
+        for term in ["tea", "salt", "nowhere"] {
+            results.terms.push(index.term("text", term).ok());
+        }
+        let condition = Predicate::Known {
+            name: "year".into(),
+        };
+        results.selected = index.select(&condition).ok();
+        results.years = index.years().clone();
+        let _ = (index.stats(), index.verify());
+        results
     }
-    for doc in [0, 1, 2, 3, 7, 150, 299, 300, u32::MAX].map(DocNum::new) {
-        let _ = (index.document(doc), index.attributes(doc));
-        let _ = index.years().get(doc);
+
+    /// Returns whether every result is equal or an error.
+    fn are_those_of(&self, undamaged: &Self) -> bool {
+        fn equal<T: PartialEq>(found: &[Option<T>], expected: &[Option<T>]) -> bool {
+            let mut pairs = found.iter().zip(expected);
+            found.len() == expected.len() && pairs.all(|(a, b)| a.is_none() || a == b)
+        }
+        equal(&self.rankings, &undamaged.rankings)
+            && equal(&self.explanations, &undamaged.explanations)
+            && equal(&self.documents, &undamaged.documents)
+            && equal(&self.attributes, &undamaged.attributes)
+            && equal(&self.terms, &undamaged.terms)
+            && (self.selected.is_none() || self.selected == undamaged.selected)
+            && self.years == undamaged.years
     }
-    let _ = index.select(&Predicate::Known {
-        name: "year".into(),
-    });
-    let _ = (index.stats(), index.term("text", "tea"), index.verify());
 }
 
 fn write(bytes: &[u8]) -> (TempDir, PathBuf) {
@@ -155,9 +200,10 @@ fn truncation_at_any_length_is_an_error() {
     }
 }
 
-/// Flips bits of every byte in turn: opening fails, unless it skips the section; then nothing
-/// panics. Returns how often it opened.
+/// Flips bits of every byte in turn: opening fails, unless it skips the section; then every result
+/// is right or an error. Returns how often it opened.
 fn flip_every_byte(bytes: &[u8], patterns: &[u8], use_every: usize) -> usize {
+    let undamaged = Results::new(&open(bytes, Verify::AllSections).unwrap());
     let mut damaged = bytes.to_vec();
     let mut opened = 0;
     for at in 0..bytes.len() {
@@ -172,7 +218,8 @@ fn flip_every_byte(bytes: &[u8], patterns: &[u8], use_every: usize) -> usize {
             if let Ok(index) = open(&damaged, Verify::SmallSections) {
                 assert!(index.verify().is_err());
                 if at % use_every == 0 {
-                    use_index(&index);
+                    let right = Results::new(&index).are_those_of(&undamaged);
+                    assert!(right, "byte {at} ^ {pattern:#x}: undetected");
                 }
                 opened += 1;
             }
@@ -180,8 +227,8 @@ fn flip_every_byte(bytes: &[u8], patterns: &[u8], use_every: usize) -> usize {
         }
     }
     assert_eq!(damaged, bytes);
-    let index = open(bytes, Verify::AllSections).unwrap();
-    use_index(&index);
+    let index = open(bytes, Verify::SmallSections).unwrap();
+    assert_eq!(Results::new(&index), undamaged);
     let skipped = index.stats().sections.into_iter();
     let skipped = skipped.filter(|(name, _)| ["postings", "stored"].contains(&name.as_str()));
     let skipped: u64 = skipped.map(|(_, n)| n.next_multiple_of(64)).sum();
@@ -201,10 +248,114 @@ fn flipped_bits_are_detected() {
     assert!(flip_every_byte(&small(), &patterns, 1) > patterns.len());
 }
 
+/// Flips random bits of an index whose postings and stored fields have many pages. Without
+/// [`Verify::AllSections`] every result is right or an error that names file, section and
+/// checksums, and damage in one page does not affect searches that read others.
+#[test]
+fn flipped_bits_are_detected_when_their_page_is_read() {
+    let mut random = SplitMix64::new(12, 0);
+    let words: Vec<String> = (10..74).map(|n| n.to_string()).collect();
+    // The first word occurs in half of the documents, the last in a ninth, up to four times each.
+    let mut document = |id: usize| {
+        let mut text = String::new();
+        for (n, word) in words.iter().enumerate() {
+            if random.below(2 + n / 8) == 0 {
+                text.push_str(&format!("{word} ").repeat(1 + random.below(4)));
+            }
+        }
+        Document::new(format!("d{id}")).with_text(text)
+    };
+    let documents: Vec<Document> = (0..9000).map(&mut document).collect();
+    let config = IndexConfig::default().with_store(StoredFields::Everything);
+    let index = Index::build(&documents, &config, &mut NoProgress).unwrap();
+    let bytes = index.as_bytes().to_vec();
+    let sections = index.stats().sections;
+    for name in ["postings", "stored"] {
+        let (_, len) = sections.iter().find(|(found, _)| found == name).unwrap();
+        assert!(*len > 4 * 16_384, "{name}: {len} bytes");
+    }
+    let queries: Vec<String> = (0..words.len())
+        .map(|n| format!("{} {}", words[n], words[n * 7 % words.len()]))
+        .collect();
+    let search = |index: &Index, query: &str, pruning| {
+        let searcher = index.searcher(Bm25::ANSERINI).unwrap();
+        let searcher = searcher.with_pruning(pruning);
+        searcher.search(query, &Search::top(10))
+    };
+    let expected: Vec<Ranking> = queries
+        .iter()
+        .map(|query| search(&index, query, Pruning::Exhaustive).unwrap())
+        .collect();
+
+    let (_folder, path) = write(&bytes);
+    let mut damaged = bytes.clone();
+    let (mut rejected, mut partly_searchable, mut unread) = (0, 0, 0);
+    for _ in 0..300 {
+        let at = random.below(bytes.len());
+        let bit = 1 << random.below(8);
+        damaged[at] ^= bit;
+        fs::write(&path, &damaged).unwrap();
+        damaged[at] ^= bit;
+        let index = match Index::open_with(&path, Verify::SmallSections) {
+            Ok(index) => index,
+            Err(error) => {
+                assert!(error.is_damage() || at < 8, "byte {at}: {error}");
+                rejected += 1;
+                continue;
+            }
+        };
+        let is_checksum_error = |error: &(dyn Error + 'static)| match error.downcast_ref() {
+            Some(OpenIndexError::Checksum {
+                path: found,
+                section,
+                ..
+            }) => *found == path && ["postings", "stored"].contains(&&**section),
+            _ => false,
+        };
+        let (mut right, mut errors) = (0, 0);
+        for (query, expected) in queries.iter().zip(&expected) {
+            for pruning in [Pruning::BlockMax, Pruning::Exhaustive] {
+                match search(&index, query, pruning) {
+                    Ok(ranking) => {
+                        assert_eq!(&ranking, expected, "byte {at} ^ {bit:#x}: {query}");
+                        right += 1;
+                    }
+                    Err(error) => {
+                        let source = error.source().unwrap();
+                        assert!(is_checksum_error(source), "byte {at}: {source}");
+                        errors += 1;
+                    }
+                }
+            }
+        }
+        for document in documents.iter().step_by(50) {
+            let doc = index.ids().get(&document.id).unwrap();
+            match index.document(doc) {
+                Ok(found) => assert_eq!(&found, document, "byte {at} ^ {bit:#x}"),
+                Err(StoredFieldsError::Read(error)) => {
+                    assert!(is_checksum_error(&error), "byte {at}: {error}");
+                    errors += 1;
+                }
+                Err(error) => panic!("byte {at}: {error}"),
+            }
+        }
+        partly_searchable += usize::from(errors > 0 && right > 0);
+        unread += usize::from(errors == 0);
+        assert!(index.verify().is_err());
+    }
+    assert!(
+        rejected > 20 && partly_searchable > 100,
+        "{rejected} {partly_searchable}"
+    );
+    // Every page is read, but not the padding of a section.
+    assert!(unread < 3, "{unread}");
+}
+
 /// Two bytes swapped, one inserted, one removed.
 #[test]
 fn moved_bytes_are_detected() {
     let bytes = small();
+    let undamaged = Results::new(&open(&bytes, Verify::AllSections).unwrap());
     for at in 0..bytes.len() - 1 {
         let mut longer = bytes.clone();
         longer.insert(at, 0x55);
@@ -219,7 +370,8 @@ fn moved_bytes_are_detected() {
             for verify in VERIFY {
                 if let Ok(index) = open(&other, verify) {
                     assert_eq!(verify, Verify::SmallSections, "undetected at {at}");
-                    use_index(&index);
+                    let right = Results::new(&index).are_those_of(&undamaged);
+                    assert!(right, "undetected at {at}");
                 }
             }
         }
@@ -267,7 +419,7 @@ fn errors_name_file_expectation_and_finding() {
     };
     let version = |found: u32| {
         format!(
-            "FILE: expected version 2 of the index format, found {found}; build the index again"
+            "FILE: expected version 3 of the index format, found {found}; build the index again"
         )
     };
     let cases = [
@@ -283,6 +435,7 @@ fn errors_name_file_expectation_and_finding() {
         (bytes[..16].to_vec(), truncated(16)),
         (bytes[..n - 1].to_vec(), truncated(n - 1)),
         (with_version(7), version(7)),
+        (with_version(2), version(2)),
         (with_version(1), version(1)),
         (with_version(0), version(0)),
     ];
@@ -363,7 +516,7 @@ fn damaged_sections_with_valid_checksums_do_not_panic() {
             for flip in [0x01, 0xff] {
                 sections[number].1[at] ^= flip;
                 if let Ok(index) = open(&file(&sections), Verify::AllSections) {
-                    use_index(&index);
+                    let _ = Results::new(&index);
                     opened += 1;
                 }
                 sections[number].1[at] ^= flip;

@@ -480,7 +480,7 @@ fn collections_have_blocks_and_ties() {
         longest: 12,
     };
     let index = build(&generate(shape), &IndexConfig::default());
-    let common = index.term("contents", "w1").unwrap();
+    let common = index.term("contents", "w1").unwrap().unwrap();
     assert!(common.docs > 4 * 128, "{common:?}");
     let stats = &index.stats().fields[0];
     assert!(

@@ -82,7 +82,7 @@ pub(super) fn write_index<W: Write>(
     flush(&mut file, &mut buffer, 0).map_err(write)?;
 
     if config.store != StoredFields::Nothing {
-        file.begin(section::STORED).map_err(write)?;
+        file.begin_paged(section::STORED).map_err(write)?;
         let (mut ends, mut end) = (Vec::new(), 0_u64);
         for old in order.old_numbers() {
             stored
@@ -118,7 +118,7 @@ pub(super) fn write_index<W: Write>(
         tokens: 0,
         offset: 0,
     };
-    file.begin(section::POSTINGS).map_err(write)?;
+    file.begin_paged(section::POSTINGS).map_err(write)?;
     let terms = lists.write(merge, &mut file, path, progress)?;
     file.section(section::TERMS, &terms).map_err(write)?;
 

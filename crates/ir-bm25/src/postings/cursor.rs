@@ -5,21 +5,29 @@
 //! documents ([`PostingsCursor::seek`]) the gaps, and term frequencies ([`PostingsCursor::tf`],
 //! [`PostingsCursor::postings`]) the whole block.
 
+use std::ops::Range;
+
 use bitpacking::{BitPacker, BitPacker4x};
 
 use super::impacts::Impact;
 use super::{BLOCK, BLOCK_IMPACTS, ENTRY, LIST_IMPACTS, VARINTS};
-use crate::error::DamagedPostings;
-use ir_core::store::ByteReader;
+use ir_core::store::{ByteReader, OpenIndexError, PagedSection};
 
 /// Document number past the last posting.
 pub(crate) const END: u32 = u32::MAX;
 
 /// Marks that no block is decoded.
 const NONE: usize = usize::MAX;
+/// Maximum size of the part of a list before its block entries.
+const MAX_HEADER: usize = 5 + 10 + 1 + 2 * LIST_IMPACTS;
+/// Maximum size of a block of varints: five bytes per gap and per frequency.
+const MAX_VARINTS: usize = (BLOCK - 1) * (5 + 5);
 
 /// Forward-only cursor over the posting list of one term.
-#[derive(Debug, Clone)]
+///
+/// Checksums of the header and the block entries are verified when the list is opened, those of a
+/// block when it is decoded.
+#[derive(Debug)]
 pub(crate) struct PostingsCursor<'a> {
     /// Document frequency of the term.
     pub(crate) df: u32,
@@ -27,8 +35,13 @@ pub(crate) struct PostingsCursor<'a> {
     pub(crate) occurrences: u64,
     documents: u32,
     list_impacts: &'a [u8],
+    /// Empty for a list of one incomplete block.
     entries: &'a [u8],
-    data: &'a [u8],
+    /// The incomplete block of a list without entries.
+    varints: &'a [u8],
+    section: &'a PagedSection,
+    /// Offset in the section of the first block of a list with entries.
+    first_block: usize,
     blocks: usize,
     block: usize,
     /// The last document of `block`.
@@ -37,23 +50,37 @@ pub(crate) struct PostingsCursor<'a> {
     with_tfs: usize,
     docs: [u32; BLOCK],
     tfs: [u32; BLOCK],
+    /// Bits per frequency and the packed frequencies of the loaded block.
+    packed_tfs: (u8, &'a [u8]),
     len: usize,
     at: usize,
-    damaged: bool,
+    damage: Option<OpenIndexError>,
 }
 
 impl<'a> PostingsCursor<'a> {
     /// Opens the list at `offset` of the section, in an index of `documents` documents.
     pub(crate) fn open(
-        section: &'a [u8],
+        section: &'a PagedSection,
         offset: u64,
         documents: u32,
-    ) -> Result<Self, DamagedPostings> {
-        Self::parse(section, offset, documents).ok_or(DamagedPostings)
+    ) -> Result<Self, OpenIndexError> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let end = start.saturating_add(MAX_HEADER + MAX_VARINTS);
+        let list = section.get(start..end.min(section.len()))?;
+        let mut cursor = Self::parse(section, list, documents).ok_or_else(|| malformed(section))?;
+        if cursor.df as usize >= BLOCK {
+            // `varints` is what follows the header.
+            let entries = start + list.len() - cursor.varints.len();
+            cursor.first_block = entries.saturating_add(cursor.blocks.saturating_mul(ENTRY));
+            cursor.entries = section.get(entries..cursor.first_block)?;
+            cursor.varints = &[];
+        }
+        cursor.last = cursor.last_of(0);
+        Ok(cursor)
     }
 
-    fn parse(section: &'a [u8], offset: u64, documents: u32) -> Option<Self> {
-        let list = section.get(usize::try_from(offset).ok()?..)?;
+    /// Parses the header of a list.
+    fn parse(section: &'a PagedSection, list: &'a [u8], documents: u32) -> Option<Self> {
         let mut input = ByteReader::new(list);
         let df = input.varint32().filter(|&df| df > 0 && df <= documents)?;
         let occurrences = input.varint()?.checked_add(u64::from(df))?;
@@ -64,37 +91,37 @@ impl<'a> PostingsCursor<'a> {
         } else {
             &[]
         };
-        let blocks = (df as usize).div_ceil(BLOCK);
-        let entries = if df as usize >= BLOCK {
-            input.take(blocks * ENTRY)?
-        } else {
-            &[]
-        };
-        let mut cursor = Self {
+        Some(Self {
             df,
             occurrences,
             documents,
             list_impacts,
-            entries,
-            data: input.rest(),
-            blocks,
+            entries: &[],
+            varints: input.rest(),
+            section,
+            first_block: 0,
+            blocks: (df as usize).div_ceil(BLOCK),
             block: 0,
             last: 0,
             loaded: NONE,
             with_tfs: NONE,
             docs: [0; BLOCK],
             tfs: [0; BLOCK],
+            packed_tfs: (0, &[]),
             len: 0,
             at: 0,
-            damaged: false,
-        };
-        cursor.last = cursor.last_of(0);
-        Some(cursor)
+            damage: None,
+        })
     }
 
-    /// Returns whether the list is damaged. A damaged list ends at the damaged block.
-    pub(crate) const fn is_damaged(&self) -> bool {
-        self.damaged
+    /// Returns the damage found so far. A damaged list ends at the damaged block.
+    pub(crate) fn take_damage(&mut self) -> Option<OpenIndexError> {
+        self.damage.take()
+    }
+
+    /// The error for a list that cannot be decoded although its checksums are correct.
+    pub(crate) fn malformed(&self) -> OpenIndexError {
+        malformed(self.section)
     }
 
     /// The impacts of the whole list; [`None`] for a list of one posting.
@@ -218,8 +245,8 @@ impl<'a> PostingsCursor<'a> {
         if self.block >= self.blocks {
             return false;
         }
-        if self.decode_docs().is_none() {
-            self.damaged = true;
+        if let Err(damage) = self.decode_docs() {
+            self.damage = Some(damage);
             self.block = self.blocks;
             self.last = END;
             self.len = 0;
@@ -230,11 +257,8 @@ impl<'a> PostingsCursor<'a> {
         true
     }
 
-    /// Bits per gap, bits per frequency, and the content of a block.
-    fn block_data(&self, block: usize) -> Option<(u8, u8, &'a [u8])> {
-        if self.entries.is_empty() {
-            return Some((VARINTS, 0, self.data));
-        }
+    /// Bits per gap and per frequency of a block, and its range in the section.
+    fn block_entry(&self, block: usize) -> Option<(u8, u8, Range<usize>)> {
         let entry = |block: usize| Some(ByteReader::new(self.entries.get(block * ENTRY..)?));
         let start = match block.checked_sub(1) {
             Some(before) => {
@@ -248,12 +272,33 @@ impl<'a> PostingsCursor<'a> {
         input.u32()?;
         let end = input.u32()? as usize;
         let (doc_bits, tf_bits) = (input.u8()?, input.u8()?);
-        Some((doc_bits, tf_bits, self.data.get(start..end)?))
+        let offset = |offset| self.first_block.checked_add(offset);
+        Some((doc_bits, tf_bits, offset(start)?..offset(end)?))
     }
 
-    fn decode_docs(&mut self) -> Option<()> {
+    /// Bits per gap and per frequency of the current block, and its content.
+    fn block_data(&self) -> Result<(u8, u8, &'a [u8]), OpenIndexError> {
+        if self.entries.is_empty() {
+            return Ok((VARINTS, 0, self.varints));
+        }
+        let entry = self.block_entry(self.block);
+        let (doc_bits, tf_bits, range) = entry.ok_or_else(|| self.malformed())?;
+        Ok((doc_bits, tf_bits, self.section.get(range)?))
+    }
+
+    /// Decodes the documents of the current block.
+    fn decode_docs(&mut self) -> Result<(), OpenIndexError> {
+        let (doc_bits, tf_bits, data) = self.block_data()?;
+        self.packed_tfs = (
+            tf_bits,
+            data.get(16 * usize::from(doc_bits)..).unwrap_or_default(),
+        );
+        self.unpack_docs(doc_bits, data)
+            .ok_or_else(|| self.malformed())
+    }
+
+    fn unpack_docs(&mut self, doc_bits: u8, data: &[u8]) -> Option<()> {
         let previous = self.block.checked_sub(1).map(|before| self.last_of(before));
-        let (doc_bits, _, data) = self.block_data(self.block)?;
         let full = (self.block + 1) * BLOCK <= self.df as usize;
         if doc_bits == VARINTS {
             (!full).then_some(())?;
@@ -292,24 +337,27 @@ impl<'a> PostingsCursor<'a> {
 
     #[inline]
     fn load_tfs(&mut self) {
-        if self.with_tfs != self.loaded && self.decode_tfs().is_none() {
-            self.damaged = true;
+        if self.with_tfs != self.loaded && self.unpack_tfs().is_none() {
+            self.damage = Some(self.malformed());
             self.tfs = [1; BLOCK];
         }
         self.with_tfs = self.loaded;
     }
 
-    fn decode_tfs(&mut self) -> Option<()> {
-        let (doc_bits, tf_bits, data) = self.block_data(self.loaded)?;
+    fn unpack_tfs(&mut self) -> Option<()> {
+        let (tf_bits, data) = self.packed_tfs;
         (tf_bits <= 32).then_some(())?;
-        let start = 16 * usize::from(doc_bits);
-        let packed = data.get(start..start + 16 * usize::from(tf_bits))?;
+        let packed = data.get(..16 * usize::from(tf_bits))?;
         BitPacker4x::new().decompress(packed, &mut self.tfs, tf_bits);
         for tf in &mut self.tfs {
             *tf = tf.saturating_add(1);
         }
         Some(())
     }
+}
+
+fn malformed(section: &PagedSection) -> OpenIndexError {
+    section.malformed("a valid posting list")
 }
 
 /// Decodes impacts, up to the padding: impacts ascend by frequency, padding repeats the last one.

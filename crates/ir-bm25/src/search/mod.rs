@@ -9,11 +9,11 @@ mod scorer;
 
 use std::sync::Arc;
 
+use ir_core::store::OpenIndexError;
 use ir_core::{
     Analyzer, DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, TopK,
 };
 
-use crate::error::DamagedPostings;
 use crate::{Bm25, Index, SearcherError};
 use query::{QueryPlan, count_terms};
 use scorer::FieldModel;
@@ -233,10 +233,10 @@ fn prefers_seeking(allowed: usize, documents: u32, plan: &QueryPlan<'_>) -> bool
     seeks.saturating_add(u64::from(documents) / 2) < plan.postings()
 }
 
-fn search_error(damaged: DamagedPostings) -> SearchError {
+fn search_error(error: OpenIndexError) -> SearchError {
     SearchError::Engine {
         engine: "the BM25 index",
-        source: Box::new(damaged),
+        source: Box::new(error),
     }
 }
 

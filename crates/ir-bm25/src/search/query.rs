@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use ir_core::Analyzer;
+use ir_core::store::OpenIndexError;
 
 use super::scorer::{FieldModel, TermScorer};
 use crate::Index;
-use crate::error::DamagedPostings;
 use crate::postings::PostingsCursor;
 
 /// A query term in one field, with its posting list.
@@ -51,7 +51,7 @@ impl<'a> QueryPlan<'a> {
         models: &'a [FieldModel],
         weights: &[f32],
         terms: &[(String, u32)],
-    ) -> Result<Self, DamagedPostings> {
+    ) -> Result<Self, OpenIndexError> {
         let mut query_terms = Vec::with_capacity(terms.len());
         for (number, (text, count)) in terms.iter().enumerate() {
             for (field, (model, &weight)) in models.iter().zip(weights).enumerate() {
@@ -62,7 +62,7 @@ impl<'a> QueryPlan<'a> {
                     continue;
                 };
                 if u64::from(cursor.df) > model.documents {
-                    return Err(DamagedPostings);
+                    return Err(cursor.malformed());
                 }
                 let (idf, boost) = (model.idf(cursor.df), *count as f32 * weight);
                 let scorer = TermScorer {
@@ -74,7 +74,7 @@ impl<'a> QueryPlan<'a> {
                 let bound = match cursor.list_impacts() {
                     Some(impacts) => scorer.bound(impacts),
                     None => match cursor.seek(0) {
-                        crate::postings::END => return Err(DamagedPostings),
+                        crate::postings::END => return Err(cursor.malformed()),
                         doc => scorer.score(doc, cursor.tf()),
                     },
                 };
@@ -119,12 +119,12 @@ impl<'a> QueryPlan<'a> {
         dfs.sum()
     }
 
-    pub(super) fn check(&self) -> Result<(), DamagedPostings> {
-        let damaged = self.terms.iter().any(|term| term.cursor.is_damaged());
-        if damaged {
-            Err(DamagedPostings)
-        } else {
-            Ok(())
-        }
+    /// Returns the damage that a cursor has found.
+    pub(super) fn check(&mut self) -> Result<(), OpenIndexError> {
+        let cursors = self.terms.iter_mut().map(|term| &mut term.cursor);
+        cursors
+            .filter_map(PostingsCursor::take_damage)
+            .next()
+            .map_or(Ok(()), Err)
     }
 }

@@ -4,7 +4,8 @@ use std::error::Error;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::{ByteReader, IndexBytes, OpenIndexError, SectionBytes};
+use super::pages::checksums_name;
+use super::{ByteReader, IndexBytes, OpenIndexError, PagedSection, SectionBytes};
 
 /// Sections start at multiples of this, which is the size of a cache line.
 pub(super) const ALIGNMENT: usize = 64;
@@ -50,9 +51,10 @@ pub enum Verify {
     #[default]
     AllSections,
     /// Checksums of all sections but the large ones (postings and stored documents; vectors and
-    /// graphs), so that the time to open an index does not depend on their size. Damage in a
-    /// skipped section shows as a search error or as wrong hits, never as a panic. The `verify`
-    /// method of an index verifies them later.
+    /// graphs), so that the time to open an index does not depend on their size. Pages of postings
+    /// and stored documents are verified when they are first read ([`PagedSection`]): damage is an
+    /// error of the search. Damage in vectors and graphs shows as a search error or as wrong hits,
+    /// never as a panic. The `verify` method of an index verifies all sections later.
     SmallSections,
 }
 
@@ -70,6 +72,8 @@ struct Section {
     /// Byte range of the content, without padding.
     range: Range<usize>,
     checksum: u32,
+    /// Whether the checksum was verified when the file was opened.
+    is_verified: bool,
 }
 
 impl Section {
@@ -115,9 +119,11 @@ impl IndexFile {
         };
         file.check_header(format)?;
         file.sections = file.read_table()?;
-        file.verify_sections(|name| {
-            verify == Verify::AllSections || !format.large_sections.contains(&name)
-        })?;
+        for section in &mut file.sections {
+            let is_large = format.large_sections.contains(&&*section.name);
+            section.is_verified = verify == Verify::AllSections || !is_large;
+        }
+        file.verify_sections(|section| section.is_verified)?;
         Ok(file)
     }
 
@@ -181,12 +187,8 @@ impl IndexFile {
         self.verify_sections(|_| true)
     }
 
-    fn verify_sections(&self, selects: impl Fn(&str) -> bool) -> Result<(), OpenIndexError> {
-        let selected = self
-            .sections
-            .iter()
-            .filter(|section| selects(&section.name));
-        for section in selected {
+    fn verify_sections(&self, selects: impl Fn(&Section) -> bool) -> Result<(), OpenIndexError> {
+        for section in self.sections.iter().filter(|section| selects(section)) {
             let range = section.padded();
             let mut checksum = crc32fast::Hasher::new();
             for start in range.clone().step_by(READ_AHEAD) {
@@ -232,6 +234,28 @@ impl IndexFile {
         self.section(name)
             .filter(|section| Some(section.as_ref().len()) == length)
             .ok_or_else(|| self.malformed(name, expected))
+    }
+
+    /// The section with this name, which was written with
+    /// [`IndexFileWriter::begin_paged`](super::IndexFileWriter::begin_paged); empty if the file has
+    /// none.
+    ///
+    /// # Errors
+    /// [`OpenIndexError::Malformed`] if its pages have no checksums.
+    pub fn paged_section(&self, name: &str) -> Result<PagedSection, OpenIndexError> {
+        let bytes = self.section(name).unwrap_or_default();
+        let checksums_name = checksums_name(name);
+        let checksums = self.section(&checksums_name).unwrap_or_default();
+        let mut sections = self.sections.iter();
+        let is_verified = sections.any(|section| section.name == name && section.is_verified);
+        PagedSection::new(
+            self.error_path(),
+            name,
+            bytes,
+            checksums.as_ref(),
+            is_verified,
+        )
+        .ok_or_else(|| self.malformed(&checksums_name, "a checksum for every page"))
     }
 
     /// The names of the sections and their lengths in bytes without padding, in file order.
@@ -323,6 +347,7 @@ fn parse_table(table: &[u8]) -> Option<Vec<Section>> {
             name,
             range: start..end,
             checksum,
+            is_verified: false,
         });
         start = next;
     }

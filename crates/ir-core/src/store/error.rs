@@ -2,7 +2,8 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-/// Error opening a saved index. Every variant names the file.
+/// Error opening a saved index, or reading a section that was not verified when it was opened.
+/// Every variant names the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)]
@@ -35,7 +36,7 @@ pub enum OpenIndexError {
     /// The end of the file is missing. `found` is the file size in bytes.
     #[error("{}: truncated, or damaged at the end: no end marker in the last of its {found} bytes", path.display())]
     Truncated { path: PathBuf, found: u64 },
-    /// The bytes of a section have changed since the index was written.
+    /// The bytes of a section, or of one of its pages, have changed since the index was written.
     #[error("{}: damaged: expected checksum {expected:08x} in section {section}, found {found:08x}", path.display())]
     Checksum {
         path: PathBuf,

@@ -14,6 +14,9 @@
 //! Integers are little-endian. Every byte is covered by a checksum or compared with a constant, so
 //! a single flipped byte is always detected.
 //!
+//! A section of [`IndexFileWriter::begin_paged`] is followed by the section `NAME-pages`: a CRC-32
+//! (4) for each of its 16 KiB pages. A [`PagedSection`] verifies the pages that are read.
+//!
 //! # Examples
 //! ```
 //! use std::io::Write;
@@ -51,6 +54,7 @@ mod error;
     reason = "memory mapping is unsafe; the module states why it is sound"
 )]
 mod mmap;
+mod pages;
 mod writer;
 
 pub use atomic_file::{AtomicFile, remove_temporary_files, resolve_links};
@@ -58,4 +62,5 @@ pub use bytes::{IndexBytes, SectionBytes};
 pub use codec::{ByteReader, read_ids, write_id, write_varint};
 pub use container::{HEADER_LEN, IndexFile, IndexFormat, Verify};
 pub use error::OpenIndexError;
+pub use pages::PagedSection;
 pub use writer::IndexFileWriter;

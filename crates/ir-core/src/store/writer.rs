@@ -4,6 +4,7 @@ use crc32fast::Hasher;
 
 use super::IndexFormat;
 use super::container::{ALIGNMENT, END_MARKER, HEADER_LEN};
+use super::pages::{PageHasher, checksums_name};
 
 /// Writer of an index file to any sink, section by section, in one pass.
 ///
@@ -24,6 +25,7 @@ struct OpenSection {
     name: String,
     length: u64,
     checksum: Hasher,
+    pages: Option<PageHasher>,
 }
 
 impl<W: Write> IndexFileWriter<W> {
@@ -45,6 +47,7 @@ impl<W: Write> IndexFileWriter<W> {
             name: section.to_owned(),
             length,
             checksum: Hasher::new_with_initial_len(crc32, length),
+            pages: None,
         };
         Self::after_header(sink, Some(section))
     }
@@ -69,7 +72,22 @@ impl<W: Write> IndexFileWriter<W> {
             name: name.to_owned(),
             length: 0,
             checksum: Hasher::new(),
+            pages: None,
         });
+        Ok(())
+    }
+
+    /// As [`begin`](Self::begin), for a section whose pages are verified when they are first read
+    /// ([`IndexFile::paged_section`](super::IndexFile::paged_section)). Their checksums follow as
+    /// the section `NAME-pages`.
+    ///
+    /// # Errors
+    /// When the sink cannot be written.
+    pub fn begin_paged(&mut self, name: &str) -> io::Result<()> {
+        self.begin(name)?;
+        if let Some(section) = &mut self.current {
+            section.pages = Some(PageHasher::default());
+        }
         Ok(())
     }
 
@@ -100,6 +118,10 @@ impl<W: Write> IndexFileWriter<W> {
         self.table.extend(section.name.as_bytes());
         self.table.extend(section.length.to_le_bytes());
         self.table.extend(section.checksum.finalize().to_le_bytes());
+        if let Some(pages) = section.pages {
+            self.section(&checksums_name(&section.name), &pages.finish())?;
+            self.end_section()?;
+        }
         Ok(())
     }
 
@@ -133,6 +155,9 @@ impl<W: Write> Write for IndexFileWriter<W> {
         let n = self.sink.write(bytes)?;
         section.length += n as u64;
         section.checksum.update(&bytes[..n]);
+        if let Some(pages) = &mut section.pages {
+            pages.update(&bytes[..n]);
+        }
         Ok(n)
     }
 

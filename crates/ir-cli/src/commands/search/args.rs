@@ -97,7 +97,7 @@ pub(crate) struct Args {
     pub(crate) cache: Option<OutputPath>,
 
     /// Verify the checksum of every section when opening the index. By default postings and stored
-    /// texts are not verified, so that large indexes open instantly
+    /// texts are verified when they are read, so that large indexes open instantly
     #[arg(long, help_heading = "Index")]
     pub(crate) verify: bool,
 
