@@ -1,52 +1,68 @@
 //! Systems of an encoder: dense retrieval of datasets, and kNN over training queries.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
 use ir_bm25::{Bm25, Index};
 use ir_core::fusion::{Fused, Fusion};
-use ir_core::{Distinct, Document, Encoded, Encoder, Retriever, Side, Years};
+use ir_core::{Distinct, Document, Encoded, Progress, Retriever, Side, Years};
 use ir_data::datafinder::lexicographic_row_order;
 use ir_data::{Collection, DocTemplate};
 use ir_dense::{BiEncoder, EncoderConfig};
-use ir_knn::{
-    FlatIndex, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig, VectorSimilarity,
-};
+use ir_knn::{FlatIndex, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig};
 
 use crate::systems::System;
+use crate::task::{in_keyphrases, training};
+use crate::vectors::{StoredQueries, vectors};
 
 /// Number of hits of each retriever that the hybrid fuses.
 const FUSION_DEPTH: usize = 100;
 
-/// An encoder and the vectors of all datasets.
+/// An encoder and the vectors of all datasets and queries.
 pub struct EncoderSystems {
-    encoder: Arc<BiEncoder>,
+    encoder: Arc<StoredQueries>,
     index: FlatIndex,
     /// Year of each record. Some datasets have two records.
     years: Years,
 }
 
 impl EncoderSystems {
-    /// Opens the model folder and encodes every dataset with the template, truncated at 256 tokens.
-    pub fn open(folder: PathBuf, collection: &Collection, text: &DocTemplate) -> Result<Self> {
+    /// Opens the model folder and encodes every dataset with the template, and every query in both
+    /// forms, truncated at 256 tokens. The vectors are stored in the folder `work`.
+    pub fn open(
+        folder: &Path,
+        collection: &Collection,
+        text: &DocTemplate,
+        work: &Path,
+        progress: &mut dyn Progress,
+    ) -> Result<Self> {
         let config = EncoderConfig::default().with_max_tokens(256);
-        let encoder = Arc::new(BiEncoder::open_with(folder, &config)?);
+        let encoder = BiEncoder::open_with(folder, &config)?;
         let datasets = lexicographic_row_order(collection.corpus())?;
-        let texts: Vec<String> = datasets
-            .iter()
-            .map(|dataset| text.render(dataset))
+        let texts = datasets.iter();
+        let texts: Vec<_> = texts
+            .map(|dataset| (dataset.id.clone(), text.render(dataset)))
             .collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let rows = encoder.encode(Side::Document, &texts)?;
-        let ids = datasets.iter().map(|dataset| &dataset.id).collect();
-        let index = FlatIndex::from_row_major(ids, encoder.dim(), rows, VectorSimilarity::Cosine)?;
+        let index = vectors(&encoder, Side::Document, &texts, work, progress)?;
+        let test = collection.queries("test")?;
+        let keyphrases = test.iter().map(in_keyphrases);
+        let test = test
+            .iter()
+            .cloned()
+            .chain(keyphrases)
+            .map(|query| query.text);
+        let past = training(collection)?.into_iter().flatten();
+        let queries = test.chain(past.map(|query| query.text));
+        let queries: BTreeMap<_, _> = queries.map(|text| (text.clone(), text)).collect();
+        let queries: Vec<_> = queries.into_iter().collect();
+        let vectors = vectors(&encoder, Side::Query, &queries, work, progress)?;
         let year = |dataset: &Document| dataset.attributes.year();
-        let years = datasets.iter().map(year).collect();
         Ok(Self {
-            encoder,
+            encoder: Arc::new(StoredQueries { encoder, vectors }),
             index,
-            years,
+            years: datasets.iter().map(year).collect(),
         })
     }
 

@@ -1,17 +1,47 @@
-//! Selection of the encoders: from environment variables, or a tiny one trained on the spot.
+//! Selection of the encoders: from environment variables, or a tiny one.
 
-use std::env::var_os;
+use std::env::{var, var_os};
+use std::fs;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use ir_bm25::Index;
+use ir_core::Progress;
 use ir_data::Collection;
 use ir_knn::TrainingQuery;
+use tempfile::TempDir;
 
 use crate::encoder::EncoderSystems;
-use crate::progress::ProgressLine;
 use crate::systems::System;
-use crate::tiny;
+use crate::training::{Recipe, tiny_model};
+
+/// Models, training recipe and working folder.
+pub struct Settings {
+    /// Model folder to evaluate without training, and to fine-tune.
+    pub model: Option<PathBuf>,
+    /// Folder of a trained model, instead of fine-tuning.
+    pub trained: Option<PathBuf>,
+    pub recipe: Recipe,
+    /// Folder of checkpoints, trained models and vectors.
+    pub work: PathBuf,
+}
+
+impl Settings {
+    /// Reads `IR_MODEL`, `IR_TRAINED`, `IR_RECIPE` and `IR_WORK`.
+    pub fn from_env() -> Result<Self> {
+        let path = |name| var_os(name).map(PathBuf::from);
+        Ok(Self {
+            model: path("IR_MODEL"),
+            trained: path("IR_TRAINED"),
+            recipe: match var("IR_RECIPE").as_deref() {
+                Ok("paper") => Recipe::paper(),
+                Ok("small") | Err(_) => Recipe::small(),
+                Ok(other) => bail!("IR_RECIPE: expected small or paper, found {other:?}"),
+            },
+            work: path("IR_WORK").unwrap_or_else(|| "target/datafinder".into()),
+        })
+    }
+}
 
 /// An encoder without training for the task, and a trained one.
 pub struct Encoders {
@@ -19,41 +49,73 @@ pub struct Encoders {
     untrained_name: &'static str,
     trained: Option<EncoderSystems>,
     /// Note below the table.
-    pub note: &'static str,
+    pub note: String,
+    /// Folder of the tiny encoder.
+    _scratch: TempDir,
 }
 
 impl Encoders {
-    /// Opens the model folders `IR_MODEL` and `IR_TRAINED`. Without either, trains a tiny encoder
-    /// on the bundled collection.
-    pub fn open(collection: &Collection, real: bool) -> Result<Self> {
+    /// Opens the encoders, fine-tunes the model and encodes datasets and queries, as far as no
+    /// earlier run did. Without models, the bundled collection has a tiny encoder.
+    pub fn open(
+        collection: &Collection,
+        index: &Index,
+        settings: Settings,
+        progress: &mut dyn Progress,
+    ) -> Result<Self> {
         let text = "{text} [SEP] {title}".parse()?;
-        let [untrained, trained] =
-            ["IR_MODEL", "IR_TRAINED"].map(|name| var_os(name).map(PathBuf::from));
-        let open = |folder| EncoderSystems::open(folder, collection, &text);
-        if untrained.is_none() && trained.is_none() && !real {
-            let folder = tempfile::tempdir()?;
-            tiny::train(collection, &text, folder.path(), &mut ProgressLine::new())?;
-            return Ok(Self {
-                untrained: Some(open(folder.path().join("untrained"))?),
-                untrained_name: "untrained encoder",
-                trained: Some(open(folder.path().join("trained"))?),
-                note: NOTE_TINY,
-            });
+        let scratch = tempfile::tempdir()?;
+        let no_model = settings.model.is_none() && settings.trained.is_none();
+        let tiny = no_model && collection.name() == "bundled";
+        let mut settings = settings;
+        if tiny {
+            let folder = scratch.path().join("untrained");
+            tiny_model(collection, &text, &folder)?;
+            settings.model = Some(folder);
+            settings.recipe = Recipe::tiny();
+            settings.work = scratch.path().to_owned();
+        } else if !no_model {
+            fs::create_dir_all(&settings.work)?;
         }
+        let mut note = if no_model {
+            NOTE_NONE.to_owned()
+        } else {
+            String::new()
+        };
+        if let (Some(model), None) = (&settings.model, &settings.trained) {
+            let Settings { recipe, work, .. } = &settings;
+            let examples = recipe.examples(collection, index, &text)?;
+            let trained = recipe.train(model, &examples, work, progress)?;
+            let (before, after) = match tiny {
+                true => (
+                    NOTE_TINY.to_owned(),
+                    "Set IR_MODEL to a model folder to fine-tune another encoder.",
+                ),
+                false => (
+                    format!("The bi-encoder is {},", model.display()),
+                    NOTE_PAPER,
+                ),
+            };
+            note = format!("\n{before}\n{}\n{after}", recipe.describe(&examples));
+            settings.trained = Some(trained);
+        }
+        let mut open = |folder: &PathBuf| {
+            EncoderSystems::open(folder, collection, &text, &settings.work, progress)
+        };
         Ok(Self {
-            note: match (&untrained, &trained) {
-                (None, None) => NOTE_NONE,
-                (Some(_), None) => NOTE_UNTRAINED,
-                (_, Some(_)) => "",
+            untrained: settings.model.as_ref().map(&mut open).transpose()?,
+            untrained_name: match tiny {
+                true => "untrained encoder",
+                false => "off-the-shelf encoder",
             },
-            untrained: untrained.map(open).transpose()?,
-            untrained_name: "off-the-shelf encoder",
-            trained: trained.map(open).transpose()?,
+            trained: settings.trained.as_ref().map(&mut open).transpose()?,
+            note,
+            _scratch: scratch,
         })
     }
 
-    /// Systems of the encoders, and the hybrid of BM25 and the trained encoder (without one, the
-    /// untrained). `training` has the same form as the test queries.
+    /// Systems of the encoders, and the hybrid of BM25 and the trained encoder. `training` has the
+    /// same form as the test queries.
     pub fn systems<'a>(
         &'a self,
         index: &'a Index,
@@ -66,23 +128,18 @@ impl Encoders {
         }
         if let Some(encoder) = &self.trained {
             systems.push(encoder.dense("bi-encoder"));
-        }
-        if let Some(encoder) = self.trained.as_ref().or(self.untrained.as_ref()) {
             systems.push(encoder.hybrid(index)?);
         }
         Ok(systems)
     }
 }
 
-const NOTE_TINY: &str = "
-The untrained encoder has one layer of 64 dimensions and random weights. The bi-encoder is the same
-model, trained on the training queries in both forms and on the titles of the datasets' papers.
-Set IR_MODEL and IR_TRAINED to model folders to use other encoders.";
+const NOTE_TINY: &str = "\
+The untrained encoder has one layer of 64 dimensions and random weights. The bi-encoder is the same,";
 
-const NOTE_UNTRAINED: &str = "
-No trained bi-encoder: set IR_TRAINED to a model folder written by `ir train` or by the example
-datafinder-ablations.";
+const NOTE_PAPER: &str = "\
+The paper fine-tunes SciBERT on 17,495 labeled queries; 597 could be reconstructed. IR_RECIPE=paper
+selects its hyperparameters.";
 
 const NOTE_NONE: &str = "
-No encoder: set IR_MODEL to a model folder, and IR_TRAINED to one written by `ir train` or by the
-example datafinder-ablations.";
+No encoder: set IR_MODEL to a model folder, which adds its rows, a fine-tuned bi-encoder and the hybrid.";

@@ -4,9 +4,13 @@ use std::time::{Duration, Instant};
 
 use ir_core::{Flow, Progress};
 
-/// Prints a line per second: units done, and the remaining time.
+/// Prints units done and remaining time: a line per second, and after ten seconds a line per ten
+/// seconds.
 pub struct ProgressLine {
+    stage: String,
     begun: Instant,
+    /// Units done when the stage began; more than 0 in a resumed run.
+    resumed: u64,
     printed: Instant,
 }
 
@@ -15,7 +19,9 @@ impl ProgressLine {
     pub fn new() -> Self {
         let now = Instant::now();
         Self {
+            stage: String::new(),
             begun: now,
+            resumed: 0,
             printed: now,
         }
     }
@@ -24,13 +30,27 @@ impl ProgressLine {
 impl Progress for ProgressLine {
     #[allow(clippy::print_stderr, reason = "a program for a terminal")]
     fn report(&mut self, stage: &str, done: u64, total: Option<u64>) -> Flow {
-        let Some(total) = total.filter(|_| self.printed.elapsed() >= Duration::from_secs(1)) else {
+        if self.stage != stage {
+            *self = Self::new();
+            (self.stage, self.resumed) = (stage.to_owned(), done);
+        }
+        let passed = self.begun.elapsed();
+        let pause = Duration::from_secs(if passed.as_secs() < 10 { 1 } else { 10 });
+        let Some(total) = total.filter(|_| self.printed.elapsed() >= pause) else {
             return Flow::Continue;
         };
         self.printed = Instant::now();
-        let passed = self.begun.elapsed().as_secs_f64();
-        let rest = passed / done.max(1) as f64 * total.saturating_sub(done) as f64;
-        eprintln!("{stage}: {done} of {total}, {rest:.0} s left");
+        let units = done.saturating_sub(self.resumed).max(1);
+        let rest = passed.as_secs_f64() / units as f64 * total.saturating_sub(done) as f64;
+        eprintln!("{stage}: {done} of {total}, {} left", duration(rest));
         Flow::Continue
+    }
+}
+
+/// Seconds, or minutes from two minutes on.
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        ..120.0 => format!("{seconds:.0} s"),
+        _ => format!("{:.0} min", seconds / 60.0),
     }
 }

@@ -238,9 +238,15 @@ fn off_the_shelf(
         );
         return;
     };
-    let encoder =
-        datafinder::encoder::EncoderSystems::open(folder, &collection, &template.parse().unwrap())
-            .unwrap();
+    let (work, text) = (tempfile::tempdir().unwrap(), template.parse().unwrap());
+    let encoder = datafinder::encoder::EncoderSystems::open(
+        &folder,
+        &collection,
+        &text,
+        work.path(),
+        &mut NoProgress,
+    )
+    .unwrap();
     let sentences = collection.queries("test").unwrap();
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
     let qrels = collection.qrels("test").unwrap();

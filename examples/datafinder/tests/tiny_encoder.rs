@@ -7,6 +7,7 @@ use std::path::Path;
 
 use datafinder::encoder::EncoderSystems;
 use datafinder::task::{MEASURES, TimeFilter, in_keyphrases, recommend};
+use datafinder::training::{Recipe, tiny_model};
 use ir_core::{NoProgress, Query};
 use ir_data::Collection;
 use ir_data::catalog::Catalog;
@@ -15,7 +16,8 @@ use ir_eval::{Evaluator, Measure};
 /// P@5, R@5, MAP and MRR of five datasets per query, for sentences and keyphrases.
 fn scores(collection: &Collection, folder: &Path) -> [[f64; 4]; 2] {
     let text = "{text} [SEP] {title}".parse().unwrap();
-    let encoder = EncoderSystems::open(folder.to_owned(), collection, &text).unwrap();
+    let work = folder.parent().unwrap();
+    let encoder = EncoderSystems::open(folder, collection, &text, work, &mut NoProgress).unwrap();
     let sentences = collection.queries("test").unwrap();
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
     let qrels = collection.qrels("test").unwrap();
@@ -32,29 +34,31 @@ fn scores(collection: &Collection, folder: &Path) -> [[f64; 4]; 2] {
 fn training_improves_and_is_independent_of_threads() {
     let collection = Catalog::from_env().open("bundled").unwrap();
     let text = "{text} [SEP] {title}".parse().unwrap();
+    let index = datafinder::systems::bm25_index(&collection).unwrap();
+    let recipe = Recipe::tiny();
     let folders = [1, 2].map(|threads| {
-        let folder = tempfile::tempdir().unwrap();
+        let work = tempfile::tempdir().unwrap();
+        let untrained = work.path().join("untrained");
+        let train = || {
+            tiny_model(&collection, &text, &untrained).unwrap();
+            let examples = recipe.examples(&collection, &index, &text).unwrap();
+            let trained = recipe.train(&untrained, &examples, work.path(), &mut NoProgress);
+            trained.unwrap()
+        };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-        pool.build().unwrap().install(|| {
-            datafinder::tiny::train(&collection, &text, folder.path(), &mut NoProgress).unwrap()
-        });
-        folder
+        let trained = pool.build().unwrap().install(train);
+        (work, untrained, trained)
     });
-    for file in [
-        "untrained/model.safetensors",
-        "untrained/vocab.txt",
-        "trained/model.safetensors",
-    ] {
-        let [one, two] = [&folders[0], &folders[1]].map(|f| fs::read(f.path().join(file)).unwrap());
+    let [(_, untrained, trained), (_, _, by_two)] = &folders;
+    let read = |folder: &Path| fs::read(folder.join("model.safetensors")).unwrap();
+    for file in ["model.safetensors", "vocab.txt"] {
+        let [one, two] = [&folders[0].1, &folders[1].1].map(|f| fs::read(f.join(file)).unwrap());
         assert!(one == two, "{file}");
     }
-    let folder = folders[0].path();
-    let before = scores(&collection, &folder.join("untrained"));
-    let after = scores(&collection, &folder.join("trained"));
-    assert_eq!(
-        after,
-        scores(&collection, &folders[1].path().join("trained"))
-    );
+    assert!(read(trained) == read(by_two));
+    let before = scores(&collection, untrained);
+    let after = scores(&collection, trained);
+    assert_eq!(after, scores(&collection, by_two));
     for (before, after) in before.into_iter().zip(after) {
         eprintln!("before {before:.3?}, after {after:.3?}");
         for (before, after) in before.into_iter().zip(after) {
