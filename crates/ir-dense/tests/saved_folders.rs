@@ -200,3 +200,15 @@ fn max_length_defaults_to_the_tokenizer() {
         "{error}"
     );
 }
+
+#[test]
+fn folders_of_killed_processes_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    // An unfinished folder of a process with a number above the largest of Linux.
+    let left = folder.path().join(".model.4194999.3.tmp");
+    fs::create_dir_all(left.join("1_Pooling")).unwrap();
+    fs::write(left.join("model.safetensors"), "half").unwrap();
+    let encoder = BiEncoder::open_with(tiny("bert"), &on_backend()).unwrap();
+    encoder.save(folder.path().join("model")).unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}

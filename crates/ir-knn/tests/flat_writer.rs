@@ -205,3 +205,20 @@ fn error_messages() {
         );
     }
 }
+
+/// The target of a link is written, also if it does not exist yet.
+#[cfg(unix)]
+#[test]
+fn symbolic_links_are_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("vectors")).unwrap();
+    let link = folder.path().join("link.ir");
+    std::os::unix::fs::symlink("vectors/target.ir", &link).unwrap();
+    for _ in 0..2 {
+        let writer = FlatIndexWriter::create(&link, 2, VectorSimilarity::InnerProduct).unwrap();
+        writer.finish().unwrap();
+        assert!(link.is_symlink());
+        assert!(FlatIndex::open(folder.path().join("vectors/target.ir")).is_ok());
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+}

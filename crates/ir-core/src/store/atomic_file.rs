@@ -1,4 +1,3 @@
-use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -13,8 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// replaced. The new file takes the permissions of the one that it replaces.
 ///
 /// A killed process leaves its temporary file, `.NAME.PROCESS.NUMBER.tmp`. The next
-/// [`AtomicFile::create`] with the same destination removes it. The file of a running process is
-/// locked ([`File::try_lock`]) and stays.
+/// [`AtomicFile::create`] with the same destination removes it, as does [`remove_abandoned`]. The
+/// file of a running process is locked ([`File::try_lock`]) and stays.
 ///
 /// ```
 /// use std::io::Write;
@@ -30,15 +29,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// ```
 #[derive(Debug)]
 pub struct AtomicFile {
-    destination: PathBuf,
-    temporary: PathBuf,
-    writer: Option<BufWriter<File>>,
+    // Closed before the temporary file is removed.
+    writer: BufWriter<File>,
+    temporary: Temporary,
 }
 
 /// Number of new temporary files found locked after which creation fails.
 const MAX_LOCK_ATTEMPTS: u32 = 100;
 
-/// Paths of the temporary files of this process.
+/// Paths of the temporary files and folders of this process.
 static TEMPORARY_FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn temporary_files() -> MutexGuard<'static, Vec<PathBuf>> {
@@ -46,8 +45,9 @@ fn temporary_files() -> MutexGuard<'static, Vec<PathBuf>> {
     files.unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the temporary files of all [`AtomicFile`]s of this process, for a signal handler that is
-/// about to exit without unwinding. None of these files can be committed afterwards.
+/// Removes the temporary files of all [`AtomicFile`]s and [`AtomicFolder`]s of this process, for a
+/// signal handler that is about to exit without unwinding. None of these files can be committed
+/// afterwards.
 ///
 /// The list of temporary files is a process-wide static, not a value: a signal handler runs on a
 /// thread of its own and receives no arguments, while the files are created deep inside the `save`
@@ -67,8 +67,105 @@ fn temporary_files() -> MutexGuard<'static, Vec<PathBuf>> {
 /// ```
 pub fn remove_temporary_files() {
     for path in temporary_files().drain(..) {
-        let _ = fs::remove_file(path);
+        remove(&path);
     }
+}
+
+/// Removes a file, or a folder with its contents. Errors are ignored.
+fn remove(path: &Path) {
+    if fs::remove_file(path).is_err() {
+        let _ = fs::remove_dir_all(path);
+    }
+}
+
+/// A temporary file or folder, `.NAME.PROCESS.NUMBER.tmp`, beside its destination. Removed on drop
+/// unless it was renamed.
+#[derive(Debug)]
+struct Temporary {
+    destination: PathBuf,
+    path: PathBuf,
+    renamed: bool,
+}
+
+impl Temporary {
+    /// Creates a temporary file or folder with `create_new` and locks it with `lock`. Removes those
+    /// that killed processes left for the same destination.
+    fn create<T>(
+        destination: PathBuf,
+        create_new: impl Fn(&Path) -> io::Result<T>,
+        lock: impl Fn(&T) -> Result<(), TryLockError>,
+    ) -> io::Result<(Self, T)> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let Some(name) = destination.file_name() else {
+            let message = "expected a file name, found none";
+            return Err(io::Error::new(ErrorKind::InvalidInput, message));
+        };
+        let shown = name.to_string_lossy();
+        remove_abandoned(parent(&destination), |found| found == shown);
+        let mut attempts = 0;
+        // A killed process with the same id may have left a file of this name.
+        loop {
+            let unique = COUNT.fetch_add(1, Ordering::Relaxed);
+            let mut hidden = std::ffi::OsString::from(".");
+            hidden.push(name);
+            hidden.push(format!(".{}.{unique}.tmp", std::process::id()));
+            let path = destination.with_file_name(hidden);
+            let created = match create_new(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                created => created?,
+            };
+            // Until it is locked, another process may take the file for an abandoned one and
+            // remove it. On a file system without locks no file is taken for one.
+            match lock(&created) {
+                Err(error @ TryLockError::WouldBlock) => {
+                    remove(&path);
+                    attempts += 1;
+                    if attempts == MAX_LOCK_ATTEMPTS {
+                        return Err(error.into());
+                    }
+                }
+                _ if path.exists() => {
+                    temporary_files().push(path.clone());
+                    let renamed = false;
+                    let temporary = Self {
+                        destination,
+                        path,
+                        renamed,
+                    };
+                    return Ok((temporary, created));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Renames the file or folder to its destination and makes the rename durable.
+    fn rename(mut self) -> io::Result<()> {
+        fs::rename(&self.path, &self.destination)?;
+        self.renamed = true;
+        // Syncing the directory makes the rename durable; not every system supports it.
+        if let Ok(folder) = File::open(parent(&self.destination)) {
+            let _ = folder.sync_all();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // A process of another container may have taken the name of a renamed file.
+        if !self.renamed {
+            remove(&self.path);
+        }
+        temporary_files().retain(|path| *path != self.path);
+    }
+}
+
+/// Folder of a file.
+fn parent(path: &Path) -> &Path {
+    let folder = path.parent();
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
 }
 
 impl AtomicFile {
@@ -78,7 +175,6 @@ impl AtomicFile {
     /// When `path` is a directory, a device, a pipe or a read-only file, or its directory does not
     /// exist or is not writable.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
         let path = path.as_ref();
         let expected = |kind, message: &str| Err(io::Error::new(kind, message));
         let permissions = match path.metadata() {
@@ -100,121 +196,135 @@ impl AtomicFile {
             Ok(found) => Some(found.permissions()),
             Err(_) => None,
         };
-        let path = resolve_links(path)?;
-        let Some(name) = path.file_name() else {
-            return expected(ErrorKind::InvalidInput, "expected a file name, found none");
-        };
-        remove_abandoned(&path, name);
-        let mut attempts = 0;
-        // A killed process with the same id may have left a file of this name.
-        let (temporary, file) = loop {
-            let unique = COUNT.fetch_add(1, Ordering::Relaxed);
-            let mut hidden = std::ffi::OsString::from(".");
-            hidden.push(name);
-            hidden.push(format!(".{}.{unique}.tmp", std::process::id()));
-            let temporary = path.with_file_name(hidden);
-            let mut options = OpenOptions::new();
-            match options.write(true).create_new(true).open(&temporary) {
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-                // Until it is locked, another process may take the file for an abandoned one and
-                // remove it. On a file system without locks no file is taken for one.
-                Ok(file) => match file.try_lock() {
-                    Err(error @ TryLockError::WouldBlock) => {
-                        let _ = fs::remove_file(&temporary);
-                        attempts += 1;
-                        if attempts == MAX_LOCK_ATTEMPTS {
-                            return Err(error.into());
-                        }
-                    }
-                    _ if temporary.exists() => break (temporary, file),
-                    _ => {}
-                },
-            }
-        };
-        let created = Self {
-            destination: path,
-            temporary,
-            writer: Some(BufWriter::with_capacity(1 << 16, file)),
-        };
-        temporary_files().push(created.temporary.clone());
-        if let (Some(permissions), Some(writer)) = (permissions, &created.writer) {
-            writer.get_ref().set_permissions(permissions)?;
+        let new_file = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
+        let (temporary, file) = Temporary::create(resolve_links(path)?, new_file, File::try_lock)?;
+        if let Some(permissions) = permissions {
+            file.set_permissions(permissions)?;
         }
-        Ok(created)
+        Ok(Self {
+            writer: BufWriter::with_capacity(1 << 16, file),
+            temporary,
+        })
     }
 
     /// Syncs the file to disk and renames it to the destination.
     ///
     /// # Errors
     /// When writing, syncing or renaming fails. The destination is unchanged then.
-    pub fn commit(mut self) -> io::Result<()> {
-        let Some(writer) = self.writer.take() else {
-            return Ok(());
-        };
-        let synced = writer.into_inner().map_err(io::IntoInnerError::into_error);
-        synced
-            .and_then(|file| {
-                file.sync_all()?;
-                // The file stays open, and thereby locked, until it has its name.
-                fs::rename(&self.temporary, &self.destination)
-            })
-            .inspect_err(|_| self.remove())?;
-        self.unregister();
-        // Syncing the directory makes the rename durable; not every system supports it.
-        let folder = self.destination.parent();
-        let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
-        if let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) {
-            let _ = folder.sync_all();
-        }
-        Ok(())
-    }
-
-    /// Removes the temporary file.
-    fn remove(&self) {
-        let _ = fs::remove_file(&self.temporary);
-        self.unregister();
-    }
-
-    /// Removes the temporary file from the list of the process.
-    fn unregister(&self) {
-        temporary_files().retain(|path| *path != self.temporary);
+    pub fn commit(self) -> io::Result<()> {
+        let file = self.writer.into_inner();
+        let file = file.map_err(io::IntoInnerError::into_error)?;
+        file.sync_all()?;
+        // The file stays open, and thereby locked, until it has its name.
+        self.temporary.rename()
     }
 }
 
-/// Removes the temporary files of killed processes for `destination`, whose file name is `name`.
-fn remove_abandoned(destination: &Path, name: &OsStr) {
-    let folder = destination.parent();
-    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
-    let Ok(entries) = fs::read_dir(folder.unwrap_or(Path::new("."))) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        if !is_temporary(&entry.file_name(), name)
-            || !entry.file_type().is_ok_and(|kind| kind.is_file())
-        {
+/// Atomic writer of a folder: the destination appears only when the folder is complete.
+///
+/// Files are written to a temporary folder beside the destination; [`AtomicFolder::commit`] renames
+/// it. Dropped without a commit, it removes the temporary folder. Links, killed processes and
+/// [`remove_temporary_files`] are treated as for an [`AtomicFile`].
+///
+/// ```
+/// use ir_core::store::AtomicFolder;
+/// let path = std::env::temp_dir().join(format!("ir-core-folder-{}", std::process::id()));
+/// let folder = AtomicFolder::create(&path)?;
+/// std::fs::write(folder.path().join("config.json"), "{}")?;
+/// assert!(!path.exists());
+/// folder.commit()?;
+/// assert_eq!(std::fs::read(path.join("config.json"))?, b"{}");
+/// # std::fs::remove_dir_all(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct AtomicFolder {
+    /// The open temporary folder, which holds its lock; `None` on systems that cannot open folders.
+    folder: Option<File>,
+    temporary: Temporary,
+}
+
+impl AtomicFolder {
+    /// Creates the temporary folder for the destination `path`, and the parents of both.
+    ///
+    /// # Errors
+    /// When `path` exists and is not an empty folder, or its parent is not writable.
+    pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = resolve_links(path.as_ref())?;
+        match fs::read_dir(&path).map(|mut entries| entries.next().is_some()) {
+            Ok(true) => return Err(ErrorKind::DirectoryNotEmpty.into()),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        fs::create_dir_all(parent(&path))?;
+        let new_folder = |path: &Path| fs::create_dir(path).map(|()| File::open(path).ok());
+        let lock = |folder: &Option<File>| folder.as_ref().map_or(Ok(()), File::try_lock);
+        let (temporary, folder) = Temporary::create(path, new_folder, lock)?;
+        Ok(Self { folder, temporary })
+    }
+
+    /// Path of the temporary folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.temporary.path
+    }
+
+    /// Renames the folder to the destination. Its files must have been synced
+    /// ([`AtomicFile::commit`]).
+    ///
+    /// # Errors
+    /// When renaming fails. The destination does not exist or is an empty folder then.
+    pub fn commit(self) -> io::Result<()> {
+        if let Some(folder) = &self.folder {
+            // Not every system can sync a folder.
+            let _ = folder.sync_all();
+        }
+        // Not every system replaces an empty folder by renaming.
+        let _ = fs::remove_dir(&self.temporary.destination);
+        self.temporary.rename()
+    }
+}
+
+/// Removes the temporary files and folders that killed processes left in `folder`, of every
+/// destination whose name is selected. Those of running processes are locked and stay.
+///
+/// [`AtomicFile::create`] and [`AtomicFolder::create`] do so for their destination.
+///
+/// ```
+/// use ir_core::store::remove_abandoned;
+/// let folder = std::env::temp_dir().join(format!("ir-core-abandoned-{}", std::process::id()));
+/// std::fs::create_dir_all(&folder)?;
+/// std::fs::write(folder.join(".step-7.4194999.0.tmp"), "incomplete")?;
+/// remove_abandoned(&folder, |name| name.starts_with("step-"));
+/// assert_eq!(std::fs::read_dir(&folder)?.count(), 0);
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn remove_abandoned(folder: &Path, is_destination: impl Fn(&str) -> bool) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        if !destination_name(&name.to_string_lossy()).is_some_and(&is_destination) {
             continue;
         }
         // A running process holds the lock; the operating system releases that of a killed one.
-        let path = entry.path();
-        let Ok(file) = OpenOptions::new().write(true).open(&path) else {
-            continue;
+        let opened = match entry.file_type() {
+            Ok(kind) if kind.is_file() => OpenOptions::new().write(true).open(&path),
+            Ok(kind) if kind.is_dir() => File::open(&path),
+            _ => continue,
         };
-        if file.try_lock().is_ok() {
-            let _ = fs::remove_file(&path);
+        if opened.is_ok_and(|file| file.try_lock().is_ok()) {
+            remove(&path);
         }
     }
 }
 
-/// Whether `entry` is the name of a temporary file of the destination `name`:
-/// `.NAME.PROCESS.NUMBER.tmp`.
-fn is_temporary(entry: &OsStr, name: &OsStr) -> bool {
-    let entry = entry.as_encoded_bytes().strip_prefix(b".");
-    let rest = entry.and_then(|entry| entry.strip_prefix(name.as_encoded_bytes()));
-    let numbers = rest.and_then(|rest| rest.strip_prefix(b".")?.strip_suffix(b".tmp"));
-    let numbers: Vec<&[u8]> = numbers.map_or(Vec::new(), |all| all.split(|&b| b == b'.').collect());
-    let is_number = |part: &&[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
-    numbers.len() == 2 && numbers.iter().all(is_number)
+/// Name of the destination of a temporary file, `.NAME.PROCESS.NUMBER.tmp`; `None` for other names.
+fn destination_name(temporary: &str) -> Option<&str> {
+    let rest = temporary.strip_prefix('.')?.strip_suffix(".tmp")?;
+    let (rest, number) = rest.rsplit_once('.')?;
+    let (name, process) = rest.rsplit_once('.')?;
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    (is_number(number) && is_number(process)).then_some(name)
 }
 
 /// Follows every symbolic link of `path`, also to a file that does not exist yet: the path that
@@ -240,21 +350,11 @@ pub fn resolve_links(path: &Path) -> io::Result<PathBuf> {
 
 impl Write for AtomicFile {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        self.writer
-            .as_mut()
-            .map_or(Ok(0), |writer| writer.write(data))
+        self.writer.write(data)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.writer.as_mut().map_or(Ok(()), Write::flush)
-    }
-}
-
-impl Drop for AtomicFile {
-    fn drop(&mut self) {
-        if self.writer.take().is_some() {
-            self.remove();
-        }
+        self.writer.flush()
     }
 }
 
@@ -355,6 +455,31 @@ mod tests {
         assert!(!folder.join(kept[0]).exists());
         assert_eq!(fs::read_dir(&folder).unwrap().count(), kept.len());
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn folders_appear_when_they_are_complete() {
+        let parent = temporary_folder("folders");
+        let path = parent.join("new").join("model");
+        for name in [".model.1.0.tmp", ".model.4000000000.1.tmp"] {
+            fs::create_dir_all(parent.join("new").join(name)).unwrap();
+            fs::write(parent.join("new").join(name).join("config.json"), "half").unwrap();
+        }
+        let names = || fs::read_dir(parent.join("new")).unwrap().count();
+        let folder = AtomicFolder::create(&path).unwrap();
+        fs::write(folder.path().join("config.json"), "{}").unwrap();
+        assert_eq!(names(), 1, "those of killed processes are removed");
+        // A second writer leaves the folder of the first alone.
+        drop(AtomicFolder::create(&path).unwrap());
+        remove_abandoned(&parent.join("new"), |_| true);
+        assert!(!path.exists() && names() == 1);
+        folder.commit().unwrap();
+        assert_eq!(fs::read(path.join("config.json")).unwrap(), b"{}");
+        assert_eq!(names(), 1);
+        let error = AtomicFolder::create(&path).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::DirectoryNotEmpty);
+        assert!(AtomicFolder::create(path.join("config.json")).is_err());
+        fs::remove_dir_all(&parent).unwrap();
     }
 
     #[cfg(unix)]

@@ -57,7 +57,9 @@ mod mmap;
 mod pages;
 mod writer;
 
-pub use atomic_file::{AtomicFile, remove_temporary_files, resolve_links};
+pub use atomic_file::{
+    AtomicFile, AtomicFolder, remove_abandoned, remove_temporary_files, resolve_links,
+};
 pub use bytes::{IndexBytes, SectionBytes};
 pub use codec::{ByteReader, read_ids, write_id, write_varint};
 pub use container::{HEADER_LEN, IndexFile, IndexFormat, Verify};

@@ -13,7 +13,7 @@ use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-use ir_core::store::AtomicFile;
+use ir_core::store::{AtomicFile, AtomicFolder};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -95,7 +95,7 @@ fn write_file(
     write().map_err(ModelError::write(path))
 }
 
-/// Writes a folder atomically: `write` fills a temporary folder, which is then renamed.
+/// Writes a folder atomically: `write` fills a temporary folder ([`AtomicFolder`]).
 ///
 /// # Errors
 /// If `folder` exists and is not empty, or cannot be written.
@@ -103,34 +103,12 @@ pub(crate) fn write_folder<E: From<ModelError>>(
     folder: &Path,
     write: impl FnOnce(&Path) -> Result<(), E>,
 ) -> Result<(), E> {
-    if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-        let error = io::ErrorKind::DirectoryNotEmpty.into();
-        return Err(ModelError::write(folder)(error).into());
-    }
-    let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = format!(".{name}.{}.tmp", std::process::id());
-    let temporary = folder.with_file_name(temporary);
-    let rename = |()| {
-        let _ = fs::remove_dir(folder);
-        sync(&temporary);
-        fs::rename(&temporary, folder).map_err(ModelError::write(folder))?;
-        let parent = folder.parent().filter(|p| !p.as_os_str().is_empty());
-        sync(parent.unwrap_or(Path::new(".")));
-        Ok(())
-    };
-    write(&temporary).and_then(rename).inspect_err(|_| {
-        let _ = fs::remove_dir_all(&temporary);
-    })
+    let temporary = AtomicFolder::create(folder).map_err(ModelError::write(folder))?;
+    write(temporary.path())?;
+    Ok(temporary.commit().map_err(ModelError::write(folder))?)
 }
 
 /// Creates a folder and its parents.
 pub(crate) fn create_folder(folder: &Path) -> Result<(), ModelError> {
     fs::create_dir_all(folder).map_err(ModelError::write(folder))
-}
-
-/// Syncs a folder to disk, where the operating system supports it.
-fn sync(folder: &Path) {
-    if let Ok(folder) = fs::File::open(folder) {
-        let _ = folder.sync_all();
-    }
 }

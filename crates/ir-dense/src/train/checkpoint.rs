@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{Tensor, TensorData};
-use ir_core::store::AtomicFile;
+use ir_core::store::{AtomicFile, remove_abandoned};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -58,7 +58,10 @@ impl CheckpointFolder {
         towers: &mut [Tower],
         optimizers: &mut [AdamWState],
     ) -> Result<Option<TrainingState>, TrainError> {
-        self.remove_unfinished();
+        remove_abandoned(&self.0, |name| {
+            let name = name.strip_suffix(".safetensors");
+            name.is_some_and(|name| name == "checkpoint" || best_step(name).is_some())
+        });
         let path = self.path();
         if !path.exists() {
             return Ok(None);
@@ -75,17 +78,6 @@ impl CheckpointFolder {
         }
         load_tensors(&path, &weights, towers, Some(optimizers))?;
         Ok(Some(state))
-    }
-
-    /// Removes temporary files of processes that no longer run (Linux).
-    fn remove_unfinished(&self) {
-        let processes = Path::new("/proc");
-        if processes.join("self").exists() {
-            self.remove_files(|name| {
-                let process = writing_process(name);
-                process.is_some_and(|id| !processes.join(id.to_string()).exists())
-            });
-        }
     }
 
     /// Removes the files of the folder with an obsolete name.
@@ -151,18 +143,6 @@ impl CheckpointFolder {
         };
         Ok(write().map_err(ModelError::write(path))?)
     }
-}
-
-/// Id of the process that wrote a temporary file of [`AtomicFile`],
-/// `.checkpoint.safetensors.PROCESS.NUMBER.tmp`; `None` for other names.
-fn writing_process(name: &str) -> Option<u32> {
-    let (file, rest) = name.strip_prefix('.')?.split_once(".safetensors.")?;
-    if file != "checkpoint" && best_step(file).is_none() {
-        return None;
-    }
-    let (process, number) = rest.strip_suffix(".tmp")?.split_once('.')?;
-    number.parse::<u64>().ok()?;
-    process.parse().ok()
 }
 
 /// Step of a file of best weights, `best-STEP`; `None` for other names.

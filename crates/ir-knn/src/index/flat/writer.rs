@@ -20,7 +20,7 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crc32fast::Hasher;
-use ir_core::store::{AtomicFile, HEADER_LEN, IndexFileWriter, read_ids, write_id};
+use ir_core::store::{AtomicFile, HEADER_LEN, IndexFileWriter, read_ids, resolve_links, write_id};
 use ir_core::{DocIds, IdError};
 use serde::{Deserialize, Serialize};
 
@@ -137,8 +137,7 @@ impl FlatIndexWriter {
         };
         // Creating a temporary file fails unless a file at the path can be replaced.
         drop(AtomicFile::create(path).map_err(failed(path))?);
-        // The target of a symbolic link is replaced, not the link.
-        let destination = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let destination = resolve_links(path).map_err(failed(path))?;
         let with_suffix = |suffix: &str| {
             let mut name = destination.file_name().unwrap_or_default().to_owned();
             name.push(suffix);
