@@ -32,7 +32,7 @@
 //! | element | result |
 //! |---|---|
 //! | `<num>` | id; required once, unique, without inner white space |
-//! | `<title>` | text; without a title, the description is the text |
+//! | `<title>` | text, at most once; without a title, the description is the text |
 //! | `<desc>` `<narr>` | attributes `description` and `narrative` |
 //!
 //! - Names of elements are case-insensitive.
@@ -41,7 +41,8 @@
 //! - Closing tags of topic fields are optional. A field ends at an opening or closing tag of `num`,
 //!   `title`, `desc`, `narr`, `con`, `smry`, `fac`, `def`, `dom`, `head`, `nat` or `time`.
 //! - `Number:` and leading zeros of `<num>` are removed, as in TREC's qrels.
-//! - Other tags are removed. `&amp;`, `&lt;`, `&gt;`, `&quot;` and `&apos;` are decoded.
+//! - Other tags are removed. A tag separates words, as in Lucene's reader of TREC files.
+//! - `&amp;`, `&lt;`, `&gt;`, `&quot;` and `&apos;` are decoded.
 //!
 //! ```
 //! let text = "<DOC>\n<DOCNO> d1 </DOCNO>\n<TEXT>\nTea &amp; <i>milk</i>\n</TEXT>\n</DOC>\n";
@@ -61,11 +62,11 @@ use std::sync::Arc;
 use ir_core::{Corpus, CorpusError, DocReader, Document, Query};
 
 use crate::collection::collect_documents;
-use crate::compression::open;
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of};
 use crate::indri::unescaped;
 use crate::lines::{LineReader, MAX_LINE};
+use crate::text_encoding::TextEncoding;
 
 const DOCUMENT_TAGS: [&str; 2] = ["<DOC>", "</DOC>"];
 const TOPIC_TAGS: [&str; 2] = ["<top>", "</top>"];
@@ -78,6 +79,10 @@ const LABELS: [(&str, &str); 4] = [
     ("narr", "Narrative:"),
 ];
 
+/// Positions in [`LABELS`] of the sections that a topic has at most once.
+const ID: usize = 0;
+const TITLE: usize = 1;
+
 /// Topic sections without a result.
 const IGNORED_TOPIC_SECTIONS: [&str; 8] =
     ["con", "smry", "fac", "def", "dom", "head", "nat", "time"];
@@ -85,23 +90,89 @@ const IGNORED_TOPIC_SECTIONS: [&str; 8] =
 /// Maximum number of open sections of a document. Opening tags of deeper sections are ignored.
 const MAX_DEPTH: usize = 64;
 
-/// Corpus in a TREC file, possibly compressed. Every reader opens the file again.
+/// Corpus in TREC files, possibly compressed. Every reader opens the files again.
 #[derive(Debug, Clone)]
 pub struct SgmlCorpus {
-    path: PathBuf,
+    files: Vec<PathBuf>,
+    encoding: TextEncoding,
 }
 
 impl SgmlCorpus {
     /// Creates a corpus from a file of `<DOC>` elements.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self::from_files([path.into()])
+    }
+
+    /// Creates a corpus from several files, which are read in this order. Ids are unique in all of
+    /// them.
+    pub fn from_files(files: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self {
+            files: files.into_iter().collect(),
+            encoding: TextEncoding::Utf8,
+        }
+    }
+
+    /// Sets the character encoding. Default: UTF-8.
+    #[must_use]
+    pub fn with_encoding(mut self, encoding: TextEncoding) -> Self {
+        self.encoding = encoding;
+        self
     }
 }
 
 impl Corpus for SgmlCorpus {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
-        let (reader, source) = (open(&self.path)?, name_of(&self.path));
-        Ok(Box::new(SgmlReader::new(reader, &source)))
+        let mut files = SgmlFilesReader {
+            corpus: self,
+            next: 0,
+            current: None,
+            seen: DuplicateFinder::default(),
+        };
+        files.open_next()?;
+        Ok(Box::new(files))
+    }
+}
+
+/// Reader of the documents of several files.
+struct SgmlFilesReader<'a> {
+    corpus: &'a SgmlCorpus,
+    /// Number of opened files.
+    next: usize,
+    current: Option<SgmlReader<Box<dyn BufRead + Send>>>,
+    /// Ids of all files, if there are several.
+    seen: DuplicateFinder,
+}
+
+impl SgmlFilesReader<'_> {
+    fn open_next(&mut self) -> Result<(), DataError> {
+        self.current = None;
+        if let Some(path) = self.corpus.files.get(self.next) {
+            let reader = self.corpus.encoding.open(path)?;
+            self.current = Some(SgmlReader::new(reader, &name_of(path)));
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    fn read_into(&mut self, doc: &mut Document) -> Result<bool, DataError> {
+        while let Some(current) = &mut self.current {
+            if current.read_into(doc)? {
+                let is_several = self.corpus.files.len() > 1;
+                if is_several && self.seen.add(&[&doc.id], self.next as u64).is_some() {
+                    let at = Location::new(&current.records.source, current.line);
+                    return Err(at.syntax("an id that no earlier file has", &doc.id));
+                }
+                return Ok(true);
+            }
+            self.open_next()?;
+        }
+        Ok(false)
+    }
+}
+
+impl DocReader for SgmlFilesReader<'_> {
+    fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
+        Ok(self.read_into(doc)?)
     }
 }
 
@@ -109,6 +180,8 @@ impl Corpus for SgmlCorpus {
 #[derive(Debug)]
 pub struct SgmlReader<R> {
     records: RecordReader<R>,
+    /// Line on which the last document starts.
+    line: u64,
     seen: DuplicateFinder,
 }
 
@@ -117,6 +190,7 @@ impl<R: BufRead> SgmlReader<R> {
     pub fn new(reader: R, source: &str) -> Self {
         Self {
             records: RecordReader::new(reader, source, DOCUMENT_TAGS),
+            line: 0,
             seen: DuplicateFinder::default(),
         }
     }
@@ -129,11 +203,13 @@ impl<R: BufRead> SgmlReader<R> {
         let Some(line) = self.records.read()? else {
             return Ok(false);
         };
+        self.line = line;
         let at = Location::new(&self.records.source, line);
         let mut id_at = None;
         let [mut id, mut title, mut text, mut other] = [const { String::new() }; 4];
         let mut has_text = false;
         let mut open: Vec<&str> = Vec::new();
+        let mut after_tag = false;
         for (range, token) in tokens(&self.records.markup) {
             match token {
                 Token::Open(name) if section(name).is_some() => {
@@ -168,9 +244,10 @@ impl<R: BufRead> SgmlReader<R> {
                         Some(Section::Skip) => continue,
                         None => &mut other,
                     };
-                    target.push_str(words);
+                    append(target, words, after_tag);
                 }
             }
+            after_tag = !matches!(token, Token::Text(_));
         }
         let id = unescaped(id.trim());
         if id.is_empty() {
@@ -208,7 +285,7 @@ pub fn read_documents(reader: impl BufRead, source: &str) -> Result<Vec<Document
 ///
 /// # Errors
 /// The source cannot be read, or a topic does not follow the [format](self): it has no number, two
-/// numbers, the number of another topic, or no text.
+/// numbers or titles, the number of another topic, or no text.
 pub fn read_topics(reader: impl BufRead, source: &str) -> Result<Vec<Query>, DataError> {
     let mut records = RecordReader::new(reader, source, TOPIC_TAGS);
     let mut seen = DuplicateFinder::default();
@@ -217,7 +294,8 @@ pub fn read_topics(reader: impl BufRead, source: &str) -> Result<Vec<Query>, Dat
         let at = Location::new(source, line);
         let mut fields = [const { String::new() }; LABELS.len()];
         let mut current = None;
-        let mut id_at = None;
+        let mut starts = [None; 2];
+        let mut after_tag = false;
         for (range, token) in tokens(&records.markup) {
             match token {
                 Token::Open(name) | Token::Close(name) if is_topic_section(name) => {
@@ -226,10 +304,10 @@ pub fn read_topics(reader: impl BufRead, source: &str) -> Result<Vec<Query>, Dat
                         let same = |(field, _): &(&str, &str)| field.eq_ignore_ascii_case(name);
                         current = LABELS.iter().position(same);
                     }
-                    if current == Some(0) {
+                    if let Some(field @ (ID | TITLE)) = current {
                         let at = records.location(line, range.start);
-                        if id_at.replace(at).is_some() {
-                            return Err(repeated_field(at, "num"));
+                        if starts[field].replace(at).is_some() {
+                            return Err(repeated_field(at, LABELS[field].0));
                         }
                     }
                 }
@@ -237,10 +315,11 @@ pub fn read_topics(reader: impl BufRead, source: &str) -> Result<Vec<Query>, Dat
                 Token::Close(_) => {}
                 Token::Text(words) => {
                     if let Some(field) = current {
-                        fields[field].push_str(words);
+                        append(&mut fields[field], words, after_tag);
                     }
                 }
             }
+            after_tag = !matches!(token, Token::Text(_));
         }
         let mut values = fields.iter().zip(LABELS).map(|(text, (_, label))| {
             let text = one_line(text);
@@ -257,7 +336,7 @@ pub fn read_topics(reader: impl BufRead, source: &str) -> Result<Vec<Query>, Dat
             return Err(at.missing_field("num"));
         }
         if id.contains(' ') {
-            let at = id_at.unwrap_or(at);
+            let at = starts[ID].unwrap_or(at);
             return Err(at.syntax("an id without white space in <num>", id));
         }
         seen.add_id(id, at)?;
@@ -454,6 +533,15 @@ impl<R: BufRead> RecordReader<R> {
 fn starts_with(text: &str, tag: &str) -> bool {
     let start = text.as_bytes().get(..tag.len());
     start.is_some_and(|start| start.eq_ignore_ascii_case(tag.as_bytes()))
+}
+
+/// Appends a text to a field. After a tag, the words on both sides are separate.
+fn append(field: &mut String, text: &str, after_tag: bool) {
+    let is_word = |char: Option<char>| char.is_some_and(|char| !char.is_whitespace());
+    if after_tag && is_word(field.chars().next_back()) && is_word(text.chars().next()) {
+        field.push(' ');
+    }
+    field.push_str(text);
 }
 
 /// Joins the words of a text by single spaces and decodes entities.

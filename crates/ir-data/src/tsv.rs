@@ -24,10 +24,11 @@ use std::sync::Arc;
 use ir_core::{Attributes, Corpus, CorpusError, DocReader, Document, Query};
 
 use crate::collection::{collect_documents, query_from_document};
-use crate::compression::{DataFile, create, open};
+use crate::compression::{DataFile, create};
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of};
 use crate::lines::LineReader;
+use crate::text_encoding::TextEncoding;
 
 /// Content of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,6 +122,7 @@ impl<R: BufRead + Send> DocReader for TsvReader<R> {
 pub struct TsvCorpus {
     path: PathBuf,
     layout: Vec<Column>,
+    encoding: TextEncoding,
 }
 
 impl TsvCorpus {
@@ -129,7 +131,15 @@ impl TsvCorpus {
         Self {
             path: path.into(),
             layout: layout.to_vec(),
+            encoding: TextEncoding::Utf8,
         }
+    }
+
+    /// Sets the character encoding. Default: UTF-8.
+    #[must_use]
+    pub fn with_encoding(mut self, encoding: TextEncoding) -> Self {
+        self.encoding = encoding;
+        self
     }
 }
 
@@ -137,7 +147,7 @@ impl Corpus for TsvCorpus {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
         let source = name_of(&self.path);
         Ok(Box::new(TsvReader::new(
-            open(&self.path)?,
+            self.encoding.open(&self.path)?,
             &source,
             &self.layout,
         )))

@@ -10,8 +10,8 @@ use ir_core::{AttributeValue, Attributes, Document, Qrels, Query, Run};
 use ir_data::datafinder::{self, DatasetIdStyle, Quoting};
 use ir_data::tsv::Column;
 use ir_data::{
-    Compression, DuplicateIds, JsonFields, JsonlWriter, LineReader, TsvWriter, beir, decompress,
-    indri, jsonl, smart, squad, trec, tsv,
+    Compression, DuplicateIds, JsonFields, JsonlWriter, LineReader, TextEncoding, TsvWriter, beir,
+    decompress, indri, jsonl, smart, squad, trec, tsv,
 };
 use proptest::collection::{btree_map, hash_set, vec};
 use proptest::prelude::*;
@@ -290,5 +290,17 @@ proptest! {
         {
             prop_assert_eq!(read, content.as_bytes());
         }
+    }
+
+    #[test]
+    fn latin_1(bytes in vec(any::<u8>(), 0..300), buffer in 1..9_usize, piece in 1..9_usize) {
+        let reader = std::io::BufReader::with_capacity(buffer, &bytes[..]);
+        let mut reader = TextEncoding::Latin1.decode(reader);
+        let (mut text, mut part) = (Vec::new(), vec![0; piece]);
+        while let count @ 1.. = reader.read(&mut part).unwrap() {
+            text.extend_from_slice(&part[..count]);
+        }
+        let expected: String = bytes.iter().copied().map(char::from).collect();
+        prop_assert_eq!(text, expected.into_bytes());
     }
 }

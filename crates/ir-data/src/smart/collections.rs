@@ -10,12 +10,14 @@ use super::records::{RepeatedMarker, SmartRecords};
 use crate::collection::{JudgedQueries, check_split, collect_documents, query_from_document};
 use crate::compression::open;
 use crate::error::{DataError, name_of};
+use crate::text_encoding::TextEncoding;
 
 /// Documents of Cranfield or CISI. Every reader opens the file again.
 #[derive(Debug, Clone)]
 pub struct SmartCorpus {
     path: PathBuf,
     repeated: RepeatedMarker,
+    encoding: TextEncoding,
 }
 
 impl SmartCorpus {
@@ -24,6 +26,7 @@ impl SmartCorpus {
         Self {
             path: path.into(),
             repeated: RepeatedMarker::Ignored,
+            encoding: TextEncoding::Utf8,
         }
     }
 
@@ -32,13 +35,21 @@ impl SmartCorpus {
         Self {
             path: path.into(),
             repeated: RepeatedMarker::Appended,
+            encoding: TextEncoding::Utf8,
         }
+    }
+
+    /// Sets the character encoding. Default: UTF-8.
+    #[must_use]
+    pub fn with_encoding(mut self, encoding: TextEncoding) -> Self {
+        self.encoding = encoding;
+        self
     }
 }
 
 impl Corpus for SmartCorpus {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
-        let (reader, source) = (open(&self.path)?, name_of(&self.path));
+        let (reader, source) = (self.encoding.open(&self.path)?, name_of(&self.path));
         Ok(Box::new(SmartRecords::new(reader, &source, self.repeated)))
     }
 }
@@ -64,6 +75,20 @@ pub fn read_queries(reader: impl BufRead, source: &str) -> Result<Vec<Query>, Da
     Ok(docs.into_iter().map(query_from_document).collect())
 }
 
+/// Reads all queries of Cranfield; `source` names the reader in errors. The id of a query is its
+/// position in the file, from 1, as in the judgments; its record number is the attribute `number`.
+///
+/// # Errors
+/// See [`read_documents`].
+pub fn read_cranfield_queries(reader: impl BufRead, source: &str) -> Result<Vec<Query>, DataError> {
+    let mut queries = read_queries(reader, source)?;
+    for (query, position) in queries.iter_mut().zip(1_u64..) {
+        let number = std::mem::replace(&mut query.id, position.to_string());
+        query.attributes.set("number", number);
+    }
+    Ok(queries)
+}
+
 /// Queries and judgments of Cranfield or CISI, split `test`. Every call reads the files again.
 #[derive(Debug, Clone)]
 pub struct SmartQueries {
@@ -74,10 +99,8 @@ pub struct SmartQueries {
 }
 
 impl SmartQueries {
-    /// Queries of Cranfield in `cran.qry` and judgments in `cranqrel`.
-    ///
-    /// The id of a query is its position in the file, from 1, as in the judgments; its record
-    /// number is the attribute `number`.
+    /// Queries of Cranfield in `cran.qry`, with the ids of [`read_cranfield_queries`], and
+    /// judgments in `cranqrel`.
     pub fn cranfield(queries: impl Into<PathBuf>, judgments: impl Into<PathBuf>) -> Self {
         Self {
             cranfield: Some(Default::default()),
@@ -115,14 +138,11 @@ impl JudgedQueries for SmartQueries {
     }
 
     fn all_queries(&self) -> Result<Vec<Query>, DataError> {
-        let mut queries = read_queries(open(&self.queries)?, &self.source())?;
-        if self.cranfield.is_some() {
-            for (query, position) in queries.iter_mut().zip(1_u64..) {
-                let number = std::mem::replace(&mut query.id, position.to_string());
-                query.attributes.set("number", number);
-            }
+        let (reader, source) = (open(&self.queries)?, self.source());
+        match self.cranfield {
+            Some(_) => read_cranfield_queries(reader, &source),
+            None => read_queries(reader, &source),
         }
-        Ok(queries)
     }
 
     fn qrels(&self, split: &str) -> Result<Qrels, DataError> {

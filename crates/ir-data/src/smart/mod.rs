@@ -45,7 +45,9 @@ mod collections;
 mod qrels;
 mod records;
 
-pub use collections::{SmartCorpus, SmartQueries, read_documents, read_queries};
+pub use collections::{
+    SmartCorpus, SmartQueries, read_cranfield_queries, read_documents, read_queries,
+};
 pub use qrels::{
     CranfieldGrades, CranfieldSourceDocument, read_cisi_judgments, read_cranfield_judgments,
 };

@@ -54,8 +54,9 @@ pub fn read_cranfield_judgments(
     })
 }
 
-/// Reads CISI's judgments: query, document and two columns that are always 0, separated by white
-/// space. Every listed document is relevant.
+/// Reads judgments of CISI or CACM: query, document and two columns that are always 0, separated by
+/// white space. Every listed document is relevant. Leading zeros of the query are removed, as in
+/// CACM's queries.
 ///
 /// # Errors
 /// The source cannot be read, a line does not have four columns, or a pair is judged twice.
@@ -88,6 +89,10 @@ fn read(
             }
         }
         let grade = grade(third).ok_or_else(|| at.syntax(third_column, third))?;
+        let query = match query.trim_start_matches('0') {
+            "" => query,
+            number => number,
+        };
         if let Some(first) = seen.add(&[query, doc], at.line) {
             return Err(at.repeated_judgment(query, doc, first));
         }

@@ -1,6 +1,10 @@
 //! TREC documents and topics in SGML.
 
-use ir_data::sgml;
+use std::io::Write;
+
+use ir_core::Corpus;
+use ir_data::TextEncoding;
+use ir_data::sgml::{self, SgmlCorpus};
 
 #[test]
 fn trec_documents() {
@@ -175,6 +179,10 @@ fn topics_are_never_merged() {
             "f:4: expected one field \"num\", found two",
         ),
         (
+            "<top>\n<num> 1\n<title> tea\n<desc> a\n<TITLE> milk\n</top>",
+            "f:5: expected one field \"title\", found two",
+        ),
+        (
             "<top>\n<num> 1\n<title> tea\n",
             "f:1: expected </top>, found \"the end of the file\"",
         ),
@@ -246,5 +254,66 @@ fn deeply_nested_sections() {
     let body = "<HL><TEXT>".repeat(100) + "tea" + &"</TEXT></HL>".repeat(100);
     let text = format!("<DOC>\n<DOCNO>1</DOCNO>\n{body}<TEXT>milk</TEXT></DOC>\n");
     let docs = sgml::read_documents(text.as_bytes(), "f").unwrap();
-    assert_eq!(docs[0].text, "teamilk");
+    assert_eq!(docs[0].text, "tea milk");
+}
+
+#[test]
+fn several_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [
+        ("b", "<DOC><DOCNO>2</DOCNO>caf\u{e9}</DOC>"),
+        ("c", ""),
+        (
+            "a.gz",
+            "<DOC><DOCNO>1</DOCNO>tea</DOC>\n<DOC><DOCNO>2</DOCNO></DOC>",
+        ),
+    ];
+    let files = files.map(|(name, text)| {
+        let path = folder.path().join(name);
+        let mut file = ir_data::create(&path).unwrap();
+        let latin_1: Vec<u8> = text.chars().map(|char| char as u8).collect();
+        file.write_all(&latin_1).unwrap();
+        file.commit().unwrap();
+        path
+    });
+    let corpus = SgmlCorpus::from_files(files.clone()).with_encoding(TextEncoding::Latin1);
+    let mut docs = corpus.docs().unwrap();
+    let mut next = || docs.next().unwrap().map(|doc| (doc.id, doc.text));
+    let some = |id: &str, text: &str| (id.to_owned(), text.to_owned());
+    assert_eq!(next().unwrap(), some("2", "caf\u{e9}"));
+    assert_eq!(next().unwrap(), some("1", "tea"));
+    let error = next().unwrap_err().reason().to_string();
+    let at = files[2].display();
+    assert_eq!(
+        error,
+        format!("{at}:2: expected an id that no earlier file has, found \"2\"")
+    );
+    assert_eq!(SgmlCorpus::from_files([]).docs().unwrap().count(), 0);
+}
+
+/// As in Lucene's `TrecDocParser.stripTags`, which replaces a tag by a space.
+#[test]
+fn removed_tags_separate_words() {
+    let text = |body: &str| {
+        let text = format!("<DOC><DOCNO>1</DOCNO>{body}</DOC>");
+        let docs = sgml::read_documents(text.as_bytes(), "f").unwrap();
+        (docs[0].title.clone(), docs[0].text.clone())
+    };
+    for (body, expected) in [
+        ("tea<br>leaves", "tea leaves"),
+        ("tea<!-- black -->leaves<p></p><p>milk", "tea leaves milk"),
+        ("g<b>ree</b>n", "g ree n"),
+        ("<TEXT>tea</TEXT><TEXT>milk</TEXT>", "tea milk"),
+        ("tea<HL></HL>milk", "tea milk"),
+        ("tea <br>\nmilk<br> sugar", "tea \nmilk sugar"),
+        ("3<4 &lt;b>5", "3<4 <b>5"),
+    ] {
+        assert_eq!(text(body), (String::new(), expected.to_owned()));
+    }
+    let titles = "<HL>Tea</HL><HL>prices</HL><TITLE>up</TITLE>";
+    assert_eq!(text(titles).0, "Tea prices up");
+    let topic = "<top><num>1</num><title>tea<br>leaves</title><desc>a<p>b</desc><desc>c</top>";
+    let topics = sgml::read_topics(topic.as_bytes(), "f").unwrap();
+    assert_eq!(topics[0].text, "tea leaves");
+    assert_eq!(topics[0].attributes.text("description"), Some("a b c"));
 }

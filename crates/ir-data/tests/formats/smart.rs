@@ -3,6 +3,7 @@
 use ir_core::AttributeValue;
 use ir_data::DataError;
 use ir_data::smart::{self, CranfieldGrades, CranfieldSourceDocument};
+use ir_data::trec::{self, HeaderLine};
 
 #[test]
 fn smart_records() {
@@ -128,4 +129,48 @@ fn smart_judgments() {
             ..
         })
     ));
+}
+
+#[test]
+fn detected_judgments() {
+    let read = |text: &str| {
+        let read = trec::parse_qrels_any(text.as_bytes(), "f", HeaderLine::AsData);
+        read.map(|parsed| parsed.data)
+            .map_err(|error| error.to_string())
+    };
+    let grades = |text: &str| {
+        let qrels = read(text).unwrap();
+        let docs = qrels.iter().flat_map(|(query, docs)| {
+            docs.iter()
+                .map(move |(doc, grade)| format!("{query} {doc} {grade}"))
+        });
+        docs.collect::<Vec<_>>()
+    };
+    // Cranfield.
+    let text = "1 184 2 \n\n1 12 4\r\n1\t5\t-1";
+    assert_eq!(grades(text), ["1 12 1", "1 184 3", "1 5 1"]);
+    assert_eq!(grades("\u{feff}1\t184\t-1\n"), ["1 184 1"]);
+    // The code -1 is what tells it from grades.
+    assert_eq!(
+        read("1 184 2\n1 12 4\n").unwrap_err(),
+        "f:1: expected 4 columns, found 3"
+    );
+    // CISI and CACM.
+    let expected = ["1 1410 1", "1 28 1"];
+    assert_eq!(
+        grades("    1     28\t0\t0.000000\n 1 1410 0 0.000000\n"),
+        expected
+    );
+    assert_eq!(grades("01 1410  0 0\n01 28  0 0\n"), expected);
+    let many: String = (1..2000).map(|doc| format!("01 {doc}  0 0\n")).collect();
+    assert_eq!(grades(&many).len(), 1999);
+    // TREC: the second column is ignored.
+    assert_eq!(grades("1 0 0 0\n"), ["1 0 0"]);
+    assert_eq!(grades("1 28 0 0\n1 28 7 1\n"), ["1 0 0", "1 7 1"]);
+    assert_eq!(grades("1 0 28 0\n"), ["1 28 0"]);
+    assert!(grades("").is_empty());
+    assert_eq!(
+        read("1\t28\t1\n").unwrap_err(),
+        "f:1: expected the tab-separated header line `query-id corpus-id score`, found \"1\\t28\\t1\""
+    );
 }
