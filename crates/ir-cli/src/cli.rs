@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use ir_data::DataError;
+use ir_data::{DataError, InvalidText};
 
 use crate::commands::{
     agree, buckets, compare, datasets, diff, eval, fuse, index, interleave, knn_accuracy, mine,
@@ -16,6 +16,7 @@ use crate::commands::{
 #[cfg(feature = "dense")]
 use crate::commands::{encode, models, train};
 use crate::shared::console::{Console, one_line, print_line};
+use crate::shared::options::ENCODING_HINT;
 use crate::shared::output::OutputSink;
 use crate::shared::suggest::did_you_mean;
 
@@ -154,7 +155,26 @@ impl Command {
         };
         match done {
             Ok(()) => ExitCode::SUCCESS,
-            Err(error) => console.fail(&with_suggestion(error)),
+            Err(error) => console.fail(&with_suggestion(self.with_encoding_hint(error))),
+        }
+    }
+
+    /// Adds the option `--encoding` to the error of text that is not UTF-8.
+    fn with_encoding_hint(&self, error: anyhow::Error) -> anyhow::Error {
+        let has_option = match self {
+            Self::Index(_) | Self::Search(_) | Self::Mine(_) => true,
+            #[cfg(feature = "dense")]
+            Self::Encode(_) => true,
+            _ => false,
+        };
+        match error.root_cause().downcast_ref() {
+            Some(
+                fault @ DataError::InvalidText {
+                    found: InvalidText::Invalid { .. },
+                    ..
+                },
+            ) if has_option => anyhow::anyhow!("{fault}{ENCODING_HINT}"),
+            _ => error,
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::shared::console::{Console, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::open_documents;
-use crate::shared::options::{choice, positive, use_threads};
+use crate::shared::options::{EncodingOption, choice, positive, use_threads};
 use crate::shared::output::{OutputPath, create};
 
 const EXAMPLES: &str = "\
@@ -19,6 +19,7 @@ Examples:
   ir index corpus.jsonl.zst -o c.ir --memory 2GB  JSON lines, compressed too
   ir index docs.tsv -o docs.ir                    `id TAB text [TAB title]`
   ir index ft911 -o ft.ir                         TREC's <DOC>, or SMART's .I
+  ir index ~/disk4 -o disk4.ir                    a folder of TREC files
   ir index ~/notes -o notes.ir --store all        a folder of *.md and *.txt
 
 The defaults reproduce Anserini's \"flat\" BEIR index: title and text in one
@@ -31,8 +32,11 @@ time. The index is one file, written atomically; its bytes do not depend on
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Collection: a name (see `ir datasets`), BEIR folder, .jsonl, .tsv, TREC (`<DOC>`)
-    /// or SMART (`.I`) file, folder of notes
+    /// or SMART (`.I`) file, folder of TREC files or of notes
     collection: String,
+
+    #[command(flatten)]
+    text: EncodingOption,
 
     /// Output index file
     #[arg(short = 'o', long, value_name = "FILE")]
@@ -71,7 +75,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
     let output = args.output.binary_file("--output")?;
-    let documents = open_documents(&args.collection, console)?;
+    let documents = open_documents(&args.collection, args.text.encoding, console)?;
     // Fail early if the output cannot be written: the builder creates it at the end.
     drop(create(output)?);
     let config = args.setup.config(&documents, args.store);

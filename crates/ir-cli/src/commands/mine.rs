@@ -24,7 +24,9 @@ use crate::shared::filter::{QueryFilters, condition};
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, DocumentSource, open_documents};
-use crate::shared::options::{Bm25Options, QueryForm, choice, positive, use_threads};
+use crate::shared::options::{
+    Bm25Options, EncodingOption, QueryForm, choice, positive, use_threads,
+};
 use crate::shared::output::{OutputPath, OutputSink};
 
 const EXAMPLES: &str = "\
@@ -53,6 +55,9 @@ positive_passages, which are texts with ids, or ids of the collection.";
 pub(crate) struct Args {
     /// Collection to draw negatives from, as in `ir index`
     collection: String,
+
+    #[command(flatten)]
+    text: EncodingOption,
 
     /// Output file of the examples; .gz and .zst are compressed [default: standard output]
     #[arg(short = 'o', long, value_name = "FILE")]
@@ -206,7 +211,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     use_threads(args.threads)?;
     let mining = args.choice.config()?;
     let each = mining.hard.saturating_add(mining.random);
-    let documents = open_documents(&args.collection, console)?;
+    let documents = open_documents(&args.collection, args.text.encoding, console)?;
     let mut out = OutputSink::open(args.output.as_ref())?;
     let other = args.run.as_deref();
     let other = other

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ir_bm25::Bm25;
 use ir_core::Query;
 use ir_core::trec::HeaderLine;
-use ir_data::attribute;
+use ir_data::{TextEncoding, attribute};
 
 use crate::shared::console::bail_usage;
 
@@ -173,6 +173,26 @@ impl QueryForm {
         Ok(queries)
     }
 }
+
+/// Character encoding of the input as an option.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct EncodingOption {
+    /// Character encoding of TREC, SMART, Indri and TSV files and of notes; JSON is UTF-8
+    #[arg(long, value_parser = choice(ENCODINGS), default_value = "utf-8", value_name = "NAME")]
+    pub(crate) encoding: TextEncoding,
+}
+
+const ENCODINGS: [(&str, &str, TextEncoding); 2] = [
+    ("utf-8|utf8", "", TextEncoding::Utf8),
+    (
+        "latin-1|latin1|iso-8859-1",
+        "ISO 8859-1: every byte is a character",
+        TextEncoding::Latin1,
+    ),
+];
+
+/// End of an error message about text that is not UTF-8.
+pub(crate) const ENCODING_HINT: &str = " (for Latin-1: --encoding latin-1)";
 
 /// Treatment of a header line, by `--skip-header`.
 pub(crate) fn header(skip: bool) -> HeaderLine {

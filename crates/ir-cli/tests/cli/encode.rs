@@ -328,3 +328,36 @@ fn failed_encode_does_not_block() {
     let help = here.ir(&["encode", "--help"]).ok().out;
     assert!(help.contains("FILE.vectors.partial"), "{help}");
 }
+
+/// A text of 27 MB is not tokenized whole for a few tokens.
+#[test]
+#[cfg(target_os = "linux")]
+fn long_texts_need_little_memory() {
+    let here = Folder::new();
+    let encode = |repeated: usize, model_name: &str, out: &str| {
+        let text = "green tea and ships at sea ".repeat(repeated);
+        here.write(
+            "docs.jsonl",
+            format!("{{\"_id\": \"d\", \"text\": \"{text}\"}}\n"),
+        );
+        let output = Command::new("sh")
+            .args(["-c", "ulimit -v 1048576; exec \"$@\"", "sh"])
+            .args([env!("CARGO_BIN_EXE_ir"), "encode", &model(model_name)])
+            .args(["docs.jsonl", "-o", out, "--threads", "1"])
+            .current_dir(here.path())
+            // By default, the allocator reserves address space for each thread.
+            .env("MALLOC_ARENA_MAX", "1")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{model_name}: {output:?}");
+        rows(here.at(out))
+    };
+    for model in ["bert", "distilbert", "mpnet", "roberta"] {
+        let whole = encode(1_000_000, model, &format!("{model}-long.npy"));
+        assert_eq!(
+            whole,
+            encode(100, model, &format!("{model}.npy")),
+            "{model}"
+        );
+    }
+}

@@ -1,6 +1,8 @@
 //! Document and query formats, filters without effect, interrupts.
 
-use crate::common::{BEIR_QRELS, Folder, QUERIES, RUN, tiny};
+use std::io::Write;
+
+use crate::common::{BEIR_QRELS, CORPUS, Folder, QUERIES, RUN, data, tiny};
 
 /// The ids of the hits for "tea".
 fn ids(here: &Folder, collection: &str) -> String {
@@ -285,4 +287,139 @@ fn beir_grades_with_decimals() {
         1,
         &["test.tsv:2: expected an integer as grade, found \"0.5\""],
     );
+}
+
+#[test]
+fn latin_1_files() {
+    let here = Folder::new();
+    here.write(
+        "docs.sgml",
+        b"<DOC>\n<DOCNO> 1 </DOCNO>\n<TEXT>\ncaf\xe9\n</TEXT>\n</DOC>\n",
+    );
+    here.write("smart", b".I 1\n.W\ncaf\xe9\n");
+    here.write("docs.tsv", b"1\tcaf\xe9\n");
+    here.write("disk/1", std::fs::read(here.at("docs.sgml")).unwrap());
+    here.write("notes/1.txt", b"caf\xe9");
+    here.write("topics", b"<top>\n<num> 1\n<title> caf\xe9\n</top>\n");
+    here.write("smart.qry", b".I 1\n.W\ncaf\xe9\n");
+    let hint = "(for Latin-1: --encoding latin-1)";
+    for (name, at) in [
+        ("docs.sgml", "docs.sgml:4: expected UTF-8 text, found"),
+        ("disk", "1:4: expected UTF-8 text, found"),
+        ("smart", "smart:3: expected UTF-8 text, found"),
+        ("docs.tsv", "docs.tsv:1: expected UTF-8 text, found"),
+        ("notes", "1.txt: expected UTF-8 text"),
+    ] {
+        here.ir(&["index", name, "-o", "x.ir"])
+            .fails(1, &[at, hint]);
+        for queries in ["topics", "smart.qry", "docs.tsv"] {
+            let search = ["search", name, "--queries", queries, "--encoding"];
+            for encoding in ["latin-1", "ISO-8859-1"].map(str::to_lowercase) {
+                let run = here.ir(&[&search[..], &[&encoding]].concat()).ok().out;
+                assert!(run.starts_with("1 Q0 1"), "{name} {queries}: {run:?}");
+            }
+        }
+    }
+    let error = "topics:3: expected UTF-8 text, found invalid bytes at column 12";
+    here.ir(&["search", "bundled", "--queries", "topics"])
+        .fails(1, &[error, hint]);
+
+    // The encoding is part of the cache key, and JSON is always UTF-8.
+    here.write("docs.tsv", "1\tcafé\n");
+    tiny(&here);
+    here.write("tiny.jsonl", CORPUS.replace("leaves", "café"));
+    let search = |name, encoding| {
+        let args = ["search", name, "café", "--cache", "cache", "--json"];
+        let ran = here.ir(&[&args[..], &["--encoding", encoding]].concat());
+        ran.ok().out
+    };
+    assert_ne!(search("docs.tsv", "utf-8"), "");
+    assert_eq!(search("docs.tsv", "latin-1"), "");
+    assert_ne!(search("docs.tsv", "utf-8"), "");
+    assert_ne!(search("tiny.jsonl", "latin-1"), "");
+}
+
+/// A folder as on TREC's disks: files in subfolders, some compressed, beside others.
+#[test]
+fn folder_of_trec_files() {
+    let here = Folder::new();
+    let doc = |id: &str| format!("\n<DOC>\n<DOCNO> {id} </DOCNO>\nGreen tea\n</DOC>\n");
+    here.write("disk/ft/ft911", doc("FT-1") + &doc("FT-0"));
+    here.write("disk/ft/ft911.txt", doc("FT-2"));
+    std::fs::create_dir_all(here.at("disk/fr")).unwrap();
+    let mut file = ir_data::create(here.at("disk/fr/fr94.gz")).unwrap();
+    file.write_all(doc("FR-1").as_bytes()).unwrap();
+    file.commit().unwrap();
+    here.write("disk/readme.txt", "Green tea on disk 4");
+    here.write("disk/.hidden", doc("X-1"));
+    assert_eq!(ids(&here, "disk"), "FR-1 FT-0 FT-1 FT-2");
+    assert_eq!(
+        here.ir(&["index", "disk", "-o", "disk.ir"]).ok().err,
+        "warning: disk: 1 of 4 files do not start with <DOC> and are skipped, such as disk/readme.txt\n"
+    );
+    here.ir(&["search", "disk", "tea", "-o", "disk/ft/ft911"])
+        .fails(2, &["<COLLECTION> reads disk/ft/ft911"]);
+    here.write("disk/ft/ft912", format!("{}{}", doc("FT-3"), doc("FR-1")));
+    here.ir(&["index", "disk", "-o", "x.ir"]).fails(
+        1,
+        &["disk/ft/ft912:7: expected an id that no earlier file has, found \"FR-1\""],
+    );
+    here.write("empty/readme", "Green tea");
+    here.ir(&["index", "empty", "-o", "x.ir"])
+        .fails(1, &["with TREC files (<DOC>) or with notes"]);
+}
+
+/// Judgments of Cranfield, CACM and CISI, in every command that reads qrels.
+#[test]
+fn smart_judgments() {
+    let here = Folder::new();
+    here.write("run", "1 Q0 7 1 2 me\n1 Q0 8 2 1 me\n2 Q0 7 1 1 me\n");
+    here.write("qrels", "1 0 7 1\n1 0 8 4\n1 0 9 1\n2 0 7 2\n");
+    here.write("cranqrel", "1 7 4 \n1 8 1 \n1 9 -1\n2 7 3 \n");
+    here.write("binary", "1 0 8 1\n1 0 9 1\n2 0 7 1\n");
+    here.write("cacm", "01 8  0 0\n01 9  0 0\n02 7  0 0\n");
+    here.write(
+        "cisi",
+        " 1 8\t0\t0.000000\n 1 9\t0\t0.000000\n 2 7\t0\t0.000000\n",
+    );
+    for (judged, same) in [
+        ("cranqrel", "qrels"),
+        ("cacm", "binary"),
+        ("cisi", "binary"),
+    ] {
+        let out = |qrels| here.ir(&["eval", "-m", "all_trec", qrels, "run"]).ok().out;
+        assert_eq!(out(judged), out(same));
+        let out = |qrels| {
+            here.ir(&["compare", "-m", "nDCG@2", qrels, "run", "run"])
+                .ok()
+                .out
+        };
+        assert_eq!(out(judged).replace(judged, same), out(same));
+    }
+    here.write("grades", "1 7 1\n");
+    here.ir(&["eval", "grades", "run"])
+        .fails(1, &["grades:1: expected 4 columns, found 3", "Cranfield"]);
+}
+
+/// The files of Cranfield and CISI, given as one's own, have the scores of the collections.
+#[test]
+fn smart_collections_as_files() {
+    let Some(data) = data("smart_collections_as_files") else {
+        return;
+    };
+    let here = Folder::new();
+    for (name, files) in [
+        ("cranfield", ["cran.all.1400.zst", "cran.qry", "cranqrel"]),
+        ("cisi", ["CISI.ALL.zst", "CISI.QRY", "CISI.REL"]),
+    ] {
+        let [docs, queries, judged] = files.map(|file| {
+            let path = data.join("classic").join(name).join(file);
+            path.to_str().unwrap().to_owned()
+        });
+        let search = ["search", &docs, "--queries", &queries, "-o", "own.trec"];
+        here.ir(&search).ok();
+        here.ir_data(&["search", name, "-o", "known.trec"]).ok();
+        let eval = |judged, run| here.ir_data(&["eval", "-q", judged, run]).ok().out;
+        assert_eq!(eval(&judged, "own.trec"), eval(name, "known.trec"));
+    }
 }

@@ -18,7 +18,7 @@ use crate::shared::encoder::{
 };
 use crate::shared::format::grouped;
 use crate::shared::input::{open_documents, read_queries};
-use crate::shared::options::{QueryForm, positive, use_threads};
+use crate::shared::options::{EncodingOption, QueryForm, positive, use_threads};
 use crate::shared::output::OutputPath;
 
 const EXAMPLES: &str = "\
@@ -55,6 +55,9 @@ pub(crate) struct Args {
 
     /// Collection: a name (see `ir datasets`), BEIR folder, .jsonl or .tsv file, folder of notes
     collection: String,
+
+    #[command(flatten)]
+    text: EncodingOption,
 
     /// Encode queries: the judged queries of a collection, or a query file
     #[arg(long)]
@@ -144,7 +147,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         };
         return encode(args, texts, console);
     }
-    let documents = open_documents(&args.collection, console)?;
+    let documents = open_documents(&args.collection, args.text.encoding, console)?;
     let template = documents.template(args.template.as_ref())?;
     let corpus = documents.collection.corpus();
     // Invalid documents are reported before the first is encoded.
@@ -240,10 +243,10 @@ fn queries(args: &Args, console: &Console) -> Result<Vec<ir_core::Query>> {
         if args.split.is_some() {
             bail_usage!("--split: expected a collection, found a query file");
         }
-        read_queries(path)?
+        read_queries(path, args.text.encoding)?
     } else {
         let split = args.split.as_deref().unwrap_or("test");
-        open_documents(argument, console)?
+        open_documents(argument, args.text.encoding, console)?
             .collection
             .queries(split)?
     };

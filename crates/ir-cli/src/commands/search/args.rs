@@ -10,7 +10,9 @@ use ir_core::trec::ScoreFormat;
 
 use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
-use crate::shared::options::{Bm25Options, QueryForm, choice, non_negative, positive, tag};
+use crate::shared::options::{
+    Bm25Options, EncodingOption, QueryForm, choice, non_negative, positive, tag,
+};
 use crate::shared::output::OutputPath;
 
 const EXAMPLES: &str = "\
@@ -47,6 +49,9 @@ scores nDCG@10 .3970 with anserini (the published value), .4005 with strict.";
 pub(crate) struct Args {
     /// Index to search, or a collection as in `ir index`
     pub(crate) collection: String,
+
+    #[command(flatten)]
+    pub(crate) text: EncodingOption,
 
     /// Query words
     #[arg(value_name = "WORDS", value_hint = ValueHint::Other, conflicts_with_all = ["query", "queries"])]

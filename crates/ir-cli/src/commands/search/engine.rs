@@ -22,7 +22,8 @@ impl SearchIndex {
     /// Opens or builds the index. `store` is the stored fields that the search needs.
     pub(crate) fn open(args: &Args, store: StoredFields, console: &Console) -> Result<Self> {
         let name = args.collection.clone();
-        let (index, collection) = match open_collection(&name, args.verification(), console)? {
+        let (encoding, verify) = (args.text.encoding, args.verification());
+        let (index, collection) = match open_collection(&name, encoding, verify, console)? {
             CollectionSource::Index(index) => {
                 let cached = args.cache.as_ref().map(|_| "--cache");
                 if let Some(option) = args.setup.first_set().or(cached) {

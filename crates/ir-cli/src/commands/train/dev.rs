@@ -9,8 +9,8 @@ use ir_core::training::TrainingSet;
 use ir_core::{
     DocFilter, DocIds, DocNum, Encoded, Encoder, Qrels, Query, Run, Search, Side, Years,
 };
-use ir_data::Collection;
 use ir_data::training::DocumentTexts;
+use ir_data::{Collection, TextEncoding};
 use ir_dense::BiEncoder;
 use ir_dense::train::TrainingConfig;
 use ir_eval::{Evaluator, Measure};
@@ -45,7 +45,7 @@ impl DevSet {
         console: &Console,
     ) -> Result<Self> {
         let options = &args.evaluation;
-        let documents = open_documents(dev, console)?;
+        let documents = open_documents(dev, TextEncoding::Utf8, console)?;
         let collection = &documents.collection;
         if collection.splits().is_empty() {
             bail_usage!("--dev: expected a collection with judged queries, found {dev}");

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use ir_data::TextEncoding;
 use ir_data::training::{OnInvalidExample, TrainingFile, TrainingFormat};
 use serde_json::Value;
 
@@ -28,7 +29,10 @@ pub(super) fn read(
             Some(dev_set) if args.evaluation.dev.as_ref() == Some(texts) => {
                 Arc::clone(&dev_set.texts)
             }
-            _ => Arc::new(open_documents(texts, console)?.texts(args.template.as_ref())?),
+            _ => Arc::new(
+                open_documents(texts, TextEncoding::Utf8, console)?
+                    .texts(args.template.as_ref())?,
+            ),
         };
         format = format.with_texts(texts);
     }

@@ -10,6 +10,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, ValueHint};
 use ir_data::catalog::{Catalog, entries};
 
+use super::head::is_trec;
 use super::notes;
 
 /// Inputs of the command: every argument that may name a file. Set once, from the command line.
@@ -166,7 +167,7 @@ fn files_at(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Files that a command may read from a folder: those of BEIR's layout; without a corpus, the
-/// qrels and the notes.
+/// qrels, the TREC files and the notes.
 fn files_of_folder(root: &Path) -> Vec<PathBuf> {
     let mut files = entries_of(&root.join("qrels"));
     files.retain(|path| {
@@ -181,7 +182,8 @@ fn files_of_folder(root: &Path) -> Vec<PathBuf> {
     };
     let corpus: Vec<PathBuf> = existing("corpus.jsonl").collect();
     if corpus.is_empty() {
-        files.extend(notes::find(root, notes::is_note).unwrap_or_default());
+        let is_document = |path: &Path| notes::is_note(path) || is_trec(path);
+        files.extend(notes::find(root, is_document).unwrap_or_default());
     } else {
         files.extend(corpus);
         files.extend(existing("queries.jsonl"));

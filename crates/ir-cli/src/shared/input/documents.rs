@@ -13,13 +13,14 @@ use ir_data::smart::SmartCorpus;
 use ir_data::training::DocumentTexts;
 use ir_data::{
     Collection, DocTemplate, DuplicateIds, InMemoryJudgedQueries, JsonFields, JsonlCorpus,
-    TsvCorpus, tsv,
+    TextEncoding, TsvCorpus, tsv,
 };
 
-use super::head::FileHead;
-use super::notes::{NotesCorpus, file_stamp};
+use super::head::{FileHead, is_trec};
+use super::notes::{NotesCorpus, file_stamp, find, is_note};
 use super::{names, suggested_collection};
 use crate::shared::console::Console;
+use crate::shared::format::grouped;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DocumentOrder {
@@ -73,16 +74,22 @@ impl DocumentSource {
 }
 
 /// Resolves `argument` as [`open_collection`], and rejects an index.
-pub(crate) fn open_documents(argument: &str, console: &Console) -> Result<DocumentSource> {
-    match open_collection(argument, Verify::SmallSections, console)? {
+pub(crate) fn open_documents(
+    argument: &str,
+    encoding: TextEncoding,
+    console: &Console,
+) -> Result<DocumentSource> {
+    match open_collection(argument, encoding, Verify::SmallSections, console)? {
         CollectionSource::Documents(documents) => Ok(documents),
         CollectionSource::Index(_) => bail!("{argument}: expected documents, found an index"),
     }
 }
 
 /// Resolves `argument`: an index file, a file or folder of documents, or a collection name.
+/// `encoding` applies to formats other than JSON.
 pub(crate) fn open_collection(
     argument: &str,
+    encoding: TextEncoding,
     verify: Verify,
     console: &Console,
 ) -> Result<CollectionSource> {
@@ -91,7 +98,7 @@ pub(crate) fn open_collection(
         return match Index::open_with(path, verify) {
             Ok(index) => Ok(CollectionSource::Index(Box::new(index))),
             Err(OpenIndexError::NotAnIndex { .. }) => {
-                from_file(path).map(CollectionSource::Documents)
+                from_file(path, encoding).map(CollectionSource::Documents)
             }
             Err(error) => Err(error.into()),
         };
@@ -104,7 +111,7 @@ pub(crate) fn open_collection(
         return from_catalog(&catalog, entry).map(CollectionSource::Documents);
     }
     if path.is_dir() {
-        return from_folder(path, console).map(CollectionSource::Documents);
+        return from_folder(path, encoding, console).map(CollectionSource::Documents);
     }
     if path.exists() {
         bail!(
@@ -140,7 +147,7 @@ fn from_catalog(catalog: &Catalog, entry: &CatalogEntry) -> Result<DocumentSourc
     })
 }
 
-fn from_folder(path: &Path, console: &Console) -> Result<DocumentSource> {
+fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result<DocumentSource> {
     let corpus = ["corpus.jsonl", "corpus.jsonl.zst", "corpus.jsonl.gz"]
         .map(|name| path.join(name))
         .into_iter()
@@ -149,17 +156,35 @@ fn from_folder(path: &Path, console: &Console) -> Result<DocumentSource> {
         let collection = ir_data::beir::BeirFolder::open(path)?.into_collection();
         return Ok(with_defaults(collection, file_stamp(&corpus)));
     }
-    let notes = NotesCorpus::find(path, console)?;
-    if notes.len() == 0 {
+    let files = find(path, |_| true)?;
+    let (trec, others): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| is_trec(file));
+    if !trec.is_empty() {
+        if let Some(other) = others.first() {
+            console.warn(format_args!(
+                "{}: {} of {} files do not start with <DOC> and are skipped, such as {}",
+                path.display(),
+                grouped(others.len() as u64),
+                grouped((others.len() + trec.len()) as u64),
+                other.display(),
+            ));
+        }
+        let stamps: String = trec.iter().map(|file| file_stamp(file)).collect();
+        let corpus = SgmlCorpus::from_files(trec).with_encoding(encoding);
+        return Ok(unjudged(path, encoding, &stamps, corpus));
+    }
+    let files: Vec<_> = others.into_iter().filter(|file| is_note(file)).collect();
+    if files.is_empty() {
         bail!(
-            "{}: expected a folder in BEIR's layout (corpus.jsonl) or with notes (*.md, *.txt), found neither",
+            "{}: expected a folder in BEIR's layout (corpus.jsonl), with TREC files (<DOC>) or with notes (*.md, *.txt), found none of them",
             path.display()
         );
     }
-    Ok(unjudged(path, notes.fingerprint(), notes))
+    let stamps: String = files.iter().map(|file| file_stamp(file)).collect();
+    let notes = NotesCorpus::new(path, files, encoding, console);
+    Ok(unjudged(path, encoding, &stamps, notes))
 }
 
-fn from_file(path: &Path) -> Result<DocumentSource> {
+fn from_file(path: &Path, encoding: TextEncoding) -> Result<DocumentSource> {
     let head = FileHead::read(&mut ir_data::open(path)?, &path.display().to_string())?;
     if head.is_empty() {
         bail!(
@@ -167,19 +192,18 @@ fn from_file(path: &Path) -> Result<DocumentSource> {
             path.display()
         );
     }
+    let stamp = file_stamp(path);
     if head.is_smart() {
-        return Ok(unjudged(
-            path,
-            file_stamp(path),
-            SmartCorpus::cranfield(path),
-        ));
+        let corpus = SmartCorpus::cranfield(path).with_encoding(encoding);
+        return Ok(unjudged(path, encoding, &stamp, corpus));
     }
     if head.is_element("DOC") {
-        return Ok(unjudged(path, file_stamp(path), SgmlCorpus::new(path)));
+        let corpus = SgmlCorpus::new(path).with_encoding(encoding);
+        return Ok(unjudged(path, encoding, &stamp, corpus));
     }
     if !head.is_json(path) {
-        let corpus = TsvCorpus::new(path, &tsv::ID_TEXT_TITLE);
-        return Ok(unjudged(path, file_stamp(path), corpus));
+        let corpus = TsvCorpus::new(path, &tsv::ID_TEXT_TITLE).with_encoding(encoding);
+        return Ok(unjudged(path, encoding, &stamp, corpus));
     }
     let mut fields = head.json_fields();
     if fields.id == "id" && head.has("contents") {
@@ -188,10 +212,20 @@ fn from_file(path: &Path) -> Result<DocumentSource> {
     let corpus = JsonlCorpus::new(path)
         .with_fields(fields)
         .with_duplicate_ids(DuplicateIds::Reject);
-    Ok(unjudged(path, file_stamp(path), corpus))
+    Ok(unjudged(path, TextEncoding::Utf8, &stamp, corpus))
 }
 
-fn unjudged(path: &Path, fingerprint: String, corpus: impl Corpus + 'static) -> DocumentSource {
+/// A collection without queries. `stamps` identifies its files.
+fn unjudged(
+    path: &Path,
+    encoding: TextEncoding,
+    stamps: &str,
+    corpus: impl Corpus + 'static,
+) -> DocumentSource {
+    let fingerprint = match encoding {
+        TextEncoding::Utf8 => stamps.to_owned(),
+        other => format!("{other:?} {stamps}"),
+    };
     let name = path.display().to_string();
     let collection = Collection::new(name, corpus, InMemoryJudgedQueries::default());
     with_defaults(collection, fingerprint)

@@ -86,6 +86,16 @@ impl FileHead {
     }
 }
 
+/// Whether a file starts with the SGML element `<DOC>`, in any case. White space before it is at
+/// most 4 KiB.
+pub(super) fn is_trec(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = ir_data::open(path).map(|file| file.take(1 << 12).read_to_end(&mut head));
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
+    let start = head.trim_ascii_start().get(..5);
+    matches!(read, Ok(Ok(_))) && start.is_some_and(|start| start.eq_ignore_ascii_case(b"<DOC>"))
+}
+
 /// Describes a vector file by its magic bytes; `None` for other files.
 fn vector_format(line: &[u8]) -> Option<&'static str> {
     Some(match line {

@@ -125,6 +125,7 @@ fn format_hint(error: &anyhow::Error) -> Option<&'static str> {
         _ => return None,
     };
     match columns {
+        3 => Some("judgments of Cranfield? they have codes -1 and 1 to 4"),
         5 => Some("stratified judgments written by `ir pool`? read them with `ir eval -R strata`"),
         6 => Some("a run? the judgments are the first argument"),
         _ => None,

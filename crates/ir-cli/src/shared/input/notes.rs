@@ -1,16 +1,18 @@
 //! A folder of notes as a corpus: one document per file.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Context, Result, anyhow};
 use ir_core::{Corpus, CorpusError, DocReader, Document};
+use ir_data::TextEncoding;
 
 use crate::shared::console::Console;
 use crate::shared::format::grouped;
+use crate::shared::options::ENCODING_HINT;
 
 const MAX_NOTE_BYTES: u64 = 64 << 20;
 /// Number of skipped notes that are named in warnings.
@@ -23,6 +25,7 @@ const NAMED_NOTES: usize = 3;
 pub(crate) struct NotesCorpus {
     root: PathBuf,
     files: Vec<PathBuf>,
+    encoding: TextEncoding,
     console: Console,
     /// Whether the skipped notes were reported: the corpus may be read several times.
     warned: AtomicBool,
@@ -54,14 +57,20 @@ pub(super) fn find(root: &Path, is_wanted: fn(&Path) -> bool) -> Result<Vec<Path
 }
 
 impl NotesCorpus {
-    /// Finds all notes below `root`.
-    pub(crate) fn find(root: &Path, console: &Console) -> Result<Self> {
-        Ok(Self {
+    /// Creates a corpus of `files` below `root`.
+    pub(super) fn new(
+        root: &Path,
+        files: Vec<PathBuf>,
+        encoding: TextEncoding,
+        console: &Console,
+    ) -> Self {
+        Self {
             root: root.to_owned(),
-            files: find(root, is_note)?,
+            files,
+            encoding,
             console: *console,
             warned: AtomicBool::new(false),
-        })
+        }
     }
 
     /// Warns about the skipped notes at the end of the first pass. No readable note is an error.
@@ -84,15 +93,6 @@ impl NotesCorpus {
             self.console.warn(count);
         }
         Ok(())
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.files.len()
-    }
-
-    /// Cache key: paths, sizes and modification times.
-    pub(crate) fn fingerprint(&self) -> String {
-        self.files.iter().map(|path| file_stamp(path)).collect()
     }
 }
 
@@ -140,7 +140,7 @@ impl DocReader for NotesReader<'_> {
     fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
         while let Some(path) = self.notes.files.get(self.next) {
             self.next += 1;
-            let text = match read(path) {
+            let text = match read(path, self.notes.encoding) {
                 Ok(text) => text,
                 Err(error) => {
                     self.skipped.push(format!("{}: {error:#}", path.display()));
@@ -159,18 +159,20 @@ impl DocReader for NotesReader<'_> {
     }
 }
 
-fn read(path: &Path) -> Result<String> {
+fn read(path: &Path, encoding: TextEncoding) -> Result<String> {
     let size = fs::metadata(path)?.len();
     if size > MAX_NOTE_BYTES {
         anyhow::bail!("expected a note of at most {MAX_NOTE_BYTES} bytes, found {size}");
     }
-    let bytes = fs::read(path)?;
+    let mut bytes = Vec::new();
+    let found = fs::read(path)?;
+    encoding.decode(&found[..]).read_to_end(&mut bytes)?;
     if bytes.contains(&0) {
         anyhow::bail!("expected UTF-8 text, found a NUL byte");
     }
     let text = String::from_utf8(bytes)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
-        .context("expected UTF-8 text")?;
+        .context(format!("expected UTF-8 text{ENCODING_HINT}"))?;
     Ok(match text.strip_prefix('\u{FEFF}') {
         Some(unmarked) => unmarked.to_owned(),
         None => text,

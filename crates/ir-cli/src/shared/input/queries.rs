@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use ir_core::Query;
+use ir_data::TextEncoding;
 use ir_data::tsv::{self, Column};
 use ir_data::{datafinder, indri, jsonl, sgml, smart};
 
@@ -12,8 +13,8 @@ use super::head::FileHead;
 
 /// Reads queries. Formats: JSON lines of BEIR (`_id`, `text`), of DataFinder (`query`) or with `id`
 /// and `contents`; a JSON array of DataFinder queries; TREC topics; Indri topics; SMART; lines
-/// `id TAB text`. `-` reads standard input.
-pub(crate) fn read(path: &Path) -> Result<Vec<Query>> {
+/// `id TAB text`. `encoding` applies to formats other than JSON. `-` reads standard input.
+pub(crate) fn read(path: &Path, encoding: TextEncoding) -> Result<Vec<Query>> {
     let (mut reader, name) = super::open(path)?;
     let mut head = FileHead::read(&mut reader, &name)?;
     if head.is_empty() {
@@ -24,15 +25,22 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Query>> {
         let rows = datafinder::read_test_queries(reader, &name, "q")?;
         rows.into_iter().map(|row| row.query).collect()
     } else if head.is_smart() {
-        smart::read_queries(reader, &name)?
+        // Only Cranfield's numbers have leading zeros.
+        let is_cranfield = head.line.trim_start_matches(".I").trim().starts_with('0');
+        if is_cranfield {
+            smart::read_cranfield_queries(encoding.decode(reader), &name)?
+        } else {
+            smart::read_queries(encoding.decode(reader), &name)?
+        }
     } else if head.is_element("top") {
-        sgml::read_topics(reader, &name)?
+        sgml::read_topics(encoding.decode(reader), &name)?
     } else if head.is_element("parameters") {
-        indri::read_queries(reader, &name)?
+        indri::read_queries(encoding.decode(reader), &name)?
     } else if head.is_json(path) {
         jsonl::read_queries(reader, &name, &head.json_fields())?
     } else {
-        tsv::read_queries(reader, &name, &[Column::Id, Column::Text])?
+        let layout = [Column::Id, Column::Text];
+        tsv::read_queries(encoding.decode(reader), &name, &layout)?
     };
     if queries.is_empty() {
         bail!("{name}: expected queries, found none");
@@ -45,13 +53,16 @@ mod tests {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
 
-    use super::read;
+    use super::*;
 
     #[test]
     fn file_name_that_is_not_utf8() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(OsStr::from_bytes(b"q\xff.tsv"));
         std::fs::write(&path, "q1\tgreen tea\n").unwrap();
-        assert_eq!(read(&path).unwrap()[0].text, "green tea");
+        assert_eq!(
+            read(&path, TextEncoding::Utf8).unwrap()[0].text,
+            "green tea"
+        );
     }
 }
