@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::cli::Cli;
-use crate::shared::console::Console;
+use crate::shared::console::{Console, handle_signals};
 use crate::shared::output::reject_inputs_as_outputs;
 
 fn main() -> ExitCode {
@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => return cli::report_usage_error(&error),
     };
+    handle_signals();
     let console = Console::new(cli.quiet);
     if let Err(error) = reject_inputs_as_outputs(&command, &matches) {
         return console.fail(&error);

@@ -109,7 +109,7 @@ impl Collection {
     /// # Errors
     /// There is no such split, a file is invalid, or a judged query has no text.
     pub fn queries(&self, split: &str) -> Result<Vec<Query>, DataError> {
-        let qrels = self.judged.qrels(split)?;
+        let qrels = self.qrels(split)?;
         let mut queries = self.judged.all_queries()?;
         queries.retain(|query| qrels.get(&query.id).is_some());
         if queries.len() < qrels.len() {
@@ -139,7 +139,15 @@ impl Collection {
     /// # Errors
     /// There is no such split, or a file is invalid.
     pub fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        self.judged.qrels(split)
+        self.judged.qrels(split).map_err(|error| match error {
+            // The judgments may not know the name of the collection.
+            DataError::UnknownSplit { split, known, .. } => DataError::UnknownSplit {
+                collection: self.name.clone(),
+                split,
+                known,
+            },
+            other => other,
+        })
     }
 }
 

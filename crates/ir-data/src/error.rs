@@ -239,7 +239,10 @@ pub enum DataError {
     )]
     NotACollection { name: String },
     /// The collection has no such split.
-    #[error("expected a split of {collection:?} ({}), found {split:?}", known.join(", "))]
+    #[error(
+        "expected a split of {collection:?} ({}), found {split:?}",
+        list_or_none(known)
+    )]
     UnknownSplit {
         collection: String,
         split: String,
@@ -446,6 +449,14 @@ fn column_counts(min: u64, max: u64) -> String {
         return min.to_string();
     }
     format!("{min} to {max}")
+}
+
+/// Known names in a message.
+fn list_or_none(names: &[String]) -> String {
+    match names {
+        [] => "none".to_owned(),
+        names => names.join(", "),
+    }
 }
 
 /// First characters of a text for a message.

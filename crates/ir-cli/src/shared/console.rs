@@ -4,8 +4,7 @@ use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
 use std::ops::Range;
 use std::process::ExitCode;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -20,8 +19,15 @@ const BAR_DELAY: Duration = Duration::from_millis(300);
 /// Interval between progress lines when standard error is not a terminal.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
+/// Maximum length of a message and of a word in it, in characters.
+const MAX_LINE: usize = 2000;
+const MAX_WORD: usize = 500;
+
 /// Exit code of the signal that requested a stop (128 + its number); 0 before.
 static STOP: AtomicU8 = AtomicU8::new(0);
+
+/// Whether the command ends in order after a stop was requested.
+static STOPS_IN_ORDER: AtomicBool = AtomicBool::new(false);
 
 /// Writer of messages to standard error.
 #[derive(Debug, Clone, Copy)]
@@ -151,11 +157,28 @@ fn is_wrapper(cause: &(dyn std::error::Error + 'static)) -> bool {
     cause.is::<CorpusError>() || matches!(cause.downcast_ref(), Some(BuildError::Corpus(_)))
 }
 
-/// Joins the lines of a message and escapes control characters.
+/// Joins the lines of a message, escapes control characters, and leaves out the middle of long
+/// words and messages: options and fields of files may have any length.
 pub(crate) fn one_line(text: &str) -> String {
     let lines = text.split(['\n', '\r']).map(str::trim);
     let lines: Vec<_> = lines.filter(|part| !part.is_empty()).collect();
-    escaped(&lines.join(" ")).into_owned()
+    let line = lines.join(" ");
+    let words: Vec<_> = line
+        .split(' ')
+        .map(|word| shortened(word, MAX_WORD))
+        .collect();
+    shortened(&escaped(&words.join(" ")), MAX_LINE)
+}
+
+/// Leaves out the middle of a text of more than `max` characters.
+fn shortened(text: &str, max: usize) -> String {
+    let length = text.chars().count();
+    if length <= max {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(max / 2).collect();
+    let end: String = text.chars().skip(length - max / 2).collect();
+    format!("{start}...{end}")
 }
 
 /// Whether the reader closed the pipe.
@@ -164,19 +187,23 @@ fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
     error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Installs the signal handler. The first SIGINT, SIGTERM or SIGHUP requests an orderly stop; the
-/// second removes temporary files and exits at once. The exit code is that of the signal.
-pub(crate) fn stop_on_interrupt() {
-    static ONCE: OnceLock<()> = OnceLock::new();
-    ONCE.get_or_init(|| {
-        // If the handler cannot be installed, the default action applies.
-        let _ = on_signal(|code| {
-            if STOP.swap(code, Ordering::SeqCst) != 0 {
-                ir_core::store::remove_temporary_files();
-                std::process::exit(i32::from(code));
-            }
-        });
+/// Installs the signal handler. SIGINT, SIGTERM or SIGHUP removes temporary files and exits at
+/// once; after [`stop_on_interrupt`] the first one requests an orderly stop. The exit code is that
+/// of the signal.
+pub(crate) fn handle_signals() {
+    // If the handler cannot be installed, the default action applies.
+    let _ = on_signal(|code| {
+        let is_first = STOP.swap(code, Ordering::SeqCst) == 0;
+        if !is_first || !STOPS_IN_ORDER.load(Ordering::SeqCst) {
+            ir_core::store::remove_temporary_files();
+            std::process::exit(i32::from(code));
+        }
     });
+}
+
+/// Lets the first signal request an orderly stop, for commands that report progress.
+pub(crate) fn stop_on_interrupt() {
+    STOPS_IN_ORDER.store(true, Ordering::SeqCst);
 }
 
 /// Calls `handle` with the exit code of each signal, on a thread of its own.
@@ -327,6 +354,23 @@ fn log_line(stage: &str, done: Range<u64>, total: Option<u64>, elapsed: Duration
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_messages_are_shortened() {
+        let text = format!(
+            "--k1: expected a number,\n found {}, see  --help",
+            "é".repeat(100_000)
+        );
+        let (start, end) = ("é".repeat(250), "é".repeat(249));
+        let expected = format!("--k1: expected a number, found {start}...{end}, see  --help");
+        assert_eq!(one_line(&text), expected);
+        let line = one_line(&format!("found {}here", "a ".repeat(50_000)));
+        assert_eq!(line.chars().count(), MAX_LINE + 3);
+        assert!(
+            line.starts_with("found a a ") && line.ends_with(" a here"),
+            "{line}"
+        );
+    }
 
     #[test]
     fn log_lines() {

@@ -262,6 +262,31 @@ pub(crate) fn create(path: &Path) -> Result<AtomicFile> {
     AtomicFile::create(path).with_context(|| failed(path.display()))
 }
 
+/// Creates an output folder and its parents, before the work whose results it receives. Those that
+/// are new and still empty are removed when the value is dropped.
+pub(crate) fn create_folder(path: &Path) -> Result<NewFolder> {
+    let missing = path.ancestors().take_while(|folder| !folder.exists());
+    let missing = missing.map(Path::to_owned).collect();
+    let created = fs::create_dir_all(path);
+    let folder = NewFolder { missing };
+    created.with_context(|| format!("{}: cannot be created", path.display()))?;
+    Ok(folder)
+}
+
+/// Output folder of [`create_folder`].
+pub(crate) struct NewFolder {
+    /// Folders that did not exist before, innermost first.
+    missing: Vec<PathBuf>,
+}
+
+impl Drop for NewFolder {
+    fn drop(&mut self) {
+        for folder in &self.missing {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
 /// Whether `path` exists and is neither a file nor a folder.
 pub(crate) fn is_stream(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|what| !what.is_file() && !what.is_dir())

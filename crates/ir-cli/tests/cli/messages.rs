@@ -165,3 +165,27 @@ fn fused_scores_are_finite() {
     let ranks = here.ir(&["fuse", "a", "large"]).ok();
     assert!(!ranks.out.contains("inf") && !ranks.out.contains("NaN"));
 }
+
+#[test]
+fn collections_without_judgments() {
+    let here = Folder::new();
+    here.write("notes/a.md", "green tea\n");
+    let args = ["encode", "model", "notes", "--queries", "-o", "v.ir"];
+    if cfg!(feature = "dense") {
+        let expected = "expected a split of \"notes\" (none), found \"test\"";
+        here.ir(&args).fails(1, &[expected]);
+    }
+}
+
+/// Options and fields of files may have any length.
+#[test]
+fn long_messages_are_shortened() {
+    let here = Folder::new();
+    let long = "a".repeat(100_000);
+    let failed = here.ir(&["diff", &long, "run"]).fails(2, &["aaa...aaa"]);
+    assert!(failed.err.len() < 2100);
+    let failed = here
+        .ir(&["fuse", "--hits", &long, "run"])
+        .fails(2, &["--hits"]);
+    assert!(failed.err.len() < 2200);
+}

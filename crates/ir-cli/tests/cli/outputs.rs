@@ -505,6 +505,28 @@ mod signals {
         }
     }
 
+    /// Commands that do not report progress end at the first signal.
+    #[test]
+    fn first_signal_removes_temporary_files() {
+        for (signal, code) in exit_codes() {
+            let here = Folder::new();
+            let mut child = Command::new(env!("CARGO_BIN_EXE_ir"))
+                .args(["fuse", "-", "-o", "fused.trec"])
+                .current_dir(here.path())
+                .stdin(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            // The end of standard input would end the command, too.
+            let stdin = child.stdin.take();
+            wait(|| temporary_files(&here).len() == 1);
+            send(&child, signal);
+            assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
+            drop(stdin);
+            assert!(here.files().is_empty(), "{signal}");
+        }
+    }
+
     /// nohup(1) makes a command ignore SIGHUP.
     #[test]
     fn ignored_hangups_stay_ignored() {

@@ -1,5 +1,6 @@
 //! `ir compare --format html` and `--plots`.
 
+use std::fs;
 use std::path::PathBuf;
 
 use crate::common::Folder;
@@ -238,5 +239,21 @@ fn published_run_scores() {
     assert_self_contained(&html);
     for score in ["0.1648", "0.3163", "0.2355", "0.4239"] {
         assert!(html.contains(&format!(">{score}<")), "{score}");
+    }
+}
+
+/// A failed command leaves no folder behind.
+#[test]
+fn new_folder_of_a_failed_command_is_removed() {
+    let here = here();
+    here.write("bad.trec", "q1 Q0\n");
+    fs::create_dir(here.at("empty")).unwrap();
+    for folder in ["deep/figures", "empty"] {
+        let before = here.files();
+        let args = [
+            "compare", "qrels", "old.trec", "bad.trec", "--plots", folder,
+        ];
+        here.ir(&args).fails(1, &["bad.trec:1"]);
+        assert_eq!(here.files(), before);
     }
 }

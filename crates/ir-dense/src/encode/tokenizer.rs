@@ -260,7 +260,7 @@ fn wordpiece_json(
             .filter(|&&b| b == b'\n')
             .count()
             + 1;
-        ModelError::setting(path, format!("line {line}"), "UTF-8", "something else")
+        ModelError::setting(path, format!("line {line}"), "UTF-8", "invalid bytes")
     })?;
     let mut ids = Map::new();
     for (id, token) in text.lines().enumerate() {

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::shared::console::{Console, bail_usage, check_stopped, stop_on_interrupt};
 use crate::shared::options::{choice, fraction, positive};
-use crate::shared::output::{OutputPath, OutputSink};
+use crate::shared::output::{OutputPath, OutputSink, create_folder};
 use crate::shared::rules::measures_in_order;
 use crate::shared::suggest::did_you_mean;
 use crate::shared::systems::{EvaluatedRun, QrelsAndRuns, usage_error};
@@ -294,7 +294,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let folder = args.plots.as_ref().map(OutputPath::folder);
     let folder = folder.as_deref();
     let qrels = args.input.judgments(console)?;
-    folder.map(page::make_folder).transpose()?;
+    let _new_folder = folder.map(create_folder).transpose()?;
     let evaluator = Evaluator::with_rules(&*qrels, &measures, rules)?;
     let out = OutputSink::open(args.output.as_ref())?;
     let needs_page = args.format == OutputFormat::Html || folder.is_some();

@@ -1,11 +1,10 @@
 //! `ir compare --format html` and `--plots`.
 
 use std::collections::HashSet;
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use ir_core::{Judgments, Run};
 use ir_eval::{Comparison, ComparisonPage, PageError};
 
@@ -43,11 +42,6 @@ pub(super) fn comparison_page<'c>(
     let file = |system: &EvaluatedRun| (system.name().to_owned(), system.file.clone());
     page.files.extend(systems.iter().map(file));
     Ok(page)
-}
-
-/// Creates the output folder before the evaluation starts.
-pub(super) fn make_folder(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("{}: cannot be created", folder.display()))
 }
 
 /// Writes every plot (SVG) and its data (CSV) into a folder.

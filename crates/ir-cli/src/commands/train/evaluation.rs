@@ -61,6 +61,13 @@ pub(super) fn discard_record(checkpoints: &Path) {
     }
 }
 
+/// Removes the checkpoints of a finished run. The checkpoint goes first, so that a run that is
+/// killed in between leaves no checkpoint without its record or its best weights.
+pub(super) fn discard(checkpoints: &Path) {
+    let _ = fs::remove_file(checkpoint(checkpoints));
+    let _ = fs::remove_dir_all(checkpoints);
+}
+
 fn checkpoint(checkpoints: &Path) -> PathBuf {
     checkpoints.join("checkpoint.safetensors")
 }

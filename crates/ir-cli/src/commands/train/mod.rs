@@ -377,7 +377,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     write(args, output, &trained)?;
     if !args.keep_checkpoints {
-        let _ = std::fs::remove_dir_all(&checkpoints);
+        evaluation::discard(&checkpoints);
     }
     let history = &trained.history;
     let best = history.best();
