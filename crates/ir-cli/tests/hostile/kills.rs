@@ -1,0 +1,159 @@
+//! `ir index`, `ir encode` and `ir train`, killed at random moments and run again.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use ir_core::SplitMix64;
+
+use crate::{contents, ir, variable};
+
+/// Kills `IR_KILLS` commands (default: 10) at random moments. After up to three kills, the command
+/// runs to its end: the folder then has the same files with the same bytes as after an undisturbed
+/// run.
+fn kill(name: &str, prepare: impl Fn(&Path), lines: &[&str]) {
+    let count = variable("IR_KILLS").unwrap_or(10);
+    let mut random = SplitMix64::from_name(variable("IR_HOSTILE_SEED").unwrap_or(1), name);
+    let mut killed = 0;
+    let mut left = std::collections::BTreeMap::new();
+    for (number, line) in lines.iter().enumerate() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = folder.path();
+        let finish = || {
+            let output = ir(here)
+                .args(line.split(' '))
+                .stderr(Stdio::piped())
+                .output()
+                .unwrap();
+            let error = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{name}: {line}: {error}");
+        };
+        prepare(here);
+        let inputs = contents(here);
+        let started = Instant::now();
+        finish();
+        let time = started.elapsed();
+        let expected = contents(here);
+        let outputs = || expected.iter().filter(|file| !inputs.contains(file));
+        while killed < count * (number as u64 + 1) / lines.len() as u64 {
+            for _ in 0..=random.below(3) {
+                // Half of them near the end, where files are renamed and removed.
+                let moment = match random.below(2) {
+                    0 => random.below(1100),
+                    _ => 800 + random.below(300),
+                };
+                let mut child = ir(here)
+                    .args(line.split(' '))
+                    .stderr(Stdio::null())
+                    .spawn()
+                    .unwrap();
+                std::thread::sleep(time.mul_f64(moment as f64 / 1000.0));
+                child.kill().unwrap();
+                killed += u64::from(child.wait().unwrap().signal() == Some(9));
+                for (path, bytes) in contents(here) {
+                    let relative = path.strip_prefix(here).unwrap().display().to_string();
+                    let whole = outputs().find(|output| output.0 == path);
+                    assert!(
+                        whole.is_none_or(|whole| whole.1 == bytes),
+                        "{name}: incomplete {relative}"
+                    );
+                    if whole.is_none() && !inputs.iter().any(|input| input.0 == path) {
+                        *left.entry(digits_removed(&relative)).or_insert(0) += 1;
+                    }
+                }
+                // A finished `ir train` does not replace its folder.
+                if random.below(2) == 0 {
+                    let _ = fs::remove_dir_all(here.join("tuned"));
+                }
+            }
+            let _ = fs::remove_dir_all(here.join("tuned"));
+            finish();
+            let found = contents(here);
+            let names = || found.iter().map(|file| &file.0).collect::<Vec<_>>();
+            assert!(found == expected, "{name}: {line}: {:?}", names());
+            for (path, _) in outputs() {
+                let _ = fs::remove_file(path);
+            }
+            let _ = fs::remove_dir_all(here.join("tuned"));
+        }
+        eprintln!(
+            "{name}: {killed} kills, {:.1} s undisturbed: {line}",
+            Duration::as_secs_f64(&time)
+        );
+    }
+    eprintln!("{name}: files found after kills: {left:?}");
+}
+
+fn digits_removed(name: &str) -> String {
+    let mut text = name.replace(|c: char| c.is_ascii_digit(), "0");
+    while text.contains("00") {
+        text = text.replace("00", "0");
+    }
+    text
+}
+
+fn texts(here: &Path, count: usize) {
+    let words = [
+        "ship", "sea", "tea", "radar", "green", "black", "seen", "the", "at",
+    ];
+    let line = |n: usize| {
+        let text: Vec<&str> = (0..n % 9 + 1)
+            .map(|at| words[(n / 9 + at * n) % 9])
+            .collect();
+        format!("d{n}\t{} {n}\n", text.join(" "))
+    };
+    fs::write(
+        here.join("many.tsv"),
+        (0..count).map(line).collect::<String>(),
+    )
+    .unwrap();
+}
+
+fn model() -> String {
+    let tiny = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/tiny/bert");
+    tiny.display().to_string()
+}
+
+#[test]
+fn killed_index() {
+    let index = "index many.tsv -o index.ir --threads 1";
+    kill(
+        "index",
+        |here| texts(here, 20_000),
+        &[index, &format!("{index} --memory 1MB")],
+    );
+}
+
+#[test]
+fn killed_encode() {
+    let encode = format!("encode {} many.tsv --threads 1", model());
+    let lines = [
+        "-o vectors.ir --ids ids.txt",
+        "-o vectors.npy --ids ids.txt.gz",
+    ];
+    let lines = lines.map(|outputs| format!("{encode} {outputs}"));
+    kill(
+        "encode",
+        |here| texts(here, 6_000),
+        &lines.each_ref().map(String::as_str),
+    );
+}
+
+#[test]
+fn killed_train() {
+    let train = format!(
+        "train {} examples.jsonl -o tuned --threads 1 --epochs 1 --batch 8 --negatives 1 --checkpoint-every 2 --history history.csv",
+        model()
+    );
+    let evaluated =
+        format!("{train} --dev bundled --dev-split test --evaluate-every 3 --curves curves.svg");
+    let mine = |here: &Path| {
+        let mined = ir(here)
+            .args(["mine", "bundled", "-o", "examples.jsonl", "--quiet"])
+            .status();
+        assert!(mined.unwrap().success());
+    };
+    kill("train", mine, &[&train, &evaluated]);
+}
