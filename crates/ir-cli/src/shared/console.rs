@@ -214,7 +214,9 @@ fn on_signal(handle: impl Fn(u8) + Send + 'static) -> io::Result<()> {
     if !is_hangup_ignored() {
         signals.add_signal(SIGHUP)?;
     }
-    std::thread::Builder::new().spawn(move || {
+    // The default stack of 2 MiB would count against a memory limit.
+    let thread = std::thread::Builder::new().stack_size(256 << 10);
+    thread.spawn(move || {
         for signal in signals.forever() {
             handle(128 + signal as u8);
         }
