@@ -126,12 +126,14 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         ));
     }
     let names: Vec<&str> = runs.iter().map(|run| run.tag.as_str()).collect();
+    // All inputs are read before the first output is written.
+    let clicks = args.clicks.as_ref();
+    let credits = clicks.map(|file| credits(&merged, file)).transpose()?;
+    let out = OutputSink::open(args.output.as_ref())?;
     if let Some(path) = &args.teams {
         OutputSink::open(Some(path))?.write_with(|out| write_teams(&merged, &names, out))?;
     }
-    let out = OutputSink::open(args.output.as_ref())?;
-    if let Some(file) = &args.clicks {
-        let credits = credits(&merged, file)?;
+    if let Some(credits) = credits {
         return out.write_with(|out| writeln!(out, "{}", text(&credits, &names, args.json)));
     }
     let run = to_run(&args.tag, &merged, args.hits);

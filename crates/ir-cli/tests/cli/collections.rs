@@ -248,6 +248,11 @@ fn interleaving_and_click_credit() {
         "--teams",
         "teams.tsv",
     ];
+    // Clicks are read before the first output is written.
+    here.write("bad-clicks", "t1\n");
+    let bad = [&draft[..], &["--clicks", "bad-clicks"]].concat();
+    here.ir(&bad).fails(1, &["bad-clicks:1"]);
+    assert!(!here.at("teams.tsv").exists());
     let first = here.ir(&draft).ok().out;
     assert_eq!(here.ir(&draft).ok().out, first);
     let teams = here.read("teams.tsv");
