@@ -159,7 +159,7 @@ impl Command {
         }
     }
 
-    /// Adds the option `--encoding` to the error of text that is not UTF-8.
+    /// Adds the option `--encoding` to the error of text that is not UTF-8. JSON always is.
     fn with_encoding_hint(&self, error: anyhow::Error) -> anyhow::Error {
         let has_option = match self {
             Self::Index(_) | Self::Search(_) | Self::Mine(_) => true,
@@ -170,10 +170,11 @@ impl Command {
         match error.root_cause().downcast_ref() {
             Some(
                 fault @ DataError::InvalidText {
+                    path,
                     found: InvalidText::Invalid { .. },
                     ..
                 },
-            ) if has_option => anyhow::anyhow!("{fault}{ENCODING_HINT}"),
+            ) if has_option && !path.contains(".json") => anyhow::anyhow!("{fault}{ENCODING_HINT}"),
             _ => error,
         }
     }

@@ -124,7 +124,8 @@ impl Recipe {
         let config = &self.config;
         let untrained = BiEncoder::open_with(model, &config.encoder)?;
         let key = format!(
-            "{config:?} {:?} {:x}",
+            "{config:?} {:?} {:?} {:x}",
+            untrained.fingerprint(Side::Query),
             untrained.fingerprint(Side::Document),
             examples.fingerprint()
         );

@@ -17,7 +17,7 @@ Examples:
   ir diff old.trec new.trec                  exit code 0 if identical
   ir diff -q --depth 10 old.trec new.trec    list the differing topics
   ir diff --tolerance inf old.trec new.trec  compare rankings, not scores
-  ir search tiny | ir diff before.trec -
+  ir search bundled | ir diff before.trec -
 
 Values are means over the topics of both runs:
   tau      Kendall's tau-b of the ranks of the common documents

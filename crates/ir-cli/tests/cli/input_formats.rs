@@ -401,6 +401,46 @@ fn smart_judgments() {
         .fails(1, &["grades:1: expected 4 columns, found 3", "Cranfield"]);
 }
 
+/// Only Cranfield's query numbers are replaced by positions.
+#[test]
+fn smart_query_ids() {
+    let here = Folder::new();
+    here.write("docs", ".I 1\n.W\ngreen tea\n");
+    for (first, second, expected) in [("0", "1", ["0", "1"]), ("001", "004", ["1", "2"])] {
+        here.write(
+            "queries",
+            format!(".I {first}\n.W\ntea\n.I {second}\n.W\ngreen\n"),
+        );
+        let run = here
+            .ir(&["search", "docs", "--queries", "queries", "-o", "-"])
+            .ok()
+            .out;
+        let ids: Vec<&str> = run
+            .lines()
+            .filter_map(|line| line.split(' ').next())
+            .collect();
+        assert_eq!(ids, expected);
+    }
+}
+
+/// A file like a TREC file does not make a folder of notes a TREC collection.
+#[test]
+fn notes_beside_a_trec_file() {
+    let here = Folder::new();
+    here.write("notes/a.md", "<doc> green tea");
+    here.write("notes/b.md", "black tea");
+    here.write("notes/c.txt", "tea");
+    here.write(
+        "notes/sample.sgml",
+        "<DOC>\n<DOCNO> X </DOCNO>\ntea\n</DOC>\n",
+    );
+    let run = here
+        .ir(&["search", "notes", "--query", "tea", "-o", "-"])
+        .ok()
+        .out;
+    assert_eq!(run.lines().count(), 3, "{run}");
+}
+
 /// The files of Cranfield and CISI, given as one's own, have the scores of the collections.
 #[test]
 fn smart_collections_as_files() {

@@ -13,7 +13,7 @@ use crate::{contents, isolate, variable};
 
 /// Maximum address space in KiB.
 const MEMORY: u64 = 4 << 20;
-/// Time after which a command must report progress.
+/// Time after which a command must end in order when it is interrupted.
 const TIME: Duration = Duration::from_secs(10);
 
 pub(crate) struct Outcome {
@@ -100,7 +100,7 @@ pub(crate) fn run(case: &Case<'_>, fixtures: &Fixtures) -> Outcome {
     Outcome { summary, failure }
 }
 
-/// Waits for the end. A command that takes longer is interrupted: one that reports progress ends.
+/// Waits for the end. A command that takes longer is interrupted and must end in order.
 /// Returns `None` for one that had to be killed, and whether it was interrupted.
 fn wait(mut child: Child) -> (Option<ExitStatus>, bool) {
     let ended = |child: &mut Child, has_time: &dyn Fn(&Child, Duration) -> bool| {
@@ -173,7 +173,10 @@ fn check_messages(
         let is_orderly = lines
             .last()
             .is_some_and(|line| line.starts_with("error: interrupted"));
-        expect(code == Some(130) && is_orderly, "no progress within 10 s");
+        expect(
+            code == Some(130) && is_orderly,
+            "cannot be interrupted after 10 s",
+        );
         return defects;
     }
     expect(matches!(code, Some(0..=2)), "exit code");

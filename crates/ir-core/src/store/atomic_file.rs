@@ -312,7 +312,10 @@ pub fn remove_abandoned(folder: &Path, is_destination: impl Fn(&str) -> bool) {
             Ok(kind) if kind.is_dir() => File::open(&path),
             _ => continue,
         };
-        if opened.is_ok_and(|file| file.try_lock().is_ok()) {
+        // The lock is held until the removal: a writer that gets it finds its file gone.
+        if let Ok(file) = opened
+            && file.try_lock().is_ok()
+        {
             remove(&path);
         }
     }
@@ -418,6 +421,19 @@ mod tests {
         let path = folder.join("run.trec");
         replace(&path, "new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn writers_of_one_destination_leave_each_other_alone() {
+        let folder = temporary_folder("writers");
+        let path = folder.join("run.trec");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..200).for_each(|_| replace(&path, "whole").unwrap()));
+            }
+        });
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -34,10 +34,20 @@ impl WordBoundaries {
             matches!(parts, [Some('a'), Some(separator), Some('b'), None]
                 if splits_at(pre_tokenizer, separator))
         };
-        let splits_ideographs = |normalizer: &NormalizerWrapper| matches!(normalizer, NormalizerWrapper::BertNormalizer(bert) if bert.handle_chinese_chars);
+        let ideographs = normalize(normalizer, "a中b").contains(' ');
+        let drops_spaces = matches!(
+            pre_tokenizer,
+            PreTokenizerWrapper::BertPreTokenizer(_)
+                | PreTokenizerWrapper::Whitespace(_)
+                | PreTokenizerWrapper::WhitespaceSplit(_)
+        );
+        // The space that the normalizer adds after the last ideograph would be a token.
+        if ideographs && !drops_spaces {
+            return Self::default();
+        }
         Self {
             separators: [' ', '\n', '\t'].into_iter().filter(is_separator).collect(),
-            ideographs: normalizer.is_some_and(splits_ideographs) && splits_at(pre_tokenizer, ' '),
+            ideographs,
         }
     }
 
@@ -287,6 +297,10 @@ mod tests {
             unigram(Value::Null, whole),
             unigram(Value::Null, Value::Null),
             spaced,
+            wordpiece(
+                bert(true, true),
+                json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}),
+            ),
         ]
         .map(|json| from_json(&json))
         .into()

@@ -407,7 +407,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     if ran > 0 && history.steps.iter().all(|step| step.learning_rate == 0.0) {
         console.warn(
-            "the learning rate was 0 in every step, because training is shorter than the warm-up (--warmup 0)",
+            "the learning rate was 0 in every step, because training is shorter than the warm-up: use --warmup 0",
         );
     } else if trained.step == 0 && ran > 0 {
         console.warn(format_args!(

@@ -157,8 +157,9 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
         return Ok(with_defaults(collection, file_stamp(&corpus)));
     }
     let files = find(path, |_| true)?;
-    let (trec, others): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| is_trec(file));
-    if !trec.is_empty() {
+    let (trec, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| is_trec(file));
+    let notes = others.iter().filter(|file| is_note(file)).count();
+    if trec.len() > notes {
         if let Some(other) = others.first() {
             console.warn(format_args!(
                 "{}: {} of {} files do not start with <DOC> and are skipped, such as {}",
@@ -169,10 +170,10 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
             ));
         }
         let stamps: String = trec.iter().map(|file| file_stamp(file)).collect();
-        let corpus = SgmlCorpus::from_files(trec).with_encoding(encoding);
+        let corpus = SgmlCorpus::from_files(trec.into_iter().cloned()).with_encoding(encoding);
         return Ok(unjudged(path, encoding, &stamps, corpus));
     }
-    let files: Vec<_> = others.into_iter().filter(|file| is_note(file)).collect();
+    let files: Vec<_> = files.into_iter().filter(|file| is_note(file)).collect();
     if files.is_empty() {
         bail!(
             "{}: expected a folder in BEIR's layout (corpus.jsonl), with TREC files (<DOC>) or with notes (*.md, *.txt), found none of them",

@@ -47,7 +47,7 @@ pub(super) fn find(root: &Path, is_wanted: fn(&Path) -> bool) -> Result<Vec<Path
             // Symbolic links to folders are not followed, because they can form cycles.
             if entry.file_type().with_context(fault)?.is_dir() {
                 folders.push(path);
-            } else if is_wanted(&path) && path.is_file() {
+            } else if path.is_file() && is_wanted(&path) {
                 files.push(path);
             }
         }

@@ -25,8 +25,8 @@ pub(crate) fn read(path: &Path, encoding: TextEncoding) -> Result<Vec<Query>> {
         let rows = datafinder::read_test_queries(reader, &name, "q")?;
         rows.into_iter().map(|row| row.query).collect()
     } else if head.is_smart() {
-        // Only Cranfield's numbers have leading zeros.
-        let is_cranfield = head.line.trim_start_matches(".I").trim().starts_with('0');
+        // Cranfield's numbers have leading zeros and gaps; its judgments have positions.
+        let is_cranfield = head.line.trim_start_matches(".I").trim() == "001";
         if is_cranfield {
             smart::read_cranfield_queries(encoding.decode(reader), &name)?
         } else {
