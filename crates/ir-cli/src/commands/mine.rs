@@ -463,7 +463,9 @@ impl Miner {
     /// Ranking of the candidate run in document numbers of the index, in line order.
     fn ranking(&self, run: &Run, query: &str) -> Result<Ranking> {
         let list = run.get(query).with_context(|| {
-            format!("the run: expected results for query {query:?}, found none")
+            format!(
+                "the run: expected results for query {query:?}, found none (is it of another --split?)"
+            )
         })?;
         let mut seen = DocSet::new();
         let mut hits = Vec::with_capacity(list.len());

@@ -120,13 +120,20 @@ pub(crate) fn find_model(argument: &Path) -> Result<ModelFolder> {
             folder,
             known: known_model(name),
         }),
-        Some((cache, None)) => bail!(
-            "{}: expected a model folder or the name of a model in {}, found neither \
-             (`ir models` lists the models that can be fetched){}",
-            argument.display(),
-            cache.folder().display(),
-            suggested_model(name, cache)
-        ),
+        Some((cache, None)) => {
+            let advice = match known_model(name) {
+                Some(known) => format!("; `ir models fetch {}` downloads it", known.name),
+                None => format!(
+                    " (`ir models` lists the models that can be fetched){}",
+                    suggested_model(name, cache)
+                ),
+            };
+            bail!(
+                "{}: expected a model folder or the name of a model in {}, found neither{advice}",
+                argument.display(),
+                cache.folder().display(),
+            )
+        }
         None => bail!(
             "{}: expected a model folder, found none",
             argument.display()

@@ -233,6 +233,13 @@ fn encode_errors() {
         1,
         &["nowhere", "expected a model folder"],
     );
+    let known = "sentence-transformers/all-MiniLM-L6-v2";
+    let fetch = format!("`ir models fetch {known}` downloads it");
+    for name in [known, "all-MiniLM-L6-v2"] {
+        let no_models = [("HF_HOME", "."), ("HF_HUB_CACHE", "")];
+        here.ir_env(&["encode", name, "tiny", "-o", "out.ir"], &no_models)
+            .fails(1, &[name, &fetch]);
+    }
     fails(&[&model, "nowhere"], 1, &["nowhere"]);
     let expected = ["backend cuda:1", "feature `cuda`"];
     fails(&[&model, "tiny", "--backend", "cuda:1"], 1, &expected);
