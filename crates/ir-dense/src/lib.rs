@@ -16,7 +16,7 @@ pub use backend::{Backend, BackendError};
 pub use burn;
 pub use encode::{
     BiEncoder, EncoderConfig, EncoderFingerprint, ModelTokenizer, Pooling, SideConfig, Tower,
-    encode_stream,
+    encode_stream, model_files,
 };
 pub use error::{ModelError, TokenizerError};
 #[cfg(feature = "hub")]

@@ -1,6 +1,6 @@
 //! Selection of the encoders: from environment variables, or a tiny one.
 
-use std::env::{var, var_os};
+use std::env::{VarError, var, var_os};
 use std::fs;
 use std::path::PathBuf;
 
@@ -35,8 +35,8 @@ impl Settings {
             trained: path("IR_TRAINED"),
             recipe: match var("IR_RECIPE").as_deref() {
                 Ok("paper") => Recipe::paper(),
-                Ok("small") | Err(_) => Recipe::small(),
-                Ok(other) => bail!("IR_RECIPE: expected small or paper, found {other:?}"),
+                Ok("small") | Err(VarError::NotPresent) => Recipe::small(),
+                other => bail!("IR_RECIPE: expected small or paper, found {other:?}"),
             },
             work: path("IR_WORK").unwrap_or_else(|| "target/datafinder".into()),
         })

@@ -1,6 +1,7 @@
 //! Document and query formats, filters without effect, interrupts.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use crate::common::{BEIR_QRELS, CORPUS, Folder, QUERIES, RUN, data, tiny};
 
@@ -439,6 +440,18 @@ fn notes_beside_a_trec_file() {
         .ok()
         .out;
     assert_eq!(run.lines().count(), 3, "{run}");
+    // A pipe is not opened, neither for its format nor to compare it with the output.
+    #[cfg(unix)]
+    {
+        let mkfifo = std::process::Command::new("mkfifo")
+            .arg(here.at("notes/pipe"))
+            .status();
+        assert!(mkfifo.unwrap().success());
+        here.write("old.trec", "");
+        let args = ["search", "notes", "--query", "tea", "-o", "old.trec"];
+        here.ir(&args).ok();
+        assert_eq!(here.read("old.trec"), run);
+    }
 }
 
 /// The files of Cranfield and CISI, given as one's own, have the scores of the collections.
@@ -462,4 +475,46 @@ fn smart_collections_as_files() {
         let eval = |judged, run| here.ir_data(&["eval", "-q", judged, run]).ok().out;
         assert_eq!(eval(&judged, "own.trec"), eval(name, "known.trec"));
     }
+}
+
+#[test]
+fn unreadable_notes_are_skipped() {
+    let here = Folder::new();
+    here.write("notes/a.md", "# Tea\n\ngreen tea\n");
+    here.write("notes/latin.md", b"th\xe9 vert, tea");
+    here.write("notes/nul.txt", b"tea\0tea");
+    let ran = here.ir(&["search", "notes", "tea"]).ok();
+    assert!(ran.out.contains("a.md") && !ran.out.contains("latin.md"));
+    let warnings: Vec<&str> = ran.err.lines().collect();
+    assert_eq!(warnings.len(), 3, "{}", ran.err);
+    let file = |name: &str| PathBuf::from("notes").join(name).display().to_string();
+    for (warning, parts) in warnings.iter().zip([
+        [&file("latin.md")[..], "UTF-8", "skipped"],
+        [&file("nul.txt"), "NUL", "skipped"],
+        ["notes: 2 of 3 notes", "cannot be read", "skipped"],
+    ]) {
+        assert!(warning.starts_with("warning: "), "{warning}");
+        assert!(parts.iter().all(|part| warning.contains(part)), "{warning}");
+    }
+    // In every command, once, although some read the folder twice; the first three by name.
+    for n in 0..5 {
+        here.write(&format!("notes/more/{n}.md"), b"\xff");
+    }
+    here.write(
+        "t.jsonl",
+        "{\"query\": \"tea\", \"positives\": [{\"text\": \"green tea\"}]}\n",
+    );
+    for args in [
+        "index notes -o notes.ir",
+        "search notes tea --json",
+        "mine notes --examples t.jsonl -n 1 -o mined.jsonl",
+    ] {
+        let ran = here.ir(&args.split(' ').collect::<Vec<_>>());
+        let skipped = ran.err.matches("; skipped").count();
+        assert_eq!(skipped, 3, "{args}: {}", ran.err);
+        assert!(ran.err.contains("notes: 7 of 8 notes"), "{}", ran.err);
+    }
+    here.write("bad/latin.md", b"th\xe9");
+    here.ir(&["search", "bad", "tea"])
+        .fails(1, &["bad: expected a readable note", "latin.md", "UTF-8"]);
 }

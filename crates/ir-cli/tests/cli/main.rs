@@ -29,6 +29,7 @@ mod plots;
 mod pool;
 mod published_values;
 mod several_runs;
+mod signals;
 #[cfg(feature = "dense")]
 mod train;
 mod trec_eval;

@@ -225,6 +225,11 @@ fn check_files(
         let mut outputs = line.outputs.iter().filter(|_| finished).chain(&line.caches);
         outputs.any(|output| is_of(path, output))
     };
+    // A folder that exists receives new files; those that it had stay.
+    let may_change = |path: &Path| {
+        let mut folders = line.outputs.iter().filter(|output| output.is_dir());
+        is_output(path) && !folders.any(|folder| path.starts_with(folder))
+    };
     let find = |all: &Contents, path: &Path| {
         all.binary_search_by(|found| found.0.as_path().cmp(path))
             .ok()
@@ -233,7 +238,7 @@ fn check_files(
         .iter()
         .filter_map(|(path, content)| match find(after, path) {
             None => Some(format!("removed: {}", path.display())),
-            Some(at) if after[at].1 != *content && !is_output(path) => {
+            Some(at) if after[at].1 != *content && !may_change(path) => {
                 Some(format!("changed: {}", path.display()))
             }
             _ => None,

@@ -58,6 +58,29 @@ impl PageHasher {
 ///
 /// Unless the whole section was verified when the file was opened, a page is verified when it is
 /// first read. Cheap to clone; clones share the set of verified pages.
+///
+/// ```
+/// use std::io::Write;
+/// use ir_core::store::{IndexFile, IndexFileWriter, IndexFormat, Verify};
+/// static FORMAT: IndexFormat = IndexFormat {
+///     magic: *b"example\n",
+///     version: 1,
+///     name: "an example index",
+///     large_sections: &["postings"],
+/// };
+/// let path = std::env::temp_dir().join(format!("ir-core-pages-{}", std::process::id()));
+/// let mut writer = IndexFileWriter::new(&FORMAT, Vec::new())?;
+/// writer.begin_paged("postings")?;
+/// writer.write_all(b"0123456789")?;
+/// let mut bytes = writer.finish()?;
+/// let at = bytes.windows(3).position(|window| window == b"012").ok_or("no postings")?;
+/// bytes[at] ^= 1;
+/// std::fs::write(&path, bytes)?;
+/// let file = IndexFile::open(&path, &FORMAT, Verify::SmallSections)?;
+/// assert!(file.paged_section("postings")?.get(4..6).is_err());
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct PagedSection {
     path: PathBuf,

@@ -2,6 +2,7 @@
 
 mod bi_encoder;
 mod config;
+mod files;
 mod fingerprint;
 mod pooling;
 mod save;
@@ -14,6 +15,7 @@ mod word_boundaries;
 pub use bi_encoder::BiEncoder;
 pub(crate) use bi_encoder::side_folders;
 pub use config::{EncoderConfig, SideConfig};
+pub use files::model_files;
 pub use fingerprint::EncoderFingerprint;
 pub use pooling::Pooling;
 pub(crate) use pooling::normalize;

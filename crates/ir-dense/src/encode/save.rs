@@ -5,24 +5,13 @@ use std::path::Path;
 use ir_core::Side;
 use serde_json::{Map, Value};
 
+use super::files::TOKENIZER_FILES;
 use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
 use super::{BiEncoder, Tower};
 use crate::ModelError;
 use crate::model_folder::{
     create_folder, read_bytes, read_json, write_bytes, write_folder, write_json, write_weights,
 };
-
-/// Tokenizer files of all architectures.
-const TOKENIZER_FILES: [&str; 8] = [
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-    "sentencepiece.bpe.model",
-];
 
 impl BiEncoder {
     /// Writes a folder in the layout of sentence-transformers, which sentence-transformers and

@@ -171,7 +171,6 @@ impl Formula {
         let lines = self.documentation().iter().map(|line| line.trim());
         let paragraph = lines.take_while(|line| !line.is_empty());
         let mut text = paragraph.collect::<Vec<_>>().join(" ");
-        // Links to other formulas become their names.
         for formula in Self::all() {
             let variant = format!("{formula:?}");
             let end = variant.find(|c: char| !c.is_alphanumeric());

@@ -31,33 +31,6 @@ struct InputArgument {
 /// model.
 const MODEL_ARGUMENTS: [&str; 3] = ["model", "document_model", "encoder"];
 
-/// Files that an encoder is loaded from, in the folder of a model or of one of its towers.
-const MODEL_FILES: [&str; 23] = [
-    "config.json",
-    "modules.json",
-    "config_sentence_transformers.json",
-    "ir_dense.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-    "sentencepiece.bpe.model",
-    "model.safetensors",
-    "model.safetensors.index.json",
-    "pytorch_model.bin",
-    "pytorch_model.bin.index.json",
-    "sentence_bert_config.json",
-    "sentence_roberta_config.json",
-    "sentence_distilbert_config.json",
-    "sentence_camembert_config.json",
-    "sentence_albert_config.json",
-    "sentence_xlm-roberta_config.json",
-    "sentence_xlnet_config.json",
-];
-
 /// Records the arguments of a subcommand that may name an input: all given paths and strings,
 /// except one of several listed values and text ([`ValueHint::Other`]).
 pub(crate) fn record(command: &Command, matches: &ArgMatches) {
@@ -191,30 +164,22 @@ fn files_of_folder(root: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Files that an encoder is loaded from: those of a model folder, of the folders of its towers
-/// (`query` and `document`), and the configurations of its modules, such as `1_Pooling`.
-fn files_of_model(value: &OsStr) -> Vec<PathBuf> {
-    let folders = [Some(PathBuf::from(value)), downloaded_model(value)];
-    let mut files = Vec::new();
-    for folder in folders.into_iter().flatten() {
-        for part in ["", "query", "document"] {
-            let part = folder.join(part);
-            files.extend(MODEL_FILES.map(|name| part.join(name)));
-            let modules = entries_of(&part).into_iter();
-            files.extend(modules.map(|module| module.join("config.json")));
-        }
-    }
-    files
-}
-
+/// Files that an encoder is loaded from: those of a folder, or of a downloaded model.
 #[cfg(feature = "dense")]
-fn downloaded_model(name: &OsStr) -> Option<PathBuf> {
-    ir_dense::ModelCache::from_env()?.find(name.to_str()?)
+fn files_of_model(value: &OsStr) -> Vec<PathBuf> {
+    let cache = ir_dense::ModelCache::from_env();
+    let downloaded = cache.and_then(|cache| cache.find(value.to_str()?));
+    let folders = [Some(PathBuf::from(value)), downloaded];
+    let folders = folders.iter().flatten();
+    folders
+        .flat_map(|folder| ir_dense::model_files(folder))
+        .collect()
 }
 
+/// Without encoders, no argument names a model.
 #[cfg(not(feature = "dense"))]
-fn downloaded_model(_: &OsStr) -> Option<PathBuf> {
-    None
+fn files_of_model(_: &OsStr) -> Vec<PathBuf> {
+    Vec::new()
 }
 
 fn entries_of(folder: &Path) -> Vec<PathBuf> {

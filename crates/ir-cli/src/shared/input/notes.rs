@@ -165,8 +165,8 @@ fn read(path: &Path, encoding: TextEncoding) -> Result<String> {
         anyhow::bail!("expected a note of at most {MAX_NOTE_BYTES} bytes, found {size}");
     }
     let mut bytes = Vec::new();
-    let found = fs::read(path)?;
-    encoding.decode(&found[..]).read_to_end(&mut bytes)?;
+    let file = io::BufReader::new(fs::File::open(path)?);
+    encoding.decode(file).read_to_end(&mut bytes)?;
     if bytes.contains(&0) {
         anyhow::bail!("expected UTF-8 text, found a NUL byte");
     }
