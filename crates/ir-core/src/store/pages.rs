@@ -76,7 +76,7 @@ impl PageHasher {
 /// let at = bytes.windows(3).position(|window| window == b"012").ok_or("no postings")?;
 /// bytes[at] ^= 1;
 /// std::fs::write(&path, bytes)?;
-/// let file = IndexFile::open(&path, &FORMAT, Verify::SmallSections)?;
+/// let file = IndexFile::open(&FORMAT, &path, Verify::SmallSections)?;
 /// assert!(file.paged_section("postings")?.get(4..6).is_err());
 /// # std::fs::remove_file(&path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
