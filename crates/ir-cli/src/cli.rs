@@ -145,7 +145,7 @@ impl Command {
             Self::Mine(args) => mine::run(args, console),
             Self::Datasets(args) => datasets::run(args, console),
             Self::Completions { shell } => print_completions(*shell),
-            Self::Help { command } => return print_help(command, console),
+            Self::Help { command } => return print_help(command),
             #[cfg(feature = "dense")]
             Self::Encode(args) => encode::run(args, console),
             #[cfg(feature = "dense")]
@@ -155,7 +155,7 @@ impl Command {
         };
         match done {
             Ok(()) => ExitCode::SUCCESS,
-            Err(error) => console.fail(&with_suggestion(self.with_encoding_hint(error))),
+            Err(error) => console.fail(&self.with_suggestion(self.with_encoding_hint(error))),
         }
     }
 
@@ -178,6 +178,41 @@ impl Command {
             _ => error,
         }
     }
+
+    /// Adds the closest known name to the error of an unknown one, or an argument that selects a
+    /// known split.
+    fn with_suggestion(&self, error: anyhow::Error) -> anyhow::Error {
+        let hint = match error.downcast_ref() {
+            Some(DataError::UnknownCollection { name, known }) => suggestion(name, known),
+            Some(DataError::UnknownSplit {
+                collection,
+                split,
+                known,
+            }) => match (suggestion(split, known), known.first()) {
+                (hint, Some(known)) if hint.is_empty() => {
+                    format!(" (for example {})", self.split_argument(collection, known))
+                }
+                (hint, _) => hint,
+            },
+            _ => String::new(),
+        };
+        if hint.is_empty() {
+            return error;
+        }
+        anyhow::anyhow!("{error:#}{hint}")
+    }
+
+    /// Argument that selects a split of a collection.
+    fn split_argument(&self, collection: &str, split: &str) -> String {
+        match self {
+            Self::Search(_) | Self::Mine(_) => format!("--split {split}"),
+            #[cfg(feature = "dense")]
+            Self::Encode(_) => format!("--split {split}"),
+            #[cfg(feature = "dense")]
+            Self::Train(_) => format!("--dev-split {split}"),
+            _ => format!("{collection}:{split}"),
+        }
+    }
 }
 
 fn print_completions(shell: Shell) -> Result<()> {
@@ -187,36 +222,18 @@ fn print_completions(shell: Shell) -> Result<()> {
 }
 
 /// Prints what `ir COMMAND --help` prints and, for `eval`, all measures. Returns the exit code.
-fn print_help(names: &[String], console: &Console) -> ExitCode {
+fn print_help(names: &[String]) -> ExitCode {
     let names = names.iter().map(String::as_str);
-    let arguments = ["ir"].into_iter().chain(names.clone()).chain(["--help"]);
-    let Err(help) = Cli::try_parse_from(arguments) else {
-        return ExitCode::SUCCESS;
-    };
-    let code = report_usage_error(&help);
-    if help.kind() != ErrorKind::DisplayHelp || !names.eq(["eval"]) {
-        return code;
+    let arguments = ["ir"].into_iter().chain(names).chain(["--help"]);
+    let command = Cli::command().mut_subcommand("eval", |command| {
+        let examples = command.get_after_help().map(ToString::to_string);
+        let examples = examples.unwrap_or_default();
+        command.after_help(format!("{examples}\n\n{}", eval::list_measures()))
+    });
+    match command.try_get_matches_from(arguments) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(help) => report_usage_error(&help),
     }
-    let measures = eval::list_measures();
-    let written =
-        OutputSink::open(None).and_then(|out| out.write_with(|out| write!(out, "\n{measures}\n")));
-    match written {
-        Ok(()) => code,
-        Err(error) => console.fail(&error),
-    }
-}
-
-/// Adds the closest known name to the error of an unknown one.
-fn with_suggestion(error: anyhow::Error) -> anyhow::Error {
-    let hint = match error.downcast_ref() {
-        Some(DataError::UnknownCollection { name, known }) => suggestion(name, known),
-        Some(DataError::UnknownSplit { split, known, .. }) => suggestion(split, known),
-        _ => String::new(),
-    };
-    if hint.is_empty() {
-        return error;
-    }
-    anyhow::anyhow!("{error}{hint}")
 }
 
 fn suggestion(found: &str, known: &[String]) -> String {

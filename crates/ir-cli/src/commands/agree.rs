@@ -8,8 +8,8 @@ use clap::ValueHint;
 use ir_core::Qrels;
 use ir_data::MAX_LINE;
 use ir_eval::{
-    Evaluator, KappaWeights, Measure, MeasurementLevel, Ratings, Rules, kendall_tau_b, tau_ap,
-    tau_ap_b,
+    Evaluator, KappaWeights, Measure, MeasurementLevel, RatingCategory, Ratings, Rules,
+    kendall_tau_b, tau_ap, tau_ap_b,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -45,7 +45,8 @@ assessor or measure (tau_ap: the first is the reference; tau_ap_b: symmetric).
 A topic without results scores 0.
 
 A table has a header and tab- or comma-separated columns; an empty cell, - or
-NA is a missing label. Integer labels are ordered numerically.";
+NA is a missing label. Weighted kappa and ordinal and interval alpha depend on
+the order of the labels: integers by value, then texts alphabetically.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -103,6 +104,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     {
         bail!("expected items labeled by every pair of assessors, found none");
     }
+    ratings
+        .iter()
+        .for_each(|ratings| warn_of_order(ratings, console));
     let runs = args.reading.read(&args.run, console)?;
     let rankings = rankings(measures, &qrels, &runs)?;
     let text = if args.json {
@@ -118,6 +122,20 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         parts.join("\n\n")
     };
     OutputSink::open(None)?.write_with(|out| writeln!(out, "{text}"))
+}
+
+/// Reports the order of labels that are not integers, if a coefficient depends on it.
+fn warn_of_order(ratings: &Ratings, console: &Console) {
+    let labels: Vec<_> = ratings.categories().collect();
+    let is_text = |label: &&RatingCategory| matches!(label, RatingCategory::Text(_));
+    if labels.len() > 2 && labels.iter().any(is_text) {
+        let labels: Vec<String> = labels.iter().map(ToString::to_string).collect();
+        console.warn(format_args!(
+            "labels are ordered {} for weighted kappa and for ordinal and interval alpha (integer \
+             labels define another order)",
+            labels.join(" < ")
+        ));
+    }
 }
 
 /// Reads a table with a header: an item column, then one label column per coder.
@@ -162,7 +180,7 @@ fn read_table(file: &str) -> Result<Ratings> {
         }
         let label = |text: &str| match text.trim() {
             "" | "-" | "NA" => None,
-            text => Some(ir_eval::RatingCategory::from(text)),
+            text => Some(RatingCategory::from(text)),
         };
         ratings.push(&record[0], record.iter().skip(1).map(label));
     }

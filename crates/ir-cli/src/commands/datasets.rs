@@ -1,13 +1,15 @@
 //! `ir datasets`: lists, verifies and downloads the collections of the catalog.
 
 use std::io::Write;
+use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use ir_data::catalog::{Catalog, entries};
 use serde_json::json;
 
 use crate::shared::console::{Console, stop_on_interrupt};
 use crate::shared::format::{grouped, table_with_text};
+use crate::shared::input::{names, suggested_collection};
 use crate::shared::output::OutputSink;
 
 const EXAMPLES: &str = "\
@@ -53,6 +55,11 @@ enum Action {
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let catalog = Catalog::from_env();
     let mut out = OutputSink::open(None)?;
+    if let Some(Action::Verify { name } | Action::Where { name } | Action::Fetch { name }) =
+        &args.action
+    {
+        check_name(name)?;
+    }
     match &args.action {
         None if args.json => list_json(&catalog, &mut out)?,
         None => list(&catalog, &mut out, console)?,
@@ -61,6 +68,21 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         Some(Action::Fetch { name }) => fetch(&catalog, name, &mut out, console)?,
     }
     out.commit()
+}
+
+/// Returns an error unless the catalog has the collection.
+fn check_name(name: &str) -> Result<()> {
+    if entries().iter().any(|entry| entry.name == name) {
+        return Ok(());
+    }
+    let names = names();
+    if Path::new(name).exists() {
+        bail!(
+            "{name}: expected the name of a collection ({names}), found a path (`ir search {name}` reads it directly)"
+        );
+    }
+    let suggestion = suggested_collection(name);
+    bail!("{name}: expected the name of a collection ({names}), found none of them{suggestion}")
 }
 
 fn list(catalog: &Catalog, out: &mut OutputSink, console: &Console) -> Result<()> {
@@ -82,9 +104,9 @@ fn list(catalog: &Catalog, out: &mut OutputSink, console: &Console) -> Result<()
         let judgments = entry.splits.values().map(|split| split.judgments).sum();
         rows.push([
             entry.name.clone(),
-            grouped(entry.documents),
-            grouped(entry.queries),
-            grouped(judgments),
+            count(entry.documents),
+            count(entry.queries),
+            count(judgments),
             present.to_owned(),
             description,
         ]);
@@ -95,6 +117,14 @@ fn list(catalog: &Catalog, out: &mut OutputSink, console: &Console) -> Result<()
         None => console.note("\nIR_DATA is not set; only `bundled` is available"),
     }
     Ok(())
+}
+
+/// A count of the catalog, which has 0 for what a collection lacks or what is unknown.
+fn count(number: u64) -> String {
+    match number {
+        0 => "-".to_owned(),
+        number => grouped(number),
+    }
 }
 
 fn list_json(catalog: &Catalog, out: &mut OutputSink) -> Result<()> {

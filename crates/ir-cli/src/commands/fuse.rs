@@ -133,17 +133,17 @@ const METHODS: [(&str, &str, FusionMethod); 9] = [
 const NORMALIZATIONS: [(&str, &str, ScoreNormalization); 4] = [
     (
         "min-max",
-        "(s - min) / (max - min)",
+        "(s - min) / (max - min); 0 if all scores of a ranking are equal",
         ScoreNormalization::MinMax,
     ),
     (
         "z-score",
-        "(s - mean) / deviation",
+        "(s - mean) / deviation; 0 if all scores of a ranking are equal",
         ScoreNormalization::ZScore,
     ),
     (
         "sum",
-        "(s - min) / sum of (s - min)",
+        "(s - min) / sum of (s - min); 0 if all scores of a ranking are equal",
         ScoreNormalization::Sum,
     ),
     ("none", "Scores unchanged", ScoreNormalization::None),

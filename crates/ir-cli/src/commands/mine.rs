@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::ValueHint;
 use ir_bm25::{Bm25, Index, StoredFields};
 use ir_core::training::mining::{
@@ -12,7 +12,7 @@ use ir_core::training::mining::{
 };
 use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
 use ir_core::trec::HeaderLine;
-use ir_core::{DocFilter, DocNum, DocSet, Flow, Hit, Predicate, Progress, Ranking, Run};
+use ir_core::{DocFilter, DocNum, DocSet, Flow, Hit, Predicate, Progress, Ranking, Run, ScoredDoc};
 use ir_data::attribute;
 use ir_data::training::{
     DocumentTexts, JudgedTrainingSet, OnInvalidExample, TrainingFile, TrainingFormat, write_example,
@@ -246,6 +246,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         index,
     };
     miner.resolve_ids(&*wanted.set)?;
+    if let (Some(run), Some(file)) = (&miner.other, &args.run) {
+        check_run(run, file, &*wanted.set, console)?;
+    }
 
     let total = wanted.set.len();
     let mut bar = console.bar();
@@ -374,6 +377,28 @@ fn read_examples(
     })
 }
 
+/// Warns about queries without results in the run. An error if no query has any.
+fn check_run(run: &Run, file: &str, set: &dyn TrainingSet, console: &Console) -> Result<()> {
+    let mut missing = Vec::new();
+    for n in 0..set.len() {
+        let id = set.get(n)?.query_id.unwrap_or_default();
+        if run.get(&id).is_none() {
+            missing.push(id);
+        }
+    }
+    let (without, all) = (grouped(missing.len() as u64), grouped(set.len() as u64));
+    match missing.first() {
+        None => {}
+        Some(first) if missing.len() == set.len() => bail!(
+            "{file}: expected results for the {all} queries, such as {first:?}, found none (is it of another --split?)"
+        ),
+        Some(first) => console.warn(format_args!(
+            "{file}: {without} of {all} queries have no results and get no hard negatives, such as {first:?}"
+        )),
+    }
+    Ok(())
+}
+
 struct Miner {
     mining: MiningConfig,
     index: Index,
@@ -450,7 +475,7 @@ impl Miner {
                 return Ok(self.mining.mine(&searcher, &questions, &text)?);
             };
             let select = |(id, question): (&str, &MiningQuery<'_>)| {
-                let ranking = self.ranking(run, id)?;
+                let ranking = self.ranking(run.get(id).unwrap_or_default())?;
                 let passes = |hit: &Hit| question.within.is_none_or(|f| f.contains(hit.doc));
                 let within = ranking.clone().retain(passes);
                 let ids = self.index.ids();
@@ -460,13 +485,8 @@ impl Miner {
         })
     }
 
-    /// Ranking of the candidate run in document numbers of the index, in line order.
-    fn ranking(&self, run: &Run, query: &str) -> Result<Ranking> {
-        let list = run.get(query).with_context(|| {
-            format!(
-                "the run: expected results for query {query:?}, found none (is it of another --split?)"
-            )
-        })?;
+    /// A list of the candidate run in document numbers of the index, in line order.
+    fn ranking(&self, list: &[ScoredDoc]) -> Result<Ranking> {
         let mut seen = DocSet::new();
         let mut hits = Vec::with_capacity(list.len());
         for scored in list {

@@ -146,7 +146,11 @@ fn draw(args: &Args, console: &Console) -> Result<()> {
     pooling = pooling.with_seed(args.seed);
     pooling.order = args.reading.order;
     if pooling.strata.len() > 1 && args.pool.is_none() {
-        bail_usage!("--sample: expected --pool, because estimates need the strata");
+        let option = match &args.preset {
+            Some(_) => "--preset",
+            None => "--sample",
+        };
+        bail_usage!("{option}: expected --pool, because estimates need the strata");
     }
     let judged = args.judged.as_ref();
     let judged = judged.map(|qrels| input::qrels(qrels, args.reading.header(), console));

@@ -183,10 +183,10 @@ pub(crate) struct EncodingOption {
 }
 
 const ENCODINGS: [(&str, &str, TextEncoding); 2] = [
-    ("utf-8|utf8", "", TextEncoding::Utf8),
+    ("utf-8|utf8", "[alias: utf8]", TextEncoding::Utf8),
     (
         "latin-1|latin1|iso-8859-1",
-        "ISO 8859-1: every byte is a character",
+        "ISO 8859-1: every byte is a character [aliases: latin1, iso-8859-1]",
         TextEncoding::Latin1,
     ),
 ];

@@ -197,6 +197,19 @@ fn suggested_measure(text: &str) -> String {
         name if name.len() < text.len() && name.ends_with('_') => name.len() - 1,
         _ => text.len(),
     });
+    // A cutoff right after the name.
+    if end == text.len()
+        && cutoff.len() < end
+        && let Some(name) = closest(cutoff, known.iter().copied())
+    {
+        let spellings = ["@", "_"].map(|at| format!("{name}{at}{}", &text[cutoff.len()..]));
+        let mut valid = spellings
+            .iter()
+            .filter(|text| text.parse::<Measure>().is_ok());
+        if let Some(measure) = valid.next() {
+            return format!(" (did you mean {measure}?)");
+        }
+    }
     let (name, parameters) = text.split_at(end);
     match closest(name, known.iter().copied()) {
         Some(name) if !parameters.is_empty() => format!(" (did you mean {name}{parameters}?)"),
@@ -242,6 +255,9 @@ mod tests {
             ("nndcg_cut.10", " (did you mean ndcg_cut.10?)"),
             ("recal_100", " (did you mean recall_100?)"),
             ("offical", " (did you mean official?)"),
+            ("nDCG10", " (did you mean nDCG@10?)"),
+            ("recal100", " (did you mean recall@100?)"),
+            ("ndcg_cut10", " (did you mean ndcg_cut_10?)"),
             ("nonsense", ""),
         ] {
             assert_eq!(suggested_measure(text), expected, "{text}");

@@ -179,3 +179,55 @@ fn gdeval() {
         &["query \"q1\", document \"a\": expected a grade of at most 4 for ERR@20, found 5"],
     );
 }
+
+/// `ir help eval` lists the parameters of every measure, each measure once, in lines of at most 100
+/// characters.
+#[test]
+fn help_of_measures() {
+    let help = Folder::new().ir(&["help", "eval"]).ok().out;
+    let (_, list) = help.split_once("All measures:").unwrap();
+    let entry = |name: &str| {
+        let mut entries = list.split("\n\n  ");
+        let entry = entries.find(|entry| entry.starts_with(name));
+        let words = entry.unwrap_or_else(|| panic!("{name}")).split_whitespace();
+        words.collect::<Vec<_>>().join(" ")
+    };
+    for (name, parts) in [
+        (
+            "P[@K]",
+            &["relative: ", "Default: false", "trec_eval: P, set_P"][..],
+        ),
+        ("SetF", &["beta: ", "Range: ≥ 0. Default: 1"]),
+        ("Utility", &["a, b, c, d: "]),
+        ("Rprec", &["mult: "]),
+        ("IPrec", &["@: Recall"]),
+        ("IPrecAvg", &["points: ", "points={0.25,0.5,0.75}"]),
+        (
+            "nDCG",
+            &[
+                "dcg, gains: ",
+                "dcg='exp-log2'",
+                "gains={1:3.5,2:9}",
+                "trec_eval: ndcg, ndcg_cut",
+            ],
+        ),
+        ("RBP[@K]", &["p: ", "gain: ", "Default: 0.8"]),
+        ("RBP(gain=graded)[@K]", &["trec_eval: rbp"]),
+        ("RBPResidual", &["p: ", "full: "]),
+        ("ERR[@K]", &["max_rel: ", "Default: 4"]),
+        ("alpha_nDCG", &["alpha: α as in ERR_IA. Default: 0.5"]),
+        ("NRBP", &["alpha: ", "beta: "]),
+    ] {
+        for part in parts {
+            assert!(
+                entry(name).contains(part),
+                "{name}, {part}: {}",
+                entry(name)
+            );
+        }
+    }
+    assert_eq!(list.matches("\n\n  RBP[@K]\n").count(), 1);
+    for line in help.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+}

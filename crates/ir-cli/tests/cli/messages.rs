@@ -81,6 +81,7 @@ fn unknown_names_have_suggestions() {
             "mine",
         ),
         (&["search", "tiny", "--analysis", "anserni"], 2, "anserini"),
+        (&["eval", "-m", "nDCG10", "qrels", "run"], 2, "nDCG@10"),
     ] {
         let suggestion = format!("(did you mean {suggestion}?)");
         here.ir(args).fails(code, &[&suggestion]);
@@ -188,4 +189,148 @@ fn long_messages_are_shortened() {
         .ir(&["fuse", "--hits", &long, "run"])
         .fails(2, &["--hits"]);
     assert!(failed.err.len() < 2200);
+}
+
+/// The error of an unknown split names the known ones and how to select one.
+#[test]
+fn unknown_splits_name_the_argument() {
+    let here = Folder::new();
+    tiny(&here);
+    std::fs::rename(
+        here.at("tiny/qrels/test.tsv"),
+        here.at("tiny/qrels/dev.tsv"),
+    )
+    .unwrap();
+    here.write("run", RUN);
+    for (args, found, argument) in [
+        (&["search", "tiny"][..], "test", "--split dev"),
+        (&["mine", "tiny"], "train", "--split dev"),
+        (&["eval", "tiny", "run"], "test", "tiny:dev"),
+    ] {
+        let expected = format!(
+            "expected a split of \"tiny\" (dev), found \"{found}\" (for example {argument})"
+        );
+        here.ir(args).fails(1, &[&expected]);
+    }
+}
+
+#[test]
+fn judgment_formats_that_no_collection_has() {
+    let here = Folder::new();
+    here.write("run", RUN);
+    for form in ["strata", "subtopics", "qrels_jg", "prefs", "qrels_prefs"] {
+        let expected = "bundled:train: expected a file with judgments in the format of -R, found a \
+                        collection (no collection has such judgments)";
+        here.ir(&["eval", "-R", form, "bundled:train", "run"])
+            .fails(1, &[expected]);
+    }
+    here.write("bundled", "q1 1 d1 1\n");
+    here.ir(&["eval", "-R", "subtopics", "bundled", "run"]).ok();
+}
+
+#[test]
+fn collections_by_path() {
+    let here = Folder::new();
+    tiny(&here);
+    for action in ["where", "verify", "fetch"] {
+        here.ir(&["datasets", action, "./tiny"]).fails(
+            1,
+            &[
+                "./tiny: expected the name of a collection (bundled,",
+                "found a path (`ir search ./tiny` reads it directly)",
+            ],
+        );
+    }
+}
+
+/// The list of collections has no zeros for counts that do not exist or are unknown.
+#[test]
+fn unknown_counts_of_collections() {
+    let list = Folder::new().ir(&["datasets"]).ok().out;
+    for (name, counts) in [
+        ("biocaddie", ["-", "-", "-"]),
+        ("packages", ["1,113,016", "1,200", "-"]),
+        ("bundled", ["69", "112", "139"]),
+    ] {
+        let mut rows = list.lines().map(|row| row.split_whitespace());
+        let row = rows.find_map(|mut row| (row.next() == Some(name)).then_some(row));
+        assert_eq!(row.unwrap().take(3).collect::<Vec<_>>(), counts, "{list}");
+    }
+}
+
+/// Weighted kappa depends on an order that texts do not have.
+#[test]
+fn order_of_labels() {
+    let here = Folder::new();
+    let labels = "item\tann\tben\n1\tlow\thigh\n2\tmedium\tmedium\n";
+    here.write("labels.tsv", labels);
+    let agree = ["agree", "--table", "labels.tsv"];
+    assert_eq!(
+        here.ir(&agree).ok().err,
+        "warning: labels are ordered high < low < medium for weighted kappa and for ordinal and \
+         interval alpha (integer labels define another order)\n"
+    );
+    // Integers have an order, and of two labels it does not matter.
+    for words in [
+        &[("low", "0"), ("medium", "1"), ("high", "2")][..],
+        &[("medium", "low")],
+    ] {
+        let replace = |labels: String, (from, to): &(&str, &str)| labels.replace(from, to);
+        here.write("labels.tsv", words.iter().fold(labels.to_owned(), replace));
+        assert_eq!(here.ir(&agree).ok().err, "");
+    }
+}
+
+#[test]
+fn options_of_messages() {
+    let here = Folder::new();
+    here.write("run", RUN);
+    let preset = ["pool", "--preset", "biocaddie-submitted", "run"];
+    here.ir(&preset).fails(
+        2,
+        &["--preset: expected --pool, because estimates need the strata"],
+    );
+    here.ir(&["pool", "--sample", "200:5%", "run"]).fails(
+        2,
+        &["--sample: expected --pool, because estimates need the strata"],
+    );
+    here.write("vectors.ir", "ir-flat\n");
+    let feature =
+        "which needs the feature \"dense\" (cargo install --path crates/ir-cli --features dense)";
+    let vectors = here.ir(&["search", "vectors.ir", "tea"]);
+    let vectors = vectors.fails(1, &["found a vector index: pass it to --vectors"]);
+    assert_eq!(vectors.err.contains(feature), cfg!(not(feature = "dense")));
+    assert!(!vectors.err.contains("(needs"), "{}", vectors.err);
+}
+
+/// What the helps of commands say, and behavior that only they explain.
+#[test]
+fn help_texts() {
+    let here = Folder::new();
+    let help = |command: &str| {
+        let text = here.ir(&[command, "--help"]).ok().out;
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(help("search").contains("[alias: utf8]"));
+    assert!(help("search").contains("[aliases: latin1, iso-8859-1]"));
+    assert!(help("search").contains("or a TREC run with --output FILE"));
+    assert!(help("fuse").contains("0 if all scores of a ranking are equal"));
+    assert!(help("eval").contains("4 (minimum interest) are read as grades 4 to 1"));
+    assert!(help("eval").contains("-o, trec_eval's old output format, is accepted and ignored"));
+    let cranfield = here.ir(&["datasets", "where", "cranfield"]).ok().out;
+    let (about, _) = cranfield.split_once('\n').unwrap();
+    assert!(about.ends_with("codes 1 to 4 of its judgments are read as grades 4 to 1"));
+
+    // Query words with --output: a run, as without words.
+    here.ir(&["search", "bundled", "boats", "-o", "run"]).ok();
+    assert_eq!(here.read("run").split_whitespace().nth(1), Some("Q0"));
+    // All scores of the first list are equal.
+    here.write("a", "q Q0 x 1 5 a\nq Q0 y 2 5 a\n");
+    let fused = here.ir(&["fuse", "--method", "combsum", "a"]).ok().out;
+    assert!(
+        fused
+            .lines()
+            .all(|line| line.split(' ').nth(4) == Some("0.0")),
+        "{fused}"
+    );
 }

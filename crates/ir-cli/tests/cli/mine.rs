@@ -165,10 +165,24 @@ fn rank_windows_margins_years_and_runs() {
         &["--run", "run.trec.gz", "--relative-margin", "0.1"],
         &|query, _, _, score| score <= least(query) * 0.9,
     );
-    here.write("short.trec", "train-0 Q0 HarborLights-2k 1 1 x\n");
-    here.ir(&["mine", "bundled", "--run", "short.trec"]).fails(
+    here.write("short.trec", "train-0 Q0 Seaward-22 1 1 x\n");
+    // Queries without results have no hard negatives.
+    let command = ["mine", "bundled", "-n", "1", "-o", "a.jsonl", "--run"];
+    let short = here.ir(&[&command[..], &["short.trec"]].concat()).ok().err;
+    let warning = "warning: short.trec: 87 of 88 queries have no results and get no hard negatives, \
+                   such as \"train-1\"\n";
+    assert!(short.starts_with(warning), "{short}");
+    assert!(short.contains("87 of 88 queries have fewer than 1 new negatives, 87 of them none"));
+    let found = examples(&here, "a.jsonl");
+    assert_eq!(
+        (found.len(), ids(&found[0].negatives)),
+        (88, vec!["Seaward-22"])
+    );
+    assert!(found[1].negatives.is_empty());
+    here.write("other.trec", "x Q0 Seaward-22 1 1 x\n");
+    here.ir(&[&command[..], &["other.trec"]].concat()).fails(
         1,
-        &["the run: expected results for query \"train-1\", found none"],
+        &["other.trec: expected results for the 88 queries, such as \"train-0\", found none"],
     );
 }
 

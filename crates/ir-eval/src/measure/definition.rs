@@ -28,7 +28,7 @@ macro_rules! measures {
     ($(
         $(#[doc = $doc:literal])*
         $name:ident $({ $(
-            $(#[$parameter_doc:meta])*
+            $(#[doc = $parameter_doc:literal])*
             $parameter:ident: $type:ty = $default:expr $(=> $read:ident($($argument:expr),*))?,
         )+ })? = $properties:expr;
         $(needs $requirement:expr;)?
@@ -36,7 +36,7 @@ macro_rules! measures {
         value $value:expr;
     )+) => { $(
         measures!(@type [$(#[doc = $doc])*] $name $({
-            $([$(#[$parameter_doc])*] $parameter: $type = $default,)+
+            $([$(#[doc = $parameter_doc])*] $parameter: $type = $default,)+
         })?);
 
         impl $name {
@@ -51,7 +51,10 @@ macro_rules! measures {
             }
 
             $(fn parameters(&mut self, list: &mut Parameters<'_>) -> Result<(), ParseMeasureError> {
-                $($(list.$read(&mut self.$parameter $(, $argument)*)?;)?)+
+                $(
+                    list.documentation = &[$($parameter_doc),*];
+                    $(list.$read(&mut self.$parameter $(, $argument)*)?;)?
+                )+
                 Ok(())
             })?
 

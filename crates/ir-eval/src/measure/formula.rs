@@ -168,7 +168,44 @@ impl Formula {
     /// names of their measures.
     #[must_use]
     pub fn description(&self) -> String {
-        let lines = self.documentation().iter().map(|line| line.trim());
+        let text = Self::without_markup(self.documentation());
+        let end = text.find(". ").unwrap_or(text.len());
+        text[..end].trim_end_matches('.').to_owned()
+    }
+
+    /// Parameters that belong to the formula alone: their names in ir_measures' syntax, separated
+    /// by commas, and what they are, with range and default. `@` is the text after it.
+    ///
+    /// ```
+    /// use ir_eval::measure::Formula;
+    /// let mut formulas = Formula::all();
+    /// let err = formulas.find(|formula| formula.names().any(|name| name == "ERR")).unwrap();
+    /// let parameters = err.parameters();
+    /// let (names, description) = &parameters[0];
+    /// assert_eq!(names, "max_rel");
+    /// assert!(description.ends_with("Range: 1 to 62. Default: 4, as in gdeval"));
+    /// ```
+    #[must_use]
+    pub fn parameters(&self) -> Vec<(String, String)> {
+        let (mut formula, mut list) = (*self, Parameters::default());
+        let visited = formula.definition_mut().parameters(&mut list);
+        debug_assert!(visited.is_ok(), "an empty text has no invalid parameter");
+        let chunks = (list.printed).chunk_by(|a, b| a.documentation == b.documentation);
+        let parameters = chunks.map(|chunk| {
+            let names: Vec<&str> = chunk.iter().map(|parameter| parameter.key).collect();
+            let description = Self::without_markup(chunk[0].documentation);
+            (
+                names.join(", "),
+                description.trim_end_matches('.').to_owned(),
+            )
+        });
+        parameters.collect()
+    }
+
+    /// First paragraph of a documentation as plain text. Links to other formulas become the names
+    /// of their measures.
+    fn without_markup(documentation: &[&str]) -> String {
+        let lines = documentation.iter().map(|line| line.trim());
         let paragraph = lines.take_while(|line| !line.is_empty());
         let mut text = paragraph.collect::<Vec<_>>().join(" ");
         for formula in Self::all() {
@@ -177,9 +214,7 @@ impl Formula {
             let link = format!("[`{}`]", &variant[..end.unwrap_or(variant.len())]);
             text = text.replace(&link, formula.names().next().unwrap_or_default());
         }
-        let text = text.replace("[`", "").replace("`]", "").replace('`', "");
-        let end = text.find(". ").unwrap_or(text.len());
-        text[..end].trim_end_matches('.').to_owned()
+        text.replace("[`", "").replace("`]", "").replace('`', "")
     }
 
     /// Whether a name with an underscore is in ir_measures' syntax.

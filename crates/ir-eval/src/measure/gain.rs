@@ -12,7 +12,8 @@ measures! {
     ///
     /// Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", ACM TOIS 2002.
     Ndcg {
-        /// Gain of a grade. Default: linear.
+        /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or that of a
+        /// table (`gains={1:3.5,2:9}`). Default: the grade.
         gain: Gain = Gain::Linear => gain(),
     } = Properties::new(&["nDCG", "NDCG", "ndcg"])
         .without_level()
@@ -29,7 +30,8 @@ measures! {
     ///
     /// Järvelin and Kekäläinen, as for [`Ndcg`].
     Dcg {
-        /// Gain of a grade. Default: linear.
+        /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or that of a
+        /// table (`gains={1:3.5,2:9}`). Default: the grade.
         gain: Gain = Gain::Linear => gain(),
     } = Properties::new(&["DCG"])
         .without_level()
@@ -41,7 +43,8 @@ measures! {
     ///
     /// `IDCG`; trec_eval's `ideal_dcg`.
     IdealDcg {
-        /// Gain of a grade. Default: linear.
+        /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or that of a
+        /// table (`gains={1:3.5,2:9}`). Default: the grade.
         gain: Gain = Gain::Linear => gain(),
     } = Properties::new(&["IDCG"])
         .without_level()
@@ -55,7 +58,8 @@ measures! {
     ///
     /// `nDCGrel`; trec_eval's `ndcg_rel`.
     NdcgAtRelevant {
-        /// Gain of a grade. Default: linear.
+        /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or that of a
+        /// table (`gains={1:3.5,2:9}`). Default: the grade.
         gain: Gain = Gain::Linear => gain(),
     } = Properties::new(&["nDCGrel"])
         .without_level()
@@ -80,7 +84,8 @@ measures! {
     ///
     /// `Rndcg`; trec_eval's `Rndcg`.
     NdcgAtGainSteps {
-        /// Gain of a grade. Default: linear.
+        /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or that of a
+        /// table (`gains={1:3.5,2:9}`). Default: the grade.
         gain: Gain = Gain::Linear => gain(),
     } = Properties::new(&["Rndcg"])
         .with_trec_names(&[("Rndcg", "Rndcg(gains={{}})", TrecSyntax::Gains)]);
@@ -109,7 +114,8 @@ measures! {
     ///
     /// `G`; trec_eval's `G`.
     NormalizedGain {
-        /// Gain of a grade. Default: linear.
+        /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or that of a
+        /// table (`gains={1:3.5,2:9}`). Default: the grade.
         gain: Gain = Gain::Linear => gain(),
     } = Properties::new(&["G"])
         .without_level()

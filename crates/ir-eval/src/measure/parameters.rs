@@ -196,11 +196,14 @@ impl<'a> MeasureText<'a> {
 pub(crate) struct Parameters<'a> {
     pub(crate) text: MeasureText<'a>,
     pub(crate) printed: Vec<PrintedParameter>,
+    /// Lines of the documentation of the parameters that are visited next.
+    pub(crate) documentation: &'static [&'static str],
 }
 
 /// Parameter in ir_measures' syntax. The key of the text after `@` is `@`.
 pub(crate) struct PrintedParameter {
     pub(crate) key: &'static str,
+    pub(crate) documentation: &'static [&'static str],
     pub(crate) value: String,
     /// Whether the parameter is part of the measure's text. Most are hidden if they have their
     /// default value.
@@ -219,6 +222,7 @@ impl Parameters<'_> {
         let printed = printed.to_string();
         self.printed.push(PrintedParameter {
             key,
+            documentation: self.documentation,
             value: printed,
             is_shown,
         });

@@ -134,7 +134,7 @@ measures! {
     ///
     /// `IPrecAvg`; trec_eval's `11pt_avg`.
     MeanInterpolatedPrecision {
-        /// Recall points. Default: [`RecallPoints::ELEVEN`].
+        /// Recall points, at most eleven, as in `points={0.25,0.5,0.75}`. Default: 0, 0.1, …, 1.
         points: RecallPoints = RecallPoints::ELEVEN => recall_points(),
     } = Properties::new(&["IPrecAvg"])
         .without_cutoff()

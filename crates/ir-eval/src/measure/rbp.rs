@@ -109,15 +109,21 @@ impl Parameters<'_> {
     /// Persistence of `RBP` and `RBP(gain=binary)`.
     fn binary_persistence(&mut self, p: &mut Decimal) -> Result<(), ParseMeasureError> {
         self.persistence(p, Some(DEFAULT_PERSISTENCE))?;
-        match self.text.take("gain") {
-            None | Some("binary") => Ok(()),
-            Some(other) => Err(self.text.invalid("binary or graded", other)),
-        }
+        self.rank_biased_gain("binary", false)
     }
 
     /// Persistence of `RBP(gain=graded)`.
     fn graded_persistence(&mut self, p: &mut Decimal) -> Result<(), ParseMeasureError> {
         self.persistence(p, Some(DEFAULT_PERSISTENCE))?;
-        self.parameter(&mut (), "gain", ("graded", true), |_| Ok(()))
+        self.rank_biased_gain("graded", true)
+    }
+
+    /// The parameter `gain`, which [`Definition::claims`] has already evaluated.
+    fn rank_biased_gain(&mut self, gain: &str, is_shown: bool) -> Result<(), ParseMeasureError> {
+        self.documentation = &["Gain of a document: binary, rel(i), or graded. Default: binary."];
+        self.parameter(&mut (), "gain", (gain, is_shown), |found| match found {
+            "binary" | "graded" => Ok(()),
+            _ => Err("binary or graded"),
+        })
     }
 }

@@ -104,7 +104,7 @@ measures! {
     ///
     /// `infIPrec@0.1`; sample_eval's `iprec@rec0.10`.
     StratifiedInterpolatedPrecision {
-        /// Recall in tenths. Range: 0 to 10.
+        /// Recall in tenths, 0 to 10; `infIPrec@0.1` has 1.
         tenths: u8 = 0 => tenths(),
     } = Properties::new(&["infIPrec", "iprec"])
         .with_strata()

@@ -31,17 +31,21 @@ Examples:
   ir eval -R prefs prefs.txt run.trec           preference judgments
   ir eval -R strata -m xinfAP pool.qrels run    sampled pool of `ir pool`
   ir eval -Z means.txt -m map qrels.txt run     z-scores
+  ir eval qrels.txt run.trec > scores.txt       output in a file
 
 Measures (-m; several values, or a list such as -m nDCG@10,AP or -m 'P@5 AP'),
-in trec_eval's spelling or that of ir_measures; `ir help eval` lists them all:
+in trec_eval's spelling or that of ir_measures; `ir help eval` lists them all,
+with their parameters:
   P.5,10  recall.100  ndcg_cut.10  map  recip_rank  Rprec  bpref  ndcg.1=3
   P@5     R@100       nDCG@10      AP   RR          Rprec  Bpref  AP(rel=2)
   official (the default), all_trec, set: trec_eval's sets
   ERR@20  nDCG(dcg='exp-log2')@20  RBP(p=0.95)  Judged@10
-  AP(judged_only=True)
+  AP(judged_only=True)  P(relative=True)@5  SetF(beta=0.5)  Rprec(mult=2)
+  ERR(max_rel=2)@20  nDCG(gains={1:2,2:5})@10  RBP(p=0.9,gain=graded)
   xinfAP@1000  infNDCG@1000  infP@10        sampled pool: -R strata
                  (xinfAP is sample_eval's infAP; infAP is trec_eval's)
-  alpha_nDCG@20  ERR_IA@20  StRecall@20     subtopics: -R subtopics
+  alpha_nDCG(alpha=0.5)@20  ERR_IA@20  StRecall@20
+                                            subtopics: -R subtopics
   prefs, all_prefs with -R prefs or qrels_prefs; qrels_jg with -R qrels_jg
 
 Several runs: a header line, then a line per measure (and query, with -q) with
@@ -53,12 +57,16 @@ a header line is parsed as data (with a warning; --skip-header skips it).
 Differences: without -c, a judged query missing from the run is excluded with
 a warning, as in trec_eval 9 (10.0 fails). A duplicate document is an error in
 any query, judged or not. Lines starting with # are comments; 9.0.x parses
-them as data.
+them as data. Cranfield's judgments are codes, not grades: 1 (complete answer)
+to 4 (minimum interest) are read as grades 4 to 1, and -1 (the paper from
+which the query was taken) as grade 1.
 
 As a replacement of trec_eval: its options are accepted, bundled (-qcM100), by
 long name and by unambiguous prefix, and standard output is byte-identical;
-warnings go to standard error. Not supported: -D for one query, a negative -l,
-more than eight gains of ndcg. Exit codes: 0 success, 1 error, 2 usage error.";
+warnings go to standard error. -o, trec_eval's old output format, is accepted
+and ignored: redirect standard output to write a file. Not supported: -D for
+one query, a negative -l, more than eight gains of ndcg. Exit codes: 0
+success, 1 error, 2 usage error.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, infer_long_args = true, args_override_self = true)]

@@ -37,7 +37,9 @@ Repeat the encoder options of `ir encode` here: vectors of another model,
 pooling or normalization, or of other texts, are an error.
 
 Without words, the queries are the judged queries of the collection (--split)
-and the output is a TREC run; with words, it is a list of results.
+and the output is a TREC run. With words, it is a list of results, or a TREC
+run with --output FILE (`-o -` for standard output), or JSON lines with
+--json.
 
 Ties: results are ordered by score, then by document id. Evaluators sort run
 files again by score, and trec_eval breaks ties by descending id; --scores
@@ -130,7 +132,8 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Output")]
     pub(crate) remove_self: bool,
 
-    /// Output file, written atomically; .gz and .zst are compressed [default: standard output]
+    /// Output file of the run, also for query words, or of --json; written atomically; .gz and .zst
+    /// are compressed [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<OutputPath>,
 

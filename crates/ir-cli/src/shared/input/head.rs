@@ -99,8 +99,12 @@ pub(super) fn is_trec(path: &Path) -> bool {
 /// Describes a vector file by its magic bytes; `None` for other files.
 fn vector_format(line: &[u8]) -> Option<&'static str> {
     Some(match line {
+        b"ir-flat" | b"ir-half" | b"ir-hnsw" | b"ir-sprs" if cfg!(feature = "dense") => {
+            "a vector index: pass it to --vectors"
+        }
         b"ir-flat" | b"ir-half" | b"ir-hnsw" | b"ir-sprs" => {
-            "a vector index: pass it to --vectors (needs the feature `dense`)"
+            "a vector index: pass it to --vectors, which needs the feature \"dense\" \
+             (cargo install --path crates/ir-cli --features dense)"
         }
         [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => "a NumPy array",
         _ => return None,

@@ -62,6 +62,17 @@ pub(crate) fn open(argument: impl AsRef<Path>) -> Result<(Box<dyn io::BufRead + 
     ))
 }
 
+/// Opens judgments in a format that no collection has: a file or `-`.
+pub(crate) fn open_judgments(argument: &str) -> Result<(Box<dyn io::BufRead + Send>, String)> {
+    let name = argument.split_once(':').map_or(argument, |(name, _)| name);
+    if entries().iter().any(|entry| entry.name == name) && !Path::new(argument).is_file() {
+        bail!(
+            "{argument}: expected a file with judgments in the format of -R, found a collection (no collection has such judgments)"
+        );
+    }
+    open(argument)
+}
+
 /// Reads a run from a file or `-` and prints warnings.
 pub(crate) fn run(argument: &str, header: HeaderLine, console: &Console) -> Result<Run> {
     let (reader, name) = open(argument)?;
@@ -191,11 +202,11 @@ fn without_warnings(data: Qrels) -> Parsed<Qrels> {
 }
 
 /// End of an error message with the collection whose name is closest to an unknown one.
-fn suggested_collection(name: &str) -> String {
+pub(crate) fn suggested_collection(name: &str) -> String {
     did_you_mean(name, entries().iter().map(|entry| entry.name.as_str()))
 }
 
-fn names() -> String {
+pub(crate) fn names() -> String {
     let names: Vec<&str> = entries().iter().map(|entry| entry.name.as_str()).collect();
     names.join(", ")
 }
