@@ -16,7 +16,9 @@ use crate::shared::terminal::escaped;
 /// Exit code after SIGINT (128 + 2).
 const INTERRUPTED_CODE: u8 = 130;
 const BAR_DELAY: Duration = Duration::from_millis(300);
-/// Interval between progress lines when standard error is not a terminal.
+/// Time until the first progress line when standard error is not a terminal.
+const LOG_DELAY: Duration = Duration::from_secs(5);
+/// Interval between progress lines.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Maximum length of a message and of a word in it, in characters.
@@ -91,7 +93,8 @@ impl Console {
         }
     }
 
-    /// Creates a progress bar; when standard error is not a terminal, one line per minute.
+    /// Creates a progress bar; when standard error is not a terminal, one line after 5 s and
+    /// one per minute.
     pub(crate) fn bar(&self) -> Bar {
         let now = Instant::now();
         Bar {
@@ -101,7 +104,7 @@ impl Console {
             due: (!self.quiet && self.terminal).then(|| now + BAR_DELAY),
             begun: now,
             resumed: 0,
-            line_due: (!self.quiet && !self.terminal).then(|| now + LOG_INTERVAL),
+            line_due: (!self.quiet && !self.terminal).then(|| now + LOG_DELAY),
         }
     }
 

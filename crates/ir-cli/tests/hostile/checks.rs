@@ -13,7 +13,8 @@ use crate::{contents, isolate, variable};
 
 /// Maximum address space in KiB.
 const MEMORY: u64 = 4 << 20;
-/// Time after which a command must end in order when it is interrupted.
+/// Time after which a command must have reported progress, and must end in order when it is
+/// interrupted.
 const TIME: Duration = Duration::from_secs(10);
 
 pub(crate) struct Outcome {
@@ -50,7 +51,7 @@ pub(crate) fn run(case: &Case<'_>, fixtures: &Fixtures) -> Outcome {
     let error = fs::read(&err).unwrap();
     let error = String::from_utf8_lossy(&error).into_owned();
     let code = status.and_then(|status| status.code());
-    let mut defects = check_messages(case, status, is_stopped, &error);
+    let mut defects = check_messages(case, &line, status, is_stopped, &error);
     let finished = code == Some(0) || error.contains("to resume");
     defects.extend(check_files(
         &before,
@@ -115,7 +116,7 @@ fn wait(mut child: Child) -> (Option<ExitStatus>, bool) {
         }
     };
     if let Some(status) = ended(&mut child, &|child, time| {
-        used(child, time) < TIME && time < 12 * TIME
+        (used(child, time) < TIME || time < TIME) && time < 12 * TIME
     }) {
         return (Some(status), false);
     }
@@ -141,8 +142,16 @@ fn used(child: &Child, time: Duration) -> Duration {
     }
 }
 
+/// Whether a line is of the form `stage: 17 of 90` or `stage: 17`.
+fn is_progress(line: &str) -> bool {
+    let is_count = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+    line.split_once(": ")
+        .is_some_and(|(_, rest)| is_count(rest))
+}
+
 fn check_messages(
     case: &Case<'_>,
+    line: &CommandLine,
     status: Option<ExitStatus>,
     is_stopped: bool,
     error: &str,
@@ -177,6 +186,9 @@ fn check_messages(
             code == Some(130) && is_orderly,
             "cannot be interrupted after 10 s",
         );
+        let is_quiet = line.arguments.iter().any(|argument| argument == "--quiet");
+        let has_progress = lines.iter().any(|line| is_progress(line));
+        expect(is_quiet || has_progress, "no progress within 10 s");
         return defects;
     }
     expect(matches!(code, Some(0..=2)), "exit code");

@@ -1,9 +1,11 @@
 //! Pooling of token vectors.
 
-use burn::tensor::{Bool, Tensor};
+use burn::tensor::{Bool, Tensor, TensorData};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::TokenBatch;
+use crate::kernels::memory::{self, on_cpu, values, values_mut};
 use crate::transformer::concatenate;
 
 /// Pooling: how the vectors of a text's tokens are reduced to one vector.
@@ -28,6 +30,9 @@ impl Pooling {
     /// `hidden`: `[tokens, dim]`; result: `[texts, dim]`.
     pub fn pool(self, hidden: Tensor<2>, batch: &TokenBatch) -> Tensor<2> {
         let [_, dim] = hidden.dims();
+        if on_cpu(&hidden) && !batch.has_padding() {
+            return self.pool_on_cpu(hidden, batch);
+        }
         let padding: Option<Tensor<3, Bool>> =
             batch.padding(&hidden.device()).map(|p| p.unsqueeze_dim(2));
         let mut pooled = Vec::with_capacity(batch.blocks().len());
@@ -37,6 +42,97 @@ impl Pooling {
             pooled.push(self.pool_block(rows, padding.clone()));
         }
         concatenate(pooled)
+    }
+
+    fn pool_on_cpu(self, hidden: Tensor<2>, batch: &TokenBatch) -> Tensor<2> {
+        let (device, [_, dim]) = (hidden.device(), hidden.dims());
+        let hidden = memory::data(hidden);
+        let mut out = vec![0.0; batch.texts() * dim];
+        let mut rest = values(&hidden);
+        let texts = batch.lengths().map(|length| {
+            let (text, others) = rest.split_at(length * dim);
+            rest = others;
+            (text, length)
+        });
+        let texts: Vec<(&[f32], usize)> = texts.collect();
+        let tasks = out.par_chunks_mut(dim).zip(texts);
+        tasks.for_each(|(out, (text, length))| {
+            let mut rows = text.chunks_exact(dim);
+            if let Some(first) = rows.next() {
+                out.copy_from_slice(first);
+            }
+            match self {
+                Self::Cls => {}
+                Self::Max => rows.for_each(|row| {
+                    out.iter_mut()
+                        .zip(row)
+                        .for_each(|(out, x)| *out = out.max(*x));
+                }),
+                Self::Mean | Self::MeanSqrt => {
+                    rows.for_each(|row| {
+                        out.iter_mut().zip(row).for_each(|(out, x)| *out += x);
+                    });
+                    let count = self.divisor(length);
+                    out.iter_mut().for_each(|out| *out /= count);
+                }
+            }
+        });
+        Tensor::from_data(TensorData::new(out, [batch.texts(), dim]), &device)
+    }
+
+    /// Divisor of the sum of the vectors of a text.
+    fn divisor(self, length: usize) -> f32 {
+        match self {
+            Self::MeanSqrt => (length as f32).sqrt(),
+            _ => length as f32,
+        }
+    }
+
+    /// Backward pass of [`Pooling::pool`] for a batch without padding in CPU memory: the gradient
+    /// of `hidden`, given that of the vectors, `[texts, dim]`.
+    pub(crate) fn backward_on_cpu(
+        self,
+        hidden: Tensor<2>,
+        batch: &TokenBatch,
+        d_vectors: Tensor<2>,
+    ) -> Tensor<2> {
+        let (device, [_, dim]) = (hidden.device(), hidden.dims());
+        let (mut hidden, d_vectors) = (memory::data(hidden), memory::data(d_vectors));
+        let mut rest = values_mut(&mut hidden);
+        let texts = batch.lengths().map(|length| {
+            let (text, others) = std::mem::take(&mut rest).split_at_mut(length * dim);
+            rest = others;
+            (text, length)
+        });
+        let texts: Vec<(&mut [f32], usize)> = texts.collect();
+        let tasks = values(&d_vectors).par_chunks(dim).zip(texts);
+        tasks.for_each(|(d, (text, length))| match self {
+            Self::Cls => {
+                text.fill(0.0);
+                text[..dim].copy_from_slice(d);
+            }
+            Self::Max => {
+                for (column, d) in d.iter().enumerate() {
+                    let cells = || text.iter().skip(column).step_by(dim).enumerate();
+                    let most =
+                        cells().fold(
+                            (0, f32::MIN),
+                            |most, (row, &x)| {
+                                if x > most.1 { (row, x) } else { most }
+                            },
+                        );
+                    let cells = text.iter_mut().skip(column).step_by(dim).enumerate();
+                    cells.for_each(|(row, x)| *x = if row == most.0 { *d } else { 0.0 });
+                }
+            }
+            Self::Mean | Self::MeanSqrt => {
+                let count = self.divisor(length);
+                for row in text.chunks_exact_mut(dim) {
+                    row.iter_mut().zip(d).for_each(|(x, d)| *x = d / count);
+                }
+            }
+        });
+        Tensor::from_data(hidden, &device)
     }
 
     /// Pools texts of equal length, `[texts, length, dim]`.
@@ -54,7 +150,7 @@ impl Pooling {
         };
         let sum: Tensor<2> = masked(rows, 0.0).sum_dim(1).reshape([texts, dim]);
         match padding {
-            None => sum.div_scalar((length as f32).powf(power)),
+            None => sum.div_scalar(self.divisor(length)),
             Some(padding) => {
                 let count: Tensor<2> = padding.bool_not().float().sum_dim(1).reshape([texts, 1]);
                 sum / count.powf_scalar(power)

@@ -241,6 +241,56 @@ fn gelu_tanh(x: f32) -> f32 {
     x * if twice < 0.0 { tail } else { 1.0 - tail }
 }
 
+/// Backward pass of dropout and [`softmax`], in place: from the gradients of the probabilities
+/// after dropout to those of the scores before multiplication by `scale`. `mask` may be empty.
+pub(crate) fn softmax_backward(
+    d: &mut [f32],
+    stride: usize,
+    probabilities: &[f32],
+    mask: &[f32],
+    width: usize,
+    scale: f32,
+) {
+    Arch::new().dispatch(SoftmaxBackward {
+        d,
+        stride,
+        probabilities,
+        mask,
+        width,
+        scale,
+    });
+}
+
+struct SoftmaxBackward<'a> {
+    d: &'a mut [f32],
+    stride: usize,
+    probabilities: &'a [f32],
+    mask: &'a [f32],
+    width: usize,
+    scale: f32,
+}
+
+impl WithSimd for SoftmaxBackward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let width = self.width.max(1);
+        let rows = self.d.chunks_exact_mut(self.stride.max(1));
+        for (n, (d, p)) in rows.zip(self.probabilities.chunks_exact(width)).enumerate() {
+            let d = &mut d[..width];
+            if let Some(mask) = self.mask.get(n * width..(n + 1) * width) {
+                d.iter_mut().zip(mask).for_each(|(d, mask)| *d *= mask);
+            }
+            let along = fold_lanes(d, p, 0.0, |sum, d, p| sum + d * p);
+            let along: f32 = along.iter().sum();
+            for (d, p) in d.iter_mut().zip(p) {
+                *d = (*d - along) * p * self.scale;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

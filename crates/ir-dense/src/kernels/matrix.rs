@@ -8,7 +8,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 /// Rows of the left matrix in a tile.
-const TILE_ROWS: usize = 6;
+pub(crate) const TILE_ROWS: usize = 6;
 /// Vector registers per row of a tile. With [`TILE_ROWS`], accumulators take 12 of the 16 vector
 /// registers of AVX2.
 const TILE_VECTORS: usize = 2;
@@ -43,9 +43,9 @@ impl PackedMatrix {
         row: impl Fn(usize, std::ops::Range<usize>, &mut [f32]),
     ) {
         self.resize(from, to, panel_width());
-        for (panel, first) in (0..to).step_by(self.width).enumerate() {
-            let columns = first..(first + self.width).min(to);
-            for k in 0..from {
+        for k in 0..from {
+            for (panel, first) in (0..to).step_by(self.width).enumerate() {
+                let columns = first..(first + self.width).min(to);
                 let at = self.index(panel, k);
                 row(k, columns.clone(), &mut self.values[at..][..columns.len()]);
             }

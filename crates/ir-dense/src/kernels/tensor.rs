@@ -10,6 +10,8 @@ use rayon::prelude::*;
 use super::elementwise::{self, LANES, fold_lanes, mean_and_inverse_deviation, normal_cdf, sum};
 use super::memory::{self, on_cpu, values, values_mut};
 
+/// Elements of a task that treats every element alike.
+const TASK: usize = 1 << 14;
 /// Rows of a task; sums over all rows are sums of the sums of tasks.
 const TASK_ROWS: usize = 64;
 const INVERSE_ROOT_2_PI: f32 = 0.398_942_3;
@@ -197,7 +199,7 @@ pub(crate) fn gelu_backward(dy: Tensor<2>, x: Tensor<2>) -> Tensor<2> {
             .mul_scalar(INVERSE_ROOT_2_PI);
         return dy * (cdf + x * density);
     }
-    update_rows(dy, x, |dy, x| {
+    update_chunks(dy, x, TASK, |dy, x| {
         for (dy, &x) in dy.iter_mut().zip(x) {
             let (cdf, bell) = normal_cdf(x);
             *dy *= cdf + x * bell * INVERSE_ROOT_2_PI;
@@ -212,7 +214,7 @@ pub(crate) fn softmax_backward(dy: Tensor<4>, y: Tensor<4>, scale: f32) -> Tenso
         return (dy - along) * y.mul_scalar(scale);
     }
     let width = y.dims()[3].max(1);
-    update_rows(dy, y, |dy, y| {
+    update_chunks(dy, y, TASK_ROWS * width, |dy, y| {
         for (dy, y) in dy.chunks_exact_mut(width).zip(y.chunks_exact(width)) {
             let along = dot(dy, y);
             for (dy, y) in dy.iter_mut().zip(y) {
@@ -222,15 +224,35 @@ pub(crate) fn softmax_backward(dy: Tensor<4>, y: Tensor<4>, scale: f32) -> Tenso
     })
 }
 
-/// Updates the rows of a tensor in place, given the same rows of another tensor.
-fn update_rows<const D: usize>(
+/// Sum of two tensors of the same shape.
+pub(crate) fn add<const D: usize>(x: Tensor<D>, other: Tensor<D>) -> Tensor<D> {
+    if !on_cpu(&x) {
+        return x + other;
+    }
+    update_chunks(x, other, TASK, |x, other| {
+        x.iter_mut().zip(other).for_each(|(x, other)| *x += other);
+    })
+}
+
+/// Product of the elements of two tensors of the same shape.
+pub(crate) fn multiply<const D: usize>(x: Tensor<D>, other: Tensor<D>) -> Tensor<D> {
+    if !on_cpu(&x) {
+        return x * other;
+    }
+    update_chunks(x, other, TASK, |x, other| {
+        x.iter_mut().zip(other).for_each(|(x, other)| *x *= other);
+    })
+}
+
+/// Updates every `chunk` elements of a tensor in place, given the same elements of another tensor.
+fn update_chunks<const D: usize>(
     x: Tensor<D>,
     other: Tensor<D>,
+    chunk: usize,
     change: impl Fn(&mut [f32], &[f32]) + Sync,
 ) -> Tensor<D> {
-    let (device, shape) = (x.device(), x.dims());
+    let device = x.device();
     let (mut x, other) = (memory::data(x), memory::data(other));
-    let chunk = TASK_ROWS * shape[D - 1].max(1);
     let tasks = values_mut(&mut x).par_chunks_mut(chunk);
     let tasks = tasks.zip(values(&other).par_chunks(chunk));
     tasks.for_each(|(x, other)| Arch::new().dispatch(|| change(x, other)));
@@ -238,13 +260,40 @@ fn update_rows<const D: usize>(
 }
 
 /// Adds the rows of `values` to the rows `rows` of `table`, which may repeat.
-pub(crate) fn add_rows(table: Tensor<2>, rows: Tensor<1, Int>, values: Tensor<2>) -> Tensor<2> {
-    table.select_assign(0, rows, values, burn::tensor::IndexingUpdateOp::Add)
+pub(crate) fn add_rows(table: Tensor<2>, rows: Tensor<1, Int>, added: Tensor<2>) -> Tensor<2> {
+    if !on_cpu(&table) {
+        return table.select_assign(0, rows, added, burn::tensor::IndexingUpdateOp::Add);
+    }
+    let (device, [_, width]) = (table.device(), table.dims());
+    let (mut table, added) = (memory::data(table), memory::data(added));
+    let rows = rows.into_data().convert::<i64>();
+    let sums = values_mut(&mut table);
+    let rows = rows.as_slice::<i64>().unwrap_or_default();
+    for (&row, added) in rows.iter().zip(values(&added).chunks_exact(width.max(1))) {
+        let sum = &mut sums[row as usize * width..][..width];
+        sum.iter_mut().zip(added).for_each(|(sum, x)| *sum += x);
+    }
+    Tensor::from_data(table, &device)
+}
+
+/// Adds a row, `[1, width]`, to every row.
+pub(crate) fn add_to_rows(x: Tensor<2>, row: Tensor<2>) -> Tensor<2> {
+    if !on_cpu(&x) {
+        return x + row;
+    }
+    let (device, [_, width]) = (x.device(), x.dims());
+    let (mut x, row) = (memory::data(x), memory::data(row));
+    let tasks = values_mut(&mut x).par_chunks_mut(width.max(1));
+    tasks.for_each(|x| {
+        x.iter_mut()
+            .zip(values(&row))
+            .for_each(|(x, row)| *x += row)
+    });
+    Tensor::from_data(x, &device)
 }
 
 /// Sum of squares in f64.
 pub(crate) fn squared_norm(x: &Tensor<1>) -> f64 {
-    const TASK: usize = 1 << 14;
     if !on_cpu(x) {
         let sum = (x.clone() * x.clone()).sum();
         return f64::from(sum.into_scalar::<f32>());

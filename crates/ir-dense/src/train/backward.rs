@@ -2,19 +2,24 @@
 //!
 //! Written by hand instead of burn's automatic differentiation: it saves fewer activations, and the
 //! order of its sums depends on the batch alone. A test compares the gradients with burn's.
-//! Pooling, relative position bias and activation functions other than GELU use automatic
-//! differentiation.
+//! Normalization of vectors and activation functions other than GELU use automatic differentiation;
+//! other devices than the CPU also for pooling and relative position bias.
 
 use burn::nn::{LayerNorm, Linear};
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, TensorData};
 
 use super::gradients::ModelGradients;
-use crate::Activation;
+use crate::kernels::memory::on_cpu;
 use crate::kernels::tensor::{self, SavedLayerNorm};
+use crate::kernels::{linear, memory};
+use crate::transformer::cpu_attention::CpuAttention;
 use crate::transformer::dropout::DropoutSite;
-use crate::transformer::forward::{ForwardPass, SavedActivations, SavedLayer, activate};
+use crate::transformer::forward::{
+    AttentionProbabilities, ForwardPass, SavedActivations, SavedLayer, activate,
+};
 use crate::transformer::relative_position::relative_position_bias;
 use crate::transformer::{TransformerLayer, concatenate, index_tensor};
+use crate::{Activation, TokenBatch, Tower, encode};
 
 /// Adds the gradients of all parameters, given those of the hidden states of the last layer.
 pub(super) fn propagate_gradients(
@@ -65,6 +70,26 @@ pub(super) fn propagate_gradients(
     gradients.add_rows("token_embeddings", shape, ids, d);
 }
 
+/// Gradient of the hidden states of the last layer, given that of the vectors.
+pub(super) fn pooling_backward(
+    tower: &Tower,
+    hidden: Tensor<2>,
+    batch: &TokenBatch,
+    d_vectors: Tensor<2>,
+) -> Tensor<2> {
+    if !on_cpu(&hidden) || batch.has_padding() {
+        return gradient_through(hidden, d_vectors, |hidden| tower.pool(hidden, batch));
+    }
+    let d_pooled = match tower.normalize {
+        false => d_vectors,
+        true => {
+            let pooled = tower.pooling.pool(hidden.clone(), batch);
+            gradient_through(pooled, d_vectors, encode::normalize)
+        }
+    };
+    tower.pooling.backward_on_cpu(hidden, batch, d_pooled)
+}
+
 /// Backward pass of a layer.
 struct LayerBackward<'a> {
     pass: &'a ForwardPass<'a>,
@@ -92,9 +117,9 @@ impl LayerBackward<'_> {
             other => gradient_through(before, d_after, |x| activate(other, x)),
         };
         let d_attended =
-            linear_backward(d_before, saved.attended, &layer.up, &name("up"), gradients) + d;
+            linear_backward(d_before, saved.attended, &layer.up, &name("up"), gradients);
         let d = layer_norm_backward(
-            d_attended,
+            tensor::add(d_attended, d),
             saved.attention_norm,
             &layer.attention_norm,
             &name("attention_norm"),
@@ -108,8 +133,39 @@ impl LayerBackward<'_> {
             &name("output"),
             gradients,
         );
-        let d_qkv = self.attention_backward(d_context, &saved.qkv, saved.probabilities, d_biases);
-        linear_backward(d_qkv, saved.input, &layer.qkv, &name("qkv"), gradients) + d
+        let d_qkv = match saved.probabilities {
+            AttentionProbabilities::Texts(probabilities) => {
+                self.cpu_attention_backward(d_context, saved.qkv, &probabilities, gradients)
+            }
+            AttentionProbabilities::Blocks(probabilities) => {
+                self.attention_backward(d_context, &saved.qkv, probabilities, d_biases)
+            }
+        };
+        let d_input = linear_backward(d_qkv, saved.input, &layer.qkv, &name("qkv"), gradients);
+        tensor::add(d_input, d)
+    }
+
+    /// [`LayerBackward::attention_backward`] on the CPU, text by text.
+    fn cpu_attention_backward(
+        &self,
+        d_context: Tensor<2>,
+        qkv: Tensor<2>,
+        probabilities: &[Vec<f32>],
+        gradients: &mut ModelGradients,
+    ) -> Tensor<2> {
+        let (device, shape) = (qkv.device(), qkv.dims());
+        let (qkv, d_context) = (memory::data(qkv), memory::data(d_context));
+        let attention = CpuAttention::of(self.pass.model);
+        let (d_qkv, d_bias) = self.pass.with_attention_mask(self.number, |mask| {
+            let (qkv, d_context) = (memory::values(&qkv), memory::values(&d_context));
+            attention.backward(qkv, self.pass.batch, probabilities, mask, d_context)
+        });
+        if !d_bias.is_empty() {
+            let count = d_bias.len();
+            let d_bias: Tensor<1> = Tensor::from_data(TensorData::new(d_bias, [count]), &device);
+            gradients.add("relative_position_bias", d_bias);
+        }
+        Tensor::from_data(TensorData::new(d_qkv, shape), &device)
     }
 
     /// Returns the gradients of queries, keys and values, concatenated.
@@ -154,13 +210,14 @@ impl LayerBackward<'_> {
 fn linear_backward(
     dy: Tensor<2>,
     x: Tensor<2>,
-    linear: &Linear,
+    layer: &Linear,
     name: &str,
     gradients: &mut ModelGradients,
 ) -> Tensor<2> {
-    gradients.add(&format!("{name}.weight"), x.transpose().matmul(dy.clone()));
-    gradients.add(&format!("{name}.bias"), tensor::column_sums(dy.clone()));
-    dy.matmul(linear.weight.val().transpose())
+    let d = linear::backward(dy, x, layer);
+    gradients.add(&format!("{name}.weight"), d.weight);
+    gradients.add(&format!("{name}.bias"), d.bias);
+    d.x
 }
 
 /// Backward pass of layer normalization: adds the gradients of its scale γ and shift β and returns

@@ -8,7 +8,7 @@ use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 use ir_core::Side;
 use rayon::prelude::*;
 
-use super::backward::{gradient_through, propagate_gradients};
+use super::backward::{pooling_backward, propagate_gradients};
 use super::gradients::ModelGradients;
 use super::sampler::TrainingBatch;
 use super::{Loss, SimilarityFunction, TrainError, TrainingConfig, loss};
@@ -245,8 +245,7 @@ impl<'a> SideTexts<'a> {
             let texts = mini_batch.texts.iter().map(|&text| text as i64);
             let texts = index_tensor(texts, &vector_gradients.device());
             let d_vectors = vector_gradients.clone().select(0, texts);
-            let pool = |tokens| self.tower.pool(tokens, &mini_batch.tokens);
-            let d_tokens = gradient_through(tokens, d_vectors, pool);
+            let d_tokens = pooling_backward(self.tower, tokens, &mini_batch.tokens, d_vectors);
             if let Some(saved) = saved {
                 propagate_gradients(&pass, saved, d_tokens, gradients);
             }

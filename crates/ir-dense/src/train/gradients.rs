@@ -16,7 +16,7 @@ impl ModelGradients {
     pub(super) fn add<const D: usize>(&mut self, name: &str, gradient: Tensor<D>) {
         let gradient = gradient.reshape([-1]);
         let sum = match self.0.remove(name) {
-            Some(sum) => sum + gradient,
+            Some(sum) => tensor::add(sum, gradient),
             None => gradient,
         };
         self.0.insert(name.to_owned(), sum);

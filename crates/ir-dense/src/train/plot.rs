@@ -66,10 +66,10 @@ fn panel(out: &mut String, number: usize, name: &str, points: &[(f64, f64)], ste
         values().fold(f64::MAX, f64::min),
         values().fold(f64::MIN, f64::max),
     );
-    let (low, high) = if high > low {
-        (low, high)
-    } else {
-        (low - 0.5, low + 0.5)
+    let is_flat = high <= low;
+    let (low, high) = match is_flat {
+        true => (low - 0.5, low + 0.5),
+        false => (low, high),
     };
     let x = |step: f64| LEFT + (right - LEFT) * step / steps;
     let y = |value: f64| bottom - (bottom - top) * (value - low) / (high - low);
@@ -82,13 +82,19 @@ fn panel(out: &mut String, number: usize, name: &str, points: &[(f64, f64)], ste
     for tick in [0.0, 0.5, 1.0] {
         let (value, step) = (low + tick * (high - low), tick * steps);
         let (tick_y, tick_x) = (y(value), x(step));
+        // The values of a flat curve are one value.
+        if !is_flat || tick == 0.5 {
+            let _ = writeln!(
+                out,
+                "<line x1=\"{LEFT}\" x2=\"{right}\" y1=\"{tick_y:.1}\" y2=\"{tick_y:.1}\" stroke=\"#ddd\"/>\n\
+                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{value:.4}</text>",
+                LEFT - 6.0,
+                tick_y + 4.0
+            );
+        }
         let _ = writeln!(
             out,
-            "<line x1=\"{LEFT}\" x2=\"{right}\" y1=\"{tick_y:.1}\" y2=\"{tick_y:.1}\" stroke=\"#ddd\"/>\n\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{value:.4}</text>\n\
-             <text x=\"{tick_x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{step:.0}</text>",
-            LEFT - 6.0,
-            tick_y + 4.0,
+            "<text x=\"{tick_x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{step:.0}</text>",
             bottom + 16.0
         );
     }

@@ -107,10 +107,16 @@ impl TokenBatch {
         self.lengths().flat_map(|length| 0..length)
     }
 
+    /// Whether a text is padded.
+    pub(crate) fn has_padding(&self) -> bool {
+        let length = self.blocks.first().map_or(0, |block| block.length);
+        self.unpadded.iter().any(|&unpadded| unpadded != length)
+    }
+
     /// Padding mask, `[texts, length]`; `None` without padding.
     pub(crate) fn padding(&self, device: &Device) -> Option<Tensor<2, Bool>> {
         let block = self.blocks.first()?;
-        if self.unpadded.iter().all(|&length| length == block.length) {
+        if !self.has_padding() {
             return None;
         }
         let flags: Vec<bool> = self

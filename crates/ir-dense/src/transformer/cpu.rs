@@ -22,6 +22,7 @@ const BLOCK_ROWS: usize = 96;
 /// [`Transformer`] with weights packed for CPU inference.
 #[derive(Debug)]
 pub(crate) struct CpuTransformer {
+    embedding_norm: CpuLayerNorm,
     layers: Vec<CpuLayer>,
     attention: CpuAttention,
     activation: Activation,
@@ -67,6 +68,7 @@ impl CpuTransformer {
             Some(table) => values(table)?,
         };
         Some(Self {
+            embedding_norm: CpuLayerNorm::new(&model.embedding_norm, epsilon)?,
             layers: layers.collect::<Option<_>>()?,
             attention: CpuAttention::new(config, relative_position_bias),
             activation: config.activation,
@@ -77,11 +79,12 @@ impl CpuTransformer {
     /// `[tokens, hidden_size]`.
     pub(crate) fn forward(&self, model: &Transformer, batch: &TokenBatch) -> Tensor<2> {
         let embedded = model.embed(model.embedding_rows(batch));
-        let embedded = model.embedding_norm.forward(embedded);
         let device = embedded.device();
         let mut data = embedded.into_data();
         if let Ok(x) = data.as_mut_slice::<f32>() {
             let hidden = model.config().hidden_size;
+            let rows = x.par_chunks_mut(BLOCK_ROWS * hidden);
+            rows.for_each(|rows| self.embedding_norm.forward(rows));
             let mut context = vec![0.0; x.len()];
             for layer in &self.layers {
                 let qkv = layer.qkv(x, hidden);

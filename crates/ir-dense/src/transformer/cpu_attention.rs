@@ -1,20 +1,24 @@
-//! Self-attention on the CPU, head by head.
+//! Self-attention on the CPU, head by head, and its backward pass.
 
 use rayon::prelude::*;
 
-use super::TokenBatch;
 use super::relative_position::bucket;
+use super::{TokenBatch, Transformer};
 use crate::TransformerConfig;
 use crate::kernels::elementwise;
 use crate::kernels::matrix::{PackedMatrix, StridedRows};
+use crate::kernels::memory::{self, values};
 
 #[derive(Debug)]
-pub(super) struct CpuAttention {
+pub(crate) struct CpuAttention {
     heads: usize,
     hidden: usize,
     /// Relative position bias, `[buckets, heads]`; empty without one.
     relative_position_bias: Vec<f32>,
 }
+
+/// Dropout mask of the attention probabilities of a text of the batch, of a given length.
+pub(crate) type AttentionMask<'a> = &'a (dyn Fn(usize, usize) -> Vec<f32> + Sync);
 
 /// Buffers of one thread.
 #[derive(Default)]
@@ -22,6 +26,14 @@ struct Scratch {
     keys: PackedMatrix,
     values: PackedMatrix,
     scores: Vec<f32>,
+}
+
+/// Query, key and value in a row of `qkv`.
+#[derive(Clone, Copy)]
+enum Projection {
+    Query,
+    Key,
+    Value,
 }
 
 impl CpuAttention {
@@ -33,11 +45,31 @@ impl CpuAttention {
         }
     }
 
+    /// Attention of a model in CPU memory.
+    pub(crate) fn of(model: &Transformer) -> Self {
+        let table = model.relative_position_bias.as_ref();
+        let table = table.map(|table| values(&memory::data(table.val())).to_vec());
+        Self::new(model.config(), table.unwrap_or_default())
+    }
+
     /// Computes the context vector of every token.
     ///
     /// # Shapes
     /// `qkv`: `[tokens, 3 · hidden_size]`; `out`: `[tokens, hidden_size]`.
     pub(super) fn forward(&self, qkv: &[f32], batch: &TokenBatch, out: &mut [f32]) {
+        self.forward_training(qkv, batch, out, false, None);
+    }
+
+    /// [`CpuAttention::forward`] with dropout. Returns the attention probabilities of every text
+    /// before dropout, `[heads, length, length]`; empty if `save` is false.
+    pub(super) fn forward_training(
+        &self,
+        qkv: &[f32],
+        batch: &TokenBatch,
+        out: &mut [f32],
+        save: bool,
+        mask: Option<AttentionMask<'_>>,
+    ) -> Vec<Vec<f32>> {
         let hidden = self.hidden;
         let lengths = batch.lengths();
         let mut texts = Vec::with_capacity(batch.texts());
@@ -48,14 +80,31 @@ impl CpuAttention {
             texts.push((length, text_qkv, text_out));
             (qkv, out) = (other_qkv, other_out);
         }
-        texts
-            .into_par_iter()
-            .for_each_init(Scratch::default, |scratch, (length, qkv, out)| {
-                self.text(length, qkv, out, scratch);
-            });
+        let texts = texts.into_par_iter().enumerate();
+        let run = |scratch: &mut Scratch, (text, (length, qkv, out))| {
+            let mask = mask.map_or_else(Vec::new, |mask| mask(text, length));
+            let count = if save {
+                self.heads * length * length
+            } else {
+                0
+            };
+            let mut saved = vec![0.0; count];
+            self.text(length, qkv, out, scratch, &mask, &mut saved);
+            saved
+        };
+        texts.map_init(Scratch::default, run).collect()
     }
 
-    fn text(&self, length: usize, qkv: &[f32], out: &mut [f32], scratch: &mut Scratch) {
+    /// `mask` and `saved` are `[heads, length, length]` or empty.
+    fn text(
+        &self,
+        length: usize,
+        qkv: &[f32],
+        out: &mut [f32],
+        scratch: &mut Scratch,
+        mask: &[f32],
+        saved: &mut [f32],
+    ) {
         let Scratch {
             keys,
             values,
@@ -66,15 +115,12 @@ impl CpuAttention {
         let stride = PackedMatrix::padded(length);
         scores.clear();
         scores.resize(length * stride, 0.0);
+        let cells = length * length;
         for head in 0..self.heads {
-            // 0 is the query of a token, 1 its key, 2 its value.
-            let head_vector = |n: usize, token: usize| {
-                let at = (3 * token + n) * hidden + head * dim;
-                &qkv[at..at + dim]
-            };
-            keys.fill_by_columns(dim, stride, length, |token| head_vector(1, token));
+            let vector = |part, token| self.head_vector(qkv, head, part, token);
+            keys.fill_by_columns(dim, stride, length, |token| vector(Projection::Key, token));
             values.fill(length, dim, |token, columns, out| {
-                out.copy_from_slice(&head_vector(2, token)[columns]);
+                out.copy_from_slice(&vector(Projection::Value, token)[columns]);
             });
             let queries = StridedRows {
                 values: &qkv[head * dim..],
@@ -88,6 +134,18 @@ impl CpuAttention {
                 self.add_position_bias(head, length, scores, stride, scale);
                 elementwise::softmax(scores, stride, length, 1.0);
             }
+            if !saved.is_empty() {
+                let rows = saved[head * cells..].chunks_exact_mut(length);
+                for (saved, row) in rows.zip(scores.chunks_exact(stride)) {
+                    saved.copy_from_slice(&row[..length]);
+                }
+            }
+            if !mask.is_empty() {
+                let rows = scores.chunks_exact_mut(stride);
+                for (row, mask) in rows.zip(mask[head * cells..].chunks_exact(length)) {
+                    row.iter_mut().zip(mask).for_each(|(x, mask)| *x *= mask);
+                }
+            }
             let probabilities = StridedRows {
                 values: scores,
                 stride,
@@ -95,6 +153,19 @@ impl CpuAttention {
             };
             values.product(probabilities, None, &mut out[head * dim..], hidden);
         }
+    }
+
+    /// Vector of a token in a head.
+    fn head_vector<'a>(
+        &self,
+        qkv: &'a [f32],
+        head: usize,
+        part: Projection,
+        token: usize,
+    ) -> &'a [f32] {
+        let dim = self.hidden / self.heads;
+        let at = (3 * token + part as usize) * self.hidden + head * dim;
+        &qkv[at..at + dim]
     }
 
     /// Multiplies scores by `scale` and adds the relative position bias.
@@ -121,5 +192,182 @@ impl CpuAttention {
                 *score = *score * scale + bias;
             }
         }
+    }
+}
+
+/// Buffers of one thread in the backward pass.
+#[derive(Default)]
+struct BackwardScratch {
+    values: PackedMatrix,
+    rows: PackedMatrix,
+    d_scores: Vec<f32>,
+    transposed: Vec<f32>,
+}
+
+/// A text in the backward pass.
+struct TextGradient<'a> {
+    length: usize,
+    qkv: &'a [f32],
+    /// `[heads, length, length]`.
+    probabilities: &'a [f32],
+    /// `[heads, length, length]`, or empty.
+    mask: Vec<f32>,
+    d_context: &'a [f32],
+}
+
+impl CpuAttention {
+    /// Backward pass. Returns the gradients of `qkv` and of the relative position bias (empty
+    /// without one).
+    ///
+    /// # Shapes
+    /// `qkv`: `[tokens, 3 · hidden_size]`; `probabilities`: those of
+    /// [`CpuAttention::forward_training`]; `d_context`: `[tokens, hidden_size]`.
+    pub(crate) fn backward(
+        &self,
+        qkv: &[f32],
+        batch: &TokenBatch,
+        probabilities: &[Vec<f32>],
+        mask: Option<AttentionMask<'_>>,
+        d_context: &[f32],
+    ) -> (Vec<f32>, Vec<f32>) {
+        let hidden = self.hidden;
+        let mut d_qkv = vec![0.0; qkv.len()];
+        let mut texts = Vec::with_capacity(batch.texts());
+        let (mut qkv, mut d_context, mut rest) = (qkv, d_context, &mut d_qkv[..]);
+        for length in batch.lengths() {
+            let (text_qkv, other_qkv) = qkv.split_at(length * 3 * hidden);
+            let (text_context, other_context) = d_context.split_at(length * hidden);
+            let (out, others) = rest.split_at_mut(length * 3 * hidden);
+            texts.push((length, text_qkv, text_context, out));
+            (qkv, d_context, rest) = (other_qkv, other_context, others);
+        }
+        let texts = texts.into_par_iter().zip(probabilities).enumerate();
+        let d_biases = texts.map_init(
+            BackwardScratch::default,
+            |scratch, (text, ((length, qkv, d_context, out), probabilities))| {
+                let gradient = TextGradient {
+                    length,
+                    qkv,
+                    probabilities,
+                    mask: mask.map_or_else(Vec::new, |mask| mask(text, length)),
+                    d_context,
+                };
+                self.text_backward(&gradient, out, scratch)
+            },
+        );
+        let d_biases: Vec<Vec<f32>> = d_biases.collect();
+        // In the order of the texts.
+        let mut d_bias = vec![0.0; self.relative_position_bias.len()];
+        for text in d_biases {
+            d_bias.iter_mut().zip(text).for_each(|(sum, d)| *sum += d);
+        }
+        (d_qkv, d_bias)
+    }
+
+    /// Returns the gradient of the relative position bias.
+    fn text_backward(
+        &self,
+        text: &TextGradient<'_>,
+        d_qkv: &mut [f32],
+        scratch: &mut BackwardScratch,
+    ) -> Vec<f32> {
+        let BackwardScratch {
+            values,
+            rows,
+            d_scores,
+            transposed,
+        } = scratch;
+        let (hidden, length) = (self.hidden, text.length);
+        let dim = hidden / self.heads;
+        let scale = (dim as f32).sqrt().recip();
+        let stride = PackedMatrix::padded(length);
+        let cells = length * length;
+        d_scores.clear();
+        d_scores.resize(length * stride, 0.0);
+        transposed.resize(cells, 0.0);
+        let mut d_bias = vec![0.0; self.relative_position_bias.len()];
+        if length == 0 {
+            return d_bias;
+        }
+        for head in 0..self.heads {
+            let probabilities = &text.probabilities[head * cells..][..cells];
+            let mask = text.mask.get(head * cells..).unwrap_or_default();
+            let vector = |part, token| self.head_vector(text.qkv, head, part, token);
+            let d_context = StridedRows {
+                values: &text.d_context[head * dim..],
+                stride: hidden,
+                count: length,
+            };
+            // Of the values: the transposed probabilities after dropout, times the gradients.
+            rows.fill(length, dim, |token, columns, out| {
+                out.copy_from_slice(&d_context.values[token * hidden..][columns]);
+            });
+            transpose(probabilities, length, length, transposed, |cell, x| {
+                *cell = x
+            });
+            transpose(mask, length, length, transposed, |cell, x| *cell *= x);
+            let out = |part: Projection| part as usize * hidden + head * dim;
+            let left = StridedRows::new(transposed, length);
+            rows.product(left, None, &mut d_qkv[out(Projection::Value)..], 3 * hidden);
+            // Of the scores.
+            values.fill_by_columns(dim, stride, length, |token| {
+                vector(Projection::Value, token)
+            });
+            values.product(d_context, None, d_scores, stride);
+            elementwise::softmax_backward(d_scores, stride, probabilities, mask, length, scale);
+            self.add_bias_gradient(head, d_scores, stride, scale, &mut d_bias);
+            // Of queries and keys.
+            rows.fill(length, dim, |token, columns, out| {
+                out.copy_from_slice(&vector(Projection::Key, token)[columns]);
+            });
+            let left = StridedRows {
+                values: d_scores,
+                stride,
+                count: length,
+            };
+            rows.product(left, None, &mut d_qkv[out(Projection::Query)..], 3 * hidden);
+            rows.fill(length, dim, |token, columns, out| {
+                out.copy_from_slice(&vector(Projection::Query, token)[columns]);
+            });
+            transpose(d_scores, stride, length, transposed, |cell, x| *cell = x);
+            let left = StridedRows::new(transposed, length);
+            rows.product(left, None, &mut d_qkv[out(Projection::Key)..], 3 * hidden);
+        }
+        d_bias
+    }
+
+    fn add_bias_gradient(
+        &self,
+        head: usize,
+        d_scores: &[f32],
+        stride: usize,
+        scale: f32,
+        d_bias: &mut [f32],
+    ) {
+        let buckets = d_bias.len() / self.heads;
+        if buckets == 0 {
+            return;
+        }
+        let length = d_scores.len() / stride;
+        for (from, row) in d_scores.chunks_exact(stride).enumerate() {
+            for (to, d) in row[..length].iter().enumerate() {
+                d_bias[bucket(from, to, buckets) * self.heads + head] += d / scale;
+            }
+        }
+    }
+}
+
+/// Combines the cells of a square matrix with those of the transposed rows of `length` elements,
+/// `stride` apart.
+fn transpose(
+    rows: &[f32],
+    stride: usize,
+    length: usize,
+    out: &mut [f32],
+    combine: impl Fn(&mut f32, f32),
+) {
+    for (at, row) in rows.chunks_exact(stride).enumerate().take(length) {
+        let cells = out[at..].iter_mut().step_by(length);
+        cells.zip(row).for_each(|(cell, &x)| combine(cell, x));
     }
 }

@@ -5,6 +5,7 @@ use ir_core::{Side, SplitMix64};
 use rayon::prelude::*;
 
 use super::TokenBatch;
+use crate::kernels::tensor;
 
 /// Dropout masks of a training step. The mask of a text is a function of seed, step and text, so
 /// that a second forward pass in other batches (GradCache) drops the same elements.
@@ -85,6 +86,11 @@ impl Dropout {
         multiply(x, factors)
     }
 
+    /// Dropout mask of the attention probabilities of a text in a layer.
+    pub(crate) fn attention_mask(self, text: usize, layer: usize, count: usize) -> Vec<f32> {
+        self.factors(text, DropoutSite::AttentionProbabilities(layer), count)
+    }
+
     /// Applies dropout to attention probabilities, `[texts, heads, length, length]`, given the
     /// texts and their lengths without padding.
     pub(crate) fn attention_probabilities(
@@ -119,5 +125,5 @@ fn multiply<const D: usize>(
     let factors: Vec<Vec<f32>> = factors.collect();
     let factors = TensorData::new(factors.concat(), x.dims());
     let device = x.device();
-    x * Tensor::from_data(factors, &device)
+    tensor::multiply(x, Tensor::from_data(factors, &device))
 }

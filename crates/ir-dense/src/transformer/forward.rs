@@ -2,14 +2,16 @@
 
 use burn::nn::LayerNorm;
 use burn::tensor::activation::{gelu, gelu_approximate, relu, softmax};
-use burn::tensor::{Int, Tensor};
+use burn::tensor::{Int, Tensor, TensorData};
 
 use super::batch::TokenBatch;
+use super::cpu_attention::{AttentionMask, CpuAttention};
 use super::dropout::{Dropout, DropoutSite};
 use super::relative_position::relative_position_bias;
 use super::{Transformer, TransformerLayer, concatenate};
 use crate::Activation;
-use crate::kernels::memory::on_cpu;
+use crate::kernels::linear;
+use crate::kernels::memory::{self, on_cpu};
 use crate::kernels::tensor::{self, SavedLayerNorm};
 
 pub(crate) struct ForwardPass<'a> {
@@ -32,8 +34,7 @@ pub(crate) struct SavedActivations {
 pub(crate) struct SavedLayer {
     pub(crate) input: Tensor<2>,
     pub(crate) qkv: Tensor<2>,
-    /// Attention probabilities of every block, before dropout.
-    pub(crate) probabilities: Vec<Tensor<4>>,
+    pub(crate) probabilities: AttentionProbabilities,
     /// Input of the output projection.
     pub(crate) context: Tensor<2>,
     pub(crate) attention_norm: SavedLayerNorm,
@@ -42,6 +43,14 @@ pub(crate) struct SavedLayer {
     /// Feed-forward network before and after the activation function.
     pub(crate) inner: [Tensor<2>; 2],
     pub(crate) norm: SavedLayerNorm,
+}
+
+/// Attention probabilities, before dropout.
+pub(crate) enum AttentionProbabilities {
+    /// Of every text, `[heads, length, length]`, in CPU memory.
+    Texts(Vec<Vec<f32>>),
+    /// Of every block, `[texts, heads, length, length]`.
+    Blocks(Vec<Tensor<4>>),
 }
 
 /// Bias of attention scores per block, shared by all layers: padding mask plus relative position
@@ -85,7 +94,10 @@ impl<'a> ForwardPass<'a> {
         let x = model.embed(rows.clone());
         let (x, embedding_norm) = self.layer_norm(x, &model.embedding_norm);
         let mut x = self.drop(x, DropoutSite::Embeddings);
-        let biases = attention_biases(model, self.batch);
+        let biases = match self.has_cpu_attention(&x) {
+            true => Vec::new(),
+            false => attention_biases(model, self.batch),
+        };
         let mut layers = Vec::new();
         for (number, layer) in model.layers.iter().enumerate() {
             let (y, saved) = self.layer(layer, number, x, &biases);
@@ -107,14 +119,21 @@ impl<'a> ForwardPass<'a> {
         input: Tensor<2>,
         biases: &[Option<Tensor<4>>],
     ) -> (Tensor<2>, Option<SavedLayer>) {
-        let qkv = layer.qkv.forward(input.clone());
-        let (context, probabilities) = self.attention(layer, number, &qkv, biases);
-        let attended = layer.output.forward(context.clone());
-        let attended = self.drop(attended, DropoutSite::Attention(number)) + input.clone();
+        let [input, qkv] = linear::forward(input, &layer.qkv);
+        let (qkv, context, probabilities) = self.attention(layer, number, qkv, biases);
+        let [context, attended] = linear::forward(context, &layer.output);
+        let attended = self.drop(attended, DropoutSite::Attention(number));
+        let attended = tensor::add(attended, input.clone());
         let (attended, attention_norm) = self.layer_norm(attended, &layer.attention_norm);
-        let inner = self.inner(layer, attended.clone());
-        let down = layer.down.forward(inner[1].clone());
-        let down = self.drop(down, DropoutSite::FeedForward(number)) + attended.clone();
+        let [attended, before] = linear::forward(attended, &layer.up);
+        let [before, after] = match layer.activation {
+            Activation::Gelu if on_cpu(&before) => tensor::gelu(before),
+            activation => [before.clone(), activate(activation, before)],
+        };
+        let [after, down] = linear::forward(after, &layer.down);
+        let inner = [before, after];
+        let down = self.drop(down, DropoutSite::FeedForward(number));
+        let down = tensor::add(down, attended.clone());
         let (y, norm) = self.layer_norm(down, &layer.norm);
         let norms = attention_norm.zip(norm);
         let saved = norms.map(|(attention_norm, norm)| SavedLayer {
@@ -130,30 +149,40 @@ impl<'a> ForwardPass<'a> {
         (y, saved)
     }
 
-    /// Feed-forward network before and after the activation function.
-    fn inner(&self, layer: &TransformerLayer, x: Tensor<2>) -> [Tensor<2>; 2] {
-        let before = layer.up.forward(x);
-        match layer.activation {
-            Activation::Gelu if on_cpu(&before) => tensor::gelu(before),
-            activation => [before.clone(), activate(activation, before)],
-        }
+    /// Whether attention runs on the CPU, text by text.
+    fn has_cpu_attention(&self, x: &Tensor<2>) -> bool {
+        on_cpu(x) && !self.batch.has_padding()
     }
 
-    /// Context vector of every token, `[tokens, hidden_size]`, and the attention probabilities of
-    /// every block if activations are saved.
+    /// Returns `qkv`, which is not copied on the CPU, the context vector of every token,
+    /// `[tokens, hidden_size]`, and the attention probabilities if activations are saved.
     fn attention(
         &self,
         layer: &TransformerLayer,
         number: usize,
-        qkv: &Tensor<2>,
+        qkv: Tensor<2>,
         biases: &[Option<Tensor<4>>],
-    ) -> (Tensor<2>, Vec<Tensor<4>>) {
+    ) -> (Tensor<2>, Tensor<2>, AttentionProbabilities) {
+        if self.has_cpu_attention(&qkv) {
+            let (device, [tokens, width]) = (qkv.device(), qkv.dims());
+            let data = memory::data(qkv);
+            let mut context = vec![0.0; tokens * width / 3];
+            let attention = CpuAttention::of(self.model);
+            let saved = self.with_attention_mask(number, |mask| {
+                let qkv = memory::values(&data);
+                attention.forward_training(qkv, self.batch, &mut context, self.save, mask)
+            });
+            let context = TensorData::new(context, [tokens, width / 3]);
+            let context = Tensor::from_data(context, &device);
+            let qkv = Tensor::from_data(data, &device);
+            return (qkv, context, AttentionProbabilities::Texts(saved));
+        }
         let scale = layer.scale();
         let mut out = Vec::with_capacity(biases.len());
         let mut saved = Vec::new();
         let blocks = self.batch.blocks().iter().zip(biases);
         for ((block, bias), texts) in blocks.zip(self.block_texts()) {
-            let [queries, keys, values] = layer.split_qkv(qkv, *block);
+            let [queries, keys, values] = layer.split_qkv(&qkv, *block);
             let scores = queries.matmul(keys.swap_dims(2, 3));
             let probabilities = match bias {
                 None => tensor::softmax(scores, scale),
@@ -165,7 +194,23 @@ impl<'a> ForwardPass<'a> {
             let probabilities = self.drop_probabilities(probabilities, &texts, number);
             out.push(layer.merge_heads(probabilities.matmul(values), *block));
         }
-        (concatenate(out), saved)
+        let context = concatenate(out);
+        (qkv, context, AttentionProbabilities::Blocks(saved))
+    }
+
+    /// Calls `f` with the dropout masks of the attention probabilities of a layer.
+    pub(crate) fn with_attention_mask<T>(
+        &self,
+        layer: usize,
+        f: impl FnOnce(Option<AttentionMask<'_>>) -> T,
+    ) -> T {
+        let Some(dropout) = self.dropout else {
+            return f(None);
+        };
+        let heads = self.model.config().heads;
+        f(Some(&|text, length| {
+            dropout.attention_mask(self.texts[text], layer, heads * length * length)
+        }))
     }
 
     /// Layer normalization. Without saved activations, GPUs run burn's fused kernel.

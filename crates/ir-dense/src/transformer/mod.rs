@@ -8,7 +8,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod cpu;
-mod cpu_attention;
+pub(crate) mod cpu_attention;
 pub(crate) mod dropout;
 pub(crate) mod forward;
 mod parameters;
@@ -24,6 +24,7 @@ pub use batch::TokenBatch;
 use forward::ForwardPass;
 pub(crate) use weights::TensorNames;
 
+use crate::kernels::tensor;
 use crate::{Activation, TransformerConfig};
 
 /// Transformer encoder of the BERT family: embeddings, then layers of self-attention and
@@ -105,10 +106,13 @@ impl Transformer {
     /// Sum of the embeddings of every token before layer normalization, `[tokens, hidden_size]`.
     pub(crate) fn embed(&self, [ids, positions]: [Tensor<1, Int>; 2]) -> Tensor<2> {
         let tokens = self.token_embeddings.val().select(0, ids);
-        let sum = tokens + self.position_embeddings.val().select(0, positions);
+        let sum = tensor::add(tokens, self.position_embeddings.val().select(0, positions));
         match &self.token_type_embeddings {
             None => sum,
-            Some(types) => sum + types.val().slice([0..1, 0..self.config.hidden_size]),
+            Some(types) => {
+                let row = types.val().slice([0..1, 0..self.config.hidden_size]);
+                tensor::add_to_rows(sum, row)
+            }
         }
     }
 }

@@ -446,7 +446,7 @@ fn gradients_do_not_depend_on_threads() {
 
 #[test]
 fn cpu_kernels_equal_generic_operations() {
-    use crate::kernels::tensor as kernels;
+    use crate::kernels::{linear, tensor as kernels};
     let device = burn::tensor::Device::flex();
     let random = |seed: u64, shape: [usize; 2]| -> Tensor<2> {
         let mut random = SplitMix64::new(seed, 9);
@@ -481,6 +481,23 @@ fn cpu_kernels_equal_generic_operations() {
     let vector = |x: Tensor<1>| x.try_into_vec_as::<f32>().unwrap();
     assert_near(&vector(fast_gamma), &vector(slow_gamma), 1e-5, "its scale");
     assert_near(&vector(fast_beta), &vector(slow_beta), 1e-5, "its shift");
+    let weight = random(5, [37, 300]);
+    let linear = |autodiff: bool| {
+        let lifted = |x: Tensor<2>| if autodiff { slow(x) } else { x };
+        let layer = burn::nn::Linear {
+            weight: Param::from_tensor(lifted(weight.clone())),
+            bias: Some(Param::from_tensor(
+                lifted(random(6, [1, 300])).reshape([300]),
+            )),
+        };
+        let [x, y] = linear::forward(lifted(x.clone()), &layer);
+        let d = linear::backward(lifted(random(7, [150, 300])), x, &layer);
+        [all(y), all(d.x), all(d.weight), vector(d.bias)]
+    };
+    let parts = ["linear", "its rows", "its weight", "its bias"];
+    for ((fast, slowly), part) in linear(false).iter().zip(linear(true)).zip(parts) {
+        assert_near(fast, &slowly, 1e-4, part);
+    }
     let sums = [x.clone(), slow(x.clone())].map(|x| vector(kernels::column_sums(x)));
     assert_near(&sums[0], &sums[1], 1e-5, "sums");
     let [_, fast] = kernels::gelu(x.clone() + beta.clone().unsqueeze());
