@@ -188,7 +188,7 @@ impl Command {
                 collection,
                 split,
                 known,
-            }) => match (suggestion(split, known), known.first()) {
+            }) => match (suggestion(split, known), self.example_split(known)) {
                 (hint, Some(known)) if hint.is_empty() => {
                     format!(" (for example {})", self.split_argument(collection, known))
                 }
@@ -200,6 +200,17 @@ impl Command {
             return error;
         }
         anyhow::anyhow!("{error:#}{hint}")
+    }
+
+    /// Split to propose: not the judgments of the test for training.
+    fn example_split<'a>(&self, known: &'a [String]) -> Option<&'a String> {
+        let trains = match self {
+            Self::Mine(_) => true,
+            #[cfg(feature = "dense")]
+            Self::Train(_) => true,
+            _ => false,
+        };
+        known.iter().find(|split| !trains || *split != "test")
     }
 
     /// Argument that selects a split of a collection.

@@ -46,7 +46,7 @@ A topic without results scores 0.
 
 A table has a header and tab- or comma-separated columns; an empty cell, - or
 NA is a missing label. Weighted kappa and ordinal and interval alpha depend on
-the order of the labels: integers by value, then texts alphabetically.";
+the order of the labels: integers by value, then texts in byte order.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

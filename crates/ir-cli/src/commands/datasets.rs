@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::shared::console::{Console, stop_on_interrupt};
 use crate::shared::format::{grouped, table_with_text};
-use crate::shared::input::{names, suggested_collection};
+use crate::shared::input::{is_collection, names};
 use crate::shared::output::OutputSink;
 
 const EXAMPLES: &str = "\
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if let Some(Action::Verify { name } | Action::Where { name } | Action::Fetch { name }) =
         &args.action
     {
-        check_name(name)?;
+        reject_path(name)?;
     }
     match &args.action {
         None if args.json => list_json(&catalog, &mut out)?,
@@ -70,19 +70,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     out.commit()
 }
 
-/// Returns an error unless the catalog has the collection.
-fn check_name(name: &str) -> Result<()> {
-    if entries().iter().any(|entry| entry.name == name) {
-        return Ok(());
-    }
-    let names = names();
-    if Path::new(name).exists() {
+/// Returns an error that helps if `name` is a path and no collection.
+fn reject_path(name: &str) -> Result<()> {
+    if !is_collection(name) && Path::new(name).exists() {
         bail!(
-            "{name}: expected the name of a collection ({names}), found a path (`ir search {name}` reads it directly)"
+            "{name}: expected the name of a collection ({}), found a path (`ir search` reads folders and files)",
+            names()
         );
     }
-    let suggestion = suggested_collection(name);
-    bail!("{name}: expected the name of a collection ({names}), found none of them{suggestion}")
+    Ok(())
 }
 
 fn list(catalog: &Catalog, out: &mut OutputSink, console: &Console) -> Result<()> {

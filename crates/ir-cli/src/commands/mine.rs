@@ -381,7 +381,12 @@ fn read_examples(
 fn check_run(run: &Run, file: &str, set: &dyn TrainingSet, console: &Console) -> Result<()> {
     let mut missing = Vec::new();
     for n in 0..set.len() {
-        let id = set.get(n)?.query_id.unwrap_or_default();
+        let Some(id) = set.get(n)?.query_id else {
+            bail!(
+                "--run: expected an id of every query, found none in example {}",
+                n + 1
+            )
+        };
         if run.get(&id).is_none() {
             missing.push(id);
         }
@@ -390,7 +395,7 @@ fn check_run(run: &Run, file: &str, set: &dyn TrainingSet, console: &Console) ->
     match missing.first() {
         None => {}
         Some(first) if missing.len() == set.len() => bail!(
-            "{file}: expected results for the {all} queries, such as {first:?}, found none (is it of another --split?)"
+            "{file}: expected results for the {all} queries, such as {first:?}, found none (is the run of other queries?)"
         ),
         Some(first) => console.warn(format_args!(
             "{file}: {without} of {all} queries have no results and get no hard negatives, such as {first:?}"

@@ -36,6 +36,7 @@ static STOPS_IN_ORDER: AtomicBool = AtomicBool::new(false);
 pub(crate) struct Console {
     quiet: bool,
     terminal: bool,
+    started: Instant,
 }
 
 /// Usage error that clap cannot detect, such as incompatible option values. Exit code 2.
@@ -68,6 +69,7 @@ impl Console {
         Self {
             quiet,
             terminal: io::stderr().is_terminal(),
+            started: Instant::now(),
         }
     }
 
@@ -93,8 +95,8 @@ impl Console {
         }
     }
 
-    /// Creates a progress bar; when standard error is not a terminal, one line after 5 s and
-    /// one per minute.
+    /// Creates a progress bar; when standard error is not a terminal, one line after the first 5 s
+    /// of the command and one per minute.
     pub(crate) fn bar(&self) -> Bar {
         let now = Instant::now();
         Bar {
@@ -104,7 +106,7 @@ impl Console {
             due: (!self.quiet && self.terminal).then(|| now + BAR_DELAY),
             begun: now,
             resumed: 0,
-            line_due: (!self.quiet && !self.terminal).then(|| now + LOG_DELAY),
+            line_due: (!self.quiet && !self.terminal).then(|| self.started + LOG_DELAY),
         }
     }
 

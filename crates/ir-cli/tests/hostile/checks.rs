@@ -142,11 +142,13 @@ fn used(child: &Child, time: Duration) -> Duration {
     }
 }
 
-/// Whether a line is of the form `stage: 17 of 90` or `stage: 17`.
+/// Whether a line is of the form `stage: 17 of 90...` or `stage: 17`.
 fn is_progress(line: &str) -> bool {
-    let is_count = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
-    line.split_once(": ")
-        .is_some_and(|(_, rest)| is_count(rest))
+    let Some((stage, rest)) = line.split_once(": ") else {
+        return false;
+    };
+    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    !matches!(stage, "warning" | "error") && (rest.is_empty() || rest.starts_with(" of "))
 }
 
 fn check_messages(

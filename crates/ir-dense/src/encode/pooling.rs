@@ -86,6 +86,7 @@ impl Pooling {
             Self::MeanSqrt => (length as f32).sqrt(),
             _ => length as f32,
         }
+        .max(1.0)
     }
 
     /// Backward pass of [`Pooling::pool`] for a batch without padding in CPU memory: the gradient
@@ -109,18 +110,17 @@ impl Pooling {
         tasks.for_each(|(d, (text, length))| match self {
             Self::Cls => {
                 text.fill(0.0);
-                text[..dim].copy_from_slice(d);
+                if let Some(first) = text.get_mut(..dim) {
+                    first.copy_from_slice(d);
+                }
             }
             Self::Max => {
                 for (column, d) in d.iter().enumerate() {
                     let cells = || text.iter().skip(column).step_by(dim).enumerate();
-                    let most =
-                        cells().fold(
-                            (0, f32::MIN),
-                            |most, (row, &x)| {
-                                if x > most.1 { (row, x) } else { most }
-                            },
-                        );
+                    let larger = |most: (usize, f32), (row, &x): (usize, &f32)| {
+                        if x > most.1 { (row, x) } else { most }
+                    };
+                    let most = cells().fold((0, f32::MIN), larger);
                     let cells = text.iter_mut().skip(column).step_by(dim).enumerate();
                     cells.for_each(|(row, x)| *x = if row == most.0 { *d } else { 0.0 });
                 }

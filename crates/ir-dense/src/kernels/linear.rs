@@ -16,10 +16,11 @@ use super::tensor::column_sums;
 
 /// Columns of the right matrix that a task packs: a multiple of every panel width.
 const PACKED_COLUMNS: usize = 128;
-/// Least and most rows of the result that a task computes.
-const TASK_ROWS: [usize; 2] = [24, 96];
+/// Minimum and maximum rows of a task.
+const MIN_TASK_ROWS: usize = 24;
+const MAX_TASK_ROWS: usize = 96;
 
-/// Returns `x`, which is not copied, and x·W + b.
+/// Returns `x` and x·W + b. `x` is not copied unless it has another owner.
 ///
 /// # Shapes
 /// `x`: `[rows, from]`; product: `[rows, to]`.
@@ -30,7 +31,7 @@ pub(crate) fn forward(x: Tensor<2>, linear: &Linear) -> [Tensor<2>; 2] {
     let (device, [rows, from], [_, to]) = (x.device(), x.dims(), linear.weight.dims());
     let (x, weight) = (memory::data(x), memory::data(linear.weight.val()));
     let bias = linear.bias.as_ref().map(|bias| memory::data(bias.val()));
-    let product = MatrixProduct {
+    let product = ParallelProduct {
         shape: [rows, from, to],
         transposed: Transposed::Neither,
         bias: bias.as_ref().map(values),
@@ -63,7 +64,7 @@ pub(crate) fn backward(dy: Tensor<2>, x: Tensor<2>, linear: &Linear) -> LinearGr
     let (device, [rows, to], [_, from]) = (dy.device(), dy.dims(), x.dims());
     let [dy, x, weight] = [dy, x, weight].map(memory::data);
     let product = |shape: [usize; 3], transposed, a: &TensorData, b: &TensorData| {
-        let product = MatrixProduct {
+        let product = ParallelProduct {
             shape,
             transposed,
             bias: None,
@@ -88,7 +89,7 @@ enum Transposed {
 }
 
 /// Product of an `[m, k]` with a `[k, n]` matrix.
-struct MatrixProduct<'a> {
+struct ParallelProduct<'a> {
     /// `[m, k, n]`.
     shape: [usize; 3],
     transposed: Transposed,
@@ -96,7 +97,7 @@ struct MatrixProduct<'a> {
     bias: Option<&'a [f32]>,
 }
 
-impl MatrixProduct<'_> {
+impl ParallelProduct<'_> {
     fn compute(&self, a: &[f32], b: &[f32]) -> Vec<f32> {
         let [m, k, n] = self.shape;
         let mut out = vec![0.0_f32; m * n];
@@ -108,9 +109,10 @@ impl MatrixProduct<'_> {
             .map(|group| self.pack(b, group * PACKED_COLUMNS))
             .collect();
         // Several tasks per thread, in whole tiles.
-        let [least, most] = TASK_ROWS;
         let rows = m.div_ceil(4 * rayon::current_num_threads());
-        let rows = rows.clamp(least, most).next_multiple_of(TILE_ROWS);
+        let rows = rows
+            .clamp(MIN_TASK_ROWS, MAX_TASK_ROWS)
+            .next_multiple_of(TILE_ROWS);
         let tasks = out.par_chunks_mut(rows * n).enumerate();
         tasks.for_each_init(Vec::new, |scratch, (task, out)| {
             let rows = task * rows..task * rows + out.len() / n;

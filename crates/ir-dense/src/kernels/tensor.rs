@@ -10,8 +10,8 @@ use rayon::prelude::*;
 use super::elementwise::{self, LANES, fold_lanes, mean_and_inverse_deviation, normal_cdf, sum};
 use super::memory::{self, on_cpu, values, values_mut};
 
-/// Elements of a task that treats every element alike.
-const TASK: usize = 1 << 14;
+/// Elements per task of elementwise operations.
+pub(crate) const TASK_ELEMENTS: usize = 1 << 14;
 /// Rows of a task; sums over all rows are sums of the sums of tasks.
 const TASK_ROWS: usize = 64;
 const INVERSE_ROOT_2_PI: f32 = 0.398_942_3;
@@ -199,7 +199,7 @@ pub(crate) fn gelu_backward(dy: Tensor<2>, x: Tensor<2>) -> Tensor<2> {
             .mul_scalar(INVERSE_ROOT_2_PI);
         return dy * (cdf + x * density);
     }
-    update_chunks(dy, x, TASK, |dy, x| {
+    update_chunks(dy, x, TASK_ELEMENTS, |dy, x| {
         for (dy, &x) in dy.iter_mut().zip(x) {
             let (cdf, bell) = normal_cdf(x);
             *dy *= cdf + x * bell * INVERSE_ROOT_2_PI;
@@ -215,12 +215,7 @@ pub(crate) fn softmax_backward(dy: Tensor<4>, y: Tensor<4>, scale: f32) -> Tenso
     }
     let width = y.dims()[3].max(1);
     update_chunks(dy, y, TASK_ROWS * width, |dy, y| {
-        for (dy, y) in dy.chunks_exact_mut(width).zip(y.chunks_exact(width)) {
-            let along = dot(dy, y);
-            for (dy, y) in dy.iter_mut().zip(y) {
-                *dy = (*dy - along) * y * scale;
-            }
-        }
+        elementwise::softmax_backward(dy, width, y, &[], width, scale);
     })
 }
 
@@ -229,7 +224,7 @@ pub(crate) fn add<const D: usize>(x: Tensor<D>, other: Tensor<D>) -> Tensor<D> {
     if !on_cpu(&x) {
         return x + other;
     }
-    update_chunks(x, other, TASK, |x, other| {
+    update_chunks(x, other, TASK_ELEMENTS, |x, other| {
         x.iter_mut().zip(other).for_each(|(x, other)| *x += other);
     })
 }
@@ -239,7 +234,7 @@ pub(crate) fn multiply<const D: usize>(x: Tensor<D>, other: Tensor<D>) -> Tensor
     if !on_cpu(&x) {
         return x * other;
     }
-    update_chunks(x, other, TASK, |x, other| {
+    update_chunks(x, other, TASK_ELEMENTS, |x, other| {
         x.iter_mut().zip(other).for_each(|(x, other)| *x *= other);
     })
 }
@@ -259,7 +254,7 @@ fn update_chunks<const D: usize>(
     Tensor::from_data(x, &device)
 }
 
-/// Adds the rows of `values` to the rows `rows` of `table`, which may repeat.
+/// Adds the rows of `added` to the rows `rows` of `table`, which may repeat.
 pub(crate) fn add_rows(table: Tensor<2>, rows: Tensor<1, Int>, added: Tensor<2>) -> Tensor<2> {
     if !on_cpu(&table) {
         return table.select_assign(0, rows, added, burn::tensor::IndexingUpdateOp::Add);
@@ -269,6 +264,7 @@ pub(crate) fn add_rows(table: Tensor<2>, rows: Tensor<1, Int>, added: Tensor<2>)
     let rows = rows.into_data().convert::<i64>();
     let sums = values_mut(&mut table);
     let rows = rows.as_slice::<i64>().unwrap_or_default();
+    assert_eq!(rows.len(), values(&added).len() / width.max(1));
     for (&row, added) in rows.iter().zip(values(&added).chunks_exact(width.max(1))) {
         let sum = &mut sums[row as usize * width..][..width];
         sum.iter_mut().zip(added).for_each(|(sum, x)| *sum += x);
@@ -300,7 +296,7 @@ pub(crate) fn squared_norm(x: &Tensor<1>) -> f64 {
     }
     let data = x.clone().into_data();
     let values = data.as_slice::<f32>().unwrap_or_default();
-    let tasks = values.par_chunks(TASK).map(|x| {
+    let tasks = values.par_chunks(TASK_ELEMENTS).map(|x| {
         let mut sums = [0.0_f64; LANES];
         Arch::new().dispatch(|| {
             let (blocks, rest) = x.as_chunks::<LANES>();

@@ -155,7 +155,7 @@ impl LayerBackward<'_> {
     ) -> Tensor<2> {
         let (device, shape) = (qkv.device(), qkv.dims());
         let (qkv, d_context) = (memory::data(qkv), memory::data(d_context));
-        let attention = CpuAttention::of(self.pass.model);
+        let attention = CpuAttention::from_model(self.pass.model);
         let (d_qkv, d_bias) = self.pass.with_attention_mask(self.number, |mask| {
             let (qkv, d_context) = (memory::values(&qkv), memory::values(&d_context));
             attention.backward(qkv, self.pass.batch, probabilities, mask, d_context)

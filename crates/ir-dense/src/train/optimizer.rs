@@ -10,6 +10,7 @@ use super::AdamWConfig;
 use super::gradients::ModelGradients;
 use crate::Transformer;
 use crate::kernels::memory::{self, on_cpu, values, values_mut};
+use crate::kernels::tensor::TASK_ELEMENTS;
 use crate::model_folder::NamedTensor;
 
 /// First and second moments of the gradients by the name of the parameter; none before its first
@@ -101,14 +102,13 @@ impl AdamWUpdate {
                 weights.mul_scalar(self.decay_factor) - change.mul_scalar(self.learning_rate);
             return (weights, [first, second]);
         }
-        const TASK: usize = 1 << 14;
         let device = weights.device();
         let gradient = memory::data(gradient);
         let [mut weights, mut first, mut second] = [weights, first, second].map(memory::data);
-        let tasks = values_mut(&mut weights).par_chunks_mut(TASK);
-        let tasks = tasks.zip(values_mut(&mut first).par_chunks_mut(TASK));
-        let tasks = tasks.zip(values_mut(&mut second).par_chunks_mut(TASK));
-        let tasks = tasks.zip(values(&gradient).par_chunks(TASK));
+        let tasks = values_mut(&mut weights).par_chunks_mut(TASK_ELEMENTS);
+        let tasks = tasks.zip(values_mut(&mut first).par_chunks_mut(TASK_ELEMENTS));
+        let tasks = tasks.zip(values_mut(&mut second).par_chunks_mut(TASK_ELEMENTS));
+        let tasks = tasks.zip(values(&gradient).par_chunks(TASK_ELEMENTS));
         tasks.for_each(|(((weights, first), second), gradient)| {
             Arch::new().dispatch(|| {
                 let moments = first.iter_mut().zip(second);

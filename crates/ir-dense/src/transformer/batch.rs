@@ -6,8 +6,9 @@ use burn::tensor::{Bool, Device, Tensor, TensorData};
 
 /// Token ids of several texts, concatenated.
 ///
-/// Consecutive texts of equal length form a block: attention runs per block, everything else over
-/// all tokens at once. Only [`TokenBatch::padded`] adds padding tokens.
+/// On the CPU, attention and pooling run per text. On other devices, they run per block of
+/// consecutive texts of equal length. Everything else runs over all tokens at once. Only
+/// [`TokenBatch::padded`] adds padding tokens.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TokenBatch {
     ids: Vec<u32>,
@@ -33,7 +34,8 @@ impl TextBlock {
 }
 
 impl TokenBatch {
-    /// Batch without padding; fastest if texts of equal length are adjacent.
+    /// Batch without padding, for the CPU. Other devices compute attention once per run of texts of
+    /// equal length.
     pub fn new<T: AsRef<[u32]>>(texts: &[T]) -> Self {
         let mut batch = Self::default();
         for text in texts {
@@ -52,7 +54,7 @@ impl TokenBatch {
     }
 
     /// Batch in which every text is padded with the token id `padding` to the length of the
-    /// longest. Padding is masked in attention. One large block suits training and GPUs.
+    /// longest, for GPUs and libtorch. Padding is masked in attention.
     pub fn padded<T: AsRef<[u32]>>(texts: &[T], padding: u32) -> Self {
         let unpadded: Vec<usize> = texts.iter().map(|text| text.as_ref().len()).collect();
         let length = unpadded.iter().copied().max().unwrap_or(0);

@@ -46,7 +46,7 @@ impl CpuAttention {
     }
 
     /// Attention of a model in CPU memory.
-    pub(crate) fn of(model: &Transformer) -> Self {
+    pub(crate) fn from_model(model: &Transformer) -> Self {
         let table = model.relative_position_bias.as_ref();
         let table = table.map(|table| values(&memory::data(table.val())).to_vec());
         Self::new(model.config(), table.unwrap_or_default())
@@ -116,7 +116,8 @@ impl CpuAttention {
         scores.clear();
         scores.resize(length * stride, 0.0);
         let cells = length * length;
-        for head in 0..self.heads {
+        let heads = if length == 0 { 0 } else { self.heads };
+        for head in 0..heads {
             let vector = |part, token| self.head_vector(qkv, head, part, token);
             keys.fill_by_columns(dim, stride, length, |token| vector(Projection::Key, token));
             values.fill(length, dim, |token, columns, out| {

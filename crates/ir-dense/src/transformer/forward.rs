@@ -167,7 +167,7 @@ impl<'a> ForwardPass<'a> {
             let (device, [tokens, width]) = (qkv.device(), qkv.dims());
             let data = memory::data(qkv);
             let mut context = vec![0.0; tokens * width / 3];
-            let attention = CpuAttention::of(self.model);
+            let attention = CpuAttention::from_model(self.model);
             let saved = self.with_attention_mask(number, |mask| {
                 let qkv = memory::values(&data);
                 attention.forward_training(qkv, self.batch, &mut context, self.save, mask)

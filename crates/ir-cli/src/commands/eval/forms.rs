@@ -123,7 +123,7 @@ impl FormArgs {
         out: &Output<'_>,
         console: &Console,
     ) -> Result<()> {
-        let (input, name) = input::open_judgments(judged)?;
+        let (input, name) = input::open_judgment_file(judged)?;
         let rules = *out.rules;
         let preferences = match form {
             OtherJudgments::Prefs => preferences::read(input, &name)?,

@@ -62,10 +62,15 @@ pub(crate) fn open(argument: impl AsRef<Path>) -> Result<(Box<dyn io::BufRead + 
     ))
 }
 
+/// Whether the catalog has a collection of this name.
+pub(crate) fn is_collection(name: &str) -> bool {
+    entries().iter().any(|entry| entry.name == name)
+}
+
 /// Opens judgments in a format that no collection has: a file or `-`.
-pub(crate) fn open_judgments(argument: &str) -> Result<(Box<dyn io::BufRead + Send>, String)> {
+pub(crate) fn open_judgment_file(argument: &str) -> Result<(Box<dyn io::BufRead + Send>, String)> {
     let name = argument.split_once(':').map_or(argument, |(name, _)| name);
-    if entries().iter().any(|entry| entry.name == name) && !Path::new(argument).is_file() {
+    if is_collection(name) && !Path::new(argument).is_file() {
         bail!(
             "{argument}: expected a file with judgments in the format of -R, found a collection (no collection has such judgments)"
         );
@@ -150,7 +155,7 @@ fn any_qrels(argument: &str, header: HeaderLine) -> Result<Parsed<Qrels>> {
     }
     let path = Path::new(argument);
     let (name, split) = argument.split_once(':').unwrap_or((argument, "test"));
-    let known = entries().iter().any(|entry| entry.name == name);
+    let known = is_collection(name);
     if !known && let Some((folder, split)) = folder(argument) {
         return qrels_in_folder(folder, split, header);
     }

@@ -9,7 +9,7 @@ use burn::tensor::{Gradients, Tensor};
 use ir_core::training::{TrainingExample, TrainingText};
 use ir_core::{Side, SplitMix64};
 
-use super::backward::{gradient_through, propagate_gradients};
+use super::backward::{pooling_backward, propagate_gradients};
 use super::gradcache::TrainedTowers;
 use super::gradients::ModelGradients;
 use super::sampler::{BatchSampler, TrainingBatch};
@@ -132,12 +132,13 @@ fn gradients_equal_automatic_differentiation() {
         "mpnet",
     ];
     let poolings = [Pooling::Cls, Pooling::Mean, Pooling::Max, Pooling::MeanSqrt];
-    for (number, model) in models.into_iter().enumerate() {
+    let cases = (0..24).map(|case| (models[case % 6], poolings[case / 6], case % 4 < 2));
+    for (model, pooling, normalize) in cases {
         let config = EncoderConfig::default()
             .with_backend(backend())
             .with_max_tokens(16)
-            .with_pooling(poolings[number % 4])
-            .with_normalize(number % 2 == 1);
+            .with_pooling(pooling)
+            .with_normalize(normalize);
         let tower = Tower::open(tiny(model), &config).unwrap();
         let texts = [
             "a ship at sea",
@@ -173,7 +174,7 @@ fn gradients_equal_automatic_differentiation() {
                 1e-5,
                 "tokens",
             );
-            let d_tokens = gradient_through(tokens, change.clone(), |t| tower.pool(t, &batch));
+            let d_tokens = pooling_backward(&tower, tokens, &batch, change.clone());
             let mut found = ModelGradients::default();
             propagate_gradients(&pass, saved.unwrap(), d_tokens, &mut found);
 
@@ -192,7 +193,7 @@ fn gradients_equal_automatic_differentiation() {
                     &found,
                     &expected,
                     2e-4,
-                    &format!("{model} {}", parameter.name),
+                    &format!("{model} {pooling:?} {normalize} {}", parameter.name),
                 );
             }
         }
@@ -372,11 +373,34 @@ fn gradcache_equals_large_batch() {
 }
 
 #[test]
+fn empty_texts_have_zero_vectors() {
+    for model in ["bert", "mpnet"] {
+        let tower = Tower::open(tiny(model), &EncoderConfig::default()).unwrap();
+        let batch = TokenBatch::new(&[vec![], vec![2, 3]]);
+        let hidden = tower.model.forward(&batch);
+        for pooling in [Pooling::Cls, Pooling::Mean, Pooling::Max, Pooling::MeanSqrt] {
+            let vectors = pooling.pool(hidden.clone(), &batch);
+            pooling.backward_on_cpu(hidden.clone(), &batch, vectors.clone());
+            let vectors = vectors.try_into_vec_as::<f32>().unwrap();
+            let (empty, other) = vectors.split_at(vectors.len() / 2);
+            assert!(empty.iter().all(|&x| x == 0.0), "{model} {pooling:?}");
+            assert!(other.iter().all(|x| x.is_finite()) && other.iter().any(|&x| x != 0.0));
+        }
+    }
+}
+
+#[test]
 fn backward_pass_uses_the_same_dropout_masks() {
+    for model in ["distilbert", "mpnet"] {
+        check_dropout_masks(model);
+    }
+}
+
+fn check_dropout_masks(model: &str) {
     let mut config = plain(Pooling::Mean);
     config.similarity = SimilarityFunction::Cosine;
     config.dropout = 0.3;
-    let mut towers = towers("distilbert", &config);
+    let mut towers = towers(model, &config);
     let sample = sample(&config);
     let (value, gradients) = towers.gradients(&sample, &config, 7).unwrap();
     assert_eq!(value, towers.gradients(&sample, &config, 7).unwrap().0);
