@@ -227,6 +227,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         console.warn(format_args!("skipped: {} more", grouped(more as u64)));
     }
 
+    if let (Some(run), Some(file)) = (&other, &args.run) {
+        check_run(run, file, &*wanted.set, console)?;
+    }
     let store = if args.filter.is_empty() {
         StoredFields::Nothing
     } else {
@@ -246,9 +249,6 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         index,
     };
     miner.resolve_ids(&*wanted.set)?;
-    if let (Some(run), Some(file)) = (&miner.other, &args.run) {
-        check_run(run, file, &*wanted.set, console)?;
-    }
 
     let total = wanted.set.len();
     let mut bar = console.bar();

@@ -147,8 +147,25 @@ fn is_progress(line: &str) -> bool {
     let Some((stage, rest)) = line.split_once(": ") else {
         return false;
     };
-    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-    !matches!(stage, "warning" | "error") && (rest.is_empty() || rest.starts_with(" of "))
+    let end = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_count = end.len() < rest.len() && (end.is_empty() || end.starts_with(" of "));
+    is_count && !matches!(stage, "warning" | "error")
+}
+
+#[test]
+fn progress_lines() {
+    for line in ["training: 30 of 90, 0.25/s, 4 min left", "documents: 7"] {
+        assert!(is_progress(line), "{line}");
+    }
+    for line in [
+        "warning: 87 of 88 queries",
+        "error: 5",
+        "x: ",
+        "x: 5 y",
+        "x",
+    ] {
+        assert!(!is_progress(line), "{line}");
+    }
 }
 
 fn check_messages(

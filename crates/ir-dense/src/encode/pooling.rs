@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::TokenBatch;
-use crate::kernels::memory::{self, on_cpu, values, values_mut};
+use crate::kernels::memory::{self, values, values_mut};
 use crate::transformer::concatenate;
 
 /// Pooling: how the vectors of a text's tokens are reduced to one vector.
@@ -30,7 +30,7 @@ impl Pooling {
     /// `hidden`: `[tokens, dim]`; result: `[texts, dim]`.
     pub fn pool(self, hidden: Tensor<2>, batch: &TokenBatch) -> Tensor<2> {
         let [_, dim] = hidden.dims();
-        if on_cpu(&hidden) && !batch.has_padding() {
+        if batch.runs_by_text(&hidden) {
             return self.pool_on_cpu(hidden, batch);
         }
         let padding: Option<Tensor<3, Bool>> =
@@ -163,4 +163,39 @@ impl Pooling {
 pub(crate) fn normalize(vectors: Tensor<2>) -> Tensor<2> {
     let norm = vectors.clone().powi_scalar(2).sum_dim(1).sqrt();
     vectors / norm.clamp_min(1e-12)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_texts_have_zero_vectors() {
+        let hidden = Tensor::<2>::from_data([[1.0, -2.0], [3.0, 2.0]], &Default::default());
+        let batch = TokenBatch::new(&[vec![], vec![7, 8]]);
+        let half = 2_f32.sqrt().recip();
+        for (pooling, expected, gradient) in [
+            (Pooling::Cls, [1.0, -2.0], [1.0, 1.0, 0.0, 0.0]),
+            (Pooling::Mean, [2.0, 0.0], [0.5; 4]),
+            (Pooling::Max, [3.0, 2.0], [0.0, 0.0, 1.0, 1.0]),
+            (Pooling::MeanSqrt, [4.0 * half, 0.0], [half; 4]),
+        ] {
+            let vectors = pooling.pool(hidden.clone(), &batch);
+            let ones = vectors.ones_like();
+            let near = |found: Tensor<2>, expected: &[f32]| {
+                let found = found.try_into_vec_as::<f32>().unwrap();
+                let pairs = found.iter().zip(expected);
+                assert!(
+                    pairs.clone().all(|(a, b)| (a - b).abs() < 1e-6),
+                    "{pooling:?} {found:?}"
+                );
+                assert_eq!(found.len(), expected.len());
+            };
+            near(vectors, &[&[0.0; 2], &expected[..]].concat());
+            near(
+                pooling.backward_on_cpu(hidden.clone(), &batch, ones),
+                &gradient,
+            );
+        }
+    }
 }

@@ -1,10 +1,11 @@
 //! Compute kernels.
 //!
-//! - [`elementwise`]: softmax, activations and layer normalization over slices, for CPU inference
+//! - [`elementwise`]: softmax, activations and layer normalization over slices
 //! - [`matrix`]: matrix products with a packed right matrix
 //! - [`linear`]: linear layers on burn tensors, for training
-//! - [`tensor`]: the same functions on burn tensors with their backward passes, for training; each
-//!   has a CPU version with a fixed order of summation and one in burn operations for GPUs
+//! - [`tensor`]: the functions of [`elementwise`] on burn tensors with their backward passes, for
+//!   training; each has a CPU version with a fixed order of summation and one in burn operations
+//!   for GPUs
 //! - [`memory`]: access to the elements of CPU tensors
 
 pub(crate) mod elementwise;
@@ -12,3 +13,5 @@ pub(crate) mod linear;
 pub(crate) mod matrix;
 pub(crate) mod memory;
 pub(crate) mod tensor;
+#[cfg(test)]
+pub(crate) mod tests;

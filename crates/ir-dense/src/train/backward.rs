@@ -9,7 +9,6 @@ use burn::nn::{LayerNorm, Linear};
 use burn::tensor::{Tensor, TensorData};
 
 use super::gradients::ModelGradients;
-use crate::kernels::memory::on_cpu;
 use crate::kernels::tensor::{self, SavedLayerNorm};
 use crate::kernels::{linear, memory};
 use crate::transformer::cpu_attention::CpuAttention;
@@ -77,7 +76,7 @@ pub(super) fn pooling_backward(
     batch: &TokenBatch,
     d_vectors: Tensor<2>,
 ) -> Tensor<2> {
-    if !on_cpu(&hidden) || batch.has_padding() {
+    if !batch.runs_by_text(&hidden) {
         return gradient_through(hidden, d_vectors, |hidden| tower.pool(hidden, batch));
     }
     let d_pooled = match tower.normalize {

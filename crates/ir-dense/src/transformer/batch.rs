@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 
+use crate::kernels::memory::on_cpu;
+
 /// Token ids of several texts, concatenated.
 ///
 /// On the CPU, attention and pooling run per text. On other devices, they run per block of
@@ -110,9 +112,14 @@ impl TokenBatch {
     }
 
     /// Whether a text is padded.
-    pub(crate) fn has_padding(&self) -> bool {
+    fn has_padding(&self) -> bool {
         let length = self.blocks.first().map_or(0, |block| block.length);
         self.unpadded.iter().any(|&unpadded| unpadded != length)
+    }
+
+    /// Whether attention and pooling of `x` run text by text, in the kernels of this crate.
+    pub(crate) fn runs_by_text<const D: usize>(&self, x: &Tensor<D>) -> bool {
+        on_cpu(x) && !self.has_padding()
     }
 
     /// Padding mask, `[texts, length]`; `None` without padding.

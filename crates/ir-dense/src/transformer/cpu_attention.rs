@@ -349,11 +349,16 @@ impl CpuAttention {
         if buckets == 0 {
             return;
         }
-        let length = d_scores.len() / stride;
+        // By offset, from -(length - 1) to length - 1.
+        let last = d_scores.len() / stride - 1;
+        let mut sums = vec![0.0; 2 * last + 1];
         for (from, row) in d_scores.chunks_exact(stride).enumerate() {
-            for (to, d) in row[..length].iter().enumerate() {
-                d_bias[bucket(from, to, buckets) * self.heads + head] += d / scale;
-            }
+            let sums = sums[last - from..].iter_mut().take(last + 1);
+            sums.zip(row).for_each(|(sum, d)| *sum += d);
+        }
+        for (at, sum) in sums.into_iter().enumerate() {
+            let row = bucket(last.saturating_sub(at), at.saturating_sub(last), buckets);
+            d_bias[row * self.heads + head] += sum / scale;
         }
     }
 }

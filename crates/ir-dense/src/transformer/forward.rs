@@ -1,4 +1,4 @@
-//! Forward pass of a transformer in burn operations.
+//! Forward pass of a transformer: kernels of this crate on the CPU, burn's operations elsewhere.
 
 use burn::nn::LayerNorm;
 use burn::tensor::activation::{gelu, gelu_approximate, relu, softmax};
@@ -94,7 +94,7 @@ impl<'a> ForwardPass<'a> {
         let x = model.embed(rows.clone());
         let (x, embedding_norm) = self.layer_norm(x, &model.embedding_norm);
         let mut x = self.drop(x, DropoutSite::Embeddings);
-        let biases = match self.has_cpu_attention(&x) {
+        let biases = match self.batch.runs_by_text(&x) {
             true => Vec::new(),
             false => attention_biases(model, self.batch),
         };
@@ -149,11 +149,6 @@ impl<'a> ForwardPass<'a> {
         (y, saved)
     }
 
-    /// Whether attention runs on the CPU, text by text.
-    fn has_cpu_attention(&self, x: &Tensor<2>) -> bool {
-        on_cpu(x) && !self.batch.has_padding()
-    }
-
     /// Returns `qkv`, which is not copied on the CPU, the context vector of every token,
     /// `[tokens, hidden_size]`, and the attention probabilities if activations are saved.
     fn attention(
@@ -163,7 +158,7 @@ impl<'a> ForwardPass<'a> {
         qkv: Tensor<2>,
         biases: &[Option<Tensor<4>>],
     ) -> (Tensor<2>, Tensor<2>, AttentionProbabilities) {
-        if self.has_cpu_attention(&qkv) {
+        if self.batch.runs_by_text(&qkv) {
             let (device, [tokens, width]) = (qkv.device(), qkv.dims());
             let data = memory::data(qkv);
             let mut context = vec![0.0; tokens * width / 3];

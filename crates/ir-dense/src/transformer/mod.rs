@@ -1,10 +1,11 @@
 //! The transformer encoder.
 //!
-//! [`forward`] is the one forward pass in burn operations; training runs it with saved
-//! activations, inference on GPUs and libtorch without. [`cpu`] is a separate implementation for
-//! inference on the CPU, about 1.3 times as fast as PyTorch: its weights are packed once, and rows
-//! pass through all projections between two attentions while they are in the L2 cache. Tests check
-//! both against the hidden states of Python's transformers.
+//! [`forward`] is the forward pass of training, with saved activations, and of inference on GPUs
+//! and libtorch, without. On the CPU, its linear layers and attention are kernels of this crate;
+//! embedding lookup and rare activation functions are burn's operations. [`cpu`] is a separate
+//! implementation for inference on the CPU, about 1.3 times as fast as PyTorch: its weights are
+//! packed once, and rows pass through all projections between two attentions while they are in the
+//! L2 cache. Tests check both against the hidden states of Python's transformers.
 
 pub(crate) mod batch;
 pub(crate) mod cpu;
