@@ -5,6 +5,7 @@ mod classify;
 mod index;
 mod matrix;
 mod neighbors;
+#[cfg(feature = "npy")]
 pub mod npy;
 mod recommend;
 #[allow(
@@ -32,8 +33,11 @@ pub use recommend::{
     TrainingQueryKnnConfig, TrainingQueryKnnError,
 };
 pub use vectorize::{
-    DocFrequency, ElementalVectors, IdfWeighting, Lsi, LsiConfig, LsiError, RandomIndexing,
-    RandomIndexingConfig, RandomIndexingError, RowNorm, TermWeighting, TfWeighting, TfidfConfig,
-    TfidfFitError, TfidfVectorizer, TruncatedSvd, TruncatedSvdConfig, TruncatedSvdError,
-    WordAnalyzer,
+    DocFrequency, ElementalVectors, IdfWeighting, RandomIndexing, RandomIndexingConfig,
+    RandomIndexingError, RowNorm, TermWeighting, TfWeighting, TfidfConfig, TfidfFitError,
+    TfidfVectorizer, WordAnalyzer,
+};
+#[cfg(feature = "lsi")]
+pub use vectorize::{
+    Lsi, LsiConfig, LsiError, TruncatedSvd, TruncatedSvdConfig, TruncatedSvdError,
 };

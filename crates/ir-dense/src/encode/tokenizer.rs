@@ -81,7 +81,7 @@ impl ModelTokenizer {
             path: path.clone(),
             source,
         };
-        let tokenizer = Tokenizer::from_bytes(json.to_string()).map_err(read)?;
+        let tokenizer = json.to_string().parse::<Tokenizer>().map_err(read)?;
         // Finds the special tokens around the tokens of a probe text.
         let probe = "a";
         let ids = |special| tokenizer.encode_fast(probe, special);

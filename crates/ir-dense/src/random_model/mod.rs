@@ -156,7 +156,7 @@ impl RandomModel {
         let special = SPECIAL_TOKENS.map(|(_, token)| token);
         let json = self.tokenizer_json(&special);
         let failed = |source| ModelError::from(TokenizerError::Encode { source });
-        let tokenizer = Tokenizer::from_bytes(json.to_string()).map_err(failed)?;
+        let tokenizer = json.to_string().parse::<Tokenizer>().map_err(failed)?;
         type WordCounts = HashMap<String, u64>;
         let count = |mut words: WordCounts, text: &&str| -> Result<WordCounts, CreateModelError> {
             let mut text = NormalizedString::from(*text);

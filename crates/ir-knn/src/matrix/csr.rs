@@ -244,6 +244,7 @@ impl CsrMatrix {
     }
 
     /// Divides every value by a divisor.
+    #[cfg(feature = "lsi")]
     pub(crate) fn divide(&mut self, divisor: f64) {
         self.values.iter_mut().for_each(|value| *value /= divisor);
     }
@@ -276,6 +277,7 @@ impl CsrMatrix {
     }
 
     /// Product with a vector of `ncols` components.
+    #[cfg(any(feature = "lsi", test))]
     pub(crate) fn dot(&self, vector: &[f64]) -> Vec<f64> {
         (0..self.nrows())
             .into_par_iter()

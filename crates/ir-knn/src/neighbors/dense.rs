@@ -1,6 +1,7 @@
 //! Dense matrices: matrix products block by block.
 
-use nalgebra::{DMatrix, DMatrixView};
+use ndarray::linalg::general_mat_mul;
+use ndarray::{Array2, ArrayView2, Axis, s};
 use rayon::prelude::*;
 
 use super::{NearestK, Neighbor, SearchParams};
@@ -9,29 +10,26 @@ use super::{NearestK, Neighbor, SearchParams};
 const TEST_ROWS: usize = 64;
 const TRAIN_ROWS: usize = 256;
 
-/// Returns the nearest rows of matrices in row-major order. `distance` is that of the metric.
+/// Returns the nearest rows. `distance` is that of the metric.
 pub(super) fn nearest(
-    train: &[f64],
-    test: &[f64],
-    dim: usize,
+    train: ArrayView2<'_, f64>,
+    test: ArrayView2<'_, f64>,
     SearchParams { k, folds, .. }: SearchParams<'_>,
     distance: impl Fn(f64, f64, f64) -> f64 + Sync,
 ) -> Vec<Vec<Neighbor>> {
-    let (train_squares, test_squares) = (squared_lengths(train, dim), squared_lengths(test, dim));
-    let test_blocks = test.par_chunks(TEST_ROWS * dim).enumerate();
-    let search_block = |(block, rows): (usize, &[f64])| {
+    let (train_squares, test_squares) = (squared_lengths(train), squared_lengths(test));
+    let search_block = |block: usize| {
         let first = block * TEST_ROWS;
-        let count = rows.len() / dim;
-        // nalgebra is column-major: columns of these matrices are rows.
-        let rows = DMatrixView::from_slice(rows, dim, count).transpose();
-        let mut products = DMatrix::zeros(count, TRAIN_ROWS);
+        let rows = test.slice(s![first..test.nrows().min(first + TEST_ROWS), ..]);
+        let count = rows.nrows();
+        // One row per training row, so that the products of a training row are contiguous.
+        let mut products = Array2::zeros((TRAIN_ROWS, count));
         let mut best: Vec<NearestK> = (0..count).map(|_| NearestK::new(k)).collect();
-        for (block, train_rows) in train.chunks(TRAIN_ROWS * dim).enumerate() {
+        for (block, train_rows) in train.axis_chunks_iter(Axis(0), TRAIN_ROWS).enumerate() {
             let before = block * TRAIN_ROWS;
-            let train_rows = DMatrixView::from_slice(train_rows, dim, train_rows.len() / dim);
-            let mut products = products.columns_mut(0, train_rows.ncols());
-            products.gemm(1.0, &rows, &train_rows, 0.0);
-            for (train_row, products) in products.column_iter().enumerate() {
+            let mut products = products.slice_mut(s![..train_rows.nrows(), ..]);
+            general_mat_mul(1.0, &train_rows, &rows.t(), 0.0, &mut products);
+            for (train_row, products) in products.rows().into_iter().enumerate() {
                 let train_row = before + train_row;
                 let train_square = train_squares[train_row];
                 let fold = folds.map(|folds| folds.train[train_row]);
@@ -49,10 +47,15 @@ pub(super) fn nearest(
         let neighbors = best.into_iter().map(|best| best.neighbors);
         neighbors.collect::<Vec<_>>()
     };
-    test_blocks.flat_map_iter(search_block).collect()
+    let test_blocks = 0..test.nrows().div_ceil(TEST_ROWS);
+    test_blocks
+        .into_par_iter()
+        .flat_map_iter(search_block)
+        .collect()
 }
 
-fn squared_lengths(rows: &[f64], dim: usize) -> Vec<f64> {
-    let square = |row: &[f64]| row.iter().map(|value| value * value).sum();
-    rows.par_chunks(dim).map(square).collect()
+fn squared_lengths(rows: ArrayView2<'_, f64>) -> Vec<f64> {
+    let rows = rows.rows().into_iter();
+    rows.map(|row| row.iter().map(|value| value * value).sum())
+        .collect()
 }

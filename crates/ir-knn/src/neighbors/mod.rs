@@ -98,16 +98,14 @@ pub(crate) fn nearest(
                     values.chunks_exact_mut(dim).for_each(normalize);
                 }
             }
-            let train = train.as_slice().unwrap_or_default();
-            let test = test
-                .as_ref()
-                .map_or(train, |test| test.as_slice().unwrap_or_default());
+            let test = test.as_ref().unwrap_or(&train).view();
+            let train = train.view();
             // Compiled per metric: in few dimensions, a branch per pair takes time.
             match metric {
-                DistanceMetric::Cosine => dense::nearest(train, test, dim, params, |p, a, b| {
+                DistanceMetric::Cosine => dense::nearest(train, test, params, |p, a, b| {
                     DistanceMetric::Cosine.distance(p, a, b)
                 }),
-                DistanceMetric::Euclidean => dense::nearest(train, test, dim, params, |p, a, b| {
+                DistanceMetric::Euclidean => dense::nearest(train, test, params, |p, a, b| {
                     DistanceMetric::Euclidean.distance(p, a, b)
                 }),
             }

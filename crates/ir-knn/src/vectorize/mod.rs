@@ -3,16 +3,20 @@
 use ir_core::EncodeError;
 use ndarray::Array2;
 
+#[cfg(feature = "lsi")]
 mod lsi;
 mod random_indexing;
+#[cfg(feature = "lsi")]
 mod svd;
 mod tfidf;
 mod word_analyzer;
 
+#[cfg(feature = "lsi")]
 pub use lsi::{Lsi, LsiConfig, LsiError};
 pub use random_indexing::{
     ElementalVectors, RandomIndexing, RandomIndexingConfig, RandomIndexingError, TermWeighting,
 };
+#[cfg(feature = "lsi")]
 pub use svd::{TruncatedSvd, TruncatedSvdConfig, TruncatedSvdError};
 pub use tfidf::{
     DocFrequency, IdfWeighting, RowNorm, TfWeighting, TfidfConfig, TfidfFitError, TfidfVectorizer,
