@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use ir_core::Document;
 use ir_data::datafinder::{
-    DatasetCorpus, HeaderLine, DatasetIdStyle, Quoting, DatasetQuery, keyphrase_query_from_attributes, read_qrels, read_run,
+    DatasetCorpus, HeaderLine, Quoting, DatasetQuery, keyphrase_query_from_attributes, read_qrels, read_run,
     read_test_queries, read_training_queries,
 };
 use libfuzzer_sys::fuzz_target;
@@ -22,13 +22,11 @@ fn check(queries: &[DatasetQuery]) {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    for form in [DatasetIdStyle::Underscored, DatasetIdStyle::Name] {
-        let mut docs = DatasetCorpus::read(bytes, "fuzz", form);
-        let mut doc = Document::default();
-        while let Ok(true) = docs.read(&mut doc) {
-            assert!(!doc.id.is_empty());
-            assert_ne!(doc.attributes.year(), Some(0));
-        }
+    let mut docs = DatasetCorpus::read(bytes, "fuzz");
+    let mut doc = Document::default();
+    while let Ok(true) = docs.read(&mut doc) {
+        assert!(!doc.id.is_empty());
+        assert_ne!(doc.attributes.year(), Some(0));
     }
     if let Ok(queries) = read_test_queries(bytes, "fuzz", "t") {
         check(&queries);

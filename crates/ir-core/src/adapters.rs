@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use crate::macros::search_as_batch;
 use crate::retriever::in_rounds;
 use crate::{DocIds, Query, Ranking, Retriever, Search, SearchError};
 
@@ -52,7 +51,7 @@ impl<R: Retriever> Retriever for Distinct<R> {
         self.0.ids()
     }
 
-    search_as_batch!();
+    crate::search_as_batch!();
 
     fn search_batch(
         &self,

@@ -23,15 +23,22 @@ macro_rules! forward {
 pub(crate) use forward;
 
 /// Implements [`Retriever::search`](crate::Retriever::search) as a batch of one query.
+///
+/// For the crates of this workspace; not part of the public interface.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! search_as_batch {
     () => {
-        fn search(&self, query: &Self::Query, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        fn search(
+            &self,
+            query: &Self::Query,
+            search: &$crate::Search<'_>,
+        ) -> Result<$crate::Ranking, $crate::SearchError> {
             let mut rankings = self.search_batch(&[(query, *search)])?;
             Ok(rankings.pop().unwrap_or_default())
         }
     };
 }
-pub(crate) use search_as_batch;
 
 /// Defines `len` and `is_empty` of a collection whose field `queries` is a map by query id.
 /// `query_count!("judged queries")` counts what the documentation calls judged queries.

@@ -2,8 +2,7 @@
 
 use crate::collection::JudgedQueries;
 use crate::datafinder::{
-    DatasetCorpus, DatasetIdStyle, DatasetQuery, TRAINING_PREFIX, read_test_queries,
-    read_training_queries,
+    DatasetCorpus, DatasetQuery, TRAINING_PREFIX, read_test_queries, read_training_queries,
 };
 use crate::error::DataError;
 use ir_core::trec::{self, HeaderLine};
@@ -19,8 +18,8 @@ pub(crate) struct BundledCorpus;
 
 impl Corpus for BundledCorpus {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
-        let (source, ids) = ("bundled/corpus.jsonl", DatasetIdStyle::default());
-        Ok(DatasetCorpus::read(CORPUS.as_bytes(), source, ids))
+        let source = "bundled/corpus.jsonl";
+        Ok(DatasetCorpus::read(CORPUS.as_bytes(), source))
     }
 }
 

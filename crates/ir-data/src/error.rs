@@ -416,6 +416,14 @@ impl<'a> Location<'a> {
         }
     }
 
+    pub(crate) fn repeated_field(self, field: &str) -> DataError {
+        DataError::RepeatedField {
+            path: self.path.to_owned(),
+            line: self.line,
+            field: field.to_owned(),
+        }
+    }
+
     pub(crate) fn wrong_type(
         self,
         field: impl Into<String>,

@@ -232,7 +232,7 @@ impl<R: BufRead> SgmlReader<R> {
                     if section(name) == Some(Section::Id) {
                         let at = self.records.location(line, range.start);
                         if id_at.replace(at).is_some() {
-                            return Err(repeated_field(at, "DOCNO"));
+                            return Err(at.repeated_field("DOCNO"));
                         }
                     }
                     let is_open = open
@@ -323,7 +323,7 @@ pub fn read_topics(reader: impl BufRead, source: &str) -> Result<Vec<Query>, Dat
                     if let Some(field @ (ID | TITLE)) = current {
                         let at = records.location(line, range.start);
                         if starts[field].replace(at).is_some() {
-                            return Err(repeated_field(at, LABELS[field].0));
+                            return Err(at.repeated_field(LABELS[field].0));
                         }
                     }
                 }
@@ -399,12 +399,4 @@ fn is_topic_section(name: &str) -> bool {
     names
         .chain(&IGNORED_TOPIC_SECTIONS)
         .any(|known| known.eq_ignore_ascii_case(name))
-}
-
-fn repeated_field(at: Location<'_>, field: &str) -> DataError {
-    DataError::RepeatedField {
-        path: at.path.to_owned(),
-        line: at.line,
-        field: field.to_owned(),
-    }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use ir_core::trec::HeaderLine;
 use ir_core::{AttributeValue, Attributes, Document, Qrels, Query, Run};
-use ir_data::datafinder::{self, DatasetIdStyle, Quoting};
+use ir_data::datafinder::{self, Quoting};
 use ir_data::tsv::Column;
 use ir_data::{
     Compression, DuplicateIds, JsonFields, JsonlWriter, LineReader, TextEncoding, TsvWriter, beir,
@@ -240,7 +240,7 @@ fn parse(bytes: &[u8]) {
     }
     let _ = datafinder::read_test_queries(bytes, "f", "t");
     let _ = datafinder::read_training_queries(bytes, "f", "t");
-    let mut reader = datafinder::DatasetCorpus::read(bytes, "f", DatasetIdStyle::default());
+    let mut reader = datafinder::DatasetCorpus::read(bytes, "f");
     while let Ok(true) = reader.read(&mut doc) {}
     let _ = smart::read_documents(bytes, "f");
     let _ = smart::read_queries(bytes, "f");

@@ -192,17 +192,23 @@ fn top_judgments() {
             JudgmentStatus::Grade(0)
         ]
     );
-    let selection = MeasureSelection::parse(&["relstring.3"]).unwrap();
-    let report = selection
-        .evaluator(&qrels, Rules::default())
-        .unwrap()
-        .evaluate(&run)
-        .unwrap();
+    let out = output(
+        &["relstring.3"],
+        &qrels,
+        &run,
+        OutputDetail::QueriesAndSummary,
+    );
+    assert_eq!(out, "relstring_3           \tq\t'>.-'\n");
+}
+
+/// trec_eval's output of the selected measures.
+fn output(options: &[&str], qrels: &Qrels, run: &Run, detail: OutputDetail) -> String {
+    let selection = MeasureSelection::parse(options).unwrap();
+    let evaluator = selection.evaluator(qrels, Rules::default()).unwrap();
+    let report = evaluator.evaluate(run).unwrap();
     let mut out = Vec::new();
-    selection
-        .write(&report, OutputDetail::QueriesAndSummary, &mut out)
-        .unwrap();
-    assert_eq!(out, b"relstring_3           \tq\t'>.-'\n");
+    selection.write(&report, detail, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
 }
 
 #[test]
@@ -303,17 +309,7 @@ fn selections() {
     let qrels = qrels("a 0 d 1\n");
     let run = run(&[("a", &[("d", 1.0)])]);
     let names = |options: &[&str]| -> Vec<String> {
-        let selection = MeasureSelection::parse(options).unwrap();
-        let report = selection
-            .evaluator(&qrels, Rules::default())
-            .unwrap()
-            .evaluate(&run)
-            .unwrap();
-        let mut out = Vec::new();
-        selection
-            .write(&report, OutputDetail::Summary, &mut out)
-            .unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let text = output(options, &qrels, &run, OutputDetail::Summary);
         text.lines()
             .map(|line| line.split('\t').next().unwrap().trim_end().to_owned())
             .collect()

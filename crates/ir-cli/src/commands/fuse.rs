@@ -8,7 +8,7 @@ use ir_core::fusion::{Fusion, ScoreCombination, ScoreNormalization, fuse_weighte
 use ir_core::trec::{ScoreFormat, write_run};
 
 use crate::shared::console::{Console, bail_usage};
-use crate::shared::options::{choice, positive, tag};
+use crate::shared::options::{choice, non_negative, positive, tag};
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::runs::RunOptions;
 
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     normalize: Option<ScoreNormalization>,
 
     /// Weight of each run, in the order of the runs; not for round-robin [default: 1 each]
-    #[arg(long, value_delimiter = ',', value_name = "W,W,...", value_hint = ValueHint::Other, allow_negative_numbers = true, value_parser = weight)]
+    #[arg(long, value_delimiter = ',', value_name = "W,W,...", value_hint = ValueHint::Other, allow_negative_numbers = true, value_parser = non_negative::<f64>)]
     weights: Vec<f64>,
 
     /// Constant k of reciprocal rank fusion; larger values flatten the weight of the top ranks
@@ -148,14 +148,6 @@ const NORMALIZATIONS: [(&str, &str, ScoreNormalization); 4] = [
     ),
     ("none", "Scores unchanged", ScoreNormalization::None),
 ];
-
-/// Parses the weight of a run.
-fn weight(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(weight) if weight >= 0.0 && weight.is_finite() => Ok(weight),
-        _ => Err(format!("expected a number of at least 0, found {text:?}")),
-    }
-}
 
 impl Args {
     /// Score fusion method; `None` for round robin.

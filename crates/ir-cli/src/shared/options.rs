@@ -1,5 +1,7 @@
 //! Option values and parsers that several subcommands share.
 
+use std::str::FromStr;
+
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -94,9 +96,9 @@ pub(crate) fn tag(text: &str) -> Result<String, String> {
 }
 
 /// Parses a finite number ≥ 0.
-pub(crate) fn non_negative(text: &str) -> Result<f32, String> {
-    match text.parse::<f32>() {
-        Ok(number) if number >= 0.0 && number.is_finite() => Ok(number),
+pub(crate) fn non_negative<T: FromStr + Into<f64> + Copy>(text: &str) -> Result<T, String> {
+    match text.parse::<T>() {
+        Ok(number) if number.into() >= 0.0 && number.into().is_finite() => Ok(number),
         _ => Err(format!("expected a number of at least 0, found {text:?}")),
     }
 }
@@ -118,7 +120,7 @@ pub(crate) struct Bm25Options {
     preset: Option<Bm25>,
 
     /// Term-frequency saturation of BM25. Range: ≥ 0 [default: from the preset]
-    #[arg(long, alias = "bm25.k1", value_parser = non_negative, allow_negative_numbers = true, value_name = "K1")]
+    #[arg(long, alias = "bm25.k1", value_parser = non_negative::<f32>, allow_negative_numbers = true, value_name = "K1")]
     k1: Option<f32>,
 
     /// Length normalization of BM25. Range: 0 to 1 [default: from the preset]
@@ -241,11 +243,11 @@ mod tests {
 
     #[test]
     fn numbers_out_of_range_are_rejected() {
-        assert_eq!(non_negative("0.9"), Ok(0.9));
+        assert_eq!(non_negative("0.9"), Ok(0.9_f32));
         assert!(
             ["-0.1", "NaN", "inf"]
                 .iter()
-                .all(|text| non_negative(text).is_err())
+                .all(|text| non_negative::<f32>(text).is_err())
         );
         assert_eq!(b("1"), Ok(1.0));
         assert!(b("1.1").is_err() && b("nan").is_err());

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{Folder, tiny};
+use crate::many_texts::many_texts;
 use ir_core::Retriever;
 use ir_knn::{FlatIndex, npy};
 
@@ -99,27 +100,12 @@ fn index_equals_npy() {
     assert!(bytes("same.ir") == bytes("docs.ir"));
 }
 
-/// Writes short texts that take some seconds to encode.
-fn write_many_texts(here: &Folder) {
-    let words = [
-        "ship", "sea", "tea", "radar", "green", "black", "seen", "the", "at",
-    ];
-    let line = |n: usize| {
-        let text: Vec<&str> = (0..n % 9 + 1)
-            .map(|at| words[(n / 9 + at * n) % 9])
-            .collect();
-        format!("d{n}\t{}\n", text.join(" "))
-    };
-    here.write("many.tsv", (0..40_000).map(line).collect::<String>());
-}
-
 /// Kills the command after it has saved unfinished work.
 fn encode_and_kill(here: &Folder, output: &str, more: &[&str]) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_ir"))
-        .args(["encode", &model("bert"), "many.tsv", "-o", output])
+    let mut child = here
+        .command(&["encode", &model("bert"), "many.tsv", "-o", output])
         .args(["--threads", "1"])
         .args(more)
-        .current_dir(here.path())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
@@ -147,7 +133,7 @@ fn partial_bytes(here: &Folder) -> u64 {
 #[test]
 fn killed_encode_resumes_to_same_bytes() {
     let here = Folder::new();
-    write_many_texts(&here);
+    here.write("many.tsv", many_texts(40_000));
     let model = model("bert");
     here.ir(&["encode", &model, "many.tsv", "-o", "whole.ir"])
         .ok();
@@ -195,7 +181,7 @@ fn killed_encode_resumes_to_same_bytes() {
 #[test]
 fn different_queries_are_not_resumed() {
     let here = Folder::new();
-    write_many_texts(&here);
+    here.write("many.tsv", many_texts(40_000));
     encode_and_kill(&here, "killed.ir", &["--queries"]);
     let others = here.read("many.tsv").replace("radar", "tea");
     here.write("many.tsv", others);

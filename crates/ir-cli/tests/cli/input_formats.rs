@@ -186,10 +186,8 @@ fn second_interrupt_exits_at_once() {
         .status();
     assert!(made.unwrap().success());
     let before = here.files();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_ir"))
-        .args(["search", "tiny", "-o", "run.trec"])
-        .current_dir(here.path())
-        .stdin(Stdio::null())
+    let mut child = here
+        .command(&["search", "tiny", "-o", "run.trec"])
         .stderr(Stdio::null())
         .spawn()
         .unwrap();

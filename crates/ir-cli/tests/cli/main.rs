@@ -19,6 +19,9 @@ mod eval_input;
 mod input_formats;
 mod knn_accuracy;
 mod limits;
+#[cfg(feature = "dense")]
+#[path = "../common/many_texts.rs"]
+mod many_texts;
 mod measures;
 mod messages;
 mod mine;

@@ -98,7 +98,7 @@ fn no_output_is_an_input() {
 #[cfg(unix)]
 #[test]
 fn inputs_are_recognized_under_other_names() {
-    use std::process::{Command, Stdio};
+    use std::process::Stdio;
     let here = inputs();
     std::os::unix::fs::symlink("s.jsonl", here.at("link.jsonl")).unwrap();
     fs::hard_link(here.at("s.jsonl"), here.at("hard.jsonl")).unwrap();
@@ -127,9 +127,8 @@ fn inputs_are_recognized_under_other_names() {
     assert!(contents(&here) == before);
     // Standard input.
     let before = contents(&here);
-    let ran = Command::new(env!("CARGO_BIN_EXE_ir"))
-        .args(["fuse", "-", "b.trec", "-o", "a.trec"])
-        .current_dir(here.path())
+    let ran = here
+        .command(&["fuse", "-", "b.trec", "-o", "a.trec"])
         .stdin(Stdio::from(fs::File::open(here.at("a.trec")).unwrap()))
         .output()
         .unwrap();

@@ -18,6 +18,14 @@ fn here() -> Folder {
     here
 }
 
+/// Arguments that write the page of both runs, and `more`.
+fn html<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let page = [
+        "compare", "qrels", "old.trec", "new.trec", "--format", "html",
+    ];
+    [&page, more].concat()
+}
+
 /// Asserts that the page has no element that loads an external resource.
 #[track_caller]
 fn assert_self_contained(html: &str) {
@@ -52,10 +60,7 @@ fn assert_self_contained(html: &str) {
 #[test]
 fn html_page_on_standard_output() {
     let here = here();
-    let html = [
-        "compare", "qrels", "old.trec", "new.trec", "--format", "html",
-    ];
-    let ran = here.ir(&html).ok();
+    let ran = here.ir(&html(&[])).ok();
     assert_eq!(ran.err, "");
     assert_self_contained(&ran.out);
     assert!(
@@ -80,10 +85,10 @@ fn html_page_on_standard_output() {
         "<code>d1</code> grade 2, rank 2 → 1</li><li><code>d2</code> grade 0, rank 1 → –</li>"
     ));
     assert_eq!(here.files().len(), 3, "nothing else is written");
-    assert_eq!(here.ir(&html).ok().out, ran.out, "the same bytes");
+    assert_eq!(here.ir(&html(&[])).ok().out, ran.out, "the same bytes");
 
     let title = ["--title", "Tea & <biscuits>", "-o", "page.html"];
-    let ran = here.ir(&[&html[..], &title].concat()).ok();
+    let ran = here.ir(&html(&title)).ok();
     assert_eq!(ran.out, "");
     assert!(
         here.read("page.html")
@@ -94,19 +99,7 @@ fn html_page_on_standard_output() {
 #[test]
 fn number_of_wins_and_losses() {
     let here = here();
-    let ran = here
-        .ir(&[
-            "compare",
-            "qrels",
-            "old.trec",
-            "new.trec",
-            "--format",
-            "html",
-            "--per-topic=1",
-            "-m",
-            "RR",
-        ])
-        .ok();
+    let ran = here.ir(&html(&["--per-topic=1", "-m", "RR"])).ok();
     assert!(ran.out.contains("Won: the first 1 of 2, 1 left out"));
 }
 
@@ -198,17 +191,8 @@ fn invalid_options() {
         "compare", "qrels", "old.trec", "new.trec", "--plots", "qrels",
     ])
     .fails(1, &["qrels", "cannot be created"]);
-    here.ir(&[
-        "compare",
-        "qrels",
-        "old.trec",
-        "new.trec",
-        "--format",
-        "html",
-        "-o",
-        "no/such/page.html",
-    ])
-    .fails(1, &["page.html"]);
+    here.ir(&html(&["-o", "no/such/page.html"]))
+        .fails(1, &["page.html"]);
     assert_eq!(here.files().len(), 3, "nothing is left behind");
 }
 

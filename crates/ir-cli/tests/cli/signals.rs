@@ -124,9 +124,8 @@ fn signals_have_their_own_exit_codes() {
 fn first_signal_removes_temporary_files() {
     for (signal, code) in exit_codes() {
         let here = Folder::new();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_ir"))
-            .args(["fuse", "-", "-o", "fused.trec"])
-            .current_dir(here.path())
+        let mut child = here
+            .command(&["fuse", "-", "-o", "fused.trec"])
             .stdin(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -176,10 +175,8 @@ fn first_signal_has_its_exit_code() {
     for (signal, code) in exit_codes() {
         let here = Folder::new();
         here.write("many.tsv", (0..40_000).map(line).collect::<String>());
-        let mut child = Command::new(env!("CARGO_BIN_EXE_ir"))
-            .args(["encode", model, "many.tsv", "-o", "v.ir", "--threads", "1"])
-            .current_dir(here.path())
-            .stdin(Stdio::null())
+        let mut child = here
+            .command(&["encode", model, "many.tsv", "-o", "v.ir", "--threads", "1"])
             .stderr(Stdio::null())
             .spawn()
             .unwrap();

@@ -7,15 +7,21 @@
 #![cfg(feature = "dense")]
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+#[path = "../../../ir-dense/tests/common/environment.rs"]
+#[allow(unreachable_pub, clippy::expect_used)]
+mod environment;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ir_core::{Encoded, Encoder, Run, Side};
 use ir_data::Collection;
 use ir_data::catalog::Catalog;
-use ir_dense::{Backend, BiEncoder, EncoderConfig, TokenBatch};
+use ir_dense::{BiEncoder, TokenBatch};
 use ir_eval::{Evaluator, Measure};
 use ir_knn::{FlatIndex, VectorSimilarity};
+
+use environment::{minilm, on_backend};
 
 fn open(name: &str) -> Option<Collection> {
     let catalog = Catalog::from_env();
@@ -24,30 +30,6 @@ fn open(name: &str) -> Option<Collection> {
         return None;
     }
     Some(catalog.open(name).unwrap())
-}
-
-fn model() -> Option<PathBuf> {
-    let folder = match std::env::var_os("IR_MODEL") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/model/all-MiniLM-L6-v2"),
-    };
-    if folder.join("model.safetensors").exists() {
-        return Some(folder);
-    }
-    eprintln!(
-        "skipped: no model in {} (.ci/model fetches it)",
-        folder.display()
-    );
-    None
-}
-
-/// On the backend that the variable IR_BACKEND names.
-fn on_backend() -> EncoderConfig {
-    let backend = match std::env::var("IR_BACKEND") {
-        Ok(name) => name.parse().unwrap(),
-        Err(_) => Backend::default(),
-    };
-    EncoderConfig::default().with_backend(backend)
 }
 
 /// Runs `tests/encoders/peer.py`; `None` when no Python is named.
@@ -136,7 +118,7 @@ fn thousand() -> Option<Vec<String>> {
 /// Token numbers equal, embeddings within 1e-5.
 #[test]
 fn a_thousand_texts_as_sentence_transformers() {
-    let (Some(folder), Some(texts)) = (model(), thousand()) else {
+    let (Some(folder), Some(texts)) = (minilm(), thousand()) else {
         return;
     };
     let here = tempfile::tempdir().unwrap();
@@ -202,7 +184,7 @@ fn a_model_of_sciberts_shape_as_transformers() {
 
 /// nDCG@10 of all-MiniLM-L6-v2, documents of at most 256 tokens.
 fn ndcg(name: &str, expected: f64) {
-    let (Some(folder), Some(collection)) = (model(), open(name)) else {
+    let (Some(folder), Some(collection)) = (minilm(), open(name)) else {
         return;
     };
     let encoder = BiEncoder::open_with(folder, &on_backend()).unwrap();

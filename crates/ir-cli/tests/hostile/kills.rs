@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use ir_core::SplitMix64;
 
+use crate::many_texts::many_texts;
 use crate::{contents, ir, variable};
 
 /// Kills `IR_KILLS` commands (default: 10) at random moments. After up to three kills, the command
@@ -97,23 +98,6 @@ fn digits_removed(name: &str) -> String {
     text
 }
 
-fn texts(here: &Path, count: usize) {
-    let words = [
-        "ship", "sea", "tea", "radar", "green", "black", "seen", "the", "at",
-    ];
-    let line = |n: usize| {
-        let text: Vec<&str> = (0..n % 9 + 1)
-            .map(|at| words[(n / 9 + at * n) % 9])
-            .collect();
-        format!("d{n}\t{} {n}\n", text.join(" "))
-    };
-    fs::write(
-        here.join("many.tsv"),
-        (0..count).map(line).collect::<String>(),
-    )
-    .unwrap();
-}
-
 fn model() -> String {
     let tiny = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/tiny/bert");
     tiny.display().to_string()
@@ -124,7 +108,7 @@ fn killed_index() {
     let index = "index many.tsv -o index.ir --threads 1";
     kill(
         "index",
-        |here| texts(here, 20_000),
+        |here| fs::write(here.join("many.tsv"), many_texts(20_000)).unwrap(),
         &[index, &format!("{index} --memory 1MB")],
     );
 }
@@ -139,7 +123,7 @@ fn killed_encode() {
     let lines = lines.map(|outputs| format!("{encode} {outputs}"));
     kill(
         "encode",
-        |here| texts(here, 6_000),
+        |here| fs::write(here.join("many.tsv"), many_texts(6_000)).unwrap(),
         &lines.each_ref().map(String::as_str),
     );
 }

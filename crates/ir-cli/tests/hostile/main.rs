@@ -16,6 +16,9 @@ mod definition;
 mod files;
 #[cfg(feature = "dense")]
 mod kills;
+#[cfg(feature = "dense")]
+#[path = "../common/many_texts.rs"]
+mod many_texts;
 
 use std::fs;
 use std::path::{Path, PathBuf};

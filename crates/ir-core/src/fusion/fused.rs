@@ -1,7 +1,6 @@
 use super::fuse::fuse_rankings;
 use super::numbering::{NumberedRetriever, number_retrievers};
 use super::{Fusion, FusionError};
-use crate::macros::search_as_batch;
 use crate::{DocIds, Hit, Ranking, Retriever, Search, SearchError};
 
 /// Retriever that fuses the rankings of several retrievers by a [`Fusion`]: reciprocal ranks,
@@ -58,7 +57,7 @@ impl<R: Retriever> Retriever for Fused<R> {
         &self.ids
     }
 
-    search_as_batch!();
+    crate::search_as_batch!();
 
     fn search_batch(
         &self,

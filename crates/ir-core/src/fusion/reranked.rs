@@ -1,6 +1,5 @@
 use super::FusionError;
 use super::numbering::{NumberedRetriever, Numbering};
-use crate::macros::search_as_batch;
 use crate::{DocIds, DocSet, Ranking, Retriever, Search, SearchError, TopK};
 
 /// Retriever that ranks the first hits of one retriever by the scores of another: the BM25 top 100
@@ -56,7 +55,7 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Retriever<Query = Q>> Retriev
         &self.ids
     }
 
-    search_as_batch!();
+    crate::search_as_batch!();
 
     fn search_batch(&self, queries: &[(&Q, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
         let found = self.first.search(queries, |k| k.max(self.depth))?;

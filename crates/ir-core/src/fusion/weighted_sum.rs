@@ -1,6 +1,5 @@
 use super::FusionError;
 use super::numbering::{DocumentHits, NumberedRetriever, number_retrievers};
-use crate::macros::search_as_batch;
 use crate::retriever::in_rounds;
 use crate::{DocFilter, DocIds, DocSet, Ranking, Retriever, Search, SearchError, TopK};
 
@@ -151,7 +150,7 @@ impl<R: Retriever> Retriever for WeightedSum<R> {
         &self.ids
     }
 
-    search_as_batch!();
+    crate::search_as_batch!();
 
     fn search_batch(
         &self,

@@ -310,27 +310,6 @@ impl IndexFile {
             source: source.into(),
         }
     }
-
-    /// Checks a property that the caller requires of the index.
-    ///
-    /// # Errors
-    /// [`OpenIndexError::Mismatch`] when the index has another value.
-    pub fn require<T: PartialEq + ToString>(
-        &self,
-        property: &'static str,
-        expected: &T,
-        found: &T,
-    ) -> Result<(), OpenIndexError> {
-        if expected == found {
-            return Ok(());
-        }
-        Err(OpenIndexError::Mismatch {
-            path: self.error_path(),
-            property,
-            expected: expected.to_string(),
-            found: found.to_string(),
-        })
-    }
 }
 
 fn parse_table(table: &[u8]) -> Option<Vec<Section>> {

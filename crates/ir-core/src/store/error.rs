@@ -58,14 +58,6 @@ pub enum OpenIndexError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The index has another property (similarity, dimensions, ...) than the caller requires.
-    #[error("{}: expected an index with {property} {expected}, found {found}", path.display())]
-    Mismatch {
-        path: PathBuf,
-        property: &'static str,
-        expected: String,
-        found: String,
-    },
 }
 
 impl OpenIndexError {

@@ -152,7 +152,17 @@ fn lines<const N: usize, E: From<TrecReadError>>(
     let mut low = SeparatorScanner::new(bytes);
     // Offset of the line.
     let mut head = 0;
-    while let Some(row) = Row::next(bytes, head, &mut low) {
+    loop {
+        // Files may consist of millions of empty lines.
+        let empty = bytes[head..].iter().take_while(|&&b| b == b'\n').count();
+        if empty > 0 {
+            position.lines += empty as u64;
+            head += empty;
+            low.skip_to(head);
+        }
+        let Some(row) = Row::next(bytes, head, &mut low) else {
+            return Ok(());
+        };
         let number = position.lines + 1;
         if row.nul {
             return Err(encoding_error(&bytes[head..row.end], source, number).into());
@@ -174,7 +184,6 @@ fn lines<const N: usize, E: From<TrecReadError>>(
         }
         head = row.end + 1;
     }
-    Ok(())
 }
 
 /// Columns of a line.
@@ -305,6 +314,16 @@ impl<'t> SeparatorScanner<'t> {
     #[inline(always)]
     fn consume(&mut self, count: usize) {
         self.from += count;
+    }
+
+    /// Drops the positions before `offset`.
+    fn skip_to(&mut self, offset: usize) {
+        if offset >= self.searched {
+            (self.searched, self.from, self.to) = (offset, 0, 0);
+        } else {
+            let before = |&at: &u32| (at as usize) < offset;
+            self.from += self.found[self.from..self.to].partition_point(before);
+        }
     }
 
     fn next(&mut self) -> Option<usize> {

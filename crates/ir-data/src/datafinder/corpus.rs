@@ -31,17 +31,8 @@ pub fn underscored(text: &str) -> String {
     id
 }
 
-/// Style of document ids: with underscores, or as in the corpus.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DatasetIdStyle {
-    /// [`underscored`] name, as in the qrels and runs.
-    #[default]
-    Underscored,
-    /// Name as in the corpus, possibly with spaces.
-    Name,
-}
-
-/// Corpus of datasets.
+/// Corpus of datasets. Ids are [`underscored`] names, as in the qrels and runs; the attribute
+/// [`NAME`] is the name as in the file, possibly with spaces.
 ///
 /// The text is the field `contents`, the title that of the paper that introduced the dataset.
 /// DataFinder's BM25 searches `contents` only. Attributes are `name`, `year`, `date`, `variants`
@@ -50,56 +41,39 @@ pub enum DatasetIdStyle {
 pub struct DatasetCorpus {
     /// File, possibly compressed. Every reader opens it again.
     pub path: PathBuf,
-    /// Style of the ids. Default: [`DatasetIdStyle::Underscored`].
-    pub ids: DatasetIdStyle,
 }
 
 impl DatasetCorpus {
     /// Creates a corpus of the datasets in a file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self {
-            path: path.into(),
-            ids: DatasetIdStyle::default(),
-        }
+        Self { path: path.into() }
     }
 
-    ir_core::setters! { with_ids: ids, DatasetIdStyle; }
-
     /// Reads documents from a reader; `source` names it in errors.
-    pub fn read<'a>(
-        reader: impl BufRead + Send + 'a,
-        source: &str,
-        ids: DatasetIdStyle,
-    ) -> Box<dyn DocReader + 'a> {
-        Box::new(DatasetReader {
-            docs: JsonlReader::new(reader, source, JsonFields::anserini(), DuplicateIds::Keep),
-            ids,
-        })
+    pub fn read<'a>(reader: impl BufRead + Send + 'a, source: &str) -> Box<dyn DocReader + 'a> {
+        let fields = JsonFields::anserini();
+        let docs = JsonlReader::new(reader, source, fields, DuplicateIds::Keep);
+        Box::new(DatasetReader(docs))
     }
 }
 
 impl Corpus for DatasetCorpus {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
         let source = name_of(&self.path);
-        Ok(Self::read(open(&self.path)?, &source, self.ids))
+        Ok(Self::read(open(&self.path)?, &source))
     }
 }
 
-struct DatasetReader<R> {
-    docs: JsonlReader<R>,
-    ids: DatasetIdStyle,
-}
+struct DatasetReader<R>(JsonlReader<R>);
 
 impl<R: BufRead + Send> DocReader for DatasetReader<R> {
     fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
-        if !self.docs.read_into(doc)? {
+        if !self.0.read_into(doc)? {
             return Ok(false);
         }
-        if self.ids == DatasetIdStyle::Underscored {
-            let id = underscored(&doc.id);
-            let name = std::mem::replace(&mut doc.id, id);
-            doc.attributes.set(NAME, name);
-        }
+        let id = underscored(&doc.id);
+        let name = std::mem::replace(&mut doc.id, id);
+        doc.attributes.set(NAME, name);
         without_year_zero(&mut doc.attributes);
         Ok(true)
     }

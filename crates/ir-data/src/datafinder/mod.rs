@@ -37,7 +37,7 @@ mod mentions;
 mod published;
 mod queries;
 
-pub use corpus::{DatasetCorpus, DatasetIdStyle, NAME, underscored};
+pub use corpus::{DatasetCorpus, NAME, underscored};
 pub use files::{HeaderLine, Quoting, read_qrels, read_run};
 pub use keyphrase::{keyphrase_query, keyphrase_query_from_attributes};
 pub use mentions::{DatasetMention, DatasetNames};

@@ -86,11 +86,7 @@ impl DocumentVisitor<'_> {
 
     fn check_first<E: serde::de::Error>(&mut self, exists: bool, field: &str) -> Result<(), E> {
         if exists {
-            return Err(self.fail(DataError::RepeatedField {
-                path: self.at.path.to_owned(),
-                line: self.at.line,
-                field: field.to_owned(),
-            }));
+            return Err(self.fail(self.at.repeated_field(field)));
         }
         Ok(())
     }

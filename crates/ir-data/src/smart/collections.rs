@@ -3,9 +3,7 @@ use std::path::PathBuf;
 
 use ir_core::{Corpus, CorpusError, DocReader, Document, Qrels, Query};
 
-use super::qrels::{
-    CranfieldGrades, CranfieldSourceDocument, read_cisi_judgments, read_cranfield_judgments,
-};
+use super::qrels::{read_cisi_judgments, read_cranfield_judgments};
 use super::records::{RepeatedMarker, SmartRecords};
 use crate::collection::{JudgedQueries, check_split, collect_documents, query_from_document};
 use crate::compression::open;
@@ -33,9 +31,8 @@ impl SmartCorpus {
     /// Documents of CISI: `CISI.ALL`.
     pub fn cisi(path: impl Into<PathBuf>) -> Self {
         Self {
-            path: path.into(),
             repeated: RepeatedMarker::Appended,
-            encoding: TextEncoding::Utf8,
+            ..Self::cranfield(path)
         }
     }
 
@@ -95,7 +92,7 @@ pub struct SmartQueries {
     queries: PathBuf,
     judgments: PathBuf,
     /// `None`: CISI.
-    cranfield: Option<(CranfieldGrades, CranfieldSourceDocument)>,
+    is_cranfield: bool,
 }
 
 impl SmartQueries {
@@ -103,18 +100,8 @@ impl SmartQueries {
     /// judgments in `cranqrel`.
     pub fn cranfield(queries: impl Into<PathBuf>, judgments: impl Into<PathBuf>) -> Self {
         Self {
-            cranfield: Some(Default::default()),
+            is_cranfield: true,
             ..Self::cisi(queries, judgments)
-        }
-    }
-
-    /// Interpretation of Cranfield's codes and source documents. Default: the defaults of the
-    /// types. CISI has neither.
-    #[must_use]
-    pub fn with_grades(self, grades: CranfieldGrades, source: CranfieldSourceDocument) -> Self {
-        Self {
-            cranfield: self.cranfield.map(|_| (grades, source)),
-            ..self
         }
     }
 
@@ -123,7 +110,7 @@ impl SmartQueries {
         Self {
             queries: queries.into(),
             judgments: judgments.into(),
-            cranfield: None,
+            is_cranfield: false,
         }
     }
 }
@@ -139,18 +126,21 @@ impl JudgedQueries for SmartQueries {
 
     fn all_queries(&self) -> Result<Vec<Query>, DataError> {
         let (reader, source) = (open(&self.queries)?, self.source());
-        match self.cranfield {
-            Some(_) => read_cranfield_queries(reader, &source),
-            None => read_queries(reader, &source),
+        if self.is_cranfield {
+            read_cranfield_queries(reader, &source)
+        } else {
+            read_queries(reader, &source)
         }
     }
 
     fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
         check_split(self, split)?;
         let (reader, source) = (open(&self.judgments)?, name_of(&self.judgments));
-        match self.cranfield {
-            Some((grades, document)) => read_cranfield_judgments(reader, &source, grades, document),
-            None => read_cisi_judgments(reader, &source),
+        if self.is_cranfield {
+            let (grades, document) = Default::default();
+            read_cranfield_judgments(reader, &source, grades, document)
+        } else {
+            read_cisi_judgments(reader, &source)
         }
     }
 }

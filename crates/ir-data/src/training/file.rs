@@ -1,7 +1,7 @@
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::io::{self, BufRead, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use ir_core::training::{Fingerprint, TrainingExample, TrainingSet, TrainingSetError};
@@ -9,12 +9,13 @@ use ir_core::{Flow, NoProgress, Progress};
 
 use super::format::TrainingFormat;
 use crate::compression::{detect_compression, open};
-use crate::error::{DataError, Location, name_of, read_error};
+use crate::error::{DataError, Location, name_of, read_error, write_error};
 use crate::lines::LineReader;
 
 /// File of training examples as JSON lines; the [module](super) lists the formats.
 ///
-/// The file must not change while it is in use.
+/// The file must not change while it is in use. The examples of a compressed file or a pipe are
+/// written to an unnamed temporary file, not kept in memory.
 ///
 /// ```
 /// use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
@@ -36,15 +37,48 @@ use crate::lines::LineReader;
 pub struct TrainingFile {
     path: String,
     format: TrainingFormat,
-    content: TrainingContent,
+    /// The file, or a temporary file with the lines of examples if it is compressed or a pipe.
+    content: Mutex<File>,
     lines: Vec<LineSpan>,
     skipped: Vec<DataError>,
     fingerprint: u64,
 }
 
-enum TrainingContent {
-    Disk(Mutex<File>),
-    Memory(Vec<u8>),
+/// Writer of the lines of examples to an unnamed temporary file.
+struct TemporaryLines {
+    folder: PathBuf,
+    file: BufWriter<File>,
+    written: u64,
+}
+
+impl TemporaryLines {
+    /// Creates the file. Returns a handle for reading, too.
+    fn create() -> Result<(File, Self), DataError> {
+        let folder = std::env::temp_dir();
+        let file = tempfile::tempfile_in(&folder).map_err(write_error(&folder))?;
+        let reader = file.try_clone().map_err(write_error(&folder))?;
+        let file = BufWriter::with_capacity(1 << 16, file);
+        let written = 0;
+        Ok((
+            reader,
+            Self {
+                folder,
+                file,
+                written,
+            },
+        ))
+    }
+
+    fn append(&mut self, line: &str) -> Result<(), DataError> {
+        let write = self.file.write_all(line.as_bytes());
+        write.map_err(write_error(&self.folder))?;
+        self.written += line.len() as u64;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), DataError> {
+        self.file.flush().map_err(write_error(&self.folder))
+    }
 }
 
 /// Byte range and number of a line.
@@ -93,24 +127,29 @@ impl TrainingFile {
     ) -> Result<Self, DataError> {
         let path = path.as_ref();
         let reader = open(path)?;
+        let is_plain = path.is_file() && detect_compression(path)?.is_none();
+        let (content, mut temporary) = if is_plain {
+            (File::open(path).map_err(read_error(path))?, None)
+        } else {
+            let (content, lines) = TemporaryLines::create()?;
+            (content, Some(lines))
+        };
+        let bytes = match is_plain {
+            true => Some(content.metadata().map_err(read_error(path))?.len()),
+            false => None,
+        };
         let mut file = Self {
             path: name_of(path),
             format,
-            content: TrainingContent::Memory(Vec::new()),
+            content: Mutex::new(content),
             lines: Vec::new(),
             skipped: Vec::new(),
             fingerprint: 0,
         };
-        file.content = if path.is_file() && detect_compression(path)?.is_none() {
-            let plain = File::open(path).map_err(read_error(path))?;
-            let bytes = plain.metadata().map_err(read_error(path))?.len();
-            file.scan(reader, Some(bytes), None, progress)?;
-            TrainingContent::Disk(Mutex::new(plain))
-        } else {
-            let mut content = Vec::new();
-            file.scan(reader, None, Some(&mut content), progress)?;
-            TrainingContent::Memory(content)
-        };
+        file.scan(reader, bytes, temporary.as_mut(), progress)?;
+        if let Some(mut temporary) = temporary {
+            temporary.flush()?;
+        }
         if file.lines.is_empty() {
             return Err(file.skipped.into_iter().next().unwrap_or(DataError::Empty {
                 path: file.path,
@@ -128,12 +167,12 @@ impl TrainingFile {
     }
 
     /// Reads all lines once and records their byte ranges: in the file of `bytes` bytes or, with
-    /// `content`, in the lines of examples, which are appended to it.
+    /// `temporary`, in the lines of examples, which are appended to it.
     fn scan(
         &mut self,
         reader: impl BufRead,
         bytes: Option<u64>,
-        mut content: Option<&mut Vec<u8>>,
+        mut temporary: Option<&mut TemporaryLines>,
         progress: &mut dyn Progress,
     ) -> Result<(), DataError> {
         let mut lines = LineReader::new(reader, &self.path);
@@ -146,12 +185,12 @@ impl TrainingFile {
                 "" => None,
                 _ => self.format.read(line.text, at, &mut self.skipped)?,
             };
-            let end = match (&mut content, &example) {
+            let end = match (&mut temporary, &example) {
                 (None, _) => lines.consumed,
-                (Some(content), None) => content.len() as u64,
-                (Some(content), Some(_)) => {
-                    content.extend_from_slice(line.text.as_bytes());
-                    content.len() as u64
+                (Some(temporary), None) => temporary.written,
+                (Some(temporary), Some(_)) => {
+                    temporary.append(line.text)?;
+                    temporary.written
                 }
             };
             if number % 4096 == 0
@@ -178,20 +217,11 @@ impl TrainingFile {
     }
 
     fn line(&self, span: LineSpan) -> io::Result<Vec<u8>> {
-        let bytes = span.bytes as usize;
-        match &self.content {
-            TrainingContent::Disk(file) => {
-                let mut line = vec![0; bytes];
-                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                file.seek(SeekFrom::Start(span.start))?;
-                file.read_exact(&mut line)?;
-                Ok(line)
-            }
-            TrainingContent::Memory(content) => {
-                let start = span.start as usize;
-                Ok(content[start..start + bytes].to_vec())
-            }
-        }
+        let mut line = vec![0; span.bytes as usize];
+        let mut file = self.content.lock().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(span.start))?;
+        file.read_exact(&mut line)?;
+        Ok(line)
     }
 
     fn read(&self, span: LineSpan) -> Result<TrainingExample, DataError> {

@@ -2,7 +2,7 @@
 
 use ir_core::Document;
 use ir_data::attribute;
-use ir_data::datafinder::{self, DatasetIdStyle, HeaderLine, Quoting};
+use ir_data::datafinder::{self, HeaderLine, Quoting};
 
 #[test]
 fn datafinder_qrels_and_runs() {
@@ -159,16 +159,12 @@ fn datafinder_queries() {
 fn datafinder_corpus() {
     let text = "{\"id\": \"Penn \\t Treebank\", \"contents\": \"a\\r\\nb\", \"year\": null, \"title\": \"\"}\n\
                 {\"id\": \"Penn \\t Treebank\", \"contents\": \"again\", \"year\": 0}\n";
-    let read = |ids| {
-        let mut reader = datafinder::DatasetCorpus::read(text.as_bytes(), "f", ids);
-        let mut docs = Vec::new();
-        let mut doc = Document::default();
-        while reader.read(&mut doc).unwrap() {
-            docs.push(doc.clone());
-        }
-        docs
-    };
-    let docs = read(DatasetIdStyle::Underscored);
+    let mut reader = datafinder::DatasetCorpus::read(text.as_bytes(), "f");
+    let mut docs = Vec::new();
+    let mut doc = Document::default();
+    while reader.read(&mut doc).unwrap() {
+        docs.push(doc.clone());
+    }
     assert_eq!(docs.len(), 2, "repeated ids are kept");
     assert_eq!(docs[0].id, "Penn_Treebank");
     assert_eq!(
@@ -177,7 +173,6 @@ fn datafinder_corpus() {
     );
     assert!(docs.iter().all(|doc| doc.attributes.year().is_none()));
     assert_eq!(docs[0].text, "a\r\nb");
-    assert_eq!(read(DatasetIdStyle::Name)[0].id, "Penn \t Treebank");
 }
 
 #[test]

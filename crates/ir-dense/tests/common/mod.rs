@@ -2,10 +2,13 @@
 #![allow(
     dead_code,
     unreachable_pub,
+    unused_imports,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::print_stderr
 )]
+
+mod environment;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -13,21 +16,10 @@ use std::process::Command;
 
 use ir_core::Flow;
 use ir_core::training::{TrainingExample, TrainingText};
+use ir_dense::Backend;
 use ir_dense::train::{Trainer, TrainingConfig};
-use ir_dense::{Backend, EncoderConfig};
 
-/// Backend of the tests: the variable IR_BACKEND, `tch` for example, or the default.
-pub fn backend() -> Backend {
-    match std::env::var("IR_BACKEND") {
-        Ok(name) => name.parse().expect("IR_BACKEND names no backend"),
-        Err(_) => Backend::default(),
-    }
-}
-
-/// Default configuration on the backend of the tests.
-pub fn on_backend() -> EncoderConfig {
-    EncoderConfig::default().with_backend(backend())
-}
+pub use environment::{backend, minilm, on_backend};
 
 /// Whether the tests run on the default backend; prints that a test is skipped if not.
 pub fn on_default_backend() -> bool {
@@ -48,23 +40,6 @@ pub fn testdata(name: &str) -> PathBuf {
 /// Small model with random weights, written by `testdata/golden.py`.
 pub fn tiny(name: &str) -> PathBuf {
     testdata("tiny").join(name)
-}
-
-/// Folder of all-MiniLM-L6-v2: the variable IR_MODEL, or the output of `.ci/model`. `None` without
-/// either.
-pub fn minilm() -> Option<PathBuf> {
-    let folder = match std::env::var_os("IR_MODEL") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/model/all-MiniLM-L6-v2"),
-    };
-    if folder.join("model.safetensors").exists() {
-        return Some(folder);
-    }
-    eprintln!(
-        "skipped: no model in {} (.ci/model fetches it, IR_MODEL names it)",
-        folder.display()
-    );
-    None
 }
 
 /// Temporary copy of a tiny model.

@@ -155,20 +155,6 @@ impl VectorFile {
         Ok(Self { file, metadata })
     }
 
-    /// Opens a file and verifies all checksums, the similarity and the dimension.
-    pub(super) fn open_as(
-        format: &IndexFormat,
-        path: &Path,
-        similarity: VectorSimilarity,
-        dim: usize,
-    ) -> Result<Self, OpenIndexError> {
-        let file = Self::open(format, path, Verify::AllSections)?;
-        let found = &file.metadata;
-        file.require("similarity", &similarity, &found.similarity)?;
-        file.require("dimension", &dim, &found.dim)?;
-        Ok(file)
-    }
-
     pub(super) fn has(&self, section: &str) -> bool {
         self.section(section).is_some()
     }

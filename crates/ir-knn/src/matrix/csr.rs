@@ -222,24 +222,8 @@ impl CsrMatrix {
     /// Returns the transposed matrix.
     #[must_use]
     pub fn transpose(&self) -> Self {
-        let mut starts = vec![0; self.ncols + 1];
-        for &column in &self.columns {
-            starts[column as usize + 1] += 1;
-        }
-        for column in 0..self.ncols {
-            starts[column + 1] += starts[column];
-        }
-        let mut next = starts.clone();
-        let mut columns = vec![0; self.columns.len()];
-        let mut values = vec![0.0; self.values.len()];
-        for row in 0..self.nrows() {
-            for (column, value) in self.row(row) {
-                let at = &mut next[column as usize];
-                columns[*at] = row as u32;
-                values[*at] = value;
-                *at += 1;
-            }
-        }
+        let (starts, columns, values) =
+            transpose(self.ncols, &self.starts, &self.columns, &self.values);
         Self::from_valid(self.nrows(), starts, columns, values)
     }
 
@@ -292,6 +276,34 @@ impl CsrMatrix {
             .map(|(column, value)| value * vector[column as usize])
             .sum()
     }
+}
+
+/// Row offsets, column indices and values of the transpose of a matrix with `ncols` columns.
+pub(crate) fn transpose<T: Copy + Default>(
+    ncols: usize,
+    starts: &[usize],
+    columns: &[u32],
+    values: &[T],
+) -> (Vec<usize>, Vec<u32>, Vec<T>) {
+    let mut transposed_starts = vec![0; ncols + 1];
+    for &column in columns {
+        transposed_starts[column as usize + 1] += 1;
+    }
+    for column in 0..ncols {
+        transposed_starts[column + 1] += transposed_starts[column];
+    }
+    let mut next = transposed_starts.clone();
+    let mut rows = vec![0; columns.len()];
+    let mut transposed = vec![T::default(); values.len()];
+    for (row, bounds) in starts.windows(2).enumerate() {
+        for entry in bounds[0]..bounds[1] {
+            let at = &mut next[columns[entry] as usize];
+            rows[*at] = row as u32;
+            transposed[*at] = values[entry];
+            *at += 1;
+        }
+    }
+    (transposed_starts, rows, transposed)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub(crate) mod saved;
 use ndarray::{Array2, ArrayView2};
 
 pub use csr::CsrMatrix;
+pub(crate) use csr::transpose;
 
 /// Borrowed dense or sparse matrix, one vector per row.
 ///

@@ -151,8 +151,7 @@ fn tile_sums<const N: usize>(
         let (parts, _) = rows.as_chunks::<64>();
         let mut loaded = [_mm512_setzero_si512(); 4];
         for (loaded, part) in loaded.iter_mut().zip(parts) {
-            // SAFETY: 64 bytes are read from an array of 64 bytes, at any alignment.
-            *loaded = unsafe { _mm512_loadu_si512(part.as_ptr().cast()) };
+            *loaded = load(part);
         }
         for (sums, query) in sums.iter_mut().zip(queries) {
             let query = _mm512_set1_epi32(i32::from_ne_bytes(query.map(|code| code as u8)));

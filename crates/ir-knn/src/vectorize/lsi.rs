@@ -128,12 +128,6 @@ impl<A> Lsi<A> {
     pub fn svd(&self) -> &TruncatedSvd {
         &self.svd
     }
-
-    /// Whether vectors are L2-normalized.
-    #[must_use]
-    pub fn is_normalized(&self) -> bool {
-        self.normalize
-    }
 }
 
 /// Queries and documents have the same vectors.

@@ -40,7 +40,7 @@ pub(crate) struct DenseOptions {
 
     /// Weight of the BM25 score in the hybrid score cos + ALPHA * BM25. Tune it on held-out
     /// queries; 0.05 suits short queries, longer queries need less
-    #[arg(long, value_parser = crate::shared::options::non_negative, allow_negative_numbers = true, value_name = "ALPHA", requires = "vectors")]
+    #[arg(long, value_parser = crate::shared::options::non_negative::<f32>, allow_negative_numbers = true, value_name = "ALPHA", requires = "vectors")]
     alpha: Option<f32>,
 
     // Query encoder options; they must match those of `ir encode`.
@@ -219,10 +219,7 @@ impl Retriever for Renumbered {
         self.searcher.ids()
     }
 
-    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
-        let mut rankings = self.search_batch(&[(query, *how)])?;
-        Ok(rankings.pop().unwrap_or_default())
-    }
+    ir_core::search_as_batch!();
 
     fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
         let filters = queries.iter().map(|&(_, how)| {

@@ -86,7 +86,8 @@ impl Folder {
         files
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    /// Command with these arguments in this folder, with empty standard input.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ir"));
         command
             .args(args)

@@ -74,11 +74,4 @@ pub enum FaissError {
         expected: u64,
         found: u64,
     },
-    /// The index has another similarity.
-    #[error("{}: expected an index with similarity {expected}, found {found}", path.display())]
-    Similarity {
-        path: PathBuf,
-        expected: VectorSimilarity,
-        found: VectorSimilarity,
-    },
 }

@@ -174,23 +174,4 @@ impl FaissIndex {
             engine,
         })
     }
-
-    /// Opens a saved index of the given similarity.
-    ///
-    /// # Errors
-    /// As [`FaissIndex::open`], and if the similarity differs.
-    pub fn open_as(
-        path: impl AsRef<Path>,
-        similarity: VectorSimilarity,
-    ) -> Result<Self, FaissError> {
-        let index = Self::open(&path)?;
-        if index.similarity != similarity {
-            return Err(FaissError::Similarity {
-                path: path.as_ref().to_owned(),
-                expected: similarity,
-                found: index.similarity,
-            });
-        }
-        Ok(index)
-    }
 }

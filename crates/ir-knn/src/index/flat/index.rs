@@ -282,18 +282,6 @@ impl FlatIndex {
         Self::from_file(VectorFile::open(&FLAT, path.as_ref(), verify)?)
     }
 
-    /// Opens a saved index of the given similarity and dimension.
-    ///
-    /// # Errors
-    /// As [`FlatIndex::open`], and if the similarity or the dimension differs.
-    pub fn open_as(
-        path: impl AsRef<Path>,
-        similarity: VectorSimilarity,
-        dim: usize,
-    ) -> Result<Self, OpenIndexError> {
-        Self::from_file(VectorFile::open_as(&FLAT, path.as_ref(), similarity, dim)?)
-    }
-
     /// Reads the sections that [`FlatIndex::write_sections`] wrote.
     pub(in crate::index) fn from_file(file: VectorFile) -> Result<Self, OpenIndexError> {
         let (dim, documents) = (file.metadata.dim, file.metadata.documents);
@@ -405,10 +393,7 @@ impl Retriever for FlatIndex {
         &self.inner.ids
     }
 
-    fn search(&self, query: &[f32], search: &Search<'_>) -> Result<Ranking, SearchError> {
-        let mut rankings = self.search_batch(&[(query, *search)])?;
-        Ok(rankings.pop().unwrap_or_default())
-    }
+    ir_core::search_as_batch!();
 
     /// Searches on the current rayon thread pool. Rows are read once for many queries, so a batch
     /// is much faster than single queries.

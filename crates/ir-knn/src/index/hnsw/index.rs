@@ -18,7 +18,6 @@ use crate::index::buffer::NumberBuffer;
 use crate::index::error::SaveVectorIndexError;
 use crate::index::file::{HNSW, VectorFile, json, section, write_file, write_json};
 use crate::index::flat::FlatIndex;
-use crate::index::similarity::VectorSimilarity;
 use crate::simd::MAX_DIM;
 
 /// HNSW index: approximate search with a hierarchical navigable small world graph over a
@@ -260,18 +259,6 @@ impl HnswIndex {
             documents,
             scratches: Mutex::default(),
         }))
-    }
-
-    /// Opens a saved index of the given similarity and dimension.
-    ///
-    /// # Errors
-    /// As [`HnswIndex::open`], and if the similarity or the dimension differs.
-    pub fn open_as(
-        path: impl AsRef<Path>,
-        similarity: VectorSimilarity,
-        dim: usize,
-    ) -> Result<Self, OpenIndexError> {
-        Self::from_file(VectorFile::open_as(&HNSW, path.as_ref(), similarity, dim)?)
     }
 
     /// Verifies the checksums of all sections, also those that [`Verify::SmallSections`] skipped.

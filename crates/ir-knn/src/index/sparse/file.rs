@@ -44,19 +44,6 @@ impl SparseIndex {
         let file = VectorFile::open(&SPARSE, path.as_ref(), Verify::AllSections)?;
         read_index(&file)
     }
-
-    /// Opens a saved index of the given similarity and dimension.
-    ///
-    /// # Errors
-    /// As [`SparseIndex::open`], and if the similarity or the dimension differs.
-    pub fn open_as(
-        path: impl AsRef<Path>,
-        similarity: VectorSimilarity,
-        dim: usize,
-    ) -> Result<Self, OpenIndexError> {
-        let file = VectorFile::open_as(&SPARSE, path.as_ref(), similarity, dim)?;
-        read_index(&file)
-    }
 }
 
 fn read_index(file: &VectorFile) -> Result<SparseIndex, OpenIndexError> {

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use ir_core::{DocIds, DocNum, Ranking, Retriever, Search, SearchError};
 use rayon::prelude::*;
 
-use super::search::{CsrStorage, CsrView, SparseIndexData, squared_norm};
+use super::search::{CsrStorage, SparseIndexData, squared_norm};
 use super::vector::SparseVector;
-use crate::index::buffer::NumberBuffer;
 use crate::index::error::VectorError;
 use crate::index::similarity::VectorSimilarity;
 use crate::index::validate::dimensions_error;
-use crate::matrix::{CsrMatrix, MatrixError};
+use crate::matrix::{CsrMatrix, MatrixError, transpose};
 
 /// Sparse vector index: exact search of sparse vectors with an inverted index.
 ///
@@ -78,12 +77,8 @@ impl SparseIndex {
         if documents != found {
             return Err(VectorError::Documents { documents, found });
         }
-        let rows = CsrStorage {
-            starts,
-            indices: NumberBuffer::Owned(indices),
-            values: NumberBuffer::Owned(values),
-        };
-        let columns = transpose(dim, rows.view());
+        let transposed = transpose(dim, &starts, &indices, &values);
+        let [rows, columns] = [(starts, indices, values), transposed].map(CsrStorage::new);
         Ok(Self::from_matrices(similarity, dim, ids, rows, columns))
     }
 
@@ -175,33 +170,6 @@ fn check_columns(vector: &SparseVector, dim: usize) -> Result<(), usize> {
     match vector.columns().last() {
         Some(&last) if last as usize >= dim => Err(last as usize + 1),
         _ => Ok(()),
-    }
-}
-
-fn transpose(dim: usize, rows: CsrView<'_>) -> CsrStorage {
-    let mut starts = vec![0; dim + 1];
-    for &column in rows.indices {
-        starts[column as usize + 1] += 1;
-    }
-    for column in 0..dim {
-        starts[column + 1] += starts[column];
-    }
-    let mut next = starts.clone();
-    let mut indices = vec![0; rows.indices.len()];
-    let mut values = vec![0.0; rows.values.len()];
-    for row in 0..rows.starts.len() - 1 {
-        let vector = rows.row(row);
-        for (&column, &value) in vector.columns.iter().zip(vector.values) {
-            let at = &mut next[column as usize];
-            indices[*at] = row as u32;
-            values[*at] = value;
-            *at += 1;
-        }
-    }
-    CsrStorage {
-        starts,
-        indices: NumberBuffer::Owned(indices),
-        values: NumberBuffer::Owned(values),
     }
 }
 

@@ -35,6 +35,14 @@ pub(super) struct CsrStorage {
 }
 
 impl CsrStorage {
+    pub(super) fn new((starts, indices, values): (Vec<usize>, Vec<u32>, Vec<f32>)) -> Self {
+        Self {
+            starts,
+            indices: NumberBuffer::Owned(indices),
+            values: NumberBuffer::Owned(values),
+        }
+    }
+
     pub(super) fn view(&self) -> CsrView<'_> {
         CsrView {
             starts: &self.starts,

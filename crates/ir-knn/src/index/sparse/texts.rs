@@ -103,10 +103,7 @@ impl<E: Encoder> Retriever for EncodedSparse<E> {
         self.index.ids()
     }
 
-    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
-        let mut rankings = self.search_batch(&[(query, *search)])?;
-        Ok(rankings.pop().unwrap_or_default())
-    }
+    ir_core::search_as_batch!();
 
     fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
         let texts: Vec<&str> = queries.iter().map(|(text, _)| *text).collect();
