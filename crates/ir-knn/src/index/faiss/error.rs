@@ -3,8 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::index::similarity::VectorSimilarity;
-
 /// Error reported by the FAISS library.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
