@@ -164,30 +164,41 @@ impl IntoIterator for Ranking {
 #[derive(Debug, Clone)]
 pub struct TopK {
     k: usize,
-    heap: BinaryHeap<WorstFirst>,
+    /// The worst hit is on top.
+    heap: BinaryHeap<RankKey>,
     nan: Option<DocNum>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct WorstFirst(Hit);
+/// A hit as one number, ascending in ranking order: the score, descending, in the upper half, the
+/// document in the lower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct RankKey(u64);
 
-impl PartialEq for WorstFirst {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
+impl RankKey {
+    const SIGN: u32 = 1 << 31;
+
+    #[inline]
+    fn new(doc: DocNum, score: f32) -> Self {
+        // The sum with 0 turns -0 into 0.
+        let bits = (score + 0.0).to_bits();
+        // Descends as scores ascend: larger floats of one sign have larger bits.
+        let descending = if bits & Self::SIGN == 0 {
+            !bits & !Self::SIGN
+        } else {
+            bits
+        };
+        Self(u64::from(descending) << 32 | u64::from(doc.get()))
     }
-}
 
-impl Eq for WorstFirst {}
-
-impl PartialOrd for WorstFirst {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for WorstFirst {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.order(&other.0)
+    #[inline]
+    fn hit(self) -> Hit {
+        let descending = (self.0 >> 32) as u32;
+        let bits = if descending & Self::SIGN == 0 {
+            !descending & !Self::SIGN
+        } else {
+            descending
+        };
+        Hit::new(DocNum::new(self.0 as u32), f32::from_bits(bits))
     }
 }
 
@@ -202,20 +213,20 @@ impl TopK {
         }
     }
 
-    /// Adds a document. A NaN score makes [`TopK::finish`] fail.
+    /// Adds a document. A score of -0 becomes 0; a NaN score makes [`TopK::finish`] fail.
     #[inline]
     pub fn push(&mut self, doc: DocNum, score: f32) {
         if score.is_nan() {
             self.nan.get_or_insert(doc);
             return;
         }
-        let hit = WorstFirst(Hit { doc, score });
+        let key = RankKey::new(doc, score);
         if self.heap.len() < self.k {
-            self.heap.push(hit);
+            self.heap.push(key);
         } else if let Some(mut worst) = self.heap.peek_mut()
-            && hit < *worst
+            && key < *worst
         {
-            *worst = hit;
+            *worst = key;
         }
     }
 
@@ -227,7 +238,7 @@ impl TopK {
         if self.heap.len() < self.k {
             None
         } else {
-            self.heap.peek().map(|hit| hit.0)
+            self.heap.peek().map(|key| key.hit())
         }
     }
 
@@ -239,9 +250,10 @@ impl TopK {
         if let Some(doc) = self.nan {
             return Err(SearchError::NanScore { doc });
         }
-        let hits = self.heap.into_sorted_vec().into_iter();
+        let mut keys = self.heap.into_vec();
+        keys.sort_unstable();
         Ok(Ranking {
-            hits: hits.map(|hit| hit.0).collect(),
+            hits: keys.into_iter().map(RankKey::hit).collect(),
         })
     }
 }
@@ -257,6 +269,21 @@ mod tests {
             let hit = |(n, s): (usize, i8)| Hit::new(DocNum::new(n as u32), f32::from(s) / 2.0);
             scores.into_iter().enumerate().map(hit).collect()
         })
+    }
+
+    proptest! {
+        #[test]
+        fn keys_are_in_ranking_order(a: (u32, f32), b: (u32, f32)) {
+            let hit = |(doc, score): (u32, f32)| Hit::new(DocNum::new(doc), score);
+            for (a, b) in [(a, b), ((b.0, a.1), a)] {
+                if a.1.is_nan() || b.1.is_nan() {
+                    continue;
+                }
+                let (key_a, key_b) = (RankKey::new(hit(a).doc, a.1), RankKey::new(hit(b).doc, b.1));
+                prop_assert_eq!(key_a.cmp(&key_b), hit(a).order(&hit(b)));
+                prop_assert_eq!(key_a.hit(), hit(a));
+            }
+        }
     }
 
     proptest! {

@@ -27,7 +27,7 @@
 use ir_core::{DocNum, Search, TopK};
 
 use super::query::QueryTerm;
-use super::score_window::{ScoreWindow, WINDOW_DOCS};
+use super::score_window::{ScoreWindow, threshold_of};
 use super::scorer::TermScorer;
 use crate::postings::{BLOCK, END, PostingsCursor};
 
@@ -43,7 +43,8 @@ const SEEK_COST: f64 = 4.0;
 /// A list with more blocks in a range is bounded there by the bound of the whole list.
 const MANY_BLOCKS: usize = 32;
 
-pub(super) fn search(
+pub(super) fn search<const WORDS: usize>(
+    window: &mut ScoreWindow<WORDS>,
     terms: &mut [QueryTerm<'_>],
     documents: u32,
     how: &Search<'_>,
@@ -59,9 +60,9 @@ pub(super) fn search(
         previous: (0, 1),
         how,
         best,
-        threshold: None,
+        threshold: f64::NEG_INFINITY,
     }
-    .run(documents);
+    .run(window, documents);
 }
 
 /// A posting list and its bounds in the current range.
@@ -97,13 +98,13 @@ struct BlockMaxSearch<'s, 'a> {
     previous: (usize, u32),
     how: &'s Search<'s>,
     best: &'s mut TopK,
-    /// The score that a document must exceed; [`None`] while fewer than k documents are kept.
-    threshold: Option<f32>,
+    /// The score that a document must exceed; negative infinity while fewer than k documents are
+    /// kept.
+    threshold: f64,
 }
 
 impl<'s, 'a> BlockMaxSearch<'s, 'a> {
-    fn run(&mut self, documents: u32) {
-        let mut window = ScoreWindow::new();
+    fn run<const WORDS: usize>(&mut self, window: &mut ScoreWindow<WORDS>, documents: u32) {
         let mut start = 0;
         while start < documents {
             let end = self.range_end(start).min(documents);
@@ -115,7 +116,7 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
             match self.lists.len() - self.non_essential {
                 0 => {}
                 1 => self.score_one_list(start, end),
-                _ => self.score_lists(&mut window, start, end),
+                _ => self.score_lists(window, start, end),
             }
             start = end;
         }
@@ -141,7 +142,7 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
         self.total_bound = self.lists.iter().map(|list| f64::from(list.bound)).sum();
         self.prefix_bounds.clear();
         self.non_essential = 0;
-        if self.threshold.is_none() {
+        if self.threshold == f64::NEG_INFINITY {
             return;
         }
         // Stable; nearly sorted from the previous range.
@@ -211,13 +212,17 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
         }
     }
 
-    fn score_lists(&mut self, window: &mut ScoreWindow, start: u32, end: u32) {
+    fn score_lists<const WORDS: usize>(
+        &mut self,
+        window: &mut ScoreWindow<WORDS>,
+        start: u32,
+        end: u32,
+    ) {
         let others = self.bound_of_first(self.non_essential);
         let mut from = start;
         while from < end {
-            let to = from.saturating_add(WINDOW_DOCS).min(end);
             let threshold = self.threshold;
-            window.reset(from, to);
+            window.reset(from, end);
             let mut next = END;
             for list in self.lists.get_mut(self.non_essential..).unwrap_or_default() {
                 let others = self.total_bound - f64::from(list.bound);
@@ -229,7 +234,7 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
                 } = &mut *list.term;
                 let block_bound_cache = &mut list.block;
                 let after = window.add(cursor, scorer, |cursor| {
-                    threshold.is_some()
+                    threshold != f64::NEG_INFINITY
                         && cursor.block() < cursor.blocks()
                         && is_pruned(
                             others
@@ -240,10 +245,9 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
                 next = next.min(after);
             }
             let candidates = &mut self.candidates;
-            window.drain(|doc, sum| {
-                if !is_pruned(sum + others, threshold) {
-                    candidates.push(PartialScore { doc, sum });
-                }
+            window.drain(others, threshold, |doc, sum| {
+                candidates.push(PartialScore { doc, sum });
+                threshold
             });
             self.complete();
             from = next;
@@ -274,7 +278,7 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
             if !is_pruned(candidate.sum, self.threshold) {
                 self.best
                     .push(DocNum::new(candidate.doc), candidate.sum as f32);
-                self.threshold = self.best.worst().map(|hit| hit.score);
+                self.threshold = threshold_of(self.best);
             }
         }
     }
@@ -330,12 +334,7 @@ impl<'s, 'a> BoundedList<'s, 'a> {
     /// Adds the term score of this list. Returns false if the candidate cannot reach the threshold,
     /// given that the remaining lists add at most `others`.
     #[inline]
-    fn add_to(
-        &mut self,
-        candidate: &mut PartialScore,
-        others: f64,
-        threshold: Option<f32>,
-    ) -> bool {
+    fn add_to(&mut self, candidate: &mut PartialScore, others: f64, threshold: f64) -> bool {
         let doc = candidate.doc;
         self.term.cursor.shallow(doc);
         if self.term.cursor.block() >= self.term.cursor.blocks() {
@@ -371,8 +370,9 @@ fn block_bound(
     cached.1
 }
 
-/// Returns whether a document with a score of at most `sum` cannot enter the top k.
+/// Returns whether a document with a score of at most `sum` cannot enter the top k. A sum that only
+/// rounds to the threshold is not pruned; [`TopK::push`] rejects it.
 #[inline]
-fn is_pruned(sum: f64, threshold: Option<f32>) -> bool {
-    threshold.is_some_and(|threshold| sum as f32 <= threshold)
+fn is_pruned(sum: f64, threshold: f64) -> bool {
+    sum <= threshold
 }

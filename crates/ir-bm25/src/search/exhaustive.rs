@@ -3,31 +3,31 @@
 use ir_core::{DocNum, Search, TopK};
 
 use super::query::QueryTerm;
-use super::score_window::{ScoreWindow, WINDOW_DOCS};
+use super::score_window::{ScoreWindow, threshold_of};
 use crate::postings::END;
 
 /// Scores every document that contains a query term.
-pub(super) fn score_all(
+pub(super) fn score_all<const WORDS: usize>(
+    window: &mut ScoreWindow<WORDS>,
     terms: &mut [QueryTerm<'_>],
     documents: u32,
     how: &Search<'_>,
     best: &mut TopK,
 ) {
-    let mut window = ScoreWindow::new();
     let mut start = 0;
     while start < documents {
-        let end = start.saturating_add(WINDOW_DOCS).min(documents);
-        window.reset(start, end);
+        window.reset(start, documents);
         let mut next = END;
         for term in &mut *terms {
             let after = window.add(&mut term.cursor, &term.scorer, |_| false);
             next = next.min(after);
         }
-        window.drain(|doc, sum| {
+        window.drain(0.0, threshold_of(best), |doc, sum| {
             let doc = DocNum::new(doc);
             if how.allows(doc) {
                 best.push(doc, sum as f32);
             }
+            threshold_of(best)
         });
         start = next;
     }

@@ -26,7 +26,7 @@ pub(crate) struct FieldModel {
     pub(crate) documents: u64,
     /// Average length of these documents.
     pub(crate) average: f32,
-    by_code: Box<[f32]>,
+    by_code: Box<[f32; 256]>,
     by_length: Box<[f32]>,
 }
 
@@ -40,12 +40,12 @@ impl FieldModel {
             bm25,
             documents: stats.docs,
             average,
-            by_code: Box::default(),
+            by_code: Box::new([0.0; 256]),
             by_length: Box::default(),
         };
-        model.by_code = (0..=u8::MAX)
-            .map(|code| model.inverse_of(small_float::decode(code)))
-            .collect();
+        for code in 0..=u8::MAX {
+            model.by_code[usize::from(code)] = model.inverse_of(small_float::decode(code));
+        }
         if bm25.lengths == DocLengths::Exact {
             let lengths = 0..=stats.longest.min(TABLE);
             model.by_length = lengths.map(|length| model.inverse_of(length)).collect();
@@ -59,8 +59,9 @@ impl FieldModel {
         1.0 / (k1 * ((1.0 - b) + b * length as f32 / self.average))
     }
 
+    #[inline]
     pub(crate) fn inverse_of_code(&self, code: u8) -> f32 {
-        self.by_code.get(usize::from(code)).copied().unwrap_or(0.0)
+        self.by_code[usize::from(code)]
     }
 
     #[inline]
