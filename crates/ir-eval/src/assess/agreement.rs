@@ -27,18 +27,10 @@ use crate::statistics::mean;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ratings {
     coders: Vec<String>,
-    /// Categories with their codes, in ascending order: numbers, then texts in byte order. Codes
-    /// are numbers from 1 in order of occurrence.
-    categories: Vec<(RatingCategory, u32)>,
-    /// Names of the items, joined, and the end of each.
-    names: String,
-    ends: Vec<usize>,
-    /// Code of each rating, [`MISSING`] without one, item by item.
-    codes: Vec<u32>,
+    /// Numbers first, in numeric order, then texts in byte order.
+    categories: BTreeSet<RatingCategory>,
+    items: Vec<(String, Vec<Option<RatingCategory>>)>,
 }
-
-/// Code of a missing rating.
-const MISSING: u32 = 0;
 
 /// Category of a rating. Numbers have an order and distances.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -157,57 +149,16 @@ impl Ratings {
 
     /// Adds an item with the category of each coder, in coder order; `None` is a missing rating.
     /// Surplus ratings are dropped, absent ones are missing.
-    ///
-    /// # Panics
-    /// When memory is exhausted; [`Ratings::try_push`] returns an error.
     pub fn push<L: Into<RatingCategory>>(
         &mut self,
-        item: impl AsRef<str>,
+        item: impl Into<String>,
         categories: impl IntoIterator<Item = Option<L>>,
     ) {
-        self.try_push(item, categories)
-            .expect("memory of the ratings");
-    }
-
-    /// Adds an item as [`Ratings::push`] does.
-    ///
-    /// # Errors
-    /// Memory is exhausted. The item is not added.
-    pub fn try_push<L: Into<RatingCategory>>(
-        &mut self,
-        item: impl AsRef<str>,
-        categories: impl IntoIterator<Item = Option<L>>,
-    ) -> Result<(), TryReserveError> {
-        let item = item.as_ref();
-        self.names.try_reserve(item.len())?;
-        self.ends.try_reserve(1)?;
-        self.codes.try_reserve(self.coders.len())?;
-        let mut categories = categories.into_iter();
-        for _ in 0..self.coders.len() {
-            let code = match categories.next().flatten() {
-                Some(category) => self.code(category.into()),
-                None => MISSING,
-            };
-            self.codes.push(code);
-        }
-        self.names.push_str(item);
-        self.ends.push(self.names.len());
-        Ok(())
-    }
-
-    /// Returns the code of a category; a new one gets the next code.
-    fn code(&mut self, category: RatingCategory) -> u32 {
-        let found = self
-            .categories
-            .binary_search_by(|(known, _)| known.cmp(&category));
-        match found {
-            Ok(at) => self.categories[at].1,
-            Err(at) => {
-                let code = self.categories.len() as u32 + 1;
-                self.categories.insert(at, (category, code));
-                code
-            }
-        }
+        let mut row: Vec<Option<RatingCategory>> =
+            categories.into_iter().map(|l| l.map(Into::into)).collect();
+        row.resize(self.coders.len(), None);
+        self.categories.extend(row.iter().flatten().cloned());
+        self.items.push((item.into(), row));
     }
 
     /// Collects the judgments of several assessors. Items are the pairs of query and document that
@@ -240,41 +191,18 @@ impl Ratings {
     /// Returns the number of items.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.items.len()
     }
 
     /// Whether there are no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    /// Returns the name of an item, by index.
-    #[must_use]
-    pub fn item(&self, index: usize) -> Option<&str> {
-        let end = *self.ends.get(index)?;
-        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
-        Some(&self.names[start..end])
+        self.items.is_empty()
     }
 
     /// Categories that occur: numbers in numeric order, then texts in byte order.
     pub fn categories(&self) -> impl ExactSizeIterator<Item = &RatingCategory> {
-        self.categories.iter().map(|(category, _)| category)
-    }
-
-    /// Ranks of all ratings in the order of the categories, item by item; `None` is a missing
-    /// rating.
-    fn rows(&self) -> impl Iterator<Item = impl ExactSizeIterator<Item = Option<usize>>> {
-        let mut ranks = vec![None; self.categories.len() + 1];
-        for (rank, (_, code)) in self.categories.iter().enumerate() {
-            ranks[*code as usize] = Some(rank);
-        }
-        // Without coders, there are no ratings.
-        let items = self.codes.chunks_exact(self.coders.len().max(1));
-        items.map(move |codes| {
-            let row: Vec<Option<usize>> = codes.iter().map(|&code| ranks[code as usize]).collect();
-            row.into_iter()
-        })
+        self.categories.iter()
     }
 
     /// Number of items that every coder rated.
