@@ -1,4 +1,4 @@
-use std::io::{BufRead, Read};
+use std::io::{BufRead, ErrorKind, Read};
 use std::sync::Arc;
 
 use crate::compression_format::StreamError;
@@ -73,6 +73,18 @@ impl<R: BufRead> LineReader<R> {
         self.buffer.clear();
         self.number += 1;
         let number = self.number;
+        // Files may consist of millions of empty lines.
+        match self.reader.fill_buf() {
+            Ok([b'\n', ..]) => {
+                self.reader.consume(1);
+                self.consumed += 1;
+                return Ok(Some(Line { number, text: "" }));
+            }
+            Err(error) if error.kind() != ErrorKind::Interrupted => {
+                return Err(at_line(error, &self.source, number));
+            }
+            _ => {}
+        }
         let mut limited = self.reader.by_ref().take(self.limit.saturating_add(1));
         match limited.read_until(b'\n', &mut self.buffer) {
             Ok(bytes) => self.consumed += bytes as u64,

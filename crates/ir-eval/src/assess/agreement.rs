@@ -1,6 +1,6 @@
 //! Inter-assessor agreement: kappa and alpha coefficients.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, TryReserveError};
 use std::fmt;
 
 use ir_core::Qrels;
@@ -27,10 +27,18 @@ use crate::statistics::mean;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ratings {
     coders: Vec<String>,
-    /// Numbers first, in numeric order, then texts in byte order.
-    categories: BTreeSet<RatingCategory>,
-    items: Vec<(String, Vec<Option<RatingCategory>>)>,
+    /// Categories with their codes, in ascending order: numbers, then texts in byte order. Codes
+    /// are numbers from 1 in order of occurrence.
+    categories: Vec<(RatingCategory, u32)>,
+    /// Names of the items, joined, and the end of each.
+    names: String,
+    ends: Vec<usize>,
+    /// Code of each rating, [`MISSING`] without one, item by item.
+    codes: Vec<u32>,
 }
+
+/// Code of a missing rating.
+const MISSING: u32 = 0;
 
 /// Category of a rating. Numbers have an order and distances.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -151,14 +159,51 @@ impl Ratings {
     /// Surplus ratings are dropped, absent ones are missing.
     pub fn push<L: Into<RatingCategory>>(
         &mut self,
-        item: impl Into<String>,
+        item: impl AsRef<str>,
         categories: impl IntoIterator<Item = Option<L>>,
     ) {
-        let mut row: Vec<Option<RatingCategory>> =
-            categories.into_iter().map(|l| l.map(Into::into)).collect();
-        row.resize(self.coders.len(), None);
-        self.categories.extend(row.iter().flatten().cloned());
-        self.items.push((item.into(), row));
+        let mut categories = categories.into_iter();
+        for _ in 0..self.coders.len() {
+            let code = match categories.next().flatten() {
+                Some(category) => self.code(category.into()),
+                None => MISSING,
+            };
+            self.codes.push(code);
+        }
+        self.names.push_str(item.as_ref());
+        self.ends.push(self.names.len());
+    }
+
+    /// Adds an item as [`Ratings::push`] does, with an error instead of an abort if it does not fit
+    /// into memory.
+    ///
+    /// # Errors
+    /// Memory is exhausted. The item is not added.
+    pub fn try_push<L: Into<RatingCategory>>(
+        &mut self,
+        item: impl AsRef<str>,
+        categories: impl IntoIterator<Item = Option<L>>,
+    ) -> Result<(), TryReserveError> {
+        self.names.try_reserve(item.as_ref().len())?;
+        self.ends.try_reserve(1)?;
+        self.codes.try_reserve(self.coders.len())?;
+        self.push(item, categories);
+        Ok(())
+    }
+
+    /// Returns the code of a category; a new one gets the next code.
+    fn code(&mut self, category: RatingCategory) -> u32 {
+        let found = self
+            .categories
+            .binary_search_by(|(known, _)| known.cmp(&category));
+        match found {
+            Ok(at) => self.categories[at].1,
+            Err(at) => {
+                let code = self.categories.len() as u32 + 1;
+                self.categories.insert(at, (category, code));
+                code
+            }
+        }
     }
 
     /// Collects the judgments of several assessors. Items are the pairs of query and document that
@@ -191,29 +236,50 @@ impl Ratings {
     /// Returns the number of items.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.items.len()
+        self.ends.len()
     }
 
     /// Whether there are no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        self.ends.is_empty()
+    }
+
+    /// Returns the name of an item, by index.
+    #[must_use]
+    pub fn item(&self, index: usize) -> Option<&str> {
+        let end = *self.ends.get(index)?;
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        Some(&self.names[start..end])
     }
 
     /// Categories that occur: numbers in numeric order, then texts in byte order.
     pub fn categories(&self) -> impl ExactSizeIterator<Item = &RatingCategory> {
-        self.categories.iter()
+        self.categories.iter().map(|(category, _)| category)
+    }
+
+    /// Codes of the ratings of each item.
+    fn rows(&self) -> impl Iterator<Item = &[u32]> {
+        self.codes.chunks_exact(self.coders.len().max(1))
+    }
+
+    fn complete_rows(&self) -> impl Iterator<Item = &[u32]> {
+        self.rows().filter(|row| !row.contains(&MISSING))
+    }
+
+    /// Rank of each code in the order of the categories.
+    fn ranks(&self) -> Vec<usize> {
+        let mut ranks = vec![0; self.categories.len() + 1];
+        for (rank, (_, code)) in self.categories.iter().enumerate() {
+            ranks[*code as usize] = rank;
+        }
+        ranks
     }
 
     /// Number of items that every coder rated.
     #[must_use]
     pub fn complete_items(&self) -> usize {
         self.complete_rows().count()
-    }
-
-    fn complete_rows(&self) -> impl Iterator<Item = Vec<&RatingCategory>> {
-        let rows = self.items.iter();
-        rows.filter_map(|(_, row)| row.iter().map(Option::as_ref).collect())
     }
 
     /// All pairs of coders, by index.
@@ -228,13 +294,13 @@ impl Ratings {
     /// When a coder index is out of range.
     #[must_use]
     pub fn confusion(&self, first: usize, second: usize) -> ConfusionMatrix {
-        let categories: Vec<RatingCategory> = self.categories.iter().cloned().collect();
+        let categories: Vec<RatingCategory> = self.categories().cloned().collect();
+        let ranks = self.ranks();
         let mut counts = vec![vec![0; categories.len()]; categories.len()];
-        for (_, row) in &self.items {
-            if let (Some(a), Some(b)) = (&row[first], &row[second])
-                && let (Ok(a), Ok(b)) = (categories.binary_search(a), categories.binary_search(b))
-            {
-                counts[a][b] += 1;
+        for row in self.rows() {
+            let (a, b) = (row[first], row[second]);
+            if a != MISSING && b != MISSING {
+                counts[ranks[a as usize]][ranks[b as usize]] += 1;
             }
         }
         ConfusionMatrix { categories, counts }
@@ -324,24 +390,29 @@ impl Ratings {
     #[must_use]
     pub fn fleiss_kappa(&self) -> Option<f64> {
         let coders = self.coders.len();
-        let mut pooled: BTreeMap<&RatingCategory, u64> = BTreeMap::new();
+        // Number of ratings by code: of all items, and of one.
+        let mut pooled = vec![0_u64; self.categories.len() + 1];
+        let mut counts = pooled.clone();
         let (mut agreeing, mut items) = (0, 0_u64);
         for row in self.complete_rows() {
             items += 1;
-            let mut counts: BTreeMap<&RatingCategory, u64> = BTreeMap::new();
-            row.iter()
-                .for_each(|category| *counts.entry(category).or_default() += 1);
-            for (category, count) in counts {
-                agreeing += count * (count - 1);
-                *pooled.entry(category).or_default() += count;
+            for &code in row {
+                agreeing += 2 * counts[code as usize];
+                counts[code as usize] += 1;
+                pooled[code as usize] += 1;
             }
+            row.iter().for_each(|&code| counts[code as usize] = 0);
         }
         let pairs = items as f64 * coders as f64 * (coders as f64 - 1.0);
         if pairs <= 0.0 {
             return None;
         }
         let all = (items * coders as u64) as f64;
-        let expected: f64 = pooled.values().map(|&n| (n as f64 / all).powi(2)).sum();
+        let ascending = self
+            .categories
+            .iter()
+            .map(|(_, code)| pooled[*code as usize]);
+        let expected: f64 = ascending.map(|n| (n as f64 / all).powi(2)).sum();
         chance_corrected((agreeing as f64 / pairs, expected))
     }
 
@@ -352,13 +423,16 @@ impl Ratings {
     /// Krippendorff, "Computing Krippendorff's alpha-reliability", 2011.
     #[must_use]
     pub fn krippendorff_alpha(&self, level: MeasurementLevel) -> Option<f64> {
-        let categories: Vec<&RatingCategory> = self.categories.iter().collect();
-        let rank = |category: &RatingCategory| categories.binary_search(&category).ok();
+        let categories: Vec<&RatingCategory> = self.categories().collect();
+        let ranks = self.ranks();
         // Coincidence matrix: pairs of ratings within an item, weighted so that each rating counts
         // once.
         let mut coincidences = vec![vec![0.0; categories.len()]; categories.len()];
-        for (_, row) in &self.items {
-            let present: Vec<usize> = row.iter().flatten().filter_map(rank).collect();
+        let mut present = Vec::new();
+        for row in self.rows() {
+            let rated = row.iter().filter(|&&code| code != MISSING);
+            present.clear();
+            present.extend(rated.map(|&code| ranks[code as usize]));
             for (i, &a) in present.iter().enumerate() {
                 for (j, &b) in present.iter().enumerate() {
                     if i != j {

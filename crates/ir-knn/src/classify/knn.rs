@@ -1,5 +1,6 @@
 //! kNN classification and its accuracy over folds.
 
+use ir_core::{NoProgress, Progress};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -83,7 +84,7 @@ impl KnnClassifier {
         if expected != found {
             return Err(KnnError::Dimensions { expected, found });
         }
-        Ok(nearest(train, test, self.k, self.metric, None))
+        nearest(train, test, self.k, self.metric, None, &mut NoProgress).ok_or(KnnError::Canceled)
     }
 
     /// Returns the class of each row of `test`, as a [code](Classes::codes) of the classes of
@@ -115,6 +116,21 @@ impl KnnClassifier {
         classes: &Classes,
         folds: usize,
     ) -> Result<KnnAccuracy, KnnError> {
+        self.cross_validate_with_progress(rows, classes, folds, &mut NoProgress)
+    }
+
+    /// Returns the accuracy as [`KnnClassifier::cross_validate`], and reports the rows compared: of
+    /// sparse rows, the pairs of blocks.
+    ///
+    /// # Errors
+    /// As [`KnnClassifier::cross_validate`]; [`KnnError::Canceled`] if `progress` cancels.
+    pub fn cross_validate_with_progress<'a>(
+        &self,
+        rows: impl Into<MatrixView<'a>>,
+        classes: &Classes,
+        folds: usize,
+        progress: &mut dyn Progress,
+    ) -> Result<KnnAccuracy, KnnError> {
         let rows = rows.into();
         check_count(rows, classes)?;
         let folds = classes.stratified_folds(folds)?;
@@ -125,7 +141,8 @@ impl KnnClassifier {
             test: assignment,
             train: assignment,
         };
-        let neighbors = nearest(rows, rows, self.k, self.metric, Some(filter));
+        let neighbors = nearest(rows, rows, self.k, self.metric, Some(filter), progress)
+            .ok_or(KnnError::Canceled)?;
         let predicted = majorities(&neighbors, classes);
         let mut correct = vec![0_usize; sizes.len()];
         for ((predicted, code), &fold) in predicted.iter().zip(classes.codes()).zip(assignment) {
@@ -272,6 +289,9 @@ pub enum KnnError {
     /// A row is too long or too short for a Euclidean distance.
     #[error("row {row}: expected a length of 0 or from 1e-120 to 1e120, found {found:e}")]
     Length { row: usize, found: f64 },
+    /// The caller's [`Progress`] canceled the operation.
+    #[error("canceled")]
+    Canceled,
     /// The stratified folds are invalid.
     #[error(transparent)]
     Folds(#[from] StratifiedFoldsError),

@@ -1,26 +1,30 @@
 //! Dense matrices: matrix products block by block.
 
+use ir_core::Progress;
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayView2, Axis, s};
 use rayon::prelude::*;
 
-use super::{NearestK, Neighbor, SearchParams};
+use super::{NearestK, Neighbor, SearchParams, in_groups};
 
 /// Test rows and training rows of a block, whose products fit into the L2 cache.
 const TEST_ROWS: usize = 64;
 const TRAIN_ROWS: usize = 256;
+/// Test rows between two reports of progress.
+const REPORTED_ROWS: usize = 1024;
 
 /// Returns the nearest rows. `distance` is that of the metric.
 pub(super) fn nearest(
     train: ArrayView2<'_, f64>,
     test: ArrayView2<'_, f64>,
     SearchParams { k, folds, .. }: SearchParams<'_>,
+    progress: &mut dyn Progress,
     distance: impl Fn(f64, f64, f64) -> f64 + Sync,
-) -> Vec<Vec<Neighbor>> {
+) -> Option<Vec<Vec<Neighbor>>> {
     let (train_squares, test_squares) = (squared_lengths(train), squared_lengths(test));
-    let search_block = |block: usize| {
-        let first = block * TEST_ROWS;
-        let rows = test.slice(s![first..test.nrows().min(first + TEST_ROWS), ..]);
+    let search_block = |block: &[usize]| {
+        let first = block[0];
+        let rows = test.slice(s![first..first + block.len(), ..]);
         let count = rows.nrows();
         // One row per training row, so that the products of a training row are contiguous.
         let mut products = Array2::zeros((TRAIN_ROWS, count));
@@ -47,11 +51,12 @@ pub(super) fn nearest(
         let neighbors = best.into_iter().map(|best| best.neighbors);
         neighbors.collect::<Vec<_>>()
     };
-    let test_blocks = 0..test.nrows().div_ceil(TEST_ROWS);
-    test_blocks
-        .into_par_iter()
-        .flat_map_iter(search_block)
-        .collect()
+    let test_rows: Vec<usize> = (0..test.nrows()).collect();
+    let mut neighbors = Vec::with_capacity(test.nrows());
+    in_groups(&test_rows, REPORTED_ROWS, progress, |rows| {
+        neighbors.par_extend(rows.par_chunks(TEST_ROWS).flat_map_iter(search_block));
+    })?;
+    Some(neighbors)
 }
 
 fn squared_lengths(rows: ArrayView2<'_, f64>) -> Vec<f64> {

@@ -8,6 +8,7 @@ mod sparse;
 
 use std::borrow::Cow;
 
+use ir_core::{Flow, Progress};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::scan::{DistanceScan, SparseRow};
@@ -68,14 +69,15 @@ pub(crate) struct FoldFilter<'a> {
 /// Returns the `k` nearest training rows of each test row, nearest first; ties by row number.
 ///
 /// The caller ensures that there are `k` training rows, that dense matrices have columns, and that
-/// no row is zero under cosine.
+/// no row is zero under cosine. Returns `None` if `progress` cancels.
 pub(crate) fn nearest(
     train: MatrixView<'_>,
     test: MatrixView<'_>,
     k: usize,
     metric: DistanceMetric,
     folds: Option<FoldFilter<'_>>,
-) -> Vec<Vec<Neighbor>> {
+    progress: &mut dyn Progress,
+) -> Option<Vec<Vec<Neighbor>>> {
     let same = train.is_same(&test);
     let params = SearchParams { k, metric, folds };
     let is_cosine = metric == DistanceMetric::Cosine;
@@ -102,12 +104,16 @@ pub(crate) fn nearest(
             let train = train.view();
             // Compiled per metric: in few dimensions, a branch per pair takes time.
             match metric {
-                DistanceMetric::Cosine => dense::nearest(train, test, params, |p, a, b| {
-                    DistanceMetric::Cosine.distance(p, a, b)
-                }),
-                DistanceMetric::Euclidean => dense::nearest(train, test, params, |p, a, b| {
-                    DistanceMetric::Euclidean.distance(p, a, b)
-                }),
+                DistanceMetric::Cosine => {
+                    dense::nearest(train, test, params, progress, |p, a, b| {
+                        DistanceMetric::Cosine.distance(p, a, b)
+                    })
+                }
+                DistanceMetric::Euclidean => {
+                    dense::nearest(train, test, params, progress, |p, a, b| {
+                        DistanceMetric::Euclidean.distance(p, a, b)
+                    })
+                }
             }
         }
         MatrixView::Sparse(train) => {
@@ -122,9 +128,29 @@ pub(crate) fn nearest(
                 test.iter_mut()
                     .for_each(|test| test.to_mut().normalize_rows());
             }
-            sparse::nearest(&train, test.as_deref(), params)
+            sparse::nearest(&train, test.as_deref(), params, progress)
         }
     }
+}
+
+/// Calls `each` for groups of `items` and reports progress after each group. Returns `None` if
+/// `progress` cancels.
+fn in_groups<T>(
+    items: &[T],
+    size: usize,
+    progress: &mut dyn Progress,
+    mut each: impl FnMut(&[T]),
+) -> Option<()> {
+    let total = Some(items.len() as u64);
+    let mut done = 0;
+    for group in items.chunks(size) {
+        if progress.report("comparing", done, total) == Flow::Stop {
+            return None;
+        }
+        each(group);
+        done += group.len() as u64;
+    }
+    Some(())
 }
 
 /// Parameters of a search.

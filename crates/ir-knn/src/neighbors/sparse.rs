@@ -16,11 +16,12 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use ir_core::Progress;
 use rayon::prelude::*;
 
 use super::block::{BlockLayout, MAX_BLOCK_ROWS, RowBlock, TileBounds, margin};
 use super::fold_order::FoldOrder;
-use super::{DistanceMetric, NearestK, Neighbor, SearchParams};
+use super::{DistanceMetric, NearestK, Neighbor, SearchParams, in_groups};
 use crate::matrix::CsrMatrix;
 use crate::simd::{Cpu, MAX_QUERIES, TILE_ROWS};
 
@@ -29,7 +30,8 @@ pub(super) fn nearest(
     train: &CsrMatrix,
     test: Option<&CsrMatrix>,
     SearchParams { k, metric, folds }: SearchParams<'_>,
-) -> Vec<Vec<Neighbor>> {
+    progress: &mut dyn Progress,
+) -> Option<Vec<Vec<Neighbor>>> {
     let largest = |rows: &CsrMatrix| {
         let values = rows.values().par_iter().with_min_len(1 << 16);
         values.map(|value| value.abs()).reduce(|| 0.0, f64::max)
@@ -57,9 +59,12 @@ pub(super) fn nearest(
         thresholds: (0..count).map(|_| f32::MIN.to_bits().into()).collect(),
     };
     let test_blocks = test_blocks.as_deref().unwrap_or(&train_blocks);
-    search.compare_all(&train_blocks, test_blocks, same);
-    search.finish()
+    search.compare_all(&train_blocks, test_blocks, same, progress)?;
+    Some(search.finish())
 }
+
+/// Pairs of blocks between two reports of progress.
+const REPORTED_PAIRS: usize = 64;
 
 /// Vector lanes in which the bounds of a tile are compared.
 const LANES: usize = 16;
@@ -114,8 +119,15 @@ impl SearchBuffers {
 }
 
 impl SparseSearch<'_> {
-    /// Compares all pairs of blocks; of the same matrix, each pair once.
-    fn compare_all(&self, train: &[RowBlock], test: &[RowBlock], same: bool) {
+    /// Compares all pairs of blocks; of the same matrix, each pair once. Returns `None` if
+    /// `progress` cancels.
+    fn compare_all(
+        &self,
+        train: &[RowBlock],
+        test: &[RowBlock],
+        same: bool,
+        progress: &mut dyn Progress,
+    ) -> Option<()> {
         let pairs = (0..test.len()).flat_map(|one| (0..train.len()).map(move |other| (one, other)));
         let once = |&(one, other): &(usize, usize)| !same || one <= other;
         let across_folds = |&(one, other): &(usize, usize)| {
@@ -125,12 +137,14 @@ impl SparseSearch<'_> {
         let mut pairs: Vec<_> = pairs.filter(once).filter(across_folds).collect();
         // Rows close in order are often similar; comparing them first raises thresholds early.
         pairs.sort_by_key(|&(one, other)| one.abs_diff(other));
-        pairs.into_par_iter().with_max_len(1).for_each_init(
-            || SearchBuffers::new(self.test.rows.ncols()),
-            |buffers, (one, other)| {
-                self.compare(&test[one], &train[other], same && one < other, buffers);
-            },
-        );
+        in_groups(&pairs, REPORTED_PAIRS, progress, |pairs| {
+            pairs.par_iter().with_max_len(1).for_each_init(
+                || SearchBuffers::new(self.test.rows.ncols()),
+                |buffers, &(one, other)| {
+                    self.compare(&test[one], &train[other], same && one < other, buffers);
+                },
+            );
+        })
     }
 
     /// Searches a training block for the rows of a test block and, if `both`, the reverse.
